@@ -12,6 +12,7 @@ from typing import NamedTuple, TypeAlias
 
 import psycopg
 
+from mail_assets.errors import WrongInputError
 from mail_assets.postgres.statements import statement
 from mail_assets.search.response import Hit
 
@@ -25,7 +26,7 @@ Spans = tuple[tuple[int, int], ...]
 Hide: TypeAlias = Callable[[str, int, int], str]
 
 
-class BudgetError(ValueError):
+class BudgetError(WrongInputError):
     """A budget that is too small for any excerpt: names MAIL_CHAT_BUDGET and the least value."""
 
 

@@ -24,6 +24,7 @@ import click
 import psycopg
 from click.shell_completion import CompletionItem, get_completion_class
 
+from mail_assets.errors import MailAssetsError, NotFoundError, WrongInputError
 from mail_assets.month import is_month
 from mail_assets.settings.settings import Settings, blame_folder, load_settings
 from mail_assets.settings.values import SettingsError
@@ -148,17 +149,11 @@ def _message(error: Exception) -> str:
 
 
 def _is_expected(error: Exception) -> bool:
-    ours = type(error).__module__.partition(".")[0] == __name__.partition(".")[0]
-    return ours or isinstance(error, psycopg.Error | OSError)
+    return isinstance(error, MailAssetsError | psycopg.Error | OSError)
 
 
 def _is_wrong_input(error: Exception) -> bool:
-    from mail_assets.answers.excerpts import BudgetError
-    from mail_assets.indexes.vectors import BucketError
-    from mail_assets.search.language.request import MissingMessageError, RequestError
-
-    wrong = isinstance(error, SettingsError | BucketError | BudgetError | RequestError)
-    return wrong and not isinstance(error, MissingMessageError)
+    return isinstance(error, WrongInputError) and not isinstance(error, NotFoundError)
 
 
 def complete_lists(

@@ -20,6 +20,7 @@ from dagster_postgres.utils import DagsterPostgresException
 from sqlalchemy import exc
 
 from mail_assets.checkout import dagster_yaml, find_checkout
+from mail_assets.errors import MailAssetsError
 from mail_assets.postgres.database import embedded
 from mail_assets.postgres.programs import find_last_failure
 from mail_assets.settings.settings import Settings
@@ -96,7 +97,7 @@ _FAILURES = (
 )
 
 
-class DagsterStorageError(RuntimeError):
+class DagsterStorageError(MailAssetsError):
     """Dagster's storage fails: one line with the variable or the server's log, and the reason."""
 
 

@@ -30,6 +30,7 @@ from mail_assets.defs.resources import (
 )
 from mail_assets.defs.runs import MEMORY
 from mail_assets.encoding.open import compute_fingerprint
+from mail_assets.errors import MailAssetsError
 from mail_assets.lance.upkeep import prune_versions
 from mail_assets.operations.prune import (
     KEEP_DAYS,
@@ -78,7 +79,7 @@ SPENT = (
 )
 
 
-class HistoryError(RuntimeError):
+class HistoryError(MailAssetsError):
     """Dagster's history cannot be pruned: names the reason and the remedy."""
 
 

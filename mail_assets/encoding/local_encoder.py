@@ -39,6 +39,7 @@ import onnxruntime as ort
 from mail_assets.encoding.model_build import prepare_model
 from mail_assets.encoding.models import LocalModel, check_provider, find_local_model
 from mail_assets.encoding.tokenizer import load_tokenizer
+from mail_assets.errors import MailAssetsError
 
 
 @contextmanager
@@ -124,7 +125,7 @@ _PROVIDERS: Mapping[str, tuple[str, Mapping[str, str], str]] = {
 MAX_DISTANCE = 1e-5
 
 
-class ProviderError(RuntimeError):
+class ProviderError(MailAssetsError):
     """A provider that is not in this ONNX Runtime, does not start, or computes something else."""
 
 

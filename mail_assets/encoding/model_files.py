@@ -13,9 +13,13 @@ from importlib import metadata
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
+from mail_assets.errors import UnavailableError
 
-class ModelFileError(RuntimeError):
+
+class ModelFileError(UnavailableError):
     """A file of the model is missing, or is not the pinned one."""
+
+    notice = "the index cannot be searched at the moment"
 
 
 class ModelFile(NamedTuple):

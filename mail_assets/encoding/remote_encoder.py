@@ -33,6 +33,7 @@ import numpy as np
 import numpy.typing as npt
 from tokenizers import Tokenizer
 
+from mail_assets.errors import DamagedDataError
 from mail_assets.openai.client import Client, EndpointError, Server
 from mail_assets.text.chunking import CHUNKER_VERSION, ChunkSizes
 
@@ -124,7 +125,7 @@ class RemoteModel:
 Vectors = npt.NDArray[np.float32]
 
 
-class EmbeddingsError(ValueError):
+class EmbeddingsError(DamagedDataError):
     """An answer without the vectors asked for; the message says what it has instead."""
 
 

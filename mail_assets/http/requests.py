@@ -23,6 +23,8 @@ from email.utils import parsedate_to_datetime
 from ipaddress import ip_address
 from typing import TypeVar
 
+from mail_assets.errors import MailAssetsError
+
 logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
@@ -37,7 +39,7 @@ def is_transient(status: int) -> bool:
     return status in (408, 429) or (status >= 500 and status not in _PERMANENT)
 
 
-class TransientError(Exception):
+class TransientError(MailAssetsError):
     """A failed attempt that another may make good; the message must hold no credentials.
 
     `retry_after` is how many seconds the server asks to wait, None where it does not say.
@@ -48,7 +50,7 @@ class TransientError(Exception):
         self.retry_after = retry_after
 
 
-class GivenUpError(Exception):
+class GivenUpError(MailAssetsError):
     """No further attempt: the message of the last TransientError, and what was tried.
 
     `seconds` are those of failed attempts and of the waits between them; `stopped` says that a

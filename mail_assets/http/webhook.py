@@ -11,13 +11,14 @@ from urllib.error import HTTPError
 from urllib.parse import urlsplit
 from urllib.request import HTTPRedirectHandler, Request, build_opener
 
+from mail_assets.errors import MailAssetsError
 from mail_assets.http.requests import is_loopback
 
 TIMEOUT = 10.0  # seconds
 MAX_ANSWER = 200  # characters of a server's answer in an error
 
 
-class WebhookError(RuntimeError):
+class WebhookError(MailAssetsError):
     """A message was not accepted; the text names the cause, and not the URL."""
 
 

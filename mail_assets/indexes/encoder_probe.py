@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 import psycopg
 
+from mail_assets.errors import MailAssetsError
 from mail_assets.tables.encoded_texts import EncoderProbe, read_probe, record_probe
 
 PROBE_TEXT = (
@@ -31,7 +32,7 @@ SAME, USABLE = 0.999, 0.98
 Vectors = npt.NDArray[np.float32]
 
 
-class EncoderProbeError(RuntimeError):
+class EncoderProbeError(MailAssetsError):
     """This machine makes other vectors than the one that began: names both, and the remedy."""
 
 

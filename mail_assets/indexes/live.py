@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import psycopg
 
+from mail_assets.errors import UnavailableError
 from mail_assets.indexes.reconcile import reconcile
 from mail_assets.indexes.vectors import MailBucket, MailIndex, index_spec, manifest_name, name_spec
 from mail_assets.indexes.words import MailWords
@@ -44,8 +45,10 @@ class Verdict(NamedTuple):
 Judge = Callable[[IndexRecord, IndexRecord | None], Verdict]
 
 
-class LifecycleError(RuntimeError):
+class LifecycleError(UnavailableError):
     """An index that cannot be promoted or retired: names it, the reason, the remedy."""
+
+    notice = "the index cannot be searched at the moment"
 
 
 class Promotion(NamedTuple):

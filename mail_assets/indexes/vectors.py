@@ -13,6 +13,7 @@ from typing import NamedTuple, Self
 import psycopg
 
 from mail_assets.encoding.open import compute_fingerprint, find_dimension, short_name
+from mail_assets.errors import WrongInputError
 from mail_assets.indexes.month import find_keys, find_unfilled, month_filter
 from mail_assets.month import ListMonth, month_number
 from mail_assets.postgres.database import Database
@@ -46,7 +47,7 @@ VECTORS_VERSION = "2"
 MAX_ID, MAX_SENDER, MAX_SUBJECT = 200, 80, 400
 
 
-class BucketError(ValueError):
+class BucketError(WrongInputError):
     """A bucket that cannot be opened: names MAIL_VECTORS, its value and the remedy."""
 
 

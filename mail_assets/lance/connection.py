@@ -17,6 +17,8 @@ import lancedb
 from lancedb import AsyncConnection, DBConnection, Session
 from lancedb.table import AsyncTable, Table
 
+from mail_assets.errors import MailAssetsError
+
 # A table that stays open sees what other processes have committed.
 _AT_ONCE = dt.timedelta(0)
 
@@ -102,7 +104,7 @@ def lance_location(path: str, environ: Mapping[str, str]) -> tuple[str, dict[str
 
 
 @contextmanager
-def lance_errors(label: str, kind: type[RuntimeError]) -> Iterator[None]:
+def lance_errors(label: str, kind: type[MailAssetsError]) -> Iterator[None]:
     """Turn LanceDB's errors, which are Python's own kinds, into `kind` about `label`."""
     try:
         yield

@@ -27,6 +27,7 @@ import pyarrow as pa
 from lancedb.background_loop import LOOP
 from lancedb.table import AsyncTable, Table
 
+from mail_assets.errors import MailAssetsError
 from mail_assets.lance.connection import LanceConnection, lance_errors
 from mail_assets.lance.upkeep import TableUpkeep
 
@@ -41,8 +42,8 @@ class LanceTable:
     connection: LanceConnection
     name: str
     label: str
-    failed: type[RuntimeError]
-    missing: type[RuntimeError]
+    failed: type[MailAssetsError]
+    missing: type[MailAssetsError]
     plan_upkeep: Callable[[Table, str], TableUpkeep]
 
     def errors(self) -> AbstractContextManager[None]:

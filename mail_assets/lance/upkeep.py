@@ -38,6 +38,7 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 from lancedb.table import Table
 
+from mail_assets.errors import MailAssetsError
 from mail_assets.lance.connection import LanceConnection, lance_errors, lance_location
 from mail_assets.processes.workers import release_freed_memory
 
@@ -153,7 +154,9 @@ def _read_times(table: Table) -> list[dt.datetime]:
 ATTEMPTS = 3
 
 
-def run_between_writers(work: Callable[[], None], label: str, errors: type[RuntimeError]) -> None:
+def run_between_writers(
+    work: Callable[[], None], label: str, errors: type[MailAssetsError]
+) -> None:
     """Run `work`, again where a writer was faster; `label` names the table in errors.
 
     Raises:
@@ -303,7 +306,7 @@ class TableUpkeep:
     limits: Limits
     create_index: Callable[[str], None]
     label: str
-    errors: type[RuntimeError]
+    errors: type[MailAssetsError]
 
     def find_due(self) -> Upkeep | None:
         """Return the upkeep that is due, None where little was written since the last one."""
@@ -455,7 +458,7 @@ class OldVersions(NamedTuple):
     bytes: int | None
 
 
-def clean_table(table: Table, label: str, errors: type[RuntimeError]) -> None:
+def clean_table(table: Table, label: str, errors: type[MailAssetsError]) -> None:
     """Delete the versions of a table that no reader can be on, and compact it.
 
     LanceDB does both or neither.
@@ -474,7 +477,7 @@ def clean_table(table: Table, label: str, errors: type[RuntimeError]) -> None:
 def prune_versions(
     url: str,
     clean: Callable[[Table, str], None],
-    errors: type[RuntimeError],
+    errors: type[MailAssetsError],
     *,
     dry_run: bool = False,
 ) -> OldVersions:

@@ -22,6 +22,7 @@ from typing import Any, Self, TypeVar
 
 import httpx
 
+from mail_assets.errors import UnavailableError
 from mail_assets.http.requests import (
     GivenUpError,
     RetryPolicy,
@@ -41,11 +42,13 @@ _TOO_LONG = re.compile(
 )
 
 
-class EndpointError(RuntimeError):
+class EndpointError(UnavailableError):
     """A server refuses, fails, or sends no valid answer: names it, its words and the remedy.
 
     `too_long` says that it refuses an input for its length.
     """
+
+    notice = "the index cannot be searched at the moment"
 
     def __init__(self, message: str, too_long: bool = False) -> None:
         super().__init__(message)

@@ -3,10 +3,12 @@
 from collections.abc import Mapping
 from urllib.parse import urlsplit
 
+from mail_assets.errors import WrongInputError
+
 Environ = Mapping[str, str]
 
 
-class VariableError(ValueError):
+class VariableError(WrongInputError):
     """A wrong environment variable: its name, its value and what is allowed."""
 
     def __init__(self, name: str, value: str, allowed: str) -> None:

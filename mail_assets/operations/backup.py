@@ -25,6 +25,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from mail_assets.errors import MailAssetsError
 from mail_assets.postgres.dumps import dump_database, find_distinct
 from mail_assets.store.folder import FolderStore
 from mail_assets.store.objects import ObjectStore
@@ -43,7 +44,7 @@ from mail_assets.workspace import Workspace
 WRITTEN = "written.json"
 
 
-class BackupError(RuntimeError):
+class BackupError(MailAssetsError):
     """A folder cannot have a backup, holds no whole one, or one that cannot be restored here."""
 
 

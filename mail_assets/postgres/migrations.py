@@ -10,6 +10,7 @@ from typing import LiteralString, NamedTuple
 
 import psycopg
 
+from mail_assets.errors import MailAssetsError
 from mail_assets.postgres.statements import SQL, statement
 
 _FILE = re.compile(r"(\d{3})_(\w+)\.sql")
@@ -31,7 +32,7 @@ _COLUMNS = {"number", "name", "sha256"}
 _OPTION = "options=-csearch_path%3D"
 
 
-class MigrationError(RuntimeError):
+class MigrationError(MailAssetsError):
     """The database and the files in sql/ do not belong together."""
 
 

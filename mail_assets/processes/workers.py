@@ -38,12 +38,16 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
+from mail_assets.errors import UnavailableError
+
 #: Started by `python -m`.
 PROGRAM = "mail_assets.processes.workers"
 
 
-class WorkerError(RuntimeError):
+class WorkerError(UnavailableError):
     """A process that computed has ended, or an error that its function did not catch."""
+
+    notice = "the search crashed; try again, or narrow it"
 
 
 class Worker:

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import psycopg
 
+from mail_assets.errors import UnavailableError
 from mail_assets.mail.archive.mbox import extract_message, read_range
 from mail_assets.mail.message.attachments import read_attached_file
 from mail_assets.month import ListMonth
@@ -62,8 +63,10 @@ def _archive_of_messages(
     return key, dialect
 
 
-class AttachmentError(RuntimeError):
+class AttachmentError(UnavailableError):
     """An attachment that cannot be had: names the message, the number, and what there is."""
+
+    notice = "the archive of this message cannot be read at the moment"
 
 
 class AttachmentContent(NamedTuple):

@@ -38,6 +38,7 @@ from mail_assets.encoding.remote_encoder import (
     SPECIAL_TOKENS,
     RemoteModel,
 )
+from mail_assets.errors import WrongInputError
 from mail_assets.evaluation.judged import QRELS, QUERIES
 from mail_assets.openai.variables import Environ, VariableError, read_key, read_number, read_url
 from mail_assets.store.open import check_store, store_folder
@@ -51,7 +52,7 @@ _CREDENTIALS = re.compile(r"(?<=://)[^\s'\"]*@")
 _SCHEME = re.compile(r"[a-z][a-z0-9+]*://")
 
 
-class SettingsError(ValueError):
+class SettingsError(WrongInputError):
     """A wrong setting: one line with its name, its value and what is allowed.
 
     Credentials in a URL are replaced by `***`.

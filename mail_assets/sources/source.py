@@ -13,13 +13,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
+from mail_assets.errors import MonthError
 from mail_assets.month import ListMonth
 
 #: Places of one month that an error names.
 MOST_PLACES = 3
 
 
-class SourceError(RuntimeError):
+class SourceError(MonthError):
     """An archive or a listing of archives cannot be read.
 
     The message names the mailing list, the month, what is wrong and the remedy. `retryable`

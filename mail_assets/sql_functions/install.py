@@ -14,6 +14,7 @@ from typing import LiteralString
 import psycopg
 from psycopg import sql
 
+from mail_assets.errors import MailAssetsError
 from mail_assets.postgres.statements import SQL, statement
 from mail_assets.search import fulltext, query, semantic
 from mail_assets.search.language import request
@@ -39,15 +40,15 @@ _PLACEHOLDER = re.compile(r"\{([a-z]\w*)\}")
 _PARAMETER = re.compile(r"%\((\w+)\)s")
 
 
-class PublicRoleError(RuntimeError):
+class PublicRoleError(MailAssetsError):
     """A role that cannot be given public read access: says which, and why."""
 
 
-class PublicSchemaError(RuntimeError):
+class PublicSchemaError(MailAssetsError):
     """mail_public shows the mail of another installation in this database."""
 
 
-class TableInUseError(RuntimeError):
+class TableInUseError(MailAssetsError):
     """Something that must be replaced is in use all the time: says by whom."""
 
 

@@ -5,6 +5,7 @@
 
 from typing import NamedTuple
 
+from mail_assets.errors import MonthError
 from mail_assets.tables.partitions import Counts
 
 
@@ -21,7 +22,7 @@ class Outcome(NamedTuple):
     note: str = ""
 
 
-class StepError(RuntimeError):
+class StepError(MonthError):
     """A partition that cannot be made: names the list, the month, the reason, the remedy."""
 
 

@@ -25,6 +25,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from mail_assets.errors import DamagedDataError, MonthError
 from mail_assets.month import ListMonth
 from mail_assets.store.objects import ObjectStore
 
@@ -32,7 +33,7 @@ from mail_assets.store.objects import ObjectStore
 GROUP = 1_000
 
 
-class EmbeddingsFileError(RuntimeError):
+class EmbeddingsFileError(MonthError, DamagedDataError):
     """A file of embeddings cannot be read: names the file and the remedy."""
 
 

@@ -10,12 +10,16 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
 
+from mail_assets.errors import UnavailableError
+
 MAX_SEGMENT = 200  # bytes; file systems allow 255
 MAX_KEY = 900  # bytes; S3 allows 1,024, its prefix included
 
 
-class StoreError(RuntimeError):
+class StoreError(UnavailableError):
     """A store cannot be reached or refuses: names the object, the fault and the remedy."""
+
+    notice = "the archive of this message cannot be read at the moment"
 
 
 class ObjectStore(ABC):

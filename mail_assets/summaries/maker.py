@@ -8,15 +8,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
+from mail_assets.errors import MailAssetsError
 from mail_assets.summaries.extractive import FINGERPRINT, summarize
 from mail_assets.summaries.summary import MessageText, Summary
 
 
-class SummaryError(RuntimeError):
+class SummaryError(MailAssetsError):
     """A thread could not be summarized: says why. Others may be."""
 
 
-class MakerStoppedError(RuntimeError):
+class MakerStoppedError(MailAssetsError):
     """A maker can make no more in this run: its server is out of reach, or its budget is used."""
 
 

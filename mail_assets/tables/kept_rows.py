@@ -17,6 +17,7 @@ from typing import LiteralString
 import psycopg
 from psycopg import sql
 
+from mail_assets.errors import MailAssetsError
 from mail_assets.postgres.migrations import migrate, migrations
 from mail_assets.postgres.statements import statement
 
@@ -63,7 +64,7 @@ REMADE = {
 }
 
 
-class KeptRowsError(RuntimeError):
+class KeptRowsError(MailAssetsError):
     """Rows of a backup do not fit this database: names the table and the remedy."""
 
 

@@ -22,6 +22,7 @@ from typing import Any, Literal, NamedTuple
 
 import psycopg
 
+from mail_assets.errors import MailAssetsError
 from mail_assets.mail.message.forgotten import NOBODY, Digests, Forgotten, stand_in
 from mail_assets.month import ListMonth
 from mail_assets.postgres.statements import statement
@@ -33,7 +34,7 @@ KEY_BYTES = 32
 _REMEDY = "set MAIL_FORGET_KEY to the key of the machine that forgot first, or copy its forget.key"
 
 
-class ForgetKeyError(RuntimeError):
+class ForgetKeyError(MailAssetsError):
     """The key of the digests of forgotten mail is missing here, or is another one."""
 
 

@@ -39,6 +39,7 @@ from typing import Any, Literal, NamedTuple, Protocol, TypeAlias, cast
 import numpy as np
 from psycopg import sql
 
+from mail_assets.errors import WrongInputError
 from mail_assets.lance.table import Estimates
 
 FieldType: TypeAlias = Literal["string", "number"]
@@ -117,7 +118,7 @@ _LOGIC = ("$and", "$or")
 _OPERATORS = ("$eq", "$ne", *ORDER, "$in", "$nin", "$exists")
 
 
-class FilterError(ValueError):
+class FilterError(WrongInputError):
     """A filter that is malformed or does not fit the index; says where and what is allowed."""
 
 

@@ -23,6 +23,7 @@ from typing import ClassVar, Protocol
 
 import numpy as np
 
+from mail_assets.errors import MonthError, UnavailableError
 from mail_assets.vectors.filters import FieldType, Filter, IndexSpec, check_filter, check_length
 from mail_assets.vectors.vector import (
     Floats,
@@ -50,8 +51,10 @@ class Capabilities:
     max_constraints: int = 100  # in a filter, each value of $in is one; of S3 Vectors
 
 
-class VectorError(RuntimeError):
+class VectorError(MonthError, UnavailableError):
     """An index or a bucket refuses or fails: names it, the fault and the remedy."""
+
+    notice = "the index cannot be searched at the moment"
 
 
 class MissingIndexError(VectorError):

@@ -15,16 +15,8 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from mail_assets.encoding.model_files import ModelFileError
-from mail_assets.indexes.live import LifecycleError
-from mail_assets.openai.client import EndpointError
-from mail_assets.postgres.errors import PostgresError
-from mail_assets.processes.workers import WorkerError
-from mail_assets.reading.attachments import AttachmentError
-from mail_assets.search.language.request import EmptyPeriodError, RequestError
-from mail_assets.store.objects import StoreError
-from mail_assets.vectors.index import VectorError
-from mail_assets.words.index import WordsError
+from mail_assets.errors import MailAssetsError, NotFoundError, UnavailableError, WrongInputError
+from mail_assets.search.language.request import EmptyPeriodError
 
 logger = logging.getLogger(__name__)
 
@@ -49,7 +41,7 @@ Code = Literal[
 ]
 
 
-class ServingError(Exception):
+class ServingError(MailAssetsError):
     """A request that is not answered: its status, a code for programs, a message for people.
 
     `retry_after` is in seconds, 0 where coming again does not help. `allowed` are the values that
@@ -95,9 +87,9 @@ def _read(error: Exception) -> ServingError | None:
     match error:
         case ServingError():
             return error
-        case EmptyPeriodError():
+        case NotFoundError() | EmptyPeriodError():
             return ServingError(404, "not_found", str(error))
-        case RequestError():
+        case WrongInputError():
             return ServingError(400, "bad_request", str(error))
         case HTTPException(status_code=404):
             return ServingError(404, "not_found", "there is no such page")
@@ -110,14 +102,8 @@ def _read(error: Exception) -> ServingError | None:
             return ServingError(504, "timeout", message)
         case psycopg.OperationalError() | PoolTimeout():
             return _unavailable("the database does not answer")
-        case PostgresError():
-            return _unavailable("the database cannot be used")
-        case StoreError() | AttachmentError():
-            return _unavailable("the archive of this message cannot be read at the moment")
-        case VectorError() | WordsError() | ModelFileError() | EndpointError() | LifecycleError():
-            return _unavailable("the index cannot be searched at the moment")
-        case WorkerError():
-            return _unavailable("this search has ended the process that ran it")
+        case UnavailableError():
+            return _unavailable(error.notice)
     return None
 
 

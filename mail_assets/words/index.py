@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
+from mail_assets.errors import MonthError, UnavailableError
 from mail_assets.month import ListMonth
 from mail_assets.vectors.filters import FieldType, Filter, check_filter
 from mail_assets.vectors.vector import MetadataValue
@@ -126,8 +127,10 @@ class WordIndex(Protocol):
         """Delete the index; nothing happens where there is none."""
 
 
-class WordsError(RuntimeError):
+class WordsError(MonthError, UnavailableError):
     """An index of words refuses or fails: names it, the fault and the remedy."""
+
+    notice = "the index cannot be searched at the moment"
 
 
 class MissingWordsError(WordsError):

@@ -15,6 +15,7 @@ import lancedb
 import pyarrow as pa
 import pytest
 
+from mail_assets.errors import MailAssetsError
 from mail_assets.lance import upkeep
 from mail_assets.lance.upkeep import (
     FULL,
@@ -130,8 +131,8 @@ def test_an_old_index_that_lacks_many_rows_is_outdated(
 
 
 def prune(url: str, *, dry_run: bool = False) -> OldVersions:
-    clean = partial(clean_table, errors=RuntimeError)
-    return prune_versions(url, clean, RuntimeError, dry_run=dry_run)
+    clean = partial(clean_table, errors=MailAssetsError)
+    return prune_versions(url, clean, MailAssetsError, dry_run=dry_run)
 
 
 def test_versions_that_no_reader_needs_go_of_every_table(

@@ -26,16 +26,13 @@ import psycopg
 from mail_assets.defs.instance import open_instance
 from mail_assets.defs.partitions import asset_key, months_of_run, partition_key
 from mail_assets.defs.runs import MonthFinished, log_month
-from mail_assets.mail.archive.compression import ArchiveError
+from mail_assets.errors import MonthError
 from mail_assets.month import ListMonth
 from mail_assets.reading.browsing import declared_columns, full_name, row_count, sample
 from mail_assets.settings.settings import Settings
 from mail_assets.sources.source import SourceError
-from mail_assets.steps.outcome import Outcome, StepError
-from mail_assets.store.embeddings import EmbeddingsFileError
+from mail_assets.steps.outcome import Outcome
 from mail_assets.tables.partitions import Counts, digest_of
-from mail_assets.vectors.index import VectorError
-from mail_assets.words.index import WordsError
 from mail_assets.workspace import Workspace
 
 
@@ -72,13 +69,8 @@ def rows_as_markdown(rows: pd.DataFrame) -> dg.MarkdownMetadataValue:
 
 #: What belongs to one month; everything else (no server, no memory) ends the run at once.
 MONTHLY_ERRORS = (
-    ArchiveError,
-    EmbeddingsFileError,
+    MonthError,
     FileNotFoundError,
-    SourceError,
-    StepError,
-    VectorError,
-    WordsError,
     # a value or a row that PostgreSQL refuses
     psycopg.DataError,
     psycopg.errors.ProgramLimitExceeded,

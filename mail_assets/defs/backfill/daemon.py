@@ -51,6 +51,7 @@ from mail_assets.defs.definitions import build_defs
 from mail_assets.defs.instance import open_instance
 from mail_assets.defs.partitions import asset_key
 from mail_assets.defs.runs import LogLine, MonthFinished, months_of_tags, reason_of
+from mail_assets.errors import MailAssetsError
 from mail_assets.month import ListMonth, month_number
 from mail_assets.settings.settings import Settings
 from mail_assets.tables.partitions import Counts
@@ -59,7 +60,7 @@ from mail_assets.tables.partitions import Counts
 _ALIVE = 300
 
 
-class LaunchError(RuntimeError):
+class LaunchError(MailAssetsError):
     """There is no daemon that would run a backfill."""
 
 

@@ -37,6 +37,7 @@ from mail_assets.defs.backfill.report import (
 )
 from mail_assets.defs.backfill.runs import REFRESH_THREADS, Runs
 from mail_assets.defs.definitions import build_defs
+from mail_assets.errors import MailAssetsError
 from mail_assets.settings.settings import Settings
 
 
@@ -117,7 +118,7 @@ def _receive(connection: Connection, tasks: SimpleQueue[Task | None]) -> None:
 _PROCESSES = multiprocessing.get_context("spawn")
 
 
-class RangeWorkerError(RuntimeError):
+class RangeWorkerError(MailAssetsError):
     """A process of a backfill cannot start."""
 
 

@@ -26,6 +26,8 @@ from typing import IO, TYPE_CHECKING, Any, BinaryIO, Protocol
 
 import zstandard
 
+from mail_assets.errors import DamagedDataError, MonthError
+
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
 
@@ -36,7 +38,7 @@ MIN_BOMB_BYTES = 512 << 20  # decompressed bytes below which the ratio does not 
 INPUT = 4 << 10  # bytes; of zstd these hold at most about 1,000 blocks of 128 KiB decompressed
 
 
-class ArchiveError(ValueError):
+class ArchiveError(MonthError, DamagedDataError):
     """An archive that cannot be read to its end, or that is no mbox."""
 
 

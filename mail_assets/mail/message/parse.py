@@ -7,6 +7,7 @@ Each field is read by a module of its own: `headers`, `addresses`, `sent_at`, `i
 from functools import partial
 from itertools import chain
 
+from mail_assets.errors import DamagedDataError
 from mail_assets.mail.archive.dialects import DIALECTS
 from mail_assets.mail.archive.mbox import MAX_MESSAGE, RawMessage
 from mail_assets.mail.message import ids, mime
@@ -45,7 +46,7 @@ from mail_assets.mail.message.part import find_declared_charset
 PARSER_VERSION = "5"
 
 
-class UnreadableMessageError(ValueError):
+class UnreadableMessageError(DamagedDataError):
     """Bytes that give no message; `reason` says why, for the quarantine."""
 
     def __init__(self, reason: str) -> None:

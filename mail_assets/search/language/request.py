@@ -8,6 +8,7 @@ import math
 from dataclasses import dataclass
 from enum import StrEnum
 
+from mail_assets.errors import NotFoundError, WrongInputError
 from mail_assets.mail.message.ids import MAX_ID
 from mail_assets.month import is_month
 
@@ -54,11 +55,11 @@ MAX_CHOICES, MAX_NAME = 50, 200
 QUOTED = 40
 
 
-class RequestError(ValueError):
+class RequestError(WrongInputError):
     """A request that cannot be answered: the message says what is wrong and what is allowed."""
 
 
-class MissingMessageError(RequestError):
+class MissingMessageError(NotFoundError, RequestError):
     """A request about a message that is not there, or has no text."""
 
 
