@@ -20,13 +20,14 @@ import pandas as pd
 
 from benchmarks.contenders import MODEL
 from benchmarks.mail_chunks import chunks_of, messages
-from mail_assets.encoding.local_encoder import LocalEncoder, count_physical_cores
+from mail_assets.encoding.local_encoder import LocalEncoder
 from mail_assets.encoding.model_build import prepare_model
 from mail_assets.encoding.models import find_local_model
 from mail_assets.evaluation.judged import JudgedQuery, read_judged
 from mail_assets.evaluation.quality import estimate_mean
 from mail_assets.evaluation.scores import MEASURES, Ranking, Score, score_ranking
 from mail_assets.mail.message.message import Message
+from mail_assets.processes.machine import count_physical_cores
 from mail_assets.text.chunking import ChunkSizes
 
 #: target, hard maximum, minimum, overlap; in tokens without [CLS] and [SEP].

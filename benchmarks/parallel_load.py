@@ -14,8 +14,8 @@ import psycopg
 
 from benchmarks.pipeline import LIST, machine, settings_for
 from benchmarks.processor import postmaster_of, timed
-from mail_assets.encoding.local_encoder import count_physical_cores
 from mail_assets.postgres.database import Database, embedded
+from mail_assets.processes.machine import count_physical_cores
 from mail_assets.processes.workers import WorkerPool
 from mail_assets.settings.settings import Settings
 from mail_assets.sources.http_reader import HttpOptions
