@@ -21,7 +21,7 @@ import pandas as pd
 from benchmarks.contenders import MODEL
 from benchmarks.mail_chunks import chunks_of, messages
 from mail_assets.encoding.local_encoder import LocalEncoder
-from mail_assets.encoding.model_build import prepare_model
+from mail_assets.encoding.model_cache import prepare_model
 from mail_assets.encoding.models import find_local_model
 from mail_assets.evaluation.judged import JudgedQuery, read_judged
 from mail_assets.evaluation.quality import estimate_mean

@@ -28,9 +28,8 @@ from benchmarks.contenders import peak_mb
 from mail_assets.indexes.month import month_filter
 from mail_assets.indexes.vectors import FIELDS, NON_FILTERABLE
 from mail_assets.month import ListMonth, month_number
-from mail_assets.vectors.index import IndexSpec, Vector, VectorIndex
+from mail_assets.vectors.index import Floats, IndexSpec, Metadata, Vector, VectorIndex
 from mail_assets.vectors.open import open_bucket
-from mail_assets.vectors.vector import Floats, Metadata
 
 SPEC = IndexSpec("months", 384, FIELDS, NON_FILTERABLE)
 #: Clusters that vectors are drawn around, as mail has topics.

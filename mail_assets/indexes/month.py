@@ -18,8 +18,7 @@ from mail_assets.month import ListMonth, month_number
 from mail_assets.tables.indexes import Entry, IndexMonth, drop_keys, mark_intended, mark_written
 from mail_assets.tables.partitions import Partition, locked_if_free
 from mail_assets.vectors.filters import Filter
-from mail_assets.vectors.index import MissingIndexError, VectorError
-from mail_assets.vectors.vector import MetadataValue
+from mail_assets.vectors.index import MetadataValue, MissingIndexError, VectorError
 from mail_assets.words.index import MissingWordsError, WordsError
 from mail_assets.workspace import Workspace
 

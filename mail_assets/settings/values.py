@@ -24,18 +24,16 @@ from psycopg.conninfo import conninfo_to_dict
 from mail_assets.checkout import find_checkout
 from mail_assets.encoding.models import (
     DEFAULT_PRECISION,
+    DEFAULT_URL,
     LOCAL_MODELS,
+    MAX_DIMENSION,
     PRECISIONS,
     PROVIDERS,
-    check_provider,
-)
-from mail_assets.encoding.remote_encoder import (
-    DEFAULT_URL,
-    MAX_DIMENSION,
     REMOTE_PRECISION,
     REMOTE_SCHEME,
     SPECIAL_TOKENS,
     RemoteModel,
+    check_provider,
 )
 from mail_assets.errors import WrongInputError
 from mail_assets.evaluation.judged import QRELS, QUERIES

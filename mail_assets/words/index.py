@@ -17,7 +17,7 @@ from typing import NamedTuple, Protocol
 from mail_assets.errors import MonthError, UnavailableError
 from mail_assets.month import ListMonth
 from mail_assets.vectors.filters import FieldType, Filter, check_filter
-from mail_assets.vectors.vector import MetadataValue
+from mail_assets.vectors.index import MetadataValue
 from mail_assets.words.query import WordQuery
 
 

@@ -20,9 +20,9 @@ from mail_assets.lance.connection import LanceConnection, lance_errors
 from mail_assets.lance.table import LanceTable, TableHandle, count_groups
 from mail_assets.lance.upkeep import Indexes, Limits, TableUpkeep, read_index_states
 from mail_assets.lance.upkeep import clean_table as clean_other_table
-from mail_assets.vectors.filters import Filter, lance_keys_sql, lance_sql
-from mail_assets.vectors.index import VectorError, split
-from mail_assets.vectors.vector import MetadataValue
+from mail_assets.vectors.filters import Filter
+from mail_assets.vectors.index import MetadataValue, VectorError, split
+from mail_assets.vectors.lance_filters import lance_keys_sql, lance_sql
 from mail_assets.words.index import (
     NAME,
     Document,

@@ -42,13 +42,8 @@ from lancedb.table import AsyncTable
 
 from mail_assets.lance.table import PRIMARY_KEY, READ_SINGLY, OpenTable
 from mail_assets.month import known_month, month_number
-from mail_assets.vectors.filters import (
-    Filter,
-    lance_literal,
-    lance_sql,
-    matches_filter,
-    split_filter,
-)
+from mail_assets.vectors.filters import Filter, matches_filter
+from mail_assets.vectors.lance_filters import lance_literal, lance_sql, split_filter
 from mail_assets.words.index import Document, WordMatch
 from mail_assets.words.query import (
     EXACT_PREFIX,

@@ -12,7 +12,7 @@ import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from mail_assets.lance.connection import check_lance_path, lance_location
+from mail_assets.lance.location import check_lance_path, lance_location
 from mail_assets.words.index import NAME
 
 if TYPE_CHECKING:  # settings check URLs at every start, and LanceDB alone takes a second

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from mail_assets.encoding.local_encoder import open_local_encoder
-from mail_assets.encoding.model_build import prepare_model
+from mail_assets.encoding.model_cache import prepare_model
 from mail_assets.encoding.model_files import (
     FolderSource,
     HubSource,

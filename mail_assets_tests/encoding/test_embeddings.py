@@ -55,9 +55,9 @@ def value(number: object) -> Callable[[Json], object]:
         (value(float("nan")), "no numbers in the vector of number 3"),
         (value(float("inf")), "infinite or no numbers in the vector of number 3"),
         (value(1e300), "infinite or no numbers in the vector of number 3"),
-        (value(None), "what are no numbers"),
-        (value("0.5"), "what are no numbers"),
-        (value([1.0]), "what are no numbers"),
+        (value(None), "values that are not numbers"),
+        (value("0.5"), "values that are not numbers"),
+        (value([1.0]), "values that are not numbers"),
         (item(embedding=[0.0] * DIMENSION), "zero, infinite or no numbers in the vector of num"),
         (item(embedding=[0.5] * 23), "23 numbers instead of a vector of 24 for number 3 of"),
         (item(embedding="QUJD"), "str instead of a vector of 24 for number 3 of texts 1 to 3 of 3"),
@@ -88,7 +88,7 @@ def test_a_dimension_that_no_bucket_takes_is_refused(values: object) -> None:
     body = answer(["one"])
     assert read_dimension(body) == DIMENSION
     body["data"][0]["embedding"] = values
-    with pytest.raises(EmbeddingsError, match="1 to 4096 will do"):
+    with pytest.raises(EmbeddingsError, match="use a model with 1 to 4096"):
         read_dimension(body)
 
 

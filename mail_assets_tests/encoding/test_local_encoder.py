@@ -32,7 +32,8 @@ from mail_assets.encoding.local_encoder import (
     open_local_encoder,
     open_session,
 )
-from mail_assets.encoding.model_build import build_graph, prepare_model
+from mail_assets.encoding.model_build import build_graph
+from mail_assets.encoding.model_cache import prepare_model
 from mail_assets.encoding.models import (
     ALL_MINILM_L6_V2,
     GRAPH_PRECISIONS,

@@ -31,15 +31,14 @@ from safetensors.numpy import load_file
 
 from mail_assets.encoding.model_build import (
     SMOOTHING,
-    STALE_SECONDS,
     BertConfig,
     build_graph,
     build_table,
     check_architecture,
-    prepare_model,
     quantise_weights,
     serialise_table,
 )
+from mail_assets.encoding.model_cache import STALE_SECONDS, prepare_model
 from mail_assets.encoding.model_files import (
     FolderSource,
     ModelFileError,

@@ -94,7 +94,7 @@ SHA256 = {file.path: file.sha256 for file in PINNED}
 
 ASK = """
 import sys, time
-from mail_assets.encoding.hub import HubSource
+from mail_assets.encoding.model_files import HubSource
 from mail_assets.encoding.model_files import ModelFile, ModelFileError, verify_file
 sleep = time.sleep
 time.sleep = lambda seconds: sleep(min(seconds, 0.01))  # huggingface_hub's pauses

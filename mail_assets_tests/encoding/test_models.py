@@ -84,7 +84,7 @@ def test_an_unknown_precision_is_refused_with_the_known_ones() -> None:
 
 
 def test_checking_a_models_name_loads_nothing_that_computes() -> None:
-    code = "import sys, mail_assets.encoding.model_catalog; print(*sys.modules)"
+    code = "import sys, mail_assets.encoding.models; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", code], stdout=subprocess.PIPE, check=True)
     heavy = {b"onnx", b"onnxruntime", b"safetensors", b"numpy"}
     assert not heavy & set(loaded.stdout.split())

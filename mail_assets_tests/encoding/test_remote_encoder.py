@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mail_assets.encoding import remote_encoder as room
-from mail_assets.encoding.models import ALL_MINILM_L6_V2
+from mail_assets.encoding.models import ALL_MINILM_L6_V2, RemoteModel
 from mail_assets.encoding.open import (
     compute_fingerprint,
     find_dimension,
@@ -24,7 +24,7 @@ from mail_assets.encoding.open import (
     resolve_model,
     short_name,
 )
-from mail_assets.encoding.remote_encoder import RemoteEncoder, RemoteModel, open_remote_encoder
+from mail_assets.encoding.remote_encoder import RemoteEncoder, open_remote_encoder
 from mail_assets.indexes.vectors import index_name, index_spec
 from mail_assets.openai.client import Client, EndpointError, Server
 from mail_assets.text.chunking import build_document, chunk_body

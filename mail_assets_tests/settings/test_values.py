@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from mail_assets.encoding.remote_encoder import RemoteModel
+from mail_assets.encoding.models import RemoteModel
 from mail_assets.openai.variables import VariableError
 from mail_assets.settings import values
 from mail_assets.settings.settings import load_settings

@@ -16,23 +16,21 @@ import pytest
 from lancedb.table import AsyncTable
 
 from mail_assets.lance.table import Estimates
-from mail_assets.vectors import filters
+from mail_assets.vectors import lance_filters
 from mail_assets.vectors.filters import (
     Filter,
     FilterError,
-    Split,
     check_filter,
     check_length,
     count_constraints,
-    lance_sql,
     matches_filter,
     nest_conditions,
-    postgres_sql,
-    split_filter,
 )
 from mail_assets.vectors.index import IndexSpec, Vector, VectorIndex
 from mail_assets.vectors.lance import LanceIndex
+from mail_assets.vectors.lance_filters import Split, lance_sql, split_filter
 from mail_assets.vectors.open import open_bucket
+from mail_assets.vectors.pgvector import postgres_sql
 from mail_assets_tests.vectors.samples import MAIL, unit
 
 SPEC = IndexSpec("mail", 8, {"list": "string", "month": "number"}, ("subject",))
@@ -218,7 +216,7 @@ def test_a_condition_that_most_rows_meet_is_applied_to_what_is_found(
     before: list[Filter] | None,
     asked: int,
 ) -> None:
-    monkeypatch.setattr(filters, "LISTED_WHILE_ONE_IS_READ", 10)
+    monkeypatch.setattr(lance_filters, "LISTED_WHILE_ONE_IS_READ", 10)
     found = split(tmp_path, filter)
     assert found.after == {"$and": after}
     assert found.before == (before and {"$and": before})
@@ -243,7 +241,7 @@ def test_a_condition_that_most_rows_meet_is_applied_to_what_is_found(
 def test_any_other_is_applied_before_the_search(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, filter: Filter | None, top_k: int
 ) -> None:
-    monkeypatch.setattr(filters, "LISTED_WHILE_ONE_IS_READ", 10)
+    monkeypatch.setattr(lance_filters, "LISTED_WHILE_ONE_IS_READ", 10)
     assert split(tmp_path, filter, top_k) == Split(filter)
 
 
@@ -254,7 +252,7 @@ def test_a_small_table_is_never_asked_for_more_than_is_wanted(tmp_path: Path) ->
 def test_rows_that_were_deleted_since_the_table_was_opened_count_for_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(filters, "LISTED_WHILE_ONE_IS_READ", 10)
+    monkeypatch.setattr(lance_filters, "LISTED_WHILE_ONE_IS_READ", 10)
 
     async def run() -> tuple[Split, Split]:
         table = await make_table(tmp_path)
@@ -280,7 +278,7 @@ def index(tmp_path: Path) -> VectorIndex:
 def test_the_nearest_that_match_are_found_where_the_condition_goes_with_the_distance(
     index: VectorIndex, monkeypatch: pytest.MonkeyPatch, nearest_are_early: bool
 ) -> None:
-    monkeypatch.setattr(filters, "LISTED_WHILE_ONE_IS_READ", 0)
+    monkeypatch.setattr(lance_filters, "LISTED_WHILE_ONE_IS_READ", 0)
     assert isinstance(index, LanceIndex)
     query = unit(1, MAIL.dimension)
     values = np.stack([query + unit(n, MAIL.dimension) * n / 50 for n in range(2, 202)])

@@ -12,9 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mail_assets.vectors.index import IndexSpec, Vector
+from mail_assets.vectors.index import IndexSpec, Vector, json_bound
 from mail_assets.vectors.s3vectors import S3VectorsIndex
-from mail_assets.vectors.vector import json_bound
 
 SPEC = IndexSpec("mail", 4, {"list": "string"}, ("subject",))
 

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from lancedb.table import Table
 
-from mail_assets.vectors import filters, lance
+from mail_assets.vectors import lance, lance_filters
 from mail_assets.vectors.filters import Filter, matches_filter
 from mail_assets.vectors.index import IndexSpec, Vector, VectorError, VectorIndex
 from mail_assets.vectors.lance import LanceIndex
@@ -109,7 +109,7 @@ def test_a_dimension_unfit_for_ivf_rq_gets_another_index(
 def test_filters_keep_their_meaning_before_a_search_and_after_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, listed: int
 ) -> None:
-    monkeypatch.setattr(filters, "LISTED_WHILE_ONE_IS_READ", listed)
+    monkeypatch.setattr(lance_filters, "LISTED_WHILE_ONE_IS_READ", listed)
     change_limits(monkeypatch, lance, least=60, indexed_from=60)
     index = open_bucket(f"lance:{tmp_path}").index(SPEC)
     index.ensure()

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from mail_assets.vectors import filters as filters_module
+from mail_assets.vectors import lance_filters
 from mail_assets.vectors.filters import Filter
 from mail_assets.words.index import Document, WordIndex
 from mail_assets.words.open import open_words
@@ -124,7 +124,7 @@ ranges: st.SearchStrategy[Filter | None] = st.sampled_from(
 def test_what_is_filtered_after_the_search_is_as_exact(
     corpus: Corpus, monkeypatch: pytest.MonkeyPatch, query: WordQuery, where: Filter
 ) -> None:
-    monkeypatch.setattr(filters_module, "LISTED_WHILE_ONE_IS_READ", 0)
+    monkeypatch.setattr(lance_filters, "LISTED_WHILE_ONE_IS_READ", 0)
     found = corpus.words.search(query, TOP_K, where)
     true = corpus.bm25.scores(query, where)
     best = sorted(true.values(), reverse=True)[:TOP_K]
