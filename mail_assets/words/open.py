@@ -1,4 +1,4 @@
-"""Check the URL of an index of words, and open the index at it.
+"""Check the URL of an index of words, and open the index.
 
     lance:PATH                  LanceDB in a folder
     lance:s3://BUCKET/PREFIX    LanceDB on S3-like storage (AWS_ variables)
@@ -27,7 +27,7 @@ def open_words(
     `environ` (by default the process's) gives the AWS_ variables for S3-like storage.
 
     Raises:
-        ValueError: for a URL that `check_words_url` refuses.
+        ValueError: `check_words_url` refuses the URL.
     """
     path = _lance_path(url)
     from mail_assets.words.lance import LanceWordIndex
