@@ -1,7 +1,4 @@
-"""Small BERT checkpoints of random weights: the three files that a model pins, as published.
-
-What does not live here: the arithmetic to compare with (bert.py).
-"""
+"""Small BERT checkpoints of random weights: the three files that a model pins, as published."""
 
 import hashlib
 import json

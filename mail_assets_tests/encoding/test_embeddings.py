@@ -1,4 +1,4 @@
-"""Answers of an embeddings server: every one is checked before it is used."""
+"""Answers of an embeddings server are checked before use."""
 
 from collections.abc import Callable
 from typing import Any
@@ -25,7 +25,7 @@ def answer(texts: list[str]) -> Json:
     return body
 
 
-def test_vectors_come_in_the_order_of_the_texts_and_have_length_1() -> None:
+def test_vectors_have_length_1_and_the_order_of_the_texts() -> None:
     rows = sort_embeddings(answer(TEXTS), len(TEXTS))
     assert rows == [vector(text) for text in TEXTS]
     found = normalise_embeddings(rows, DIMENSION, "texts 1 to 3 of 3")
@@ -73,9 +73,7 @@ def value(number: object) -> Callable[[Json], object]:
         (lambda body: body.clear(), "no list of data: {}"),
     ],
 )
-def test_an_answer_that_is_no_vectors_is_refused(
-    change: Callable[[Json], object], says: str
-) -> None:
+def test_an_answer_without_vectors_is_refused(change: Callable[[Json], object], says: str) -> None:
     body = answer(TEXTS)
     change(body)
     with pytest.raises(EmbeddingsError) as caught:
@@ -102,5 +100,5 @@ def test_a_dimension_that_no_bucket_takes_is_refused(values: object) -> None:
         (None, 0),
     ],
 )
-def test_usage_is_what_either_kind_of_server_calls_it(usage: object, tokens: int) -> None:
+def test_usage_is_read_from_either_kind_of_server(usage: object, tokens: int) -> None:
     assert read_usage({"usage": usage}) == tokens

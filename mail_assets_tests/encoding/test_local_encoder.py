@@ -1,11 +1,4 @@
-"""Same text, same bits: alone, in any company, in any order, on any number of threads.
-
-[test_cores] The number of cores: what the container grants, hyper-threads counted once.
-
-[test_encoder_lock] The lock around encoding: one process at a time for a folder of models, however it ends.
-
-[test_providers] A provider computes where it was asked to, the CPU's vectors, or says why it cannot.
-"""
+"""Local models: same text, same bits; one encoder at a time; providers agree with the CPU."""
 
 import fcntl
 import logging
@@ -127,7 +120,7 @@ def test_int8_is_near_fp32(encoders: Mapping[str, LocalEncoder]) -> None:
 
 
 @pytest.mark.parametrize("precision", GRAPH_PRECISIONS)
-def test_each_text_is_nearest_to_the_other_way_to_say_it(
+def test_each_text_is_nearest_to_its_paraphrase(
     precision: str, encoders: Mapping[str, LocalEncoder]
 ) -> None:
     vectors = encoders[precision].encode_documents(TEXTS)
@@ -136,7 +129,7 @@ def test_each_text_is_nearest_to_the_other_way_to_say_it(
     assert cosines.argmax(axis=1).tolist() == [index ^ 1 for index in range(len(TEXTS))]
 
 
-def test_a_query_is_encoded_as_a_document_is_where_there_are_no_prefixes(
+def test_queries_equal_documents_without_prefixes(
     encoder: LocalEncoder,
 ) -> None:
     for text in TEXTS:
@@ -209,7 +202,7 @@ def test_an_exception_from_progress_stops_the_work(encoder: LocalEncoder) -> Non
     assert encoder.encode_documents(["still works"]).shape == (1, encoder.dimension)
 
 
-def test_an_encoder_says_what_it_is(encoder: LocalEncoder) -> None:
+def test_an_encoder_describes_itself(encoder: LocalEncoder) -> None:
     assert (encoder.model, encoder.precision) == (ALL_MINILM_L6_V2, "int8")
     assert encoder.fingerprint == ALL_MINILM_L6_V2.fingerprint("int8")
     assert encoder.dimension == 384
@@ -258,7 +251,7 @@ def fail() -> None:
     raise AssertionError("there is nobody to wait for")
 
 
-def test_others_wait_while_it_is_held_and_report_it(tmp_path: Path) -> None:
+def test_others_wait_for_the_lock_and_report_it(tmp_path: Path) -> None:
     waits, entered = threading.Event(), threading.Event()
 
     def encode() -> None:
@@ -276,7 +269,7 @@ def test_others_wait_while_it_is_held_and_report_it(tmp_path: Path) -> None:
     assert is_free(tmp_path)
 
 
-def test_an_error_frees_it(tmp_path: Path) -> None:
+def test_an_error_frees_the_lock(tmp_path: Path) -> None:
     try:
         with encoder_lock(tmp_path, fail):
             raise MemoryError
@@ -285,7 +278,7 @@ def test_an_error_frees_it(tmp_path: Path) -> None:
     assert is_free(tmp_path)
 
 
-def test_a_killed_process_frees_it(tmp_path: Path) -> None:
+def test_a_killed_process_frees_the_lock(tmp_path: Path) -> None:
     command = [sys.executable, "-c", HOLD, str(tmp_path)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as holder:
         assert holder.stdout
@@ -296,7 +289,7 @@ def test_a_killed_process_frees_it(tmp_path: Path) -> None:
         assert is_free(tmp_path)
 
 
-def test_a_folder_that_is_missing_is_made_and_one_that_is_read_only_will_do(tmp_path: Path) -> None:
+def test_the_lock_makes_a_folder_and_needs_no_write_access(tmp_path: Path) -> None:
     folder = tmp_path / "models" / "new"
     with encoder_lock(folder, fail):
         assert not is_free(folder)
@@ -323,9 +316,7 @@ def session(path: Path) -> ort.InferenceSession:
 
 
 @pytest.mark.parametrize("provider", MISSING)
-def test_a_provider_that_is_not_installed_is_refused_with_the_remedy(
-    provider: str, tmp_path: Path
-) -> None:
+def test_a_missing_provider_is_refused_with_the_remedy(provider: str, tmp_path: Path) -> None:
     with pytest.raises(ProviderError) as refusal:
         open_session(model(tmp_path), provider, 20)
     for part in (
@@ -338,7 +329,7 @@ def test_a_provider_that_is_not_installed_is_refused_with_the_remedy(
 
 
 @pytest.mark.parametrize("provider", PRESENT)
-def test_where_it_computes_is_logged_and_makes_no_difference(
+def test_a_provider_is_logged_and_gives_the_cpus_vectors(
     provider: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     path, ids = model(tmp_path), np.array([[1, 7, 3, 49, 0, 7]])

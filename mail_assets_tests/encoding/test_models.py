@@ -1,4 +1,4 @@
-"""The fingerprint changes with whatever changes the meaning of a vector, and with no more."""
+"""The fingerprint changes with everything that changes the meaning of a vector, and only then."""
 
 import subprocess
 import sys
@@ -54,7 +54,7 @@ def test_the_versions_of_our_own_code_are_ingredients(
     assert ALL_MINILM_L6_V2.fingerprint("int8") != before
 
 
-def test_the_same_bytes_under_another_name_and_from_elsewhere_have_the_same_fingerprint() -> None:
+def test_name_and_source_do_not_change_the_fingerprint() -> None:
     moved = replace(ALL_MINILM_L6_V2, name="renamed", source=NOWHERE)
     assert moved.fingerprint("int8") == ALL_MINILM_L6_V2.fingerprint("int8")
 
@@ -83,7 +83,7 @@ def test_an_unknown_precision_is_refused_with_the_known_ones() -> None:
         compute_fingerprint("all-minilm-l6-v2", "fp16")
 
 
-def test_checking_a_models_name_loads_nothing_that_computes() -> None:
+def test_checking_a_models_name_loads_no_engine() -> None:
     code = "import sys, mail_assets.encoding.models; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", code], stdout=subprocess.PIPE, check=True)
     heavy = {b"onnx", b"onnxruntime", b"safetensors", b"numpy"}

@@ -1,7 +1,4 @@
-"""The encoder of a remote model against a strict loopback server.
-
-[test_remote_model] Remote models: a name that holds all of one, its sizes, its fingerprint.
-"""
+"""The encoder of a remote model against a strict loopback server; names and fingerprints."""
 
 import logging
 import threading
@@ -99,7 +96,7 @@ def test_a_query_is_one_vector(open_: Open) -> None:
     np.testing.assert_allclose(found, unit("who?"), rtol=1e-5)
 
 
-def test_no_texts_ask_nothing(open_: Open, server: FakeServer) -> None:
+def test_no_texts_send_no_request(open_: Open, server: FakeServer) -> None:
     assert open_().encode_documents([]).shape == (0, DIMENSION)
     assert server.seen == []
 
@@ -111,17 +108,13 @@ def test_prefixes_are_put_before_the_text(open_: Open, server: FakeServer) -> No
     assert inputs(server) == [["query: wal"], ["passage: wal"]]
 
 
-def test_a_set_dimension_is_sent_and_nothing_else_that_is_optional(
-    open_: Open, server: FakeServer
-) -> None:
+def test_of_optional_fields_only_a_set_dimension_is_sent(open_: Open, server: FakeServer) -> None:
     endpoint = open_(dimension=8)
     np.testing.assert_allclose(endpoint.encode_query("a"), unit("a", 8), rtol=1e-5)
     assert server.seen[0].body == {"model": MODEL, "input": ["a"], "dimensions": 8}
 
 
-def test_a_dimension_that_is_not_set_is_learned_once_and_never_sent(
-    open_: Open, server: FakeServer
-) -> None:
+def test_an_unset_dimension_is_learned_once_and_never_sent(open_: Open, server: FakeServer) -> None:
     endpoint = open_(dimension=None)
     assert server.seen == []  # opening asks nobody
     assert endpoint.encode_documents(TEXTS[:2]).shape == (2, DIMENSION)
@@ -150,7 +143,7 @@ def test_requests_hold_no_more_texts_than_set(open_: Open, server: FakeServer) -
     batch=st.integers(1, 9),
     most=st.integers(20, 90),
 )
-def test_requests_hold_no_more_tokens_than_allowed_and_every_text_once(
+def test_requests_hold_every_text_once_within_the_tokens(
     sizes: list[int], batch: int, most: int
 ) -> None:
     texts = [" ".join(["word"] * (size - 2)) for size in sizes]  # and two markers
@@ -237,9 +230,7 @@ def test_usage_is_counted_over_all_requests(open_: Open) -> None:
     assert endpoint.tokens_used == 6 * len(TEXTS) + 3
 
 
-def test_an_answer_that_is_no_vectors_is_refused_and_not_asked_for_again(
-    open_: Open, server: FakeServer
-) -> None:
+def test_an_answer_without_vectors_is_refused_at_once(open_: Open, server: FakeServer) -> None:
     answering(server, lambda body: body["data"].pop())
     with pytest.raises(EndpointError) as caught:
         open_().encode_documents(TEXTS[:3])
@@ -290,7 +281,7 @@ def test_a_server_that_refuses_is_asked_once(
     assert len(server.seen) == 1
 
 
-def test_the_key_is_sent_and_never_told(
+def test_the_key_is_sent_and_never_shown(
     open_: Open, server: FakeServer, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG)
@@ -319,7 +310,7 @@ def test_rate_limits_cost_time_and_no_texts(open_: Open, server: FakeServer) -> 
     np.testing.assert_allclose(vectors, [unit(text) for text in TEXTS], rtol=1e-5)
 
 
-def test_an_endpoint_says_what_it_is(open_: Open) -> None:
+def test_an_encoder_describes_itself(open_: Open) -> None:
     endpoint = open_()
     assert endpoint.fingerprint == endpoint.model.fingerprint()
     assert endpoint.fingerprint != replace(endpoint.model, dimension=8).fingerprint()
@@ -351,7 +342,7 @@ def test_a_name_holds_all_of_a_model(model: RemoteModel) -> None:
     assert index_name(model.name, "served").endswith(model.fingerprint())
 
 
-def test_a_name_says_no_more_than_it_must() -> None:
+def test_a_name_omits_defaults() -> None:
     assert LOCAL.name == "openai:nomic-embed-text:v1.5@http://127.0.0.1:11434/v1"
     assert replace(LOCAL, dimension=256).name == f"{LOCAL.name}?dimension=256"
 
@@ -420,11 +411,11 @@ def test_what_changes_a_vectors_meaning_changes_the_fingerprint(change: dict[str
         {"url": "https://127.0.0.1/api/v1"},
     ],
 )
-def test_what_only_changes_how_it_is_reached_does_not(change: dict[str, object]) -> None:
+def test_the_way_to_a_server_is_not_in_the_fingerprint(change: dict[str, object]) -> None:
     assert replace(LOCAL, **change).fingerprint() == LOCAL.fingerprint()  # type: ignore[arg-type]
 
 
-def test_a_fingerprint_is_what_it_was() -> None:
+def test_a_known_fingerprint_stays_the_same() -> None:
     # another one would have everybody encode, and pay for, everything again
     assert LOCAL.fingerprint() == "e5963b37921b9153"
 

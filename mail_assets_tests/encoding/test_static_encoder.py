@@ -1,4 +1,4 @@
-"""The precision static: same text, same bits, and words in common make texts near."""
+"""The precision static: same text, same bits, and common words make texts similar."""
 
 from pathlib import Path
 
@@ -71,6 +71,6 @@ def test_progress_counts_the_texts_done(encoder: StaticEncoder) -> None:
     assert done == [BATCH, BATCH + 1]
 
 
-def test_an_encoder_says_what_it_is(encoder: StaticEncoder) -> None:
+def test_an_encoder_describes_itself(encoder: StaticEncoder) -> None:
     assert (encoder.model, encoder.precision) == (ALL_MINILM_L6_V2, "static")
     assert encoder.fingerprint == ALL_MINILM_L6_V2.fingerprint("static")

@@ -1,4 +1,4 @@
-"""The servers of the session, each started once, by the first test that asks for it."""
+"""The servers of the session; the first test that needs one starts it."""
 
 import secrets
 from collections.abc import Iterator

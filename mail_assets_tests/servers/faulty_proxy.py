@@ -1,7 +1,6 @@
 """A proxy that disturbs connections: resets, silence, slow and cut answers, "503 Slow Down".
 
-Which connection is disturbed, how and after how many bytes follows from a seed and the number of
-the connection. It knows nothing of what passes, but for the request that it answers with 503.
+The seed and the number of a connection decide how and after how many bytes it is disturbed.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A bucket of each backend; servers are shared by the tests of a module, what they hold is not."""
+"""A bucket of each backend; the tests of a module share servers, but not their content."""
 
 from __future__ import annotations
 

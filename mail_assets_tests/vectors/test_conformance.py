@@ -1,4 +1,4 @@
-"""What every backend must do alike: what is put, got, deleted and found."""
+"""Every backend stores, returns, deletes and finds vectors alike."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from mail_assets.vectors.index import Metadata, Vector, VectorIndex
 from mail_assets_tests.vectors.samples import cosine_distance, unit, vector
 
 
-def test_what_is_put_is_got_back(index: VectorIndex) -> None:
+def test_get_returns_what_was_put(index: VectorIndex) -> None:
     metadata: Metadata = {
         "list": 'O\'Brien "x" \\ % ` 漢字 😀',
         "month": 202401,
@@ -49,7 +49,7 @@ def test_whole_numbers_come_back_as_int(index: VectorIndex) -> None:
     assert type(index.get(["key-0004"])["key-0004"].metadata["subject"]) is int
 
 
-def test_values_come_only_when_asked_for(index: VectorIndex) -> None:
+def test_get_returns_values_only_when_asked(index: VectorIndex) -> None:
     index.put([vector(1, list="a")])
     found = index.get(["key-0001"])["key-0001"]
     assert found.values.shape == (0,)
@@ -133,7 +133,7 @@ def test_a_query_returns_the_nearest_first(index: VectorIndex) -> None:
             assert match.metadata == vectors[match.key].metadata
 
 
-def test_distances_run_from_same_to_opposite_whatever_the_length(index: VectorIndex) -> None:
+def test_distances_run_from_same_to_opposite_at_any_length(index: VectorIndex) -> None:
     axis = np.eye(8, dtype=np.float32)
     index.put(
         [

@@ -1,4 +1,4 @@
-"""What every backend must do alike: a filter means what the reference matcher says."""
+"""Every backend gives a filter the meaning of the reference matcher."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_filters_mean_what_the_reference_matcher_says(index: VectorIndex) -> Non
     holds()
 
 
-def test_only_backends_that_say_so_list_by_filter(index: VectorIndex) -> None:
+def test_only_capable_backends_list_by_filter(index: VectorIndex) -> None:
     index.put(POPULATION)
     if index.capabilities.list_filter:
         assert set(index.find({"sender": "s1"})) == {
@@ -50,7 +50,7 @@ def test_an_unfit_filter_is_refused(index: VectorIndex) -> None:
             index.query(unit(1), 1, filter)
 
 
-def test_a_filter_may_have_as_many_constraints_as_the_backend_says(index: VectorIndex) -> None:
+def test_a_filter_may_use_all_constraints_of_the_backend(index: VectorIndex) -> None:
     index.put(POPULATION)
     most = index.capabilities.max_constraints
     senders = [f"s{number}" for number in range(most)]

@@ -1,4 +1,4 @@
-"""What every backend must do alike: indexes are made, listed, described, kept, dropped."""
+"""Every backend creates, lists, describes, keeps and drops indexes alike."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_ensure_refuses_an_index_made_for_another_spec(
     assert index.count() == 1
 
 
-def test_indexes_of_a_bucket_are_listed_and_apart(place: Place, index: VectorIndex) -> None:
+def test_indexes_of_a_bucket_are_listed_and_separate(place: Place, index: VectorIndex) -> None:
     other = place.open().index(replace(SPEC, name="another"))
     other.ensure()
     other.put([vector(7)])
@@ -85,14 +85,12 @@ def test_a_description_names_backend_and_shape(index: VectorIndex) -> None:
     assert facts["search"] in ("exact", "service")
 
 
-def test_a_description_says_of_what_dimension_the_vectors_are_and_not_what_is_wanted(
-    place: Place, index: VectorIndex
-) -> None:
+def test_a_description_has_the_stored_dimension(place: Place, index: VectorIndex) -> None:
     index.put([vector(1)])
     assert place.open().index(replace(SPEC, dimension=16)).describe()["dimension"] == 8
 
 
-def test_maintaining_changes_no_answer(index: VectorIndex) -> None:
+def test_maintaining_changes_no_result(index: VectorIndex) -> None:
     index.maintain()
     index.put(POPULATION)
     before = index.query(unit(1), 20, {"month": {"$gte": 0}})

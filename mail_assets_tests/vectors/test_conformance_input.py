@@ -1,4 +1,4 @@
-"""What every backend must do alike: bad input is refused before anything is written."""
+"""Every backend refuses bad input before it writes anything."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ BAD_VECTORS: list[tuple[Vector, str]] = [
 ]
 
 
-def test_bad_vectors_are_refused_before_anything_of_their_batch_is_written(
+def test_a_bad_vector_stops_its_whole_batch(
     index: VectorIndex,
 ) -> None:
     for bad, reason in BAD_VECTORS:
@@ -51,7 +51,7 @@ def test_bad_vectors_are_refused_before_anything_of_their_batch_is_written(
     assert index.count() == 0
 
 
-def test_metadata_at_the_limits_are_taken(index: VectorIndex) -> None:
+def test_metadata_at_the_limits_is_stored(index: VectorIndex) -> None:
     widest = "x" * (2_048 - len('{"list":""}'))
     longest = "ü" * ((40_960 - 2_048 - len(',"subject":""')) // 2)
     index.put([vector(1, list=widest, subject=longest)])

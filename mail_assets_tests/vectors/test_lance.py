@@ -1,4 +1,4 @@
-"""What is particular to Lance: its indexes, concurrent upserts of one key, S3-like storage."""
+"""LanceDB: its indexes, concurrent upserts of one key, S3-like storage."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_an_indexed_search_finds_what_an_exact_one_finds(index: VectorIndex) -> 
     assert index.describe()["unindexed_rows"] == 0
 
 
-def test_fields_are_indexed_by_their_number_of_values_and_the_key_never(
+def test_few_values_give_a_bitmap_and_the_key_no_index(
     index: VectorIndex,
 ) -> None:
     index.put(mail_vectors(clustered(4_000)))
@@ -106,7 +106,7 @@ def test_a_dimension_unfit_for_ivf_rq_gets_another_index(
 
 
 @pytest.mark.parametrize("listed", [600, 0])
-def test_filters_keep_their_meaning_before_a_search_and_after_it(
+def test_filters_mean_the_same_before_and_after_a_search(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, listed: int
 ) -> None:
     monkeypatch.setattr(lance_filters, "LISTED_WHILE_ONE_IS_READ", listed)
@@ -128,7 +128,7 @@ def test_filters_keep_their_meaning_before_a_search_and_after_it(
     holds()
 
 
-def test_a_query_of_another_dimension_is_told_both(tmp_path: Path, index: VectorIndex) -> None:
+def test_a_query_of_another_dimension_is_refused(tmp_path: Path, index: VectorIndex) -> None:
     index.put(mail_vectors(clustered(3)))
     other = replace(MAIL, dimension=MAIL.dimension - 1)
     query = clustered(1)[0][: other.dimension]
@@ -139,7 +139,7 @@ def test_a_query_of_another_dimension_is_told_both(tmp_path: Path, index: Vector
 
 
 @pytest.mark.slow
-def test_rows_that_upkeep_moves_are_neither_lost_nor_doubled_though_it_and_a_writer_are_killed(
+def test_kills_during_upkeep_lose_and_double_no_row(
     tmp_path: Path,
 ) -> None:
     place = Place(f"lance:{tmp_path}")
@@ -171,7 +171,7 @@ def test_rows_that_upkeep_moves_are_neither_lost_nor_doubled_though_it_and_a_wri
     np.testing.assert_array_equal(np.stack([held[key].values for key in keys]), expected)
 
 
-def test_maintaining_gives_way_to_writers_and_then_says_so(
+def test_maintaining_gives_up_after_repeated_conflicts(
     index: VectorIndex, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     index.put(mail_vectors(clustered(10)))
@@ -194,7 +194,7 @@ def test_maintaining_gives_way_to_writers_and_then_says_so(
         index.maintain()
 
 
-def test_who_writes_to_a_version_that_upkeep_erased_writes_again(
+def test_a_write_to_an_erased_version_is_repeated(
     index: VectorIndex, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert isinstance(index, LanceIndex)
@@ -240,7 +240,7 @@ def s3() -> Iterator[dict[str, str]]:
 
 
 @pytest.mark.slow
-def test_a_bucket_on_s3_like_storage(s3: dict[str, str]) -> None:
+def test_a_bucket_works_on_s3_like_storage(s3: dict[str, str]) -> None:
     index = open_bucket("lance:s3://mail/vectors", s3).index(MAIL)
     index.ensure()
     stored = mail_vectors(clustered(50))

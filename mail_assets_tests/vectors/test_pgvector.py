@@ -1,4 +1,4 @@
-"""What is particular to pgvector: the HNSW index, exact ranking of few rows, quiet upserts."""
+"""pgvector: the HNSW index, exact ranking of few rows, upserts that change nothing."""
 
 from __future__ import annotations
 
@@ -143,7 +143,7 @@ def await_backends(dsn: str, most: int) -> None:
     wait_until(lambda: len(backends(dsn)) <= most)
 
 
-def test_queries_share_a_connection_and_get_another_when_the_server_ended_it(
+def test_a_query_reconnects_when_the_server_closed_the_session(
     vectors_dsn: str,
 ) -> None:
     await_backends(vectors_dsn, 0)
@@ -160,7 +160,7 @@ def test_queries_share_a_connection_and_get_another_when_the_server_ended_it(
     assert after != before
 
 
-def test_threads_ask_at_once_and_one_connection_stays(vectors_dsn: str) -> None:
+def test_threads_query_in_parallel_and_keep_one_connection(vectors_dsn: str) -> None:
     index = open_bucket("pgvector:", dsn=vectors_dsn).index(MAIL)
     index.ensure()
     stored = mail_vectors(clustered(40))
@@ -226,7 +226,7 @@ def test_the_vectors_of_another_installation_are_not_touched(shared_dsn: str) ->
     "change",
     ["comment on schema vectors is null", "alter schema a rename to c", "drop schema a"],
 )
-def test_vectors_that_belong_to_nobody_else_are_taken_over(shared_dsn: str, change: str) -> None:
+def test_an_unmarked_schema_is_taken_over(shared_dsn: str, change: str) -> None:
     open_in(shared_dsn, "a").ensure()
     with psycopg.connect(shared_dsn, autocommit=True) as connection:
         connection.execute(change.encode())
@@ -239,7 +239,7 @@ def test_vectors_that_belong_to_nobody_else_are_taken_over(shared_dsn: str, chan
         open_in(shared_dsn, "a").ensure()
 
 
-def test_a_comment_that_is_there_stays(shared_dsn: str) -> None:
+def test_an_existing_comment_stays(shared_dsn: str) -> None:
     with psycopg.connect(shared_dsn, autocommit=True) as connection:
         connection.execute("create schema vectors; comment on schema vectors is 'ours'")
         open_in(shared_dsn, "a").ensure()

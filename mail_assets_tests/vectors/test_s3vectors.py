@@ -1,4 +1,4 @@
-"""What is particular to the services: errors by status, retries, quotas, short answers."""
+"""AWS and Supabase: errors by status, retries, quotas, short answers."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def bucket(fake: FakeS3Vectors) -> Bucket:
         (409, "the service failed"),
     ],
 )
-def test_errors_are_told_apart_by_status_whatever_their_code(
+def test_errors_are_classified_by_status_not_by_code(
     fake: FakeS3Vectors, bucket: Bucket, status: int, remedy: str
 ) -> None:
     index = bucket.index(SPEC)
@@ -128,7 +128,7 @@ def test_a_process_stops_asking_a_service_that_is_down(
     assert index.put(VECTORS) == 12
 
 
-def test_a_service_that_stays_down_is_told_with_its_status(
+def test_an_outage_is_reported_with_its_status(
     fake: FakeS3Vectors, bucket: Bucket, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(s3vectors, "RETRIES", replace(s3vectors.RETRIES, attempts=2))
@@ -164,7 +164,7 @@ def test_a_call_without_an_answer_is_made_again(
     assert fake.troubled[kind] == 7
 
 
-def test_creations_that_were_cut_off_but_done_are_no_conflict(fake: FakeS3Vectors) -> None:
+def test_a_creation_whose_answer_was_lost_is_no_conflict(fake: FakeS3Vectors) -> None:
     fake.trouble = lambda operation: (
         Fault("cut after")
         if operation.startswith("Create") and fake.calls[operation] == 1
@@ -204,7 +204,7 @@ LACKING = {
 
 
 @pytest.mark.parametrize("call", [*READS, *WRITES])
-def test_a_success_that_is_no_answer_of_the_service_is_refused(
+def test_a_success_from_another_service_is_refused(
     fake: FakeS3Vectors, bucket: Bucket, call: str
 ) -> None:
     """Of the writes, too, which would be taken for done; their answers are empty otherwise."""
@@ -215,7 +215,7 @@ def test_a_success_that_is_no_answer_of_the_service_is_refused(
     for body in bodies:
         fake.faults = [Fault("body", body=body)] * 4  # as many as keys() may use: one a segment
         with pytest.raises(
-            VectorError, match=r"mail.*: the answer is none of S3 Vect.*check the U"
+            VectorError, match=r"mail.*: the answer is not one of S3 Vect.*check the U"
         ):
             (READS | WRITES)[call](bucket, index)
         fake.faults = []
@@ -231,7 +231,7 @@ def test_a_full_bucket_is_an_error_that_names_the_quota(
         bucket.index(replace(SPEC, name="one-more")).ensure()
 
 
-def test_an_answer_cut_short_by_the_service_is_passed_on_as_it_is(
+def test_a_short_answer_of_the_service_is_returned_unchanged(
     fake: FakeS3Vectors, bucket: Bucket
 ) -> None:
     index = bucket.index(SPEC)

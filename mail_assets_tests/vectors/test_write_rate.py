@@ -1,4 +1,4 @@
-"""The rate of writes, by a clock that only tests move."""
+"""The rate of writes, by a clock that only the test moves."""
 
 from __future__ import annotations
 

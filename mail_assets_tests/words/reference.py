@@ -1,4 +1,4 @@
-"""What a search of words must find, without any index: a matcher, and BM25 over all documents."""
+"""Reference of a search of words, without an index: a matcher, and BM25 over all documents."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ def s3() -> Iterator[dict[str, str]]:
 
 
 @pytest.mark.slow
-def test_it_is_filled_searched_kept_up_and_dropped(s3: dict[str, str]) -> None:
+def test_an_index_on_s3_goes_through_its_whole_life(s3: dict[str, str]) -> None:
     index = open_words("lance:s3://mail/words", s3)
     with pytest.raises(MissingWordsError, match="`mail-assets backfill` creates it"):
         index.search(LEASE, 5)
