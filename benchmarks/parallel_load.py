@@ -65,7 +65,7 @@ def measure(settings: Settings, connection: psycopg.Connection) -> None:
     def load() -> list[Outcome]:
         with WorkerPool(jobs) as workers:
             workspace = Workspace(connection, store, print, workers=workers)
-            return [load_messages(workspace, month, mail_list.language) for month in months]
+            return [load_messages(workspace, month, mail_list.defaults) for month in months]
 
     while jobs <= max(2, count_physical_cores()):
         connection.execute("truncate messages, archive_entries, quarantine, thread_changes")

@@ -144,10 +144,10 @@ def _stages(
     def each(step: Callable[[ListMonth], Outcome]) -> Callable[[], list[Outcome]]:
         return lambda: [step(month) for month in months]
 
-    options, language = FetchOptions(mail_list.dialect), mail_list.language
+    options, defaults = FetchOptions(mail_list.dialect), mail_list.defaults
     return {
         "mbox_archives": each(lambda month: fetch_archive(workspace, month, source, options)),
-        "messages": each(lambda month: load_messages(workspace, month, language)),
+        "messages": each(lambda month: load_messages(workspace, month, defaults)),
         "threads": lambda: [build_threads(connection, workspace.log)],
         "chunks": each(lambda month: cut_chunks(workspace, month, encoder.tokenizer, sizes)),
         "embeddings": each(lambda month: encode_chunks(workspace, month, encoder)),

@@ -87,7 +87,7 @@ def _load(settings: Settings, backwards: bool) -> tuple[int, Loaded]:
         workspace = Workspace(connection, open_store(settings.store), lambda line: None)
         for month in months:
             fetch_archive(workspace, month, source, FetchOptions(mail_list.dialect))
-            load_messages(workspace, month, mail_list.language)
+            load_messages(workspace, month, mail_list.defaults)
             build_threads(connection, workspace.log)
         [(messages, threads, ghosts, largest)] = connection.execute(FIGURES).fetchall()
         rows = connection.execute(ROWS).fetchall()

@@ -150,7 +150,7 @@ def index_everything(settings: Settings) -> None:
             )
             for month in (ListMonth(one.name, "2024-03"), ListMonth(one.name, "2024-04")):
                 fetch_archive(workspace, month, source, FetchOptions(one.dialect))
-                load_messages(workspace, month, one.language)
+                load_messages(workspace, month, one.defaults)
                 cut_chunks(workspace, month, encoder.tokenizer, encoder.model.sizes)
                 encode_chunks(workspace, month, encoder)
                 write_vectors(workspace, month, index)

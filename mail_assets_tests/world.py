@@ -36,7 +36,7 @@ from mail_assets.steps.cut_chunks import cut_chunks
 from mail_assets.steps.encode_chunks import encode_chunks
 from mail_assets.steps.fetch_archive import FetchOptions, fetch_archive
 from mail_assets.steps.load_messages import load_messages
-from mail_assets.steps.outcome import Outcome
+from mail_assets.steps.outcome import ListDefaults, Outcome
 from mail_assets.steps.summarize_threads import summarize_threads
 from mail_assets.steps.write_vectors import write_vectors
 from mail_assets.steps.write_words import write_words
@@ -218,7 +218,7 @@ class World:
     def messages(self, month: str = MARCH, list_name: str = HARBOR) -> Outcome:
         """Run the second step."""
         with self.workspace() as workspace:
-            return load_messages(workspace, ListMonth(list_name, month), "english")
+            return load_messages(workspace, ListMonth(list_name, month), ListDefaults("english"))
 
     def words(self, month: str = MARCH, list_name: str = HARBOR) -> Outcome:
         """Run the step beside the chunks."""

@@ -26,6 +26,7 @@ from mail_assets.month import ListMonth
 from mail_assets.operations.examine import (
     BACKFILL,
     Finding,
+    examine_defaults,
     examine_disks,
     examine_encoder,
     examine_forgotten,
@@ -33,7 +34,6 @@ from mail_assets.operations.examine import (
     examine_months,
     examine_server,
     examine_vectors,
-    examine_wordings,
     examine_words,
     span,
 )
@@ -72,7 +72,7 @@ def examine_home(settings: Settings) -> list[Finding]:
                 *examine_server(connection, psql_command(settings)),
                 *_examine_dagster(settings),
                 *examine_lists(connection, settings.lists, settings.lists_file),
-                *examine_wordings(connection, settings.wordings),
+                *examine_defaults(connection, settings.list_defaults),
                 *examine_months(
                     connection, partial(_has_month, settings), _filled_index(settings, connection)
                 ),

@@ -10,7 +10,7 @@ from mail_assets.mail.archive.compression import ArchiveError
 from mail_assets.month import ListMonth
 from mail_assets.steps.archive_cuts import reading_dialect
 from mail_assets.steps.load_messages import load_messages
-from mail_assets.steps.outcome import StepError, Wording
+from mail_assets.steps.outcome import ListDefaults, StepError
 from mail_assets.steps.store_archive import digest_file, store_archive
 from mail_assets.store.objects import StoreError
 from mail_assets.tables.mbox_archives import (
@@ -31,17 +31,17 @@ from mail_assets.workspace import Workspace
 
 
 def cut_archives(
-    workspace: Workspace, months: Sequence[ListMonth], wordings: Mapping[str, Wording]
+    workspace: Workspace, months: Sequence[ListMonth], defaults: Mapping[str, ListDefaults]
 ) -> tuple[int, dict[str, str]]:
     """Store the archives of months again without what is forgotten, and load the months again.
 
-    `wordings` are those of the lists. Return how many were stored again, and why others were
+    `defaults` are those of the lists. Return how many were stored again, and why others were
     not, by their months' keys.
     """
     cut, failed = 0, dict[str, str]()
     for month in months:
         try:
-            cut += _cut_month(workspace, month, wordings)
+            cut += _cut_month(workspace, month, defaults)
         except (StepError, FileNotFoundError) as error:
             failed[month.key] = str(error)
         except (ArchiveError, StoreError) as error:
@@ -62,10 +62,12 @@ def find_archives_holding(
     return [store.url(key) for key in dict.fromkeys([*current, *left])]
 
 
-def _cut_month(workspace: Workspace, month: ListMonth, wordings: Mapping[str, Wording]) -> bool:
+def _cut_month(
+    workspace: Workspace, month: ListMonth, defaults: Mapping[str, ListDefaults]
+) -> bool:
     connection, store = workspace.connection, workspace.store
     is_loaded = read_state(connection, Partition("messages", month)) is not None
-    if is_loaded and month.list_name not in wordings:
+    if is_loaded and month.list_name not in defaults:
         raise StepError(
             f"{month}: the list is not in lists.toml, whose language loading it needs: put "
             f"[{month.list_name}] with its source back"
@@ -82,7 +84,7 @@ def _cut_month(workspace: Workspace, month: ListMonth, wordings: Mapping[str, Wo
             if stored != archive:
                 write_archive(connection, month, stored)
     if is_loaded:
-        load_messages(workspace, month, *wordings[month.list_name])
+        load_messages(workspace, month, defaults[month.list_name])
     with locked(connection, partition, wait):
         former = [_cut_former(workspace, month, x, archive) for x in kept_former(connection, month)]
         current = read_archive(connection, month)

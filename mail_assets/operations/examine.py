@@ -19,12 +19,12 @@ from mail_assets.indexes.encoder_probe import EncoderProbeError, TextEncoder, ch
 from mail_assets.indexes.vectors import MailBucket
 from mail_assets.indexes.words import MailWords
 from mail_assets.month import ListMonth
-from mail_assets.steps.outcome import Wording
+from mail_assets.steps.outcome import ListDefaults
 from mail_assets.tables.health import (
     find_behind,
     find_idle_locks,
     find_left_lists,
-    find_other_wordings,
+    find_other_defaults,
     find_without_statistics,
 )
 from mail_assets.tables.indexes import IndexRecord, live_index
@@ -83,14 +83,14 @@ def examine_lists(
         )
 
 
-def examine_wordings(
-    connection: psycopg.Connection, wordings: Mapping[str, Wording]
+def examine_defaults(
+    connection: psycopg.Connection, defaults: Mapping[str, ListDefaults]
 ) -> Iterator[Finding]:
     """Find months whose words are stored in another language or charset than lists.toml has now.
 
     Searches ask in the language that the list has now, and find other words, or none.
     """
-    months = find_other_wordings(connection, {name: str(one) for name, one in wordings.items()})
+    months = find_other_defaults(connection, {name: str(one) for name, one in defaults.items()})
     for name, group in groupby(months, lambda one: one.list_name):
         yield Finding(
             "made with another language or charset than lists.toml has", *span(name, [*group])

@@ -23,7 +23,7 @@ from mail_assets.steps.month_contents import (
     read_contents,
     recall_month,
 )
-from mail_assets.steps.outcome import Outcome, StepError, Wording, rate
+from mail_assets.steps.outcome import ListDefaults, Outcome, StepError, rate
 from mail_assets.steps.read_month import Archive, MonthReader, Reading
 from mail_assets.tables.hidden_ids import find_held, hide_ids
 from mail_assets.tables.mbox_archives import (
@@ -65,12 +65,8 @@ DRAFTS_IN_MEMORY = 64 << 20
 PROGRESS = 15.0
 
 
-def load_messages(
-    workspace: Workspace, month: ListMonth, language: str, charset: str = ""
-) -> Outcome:
+def load_messages(workspace: Workspace, month: ListMonth, defaults: ListDefaults) -> Outcome:
     """Make the rows of one month equal to what its archive says.
-
-    `language` and `charset` are those of Wording.
 
     One transaction: a run killed at any point leaves the month as it was. Two loads that delete the
     summaries of the same threads may wait for each other: the one that PostgreSQL ends loads again.
@@ -85,12 +81,11 @@ def load_messages(
         archive = read_archive(connection, month)
         if archive is None or (archive.object_key and not archive.dialect):
             raise StepError(f"{month}: no archive yet; materialize mbox_archives first")
-        wording = Wording(language, charset)
-        inputs, made_by = message_inputs(archive, wording), _made_by_now(archive, wording)
+        inputs, made_by = message_inputs(archive, defaults), _made_by_now(archive, defaults)
         state = read_state(connection, partition)
         if state and state.inputs == inputs:
             return Outcome({**state.counts, "written": 0, "deleted": 0}, state.digest, False)
-        loader = _Loader(workspace, month, archive, wording, made_by)
+        loader = _Loader(workspace, month, archive, defaults, made_by)
         key_old_digests(connection, workspace.forget_key)
         knows = state is not None and _made_by(state) == made_by
 
@@ -104,13 +99,13 @@ def load_messages(
     return Outcome(new.counts, new.digest, bool(new.counts["written"] or new.counts["deleted"]))
 
 
-def message_inputs(archive: ArchiveRow, wording: Wording) -> str:
+def message_inputs(archive: ArchiveRow, defaults: ListDefaults) -> str:
     """Return what the messages of an archive are made from."""
-    return f"{archive.sha256 or 'none'} {_made_by_now(archive, wording)}"
+    return f"{archive.sha256 or 'none'} {_made_by_now(archive, defaults)}"
 
 
-def _made_by_now(archive: ArchiveRow, wording: Wording) -> str:
-    return f"{archive.dialect} {wording} {MESSAGES_VERSION}"
+def _made_by_now(archive: ArchiveRow, defaults: ListDefaults) -> str:
+    return f"{archive.dialect} {defaults} {MESSAGES_VERSION}"
 
 
 def _made_by(state: State) -> str:
@@ -127,12 +122,12 @@ class _Loader:
         workspace: Workspace,
         month: ListMonth,
         archive: ArchiveRow,
-        wording: Wording,
+        defaults: ListDefaults,
         made_by: str,
     ) -> None:
         self._workspace, self._connection = workspace, workspace.connection
         self._month, self._archive = month, archive
-        self._wording, self._made_by = wording, made_by
+        self._defaults, self._made_by = defaults, made_by
         self._progress = _Progress(month, archive.found, workspace.log)
 
     def load(self, knows: bool) -> tuple[str, Counts]:
@@ -146,7 +141,7 @@ class _Loader:
         former = read_entries(connection, month)
         rows = read_known_rows(connection, month)
         known = recall_month(former, rows) if knows else KnownMonth({}, {})
-        charset = self._wording.charset
+        charset = self._defaults.charset
         reading = Reading(month.month, self._archive.dialect, forgotten, charset)
         with ExitStack() as opened:
             archive = None
@@ -200,7 +195,7 @@ class _Loader:
         reader.parse([ordinal for ordinal in changed if ordinal not in reader.parsed])
         refused: dict[int, str] = {}
         lines = make_lines(reader, changed, self._workspace.workers, refused)
-        rows = write_rows(self._connection, self._month, self._wording.language, lines)
+        rows = write_rows(self._connection, self._month, self._defaults.language, lines)
         return rows.written, refused | rows.refused
 
 

@@ -35,7 +35,7 @@ from mail_assets.steps.fetch_archive import (
     keep_file,
 )
 from mail_assets.steps.load_messages import message_inputs
-from mail_assets.steps.outcome import Wording
+from mail_assets.steps.outcome import ListDefaults
 from mail_assets.steps.write_vectors import vector_inputs
 from mail_assets.steps.write_words import document_inputs
 from mail_assets.store.embeddings import file_key
@@ -82,12 +82,12 @@ def count_documents(index: WordIndex) -> MonthCounts:
 class Chain(NamedTuple):
     """What makes the months now.
 
-    `options` and `wordings` are by list; `checks` are (asset, check) of the checks that stop a
+    `options` and `defaults` are by list; `checks` are (asset, check) of the checks that stop a
     run: a month that has not passed them as it is now is not done.
     """
 
     options: Mapping[str, FetchOptions]
-    wordings: Mapping[str, Wording]
+    defaults: Mapping[str, ListDefaults]
     sizes: ChunkSizes
     vectors: MailIndex
     words: MailWords
@@ -195,7 +195,7 @@ def _archive_stays(records: _Records, month: ListMonth, states: _States) -> bool
 
 
 def _messages_stay(records: _Records, month: ListMonth, states: _States) -> bool:
-    inputs = message_inputs(records.archives[month], records.chain.wordings[month.list_name])
+    inputs = message_inputs(records.archives[month], records.chain.defaults[month.list_name])
     return "messages" in states and states["messages"].inputs == inputs
 
 

@@ -13,7 +13,7 @@ from mail_assets.mail.message.forgotten import stand_in
 from mail_assets.month import ListMonth
 from mail_assets.postgres.database import Database
 from mail_assets.steps.encode_chunks import encode_chunks
-from mail_assets.steps.outcome import Wording
+from mail_assets.steps.outcome import ListDefaults
 from mail_assets.steps.write_vectors import write_vectors
 from mail_assets.steps.write_words import write_words
 from mail_assets.store.embeddings import read_hashes
@@ -84,13 +84,15 @@ def vanish(world: World, lose: Callable[[World], None]) -> str:
 
 
 def forget(
-    world: World, request: ForgetRequest, wordings: dict[str, Wording] | None = None
+    world: World, request: ForgetRequest, defaults: dict[str, ListDefaults] | None = None
 ) -> tuple[ForgetReport, list[str], dict[str, str]]:
     """Forget as the command does: the report, the archives still named, and what was not cut."""
     database = Database(world.home, world.dsn)
     with world.workspace() as workspace:
         report = forget_messages(workspace, request, lambda name: open_known_index(database, name))
-        _, failed = cut_archives(workspace, report.uncut, wordings or {HARBOR: Wording("english")})
+        _, failed = cut_archives(
+            workspace, report.uncut, defaults or {HARBOR: ListDefaults("english")}
+        )
         return report, find_archives_holding(workspace, report.removals, report.former), failed
 
 

@@ -15,7 +15,7 @@ from mail_assets.month import ListMonth
 from mail_assets.steps import load_messages as step
 from mail_assets.steps import read_month
 from mail_assets.steps.load_messages import load_messages
-from mail_assets.steps.outcome import StepError
+from mail_assets.steps.outcome import ListDefaults, StepError
 from mail_assets.tables.messages import delete_rows
 from mail_assets_tests.waits import LONG
 from mail_assets_tests.world import APRIL, HARBOR, MARCH, PIER, World, mail
@@ -273,7 +273,9 @@ def test_another_charset_of_the_list_reads_its_mail_again(world: World) -> None:
     world.messages()
     keys = world.rows("messages", "message_id, content_hash")
     with world.workspace() as workspace:
-        again = load_messages(workspace, ListMonth(HARBOR, MARCH), "english", "koi8-r")
+        again = load_messages(
+            workspace, ListMonth(HARBOR, MARCH), ListDefaults("english", "koi8-r")
+        )
     assert again.counts["parsed"] == again.counts["written"] == 2
     assert world.rows("messages", "body_text", "message_id = 'a@example.org'") == [("Ошибка\n",)]
     assert world.rows("messages", "message_id, content_hash") == keys

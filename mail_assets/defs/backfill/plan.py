@@ -180,7 +180,7 @@ def _chain(settings: Settings) -> Chain:
     bucket = open_mail_bucket(settings.database, settings.vectors)
     return Chain(
         _options(settings),
-        settings.wordings,
+        settings.list_defaults,
         resolve_model(settings.encoder).sizes,
         open_mail_index(bucket, settings.vectors, settings.encoder, settings.precision),
         open_mail_words(settings.words),
