@@ -25,7 +25,7 @@ import numpy as np
 
 from benchmarks import processor
 from benchmarks.contenders import peak_mb
-from mail_assets.indexes.month import month_filter
+from mail_assets.indexes.mail_index import month_filter
 from mail_assets.indexes.vectors import FIELDS, NON_FILTERABLE
 from mail_assets.month import ListMonth, month_number
 from mail_assets.vectors.index import IndexSpec, Vector, VectorIndex

@@ -21,7 +21,7 @@ import psycopg
 from mail_assets.encoding.local_encoder import encoder_lock
 from mail_assets.encoding.models import LOCAL_MODELS
 from mail_assets.encoding.tokenizer import load_tokenizer
-from mail_assets.indexes.vectors import MailIndex, index_spec
+from mail_assets.indexes.vectors import MailVectors, index_spec
 from mail_assets.indexes.words import MailWords, open_mail_words
 from mail_assets.mail.message.forgotten import Digests
 from mail_assets.month import ListMonth
@@ -146,9 +146,9 @@ class World:
         return open_bucket(self.bucket, dsn=self.dsn).index(index_spec(PROFILE, "int8"))
 
     @property
-    def mail_index(self) -> MailIndex:
+    def mail_index(self) -> MailVectors:
         """The index with the encoder of this world."""
-        return MailIndex(self.index, self.bucket, self.encoder.fingerprint)
+        return MailVectors(self.index, self.bucket, PROFILE, "int8", self.encoder.fingerprint)
 
     @property
     def mail_words(self) -> MailWords:

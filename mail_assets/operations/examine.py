@@ -16,7 +16,7 @@ from typing import NamedTuple
 import psycopg
 
 from mail_assets.indexes.encoder_probe import EncoderProbeError, TextEncoder, check_encoder
-from mail_assets.indexes.vectors import MailBucket
+from mail_assets.indexes.mail_index import MailBucket
 from mail_assets.indexes.words import MailWords
 from mail_assets.month import ListMonth
 from mail_assets.steps.outcome import ListDefaults

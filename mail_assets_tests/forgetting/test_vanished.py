@@ -7,7 +7,7 @@ import pytest
 
 from mail_assets.forgetting.archives import cut_archives, find_archives_holding
 from mail_assets.forgetting.forget import ForgetReport, ForgetRequest, forget_messages
-from mail_assets.indexes.vectors import MailIndex, index_spec, open_known_index
+from mail_assets.indexes.vectors import MailVectors, index_spec, open_known_index
 from mail_assets.indexes.words import open_mail_words
 from mail_assets.mail.message.forgotten import stand_in
 from mail_assets.month import ListMonth
@@ -53,7 +53,9 @@ def world(tmp_path: Path, mail_dsn: str) -> World:
         with made.workspace() as workspace:
             one, encoder = ListMonth(HARBOR, month), OtherEncoder(made.home / "models")
             encode_chunks(workspace, one, encoder)
-            other = MailIndex(other_index(made), made.bucket, encoder.fingerprint)
+            other = MailVectors(
+                other_index(made), made.bucket, PROFILE, "fp32", encoder.fingerprint
+            )
             write_vectors(workspace, one, other)
             write_words(workspace, one, open_mail_words(made.words_url, "words-1"))
         made.chain(month)

@@ -16,8 +16,10 @@ from mail_assets.forgetting import clean
 from mail_assets.forgetting.archives import cut_archives
 from mail_assets.forgetting.forget import ForgetRequest, forget_messages
 from mail_assets.indexes.encoder_probe import probe_encoder
-from mail_assets.indexes.live import open_words_bucket
-from mail_assets.indexes.vectors import MailBucket, MailIndex, index_name, index_spec
+from mail_assets.indexes.mail_index import MailBucket
+from mail_assets.indexes.names import index_name
+from mail_assets.indexes.vectors import MailVectors, index_spec
+from mail_assets.indexes.words import open_words_bucket
 from mail_assets.month import ListMonth
 from mail_assets.operations import examine
 from mail_assets.operations.examine import (
@@ -211,7 +213,7 @@ def test_mail_that_came_while_another_index_was_filled_is_missed_in_the_live_one
 
     def fill_other(month: str) -> None:
         index = open_bucket(world.bucket).index(index_spec(PROFILE, "fp32"))
-        other = MailIndex(index, world.bucket, world.encoder.fingerprint)
+        other = MailVectors(index, world.bucket, PROFILE, "fp32", world.encoder.fingerprint)
         with world.workspace() as workspace:
             write_vectors(workspace, ListMonth(HARBOR, month), other)
 

@@ -210,8 +210,8 @@ def test_another_setting_changes_every_month_that_has_mail(filled: World) -> Non
         ),
         "chunk sizes": made._replace(sizes=made.sizes._replace(target=77)),
         "encoder": made._replace(vectors=replace(made.vectors, fingerprint="another")),
-        "bucket": made._replace(vectors=replace(made.vectors, bucket="lance:/elsewhere")),
-        "version of words": made._replace(words=replace(made.words, name="words-0")),
+        "bucket": made._replace(vectors=replace(made.vectors, url="lance:/elsewhere")),
+        "version of words": made._replace(words=replace(made.words, version="words-0")),
     }
     for what, setting in settings.items():
         assert FIRST not in unchanged(filled, setting), what
