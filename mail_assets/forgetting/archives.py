@@ -1,4 +1,4 @@
-"""Cut forgotten messages out of the archives that are stored, and load their months again.
+"""Cut forgotten messages out of stored archives, and load their months again.
 
 This happens only where a removal asks for it.
 """
@@ -6,12 +6,13 @@ This happens only where a removal asks for it.
 from collections.abc import Collection, Mapping, Sequence
 from functools import partial
 
+from mail_assets.files import digest_file
 from mail_assets.mail.archive.compression import ArchiveError
 from mail_assets.month import ListMonth
 from mail_assets.steps.archive_cuts import reading_dialect
 from mail_assets.steps.load_messages import load_messages
 from mail_assets.steps.outcome import ListDefaults, StepError
-from mail_assets.steps.store_archive import digest_file, store_archive
+from mail_assets.steps.store_archive import store_archive
 from mail_assets.store.objects import StoreError
 from mail_assets.tables.mbox_archives import (
     ArchiveRow,
@@ -24,9 +25,7 @@ from mail_assets.tables.mbox_archives import (
     write_archive,
 )
 from mail_assets.tables.partitions import Partition, locked, read_state
-from mail_assets.tables.removals import (
-    months_holding,
-)
+from mail_assets.tables.removals import months_holding
 from mail_assets.workspace import Workspace
 
 
@@ -35,8 +34,8 @@ def cut_archives(
 ) -> tuple[int, dict[str, str]]:
     """Store the archives of months again without what is forgotten, and load the months again.
 
-    `defaults` are those of the lists. Return how many were stored again, and why others were
-    not, by their months' keys.
+    `defaults` are by list. Return how many archives were stored again, and why others were not, by
+    the keys of their months.
     """
     cut, failed = 0, dict[str, str]()
     for month in months:
@@ -52,9 +51,9 @@ def cut_archives(
 def find_archives_holding(
     workspace: Workspace, removals: Collection[bytes], former: Collection[str] = ()
 ) -> list[str]:
-    """Return the URLs of the files of archives that still hold what removals keep out.
+    """Return the URLs of archive files that still hold mail of some removals.
 
-    `former` are keys of former archives that held it.
+    `former` are the keys of former archives that held it.
     """
     store, months = workspace.store, months_holding(workspace.connection, removals)
     current = [key for month in months for key in store.keys(folder_key(month))]
@@ -78,7 +77,7 @@ def _cut_month(
         archive = stored = read_archive(connection, month)
         if archive is None or stored is None:
             return False
-        if archive.object_key:  # else it has vanished, and is among the former ones
+        if archive.object_key:  # else it has vanished, and is a former archive
             with local_archive(store, archive.object_key) as path:
                 stored = store_archive(workspace, month, path, archive)
             if stored != archive:
@@ -97,10 +96,7 @@ def _cut_month(
 
 
 def _cut_former(workspace: Workspace, month: ListMonth, key: str, archive: ArchiveRow) -> bool:
-    """Store a former archive of a month, which is kept for some days, without what is forgotten.
-
-    Return whether it held any of that.
-    """
+    """Store a former archive without forgotten mail; return whether it held any."""
     if not workspace.store.exists(key):
         return False
     with local_archive(workspace.store, key) as path:

@@ -17,7 +17,6 @@ behind is known to the next one. Files of others in the folder stay as they are.
 """
 
 import datetime as dt
-import hashlib
 import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
@@ -26,6 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from mail_assets.errors import MailAssetsError
+from mail_assets.files import digest_file, write_private
 from mail_assets.postgres.dumps import dump_database, find_distinct
 from mail_assets.store.folder import FolderStore
 from mail_assets.store.objects import ObjectStore
@@ -221,7 +221,7 @@ def back_up(workspace: Workspace, folder: Path, plan: BackupPlan) -> Backup:
         lost=sorted(lost),
     )
     target.intend(["backup.json"])
-    _replace(folder / "backup.json", json.dumps(asdict(backup), indent=2).encode())
+    write_private(folder / "backup.json", json.dumps(asdict(backup), indent=2).encode())
     target.remove_others(needed | files)
     return backup
 
@@ -244,12 +244,6 @@ def read_backup(folder: Path) -> Backup:
         if not file.is_file() or digest_file(file) != digest:
             raise BackupError(f"{file} is missing or damaged; take another backup")
     return backup
-
-
-def digest_file(path: Path) -> str:
-    """Return the sha256 of a file."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def copy_object(source: ObjectStore, target: ObjectStore, key: str) -> None:
@@ -319,16 +313,4 @@ def _copy_settings(workspace: Workspace, target: BackupFolder, plan: BackupPlan)
         if copy.exists() and copy.samefile(path):  # of a home that is configured by its backup
             continue
         target.intend([name])
-        _replace(copy, path.read_bytes())
-
-
-def _replace(path: Path, content: bytes) -> None:
-    """Write a file that only this account can read, in one step."""
-    fresh = path.with_name(f".{path.name}.{os.getpid()}")
-    fresh.unlink(missing_ok=True)
-    with fresh.open("xb") as file:
-        os.fchmod(file.fileno(), 0o600)
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-    fresh.replace(path)
+        write_private(copy, path.read_bytes())

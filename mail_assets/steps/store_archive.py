@@ -3,13 +3,13 @@
 The bytes of the other messages stay exactly as they are, and the file is compressed as it was.
 """
 
-import hashlib
 import tempfile
 from collections.abc import Collection
 from pathlib import Path
 
 import psycopg
 
+from mail_assets.files import digest_file
 from mail_assets.mail.archive.compression import archive_suffix
 from mail_assets.mail.message.forgotten import Forgotten, stand_in
 from mail_assets.month import ListMonth
@@ -91,9 +91,3 @@ def record_cuts(
     if new:
         hide_ids(connection, new)
     return {*new}
-
-
-def digest_file(path: Path) -> str:
-    """Return the SHA-256 of a file, in hexadecimal digits."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

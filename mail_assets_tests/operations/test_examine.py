@@ -251,8 +251,8 @@ def test_what_a_forgetting_could_not_reach_is_named_until_the_next_has_done_it(
         raise WordsError("is down")
 
     with monkeypatch.context() as patch:
-        patch.setattr(clean, "_delete", vectors_down)
-        patch.setattr(clean, "_erase", words_down)
+        patch.setattr(clean, "_delete_vectors", vectors_down)
+        patch.setattr(clean, "_erase_words", words_down)
         forget()
     found = {one.problem: one.where for one in examine_forgotten(connection)}
     assert found == {

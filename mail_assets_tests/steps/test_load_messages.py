@@ -81,7 +81,7 @@ def test_what_is_quarantined_is_tried_again_by_the_next_parser(
 
     with monkeypatch.context() as older:
         older.setattr(read_month, "parse_message", refuse)
-        older.setattr(step, "VERSION", "an older parser")
+        older.setattr(step, "MESSAGES_VERSION", "an older parser")
         assert world.messages().counts["quarantined"] == 2
         assert world.rows("quarantine", "parser_version") == [("an older parser",)] * 2
     counts = world.messages().counts
@@ -225,7 +225,7 @@ def test_another_language_or_dialect_writes_the_month_anew(
     world.archives()
     assert world.messages().counts["written"] == 1
     assert "\nFrom here" in f"\n{world.rows('messages', 'body_text')[0][0]}"
-    monkeypatch.setattr(step, "VERSION", "another parser")
+    monkeypatch.setattr(step, "MESSAGES_VERSION", "another parser")
     assert world.messages().counts["written"] == 1
 
 

@@ -194,7 +194,11 @@ def test_every_change_is_noticed_and_what_is_left_out_would_write_nothing(filled
 def test_another_version_of_a_step_changes_every_month(
     filled: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for version in ("fetch_archive.VERSION", "load_messages.VERSION", "cut_chunks.CHUNKER_VERSION"):
+    for version in (
+        "fetch_archive.VERSION",
+        "load_messages.MESSAGES_VERSION",
+        "cut_chunks.CHUNKER_VERSION",
+    ):
         with monkeypatch.context() as patch:
             patch.setattr(f"mail_assets.steps.{version}", "another")
             assert unchanged(filled) == set(), version
