@@ -40,7 +40,6 @@ from mail_assets.tables.removals import (
     NewRemoval,
     add_removal,
     drop_reused,
-    key_old_digests,
     lock_for_forgetting,
     lock_for_load,
     read_forgotten,
@@ -67,7 +66,6 @@ from mail_assets.tables.removed_messages import (
     update_counts,
 )
 from mail_assets.workspace import Workspace
-
 
 #: For digests that are compared and never stored.
 UNKEYED = Digests(b"")
@@ -210,7 +208,7 @@ def forget_elsewhere(
 
 
 def forget_rows(workspace: Workspace, request: ForgetRequest) -> ForgottenRows:
-    """Remove the rows, and keep out the runs that cut chunks: they may have read the rows before."""
+    """Remove the rows, and keep out runs that cut chunks: they may have read the rows before."""
     connection = workspace.connection
     months: set[ListMonth] = set()
     while True:
@@ -354,7 +352,6 @@ def forget_again(workspace: Workspace, open_index: OpenIndex) -> ForgetReport:
     Raises:
         ForgetKeyError: this machine lacks the key of the digests.
     """
-    key_old_digests(workspace.connection, workspace.forget_key)
     forgotten = read_forgotten(workspace.connection, workspace.forget_key)
     if forgotten.is_empty:
         return ForgetReport()

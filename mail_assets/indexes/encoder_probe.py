@@ -25,8 +25,8 @@ PROBE_TEXT = (
     "PostgreSQL 16.2 on x86_64-pc-linux-gnu: ERROR:  could not serialize access due to concurrent "
     "update\nHow do I make sure that a transaction is tried again?"
 )
-#: Cosines to the vector of the first machine: below SAME a warning is logged, below USABLE the probe
-#: fails.
+#: Cosines to the vector of the first machine: below SAME a warning is logged, below USABLE the
+#: probe fails.
 SAME, USABLE = 0.999, 0.98
 
 Vectors = npt.NDArray[np.float32]

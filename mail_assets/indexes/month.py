@@ -67,9 +67,9 @@ def compare_month(
 ) -> MonthKeys:
     """Return the keys of a month, as wanted, as recorded and as they are.
 
-    `made` is how many entries the month's last run wrote from the same inputs; None where its inputs
-    have changed. Its manifest then says what is wanted, and no row is read, unless something in it
-    was lost or removed since.
+    `made` is the number of entries that the last run made from the same inputs, None where they have
+    changed. The manifest then says what is wanted, and no row is read, unless keys of it were lost
+    or removed since.
     """
     manifest = read_manifest(connection, mail_index.part(month))
     if made == len(manifest) and all(entry.written for entry in manifest.values()):

@@ -19,12 +19,11 @@ from mail_assets.steps.month_contents import (
     MonthAccount,
     MonthContents,
     find_shared,
-    make_lines,
     read_contents,
     recall_month,
 )
 from mail_assets.steps.outcome import ListDefaults, Outcome, StepError, rate
-from mail_assets.steps.read_month import Archive, MonthReader, Reading
+from mail_assets.steps.read_month import Archive, MonthReader, Reading, make_lines
 from mail_assets.tables.hidden_ids import find_held, hide_ids
 from mail_assets.tables.mbox_archives import (
     ArchiveRow,
@@ -45,7 +44,6 @@ from mail_assets.tables.removals import (
     LESS,
     LOAD_AGAIN,
     drop_reused,
-    key_old_digests,
     lock_for_load,
     read_forgotten,
     show_ids,
@@ -55,10 +53,10 @@ from mail_assets.workspace import Log, Workspace
 
 ASSET = "messages"
 
-#: Of everything that makes a row; raise it when the same bytes would give other rows.
+#: Version of everything that makes a row; raise it when the same bytes would give other rows.
 MESSAGES_VERSION = f"parser {PARSER_VERSION}, segmenter {SEGMENTER_VERSION}, rows 5"
 
-#: Bytes of drafts of rows in memory; what is more waits in a temporary file.
+#: Bytes of drafts that stay in memory; beyond that they go to a temporary file.
 DRAFTS_IN_MEMORY = 64 << 20
 
 #: Seconds between two lines of progress.
@@ -69,11 +67,11 @@ def load_messages(workspace: Workspace, month: ListMonth, defaults: ListDefaults
     """Make the rows of one month equal to what its archive says.
 
     One transaction: a run killed at any point leaves the month as it was. Two loads that delete the
-    summaries of the same threads may wait for each other: the one that PostgreSQL ends loads again.
+    summaries of the same threads may wait for each other: PostgreSQL ends one, which loads again.
 
     Raises:
-        StepError: mbox_archives was never materialized for this month by this version; or a
-            process that parses has ended.
+        StepError: mbox_archives was never materialized for this month, or a process that parses
+            has ended.
         ArchiveError: the stored file is damaged.
     """
     connection, partition = workspace.connection, Partition(ASSET, month)
@@ -86,7 +84,6 @@ def load_messages(workspace: Workspace, month: ListMonth, defaults: ListDefaults
         if state and state.inputs == inputs:
             return Outcome({**state.counts, "written": 0, "deleted": 0}, state.digest, False)
         loader = _Loader(workspace, month, archive, defaults, made_by)
-        key_old_digests(connection, workspace.forget_key)
         knows = state is not None and _made_by(state) == made_by
 
         def load() -> State:
@@ -100,7 +97,7 @@ def load_messages(workspace: Workspace, month: ListMonth, defaults: ListDefaults
 
 
 def message_inputs(archive: ArchiveRow, defaults: ListDefaults) -> str:
-    """Return what the messages of an archive are made from."""
+    """Return the inputs of the messages of an archive: its bytes, and what makes the rows."""
     return f"{archive.sha256 or 'none'} {_made_by_now(archive, defaults)}"
 
 
@@ -109,7 +106,7 @@ def _made_by_now(archive: ArchiveRow, defaults: ListDefaults) -> str:
 
 
 def _made_by(state: State) -> str:
-    """Return what made the rows of a month: all of its inputs but the archive."""
+    """Return what made the rows of a month: its inputs without the archive."""
     inputs = state.inputs.replace(LOAD_AGAIN, "").replace(LESS, "")
     return inputs.partition(" ")[2]
 
@@ -133,7 +130,7 @@ class _Loader:
     def load(self, knows: bool) -> tuple[str, Counts]:
         """Return a digest over the rows, and the figures.
 
-        `knows` says that what an earlier load has left was made in the same way as now.
+        `knows` says that an earlier load has made rows in the same way as now.
         """
         connection, month = self._connection, self._month
         lock_for_load(connection)
@@ -186,7 +183,7 @@ class _Loader:
     def _write_changed(
         self, reader: MonthReader, contents: MonthContents, known: KnownMonth
     ) -> tuple[int, dict[int, str]]:
-        """Write the rows that differ; return how many, and why others could not be stored."""
+        """Write the rows that differ; return their number, and why others could not be stored."""
         changed = {
             ordinal: row
             for ordinal, row in contents.rows.items()
@@ -200,7 +197,7 @@ class _Loader:
 
 
 class _Progress:
-    """Reports from time to time how far a month is."""
+    """Logs progress every `PROGRESS` seconds."""
 
     def __init__(self, month: ListMonth, expected: int, log: Log) -> None:
         self._month, self._expected, self._log = month, expected, log
@@ -208,11 +205,10 @@ class _Progress:
 
     @property
     def seconds(self) -> float:
-        """The seconds since the start of the month."""
+        """Seconds since the start of the month."""
         return time.monotonic() - self._began
 
     def report(self, found: int) -> None:
-        """Log how far it is, if the last line is `PROGRESS` seconds old."""
         now = time.monotonic()
         if now - self._reported < PROGRESS:
             return
