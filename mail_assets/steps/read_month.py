@@ -1,8 +1,8 @@
 """Read the messages of a month's archive, and make their rows, in two passes.
 
-The first pass parses messages and returns the facts that decide whether each is stored, with a draft
-of its row. Messages whose bytes are known are not parsed again. The second pass makes the rows that
-are wanted, once the whole month has shown how they end. Both are functions of their arguments, so
+The first pass parses messages. It returns the facts that decide whether each is stored, and a draft
+of its row. Messages whose bytes are known are not parsed again. The second pass makes the wanted
+rows, once the whole month has shown how messages end. Both are functions of their arguments, so
 any process may run them, and the rows do not depend on the number of processes.
 """
 
