@@ -241,7 +241,7 @@ def measure_load(settings: Settings, count: int, size: int) -> None:
 
         def load() -> None:
             for month in months:
-                load_messages(workspace, month, mail_list.language)
+                load_messages(workspace, month, mail_list.defaults)
 
         postmaster = postmaster_of(connection)
         report("up to rows in PostgreSQL", count, size, timed(load, postmaster)[1])
