@@ -47,7 +47,6 @@ from mail_assets.tables.removals import (
     NewRemoval,
     add_removal,
     drop_reused,
-    key_old_digests,
     lock_for_forgetting,
     lock_for_load,
     read_forgotten,
@@ -360,7 +359,6 @@ def forget_again(workspace: Workspace, open_index: OpenIndex) -> ForgetReport:
     Raises:
         ForgetKeyError: this machine has not the key of the digests.
     """
-    key_old_digests(workspace.connection, workspace.forget_key)
     forgotten = read_forgotten(workspace.connection, workspace.forget_key)
     if forgotten.is_empty:
         return ForgetReport()

@@ -142,8 +142,8 @@ def _remove_empty(file: Path, root: Path) -> None:
         folder.rmdir()
 
 
-#: Of the layout of the folder.
-VERSION = 1
+#: Version of the layout and of the tables that it started with.
+VERSION = 2
 
 FORGET_KEY = "forget.key"
 
@@ -230,7 +230,7 @@ def read_backup(folder: Path) -> Backup:
     """Return what a folder holds, whose rows and dumps are as they were written.
 
     Raises:
-        BackupError: there is no backup, it is of a later version, or it is damaged.
+        BackupError: there is no backup, it is of another version, or it is damaged.
     """
     path = folder / "backup.json"
     if not path.is_file():
@@ -238,6 +238,11 @@ def read_backup(folder: Path) -> Backup:
     facts: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     if facts["version"] > VERSION:
         raise BackupError(f"{path} was written by a later version of mail_assets: update it")
+    if facts["version"] < VERSION:
+        raise BackupError(
+            f"{path} was written by a version of mail_assets before 0.2.0, whose tables cannot be "
+            "restored: fill this home again with `mail-assets backfill`"
+        )
     backup = Backup(**facts)
     for name, digest in backup.digests.items():
         file = folder / backup.folder / name

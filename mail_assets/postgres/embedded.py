@@ -152,15 +152,6 @@ max_wal_size = '4GB'
 random_page_cost = 1.1
 """
 
-#: What earlier versions appended to postgresql.auto.conf, where it would win over our file.
-FORMER_SETTINGS = """listen_addresses = ''
-max_connections = 100
-shared_buffers = '256MB'
-maintenance_work_mem = '512MB'
-max_wal_size = '4GB'
-random_page_cost = 1.1
-"""
-
 HEADER = """# Written by mail_assets, which writes it again when its settings change.
 # Your own settings: in postgresql.conf below the include of this file, or by ALTER SYSTEM.
 """
@@ -179,7 +170,6 @@ def update_settings(data: Path, account: ServerAccount) -> bool:
     wanted = {
         FILE: HEADER + SERVER_SETTINGS,
         "postgresql.conf": included,
-        "postgresql.auto.conf": _read(data / "postgresql.auto.conf").replace(FORMER_SETTINGS, ""),
     }
     differing = [name for name, text in wanted.items() if _read(data / name) != text]
     for name in differing:
@@ -207,24 +197,25 @@ def _replace(path: Path, text: str, account: ServerAccount) -> None:
 
 _REMEDY = """\
 {data} was written by PostgreSQL {old}; {binaries} is PostgreSQL {new} and cannot read it.
-`mail-assets upgrade` takes the data over and leaves the old ones as they are; it needs the \
-programs of PostgreSQL {old} too. To stay with {old}, set MAIL_PG_BIN to the folder of these."""
+To move to {new}: set MAIL_PG_BIN to the programs of PostgreSQL {old} and run \
+`mail-assets backup --all FOLDER` and `mail-assets down`; rename {data} to pg{old}.old, unset \
+MAIL_PG_BIN and run `mail-assets restore FOLDER`.
+To stay with {old}: leave MAIL_PG_BIN set."""
 
 
 def require_same_version(paths: ClusterPaths, binaries: Path) -> None:
-    """Refuse to begin an empty cluster beside one that holds data of another major version.
+    """Refuse to make an empty cluster next to data of another major version.
 
     Raises:
-        OldDataError: there is such data; the message has the command that takes it over.
+        OldDataError: there are such data; the message has the commands that move them.
     """
-    old = find_old_data(paths)
+    old = _find_old_data(paths)
     if old is not None:
-        facts = {"old": old.name.removeprefix("pg"), "new": paths.major}
-        raise OldDataError(_REMEDY.format(data=old, binaries=binaries, **facts))
+        major = old.name.removeprefix("pg")
+        raise OldDataError(_REMEDY.format(data=old, old=major, binaries=binaries, new=paths.major))
 
 
-def find_old_data(paths: ClusterPaths) -> Path | None:
-    """Return the newest data directory of another version, None where there are data of this."""
+def _find_old_data(paths: ClusterPaths) -> Path | None:
     if (paths.data / "PG_VERSION").exists():
         return None
     others = [folder for folder in paths.root.glob("pg*") if _holds_data(folder)]
@@ -232,7 +223,6 @@ def find_old_data(paths: ClusterPaths) -> Path | None:
 
 
 def _holds_data(folder: Path) -> bool:
-    """Return whether a folder is a data directory under its own name: not set aside, not begun."""
     version = folder / "PG_VERSION"
     major = folder.name.removeprefix("pg")
     return major.isdigit() and version.exists() and version.read_text().strip() == major

@@ -10,4 +10,4 @@ class PostgresError(UnavailableError):
 
 
 class OldDataError(PostgresError):
-    """The data are of another major version: `mail-assets upgrade` takes them over."""
+    """The data were written by another major version of PostgreSQL."""

@@ -45,7 +45,6 @@ from mail_assets.tables.removals import (
     LESS,
     LOAD_AGAIN,
     drop_reused,
-    key_old_digests,
     lock_for_load,
     read_forgotten,
     show_ids,
@@ -91,7 +90,6 @@ def load_messages(
         if state and state.inputs == inputs:
             return Outcome({**state.counts, "written": 0, "deleted": 0}, state.digest, False)
         loader = _Loader(workspace, month, archive, wording, made_by)
-        key_old_digests(connection, workspace.forget_key)
         knows = state is not None and _made_by(state) == made_by
 
         def load() -> State:

@@ -217,7 +217,10 @@ def _read_forgotten(connection: psycopg.Connection, folder: Path) -> list[bytes]
     None where there are no tables, or those of another version: a restore of its dump was stopped,
     and what was here before is recorded already.
     """
-    if not table_exists(connection, "removals") or find_migration(connection) != len(migrations()):
+    if (
+        not table_exists(connection, "removals")
+        or find_migration(connection) != migrations()[-1].number
+    ):
         return None
     for table in FORGOTTEN:
         export_rows(connection, table, folder / table)

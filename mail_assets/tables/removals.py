@@ -26,7 +26,6 @@ from mail_assets.errors import MailAssetsError
 from mail_assets.mail.message.forgotten import NOBODY, Digests, Forgotten, stand_in
 from mail_assets.month import ListMonth
 from mail_assets.postgres.statements import statement
-from mail_assets.tables.hidden_ids import hide_ids
 
 #: Bytes of a key, written as twice as many hexadecimal digits.
 KEY_BYTES = 32
@@ -157,33 +156,7 @@ def settle_digests(connection: psycopg.Connection, source: KeySource) -> Digests
         digests = Digests(source.read() or source.create())
         parameters = {"check_value": digests.check_value}
         connection.execute(statement("forget_keys", "write"), parameters)
-        _rekey(connection, digests)
     return digests
-
-
-def has_old_digests(connection: psycopg.Connection) -> bool:
-    """Return whether digests are those of a version that had no key."""
-    if connection.execute(statement("forget_keys", "read")).fetchone():
-        return False
-    row = connection.execute(statement("forget_keys", "has_removals")).fetchone()
-    return bool(row and row[0])
-
-
-def _rekey(connection: psycopg.Connection, digests: Digests) -> None:
-    """Key the digests of a former version, and rename the stand-ins made of them.
-
-    Threads keep their members; those that hold a stand-in are marked to be built again.
-    """
-    old = [x for (x,) in connection.execute(statement("forget_keys", "old_digests")).fetchall()]
-    if not old:
-        return
-    new = [digests.of_hash(digest) for digest in old]
-    changed = {"old": old, "new": new}
-    connection.execute(statement("forget_keys", "rekey_removals"), changed)
-    connection.execute(statement("forget_keys", "rekey_removed_messages"), changed)
-    names = {"old": [*map(stand_in, old)], "new": [*map(stand_in, new)]}
-    connection.execute(statement("forget_keys", "rename_aliases"), names)
-    hide_ids(connection, dict(zip(names["old"], names["new"], strict=True)))
 
 
 #: Stands behind the inputs of a month that must be loaded again: removals were taken back.
@@ -222,18 +195,6 @@ def lock_for_forgetting(
     if report_wait:
         report_wait()
     connection.execute(statement("removals", "lock_for_forgetting"))
-
-
-def key_old_digests(connection: psycopg.Connection, source: KeySource) -> None:
-    """Give digests of a version that had no key one; call it outside a transaction.
-
-    Raises:
-        ForgetKeyError: this machine must not choose the key.
-    """
-    if has_old_digests(connection):
-        with connection.transaction():
-            lock_for_forgetting(connection)
-            settle_digests(connection, source)
 
 
 def read_forgotten(connection: psycopg.Connection, source: KeySource) -> Forgotten:

@@ -7,7 +7,7 @@ import psycopg
 import pytest
 
 from mail_assets.postgres import embedded
-from mail_assets.postgres.embedded import FILE, FORMER_SETTINGS, INCLUDE, Cluster
+from mail_assets.postgres.embedded import FILE, Cluster
 
 
 def shown(server: Cluster, name: str) -> str:
@@ -74,20 +74,6 @@ def test_a_users_own_settings_stay_and_win(
     server.start()
     assert shown(server, "random_page_cost") == "2.5"
     assert shown(server, "work_mem") == "7MB"
-
-
-def test_a_cluster_of_an_earlier_version_follows_too(
-    server: Cluster, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    server.stop()
-    main, auto = (server.paths.data / name for name in ("postgresql.conf", "postgresql.auto.conf"))
-    main.write_text(main.read_text().replace(INCLUDE, ""))
-    auto.write_text(f"{auto.read_text()}{FORMER_SETTINGS}work_mem = '9MB'\n")
-    ours(server).unlink()
-    monkeypatch.setattr(embedded, "SERVER_SETTINGS", "random_page_cost = 1.7\n")
-    server.start()
-    assert shown(server, "random_page_cost") == "1.7"
-    assert shown(server, "work_mem") == "9MB"
 
 
 def test_a_link_in_the_place_of_our_file_is_not_followed(server: Cluster, folder: Path) -> None:
