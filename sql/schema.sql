@@ -271,6 +271,15 @@ comment on column messages.new_text_length is
 -- A tsvector does not shrink when it is compressed.
 alter table messages alter search set storage external;
 
+create function message_key(
+    list text, month text, message_id text, variant smallint, content_hash text) returns text
+    language sql stable parallel safe
+    return left(encode(sha256(convert_to(
+               list || '|' || month || '|' || message_id
+               || case when variant > 0 then ' ' || content_hash else '' end, 'UTF8')), 'hex'), 32);
+comment on function message_key(text, text, text, smallint, text) is
+    'The key of a message in an index of words. The keys of its chunks are this, then # and a number.';
+
 create table archive_entries (
     list            text not null,
     month           text not null,

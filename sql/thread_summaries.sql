@@ -1,5 +1,5 @@
--- Summaries of threads: which to make, of what, and writing them. Used by
--- tables/thread_summaries.py and tables/summary_changes.py.
+-- Summaries of threads: those to make, their contents, and writing them. Used by
+-- tables/thread_summaries.py.
 
 -- name: change_all
 -- Whole corpus: summaries are made for the first time, or by another maker.

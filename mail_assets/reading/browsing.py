@@ -124,7 +124,7 @@ class MonthEntry(NamedTuple):
 
 def read_titles(connection: psycopg.Connection, ids: Collection[str]) -> dict[str, Title]:
     """Return the titles of those of the ids that are of messages, by id."""
-    rows = connection.execute(statement("month_pages", "titles"), {"ids": [*ids]}).fetchall()
+    rows = connection.execute(statement("browsing", "titles"), {"ids": [*ids]}).fetchall()
     return {row[0]: Title(*row) for row in rows}
 
 
@@ -136,7 +136,7 @@ def read_month(
     They are in the order of the threads, a thread where its first message of the month is.
     """
     parameters = {**month.columns, "first": first, "most": most}
-    rows = connection.execute(statement("month_pages", "month"), parameters).fetchall()
+    rows = connection.execute(statement("browsing", "month"), parameters).fetchall()
     return [MonthEntry(Title(*row[:5]), *row[5:]) for row in rows]
 
 
@@ -146,7 +146,7 @@ def read_stats(
     """Return {"lists": {LIST: figures}, "threads": number}; both indexes as in the manifest."""
     with connection.cursor(row_factory=dict_row) as cursor:
         parameters = {"lists": [*lists], "vectors_name": vectors, "words_name": words}
-        rows = cursor.execute(statement("stats", "lists"), parameters).fetchall()
+        rows = cursor.execute(statement("browsing", "list_stats"), parameters).fetchall()
     return {"lists": {row.pop("list"): row for row in rows}, "threads": count_threads(connection)}
 
 
@@ -174,13 +174,13 @@ def declared_columns(table: str) -> list[Column]:
 
 def columns(connection: psycopg.Connection, table: str) -> list[Column]:
     """Return the columns of a table in order."""
-    rows = connection.execute(statement("catalog", "columns"), {"table": table}).fetchall()
+    rows = connection.execute(statement("browsing", "columns"), {"table": table}).fetchall()
     return [Column(*row) for row in rows]
 
 
 def full_name(connection: psycopg.Connection, table: str) -> str:
     """Return "database.schema.table"."""
-    row = connection.execute(statement("catalog", "name"), {"table": table}).fetchone()
+    row = connection.execute(statement("browsing", "full_name"), {"table": table}).fetchone()
     return str(row[0]) if row else table
 
 
@@ -193,7 +193,7 @@ def row_count(connection: psycopg.Connection, table: str) -> int:
         query, asked = "rows_recorded", {"table": table, "figure": ROW_FIGURES[table]}
     else:
         query, asked = f"rows_{table}", {}
-    row = connection.execute(statement("catalog", query), asked).fetchone()
+    row = connection.execute(statement("browsing", query), asked).fetchone()
     return int(row[0]) if row else 0
 
 

@@ -205,10 +205,10 @@ def begin_restore(connection: psycopg.Connection, backup: str) -> None:
     if table_exists(connection, "removals") and not table_exists(connection, RESTORING):
         migrate(connection)
     with connection.transaction(), TemporaryDirectory() as folder:
-        connection.execute(statement("unfinished_restore", "create"))
+        connection.execute(statement("kept_rows", "create_restoring"))
         forgotten = _read_forgotten(connection, Path(folder))
         parameters = {"backup": backup, "forgotten": forgotten}
-        connection.execute(statement("unfinished_restore", "begin"), parameters)
+        connection.execute(statement("kept_rows", "begin_restore"), parameters)
 
 
 def _read_forgotten(connection: psycopg.Connection, folder: Path) -> list[bytes] | None:
@@ -229,7 +229,7 @@ def _read_forgotten(connection: psycopg.Connection, folder: Path) -> list[bytes]
 
 def mark_replaced(backup: str) -> str:
     """Return a statement for the transaction that replaces the tables by those of a dump."""
-    text = sql.SQL(statement("unfinished_restore", "mark_replaced"))
+    text = sql.SQL(statement("kept_rows", "mark_replaced"))
     return text.format(backup=sql.Literal(backup)).as_string()
 
 
@@ -237,14 +237,14 @@ def is_replaced(connection: psycopg.Connection, backup: str) -> bool:
     """Return whether the tables are those of a backup's dump, whose restore has not ended."""
     if not table_exists(connection, RESTORING):
         return False
-    asked = statement("unfinished_restore", "replaced")
+    asked = statement("kept_rows", "is_replaced")
     row = connection.execute(asked, {"backup": backup}).fetchone()
     return bool(row and row[0])
 
 
 def list_forgotten(connection: psycopg.Connection) -> Iterator[Path]:
     """Yield folders with the files of what was forgotten here before, each until the next."""
-    rows = connection.execute(statement("unfinished_restore", "forgotten")).fetchall()
+    rows = connection.execute(statement("kept_rows", "forgotten_before")).fetchall()
     for (files,) in rows:
         with TemporaryDirectory() as folder:
             for table, content in zip(FORGOTTEN, files, strict=True):
@@ -254,4 +254,4 @@ def list_forgotten(connection: psycopg.Connection) -> Iterator[Path]:
 
 def end_restore(connection: psycopg.Connection) -> None:
     """Forget that a restore was under way."""
-    connection.execute(statement("unfinished_restore", "end"))
+    connection.execute(statement("kept_rows", "end_restore"))

@@ -157,7 +157,7 @@ class ArchiveEntry(NamedTuple):
 def read_entries(connection: psycopg.Connection, month: ListMonth) -> list[ArchiveEntry]:
     """Return the entries of a month in their order."""
     with connection.cursor(binary=True) as cursor:
-        rows = cursor.execute(statement("archive_entries", "read"), month.columns).fetchall()
+        rows = cursor.execute(statement("mbox_archives", "read_entries"), month.columns).fetchall()
     return [ArchiveEntry(*row) for row in rows]
 
 
@@ -172,13 +172,13 @@ def replace_entries(
     gone = [entry.ordinal for entry in former if entry not in kept]
     if gone:
         connection.execute(
-            statement("archive_entries", "delete"), {**month.columns, "ordinals": gone}
+            statement("mbox_archives", "delete_entries"), {**month.columns, "ordinals": gone}
         )
     new = [entry for entry in entries if entry not in kept]
     if not new:
         return
     place = (month.list_name, month.month)
-    copy_in = statement("archive_entries", "copy")
+    copy_in = statement("mbox_archives", "copy_entries")
     with connection.cursor() as cursor, cursor.copy(copy_in) as copy:
         for entry in new:
             copy.write_row((*place, *entry))
@@ -218,24 +218,24 @@ def record_vanished(
         for digest, message_id in messages.items()
     ]
     with connection.cursor() as cursor:
-        cursor.executemany(statement("removed_upstream", "record"), rows)
+        cursor.executemany(statement("mbox_archives", "record_lost"), rows)
 
 
 def drop_returned(
     connection: psycopg.Connection, month: ListMonth, present: Collection[str]
 ) -> None:
     """Drop the rows of messages that the archive holds again."""
-    rows = connection.execute(statement("removed_upstream", "digests"), month.columns).fetchall()
+    rows = connection.execute(statement("mbox_archives", "lost_digests"), month.columns).fetchall()
     returned = [digest for (digest,) in rows if digest in present]
     if returned:
         values = {**month.columns, "digests": returned}
-        connection.execute(statement("removed_upstream", "forget_returned"), values)
+        connection.execute(statement("mbox_archives", "drop_returned"), values)
 
 
 def find_vanished(connection: psycopg.Connection, message_id: str) -> list[Vanished]:
     """Return where a message was and is no more."""
     values = {"message_id": message_id}
-    rows = connection.execute(statement("removed_upstream", "of_message"), values).fetchall()
+    rows = connection.execute(statement("mbox_archives", "losses_of_message"), values).fetchall()
     return [Vanished(ListMonth(name, month), *times) for name, month, *times in rows]
 
 
@@ -244,7 +244,7 @@ def delete_vanished(
 ) -> list[tuple[ListMonth, str]]:
     """Drop what is recorded of messages that are forgotten; return the months and ids."""
     values = {"message_ids": [*message_ids]}
-    rows = connection.execute(statement("removed_upstream", "delete_messages"), values).fetchall()
+    rows = connection.execute(statement("mbox_archives", "delete_lost"), values).fetchall()
     return [(ListMonth(name, month), message_id) for name, month, message_id in rows]
 
 
@@ -256,34 +256,32 @@ def former_archives(
     With `of_senders` of all that have lost anything: it is not known whose it was.
     """
     values = {"removals": [*removals], "of_senders": of_senders}
-    rows = connection.execute(statement("removed_upstream", "former_of_lost"), values).fetchall()
+    rows = connection.execute(statement("mbox_archives", "former_of_lost"), values).fetchall()
     return {key: ListMonth(name, month) for key, name, month in rows}
 
 
 def keep_former(connection: psycopg.Connection, month: ListMonth, key: str, days: int) -> None:
     """Record that the file of an archive was replaced now and is kept for some days."""
     values = {**month.columns, "object_key": key, "days": days}
-    connection.execute(statement("removed_upstream", "keep_former"), values)
+    connection.execute(statement("mbox_archives", "keep_former"), values)
 
 
 def kept_former(connection: psycopg.Connection, month: ListMonth) -> set[str]:
     """Return the keys of a month's former archives whose time is not over."""
-    rows = connection.execute(
-        statement("removed_upstream", "kept_former"), month.columns
-    ).fetchall()
+    rows = connection.execute(statement("mbox_archives", "kept_former"), month.columns).fetchall()
     return {key for (key,) in rows}
 
 
 def find_former(connection: psycopg.Connection, keys: Collection[str]) -> list[str]:
     """Return those of some archives that are former ones, and no month's of now."""
     values = {"keys": [*keys]}
-    rows = connection.execute(statement("removed_upstream", "former_among"), values).fetchall()
+    rows = connection.execute(statement("mbox_archives", "former_among"), values).fetchall()
     return [key for (key,) in rows]
 
 
 def expired_archives(connection: psycopg.Connection) -> dict[str, ListMonth]:
     """Return key -> month of the former archives whose time is over."""
-    rows = connection.execute(statement("removed_upstream", "expired")).fetchall()
+    rows = connection.execute(statement("mbox_archives", "expired_former")).fetchall()
     return {key: ListMonth(name, month) for key, name, month in rows}
 
 
@@ -291,11 +289,11 @@ def replace_former(connection: psycopg.Connection, key: str, new_key: str) -> No
     """Record that the file of a former archive was stored again under another key."""
     values = {"object_key": key, "new_key": new_key}
     with connection.transaction():
-        connection.execute(statement("removed_upstream", "replace_former"), values)
-        connection.execute(statement("removed_upstream", "replace_former_key"), values)
+        connection.execute(statement("mbox_archives", "replace_former"), values)
+        connection.execute(statement("mbox_archives", "replace_former_key"), values)
         drop_former(connection, key)
 
 
 def drop_former(connection: psycopg.Connection, key: str) -> None:
     """Drop the row of a former archive whose file is gone."""
-    connection.execute(statement("removed_upstream", "drop_former"), {"object_key": key})
+    connection.execute(statement("mbox_archives", "drop_former"), {"object_key": key})

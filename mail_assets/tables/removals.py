@@ -129,7 +129,7 @@ def read_digests(connection: psycopg.Connection, source: KeySource) -> Digests |
     Raises:
         ForgetKeyError: this machine has not the key that they were made with.
     """
-    row = connection.execute(statement("forget_keys", "read")).fetchone()
+    row = connection.execute(statement("removals", "read_check_value")).fetchone()
     if row is None:
         return None
     key = source.read()
@@ -155,7 +155,7 @@ def settle_digests(connection: psycopg.Connection, source: KeySource) -> Digests
     if digests is None:
         digests = Digests(source.read() or source.create())
         parameters = {"check_value": digests.check_value}
-        connection.execute(statement("forget_keys", "write"), parameters)
+        connection.execute(statement("removals", "write_check_value"), parameters)
     return digests
 
 
@@ -255,8 +255,8 @@ def withdraw_removals(
     parameters = {"digests": [*digests]}
     ids = connection.execute(statement("removals", "hidden_digests"), parameters).fetchall()
     months = _mark_for_reload(connection, digests, {*digests, *(x for (x,) in ids)})
-    months += connection.execute(statement("cut_messages", "fetch_again"), parameters).fetchall()
-    connection.execute(statement("cut_messages", "delete"), parameters)
+    months += connection.execute(statement("removals", "fetch_again"), parameters).fetchall()
+    connection.execute(statement("removals", "delete_cut"), parameters)
     connection.execute(statement("removals", "reveal_ids"), parameters)
     count = connection.execute(statement("removals", "delete"), parameters).rowcount
     return count, sorted({ListMonth(*row) for row in months})
@@ -310,7 +310,7 @@ def read_cut(connection: psycopg.Connection, source: KeySource) -> Forgotten:
         ForgetKeyError: this machine has not the key of the digests.
     """
     forgotten = read_forgotten(connection, source)
-    rows = connection.execute(statement("cut_messages", "forgotten")).fetchall()
+    rows = connection.execute(statement("removals", "cut_digests")).fetchall()
     return forgotten._replace(
         messages=frozenset(digest for message, digest in rows if message),
         senders=frozenset(digest for message, digest in rows if not message),
@@ -323,14 +323,14 @@ def record_cut(
     """Add messages that were cut out of the archive of a month."""
     with connection.cursor() as cursor:
         cursor.executemany(
-            statement("cut_messages", "record"),
+            statement("removals", "record_cut"),
             [{**month.columns, **message._asdict()} for message in messages],
         )
 
 
 def drop_reused(connection: psycopg.Connection, month: ListMonth) -> None:
     """Drop what a month has lost whose keys are those of a message that is stored in its place."""
-    connection.execute(statement("cut_messages", "drop_reused"), month.columns)
+    connection.execute(statement("removals", "drop_reused"), month.columns)
 
 
 def uncut_months(connection: psycopg.Connection, removals: Collection[bytes]) -> list[ListMonth]:
@@ -340,19 +340,19 @@ def uncut_months(connection: psycopg.Connection, removals: Collection[bytes]) ->
     file may hold that again: one of before was restored, say.
     """
     parameters = {"removals": [*removals]}
-    rows = connection.execute(statement("cut_messages", "uncut_months"), parameters).fetchall()
+    rows = connection.execute(statement("removals", "uncut_months"), parameters).fetchall()
     return [ListMonth(*row) for row in rows]
 
 
 def months_left_out(connection: psycopg.Connection, removals: Collection[bytes]) -> list[ListMonth]:
     """Return the months that leave something out for some removals."""
     parameters = {"removals": [*removals]}
-    rows = connection.execute(statement("cut_messages", "months_left_out"), parameters).fetchall()
+    rows = connection.execute(statement("removals", "months_left_out"), parameters).fetchall()
     return [ListMonth(*row) for row in rows]
 
 
 def months_holding(connection: psycopg.Connection, removals: Collection[bytes]) -> list[ListMonth]:
     """Return the months whose archive holds what some removals keep out."""
     parameters = {"removals": [*removals]}
-    rows = connection.execute(statement("cut_messages", "months_holding"), parameters).fetchall()
+    rows = connection.execute(statement("removals", "months_holding"), parameters).fetchall()
     return [ListMonth(*row) for row in rows]

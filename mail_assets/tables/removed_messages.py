@@ -207,7 +207,7 @@ def hide_people(
     if not entries:
         return 0
     parameters = {"entries": entries, "nobody": NOBODY.email}
-    return connection.execute(statement("hidden_people", "replace"), parameters).rowcount
+    return connection.execute(statement("removed_messages", "replace_people"), parameters).rowcount
 
 
 def find_entries(
@@ -217,7 +217,9 @@ def find_entries(
     if not addresses:
         return []
     parameters = {"addresses": [*addresses]}
-    rows = connection.execute(statement("hidden_people", "entries"), parameters).fetchall()
+    rows = connection.execute(
+        statement("removed_messages", "person_entries"), parameters
+    ).fetchall()
     return sorted(entry for (entry,) in rows if names_forgotten(entry, forgotten))
 
 
@@ -231,7 +233,7 @@ def count_named(
 ) -> int:
     """Return how many messages beside `copies` hold some entries in an address column."""
     parameters = {"entries": [*entries], **copy_columns(copies)}
-    row = connection.execute(statement("hidden_people", "count_named"), parameters).fetchone()
+    row = connection.execute(statement("removed_messages", "count_named"), parameters).fetchone()
     return int(row[0]) if row else 0
 
 
@@ -240,7 +242,9 @@ def count_mentioned(
 ) -> int:
     """Return how many messages beside `copies` hold some addresses in their subject or text."""
     parameters = {"addresses": [*addresses], **copy_columns(copies)}
-    row = connection.execute(statement("hidden_people", "count_mentioned"), parameters).fetchone()
+    row = connection.execute(
+        statement("removed_messages", "count_mentioned"), parameters
+    ).fetchone()
     return int(row[0]) if row else 0
 
 
@@ -265,14 +269,14 @@ class ForgottenNames(NamedTuple):
 def find_names(connection: psycopg.Connection, forgotten: Forgotten) -> ForgottenNames:
     """Return the forgotten ids and addresses that any row names, which digests do not tell."""
     message_ids, senders, hidden = set[str](), set[str](), set[str]()
-    for (message_id,) in _stream(connection, statement("forgotten_left", "all_ids")):
+    for (message_id,) in _stream(connection, statement("removed_messages", "all_ids")):
         if forgotten.removal_of_id(message_id) is not None:
             message_ids.add(message_id)
         elif forgotten.hides_id(message_id):
             hidden.add(message_id)
-    for author in _stream(connection, statement("forgotten_left", "all_authors")):
+    for author in _stream(connection, statement("removed_messages", "all_authors")):
         senders.update(address for address, _ in forgotten.find_senders(*author))
-    for (entry,) in _stream(connection, statement("forgotten_left", "all_entries")):
+    for (entry,) in _stream(connection, statement("removed_messages", "all_entries")):
         found = forgotten.find_senders(*parse_mailbox(entry))
         senders.update(address for address, _ in found)
     return ForgottenNames(frozenset(message_ids), frozenset(senders), frozenset(hidden))
@@ -286,7 +290,7 @@ def _stream(connection: psycopg.Connection, query: LiteralString) -> Iterator[tu
 def count_rows_left(connection: psycopg.Connection, month: ListMonth, forgotten: Forgotten) -> int:
     """Count the messages and chunks of a month that hold what must stay out."""
     left = 0
-    query = statement("forgotten_left", "messages")
+    query = statement("removed_messages", "left_messages")
     for message_id, name, email, ids, entries in connection.execute(query, month.columns):
         left += (
             forgotten.removal_of_id(message_id) is not None
@@ -294,7 +298,7 @@ def count_rows_left(connection: psycopg.Connection, month: ListMonth, forgotten:
             or any(map(forgotten.hides_id, ids))
             or any(names_forgotten(entry, forgotten) for entry in entries)
         )
-    query = statement("forgotten_left", "chunks")
+    query = statement("removed_messages", "left_chunks")
     for message_id, removed in connection.execute(query, month.columns):
         left += removed or forgotten.removal_of_id(message_id) is not None
     return left
@@ -304,8 +308,8 @@ def count_threads_left(
     connection: psycopg.Connection, month: ListMonth, forgotten: Forgotten
 ) -> int:
     """Count the rows that hold an id that must stay out, in the threads of a month's messages."""
-    threads = connection.execute(statement("forgotten_left", "threads"), month.columns)
-    aliases = connection.execute(statement("forgotten_left", "aliases"), month.columns)
+    threads = connection.execute(statement("removed_messages", "left_threads"), month.columns)
+    aliases = connection.execute(statement("removed_messages", "left_aliases"), month.columns)
     return _count_hidden(threads, forgotten) + _count_hidden(aliases, forgotten)
 
 
@@ -315,5 +319,5 @@ def _count_hidden(rows: Iterable[tuple[str | None, ...]], forgotten: Forgotten) 
 
 def read_key_prefixes(connection: psycopg.Connection, month: ListMonth) -> list[str]:
     """Return what the keys of a month's removed messages begin with."""
-    rows = connection.execute(statement("forgotten_left", "key_prefixes"), month.columns)
+    rows = connection.execute(statement("removed_messages", "left_key_prefixes"), month.columns)
     return [prefix for (prefix,) in rows.fetchall()]

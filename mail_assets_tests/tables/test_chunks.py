@@ -23,7 +23,7 @@ def places(connection: psycopg.Connection) -> dict[str, str]:
     return dict(rows.fetchall())
 
 
-def test_a_key_tells_place_content_and_position_apart() -> None:
+def test_keys_differ_by_place_content_and_position() -> None:
     keys = {
         chunk_key(MONTH, "1@example.org", "", 0),
         chunk_key(MONTH, "1@example.org", "", 1),
@@ -35,7 +35,7 @@ def test_a_key_tells_place_content_and_position_apart() -> None:
     assert len(keys) == 6
 
 
-def test_a_key_is_the_same_for_ever() -> None:
+def test_a_key_never_changes() -> None:
     # sha256("dev|2024-03|1@example.org"); another would orphan every vector
     key = chunk_key(MONTH, "1@example.org", "", 2)
     assert key == "b9641304b07481aca82ac4170358ed7f#2"
@@ -104,7 +104,7 @@ def test_equal_texts_are_one_document(migrated: psycopg.Connection) -> None:
     assert len(read_facts(migrated, MONTH)) == 3
 
 
-def test_a_text_is_looked_for_in_one_other_month_that_its_encoder_has_done(
+def test_a_text_is_found_in_one_other_encoded_month(
     migrated: psycopg.Connection,
 ) -> None:
     for month in [MONTH, NEXT_MONTH, OTHER_LIST]:
@@ -137,7 +137,7 @@ def test_facts_come_from_message_and_chunk(migrated: psycopg.Connection) -> None
         ("attachments", '[{"name": "a.txt"}, {"name": "b.txt", "is_patch": true}]'),
     ],
 )
-def test_a_message_that_brings_a_patch_is_of_that_kind(
+def test_a_message_with_a_patch_is_of_that_kind(
     migrated: psycopg.Connection, column: str, value: str
 ) -> None:
     load(migrated, [stored("1@example.org"), stored("2@example.org", ordinal=1)])

@@ -44,7 +44,7 @@ def test_each_table_is_kept_or_made_again(migrated: psycopg.Connection) -> None:
     assert KEPT.keys() & REMADE.keys() == {"partitions", "thread_aliases"}, "some of their rows"
 
 
-def test_tables_of_a_schema_behind_the_first_of_the_search_path_are_not_there(
+def test_only_tables_of_the_first_schema_exist(
     migrated: psycopg.Connection,
 ) -> None:
     assert table_exists(migrated, "removals")
@@ -68,7 +68,7 @@ def test_the_documentation_has_a_line_for_each_table() -> None:
     }
 
 
-def test_rows_of_an_earlier_version_come_through_its_own_tables(
+def test_rows_of_an_earlier_version_are_migrated(
     postgres_dsn: str, migration: Path, tmp_path: Path
 ) -> None:
     with psycopg.connect(postgres_dsn, autocommit=True) as earlier:
@@ -86,9 +86,7 @@ def test_rows_of_an_earlier_version_come_through_its_own_tables(
             merge_rows(earlier, "removals", tmp_path / "removals.csv")
 
 
-def test_what_is_there_already_stays_and_is_not_doubled(
-    migrated: psycopg.Connection, tmp_path: Path
-) -> None:
+def test_existing_rows_are_not_doubled(migrated: psycopg.Connection, tmp_path: Path) -> None:
     migrated.execute("insert into promotions values ('lance:/x', 'mail2', null, false, '{}')")
     migrated.execute("insert into removals values ('\\xaa', 'message', 'asked', 'jo')")
     for table in ("promotions", "removals"):
@@ -108,14 +106,14 @@ select p.oid::regprocedure::text from pg_proc p
 """
 
 
-def test_clearing_leaves_nothing_of_any_migration(migrated: psycopg.Connection) -> None:
+def test_clearing_drops_all_tables_and_functions(migrated: psycopg.Connection) -> None:
     migrated.execute(clear_tables().encode())
     assert migrated.execute(LEFT).fetchall() == []
     migrated.execute(clear_tables().encode())
     assert len(migrate(migrated)) == len(migrations())
 
 
-def test_clearing_ends_what_the_public_reads_and_stops_at_views_of_others(
+def test_clearing_drops_public_views_but_no_others(
     migrated: psycopg.Connection,
 ) -> None:
     migrated.execute("create role web nologin")
@@ -138,7 +136,6 @@ def test_a_dump_of_an_earlier_version_replaces_the_tables(
     migration: Path,
     tmp_path: Path,
 ) -> None:
-    migrated.execute("delete from schema_migrations where number > 0")
     migrate(migrated, migration)
     with psycopg.connect(postgres_dsn, autocommit=True) as earlier:
         migrate(earlier, migration, until=0)

@@ -123,7 +123,7 @@ def test_several_contents_under_one_id_are_variants(migrated: psycopg.Connection
     assert load(migrated, [stored("1@example.org", "One.\n")]).deleted == 2
 
 
-def test_one_id_and_variant_twice_is_an_error_and_not_a_loss(
+def test_one_id_and_variant_twice_is_an_error(
     migrated: psycopg.Connection,
 ) -> None:
     load(migrated, [stored("0@example.org")])
@@ -148,7 +148,7 @@ def test_an_error_halfway_leaves_the_old_rows(migrated: psycopg.Connection) -> N
 
 
 @pytest.mark.parametrize("text", ["a\0b", "a\ud800b"])
-def test_what_no_postgres_takes_is_no_line(text: str) -> None:
+def test_characters_postgres_refuses_end_no_line(text: str) -> None:
     assert "\0" not in stored("2@example.org", "a\0b\n").message.body_text
     with pytest.raises(ValueError, match=r"NUL|surrogates"):
         encode(stored("2@example.org")._replace(new_text=text))
@@ -232,7 +232,7 @@ def test_a_huge_body_fits_its_index(migrated: psycopg.Connection) -> None:
 
 @pytest.mark.parametrize("letters", ["a", "ñ", "ẁ", "字", "𐐀"])
 @pytest.mark.parametrize("joint", ["", "-", " ", "_", "."])
-def test_what_a_message_may_hold_at_most_fits_its_indexes(
+def test_the_largest_message_fits_its_indexes(
     migrated: psycopg.Connection, letters: str, joint: str
 ) -> None:
     """Every field at its limit, in letters of one to four bytes: nothing is refused."""
