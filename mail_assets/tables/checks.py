@@ -58,7 +58,7 @@ class Undated(NamedTuple):
 
 
 class Unthreaded(NamedTuple):
-    """Messages of a month: replies by subject without a reference, those not in threads, and all."""
+    """Messages of a month: replies by subject without reference, not in threads, and all."""
 
     replies_without_reference: int
     not_in_threads: int

@@ -3,10 +3,10 @@
 import hashlib
 import itertools
 from collections.abc import Collection, Iterable, Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import psycopg
-from psycopg.rows import dict_row, tuple_row
+from psycopg.rows import tuple_row
 
 from mail_assets.month import ListMonth
 from mail_assets.postgres.statements import statement
@@ -134,22 +134,3 @@ def read_facts(connection: psycopg.Connection, month: ListMonth) -> list[ChunkFa
     """Return the metadata of the vectors of a month, by key."""
     rows = connection.execute(statement("chunks", "for_vectors"), month.columns).fetchall()
     return [ChunkFacts(*row) for row in rows]
-
-
-def read_message_chunks(connection: psycopg.Connection, message_id: str) -> list[dict[str, Any]]:
-    """Return the chunks of every copy of a message, spans as pairs."""
-    with connection.cursor(row_factory=dict_row) as cursor:
-        rows = cursor.execute(
-            statement("chunks", "of_message"), {"message_id": message_id}
-        ).fetchall()
-    for row in rows:
-        row["spans"] = [*zip(row["spans"][::2], row["spans"][1::2], strict=True)]
-    return rows
-
-
-def read_around(
-    connection: psycopg.Connection, keys: Collection[str], context: int
-) -> dict[str, list[str]]:
-    """Return the text of each span of some chunks, with `context` characters on both sides."""
-    rows = connection.execute(statement("chunks", "around"), {"keys": [*keys], "context": context})
-    return dict(rows.fetchall())

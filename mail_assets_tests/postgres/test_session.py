@@ -10,7 +10,7 @@ from psycopg.conninfo import make_conninfo
 
 from mail_assets.postgres.database import Database
 from mail_assets.postgres.embedded import Cluster
-from mail_assets.tables.messages import show_message
+from mail_assets.reading.records import show_message
 from mail_assets.vectors.pgvector import Connections
 from mail_assets.web.searchers import STATEMENT_SECONDS, open_reads
 from mail_assets_tests.conftest import drop_database, new_database

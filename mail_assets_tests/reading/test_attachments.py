@@ -8,9 +8,9 @@ import pytest
 
 from mail_assets.mail.archive.mbox import extract_message, read_range, split_archive
 from mail_assets.reading.attachments import AttachmentError, read_attachment
+from mail_assets.reading.records import show_message
 from mail_assets.store.objects import ObjectStore
 from mail_assets.store.open import open_store
-from mail_assets.tables.messages import show_message
 from mail_assets_tests.sample_corpus import ROOT, Corpus
 from mail_assets_tests.search.conftest import connection
 

@@ -8,15 +8,9 @@ import pytest
 from mail_assets.mail.message.addresses import Address
 from mail_assets.mail.message.attachments import Attachment
 from mail_assets.month import ListMonth
+from mail_assets.reading.records import show_message
 from mail_assets.tables import messages
-from mail_assets.tables.messages import (
-    QuarantineRow,
-    delete_rows,
-    list_messages,
-    read_texts,
-    replace_quarantine,
-    show_message,
-)
+from mail_assets.tables.messages import QuarantineRow, delete_rows, read_texts, replace_quarantine
 from mail_assets.text.letters import has_unspaced
 from mail_assets_tests.tables.rows import (
     MONTH,
@@ -281,23 +275,3 @@ def test_texts_are_read_some_at_a_time(
         left = migrated.execute("select count(*) from pg_cursors").fetchone()
         assert left == (1,)
         assert len([*texts]) == 8
-
-
-def test_messages_are_listed_in_the_order_of_their_archives(
-    migrated: psycopg.Connection,
-) -> None:
-    load(migrated, [stored("b@example.org"), stored("a@example.org", ordinal=1)])
-    load(migrated, [stored("c@example.org")], ListMonth("dev", "2024-01"))
-    load(migrated, [stored("d@example.org")], OTHER_LIST)
-    listed = [*list_messages(migrated, "dev", None)]
-    assert [row["message_id"][0] for row in listed] == ["c", "b", "a"]
-    assert {row["sent_at"] for row in listed} == {"2024-03-01T10:00:00Z"}
-    assert [row["message_id"][0] for row in list_messages(migrated, "dev", "2024-03")] == ["b", "a"]
-
-
-def test_a_message_is_shown_wherever_it_was_posted(migrated: psycopg.Connection) -> None:
-    load(migrated, [stored("1@example.org")], OTHER_LIST)
-    load(migrated, [stored("1@example.org")])
-    shown = show_message(migrated, "1@example.org")
-    assert [row["list"] for row in shown] == ["dev", "users"]
-    assert show_message(migrated, "2@example.org") == []
