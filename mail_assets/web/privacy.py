@@ -19,8 +19,8 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from mail_assets.reading.records import read_around
 from mail_assets.search.language.request import Request
-from mail_assets.tables.chunks import read_around
 from mail_assets.web.addresses import CONTEXT, MASK, mask_addresses
 from mail_assets.web.searchers import SearchService
 
