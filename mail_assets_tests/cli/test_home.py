@@ -41,7 +41,7 @@ def delete_states(home: Path, dsn: str) -> None:
 
 def leave_run(home: Path, dsn: str) -> None:
     """Leave a run as a process does that is killed."""
-    ended = "import mail_assets.processes.workers as i; print(i.name_process())"
+    ended = "import mail_assets.processes.machine as i; print(i.name_process())"
     name = subprocess.run([sys.executable, "-c", ended], capture_output=True, check=True, text=True)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("DAGSTER_HOME", str(home / "dagster"))
