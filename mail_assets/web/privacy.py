@@ -13,7 +13,6 @@ from collections.abc import Collection
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
-from mail_assets.reading.records import read_around
 from mail_assets.search.language.request import Request
 from mail_assets.web.addresses import CONTEXT, MASK, mask_addresses
 
