@@ -196,7 +196,6 @@ def build_resources(settings: Settings, **overrides: object) -> Mapping[str, obj
         "workspace": WorkspaceResource(
             database=base["database"],
             store=base["store"],
-            samples=settings.samples,
             jobs=settings.jobs,
         ),
         "vector_bucket": bucket,
