@@ -102,24 +102,6 @@ select key, list, month, variant, index, text, spans, tokens
  where message_id = %(message_id)s
  order by list, month, variant, index
 
--- name: sample
--- Chunks of the first messages of a month.
-with firsts as materialized (
-    select list, month, message_id, variant, ordinal
-      from archive_entries
-     where list = %(list)s and month = %(month)s and outcome = 'stored'
-     order by ordinal
-     limit 5)
-select m.subject, c.index, c.tokens, left(c.text, 80) as text
-  from firsts f
- cross join lateral (
-       select subject from messages
-        where (list, month, message_id, variant) = (f.list, f.month, f.message_id, f.variant)
-        limit 1) m
-  join chunks c using (list, month, message_id, variant)
- order by f.ordinal, c.index
- limit 5
-
 -- name: around
 -- The spans of some chunks in their messages, each with so many characters before and behind it. A
 -- body that is compressed is read once for each chunk, and not for each span.

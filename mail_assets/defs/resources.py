@@ -105,10 +105,7 @@ class WorkspaceResource(dg.ConfigurableResource):
 
     database: DatabaseResource
     store: StoreResource
-    samples: bool = Field(
-        default=True, description="MAIL_SAMPLES; whether a few rows are shown with each month"
-    )
-
+    web_url: str = Field(default="", description="MAIL_WEB_URL, for links to the pages of months")
     jobs: int = Field(default=1, description="MAIL_JOBS; processes that compute for a step")
 
     @contextmanager

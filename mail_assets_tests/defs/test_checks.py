@@ -376,17 +376,24 @@ def test_a_fault_is_seen_and_its_month_named(world: DagsterWorld, fault: Fault) 
     assert record.data["month"] == f"{HARBOR}|{MARCH}"
 
 
-def test_the_job_over_all_months_finds_what_a_later_months_run_has_covered(
+def test_upkeep_finds_a_fault_that_a_later_run_does_not_show(
     world: DagsterWorld,
 ) -> None:
     sql("update mbox_archives set found = 61 where month = '2024-03'")(world)
     assert world.month(APRIL, select=["messages"]).success, "April is checked alone, and green"
-    result = world.defs.resolve_job_def("check_all_months").execute_in_process(
-        instance=world.instance, raise_on_error=False
+    result = world.defs.resolve_job_def("upkeep").execute_in_process(
+        instance=world.instance, op_selection=["check_all_months"], raise_on_error=False
     )
-    assert not result.success
-    assert result.get_asset_materialization_events() == []
-    found = {name_of(one.asset_check_key): one for one in result.get_asset_check_evaluations()}
+    [event] = result.get_step_failure_events()
+    assert "accounted_for" in str(event.step_failure_data.error)
+    [run] = world.instance.get_runs(dg.RunsFilter(job_name="check_all_months"))
+    records = world.instance.get_records_for_run(
+        run.run_id, of_type=dg.DagsterEventType.ASSET_CHECK_EVALUATION
+    ).records
+    checks = [
+        record.event_log_entry.get_dagster_event().asset_check_evaluation_data for record in records
+    ]
+    found = {name_of(one.asset_check_key): one for one in checks}
     assert {*found} == {x.check for x in FAULTS if not x.check.endswith("reconciled")}
     assert {name for name, check in found.items() if not check.passed} == {"accounted_for"}
     reason = "61 messages were found and 60 are accounted for"

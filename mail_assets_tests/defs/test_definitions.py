@@ -155,12 +155,17 @@ def test_every_job_schedule_and_sensor_says_what_it_does_and_waits_to_be_started
 ) -> None:
     repository = defs.get_repository_def()
     jobs = [job for job in repository.get_all_jobs() if not job.name.startswith("__")]
-    assert {job.name for job in jobs} == {job.name for job in JOBS}
+    assert {job.name for job in jobs} == {*(job.name for job in JOBS), "upkeep"}
     for job in jobs:
         assert job.description, job.name
     for schedule in repository.schedule_defs:
         assert schedule.description, schedule.name
         assert schedule.default_status == dg.DefaultScheduleStatus.STOPPED
+        assert schedule.execution_timezone == "UTC"
+    assert {one.name: one.job_name for one in repository.schedule_defs} == {
+        "daily_refresh": "refresh_archives",
+        "weekly_upkeep": "upkeep",
+    }
     for sensor in repository.sensor_defs:
         assert sensor.description, sensor.name
         # what builds threads asks for nothing before mail is loaded
@@ -181,7 +186,7 @@ def test_importing_reads_no_setting_and_loading_names_a_wrong_one_and_needs_none
     code = """
 import os
 import mail_assets.definitions, mail_assets.defs.definitions
-from mail_assets.settings.errors import SettingsError
+from mail_assets.settings.values import SettingsError
 try:
     mail_assets.definitions.defs()
 except SettingsError as error:

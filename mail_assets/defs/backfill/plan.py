@@ -116,7 +116,7 @@ def find_months_to_pass(
     assets: Sequence[str],
 ) -> Unchanged:
     """Return those of some months that need no run of some assets; sources are not asked."""
-    shown = _find_materialized(settings, instance, [*months], assets)
+    shown = find_materialized(settings, instance, [*months], assets)
     if not shown:
         return {}
     with _open_workspace(settings) as workspace:
@@ -155,7 +155,7 @@ def _is_kept(
     return confirm_archive(workspace, month, known.source, _options(settings)[month.list_name])
 
 
-def _find_materialized(
+def find_materialized(
     settings: Settings,
     instance: dg.DagsterInstance,
     months: Sequence[ListMonth],

@@ -177,13 +177,6 @@ class RunsPlanned(NamedTuple):
     assets: tuple[str, ...]
 
 
-class BackfillLaunched(NamedTuple):
-    """Dagster's daemon was asked for a backfill; its id, and what it makes: "12 months"."""
-
-    backfill_id: str
-    what: str
-
-
 class MonthsPassed(NamedTuple):
     """So many months are as they should be: they need no run."""
 
@@ -216,7 +209,6 @@ class StageStarted(NamedTuple):
 
 Event = (
     RunsPlanned
-    | BackfillLaunched
     | MonthsPassed
     | RangeStarted
     | RangeSplit

@@ -129,7 +129,7 @@ class Runs:
         if not changed:
             return
         self._listener(StageStarted("indexes"))
-        job = self._defs.resolve_job_def("maintain_vectors")
+        job = self._defs.resolve_job_def("upkeep")
         result = self._execute(
             job, op_selection=[*changed, "sweep_archives"], run_config={"ops": changed}
         )

@@ -57,12 +57,10 @@ def test_a_month_records_its_figures_and_what_it_looks_like(world: DagsterWorld)
         schema = graph.get(asset_key(asset)).metadata["dagster/column_schema"]
         assert all(column.description for column in schema.columns), asset
         assert metadata["dagster/table_name"]
-        assert "|" in metadata["sample"], asset
     messages = world.recorded(result, "messages")[key(MARCH)]
     assert (messages["found"], messages["stored"], messages["duplicates"]) == (3, 2, 1)
     assert messages["dagster/row_count"] == 2
     assert messages["dagster/table_name"].endswith(".public.messages")
-    assert "about a" in messages["sample"]
     embeddings = world.recorded(result, "embeddings")[key(MARCH)]
     assert embeddings["dagster/uri"].endswith(f"{embeddings['fingerprint']}.parquet")
     assert (embeddings["encoded"], embeddings["reused"]) == (2, 0)
@@ -128,10 +126,6 @@ def test_a_range_records_each_month_with_its_own_figures(world: DagsterWorld) ->
             assert figures["dagster/partition_row_count"] == figures[ROWS[asset]]
     notes = {m: f.get("note", "") for m, f in world.recorded(result, "mbox_archives").items()}
     assert [m for m, note in notes.items() if note] == [key(APRIL)]
-    samples = {m: figures["sample"] for m, figures in world.recorded(result, "messages").items()}
-    assert "about a" in samples[key(MARCH)]
-    assert "about a" not in samples[key(MAY)]
-    assert samples[key(APRIL)] == "no rows"
     uris = {figures["dagster/uri"] for figures in world.recorded(result, "embeddings").values()}
     assert len(uris) == 3
 
@@ -278,7 +272,6 @@ def test_threads_are_recorded_for_the_whole_corpus(world: DagsterWorld) -> None:
     [metadata] = world.recorded(result, "threads").values()
     assert (metadata["messages"], metadata["threads"], metadata["ghosts"]) == (2, 1, 0)
     assert metadata["dagster/row_count"] == 2
-    assert "about a" in metadata["sample"]
     assert world.version(world.month(MARCH, select=("threads",)), "threads") == world.version(
         result, "threads"
     )

@@ -30,13 +30,10 @@ from mail_assets_tests.world import HARBOR, MARCH, PROFILE, mail
 
 
 def materialize(world: DagsterWorld) -> dict[str, Any]:
-    """Return the metadata of a run of the job."""
-    job = world.defs.resolve_job_def("count_searches")
-    assert job.execute_in_process(instance=world.instance).success
-    event = world.instance.get_latest_materialization_event(asset_key("search_audit"))
-    assert event
-    assert event.asset_materialization
-    return {name: one.value for name, one in event.asset_materialization.metadata.items()}
+    """Return the metadata of a run of search_audit."""
+    result = world.month(MARCH, select=("search_audit",))
+    [metadata] = world.recorded(result, "search_audit").values()
+    return metadata
 
 
 def test_what_was_served_is_taken_over_and_shown(world: DagsterWorld) -> None:
@@ -99,11 +96,8 @@ def judge_as(world: DagsterWorld, right: dict[str, str]) -> None:
 
 
 def measure(world: DagsterWorld, **config: Any) -> dg.ExecuteInProcessResult:
-    return world.defs.resolve_job_def("measure_quality").execute_in_process(
-        instance=world.instance,
-        run_config={"ops": {"mail__search_quality": {"config": config}}},
-        raise_on_error=False,
-    )
+    ops = {"ops": {"mail__search_quality": {"config": config}}}
+    return world.month(MARCH, select=("search_quality",), config=ops)
 
 
 def recorded(world: DagsterWorld, result: dg.ExecuteInProcessResult) -> dict[str, Any]:
