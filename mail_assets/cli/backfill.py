@@ -138,6 +138,8 @@ def _launch(settings: Settings, request: "BackfillRequest", wait: bool) -> None:
         wait_for_backfill(settings, launched)
         done, failed = launched.report.done, launched.report.failed
         click.echo(f"{plural(len(done), 'month')} materialized, {len(failed)} failed")
+        if failed:
+            print_note("`mail-assets backfill` makes the other months of failed runs one by one")
     exit_by(launched.report, LAUNCHED_GOES_ON)
 
 

@@ -57,7 +57,7 @@ def forget_here(settings: Settings, forget: "Forget", again: str) -> None:
     for url in holding:
         print_note(f"still in the archive {url}")
     if answers:
-        click.echo(f"deleted {plural(answers, 'run')} of test_queries in Dagster, with their hits")
+        click.echo(f"deleted {plural(answers, 'run')} of test_queries in Dagster")
     if unfinished:
         print_error(f"{plural(unfinished, 'run')} of test_queries may hold hits and has not ended")
     for name, why in report.failed.items():

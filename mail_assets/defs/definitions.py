@@ -43,7 +43,7 @@ from mail_assets.defs.checks.mail import (
     sentences_stand,
     summaries_current,
 )
-from mail_assets.defs.checks.search_quality import search_quality_holds
+from mail_assets.defs.checks.search import search_quality_holds
 from mail_assets.defs.jobs import JOBS, build_upkeep
 from mail_assets.defs.partitions import GROUP, asset_key, list_months
 from mail_assets.defs.resources import (

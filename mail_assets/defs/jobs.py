@@ -147,8 +147,9 @@ def sweep_archives(context: dg.OpExecutionContext, workspace: WorkspaceResource)
         context.add_output_metadata({"expired": sweep_former_archives(opened)})
 
 
-#: What `upkeep` runs by assets and checks, in this order: the upkeep of an approximate index changes
-#: its hits. The run of a month has only its own months checked, so that a check shows no others.
+#: The parts of `upkeep` that are assets or checks, in order. Quality comes after the maintenance of
+#: indexes, which changes the hits of approximate ones. Checks come last: the run of a month checks
+#: its own months only.
 _UPKEEP_BY_ASSETS = (
     dg.define_asset_job(
         "count_searches",

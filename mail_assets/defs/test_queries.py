@@ -1,7 +1,8 @@
 """The job `test_queries`: ask the live index and show the hits in the metadata of the run.
 
-A query is no asset: an asset would overwrite the last answer and be part of the lineage. Answers are
-the only mail in Dagster's event log; `forget` and `prune` delete their runs (pruning.py).
+A query is no asset: an asset would overwrite the last answer and be part of the lineage.
+Answers are the only mail in Dagster's event log. `forget` and `prune` delete their runs
+(pruning.py).
 """
 
 from collections.abc import Sequence

@@ -21,7 +21,7 @@ from mail_assets.defs.checks.mail import (
     forgotten_stay_forgotten,
 )
 from mail_assets.defs.checks.months import CheckedMonth, month_result
-from mail_assets.defs.checks.search_quality import search_quality_holds
+from mail_assets.defs.checks.search import search_quality_holds
 from mail_assets.defs.definitions import CHECKS
 from mail_assets.defs.partitions import asset_key
 from mail_assets.defs.runs import read_failures

@@ -4,7 +4,7 @@ Nothing here runs a month. The daemon cuts the months into runs of a year by the
 policy. It tags each run with `dagster/backfill`, and the queue of dagster.yaml limits that tag. The
 sensor `new_threads` builds the threads after it, as after any run of months.
 
-It relies on private modules of Dagster (1.13.27), as Dagster's GraphQL server does; a test covers it.
+It relies on private modules of Dagster (1.13.27), as its GraphQL server does; a test covers it.
 https://docs.dagster.io/guides/build/partitions-and-backfills/backfilling-data
 """
 
@@ -159,7 +159,7 @@ def _find_end(instance: dg.DagsterInstance, backfill_id: str) -> str:
 def _read_reasons(
     instance: dg.DagsterInstance, backfill_id: str, lists: Sequence[str]
 ) -> dict[str, str]:
-    """Return why months failed, by month; one that the reasons of its run do not name has the first."""
+    """Return the reasons of failed months. A month that its run does not name has the first."""
     reasons: dict[str, str] = {}
     failed = dg.RunsFilter(
         tags={BACKFILL_ID_TAG: backfill_id}, statuses=[dg.DagsterRunStatus.FAILURE]

@@ -1,16 +1,4 @@
-"""Checks of `messages`: every message is accounted for, and few are strange.
-
-[mbox_archives] The check of `mbox_archives`: the dialect that lists.toml sets is that of the archives.
-
-[threads] The check of `threads`: every message is in a thread, and few replies refer to nothing.
-
-[thread_summaries] Checks of `thread_summaries`: sentences stand in their messages, and no summary is outdated.
-
-Summaries have no months, but their messages have: the step has those checked again whose threads it
-has summarized.
-
-[forgotten] The check of `vectors` that nothing forgotten has come back, in whatever place.
-"""
+"""The checks of archives, messages, threads and summaries, and that forgotten mail stays away."""
 
 from collections.abc import Sequence
 
@@ -54,8 +42,28 @@ from mail_assets.tables.removed_messages import (
 )
 from mail_assets.words.index import MissingWordsError
 
+
+@dg.asset_check(asset=asset_key("mbox_archives"))
+def dialect_fits(
+    context: dg.AssetCheckExecutionContext, database: DatabaseResource
+) -> dg.AssetCheckResult:
+    """Archives are in the dialect that lists.toml sets. Otherwise set `better` there, the dialect
+    found, or leave the dialect out.
+    """
+    return check_months(context, database, _find_dialects, dg.AssetCheckSeverity.WARN)
+
+
+def _find_dialects(
+    connection: psycopg.Connection, months: Sequence[ListMonth]
+) -> dict[ListMonth, CheckedMonth]:
+    return {
+        month: CheckedMonth(not contradicts(dialect, found), {"dialect": dialect, "better": found})
+        for month, (dialect, found) in read_dialects(connection, months).items()
+    }
+
+
 #: Shares above which a month deserves a look. A clean technical list has less than 0.1 %
-#: in quarantine and 1 % repaired dates; a spam corpus has 6 %.
+#: in quarantine and 1 % repaired dates.
 MAX_QUARANTINED, MAX_UNDATED = 0.01, 0.05
 
 
@@ -110,7 +118,7 @@ def _judge_quarantined(counts: MessageCounts) -> CheckedMonth:
 def few_undated(
     context: dg.AssetCheckExecutionContext, database: DatabaseResource
 ) -> dg.AssetCheckResult:
-    """Few messages have a date that had to be taken from elsewhere than their Date header."""
+    """Few messages have a date that does not come from their Date header."""
     return check_months(context, database, _find_undated, dg.AssetCheckSeverity.WARN)
 
 
@@ -124,30 +132,11 @@ def _find_undated(
 def _judge_undated(counts: Undated) -> CheckedMonth:
     share = counts.undated / max(1, counts.total)
     figures = {"undated": counts.undated, "messages": counts.total, "share": round(share, 4)}
-    # one message of a small month proves nothing
+    # a single message proves nothing
     return CheckedMonth(share <= MAX_UNDATED or counts.undated <= 1, figures)
 
 
-@dg.asset_check(asset=asset_key("mbox_archives"))
-def dialect_fits(
-    context: dg.AssetCheckExecutionContext, database: DatabaseResource
-) -> dg.AssetCheckResult:
-    """No archive is written in another dialect than lists.toml sets: `better` is what to set there
-    instead, or leave the dialect out.
-    """
-    return check_months(context, database, _find_dialects, dg.AssetCheckSeverity.WARN)
-
-
-def _find_dialects(
-    connection: psycopg.Connection, months: Sequence[ListMonth]
-) -> dict[ListMonth, CheckedMonth]:
-    return {
-        month: CheckedMonth(not contradicts(dialect, found), {"dialect": dialect, "better": found})
-        for month, (dialect, found) in read_dialects(connection, months).items()
-    }
-
-
-#: The share of replies without a reference above which a month deserves a look.
+#: Share of replies without a reference above which a month deserves a look.
 MAX_UNTHREADED = 0.05
 
 
@@ -157,7 +146,7 @@ def few_unthreaded(
 ) -> dg.AssetCheckResult:
     """All messages are in threads, and few that are replies by their subject refer to nothing.
 
-    Threads have no months, but messages have: those that have changed are looked at.
+    The months of messages that have changed are checked: threads have no months.
     """
     return check_months(
         context, database, _find_unthreaded, dg.AssetCheckSeverity.WARN, months_of="messages"
@@ -173,7 +162,7 @@ def _find_unthreaded(
 
 def _judge_unthreaded(counts: Unthreaded) -> CheckedMonth:
     share = counts.replies_without_reference / max(1, counts.messages)
-    # one message of a small month proves nothing
+    # a single message proves nothing
     few = share <= MAX_UNTHREADED or counts.replies_without_reference <= 1
     figures = {**counts._asdict(), "share": round(share, 4)}
     return CheckedMonth(few and not counts.not_in_threads, figures)
@@ -226,7 +215,7 @@ def forgotten_stay_forgotten(
     vector_bucket: VectorBucketResource,
     words: WordsResource,
 ) -> dg.AssetCheckResult:
-    """What was forgotten is in no row, no file of embeddings and no index."""
+    """Forgotten mail is in no row, no file of embeddings and no index."""
     index = vector_bucket.open_index(encoder).index
     files, most_chunks = store.open(), encoder.model.sizes.max_chunks
     mail_words = words.open()
@@ -239,7 +228,7 @@ def forgotten_stay_forgotten(
             return dict.fromkeys(months, NOTHING)
         results: dict[ListMonth, CheckedMonth] = {}
         for month in months:
-            # of all indexes: one that was out of reach, with whatever bucket or encoder
+            # of all indexes, also of those that were out of reach or belong to another encoder
             unwanted = sum(map(len, unwanted_keys(connection, month).values()))
             unwanted_words = sum(map(len, unwanted_documents(connection, month).values()))
             rows = count_rows_left(connection, month, forgotten)
@@ -266,12 +255,11 @@ def forgotten_stay_forgotten(
 def _count_texts_left(
     connection: psycopg.Connection, files: ObjectStore, file: str, month: ListMonth
 ) -> int:
-    """Count the vectors of a file whose texts no chunk of the month has."""
+    # texts that no chunk of the month has
     return len({*read_hashes(files, file)} - read_text_hashes(connection, month))
 
 
 def _count_documents_left(words: MailWords, month: ListMonth, prefixes: list[str]) -> int:
-    """Count the documents of removed messages, whose keys are the prefixes, in the word index."""
     if not prefixes:
         return 0
     try:
@@ -281,7 +269,6 @@ def _count_documents_left(words: MailWords, month: ListMonth, prefixes: list[str
 
 
 def _judge(figures: dict[str, int]) -> CheckedMonth:
-    """Return what is left of forgotten messages, which should be nothing."""
     return CheckedMonth(not any(figures.values()), figures)
 
 

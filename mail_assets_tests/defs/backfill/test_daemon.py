@@ -124,23 +124,22 @@ def launch(*lists: str) -> Launched:
 
 @pytest.mark.slow
 def test_wait_names_the_months_that_failed(world: World, daemon: Daemon) -> None:
+    """The daemon makes one run of the same month of both lists, and that run fails."""
     (world.folder() / f"{HARBOR}.{MARCH}.mbox").write_bytes(b"<html>please log in</html>")
     world.archive(APRIL, mail("a"), mail("b"))
     world.archive(MARCH, mail("d"), list_name=PIER)
     daemon.show_itself()
     launched = launch()
-    assert launched.months == [
-        *(ListMonth(HARBOR, month) for month in (MARCH, APRIL)),
-        ListMonth(PIER, MARCH),
-    ]
+    broken, april = (ListMonth(HARBOR, month) for month in (MARCH, APRIL))
+    beside = ListMonth(PIER, MARCH)
+    assert launched.months == [broken, april, beside]
     assert world.rows("messages") == [], "nothing is made in this process"
     wait_for_backfill(load_settings(), launched)
     report = launched.report
-    assert report.done == [ListMonth(PIER, MARCH)]
-    broken, beside = f"{HARBOR} {MARCH}", f"{HARBOR} {APRIL}"
-    assert [*report.failed] == [broken, beside]
-    assert "it is HTML" in report.failed[broken]
-    assert report.failed[beside].startswith(f"its run failed: {broken}: ")
+    assert report.done == [april]
+    assert [*report.failed] == [str(broken), str(beside)]
+    assert "it is an HTML page" in report.failed[str(broken)]
+    assert report.failed[str(beside)].startswith(f"its run failed: {broken}: ")
     assert not report.interrupted
     runs = daemon.instance.get_runs()
     assert {run.tags["dagster/backfill"] for run in runs} == {launched.backfill_id}
