@@ -1,4 +1,4 @@
-"""The module that `dg` and `dagster` load: pyproject.toml and `-m mail_assets.definitions` name it."""
+"""The module that `dg` and `dagster` load, by pyproject.toml or `-m mail_assets.definitions`."""
 
 from mail_assets.defs.definitions import defs
 

@@ -1,4 +1,4 @@
-"""The commands `forget`, which removes messages for good, and `remember`, which allows them back."""
+"""The commands `forget`, which removes mail for good, and `remember`, which allows it back."""
 
 import getpass
 import os

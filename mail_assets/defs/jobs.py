@@ -14,7 +14,7 @@ from mail_assets.defs.resources import (
     WordsResource,
     WorkspaceResource,
 )
-from mail_assets.defs.runs import process_tag
+from mail_assets.defs.runs import first_reason, process_tag, was_interrupted
 from mail_assets.defs.test_queries import test_queries
 from mail_assets.indexes.live import LifecycleError, follow_version
 from mail_assets.indexes.month import Maintained
@@ -203,7 +203,12 @@ def _build_asset_op(
 ) -> dg.OpDefinition:
     @dg.op(name=name, description=description, tags={"dagster/priority": str(priority)})
     def run_assets(context: dg.OpExecutionContext) -> None:
-        job = defs.resolve_job_def(name)
-        job.execute_in_process(instance=context.instance, tags=process_tag())
+        result = defs.resolve_job_def(name).execute_in_process(
+            instance=context.instance, tags=process_tag(), raise_on_error=False
+        )
+        if was_interrupted(result):
+            raise KeyboardInterrupt
+        if not result.success:
+            raise dg.Failure(f"run {result.run_id}: {first_reason(result)}", allow_retries=False)
 
     return run_assets

@@ -1,8 +1,8 @@
 """Fill the months of some lists, or another index with all months that are archived.
 
-A backfill passes over months in which no step would write anything and no check is due. Three things
-decide: the records of the steps (steps/unchanged_months.py), the archives that the source has now,
-and the status in the UI. A month that the UI shows as missing or failed is run.
+A backfill passes over months in which no step would write anything and no check is due. Three
+things decide: the records of the steps (steps/unchanged_months.py), the archives that the source
+has now, and the status in the UI. A month that the UI shows as missing or failed is run.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence

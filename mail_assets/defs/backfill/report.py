@@ -92,10 +92,10 @@ class Report:
             self._months.setdefault(asset, {})
 
     def add(self, asset: str, month: ListMonth, counts: Mapping[str, int]) -> None:
-        """Add what a step recorded of a month.
+        """Add the counts that a step recorded of a month.
 
-        A step that is retried, or run again by a smaller range, records the month again: what the
-        month holds replaces the earlier record, what was done is added to it.
+        A step that is retried, or run again in a smaller range, records the month again. Counts of
+        what the month holds replace the earlier ones; counts of work are added.
         """
         kept = self._months.setdefault(asset, {}).setdefault(month, Counter())
         for name in STATE_COUNTS[asset]:

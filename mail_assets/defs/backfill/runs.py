@@ -3,7 +3,7 @@
 import time
 import uuid
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from types import MappingProxyType
 from typing import Any
@@ -23,7 +23,13 @@ from mail_assets.defs.backfill.report import (
     StageStarted,
 )
 from mail_assets.defs.partitions import asset_key
-from mail_assets.defs.runs import RANGE, build_run_logger, process_tag, reason_of
+from mail_assets.defs.runs import (
+    RANGE,
+    build_run_logger,
+    first_reason,
+    process_tag,
+    was_interrupted,
+)
 from mail_assets.month import ListMonth
 
 #: The name of the run's logger, and the run configuration that selects it alone.
@@ -107,7 +113,7 @@ class Runs:
         for event in result.asset_materializations_for_node(_op_name("threads")):
             self.report.threads = _whole_number(event.metadata.get("threads"))
         if not result.success:
-            self.report.failed["threads"] = _reason(result)
+            self.report.failed["threads"] = first_reason(result)
         else:
             self.report.failed.pop("threads", None)
         self._threads_built = time.monotonic()
@@ -133,7 +139,7 @@ class Runs:
             job, op_selection=[*changed, "sweep_archives"], run_config={"ops": changed}
         )
         if not result.success:
-            self.report.failed["indexes"] = _reason(result)
+            self.report.failed["indexes"] = first_reason(result)
 
     def _run_months(self, one: MonthRange, allow_loss: bool) -> bool:
         tags = dict(zip(RANGE, (one.first.key, one.last.key), strict=True))
@@ -147,7 +153,7 @@ class Runs:
         if result.success:
             self.report.done += one.months
         elif one.first == one.last:
-            self.report.failed[str(one.first)] = _reason(result)
+            self.report.failed[str(one.first)] = first_reason(result)
         return result.success
 
     def _execute(
@@ -171,7 +177,7 @@ class Runs:
                 )
         finally:
             self._count(run_id)
-        if _was_interrupted(result.all_events):
+        if was_interrupted(result):
             raise KeyboardInterrupt
         return result
 
@@ -195,19 +201,3 @@ def _op_name(asset: str) -> str:
 
 def _whole_number(value: object) -> int:
     return int(getattr(value, "value", 0) or 0)
-
-
-def _was_interrupted(events: Iterable[dg.DagsterEvent]) -> bool:
-    """Return whether Ctrl-C ended a run; with raise_on_error=False Dagster does not raise it."""
-    failures = [
-        event.job_failure_data
-        for event in events
-        if event.event_type == dg.DagsterEventType.RUN_FAILURE
-    ]
-    reasons = [failure.failure_reason for failure in failures if failure.failure_reason]
-    return any(reason.value == "UNEXPECTED_TERMINATION" for reason in reasons)
-
-
-def _reason(result: dg.ExecuteInProcessResult) -> str:
-    """Return the reason of a failed run: the check that stopped it, or its first failed step."""
-    return next(filter(None, map(reason_of, result.all_events)), "the run failed")
