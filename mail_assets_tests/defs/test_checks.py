@@ -359,13 +359,13 @@ FAULTS = [
 ]
 
 
-def test_all_checks_pass_on_what_the_chain_makes(world: DagsterWorld) -> None:
+def test_checks_pass_on_what_the_chain_makes(world: DagsterWorld) -> None:
     for check in OF_THE_CHAIN:
         assert look(world, check).passed, check
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: f"{fault.check}: {fault.what}")
-def test_a_fault_is_seen_and_its_month_named(world: DagsterWorld, fault: Fault) -> None:
+def test_check_names_the_month_of_a_fault(world: DagsterWorld, fault: Fault) -> None:
     fault.spoil(world)
     keys = {name_of(key): (key, check) for check in OF_THE_CHAIN for key in check.check_keys}
     key, check = keys[fault.check]
@@ -407,18 +407,14 @@ def test_upkeep_finds_a_fault_that_a_later_run_does_not_show(
 
 
 @pytest.mark.parametrize("kind", COMPRESSIONS)
-def test_an_archive_of_nothing_is_an_empty_month_in_any_compression(
-    world: DagsterWorld, kind: str
-) -> None:
+def test_empty_archive_passes_in_any_compression(world: DagsterWorld, kind: str) -> None:
     path = world.folder() / f"{HARBOR}.{MAY}.mbox{kind}"
     path.write_bytes(COMPRESSIONS[kind](b""))
     assert world.month(MAY, select=["mbox_archives", "messages"]).success
 
 
 @pytest.mark.parametrize("kind", COMPRESSIONS)
-def test_an_archive_of_blank_lines_fails_with_its_length_in_any_compression(
-    world: DagsterWorld, kind: str
-) -> None:
+def test_archive_of_blank_lines_fails_in_any_compression(world: DagsterWorld, kind: str) -> None:
     path = world.folder() / f"{HARBOR}.{MAY}.mbox{kind}"
     path.write_bytes(COMPRESSIONS[kind](b"\n \n"))
     result = world.month(MAY, select=["mbox_archives", "messages"])
@@ -430,7 +426,7 @@ def test_an_archive_of_blank_lines_fails_with_its_length_in_any_compression(
     assert told.reason.startswith(f"check accounted_for failed: {reason}; ")
 
 
-def test_a_check_asks_for_all_months_at_once(
+def test_check_reads_all_months_at_once(
     world: DagsterWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[str] = []
@@ -458,13 +454,13 @@ def test_many_failed_months_are_named_up_to_a_dozen() -> None:
     assert len(result.metadata["months"].records) == 120  # type: ignore[attr-defined]
 
 
-def test_where_nothing_was_materialized_a_check_passes_and_says_so() -> None:
+def test_check_passes_when_nothing_is_materialized() -> None:
     result = month_result({}, dg.AssetCheckSeverity.WARN)
     assert result.passed
     assert result.metadata["checked_months"].value == 0
 
 
-def test_the_live_index_is_reconciled_not_the_configured_one(world: DagsterWorld) -> None:
+def test_reconciled_checks_the_live_index(world: DagsterWorld) -> None:
     live = fill_live_index(world, APRIL)
     [(key,)] = world.rows("chunks", "key", "month = '2024-04'")
     foreign_key(world)  # in the configured one
@@ -478,7 +474,7 @@ def test_the_live_index_is_reconciled_not_the_configured_one(world: DagsterWorld
     assert look(world, reconciled).metadata["missing"].value == 1
 
 
-def test_threads_are_checked_where_the_months_of_the_run_have_messages(
+def test_thread_checks_cover_changed_months_only(
     world: DagsterWorld,
 ) -> None:
     sql("delete from threads where message_id = '2024-03.7@example.org'")(world)
@@ -492,7 +488,7 @@ def test_threads_are_checked_where_the_months_of_the_run_have_messages(
     assert not whole.passed
 
 
-def test_beside_its_asset_a_check_looks_at_the_months_of_the_run(world: DagsterWorld) -> None:
+def test_check_in_a_run_looks_at_the_months_of_the_run(world: DagsterWorld) -> None:
     sql("delete from messages where message_id = '2024-03.7@example.org'")(world)
     for month, passed in [(APRIL, True), (MARCH, False)]:
         result = world.month(month, select=["messages"])
@@ -516,9 +512,7 @@ def test_beside_its_asset_a_check_looks_at_the_months_of_the_run(world: DagsterW
         " from removed_messages",
     ],
 )
-def test_what_was_forgotten_is_looked_for_in_threads_and_in_every_index(
-    world: DagsterWorld, statement: str
-) -> None:
+def test_forgotten_mail_is_looked_for_in_every_index(world: DagsterWorld, statement: str) -> None:
     forgotten_and(statement)(world)
     assert not look(world, forgotten_stay_forgotten).passed
 

@@ -71,7 +71,7 @@ def name_of(key: dg.AssetKey) -> str:
     return key.path[-1]
 
 
-def test_the_definitions_are_loadable(defs: dg.Definitions) -> None:
+def test_definitions_are_loadable(defs: dg.Definitions) -> None:
     dg.Definitions.validate_loadable(defs)
 
 
@@ -133,7 +133,7 @@ def test_owners_are_set_for_all_assets_at_once() -> None:
     ("hours", "last_month", "window"),
     [(48, None, dt.timedelta(days=2)), (0, None, None), (48, "2024-04", None)],
 )
-def test_archives_and_threads_are_overdue_unless_the_archives_are_closed(
+def test_only_open_archives_can_be_overdue(
     hours: int, last_month: str | None, window: dt.timedelta | None
 ) -> None:
     settings = replace(load_settings({}), fresh_hours=hours, last_month=last_month)
@@ -150,7 +150,7 @@ def test_archives_and_threads_are_overdue_unless_the_archives_are_closed(
         assert policy.warn_window.to_timedelta() < window
 
 
-def test_every_job_schedule_and_sensor_says_what_it_does_and_waits_to_be_started(
+def test_jobs_schedules_and_sensors_are_described_and_off(
     defs: dg.Definitions,
 ) -> None:
     repository = defs.get_repository_def()
@@ -182,7 +182,7 @@ def test_no_step_waits_for_a_pool(defs: dg.Definitions) -> None:
 BROKEN = {"PATH": os.defpath, "MAIL_LISTS": "/nowhere/lists.toml"}
 
 
-def test_importing_reads_no_setting_and_loading_names_a_wrong_one_and_needs_none() -> None:
+def test_import_reads_no_setting_and_loading_names_wrong_ones() -> None:
     code = """
 import os
 import mail_assets.definitions, mail_assets.defs.definitions

@@ -159,7 +159,7 @@ def test_prune_keeps_the_last_of_each_partition_and_check(
     assert not any(one.things for one in again)
 
 
-def test_nothing_younger_goes(instance: dg.DagsterInstance) -> None:
+def test_prune_keeps_all_that_is_younger(instance: dg.DagsterInstance) -> None:
     run(instance, MARCH, days=89)
     run(instance, MARCH, days=10)
     run(instance, MARCH, days=0)

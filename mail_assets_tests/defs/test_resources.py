@@ -9,7 +9,7 @@ from mail_assets_tests.defs.dagster_world import DagsterWorld
 from mail_assets_tests.world import MARCH, mail
 
 
-def test_a_month_comes_as_far_as_its_chunks_while_another_run_encodes(world: DagsterWorld) -> None:
+def test_month_is_chunked_while_another_run_encodes(world: DagsterWorld) -> None:
     world.archive(MARCH, mail("a"))
     with ThreadPoolExecutor(1) as executor:
         with encoder_lock(Path(world.encoder_resource.cache), lambda: None):

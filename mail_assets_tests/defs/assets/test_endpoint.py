@@ -22,9 +22,7 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeServer]:
         yield server
 
 
-def test_a_month_is_encoded_by_the_server_and_found_again(
-    world: DagsterWorld, server: FakeServer
-) -> None:
+def test_month_is_encoded_by_the_server_and_found(world: DagsterWorld, server: FakeServer) -> None:
     name = RemoteModel(MODEL, server.url).name
     world.encoder_resource = EncoderResource(name=name, precision=REMOTE_PRECISION, cache="")
     world.archive(MARCH, mail("a"), mail("b", "A frozen worker."))

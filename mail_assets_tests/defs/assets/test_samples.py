@@ -16,7 +16,7 @@ MONTHS = {
 
 
 @pytest.mark.slow
-def test_the_samples_are_found_whole_and_searchable(world: DagsterWorld) -> None:
+def test_samples_are_loaded_whole_and_indexed(world: DagsterWorld) -> None:
     settings = load_settings({"MAIL_HOME": str(world.home), "MAIL_PG_DSN": world.dsn})
     defs = build_defs(settings, encoder=world.encoder_resource)
     job = defs.resolve_implicit_global_asset_job_def()

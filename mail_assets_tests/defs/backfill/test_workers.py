@@ -64,7 +64,7 @@ def shared(
 
 
 @pytest.mark.slow
-def test_two_jobs_make_what_one_makes(shared: World) -> None:
+def test_two_processes_make_the_same_as_one(shared: World) -> None:
     for name in (HARBOR, PIER):
         shared.archive(MARCH, mail("a"), mail("b", references="<a@example.org>"), list_name=name)
         shared.archive(MAY, mail("c"), mail("c"), list_name=name)
@@ -96,7 +96,7 @@ def test_two_jobs_make_what_one_makes(shared: World) -> None:
 
 
 @pytest.mark.slow
-def test_a_process_ends_when_its_backfill_is_gone(shared: World) -> None:
+def test_process_ends_with_its_backfill(shared: World) -> None:
     use_dagster_home(shared.settings())
     context = multiprocessing.get_context("spawn")
     ours, theirs = context.Pipe()
@@ -172,7 +172,7 @@ def fakes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Fakes:
     return Fakes(tmp_path)
 
 
-def test_a_month_that_kills_its_process_fails_alone(fakes: Fakes) -> None:
+def test_month_that_kills_its_process_fails_alone(fakes: Fakes) -> None:
     whole = month_range("2024-02", "2024-04")
     fakes.run(whole, month_range("2024-06", "2024-07"))
     assert fakes.report.done == [
@@ -185,7 +185,7 @@ def test_a_month_that_kills_its_process_fails_alone(fakes: Fakes) -> None:
     assert RangeFinished(month_range(APRIL, APRIL)) in fakes.events
 
 
-def test_one_process_builds_threads_between_ranges_where_it_is_time(
+def test_one_process_builds_threads_when_it_is_time(
     fakes: Fakes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ranges = [month_range(month, month) for month in ("2024-01", "2024-02", "2024-03")]
@@ -200,7 +200,7 @@ def test_one_process_builds_threads_between_ranges_where_it_is_time(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("jobs", [1, 2])
-def test_a_long_backfill_builds_the_threads_of_what_it_has_loaded(
+def test_long_backfill_builds_threads_in_between(
     shared: World, monkeypatch: pytest.MonkeyPatch, jobs: int
 ) -> None:
     for module in (runs, workers):
@@ -223,7 +223,7 @@ def test_ctrl_c_stops_the_runs_and_keeps_what_was_done(fakes: Fakes) -> None:
     assert multiprocessing.active_children() == []
 
 
-def test_a_process_that_cannot_start_ends_the_backfill(
+def test_process_that_cannot_start_ends_the_backfill(
     fakes: Fakes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(workers, "run_worker", die_at_start)

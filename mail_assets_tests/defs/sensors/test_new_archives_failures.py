@@ -47,9 +47,7 @@ def run_month(instance: dg.DagsterInstance, month: str, *, fails: bool) -> str:
     ).run_id
 
 
-def test_a_month_whose_run_failed_is_asked_for_again_under_another_run_key(
-    world: World, tick: Tick
-) -> None:
+def test_failed_month_gets_another_run_key(world: World, tick: Tick) -> None:
     world.archive(MARCH, mail("a"))
     [before] = run_keys(tick())
     run = run_month(tick.instance, MARCH, fails=True)
@@ -57,7 +55,7 @@ def test_a_month_whose_run_failed_is_asked_for_again_under_another_run_key(
     assert run_keys(tick()) == [f"{before} after {run}"]
 
 
-def test_a_month_that_failed_behind_its_fetch_is_asked_for_again(world: World, tick: Tick) -> None:
+def test_month_that_failed_after_its_fetch_is_requested(world: World, tick: Tick) -> None:
     world.archive(MARCH, mail("a"))
     world.archives()  # known, so no news
     [before] = run_keys(tick())
@@ -67,7 +65,7 @@ def test_a_month_that_failed_behind_its_fetch_is_asked_for_again(world: World, t
     assert run_keys(tick()) == [f"{before} after {run}"]
 
 
-def test_the_pause_after_a_failure_doubles_up_to_a_day(world: World, tick: Tick) -> None:
+def test_pause_after_failures_doubles_up_to_a_day(world: World, tick: Tick) -> None:
     world.archive(MARCH, mail("a"))
     for minutes in [10, 20, 40, 80, 160, 320, 640, 1280, 1440, 1440]:
         run_month(tick.instance, MARCH, fails=True)
@@ -78,7 +76,7 @@ def test_the_pause_after_a_failure_doubles_up_to_a_day(world: World, tick: Tick)
         assert asked(tick()) == [f"{HARBOR}|{MARCH}"]
 
 
-def test_a_pause_is_told_with_its_reason_and_its_end(world: World, tick: Tick) -> None:
+def test_pause_is_reported_with_reason_and_end(world: World, tick: Tick) -> None:
     world.archive(MARCH, mail("a"))
     runs = [run_month(tick.instance, MARCH, fails=True) for _ in range(2)]
     result = tick()
@@ -92,7 +90,7 @@ def test_a_pause_is_told_with_its_reason_and_its_end(world: World, tick: Tick) -
     assert f"last run {runs[1][:8]}" in tick.log.getvalue()
 
 
-def test_a_success_ends_the_failures_before_it(world: World, tick: Tick) -> None:
+def test_success_ends_the_failures_before_it(world: World, tick: Tick) -> None:
     world.archive(MARCH, mail("a"))
     world.chain()
     run_month(tick.instance, MARCH, fails=True)
@@ -122,7 +120,7 @@ def test_a_success_ends_the_failures_before_it(world: World, tick: Tick) -> None
     ],
     ids=["month", "range"],
 )
-def test_a_month_in_a_run_is_not_asked_for(
+def test_month_in_a_run_is_not_requested(
     world: World, tick: Tick, status: dg.DagsterRunStatus, tags: dict[str, str]
 ) -> None:
     run_month(tick.instance, MARCH, fails=True)
@@ -137,7 +135,7 @@ def test_a_month_in_a_run_is_not_asked_for(
     assert f"requested: {HARBOR} {APRIL}\n" in tick.log.getvalue()
 
 
-def test_a_failed_month_of_a_list_that_is_gone_is_passed_over(tick: Tick) -> None:
+def test_failed_month_of_a_removed_list_is_ignored(tick: Tick) -> None:
     refresh_archives.execute_in_process(
         instance=tick.instance,
         tags={"dagster/partition": f"gone|{MARCH}"},
