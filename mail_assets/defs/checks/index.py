@@ -8,10 +8,13 @@ import dagster as dg
 import psycopg
 
 from mail_assets.defs.checks.months import (
+    ERROR,
+    WARN,
     CheckedMonth,
     KnownKeys,
     check_months,
     compare_months,
+    judge_each,
 )
 from mail_assets.defs.partitions import asset_key
 from mail_assets.defs.resources import (
@@ -45,14 +48,12 @@ def spans_point_into_bodies(
     context: dg.AssetCheckExecutionContext, database: DatabaseResource
 ) -> dg.AssetCheckResult:
     """The text of each chunk is exactly the spans of its message's body."""
-    return check_months(context, database, _find_wrong_spans, dg.AssetCheckSeverity.ERROR)
-
-
-def _find_wrong_spans(
-    connection: psycopg.Connection, months: Sequence[ListMonth]
-) -> dict[ListMonth, CheckedMonth]:
-    counts = count_wrong_spans(connection, months)
-    return {month: CheckedMonth(wrong == 0, {"wrong": wrong}) for month, wrong in counts.items()}
+    return check_months(
+        context,
+        database,
+        judge_each(count_wrong_spans, lambda wrong: CheckedMonth(wrong == 0, {"wrong": wrong})),
+        ERROR,
+    )
 
 
 @dg.asset_check(asset=asset_key("chunks"))
@@ -60,18 +61,11 @@ def tokens_in_range(
     context: dg.AssetCheckExecutionContext, database: DatabaseResource, encoder: EncoderResource
 ) -> dg.AssetCheckResult:
     """Chunks have about as many tokens as the encoder wants, and never more than it takes."""
-    sizes = encoder.model.sizes
-
-    def find(
-        connection: psycopg.Connection, months: Sequence[ListMonth]
-    ) -> dict[ListMonth, CheckedMonth]:
-        tokens = read_tokens(connection, months)
-        return {month: _find_sizes(one, sizes) for month, one in tokens.items()}
-
-    return check_months(context, database, find, dg.AssetCheckSeverity.WARN)
+    find = judge_each(read_tokens, partial(_judge_sizes, encoder.model.sizes))
+    return check_months(context, database, find, WARN)
 
 
-def _find_sizes(tokens: Tokens, sizes: ChunkSizes) -> CheckedMonth:
+def _judge_sizes(sizes: ChunkSizes, tokens: Tokens) -> CheckedMonth:
     usual = TOKENS_LOW <= tokens.mean / sizes.target <= TOKENS_HIGH
     passed = tokens.most <= sizes.max_tokens and (usual or tokens.chunks < ENOUGH_CHUNKS)
     return CheckedMonth(passed, {**tokens._asdict(), "mean": round(tokens.mean, 1)})
@@ -96,7 +90,7 @@ def one_fingerprint(
             for month, state in states.items()
         }
 
-    return check_months(context, database, find, dg.AssetCheckSeverity.ERROR)
+    return check_months(context, database, find, ERROR)
 
 
 def _find_fingerprint(
@@ -128,7 +122,7 @@ def word_keys_agree(
             months, read, lambda known: mail_words.find_keys(known.keys()), ("messages", "index")
         )
 
-    return check_months(context, database, find, dg.AssetCheckSeverity.ERROR)
+    return check_months(context, database, find, ERROR)
 
 
 @dg.asset_check(asset=asset_key("vectors"), blocking=True)
@@ -150,7 +144,7 @@ def keys_agree(
 
         return compare_months(months, read, partial(_find_keys, mail_index), ("chunks", "bucket"))
 
-    return check_months(context, database, find, dg.AssetCheckSeverity.ERROR)
+    return check_months(context, database, find, ERROR)
 
 
 def _find_keys(
@@ -220,7 +214,7 @@ FAULT_SCHEMA = dg.TableSchema(
 def _no_live_index(url: str) -> dg.AssetCheckResult:
     return dg.AssetCheckResult(
         passed=False,
-        severity=dg.AssetCheckSeverity.WARN,
+        severity=WARN,
         description=f"no live index in {url} yet; run `mail-assets backfill`",
     )
 
@@ -232,7 +226,7 @@ def _reconciliation_result(found: Reconciliation) -> dg.AssetCheckResult:
     ]
     return dg.AssetCheckResult(
         passed=found.clean,
-        severity=dg.AssetCheckSeverity.ERROR,
+        severity=ERROR,
         metadata={
             "index": found.index,
             **found.figures,

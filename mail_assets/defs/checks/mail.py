@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import dagster as dg
 import psycopg
 
-from mail_assets.defs.checks.months import CheckedMonth, check_months
+from mail_assets.defs.checks.months import ERROR, WARN, CheckedMonth, check_months, judge_each
 from mail_assets.defs.partitions import asset_key
 from mail_assets.defs.resources import (
     DatabaseResource,
@@ -22,6 +22,7 @@ from mail_assets.store.objects import ObjectStore
 from mail_assets.tables.checks import (
     MessageCounts,
     SummaryAges,
+    SummarySentences,
     Undated,
     Unthreaded,
     count_undated,
@@ -50,16 +51,12 @@ def dialect_fits(
     """Archives are in the dialect that lists.toml sets. Otherwise set `better` there, the dialect
     found, or leave the dialect out.
     """
-    return check_months(context, database, _find_dialects, dg.AssetCheckSeverity.WARN)
+    return check_months(context, database, judge_each(read_dialects, _judge_dialect), WARN)
 
 
-def _find_dialects(
-    connection: psycopg.Connection, months: Sequence[ListMonth]
-) -> dict[ListMonth, CheckedMonth]:
-    return {
-        month: CheckedMonth(not contradicts(dialect, found), {"dialect": dialect, "better": found})
-        for month, (dialect, found) in read_dialects(connection, months).items()
-    }
+def _judge_dialect(dialects: tuple[str, str]) -> CheckedMonth:
+    dialect, found = dialects
+    return CheckedMonth(not contradicts(dialect, found), {"dialect": dialect, "better": found})
 
 
 #: Shares above which a month deserves a look. A clean technical list has less than 0.1 %
@@ -74,15 +71,7 @@ def accounted_for(
     """Every message found in the archive is stored, a duplicate, quarantined or removed, and
     an archive that is not empty has messages.
     """
-    return check_months(context, database, _find_balances, dg.AssetCheckSeverity.ERROR)
-
-
-def _find_balances(
-    connection: psycopg.Connection, months: Sequence[ListMonth]
-) -> dict[ListMonth, CheckedMonth]:
-    return {
-        month: _judge_balance(one) for month, one in read_message_counts(connection, months).items()
-    }
+    return check_months(context, database, judge_each(read_message_counts, _judge_balance), ERROR)
 
 
 def _judge_balance(counts: MessageCounts) -> CheckedMonth:
@@ -99,14 +88,9 @@ def few_quarantined(
     context: dg.AssetCheckExecutionContext, database: DatabaseResource
 ) -> dg.AssetCheckResult:
     """Few messages are in quarantine."""
-    return check_months(context, database, _find_quarantined, dg.AssetCheckSeverity.WARN)
-
-
-def _find_quarantined(
-    connection: psycopg.Connection, months: Sequence[ListMonth]
-) -> dict[ListMonth, CheckedMonth]:
-    counts = read_message_counts(connection, months)
-    return {month: _judge_quarantined(one) for month, one in counts.items()}
+    return check_months(
+        context, database, judge_each(read_message_counts, _judge_quarantined), WARN
+    )
 
 
 def _judge_quarantined(counts: MessageCounts) -> CheckedMonth:
@@ -119,14 +103,7 @@ def few_undated(
     context: dg.AssetCheckExecutionContext, database: DatabaseResource
 ) -> dg.AssetCheckResult:
     """Few messages have a date that does not come from their Date header."""
-    return check_months(context, database, _find_undated, dg.AssetCheckSeverity.WARN)
-
-
-def _find_undated(
-    connection: psycopg.Connection, months: Sequence[ListMonth]
-) -> dict[ListMonth, CheckedMonth]:
-    counts = count_undated(connection, months)
-    return {month: _judge_undated(one) for month, one in counts.items()}
+    return check_months(context, database, judge_each(count_undated, _judge_undated), WARN)
 
 
 def _judge_undated(counts: Undated) -> CheckedMonth:
@@ -149,15 +126,12 @@ def few_unthreaded(
     The months of messages that have changed are checked: threads have no months.
     """
     return check_months(
-        context, database, _find_unthreaded, dg.AssetCheckSeverity.WARN, months_of="messages"
+        context,
+        database,
+        judge_each(count_unthreaded, _judge_unthreaded),
+        WARN,
+        months_of="messages",
     )
-
-
-def _find_unthreaded(
-    connection: psycopg.Connection, months: Sequence[ListMonth]
-) -> dict[ListMonth, CheckedMonth]:
-    counts = count_unthreaded(connection, months)
-    return {month: _judge_unthreaded(one) for month, one in counts.items()}
 
 
 def _judge_unthreaded(counts: Unthreaded) -> CheckedMonth:
@@ -174,8 +148,16 @@ def sentences_stand(
 ) -> dg.AssetCheckResult:
     """Each sentence of a summary stands in a message of its thread, at the characters it names."""
     return check_months(
-        context, database, _find_wrong_sentences, dg.AssetCheckSeverity.ERROR, months_of="messages"
+        context,
+        database,
+        judge_each(count_wrong_sentences, _judge_sentences),
+        ERROR,
+        months_of="messages",
     )
+
+
+def _judge_sentences(sentences: SummarySentences) -> CheckedMonth:
+    return CheckedMonth(not sentences.wrong, sentences._asdict())
 
 
 @dg.asset_check(asset=asset_key("thread_summaries"))
@@ -184,26 +166,13 @@ def summaries_current(
 ) -> dg.AssetCheckResult:
     """Each thread has a summary that is not older than the thread, and none was left waiting."""
     return check_months(
-        context, database, _find_outdated, dg.AssetCheckSeverity.WARN, months_of="messages"
+        context, database, judge_each(read_summary_ages, _judge_ages), WARN, months_of="messages"
     )
 
 
-def _find_wrong_sentences(
-    connection: psycopg.Connection, months: Sequence[ListMonth]
-) -> dict[ListMonth, CheckedMonth]:
-    counts = count_wrong_sentences(connection, months)
-    return {month: CheckedMonth(not one.wrong, one._asdict()) for month, one in counts.items()}
-
-
-def _find_outdated(
-    connection: psycopg.Connection, months: Sequence[ListMonth]
-) -> dict[ListMonth, CheckedMonth]:
-    ages = read_summary_ages(connection, months)
-    return {month: CheckedMonth(_are_current(one), one._asdict()) for month, one in ages.items()}
-
-
-def _are_current(ages: SummaryAges) -> bool:
-    return not (ages.outdated or ages.missing or ages.waiting)
+def _judge_ages(ages: SummaryAges) -> CheckedMonth:
+    current = not (ages.outdated or ages.missing or ages.waiting)
+    return CheckedMonth(current, ages._asdict())
 
 
 @dg.asset_check(asset=asset_key("vectors"), blocking=True)
@@ -249,7 +218,7 @@ def forgotten_stay_forgotten(
             )
         return results
 
-    return check_months(context, database, find, dg.AssetCheckSeverity.ERROR)
+    return check_months(context, database, find, ERROR)
 
 
 def _count_texts_left(

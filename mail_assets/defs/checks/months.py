@@ -7,7 +7,7 @@ months that were ever made. Checks have no partitions of their own: a preview in
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence, Set
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import dagster as dg
 import psycopg
@@ -23,6 +23,9 @@ from mail_assets.tables.partitions import (
     read_versions,
     record_passed,
 )
+
+#: Severities of checks: those that fail a month, and those that only deserve a look.
+ERROR, WARN = dg.AssetCheckSeverity.ERROR, dg.AssetCheckSeverity.WARN
 
 #: Most months shown as rows, a decade, and most months named in one sentence.
 MOST_ROWS, MOST_NAMES = 120, 12
@@ -51,6 +54,22 @@ class KnownKeys(NamedTuple):
 
 #: Checks some months.
 Find = Callable[[psycopg.Connection, Sequence[ListMonth]], Mapping[ListMonth, CheckedMonth]]
+
+_Counts = TypeVar("_Counts")
+
+
+def judge_each(
+    count: Callable[[psycopg.Connection, Sequence[ListMonth]], Mapping[ListMonth, _Counts]],
+    judge: Callable[[_Counts], CheckedMonth],
+) -> Find:
+    """Return a check of months that counts them all with one statement and judges each."""
+
+    def find(
+        connection: psycopg.Connection, months: Sequence[ListMonth]
+    ) -> dict[ListMonth, CheckedMonth]:
+        return {month: judge(counts) for month, counts in count(connection, months).items()}
+
+    return find
 
 
 def check_months(
