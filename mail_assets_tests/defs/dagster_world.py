@@ -1,8 +1,4 @@
-"""The same small world, run by Dagster: definitions, an ephemeral instance, runs of months.
-
-What lives here: running assets of `build_defs` for one month or a range, reading what was
-recorded. What does not: the archives and what the steps hold (world.py).
-"""
+"""The small world of world.py run by Dagster: definitions, an ephemeral instance, runs of months."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager

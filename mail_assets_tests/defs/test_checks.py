@@ -1,4 +1,4 @@
-"""Each check passes on what the chain makes, and fails on what it is there to find."""
+"""Each check passes on the result of the chain and fails on each fault that it is made for."""
 
 import bz2
 import gzip
@@ -58,10 +58,10 @@ COMPRESSIONS: dict[str, Callable[[bytes], bytes]] = {
 
 
 class Done(NamedTuple):
-    """A world of two months that are done, to be copied: each check is tried on one of its own."""
+    """A world of two finished months, of which each test gets a copy."""
 
     home: Path
-    kept: Path  # what the home held
+    kept: Path  # the content of the home
     database: str
 
 
@@ -102,7 +102,7 @@ def done(
 def world(
     done: Done, cluster: Cluster, model_cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[DagsterWorld]:
-    """Two months that are done, as Dagster has recorded them."""
+    """Two finished months, recorded by Dagster."""
     shutil.copytree(done.kept, done.home)
     dsn = new_database(cluster, done.database)
     with dagster_world(done.home, dsn, model_cache, monkeypatch) as made:
@@ -129,7 +129,7 @@ def look(world: DagsterWorld, check: dg.AssetChecksDefinition) -> dg.AssetCheckE
 
 
 def sql(statement: str) -> Callable[[DagsterWorld], None]:
-    """Spoil March by a statement."""
+    """Return a function that spoils March by a statement."""
 
     def spoil(world: DagsterWorld) -> None:
         with world.connect() as connection:
@@ -182,7 +182,7 @@ def forget(world: DagsterWorld) -> None:
 
 
 def forgotten_and(statement: str) -> Callable[[DagsterWorld], None]:
-    """Forget a message of March, and spoil that by a statement."""
+    """Return a function that forgets a message of March and brings it back by a statement."""
 
     def spoil(world: DagsterWorld) -> None:
         forget(world)
@@ -223,7 +223,7 @@ OF_SEVEN = "where thread_id = '2024-03.7@example.org'"
 
 
 class Fault(NamedTuple):
-    """What spoils March, and the check that must see it."""
+    """A way to spoil March, and the check that must see it."""
 
     check: str
     what: str
@@ -270,11 +270,11 @@ FAULTS = [
         for what, changed in {
             "other characters": "sentences = jsonb_set(sentences, '{0,start}', '1')",
             "no characters": "sentences = jsonb_set(sentences, '{0,end}', '0'), verbatim = false",
-            "characters behind the end": "sentences = jsonb_set(sentences, '{0,end}', '9999')",
+            "characters after the end": "sentences = jsonb_set(sentences, '{0,end}', '9999')",
             "a message of another thread": (
                 "sentences = jsonb_set(sentences, '{0,message_id}', '\"2024-03.8@example.org\"')"
             ),
-            "beside it a message of another thread": (
+            "also a message of another thread": (
                 "sentences = jsonb_set(sentences, '{0,also}', '[\"2024-03.8@example.org\"]')"
             ),
         }.items()
@@ -286,7 +286,7 @@ FAULTS = [
     ),
     Fault(
         "summaries_current",
-        "a summary of what its thread was",
+        "a summary of a former thread",
         sql(f"update thread_summaries set content_hash = '' {OF_SEVEN}"),
     ),
     Fault(

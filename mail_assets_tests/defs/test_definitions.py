@@ -1,4 +1,4 @@
-"""What Dagster loads: with nothing set, as documented, and no asset other than expected."""
+"""The definitions load without settings, and have exactly the expected assets and checks."""
 
 import datetime as dt
 import os

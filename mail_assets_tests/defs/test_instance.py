@@ -1,7 +1,4 @@
-"""A storage of Dagster that fails is one line that names the variable, or what its server said.
-
-[test_dagster_home] DAGSTER_HOME: set, and absolute; its dagster.yaml is ours and current, or the user's.
-"""
+"""The Dagster instance: one-line errors of its storage, and the dagster.yaml in its home."""
 
 import os
 from dataclasses import replace

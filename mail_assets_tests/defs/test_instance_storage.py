@@ -1,7 +1,4 @@
-"""Dagster's own storage: the repository's dagster.yaml works with no server named, and with.
-
-[test_storage_tables] Dagster's tables: whole again, whatever a kill during their creation has left.
-"""
+"""Dagster's storage by the repository's dagster.yaml: its server, its events and its tables."""
 
 import subprocess
 import sys

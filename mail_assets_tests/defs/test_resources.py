@@ -1,4 +1,4 @@
-"""Runs beside each other: a month is read and cut while another run encodes, and then encodes."""
+"""Two runs at once: a month is read and cut while another run encodes."""
 
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -15,7 +15,7 @@ def test_month_is_chunked_while_another_run_encodes(world: DagsterWorld) -> None
         with encoder_lock(Path(world.encoder_resource.cache), lambda: None):
             run = executor.submit(world.month, MARCH)
             while not _state(world, "chunks") and not run.done():
-                time.sleep(0.05)  # polls a database; what it waits for comes
+                time.sleep(0.05)
             assert _state(world, "chunks")
             assert not run.done()
             assert not _state(world, "embeddings")

@@ -1,9 +1,4 @@
-"""What runs say of their months: which are in flight, which have failed, and when to try again.
-
-[test_run_log] The log of a run, as values.
-
-[test_runs_in_flight] Runs in flight: those whose process was killed are none, and are ended.
-"""
+"""Runs: months in flight, failed months and their retries, killed processes, and the run log."""
 
 import datetime as dt
 import logging

@@ -1,4 +1,4 @@
-"""Test queries in Dagster: the whole response, readable, and nothing that mail could inject."""
+"""Test queries in Dagster show the whole response and escape the text of mail."""
 
 import re
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""compose.yaml: valid, and each part has the command, the variables and the files that it needs."""
+"""compose.yaml is valid, and each part has the command, variables and files that it needs."""
 
 import itertools
 import re

@@ -1,4 +1,4 @@
-"""The Dockerfile: what hadolint says, a user that is a number, versions from the locks."""
+"""The Dockerfile follows hadolint, has a numeric user and installs locked versions."""
 
 import re
 import subprocess

@@ -1,4 +1,4 @@
-"""deploy/kubernetes/values.yaml: the Job that Dagster makes of a run is valid and complete."""
+"""deploy/kubernetes/values.yaml: the Job of a run is valid and complete."""
 
 import json
 import re

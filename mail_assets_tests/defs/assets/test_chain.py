@@ -1,4 +1,4 @@
-"""The partitioned assets in a row: what they record of each month, alone and in a range."""
+"""The partitioned assets in a row: their records of each month, alone and in a range."""
 
 import gzip
 from typing import Any

@@ -1,4 +1,4 @@
-"""The chain and a search with a model on a server: asked for what is new, its tokens recorded."""
+"""The chain and a search with a model on a server."""
 
 from collections.abc import Iterator
 

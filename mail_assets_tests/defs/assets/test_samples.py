@@ -1,4 +1,4 @@
-"""The sample archives through the whole chain, with the lists.toml and model that are shipped."""
+"""The sample archives through the whole chain, with the shipped lists.toml and model."""
 
 import pytest
 

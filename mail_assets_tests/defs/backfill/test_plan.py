@@ -1,9 +1,4 @@
-"""Filling lists from the command line: the runs, what they did, what stops them.
-
-[test_months] Which months a backfill covers.
-
-[test_unchanged] Months that a backfill passes over: they become no run, and what is due is not passed over.
-"""
+"""Backfills in this process: their months, the months they pass over, and their results."""
 
 import os
 import signal

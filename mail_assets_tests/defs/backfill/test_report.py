@@ -1,7 +1,4 @@
-"""Counting what a backfill did.
-
-[test_ranges] Months cut into the ranges of runs.
-"""
+"""The counts of a backfill, and the ranges of months that it runs."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""Several processes of a backfill: the same outcome as one, whatever becomes of a process."""
+"""A backfill in several processes has the same result as in one, also if a process dies."""
 
 import multiprocessing
 import os

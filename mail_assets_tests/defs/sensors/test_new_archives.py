@@ -1,4 +1,4 @@
-"""The sensor for archives: what it asks for, in which portions, and when it stays silent."""
+"""The sensor for archives: the runs it requests, in batches, and the archives it ignores."""
 
 import json
 import socket

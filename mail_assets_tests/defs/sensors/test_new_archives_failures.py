@@ -1,4 +1,4 @@
-"""The sensor for archives and runs: a failed month is asked for again, one in a run is not."""
+"""The sensor for archives requests failed months again, but no month in a run."""
 
 import datetime as dt
 

@@ -1,4 +1,4 @@
-"""The sensor for threads: one run behind the months that changed, whatever their number."""
+"""The sensor for threads requests one run after all months that changed."""
 
 import datetime as dt
 
