@@ -157,7 +157,7 @@ def test_forget_deletes_answers_of_test_queries(
     monkeypatch.setenv("DAGSTER_HOME", str(world.home / "dagster"))
     write_dagster_yaml(world.home / "dagster")
     with dg.DagsterInstance.get() as instance:
-        ended, going_on = (
+        _, going_on = (
             instance.add_run(dg.DagsterRun("test_queries", str(uuid.uuid4()), status=status))
             for status in (dg.DagsterRunStatus.SUCCESS, dg.DagsterRunStatus.STARTED)
         )

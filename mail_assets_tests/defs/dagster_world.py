@@ -1,4 +1,4 @@
-"""The small world of world.py run by Dagster: definitions, an ephemeral instance, runs of months."""
+"""The small world of world.py run by Dagster: definitions, an ephemeral instance, runs."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
