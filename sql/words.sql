@@ -1,4 +1,4 @@
--- The word index: its manifest, and the documents of messages. Used by tables/manifest.py and
+-- The manifest of the word index, and the documents of messages. Used by tables/indexes.py and
 -- tables/words.py.
 
 -- name: read

@@ -25,7 +25,7 @@ from mail_assets.defs.runs import (
     process_tag,
 )
 from mail_assets.month import ListMonth
-from mail_assets_tests.processes.test_workers import child, ended_process
+from mail_assets_tests.processes.test_machine import child, ended_process
 
 LISTS = ("harbor", "pier", "quay")
 NOW = dt.datetime(2026, 11, 22, 12, tzinfo=dt.UTC)

@@ -91,7 +91,7 @@ def check_months(
         results = find(connection, [*due])
         passed = {month: due[month] for month, result in results.items() if result.passed}
         record_passed(connection, check, passed)
-    return _month_result(results, severity)
+    return month_result(results, severity)
 
 
 def compare_months(
@@ -144,9 +144,10 @@ def _find_due(
     return find_unchecked(connection, check)
 
 
-def _month_result(
+def month_result(
     results: Mapping[ListMonth, CheckedMonth], severity: dg.AssetCheckSeverity
 ) -> dg.AssetCheckResult:
+    """Return the result of some months, with the figures of those that failed, or else of all."""
     failed = {month: result for month, result in results.items() if not result.passed}
     rows = [
         dg.TableRecord({"month": month.key, **_reason(result), **result.figures})

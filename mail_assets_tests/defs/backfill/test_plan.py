@@ -23,7 +23,7 @@ from mail_assets.defs.definitions import build_defs
 from mail_assets.defs.partitions import asset_key
 from mail_assets.defs.runs import PROCESS, LogLine, MonthFinished
 from mail_assets.month import ListMonth
-from mail_assets.processes.workers import name_process
+from mail_assets.processes.machine import name_process
 from mail_assets.settings.settings import Settings
 from mail_assets.sources.folder import FolderSource
 from mail_assets.sources.source import SourceError
@@ -32,7 +32,7 @@ from mail_assets.tables.mbox_archives import read_archive
 from mail_assets.words.lance import LanceWordIndex
 from mail_assets_tests.defs.backfill.conftest import Fill
 from mail_assets_tests.defs.dagster_world import DagsterWorld
-from mail_assets_tests.processes.test_workers import child, ended_process
+from mail_assets_tests.processes.test_machine import child, ended_process
 from mail_assets_tests.world import APRIL, EPOCH, HARBOR, MARCH, MAY, PIER, mail
 
 __all__ = ["child", "ended_process"]  # fixtures
