@@ -55,7 +55,7 @@ def add(
     job: str = "refresh_archives",
     assets: Collection[str] = (),
 ) -> str:
-    """Record a run, of some assets or all, that has ended."""
+    """Record an ended run of some assets, or of all."""
     ends = {
         dg.DagsterRunStatus.FAILURE: dg.DagsterEventType.RUN_FAILURE,
         dg.DagsterRunStatus.SUCCESS: dg.DagsterEventType.RUN_SUCCESS,
@@ -76,7 +76,7 @@ def start(instance: dg.DagsterInstance, run: dg.DagsterRun) -> None:
 
 
 def make(instance: dg.DagsterInstance, run: dg.DagsterRun) -> None:
-    """Record that a run has made its months, each as Dagster does."""
+    """Record that a run has made its months."""
     for month in months_of_tags(run.tags, LISTS):
         for asset in run.asset_selection or {asset_key("vectors")}:
             made = dg.AssetMaterialization(asset, partition=month.key)
@@ -95,7 +95,7 @@ def failed(
     later: dt.timedelta = dt.timedelta(),
     job: str | None = "refresh_archives",
 ) -> dict[str, int]:
-    """Return month -> how many of its runs have failed."""
+    """Return the number of failed runs by month."""
     now = dt.datetime.now(dt.UTC) + later
     found = failed_months(instance, job, LISTS, now)
     return {str(month): failures.runs for month, failures in found.items()}

@@ -50,7 +50,7 @@ def month_range(first: str, last: str) -> MonthRange:
 def shared(
     tmp_path: Path, mail_dsn: str, cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[World]:
-    """An empty world, with Dagster's storage where other processes find it."""
+    """An empty world whose storage of Dagster other processes find by the environment."""
     dagster_dsn = new_database(cluster)
     name = dagster_dsn.partition("?")[0].rpartition("/")[2]
     url = cluster.dsn(name, scheme="postgresql+psycopg2")
@@ -110,7 +110,7 @@ def test_process_ends_with_its_backfill(shared: World) -> None:
 
 
 class Fakes:
-    """Runs ranges in processes that follow the protocol and run nothing."""
+    """Processes that follow the protocol of workers and run nothing."""
 
     def __init__(self, home: Path) -> None:
         self.events: list[Event] = []
@@ -125,9 +125,9 @@ class Fakes:
 def start_fake(
     connection: Connection, settings: Settings, assets: Sequence[str], allow_loss: bool
 ) -> None:
-    """Be done with every month at once; die in April; in May be interrupted with the backfill.
+    """Finish every month at once, but die in April, and in May interrupt the backfill.
 
-    It ends when its pipe does: Ctrl-C is passed on only to a process that was heard to be ready.
+    It ends with its pipe. The backfill passes Ctrl-C on only to a process that said it was ready.
     """
     backfill = multiprocessing.parent_process()
     assert backfill
@@ -158,13 +158,13 @@ def start_fake(
 
 
 def die_at_start(*_: object) -> None:
-    """Die before anything is said, as where a library is missing."""
+    """Die before the first message, as if a library were missing."""
     os._exit(3)
 
 
 @pytest.fixture
 def fakes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Fakes:
-    """Fakes, forked from one process that has imported Dagster, for all of them."""
+    """Fakes forked from one process that has imported Dagster."""
     processes = multiprocessing.get_context("forkserver")
     processes.set_forkserver_preload([__name__])
     monkeypatch.setattr(workers, "_PROCESSES", processes)
@@ -215,7 +215,7 @@ def test_long_backfill_builds_threads_in_between(
     assert (report.failed, report.threads) == ({}, 2)
 
 
-def test_ctrl_c_stops_the_runs_and_keeps_what_was_done(fakes: Fakes) -> None:
+def test_ctrl_c_stops_the_runs_and_keeps_the_result(fakes: Fakes) -> None:
     with pytest.raises(KeyboardInterrupt):
         fakes.run(month_range(MARCH, MARCH), month_range(MAY, MAY))
     assert fakes.report.interrupted

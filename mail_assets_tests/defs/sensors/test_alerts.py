@@ -20,7 +20,7 @@ from mail_assets_tests.world import APRIL, HARBOR, MARCH, MAY, mail
 
 
 class Tick:
-    """One tick of the sensor after the other; a tick that fails keeps the cursor, as Dagster's."""
+    """Ticks of the sensor; a tick that fails keeps the cursor, as in Dagster."""
 
     def __init__(self, instance: dg.DagsterInstance, url: str) -> None:
         self.instance, self.alerts = instance, AlertsResource(url=url)
@@ -47,7 +47,7 @@ def receiver() -> Iterator[Receiver]:
 
 @pytest.fixture
 def tick(world: DagsterWorld, receiver: Receiver) -> Tick:
-    """A sensor that has been switched on."""
+    """A sensor that is on."""
     made = Tick(world.instance, receiver.url)
     made()
     return made
