@@ -75,7 +75,6 @@ def forget_here(settings: Settings, forget: "Forget", again: str) -> None:
 
 
 def _print_removed(report: "ForgetReport") -> None:
-    """Print the figures of what was removed; nothing where nothing was looked for or found."""
     if any((report.removals, report.files, report.documents, report.vectors)):
         months = {copy.month for copy in report.copies}
         click.echo(
@@ -98,7 +97,13 @@ def _print_removed(report: "ForgetReport") -> None:
     )
 )
 @click.argument("message_ids", nargs=-1, metavar="[MESSAGE_ID]...")
-@click.option("--sender", "senders", multiple=True, metavar="ADDRESS", help="All mail of it, ever.")
+@click.option(
+    "--sender",
+    "senders",
+    multiple=True,
+    metavar="ADDRESS",
+    help="All mail of this address, also later mail.",
+)
 @click.option("--reason", metavar="TEXT", help="Why; it is kept, so name nobody in it.")
 @click.option(
     "--by",
@@ -109,7 +114,7 @@ def _print_removed(report: "ForgetReport") -> None:
 @click.option(
     "--archives",
     type=click.Choice(["keep", "rewrite"]),
-    help="What becomes of archives as fetched; default: MAIL_FORGET_ARCHIVES, else keep.",
+    help="Keep archives as fetched, or rewrite them; default: MAIL_FORGET_ARCHIVES, else keep.",
 )
 @click.option("--dry-run", is_flag=True, help="List what would be removed, and remove nothing.")
 @click.option("--list", "list_removals", is_flag=True, help="List what was forgotten, by digest.")
@@ -126,11 +131,11 @@ def forget(  # a parameter for each option
 ) -> None:
     """Remove messages from every table and index, and keep them out.
 
-    A month that is loaded again leaves them out again. An archive keeps the bytes as its source
-    published them, and is named; with --archives rewrite it is stored without them, now and
-    whenever it is fetched again. Have them taken down at the source too, see docs/forgetting.md.
-    The list of what was forgotten holds digests only; --dry-run says of an id whether it is in
-    that list.
+    A month that is loaded again leaves them out again. Runs of test_queries in Dagster, which hold
+    hits, are deleted. An archive keeps the bytes as its source published them, and is named; with
+    --archives rewrite it is stored without them, now and whenever it is fetched again. Have them
+    taken down at the source too, see docs/forgetting.md. The list of forgotten mail holds digests
+    only; --dry-run says whether an id is in that list.
     """
     if list_removals:
         if message_ids or senders or reason or by or archives or dry_run:
@@ -140,7 +145,7 @@ def forget(  # a parameter for each option
     if not message_ids and not senders:
         raise click.UsageError("give a MESSAGE_ID or --sender ADDRESS, or --list")
     if not reason and not dry_run:
-        raise click.UsageError("give a --reason: it is kept beside what was forgotten")
+        raise click.UsageError("give a --reason: it is kept with the digests")
 
     from mail_assets.forgetting.forget import ForgetRequest
     from mail_assets.mail.message.ids import normalize_id
@@ -215,12 +220,14 @@ def _list_removals(settings: Settings) -> None:
     epilog=examples("mail-assets remember '<20240304090533.GE9223@example.org>'"),
 )
 @click.argument("message_ids", nargs=-1, metavar="[MESSAGE_ID]...")
-@click.option("--sender", "senders", multiple=True, metavar="ADDRESS", help="All mail of it.")
+@click.option(
+    "--sender", "senders", multiple=True, metavar="ADDRESS", help="All mail of this address."
+)
 @pass_settings
 def remember(settings: Settings, message_ids: tuple[str, ...], senders: tuple[str, ...]) -> None:
-    """Allow forgotten messages back.
+    """Allow forgotten messages back, and print the months that have to be loaded again.
 
-    The next backfill loads them from the archives. Prints the months that have to be loaded again.
+    The next backfill loads them from the archives.
     """
     if not message_ids and not senders:
         raise click.UsageError("give a MESSAGE_ID or --sender ADDRESS")

@@ -179,7 +179,6 @@ def _examine_failed(
 
 
 def _has_month(settings: Settings, month: ListMonth) -> bool:
-    """Return whether lists.toml has a month, so that runs can make it."""
     last = settings.last_month or month.month
     return month.list_name in settings.lists and settings.first_month <= month.month <= last
 

@@ -75,7 +75,6 @@ def _is_due(instance: dg.DagsterInstance, now: dt.datetime) -> bool:
 
 
 def _last_failures(instance: dg.DagsterInstance) -> Failures | None:
-    """Return the runs that have failed since the last success."""
     ended = [dg.DagsterRunStatus.FAILURE, dg.DagsterRunStatus.SUCCESS]
     records = instance.get_run_records(
         dg.RunsFilter(job_name=build_threads.name, statuses=ended), limit=20
