@@ -19,6 +19,7 @@ from mail_assets.defs.partitions import YEAR, months
 from mail_assets.postgres.database import embedded
 from mail_assets.postgres.embedded import Cluster
 from mail_assets_tests.conftest import REPOSITORY
+from mail_assets_tests.defs.dagster_world import range_tags
 
 
 @pytest.fixture
@@ -57,10 +58,7 @@ def monthly() -> None:
     """Something to record of each month."""
 
 
-YEAR_2024 = {
-    "dagster/asset_partition_range_start": "2024-01",
-    "dagster/asset_partition_range_end": "2024-12",
-}
+YEAR_2024 = range_tags("2024-01", "2024-12")
 
 
 def record() -> str:
@@ -81,26 +79,18 @@ def test_embedded_server_keeps_runs_by_default(home: Path) -> None:
     assert record() == url
 
 
-def test_configured_server_is_used(
-    home: Path, cluster: Cluster, postgres_dsn: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    name = postgres_dsn.partition("?")[0].rpartition("/")[2]
-    url = cluster.dsn(name, scheme="postgresql+psycopg2")
-    monkeypatch.setenv("DAGSTER_POSTGRES_URL", url)
-    assert record() == url
+def test_configured_server_is_used(home: Path, own_server: str) -> None:
+    assert record() == own_server
     assert not (home / "postgres").exists()
 
 
 def test_storage_opens_despite_a_mistake_in_lists_toml(
-    home: Path, cluster: Cluster, postgres_dsn: str, monkeypatch: pytest.MonkeyPatch
+    home: Path, own_server: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lists = home / "lists.toml"
     lists.write_text('[harbor]\nsource = "archives"\ndialect = "mbx"\n')
-    name = postgres_dsn.partition("?")[0].rpartition("/")[2]
-    url = cluster.dsn(name, scheme="postgresql+psycopg2")
-    monkeypatch.setenv("DAGSTER_POSTGRES_URL", url)
     monkeypatch.setenv("MAIL_LISTS", str(lists))
-    assert record() == url  # the webserver and the daemon open this storage when they start
+    assert record() == own_server  # the webserver and the daemon open this storage at their start
     dagster = Path(sys.executable).parent / "dagster"
     loaded = subprocess.run(
         [dagster, "definitions", "validate"],
@@ -114,12 +104,8 @@ def test_storage_opens_despite_a_mistake_in_lists_toml(
     assert f"MAIL_LISTS {lists} [harbor] dialect='mbx': " in loaded.stdout
 
 
-def test_queue_leaves_room_for_schedules_and_ends_hung_runs(
-    home: Path, cluster: Cluster, postgres_dsn: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    name = postgres_dsn.partition("?")[0].rpartition("/")[2]
-    url = cluster.dsn(name, scheme="postgresql+psycopg2")
-    monkeypatch.setenv("DAGSTER_POSTGRES_URL", url)
+@pytest.mark.usefixtures("own_server")
+def test_queue_leaves_room_for_schedules_and_ends_hung_runs() -> None:
     with dg.DagsterInstance.get() as instance:  # every key is one that Dagster knows
         runs = instance.get_concurrency_config().run_queue_config
         assert runs is not None
@@ -139,7 +125,7 @@ def test_events_open_no_connection_each(own_server: str) -> None:
             materialized = dg.AssetMaterialization("thing", metadata={"number": number})
             instance.report_runless_asset_event(materialized)
         assert len(instance.get_runs()) == 0
-        assert len(opened) <= 2, "what is asked once beside it, and nothing for each event"
+        assert len(opened) <= 2, "none for each event"
 
 
 def test_columns_of_the_event_log_are_listed_once(own_server: str) -> None:

@@ -15,6 +15,7 @@ from mail_assets.defs.partitions import (
     partition_key,
 )
 from mail_assets.month import ListMonth
+from mail_assets_tests.defs.dagster_world import range_tags
 
 LISTS = ("zeta", "alpha", "mid.dle-list")
 PARTITIONS = list_months(LISTS, "2024-01")
@@ -40,13 +41,6 @@ def keys_of(result: dg.ExecuteInProcessResult) -> list[str]:
     keys = materializations[0].metadata["keys"].value
     assert isinstance(keys, list)
     return keys
-
-
-def between(first: str, last: str) -> dict[str, str]:
-    return {
-        "dagster/asset_partition_range_start": first,
-        "dagster/asset_partition_range_end": last,
-    }
 
 
 def test_partition_key_is_list_then_month() -> None:
@@ -96,13 +90,13 @@ def test_run_of_one_partition_has_its_key(instance: dg.DagsterInstance) -> None:
 
 @pytest.mark.parametrize("name", ["alpha", "mid.dle-list", "zeta"])
 def test_run_of_a_range_has_the_months_in_order(instance: dg.DagsterInstance, name: str) -> None:
-    result = materialize(instance, between(f"{name}|2024-02", f"{name}|2024-04"))
+    result = materialize(instance, range_tags(f"{name}|2024-02", f"{name}|2024-04"))
     assert result.success
     assert keys_of(result) == [f"{name}|2024-02", f"{name}|2024-03", f"{name}|2024-04"]
 
 
 def test_range_across_lists_has_all_of_them(instance: dg.DagsterInstance) -> None:
-    result = materialize(instance, between("alpha|2024-02", "zeta|2024-03"))
+    result = materialize(instance, range_tags("alpha|2024-02", "zeta|2024-03"))
     names = ("alpha", "mid.dle-list", "zeta")
     assert keys_of(result) == [f"{n}|{m}" for n in names for m in ("2024-02", "2024-03")]
 
@@ -113,7 +107,7 @@ def test_range_across_lists_has_all_of_them(instance: dg.DagsterInstance) -> Non
 def test_reversed_range_fails_and_says_so(
     instance: dg.DagsterInstance, first: str, last: str
 ) -> None:
-    result = materialize(instance, between(first, last))
+    result = materialize(instance, range_tags(first, last))
     assert not result.success
     failure = result.failure_data_for_node("seen")
     assert failure is not None

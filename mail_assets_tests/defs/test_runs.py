@@ -25,6 +25,7 @@ from mail_assets.defs.runs import (
     process_tag,
 )
 from mail_assets.month import ListMonth
+from mail_assets_tests.defs.dagster_world import range_tags
 from mail_assets_tests.processes.test_machine import child, ended_process
 
 LISTS = ("harbor", "pier", "quay")
@@ -39,13 +40,6 @@ def instance() -> Iterator[dg.DagsterInstance]:
 
 def partition(key: str) -> dict[str, str]:
     return {"dagster/partition": key}
-
-
-def between(first: str, last: str) -> dict[str, str]:
-    return {
-        "dagster/asset_partition_range_start": first,
-        "dagster/asset_partition_range_end": last,
-    }
 
 
 def add(
@@ -115,7 +109,7 @@ def test_failures_are_counted_for_each_month(instance: dg.DagsterInstance) -> No
 
 
 def test_failed_range_counts_for_each_of_its_months(instance: dg.DagsterInstance) -> None:
-    add(instance, FAILED, between("harbor|2023-12", "harbor|2024-01"))
+    add(instance, FAILED, range_tags("harbor|2023-12", "harbor|2024-01"))
     assert failed(instance) == {"harbor 2023-12": 1, "harbor 2024-01": 1}
 
 
@@ -124,9 +118,9 @@ def test_failed_range_counts_for_each_of_its_months(instance: dg.DagsterInstance
     "tags",
     [
         MARCH,
-        between("harbor|2024-03", "harbor|2024-03"),
-        between("harbor|2023-11", "harbor|2024-10"),
-        between("harbor|2024-02", "pier|2024-03"),
+        range_tags("harbor|2024-03", "harbor|2024-03"),
+        range_tags("harbor|2023-11", "harbor|2024-10"),
+        range_tags("harbor|2024-02", "pier|2024-03"),
     ],
     ids=["month", "range of one", "year", "rectangle"],
 )
@@ -196,10 +190,10 @@ def test_runs_without_months_and_canceled_ones_are_no_failures(
     [
         partition("2024-03-01"),
         partition("harbor|2024-03-01"),
-        between("2024-03-01", "2024-03-31"),
-        between("a", "z"),
+        range_tags("2024-03-01", "2024-03-31"),
+        range_tags("a", "z"),
         partition("gone|2024-03"),
-        between("gone|2024-03", "gone|2024-04"),
+        range_tags("gone|2024-03", "gone|2024-04"),
     ],
 )
 def test_runs_of_other_projects_have_no_months(
@@ -231,7 +225,7 @@ def test_failed_range_counts_for_the_months_it_names(
 
     refresh_archives.execute_in_process(
         instance=instance,
-        tags=between("harbor|2024-02", "harbor|2024-03"),
+        tags=range_tags("harbor|2024-02", "harbor|2024-03"),
         raise_on_error=False,
     )
     assert failed(instance) == expected
@@ -254,7 +248,7 @@ def test_months_in_flight_include_rectangles(
     instance: dg.DagsterInstance,
 ) -> None:
     started = dg.DagsterRunStatus.STARTED
-    for tags in (MARCH, between("pier|2023-12", "quay|2024-01"), {}):
+    for tags in (MARCH, range_tags("pier|2023-12", "quay|2024-01"), {}):
         instance.add_run(dg.DagsterRun(job_name="any", status=started, tags=tags))
     add(instance, SUCCEEDED, partition("harbor|2020-01"))
     assert {str(month) for month in months_in_flight(instance, LISTS)} == {

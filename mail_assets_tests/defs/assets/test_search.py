@@ -11,6 +11,7 @@ import pytest
 
 from mail_assets.cli.search import open_configured_searcher
 from mail_assets.defs.assets.search import UNSET, Figures, sum_up
+from mail_assets.defs.checks.search import search_quality_holds
 from mail_assets.defs.partitions import asset_key
 from mail_assets.evaluation.judged import read_judged_set
 from mail_assets.evaluation.quality import build_judge
@@ -243,11 +244,7 @@ def test_worse_index_is_shown_and_refused_unless_forced(
     forced = switch(measured, FP32, force=True)
     assert (forced.forced, forced.report["quality_replaced"]["hybrid_ndcg10"]) == (True, 1.0)
 
-    stale = dg.AssetSelection.checks_for_assets(asset_key("search_quality"))
-    job = dg.define_asset_job("look", selection=stale)
-    defs = dg.Definitions.merge(measured.defs, dg.Definitions(jobs=[job]))
-    look = partial(defs.resolve_job_def("look").execute_in_process, instance=measured.instance)
-    before = check(look())
+    before = measured.check(search_quality_holds)
     assert (before.passed, before.severity) == (False, dg.AssetCheckSeverity.WARN)
     assert f"last measured of index {INT8}, live is {FP32}" in (before.description or "")
 
@@ -288,12 +285,8 @@ def test_quality_names_what_it_cannot_measure(world: DagsterWorld, spoil: Any, s
 
 
 def test_quality_check_says_what_to_do_if_not_measured(world: DagsterWorld) -> None:
-    job = dg.define_asset_job(
-        "look", selection=dg.AssetSelection.checks_for_assets(asset_key("search_quality"))
-    )
-    defs = dg.Definitions.merge(world.defs, dg.Definitions(jobs=[job]))
-    result = defs.resolve_job_def("look").execute_in_process(instance=world.instance)
-    assert not check(result).passed
-    assert check(result).description == (
+    result = world.check(search_quality_holds)
+    assert not result.passed
+    assert result.description == (
         "never measured: set MAIL_QUALITY_SET and materialize search_quality"
     )

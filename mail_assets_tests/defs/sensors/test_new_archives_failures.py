@@ -11,6 +11,8 @@ from dagster._core.remote_origin import (
 )
 
 from mail_assets.defs.partitions import asset_key
+from mail_assets.defs.runs import IN_FLIGHT
+from mail_assets_tests.defs.dagster_world import range_tags
 from mail_assets_tests.defs.sensor_tick import Tick, asked, run_keys
 from mail_assets_tests.world import APRIL, HARBOR, MARCH, PIER, World, mail
 
@@ -33,15 +35,17 @@ def work(context: dg.OpExecutionContext) -> None:
 
 @dg.job
 def refresh_archives() -> None:
-    """A run of a month, with no more of it than how it ends."""
+    """A run of a month that only ends well or badly."""
     work()
 
 
-def run_month(instance: dg.DagsterInstance, month: str, *, fails: bool) -> str:
-    """Run a month of harbor to its end; return the id of the run."""
+def run_month(
+    instance: dg.DagsterInstance, month: str, *, fails: bool, list_name: str = HARBOR
+) -> str:
+    """Run a month to its end; return the id of the run."""
     return refresh_archives.execute_in_process(
         instance=instance,
-        tags={"dagster/partition": f"{HARBOR}|{month}"},
+        tags={"dagster/partition": f"{list_name}|{month}"},
         run_config={"ops": {"work": {"config": {"fails": fails}}}},
         raise_on_error=False,
     ).run_id
@@ -99,24 +103,12 @@ def test_success_ends_the_failures_before_it(world: World, tick: Tick) -> None:
     assert isinstance(tick(), dg.SkipReason)
 
 
-@pytest.mark.parametrize(
-    "status",
-    [
-        dg.DagsterRunStatus.QUEUED,
-        dg.DagsterRunStatus.NOT_STARTED,
-        dg.DagsterRunStatus.STARTING,
-        dg.DagsterRunStatus.STARTED,
-        dg.DagsterRunStatus.CANCELING,
-    ],
-)
+@pytest.mark.parametrize("status", IN_FLIGHT)
 @pytest.mark.parametrize(
     "tags",
     [
         {"dagster/partition": f"{HARBOR}|{MARCH}"},
-        {
-            "dagster/asset_partition_range_start": f"{HARBOR}|2023-11",
-            "dagster/asset_partition_range_end": f"{PIER}|{MARCH}",
-        },
+        range_tags(f"{HARBOR}|2023-11", f"{PIER}|{MARCH}"),
     ],
     ids=["month", "range"],
 )
@@ -136,11 +128,6 @@ def test_month_in_a_run_is_not_requested(
 
 
 def test_failed_month_of_a_removed_list_is_ignored(tick: Tick) -> None:
-    refresh_archives.execute_in_process(
-        instance=tick.instance,
-        tags={"dagster/partition": f"gone|{MARCH}"},
-        run_config={"ops": {"work": {"config": {"fails": True}}}},
-        raise_on_error=False,
-    )
+    run_month(tick.instance, MARCH, fails=True, list_name="gone")
     tick.now = dt.datetime.now(dt.UTC) + dt.timedelta(days=2)
     assert isinstance(tick(), dg.SkipReason)
