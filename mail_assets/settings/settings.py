@@ -352,7 +352,6 @@ class Settings:
     keep_archives: int = KEEP_ARCHIVES
     given_forget_key: str = field(default="", repr=False)
     forget_archives: str = "keep"
-    samples: bool = True
     web_addresses: str = HIDDEN
     web_hosts: tuple[str, ...] = ()
     web_audit: bool = True
@@ -443,7 +442,6 @@ def load_settings(environ: Mapping[str, str] | None = None) -> Settings:
         keep_archives=read_keep_archives(env),
         given_forget_key=read_forget_key(env),
         forget_archives=read_choice(env, "MAIL_FORGET_ARCHIVES", "keep", ("keep", "rewrite")),
-        samples=read_choice(env, "MAIL_SAMPLES", "on", ("on", "off")) == "on",
         web_addresses=read_choice(env, "MAIL_WEB_ADDRESSES", HIDDEN, ADDRESSES),
         web_hosts=read_hosts(env),
         web_audit=read_choice(env, "MAIL_WEB_AUDIT", "on", ("on", "off")) == "on",
