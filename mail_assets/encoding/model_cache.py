@@ -16,7 +16,6 @@ from contextlib import suppress
 from importlib import metadata
 from pathlib import Path
 
-from mail_assets.encoding.model_files import hash_file
 from mail_assets.encoding.models import (
     GRAPH_VERSION,
     STATIC,
@@ -24,6 +23,7 @@ from mail_assets.encoding.models import (
     LocalModel,
     check_precision,
 )
+from mail_assets.files import digest_file
 
 logger = logging.getLogger(__name__)
 
@@ -43,7 +43,7 @@ def prepare_model(model: LocalModel, precision: str, cache: Path) -> Path:
     stem = f"{model.name}.{precision}.{_key(model, precision)}"
     kind = "npy" if precision == STATIC else "onnx"
     for path in sorted(cache.glob(f"{stem}.*.{kind}")):
-        if path.name == _name(stem, hash_file(path), kind):
+        if path.name == _name(stem, digest_file(path), kind):
             return path
         # Left in place: the rename below replaces it, and a removal could hit a good successor.
         logger.warning("%s is damaged: building it again", path)

@@ -4,7 +4,6 @@ They come from an installed package, a folder, or the Hugging Face Hub at a pinn
 bytes are verified at every use, not only after a fetch.
 """
 
-import hashlib
 import shlex
 import sys
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ from pathlib import Path
 from typing import NamedTuple, Protocol
 
 from mail_assets.errors import UnavailableError
+from mail_assets.files import digest_file
 
 
 class ModelFileError(UnavailableError):
@@ -102,19 +102,13 @@ def verify_file(source: ModelSource, file: ModelFile) -> Path:
     if not path.is_file():
         found = "no file"
     else:
-        found = hash_file(path)
+        found = digest_file(path)
         if found == file.sha256:
             return path
     raise ModelFileError(
         f"{path}: expected sha256 {file.sha256}, found {found}. "
         f"To get the file: {source.remedy(file.path)}"
     )
-
-
-def hash_file(path: Path) -> str:
-    """Return the SHA-256 of a file's bytes, in hex."""
-    with path.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 @dataclass(frozen=True)

@@ -88,7 +88,7 @@ PARTITION_ROWS = 8_192  # LanceDB's own target
 # Share of the partitions that a search reads; of few partitions it reads all. A question is not
 # near its answers (0.5, where neighbouring chunks have 0.9), so they are spread over many
 # partitions: of the true top 50 of 1.8 million chunks, half of the partitions find 0.95 and all
-# find 0.98. (python -m benchmarks.question_recall)
+# find 0.98.
 PROBES, MIN_PROBES = 0.5, 16
 # Vectors that are read again for one query, most of its cost, and at most for one match.
 REFINED, FILTERED_REFINED, REFINE = 100, 150, 10
