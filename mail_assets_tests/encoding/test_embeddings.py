@@ -20,7 +20,7 @@ TEXTS = ["one", "two words", "three words more"]
 
 
 def answer(texts: list[str]) -> Json:
-    """What the strict server answers: the vectors in reverse order."""
+    """Return the answer of the strict server, with the vectors in reverse order."""
     body: Json = embeddings({"model": MODEL, "input": texts}).body
     return body
 

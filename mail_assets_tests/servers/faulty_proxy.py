@@ -46,7 +46,7 @@ Writer = asyncio.StreamWriter
 
 
 class Fault(NamedTuple):
-    """What happens to a connection, once so many bytes have passed in one direction."""
+    """Fault of a connection after some bytes in one direction."""
 
     kind: str
     after: int
@@ -54,7 +54,7 @@ class Fault(NamedTuple):
 
 @dataclass(frozen=True)
 class Trouble:
-    """Disturbs a share of the connections, each after at most so many bytes."""
+    """Disturbs a share of the connections, each after a limited number of bytes."""
 
     share: float = 0.0
     kinds: Sequence[str] = ALL

@@ -29,7 +29,7 @@ PLACES = {
 def expected(
     cluster: Cluster, model_cache: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Digests]:
-    """What a home on folders holds."""
+    """The content of a home on folders."""
     mail, dagster = new_database(cluster), new_database(cluster)
     home = make_home(tmp_path_factory.mktemp("folders"), mail, dagster, model_cache)
     home.lines("backfill")

@@ -76,7 +76,7 @@ def claim(number: int, won: Any, barrier: Any) -> None:
 
 
 def test_exactly_one_of_several_writers_claims_a_key(s3: Any) -> None:
-    """What commits of LanceDB rest on."""
+    """Commits of LanceDB rely on this."""
     won, barrier = FORKS.Queue(), FORKS.Barrier(3, timeout=LONG)
     writers = [start_process(claim, n, won, barrier) for n in range(3)]
     winners = dict(won.get(timeout=LONG) for _ in range(8))

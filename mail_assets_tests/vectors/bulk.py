@@ -41,7 +41,7 @@ select substr(encode(sha256(convert_to(month || message_id, 'UTF8')), 'hex'), 1,
 
 @dataclass(frozen=True)
 class Bulk:
-    """Where everything is, in terms that another process can open it by."""
+    """Places that another process can open: database, bucket, store."""
 
     home: Path
     dsn: str

@@ -15,7 +15,7 @@ K1, B = 1.2, 0.75
 
 
 def matches(document: Document, query: WordQuery, where: Filter | None = None) -> bool:
-    """Tell whether a document is a hit."""
+    """Return whether a document is a hit."""
     fields = {
         "list": document.month.list_name,
         "month": month_number(document.month.month),
