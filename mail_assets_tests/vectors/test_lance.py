@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
-import boto3
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -21,7 +19,7 @@ from mail_assets.vectors.lance import LanceIndex
 from mail_assets.vectors.open import open_bucket
 from mail_assets_tests.forks import FORKS, start_process
 from mail_assets_tests.limits import change_limits
-from mail_assets_tests.s3 import serve_s3
+from mail_assets_tests.s3 import serve_bucket
 from mail_assets_tests.vectors.filter_strategies import filters_of_all_kinds
 from mail_assets_tests.vectors.interrupted import ERASED, fails_once
 from mail_assets_tests.vectors.processes import (
@@ -219,33 +217,14 @@ def test_processes_upserting_the_same_keys_leave_one_row_each(
     assert sorted(index.keys()) == [f"key-{n:05}" for n in range(550)]
 
 
-@pytest.fixture
-def s3() -> Iterator[dict[str, str]]:
-    """An environment that leads to a bucket; the process's own is left as it is."""
-    with serve_s3() as url:
-        client = boto3.client(
-            "s3",
-            endpoint_url=url,
-            region_name="us-east-1",
-            aws_access_key_id="an-id",
-            aws_secret_access_key="a-secret",
-        )
-        client.create_bucket(Bucket="mail")
-        yield {
-            "AWS_ACCESS_KEY_ID": "an-id",
-            "AWS_SECRET_ACCESS_KEY": "a-secret",
-            "AWS_REGION": "us-east-1",
-            "AWS_ENDPOINT_URL": url,
-        }
-
-
 @pytest.mark.slow
-def test_a_bucket_works_on_s3_like_storage(s3: dict[str, str]) -> None:
-    index = open_bucket("lance:s3://mail/vectors", s3).index(MAIL)
-    index.ensure()
-    stored = mail_vectors(clustered(50))
-    index.put(stored)
-    index.delete(["key-00000"])
-    assert index.count() == 49
-    assert index.query(stored[5].values, 1)[0].key == "key-00005"
-    assert open_bucket("lance:s3://mail/vectors", s3).indexes() == ["mail"]
+def test_a_bucket_works_on_s3_like_storage() -> None:
+    with serve_bucket() as environ:
+        index = open_bucket("lance:s3://mail/vectors", environ).index(MAIL)
+        index.ensure()
+        stored = mail_vectors(clustered(50))
+        index.put(stored)
+        index.delete(["key-00000"])
+        assert index.count() == 49
+        assert index.query(stored[5].values, 1)[0].key == "key-00005"
+        assert open_bucket("lance:s3://mail/vectors", environ).indexes() == ["mail"]

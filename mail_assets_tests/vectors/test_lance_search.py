@@ -148,29 +148,21 @@ def test_an_index_filled_after_opening_is_fully_searched(
         assert reader.query(query, 50) == writer.query(query, 50)
 
 
-def test_a_recreated_index_is_opened_again(writer: VectorIndex, reader: LanceIndex) -> None:
-    before, after = clustered(3, seed=1), clustered(3, seed=2)
-    writer.put(mail_vectors(before))
-    version = reader.describe()["version"]
-    assert reader.query(before[0], 1)[0].distance == pytest.approx(0, abs=1e-6)
-    writer.drop()
-    with pytest.raises(MissingIndexError):
-        reader.query(before[0], 1)
-    writer.ensure()
-    writer.put(mail_vectors(after, start=10))
-    assert reader.describe()["version"] == version
-    assert reader.query(after[0], 1)[0].key == "key-00010"
-
-
-def test_a_rebuilt_index_of_the_same_version_is_noticed(
-    writer: VectorIndex, reader: LanceIndex
+@pytest.mark.parametrize("is_read_between", [True, False])
+def test_a_recreated_index_is_opened_again(
+    writer: VectorIndex, reader: LanceIndex, is_read_between: bool
 ) -> None:
     before, after = clustered(3, seed=1), clustered(3, seed=2)
     writer.put(mail_vectors(before))
+    version = reader.describe()["version"]
     assert reader.query(before[0], 1)[0].key == "key-00000"
     writer.drop()
+    if is_read_between:
+        with pytest.raises(MissingIndexError):
+            reader.query(before[0], 1)
     writer.ensure()
     writer.put(mail_vectors(after, start=10))
+    assert reader.describe()["version"] == version
     assert reader.query(after[0], 1)[0].key == "key-00010"
 
 

@@ -11,7 +11,6 @@ import pytest
 
 from mail_assets.postgres.programs import vector_cpu_ok
 from mail_assets.vectors import pgvector
-from mail_assets.vectors import pgvector as pgvector_index
 from mail_assets.vectors.index import MissingIndexError, VectorError, VectorIndex
 from mail_assets.vectors.open import open_bucket
 from mail_assets_tests.vectors.samples import MAIL, clustered, mail_vectors
@@ -79,7 +78,7 @@ def test_a_rare_filter_finds_every_match_over_the_hnsw_index(
     vectors_dsn: str, monkeypatch: pytest.MonkeyPatch, exact_rows: int, max_scan: int
 ) -> None:
     monkeypatch.setattr(pgvector, "INDEX_ROWS", 1_000)
-    monkeypatch.setattr(pgvector_index, "EXACT_ROWS", exact_rows)
+    monkeypatch.setattr(pgvector, "EXACT_ROWS", exact_rows)
     # Among so few rows the planner would sort the matches instead of asking the HNSW index; the
     # second setting makes the index miss most of them, should the exact form ask it after all.
     options = f"-c enable_sort=off -c hnsw.max_scan_tuples={max_scan}"

@@ -1,4 +1,4 @@
-"""AWS and Supabase: errors by status, retries, quotas, short answers."""
+"""AWS and Supabase: errors by status, retries, quotas, short answers, the rate of writes."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from mail_assets.http.requests import RetryBudget
 from mail_assets.vectors import s3vectors
 from mail_assets.vectors.index import Bucket, IndexSpec, Vector, VectorError, VectorIndex
 from mail_assets.vectors.open import open_bucket
+from mail_assets.vectors.s3vectors import WriteRate
 from mail_assets_tests.vectors.fake_s3vectors import FakeS3Vectors, Fault
 
 SPEC = IndexSpec("mail-v1", 4, {"list": "string"})
@@ -266,3 +267,35 @@ def test_no_answer_is_an_error_that_names_the_index(monkeypatch: pytest.MonkeyPa
     index = open_bucket(url, {"SUPABASE_SERVICE_KEY": "key"}).index(SPEC)
     with pytest.raises(VectorError, match=r"index mail-v1 in supabase.*check the network"):
         index.count()
+
+
+class Clock:
+    """Time that passes when somebody sleeps."""
+
+    now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+    def sleep(self, seconds: float) -> None:
+        self.now += seconds
+
+
+def test_writes_are_held_to_the_rate_after_a_burst() -> None:
+    clock = Clock()
+    rate = WriteRate(1_000, burst=2_000, clock=clock, sleep=clock.sleep)
+    for _ in range(4):
+        rate.take(500)
+    assert clock.now == 100
+    for _ in range(10):
+        rate.take(500)
+    assert clock.now == pytest.approx(105)
+
+
+def test_an_idle_time_gives_no_more_than_the_burst() -> None:
+    clock = Clock()
+    rate = WriteRate(1_000, burst=2_000, clock=clock, sleep=clock.sleep)
+    clock.sleep(3_600)
+    rate.take(2_000)
+    rate.take(1_000)
+    assert clock.now == pytest.approx(3_701)

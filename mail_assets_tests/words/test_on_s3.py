@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import boto3
 import pytest
 
 from mail_assets.words.index import MissingWordsError
 from mail_assets.words.open import open_words
 from mail_assets.words.query import Term, WordQuery
-from mail_assets_tests.s3 import serve_s3
+from mail_assets_tests.s3 import serve_bucket
 from mail_assets_tests.words.samples import document
 
 LEASE = WordQuery((Term("lease"),))
@@ -18,18 +17,8 @@ LEASE = WordQuery((Term("lease"),))
 
 @pytest.fixture
 def s3() -> Iterator[dict[str, str]]:
-    """An environment that leads to a bucket; the process's own is left as it is."""
-    access = {"AWS_ACCESS_KEY_ID": "an-id", "AWS_SECRET_ACCESS_KEY": "a-secret"}
-    with serve_s3() as url:
-        client = boto3.client(
-            "s3",
-            endpoint_url=url,
-            region_name="us-east-1",
-            aws_access_key_id=access["AWS_ACCESS_KEY_ID"],
-            aws_secret_access_key=access["AWS_SECRET_ACCESS_KEY"],
-        )
-        client.create_bucket(Bucket="mail")
-        yield access | {"AWS_REGION": "us-east-1", "AWS_ENDPOINT_URL": url}
+    with serve_bucket() as environ:
+        yield environ
 
 
 @pytest.mark.slow
