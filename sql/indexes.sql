@@ -44,7 +44,7 @@ select l.name, l.since, coalesce(p.report, '{}')
  where l.bucket = %(bucket)s
 
 -- name: lock
--- One switch at a time: what is retired must not become live meanwhile.
+-- One switch at a time: an index must not become live while it is retired.
 select pg_advisory_xact_lock(hashtextextended('index ' || %(bucket)s, 0))
 
 -- name: switch

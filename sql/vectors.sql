@@ -17,8 +17,8 @@ update vectors set written = true
  where index_name = %(index_name)s and list = %(list)s and month = %(month)s and not written
 
 -- name: mark_lost
--- Whole corpus: an index is created, which has nothing of what was written into one of its name. The
--- months that had something there are made of nothing.
+-- Whole corpus: an index is created, and an earlier one of its name is lost. The months that had
+-- keys there get empty inputs.
 with lost as (
     update vectors set written = false
      where index_name = %(index_name)s and written
@@ -37,11 +37,11 @@ delete from vectors where index_name = %(index_name)s and key = any(%(keys)s)
 delete from vectors where index_name = %(index_name)s
 
 -- name: count
--- Whole corpus: somebody lists the indexes, or promotes one.
+-- Whole corpus: a person lists the indexes or promotes one.
 select count(*) from vectors where index_name = %(index_name)s and written
 
 -- name: count_by_month
--- The keys of each month of some lists, and those that are written.
+-- The numbers of keys and of written keys of each month of some lists.
 -- Whole corpus: a backfill asks once for all of its months.
 select list, month, count(*), count(*) filter (where written)
   from vectors

@@ -18,8 +18,8 @@ update words set written = true
  where index_name = %(index_name)s and list = %(list)s and month = %(month)s and not written
 
 -- name: mark_lost
--- Whole corpus: an index is created, which has nothing of what was written into one of its name. The
--- months that had something there are made of nothing.
+-- Whole corpus: an index is created, and an earlier one of its name is lost. The months that had
+-- keys there get empty inputs.
 with lost as (
     update words set written = false
      where index_name = %(index_name)s and written
@@ -38,11 +38,11 @@ delete from words where index_name = %(index_name)s and key = any(%(keys)s)
 delete from words where index_name = %(index_name)s
 
 -- name: count
--- Whole corpus: somebody lists the indexes, or promotes one.
+-- Whole corpus: a person lists the indexes or promotes one.
 select count(*) from words where index_name = %(index_name)s and written
 
 -- name: count_by_month
--- The keys of each month of some lists, and those that are written.
+-- The numbers of keys and of written keys of each month of some lists.
 -- Whole corpus: a backfill asks once for all of its months.
 select list, month, count(*), count(*) filter (where written)
   from words
@@ -50,7 +50,7 @@ select list, month, count(*), count(*) filter (where written)
  group by list, month
 
 -- name: complete
--- Whether the words of every month were written into an index as its messages are now.
+-- Whether the words of every month were written from its messages as they are.
 select exists (select from words where index_name = %(index_name)s and written)
    and not exists (
        select from partitions m
@@ -61,16 +61,16 @@ select exists (select from words where index_name = %(index_name)s and written)
                  and w.inputs = m.digest || ' ' || %(index_name)s))
 
 -- name: messages
--- What the documents of a month are made from: its messages, without reading their words. Here and
--- below the list is named as messages.sql says.
+-- The messages of a month, without their words. Here and below the list is named as messages.sql
+-- says.
 select message_id, variant, content_hash, row_hash
   from messages
  where list = (select %(list)s) and month = %(month)s
 
 -- name: documents
--- The lexemes of a tsvector in the order of their positions, those of the subject (weight A) and the
--- rest; names as written have no position and come last. The flags are conditions of filters.sql.
--- Messages are looked up one by one: see for_vectors in chunks.sql.
+-- The lexemes of a tsvector in the order of their positions: those of the subject (weight A), and
+-- the rest. Names as written have no position and come last. The flags are conditions of
+-- filters.sql. Messages are looked up one by one: see for_vectors in chunks.sql.
 select m.message_id, m.variant, extract(epoch from m.sent_at)::bigint as sent_at,
        lower(m.from_email) as sender, m.flags, s.subject, s.rest
   from unnest(%(message_ids)s::text[], %(variants)s::smallint[]) as wanted (message_id, variant)

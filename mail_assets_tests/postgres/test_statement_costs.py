@@ -33,7 +33,7 @@ APART = {"search", "field_values", "filters", "frequencies", "functions", "answe
          "bucket_keys", "kept_rows", "event_log"}  # fmt: skip
 
 #: Asked once for a page or a run, not for each month: before the first analyze they may read all.
-ONCE = {"exports", "threads", "thread_summaries"}
+ONCE = {"conversations", "exports", "threads", "thread_summaries"}
 ONCE_OF_BROWSING = {
     *("months", "newest_month", "newest_id", "near_ids", "unknown_words", "known_ids"),
     *("archived_ids", "neighbours", "list_neighbours", "only_read"),
