@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from mail_assets.forgetting.forget import ForgetRequest, forget_messages
-from mail_assets.indexes.live import find_live_words, open_words_bucket, promote_words, retire_index
+from mail_assets.indexes.live import find_live_words, promote_words, retire_index
 from mail_assets.indexes.vectors import open_known_index
-from mail_assets.indexes.words import open_mail_words
+from mail_assets.indexes.words import open_mail_words, open_words_bucket
 from mail_assets.month import ListMonth
 from mail_assets.postgres.embedded import Cluster
 from mail_assets.search.language.request import Request
