@@ -1,4 +1,4 @@
--- Texts that a question is answered from. Used by answers/ and search/text_weights.py.
+-- Texts that a question is answered from. Used by answers/ and search/highlights.py.
 
 -- name: chunks
 -- Chunks by their keys, grouped by message, so that each body is read once. Keys without a chunk,
