@@ -35,9 +35,7 @@ def show_message(connection: psycopg.Connection, message_id: str) -> list[dict[s
 def read_message_chunks(connection: psycopg.Connection, message_id: str) -> list[dict[str, Any]]:
     """Return the chunks of every copy of a message, spans as pairs."""
     with connection.cursor(row_factory=dict_row) as cursor:
-        rows = cursor.execute(
-            statement("records", "chunks"), {"message_id": message_id}
-        ).fetchall()
+        rows = cursor.execute(statement("records", "chunks"), {"message_id": message_id}).fetchall()
     for row in rows:
         row["spans"] = [*zip(row["spans"][::2], row["spans"][1::2], strict=True)]
     return rows

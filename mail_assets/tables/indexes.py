@@ -15,7 +15,7 @@ from psycopg import sql
 from psycopg.types.json import Jsonb
 
 from mail_assets.month import ListMonth
-from mail_assets.postgres.statements import statement
+from mail_assets.postgres.statements import read_value, statement
 
 
 class Entry(NamedTuple):
@@ -158,17 +158,15 @@ def list_word_indexes(connection: psycopg.Connection) -> list[tuple[str, str]]:
 def count_written(connection: psycopg.Connection, manifest: Manifest) -> int:
     """Return the number of vectors or documents of an index, by its manifest."""
     parameters = {"index_name": manifest.index_name}
-    row = connection.execute(manifest.statement("count_keys"), parameters).fetchone()
-    return int(row[0]) if row else 0
+    return int(read_value(connection, manifest.statement("count_keys"), parameters) or 0)
 
 
 def is_complete(connection: psycopg.Connection, manifest: Manifest) -> bool:
     """Return whether an index has every chunk or every message, by its manifest."""
     parameters = {"index_name": manifest.index_name}
-    row = connection.execute(
-        manifest.statement(f"complete_{manifest.table}"), parameters
-    ).fetchone()
-    return bool(row and row[0])
+    return bool(
+        read_value(connection, manifest.statement(f"complete_{manifest.table}"), parameters)
+    )
 
 
 class PromotionRecord(NamedTuple):

@@ -88,8 +88,7 @@ MANIFEST_STATEMENTS = (
 #: What is asked of a backup by one function, and of each of its tables by another.
 BACKUP_STATEMENTS = (
     *KEPT,
-    *("stage", "merge", "other_key", "export_snapshot", "migration", "has_archives"),
-    *("index_again", "forget_index_states"),
+    *("stage", "merge", "index_again", "forget_index_states"),
 )
 
 
