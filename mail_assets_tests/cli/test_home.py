@@ -142,7 +142,9 @@ def test_data_of_another_major_version_are_a_finding(folder: Path, bare: dict[st
     (data / "PG_VERSION").write_text("9\n")
     result = CliRunner().invoke(main, ["doctor"], env=bare | {"MAIL_HOME": str(folder)})
     assert result.exit_code == 1
-    assert result.stdout.endswith("\n  mail-assets backup, restore\n")
+    assert result.stdout.endswith(
+        "\n  mail-assets backup --all FOLDER; mail-assets restore FOLDER\n"
+    )
 
 
 def test_a_full_disk_is_found_though_its_server_does_not_start(
