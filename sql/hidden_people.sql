@@ -1,4 +1,4 @@
--- A stand-in for forgotten people in the address columns of the mail of others. Used by
+-- A placeholder for forgotten people in the address columns of the mail of others. Used by
 -- tables/hidden_people.py.
 
 -- name: entries

@@ -49,7 +49,7 @@ update removed_messages set message_digest = null where message_digest = any(%(d
 update cut_messages set message_digest = null where message_digest = any(%(digests)s)
 
 -- name: mark_for_reload
--- The months that left a message out for these removals, or name one by its stand-in, are no
+-- The months that left a message out for these removals, or name one by its placeholder, are no
 -- longer made from what they were made from.
 -- Whole corpus: a removal is taken back; of a sender it is not known who was written to.
 update partitions p
@@ -61,8 +61,8 @@ update partitions p
         or exists (
            select from messages m
             where m.list = p.list and m.month = p.month
-              and (m.refs || m.in_reply_to) && %(stand_ins)s)
-        -- all forgotten people share one stand-in
+              and (m.refs || m.in_reply_to) && %(placeholders)s)
+        -- all forgotten people share one placeholder
         or exists (select from removals where kind = 'sender' and digest = any(%(digests)s))
            and exists (
                select from messages m
@@ -71,11 +71,11 @@ update partitions p
 returning list, month
 
 -- name: mark_rows
--- The rows that name one of them by a stand-in are read again.
+-- The rows that name one of them by a placeholder are read again.
 -- Whole corpus: as mark_for_reload.
 update messages
    set row_hash = ''
- where (refs || in_reply_to) && %(stand_ins)s
+ where (refs || in_reply_to) && %(placeholders)s
     or (exists (select from removals where kind = 'sender' and digest = any(%(digests)s))
         and %(nobody)s = any(reply_to || recipients || cc))
 

@@ -134,7 +134,7 @@ def find_place(connection: psycopg.Connection, id: str) -> Place | None:
 
     `id`, without angle brackets, may be that of any message of a thread, of a ghost, of the thread,
     or any that led to it before; see mail/threads/aliases.py for what is guaranteed. The id of a
-    forgotten message leads nowhere: ask for its stand-in.
+    forgotten message leads nowhere: ask for its placeholder.
     """
     row = connection.execute(statement("threads", "resolve"), {"id": id}).fetchone()
     return Place(*row) if row else None

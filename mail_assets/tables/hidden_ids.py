@@ -1,4 +1,4 @@
-"""Replace the ids of forgotten messages by stand-ins, in the mail of others and in the threads."""
+"""Replace the ids of forgotten messages by placeholders, in other mail and in the threads."""
 
 from collections.abc import Collection, Mapping
 
@@ -30,12 +30,12 @@ def find_held(connection: psycopg.Connection, message_ids: Collection[str]) -> s
     return {message_id for (message_id,) in rows.fetchall()}
 
 
-def hide_ids(connection: psycopg.Connection, stand_ins: Mapping[str, str]) -> None:
-    """Put stand-ins in the place of ids, inside a transaction; `stand_ins` maps id to stand-in.
+def hide_ids(connection: psycopg.Connection, placeholders: Mapping[str, str]) -> None:
+    """Replace ids by placeholders, inside a transaction; `placeholders` maps id to placeholder.
 
     The threads that held the ids are marked to be built again.
     """
-    parameters = {"message_ids": [*stand_ins], "stand_ins": [*stand_ins.values()]}
+    parameters = {"message_ids": [*placeholders], "placeholders": [*placeholders.values()]}
     for name in STATEMENTS:
         connection.execute(statement("hidden_ids", name), parameters)
-    discard_nodes(connection, stand_ins.keys())
+    discard_nodes(connection, placeholders.keys())

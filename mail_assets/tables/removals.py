@@ -23,7 +23,7 @@ from typing import Any, Literal, NamedTuple
 import psycopg
 
 from mail_assets.errors import MailAssetsError
-from mail_assets.mail.message.forgotten import NOBODY, Digests, Forgotten, stand_in
+from mail_assets.mail.message.forgotten import NOBODY, Digests, Forgotten, make_placeholder
 from mail_assets.month import ListMonth
 from mail_assets.postgres.statements import statement
 from mail_assets.tables.hidden_ids import hide_ids
@@ -170,9 +170,9 @@ def has_old_digests(connection: psycopg.Connection) -> bool:
 
 
 def _rekey(connection: psycopg.Connection, digests: Digests) -> None:
-    """Key the digests of a former version, and rename the stand-ins made of them.
+    """Key the digests of a former version, and rename the placeholders made of them.
 
-    Threads keep their members; those that hold a stand-in are marked to be built again.
+    Threads keep their members; those that hold a placeholder are marked to be built again.
     """
     old = [x for (x,) in connection.execute(statement("forget_keys", "old_digests")).fetchall()]
     if not old:
@@ -181,7 +181,7 @@ def _rekey(connection: psycopg.Connection, digests: Digests) -> None:
     changed = {"old": old, "new": new}
     connection.execute(statement("forget_keys", "rekey_removals"), changed)
     connection.execute(statement("forget_keys", "rekey_removed_messages"), changed)
-    names = {"old": [*map(stand_in, old)], "new": [*map(stand_in, new)]}
+    names = {"old": [*map(make_placeholder, old)], "new": [*map(make_placeholder, new)]}
     connection.execute(statement("forget_keys", "rename_aliases"), names)
     hide_ids(connection, dict(zip(names["old"], names["new"], strict=True)))
 
@@ -255,7 +255,9 @@ def read_forgotten(connection: psycopg.Connection, source: KeySource) -> Forgott
     )
 
 
-def find_stand_in(connection: psycopg.Connection, source: KeySource, message_id: str) -> str | None:
+def find_placeholder(
+    connection: psycopg.Connection, source: KeySource, message_id: str
+) -> str | None:
     """Return what stands for a forgotten message in threads, None where it is not forgotten.
 
     Raises:
@@ -264,7 +266,7 @@ def find_stand_in(connection: psycopg.Connection, source: KeySource, message_id:
     forgotten = read_forgotten(connection, source)
     if not forgotten.hides_id(message_id):
         return None
-    return stand_in(forgotten.digests.of_message(message_id))
+    return make_placeholder(forgotten.digests.of_message(message_id))
 
 
 def list_removals(connection: psycopg.Connection) -> list[Removal]:
@@ -304,7 +306,7 @@ def withdraw_removals(
 def show_ids(connection: psycopg.Connection, digests: Collection[bytes]) -> None:
     """Hide ids no longer, in a transaction: a stored message has them too.
 
-    The months that name them by a stand-in are loaded again.
+    The months that name them by a placeholder are loaded again.
     """
     parameters = {"digests": [*digests]}
     removed = connection.execute(statement("removals", "show_removed"), parameters).rowcount
@@ -322,7 +324,7 @@ def _mark_for_reload(
     """
     marked = {
         "digests": [*removals],
-        "stand_ins": sorted(map(stand_in, hidden)),
+        "placeholders": sorted(map(make_placeholder, hidden)),
         "nobody": NOBODY.email,
         "load_again": LOAD_AGAIN,
     }

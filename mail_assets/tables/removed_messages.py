@@ -2,7 +2,7 @@
 
 What does not live here: files and indexes (steps/forget_messages.py).
 
-[hidden_people] Replace the addresses of forgotten people by a stand-in, in the To, Cc and Reply-To of others.
+[hidden_people] Replace the addresses of forgotten people by a placeholder in other mail.
 
 [forgotten_left] What rows still hold of what was forgotten: of a month and the threads of its messages, or all.
 
@@ -199,7 +199,7 @@ def read_text_hashes(connection: psycopg.Connection, month: ListMonth) -> set[by
 def hide_people(
     connection: psycopg.Connection, addresses: Collection[str], forgotten: Forgotten
 ) -> int:
-    """Put the stand-in in the place of people; return the number of messages that named them.
+    """Put the placeholder in the place of people; return the number of messages that named them.
 
     `addresses` are those of the people in lower case, whose digests `forgotten` has.
     """

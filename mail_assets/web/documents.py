@@ -43,7 +43,7 @@ from mail_assets.search.language.syntax import parse_request
 from mail_assets.search.response import Response
 from mail_assets.tables.mbox_archives import find_vanished
 from mail_assets.tables.messages import show_message, utc
-from mail_assets.tables.removals import find_stand_in
+from mail_assets.tables.removals import find_placeholder
 from mail_assets.tables.thread_summaries import read_summaries
 from mail_assets.web.addresses import CONTEXT, find_addresses
 from mail_assets.web.privacy import Publication, cut_texts, hide_cut_addresses
@@ -259,7 +259,7 @@ class Documents:
         message_id = normalize_id(id)
         if copies := self.service.read(show_message, message_id):
             return copies
-        if self._find_stand_in(message_id):
+        if self._find_placeholder(message_id):
             raise ServingError(410, "forgotten", "this message was forgotten on request")
         if vanished := self.service.read(find_vanished, message_id):
             places = ", ".join(str(one.month) for one in vanished)
@@ -325,16 +325,16 @@ class Documents:
         check_text("id", id, MAX_QUERY)
         wanted = normalize_id(id)
         place = self.service.read(find_place, wanted)
-        if place is None:  # a forgotten message's place is known by its stand-in
-            hidden = self._find_stand_in(wanted)
+        if place is None:  # a forgotten message's place is known by its placeholder
+            hidden = self._find_placeholder(wanted)
             place = self.service.read(find_place, hidden) if hidden else None
         if place is None:
             near = self.service.read(find_near_ids, id, NEAR) if id else []
             raise ServingError(404, "not_found", f"no thread has the id {id}", allowed=near)
         return place
 
-    def _find_stand_in(self, message_id: str) -> str | None:
-        return self.service.read(find_stand_in, self.service.options.forget_key, message_id)
+    def _find_placeholder(self, message_id: str) -> str | None:
+        return self.service.read(find_placeholder, self.service.options.forget_key, message_id)
 
 
 def _link(neighbours: Neighbours) -> Document:

@@ -6,7 +6,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from mail_assets.mail.message.forgotten import Digests, stand_in
+from mail_assets.mail.message.forgotten import Digests, make_placeholder
 from mail_assets.month import ListMonth
 from mail_assets.postgres.database import Database
 from mail_assets.reading.conversations import read_thread
@@ -136,7 +136,7 @@ def old_world(world: World) -> World:
 
 
 def forget_without_key(world: World, *message_ids: str) -> None:
-    """Leave what that version left: unkeyed digests, and stand-ins made of them."""
+    """Leave what that version left: unkeyed digests, and placeholders made of them."""
     with world.connect() as connection, connection.transaction():
         copies = find_copies(connection, message_ids, [])
         delete_copies(connection, copies)
@@ -146,11 +146,11 @@ def forget_without_key(world: World, *message_ids: str) -> None:
             add_removal(connection, entry)
             removed = RemovedMessage(copy.ordinal, digest, digest, copy.key_prefix)
             record_removed(connection, copy.month, [removed])
-        hide_ids(connection, {x: stand_in(unkeyed("message", x)) for x in message_ids})
+        hide_ids(connection, {x: make_placeholder(unkeyed("message", x)) for x in message_ids})
 
 
 def members(world: World) -> set[tuple[str, int]]:
-    """Return who stands where, without the stand-ins."""
+    """Return who stands where, without the placeholders."""
     shown = "not message_id like '%@forgotten.invalid'"
     return {*world.rows("threads", "message_id, depth, position", shown)}
 
@@ -170,10 +170,10 @@ def test_digests_of_a_former_version_are_keyed_in_place_and_threads_stay(old_wor
         assert {bytes(x) for (x,) in old_world.rows("removed_messages", column)} == new
     for table in ("messages", "threads", "thread_aliases"):
         text = repr(old_world.rows(table))
-        assert not [digest for digest in old if stand_in(digest) in text]
+        assert not [digest for digest in old if make_placeholder(digest) in text]
     with old_world.connect() as connection:
         for name in ("secret", "leaf"):
-            hidden = stand_in(DIGESTS.of_message(f"{name}@example.org"))
+            hidden = make_placeholder(DIGESTS.of_message(f"{name}@example.org"))
             found = read_thread(connection, hidden)
             assert found
             assert "answer@example.org" in {post.message_id for post in found.posts}

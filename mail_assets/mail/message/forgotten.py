@@ -2,8 +2,8 @@
 
 The list holds keyed digests only, so that it does not say what was forgotten: who has the key and
 knows an id or an address can ask whether it is in the list. Without the key nobody can, not even
-by trying every address. Where other mail names a forgotten message it gets a stand-in id, one for
-each, so that answers to it stay together in their thread; a forgotten person's address gives way
+by trying every address. Where other mail names a forgotten message it gets a placeholder id, one
+for each, so that answers to it stay together in their thread; a forgotten person's address gives way
 to one that is the same for all.
 """
 
@@ -18,10 +18,10 @@ from typing import NamedTuple
 from mail_assets.mail.message.addresses import Address
 from mail_assets.mail.message.message import Message
 
-_STAND_IN = "@forgotten.invalid"
+_PLACEHOLDER_DOMAIN = "@forgotten.invalid"
 
 #: What stands for every forgotten person where other mail names them (RFC 2606: .invalid).
-NOBODY = Address("", f"forgotten{_STAND_IN}")
+NOBODY = Address("", f"forgotten{_PLACEHOLDER_DOMAIN}")
 
 #: What stands around an address in the text of a name.
 _AROUND = re.compile(r"[\s<>()\[\]\"',;:]+")
@@ -60,14 +60,14 @@ def _digest(key: bytes, value: str) -> bytes:
     return hmac.digest(key, hashlib.sha256(value.encode()).digest(), "sha256")
 
 
-def stand_in(digest: bytes) -> str:
+def make_placeholder(digest: bytes) -> str:
     """Return the id that other mail gets in place of a forgotten one, by its digest."""
-    return f"{digest.hex()[:32]}{_STAND_IN}"
+    return f"{digest.hex()[:32]}{_PLACEHOLDER_DOMAIN}"
 
 
-def is_stand_in(message_id: str) -> bool:
-    """Tell whether an id is a stand-in for a forgotten one."""
-    return message_id.endswith(_STAND_IN)
+def is_placeholder(message_id: str) -> bool:
+    """Tell whether an id is a placeholder for a forgotten one."""
+    return message_id.endswith(_PLACEHOLDER_DOMAIN)
 
 
 def find_addresses(text: str) -> set[str]:
@@ -76,7 +76,7 @@ def find_addresses(text: str) -> set[str]:
 
 
 class Forgotten(NamedTuple):
-    """The forgotten messages and senders, and the ids that get a stand-in, as digests.
+    """The forgotten messages and senders, and the ids that get a placeholder, as digests.
 
     `ids` are those of `messages`, and of the mail of `senders` so far as it was seen. The default
     is that nothing is forgotten: then no digest is made, and no key needed.
@@ -127,7 +127,7 @@ class Forgotten(NamedTuple):
         return bool(self.ids) and self.digests.of_message(message_id) in self.ids
 
     def hide(self, message: Message) -> Message:
-        """Return a message with stand-ins for the ids and people that it must not name."""
+        """Return a message with placeholders for the ids and people that it must not name."""
         ids = (message.references, message.in_reply_to)
         people = (message.reply_to, message.to, message.cc)
         references, in_reply_to = map(self.hide_ids, ids)
@@ -143,11 +143,11 @@ class Forgotten(NamedTuple):
         )
 
     def hide_ids(self, ids: Iterable[str]) -> tuple[str, ...]:
-        """Return ids with a stand-in for each that is forgotten."""
+        """Return ids with a placeholder for each that is forgotten."""
         if not self.ids:
             return tuple(ids)
         digests = ((x, self.digests.of_message(x)) for x in ids)
-        return tuple(stand_in(digest) if digest in self.ids else x for x, digest in digests)
+        return tuple(make_placeholder(digest) if digest in self.ids else x for x, digest in digests)
 
     def _hide_people(self, addresses: tuple[Address, ...]) -> tuple[Address, ...]:
         hidden = (self.removal_of_author(*address) is not None for address in addresses)

@@ -1,4 +1,4 @@
-"""What must stay out is known by its digest, and answers name it by a stand-in."""
+"""What must stay out is known by its digest, and answers name it by a placeholder."""
 
 import hashlib
 
@@ -12,8 +12,8 @@ from mail_assets.mail.message.forgotten import (
     Digests,
     Forgotten,
     find_addresses,
-    is_stand_in,
-    stand_in,
+    is_placeholder,
+    make_placeholder,
 )
 from mail_assets.mail.message.parse import parse_message
 from mail_assets_tests.mail.mails import raw_message
@@ -65,8 +65,8 @@ def test_hiding_keeps_the_order_and_what_is_not_forgotten(ids: list[str], gone: 
     hidden = Forgotten(ids={*map(DIGESTS.of_message, gone)}, digests=DIGESTS).hide_ids(ids)
     assert len(hidden) == len(ids)
     for x, shown in zip(ids, hidden, strict=True):
-        assert shown == (stand_in(DIGESTS.of_message(x)) if x in gone else x)
-        assert is_stand_in(shown) == (x in gone)
+        assert shown == (make_placeholder(DIGESTS.of_message(x)) if x in gone else x)
+        assert is_placeholder(shown) == (x in gone)
 
 
 def test_a_digest_cannot_be_made_without_the_key() -> None:
