@@ -18,8 +18,8 @@ from mail_assets.encoding.local_encoder import count_physical_cores
 from mail_assets.postgres.database import Database, embedded
 from mail_assets.processes.workers import WorkerPool
 from mail_assets.settings.settings import Settings
-from mail_assets.sources.http_reader import HttpOptions
 from mail_assets.sources.open import open_source
+from mail_assets.sources.source import HttpOptions
 from mail_assets.steps.fetch_archive import FetchOptions, fetch_archive
 from mail_assets.steps.load_messages import load_messages
 from mail_assets.steps.outcome import Outcome

@@ -15,8 +15,8 @@ from typing import NamedTuple
 from benchmarks.pipeline import LIST, machine, settings_for
 from mail_assets.postgres.database import Database, embedded
 from mail_assets.settings.settings import Settings
-from mail_assets.sources.http_reader import HttpOptions
 from mail_assets.sources.open import open_source
+from mail_assets.sources.source import HttpOptions
 from mail_assets.steps.build_threads import build_threads
 from mail_assets.steps.fetch_archive import FetchOptions, fetch_archive
 from mail_assets.steps.load_messages import load_messages

@@ -1,11 +1,12 @@
-"""What the URL of a source says: its scheme, folder, bucket or host."""
+"""The forms of a source's URL: kind, scheme, folder, bucket, host, and the page of a list."""
 
+import re
 from pathlib import Path
-from urllib.parse import unquote, urlsplit
+from urllib.parse import quote, unquote, urlsplit
 
 from mail_assets.sources.archive_file import PLACEHOLDERS, fill_template
 
-#: Words in front of a place that say what is there; a folder and a file mostly tell by themselves.
+#: Words before a place that name the kind of source; a folder and a file mostly need none.
 KINDS = ("maildir", "eml", "mbox", "public-inbox", "public-inbox-mbox", "hyperkitty", "ponymail")
 FOLDER_KINDS = ("maildir", "eml", "mbox")
 HTTP_KINDS = ("public-inbox-mbox", "hyperkitty", "ponymail")
@@ -21,7 +22,7 @@ def url_scheme(url: str) -> str:
     """Return "file", "s3", "http" or "https"; a plain path is a "file".
 
     Raises:
-        ValueError: for another scheme, and for no URL at all.
+        ValueError: for another scheme, or an empty URL.
     """
     if not url.strip():
         raise ValueError("a source is needed: a folder, http(s)://, or s3://bucket/prefix")
@@ -74,3 +75,39 @@ def check_http_url(url: str) -> None:
         raise ValueError(
             f"{url!r} has a brace that is no month; {', '.join(PLACEHOLDERS)} may stand in its path"
         )
+
+
+_HYPERKITTY = re.compile(
+    r"(?P<root>/(?:[^/]{1,200}/){0,20})list/(?P<name>[^/@]{1,200}@[^/@]{1,200})/?"
+)
+_PONYMAIL = re.compile(r"(?P<list>[^@:&?=#/*]{1,200})@(?P<domain>[^@:&?=#/*]{1,200})")
+_HYPERKITTY_EXAMPLE = "https://lists.example.org/archives/list/dev@example.org/"
+_PONYMAIL_EXAMPLE = "https://lists.example.org/list.html?dev@project.example.org"
+
+
+def hyperkitty_export(url: str) -> str:
+    """Return the URL of a list's export, without the end of its file name.
+
+    Raises:
+        ValueError: `url` is not the page of a list.
+    """
+    parts = urlsplit(url)
+    found = _HYPERKITTY.fullmatch(unquote(parts.path))
+    if found is None or parts.query:
+        raise ValueError(f"{url!r} is not the page of a list, such as {_HYPERKITTY_EXAMPLE}")
+    name = quote(found["name"], safe="@")
+    return f"{parts.scheme}://{parts.netloc}{quote(found['root'])}list/{name}/export/{name}"
+
+
+def ponymail_api(url: str) -> tuple[str, dict[str, str]]:
+    """Return the URL of the API, ending in a slash, and the parameters that name the list.
+
+    Raises:
+        ValueError: `url` names no list.
+    """
+    parts = urlsplit(url)
+    found = _PONYMAIL.fullmatch(unquote(parts.query).partition(":")[0])
+    if found is None:
+        raise ValueError(f"{url!r} is not the page of a list, such as {_PONYMAIL_EXAMPLE}")
+    folder = parts.path.rpartition("/")[0]
+    return f"{parts.scheme}://{parts.netloc}{folder}/api/", found.groupdict()

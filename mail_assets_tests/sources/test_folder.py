@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 
 from mail_assets.sources.folder import FolderSource
-from mail_assets.sources.http_reader import HttpOptions
 from mail_assets.sources.open import open_source
-from mail_assets.sources.source import Fetched, SourceError, Unchanged
+from mail_assets.sources.source import Fetched, HttpOptions, SourceError, Unchanged
 from mail_assets_tests.sources.samples import FEBRUARY, JANUARY
 
 MBOX = b"From ann@example.org Mon Jan 05 15:18:12 2026\nFrom: ann@example.org\n\nHello\n\n"

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from mail_assets.sources.git import hold_folder
-from mail_assets.sources.http_reader import HttpOptions
+from mail_assets.sources.message_source import hold_folder
 from mail_assets.sources.open import open_source
+from mail_assets.sources.source import HttpOptions
 from mail_assets_tests.sources.mails import mail
 
 

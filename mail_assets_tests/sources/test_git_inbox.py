@@ -8,11 +8,9 @@ from pathlib import Path
 import pytest
 
 from mail_assets.sources import public_inbox
-from mail_assets.sources.git import Blob, log_lines, read_blobs
-from mail_assets.sources.http_reader import HttpOptions
+from mail_assets.sources.git import Blob, find_repositories, log_lines, read_blobs
 from mail_assets.sources.open import open_source
-from mail_assets.sources.public_inbox import find_repositories
-from mail_assets.sources.source import ArchiveSource, SourceError, Unchanged
+from mail_assets.sources.source import ArchiveSource, HttpOptions, SourceError, Unchanged
 from mail_assets_tests.sources.inboxes import (
     PublicInbox,
     add_mails,

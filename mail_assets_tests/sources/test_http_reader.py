@@ -21,9 +21,9 @@ from hypothesis import strategies as st
 
 from mail_assets.mail.archive.compression import unpacked_path
 from mail_assets.sources import http_reader
-from mail_assets.sources.http_reader import HttpOptions, file_name, page_links, password_for
-from mail_assets.sources.source import Fetched, SourceError, Unchanged
-from mail_assets.sources.web_pages import PageSource
+from mail_assets.sources.http_reader import file_name, password_for
+from mail_assets.sources.source import Fetched, HttpOptions, SourceError, Unchanged
+from mail_assets.sources.web_pages import PageSource, page_links
 from mail_assets_tests.sources.samples import FEBRUARY, JANUARY
 from mail_assets_tests.sources.web import GZ, MBOX, Reply, Server, fetched, options, page, template
 

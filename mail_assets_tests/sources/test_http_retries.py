@@ -17,8 +17,8 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from cryptography.x509.oid import NameOID
 
 from mail_assets.sources import http_reader
-from mail_assets.sources.http_reader import HttpOptions, HttpReader
-from mail_assets.sources.source import SourceError
+from mail_assets.sources.http_reader import HttpReader
+from mail_assets.sources.source import HttpOptions, SourceError
 from mail_assets.sources.web_pages import PageSource
 from mail_assets_tests.sources.samples import JANUARY
 from mail_assets_tests.sources.web import (

@@ -21,10 +21,9 @@ import pytest
 
 from mail_assets.mail.archive.mbox import split_archive
 from mail_assets.month import ListMonth
-from mail_assets.sources.http_reader import HttpOptions
 from mail_assets.sources.hyperkitty import settle_boundary
 from mail_assets.sources.open import open_source
-from mail_assets.sources.source import ArchiveSource, Fetched, SourceError, Unchanged
+from mail_assets.sources.source import ArchiveSource, Fetched, HttpOptions, SourceError, Unchanged
 from mail_assets_tests.sources.mails import APRIL_2024, MARCH_2024
 from mail_assets_tests.sources.web import QuietServer
 

@@ -10,9 +10,8 @@ import pytest
 import zstandard
 
 from mail_assets.sources import mbox_file
-from mail_assets.sources.http_reader import HttpOptions
 from mail_assets.sources.open import open_source
-from mail_assets.sources.source import ArchiveSource, SourceError, Unchanged
+from mail_assets.sources.source import ArchiveSource, HttpOptions, SourceError, Unchanged
 from mail_assets_tests.sources.mails import (
     APRIL_2024,
     APRIL_DATE,

@@ -9,10 +9,9 @@ from pathlib import Path
 import pytest
 
 from mail_assets.sources import message_files
-from mail_assets.sources.http_reader import HttpOptions
 from mail_assets.sources.message_files import MessageFiles
 from mail_assets.sources.open import open_source
-from mail_assets.sources.source import ArchiveSource, Fetched, SourceError, Unchanged
+from mail_assets.sources.source import ArchiveSource, Fetched, HttpOptions, SourceError, Unchanged
 from mail_assets_tests.sources.mails import (
     APRIL_2024,
     APRIL_DATE,

@@ -7,14 +7,13 @@ from pathlib import Path
 import pytest
 
 from mail_assets.sources.folder import FolderSource
-from mail_assets.sources.http_reader import HttpOptions
 from mail_assets.sources.hyperkitty import HyperKittySource
 from mail_assets.sources.message_source import MessageSource
 from mail_assets.sources.open import check_source, open_source
 from mail_assets.sources.ponymail import PonymailSource
 from mail_assets.sources.public_inbox import PublicInboxMboxSource, PublicInboxSource
 from mail_assets.sources.s3 import S3Source
-from mail_assets.sources.source import ArchiveSource
+from mail_assets.sources.source import ArchiveSource, HttpOptions
 from mail_assets.sources.web_pages import PageSource, TemplateSource
 
 

@@ -15,9 +15,8 @@ from urllib.parse import parse_qsl, urlsplit
 import pytest
 
 from mail_assets.month import ListMonth
-from mail_assets.sources.http_reader import HttpOptions
 from mail_assets.sources.open import open_source
-from mail_assets.sources.source import ArchiveSource, Fetched, SourceError
+from mail_assets.sources.source import ArchiveSource, Fetched, HttpOptions, SourceError
 from mail_assets_tests.sources.mails import (
     APRIL_2024,
     APRIL_DATE,

@@ -13,9 +13,8 @@ import pytest
 from mail_assets.month import ListMonth
 from mail_assets.sources import public_inbox
 from mail_assets.sources.git import fetch_repository
-from mail_assets.sources.http_reader import HttpOptions
 from mail_assets.sources.open import open_source
-from mail_assets.sources.source import ArchiveSource, Fetched, SourceError
+from mail_assets.sources.source import ArchiveSource, Fetched, HttpOptions, SourceError
 from mail_assets_tests.sources.inboxes import (
     PublicInbox,
     add_mails,

@@ -12,10 +12,9 @@ from mail_assets.mail.archive.dialects import find_dialect
 from mail_assets.mail.archive.mbox import RawMessage, split_archive
 from mail_assets.mail.message.parse import parse_message
 from mail_assets.mail.threads.tree import ThreadMessage, ThreadNode, build_trees
-from mail_assets.sources.http_reader import HttpOptions
 from mail_assets.sources.message_source import format_message
 from mail_assets.sources.open import open_source
-from mail_assets.sources.source import Fetched
+from mail_assets.sources.source import Fetched, HttpOptions
 from mail_assets_tests.sources.inboxes import add_mails, make_repository
 from mail_assets_tests.sources.mails import APRIL_DATE, mail
 
