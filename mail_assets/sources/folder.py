@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import BinaryIO, TypeVar
 
 from mail_assets.month import ListMonth
-from mail_assets.sources.archive_file import CHUNK, group_by_month, save_archive
+from mail_assets.sources.archive_file import CHUNK, save_archive
 from mail_assets.sources.source import ArchiveSource, Fetched, SourceError, Unchanged
-from mail_assets.sources.urls import folder_path
+from mail_assets.sources.urls import folder_path, group_by_month
 
 T = TypeVar("T")
 

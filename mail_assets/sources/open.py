@@ -10,30 +10,25 @@ import hashlib
 import os
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from mail_assets.sources.archive_file import group_by_month, is_template
-from mail_assets.sources.folder import FolderSource
-from mail_assets.sources.git import GitInbox, find_repositories
-from mail_assets.sources.mbox_file import MboxFile
-from mail_assets.sources.message_files import (
-    MessageFiles,
-    find_eml_files,
-    find_maildir_files,
-    is_eml,
-)
-from mail_assets.sources.message_source import Messages, MessageSource
 from mail_assets.sources.source import ArchiveSource, HttpOptions
 from mail_assets.sources.urls import (
     FOLDER_KINDS,
     HTTP_KINDS,
     check_http_url,
     folder_path,
+    group_by_month,
     hyperkitty_export,
+    is_template,
     ponymail_api,
     s3_location,
     split_kind,
     url_scheme,
 )
+
+if TYPE_CHECKING:
+    from mail_assets.sources.message_source import Messages
 
 
 def check_source(source: str) -> None:
@@ -75,7 +70,7 @@ def open_source(
     check_source(source)
     kind, url = split_kind(source)
     own_cache = cache / f"{list_name}-{hashlib.sha256(source.encode()).hexdigest()[:8]}"
-    # imported here: boto3 and httpx take 0.1 s each, and most commands open none
+    # imported here: a check of lists.toml needs no client (boto3 and httpx take 0.1 s each)
     match kind, url_scheme(url):
         case _, "file":
             return _open_folder(list_name, kind, url, own_cache)
@@ -107,17 +102,25 @@ def open_source(
 
 
 def _open_folder(list_name: str, kind: str, url: str, cache: Path) -> ArchiveSource:
+    from mail_assets.sources import git, mbox_file, message_files
+    from mail_assets.sources.folder import FolderSource
+    from mail_assets.sources.message_source import MessageSource
+
     path = folder_path(url)
     messages: Messages
     match kind or _find_kind(path):
         case "maildir":
-            messages = MessageFiles(partial(find_maildir_files, path), cache / "months")
+            messages = message_files.MessageFiles(
+                partial(message_files.find_maildir_files, path), cache / "months"
+            )
         case "eml":
-            messages = MessageFiles(partial(find_eml_files, path), cache / "months")
+            messages = message_files.MessageFiles(
+                partial(message_files.find_eml_files, path), cache / "months"
+            )
         case "mbox":
-            messages = MboxFile(path, cache / "months")
+            messages = mbox_file.MboxFile(path, cache / "months")
         case "public-inbox":
-            messages = GitInbox(path, cache)
+            messages = git.GitInbox(path, cache)
         case _:
             return FolderSource(list_name, url)
     return MessageSource(list_name, path.absolute().as_uri(), messages, cache)
@@ -125,6 +128,8 @@ def _open_folder(list_name: str, kind: str, url: str, cache: Path) -> ArchiveSou
 
 def _find_kind(path: Path) -> str:
     """Return the kind of source at a path; "" for a folder of monthly archives, or for nothing."""
+    from mail_assets.sources.git import find_repositories
+
     if path.is_file():
         return "mbox"
     if (path / "cur").is_dir() and (path / "new").is_dir():
@@ -139,6 +144,8 @@ def _find_kind(path: Path) -> str:
 
 def _holds_eml(path: Path) -> bool:
     """Return whether a folder has a .eml file, in it or below, and no monthly archive."""
+    from mail_assets.sources.message_files import is_eml
+
     with os.scandir(path) as entries:
         found = [entry for entry in entries if not entry.name.startswith(".")]
     if group_by_month(entry.name for entry in found if entry.is_file()):

@@ -19,9 +19,9 @@ from botocore.exceptions import (
 
 from mail_assets.http.requests import is_transient
 from mail_assets.month import ListMonth
-from mail_assets.sources.archive_file import CHUNK, group_by_month, save_archive
+from mail_assets.sources.archive_file import CHUNK, save_archive
 from mail_assets.sources.source import ArchiveSource, Fetched, Unchanged
-from mail_assets.sources.urls import s3_location
+from mail_assets.sources.urls import group_by_month, s3_location
 
 _CONFIG = Config(retries={"mode": "standard", "max_attempts": 5})
 _REMEDIES = {

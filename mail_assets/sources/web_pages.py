@@ -14,9 +14,10 @@ from pathlib import Path
 from urllib.parse import urldefrag, urljoin, urlsplit
 
 from mail_assets.month import ListMonth, months_between
-from mail_assets.sources.archive_file import fill_template, group_by_month, is_empty
+from mail_assets.sources.archive_file import is_empty
 from mail_assets.sources.http_reader import HttpReader, file_name
 from mail_assets.sources.source import ArchiveSource, Fetched, HttpOptions, Unchanged
+from mail_assets.sources.urls import fill_template, group_by_month
 
 
 class PageSource(ArchiveSource):

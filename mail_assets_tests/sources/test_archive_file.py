@@ -20,15 +20,10 @@ from hypothesis import strategies as st
 from mail_assets.mail.archive import compression
 from mail_assets.mail.archive.compression import unpacked_path
 from mail_assets.month import ListMonth, is_month
-from mail_assets.sources.archive_file import (
-    fill_template,
-    group_by_month,
-    month_in_name,
-    save_archive,
-    verify_archive,
-)
+from mail_assets.sources.archive_file import save_archive, verify_archive
 from mail_assets.sources.folder import FolderSource
 from mail_assets.sources.source import SourceError
+from mail_assets.sources.urls import fill_template, group_by_month, month_in_name
 
 MONTH = ListMonth("pgsql-hackers", "2026-01")
 CORPORA = Path(__file__).resolve().parents[2] / "../shared/corpora"

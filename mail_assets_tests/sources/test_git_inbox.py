@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from mail_assets.sources import public_inbox
 from mail_assets.sources.git import Blob, find_repositories, log_lines, read_blobs
 from mail_assets.sources.open import open_source
 from mail_assets.sources.source import ArchiveSource, HttpOptions, SourceError, Unchanged
@@ -121,8 +120,8 @@ def test_only_new_commits_are_walked_and_only_new_messages_read(
         read.extend(wanted)
         return read_blobs(folders, wanted, limit)
 
-    monkeypatch.setattr(public_inbox, "log_lines", walk)
-    monkeypatch.setattr(public_inbox, "read_blobs", read_ids)
+    monkeypatch.setattr("mail_assets.sources.git.log_lines", walk)
+    monkeypatch.setattr("mail_assets.sources.git.read_blobs", read_ids)
     assert open_at(inbox).versions() == before
     assert walked == []
     add_mails(inbox / "git/1.git", [mail(6)])
