@@ -6,7 +6,6 @@ trying every address. Other mail that names a forgotten message gets a placehold
 so that answers stay together in their thread. All forgotten people share one placeholder address.
 """
 
-import hashlib
 import hmac
 import re
 from collections.abc import Iterable, Iterator, Set
@@ -28,11 +27,7 @@ _AROUND = re.compile(r"[\s<>()\[\]\"',;:]+")
 
 @dataclass(frozen=True)
 class Digests:
-    """Makes the digests of one installation: HMAC-SHA-256 with its key, over a SHA-256.
-
-    Former versions stored the inner hash: their digests can be keyed without the ids and addresses
-    that they were made of.
-    """
+    """Makes the digests of one installation: HMAC-SHA-256 with its key."""
 
     key: bytes = field(repr=False)
 
@@ -44,10 +39,6 @@ class Digests:
         """Return the digest of an address; case does not matter."""
         return _digest(self.key, f"sender {address.strip().lower()}")
 
-    def of_hash(self, digest: bytes) -> bytes:
-        """Return the keyed digest for a digest of a former version, which had no key."""
-        return hmac.digest(self.key, digest, "sha256")
-
     @property
     def check_value(self) -> bytes:
         """Equal on two machines that have the same key; does not reveal the key."""
@@ -56,7 +47,7 @@ class Digests:
 
 @lru_cache(1 << 16)  # the mail of a month repeats ids and people
 def _digest(key: bytes, value: str) -> bytes:
-    return hmac.digest(key, hashlib.sha256(value.encode()).digest(), "sha256")
+    return hmac.digest(key, value.encode(), "sha256")
 
 
 def make_placeholder(digest: bytes) -> str:
