@@ -98,7 +98,7 @@ def test_few_copies_of_a_message_rendered_twice_differ() -> None:
 
 
 @pytest.mark.slow
-def test_rendering_an_archive_anew_keeps_its_hashes_ids_and_texts() -> None:
+def test_other_rendering_keeps_hashes_ids_and_texts() -> None:
     plain, pgstyle = (
         [one for _, one in parsed(name)] for name in ("linux-man", "linux-man-pgstyle")
     )
@@ -117,7 +117,7 @@ def test_rendering_an_archive_anew_keeps_its_hashes_ids_and_texts() -> None:
 @pytest.mark.parametrize(
     ("name", "known"), [("linux-man", 22), ("pgsql-todo", 33), ("pgsql-announce", 1)]
 )
-def test_an_attachment_is_cut_from_the_raw_message_with_the_digest_of_its_row(
+def test_attachment_has_the_digest_of_its_row(
     name: str, known: int
 ) -> None:
     count = 0

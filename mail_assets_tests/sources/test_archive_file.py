@@ -108,7 +108,7 @@ def test_a_stream_cut_anywhere_is_refused(
 )
 @pytest.mark.parametrize("kind", SQUEEZED)
 @pytest.mark.parametrize("cut", [True, False], ids=["cut", "junk behind"])
-def test_damage_may_pass_only_where_it_was_downloaded_and_names_no_path(
+def test_damage_is_retryable_only_if_downloaded(
     tmp_path: Path, kind: str, cut: bool, downloaded: bool, remedy: str
 ) -> None:
     data = SQUEEZED[kind][:-200] if cut else SQUEEZED[kind] + b"junk"
@@ -164,7 +164,7 @@ def test_what_is_written_is_whole_under_its_name_with_its_hash(tmp_path: Path) -
 @pytest.mark.parametrize(
     ("data", "limit"), [(SQUEEZED["gz"][:-9], None), (MBOX, len(MBOX) - 1), (b"<html>", None)]
 )
-def test_what_is_refused_leaves_the_earlier_file_alone_and_no_other(
+def test_refused_archive_leaves_the_earlier_file_only(
     tmp_path: Path, data: bytes, limit: int | None
 ) -> None:
     source = FolderSource("pgsql-hackers", str(tmp_path))
@@ -255,7 +255,7 @@ def test_other_names_hold_no_month(name: str) -> None:
 
 @given(month=MONTHS, head=st.text(max_size=12), suffix=st.sampled_from(SUFFIXES))
 @settings(max_examples=200)
-def test_whatever_stands_before_the_month_it_is_read_unless_a_digit_touches_it(
+def test_month_in_name_is_read_unless_a_digit_precedes_it(
     month: str, head: str, suffix: str
 ) -> None:
     touched = head[-1:] in set("0123456789")
@@ -271,7 +271,7 @@ def test_any_name_gives_a_real_month_or_none(name: str) -> None:
     assert month is None or is_month(month)
 
 
-def test_places_are_grouped_by_month_in_order_and_others_left_out() -> None:
+def test_places_are_grouped_by_month_in_order() -> None:
     places = ["b/x.202002", "a/x.202001.gz", "a/x.202001", "README", "b/x.202002"]
     assert group_by_month(places, lambda place: place.rpartition("/")[2]) == {
         "2020-01": ["a/x.202001", "a/x.202001.gz"],

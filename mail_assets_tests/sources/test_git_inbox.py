@@ -56,7 +56,7 @@ def inbox(tmp_path: Path) -> Path:
     return folder
 
 
-def test_epochs_are_read_as_one_inbox_in_the_order_of_their_commits(
+def test_epochs_are_one_inbox_in_order_of_commits(
     inbox: Path, tmp_path: Path
 ) -> None:
     months = {
@@ -74,7 +74,7 @@ def test_the_tenth_epoch_comes_behind_the_second(tmp_path: Path) -> None:
     assert [x.name for x in find_repositories(tmp_path)] == ["0.git", "2.git", "10.git"]
 
 
-def test_a_message_that_was_taken_away_is_gone_and_one_that_came_again_is_back(
+def test_removed_message_is_gone_until_it_comes_again(
     inbox: Path, tmp_path: Path
 ) -> None:
     before = open_at(inbox).versions()

@@ -64,7 +64,7 @@ CODED = (("Content-Encoding", "gzip"),)
         pytest.param("x.gz", MBOX, (), MBOX, "identity", id="gz unpacked by the server"),
     ],
 )
-def test_a_content_coding_is_undone_and_the_files_own_compression_is_not(
+def test_content_coding_is_undone_but_not_own_compression(
     server: Server,
     tmp_path: Path,
     name: str,
@@ -100,7 +100,7 @@ def test_a_content_coding_is_undone_and_the_files_own_compression_is_not(
         (Reply(b"bad", status=400), "HTTP 400", False),
     ],
 )
-def test_what_is_no_archive_is_refused_at_once_and_nothing_is_stored(
+def test_content_that_is_no_archive_is_refused_at_once(
     server: Server, tmp_path: Path, reply: Reply, reason: str, retryable: bool
 ) -> None:
     server.on("/x.202001", reply)
@@ -141,7 +141,7 @@ def test_a_version_is_handed_back_as_the_condition_it_came_from(
     assert not (tmp_path / "2").exists()
 
 
-def test_a_server_that_ignores_conditions_is_not_read_to_the_end(
+def test_server_ignoring_conditions_is_not_read_to_the_end(
     server: Server, tmp_path: Path
 ) -> None:
     url = server.on("/x.202001", Reply(MBOX, headers=(("ETag", '"abc"'),), cut=100))
@@ -149,7 +149,7 @@ def test_a_server_that_ignores_conditions_is_not_read_to_the_end(
     assert found == Unchanged('"abc"', url)
 
 
-def test_without_headers_the_bytes_themselves_tell_what_is_unchanged(
+def test_without_headers_equal_bytes_are_unchanged(
     server: Server, tmp_path: Path
 ) -> None:
     url = server.on("/x.202001", Reply(MBOX), Reply(MBOX), Reply(MBOX + MBOX))
@@ -195,7 +195,7 @@ def test_links_are_resolved_against_the_base_element() -> None:
     assert list(page_links(html, "http://h/c/d")) == ["http://h/c/b/a"]
 
 
-def test_a_file_name_stands_behind_the_last_slash_and_before_the_query() -> None:
+def test_file_name_is_between_last_slash_and_query() -> None:
     assert file_name("http://h/a/x%2D1.gz?b=/c#d") == "x-1.gz"
     assert file_name("http://h/a/") == ""
 
@@ -308,7 +308,7 @@ def test_postgresql_org_has_its_public_password_by_default() -> None:
         ("ann:secret", r"set MAIL_HTTP_AUTH .* is refused\)$"),
     ],
 )
-def test_a_refused_password_says_which_variable_to_set_and_shows_nothing(
+def test_refused_password_names_the_variable_to_set(
     server: Server,
     tmp_path: Path,
     caplog: pytest.LogCaptureFixture,
@@ -326,7 +326,7 @@ def test_a_refused_password_says_which_variable_to_set_and_shows_nothing(
     assert not found.value.retryable
 
 
-def test_a_refusal_by_another_server_says_so_without_the_secrets_of_its_url(
+def test_refusal_by_another_server_hides_secrets_of_its_url(
     start: Callable[[str], Server], tmp_path: Path
 ) -> None:
     own, other = start("127.0.0.1"), start("localhost")

@@ -65,7 +65,7 @@ def own_certificate(tmp_path: Path) -> ssl.SSLContext:
         pytest.param(Reply(MBOX, cut=1, chunked=True), id="chunks without an end"),
     ],
 )
-def test_a_failure_in_passing_is_tried_again_with_growing_pauses(
+def test_transient_failure_is_retried_with_growing_pauses(
     server: Server, tmp_path: Path, slept: list[float], reply: Reply
 ) -> None:
     server.on("/x.202001", reply, reply, reply, Reply(MBOX))
@@ -75,7 +75,7 @@ def test_a_failure_in_passing_is_tried_again_with_growing_pauses(
 
 
 @pytest.mark.parametrize("reply", [Reply(status=502), Reply(MBOX, cut=100)])
-def test_after_the_last_attempt_the_error_may_be_tried_later_and_nothing_is_stored(
+def test_last_attempt_gives_a_retryable_error(
     server: Server, tmp_path: Path, slept: list[float], reply: Reply
 ) -> None:
     server.on("/x.202001", reply)
@@ -155,7 +155,7 @@ def test_the_pause_that_a_server_asks_for_is_kept(
 
 
 @pytest.mark.parametrize("value", ["301", "9" * 400])
-def test_a_server_that_asks_for_too_long_a_pause_is_left_for_another_run(
+def test_too_long_retry_after_is_left_for_another_run(
     server: Server, tmp_path: Path, slept: list[float], value: str
 ) -> None:
     server.on("/x.202001", Reply(status=429, headers=(("Retry-After", value),)))
@@ -220,7 +220,7 @@ def test_a_certificate_that_is_not_accepted_is_named_at_once(
     assert slept == []
 
 
-def test_requests_to_one_server_keep_their_distance_across_sources(
+def test_crawl_delay_holds_across_sources_of_a_server(
     server: Server, tmp_path: Path, slept: list[float]
 ) -> None:
     server.on("/x.202001", Reply(status=302, headers=(("Location", "/moved"),)))

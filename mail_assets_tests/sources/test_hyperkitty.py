@@ -154,7 +154,7 @@ def test_a_month_without_a_message_has_no_archive(site: str, tmp_path: Path) -> 
     assert [*tmp_path.iterdir()] == []
 
 
-def test_an_unknown_list_and_an_export_that_is_switched_off_are_errors(
+def test_unknown_list_or_disabled_export_is_an_error(
     site: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     reason = r"list dev, month 2024-03: .* is not there: .*switched the export off"
@@ -180,7 +180,7 @@ def test_an_export_that_breaks_off_is_refused(
     assert found.value.retryable
 
 
-def test_an_export_without_a_message_in_it_is_refused_by_its_url(
+def test_export_that_is_no_mbox_is_refused_by_its_url(
     site: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(HyperKitty, "write", staticmethod(lambda *_: b"From a\n" + bytes(9)))

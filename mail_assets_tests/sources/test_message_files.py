@@ -48,7 +48,7 @@ def maildir(tmp_path: Path) -> Path:
     return folder
 
 
-def test_a_maildir_is_known_as_such_and_its_messages_come_in_the_order_of_delivery(
+def test_maildir_is_detected_and_ordered_by_delivery(
     maildir: Path, tmp_path: Path
 ) -> None:
     months = fetch_months(open_at(maildir), tmp_path)
@@ -87,7 +87,7 @@ def move_behind_listings(
     monkeypatch.setattr(message_files, "_entries", list_and_move)
 
 
-def test_files_that_move_while_their_folder_is_listed_are_listed(
+def test_files_that_move_during_listing_are_listed(
     maildir: Path, eml: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = open_at(maildir).versions()
@@ -105,7 +105,7 @@ def test_files_that_move_while_their_folder_is_listed_are_listed(
     assert months == open_at(eml).versions()
 
 
-def test_files_that_do_not_keep_still_are_an_error_to_be_tried_again(
+def test_files_that_keep_moving_are_a_retryable_error(
     maildir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     one, other = (maildir / f"cur/1709632800.M1P7.host:2,{flags}" for flags in ("", "S"))
@@ -145,7 +145,7 @@ def test_without_any_date_the_time_of_delivery_counts(maildir: Path, tmp_path: P
     assert mail(6, "") in fetch_months(open_at(maildir), tmp_path)["2024-04"]
 
 
-def test_a_message_that_is_removed_while_it_is_read_is_an_error_to_be_tried_again(
+def test_message_removed_while_read_is_a_retryable_error(
     maildir: Path, tmp_path: Path
 ) -> None:
     source = open_at(maildir)
@@ -214,7 +214,7 @@ def test_names_of_any_bytes_are_read(eml: Path, tmp_path: Path) -> None:
     assert fetch_months(open_at(eml), tmp_path) == months
 
 
-def test_a_folder_that_is_missing_is_an_error_and_not_an_empty_list(tmp_path: Path) -> None:
+def test_missing_folder_is_an_error_and_no_empty_list(tmp_path: Path) -> None:
     for kind in ("", "maildir:", "eml:", "mbox:", "public-inbox:"):
         with pytest.raises(SourceError, match=r"list dev: .*nowhere"):
             open_at(tmp_path / "nowhere", kind).versions()

@@ -65,7 +65,7 @@ def test_from_lines_in_front_of_the_header_are_dropped(envelope: bytes) -> None:
 @pytest.mark.parametrize(
     "raw", [b"no header at all\n", b"\nonly a body\n", b"\xff\xfe", b" x: y\n"]
 )
-def test_a_message_without_a_header_is_no_tail_of_the_one_in_front(raw: bytes) -> None:
+def test_message_without_header_is_split_from_the_last(raw: bytes) -> None:
     archive = format_message(mail(1)) + format_message(raw) + format_message(mail(2))
     first, odd, last = split_mbox(archive, "mboxrd")
     assert (first.raw, last.raw) == (mail(1), mail(2))
@@ -113,7 +113,7 @@ def test_where_nothing_tells_it_is_the_first_month_of_all(arrived: datetime | No
 
 
 @pytest.mark.parametrize("header", [DATE, DATE + RECEIVED, RECEIVED, "Date: 31 May 2024 23:59\n"])
-def test_the_parser_dates_the_message_in_the_month_of_its_archive(header: str) -> None:
+def test_parser_dates_a_message_in_its_archives_month(header: str) -> None:
     raw = f"From: ann@example.org\n{header}\nHello\n".encode()
     month = month_of_message(raw, MAY)
     message = RawMessage(0, len(raw), b"", raw, False, False)

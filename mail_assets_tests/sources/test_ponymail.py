@@ -180,7 +180,7 @@ def test_a_month_that_is_counted_and_not_sent_is_an_error(
         "",
     ],
 )
-def test_whatever_stands_in_place_of_statistics_is_an_error_of_the_list(
+def test_wrong_statistics_are_an_error_of_the_list(
     server: Server, tmp_path: Path, answer: str
 ) -> None:
     path = "/api/stats.lua?list=dev&domain=a.example.org&quick=1"

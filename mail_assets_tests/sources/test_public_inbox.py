@@ -167,7 +167,7 @@ def test_names_in_a_manifest_lead_to_no_other_place(
     assert [(place, path.name) for place, path in asked] == [(f"{url}/dev/git/3.git", "3.git")]
 
 
-def test_the_password_goes_to_git_but_not_into_arguments_or_files(
+def test_password_goes_to_git_but_not_to_arguments_or_files(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     program = tmp_path / "bin/git"
@@ -207,7 +207,7 @@ EDGES = (
 
 @needs_public_inbox
 @pytest.mark.parametrize("kind", ["public-inbox", "public-inbox-mbox"])
-def test_public_inboxs_own_server_gives_each_message_to_one_month(
+def test_public_inbox_server_gives_each_message_one_month(
     boats: str, tmp_path: Path, kind: str
 ) -> None:
     source = open_at(boats, tmp_path / "cache", kind)

@@ -46,7 +46,7 @@ def test_a_page_lists_the_months_that_its_links_name(server: Server, slept: list
     assert source.versions() == dict.fromkeys([APRIL_2003, JANUARY, FEBRUARY, MARCH], "")
 
 
-def test_a_link_is_fetched_and_the_page_is_read_once_for_all_months(
+def test_page_is_read_once_for_all_months(
     server: Server, tmp_path: Path, slept: list[float]
 ) -> None:
     url = server.on("/list/", Reply(page("x.202001", "/deep/x.202002")))
@@ -59,7 +59,7 @@ def test_a_link_is_fetched_and_the_page_is_read_once_for_all_months(
     assert [path for path, _ in server.seen] == ["/list/", "/list/x.202001", "/deep/x.202002"]
 
 
-def test_links_are_resolved_against_the_end_of_redirects_and_the_base_element(
+def test_links_are_relative_to_redirect_and_base_element(
     server: Server, slept: list[float]
 ) -> None:
     url = server.on("/old", Reply(status=301, headers=(("Location", "/new/index.html"),)))
@@ -69,7 +69,7 @@ def test_links_are_resolved_against_the_end_of_redirects_and_the_base_element(
     assert list(source.versions()) == [JANUARY]
 
 
-def test_two_links_for_one_month_are_refused_by_name_and_other_months_work(
+def test_two_links_for_one_month_are_refused_by_name(
     server: Server, tmp_path: Path, slept: list[float]
 ) -> None:
     url = server.on("/", Reply(page("x.202001", "x.202001.gz", "x.202002")))
@@ -90,7 +90,7 @@ def test_two_links_for_one_month_are_refused_by_name_and_other_months_work(
         (Reply(GZ[:100], headers=(("Content-Encoding", "br"),)), "content coding 'br'"),
     ],
 )
-def test_a_page_that_lists_nothing_is_an_error_and_not_an_empty_list(
+def test_page_without_archives_is_an_error(
     server: Server, slept: list[float], reply: Reply, reason: str
 ) -> None:
     source = PageSource("hackers", server.on("/list/", reply), options(slept))
@@ -114,7 +114,7 @@ def test_a_page_sent_gzipped_is_read(server: Server, slept: list[float]) -> None
 
 
 @pytest.mark.parametrize("cut", [1, 9, 20])
-def test_a_page_whose_content_coding_is_cut_short_is_an_error_and_not_a_shorter_list(
+def test_page_with_truncated_content_coding_is_an_error(
     server: Server, slept: list[float], cut: int
 ) -> None:
     coded = gzip.compress(page("x.202001", "x.202002"))
@@ -152,7 +152,7 @@ def test_a_plain_web_servers_folder_is_a_source(tmp_path: Path, slept: list[floa
 # --- templates --------------------------------------------------------------------------------
 
 
-def test_a_template_has_every_month_from_its_start_to_the_running_one(server: Server) -> None:
+def test_template_has_every_month_from_its_start_to_now(server: Server) -> None:
     before = f"{datetime.now(UTC):%Y-%m}"
     months = template(server).versions()
     assert list(months)[:2] == [JANUARY, FEBRUARY]

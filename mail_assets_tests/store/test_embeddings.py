@@ -121,7 +121,7 @@ def test_a_damaged_file_is_named_with_its_remedy(tmp_path: Path) -> None:
 
 @settings(max_examples=100)
 @given(data=st.data(), group=st.integers(1, 4))
-def test_however_vectors_are_spread_the_merged_file_is_the_one_written_at_once(
+def test_merged_file_equals_the_one_written_at_once(
     tmp_path_factory: pytest.TempPathFactory, data: st.DataObject, group: int
 ) -> None:
     store = open_store(tmp_path_factory.mktemp("store"))

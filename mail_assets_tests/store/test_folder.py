@@ -112,7 +112,7 @@ def test_hidden_files_of_others_are_no_objects(tmp_path: Path) -> None:
     assert list(store.keys()) == ["a/b"]
 
 
-def test_a_reader_keeps_the_file_that_it_opened_while_another_is_put(tmp_path: Path) -> None:
+def test_reader_keeps_its_file_while_another_is_put(tmp_path: Path) -> None:
     store = FolderStore(tmp_path)
     store.put_bytes("a", b"before")
     with store.fetch("a") as path, path.open("rb") as file:

@@ -23,7 +23,7 @@ def s3(endpoint: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
         yield client
 
 
-def test_the_prefix_stands_before_every_key_and_hides_its_neighbours(s3: Any) -> None:
+def test_prefix_precedes_every_key_and_hides_neighbours(s3: Any) -> None:
     s3.put_object(Bucket="mail", Key="a/prefix2/x", Body=b"")
     s3.put_object(Bucket="mail", Key="a/prefix/", Body=b"")  # as consoles make folders
     s3.put_object(Bucket="mail", Key="a/prefix/.hidden", Body=b"")

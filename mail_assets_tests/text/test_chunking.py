@@ -207,7 +207,7 @@ def test_a_block_too_big_for_a_chunk_is_cut_between_its_lines() -> None:
         pytest.param("a" + "\x01" * 20_000 + "b", id="characters without tokens"),
     ],
 )
-def test_one_line_without_a_place_to_cut_is_cut_by_words_or_characters(body: str) -> None:
+def test_line_without_cuts_is_cut_by_words_or_characters(body: str) -> None:
     result = check(body, whole(body), "Re: line", SIZES._replace(max_chunks=2_000))
     assert not result.truncated
 
@@ -222,7 +222,7 @@ def test_a_long_message_says_that_it_is_truncated() -> None:
     assert fits == exact
 
 
-def test_a_message_beyond_the_characters_of_all_chunks_is_truncated() -> None:
+def test_message_longer_than_all_chunks_is_truncated() -> None:
     sizes = SIZES._replace(max_chars=100, max_chunks=3)
     body = "word " * 59 + "ended"
     assert not check(body, whole(body), "", sizes).truncated
@@ -381,7 +381,7 @@ def test_a_seam_is_as_good_as_a_paragraph() -> None:
     assert places("one\ntwo three", 8) == {"two": LINE, "three": PARAGRAPH}
 
 
-def test_a_block_is_kept_whole_where_it_fits_by_tokens_and_characters() -> None:
+def test_block_stays_whole_if_it_fits() -> None:
     text = "before\nselect a,\n  b\n  from t;\nafter"
     whole = {"select": LINE, "after": LINE}
     assert places(text) == whole
@@ -394,7 +394,7 @@ def test_a_block_is_kept_whole_where_it_fits_by_tokens_and_characters() -> None:
     ("header", "text", "expected"),
     [("Re: x", "text", "Re: x\ntext"), (" x ", "y", "x\ny"), ("x", "", "x"), ("", "y", "y")],
 )
-def test_the_header_comes_first_and_an_empty_half_leaves_no_line_end(
+def test_document_has_header_first_and_no_empty_half(
     header: str, text: str, expected: str
 ) -> None:
     assert build_document(header, text) == expected

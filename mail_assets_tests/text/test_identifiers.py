@@ -85,7 +85,7 @@ def test_ordinary_words_are_no_names(text: str) -> None:
     assert find_identifiers(text) == []
 
 
-def test_a_diff_gives_file_and_function_names_and_none_of_its_code() -> None:
+def test_diff_gives_file_and_function_names_but_no_code() -> None:
     assert find_identifiers("", [UNIFIED]) == [
         "heap",
         "heap_multi_insert",
@@ -114,7 +114,7 @@ def test_letters_of_unspaced_scripts_are_no_part_of_a_name() -> None:
     assert {"文档", "说明", "_a1.txt"} <= {*find_identifiers("", [diff])}
 
 
-def test_a_file_without_directory_or_suffix_is_named_by_its_diff() -> None:
+def test_file_without_directory_or_suffix_is_found() -> None:
     assert "makefile" in find_identifiers("", ["--- Makefile\n+++ Makefile\n@@ -1 +1 @@\n-a\n+b\n"])
 
 

@@ -38,7 +38,7 @@ def test_a_text_without_such_letters_stays_as_it_is(text: str) -> None:
     assert pair_letters(text) is text
 
 
-def test_what_postgresql_would_take_for_a_tag_is_words_in_the_same_places() -> None:
+def test_lookalikes_of_tags_keep_words_in_their_places() -> None:
     assert prepare_text('<tr model="deferred">\na<b') == ' tr model="deferred" \na b'
 
 

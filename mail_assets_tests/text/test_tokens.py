@@ -13,7 +13,7 @@ from mail_assets_tests.text.minilm import minilm
 TOKENIZER = minilm()
 
 
-def test_characters_without_a_token_belong_to_the_token_on_their_left() -> None:
+def test_characters_without_token_belong_to_the_left() -> None:
     found = tokenise(" \x01a\x01 \x01unaffable", TOKENIZER)
     assert found.starts[0] == 0
     assert found.starts[-1] == 15
@@ -64,7 +64,7 @@ def test_what_is_known_of_a_tokenizer_is_bounded(monkeypatch: pytest.MonkeyPatch
     assert max(map(len, known._units)) < 41
 
 
-def test_another_tokenizer_than_berts_is_asked_for_the_whole_text() -> None:
+def test_other_tokenizer_than_berts_gets_the_whole_text() -> None:
     tokenizer = Tokenizer(WordLevel({"a b": 0, "?": 1}, unk_token="?"))
     assert tokenise("a b", tokenizer) == ([0, 3], [0])
     assert encode_ids(["a b", "a"], tokenizer) == [[0], [1]]

@@ -45,7 +45,7 @@ def test_a_from_line_without_a_blank_line_in_front_is_text(dialect: str) -> None
 
 
 @pytest.mark.parametrize(("dialect", "line"), [("pg", PG), ("pipermail", PIPERMAIL)])
-def test_a_line_that_is_written_like_no_other_is_text_where_no_blank_line_is_promised(
+def test_odd_line_without_a_blank_line_is_text(
     dialect: str, line: bytes
 ) -> None:
     found = split(archive(line, with_forged(b"He wrote:\n" + FORGED), between=b""), dialect)
@@ -54,14 +54,14 @@ def test_a_line_that_is_written_like_no_other_is_text_where_no_blank_line_is_pro
 
 
 @pytest.mark.parametrize(("dialect", "line"), [("pg", PG), ("pipermail", PIPERMAIL)])
-def test_a_line_that_is_written_like_no_other_behind_a_blank_line_is_suspicious(
+def test_odd_line_after_a_blank_line_is_suspicious(
     dialect: str, line: bytes
 ) -> None:
     found = split(archive(line, with_forged(b"He wrote:\n\n" + FORGED)), dialect)
     assert [one.suspicious for one in found] == [n == 7 for n in range(14)]
 
 
-def test_a_line_of_another_sender_is_suspicious_where_one_program_writes_all() -> None:
+def test_other_sender_is_suspicious_if_one_program_writes() -> None:
     bodies = [*TEXTS, *TEXTS, b"He wrote:\n\n" + FORGED]
     assert [one.suspicious for one in split(archive(PG, bodies))] == [n == 25 for n in range(26)]
 
@@ -100,7 +100,7 @@ def test_a_message_behind_a_closing_delimiter_is_kept() -> None:
     assert len(split(data, "mboxo")) == 3
 
 
-def test_an_archive_without_any_blank_lines_is_split_and_flagged() -> None:
+def test_archive_without_blank_lines_is_split_and_flagged() -> None:
     found = split(archive(PEOPLE, TEXTS, between=b""))
     assert len(found) == 12
     assert [one.suspicious for one in found] == [n > 0 for n in range(12)]
@@ -191,7 +191,7 @@ def test_rare_forms_start_nothing_in_other_archives(form: str) -> None:
     assert len(split(archive(PEOPLE, with_forged(b"See:\n\n" + forged)))) == 13
 
 
-def test_a_patch_in_front_of_other_mail_is_no_archive_of_patches() -> None:
+def test_patch_before_other_mail_is_no_archive_of_patches() -> None:
     found = split(GIT_LINE + head(1) + b"x\n\n" + PEOPLE % 2 + head(2) + GIT_LINE + head(3))
     assert [one.suspicious for one in found] == [True, False]
     assert found[1].from_line == (PEOPLE % 2).strip()
@@ -217,7 +217,7 @@ def mboxcl(bodies: Sequence[bytes]) -> bytes:
     )
 
 
-def test_a_content_length_that_leads_to_the_next_message_is_trusted() -> None:
+def test_content_length_to_the_next_message_is_trusted() -> None:
     found = split(mboxcl(with_forged(b"He wrote:\n\n" + FORGED)))
     assert len(found) == 13
     assert b"Forged." in found[6].raw

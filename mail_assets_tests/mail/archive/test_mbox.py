@@ -85,7 +85,7 @@ def test_the_archive_holds_what_a_message_says_it_holds(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
-def test_one_blank_line_is_the_archive_s_own_unless_it_is_postgresql_s(dialect: str) -> None:
+def test_last_blank_line_belongs_to_all_archives_but_pg(dialect: str) -> None:
     found = split(LINE + head(1) + b"x\n\n\n" + LINE + head(2) + b"y\n", dialect)
     assert found[0].raw == head(1) + (b"x\n\n\n" if dialect == "pg" else b"x\n\n")
     assert found[1].raw == head(2) + b"y\n"
@@ -130,7 +130,7 @@ def test_bytes_before_the_first_from_line_are_not_lost(tmp_path: Path) -> None:
     assert split(data) == found
 
 
-def test_overlong_bytes_before_the_first_from_line_are_cut_and_marked() -> None:
+def test_overlong_start_without_from_line_is_truncated() -> None:
     data = head(7) + b"x" * 9_000 + b"\n" + LINE + head(1)
     lost, found = split_mbox(data, "plain", 5_000)
     assert (lost.offset, lost.length, lost.truncated, lost.suspicious) == (0, 5_000, True, True)
@@ -204,7 +204,7 @@ def test_a_from_line_begins_a_line() -> None:
 
 
 @pytest.mark.parametrize("compress", [bytes, gzip.compress], ids=["plain", "gzip"])
-def test_memory_stays_near_a_few_blocks_however_long_a_message_is(
+def test_memory_stays_small_for_any_length_of_message(
     compress: Callable[[bytes], bytes], tmp_path: Path
 ) -> None:
     path = tmp_path / "archive"
@@ -246,7 +246,7 @@ def mboxrd_quoted(body: bytes) -> bytes:
 
 @settings(max_examples=150)
 @given(bodies=st.lists(TEXT, min_size=1, max_size=5))
-def test_splitting_a_quoted_concatenation_gives_back_the_messages(bodies: list[bytes]) -> None:
+def test_splitting_quoted_messages_gives_them_back(bodies: list[bytes]) -> None:
     messages = [head(number) + body for number, body in enumerate(bodies)]
     data = b"".join(
         LINE + head(number) + mboxrd_quoted(body) + (b"\n" if body.endswith(b"\n") else b"\n\n")

@@ -172,7 +172,7 @@ def test_most_lines_are_none(line: str) -> None:
     assert find_ending_heads([line], [0]) == []
 
 
-def test_a_phrase_inside_a_paragraph_is_none_but_a_rule_is_a_candidate() -> None:
+def test_phrase_inside_a_paragraph_is_no_footer() -> None:
     texts = [PARAGRAPH, "To unsubscribe, visit", PARAGRAPH, "----", "To unsubscribe, visit"]
     assert find_ending_heads(texts, [*range(5)]) == [3, 4]
 

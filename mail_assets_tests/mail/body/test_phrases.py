@@ -39,7 +39,7 @@ def test_the_languages_of_most_archives_are_known() -> None:
 
 
 @pytest.mark.parametrize("template", TEMPLATES)
-def test_each_attribution_stands_above_a_quote_and_is_text_elsewhere(template: str) -> None:
+def test_attribution_counts_only_above_a_quote(template: str) -> None:
     line = filled(template)
     assert letters(f"{line}\nJR> old\nmine") == "aqt"
     assert letters(f"Hello\n\n{line}\n\n> old\nmine") == "ttatqt"
@@ -58,7 +58,7 @@ def test_each_attribution_may_be_wrapped_and_decorated(template: str) -> None:
 
 
 @pytest.mark.parametrize("template", TEMPLATES)
-def test_marks_of_direction_and_kinds_of_space_make_no_difference(template: str) -> None:
+def test_direction_marks_and_spaces_make_no_difference(template: str) -> None:
     line = filled(template.removeprefix(">>>>> ")).replace(":", "\u202f:").replace(" ", "\xa0")
     assert letters(f"\u200f{line}\u202c\n> old") == "aq"
 

@@ -130,7 +130,7 @@ def test_a_body_without_attached_messages_is_segmented_as_ever() -> None:
     assert segment_with_attached(OWN, ()) == segment_body(OWN)
 
 
-def test_an_attached_message_has_quotes_and_a_signature_of_its_own() -> None:
+def test_attached_message_has_its_own_segments() -> None:
     body = OWN + HEAD + INNER
     attached = [(len(OWN), len(OWN) + len(HEAD))]
     parts = segment_with_attached(body, attached)

@@ -220,7 +220,7 @@ def test_an_author_who_cannot_be_known_is_not_guessed(sender: str, others: str, 
 
 
 @pytest.mark.parametrize("enclosed", ["Jo Doe <jo@example.com>", "Ann Roe <ann@example.com>"])
-def test_the_author_of_a_wrapped_mail_is_that_of_the_enclosed_one(enclosed: str) -> None:
+def test_wrapped_mail_has_the_author_of_the_enclosed(enclosed: str) -> None:
     found = read(
         f"From: Jo Doe via Dev <dev@lists.example.org>\n{LIST}",
         f"Content-Type: message/rfc822\n\nFrom: {enclosed}\nSubject: x\n\nx",

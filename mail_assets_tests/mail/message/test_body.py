@@ -141,7 +141,7 @@ INNER_TEXT = (
         b"Content-Type: message/global\n\n" + INNER,
     ],
 )
-def test_the_text_of_an_attached_message_follows_under_its_own_head(attached: bytes) -> None:
+def test_attached_text_follows_below_its_own_head(attached: bytes) -> None:
     raw = b"Subject: s\n" + multipart("mixed", PLAIN, attached)
     found = parse_message(raw_message(raw), month="2026-01", dialect="pg")
     assert found.body_text.rstrip() == f"plain\n\n{INNER_TEXT}".rstrip()

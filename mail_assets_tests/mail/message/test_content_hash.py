@@ -107,7 +107,7 @@ def test_every_archivers_copy_has_one_hash(header: bytes, body: bytes, dialect: 
 
 
 @given(st.text(st.sampled_from("ab >F\nromé漢\x1b\r\0="), max_size=60))
-def test_the_quick_look_at_plain_text_hashes_what_decoding_hashes(text: str) -> None:
+def test_plain_text_hashes_as_decoded_text(text: str) -> None:
     plain = HEAD + b"\n" + text.encode()
     coded = HEAD + b"Content-Transfer-Encoding: base64\n\n" + base64.b64encode(text.encode())
     hashes = {hash_content(raw, mime.parse_mime(raw), "plain") for raw in (plain, coded)}
@@ -191,7 +191,7 @@ def test_a_name_outside_of_a_notice_counts() -> None:
         (["same?", "same?"], [False, False]),
     ],
 )
-def test_a_copy_is_lossy_where_another_has_letters_for_its_question_marks(
+def test_copy_with_question_marks_for_letters_is_lossy(
     bodies: list[str], expected: list[bool]
 ) -> None:
     assert lossy(*bodies) == expected

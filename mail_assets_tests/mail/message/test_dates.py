@@ -185,7 +185,7 @@ def test_any_text_gives_a_utc_date_or_none(words: list[str]) -> None:
     hours=st.lists(st.integers(-40 * 24, 40 * 24), min_size=1, max_size=5),
     unreadable=st.integers(0, 4),
 )
-def test_date_must_fit_all_received_dates_though_not_all_are_read(
+def test_date_must_fit_received_dates_read_lazily(
     hours: list[int], unreadable: int
 ) -> None:
     own = at("2026-01-15 12:00:00")

@@ -93,7 +93,7 @@ def test_labels_that_say_nothing_or_are_no_charset_have_none(label: str) -> None
         (b"+2AA-", "utf-7", "\ufffd"),
     ],
 )
-def test_bytes_are_read_by_a_true_label_and_in_spite_of_a_false_one(
+def test_bytes_are_decoded_by_true_and_despite_false_labels(
     data: bytes, label: str, text: str
 ) -> None:
     assert decode_text(data, label) == text
@@ -195,7 +195,7 @@ def test_unlabelled_text_may_begin_with_a_byte_order_mark() -> None:
     assert decode_text("né".encode("utf-16")) == "né"
 
 
-def test_unlabelled_bytes_are_read_by_the_fallback_before_windows_1252() -> None:
+def test_unlabelled_bytes_try_the_fallback_first() -> None:
     data = "Привет".encode("koi8-r")
     assert decode_text(data, "", "koi8-r") == "Привет"
     assert decode_text("Привет".encode(), "", "koi8-r") == "Привет"

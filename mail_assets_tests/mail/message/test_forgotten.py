@@ -48,7 +48,7 @@ def test_a_message_stays_out_by_its_id_or_its_sender(
     assert forgotten.removal_of(message_id, *author) == removal
 
 
-def test_the_case_of_an_address_does_not_count_and_that_of_an_id_does() -> None:
+def test_digest_ignores_case_of_addresses_but_not_of_ids() -> None:
     assert DIGESTS.of_sender(" JO@example.ORG ") == JO
     assert DIGESTS.of_message("1@X") != ONE
     forgotten = Forgotten(messages={ONE}, digests=DIGESTS)
@@ -93,13 +93,13 @@ FORGOTTEN_JO = Forgotten(senders={JO}, digests=DIGESTS)
         ("Jo Roe", "ann@example.org", False),
     ],
 )
-def test_an_author_is_known_by_an_address_and_by_one_in_the_name(
+def test_author_is_found_by_address_or_one_in_the_name(
     name: str, email: str, is_jo: bool
 ) -> None:
     assert FORGOTTEN_JO.removal_of_author(name, email) == (JO if is_jo else None)
 
 
-def test_a_forgotten_person_has_no_name_among_the_addresses_of_others() -> None:
+def test_forgotten_person_loses_name_and_address() -> None:
     ann = Address("Ann", "ann@example.org")
     shown = MESSAGE._replace(
         reply_to=(Address("Jo", "jo@example.org"),),

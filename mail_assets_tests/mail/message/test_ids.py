@@ -47,7 +47,7 @@ def test_the_first_id_of_the_first_field_that_has_one(
     assert parse_message_id(values) == expected
 
 
-def test_a_generated_id_depends_on_every_part_and_on_nothing_else() -> None:
+def test_generated_id_depends_on_all_parts_only() -> None:
     made = generate_message_id("a", "b", "c")
     assert made == generate_message_id("a", "b", "c")
     assert made.endswith("@generated.invalid")
@@ -185,7 +185,7 @@ def test_prefixes_and_tags_are_cut(subject: str, expected: str) -> None:
         st.sampled_from(["Re: ", "[X] ", "fwd:", " (fwd)", "fix", "]", "[", " ", "Re", "回复："])
     )
 )
-def test_a_base_subject_is_its_own_base_and_loses_no_visible_subject(words: list[str]) -> None:
+def test_base_subject_is_idempotent_and_not_empty(words: list[str]) -> None:
     subject = "".join(words)
     base = base_subject(subject)
     assert base_subject(base) == base

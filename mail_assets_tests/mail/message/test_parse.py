@@ -93,7 +93,7 @@ def test_what_the_splitter_marks_becomes_a_flag() -> None:
     )
 
 
-def test_a_rewritten_author_is_restored_and_the_reply_address_kept() -> None:
+def test_rewritten_author_is_restored_with_reply_to() -> None:
     raw = (
         b"From: Some Org via Announce <announce-noreply@lists.example.org>\n"
         b"Reply-To: Some Org <press@example.com>\n\nx"
@@ -117,14 +117,14 @@ def test_raw_8_bit_headers_are_read_by_the_charset_of_the_body() -> None:
 UNLABELLED = "From: Иван <ivan@example.org>\nSubject: Ошибка\n\nСбой ядра\n".encode("koi8-r")
 
 
-def test_mail_that_names_no_charset_is_read_by_that_of_its_list_and_flagged() -> None:
+def test_unlabelled_mail_uses_the_charset_of_its_list() -> None:
     found = read(UNLABELLED, charset="koi8-r")
     assert (found.from_name, found.subject, found.body_text) == ("Иван", "Ошибка", "Сбой ядра\n")
     assert "charset_guessed" in found.flags
     assert "charset_guessed" in read(UNLABELLED).flags
 
 
-def test_an_id_and_a_hash_do_not_depend_on_the_charset_of_the_list() -> None:
+def test_id_and_hash_ignore_the_charset_of_the_list() -> None:
     guessed, usual = read(UNLABELLED), read(UNLABELLED, charset="koi8-r")
     assert guessed.message_id == usual.message_id
     assert guessed.content_hash == usual.content_hash
@@ -141,7 +141,7 @@ def test_an_id_and_a_hash_do_not_depend_on_the_charset_of_the_list() -> None:
         (" at ", "windows-1252", "à bientôt"),
     ],
 )
-def test_pipermail_shows_the_charset_of_its_list_in_the_mark_for_the_at_sign(
+def test_pipermail_at_mark_shows_the_charset_of_the_list(
     mark: str, charset: str, text: str
 ) -> None:
     raw = f"From: jo{mark}example.org (Jo)\nSubject: {text}\n\n{text}\n".encode(charset)
@@ -174,7 +174,7 @@ def test_texts_of_a_message_are_stored_composed() -> None:
     assert [one.name for one in found.attachments] == ["Zoé"]
 
 
-def test_letters_that_grow_in_their_normal_form_stay_within_the_limit() -> None:
+def test_text_that_grows_in_nfc_stays_within_the_limit() -> None:
     found = read(HEAD + b"\n" + ("\ufb2c" * 10 + "\n").encode() * (MAX_BODY // 11))
     assert len(found.body_text) == MAX_BODY
     assert found.flags == ("text_capped",)

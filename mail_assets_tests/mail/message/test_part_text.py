@@ -137,7 +137,7 @@ def test_markup_that_never_ends_hides_at_most_what_is_behind_it(html: str, behin
 
 
 @pytest.mark.parametrize("tag", ["ul", "ol"])
-def test_lists_within_lists_are_indented_so_far_and_keep_their_lines(tag: str) -> None:
+def test_nested_lists_are_indented_up_to_a_limit(tag: str) -> None:
     def indents(depth: int, closed: str = "") -> list[int]:
         lines = html_to_text(f"<{tag}><li>x" * depth + closed + "<p>end").split("\n")
         return [len(line) - len(line.lstrip()) for line in lines if line.strip()]
@@ -176,7 +176,7 @@ def test_text_is_cut_at_the_limit_and_never_inside_a_character(letter: str) -> N
     assert set(text) == {letter, "\n"}
 
 
-def test_an_html_part_without_a_charset_is_read_by_its_own_meta_tag() -> None:
+def test_html_without_a_charset_uses_its_meta_tag() -> None:
     raw = b'Content-Type: text/html\n\n<meta charset="koi8-r">' + "Привет".encode("koi8-r")
     assert decode_part_text(parse_mime(raw).parts[0])[0].endswith("Привет")
 
