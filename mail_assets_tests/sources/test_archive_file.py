@@ -62,7 +62,7 @@ def zipped(data: bytes) -> bytes:
         *(pytest.param(data * 2, id=f"{kind} twice") for kind, data in SQUEEZED.items()),
     ],
 )
-def test_an_archive_in_any_compression_passes(tmp_path: Path, data: bytes) -> None:
+def test_archive_in_any_compression_passes(tmp_path: Path, data: bytes) -> None:
     path = tmp_path / "archive"
     path.write_bytes(data)
     verify_archive(path)
@@ -80,9 +80,7 @@ def test_an_archive_in_any_compression_passes(tmp_path: Path, data: bytes) -> No
         (gzip.compress(gzip.compress(MBOX, mtime=0), mtime=0), "no mbox"),
     ],
 )
-def test_what_a_server_sends_in_its_place_is_refused(
-    tmp_path: Path, data: bytes, reason: str
-) -> None:
+def test_other_content_of_a_server_is_refused(tmp_path: Path, data: bytes, reason: str) -> None:
     path = tmp_path / "archive"
     path.write_bytes(data)
     with pytest.raises(SourceError, match=reason) as refusal:
@@ -93,7 +91,7 @@ def test_what_a_server_sends_in_its_place_is_refused(
 @pytest.mark.parametrize("kind", SQUEEZED)
 @given(share=st.floats(0.05, 0.999))
 @settings(max_examples=25)
-def test_a_stream_cut_anywhere_is_refused(
+def test_stream_truncated_anywhere_is_refused(
     tmp_path_factory: pytest.TempPathFactory, kind: str, share: float
 ) -> None:
     data = SQUEEZED[kind]
@@ -119,7 +117,7 @@ def test_damage_is_retryable_only_if_downloaded(
 
 
 @pytest.mark.parametrize("downloaded", [True, False])
-def test_a_bomb_is_not_asked_for_again(
+def test_bomb_is_not_asked_for_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, downloaded: bool
 ) -> None:
     monkeypatch.setattr(compression, "MIN_BOMB_BYTES", 1 << 20)
@@ -131,7 +129,7 @@ def test_a_bomb_is_not_asked_for_again(
 
 
 @pytest.mark.parametrize("kind", SQUEEZED)
-def test_a_stream_damaged_in_its_middle_is_refused(tmp_path: Path, kind: str) -> None:
+def test_stream_damaged_in_its_middle_is_refused(tmp_path: Path, kind: str) -> None:
     data = bytearray(SQUEEZED[kind])
     middle = len(data) // 2
     data[middle : middle + 64] = bytes(64)
@@ -141,7 +139,7 @@ def test_a_stream_damaged_in_its_middle_is_refused(tmp_path: Path, kind: str) ->
         verify_archive(path)
 
 
-def test_a_small_file_that_unpacks_without_end_is_refused(tmp_path: Path) -> None:
+def test_small_file_that_unpacks_without_end_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "archive"
     path.write_bytes(gzip.compress(MBOX + bytes(8 << 20)))
     with pytest.raises(SourceError, match="unpacks to more than 4194304 bytes"):
@@ -152,7 +150,7 @@ def pieces(data: bytes, size: int = 1000) -> Iterator[bytes]:
     return (data[at : at + size] for at in range(0, len(data), size))
 
 
-def test_what_is_written_is_whole_under_its_name_with_its_hash(tmp_path: Path) -> None:
+def test_saved_archive_is_whole_with_its_hash(tmp_path: Path) -> None:
     target = tmp_path / "stored"
     data = SQUEEZED["gz"]
     size, sha256 = save_archive(pieces(data), target)
@@ -179,7 +177,7 @@ def test_refused_archive_leaves_the_earlier_file_only(
     assert list(tmp_path.iterdir()) == [target]
 
 
-def test_a_source_that_breaks_off_leaves_nothing(tmp_path: Path) -> None:
+def test_source_that_breaks_off_leaves_nothing(tmp_path: Path) -> None:
     def broken() -> Iterator[bytes]:
         yield MBOX
         raise ConnectionResetError
@@ -217,7 +215,7 @@ SUFFIXES = ["", ".mbox", ".txt", ".gz", ".bz2", ".xz", ".zst", ".mbox.gz", ".txt
         ("line\nbreak.202405", "2024-05"),
     ],
 )
-def test_a_month_is_read_from_the_end_of_a_name(name: str, month: str) -> None:
+def test_month_is_read_from_the_end_of_a_name(name: str, month: str) -> None:
     assert month_in_name(name) == month
 
 

@@ -23,7 +23,7 @@ def is_held(folder: Path) -> bool:
     return False
 
 
-def test_a_folder_is_made_and_held_until_the_block_ends(tmp_path: Path) -> None:
+def test_folder_is_made_and_held_until_the_block_ends(tmp_path: Path) -> None:
     folder = tmp_path / "a" / "b"
     with hold_folder(folder):
         assert is_held(folder)

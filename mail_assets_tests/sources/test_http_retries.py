@@ -87,7 +87,7 @@ def test_last_attempt_gives_a_retryable_error(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_server_that_is_not_there_is_tried_again(tmp_path: Path, slept: list[float]) -> None:
+def test_server_that_is_not_there_is_tried_again(tmp_path: Path, slept: list[float]) -> None:
     listener = ThreadingHTTPServer(("127.0.0.1", 0), BaseHTTPRequestHandler)
     port = listener.server_port
     listener.server_close()
@@ -98,7 +98,7 @@ def test_a_server_that_is_not_there_is_tried_again(tmp_path: Path, slept: list[f
     assert len(slept) == 1
 
 
-def test_a_server_that_falls_silent_is_tried_again(
+def test_server_that_falls_silent_is_tried_again(
     server: Server, tmp_path: Path, slept: list[float], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     server.on("/x.202001", Reply(MBOX))
@@ -118,7 +118,7 @@ def test_a_server_that_falls_silent_is_tried_again(
     assert slept  # once; more often on a machine that is slow itself
 
 
-def test_a_body_that_trickles_is_tried_again_and_given_up(
+def test_body_that_trickles_is_tried_again_and_given_up(
     server: Server, tmp_path: Path, slept: list[float], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(http_reader, "SLOW_SECONDS", 0.0)
@@ -133,7 +133,7 @@ def test_a_body_that_trickles_is_tried_again_and_given_up(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_the_pause_that_a_server_asks_for_is_kept(
+def test_pause_that_a_server_asks_for_is_kept(
     server: Server, tmp_path: Path, slept: list[float]
 ) -> None:
     began = datetime.now(UTC)
@@ -177,9 +177,7 @@ def test_too_long_retry_after_is_left_for_another_run(
         f"http://{'a' * 64}.example/",
     ],
 )
-def test_a_redirect_that_leads_nowhere_ends_in_an_error(
-    server: Server, tmp_path: Path, location: str
-) -> None:
+def test_redirect_to_nowhere_is_an_error(server: Server, tmp_path: Path, location: str) -> None:
     server.on("/x.202001", Reply(status=302, headers=(("Location", location),)))
     with pytest.raises(SourceError, match="list hackers, month 2020-01: ") as found:
         template(server, attempts=2).fetch(JANUARY, tmp_path / "target")
@@ -194,7 +192,7 @@ def test_a_redirect_that_leads_nowhere_ends_in_an_error(
         pytest.param(Reply(b"moved"), id="as usual"),
     ],
 )
-def test_what_comes_with_a_redirect_is_not_read(
+def test_body_of_a_redirect_is_not_read(
     server: Server, tmp_path: Path, slept: list[float], reply: Reply
 ) -> None:
     headers = (("Location", "/moved"), *reply.headers)
@@ -204,7 +202,7 @@ def test_what_comes_with_a_redirect_is_not_read(
     assert slept == []
 
 
-def test_a_certificate_that_is_not_accepted_is_named_at_once(
+def test_certificate_that_is_not_accepted_is_named_at_once(
     tmp_path: Path, slept: list[float], own_certificate: ssl.SSLContext
 ) -> None:
     listener = QuietServer(("127.0.0.1", 0), BaseHTTPRequestHandler)

@@ -135,7 +135,7 @@ def test_each_message_is_of_one_month(
     assert numbers == {MARCH_2024: [b"0", b"1"], APRIL_2024: [b"2"]}
 
 
-def test_a_settled_boundary_leaves_the_same_message() -> None:
+def test_settled_boundary_leaves_the_same_message() -> None:
     quoted = b'Content-Type: multipart/mixed; boundary="===============1234567890123456789=="\n'
     raw = as_message(1, EMAILS[1]).split(b"\n", 1)[1].replace(b"Ask", quoted + b"Ask")
     settled = settle_boundary(raw)
@@ -148,7 +148,7 @@ def test_a_settled_boundary_leaves_the_same_message() -> None:
     assert settle_boundary(b"no header") == b"no header"
 
 
-def test_a_month_without_a_message_has_no_archive(site: str, tmp_path: Path) -> None:
+def test_month_without_a_message_has_no_archive(site: str, tmp_path: Path) -> None:
     source = open_at(f"{site}/list/dev@example.org", tmp_path)
     assert source.fetch(FEBRUARY, tmp_path / "x") is None
     assert [*tmp_path.iterdir()] == []
@@ -165,7 +165,7 @@ def test_unknown_list_or_disabled_export_is_an_error(
         open_at(f"{site}/list/dev@example.org/", tmp_path).fetch(MARCH_2024, tmp_path / "x")
 
 
-def test_an_export_that_breaks_off_is_refused(
+def test_export_that_breaks_off_is_refused(
     site: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     answer = HyperKitty._answer

@@ -75,7 +75,7 @@ def test_message_without_date_has_the_month_of_its_from_line(tmp_path: Path) -> 
     assert b"<1790000000000000003@" in fetch_all(open_at(path), tmp_path)["2024-03"]
 
 
-def test_what_thunderbirds_user_has_deleted_is_left_out(tmp_path: Path) -> None:
+def test_mail_deleted_in_thunderbird_is_left_out(tmp_path: Path) -> None:
     path = tmp_path / "dev"
     status = "X-Mozilla-Status: 0009\n"  # a sender's own field says nothing
     forged = b"From - Sat Jun 01 09:00:00 2024\n" + mail(3, more=status) + b"\n"
@@ -89,7 +89,7 @@ def test_what_thunderbirds_user_has_deleted_is_left_out(tmp_path: Path) -> None:
     assert len(found) == 2
 
 
-def test_the_file_is_read_once_after_each_change(
+def test_file_is_read_once_after_each_change(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "dev.mbox.gz"
@@ -128,7 +128,7 @@ def test_file_changed_between_listing_and_fetch_is_refused(tmp_path: Path) -> No
     assert found.value.retryable
 
 
-def test_a_damaged_file_is_an_error(tmp_path: Path) -> None:
+def test_damaged_file_is_an_error(tmp_path: Path) -> None:
     path = tmp_path / "dev.mbox.gz"
     path.write_bytes(gzip.compress(TAKEOUT)[:-5])
     damage = r"list dev: [^:]*/dev\.mbox\.gz: gzip data is damaged or cut off .*; replace the file"
@@ -155,7 +155,7 @@ def test_damaged_file_that_changes_meanwhile_is_retryable(
 
 
 @pytest.mark.parametrize("name", ["dev.mbox", "dev.mbox.gz"])
-def test_what_is_no_mbox_is_named_by_its_own_path(tmp_path: Path, name: str) -> None:
+def test_file_that_is_no_mbox_is_named_by_its_path(tmp_path: Path, name: str) -> None:
     path = tmp_path / name
     page = b"<html>"
     path.write_bytes(gzip.compress(page) if name.endswith(".gz") else page)

@@ -44,9 +44,7 @@ from mail_assets.sources.web_pages import PageSource, TemplateSource
         ("ponymail:https://lists.example.org/?dev@a.example.org:2024-3", PonymailSource),
     ],
 )
-def test_the_url_says_which_source_it_is(
-    url: str, kind: type[ArchiveSource], tmp_path: Path
-) -> None:
+def test_url_selects_the_source(url: str, kind: type[ArchiveSource], tmp_path: Path) -> None:
     check_source(url)
     source = open_source("x", url, start="2020-01", options=HttpOptions(), cache=tmp_path)
     assert type(source) is kind
@@ -95,7 +93,7 @@ def test_other_urls_are_refused_with_a_reason_and_no_password(
 
 
 @pytest.mark.parametrize("pair", ["secret", ":secret"])
-def test_a_malformed_password_is_refused_without_being_shown(pair: str) -> None:
+def test_malformed_password_is_refused_without_being_shown(pair: str) -> None:
     with pytest.raises(ValueError, match="MAIL_HTTP_AUTH must be written user:password") as refusal:
         HttpOptions(auth=pair)
     assert "secret" not in str(refusal.value)

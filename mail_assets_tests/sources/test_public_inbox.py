@@ -102,7 +102,7 @@ def test_only_an_epoch_with_news_is_fetched(
     assert not any("/0.git/" in path for path in requests)
 
 
-def test_a_rewritten_history_replaces_the_mirrors(served: tuple[Path, str], tmp_path: Path) -> None:
+def test_rewritten_history_replaces_the_mirrors(served: tuple[Path, str], tmp_path: Path) -> None:
     folder, url = served
     epoch = make_repository(folder / "dev/git/0.git")
     add_mails(epoch, [mail(1), mail(2)])
@@ -136,7 +136,7 @@ def test_one_repository_without_a_manifest_is_the_inbox(
         (b'{"/dev/git/7.git": {}}', r"/git/7\.git is not fetched: git: "),
     ],
 )
-def test_what_a_server_has_wrong_is_an_error_and_no_mirror(
+def test_fault_of_a_server_is_an_error_without_mirror(
     served: tuple[Path, str], tmp_path: Path, manifest: bytes | None, reason: str
 ) -> None:
     folder, url = served

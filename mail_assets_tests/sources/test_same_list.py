@@ -43,7 +43,7 @@ def keep(kind: str, folder: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["mbox", "maildir", "eml", "public-inbox"])
-def test_a_list_has_the_same_messages_wherever_it_is_kept(tmp_path: Path, kind: str) -> None:
+def test_list_has_the_same_messages_in_every_source(tmp_path: Path, kind: str) -> None:
     keep(kind, tmp_path / "dev")
     source = open_source(
         "dev", str(tmp_path / "dev"), start="2024-01", options=HttpOptions(), cache=tmp_path

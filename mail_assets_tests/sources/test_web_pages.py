@@ -21,7 +21,7 @@ APRIL_2003 = ListMonth("hackers", "2003-04")
 # --- pages of links ---------------------------------------------------------------------------
 
 
-def test_a_page_lists_the_months_that_its_links_name(server: Server, slept: list[float]) -> None:
+def test_page_lists_the_months_that_its_links_name(server: Server, slept: list[float]) -> None:
     url = server.on(
         "/list/",
         Reply(
@@ -99,7 +99,7 @@ def test_page_without_archives_is_an_error(
     assert not found.value.retryable
 
 
-def test_a_dead_link_is_an_error_and_not_an_empty_month(
+def test_dead_link_is_an_error_and_not_an_empty_month(
     server: Server, tmp_path: Path, slept: list[float]
 ) -> None:
     source = PageSource("hackers", server.on("/", Reply(page("x.202001"))), options(slept))
@@ -107,7 +107,7 @@ def test_a_dead_link_is_an_error_and_not_an_empty_month(
         source.fetch(JANUARY, tmp_path / "target")
 
 
-def test_a_page_sent_gzipped_is_read(server: Server, slept: list[float]) -> None:
+def test_page_sent_gzipped_is_read(server: Server, slept: list[float]) -> None:
     headers = (("Content-Encoding", "gzip"),)
     url = server.on("/", Reply(gzip.compress(page("x.202001")), headers=headers))
     assert list(PageSource("hackers", url, options(slept)).versions()) == [JANUARY]
@@ -124,7 +124,7 @@ def test_page_with_truncated_content_coding_is_an_error(
     assert found.value.retryable
 
 
-def test_a_plain_web_servers_folder_is_a_source(tmp_path: Path, slept: list[float]) -> None:
+def test_plain_web_servers_folder_is_a_source(tmp_path: Path, slept: list[float]) -> None:
     folder = tmp_path / "served"
     folder.mkdir()
     for name, data in (("x.202001", MBOX), ("x.202002.gz", GZ), ("README", b"")):
@@ -162,7 +162,7 @@ def test_template_has_every_month_from_its_start_to_now(server: Server) -> None:
 
 
 @pytest.mark.parametrize("status", [404, 410])
-def test_a_month_that_the_server_does_not_have_is_none(
+def test_month_that_the_server_does_not_have_is_none(
     server: Server, tmp_path: Path, status: int
 ) -> None:
     server.on("/x.202001", Reply(b"gone", status))

@@ -42,7 +42,7 @@ STRANGE = [
     st.lists(st.sampled_from(STRANGE) | st.text(max_size=12), max_size=8),
     st.sampled_from([" ", "\n", "", "-"]),
 )
-def test_a_text_has_the_tokens_that_the_tokenizer_gives_it(parts: list[str], blank: str) -> None:
+def test_text_has_the_tokens_that_the_tokenizer_gives_it(parts: list[str], blank: str) -> None:
     text = blank.join(parts)
     encoding = TOKENIZER.encode(text, add_special_tokens=False)
     starts = [start for start, _ in encoding.offsets]
@@ -53,7 +53,7 @@ def test_a_text_has_the_tokens_that_the_tokenizer_gives_it(parts: list[str], bla
         assert encode_ids([text, "a b", text], TOKENIZER)[::2] == [encoding.ids] * 2
 
 
-def test_what_is_known_of_a_tokenizer_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cache_of_a_tokenizer_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tokens, "_CACHED", 10)
     tokenizer = minilm()
     for number in range(30):

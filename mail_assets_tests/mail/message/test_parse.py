@@ -81,7 +81,7 @@ def test_every_repair_leaves_its_flag(raw: bytes, flag: str) -> None:
     assert list(found.flags) == sorted(found.flags)
 
 
-def test_what_the_splitter_marks_becomes_a_flag() -> None:
+def test_marks_of_the_splitter_become_flags() -> None:
     raw = RawMessage(0, 9, b"From a@b Mon Jan  5 15:18:12 2026", b"Subject: s\n\nx", True, True)
     found = parse_message(raw, month="2026-01", dialect="pg")
     assert {"truncated", "suspicious"} <= set(found.flags)
@@ -188,7 +188,7 @@ def test_vietnamese_of_windows_1258_is_stored_composed() -> None:
     assert read(HEAD + head + data.encode("cp1258")).body_text == text
 
 
-def test_ids_and_hashes_are_of_what_was_sent() -> None:
+def test_ids_and_hashes_are_not_normalised() -> None:
     raw = "Subject: réunion\n\nété\n"
     sent, composed = read(unicodedata.normalize("NFD", raw).encode()), read(raw.encode())
     assert sent.body_text == composed.body_text
@@ -196,7 +196,7 @@ def test_ids_and_hashes_are_of_what_was_sent() -> None:
     assert sent.content_hash != composed.content_hash
 
 
-def test_a_generated_id_is_the_same_in_every_copy() -> None:
+def test_generated_id_is_the_same_in_every_copy() -> None:
     raw = b"From: jo@example.org\nDate: Mon, 5 Jan 2026 15:18:12 +0100\nSubject: a b\n\nx\n"
     copy = raw.replace(b"Subject: a b", b"Received: x\nSubject: a\n b").replace(b"\n", b"\r\n")
     made = {read(raw).message_id, read(copy + b"\r\n").message_id}
@@ -209,13 +209,13 @@ def test_a_generated_id_is_the_same_in_every_copy() -> None:
     [(b"", "empty"), (b"\n \r\n", "empty"), (b"x" * (MAX_MESSAGE + 1), f"{MAX_MESSAGE + 1} bytes")],
     ids=["nothing", "blank", "too long"],
 )
-def test_what_is_no_message_is_unreadable_for_a_reason(raw: bytes, reason: str) -> None:
+def test_unreadable_bytes_have_a_reason(raw: bytes, reason: str) -> None:
     with pytest.raises(UnreadableMessageError, match=reason) as error:
         read(raw)
     assert reason in error.value.reason
 
 
-def test_an_unforeseen_error_makes_one_message_unreadable(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unforeseen_error_makes_one_message_unreadable(monkeypatch: pytest.MonkeyPatch) -> None:
     def exhausted(*_: object) -> None:
         raise MemoryError("no room")
 
@@ -225,7 +225,7 @@ def test_an_unforeseen_error_makes_one_message_unreadable(monkeypatch: pytest.Mo
 
 
 @pytest.mark.parametrize("options", [("January", "pg"), ("2026-01", "mbx")])
-def test_a_wrong_call_is_no_unreadable_message(options: tuple[str, str]) -> None:
+def test_wrong_call_is_no_unreadable_message(options: tuple[str, str]) -> None:
     with pytest.raises(ValueError, match=r"January|mbx") as error:
         parse_message(raw_message(b"Subject: s\n\nx"), month=options[0], dialect=options[1])
     assert not isinstance(error.value, UnreadableMessageError)
@@ -316,7 +316,7 @@ def test_hostile_mail_parses_without_an_unforeseen_error(name: str) -> None:
     check_message(module._parse(raw_message(HOSTILE[name] + b"\n\nx"), "2026-01", "pg"))
 
 
-def test_a_compressed_month_reads_back_message_by_message(tmp_path: Path) -> None:
+def test_compressed_month_reads_back_message_by_message(tmp_path: Path) -> None:
     line = b"From a@b Mon Jan  5 15:18:12 2026\n"
     path = tmp_path / "x.202601"
     path.write_bytes(gzip.compress((line + HEAD + b"\nx\n\n") * 2))

@@ -131,7 +131,7 @@ def test_any_html_gives_text_for_postgres(html: str) -> None:
         ("<a " + "b " * 3_000, ""),
     ],
 )
-def test_markup_that_never_ends_hides_at_most_what_is_behind_it(html: str, behind: str) -> None:
+def test_unclosed_markup_hides_only_later_text(html: str, behind: str) -> None:
     assert html_to_text(f"<p>seen</p>{html}end").split("\n")[0] == "seen"
     assert html_to_text(f"<p>seen</p>{html}end").removeprefix("seen").strip() == behind
 
@@ -153,7 +153,7 @@ def test_nested_lists_are_indented_up_to_a_limit(tag: str) -> None:
     ["<ul>x</ol>", "<ul><table><td>x</ul>", "<ul><ol>x</ul>", "<ul><table>x</ul>", "<ol>x</p>"],
 )
 @pytest.mark.parametrize("before", ["", "</ul>" * 2_000 + "</ol>" * 2_000])
-def test_lists_within_lists_are_known_whatever_ends_others(before: str, unit: str) -> None:
+def test_nested_lists_are_counted_despite_stray_ends(before: str, unit: str) -> None:
     html = before + unit * 2_000
     assert len(html_to_text(html)) < 10 * len(html)
 
@@ -187,9 +187,7 @@ def test_html_without_a_charset_uses_its_meta_tag() -> None:
     "footer",
     ["_______________\nharbor mailing list\n", "-- \nTo unsubscribe: x\n", "To leave, write\n"],
 )
-def test_a_footer_that_a_list_put_behind_base64_is_kept(
-    text: str, charset: str, footer: str
-) -> None:
+def test_plain_footer_after_base64_is_kept(text: str, charset: str, footer: str) -> None:
     head = f"Content-Type: text/plain; charset={charset}\nContent-Transfer-Encoding: base64\n\n"
     raw = head.encode() + base64.encodebytes(text.encode(charset)) + footer.encode()
     [part] = parse_mime(raw).parts

@@ -73,7 +73,7 @@ def follow(*corpora: Sequence[ThreadMessage], start: Led | None = None) -> dict[
         ),
     ],
 )
-def test_ids_lead_where_they_must(
+def test_ids_lead_to_their_threads(
     corpora: list[list[ThreadMessage]], expected: dict[str, Alias]
 ) -> None:
     assert follow(*corpora) == expected

@@ -149,9 +149,7 @@ messages = st.lists(
 
 @given(messages, st.randoms(use_true_random=False))
 @settings(max_examples=200)
-def test_the_order_of_the_load_does_not_matter(
-    corpus: list[ThreadMessage], rng: random.Random
-) -> None:
+def test_order_of_the_load_does_not_matter(corpus: list[ThreadMessage], rng: random.Random) -> None:
     expected = build_trees(corpus)
     again = corpus + rng.sample(corpus, min(3, len(corpus)))  # a partition loaded twice
     rng.shuffle(again)
