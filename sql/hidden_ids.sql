@@ -14,16 +14,16 @@ select pg_advisory_xact_lock(hashtextextended('threads', 0))
 -- Placeholders for ids in other mail.
 update messages m
    set refs = array(
-           select coalesce(h.stand_in, r.x)
+           select coalesce(h.placeholder, r.x)
              from unnest(m.refs) with ordinality as r (x, place)
-             left join unnest(%(message_ids)s::text[], %(stand_ins)s::text[])
-                       as h (message_id, stand_in) on h.message_id = r.x
+             left join unnest(%(message_ids)s::text[], %(placeholders)s::text[])
+                       as h (message_id, placeholder) on h.message_id = r.x
             order by r.place),
        in_reply_to = array(
-           select coalesce(h.stand_in, r.x)
+           select coalesce(h.placeholder, r.x)
              from unnest(m.in_reply_to) with ordinality as r (x, place)
-             left join unnest(%(message_ids)s::text[], %(stand_ins)s::text[])
-                       as h (message_id, stand_in) on h.message_id = r.x
+             left join unnest(%(message_ids)s::text[], %(placeholders)s::text[])
+                       as h (message_id, placeholder) on h.message_id = r.x
             order by r.place)
  where (m.refs || m.in_reply_to) && %(message_ids)s::text[]
 
@@ -42,12 +42,12 @@ select message_id
 -- name: add_aliases
 -- A link to a forgotten message still leads to its thread: to the first other message.
 insert into thread_aliases (id, message_id, named)
-select distinct on (h.stand_in) h.stand_in, o.message_id, false
-  from unnest(%(message_ids)s::text[], %(stand_ins)s::text[]) as h (message_id, stand_in)
+select distinct on (h.placeholder) h.placeholder, o.message_id, false
+  from unnest(%(message_ids)s::text[], %(placeholders)s::text[]) as h (message_id, placeholder)
   join threads t on t.message_id = h.message_id
   join threads o on o.thread_id = t.thread_id and not o.is_ghost
  where o.message_id <> all(%(message_ids)s)
- order by h.stand_in, o.position
+ order by h.placeholder, o.position
 on conflict (id) do nothing
 
 -- name: redirect_aliases

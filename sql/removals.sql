@@ -62,7 +62,7 @@ update partitions p
         or exists (
            select from messages m
             where m.list = p.list and m.month = p.month
-              and (m.refs || m.in_reply_to) && %(stand_ins)s)
+              and (m.refs || m.in_reply_to) && %(placeholders)s)
         -- all forgotten people have the same placeholder
         or exists (select from removals where kind = 'sender' and digest = any(%(digests)s))
            and exists (
@@ -76,7 +76,7 @@ returning list, month
 -- Whole corpus: as mark_for_reload.
 update messages
    set row_hash = ''
- where (refs || in_reply_to) && %(stand_ins)s
+ where (refs || in_reply_to) && %(placeholders)s
     or (exists (select from removals where kind = 'sender' and digest = any(%(digests)s))
         and %(nobody)s = any(reply_to || recipients || cc))
 

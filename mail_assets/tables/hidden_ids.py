@@ -31,12 +31,12 @@ def find_held(connection: psycopg.Connection, message_ids: Collection[str]) -> s
     }
 
 
-def hide_ids(connection: psycopg.Connection, stand_ins: Mapping[str, str]) -> None:
+def hide_ids(connection: psycopg.Connection, placeholders: Mapping[str, str]) -> None:
     """Replace ids by their placeholders and mark their threads to be built again.
 
-    Call it inside a transaction. `stand_ins` maps id to placeholder.
+    Call it inside a transaction. `placeholders` maps id to placeholder.
     """
-    parameters = {"message_ids": [*stand_ins], "stand_ins": [*stand_ins.values()]}
+    parameters = {"message_ids": [*placeholders], "placeholders": [*placeholders.values()]}
     for name in STATEMENTS:
         connection.execute(statement("hidden_ids", name), parameters)
-    discard_nodes(connection, stand_ins.keys())
+    discard_nodes(connection, placeholders.keys())

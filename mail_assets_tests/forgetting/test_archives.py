@@ -115,7 +115,7 @@ def test_mail_of_a_forgotten_sender_that_comes_later_is_never_stored(world: Worl
     assert balanced(world)
 
 
-def test_answers_name_a_message_by_its_stand_in_when_the_archive_has_lost_it(world: World) -> None:
+def test_answers_name_a_lost_forgotten_message_by_its_placeholder(world: World) -> None:
     forget(world)
     refs = world.rows("messages", "refs", "message_id = 'answer@example.org'")
     threads = world.rows("threads")

@@ -197,7 +197,7 @@ def month_values(
         "after": "",
         "threads": [f"{MONTHS - MONTHS % 8}-1@{list_name}"],
         "thread_id": f"{MONTHS - MONTHS % 8}-1@{list_name}",
-        "stand_ins": [f"stand-in of {x}" for x in ids],
+        "placeholders": [f"placeholder of {x}" for x in ids],
         "named": [True] * count,
         "index_name": index_name,
         "bucket": BUCKET,
