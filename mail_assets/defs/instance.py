@@ -20,6 +20,7 @@ from dagster_postgres.utils import DagsterPostgresException
 from sqlalchemy import exc
 
 from mail_assets.checkout import dagster_yaml, find_checkout
+from mail_assets.environment import set_variable
 from mail_assets.errors import MailAssetsError
 from mail_assets.postgres.database import embedded
 from mail_assets.postgres.programs import find_last_failure
@@ -35,7 +36,7 @@ def use_dagster_home(settings: Settings) -> Path:
     Where it is set it may be relative, or begin with "~", and Dagster takes neither.
     """
     home = settings.dagster_home
-    os.environ["DAGSTER_HOME"] = str(home)
+    set_variable("DAGSTER_HOME", str(home))
     # a home of other projects without a dagster.yaml has Dagster's defaults, and keeps them
     if home == settings.home / "dagster" or _is_empty(home) or (home / "dagster.yaml").exists():
         write_dagster_yaml(home)

@@ -38,6 +38,7 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
+from mail_assets.environment import child_environment
 from mail_assets.errors import UnavailableError
 
 #: Started by `python -m`.
@@ -90,7 +91,7 @@ class Worker:
             [sys.executable, "-m", PROGRAM, *self._arguments],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+            env=child_environment(PYTHONPATH=os.pathsep.join(filter(None, sys.path))),
         )
         self._call = b""
         return self._process

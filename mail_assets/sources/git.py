@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import IO, NamedTuple
 from urllib.parse import urlsplit
 
+from mail_assets.environment import child_environment
 from mail_assets.sources.archive_file import write_whole
 from mail_assets.sources.source import SourceError
 
@@ -183,7 +184,7 @@ def _running(
 
 
 def _environment(config: dict[str, str]) -> dict[str, str]:
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    environment = child_environment(without="GIT_")
     entries = [*_CONFIG.items(), *config.items()]
     environment |= _ENVIRONMENT | {"GIT_CONFIG_COUNT": str(len(entries))}
     for number, (key, value) in enumerate(entries):

@@ -20,10 +20,8 @@ from mail_assets.openai.chat import (
     complete,
     leave_out_thoughts,
     parse_events,
-    read_chat,
 )
 from mail_assets.openai.client import Client, EndpointError, Server
-from mail_assets.openai.variables import VariableError
 from mail_assets_tests.openai.fake_chat import MODEL, chunk, fake_chat, stream
 from mail_assets_tests.openai.fake_server import KEY, FakeServer, Reply, serving
 
@@ -143,30 +141,6 @@ def test_half_a_character_in_an_error_is_replaced(client: Client, server: FakeSe
     server.script = [Reply({"error": {"message": "no \ud83e"}}, 400)]
     with pytest.raises(EndpointError, match="HTTP 400: no \ufffd"):
         list(ask(client))
-
-
-def test_a_chat_model_is_off_until_it_is_named() -> None:
-    assert read_chat({}) is None
-    env = {"MAIL_CHAT_URL": "http://127.0.0.1:11434/v1/", "MAIL_CHAT_MODEL": "llama3.2"}
-    assert read_chat(env) == ChatModel("llama3.2", "http://127.0.0.1:11434/v1", 6000)
-
-
-@pytest.mark.parametrize(
-    ("env", "name"),
-    [
-        ({"MAIL_CHAT_URL": "http://h/v1"}, "MAIL_CHAT_MODEL"),
-        ({"MAIL_CHAT_MODEL": "m"}, "MAIL_CHAT_URL"),
-        ({"MAIL_CHAT_MODEL": "m", "MAIL_CHAT_URL": "h/v1"}, "MAIL_CHAT_URL"),
-        (
-            {"MAIL_CHAT_MODEL": "m", "MAIL_CHAT_URL": "http://h", "MAIL_CHAT_BUDGET": "999"},
-            "MAIL_CHAT_BUDGET",
-        ),
-    ],
-)
-def test_half_a_chat_model_is_refused(env: dict[str, str], name: str) -> None:
-    with pytest.raises(VariableError) as caught:
-        read_chat(env)
-    assert caught.value.args[0] == name
 
 
 def test_half_a_character_in_a_reply_is_replaced() -> None:
