@@ -68,8 +68,6 @@ def serve(settings: Settings, host: str, port: int) -> None:
     import uvicorn
 
     from mail_assets.answers.chat import open_maker
-
-    pass
     from mail_assets.web.app import Application
     from mail_assets.web.connections import server_config
     from mail_assets.web.limits import Clients, Limits
@@ -126,7 +124,6 @@ def mcp(settings: Settings) -> None:
     They are those of the Model Context Protocol; an assistant starts this command by itself.
     `mail-assets serve` has the same at /mcp.
     """
-    pass
     from mail_assets.web.mcp import build_mcp_server
 
     with open_documents(settings) as documents:

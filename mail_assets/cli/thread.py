@@ -147,8 +147,6 @@ def thread(settings: Settings, message_id: str, as_json: bool, full: bool, summa
     a tree: each answer is below what it answers. --json gives all of each message. --summary
     gives sentences of them, each with the message that carries it.
     """
-    pass
-    pass
     from mail_assets.reading.conversations import read_thread
     from mail_assets.tables.removals import find_stand_in
     from mail_assets.tables.thread_summaries import read_summary

@@ -21,8 +21,10 @@ from mail_assets.environment import VARIABLES
 from mail_assets.settings import variables
 from mail_assets.settings.lists import MailingList, read_lists
 from mail_assets.settings.values import (
+    Environ,
     Network,
     SettingsError,
+    Variable,
     absolute_path,
     choice,
     folder,
@@ -38,8 +40,6 @@ from mail_assets.settings.variables import (
     KEEP_ARCHIVES,
     REFUSE,
     SUMMARY_TOKENS,
-    Environ,
-    Variable,
 )
 
 if TYPE_CHECKING:

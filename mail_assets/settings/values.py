@@ -1,4 +1,4 @@
-"""How values of settings are read: each parser checks a text and returns a value.
+"""A variable, and the parsers of its values: each checks a text and returns a value.
 
 A parser takes the name of the variable, for errors, and its text, which is not empty. Nothing is
 opened. URLs are checked by the room that uses them, which is imported only where one is set.
@@ -6,10 +6,11 @@ opened. URLs are checked by the room that uses them, which is imported only wher
 
 import os
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
-from typing import TypeVar
+from typing import Generic, TypeVar
 from urllib.parse import urlsplit
 
 from mail_assets.environment import VARIABLES
@@ -19,6 +20,7 @@ T = TypeVar("T")
 
 #: The name of a variable and its text -> its value.
 Parser = Callable[[str, str], T]
+Environ = Mapping[str, str]
 Network = IPv4Network | IPv6Network
 
 #: Where nothing else limits a number.
@@ -30,6 +32,29 @@ _SCHEME = re.compile(r"[a-z][a-z0-9+]*://")
 #: What Dagster accepts as an owner.
 _OWNER = re.compile(r"team:.+|[^@\s]++@[^@\s.]++(?:\.[^@\s.]++)+")
 _HOST = re.compile(r"[A-Za-z0-9.-]+(?::\d{1,5})?", re.ASCII)
+
+
+@dataclass(frozen=True)
+class Variable(Generic[T]):
+    """One environment variable. `default` is its value where it is not set.
+
+    `secret`: the value is never printed.
+    """
+
+    name: str
+    default: T
+    parse: Parser[T]
+    help: str
+    secret: bool = False
+
+    def read(self, environ: Environ) -> T:
+        """Return the value of the variable, or its default.
+
+        Raises:
+            SettingsError: the value is wrong.
+        """
+        text = environ.get(self.name)
+        return self.parse(self.name, text) if text else self.default
 
 
 class SettingsError(WrongInputError):

@@ -5,18 +5,17 @@ the environment through these rows, and docs/settings.md is printed from them (`
 A variable that is set to nothing counts as not set.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Any, TypeVar
 
 from mail_assets.encoding.models import DEFAULT_PRECISION, LOCAL_MODELS, PRECISIONS, PROVIDERS
 from mail_assets.encoding.remote_encoder import DEFAULT_URL, MAX_DIMENSION, REMOTE_SCHEME
 from mail_assets.settings import values
-from mail_assets.settings.values import Parser
+from mail_assets.settings.values import Environ, Parser, Variable
 
 T = TypeVar("T")
-Environ = Mapping[str, str]
 
 ALLOW, REFUSE = "allow", "refuse"
 EXTRACTIVE, CHAT = "extractive", "chat"
@@ -32,29 +31,6 @@ SUMMARY_TOKENS = 1_000_000
 FRESH_HOURS = 48
 #: Days: long enough for a monthly look at what vanished.
 KEEP_ARCHIVES = 30
-
-
-@dataclass(frozen=True)
-class Variable(Generic[T]):
-    """One environment variable. `default` is its value where it is not set.
-
-    `secret`: the value is never printed.
-    """
-
-    name: str
-    default: T
-    parse: Parser[T]
-    help: str
-    secret: bool = False
-
-    def read(self, environ: Environ) -> T:
-        """Return the value of the variable, or its default.
-
-        Raises:
-            SettingsError: the value is wrong.
-        """
-        text = environ.get(self.name)
-        return self.parse(self.name, text) if text else self.default
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""What every command says of itself."""
+"""The help of every command."""
 
 import shlex
 from collections.abc import Iterator
@@ -15,7 +15,10 @@ from mail_assets_tests.cli.conftest import spawn
 def commands(group: click.Command, *path: str) -> Iterator[tuple[tuple[str, ...], click.Command]]:
     yield path, group
     if isinstance(group, click.Group):
-        for name, command in group.commands.items():
+        context = click.Context(group)
+        for name in group.list_commands(context):
+            command = group.get_command(context, name)
+            assert command is not None
             yield from commands(command, *path, name)
 
 

@@ -7,8 +7,8 @@ import pytest
 
 from mail_assets.settings import variables
 from mail_assets.settings.settings import load_settings
-from mail_assets.settings.values import SettingsError
-from mail_assets.settings.variables import TABLE, Variable, format_page, list_set
+from mail_assets.settings.values import SettingsError, Variable
+from mail_assets.settings.variables import TABLE, format_page, list_set
 from mail_assets_tests.conftest import REPOSITORY
 
 SECRET = "s3cr3t"
