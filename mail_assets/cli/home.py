@@ -31,8 +31,8 @@ def up(settings: Settings) -> None:
     """Start the database, make the Dagster home, look for the model.
 
     Tables are brought up to date. Without MAIL_PG_DSN the database is an embedded server below
-    MAIL_HOME. Other commands start it on demand too. A model that is not installed is an error
-    that names the command to install it.
+    MAIL_HOME, which other commands start on demand too. If the model is not installed, the error
+    names the command to install it.
     """
     from mail_assets.defs.instance import use_dagster_home
     from mail_assets.encoding.open import check_model
@@ -115,10 +115,10 @@ def read_status(settings: Settings) -> dict[str, str]:
 def doctor(settings: Settings, as_json: bool) -> None:
     """Say what is wrong, and the command that mends it.
 
-    Months that failed or are not made from the archives of now, indexes that are missing or of a
-    former version, settings that contradict, an encoder that differs, locks that are left, disks
-    that fill, history that nothing needs, a server of another version. Nothing is changed, and no
-    table is read whole. Exit code 1 says that something was found.
+    It looks for months that failed or were made from older archives, indexes that are missing or of
+    a former version, settings that contradict each other, another encoder, locks that were left,
+    full disks, history that nothing needs, and a server of another version. Nothing is changed, and
+    no table is read whole. Exit code 1: something was found.
     """
     from mail_assets.cli.backfill import show_activity
     from mail_assets.defs.doctor import examine_home

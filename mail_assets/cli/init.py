@@ -38,9 +38,9 @@ Next:
 def init(name: str | None, source: str | None, **more: str | None) -> None:
     """Write a first lists.toml.
 
-    It has one mailing list, or an example to edit. The file is the one that MAIL_LISTS names.
-    Without it, that of the checkout, or mail-assets/lists.toml in the folder for configuration
-    (~/.config). A file that exists is not changed.
+    It has one mailing list, or an example to edit. MAIL_LISTS names the file; the default is that
+    of the checkout, or mail-assets/lists.toml in the folder for configuration (~/.config). A file
+    that exists is not changed.
     """
     if bool(name) != bool(source) or (any(more.values()) and not name):
         raise click.UsageError("--name and --source are needed, or no option at all")

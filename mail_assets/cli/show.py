@@ -33,7 +33,7 @@ CopyRow = Mapping[str, Any]
 
 
 def format_message(row: CopyRow) -> str:
-    """Return headers and body of a copy, its place and its thread first."""
+    """Return headers and body of a copy, after its place and its thread."""
     thread = row["thread_id"] and (
         f"{row['thread_id']}, depth {row['depth']}, position {row['position']}"
     )
@@ -59,7 +59,7 @@ def format_message(row: CopyRow) -> str:
 
 
 def format_vanished(message_id: str, vanished: Vanished) -> str:
-    """Return where a message was, and how long the archive is kept that still has it."""
+    """Return the month of a vanished message, and until when an archive still has it."""
     until = vanished.kept_until
     kept = f"its former archive is kept until {until:%Y-%m-%d}" if until else "no archive has it"
     return (
@@ -91,7 +91,7 @@ def read_vectors(
         yield {"key": key, "metadata": vector.metadata, "values": values}
 
 
-#: Control characters of a terminal, which a stranger wrote, and bytes that are no text.
+#: Control characters, which would steer a terminal, and bytes that are no text.
 _NOT_FOR_TERMINALS = re.compile(rb"[\0-\x08\x0b\x0c\x0e-\x1f\x7f]")
 
 

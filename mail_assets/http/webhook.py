@@ -23,7 +23,7 @@ class WebhookError(MailAssetsError):
 
 
 def check_webhook(url: str) -> None:
-    """Raise ValueError, with a short reason, for a URL that cannot be a webhook's; opens nothing."""
+    """Raise ValueError, with a short reason, for a URL that is no webhook's; opens nothing."""
     try:
         parts = urlsplit(url)
         host, _ = parts.hostname or "", parts.port
