@@ -34,7 +34,6 @@ COMMANDS = {
     "backup": "backup:backup",
     "restore": "backup:restore",
     "prune": "backup:prune",
-    "upgrade": "home:upgrade",
     "completion": "completion:completion",
 }
 

@@ -55,7 +55,7 @@ def forget_here(settings: Settings, forget: "Forget", again: str, delete_runs: b
     ):
         workspace = Workspace(connection, open_store(settings.store), show, settings.forget_key)
         report = forget(workspace, partial(open_known_index, settings.database))
-        cut, uncut = cut_archives(workspace, report.uncut, settings.wordings)
+        cut, uncut = cut_archives(workspace, report.uncut, settings.list_defaults)
         holding = find_archives_holding(workspace, report.removals, report.former)
         shown = clean_samples(
             settings, months_left_out(connection, report.removals), bool(delete_runs)
@@ -244,7 +244,6 @@ def remember(settings: Settings, message_ids: tuple[str, ...], senders: tuple[st
 
     from mail_assets.mail.message.ids import normalize_id
     from mail_assets.tables.removals import (
-        key_old_digests,
         lock_for_forgetting,
         read_digests,
         withdraw_removals,
@@ -252,7 +251,6 @@ def remember(settings: Settings, message_ids: tuple[str, ...], senders: tuple[st
 
     ids = [normalize_id(text) for text in message_ids]
     with settings.database.connect("remember") as connection:
-        key_old_digests(connection, settings.forget_key)
         made = read_digests(connection, settings.forget_key)
         if made is None:
             exit_with("nothing was ever forgotten")

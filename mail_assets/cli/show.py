@@ -19,8 +19,8 @@ from mail_assets.cli.command import (
     printable_line,
     read_message_id,
 )
+from mail_assets.reading.records import read_message_chunks
 from mail_assets.settings.settings import Settings
-from mail_assets.tables.chunks import read_message_chunks
 from mail_assets.tables.mbox_archives import Vanished
 from mail_assets.tables.messages import utc
 
@@ -133,9 +133,9 @@ def show(
     """
     from mail_assets.month import ListMonth
     from mail_assets.reading.attachments import read_attachment, read_raw_message
+    from mail_assets.reading.records import show_message
     from mail_assets.store.open import open_store
     from mail_assets.tables.mbox_archives import find_vanished
-    from mail_assets.tables.messages import show_message
     from mail_assets.tables.removals import find_stand_in
 
     if output is not None and attachment is None:

@@ -13,7 +13,7 @@ from mail_assets.month import is_month
 from mail_assets.settings.values import SettingsError, absolute_path, choice, one_of
 
 if TYPE_CHECKING:
-    from mail_assets.steps.outcome import Wording
+    from mail_assets.steps.outcome import ListDefaults
 
 #: Older than any list named in this project. Changing it later orphans history.
 FIRST_MONTH = "1995-01"
@@ -51,11 +51,11 @@ class MailingList:
     charset: str = ""
 
     @property
-    def wording(self) -> "Wording":
+    def defaults(self) -> "ListDefaults":
         """The language and charset of mail that names none."""
-        from mail_assets.steps.outcome import Wording
+        from mail_assets.steps.outcome import ListDefaults
 
-        return Wording(self.language, self.charset)
+        return ListDefaults(self.language, self.charset)
 
 
 class ListsFile(NamedTuple):

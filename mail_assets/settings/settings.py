@@ -16,7 +16,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mail_assets.checkout import find_checkout
 from mail_assets.encoding.models import LOCAL_MODELS, check_provider
-from mail_assets.encoding.remote_encoder import REMOTE_PRECISION, REMOTE_SCHEME, RemoteModel
+from mail_assets.encoding.remote_encoder import (
+    REMOTE_PRECISION,
+    REMOTE_SCHEME,
+    SPECIAL_TOKENS,
+    RemoteModel,
+)
 from mail_assets.environment import VARIABLES
 from mail_assets.settings import variables
 from mail_assets.settings.lists import MailingList, read_lists
@@ -45,7 +50,7 @@ from mail_assets.settings.variables import (
 if TYPE_CHECKING:
     from mail_assets.openai.chat import ChatModel
     from mail_assets.postgres.database import Database
-    from mail_assets.steps.outcome import Wording
+    from mail_assets.steps.outcome import ListDefaults
     from mail_assets.tables.removals import KeySource
     from mail_assets.web.limits import Allowance, Cost
 
@@ -127,9 +132,9 @@ class Settings:
         return {name: one.language for name, one in self.lists.items()}
 
     @property
-    def wordings(self) -> "dict[str, Wording]":
+    def list_defaults(self) -> "dict[str, ListDefaults]":
         """The language and charset of each list, for mail that names none."""
-        return {name: one.wording for name, one in self.lists.items()}
+        return {name: one.defaults for name, one in self.lists.items()}
 
     @property
     def dagster_home(self) -> Path:
@@ -171,7 +176,7 @@ class Settings:
 
 
 def _count_cores() -> int:
-    from mail_assets.encoding.local_encoder import count_physical_cores
+    from mail_assets.processes.machine import count_physical_cores
 
     return count_physical_cores()
 
@@ -351,7 +356,6 @@ def _read_encoder(env: Environ) -> tuple[str, str]:
 
 
 def _read_remote_model(env: Environ, name: str) -> RemoteModel:
-    from mail_assets.encoding.remote_encoder import SPECIAL_TOKENS
     from mail_assets.text.chunking import MAX_HEADER_BYTES, MIN_ROOM
 
     model = name.removeprefix(REMOTE_SCHEME)

@@ -286,7 +286,7 @@ def test_queries_must_be_utf_8(run: Run, tmp_path: Path) -> None:
     file.write_bytes(b'{"_id": "a", "text": "caf\xe9"}\n')
     result = run("search", "--queries", str(file))
     assert (result.exit_code, result.stdout) == (2, "")
-    assert f"{file}: is no UTF-8" in result.stderr
+    assert f"{file}: is not UTF-8" in result.stderr
 
 
 def test_reader_that_leaves_early_sees_no_traceback(corpus: Corpus, tmp_path: Path) -> None:
