@@ -17,9 +17,7 @@ from mail_assets.cli.command import (
     print_note,
     print_table,
 )
-from mail_assets.environment import VARIABLES
-from mail_assets.settings.settings import Settings
-from mail_assets.settings.variables import list_set
+from mail_assets.settings.settings import Settings, list_set
 
 if TYPE_CHECKING:
     from mail_assets.postgres.embedded import Cluster
@@ -81,7 +79,7 @@ def status(settings: Settings, as_json: bool) -> None:
 
     The variables that are set come last, without secrets. Nothing is started or made.
     """
-    facts, given = read_status(settings), list_set(VARIABLES)
+    facts, given = read_status(settings), list_set()
     if as_json:
         print_json({**facts, "variables": given})
         return

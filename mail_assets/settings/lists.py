@@ -9,7 +9,7 @@ from itertools import starmap
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from mail_assets.month import is_month
+from mail_assets.month import PATTERN as MONTH
 from mail_assets.settings.values import SettingsError, absolute_path, choice, one_of
 
 if TYPE_CHECKING:
@@ -195,7 +195,7 @@ def _read_source(name: str, value: str, folder: Path) -> str:
 
 
 def _require_month(name: str, value: object) -> None:
-    if not isinstance(value, str) or not is_month(value):
+    if not isinstance(value, str) or not re.fullmatch(MONTH, value):
         raise SettingsError(name, value, 'must be a month such as "1997-01"')
 
 

@@ -262,6 +262,16 @@ def load_dagster_settings(environ: Environ | None = None) -> DagsterSettings:
     return DagsterSettings(read_home(env), variables.DAGSTER_URL.read(env))
 
 
+def list_set(environ: Environ | None = None) -> dict[str, str]:
+    """Return the variables that are set, as they may be printed: secrets as `***`.
+
+    Variables that other programs share are left out.
+    """
+    env = VARIABLES if environ is None else environ
+    rows = [row for section in variables.TABLE if not section.shared for row in section.rows]
+    return {row.name: "***" if row.secret else env[row.name] for row in rows if env.get(row.name)}
+
+
 class Terminal(NamedTuple):
     """Abilities of the terminal: https://no-color.org, and CI as GitLab sets it."""
 

@@ -1,4 +1,4 @@
-"""A variable, and the parsers of its values: each checks a text and returns a value.
+"""A variable of the table, and the parsers: each checks a text and returns a value.
 
 A parser takes the name of the variable, for errors, and its text, which is not empty. Nothing is
 opened. URLs are checked by the room that uses them, which is imported only where one is set.
@@ -7,10 +7,10 @@ opened. URLs are checked by the room that uses them, which is imported only wher
 import os
 import re
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 from urllib.parse import urlsplit
 
 from mail_assets.environment import VARIABLES
@@ -55,6 +55,23 @@ class Variable(Generic[T]):
         """
         text = environ.get(self.name)
         return self.parse(self.name, text) if text else self.default
+
+
+@dataclass(frozen=True)
+class Section:
+    """A titled part of the table; `shared`: other programs read its variables too."""
+
+    title: str
+    shared: bool = False
+    rows: list[Variable[Any]] = field(default_factory=list)
+
+    def add(
+        self, name: str, default: T, parse: Parser[T], help: str, *, secret: bool = False
+    ) -> Variable[T]:
+        """Add a row."""
+        row = Variable(name, default, parse, help, secret)
+        self.rows.append(row)
+        return row
 
 
 class SettingsError(WrongInputError):

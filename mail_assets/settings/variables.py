@@ -6,16 +6,12 @@ A variable that is set to nothing counts as not set.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeVar
 
 from mail_assets.encoding.models import DEFAULT_PRECISION, LOCAL_MODELS, PRECISIONS, PROVIDERS
 from mail_assets.encoding.remote_encoder import DEFAULT_URL, MAX_DIMENSION, REMOTE_SCHEME
 from mail_assets.settings import values
-from mail_assets.settings.values import Environ, Parser, Variable
-
-T = TypeVar("T")
+from mail_assets.settings.values import Section, Variable
 
 ALLOW, REFUSE = "allow", "refuse"
 EXTRACTIVE, CHAT = "extractive", "chat"
@@ -32,23 +28,6 @@ FRESH_HOURS = 48
 #: Days: long enough for a monthly look at what vanished.
 KEEP_ARCHIVES = 30
 
-
-@dataclass(frozen=True)
-class Section:
-    """A titled part of the table."""
-
-    title: str
-    rows: list[Variable[Any]] = field(default_factory=list)
-
-    def add(
-        self, name: str, default: T, parse: Parser[T], help: str, *, secret: bool = False
-    ) -> Variable[T]:
-        """Add a row."""
-        row = Variable(name, default, parse, help, secret)
-        self.rows.append(row)
-        return row
-
-
 _places = Section("Places")
 _encoder = Section("The encoder")
 _chat = Section("A chat model")
@@ -56,9 +35,9 @@ _sources = Section("Archives and what is forgotten")
 _web = Section("Web pages")
 _dagster = Section("Runs, assets and alerts")
 _server = Section("The embedded server")
-_system = Section("Variables that other programs share")
+_shared = Section("Variables that other programs share", shared=True)
 
-TABLE = (_places, _encoder, _chat, _sources, _web, _dagster, _server, _system)
+TABLE = (_places, _encoder, _chat, _sources, _web, _dagster, _server, _shared)
 
 HOME = _places.add(
     "MAIL_HOME",
@@ -133,7 +112,7 @@ ENCODER = _encoder.add(
     "MAIL_ENCODER",
     "all-minilm-l6-v2",
     values.text,
-    f"The model: {', '.join(f'`{name}`' for name in LOCAL_MODELS)}, all for English "
+    f"The model: {', '.join(map('`{}`'.format, LOCAL_MODELS))}, all for English "
     f"([encoders.md](encoders.md)); or `{REMOTE_SCHEME}MODEL` on a server, for other languages too "
     "([endpoints.md](endpoints.md))",
 )
@@ -376,21 +355,21 @@ PG_USER = _server.add(
     "The account that runs the server when root starts it. Default: `postgres`, else `nobody`",
 )
 
-XDG_DATA = _system.add(
+XDG_DATA = _shared.add(
     "XDG_DATA_HOME",
     Path("~/.local/share"),
     values.xdg_folder("~/.local/share"),
     "The folder in which an installed wheel has its `MAIL_HOME`, in `mail-assets/`",
 )
-XDG_CONFIG = _system.add(
+XDG_CONFIG = _shared.add(
     "XDG_CONFIG_HOME",
     Path("~/.config"),
     values.xdg_folder("~/.config"),
     "The folder in which an installed wheel has its `lists.toml`, in `mail-assets/`",
 )
-NO_COLOR = _system.add("NO_COLOR", "", values.text, "Set: the terminal gets no colours")
-TERM = _system.add("TERM", "", values.text, "`dumb` or `unknown`: the terminal gets no colours")
-CI = _system.add("CI", "", values.text, "Set: progress is printed as lines, as for a log file")
+NO_COLOR = _shared.add("NO_COLOR", "", values.text, "Set: the terminal gets no colours")
+TERM = _shared.add("TERM", "", values.text, "`dumb` or `unknown`: the terminal gets no colours")
+CI = _shared.add("CI", "", values.text, "Set: progress is printed as lines, as for a log file")
 
 #: Variables without which something is read from this machine or kept on it.
 SHARED = (DAGSTER_DIR, DAGSTER_URL, LISTS, PG_DSN, STORE, VECTORS, WORDS)
@@ -405,17 +384,6 @@ REMOTE = (
     ENCODER_BATCH,
     ENCODER_IN_FLIGHT,
 )
-
-
-def list_set(environ: Environ) -> dict[str, str]:
-    """Return the variables of this package that are set, as they may be printed."""
-    return {
-        row.name: "***" if row.secret else environ[row.name]
-        for section in TABLE
-        if section is not _system
-        for row in section.rows
-        if environ.get(row.name)
-    }
 
 
 _HEAD = """\

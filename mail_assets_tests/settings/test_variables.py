@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from mail_assets.settings import variables
-from mail_assets.settings.settings import load_settings
+from mail_assets.settings.settings import list_set, load_settings
 from mail_assets.settings.values import SettingsError, Variable
-from mail_assets.settings.variables import TABLE, format_page, list_set
+from mail_assets.settings.variables import TABLE, format_page
 from mail_assets_tests.conftest import REPOSITORY
 
 SECRET = "s3cr3t"
