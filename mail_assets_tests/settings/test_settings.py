@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from mail_assets.encoding import local_encoder
 from mail_assets.encoding.remote_encoder import RemoteModel
 from mail_assets.openai.chat import ChatModel
+from mail_assets.processes import machine
 from mail_assets.settings import settings as module
 from mail_assets.settings.settings import (
     Settings,
@@ -235,7 +235,7 @@ def test_default_limits_are_those_of_the_server() -> None:
 def test_web_processes_are_one_a_core_within_bounds(
     cores: int, processes: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(local_encoder, "count_physical_cores", lambda: cores)
+    monkeypatch.setattr(machine, "count_physical_cores", lambda: cores)
     assert load_settings({}).web_processes == processes
     assert load_settings({}).jobs == cores
     for text in ("0", "9"):
