@@ -67,7 +67,7 @@ def compare_month(
 ) -> MonthKeys:
     """Return the keys of a month, as wanted, as recorded and as they are.
 
-    `made` is the number of entries that the last run made from the same inputs, None where they have
+    `made` is the number of entries that the last run made from the same inputs, None if they have
     changed. The manifest then says what is wanted, and no row is read, unless keys of it were lost
     or removed since.
     """

@@ -121,7 +121,7 @@ def figures(world: World) -> tuple[object, ...]:
 
 
 @pytest.mark.parametrize("cut", [False, True], ids=["keep", "rewrite"])
-def test_what_is_taken_over_leaves_what_forgetting_here_leaves(
+def test_restored_removals_leave_what_forgetting_here_leaves(
     worlds: tuple[World, World], tmp_path: Path, cut: bool
 ) -> None:
     here, there = worlds
@@ -146,7 +146,7 @@ def test_what_is_taken_over_leaves_what_forgetting_here_leaves(
     assert (again.removals, again.vectors, again.files) == (frozenset(), 0, 0)
 
 
-def test_a_list_that_is_filled_no_more_forgets_too(
+def test_list_that_is_no_longer_filled_forgets_too(
     worlds: tuple[World, World], tmp_path: Path
 ) -> None:
     here, there = worlds
@@ -159,7 +159,7 @@ def test_a_list_that_is_filled_no_more_forgets_too(
     assert len(here.rows("removed_messages")) == 2
 
 
-def test_ids_that_were_loaded_before_their_removals_came_are_hidden_later(
+def test_ids_loaded_before_their_removals_are_hidden(
     worlds: tuple[World, World], tmp_path: Path
 ) -> None:
     """As a version left them that loaded the months again, and knew of the ids already."""
@@ -175,7 +175,7 @@ def test_ids_that_were_loaded_before_their_removals_came_are_hidden_later(
     assert (left(here), traces(here)) == (0, [])
 
 
-def test_an_archive_of_before_loses_what_was_cut_out_of_a_newer_one(
+def test_older_archive_loses_what_a_newer_one_has_lost(
     worlds: tuple[World, World], tmp_path: Path, cluster: Cluster
 ) -> None:
     _, there = worlds
@@ -195,9 +195,7 @@ def test_an_archive_of_before_loses_what_was_cut_out_of_a_newer_one(
         }  # fmt: skip
 
 
-def test_a_removal_that_is_kept_here_and_was_cut_there_is_cut(
-    worlds: tuple[World, World], tmp_path: Path
-) -> None:
+def test_removal_cut_in_the_backup_is_cut_here(worlds: tuple[World, World], tmp_path: Path) -> None:
     here, there = worlds
     forget(here)
     forget(there, REQUEST._replace(cut=True))
@@ -205,7 +203,7 @@ def test_a_removal_that_is_kept_here_and_was_cut_there_is_cut(
     assert b"Tuesdays" not in held(here)
 
 
-def test_where_nothing_was_forgotten_no_key_is_needed(worlds: tuple[World, World]) -> None:
+def test_no_key_is_needed_without_removals(worlds: tuple[World, World]) -> None:
     here, _ = worlds
     with here.workspace() as workspace:
         report = forget_again(workspace, lambda name: here.index)

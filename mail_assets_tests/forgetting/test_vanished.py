@@ -122,7 +122,7 @@ def traces(world: World, *traces: str) -> list[str]:
 @pytest.mark.parametrize(
     ("request_", "name"), [(BY_ID, "secret@example.org"), (BY_SENDER, "hers@example.org")]
 )
-def test_it_is_in_no_table_index_or_file_now_and_when_it_comes_back(
+def test_vanished_mail_is_forgotten_now_and_when_it_returns(
     world: World, lose: Callable[[World], None], cut: bool, request_: ForgetRequest, name: str
 ) -> None:
     former = vanish(world, lose)
@@ -151,7 +151,7 @@ def test_it_is_in_no_table_index_or_file_now_and_when_it_comes_back(
     assert bool(holding) != cut
 
 
-def test_mail_of_a_sender_that_no_archive_has_leaves_no_vector(world: World) -> None:
+def test_mail_of_a_sender_in_no_archive_leaves_no_vector(world: World) -> None:
     world.keep_days = 0
     vanish(world, lose_some)
     world.archives()
@@ -161,7 +161,7 @@ def test_mail_of_a_sender_that_no_archive_has_leaves_no_vector(world: World) -> 
     assert keys_left(world) == []
 
 
-def test_every_former_archive_that_held_it_is_named_or_cut(world: World) -> None:
+def test_every_former_archive_with_it_is_named_or_cut(world: World) -> None:
     world.archive(MARCH, OTHERS[0], SECRET, HERS, OTHERS[1], MORE, at=1)
     world.chain(MARCH)
     vanish(world, lose_all)
@@ -172,7 +172,7 @@ def test_every_former_archive_that_held_it_is_named_or_cut(world: World) -> None
     assert len(world.rows("former_archives")) == 1, "without it both are the same"
 
 
-def test_a_damaged_former_archive_is_named_and_everything_else_is_cleaned(world: World) -> None:
+def test_damaged_former_archive_is_named_and_the_rest_cleaned(world: World) -> None:
     former = vanish(world, lose_some)
     [(key,)] = world.rows("former_archives", "object_key")
     (world.home / "store" / key).write_bytes(b"no mail at all")

@@ -29,9 +29,7 @@ Ann
 @pytest.mark.parametrize(
     ("word", "is_found"), [("walrus", True), ("mooring", True), ("albatross", False)]
 )
-def test_the_text_of_an_attached_message_is_searched(
-    world: World, word: str, is_found: bool
-) -> None:
+def test_text_of_an_attached_message_is_searched(world: World, word: str, is_found: bool) -> None:
     world.archive(MARCH, DIGEST, list_name=HARBOR)
     world.archives(MARCH, HARBOR)
     world.messages()

@@ -22,7 +22,7 @@ def load(
     world.chain(month, list_name, last="messages")
 
 
-def test_the_text_of_each_chunk_is_what_its_spans_cut_out(world: World) -> None:
+def test_text_of_a_chunk_is_exactly_its_spans(world: World) -> None:
     load(world, mail("a", LONG), mail("b", "> quoted\n\nAn answer."))
     outcome = world.chunks()
     bodies = dict(world.rows("messages", "message_id, body_text"))
@@ -39,7 +39,7 @@ def test_the_text_of_each_chunk_is_what_its_spans_cut_out(world: World) -> None:
     assert not [text for _, text, *_ in rows if "quoted" in text]
 
 
-def test_bodies_are_read_and_chunks_staged_some_at_a_time(
+def test_bodies_and_chunks_are_handled_in_small_groups(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     load(world, *(mail(f"m{n}", f"Lease {n}.\n\n{LONG}") for n in range(9)))
@@ -52,7 +52,7 @@ def test_bodies_are_read_and_chunks_staged_some_at_a_time(
     assert (world.chunks().digest, world.rows("chunks")) == whole
 
 
-def test_a_second_run_writes_nothing(world: World) -> None:
+def test_second_run_writes_nothing(world: World) -> None:
     load(world, mail("a", LONG), mail("b"))
     first, before = world.chunks(), world.writes()
     again = world.chunks()
@@ -62,7 +62,7 @@ def test_a_second_run_writes_nothing(world: World) -> None:
     assert again.counts == {**first.counts, "written": 0, "deleted": 0}
 
 
-def test_just_the_difference_is_written(world: World) -> None:
+def test_run_writes_only_the_difference(world: World) -> None:
     load(world, mail("a", LONG), mail("b"), mail("c"))
     world.chunks()
     before = {key: mark for key, *mark in world.rows("chunks", VERSIONS, "message_id like 'a%'")}
@@ -73,7 +73,7 @@ def test_just_the_difference_is_written(world: World) -> None:
     assert after == before
 
 
-def test_a_message_that_moves_in_the_archive_writes_no_chunk(world: World) -> None:
+def test_message_that_moves_in_the_archive_writes_no_chunk(world: World) -> None:
     load(world, mail("a"), mail("b"))
     first = world.chunks()
     load(world, mail("b"), mail("a"), at=1)
@@ -89,7 +89,7 @@ def test_variants_of_a_message_have_chunks_of_their_own(world: World) -> None:
     assert len({key for (key,) in world.rows("chunks", "key")}) == 2
 
 
-def test_a_message_in_two_lists_has_two_keys_and_one_text(world: World) -> None:
+def test_message_on_two_lists_has_two_keys_and_one_text(world: World) -> None:
     for name in (HARBOR, PIER):
         load(world, mail("a"), list_name=name)
         world.chunks(list_name=name)
@@ -110,7 +110,7 @@ def test_other_partitions_are_untouched(world: World) -> None:
     assert world.rows("chunks", VERSIONS, where) == others
 
 
-def test_a_new_chunker_cuts_anew(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_new_chunker_version_cuts_again(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     load(world, mail("a"))
     world.chunks()
     monkeypatch.setattr(step, "CHUNKER_VERSION", "another")
@@ -125,13 +125,13 @@ def test_a_new_chunker_cuts_anew(world: World, monkeypatch: pytest.MonkeyPatch) 
     assert len(calls) == 1
 
 
-def test_an_empty_month_has_no_chunks(world: World) -> None:
+def test_empty_month_has_no_chunks(world: World) -> None:
     world.chain(last="messages")
     assert world.chunks().counts["chunks"] == 0
     assert not world.chunks().changed
 
 
-def test_no_messages_yet_names_the_remedy(world: World) -> None:
+def test_month_without_messages_is_refused_with_remedy(world: World) -> None:
     with pytest.raises(
         StepError, match=f"{HARBOR} {MARCH}: no messages yet; materialize messages first"
     ):

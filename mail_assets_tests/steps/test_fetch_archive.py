@@ -19,7 +19,7 @@ def mails(count: int) -> list[bytes]:
     return [mail(f"m{number}") for number in range(count)]
 
 
-def test_an_archive_is_kept_as_its_source_has_it(world: World) -> None:
+def test_archive_is_kept_as_its_source_has_it(world: World) -> None:
     path = world.archive(MARCH, *mails(3))
     outcome = world.archives()
     [(key, sha256)] = world.rows("mbox_archives", "object_key, sha256")
@@ -31,14 +31,14 @@ def test_an_archive_is_kept_as_its_source_has_it(world: World) -> None:
     assert outcome.counts["fetched"] == 1
 
 
-def test_a_compressed_archive_says_so_in_its_name(world: World) -> None:
+def test_compressed_archive_has_its_suffix_in_the_store(world: World) -> None:
     (world.folder() / f"{HARBOR}.{MARCH}.mbox.gz").write_bytes(gzip.compress(mail("a")))
     assert world.archives().counts["found"] == 1
     [(key,)] = world.rows("mbox_archives", "object_key")
     assert key.endswith(".mbox.gz")
 
 
-def test_an_unchanged_archive_writes_nothing(world: World) -> None:
+def test_unchanged_archive_writes_nothing(world: World) -> None:
     world.archive(MARCH, *mails(3))
     first, before = world.archives(), world.writes()
     again = world.archives()
@@ -49,7 +49,7 @@ def test_an_unchanged_archive_writes_nothing(world: World) -> None:
     assert again.counts["found"] == 3
 
 
-def test_other_from_lines_are_no_news(world: World) -> None:
+def test_other_from_lines_do_not_change_the_archive(world: World) -> None:
     world.archive(MARCH, *mails(3))
     first = world.archives()
     files = world.file_times()
@@ -66,7 +66,7 @@ def test_other_from_lines_are_no_news(world: World) -> None:
     assert world.archives().counts["fetched"] == 0
 
 
-def test_a_month_without_archive_is_empty_and_says_so(world: World) -> None:
+def test_month_without_archive_is_empty_with_a_note(world: World) -> None:
     world.archive(MARCH, *mails(1))
     outcome = world.archives(APRIL)
     assert outcome.note == "the source has no archive for this month"
@@ -77,7 +77,7 @@ def test_a_month_without_archive_is_empty_and_says_so(world: World) -> None:
     assert world.writes() == before
 
 
-def test_an_archive_that_comes_late_is_fetched(world: World) -> None:
+def test_archive_that_comes_late_is_fetched(world: World) -> None:
     world.archives()
     world.archive(MARCH, *mails(2))
     outcome = world.archives()
@@ -108,7 +108,7 @@ LOSSES = [
 
 
 @pytest.mark.parametrize("loss", LOSSES, ids=str)
-def test_a_loss_is_refused_beyond_one_message_and_three_per_cent(world: World, loss: Loss) -> None:
+def test_loss_beyond_one_message_and_3_percent_is_refused(world: World, loss: Loss) -> None:
     path = world.archive(MARCH, *mails(loss.old))
     world.archives()
     before = world.writes()
@@ -131,7 +131,7 @@ def test_a_loss_is_refused_beyond_one_message_and_three_per_cent(world: World, l
     assert world.archives(allow_loss=True).counts["found"] == (loss.new or 0)
 
 
-def test_a_superseded_file_stays_while_messages_need_it(world: World) -> None:
+def test_superseded_file_stays_while_messages_need_it(world: World) -> None:
     world.archive(MARCH, *mails(2))
     world.chain(last="messages")
     [old] = world.store.keys("archives/")
@@ -163,7 +163,7 @@ def test_sweeping_leaves_other_months_and_lists_alone(world: World) -> None:
     ]
 
 
-def test_a_file_that_the_store_has_lost_is_fetched_again(world: World) -> None:
+def test_file_that_the_store_lost_is_fetched_again(world: World) -> None:
     world.archive(MARCH, *mails(2))
     world.archives()
     [key] = world.store.keys("archives/")
@@ -174,7 +174,7 @@ def test_a_file_that_the_store_has_lost_is_fetched_again(world: World) -> None:
     assert [*world.store.keys("archives/")] == [key]
 
 
-def test_another_dialect_reads_the_same_bytes_anew(world: World) -> None:
+def test_another_dialect_reads_the_same_bytes_again(world: World) -> None:
     world.dialect = "mboxrd"
     world.archive(MARCH, mail("a", ">From here on the text is quoted."))
     before = world.archives()
@@ -185,7 +185,7 @@ def test_another_dialect_reads_the_same_bytes_anew(world: World) -> None:
     assert world.archives().counts["fetched"] == 0
 
 
-def test_the_same_messages_quoted_otherwise_are_read_right_in_the_next_dialect(
+def test_other_quoting_is_stored_when_the_dialect_differs(
     world: World,
 ) -> None:
     world.dialect = "mboxo"
@@ -199,7 +199,7 @@ def test_the_same_messages_quoted_otherwise_are_read_right_in_the_next_dialect(
     assert world.rows("messages", "body_text") == [("From here on the text is easy.\n",)]
 
 
-def test_an_edited_message_is_a_new_file(world: World) -> None:
+def test_edited_message_gives_a_new_file(world: World) -> None:
     world.archive(MARCH, mail("a"), mail("b"))
     before = world.archives()
     world.archive(MARCH, mail("a"), mail("b", "Edited by a moderator."), at=1)
@@ -208,7 +208,7 @@ def test_an_edited_message_is_a_new_file(world: World) -> None:
     assert after.digest != before.digest
 
 
-def test_what_is_no_archive_is_refused_and_changes_nothing(world: World) -> None:
+def test_fetched_page_is_refused_and_changes_nothing(world: World) -> None:
     world.archive(MARCH, mail("a"))
     world.archives()
     before = world.writes()
@@ -230,7 +230,7 @@ High water at nine.
 """
 
 
-def test_a_dialect_that_is_not_set_is_found_out(world: World) -> None:
+def test_dialect_is_found_when_it_is_not_set(world: World) -> None:
     world.dialect = None
     world.archive(MARCH, PIPERMAIL)
     world.archives()
@@ -239,14 +239,14 @@ def test_a_dialect_that_is_not_set_is_found_out(world: World) -> None:
     assert world.rows("messages", "from_name, from_email") == [("Jo Doe", "jo@example.org")]
 
 
-def test_a_dialect_that_is_set_is_kept_beside_what_was_found(world: World) -> None:
+def test_dialect_that_is_set_is_kept_with_the_found_one(world: World) -> None:
     world.dialect = "mboxrd"
     world.archive(MARCH, PIPERMAIL)
     world.archives()
     assert world.rows("mbox_archives", "dialect, found_dialect") == [("mboxrd", "pipermail")]
 
 
-def test_an_archive_of_a_former_version_is_examined_again(world: World) -> None:
+def test_archive_of_a_former_version_is_examined_again(world: World) -> None:
     world.archive(MARCH, mail("a"))
     world.archives()
     with world.connect() as connection:
@@ -258,7 +258,7 @@ def test_an_archive_of_a_former_version_is_examined_again(world: World) -> None:
     assert world.messages().counts["stored"] == 1
 
 
-def test_a_fetched_file_is_decompressed_once(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_fetched_file_is_decompressed_once(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     opened = []
 
     def count(path: Path) -> BinaryIO:

@@ -19,7 +19,7 @@ def _no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("no_proxy", "*")
 
 
-def test_an_older_file_of_another_url_is_not_taken_for_the_one_that_is_kept(world: World) -> None:
+def test_older_file_at_another_url_replaces_the_kept_one(world: World) -> None:
     with serve() as server, world.workspace() as workspace:
         server.on("/wrong.202403", Reply(mail("a"), headers=NEWER))
         older = Reply(status=304), Reply(mail("b"), headers=OLDER)
@@ -37,7 +37,7 @@ def test_an_older_file_of_another_url_is_not_taken_for_the_one_that_is_kept(worl
         assert len(server.seen) == asked + 2, "once each: the version is that of this URL"
 
 
-def test_the_same_file_elsewhere_is_kept_and_known_by_its_new_place(world: World) -> None:
+def test_same_file_at_another_url_is_kept_and_recorded(world: World) -> None:
     with serve() as server, world.workspace() as workspace:
         tag = (("ETag", '"1"'),)
         for path in ("/old.202403", "/new.202403"):
