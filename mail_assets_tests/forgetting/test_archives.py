@@ -16,14 +16,12 @@ from mail_assets.mail.archive.compression import open_archive
 from mail_assets.month import ListMonth
 from mail_assets.postgres.database import Database
 from mail_assets.reading.attachments import read_raw_message
-from mail_assets.steps.outcome import ListDefaults
 from mail_assets.tables.checks import read_message_counts
 from mail_assets.tables.messages import show_message
 from mail_assets.tables.removals import withdraw_removals
 from mail_assets_tests.world import APRIL, DIGESTS, HARBOR, MARCH, World, mail
 
 HERE, NEXT = ListMonth(HARBOR, MARCH), ListMonth(HARBOR, APRIL)
-DEFAULTS = {HARBOR: ListDefaults("english")}
 EVE = "eve@example.net"
 SECRET = mail("secret", "The harbour master sleeps.")
 HERS = mail("hers", "Tides.", sender=EVE)
@@ -43,10 +41,7 @@ def world(tmp_path: Path, mail_dsn: str) -> World:
 
 
 def forget(world: World, request: ForgetRequest = REQUEST) -> tuple[int, dict[str, str]]:
-    database = Database(world.home, world.dsn)
-    with world.workspace() as workspace:
-        report = forget_messages(workspace, request, lambda name: open_known_index(database, name))
-        return cut_archives(workspace, report.uncut, DEFAULTS)
+    return world.cut(world.forget(request))
 
 
 def holding(world: World, request: ForgetRequest = REQUEST) -> list[str]:

@@ -1,4 +1,4 @@
-"""What another home has forgotten is forgotten here as if it had been asked for here."""
+"""Removals of another home are forgotten here as if they had been asked for here."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -6,16 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from mail_assets.forgetting.archives import cut_archives
-from mail_assets.forgetting.forget import ForgetReport, ForgetRequest, forget_again, forget_messages
-from mail_assets.indexes.vectors import open_known_index
+from mail_assets.forgetting.forget import ForgetReport, ForgetRequest, forget_again
 from mail_assets.month import ListMonth
 from mail_assets.operations.backup import BackupPlan, back_up
 from mail_assets.operations.restore import restore_backup, restore_forgotten
-from mail_assets.postgres.database import Database
 from mail_assets.postgres.embedded import Cluster
 from mail_assets.reading.browsing import read_stats
-from mail_assets.steps.outcome import ListDefaults
 from mail_assets.store.embeddings import file_key, read_embeddings, write_embeddings
 from mail_assets.tables.checks import read_message_counts
 from mail_assets.tables.removals import list_removals, read_forgotten
@@ -24,7 +20,6 @@ from mail_assets_tests.conftest import drop_database, new_database
 from mail_assets_tests.world import APRIL, HARBOR, MARCH, World, mail
 
 EVE = "eve@example.net"
-DEFAULTS = {HARBOR: ListDefaults("english")}
 REQUEST = ForgetRequest(["secret@example.org"], [EVE], "asked to", "the postmaster")
 TRACES = ("secret@example.org", "hers@example.org", EVE, "sleeps on tuesdays", "high tide")
 
@@ -67,19 +62,16 @@ def fill(world: World) -> None:
 
 
 def forget(world: World, request: ForgetRequest = REQUEST) -> ForgetReport:
-    database = Database(world.home, world.dsn)
-    with world.workspace() as workspace:
-        report = forget_messages(workspace, request, lambda name: open_known_index(database, name))
-        cut_archives(workspace, report.uncut, DEFAULTS)
+    report = world.forget(request)
+    world.cut(report)
     return report
 
 
 def take_over(world: World, folder: Path) -> ForgetReport:
-    database = Database(world.home, world.dsn)
     restore_forgotten(world.dsn, world.forget_key, folder)
     with world.workspace() as workspace:
-        report = forget_again(workspace, lambda name: open_known_index(database, name))
-        assert cut_archives(workspace, report.uncut, DEFAULTS)[1] == {}
+        report = forget_again(workspace, world.open_index)
+    assert world.cut(report)[1] == {}
     return report
 
 

@@ -8,11 +8,9 @@ import pytest
 
 from mail_assets.forgetting import clean
 from mail_assets.forgetting import forget as step
-from mail_assets.forgetting.forget import ForgetReport, ForgetRequest, forget_messages
-from mail_assets.indexes.vectors import open_known_index
+from mail_assets.forgetting.forget import ForgetReport, ForgetRequest
 from mail_assets.mail.message.forgotten import stand_in
 from mail_assets.month import ListMonth
-from mail_assets.postgres.database import Database
 from mail_assets.postgres.programs import vector_cpu_ok
 from mail_assets.reading.conversations import Conversation, read_thread
 from mail_assets.steps.build_threads import build_threads
@@ -75,10 +73,7 @@ def fill(world: World) -> None:
 
 def forget(world: World, *names: str, senders: tuple[str, ...] = ()) -> ForgetReport:
     ids = {f"{name}@example.org" for name in names}
-    request = ForgetRequest(ids, senders, "asked to", "the postmaster")
-    database = Database(world.home, world.dsn)
-    with world.workspace() as workspace:
-        return forget_messages(workspace, request, lambda name: open_known_index(database, name))
+    return world.forget(ForgetRequest(ids, senders, "asked to", "the postmaster"))
 
 
 def find_conversation(world: World, message_id: str) -> Conversation | None:

@@ -1,4 +1,4 @@
-"""Forgetting while months are made: what it waits for, and who waits for it."""
+"""Forgetting while months are made waits for the right runs, and blocks few."""
 
 import threading
 from collections.abc import Iterator, Sequence

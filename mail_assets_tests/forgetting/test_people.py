@@ -1,4 +1,4 @@
-"""Forgotten people are not among the addresses of others: not now, not at a later load."""
+"""Forgotten people leave the address columns of other mail, now and at later loads."""
 
 from collections.abc import Collection
 from pathlib import Path
@@ -10,12 +10,9 @@ from mail_assets.forgetting.forget import (
     ForgetRequest,
     count_mentions,
     find_matches,
-    forget_messages,
 )
-from mail_assets.indexes.vectors import open_known_index
 from mail_assets.mail.message.forgotten import NOBODY
 from mail_assets.month import ListMonth
-from mail_assets.postgres.database import Database
 from mail_assets.tables.removals import withdraw_removals
 from mail_assets_tests.world import APRIL, DIGESTS, HARBOR, MARCH, World, mail
 
@@ -42,9 +39,7 @@ def world(tmp_path: Path, mail_dsn: str) -> World:
 
 
 def forget(world: World, request: ForgetRequest = ONE) -> ForgetReport:
-    database = Database(world.home, world.dsn)
-    with world.workspace() as workspace:
-        return forget_messages(workspace, request, lambda name: open_known_index(database, name))
+    return world.forget(request)
 
 
 def addresses(world: World) -> dict[str, Collection[str]]:

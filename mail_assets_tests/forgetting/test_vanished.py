@@ -1,4 +1,4 @@
-"""Mail that vanished from its source before it is forgotten is in no place either."""
+"""Mail that vanished from its source before it was forgotten is removed everywhere too."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -6,12 +6,11 @@ from pathlib import Path
 import pytest
 
 from mail_assets.forgetting.archives import cut_archives, find_archives_holding
-from mail_assets.forgetting.forget import ForgetReport, ForgetRequest, forget_messages
-from mail_assets.indexes.vectors import MailVectors, index_spec, open_known_index
+from mail_assets.forgetting.forget import ForgetReport, ForgetRequest
+from mail_assets.indexes.vectors import MailVectors, index_spec
 from mail_assets.indexes.words import open_mail_words
 from mail_assets.mail.message.forgotten import stand_in
 from mail_assets.month import ListMonth
-from mail_assets.postgres.database import Database
 from mail_assets.steps.encode_chunks import encode_chunks
 from mail_assets.steps.outcome import ListDefaults
 from mail_assets.steps.write_vectors import write_vectors
@@ -89,9 +88,8 @@ def forget(
     world: World, request: ForgetRequest, defaults: dict[str, ListDefaults] | None = None
 ) -> tuple[ForgetReport, list[str], dict[str, str]]:
     """Forget as the command does: the report, the archives still named, and what was not cut."""
-    database = Database(world.home, world.dsn)
+    report = world.forget(request)
     with world.workspace() as workspace:
-        report = forget_messages(workspace, request, lambda name: open_known_index(database, name))
         _, failed = cut_archives(
             workspace, report.uncut, defaults or {HARBOR: ListDefaults("english")}
         )

@@ -1,4 +1,4 @@
-"""A machine that makes other vectors than the one that began is told so before its first text."""
+"""A machine that makes other vectors than the first one is refused before its first text."""
 
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,7 +1,4 @@
-"""The keys that a run of several months looks for in an index, and those that it need not.
-
-[test_index_upkeep] Upkeep of an index that is being filled: when it is due, by one process, and never in the way.
-"""
+"""Keys of months are looked for no more often than needed; upkeep of a filled index is in time."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field

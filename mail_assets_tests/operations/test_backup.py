@@ -1,7 +1,4 @@
-"""A backup: a home is destroyed, restored and filled again, and nothing differs from before.
-
-[test_backup_folder] The folder of a backup: whose files are in it, and which are deleted.
-"""
+"""A home that is destroyed, restored and filled again is as before; a backup deletes only its own."""
 
 import json
 from collections.abc import Callable, Iterator, Mapping
@@ -118,9 +115,7 @@ def ids(world: World) -> set[str]:
 
 
 def forget(world: World, *ids: str) -> None:
-    request = ForgetRequest({*ids}, (), "asked", "test", False)
-    with world.workspace() as workspace:
-        forget_messages(workspace, request, lambda name: world.index)
+    world.forget(ForgetRequest({*ids}, (), "asked", "test", False))
 
 
 def forget_all(world: World) -> None:

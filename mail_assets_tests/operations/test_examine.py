@@ -1,4 +1,4 @@
-"""Faults of a database and its indexes: each gives its finding, and mending ends it."""
+"""Each fault of a home gives a finding, whose remedy mends it."""
 
 import shutil
 import subprocess

@@ -1,4 +1,4 @@
-"""Files that nothing uses any more go, and nothing else; what was kept is as it was."""
+"""Pruning deletes the files that nothing uses any more, and nothing else."""
 
 import datetime as dt
 import os

@@ -1,4 +1,4 @@
-"""What an archive lost: which messages, who is told, how long the former archive is kept."""
+"""Lost messages are refused or recorded, and their former archive is kept for some days."""
 
 import re
 

@@ -22,8 +22,7 @@ REPLY = "<a@example.org>"
 
 
 def load(world: World, month: str, list_name: str, *mails: bytes, at: int = 0) -> None:
-    world.archive(month, *mails, list_name=list_name, at=at)
-    world.chain(month, list_name, last="messages")
+    world.load(*mails, month=month, list_name=list_name, at=at)
 
 
 def threads(world: World) -> dict[str, str]:

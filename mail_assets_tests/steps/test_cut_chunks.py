@@ -1,5 +1,6 @@
 """Cutting a month's new text into chunks: from scratch, again, and after a change."""
 
+from functools import partial
 from typing import Any
 
 import pytest
@@ -15,11 +16,7 @@ LONG = "\n\n".join(f"Paragraph {n} says a few words more about the lease." for n
 VERSIONS = "key, list, month, ctid::text, xmin::text"
 
 
-def load(
-    world: World, *mails: bytes, at: int = 0, month: str = MARCH, list_name: str = HARBOR
-) -> None:
-    world.archive(month, *mails, list_name=list_name, at=at)
-    world.chain(month, list_name, last="messages")
+load = partial(World.load, last="messages")
 
 
 def test_text_of_a_chunk_is_exactly_its_spans(world: World) -> None:

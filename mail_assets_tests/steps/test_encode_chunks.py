@@ -1,8 +1,9 @@
-"""Encoding a month: a text is encoded once, whatever list, month or killed run it stood in."""
+"""A text is encoded once, for all lists and months, and after a killed run."""
 
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -25,20 +26,12 @@ from mail_assets.tables.chunks import count_unencoded
 from mail_assets.tables.encoded_texts import keep_encoded
 from mail_assets.text.chunking import build_document
 from mail_assets_tests.waits import LONG
-from mail_assets_tests.world import APRIL, HARBOR, MARCH, PIER, PROFILE, World, mail
+from mail_assets_tests.world import APRIL, HARBOR, MARCH, PIER, PROFILE, Killed, World, mail
 
 DIMENSION = LOCAL_MODELS[PROFILE].dimension
 
 
-class Killed(BaseException):
-    """Stands for a kill inside this process."""
-
-
-def load(
-    world: World, *mails: bytes, at: int = 0, month: str = MARCH, list_name: str = HARBOR
-) -> None:
-    world.archive(month, *mails, list_name=list_name, at=at)
-    world.chain(month, list_name, last="chunks")
+load = partial(World.load, last="chunks")
 
 
 def key(world: World, month: str = MARCH, list_name: str = HARBOR) -> str:

@@ -1,4 +1,4 @@
-"""Encoding a month by a server that dies: what it has answered for is never asked again."""
+"""A server that dies while it encodes a month is never asked again for what it answered."""
 
 import json
 import subprocess

@@ -1,4 +1,4 @@
-"""Fetching the archive of a month: what is kept, what is refused, what is swept."""
+"""Fetching an archive keeps its bytes, refuses losses, and deletes superseded files."""
 
 import gzip
 import re
@@ -8,8 +8,12 @@ from typing import BinaryIO, NamedTuple
 import pytest
 
 from mail_assets.mail.archive.compression import open_archive
+from mail_assets.month import ListMonth
 from mail_assets.sources.source import SourceError
+from mail_assets.steps.fetch_archive import FetchOptions, fetch_archive
 from mail_assets.steps.outcome import StepError
+from mail_assets.steps.unchanged_months import confirm_archive
+from mail_assets_tests.sources.web import Reply, serve, template
 from mail_assets_tests.world import APRIL, HARBOR, MARCH, PIER, World, mail
 
 OTHER_FROM = "From other@example.org Tue Mar  5 10:11:12 2024"
@@ -250,12 +254,10 @@ def test_archive_of_a_former_version_is_examined_again(world: World) -> None:
     world.archive(MARCH, mail("a"))
     world.archives()
     with world.connect() as connection:
-        connection.execute("update mbox_archives set dialect = '', found_dialect = ''")
+        connection.execute("update mbox_archives set found_dialect = ''")
         connection.execute("update partitions set inputs = 'a plain' where asset = 'mbox_archives'")
-    with pytest.raises(StepError, match="no archive yet; materialize mbox_archives first"):
-        world.messages()
     world.archives()
-    assert world.messages().counts["stored"] == 1
+    assert world.rows("mbox_archives", "found_dialect") == [("mboxrd",)]
 
 
 def test_fetched_file_is_decompressed_once(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -270,3 +272,47 @@ def test_fetched_file_is_decompressed_once(world: World, monkeypatch: pytest.Mon
     (world.folder() / f"{HARBOR}.{MARCH}.mbox.gz").write_bytes(gzip.compress(mail("a")))
     assert world.archives().counts["found"] == 1
     assert opened == ["archive.part"]
+
+
+MONTH = ListMonth("hackers", "2024-03")
+OPTIONS = FetchOptions("plain")
+NEWER = (("Last-Modified", "Mon, 01 Apr 2024 00:00:00 GMT"),)
+OLDER = (("Last-Modified", "Fri, 01 Mar 2024 00:00:00 GMT"),)
+
+
+def test_older_file_at_another_url_replaces_the_kept_one(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("no_proxy", "*")
+    with serve() as server, world.workspace() as workspace:
+        server.on("/wrong.202403", Reply(mail("a"), headers=NEWER))
+        older = Reply(status=304), Reply(mail("b"), headers=OLDER)
+        url = server.on("/right.202403", *older, *older, Reply(status=304))
+        fetch_archive(workspace, MONTH, template(server, "/wrong.{yyyymm}"), OPTIONS)
+        right = template(server, "/right.{yyyymm}")
+        assert not confirm_archive(workspace, MONTH, right, OPTIONS)
+        assert fetch_archive(workspace, MONTH, right, OPTIONS).changed
+        assert world.rows("mbox_archives", "source") == [(url,)]
+        [key] = world.store.keys("archives/")
+        assert (world.home / "store" / key).read_bytes() == mail("b")
+        asked = len(server.seen)
+        assert confirm_archive(workspace, MONTH, right, OPTIONS)
+        assert not fetch_archive(workspace, MONTH, right, OPTIONS).changed
+        assert len(server.seen) == asked + 2, "once each: the version is that of this URL"
+
+
+def test_same_file_at_another_url_is_kept_and_recorded(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("no_proxy", "*")
+    with serve() as server, world.workspace() as workspace:
+        tag = (("ETag", '"1"'),)
+        for path in ("/old.202403", "/new.202403"):
+            server.on(path, Reply(mail("a"), headers=tag))
+        fetch_archive(workspace, MONTH, template(server, "/old.{yyyymm}"), OPTIONS)
+        files = world.file_times()
+        new = template(server, "/new.{yyyymm}")
+        assert confirm_archive(workspace, MONTH, new, OPTIONS)
+        assert not fetch_archive(workspace, MONTH, new, OPTIONS).changed
+        assert world.file_times() == files
+        assert world.rows("mbox_archives", "source") == [(f"{server.base}/new.202403",)]

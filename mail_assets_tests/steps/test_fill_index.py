@@ -18,13 +18,9 @@ from mail_assets.tables.indexes import live_index
 from mail_assets.vectors.index import Vector
 from mail_assets.vectors.lance import LanceIndex
 from mail_assets.words.lance import LanceWordIndex
-from mail_assets_tests.world import APRIL, HARBOR, MARCH, PIER, World, mail, read_documents
+from mail_assets_tests.world import APRIL, HARBOR, MARCH, PIER, Killed, World, mail, read_documents
 
 BACKENDS = {"vectors": LanceIndex, "words": LanceWordIndex}
-
-
-class Killed(BaseException):
-    """Stands for a kill inside this process."""
 
 
 @dataclass

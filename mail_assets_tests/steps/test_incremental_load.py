@@ -1,4 +1,4 @@
-"""A load after changes leaves what a first load of the same archive would, at the cost of them."""
+"""A load after changes gives the rows of a first load, and costs only the changes."""
 
 import random
 from collections.abc import Callable, Sequence

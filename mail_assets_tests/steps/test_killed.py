@@ -1,4 +1,4 @@
-"""A run killed at any point leaves what the next run completes: no trace of it remains."""
+"""A run killed at any point is completed by the next, without a trace."""
 
 import psycopg
 import pytest

@@ -3,6 +3,7 @@
 import itertools
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
 import pytest
@@ -25,11 +26,7 @@ def accounted(counts: dict[str, int | float]) -> bool:
     return counts["found"] == counts["stored"] + counts["duplicates"] + counts["quarantined"]
 
 
-def load(
-    world: World, *mails: bytes, at: int = 0, month: str = MARCH, list_name: str = HARBOR
-) -> None:
-    world.archive(month, *mails, list_name=list_name, at=at)
-    world.archives(month, list_name)
+load = partial(World.load, last="archives")
 
 
 def test_every_message_is_stored_duplicate_or_quarantined(world: World) -> None:
@@ -310,3 +307,33 @@ def test_loads_that_delete_the_same_summaries_both_end(
         (PIER, "b@example.org", "New words.\n"),
     ]
     assert world.rows("thread_summaries") == []
+
+
+DIGEST = b"""\
+From list@example.org Mon Mar  4 10:00:00 2024
+From: list@example.org
+Date: Mon, 4 Mar 2024 10:00:00 +0000
+Subject: harbor Digest
+Message-ID: <digest@example.org>
+Content-Type: multipart/digest; boundary=b
+
+--b
+
+From: Ann <ann@example.org>
+Subject: Mooring
+
+> an albatross was quoted
+The walrus moored at noon.
+--
+Ann
+--b--
+
+"""
+
+
+def test_text_of_an_attached_message_is_searched(world: World) -> None:
+    load(world, DIGEST)
+    world.messages()
+    for word, is_found in (("walrus", True), ("mooring", True), ("albatross", False)):
+        found = world.rows("messages", "message_id", f"search @@ to_tsquery('english', '{word}')")
+        assert found == ([("digest@example.org",)] if is_found else []), word

@@ -1,4 +1,4 @@
-"""What becomes of each message of a month."""
+"""The number of different messages under one Message-ID is limited."""
 
 import pytest
 

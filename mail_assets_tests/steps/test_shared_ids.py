@@ -1,15 +1,14 @@
-"""Mail under the Message-ID of a forgotten sender's mail: it stays in its thread and in search."""
+"""Mail under the Message-ID of forgotten mail stays in its thread and in search."""
 
 import pytest
 
-from mail_assets.forgetting.archives import cut_archives, find_archives_holding
-from mail_assets.forgetting.forget import ForgetReport, ForgetRequest, forget_again, forget_messages
+from mail_assets.forgetting.archives import find_archives_holding
+from mail_assets.forgetting.forget import ForgetReport, ForgetRequest, forget_again
 from mail_assets.indexes.vectors import open_known_index
 from mail_assets.mail.message.forgotten import stand_in
 from mail_assets.month import ListMonth
 from mail_assets.postgres.database import Database
 from mail_assets.postgres.statements import statement
-from mail_assets.steps.outcome import ListDefaults
 from mail_assets.tables.health import find_behind
 from mail_assets.tables.removals import CutMessage, read_forgotten, record_cut, withdraw_removals
 from mail_assets.tables.removed_messages import (
@@ -34,11 +33,9 @@ THREAD = [("a@example.org", None, False), ("r@example.org", "a@example.org", Fal
 
 def forget(world: World, cut: bool = False) -> tuple[ForgetReport, list[str]]:
     """Forget Eve; return the report, and the archives that still hold her mail."""
-    database = Database(world.home, world.dsn)
-    request = ForgetRequest([], [EVE], "asked to", "the postmaster", cut=cut)
+    report = world.forget(ForgetRequest([], [EVE], "asked to", "the postmaster", cut=cut))
+    world.cut(report)
     with world.workspace() as workspace:
-        report = forget_messages(workspace, request, lambda name: open_known_index(database, name))
-        cut_archives(workspace, report.uncut, {HARBOR: ListDefaults("english")})
         return report, find_archives_holding(workspace, report.removals, report.former)
 
 

@@ -1,4 +1,4 @@
-"""Summaries follow their threads: what changed is made again, nothing else, whatever happens."""
+"""Summaries follow their threads: only those of changed threads are made again."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -39,8 +39,7 @@ def fail_at(name: str, error: BaseException) -> Callable[[set[str]], None]:
 
 
 def load(world: World, month: str, *mails: bytes, list_name: str = HARBOR, at: int = 0) -> None:
-    world.archive(month, *mails, list_name=list_name, at=at)
-    world.chain(month, list_name, last="messages")
+    world.load(*mails, month=month, list_name=list_name, at=at)
 
 
 def build(world: World) -> dict[str, int | float]:

@@ -1,4 +1,4 @@
-"""Several processes at one word index: it ends as the messages say, each key once."""
+"""Several processes fill one word index: it ends with each message once."""
 
 from __future__ import annotations
 

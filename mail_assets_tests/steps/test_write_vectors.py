@@ -1,6 +1,7 @@
 """A vector carries what filters need, and none is written without its embedding."""
 
 from collections.abc import Iterable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -15,12 +16,7 @@ from mail_assets.vectors.index import Vector, VectorIndex
 from mail_assets.vectors.lance import LanceIndex
 from mail_assets_tests.world import HARBOR, MARCH, World, mail
 
-
-def load(
-    world: World, *mails: bytes, at: int = 0, month: str = MARCH, list_name: str = HARBOR
-) -> None:
-    world.archive(month, *mails, list_name=list_name, at=at)
-    world.chain(month, list_name, last="embeddings")
+load = partial(World.load, last="embeddings")
 
 
 def bucket(world: World) -> dict[str, Vector]:

@@ -1,6 +1,7 @@
 """A document has the lexemes of its message, and what filters need."""
 
 from collections.abc import Iterable
+from functools import partial
 from typing import Any
 
 import pytest
@@ -16,11 +17,7 @@ from mail_assets_tests.world import HARBOR, MARCH, World, mail, read_documents
 PATCH = "See this:\n\n--- a/quay.c\n+++ b/quay.c\n@@ -1 +1 @@\n-int old;\n+int quay;\n"
 
 
-def load(
-    world: World, *mails: bytes, at: int = 0, month: str = MARCH, list_name: str = HARBOR
-) -> None:
-    world.archive(month, *mails, list_name=list_name, at=at)
-    world.chain(month, list_name, last="messages")
+load = partial(World.load, last="messages")
 
 
 def documents(world: World) -> dict[str, dict[str, Any]]:
