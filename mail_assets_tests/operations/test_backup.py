@@ -1,4 +1,4 @@
-"""A home that is destroyed, restored and filled again is as before; a backup deletes only its own."""
+"""A home that is lost, restored and filled again is as before; a backup deletes only its own."""
 
 import json
 from collections.abc import Callable, Iterator, Mapping

@@ -44,7 +44,7 @@ def load_afresh(world: World) -> dict[str, list[tuple[Any, ...]]]:
 
 
 def variety() -> list[bytes]:
-    """Mail of all outcomes: contents under one id, duplicates, letters lost, dates from anywhere."""
+    """Mail of all outcomes: contents under one id, duplicates, lost letters, various dates."""
     mails = [
         mail(
             f"m{n}",
