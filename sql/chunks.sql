@@ -96,12 +96,6 @@ select c.key, c.text_hash, c.index, c.message_id, m.from_email, m.sent_at, m.sub
  where c.list = %(list)s and c.month = %(month)s
  order by c.key
 
--- name: of_message
-select key, list, month, variant, index, text, spans, tokens
-  from chunks
- where message_id = %(message_id)s
- order by list, month, variant, index
-
 -- name: sample
 -- Chunks of the first messages of a month.
 with firsts as materialized (
@@ -119,17 +113,3 @@ select m.subject, c.index, c.tokens, left(c.text, 80) as text
   join chunks c using (list, month, message_id, variant)
  order by f.ordinal, c.index
  limit 5
-
--- name: around
--- The spans of some chunks in their messages, each with so many characters before and behind it. A
--- body that is compressed is read once for each chunk, and not for each span.
-select c.key,
-       array(
-           select substr(b.body, greatest(c.spans[i] - %(context)s, 0) + 1,
-                         c.spans[i + 1] - greatest(c.spans[i] - %(context)s, 0) + %(context)s)
-             from generate_series(1, cardinality(c.spans), 2) as i
-            order by i)
-  from chunks c
-  join messages m using (list, month, message_id, variant)
- cross join lateral (select m.body_text || '' as body offset 0) b
- where c.key = any(%(keys)s)

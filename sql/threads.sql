@@ -1,5 +1,5 @@
--- Threads: building those that changed, and reading one whole. Used by tables/threads.py and
--- tables/conversations.py.
+-- Threads: building those that changed, and reading one. Used by tables/threads.py and
+-- reading/conversations.py.
 
 -- name: snapshot
 -- What is read below must fit together, whatever months are loaded meanwhile.

@@ -1,5 +1,4 @@
--- The manifest: the keys that each partition means to have in an index. Used by
--- tables/manifest.py.
+-- The manifest of the vector index: the keys of each partition. Used by tables/indexes.py.
 
 -- name: read
 select key, digest, written

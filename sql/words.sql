@@ -1,4 +1,4 @@
--- The word index: its manifest, and the documents of messages. Used by tables/manifest.py and
+-- The manifest of the word index, and the documents of messages. Used by tables/indexes.py and
 -- tables/words.py.
 
 -- name: read
@@ -111,7 +111,5 @@ select w.key, m.subject, m.from_name as sender, m.sent_at::date as sent
         where (list, month, message_id, variant) = (f.list, f.month, f.message_id, f.variant)
         limit 1) m
   join words w on w.list = f.list and w.month = f.month and w.written
-   and w.key = left(encode(sha256(convert_to(
-           f.list || '|' || f.month || '|' || f.message_id
-           || case when f.variant > 0 then ' ' || m.content_hash else '' end, 'UTF8')), 'hex'), 32)
+   and w.key = message_key(f.list, f.month, f.message_id, f.variant, m.content_hash)
  order by f.ordinal

@@ -244,7 +244,6 @@ def remember(settings: Settings, message_ids: tuple[str, ...], senders: tuple[st
 
     from mail_assets.mail.message.ids import normalize_id
     from mail_assets.tables.removals import (
-        key_old_digests,
         lock_for_forgetting,
         read_digests,
         withdraw_removals,
@@ -252,7 +251,6 @@ def remember(settings: Settings, message_ids: tuple[str, ...], senders: tuple[st
 
     ids = [normalize_id(text) for text in message_ids]
     with settings.database.connect("remember") as connection:
-        key_old_digests(connection, settings.forget_key)
         made = read_digests(connection, settings.forget_key)
         if made is None:
             exit_with("nothing was ever forgotten")

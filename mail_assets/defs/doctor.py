@@ -98,7 +98,7 @@ def _without_server(
     """Return what is found where the server does not start, or ended while it was asked."""
     if settings.pg_dsn:
         return [*disks, Finding("the server is not fit", str(error), "set MAIL_PG_DSN to another")]
-    remedy = "mail-assets upgrade" if isinstance(error, OldDataError) else "mail-assets up"
+    remedy = "mail-assets backup, restore" if isinstance(error, OldDataError) else "mail-assets up"
     if disks:
         remedy = f"make room, then `{remedy}`"
     return [

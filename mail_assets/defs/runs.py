@@ -25,7 +25,7 @@ import dagster as dg
 
 from mail_assets.defs.partitions import asset_key
 from mail_assets.month import ListMonth, months_between
-from mail_assets.processes.workers import has_ended, name_process
+from mail_assets.processes.machine import has_ended, name_process
 from mail_assets.tables.partitions import Counts
 
 

@@ -37,11 +37,11 @@ from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
-from mail_assets.encoding.local_encoder import count_physical_cores
 from mail_assets.http.webhook import check_webhook
 from mail_assets.openai.chat import ChatModel, read_chat
 from mail_assets.openai.variables import Environ, VariableError, read_key, read_number
 from mail_assets.postgres.database import Database
+from mail_assets.processes.machine import count_physical_cores
 from mail_assets.settings.lists import MailingList, read_lists
 from mail_assets.settings.values import (
     MAX_JOBS,

@@ -16,8 +16,8 @@ from mail_assets.mail.archive.compression import open_archive
 from mail_assets.month import ListMonth
 from mail_assets.postgres.database import Database
 from mail_assets.reading.attachments import read_raw_message
+from mail_assets.reading.records import show_message
 from mail_assets.tables.checks import read_message_counts
-from mail_assets.tables.messages import show_message
 from mail_assets.tables.removals import withdraw_removals
 from mail_assets_tests.world import APRIL, DIGESTS, HARBOR, MARCH, World, mail
 

@@ -71,7 +71,7 @@ def test_every_column_that_people_see_is_described(
     assert [column.name for column in columns(migrated, table) if not column.description] == []
 
 
-def test_every_table_and_column_of_the_database_has_a_comment(
+def test_every_table_and_column_has_a_comment(
     migrated: psycopg.Connection,
 ) -> None:
     tables = migrated.execute(
@@ -159,7 +159,7 @@ def test_stats_count_what_each_list_has(filled: psycopg.Connection) -> None:
     }
 
 
-def test_stats_are_of_the_indexes_that_are_named(filled: psycopg.Connection) -> None:
+def test_stats_count_the_named_indexes(filled: psycopg.Connection) -> None:
     of_others = read_stats(filled, ["dev"], "other", "other")["lists"]["dev"]
     assert (of_others["vectors"], of_others["words"]) == (0, 0)
     assert read_stats(filled, [], INDEX, WORDS)["lists"] == {}

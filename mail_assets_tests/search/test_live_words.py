@@ -99,7 +99,7 @@ def test_a_loop_of_queries_sees_no_error_and_nothing_forgotten(small: Corpus, lo
         workspace = Workspace(connection, store, lambda line: None, key)
         for month in ("2024-03", "2024-04"):
             write_words(workspace, ListMonth("harbor-es", month), other)
-        assert promote_words(connection, other) == NAME
+        assert promote_words(connection, other).replaced == NAME
         loop.go_on()
         retire_index(connection, open_words_bucket(settings.words), NAME)
         assert find_live_words(connection, settings.words) == OTHER

@@ -28,7 +28,7 @@ from mail_assets.defs.definitions import build_defs
 from mail_assets.defs.partitions import asset_key
 from mail_assets.defs.runs import PROCESS, LogLine, MonthFinished
 from mail_assets.month import ListMonth
-from mail_assets.processes.workers import name_process
+from mail_assets.processes.machine import name_process
 from mail_assets.settings.settings import Settings
 from mail_assets.sources.folder import FolderSource
 from mail_assets.sources.source import SourceError
