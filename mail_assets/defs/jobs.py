@@ -9,8 +9,6 @@ https://docs.dagster.io/guides/build/jobs
 Never in a partition's own run: they lose to any concurrent write.
 """
 
-from typing import Any
-
 import dagster as dg
 
 from mail_assets.defs.partitions import asset_key
@@ -24,9 +22,10 @@ from mail_assets.defs.resources import (
 )
 from mail_assets.defs.test_queries import serve_test_queries
 from mail_assets.indexes.live import LifecycleError, follow_version
-from mail_assets.indexes.mail_index import Filled
 from mail_assets.operations.prune import KEEP_DAYS
 from mail_assets.steps.fetch_archive import sweep_former_archives
+from mail_assets.vectors.index import VectorIndex
+from mail_assets.words.index import WordIndex
 
 
 @dg.op
@@ -92,7 +91,9 @@ def maintain_words(
     context.add_output_metadata({"indexes": dg.MetadataValue.table([record])})
 
 
-def _maintain(context: dg.OpExecutionContext, config: UpkeepConfig, index: Filled[Any]) -> None:
+def _maintain(
+    context: dg.OpExecutionContext, config: UpkeepConfig, index: VectorIndex | WordIndex
+) -> None:
     if config.little_changed and not index.needs_upkeep():
         context.log.info(f"little has changed in {index.label}: its upkeep is not due yet")
         return
