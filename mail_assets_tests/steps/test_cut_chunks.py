@@ -7,10 +7,9 @@ import pytest
 
 from mail_assets.encoding.models import LOCAL_MODELS
 from mail_assets.steps import cut_chunks as step
-from mail_assets.steps.outcome import StepError
 from mail_assets.tables import chunks, messages
 from mail_assets.text.chunking import Chunks, chunk_body
-from mail_assets_tests.world import APRIL, HARBOR, MARCH, PIER, PROFILE, World, mail
+from mail_assets_tests.world import HARBOR, PIER, PROFILE, World, mail
 
 LONG = "\n\n".join(f"Paragraph {n} says a few words more about the lease." for n in range(60))
 VERSIONS = "key, list, month, ctid::text, xmin::text"
@@ -49,16 +48,6 @@ def test_bodies_and_chunks_are_handled_in_small_groups(
     assert (world.chunks().digest, world.rows("chunks")) == whole
 
 
-def test_second_run_writes_nothing(world: World) -> None:
-    load(world, mail("a", LONG), mail("b"))
-    first, before = world.chunks(), world.writes()
-    again = world.chunks()
-    assert world.writes() == before
-    assert not again.changed
-    assert again.digest == first.digest
-    assert again.counts == {**first.counts, "written": 0, "deleted": 0}
-
-
 def test_run_writes_only_the_difference(world: World) -> None:
     load(world, mail("a", LONG), mail("b"), mail("c"))
     world.chunks()
@@ -94,19 +83,6 @@ def test_message_on_two_lists_has_two_keys_and_one_text(world: World) -> None:
     assert len({text for (text,) in world.rows("chunks", "text_hash")}) == 1
 
 
-def test_other_partitions_are_untouched(world: World) -> None:
-    for month, name in [(APRIL, HARBOR), (MARCH, PIER)]:
-        load(world, mail("a"), month=month, list_name=name)
-        world.chunks(month, name)
-    others = world.rows("chunks", VERSIONS)
-    load(world, mail("a"))
-    world.chunks()
-    load(world, mail("b"), at=1)
-    world.chunks()
-    where = f"(list, month) <> ('{HARBOR}', '{MARCH}')"
-    assert world.rows("chunks", VERSIONS, where) == others
-
-
 def test_new_chunker_version_cuts_again(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     load(world, mail("a"))
     world.chunks()
@@ -120,16 +96,3 @@ def test_new_chunker_version_cuts_again(world: World, monkeypatch: pytest.Monkey
     monkeypatch.setattr(step, "chunk_body", counted)
     world.chunks()
     assert len(calls) == 1
-
-
-def test_empty_month_has_no_chunks(world: World) -> None:
-    world.chain(last="messages")
-    assert world.chunks().counts["chunks"] == 0
-    assert not world.chunks().changed
-
-
-def test_month_without_messages_is_refused_with_remedy(world: World) -> None:
-    with pytest.raises(
-        StepError, match=f"{HARBOR} {MARCH}: no messages yet; materialize messages first"
-    ):
-        world.chunks()

@@ -76,17 +76,6 @@ def test_subject_is_encoded_with_the_text(world: World) -> None:
     assert "Thanks." in text
 
 
-def test_second_run_encodes_and_writes_nothing(world: World) -> None:
-    load(world, mail("a"), mail("b"))
-    first, before = world.embeddings(), world.writes()
-    again = world.embeddings()
-    assert world.writes() == before
-    assert len(world.encoder.texts) == 2
-    assert not again.changed
-    assert again.digest == first.digest
-    assert again.counts == {**first.counts, "encoded": 0, "reused": 2}
-
-
 def test_new_texts_are_encoded_and_old_ones_leave_the_file(world: World) -> None:
     load(world, mail("a"), mail("b"), mail("c"))
     world.embeddings()
@@ -301,14 +290,6 @@ def test_lost_file_is_made_again(world: World) -> None:
     assert read_embeddings(world.store, key(world)).keys() == hashes(world)
 
 
-def test_empty_month_has_no_file(world: World) -> None:
-    load(world)
-    outcome = world.embeddings()
-    assert outcome.counts["texts"] == outcome.counts["bytes"] == 0
-    assert [*world.store.keys("embeddings/")] == []
-    assert not world.embeddings().changed
-
-
 def test_month_that_became_empty_loses_its_file(world: World) -> None:
     load(world, mail("a"))
     world.embeddings()
@@ -326,16 +307,6 @@ def test_another_encoder_has_a_file_of_its_own(
     monkeypatch.setattr(world.encoder, "fingerprint", "another")
     assert world.embeddings().counts["encoded"] == 1
     assert {*world.store.keys("embeddings/")} == {old, key(world)}
-
-
-def test_other_partitions_are_untouched(world: World) -> None:
-    load(world, mail("a"), month=APRIL)
-    world.embeddings(APRIL)
-    path = world.home / "store" / key(world, APRIL)
-    before = path.stat().st_mtime_ns, path.read_bytes()
-    load(world, mail("a"), mail("b"))
-    world.embeddings()
-    assert (path.stat().st_mtime_ns, path.read_bytes()) == before
 
 
 def test_months_that_wait_for_this_encoder_are_counted(world: World) -> None:
@@ -359,13 +330,6 @@ def test_months_that_wait_for_this_encoder_are_counted(world: World) -> None:
     world.messages()
     world.chunks()
     assert left() == 0  # not -2, which would hide what others lack
-
-
-def test_month_without_chunks_is_refused_with_remedy(world: World) -> None:
-    with pytest.raises(
-        StepError, match=f"{HARBOR} {MARCH}: no chunks yet; materialize chunks first"
-    ):
-        world.embeddings()
 
 
 def test_month_waits_while_another_process_encodes(world: World) -> None:

@@ -42,17 +42,6 @@ def test_compressed_archive_has_its_suffix_in_the_store(world: World) -> None:
     assert key.endswith(".mbox.gz")
 
 
-def test_unchanged_archive_writes_nothing(world: World) -> None:
-    world.archive(MARCH, *mails(3))
-    first, before = world.archives(), world.writes()
-    again = world.archives()
-    assert world.writes() == before
-    assert not again.changed
-    assert again.digest == first.digest
-    assert again.counts["fetched"] == 0
-    assert again.counts["found"] == 3
-
-
 def test_other_from_lines_do_not_change_the_archive(world: World) -> None:
     world.archive(MARCH, *mails(3))
     first = world.archives()

@@ -18,7 +18,7 @@ from mail_assets.tables.indexes import live_index
 from mail_assets.vectors.index import Vector
 from mail_assets.vectors.lance import LanceIndex
 from mail_assets.words.lance import LanceWordIndex
-from mail_assets_tests.world import APRIL, HARBOR, MARCH, PIER, Killed, World, mail, read_documents
+from mail_assets_tests.world import APRIL, HARBOR, MARCH, Killed, World, mail, read_documents
 
 BACKENDS = {"vectors": LanceIndex, "words": LanceWordIndex}
 
@@ -63,9 +63,6 @@ class Filled:
             keys = [*self.mail_index.read_digests(connection, place)]
             return [*make_documents(connection, place, keys)]
 
-    def marks(self, where: str = "true") -> list[tuple[Any, ...]]:
-        return self.world.rows(self.kind, "key, ctid::text, xmin::text", where)
-
     def move(self, name: str) -> str:
         """Put the index elsewhere; return where it was."""
         attribute = "bucket" if self.kind == "vectors" else "words_url"
@@ -91,19 +88,6 @@ class Filled:
 @pytest.fixture(params=["vectors", "words"])
 def filled(world: World, request: pytest.FixtureRequest) -> Filled:
     return Filled(world, request.param)
-
-
-def test_second_run_writes_nothing_and_reads_no_row(
-    filled: Filled, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    filled.load(mail("a"), mail("b"))
-    first, before = filled.fill(), filled.world.writes()
-    monkeypatch.setattr(type(filled.mail_index), "read_digests", None)
-    again = filled.fill()
-    assert filled.world.writes() == before
-    assert not again.changed
-    assert again.digest == first.digest
-    assert (again.counts["written"], again.counts["deleted"]) == (0, 0)
 
 
 def test_run_writes_the_difference_and_deletes_stale_keys(filled: Filled) -> None:
@@ -211,19 +195,6 @@ def test_another_place_is_filled_from_the_start(filled: Filled) -> None:
     assert [*filled.index.keys()] == [*old.keys()]
     filled.move(first)
     assert not filled.fill().changed
-
-
-def test_other_partitions_are_untouched(filled: Filled) -> None:
-    for month, name in [(APRIL, HARBOR), (MARCH, PIER)]:
-        filled.load(mail("a"), month=month, list_name=name)
-        filled.fill(month, name)
-    others, marks = filled.entries(), filled.marks()
-    filled.load(mail("a"), mail("b"))
-    filled.fill()
-    filled.load(mail("a"), mail("c"), at=1)
-    filled.fill()
-    assert others.items() <= filled.entries().items()
-    assert filled.marks(f"(list, month) <> ('{HARBOR}', '{MARCH}')") == marks
 
 
 def kill_at(point: str, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:

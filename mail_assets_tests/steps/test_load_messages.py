@@ -16,10 +16,10 @@ from mail_assets.month import ListMonth
 from mail_assets.steps import load_messages as step
 from mail_assets.steps import read_month
 from mail_assets.steps.load_messages import load_messages
-from mail_assets.steps.outcome import ListDefaults, StepError
+from mail_assets.steps.outcome import ListDefaults
 from mail_assets.tables.messages import delete_rows
 from mail_assets_tests.waits import LONG
-from mail_assets_tests.world import APRIL, HARBOR, MARCH, PIER, World, mail
+from mail_assets_tests.world import HARBOR, MARCH, PIER, World, mail
 
 
 def accounted(counts: dict[str, int | float]) -> bool:
@@ -145,16 +145,6 @@ def test_mark_of_the_splitter_is_a_flag_of_the_row(world: World) -> None:
     assert rows == [(False, True), (True, False)]
 
 
-def test_second_run_writes_nothing(world: World) -> None:
-    load(world, mail("a"), mail("b"))
-    first, before = world.messages(), world.writes()
-    again = world.messages()
-    assert world.writes() == before
-    assert not again.changed
-    assert again.digest == first.digest
-    assert again.counts == {**first.counts, "written": 0, "deleted": 0}
-
-
 @pytest.mark.parametrize(
     ("mails", "written", "deleted", "same"),
     [
@@ -182,13 +172,6 @@ def test_run_writes_only_the_difference(
         assert after[f"{name}@example.org"] == before[f"{name}@example.org"]
 
 
-def test_month_without_archive_has_no_rows(world: World) -> None:
-    world.archives()
-    outcome = world.messages()
-    assert outcome.counts["found"] == outcome.counts["stored"] == 0
-    assert not world.messages().changed
-
-
 def test_month_whose_archive_vanished_loses_its_rows(world: World) -> None:
     load(world, mail("a"), mail("b"))
     world.messages()
@@ -196,21 +179,6 @@ def test_month_whose_archive_vanished_loses_its_rows(world: World) -> None:
     world.archives(allow_loss=True)
     assert world.messages().counts["deleted"] == 2
     assert world.rows("messages") == []
-
-
-def test_other_partitions_are_untouched(world: World) -> None:
-    for month, name in [(APRIL, HARBOR), (MARCH, PIER)]:
-        load(world, mail("a"), mail("b"), month=month, list_name=name)
-        world.messages(month, name)
-    versions = "list, month, message_id, ctid::text, xmin::text"
-    others = world.rows("messages", versions)
-    load(world, mail("a"), mail("c"))
-    world.messages()
-    load(world, mail("c"), at=1)
-    world.messages()
-    where = f"(list, month) <> ('{HARBOR}', '{MARCH}')"
-    assert world.rows("messages", versions, where) == others
-    assert len(world.rows("messages")) == 5
 
 
 def test_another_dialect_or_version_loads_the_month_again(
@@ -224,13 +192,6 @@ def test_another_dialect_or_version_loads_the_month_again(
     assert "\nFrom here" in f"\n{world.rows('messages', 'body_text')[0][0]}"
     monkeypatch.setattr(step, "MESSAGES_VERSION", "another parser")
     assert world.messages().counts["written"] == 1
-
-
-def test_month_without_fetch_is_refused_with_remedy(world: World) -> None:
-    with pytest.raises(
-        StepError, match=rf"{HARBOR} {MARCH}: no archive yet; materialize mbox_archives first"
-    ):
-        world.messages()
 
 
 def test_file_that_the_store_lost_is_an_error_with_remedy(world: World) -> None:

@@ -8,7 +8,6 @@ import pytest
 
 from mail_assets.month import ListMonth
 from mail_assets.steps import write_words
-from mail_assets.steps.outcome import StepError
 from mail_assets.tables.words import read_words
 from mail_assets.words.index import Document
 from mail_assets.words.lance import LanceWordIndex
@@ -77,11 +76,6 @@ def test_two_contents_of_one_id_are_two_documents(world: World) -> None:
     world.words()
     assert sorted(row["variant"] for row in documents(world).values()) == [0, 1]
     assert_agree(world)
-
-
-def test_month_without_messages_is_refused(world: World) -> None:
-    with pytest.raises(StepError, match="harbor 2024-03: no messages yet"):
-        world.words()
 
 
 def test_only_changed_messages_are_read_and_written(
