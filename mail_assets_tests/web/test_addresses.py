@@ -69,7 +69,7 @@ WRITTEN = [
 
 
 @pytest.mark.parametrize("address", WRITTEN)
-def test_an_address_is_masked_however_it_is_written(address: str) -> None:
+def test_address_is_masked_in_every_spelling(address: str) -> None:
     for before, after in (
         ("write to ", ", or not"),
         ("<", ">"),
@@ -81,7 +81,7 @@ def test_an_address_is_masked_however_it_is_written(address: str) -> None:
 
 
 @pytest.mark.parametrize("mark", AT_MARKS)
-def test_an_address_is_masked_as_pipermail_writes_it_in_each_language(mark: str) -> None:
+def test_address_is_masked_as_pipermail_writes_it(mark: str) -> None:
     address = f"ana.gil{mark}lists.example.org"
     for before, after in (("Ana Gil <", "> escribió:"), ("[mailto:", "]"), ("> <", ">")):
         masked = mask_addresses(f"{before}{address}{after}")
@@ -133,27 +133,27 @@ def test_an_address_is_masked_as_pipermail_writes_it_in_each_language(mark: str)
         "",
     ],
 )
-def test_what_is_no_address_stays(text: str) -> None:
+def test_text_without_address_is_unchanged(text: str) -> None:
     assert mask_addresses(text) == text
 
 
-def test_of_a_url_only_the_address_is_masked() -> None:
+def test_url_keeps_all_but_its_address() -> None:
     text = "https://example.org/who/ann@example.org?x=1"
     assert mask_addresses(text) == f"https://example.org/who/{MASK * 15}?x=1"
 
 
-def test_of_two_addresses_in_a_row_each_is_masked_whole() -> None:
+def test_adjacent_addresses_are_both_masked_whole() -> None:
     text = "write me at ann.bo@example.org . Yours"
     assert mask_addresses(text) == f"write me at {MASK * 18} . Yours"
 
 
-def test_ids_that_are_known_stay() -> None:
+def test_known_ids_are_not_masked() -> None:
     text = "<a1@example.org> of ann@example.org"
     assert mask_addresses(text, {"a1@example.org"}) == f"<a1@example.org> of {MASK * 15}"
 
 
 @given(st.text(st.sampled_from("ab.@ -%40\n<>()\"'=&#;t\u200b\uff20{|*\\ud"), max_size=60))
-def test_a_masked_text_has_its_length_and_no_address(text: str) -> None:
+def test_masked_text_has_same_length_and_no_address(text: str) -> None:
     masked = mask_addresses(text)
     assert len(masked) == len(text)
     assert not [*find_addresses(masked)]

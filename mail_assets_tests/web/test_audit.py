@@ -43,7 +43,7 @@ def count(made: SearchAudit, query: str = "ballast", hits: int = 3) -> None:
         watched.hits = hits
 
 
-def test_names_of_fields_and_known_lists_are_counted_and_no_value() -> None:
+def test_audit_counts_field_names_and_no_values() -> None:
     store = Store()
     made = SearchAudit((HARBOR, PIER), store, NEVER)
     count(made, f"from:ann subject:secret -list:hidden list:{HARBOR} has:patch words", 7)
@@ -66,7 +66,7 @@ def test_names_of_fields_and_known_lists_are_counted_and_no_value() -> None:
         (ZeroDivisionError(), 500),
     ],
 )
-def test_a_search_that_fails_is_counted_as_what_it_is(error: Exception, status: int) -> None:
+def test_failed_search_is_counted_with_its_status(error: Exception, status: int) -> None:
     store = Store()
     made = SearchAudit((), store, NEVER)
     with pytest.raises(type(error)), made.watch("api"):
@@ -75,7 +75,7 @@ def test_a_search_that_fails_is_counted_as_what_it_is(error: Exception, status: 
     assert [(kind.status, kind.mode, kind.hits) for kind in store.kept] == [(status, "", 0)]
 
 
-def test_counts_that_cannot_be_written_are_kept(caplog: pytest.LogCaptureFixture) -> None:
+def test_counts_are_kept_if_they_cannot_be_written(caplog: pytest.LogCaptureFixture) -> None:
     store = Store()
     made = SearchAudit((), store, NEVER)
     store.fails = True
@@ -90,7 +90,7 @@ def test_counts_that_cannot_be_written_are_kept(caplog: pytest.LogCaptureFixture
     assert sum(store.kept.values()) == 4
 
 
-def test_what_is_kept_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_kept_counts_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(audit, "MAX_KINDS", 2)
     store = Store()
     made = SearchAudit((), store, NEVER)
@@ -101,7 +101,7 @@ def test_what_is_kept_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(store.kept) == 2
 
 
-def test_no_search_waits_for_the_writer() -> None:
+def test_search_does_not_wait_for_the_writer() -> None:
     writing, go_on = threading.Event(), threading.Event()
 
     def write(_: Counts) -> None:
@@ -118,7 +118,7 @@ def test_no_search_waits_for_the_writer() -> None:
         made.close()
 
 
-def test_nothing_is_counted_where_that_is_switched_off() -> None:
+def test_nothing_is_counted_if_audit_is_off() -> None:
     made = SearchAudit((), None)
     count(made)
     assert not made._counts
@@ -132,7 +132,7 @@ def ask_tool(client: httpx.Client, name: str, **arguments: str) -> httpx.Respons
     return client.post("/mcp", json=request, headers=headers)
 
 
-def test_every_surface_is_counted_for_itself(world: World) -> None:
+def test_each_surface_is_counted_separately(world: World) -> None:
     world.archive("2024-03", mail("a", "whale"))
     world.chain(last="words")
     world.threads()
@@ -157,7 +157,7 @@ def test_every_surface_is_counted_for_itself(world: World) -> None:
     ]
 
 
-def test_a_role_that_reads_mail_and_adds_counts_is_all_that_serving_needs(world: World) -> None:
+def test_serving_needs_only_to_read_and_to_add_counts(world: World) -> None:
     world.archive("2024-03", mail("a", "whale"))
     world.chain(last="words")
     with world.connect() as connection:

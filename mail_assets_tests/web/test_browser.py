@@ -81,7 +81,7 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chromium]:
         yield started
 
 
-def test_what_runs_and_what_is_refused_is_seen(browser: Chromium) -> None:
+def test_browser_reports_scripts_and_refusals(browser: Chromium) -> None:
     async def attacked(request: Request) -> Response:
         policy = {"Content-Security-Policy": request.query_params.get("policy", "")}
         return HTMLResponse(f"<p>{ATTACKS[0]} {ATTACKS[1]}", headers=policy)
@@ -94,7 +94,7 @@ def test_what_runs_and_what_is_refused_is_seen(browser: Chromium) -> None:
         assert of(strict, REFUSED)
 
 
-def test_nothing_of_a_mail_runs_or_has_to_be_refused(world: World, browser: Chromium) -> None:
+def test_nothing_in_mail_runs_in_a_browser(world: World, browser: Chromium) -> None:
     query = quote(f"whale {ALL}"[:1500])
     paths = [
         "/",
@@ -133,9 +133,7 @@ ANSWER = """new Promise(give => {
 })"""
 
 
-def test_what_an_answer_cites_is_linked_above_the_hits_and_no_code(
-    corpus: Corpus, browser: Chromium
-) -> None:
+def test_script_links_citations_but_not_code(corpus: Corpus, browser: Chromium) -> None:
     model = fake_chat("Read `argv[1]` ", "first [1].\n```\nboats[1]\n```\nSo [1].")
     with serving_fake(model) as chat, serving_model(corpus, chat) as client:
         browser.visit(f"{client.base_url}/search?q={quote(QUERY)}")

@@ -118,7 +118,7 @@ def find_users(responses: dict[str, str]) -> dict[str, set[str]]:
     return told
 
 
-def test_no_address_is_anywhere(world: World) -> None:
+def test_crawler_finds_no_address(world: World) -> None:
     fill(world)
     with serving_world(world) as client:
         responses = crawl(client, seeds()) | ask_tools(client)
@@ -126,7 +126,7 @@ def test_no_address_is_anywhere(world: World) -> None:
     assert find_users(responses) == {}
 
 
-def test_the_crawler_would_find_them(world: World) -> None:
+def test_crawler_finds_addresses_that_are_shown(world: World) -> None:
     fill(world)
     with serving_world(world, SHOWN) as client:
         responses = crawl(client, seeds()) | ask_tools(client)
@@ -146,9 +146,7 @@ def test_the_crawler_would_find_them(world: World) -> None:
         {"x-original-url": "/evil.example", "x-rewrite-url": "/evil.example"},
     ],
 )
-def test_what_a_client_says_of_the_host_is_in_no_response(
-    public: httpx.Client, headers: dict[str, str]
-) -> None:
+def test_forged_host_is_in_no_response(public: httpx.Client, headers: dict[str, str]) -> None:
     for path in (
         "/",
         "/lists.json",

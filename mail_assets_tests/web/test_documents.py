@@ -29,7 +29,7 @@ def client(world: World) -> Iterator[httpx.Client]:
 
 
 @pytest.mark.parametrize("word", ["walrus", "ocelot", "heron"])
-def test_what_is_found_stands_on_the_page_of_the_hit(client: httpx.Client, word: str) -> None:
+def test_page_of_a_hit_has_the_found_text(client: httpx.Client, word: str) -> None:
     [hit] = client.get("/search.json", params={"q": f"{word} mode:fulltext"}).json()["hits"]
     page = client.get(hit["url"]).text
     assert word in page
@@ -37,7 +37,7 @@ def test_what_is_found_stands_on_the_page_of_the_hit(client: httpx.Client, word:
     assert "jo@example.org" not in page
 
 
-def test_the_data_has_each_text_once_with_its_places(client: httpx.Client) -> None:
+def test_message_has_each_text_once_with_its_places(client: httpx.Client) -> None:
     document = client.get(f"/message.json/{ID}").json()
     check(read_api(client), "MessageDocument", document)
     texts = [document, *document["other_texts"]]
@@ -50,13 +50,13 @@ def test_the_data_has_each_text_once_with_its_places(client: httpx.Client) -> No
 
 
 @pytest.mark.parametrize(("text", "word"), [(1, "walrus"), (2, "ocelot"), (3, "heron")])
-def test_an_assistant_chooses_a_text(client: httpx.Client, text: int, word: str) -> None:
+def test_get_message_chooses_a_text(client: httpx.Client, text: int, word: str) -> None:
     said = ask_tool(client, "get_message", message_id=ID, text=text).text
     assert f"| A{'n' if word == 'ocelot' else ''} {word} came" in said
     assert "its id has 3 texts: choose by text, from 1" in said
 
 
-def test_of_many_texts_some_are_shown(
+def test_number_of_other_texts_is_limited(
     client: httpx.Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(documents, "MAX_OTHERS", 1)

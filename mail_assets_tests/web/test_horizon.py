@@ -10,7 +10,7 @@ from mail_assets.web.mcp_text import describe_hits
 QUERY = "/search{}?q=-subject%3Azzz"
 
 
-def test_a_page_says_from_which_day_on_messages_were_looked_at(
+def test_page_names_the_first_day_of_a_limited_search(
     public: httpx.Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert public.get(QUERY.format(".json")).json()["looked_back_to"] is None
@@ -24,7 +24,7 @@ def test_a_page_says_from_which_day_on_messages_were_looked_at(
 
 
 @pytest.mark.parametrize("short", [True, False])
-def test_an_assistant_is_told_so_where_nothing_else_is_to_be_had(
+def test_tool_names_the_first_day_if_hits_are_short(
     public: httpx.Client, monkeypatch: pytest.MonkeyPatch, short: bool
 ) -> None:
     monkeypatch.setattr(filters, "MAX_WALKED", 3)

@@ -47,7 +47,7 @@ def check(response: httpx.Response) -> None:
     assert "5332114" not in response.text
 
 
-def test_nothing_of_a_mail_becomes_markup(world: World) -> None:
+def test_mail_becomes_no_markup(world: World) -> None:
     world.archive(
         "2024-03",
         *(
@@ -102,7 +102,7 @@ class Turned(HTMLParser):
                 self.loose.append(f"{' '.join(tag for tag, _ in self._open)}: {data}")
 
 
-def test_what_turns_the_direction_of_a_line_turns_no_text_beside_it(world: World) -> None:
+def test_bidi_controls_do_not_affect_other_text(world: World) -> None:
     turned = [
         mail(f"{TURN}a", f"> whale {TURN}\n> quoted\n\nwhale {TURN}", subject=f"whale {TURN}"),
         mail("b", "whale", subject=f"other {TURN}", references=f"<{TURN}a@example.org>"),
@@ -125,7 +125,7 @@ def test_what_turns_the_direction_of_a_line_turns_no_text_beside_it(world: World
         assert all(page.kept for page in pages.values())
 
 
-def test_a_forgotten_message_is_gone_and_not_unknown(world: World) -> None:
+def test_forgotten_message_is_gone(world: World) -> None:
     world.archive("2024-03", mail("a"), mail("b", references="<a@example.org>"))
     world.chain(last="words")
     world.threads()
@@ -142,7 +142,7 @@ def test_a_forgotten_message_is_gone_and_not_unknown(world: World) -> None:
         assert "a@example.org" not in thread.text
 
 
-def test_the_links_of_ids_that_look_like_paths_lead_to_their_messages(world: World) -> None:
+def test_ids_like_paths_have_working_links(world: World) -> None:
     names = ["x/attachment/1", "attachment/1", "x/../y", "/x/"]
     attached = 'Content-Type: text/plain\nContent-Disposition: attachment; filename="a.txt"'
     world.archive("2024-03", *(mail(name, headers=attached) for name in names))

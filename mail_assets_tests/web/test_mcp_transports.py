@@ -21,7 +21,7 @@ from mail_assets_tests.web.conftest import BASE_URL
         ("POST", "2026-07-28", "subscriptions/listen", 404),
     ],
 )
-def test_nobody_waits_for_events_that_never_come(
+def test_mcp_opens_no_endless_stream(
     public: httpx.Client, method: str, protocol: str, asked: str | None, status: int
 ) -> None:
     headers = {
@@ -43,25 +43,25 @@ def test_nobody_waits_for_events_that_never_come(
 
 
 @pytest.mark.parametrize("mode", ["auto", "legacy", "2026-07-28"])
-def test_clients_of_each_protocol_are_answered(public: httpx.Client, mode: str) -> None:
+def test_clients_of_each_protocol_get_an_answer(public: httpx.Client, mode: str) -> None:
     assert "harbor-dev: 58 messages" in ask(f"{public.base_url}/mcp", "list_lists", mode=mode)
 
 
-def test_another_site_cannot_ask(public: httpx.Client) -> None:
+def test_foreign_host_and_origin_are_refused(public: httpx.Client) -> None:
     for headers in ({"host": "evil.example"}, {"origin": "https://evil.example"}):
         response = public.post("/mcp", json={}, headers=headers)
         assert response.status_code in (403, 421)
 
 
 @pytest.mark.parametrize("origin", ["http://localhost", "http://127.0.0.1:6274", BASE_URL])
-def test_a_page_of_this_machine_or_site_can_ask(public: httpx.Client, origin: str) -> None:
+def test_local_and_own_origins_are_allowed(public: httpx.Client, origin: str) -> None:
     body = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
     headers = {"origin": origin, "accept": "application/json, text/event-stream"}
     assert public.post("/mcp", json=body, headers=headers).status_code == 200
 
 
 @pytest.mark.slow
-def test_a_command_serves_the_tools_on_standard_input(corpus: Corpus) -> None:
+def test_mcp_command_serves_standard_input(corpus: Corpus) -> None:
     server = StdioServerParameters(
         command=sys.executable, args=["-m", "mail_assets.cli", "mcp"], env=corpus.environ
     )

@@ -33,7 +33,7 @@ def client(world: World) -> Iterator[httpx.Client]:
         yield client
 
 
-def test_every_door_names_the_newest_version(client: httpx.Client) -> None:
+def test_every_surface_names_the_newest_version(client: httpx.Client) -> None:
     document = client.get("/search.json", params=SEARCH).json()
     check(read_api(client), "SearchDocument", document)
     [hit] = document["hits"]

@@ -71,7 +71,7 @@ def ask(client: httpx.Client, question: dict[str, str], guess: str) -> str:
 
 @pytest.mark.parametrize("question", QUESTIONS, ids=lambda one: " ".join(one.values()))
 @pytest.mark.parametrize("part", [r".*", r"[^@]*", r"[^@]*$"], ids=["address", "user", "host"])
-def test_a_right_guess_is_answered_as_a_wrong_one(
+def test_right_guess_looks_like_a_wrong_one(
     strangers: httpx.Client, question: dict[str, str], part: str
 ) -> None:
     guesses = [re.search(part, one) for one in (RIGHT, WRONG)]
@@ -83,7 +83,9 @@ def test_a_right_guess_is_answered_as_a_wrong_one(
     ("query", "found"),
     [("from:ann", {"a", "b", "c"}), ("to:builder", {"a", "c"}), ("-to:bob", {"b"})],
 )
-def test_names_are_found(strangers: httpx.Client, query: str, found: set[str]) -> None:
+def test_search_by_name_finds_messages(
+    strangers: httpx.Client, query: str, found: set[str]
+) -> None:
     hits = strangers.get("/search.json", params={"q": query}).json()["hits"]
     assert {hit["message_id"].partition("@")[0] for hit in hits} == found
 
@@ -126,20 +128,20 @@ def disguised(
         ("file:txt", ""),
     ],
 )  # fmt: skip
-def test_a_part_of_what_is_masked_finds_nothing_and_all_else_does(
+def test_masked_parts_find_nothing_and_other_words_do(
     disguised: httpx.Client, query: str, found: str
 ) -> None:
     hits = disguised.get("/search.json", params={"q": query}).json()["hits"]
     assert {hit["message_id"].partition("@")[0] for hit in hits} == {*found}
 
 
-def test_who_gives_an_address_is_told_that_names_count(strangers: httpx.Client) -> None:
+def test_search_by_address_is_refused_with_a_hint(strangers: httpx.Client) -> None:
     response = strangers.get("/search.json", params={"q": f"from:{RIGHT}"})
     assert response.status_code == 400
     assert "addresses are hidden here: from: takes a part of a name" in response.text
 
 
-def test_where_addresses_are_shown_they_are_found(built: World) -> None:
+def test_shown_addresses_are_found(built: World) -> None:
     with serving_world(built, SHOWN) as client:
         for query, found in ((f"from:{RIGHT}", "a"), (f"to:{RIGHT}", "b")):
             [hit] = client.get("/search.json", params={"q": query}).json()["hits"]

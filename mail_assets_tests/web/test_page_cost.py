@@ -63,9 +63,7 @@ def service(world: World, tmp_path: Path) -> Iterator[TracedService]:
 
 
 @pytest.mark.parametrize("page", ["thread", "message"])
-def test_a_page_takes_as_many_round_trips_whatever_the_thread_has(
-    service: TracedService, page: str
-) -> None:
+def test_round_trips_do_not_depend_on_the_thread_size(service: TracedService, page: str) -> None:
     make = getattr(Documents(service, Publication()), page)
     trips = []
     for id in ("a1@example.org", f"b{MANY - 1}@example.org"):
@@ -75,7 +73,7 @@ def test_a_page_takes_as_many_round_trips_whatever_the_thread_has(
     assert trips[0] == trips[1] <= 6
 
 
-def test_pages_of_a_thread_are_bounded_and_hold_each_message_once(service: TracedService) -> None:
+def test_thread_pages_are_bounded_and_have_each_post_once(service: TracedService) -> None:
     documents = Documents(service, Publication())
     page: dict[str, Any] | None = documents.thread("b0@example.org")
     seen: list[str] = []
@@ -89,7 +87,7 @@ def test_pages_of_a_thread_are_bounded_and_hold_each_message_once(service: Trace
 
 
 @pytest.mark.parametrize("id", ["b0", f"b{MANY - 1}", "long"])
-def test_the_page_of_a_message_is_where_its_id_leads(service: TracedService, id: str) -> None:
+def test_id_leads_to_the_page_with_its_message(service: TracedService, id: str) -> None:
     page = Documents(service, Publication()).thread(f"{id}@example.org")
     assert f"{id}@example.org" in [post["message_id"] for post in page["posts"]]
     assert page["messages"] == MANY + 1

@@ -20,7 +20,7 @@ def text_of(pieces: list[Piece] | tuple[Piece, ...]) -> str:
     return "".join(piece.text for piece in pieces)
 
 
-def test_an_attribution_goes_with_its_quote() -> None:
+def test_attribution_is_part_of_its_quote() -> None:
     parts = [*split_parts(BODY, SEGMENTS, frozenset())]
     assert [(part.kind, part.is_folded, len(part.lines)) for part in parts] == [
         ("quote", False, 2),
@@ -30,7 +30,7 @@ def test_an_attribution_goes_with_its_quote() -> None:
     assert [text_of(line) for line in parts[0].lines] == ["Ann wrote:", "> why?"]
 
 
-def test_a_long_quote_is_folded_and_says_how_it_begins() -> None:
+def test_long_quote_is_folded_with_its_first_line() -> None:
     body = "Ann wrote:\n" + "> why?\n" * OPEN_QUOTE
     [part] = split_parts(body, [Segment(0, len(body), "quote")], frozenset())
     assert (part.is_folded, part.opening) == (True, "Ann wrote:")
@@ -38,14 +38,14 @@ def test_a_long_quote_is_folded_and_says_how_it_begins() -> None:
     assert (short.is_folded, short.opening) == (False, "why?")
 
 
-def test_a_footer_goes_with_the_signature_before_it() -> None:
+def test_footer_is_part_of_the_signature() -> None:
     body = "-- \nBob\n____\nThe list\n"
     segments = [Segment(0, 8, "signature"), Segment(8, len(body), "footer")]
     [part] = split_parts(body, segments, frozenset())
     assert (part.kind, part.is_folded, part.opening) == ("signature", True, "Bob")
 
 
-def test_a_body_without_segments_is_text() -> None:
+def test_body_without_segments_is_text() -> None:
     [part] = split_parts(BODY, [], frozenset())
     assert "\n".join(map(text_of, part.lines)) == BODY.strip("\n")
 
@@ -59,14 +59,14 @@ def test_urls_and_known_ids_are_links() -> None:
     ]
 
 
-def test_a_link_to_another_archive_is_whole_or_none() -> None:
+def test_url_is_linked_whole_or_not_at_all() -> None:
     url = "https://example.org/list/id1@example.org/"
     assert [*link_pieces(f"See <{url}>", {"id1@example.org"})][1] == Piece(url, url)
     hidden = mask_addresses(f"See <{url}>")
     assert [*link_pieces(hidden, frozenset())] == [Piece(hidden)]
 
 
-def test_what_could_deceive_is_no_link() -> None:
+def test_deceptive_url_is_not_linked() -> None:
     for line in (
         "javascript:alert(1)",
         "data:text/html,x",
@@ -79,7 +79,7 @@ def test_what_could_deceive_is_no_link() -> None:
 
 
 @given(st.text(st.sampled_from("ab:/.@ <>()\u202e&?\"'ht ps"), max_size=60))
-def test_pieces_are_the_line(line: str) -> None:
+def test_pieces_join_to_the_line(line: str) -> None:
     pieces = [*link_pieces(line, {"a@b"})]
     assert text_of(pieces) == line
     assert all(

@@ -33,7 +33,7 @@ CITATIONS = [{"number": number, "url": f"/message/{number}@example.org"} for num
         ("", []),
     ],
 )  # fmt: skip
-def test_citations_are_links_but_in_code(text: str, shown: list[str]) -> None:
+def test_citations_are_links_except_in_code(text: str, shown: list[str]) -> None:
     paragraphs = view_answer({"text": text, "citations": CITATIONS})
     assert [
         "".join(f"{{{piece.text}}}" if piece.url else piece.text for piece in paragraph)
@@ -51,7 +51,7 @@ def test_citations_are_links_but_in_code(text: str, shown: list[str]) -> None:
         (100, 99, [0, 96, 97, 98, 99]),
     ],
 )
-def test_a_page_links_its_neighbours_and_both_ends(
+def test_thread_page_links_its_neighbours_and_both_ends(
     count: int, here: int, linked: list[int]
 ) -> None:
     pages = [f"/thread/{number}" for number in range(count)]
@@ -105,7 +105,7 @@ def text_of(response: httpx.Response) -> str:
         ("/nowhere", 404, "there is no such page"),
     ],
 )
-def test_a_page_says_what_its_reader_needs(
+def test_page_has_the_expected_words(
     public: httpx.Client, path: str, status: int, said: str
 ) -> None:
     response = public.get(path)
@@ -113,20 +113,20 @@ def test_a_page_says_what_its_reader_needs(
     assert said in text_of(response)
 
 
-def test_the_words_of_a_question_are_marked_in_subjects_too(public: httpx.Client) -> None:
+def test_words_are_marked_in_subjects(public: httpx.Client) -> None:
     page = public.get("/search", params={"q": "nombres subject:nombres"}).text
     assert re.search(r"<h2[^>]*><a[^>]*><mark>Nombres</mark></a></h2>", page)
     page = public.get("/search", params={"q": "primera mode:fulltext list:harbor-es"}).text
     assert "<mark>Primera</mark>" in page
 
 
-def test_each_page_has_one_search_box_that_works(public: httpx.Client) -> None:
+def test_page_has_one_search_box(public: httpx.Client) -> None:
     for path in ("/", f"/message/{ROOT}", f"/thread/{ROOT}", "/lists", MONTH, "/nowhere"):
         page = public.get(path).text
         assert page.count('role="search"') == page.count('name="q"') == 1
 
 
-def test_what_is_folded_has_subjects_and_senders(public: httpx.Client) -> None:
+def test_folded_messages_have_subjects_and_senders(public: httpx.Client) -> None:
     hits = public.get("/search.json", params={"q": QUERY}).json()["hits"]
     page = public.get("/search", params={"q": QUERY}).text
     folded = [id for hit in hits for id in hit["in_thread"]]
@@ -141,7 +141,7 @@ def test_what_is_folded_has_subjects_and_senders(public: httpx.Client) -> None:
         assert message["from_name"] in unescape(line.group(2))
 
 
-def test_a_search_is_refined_by_what_matches(public: httpx.Client) -> None:
+def test_facets_refine_the_search(public: httpx.Client) -> None:
     page = public.get("/search", params={"q": QUERY}).text
     for heading in ("By date", "By list", "By sender", "By year", "By kind"):
         assert f"<h2>{heading}</h2>" in page
@@ -152,7 +152,7 @@ def test_a_search_is_refined_by_what_matches(public: httpx.Client) -> None:
     assert {hit["from_name"] for hit in refined["hits"]} == {name}
 
 
-def test_the_bars_are_for_the_eye_and_the_table_for_everybody(public: httpx.Client) -> None:
+def test_histogram_and_table_agree(public: httpx.Client) -> None:
     page = public.get("/search", params={"q": QUERY}).text
     bars = re.findall(r'<a href="([^"]*)" tabindex="-1"><title>([^<]*): (\d+)</title>', page)
     table = re.findall(r'<td><a rel="nofollow" href="([^"]*)">([^<]*)</a></td><td>(\d+)</td>', page)
@@ -160,7 +160,7 @@ def test_the_bars_are_for_the_eye_and_the_table_for_everybody(public: httpx.Clie
     assert [bar for bar in bars if bar[2] != "0"] == table
 
 
-def test_all_messages_of_a_list_are_reached_by_its_months(public: httpx.Client) -> None:
+def test_months_reach_all_messages_of_a_list(public: httpx.Client) -> None:
     months = public.get("/lists.json/harbor-dev").json()["months"]
     for month, count in months.items():
         page = public.get(f"/lists.json/harbor-dev/{month}").json()
@@ -169,9 +169,7 @@ def test_all_messages_of_a_list_are_reached_by_its_months(public: httpx.Client) 
         assert all(f'href="{post["url"]}"' in html for post in page["posts"])
 
 
-def test_the_last_page_of_a_month_leads_to_no_empty_one(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_last_page_of_a_month_has_no_next(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(browse, "MESSAGES", 2)
     month = "/lists.json/harbor/2024-03"
     world.archive("2024-03", mail("a"), mail("b"), mail("b", "Another text."), mail("c"))
@@ -184,7 +182,7 @@ def test_the_last_page_of_a_month_leads_to_no_empty_one(
     assert last["next"] is None
 
 
-def test_neighbours_in_a_list_lead_through_all_of_it(public: httpx.Client) -> None:
+def test_neighbours_lead_through_the_whole_list(public: httpx.Client) -> None:
     def follow(id: str, way: str) -> list[str]:
         seen = []
         url: str | None = f"/message/{id}"
@@ -202,7 +200,7 @@ def test_neighbours_in_a_list_lead_through_all_of_it(public: httpx.Client) -> No
     assert len(back) == next(one["messages"] for one in lists if one["name"] == "harbor-users")
 
 
-def test_a_page_of_results_numbers_its_hits_and_keeps_the_search(public: httpx.Client) -> None:
+def test_second_page_numbers_its_hits_and_keeps_options(public: httpx.Client) -> None:
     page = public.get("/search", params={"q": QUERY, "offset": "10", "mode": "fulltext"}).text
     assert '<ol class="hits" start="11">' in page
     assert '<option value="fulltext" selected>' in page
@@ -217,7 +215,7 @@ def test_a_page_of_results_numbers_its_hits_and_keeps_the_search(public: httpx.C
         (MONTH, ["json"]),
     ],
 )
-def test_what_is_shown_can_be_had_in_other_formats(
+def test_footer_links_the_other_formats(
     public: httpx.Client, path: str, formats: list[str]
 ) -> None:
     footer = public.get(path).text.partition("<footer>")[2]
@@ -226,7 +224,7 @@ def test_what_is_shown_can_be_had_in_other_formats(
     assert [public.get(link).status_code for link in links] == [200] * len(links)
 
 
-def test_feed_and_mailbox_are_of_the_whole_search_on_each_page(public: httpx.Client) -> None:
+def test_feed_and_mailbox_links_have_the_whole_search(public: httpx.Client) -> None:
     def links(**parameters: str) -> dict[str, str]:
         page = public.get("/search", params={"q": QUERY, **parameters}).text
         found = map(unescape, re.findall(r'href="(/search\.[^"]*)"', page))
@@ -238,7 +236,7 @@ def test_feed_and_mailbox_are_of_the_whole_search_on_each_page(public: httpx.Cli
     assert public.get(second["json"]).json()["hits"] == shown
 
 
-def test_attachments_of_a_thread_are_named_and_had(public: httpx.Client) -> None:
+def test_thread_links_its_attachments(public: httpx.Client) -> None:
     found = public.get("/search.json?q=has:attachment").json()["hits"]
     for hit in found:
         page = public.get(f"/thread/{hit['message_id']}").text
@@ -251,7 +249,7 @@ def test_attachments_of_a_thread_are_named_and_had(public: httpx.Client) -> None
 
 
 @pytest.mark.parametrize("gone", ["a", "b", "c"])
-def test_a_thread_is_shown_while_one_of_its_messages_has_gone(world: World, gone: str) -> None:
+def test_thread_is_shown_without_a_deleted_message(world: World, gone: str) -> None:
     first, second = "<a@example.org>", "<b@example.org>"
     world.archive(
         "2024-03",

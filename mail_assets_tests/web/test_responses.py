@@ -22,9 +22,7 @@ def whale(world: World) -> World:
     return world
 
 
-def test_what_was_made_with_other_settings_is_sent_again(
-    whale: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_etag_changes_with_the_settings(whale: World, monkeypatch: pytest.MonkeyPatch) -> None:
     page, feed = (f"/search{kind}?q=whale+mode:fulltext" for kind in ("", ".atom"))
     settings = whale.settings()
     with serving(settings) as client:

@@ -36,7 +36,7 @@ def wait_until_waiting(permits: Permits, count: int) -> None:
         threading.Event().wait(0.001)
 
 
-def test_there_are_as_many_as_said() -> None:
+def test_permits_are_limited() -> None:
     permits = Permits(2)
     assert permits.acquire(0)
     assert permits.acquire(0)
@@ -45,7 +45,7 @@ def test_there_are_as_many_as_said() -> None:
     assert permits.acquire(0)
 
 
-def test_who_came_first_is_next_also_before_the_one_that_gives_back() -> None:
+def test_permit_goes_to_the_longest_waiting_thread() -> None:
     permits, order = Permits(1), []
 
     def work(name: int) -> None:
@@ -65,7 +65,7 @@ def test_who_came_first_is_next_also_before_the_one_that_gives_back() -> None:
     assert order == [0, 1, 2, 3]
 
 
-def test_who_stops_waiting_takes_none() -> None:
+def test_timed_out_thread_takes_no_permit() -> None:
     permits = Permits(1)
     permits.acquire()
     assert not permits.acquire(0.001)
@@ -74,7 +74,7 @@ def test_who_stops_waiting_takes_none() -> None:
     assert not permits.acquire(0)
 
 
-def test_no_permit_is_lost_or_made_by_many_threads() -> None:
+def test_many_threads_keep_the_number_of_permits() -> None:
     permits, inside, most = Permits(2), [], []
 
     def work(number: int) -> None:
@@ -106,7 +106,7 @@ def service(corpus: Corpus) -> Iterator[SearchService]:
     service.close()
 
 
-def test_warming_up_starts_every_process_and_each_has_a_core(service: SearchService) -> None:
+def test_warm_up_starts_each_process_on_its_core(service: SearchService) -> None:
     found = [slot.run(describe_process) for slot in service._idle]
     assert len({process for process, _ in found}) == 2
     assert os.getpid() not in {process for process, _ in found}
@@ -117,13 +117,13 @@ def test_warming_up_starts_every_process_and_each_has_a_core(service: SearchServ
         assert len(slot.run(list_thread_cores)) == 1
 
 
-def test_what_a_process_has_loaded_is_never_collected(service: SearchService) -> None:
+def test_loaded_objects_are_not_garbage_collected(service: SearchService) -> None:
     for slot in service._idle:
         spared, others = slot.run(count_objects)
         assert spared > 10 * others
 
 
-def test_similar_messages_and_evidence_are_found_there_too(service: SearchService) -> None:
+def test_process_finds_similar_messages_and_evidence(service: SearchService) -> None:
     best = service.search(Request("lease")).hits[0]
     near = service.find_similar(best.message_id, 3)
     assert near.hits
@@ -132,7 +132,7 @@ def test_similar_messages_and_evidence_are_found_there_too(service: SearchServic
     assert evidence.excerpts
 
 
-def test_errors_are_those_that_were_raised(service: SearchService) -> None:
+def test_process_raises_the_original_error(service: SearchService) -> None:
     with pytest.raises(RequestError, match="harbor-nowhere") as refused:
         service.search(Request("lease list:harbor-nowhere"))
     told = read_error(refused.value)
@@ -141,13 +141,13 @@ def test_errors_are_those_that_were_raised(service: SearchService) -> None:
     assert "searcher.py" in refused.value.__notes__[0]
 
 
-def test_an_error_that_cannot_be_sent_is_told_by_its_text(service: SearchService) -> None:
+def test_unpicklable_error_is_sent_as_text(service: SearchService) -> None:
     with pytest.raises(RuntimeError, match="NotSendableError: lantern at pier 4"):
         service._idle[0].run(fail)
     assert service.search(Request("lease")).hits
 
 
-def test_a_killed_process_is_started_again_and_the_search_answered(
+def test_killed_process_is_restarted(
     service: SearchService, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     slot = service._idle[0]
@@ -157,7 +157,7 @@ def test_a_killed_process_is_started_again_and_the_search_answered(
     assert service.search(Request("lease")).hits
 
 
-def test_a_search_that_kills_each_process_is_refused_alone(service: SearchService) -> None:
+def test_search_that_kills_processes_is_refused(service: SearchService) -> None:
     slot = service._idle[0]
     with pytest.raises(WorkerError, match=r"exit code -9.*MAIL_WEB_PROCESSES") as died:
         slot.run(kill_always)
@@ -167,7 +167,7 @@ def test_a_search_that_kills_each_process_is_refused_alone(service: SearchServic
     assert service.search(Request("lease")).hits
 
 
-def test_an_index_that_is_missing_is_told(corpus: Corpus, tmp_path: Path) -> None:
+def test_missing_index_is_reported(corpus: Corpus, tmp_path: Path) -> None:
     settings = replace(corpus.search_settings, vectors=f"lance:{tmp_path}")
     slot = ProcessSlot(settings, 0)
     try:
@@ -177,7 +177,7 @@ def test_an_index_that_is_missing_is_told(corpus: Corpus, tmp_path: Path) -> Non
         slot.close()
 
 
-def test_a_closed_service_has_no_process(corpus: Corpus) -> None:
+def test_closed_service_has_no_process(corpus: Corpus) -> None:
     settings = corpus.settings
     options = ServiceOptions(
         corpus.search_settings, settings.forget_key, settings.store, 1, in_processes=True

@@ -35,7 +35,7 @@ def service(corpus: Corpus, request: pytest.FixtureRequest) -> Iterator[SearchSe
     service.close()
 
 
-def test_many_threads_get_the_hits_of_one(
+def test_many_threads_get_the_same_hits(
     service: SearchService, search: Search, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(service_module, "WAIT_SECONDS", 600.0)
@@ -47,7 +47,7 @@ def test_many_threads_get_the_hits_of_one(
     ]
 
 
-def test_who_would_wait_too_long_is_turned_away(
+def test_search_without_a_free_slot_is_refused(
     service: SearchService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(service_module, "WAIT_SECONDS", 0.0)
@@ -61,9 +61,7 @@ def test_who_would_wait_too_long_is_turned_away(
     assert service.search(Request("lease")).hits
 
 
-def test_connections_that_the_server_closed_are_replaced(
-    service: SearchService, corpus: Corpus
-) -> None:
+def test_closed_connections_are_replaced(service: SearchService, corpus: Corpus) -> None:
     def is_served() -> bool:
         return bool(
             service.search(Request("lease")).hits
@@ -83,12 +81,12 @@ def test_connections_that_the_server_closed_are_replaced(
     assert is_served()
 
 
-def test_a_read_cannot_write(service: SearchService) -> None:
+def test_read_connection_cannot_write(service: SearchService) -> None:
     with pytest.raises(psycopg.errors.ReadOnlySqlTransaction):
         service.read(lambda connection: connection.execute("delete from threads"))
 
 
-def test_searchers_are_opened_as_they_are_needed(service: SearchService) -> None:
+def test_slots_open_when_needed(service: SearchService) -> None:
     inside = threading.Event()
 
     def search() -> None:
@@ -106,7 +104,7 @@ def test_searchers_are_opened_as_they_are_needed(service: SearchService) -> None
     assert len(service._idle) == 2
 
 
-def test_a_server_whose_rows_are_hidden_is_not_ready(world: World) -> None:
+def test_service_is_not_ready_if_rows_are_hidden(world: World) -> None:
     world.archive("2024-03", mail("a", "whale"))
     world.chain(last="words")
     settings = replace(world.settings(), pg_dsn=f"{world.dsn}&options=-c%20role%3Dshelf_reader")

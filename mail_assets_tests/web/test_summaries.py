@@ -15,7 +15,7 @@ from mail_assets_tests.world import MARCH, World, mail
 QUESTION = "Whom do I ask about the pump? Write to jo.poe@example.net or call the office."
 
 
-def test_a_thread_opens_with_its_summary(public: httpx.Client) -> None:
+def test_thread_begins_with_its_summary(public: httpx.Client) -> None:
     thread = public.get(f"/thread.json/{ROOT}").json()
     summary = thread["summary"]
     assert summary["messages"] == thread["messages"]
@@ -29,7 +29,7 @@ def test_a_thread_opens_with_its_summary(public: httpx.Client) -> None:
     assert page.index('id="summary"') < page.index("<article")
 
 
-def test_hits_for_whole_threads_say_how_the_thread_begins_and_ends(public: httpx.Client) -> None:
+def test_grouped_hits_have_first_and_last_sentence(public: httpx.Client) -> None:
     found = public.get("/search.json?q=jobs&group=thread").json()["hits"]
     assert found
     for hit in found:
@@ -54,9 +54,7 @@ def world(world: World) -> World:
 
 
 @pytest.mark.parametrize("addresses", ["hidden", SHOWN])
-def test_an_address_is_hidden_even_where_a_sentence_cuts_it(
-    world: World, tmp_path: Path, addresses: str
-) -> None:
+def test_address_cut_by_a_sentence_is_hidden(world: World, tmp_path: Path, addresses: str) -> None:
     at = QUESTION.index("poe@")
     cut = f"""update thread_summaries set sentences = jsonb_build_array(jsonb_build_object(
         'part', 'question', 'message_id', 'a@example.org', 'also', '[]'::jsonb,

@@ -27,21 +27,21 @@ TEMPLATES = sorted(pages.TEMPLATES.iterdir())
         r"(href|src|action)=\"https?:",
     ],
 )
-def test_no_template_holds_what_could_run_or_escape(path: Path, forbidden: str) -> None:
+def test_templates_have_no_scripts_and_no_unsafe_filters(path: Path, forbidden: str) -> None:
     assert not re.search(forbidden, path.read_text(), re.IGNORECASE)
 
 
 @pytest.mark.parametrize("path", TEMPLATES, ids=lambda path: path.name)
-def test_what_a_template_says_stands_in_quotes_where_it_is_an_attribute(path: Path) -> None:
+def test_template_attributes_are_quoted(path: Path) -> None:
     assert not re.search(r"=\{\{", path.read_text())
 
 
-def test_styles_load_nothing() -> None:
+def test_stylesheet_loads_nothing() -> None:
     style = (STATIC / "style.css").read_text()
     assert not re.search(r"url\(|@import|expression", style)
 
 
-def test_each_class_of_a_template_is_styled() -> None:
+def test_every_class_in_templates_has_a_style() -> None:
     style = (STATIC / "style.css").read_text()
     used = {
         name
