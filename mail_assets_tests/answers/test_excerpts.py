@@ -106,8 +106,7 @@ def test_joined_chunks_share_text_once_and_mark_gaps(
 @settings(max_examples=100)
 @given(
     st.dictionaries(
-        st.sampled_from([f"{name}#{i}" for name in "abc" for i in range(6)]),
-        st.integers(1, 400),
+        st.sampled_from([f"{name}#{i}" for name in "abc" for i in range(6)]), st.integers(1, 400)
     ),
     st.integers(0, 3000),
 )

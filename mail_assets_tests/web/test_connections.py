@@ -90,9 +90,7 @@ def test_slow_first_request_is_disconnected(monkeypatch: pytest.MonkeyPatch, hea
         wait_for_end(connection)
 
 
-def test_slow_second_request_is_disconnected(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_slow_second_request_is_disconnected(monkeypatch: pytest.MonkeyPatch) -> None:
     with listening(App()) as place, socket.create_connection(place) as connection:
         assert ask(connection) == 200
         monkeypatch.setattr(connections, "HEAD_SECONDS", 0.01)

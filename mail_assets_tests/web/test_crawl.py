@@ -74,14 +74,7 @@ def seeds() -> list[str]:
     pages += [f"thread{kind}/{ids[0]}" for kind in (".json", ".atom", ".mbox.gz")]
     pages += [f"{name}/{ids[0]}" for name in ("message.mbox", "similar", "similar.json")]
     pages += [f"{name}/m9@example.org" for name in ("message.json", "thread", "similar.json")]
-    asked = [
-        "whale",
-        '"whale ballast"',
-        "ballast sort:date",
-        "from:tom",
-        "file:zq",
-        "subject:for",
-    ]
+    asked = ["whale", '"whale ballast"', "ballast sort:date", "from:tom", "file:zq", "subject:for"]
     asked += ["has:attachment", "list:nowhere", "zq*", "harbour"]
     pages += [
         f"search{kind}?q={quote(query)}&mode=fulltext&group=message"

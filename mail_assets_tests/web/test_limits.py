@@ -93,9 +93,7 @@ def limited(corpus: Corpus) -> Iterator[httpx.Client]:
     }
     clients = Clients((ip_network("127.0.0.1"),))
     with serving(
-        corpus.settings,
-        limits=Limits(allowances, clock=lambda: 0.0),
-        clients=clients,
+        corpus.settings, limits=Limits(allowances, clock=lambda: 0.0), clients=clients
     ) as client:
         yield client
 

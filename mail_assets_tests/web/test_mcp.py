@@ -19,14 +19,7 @@ from mail_assets_tests.world import World, mail
 
 Call = Callable[..., str]
 
-TOOLS = {
-    "semantic_search",
-    "get_message",
-    "get_thread",
-    "similar",
-    "list_lists",
-    "explain_search",
-}
+TOOLS = {"semantic_search", "get_message", "get_thread", "similar", "list_lists", "explain_search"}
 
 
 @pytest.fixture

@@ -44,10 +44,7 @@ def check(api: dict[str, Any], name: str, document: object) -> None:
         one: schema | ({"additionalProperties": False} if "properties" in schema else {})
         for one, schema in schemas.items()
     }
-    schema = {
-        "$ref": f"#/components/schemas/{name}",
-        "components": {"schemas": closed},
-    }
+    schema = {"$ref": f"#/components/schemas/{name}", "components": {"schemas": closed}}
     Draft202012Validator(schema).validate(document)
 
 

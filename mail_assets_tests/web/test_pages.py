@@ -252,10 +252,7 @@ def test_thread_links_its_attachments(public: httpx.Client) -> None:
 def test_thread_is_shown_without_a_deleted_message(world: World, gone: str) -> None:
     first, second = "<a@example.org>", "<b@example.org>"
     world.archive(
-        "2024-03",
-        mail("a"),
-        mail("b", references=first),
-        mail("c", references=f"{first} {second}"),
+        "2024-03", mail("a"), mail("b", references=first), mail("c", references=f"{first} {second}")
     )
     world.chain(last="messages")
     world.threads()

@@ -28,13 +28,7 @@ from hypothesis import strategies as st
 
 from mail_assets.web.addresses import MASK
 from mail_assets.web.documents import POST_CHARACTERS, Documents
-from mail_assets.web.privacy import (
-    HIDDEN,
-    SHOWN,
-    Publication,
-    is_encoded,
-    mask_encoded,
-)
+from mail_assets.web.privacy import HIDDEN, SHOWN, Publication, is_encoded, mask_encoded
 from mail_assets.web.requests import page_url
 from mail_assets.web.searchers import SearchService, ServiceOptions
 from mail_assets_tests.sample_corpus import QUERY, Corpus, search_settings
@@ -171,9 +165,7 @@ def test_passages_have_no_part_of_an_address(service: SearchService) -> None:
     assert any("fox" in text for text in texts)
 
 
-def test_passages_are_unchanged_if_addresses_are_shown(
-    service: SearchService,
-) -> None:
+def test_passages_are_unchanged_if_addresses_are_shown(service: SearchService) -> None:
     assert any("wagner" in text for text in passages(service, SHOWN))
 
 

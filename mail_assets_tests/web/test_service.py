@@ -51,11 +51,7 @@ def test_search_without_a_free_slot_is_refused(
     service: SearchService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(service_module, "WAIT_SECONDS", 0.0)
-    with (
-        service._lend_slot(),
-        service._lend_slot(),
-        pytest.raises(ServingError) as refused,
-    ):
+    with service._lend_slot(), service._lend_slot(), pytest.raises(ServingError) as refused:
         service.search(Request("lease"))
     assert (refused.value.status, refused.value.retry_after) == (503, 1)
     assert service.search(Request("lease")).hits
