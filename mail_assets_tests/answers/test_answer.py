@@ -1,4 +1,4 @@
-"""Questions are answered over the samples, by a strict loopback chat server."""
+"""A chat server on loopback answers questions about the samples."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any

@@ -1,7 +1,4 @@
-"""In the prompt, mail is between marks that it cannot forge, on lines of its own.
-
-[test_references] An answer names no address, Message-ID or URL that it was not given.
-"""
+"""In the prompt, mail is fenced in lines of its own; unknown references are removed."""
 
 import re
 from collections.abc import Iterator

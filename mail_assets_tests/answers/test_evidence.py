@@ -1,7 +1,4 @@
-"""A follow-up is asked with what came before it, within bounds.
-
-[test_outcomes] What the summaries of the best threads say was decided is evidence, cited as the message.
-"""
+"""Follow-up questions keep their context; outcomes of threads are evidence."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""Excerpts are within the budget, the best first, each text once and from the body."""
+"""Excerpts fit the budget, best first, and have each text of the body once."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""Without a model, sentences of the mail answer, each with the place where it stands."""
+"""Sentences of the mail answer without a model, with their places."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""What makes answers is measured on questions to the samples, with and without an answer there."""
+"""Makers are measured on questions with and without an answer in the samples."""
 
 from collections.abc import Iterator, Sequence
 

@@ -1,4 +1,4 @@
-"""Sentences of excerpts: which may stand in an answer, where they stand, what each says."""
+"""Sentences of excerpts are chosen, placed and scored."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""Files of queries and judgements are read, or refused with the number of the wrong line."""
+"""Files of queries and judgements are read, or refused with the wrong line."""
 
 from pathlib import Path
 

@@ -1,9 +1,4 @@
-"""Figures are recorded under names that stay; a judge refuses an index that answers worse.
-
-[test_comparison] A drop is one beyond the interval or in nearly every query, and names the queries that lost.
-
-[test_summary] A summary's interval contains its mean and is reproducible.
-"""
+"""Records of quality have stable names; a judge refuses a worse index."""
 
 import json
 from collections.abc import Mapping

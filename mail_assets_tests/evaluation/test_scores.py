@@ -1,7 +1,4 @@
-"""A judged set is run through search, and timed when the caches are warm.
-
-[test_measures] The measures agree with values worked out by hand.
-"""
+"""Judged sets run through search; measures agree with values by hand."""
 
 import math
 from collections.abc import Callable

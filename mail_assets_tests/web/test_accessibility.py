@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from mail_assets_tests.web.chromium import CHROMIUM, Chromium, browsing
-from mail_assets_tests.web.conftest import serving_world
+from mail_assets_tests.web.conftest import fill, serving_world
 from mail_assets_tests.world import World, mail
 
 pytestmark = [
@@ -92,9 +92,7 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chromium]:
 @pytest.fixture
 def site(tmp_path: Path, mail_dsn: str) -> Iterator[str]:
     world = World(tmp_path, mail_dsn)
-    world.archive("2024-03", *MAILS)
-    world.chain(last="words")
-    world.threads()
+    fill(world, *MAILS)
     with serving_world(world) as client:
         yield str(client.base_url).rstrip("/")
 

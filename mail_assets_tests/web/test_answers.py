@@ -1,4 +1,4 @@
-"""Questions over a real server: answered as the client asks, by a form or by a program."""
+"""Questions are answered over HTTP as events, JSON or a page."""
 
 import json
 import socket
@@ -19,7 +19,7 @@ from mail_assets_tests.openai.fake_server import KEY, FakeServer, Json, Reply
 from mail_assets_tests.openai.fake_server import serving as serving_fake
 from mail_assets_tests.sample_corpus import QUERY, Corpus
 from mail_assets_tests.waits import LONG
-from mail_assets_tests.web.conftest import serving, serving_world
+from mail_assets_tests.web.conftest import fill, serving, serving_world
 from mail_assets_tests.web.test_privacy import read_addresses
 from mail_assets_tests.world import World, mail
 
@@ -246,10 +246,8 @@ CUT = "The ocelot sleeps in the old barn until noon. " * 3 + (
 def test_answer_and_prompt_have_no_part_of_an_address(
     world: World, chat: FakeServer, question: str
 ) -> None:
-    world.archive("2024-03", mail("a", CUT * 20))
-    world.chain(last="words")
+    fill(world, mail("a", CUT * 20))
     world.chain(last="chunks")
-    world.threads()
     with serving_world(world) as client:
         given = {"q": question, "mode": "fulltext"}
         said = client.post("/answer", json=given, headers=DATA).text

@@ -1,4 +1,4 @@
-"""The pages over a real server: what they show, what they refuse, and how they are addressed."""
+"""Pages and JSON over a real server: contents, errors, headers and redirects."""
 
 import json
 from html.parser import HTMLParser

@@ -1,10 +1,9 @@
-"""Searches are counted without what was asked; no search waits for it or fails because of it."""
+"""Searches are counted without their words; no search waits for it or fails by it."""
 
 import threading
 from collections import Counter
 from dataclasses import replace
 
-import httpx
 import psycopg
 import pytest
 
@@ -13,10 +12,9 @@ from mail_assets.tables.search_audit import SearchKind
 from mail_assets.web import audit
 from mail_assets.web.audit import Counts, SearchAudit
 from mail_assets.web.responses import ServingError
-from mail_assets.web.searchers import SearchService, ServiceOptions
-from mail_assets_tests.sample_corpus import search_settings
 from mail_assets_tests.waits import LONG
-from mail_assets_tests.web.conftest import serving
+from mail_assets_tests.web.conftest import fill, open_service, serving
+from mail_assets_tests.web.readings import ask_tool
 from mail_assets_tests.world import HARBOR, PIER, World, mail
 
 NEVER = 3600.0
@@ -83,7 +81,7 @@ def test_counts_are_kept_if_they_cannot_be_written(caplog: pytest.LogCaptureFixt
         count(made)
         made.write_counts()
     assert (store.tried, store.kept) == (3, {})
-    assert len(caplog.records) == 1, "said once"
+    assert len(caplog.records) == 1, "logged once"
     store.fails = False
     count(made)
     made.close()
@@ -125,17 +123,8 @@ def test_nothing_is_counted_if_audit_is_off() -> None:
     made.close()
 
 
-def ask_tool(client: httpx.Client, name: str, **arguments: str) -> httpx.Response:
-    headers = {"accept": "application/json, text/event-stream"}
-    params = {"name": name, "arguments": arguments}
-    request = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
-    return client.post("/mcp", json=request, headers=headers)
-
-
 def test_each_surface_is_counted_separately(world: World) -> None:
-    world.archive("2024-03", mail("a", "whale"))
-    world.chain(last="words")
-    world.threads()
+    fill(world, mail("a", "whale"))
     with serving(world.settings()) as client:
         page = {"q": "whale from:ann", "mode": "fulltext", "list": HARBOR}
         assert client.get("/search", params=page).status_code == 200
@@ -168,19 +157,17 @@ def test_serving_needs_only_to_read_and_to_add_counts(world: World) -> None:
         ):
             connection.execute(line)
     settings = replace(world.settings(), pg_dsn=f"{world.dsn}&options=-c%20role%3Dmail_web")
-    options = ServiceOptions(search_settings(settings), world.forget_key, settings.store, 1)
-    service = SearchService(options)
     try:
-        with service.audit.watch("page") as watched:
-            watched.request = Request("whale", mode="fulltext")
-            assert len(service.search(watched.request).hits) == 1
-        with (
-            settings.database.connect("test") as connection,
-            pytest.raises(psycopg.errors.InsufficientPrivilege),
-        ):
-            connection.execute("delete from messages")
+        with open_service(settings) as service:
+            with service.audit.watch("page") as watched:
+                watched.request = Request("whale", mode="fulltext")
+                assert len(service.search(watched.request).hits) == 1
+            with (
+                settings.database.connect("test") as connection,
+                pytest.raises(psycopg.errors.InsufficientPrivilege),
+            ):
+                connection.execute("delete from messages")
     finally:
-        service.close()
         with world.connect() as connection:
             connection.execute("drop owned by mail_web")
             connection.execute("drop role mail_web")

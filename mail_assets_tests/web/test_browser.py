@@ -16,7 +16,7 @@ from mail_assets_tests.openai.fake_chat import fake_chat
 from mail_assets_tests.openai.fake_server import serving as serving_fake
 from mail_assets_tests.sample_corpus import QUERY, Corpus
 from mail_assets_tests.web.chromium import CHROMIUM, EXECUTED, REFUSED, Chromium, browsing
-from mail_assets_tests.web.conftest import serving_world
+from mail_assets_tests.web.conftest import fill, serving_world
 from mail_assets_tests.web.test_answers import serving_model
 from mail_assets_tests.web.test_connections import listening
 from mail_assets_tests.world import World, mail
@@ -63,9 +63,7 @@ def hostile(number: int, attack: str) -> bytes:
 
 @contextmanager
 def opened(world: World, browser: Chromium) -> Iterator[tuple[Chromium, str]]:
-    world.archive("2024-03", *(hostile(n, attack) for n, attack in enumerate([ALL, *ATTACKS])))
-    world.chain(last="words")
-    world.threads()
+    fill(world, *(hostile(n, attack) for n, attack in enumerate([ALL, *ATTACKS])))
     with serving_world(world) as client:
         yield browser, str(client.base_url)
 

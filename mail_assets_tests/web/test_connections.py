@@ -1,4 +1,4 @@
-"""Connections that wait for nothing are closed, however many there are."""
+"""Slow and idle connections are closed, and their number is limited."""
 
 import contextlib
 import socket

@@ -1,7 +1,4 @@
-"""Mailboxes over a real server: every message once, whole, and as it may be published.
-
-[test_mailbox] Messages written for an mbox: read back whole, however hostile what is in them.
-"""
+"""Mailboxes and files are complete, valid, and have only what may be published."""
 
 import contextlib
 import datetime as dt
@@ -19,15 +16,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mail_assets.web import exports
-from mail_assets.web import searchers as service_module
+from mail_assets.web import exports, searchers
 from mail_assets.web.documents import Documents
 from mail_assets.web.exports import COUNT, Exports, name_file, quote_raw, write_message
 from mail_assets.web.privacy import Publication
-from mail_assets.web.searchers import SearchService, ServiceOptions
 from mail_assets_tests.sample_corpus import ROOT, Corpus
 from mail_assets_tests.waits import wait_until
-from mail_assets_tests.web.conftest import serving_world
+from mail_assets_tests.web.conftest import fill, open_service, serving_world
 from mail_assets_tests.web.test_privacy import HEAD, TAIL, UUENCODED, armour
 from mail_assets_tests.world import World, mail
 
@@ -87,11 +82,8 @@ def test_mailbox_waits_for_a_slot_between_pages(
     corpus: Corpus, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(exports, "MAX_LIMIT", 7)
-    monkeypatch.setattr(service_module, "WAIT_SECONDS", 0.0)
-    settings = corpus.settings
-    options = ServiceOptions(corpus.search_settings, settings.forget_key, settings.store, 1)
-    service = SearchService(options)
-    try:
+    with open_service(corpus.settings) as service:
+        monkeypatch.setattr(searchers, "WAIT_SECONDS", 0.0)
         mailboxes = Exports(Documents(service, Publication()), "https://archive.example.org")
         begun = mailboxes.search({"list": "harbor-dev", "group": "message"})
         with ThreadPoolExecutor(1) as threads:
@@ -100,8 +92,6 @@ def test_mailbox_waits_for_a_slot_between_pages(
                 wait_until(lambda: rest.done() or bool(service._permits._waiting))
                 assert not rest.done()
             assert gzip.decompress(rest.result()).count(b"\nMessage-ID: ") > 20
-    finally:
-        service.close()
 
 
 @pytest.mark.parametrize("query", ["lease limit:2", "lease offset:1", "nothingofthekind"])
@@ -164,9 +154,7 @@ def harbor(world: World) -> World:
         "Content-Type: message/rfc822\nContent-Disposition: attachment\n\n"
         "From: Jo <jo@example.org>\nSubject: x\n\nText",
     )
-    world.archive("2024-03", mail("a", body, headers=ATTACHED), mail("b"))
-    world.chain(last="messages")
-    world.threads()
+    fill(world, mail("a", body, headers=ATTACHED), mail("b"), last="messages")
     return world
 
 
@@ -202,8 +190,7 @@ def test_hidden_addresses_forbid_keys_and_encoded_files(world: World) -> None:
     parts = [f"Content-Type: {type}; name=x.asc\n\n{text}" for type, text in KEYS]
     code = "+a line of code\n" * 200
     parts.append(f"Content-Type: text/x-diff; name=x.patch\n\n{code}+{armour()}\n")
-    world.archive("2024-03", mail("a", attach(*parts), headers=ATTACHED))
-    world.chain(last="messages")
+    fill(world, mail("a", attach(*parts), headers=ATTACHED), last="messages")
     with serving_world(world) as client:
         for number, part in enumerate(KEYS, 1):
             response = client.get(f"/message/a@example.org/attachment/{number}")
@@ -242,8 +229,7 @@ FOLDED = [
 
 def test_addresses_in_folded_lines_are_masked(world: World) -> None:
     parts = [f"Content-Type: {type}\n\n{text}\n" for type, text, _ in FOLDED]
-    world.archive("2024-03", mail("a", attach(*parts), headers=ATTACHED))
-    world.chain(last="messages")
+    fill(world, mail("a", attach(*parts), headers=ATTACHED), last="messages")
     with serving_world(world) as client:
         for number, (type, _, masked) in enumerate(FOLDED, 1):
             shown = client.get(f"/message/a@example.org/attachment/{number}").text

@@ -1,4 +1,4 @@
-"""Feeds: what RFC 4287 demands, with ids that do not depend on who asks, nor under which name."""
+"""Feeds are valid Atom (RFC 4287), with ids that do not depend on the client."""
 
 from xml.etree import ElementTree
 
@@ -6,7 +6,7 @@ import httpx
 import pytest
 
 from mail_assets_tests.sample_corpus import QUERY, ROOT
-from mail_assets_tests.web.conftest import BASE_URL, serving_world
+from mail_assets_tests.web.conftest import BASE_URL, fill, serving_world
 from mail_assets_tests.world import World, mail
 
 ATOM = "{http://www.w3.org/2005/Atom}"
@@ -88,9 +88,7 @@ def test_search_without_hits_is_an_empty_feed(public: httpx.Client) -> None:
 
 def test_hostile_mail_does_not_break_the_feed(world: World) -> None:
     hostile = "]]></content></entry>\x0b\x1b\ufffe\U0001f986 &amp; <b onclick='x'>"
-    world.archive("2024-03", mail("a", f"whale {hostile}", subject=hostile.replace("\x0b", "")))
-    world.chain(last="words")
-    world.threads()
+    fill(world, mail("a", f"whale {hostile}", subject=hostile.replace("\x0b", "")))
     with serving_world(world) as client:
         for path in ("/search.atom?q=whale&mode=fulltext", "/thread.atom/a@example.org"):
             feed = read_feed(client.get(path))

@@ -1,4 +1,4 @@
-"""Mail that attacks the browser: shown as text, wherever it stands."""
+"""Hostile mail is shown as text on every page."""
 
 import html
 import re
@@ -9,7 +9,7 @@ import httpx
 
 from mail_assets.web.privacy import HIDDEN, SHOWN
 from mail_assets_tests.forgetting.test_forget_messages import forget
-from mail_assets_tests.web.conftest import serving_world
+from mail_assets_tests.web.conftest import fill, serving_world
 from mail_assets_tests.world import World, mail
 
 ATTACKS = [
@@ -48,8 +48,8 @@ def check(response: httpx.Response) -> None:
 
 
 def test_mail_becomes_no_markup(world: World) -> None:
-    world.archive(
-        "2024-03",
+    fill(
+        world,
         *(
             mail(
                 f"m{n}",
@@ -61,8 +61,6 @@ def test_mail_becomes_no_markup(world: World) -> None:
             for n, attack in enumerate(ATTACKS)
         ),
     )
-    world.chain(last="words")
-    world.threads()
     with serving_world(world) as client:
         for n in range(len(ATTACKS)):
             check(client.get(f"/message/m{n}@example.org"))
@@ -108,9 +106,7 @@ def test_bidi_controls_do_not_affect_other_text(world: World) -> None:
         mail("b", "whale", subject=f"other {TURN}", references=f"<{TURN}a@example.org>"),
         mail("c", "whale", references=f"<b@example.org> <{TURN}ghost@example.org>"),
     ]
-    world.archive("2024-03", *(one.replace(b"Ann", f"{TURN}Ann".encode()) for one in turned))
-    world.chain(last="words")
-    world.threads()
+    fill(world, *(one.replace(b"Ann", f"{TURN}Ann".encode()) for one in turned))
     paths = [
         f"/message/{quote(TURN)}a@example.org",
         "/thread/b@example.org",
@@ -126,9 +122,7 @@ def test_bidi_controls_do_not_affect_other_text(world: World) -> None:
 
 
 def test_forgotten_message_is_gone(world: World) -> None:
-    world.archive("2024-03", mail("a"), mail("b", references="<a@example.org>"))
-    world.chain(last="words")
-    world.threads()
+    fill(world, mail("a"), mail("b", references="<a@example.org>"))
     with serving_world(world) as client:
         assert client.get("/message/a@example.org").status_code == 200
         forget(world, "a")
@@ -145,9 +139,7 @@ def test_forgotten_message_is_gone(world: World) -> None:
 def test_ids_like_paths_have_working_links(world: World) -> None:
     names = ["x/attachment/1", "attachment/1", "x/../y", "/x/"]
     attached = 'Content-Type: text/plain\nContent-Disposition: attachment; filename="a.txt"'
-    world.archive("2024-03", *(mail(name, headers=attached) for name in names))
-    world.chain(last="words")
-    world.threads()
+    fill(world, *(mail(name, headers=attached) for name in names))
     with serving_world(world) as client:
         posts = client.get("/lists.json/harbor/2024-03").json()["posts"]
         assert len(posts) == len(names)

@@ -1,9 +1,4 @@
-"""Requests are refused before they cost anything: by what they are, from whom, how large.
-
-[test_clients] Clients are told apart by their address, and nobody chooses his own.
-
-[test_limits] A client gets what it is allowed, evenly, and takes nothing from others.
-"""
+"""Requests are refused early: by cost, by client, by size, and by the number at once."""
 
 import json
 import socket
@@ -34,6 +29,7 @@ from mail_assets.web.searchers import SearchService
 from mail_assets_tests.sample_corpus import QUERY, ROOT, Corpus
 from mail_assets_tests.waits import LONG
 from mail_assets_tests.web.conftest import UNLIMITED, raw_request, serving
+from mail_assets_tests.web.readings import ask_tool
 
 
 def call(tool: str) -> bytes:
@@ -116,18 +112,11 @@ def test_too_many_requests_get_429_with_retry_after(limited: httpx.Client) -> No
 
 
 def test_searching_tool_is_counted_as_a_search(limited: httpx.Client) -> None:
-    headers = {
-        "x-forwarded-for": "192.0.2.9",
-        "accept": "application/json, text/event-stream",
-        "mcp-protocol-version": "2025-11-25",
-    }
-    request = {
-        "jsonrpc": "2.0",
-        "id": 1,
-        "method": "tools/call",
-        "params": {"name": "semantic_search", "arguments": {"query": QUERY}},
-    }
-    answers = [limited.post("/mcp", json=request, headers=headers) for _ in range(3)]
+    limited.headers["x-forwarded-for"] = "192.0.2.9"
+    try:
+        answers = [ask_tool(limited, "semantic_search", query=QUERY) for _ in range(3)]
+    finally:
+        del limited.headers["x-forwarded-for"]
     assert [one.status_code for one in answers] == [200, 200, 429]
     assert answers[-1].json()["error"]["code"] == "too_many_requests"
 

@@ -1,4 +1,4 @@
-"""The description of the API: what it promises is what is served."""
+"""Documents and paths are as the description of the API says."""
 
 import re
 from typing import Any, get_args
@@ -12,7 +12,7 @@ from mail_assets.web.privacy import HIDDEN, SHOWN
 from mail_assets.web.requests import SEARCH_PARAMETERS
 from mail_assets.web.responses import Code
 from mail_assets_tests.sample_corpus import QUERY, REPOSITORY, ROOT, Corpus
-from mail_assets_tests.web.conftest import open_app, serving_world
+from mail_assets_tests.web.conftest import fill, open_app, serving_world
 from mail_assets_tests.world import World, mail
 
 DOCUMENTS = [
@@ -63,13 +63,11 @@ def test_attachments_ghosts_and_empty_texts_match_schemas(world: World, addresse
         'Content-Disposition: attachment; filename="a.patch"\n\n--- a\n+++ b\n--b--\n'
     )
     mixed = "Content-Type: multipart/mixed; boundary=b"
-    world.archive(
-        "2024-03",
+    fill(
+        world,
         mail("a", attached, headers=mixed, references="<ghost@example.org>"),
         mail("b", "", subject="", references="<a@example.org>"),
     )
-    world.chain(last="words")
-    world.threads()
     with serving_world(world, addresses) as client:
         api, documents = read_api(client), {}
         for id in ("a@example.org", "b@example.org", "ghost@example.org"):

@@ -1,4 +1,4 @@
-"""Nobody finds out by searching whether he has guessed an address."""
+"""Searches do not confirm a guess at an address."""
 
 import json
 import re
@@ -10,7 +10,7 @@ import pytest
 from mail_assets.postgres.embedded import Cluster
 from mail_assets.web.privacy import SHOWN
 from mail_assets_tests.conftest import drop_database, new_database
-from mail_assets_tests.web.conftest import serving_world
+from mail_assets_tests.web.conftest import fill, serving_world
 from mail_assets_tests.web.readings import ask_tool
 from mail_assets_tests.world import World, mail
 
@@ -37,14 +37,12 @@ def built(
     """An archive in which one address has written, and was written to."""
     dsn = new_database(cluster, mail_template)
     made = World(tmp_path_factory.mktemp("oracles"), dsn)
-    made.archive(
-        "2024-03",
+    fill(
+        made,
         mail("a", "whale", sender=RIGHT, headers="To: Bob Builder <list@example.org>"),
         mail("b", "whale", headers=f"To: Carl Carpenter <{RIGHT}>\nCc: {RIGHT}"),
         mail("c", "whale", headers="To: Bob Builder <bob@example.org>"),
     )
-    made.chain(last="words")
-    made.threads()
     yield made
     drop_database(cluster, dsn)
 
@@ -101,14 +99,12 @@ def disguised(
     plain = "zqkrael@tharnov.example"
     at = "zqkrael at tharnov.example"
     named = mail("b", headers=f"To: Bob via {at} <bob@example.org>")
-    made.archive(
-        "2024-03",
+    fill(
+        made,
         mail("a", subject=f"Meeting at noon with {plain}", headers=attached.format(f"{plain}.txt")),
         named.replace(b"From: Ann", f"From: Ann of {at}".encode()),
         mail("c", subject=f"Meeting [at] noon, {at}"),
     )
-    made.chain(last="words")
-    made.threads()
     with serving_world(made) as client:
         yield client
     drop_database(cluster, dsn)

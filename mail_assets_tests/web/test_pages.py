@@ -1,62 +1,18 @@
-"""The text of an answer on a page: what it cites is linked, and nothing else.
-
-[test_page_views] What pages show beside their documents.
-
-[test_pages] What people find on the pages: each of their states, and the ways from one to another.
-"""
+"""Pages show what readers need in each state; templates allow no scripts."""
 
 import re
 from html import unescape
+from pathlib import Path
 
 import httpx
 import pytest
 
-from mail_assets.web import browse
-from mail_assets.web.pages import choose_pages, view_answer
+from mail_assets.web import browse, pages
+from mail_assets.web.app import STATIC
 from mail_assets_tests.sample_corpus import QUERY, ROOT
-from mail_assets_tests.web.conftest import serving_world
+from mail_assets_tests.web.conftest import fill, serving_world
 from mail_assets_tests.web.readings import ask_tool
 from mail_assets_tests.world import World, mail
-
-CITATIONS = [{"number": number, "url": f"/message/{number}@example.org"} for number in (1, 2)]
-
-
-@pytest.mark.parametrize(
-    ("text", "shown"),
-    [
-        ("It holds [1].\n\nNot for long [1, 2].", ["It holds [{1}].", "Not for long [{1}, {2}]."]),
-        ("Read `argv[1]` first [2].", ["Read `argv[1]` first [{2}]."]),
-        ("So:\n```\nboats[1]\n\nat[2]\n```\nIt is [1].",
-         ["So:", "```", "boats[1]", "at[2]", "```", "It is [{1}]."]),
-        ("```\nboats[1]", ["```", "boats[1]"]),
-        ("A `tick [1]\nand another` [3]", ["A `tick [{1}]", "and another` [3]"]),
-        ("", []),
-    ],
-)  # fmt: skip
-def test_citations_are_links_except_in_code(text: str, shown: list[str]) -> None:
-    paragraphs = view_answer({"text": text, "citations": CITATIONS})
-    assert [
-        "".join(f"{{{piece.text}}}" if piece.url else piece.text for piece in paragraph)
-        for paragraph in paragraphs
-    ] == shown
-
-
-@pytest.mark.parametrize(
-    ("count", "here", "linked"),
-    [
-        (1, 0, [0]),
-        (3, 1, [0, 1, 2]),
-        (100, 0, [0, 1, 2, 3, 99]),
-        (100, 50, [0, 47, 48, 49, 50, 51, 52, 53, 99]),
-        (100, 99, [0, 96, 97, 98, 99]),
-    ],
-)
-def test_thread_page_links_its_neighbours_and_both_ends(
-    count: int, here: int, linked: list[int]
-) -> None:
-    pages = [f"/thread/{number}" for number in range(count)]
-    assert choose_pages({"pages": pages, "url": pages[here]}) == linked
-
 
 MONTH = "/lists/harbor-dev/2024-03"
 
@@ -172,9 +128,7 @@ def test_months_reach_all_messages_of_a_list(public: httpx.Client) -> None:
 def test_last_page_of_a_month_has_no_next(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(browse, "MESSAGES", 2)
     month = "/lists.json/harbor/2024-03"
-    world.archive("2024-03", mail("a"), mail("b"), mail("b", "Another text."), mail("c"))
-    world.chain(last="messages")
-    world.threads()
+    fill(world, mail("a"), mail("b"), mail("b", "Another text."), mail("c"), last="messages")
     with serving_world(world) as client:
         first = client.get(month).json()
         last = client.get(first["next"].replace("/lists", "/lists.json")).json()
@@ -251,11 +205,13 @@ def test_thread_links_its_attachments(public: httpx.Client) -> None:
 @pytest.mark.parametrize("gone", ["a", "b", "c"])
 def test_thread_is_shown_without_a_deleted_message(world: World, gone: str) -> None:
     first, second = "<a@example.org>", "<b@example.org>"
-    world.archive(
-        "2024-03", mail("a"), mail("b", references=first), mail("c", references=f"{first} {second}")
+    fill(
+        world,
+        mail("a"),
+        mail("b", references=first),
+        mail("c", references=f"{first} {second}"),
+        last="messages",
     )
-    world.chain(last="messages")
-    world.threads()
     with world.connect() as connection:
         connection.execute("delete from messages where message_id = %s", [f"{gone}@example.org"])
     with serving_world(world) as client:
@@ -269,3 +225,47 @@ def test_thread_is_shown_without_a_deleted_message(world: World, gone: str) -> N
             assert outline.status_code == 200
             assert "a message that is in none of the archives" in outline.text
             assert client.get(f"/thread.mbox.gz/{id}").status_code == 200
+
+
+TEMPLATES = sorted(pages.TEMPLATES.iterdir())
+
+
+@pytest.mark.parametrize("path", TEMPLATES, ids=lambda path: path.name)
+@pytest.mark.parametrize(
+    "forbidden",
+    [
+        r"\|\s*safe",
+        r"autoescape\s+false",
+        r"Markup",
+        r"<script(?! src=\"/static/[a-z]+\.js\" defer></script>)",
+        r"<style",
+        r"\sstyle=",
+        r"\son[a-z]+=",
+        r"javascript:",
+        r"<(img|iframe|object|embed|base)\b",
+        r"(href|src|action)=\"https?:",
+    ],
+)
+def test_templates_have_no_scripts_and_no_unsafe_filters(path: Path, forbidden: str) -> None:
+    assert not re.search(forbidden, path.read_text(), re.IGNORECASE)
+
+
+@pytest.mark.parametrize("path", TEMPLATES, ids=lambda path: path.name)
+def test_template_attributes_are_quoted(path: Path) -> None:
+    assert not re.search(r"=\{\{", path.read_text())
+
+
+def test_stylesheet_loads_nothing() -> None:
+    style = (STATIC / "style.css").read_text()
+    assert not re.search(r"url\(|@import|expression", style)
+
+
+def test_every_class_in_templates_has_a_style() -> None:
+    style = (STATIC / "style.css").read_text()
+    used = {
+        name
+        for path in TEMPLATES
+        for value in re.findall(r'class="([^"{]*)"', path.read_text())
+        for name in value.split()
+    }
+    assert used - {*re.findall(r"\.([a-z][a-z0-9-]*)", style)} == set()

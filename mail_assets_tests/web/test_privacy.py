@@ -1,11 +1,4 @@
-"""Addresses are on no page, and in no data, however they might be written there.
-
-[test_encoded] What is encoded in a text is masked at its length, and what only looks long is not.
-
-[test_passages] The passages of hits show nothing of an address, wherever a chunk has its borders.
-
-[test_publication] The one door: what is not listed as an id is masked, wherever it stands.
-"""
+"""Addresses and encoded data are masked on every page, in JSON and in passages of hits."""
 
 import base64
 import binascii
@@ -15,7 +8,6 @@ import re
 import textwrap
 from collections.abc import Iterable, Iterator
 from itertools import count, pairwise
-from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
@@ -30,9 +22,9 @@ from mail_assets.web.addresses import MASK
 from mail_assets.web.documents import POST_CHARACTERS, Documents
 from mail_assets.web.privacy import HIDDEN, SHOWN, Publication, is_encoded, mask_encoded
 from mail_assets.web.requests import page_url
-from mail_assets.web.searchers import SearchService, ServiceOptions
-from mail_assets_tests.sample_corpus import QUERY, Corpus, search_settings
-from mail_assets_tests.web.conftest import serving_world
+from mail_assets.web.searchers import SearchService
+from mail_assets_tests.sample_corpus import QUERY, Corpus
+from mail_assets_tests.web.conftest import fill, open_service, serving_world
 from mail_assets_tests.web.readings import ask_tool, read_response
 from mail_assets_tests.world import World, mail
 
@@ -136,19 +128,15 @@ BROKEN = "whale " + "The fox is quick. " * 12 + "Write to ingrid.wagner@\ncorp.e
 
 @pytest.fixture
 def built(world: World) -> World:
-    world.archive("2024-03", mail("a", FORWARDED), mail("b", BROKEN * 12))
-    world.chain(last="words")
+    fill(world, mail("a", FORWARDED), mail("b", BROKEN * 12))
     world.chain(last="chunks")
-    world.threads()
     return world
 
 
 @pytest.fixture
-def service(built: World, tmp_path: Path) -> Iterator[SearchService]:
-    options = ServiceOptions(search_settings(built.settings()), built.forget_key, "", 1)
-    opened = SearchService(options)
-    yield opened
-    opened.close()
+def service(built: World) -> Iterator[SearchService]:
+    with open_service(built.settings()) as service:
+        yield service
 
 
 def passages(service: SearchService, addresses: str) -> list[str]:
@@ -333,9 +321,7 @@ def test_shown_addresses_are_in_json(private: httpx.Client) -> None:
 def test_pasted_key_is_on_no_surface(world: World) -> None:
     body = f"My whale key:\n\n{HEAD}\n\n{armour()}\n{TAIL}\n\nWrite to me about whales."
     answer = mail("b", body, subject="whale", references="<a@example.org>")
-    world.archive("2024-03", mail("a", body, subject="whale"), answer)
-    world.chain(last="words")
-    world.threads()
+    fill(world, mail("a", body, subject="whale"), answer)
     id = "a@example.org"
     paths = [f"/{page}/{id}" for page in ("message", "thread", "message.json", "thread.json")]
     paths += [f"/thread.atom/{id}", f"/thread.mbox.gz/{id}", f"/message.mbox/{id}"]
@@ -357,9 +343,7 @@ def test_pasted_key_is_on_no_surface(world: World) -> None:
 @pytest.mark.parametrize("line", ["harbor.example about it.", "harbor.example " + "x" * 800])
 def test_cut_text_of_a_thread_has_no_part_of_an_address(world: World, line: str) -> None:
     whole = "A line about whales that is whole.\n" * ((POST_CHARACTERS - 60) // 35)
-    world.archive("2024-03", mail("a", f"{whole}Write to anna.moor@\n{line}\n{whole}"))
-    world.chain(last="messages")
-    world.threads()
+    fill(world, mail("a", f"{whole}Write to anna.moor@\n{line}\n{whole}"), last="messages")
     with serving_world(world) as client:
         [post] = client.get("/thread.json/a@example.org").json()["posts"]
         pages = [client.get("/thread/a@example.org").text, post["body_text"]]
@@ -374,8 +358,8 @@ def test_cut_text_of_a_thread_has_no_part_of_an_address(world: World, line: str)
 def test_hostile_message_ids_unmask_no_address(world: World) -> None:
     anna, carl, id = "anna.moor@harbor.example", "carl.moor@harbor.example", "b1@example.org"
     body = f"whale To: {anna}, {carl}; see <{id}>"
-    world.archive(
-        "2024-03",
+    fill(
+        world,
         mail("a", body, subject=f"whale {anna} {carl}"),
         mail("b1", references="<a@example.org>"),
         mail("c", headers=f"In-Reply-To: <{anna}>"),
@@ -383,8 +367,6 @@ def test_hostile_message_ids_unmask_no_address(world: World) -> None:
         mail("e", sender=carl),
         mail("f").replace(b"<f@example.org>", f"<{carl}>".encode()),
     )
-    world.chain(last="words")
-    world.threads()
     paths = [f"/{page}/a@example.org" for page in ("message", "message.json", "thread.json")]
     paths += ["/message.mbox/a@example.org", "/thread.atom/a@example.org"]
     with serving_world(world) as client:

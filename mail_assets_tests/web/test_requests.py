@@ -1,9 +1,4 @@
-"""Parameters of a search: what they ask for, and how wrong ones are refused.
-
-[test_search_address] A search has one address, from which its page makes the form that leads there again.
-
-[test_urls] URLs: whatever an id is, its page is found under it.
-"""
+"""Parameters, addresses of searches, and URLs of pages are read and written consistently."""
 
 import contextlib
 import datetime as dt
