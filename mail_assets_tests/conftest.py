@@ -13,11 +13,11 @@ import pytest
 from hypothesis import HealthCheck, settings
 from psycopg import sql
 
-from mail_assets.encoding.local_encoder import count_physical_cores
 from mail_assets.postgres import embedded
 from mail_assets.postgres import embedded as cluster_module
 from mail_assets.postgres.database import Database
 from mail_assets.postgres.embedded import Cluster
+from mail_assets.processes.machine import count_physical_cores
 from mail_assets.search.language.request import Request
 from mail_assets.search.open import open_searcher
 from mail_assets.search.response import Response

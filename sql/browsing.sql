@@ -1,4 +1,5 @@
--- What a reader who goes from message to message needs. Used by tables/browsing.py.
+-- Lists, months and threads for readers, counts, and descriptions of the tables. Used by
+-- reading/browsing.py.
 
 -- name: months
 -- From what each load has counted: no message is read.
@@ -88,3 +89,88 @@ select o.list,
 -- For the session: no writes, and no statement beyond a time.
 select set_config('default_transaction_read_only', 'on', false),
        set_config('statement_timeout', %(timeout)s, false)
+
+-- name: titles
+-- Subject, sender and date of some messages, each of its earliest copy.
+select distinct on (message_id) message_id, subject, from_name, from_email, sent_at
+  from messages
+ where message_id = any(%(ids)s)
+ order by message_id, variant, sent_at
+
+-- name: month
+-- Some of the messages of a month, thread by thread: the threads in the order of their first
+-- message in it. The list is named as messages.sql says.
+with of_month as materialized (
+    select distinct on (message_id) message_id, subject, from_name, from_email, sent_at
+      from messages
+     where list = (select %(list)s) and month = %(month)s
+     order by message_id, variant)
+select m.message_id, m.subject, m.from_name, m.from_email, m.sent_at,
+       coalesce(t.thread_id, m.message_id) as thread_id, coalesce(t.depth, 0) as depth
+  from of_month m
+  left join threads t on t.message_id = m.message_id
+ order by min(m.sent_at) over (partition by coalesce(t.thread_id, m.message_id)),
+          coalesce(t.thread_id, m.message_id), t.position, m.message_id
+offset %(first)s
+ limit %(most)s
+
+-- name: list_stats
+-- As the months recorded it; where the words or vectors of a month were last written to another
+-- index, its keys of this one are counted.
+select l.list,
+       coalesce(a.months, 0)::int as months, coalesce(a.found, 0)::int as found,
+       coalesce(m.messages, 0)::int as messages,
+       coalesce(m.duplicates, 0)::int as duplicates,
+       coalesce(q.quarantined, 0)::int as quarantined,
+       coalesce(r.removed, 0)::int as removed,
+       coalesce(w.words, 0)::int as words,
+       coalesce(c.chunks, 0)::int as chunks,
+       coalesce(v.vectors, 0)::int as vectors
+  from unnest(%(lists)s::text[]) as l (list)
+  left join (select list, count(*) as months, sum(found) as found
+               from mbox_archives where object_key is not null group by list) a using (list)
+  left join (select list, sum((counts->>'stored')::int) as messages,
+                    sum((counts->>'duplicates')::int) as duplicates
+               from partitions where asset = 'messages' group by list) m using (list)
+  left join (select list, count(*) as quarantined from quarantine group by list) q using (list)
+  left join (select list, count(*) as removed from left_out group by list) r using (list)
+  left join (select list, sum((counts->>'chunks')::int) as chunks
+               from partitions where asset = 'chunks' group by list) c using (list)
+  left join (select list, sum(case
+                    when right(inputs, length(%(words_name)s) + 1) = ' ' || %(words_name)s
+                    then (counts->>'documents')::bigint
+                    else (select count(*) from words w
+                           where w.list = p.list and w.month = p.month
+                             and w.index_name = %(words_name)s and w.written) end) as words
+               from partitions p where asset = 'words' group by list) w using (list)
+  left join (select list, sum(case
+                    when right(inputs, length(%(vectors_name)s) + 1) = ' ' || %(vectors_name)s
+                    then (counts->>'chunks')::bigint
+                    else (select count(*) from vectors v
+                           where v.list = p.list and v.month = p.month
+                             and v.index_name = %(vectors_name)s and v.written) end) as vectors
+               from partitions p where asset = 'vectors' group by list) v using (list)
+ order by l.list
+
+-- name: columns
+select a.attname, format_type(a.atttypid, a.atttypmod), not a.attnotnull,
+       col_description(a.attrelid, a.attnum)
+  from pg_attribute a
+ where a.attrelid = %(table)s::regclass and a.attnum > 0 and not a.attisdropped
+ order by a.attnum
+
+-- name: full_name
+-- The table's full name: database, schema, table.
+select current_database() || '.' || n.nspname || '.' || c.relname
+  from pg_class c
+  join pg_namespace n on n.oid = c.relnamespace
+ where c.oid = %(table)s::regclass
+
+-- name: rows_mbox_archives
+select count(*) from mbox_archives
+
+-- name: rows_recorded
+-- The rows of a table of months, as the months recorded them: of messages, `figure` is 'stored'.
+select coalesce(sum((counts->>%(figure)s)::bigint), 0)::bigint
+  from partitions
+ where asset = %(table)s

@@ -13,12 +13,8 @@ create or replace temporary view intended_keys as
 select index_name, key, list, month, written from vectors
 
 -- name: expect_words
--- As key_prefix in tables/removed_messages.py makes them.
 create or replace temporary view expected_keys as
-select left(encode(sha256(convert_to(
-           list || '|' || month || '|' || message_id
-           || case when variant > 0 then ' ' || content_hash else '' end, 'UTF8')), 'hex'), 32)
-           as key, list, month
+select message_key(list, month, message_id, variant, content_hash) as key, list, month
   from messages
 
 -- name: intend_words

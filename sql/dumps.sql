@@ -1,4 +1,4 @@
--- Where a dump comes from and goes to, and what it needs there. Used by postgres/dumps.py.
+-- The place of a dump, and the extensions that it needs. Used by postgres/dumps.py.
 
 -- name: place
 -- A server by when it started, a database in it, and the schema that is first in the search path.

@@ -1,4 +1,5 @@
--- The vectors that searches have encoded. Used by tables/encoded_texts.py.
+-- Vectors that searches have encoded, vectors of the fixed text of each encoder, and the use of
+-- files of embeddings. Used by tables/encoded_texts.py.
 
 -- name: read
 select text_hash, vector
@@ -65,3 +66,19 @@ delete from encoded_texts e
 
 -- name: drop
 delete from encoded_texts where fingerprint = %(fingerprint)s
+
+-- name: record_probe
+insert into encoder_probes (fingerprint, vector, machine)
+values (%(fingerprint)s, %(vector)s, %(machine)s)
+on conflict do nothing
+
+-- name: read_probe
+select vector, machine from encoder_probes where fingerprint = %(fingerprint)s
+
+-- name: used_fingerprints
+-- Of the encoders of all indexes that were not retired.
+select distinct fingerprint from indexes
+
+-- name: chunk_times
+-- When the chunks of each month last changed.
+select list, month, updated_at from partitions where asset = 'chunks'

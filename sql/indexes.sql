@@ -1,4 +1,4 @@
--- The indexes of a bucket and which of them is live. Used by tables/indexes.py.
+-- The indexes of a bucket, and the live one. Used by tables/indexes.py.
 
 -- name: record
 insert into indexes (bucket, name, encoder, precision, fingerprint)

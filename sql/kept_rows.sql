@@ -1,5 +1,5 @@
--- The rows that a backup keeps, because nothing that is left could make them again. Used by
--- tables/kept_rows.py, which says why of each table.
+-- The rows that a backup keeps, and a restore that is under way. Used by tables/kept_rows.py, which
+-- says of each table why it is kept.
 
 -- name: snapshot
 -- All tables as they were at one moment, whatever is loaded meanwhile.
@@ -136,7 +136,8 @@ begin
                    'join_receivers(text[], text[])', 'join_file_names(jsonb)', 'note_senders()',
                    'forget_senders()', 'note_summary_messages()', 'drop_summaries_of_messages()',
                    'note_summary_threads()', 'drop_summaries_of_threads()',
-                   'count_new_text(jsonb)']) as n (name)
+                   'count_new_text(jsonb)', 'message_key(text, text, text, smallint, text)'])
+               as n (name)
          cross join lateral to_regprocedure(format('%I.%s', current_schema(), n.name))
                as f (signature)
          where f.signature is not null
@@ -158,3 +159,27 @@ select object_key from mbox_archives where object_key is not null
 union
 select object_key from former_archives
  order by 1
+
+-- name: create_restoring
+create table if not exists restoring (
+    backup     text not null,
+    forgotten  bytea[],
+    replaced   boolean not null default false
+)
+
+-- name: begin_restore
+insert into restoring (backup, forgotten) values (%(backup)s, %(forgotten)s::bytea[])
+
+-- name: mark_replaced
+-- In the transaction that replaces the tables by those of a dump.
+update restoring set replaced = true where backup = {backup}
+
+-- name: is_replaced
+-- Whether the tables are those of a dump of this backup.
+select exists (select from restoring where backup = %(backup)s and replaced)
+
+-- name: forgotten_before
+select forgotten from restoring where forgotten is not null
+
+-- name: end_restore
+drop table restoring

@@ -114,38 +114,3 @@ select message_id, variant, content_hash, subject_base, body_text, segments
   from messages
  where list = (select %(list)s) and month = %(month)s
  order by message_id collate "C", variant
-
--- name: sample
-select m.sent, m.sender, m.subject, m.characters
-  from archive_entries e
- cross join lateral (
-       select sent_at::date as sent, from_name as sender, subject, length(body_text) as characters
-         from messages
-        where (list, month, message_id, variant) = (e.list, e.month, e.message_id, e.variant)
-        limit 1) m
- where e.list = %(list)s and e.month = %(month)s and e.outcome = 'stored'
- order by e.ordinal
- limit 5
-
--- name: list
--- One row a message, for `mail-assets list`, looked up one by one: see known.
-select e.message_id, e.month, m.subject, m.from_email, m.sent_at, m.in_reply_to, t.thread_id,
-       e.archive_offset, e.archive_length, e.content_hash, m.flags
-  from archive_entries e
- cross join lateral (
-       select subject, from_email, sent_at, in_reply_to, flags
-         from messages
-        where (list, month, message_id, variant) = (e.list, e.month, e.message_id, e.variant)
-        limit 1) m
-  left join threads t on t.message_id = e.message_id
- where e.list = %(list)s and (%(month)s::text is null or e.month = %(month)s)
-   and e.outcome = 'stored'
- order by e.month, e.ordinal
-
--- name: show
-select m.*, e.archive_offset, e.archive_length, t.thread_id, t.parent_id, t.depth, t.position
-  from messages m
-  join archive_entries e using (list, month, message_id, variant)
-  left join threads t on t.message_id = m.message_id
- where m.message_id = %(message_id)s and e.outcome = 'stored'
- order by m.list, m.month, m.variant

@@ -1,4 +1,5 @@
--- What must stay out: the list of removals. Used by tables/removals.py.
+-- The list of removals, the key of its digests, and messages cut out of stored archives. Used by
+-- tables/removals.py.
 
 -- name: lock_for_load
 -- Held by a month that is being loaded, until its transaction ends.
@@ -84,3 +85,61 @@ update messages
 select message_digest
   from left_out
  where removal = any(%(digests)s) and message_digest is not null
+
+-- name: read_check_value
+select check_value from forget_keys
+
+-- name: write_check_value
+insert into forget_keys (check_value) values (%(check_value)s)
+
+-- name: record_cut
+insert into cut_messages (list, month, key_prefix, removal, message_digest)
+values (%(list)s, %(month)s, %(key_prefix)s, %(removal)s, %(message_digest)s)
+on conflict (list, month, key_prefix) do update
+   set removal = excluded.removal, message_digest = excluded.message_digest
+
+-- name: cut_digests
+-- What archives are stored without.
+select kind = 'message' as message, digest from removals where cut
+
+-- name: uncut_months
+-- The months whose messages were last read from an archive that holds what is to be cut out, and
+-- those whose files may hold again what some removals had cut out of them.
+select r.list, r.month
+  from removed_messages r
+  join removals on digest = removal
+ where removals.cut
+union
+select c.list, c.month
+  from cut_messages c
+  join removals on digest = removal
+ where removals.cut and c.removal = any(%(removals)s)
+ order by list, month
+
+-- name: months_holding
+-- The months whose archive holds what some removals keep out.
+select distinct list, month
+  from removed_messages
+ where removal = any(%(removals)s)
+ order by list, month
+
+-- name: drop_reused
+-- A key that a message of the month has now: it is the first under its id, as the forgotten one was.
+delete from cut_messages c
+ where c.list = %(list)s and c.month = %(month)s
+   and c.key_prefix in (
+       select message_key(m.list, m.month, m.message_id, m.variant, m.content_hash)
+         from messages m
+        where m.list = (select %(list)s) and m.month = %(month)s)
+
+-- name: fetch_again
+-- The archives of months that something was cut out of are fetched whole again.
+update mbox_archives a
+   set version = '', content_sha256 = ''
+ where exists (
+       select from cut_messages c
+        where c.list = a.list and c.month = a.month and c.removal = any(%(digests)s))
+returning list, month
+
+-- name: delete_cut
+delete from cut_messages where removal = any(%(digests)s)

@@ -1,5 +1,5 @@
--- The messages that months leave out, and deleting what is there of them. Used by
--- tables/removed_messages.py.
+-- Forgotten messages: those that months leave out, their rows that are left, and the people whom
+-- other mail names. Used by tables/removed_messages.py. messages.sql says how messages are found.
 
 -- name: find_copies
 -- Whole corpus: where senders are named, a name may hold an address; of ids it reads their rows.
@@ -173,10 +173,7 @@ select w.index_name, array_agg(w.key order by w.key)
  where w.list = %(list)s and w.month = %(month)s
    and w.key not in (select key_prefix from left_out where list = %(list)s and month = %(month)s)
    and w.key not in (
-       select left(encode(sha256(convert_to(
-                  m.list || '|' || m.month || '|' || m.message_id
-                  || case when m.variant > 0 then ' ' || m.content_hash else '' end,
-                  'UTF8')), 'hex'), 32)
+       select message_key(m.list, m.month, m.message_id, m.variant, m.content_hash)
          from messages m
         where m.list = (select %(list)s) and m.month = %(month)s)
  group by w.index_name
@@ -198,3 +195,114 @@ analyze messages, senders, archive_entries, threads, thread_aliases, thread_summ
 
 -- name: text_hashes
 select distinct text_hash from chunks where list = %(list)s and month = %(month)s
+
+-- name: person_entries
+-- All entries that may name one of some addresses, in lower case; more than really do.
+-- Whole corpus: somebody is forgotten, and no index knows all that a message was sent to.
+select distinct e.entry
+  from messages m
+ cross join unnest(m.reply_to || m.recipients || m.cc) as e (entry)
+ where exists (select from unnest(%(addresses)s::text[]) as a (address)
+                where strpos(lower(e.entry), a.address) > 0)
+
+-- name: replace_people
+-- Whole corpus: as entries.
+update messages m
+   set reply_to = array(
+           select case when e.entry = any(%(entries)s::text[]) then %(nobody)s else e.entry end
+             from unnest(m.reply_to) with ordinality as e (entry, place) order by e.place),
+       recipients = array(
+           select case when e.entry = any(%(entries)s::text[]) then %(nobody)s else e.entry end
+             from unnest(m.recipients) with ordinality as e (entry, place) order by e.place),
+       cc = array(
+           select case when e.entry = any(%(entries)s::text[]) then %(nobody)s else e.entry end
+             from unnest(m.cc) with ordinality as e (entry, place) order by e.place)
+ where m.reply_to && %(entries)s::text[] or m.recipients && %(entries)s::text[]
+    or m.cc && %(entries)s::text[]
+
+-- name: count_mentioned
+-- The other messages that name an address where it stays, in their subject or text.
+-- Whole corpus: said to a person before somebody is forgotten; it reads every body.
+select count(*)
+  from messages m
+ where exists (select from unnest(%(addresses)s::text[]) as a (address)
+                where strpos(lower(m.subject), a.address) > 0
+                   or strpos(lower(m.body_text), a.address) > 0)
+   and not exists (
+       select from unnest(%(lists)s::text[], %(months)s::text[], %(message_ids)s::text[],
+                          %(variants)s::smallint[]) as d (list, month, message_id, variant)
+        where (m.list, m.month, m.message_id, m.variant)
+              = (d.list, d.month, d.message_id, d.variant))
+
+-- name: count_named
+-- The other messages whose address columns hold some entries.
+-- Whole corpus: as entries.
+select count(*)
+  from messages m
+ where (m.reply_to && %(entries)s::text[] or m.recipients && %(entries)s::text[]
+        or m.cc && %(entries)s::text[])
+   and not exists (
+       select from unnest(%(lists)s::text[], %(months)s::text[], %(message_ids)s::text[],
+                          %(variants)s::smallint[]) as d (list, month, message_id, variant)
+        where (m.list, m.month, m.message_id, m.variant)
+              = (d.list, d.month, d.message_id, d.variant))
+
+-- name: left_messages
+select message_id, from_name, from_email, refs || in_reply_to, reply_to || recipients || cc
+  from messages
+ where list = (select %(list)s) and month = %(month)s
+
+-- name: left_chunks
+-- A row for each message that has chunks, and whether it was removed.
+select c.message_id,
+       bool_or(split_part(c.key, '#', 1) in (
+           select key_prefix from left_out where list = %(list)s and month = %(month)s))
+  from chunks c
+ where c.list = %(list)s and c.month = %(month)s
+ group by c.message_id
+
+-- name: left_threads
+-- All of the threads that messages of the month are in.
+select t.message_id, t.thread_id, t.parent_id, t.parent_message_id, t.root_id
+  from threads t
+ where t.thread_id in (
+       select o.thread_id
+         from messages m
+         join threads o using (message_id)
+        where m.list = (select %(list)s) and m.month = %(month)s)
+
+-- name: left_aliases
+select a.id
+  from thread_aliases a
+ where a.message_id in (
+       select message_id from messages where list = (select %(list)s) and month = %(month)s)
+
+-- name: left_key_prefixes
+select key_prefix from left_out where list = %(list)s and month = %(month)s
+
+-- name: all_ids
+-- Every id that a row names, but for those of the entries of an archive, which are in messages.
+-- Whole corpus: removals of a backup are digests, which are compared with those of every id here.
+select message_id from messages
+union
+select unnest(refs || in_reply_to) from messages
+union
+select message_id from threads
+union
+select message_id from thread_changes
+union
+select id from thread_aliases
+union
+select message_id from thread_aliases
+union
+select message_id from removed_upstream
+
+-- name: all_authors
+-- Whole corpus: as all_ids.
+select distinct from_name, from_email from messages
+
+-- name: all_entries
+-- Whole corpus: as all_ids.
+select distinct e.entry
+  from messages m
+ cross join unnest(m.reply_to || m.recipients || m.cc) as e (entry)

@@ -1,5 +1,5 @@
--- Summaries of threads: which to make, of what, and writing them. Used by
--- tables/thread_summaries.py and tables/summary_changes.py.
+-- Summaries of threads: those to make, their contents, and writing them. Used by
+-- tables/thread_summaries.py.
 
 -- name: change_all
 -- Whole corpus: summaries are made for the first time, or by another maker.
@@ -9,7 +9,7 @@ insert into summary_changes (thread_id)
 select distinct thread_id from threads
 
 -- name: are_outdated
--- Whether a thread has changed behind the last run: what that one has left waits for its turn.
+-- Whether a thread has changed since the last run; what that run left is not counted.
 select case when s.updated_at is null then exists (select from threads)
             else exists (select from summary_changes where noted_at > s.updated_at) end
   from (select max(updated_at) as updated_at
@@ -20,7 +20,7 @@ select case when s.updated_at is null then exists (select from threads)
 -- Some threads that have changed, in their order, up to the last of interest, null for all.
 select distinct thread_id
   from summary_changes
- where thread_id > %(behind)s and (%(until)s::text is null or thread_id <= %(until)s)
+ where thread_id > %(after)s and (%(until)s::text is null or thread_id <= %(until)s)
  order by thread_id
  limit %(most)s
 
@@ -124,13 +124,3 @@ select s.thread_id, s.maker, s.verbatim, s.messages, s.first_sent_at, s.last_sen
             order by e.place) as around
   from thread_summaries s
  where s.thread_id = any(%(threads)s)
-
--- name: newest
--- The longest of the threads of the newest messages.
-with newest as materialized (
-    select message_id from messages where variant = 0 order by sent_at desc, message_id limit 50)
-select s.thread_id
-  from thread_summaries s
- where s.thread_id in (select t.thread_id from newest n join threads t using (message_id))
- order by s.messages desc, s.thread_id
- limit 3

@@ -33,8 +33,8 @@ from mail_assets.cli.command import (
     read_message_id,
     select_lists,
 )
+from mail_assets.reading.records import read_message_chunks
 from mail_assets.settings.settings import Settings
-from mail_assets.tables.chunks import read_message_chunks
 from mail_assets.tables.mbox_archives import Vanished
 from mail_assets.tables.messages import utc
 
@@ -148,9 +148,9 @@ def show(
     pass
     from mail_assets.month import ListMonth
     from mail_assets.reading.attachments import read_attachment, read_raw_message
+    from mail_assets.reading.records import show_message
     from mail_assets.store.open import open_store
     from mail_assets.tables.mbox_archives import find_vanished
-    from mail_assets.tables.messages import show_message
     from mail_assets.tables.removals import find_stand_in
 
     if output is not None and attachment is None:
@@ -218,7 +218,7 @@ def list_messages(settings: Settings, list_name: str, month: str | None, as_json
 
     They are in the order of its archives: day, author, subject.
     """
-    from mail_assets.tables.messages import list_messages
+    from mail_assets.reading.records import list_messages
 
     select_lists(settings, (list_name,))
     check_month("--month", month)
@@ -238,7 +238,7 @@ def list_messages(settings: Settings, list_name: str, month: str | None, as_json
 def stats(settings: Settings, as_json: bool) -> None:
     """Count what is stored, for each list."""
     from mail_assets.indexes.live import find_live_words, live_encoder
-    from mail_assets.indexes.vectors import index_name, manifest_name
+    from mail_assets.indexes.names import index_name, manifest_name
     from mail_assets.reading.browsing import read_stats
 
     with settings.database.connect("stats") as connection:

@@ -37,11 +37,11 @@ from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
-from mail_assets.encoding.local_encoder import count_physical_cores
 from mail_assets.http.webhook import check_webhook
 from mail_assets.openai.chat import ChatModel, read_chat
 from mail_assets.openai.variables import Environ, VariableError, read_key, read_number
 from mail_assets.postgres.database import Database
+from mail_assets.processes.machine import count_physical_cores
 from mail_assets.settings.lists import MailingList, read_lists
 from mail_assets.settings.values import (
     MAX_JOBS,
@@ -64,7 +64,7 @@ from mail_assets.settings.values import (
     read_vectors,
     read_words,
 )
-from mail_assets.steps.outcome import Wording
+from mail_assets.steps.outcome import ListDefaults
 from mail_assets.store.open import store_folder
 from mail_assets.tables.removals import KeySource, find_key
 from mail_assets.web.limits import DEFAULT_ALLOWANCES, Allowance, Cost, Network
@@ -352,7 +352,6 @@ class Settings:
     keep_archives: int = KEEP_ARCHIVES
     given_forget_key: str = field(default="", repr=False)
     forget_archives: str = "keep"
-    samples: bool = True
     web_addresses: str = HIDDEN
     web_hosts: tuple[str, ...] = ()
     web_audit: bool = True
@@ -378,9 +377,9 @@ class Settings:
         return {name: one.language for name, one in self.lists.items()}
 
     @property
-    def wordings(self) -> dict[str, Wording]:
-        """What the mail of each list is written in."""
-        return {name: one.wording for name, one in self.lists.items()}
+    def list_defaults(self) -> dict[str, ListDefaults]:
+        """The language and charset of each list, for mail that names none."""
+        return {name: one.defaults for name, one in self.lists.items()}
 
     @property
     def dagster_home(self) -> Path:
@@ -443,7 +442,6 @@ def load_settings(environ: Mapping[str, str] | None = None) -> Settings:
         keep_archives=read_keep_archives(env),
         given_forget_key=read_forget_key(env),
         forget_archives=read_choice(env, "MAIL_FORGET_ARCHIVES", "keep", ("keep", "rewrite")),
-        samples=read_choice(env, "MAIL_SAMPLES", "on", ("on", "off")) == "on",
         web_addresses=read_choice(env, "MAIL_WEB_ADDRESSES", HIDDEN, ADDRESSES),
         web_hosts=read_hosts(env),
         web_audit=read_choice(env, "MAIL_WEB_AUDIT", "on", ("on", "off")) == "on",

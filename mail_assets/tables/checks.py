@@ -1,4 +1,4 @@
-"""The questions that checks ask of Postgres: one statement each, for all months asked for."""
+"""Figures for the checks of months: one statement each for all months that are asked for."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -10,10 +10,10 @@ from mail_assets.postgres.statements import statement
 
 
 class MessageCounts(NamedTuple):
-    """What became of the messages of an archive, counted from the tables.
+    """The messages of an archive by outcome, counted from the tables.
 
-    `unpacked_bytes` is the length of the archive once it is decompressed: a compressed file of
-    nothing has some 20 bytes.
+    `unpacked_bytes` is the length of the decompressed archive: an empty file has about 20 bytes
+    when compressed.
     """
 
     found: int
@@ -37,7 +37,7 @@ class MessageCounts(NamedTuple):
 
     @property
     def empty(self) -> bool:
-        """Return whether an archive with bytes in it gave no message at all."""
+        """Return whether an archive with bytes gave no message at all."""
         return self.archived and self.unpacked_bytes > 0 and self.found == 0
 
 
@@ -58,9 +58,7 @@ class Undated(NamedTuple):
 
 
 class Unthreaded(NamedTuple):
-    """Messages of a month that are replies by their subject and refer to nothing, that `threads`
-    does not know, and all its messages.
-    """
+    """Messages of a month: replies by subject without reference, not in threads, and all."""
 
     replies_without_reference: int
     not_in_threads: int
@@ -68,14 +66,14 @@ class Unthreaded(NamedTuple):
 
 
 class SummarySentences(NamedTuple):
-    """Sentences in the summaries of a month's threads, and those that stand nowhere."""
+    """Sentences in the summaries of a month's threads, and those that are in no message."""
 
     sentences: int
     wrong: int
 
 
 class SummaryAges(NamedTuple):
-    """The threads of a month: whose summary is older than they, who have none, who wait for one."""
+    """Threads of a month: with an outdated summary, without one, waiting for one, and all."""
 
     outdated: int
     missing: int
@@ -86,7 +84,7 @@ class SummaryAges(NamedTuple):
 def read_message_counts(
     connection: psycopg.Connection, months: Sequence[ListMonth]
 ) -> dict[ListMonth, MessageCounts]:
-    """Count the messages of months; all zero where nothing was fetched."""
+    """Count the messages of months; all counts are zero for a month that was never fetched."""
     return {
         month: MessageCounts(*row)
         for month, row in _by_month(connection, "message_counts", months).items()
@@ -96,7 +94,7 @@ def read_message_counts(
 def read_dialects(
     connection: psycopg.Connection, months: Sequence[ListMonth]
 ) -> dict[ListMonth, tuple[str, str]]:
-    """Return how the archives of months are read, and how they seem to be written."""
+    """Return the dialect that the archive of each month is read in, and the one that was found."""
     rows = _by_month(connection, "dialects", months)
     return {month: (dialect, found) for month, (dialect, found) in rows.items()}
 
@@ -112,7 +110,7 @@ def count_undated(
 def count_unthreaded(
     connection: psycopg.Connection, months: Sequence[ListMonth]
 ) -> dict[ListMonth, Unthreaded]:
-    """Count the messages of months that stand in no thread, or alone though they are replies."""
+    """Count the messages of months that are in no thread, or are replies without a reference."""
     rows = _by_month(connection, "unthreaded", months)
     return {month: Unthreaded(*row) for month, row in rows.items()}
 
@@ -120,7 +118,7 @@ def count_unthreaded(
 def count_wrong_sentences(
     connection: psycopg.Connection, months: Sequence[ListMonth]
 ) -> dict[ListMonth, SummarySentences]:
-    """Count the sentences in summaries of threads of months that do not stand in their message."""
+    """Count sentences of summaries that are not in their message, for the threads of months."""
     rows = _by_month(connection, "summary_sentences", months)
     return {month: SummarySentences(*row) for month, row in rows.items()}
 
@@ -128,7 +126,7 @@ def count_wrong_sentences(
 def read_summary_ages(
     connection: psycopg.Connection, months: Sequence[ListMonth]
 ) -> dict[ListMonth, SummaryAges]:
-    """Count the threads of months whose summary is not that of the thread as it is."""
+    """Count the threads of months whose summary is outdated, missing or due."""
     rows = _by_month(connection, "summary_ages", months)
     return {month: SummaryAges(*row) for month, row in rows.items()}
 
@@ -136,7 +134,7 @@ def read_summary_ages(
 def count_wrong_spans(
     connection: psycopg.Connection, months: Sequence[ListMonth]
 ) -> dict[ListMonth, int]:
-    """Count the chunks of months whose text is not exactly what their spans say."""
+    """Count the chunks of months whose text differs from their spans."""
     rows = _by_month(connection, "wrong_spans", months)
     return {month: wrong for month, (wrong,) in rows.items()}
 
@@ -160,7 +158,7 @@ def _by_month(
     name: str,
     months: Sequence[ListMonth],
 ) -> dict[ListMonth, tuple[Any, ...]]:
-    """Return what a statement says of each month, in the order of `months`."""
+    """Return the row of a statement for each month, in the order of `months`."""
     wanted = {"lists": [m.list_name for m in months], "months": [m.month for m in months]}
     rows = connection.execute(statement("checks", name), wanted).fetchall()
     found = {ListMonth(list_name, month): tuple(row) for list_name, month, *row in rows}

@@ -28,9 +28,9 @@ from psycopg_pool import ConnectionPool
 
 from mail_assets.answers.evidence import Evidence, find_evidence
 from mail_assets.answers.excerpts import Hide, show_all
-from mail_assets.encoding.local_encoder import list_physical_cores
 from mail_assets.postgres.database import begin_session
 from mail_assets.postgres.statements import statement
+from mail_assets.processes.machine import list_physical_cores
 from mail_assets.processes.workers import Worker, WorkerError
 from mail_assets.search.language.request import Request
 from mail_assets.search.open import SearchSettings, open_searcher

@@ -1,8 +1,4 @@
-"""The same small world, run by Dagster: definitions, an ephemeral instance, runs of months.
-
-What lives here: running assets of `build_defs` for one month or a range, reading what was
-recorded. What does not: the archives and what the steps hold (world.py).
-"""
+"""The small world of world.py run by Dagster: definitions, an ephemeral instance, runs."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -15,7 +11,7 @@ import pytest
 from mail_assets.defs.definitions import build_defs
 from mail_assets.defs.partitions import asset_key
 from mail_assets.defs.resources import EncoderResource
-from mail_assets.indexes.vectors import MailIndex, open_mail_index
+from mail_assets.indexes.vectors import MailVectors, open_mail_vectors
 from mail_assets.month import ListMonth
 from mail_assets.steps.write_vectors import write_vectors
 from mail_assets.tables.indexes import NewIndex, record_index, switch_live
@@ -23,7 +19,7 @@ from mail_assets.vectors.open import open_bucket
 from mail_assets_tests.world import FORGET_KEY, HARBOR, PROFILE, World
 
 #: Assets without months.
-WHOLE = {"threads", "thread_summaries"}
+WHOLE = {"threads", "thread_summaries", "search_quality", "search_audit"}
 CHAIN = ("mbox_archives", "messages", "words", "chunks", "embeddings", "vectors")
 
 
@@ -63,13 +59,17 @@ class DagsterWorld(World):
         self, first: str, last: str, select: Sequence[str] = CHAIN
     ) -> dg.ExecuteInProcessResult:
         """Run assets, with their checks, for the keys from first to last."""
-        tags = {
-            "dagster/asset_partition_range_start": first,
-            "dagster/asset_partition_range_end": last,
-        }
         return self._job(select).execute_in_process(
-            instance=self.instance, tags=tags, raise_on_error=False
+            instance=self.instance, tags=range_tags(first, last), raise_on_error=False
         )
+
+    def check(self, check: dg.AssetChecksDefinition) -> dg.AssetCheckEvaluation:
+        """Run one check without its asset, as the UI does: it looks at all months."""
+        result = self._define_job(dg.AssetSelection.checks(check)).execute_in_process(
+            instance=self.instance, raise_on_error=False
+        )
+        [evaluation] = result.get_asset_check_evaluations()
+        return evaluation
 
     def recorded(self, result: dg.ExecuteInProcessResult, asset: str) -> dict[str, dict[str, Any]]:
         """Return partition -> metadata values, of an asset, as the event log has them."""
@@ -97,10 +97,20 @@ class DagsterWorld(World):
     def _job(self, select: Sequence[str]) -> dg.JobDefinition:
         keys = [asset_key(name) for name in select]
         assets = dg.AssetSelection.assets(*keys)
-        selection = assets | dg.AssetSelection.checks_for_assets(*keys)
+        return self._define_job(assets | dg.AssetSelection.checks_for_assets(*keys))
+
+    def _define_job(self, selection: dg.AssetSelection) -> dg.JobDefinition:
         job = dg.define_asset_job("some", selection=selection)
         defs = dg.Definitions.merge(self.defs, dg.Definitions(jobs=[job]))
         return defs.resolve_job_def("some")
+
+
+def range_tags(first: str, last: str) -> dict[str, str]:
+    """Return the tags of a run of the partitions from first to last."""
+    return {
+        "dagster/asset_partition_range_start": first,
+        "dagster/asset_partition_range_end": last,
+    }
 
 
 @contextmanager
@@ -116,9 +126,9 @@ def dagster_world(
         yield DagsterWorld(home, dsn, instance, model_cache)
 
 
-def fill_live_index(world: World, month: str, list_name: str = HARBOR) -> MailIndex:
+def fill_live_index(world: World, month: str, list_name: str = HARBOR) -> MailVectors:
     """Fill an index beside the configured one with a month, and make it live."""
-    live = open_mail_index(open_bucket(world.bucket), world.bucket, PROFILE, "fp32")
+    live = open_mail_vectors(open_bucket(world.bucket), world.bucket, PROFILE, "fp32")
     name = live.index.spec.name
     world.encoder.fingerprint = live.fingerprint
     world.embeddings(month, list_name)

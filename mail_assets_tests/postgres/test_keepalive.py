@@ -34,9 +34,7 @@ def tcp_dsn(
 
 
 @pytest.mark.slow
-def test_both_ends_of_a_session_look_whether_the_other_is_there(
-    tcp_dsn: str, tmp_path: Path
-) -> None:
+def test_both_ends_of_a_session_send_keepalives(tcp_dsn: str, tmp_path: Path) -> None:
     with Database(tmp_path, tcp_dsn).connect("test") as connection:
         asked = connection.execute(
             "select name, setting::int from pg_settings where name like 'tcp_keepalives_%'"
@@ -57,13 +55,13 @@ def test_both_ends_of_a_session_look_whether_the_other_is_there(
 @pytest.mark.parametrize(
     "dsn", ["postgresql://u@db/mail?keepalives_idle=5", "host=db dbname=mail keepalives_idle=5"]
 )
-def test_what_a_dsn_says_of_keepalives_wins(dsn: str) -> None:
+def test_keepalives_in_a_dsn_win(dsn: str) -> None:
     found = conninfo_to_dict(add_keepalives(dsn))
     assert (found["keepalives_idle"], found["keepalives_interval"]) == ("5", "10")
     assert (found["host"], found["dbname"]) == ("db", "mail")
 
 
-def test_a_session_over_a_unix_socket_opens_as_before(mail_dsn: str, tmp_path: Path) -> None:
+def test_a_session_over_a_unix_socket_opens(mail_dsn: str, tmp_path: Path) -> None:
     with Database(tmp_path, mail_dsn).connect("test") as connection:
         assert connection.execute("select 1").fetchone() == (1,)
         assert isinstance(connection, psycopg.Connection)

@@ -1,4 +1,4 @@
-"""Whatever a server, a database or a role has set: the same rows are written and read."""
+"""Rows are written and read alike whatever a server, a database or a role has set."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,7 +10,7 @@ from psycopg.conninfo import make_conninfo
 
 from mail_assets.postgres.database import Database
 from mail_assets.postgres.embedded import Cluster
-from mail_assets.tables.messages import show_message
+from mail_assets.reading.records import show_message
 from mail_assets.vectors.pgvector import Connections
 from mail_assets.web.searchers import STATEMENT_SECONDS, open_reads
 from mail_assets_tests.conftest import drop_database, new_database
@@ -101,9 +101,7 @@ def test_settings_of_a_database_change_nothing(
 
 
 @pytest.mark.parametrize("name", LIMITS)
-def test_no_limit_of_a_database_ends_what_waits_or_takes_long(
-    tmp_path: Path, postgres_dsn: str, name: str
-) -> None:
+def test_limits_of_a_database_do_not_apply(tmp_path: Path, postgres_dsn: str, name: str) -> None:
     set_in_database(postgres_dsn, name, "1min")
     with Database(tmp_path, postgres_dsn).connect("test") as connection:
         assert connection.execute(f"show {name}".encode()).fetchone() == ("0",)
@@ -115,7 +113,7 @@ def test_pages_are_read_within_a_limit_of_their_own(postgres_dsn: str) -> None:
     assert limit == (f"{STATEMENT_SECONDS}s",)
 
 
-def test_connections_of_the_vector_index_begin_as_others_do(postgres_dsn: str) -> None:
+def test_vector_index_connections_have_our_settings(postgres_dsn: str) -> None:
     set_in_database(postgres_dsn, "datestyle", "SQL, DMY")
     connections = Connections(postgres_dsn, "test")
     with connections.session() as alone, connections.transaction() as kept:
@@ -124,7 +122,7 @@ def test_connections_of_the_vector_index_begin_as_others_do(postgres_dsn: str) -
             assert row == {"DateStyle": "ISO, DMY"}
 
 
-def test_connections_that_pages_are_read_by_begin_as_others_do(postgres_dsn: str) -> None:
+def test_reading_connections_have_our_settings(postgres_dsn: str) -> None:
     set_in_database(postgres_dsn, "datestyle", "SQL, DMY")
     set_in_database(postgres_dsn, "client_encoding", "LATIN1")
     with open_reads(postgres_dsn, 1) as reads, reads.connection() as connection:
@@ -132,9 +130,7 @@ def test_connections_that_pages_are_read_by_begin_as_others_do(postgres_dsn: str
         assert connection.info.encoding == "utf-8"
 
 
-def test_options_of_the_dsn_stay_where_nothing_relies_on_them(
-    tmp_path: Path, postgres_dsn: str
-) -> None:
+def test_other_options_of_the_dsn_stay(tmp_path: Path, postgres_dsn: str) -> None:
     dsn = make_conninfo(postgres_dsn, options="-cwork_mem=5MB -cdatestyle=German")
     with World(tmp_path, dsn).connect() as connection:
         assert connection.execute("show work_mem").fetchone() == ("5MB",)

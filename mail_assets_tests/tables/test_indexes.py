@@ -27,13 +27,13 @@ def record(connection: psycopg.Connection, name: str, bucket: str = HERE) -> Non
     record_index(connection, bucket, NewIndex(name, "minilm", "int8", f"print of {name}"))
 
 
-def test_nothing_is_live_before_anything_is_filled(migrated: psycopg.Connection) -> None:
+def test_no_index_is_live_before_one_is_filled(migrated: psycopg.Connection) -> None:
     record(migrated, "one")
     assert live_index(migrated, HERE) is None
     assert [(one.name, one.live) for one in list_indexes(migrated, HERE)] == [("one", False)]
 
 
-def test_the_first_filled_is_live_and_stays_so(migrated: psycopg.Connection) -> None:
+def test_the_first_filled_index_stays_live(migrated: psycopg.Connection) -> None:
     for name in ("one", "two", "one"):
         record(migrated, name)
         make_first_live(migrated, HERE, name)
@@ -67,12 +67,12 @@ def test_every_switch_is_recorded(migrated: psycopg.Connection) -> None:
     assert rows == [("one", None, False, {"missing": 0}), ("two", "one", True, {"missing": 7})]
 
 
-def test_what_was_never_recorded_cannot_be_live(migrated: psycopg.Connection) -> None:
+def test_an_unrecorded_index_cannot_be_live(migrated: psycopg.Connection) -> None:
     with pytest.raises(psycopg.errors.ForeignKeyViolation):
         switch_live(migrated, HERE, "nobody's", True, {})
 
 
-def test_removing_takes_the_manifest_along_and_spares_what_is_live(
+def test_removing_an_index_drops_its_manifest(
     migrated: psycopg.Connection,
 ) -> None:
     for name in ("one", "two"):

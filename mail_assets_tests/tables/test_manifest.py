@@ -59,7 +59,7 @@ def test_other_partitions_and_indexes_are_never_touched(migrated: psycopg.Connec
         assert [*read_manifest(migrated, part).values()] == [Entry(ONE, False)]
 
 
-def test_nothing_to_do_is_nothing_done(migrated: psycopg.Connection) -> None:
+def test_empty_changes_do_nothing(migrated: psycopg.Connection) -> None:
     mark_intended(migrated, HERE, {})
     mark_written(migrated, HERE)
     drop_keys(migrated, HERE.manifest, [])

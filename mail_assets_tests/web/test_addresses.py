@@ -21,7 +21,8 @@ WRITTEN = [
     "ann@\nexample.org", "ann @ \n> example.org", "ann  @\nexample  .  com", "ann@example . com",
     "ann%2540example.org", r"ann\u0040example.org", r"ann\@example.org", "ann@@example.org",
     "ann%40example%2Eorg", "ann=40example=2Eorg", "ann&#x40;example&#x2e;org",
-    "ann（at）example.org", "ann ［at］ example.org", "ann ‹at› example.org", "ann ⟨at⟩ example.org",
+    "ann（at）example.org",
+    "ann ［at］ example.org", "ann ‹at› example.org", "ann ⟨at⟩ example.org",
     "ann /at/ example.org", "ann&lt;at&gt;example.org", "ann &lt;at&gt; example.org",
     "ann [a] example.org", "ann[a]example.org", "an\u2060n@ex\u2063am\U000e0041ple.org",
 ]  # fmt: skip

@@ -10,7 +10,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from mail_assets.encoding.local_encoder import list_physical_cores
+from mail_assets.processes.machine import list_physical_cores
 from mail_assets.processes.workers import WorkerError
 from mail_assets.search.language.request import Mode, Request, RequestError
 from mail_assets.sql_functions.install import install_functions

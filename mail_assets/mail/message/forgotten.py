@@ -7,7 +7,6 @@ each, so that answers to it stay together in their thread; a forgotten person's 
 to one that is the same for all.
 """
 
-import hashlib
 import hmac
 import re
 from collections.abc import Iterable, Iterator, Set
@@ -29,11 +28,7 @@ _AROUND = re.compile(r"[\s<>()\[\]\"',;:]+")
 
 @dataclass(frozen=True)
 class Digests:
-    """Makes the digests of one installation: HMAC-SHA-256 by its key, over a SHA-256.
-
-    The inner hash is what former versions stored: their digests can be keyed without the ids and
-    addresses that they were made of.
-    """
+    """Makes the digests of one installation: HMAC-SHA-256 with its key."""
 
     key: bytes = field(repr=False)
 
@@ -45,10 +40,6 @@ class Digests:
         """Return the digest of an address; case does not count."""
         return _digest(self.key, f"sender {address.strip().lower()}")
 
-    def of_hash(self, digest: bytes) -> bytes:
-        """Return the keyed digest for one of a former version, which had no key."""
-        return hmac.digest(self.key, digest, "sha256")
-
     @property
     def check_value(self) -> bytes:
         """What tells whether two machines have the same key; the key cannot be found from it."""
@@ -57,7 +48,7 @@ class Digests:
 
 @lru_cache(1 << 16)  # a month names the same ids and people again and again
 def _digest(key: bytes, value: str) -> bytes:
-    return hmac.digest(key, hashlib.sha256(value.encode()).digest(), "sha256")
+    return hmac.digest(key, value.encode(), "sha256")
 
 
 def stand_in(digest: bytes) -> str:

@@ -75,12 +75,6 @@ def test_a_digest_cannot_be_made_without_the_key() -> None:
     assert "key" not in repr(DIGESTS).replace("Digests", "")
 
 
-def test_the_digest_of_a_former_version_is_keyed_without_knowing_what_it_is_of() -> None:
-    """Version 0.1 stored the SHA-256 of the kind, a blank and the value."""
-    assert DIGESTS.of_hash(hashlib.sha256(b"message 1@x").digest()) == ONE
-    assert DIGESTS.of_hash(hashlib.sha256(b"sender jo@example.org").digest()) == JO
-
-
 FORGOTTEN_JO = Forgotten(senders={JO}, digests=DIGESTS)
 
 
