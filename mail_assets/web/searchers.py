@@ -63,10 +63,7 @@ class SearchSlot(Protocol):
     """A place in which one search runs at a time."""
 
     def run(
-        self,
-        function: Callable[Concatenate[OpenArchive, P], T],
-        *args: P.args,
-        **kwargs: P.kwargs,
+        self, function: Callable[Concatenate[OpenArchive, P], T], *args: P.args, **kwargs: P.kwargs
     ) -> T:
         """Call a function with an open archive; return its result."""
 
@@ -83,10 +80,7 @@ class ThreadSlot:
         self._archive = OpenArchive(searcher, reads)
 
     def run(
-        self,
-        function: Callable[Concatenate[OpenArchive, P], T],
-        *args: P.args,
-        **kwargs: P.kwargs,
+        self, function: Callable[Concatenate[OpenArchive, P], T], *args: P.args, **kwargs: P.kwargs
     ) -> T:
         """Call a function with the archive; return its result."""
         return function(self._archive, *args, **kwargs)
@@ -109,10 +103,7 @@ class ProcessSlot:
         self._call = pickle.dumps((_ArchiveRunner.answer, _ArchiveRunner(settings)))
 
     def run(
-        self,
-        function: Callable[Concatenate[OpenArchive, P], T],
-        *args: P.args,
-        **kwargs: P.kwargs,
+        self, function: Callable[Concatenate[OpenArchive, P], T], *args: P.args, **kwargs: P.kwargs
     ) -> T:
         """Call a function of a module in the process; return its result.
 
