@@ -4,7 +4,6 @@ import socket
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TypeVar
 
 import httpx
 import pytest
@@ -23,8 +22,6 @@ from mail_assets.web.searchers import SearchService, ServiceOptions
 from mail_assets_tests.sample_corpus import Corpus, search_settings
 from mail_assets_tests.waits import LONG
 from mail_assets_tests.world import MARCH, World
-
-S = TypeVar("S", bound=SearchService)
 
 #: No limits by client: all tests are one.
 UNLIMITED = {cost: one._replace(per_minute=0) for cost, one in DEFAULT_ALLOWANCES.items()}
@@ -54,8 +51,11 @@ def fill(world: World, *mails: bytes, last: str = "words") -> World:
 
 @contextmanager
 def open_service(
-    settings: Settings, searchers: int = 1, kind: type[S] = SearchService, **options: bool
-) -> Iterator[S]:
+    settings: Settings,
+    searchers: int = 1,
+    kind: type[SearchService] = SearchService,
+    **options: bool,
+) -> Iterator[SearchService]:
     """Yield a service of an archive; close it."""
     search = search_settings(settings)
     service = kind(

@@ -193,8 +193,9 @@ def test_address_cut_by_a_sentence_is_hidden(summarized: World, addresses: str) 
     with summarized.connect() as connection:
         connection.execute(cut.encode())
     with open_service(summarized.settings()) as service:
-        thread = Documents(service, Publication(addresses)).thread("a@example.org")
-    [sentence] = thread["summary"]["sentences"]
+        summary = Documents(service, Publication(addresses)).thread("a@example.org")["summary"]
+    assert summary
+    [sentence] = summary["sentences"]
     assert len(sentence["text"]) == 11
     assert (sentence["text"] == "poe@example") == (addresses == SHOWN)
     assert (sentence["text"] == 11 * "•") == (addresses == "hidden")
@@ -240,6 +241,7 @@ def service(world: World, tmp_path: Path) -> Iterator[TracedService]:
     small = [mail("a0"), mail("a1", references="<a0@example.org>")]
     fill(world, *small, *large, longest, last="messages").summaries()
     with open_service(world.settings(), kind=TracedService) as service:
+        assert isinstance(service, TracedService)
         service.trace_file = tmp_path / "trace"
         yield service
 
