@@ -1,4 +1,4 @@
-"""What is tried again at a server, for how long, and the pauses that spare it."""
+"""Retries and pauses of requests to a server."""
 
 import math
 import ssl

@@ -1,4 +1,4 @@
-"""A web server on the loopback that answers as a test tells it, and sources that ask it."""
+"""A web server on the loopback with answers set by a test, and sources of it."""
 
 import gzip
 import threading
