@@ -95,21 +95,3 @@ select c.key, c.text_hash, c.index, c.message_id, m.from_email, m.sent_at, m.sub
         limit 1) m
  where c.list = %(list)s and c.month = %(month)s
  order by c.key
-
--- name: sample
--- Chunks of the first messages of a month.
-with firsts as materialized (
-    select list, month, message_id, variant, ordinal
-      from archive_entries
-     where list = %(list)s and month = %(month)s and outcome = 'stored'
-     order by ordinal
-     limit 5)
-select m.subject, c.index, c.tokens, left(c.text, 80) as text
-  from firsts f
- cross join lateral (
-       select subject from messages
-        where (list, month, message_id, variant) = (f.list, f.month, f.message_id, f.variant)
-        limit 1) m
-  join chunks c using (list, month, message_id, variant)
- order by f.ordinal, c.index
- limit 5

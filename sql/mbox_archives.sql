@@ -51,14 +51,6 @@ select list_id
 having count(*) >= %(least)s
  order by count(*) desc, list_id
 
--- name: sample
-select month, found, bytes, dialect, left(sha256, 12) as sha256,
-       fetched_at::timestamp(0) as fetched_at, source
-  from mbox_archives
- where list = %(list)s and month <= %(month)s
- order by month desc
- limit 5
-
 -- name: read_entries
 select ordinal, archive_offset, archive_length, digest, outcome, message_id, variant,
        content_hash, outline, ending

@@ -114,15 +114,3 @@ select message_id, variant, content_hash, subject_base, body_text, segments
   from messages
  where list = (select %(list)s) and month = %(month)s
  order by message_id collate "C", variant
-
--- name: sample
-select m.sent, m.sender, m.subject, m.characters
-  from archive_entries e
- cross join lateral (
-       select sent_at::date as sent, from_name as sender, subject, length(body_text) as characters
-         from messages
-        where (list, month, message_id, variant) = (e.list, e.month, e.message_id, e.variant)
-        limit 1) m
- where e.list = %(list)s and e.month = %(month)s and e.outcome = 'stored'
- order by e.ordinal
- limit 5

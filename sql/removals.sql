@@ -123,13 +123,6 @@ select distinct list, month
  where removal = any(%(removals)s)
  order by list, month
 
--- name: months_left_out
--- The months that leave something out for some removals.
-select distinct list, month
-  from left_out
- where removal = any(%(removals)s)
- order by list, month
-
 -- name: drop_reused
 -- A key that a message of the month has now: it is the first under its id, as the forgotten one was.
 delete from cut_messages c

@@ -124,13 +124,3 @@ select s.thread_id, s.maker, s.verbatim, s.messages, s.first_sent_at, s.last_sen
             order by e.place) as around
   from thread_summaries s
  where s.thread_id = any(%(threads)s)
-
--- name: newest
--- The longest of the threads of the newest messages.
-with newest as materialized (
-    select message_id from messages where variant = 0 order by sent_at desc, message_id limit 50)
-select s.thread_id
-  from thread_summaries s
- where s.thread_id in (select t.thread_id from newest n join threads t using (message_id))
- order by s.messages desc, s.thread_id
- limit 3

@@ -183,28 +183,3 @@ select distinct on (position / %(size)s) message_id
   from threads
  where thread_id = %(thread_id)s
  order by position / %(size)s, position
-
--- name: sample
--- The threads of the newest messages: the longest cannot be told without reading all.
-with newest as materialized (
-    select message_id, sent_at
-      from messages
-     where variant = 0
-     order by sent_at desc, message_id
-     limit 50),
-found as materialized (
-    select t.thread_id, max(n.sent_at) as last_sent_at
-      from newest n
-      join threads t using (message_id)
-     group by t.thread_id
-     order by last_sent_at desc, t.thread_id
-     limit 5)
-select f.thread_id, s.messages, s.depth, s.subject, f.last_sent_at
-  from found f
- cross join lateral (
-       select count(*) as messages, max(t.depth) as depth,
-              (select min(m.subject_base) from messages m
-                where m.message_id = f.thread_id and m.variant = 0) as subject
-         from threads t
-        where t.thread_id = f.thread_id and not t.is_ghost) s
- order by f.last_sent_at desc, f.thread_id

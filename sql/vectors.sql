@@ -57,24 +57,3 @@ select exists (select from vectors where index_name = %(index_name)s and written
         where not exists (
               select from vectors v
                where v.index_name = %(index_name)s and v.key = c.key and v.written))
-
--- name: sample
--- Of the chunks of the first messages of a month those that are indexed.
-with firsts as materialized (
-    select list, month, message_id, variant, ordinal
-      from archive_entries
-     where list = %(list)s and month = %(month)s and outcome = 'stored'
-     order by ordinal
-     limit 5)
-select c.key, c.index, m.subject, m.from_name as sender
-  from firsts f
- cross join lateral (
-       select subject, from_name from messages
-        where (list, month, message_id, variant) = (f.list, f.month, f.message_id, f.variant)
-        limit 1) m
-  join chunks c using (list, month, message_id, variant)
- where c.key = any(array(
-       select key from vectors
-        where list = %(list)s and month = %(month)s and written))
- order by f.ordinal, c.index
- limit 5

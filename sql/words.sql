@@ -94,22 +94,3 @@ select m.message_id, m.variant, extract(epoch from m.sent_at)::bigint as sent_at
          from (select lexeme, unnest(coalesce(positions, '{null}')) as position,
                       unnest(coalesce(weights, '{null}')) as weight
                  from unnest(m.search)) p) s
-
--- name: sample
--- Of the first messages of a month those that are indexed.
-with firsts as materialized (
-    select list, month, message_id, variant, ordinal
-      from archive_entries
-     where list = %(list)s and month = %(month)s and outcome = 'stored'
-     order by ordinal
-     limit 5)
-select w.key, m.subject, m.from_name as sender, m.sent_at::date as sent
-  from firsts f
- cross join lateral (
-       select subject, from_name, sent_at, content_hash
-         from messages
-        where (list, month, message_id, variant) = (f.list, f.month, f.message_id, f.variant)
-        limit 1) m
-  join words w on w.list = f.list and w.month = f.month and w.written
-   and w.key = message_key(f.list, f.month, f.message_id, f.variant, m.content_hash)
- order by f.ordinal

@@ -6,7 +6,6 @@ from collections.abc import Collection, Iterable
 from itertools import takewhile
 from typing import Any, NamedTuple
 
-import pandas as pd
 import psycopg
 from psycopg.rows import dict_row
 
@@ -189,11 +188,3 @@ def row_count(connection: psycopg.Connection, table: str) -> int:
         query, asked = f"rows_{table}", {}
     row = connection.execute(statement("browsing", query), asked).fetchone()
     return int(row[0]) if row else 0
-
-
-def sample(connection: psycopg.Connection, table: str, month: ListMonth | None) -> pd.DataFrame:
-    """Return a few rows of a month (of the whole corpus for threads), as a reader wants them."""
-    with connection.cursor() as cursor:
-        cursor.execute(statement(table, "sample"), month.columns if month else {})
-        names = [column.name for column in cursor.description or ()]
-        return pd.DataFrame(cursor.fetchall(), columns=names)

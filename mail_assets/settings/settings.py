@@ -100,7 +100,6 @@ class Settings:
     keep_archives: int = KEEP_ARCHIVES
     given_forget_key: str = field(default="", repr=False)
     forget_archives: str = KEEP
-    samples: bool = True
     web_addresses: str = HIDDEN
     web_hosts: tuple[str, ...] = ()
     web_audit: bool = True
@@ -223,7 +222,6 @@ def load_settings(environ: Environ | None = None) -> Settings:
         keep_archives=variables.KEEP_DAYS.read(env),
         given_forget_key=variables.FORGET_KEY.read(env),
         forget_archives=variables.FORGET_ARCHIVES.read(env),
-        samples=variables.SAMPLES.read(env),
         web_addresses=variables.WEB_ADDRESSES.read(env),
         web_hosts=variables.WEB_HOSTS.read(env),
         web_audit=variables.WEB_AUDIT.read(env),

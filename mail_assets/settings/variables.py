@@ -325,9 +325,6 @@ FRESH = _dagster.add(
     values.count("hours; 0: never overdue"),
     "Hours after which archives are overdue; `0`: never",
 )
-SAMPLES = _dagster.add(
-    "MAIL_SAMPLES", True, values.switch, "`off` keeps rows of mail out of Dagster's event log"
-)
 ALERT_URL = _dagster.add(
     "MAIL_ALERT_URL",
     "",

@@ -151,14 +151,6 @@ def read_summaries(
         return {row.thread_id: row for row in cursor}
 
 
-def list_newest(connection: psycopg.Connection) -> list[ThreadSummary]:
-    """Return the summaries of a few threads of the newest messages, the longest first."""
-    rows = connection.execute(statement("thread_summaries", "newest")).fetchall()
-    threads = [thread_id for (thread_id,) in rows]
-    found = read_summaries(connection, threads)
-    return [found[thread_id] for thread_id in threads]
-
-
 def read_known(
     connection: psycopg.Connection, threads: Collection[str]
 ) -> dict[str, tuple[str, bytes]]:

@@ -88,9 +88,7 @@ def test_statements_are_used_and_exist() -> None:
     used = {(file, name) for file, name in calls() if "*" not in (file, name)}
     assert used <= written
     manifests = {"vectors", "words"}
-    tables = {"mbox_archives", "messages", "threads", "chunks", *manifests}
     by_variable = {
-        *((table, "sample") for table in tables),
         *(("browsing", name) for name in ("rows_recorded", "rows_mbox_archives")),
         *itertools.product(manifests, MANIFEST_STATEMENTS),
         *(("bucket_keys", f"{what}_{one}") for what in ("expect", "intend") for one in manifests),
