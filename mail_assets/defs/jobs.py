@@ -20,7 +20,7 @@ from mail_assets.defs.runs import first_reason, process_tag, was_interrupted
 from mail_assets.defs.test_queries import test_queries
 from mail_assets.indexes.live import LifecycleError, follow_version
 from mail_assets.indexes.mail_index import Filled
-from mail_assets.operations.prune import KEEP_DAYS
+from mail_assets.operations import KEEP_DAYS
 from mail_assets.steps.fetch_archive import sweep_former_archives
 
 #: Dagster ends a run that goes through a whole corpus after 6 hours: it hangs.
