@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import atexit
 import functools
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -21,6 +20,7 @@ from mail_assets.encoding.models import (
     RemoteModel,
     find_local_model,
 )
+from mail_assets.environment import VARIABLES
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -106,7 +106,7 @@ def _open_remote(name: str) -> RemoteEncoder:
     from mail_assets.encoding.remote_encoder import open_remote_encoder
     from mail_assets.encoding.tokenizer import load_tokenizer
 
-    key = os.environ.get("MAIL_ENCODER_KEY", "").strip()
+    key = VARIABLES.get("MAIL_ENCODER_KEY", "").strip()
     encoder = open_remote_encoder(RemoteModel.parse(name), key, load_tokenizer(REFERENCE_MODEL))
     atexit.register(encoder.close)
     return encoder

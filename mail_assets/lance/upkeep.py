@@ -15,7 +15,6 @@ vectors/lance.py and words/lance.py say which indexes a table has, and how many 
 from __future__ import annotations
 
 import datetime as dt
-import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -27,6 +26,7 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 from lancedb.table import Table
 
+from mail_assets.environment import VARIABLES
 from mail_assets.errors import MailAssetsError
 from mail_assets.lance.connection import LanceConnection, lance_errors
 from mail_assets.lance.location import lance_location
@@ -288,7 +288,7 @@ def prune_versions(
     Raises:
         MailAssetsError: of the type `errors`, if the tables cannot be listed; and as `clean` does.
     """
-    uri, options = lance_location(url.removeprefix("lance:"), os.environ)
+    uri, options = lance_location(url.removeprefix("lance:"), VARIABLES)
     with lance_errors(f"lance:{uri}", errors):
         connection = LanceConnection(uri, options)
         names = connection.list_tables()
