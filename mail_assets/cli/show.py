@@ -139,7 +139,7 @@ def show(
     from mail_assets.reading.records import show_message
     from mail_assets.store.open import open_store
     from mail_assets.tables.mbox_archives import find_vanished
-    from mail_assets.tables.removals import find_stand_in
+    from mail_assets.tables.removals import find_placeholder
 
     if output is not None and attachment is None:
         exit_with("--output needs --attachment N: it says where the file goes", WRONG_INPUT)
@@ -149,7 +149,7 @@ def show(
     with settings.database.connect("show") as connection:
         copies = show_message(connection, wanted)
         if not copies:
-            if find_stand_in(connection, settings.forget_key, wanted):
+            if find_placeholder(connection, settings.forget_key, wanted):
                 exit_with(f"message {message_id} was forgotten")
             if vanished := find_vanished(connection, wanted):
                 exit_with("\n".join(format_vanished(message_id, one) for one in vanished))

@@ -98,7 +98,9 @@ def _without_server(
     """Return the findings about a server that does not start, or ended during a question."""
     if settings.pg_dsn:
         return [*disks, Finding("the server is not fit", str(error), "set MAIL_PG_DSN to another")]
-    remedy = "mail-assets backup, restore" if isinstance(error, OldDataError) else "mail-assets up"
+    remedy = "mail-assets up"
+    if isinstance(error, OldDataError):
+        remedy = "mail-assets backup --all FOLDER; mail-assets restore FOLDER"
     if disks:
         remedy = f"make room, then `{remedy}`"
     return [

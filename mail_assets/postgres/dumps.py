@@ -5,7 +5,6 @@ programs' and are neither dumped nor replaced. The programs run as this process'
 reads servers of its own version and of older ones.
 """
 
-import os
 import re
 import shutil
 import subprocess

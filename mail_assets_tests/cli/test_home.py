@@ -137,7 +137,9 @@ def test_doctor_finds_data_of_another_major_version(folder: Path, bare: dict[str
     (data / "PG_VERSION").write_text("9\n")
     result = CliRunner().invoke(main, ["doctor"], env=bare | {"MAIL_HOME": str(folder)})
     assert result.exit_code == 1
-    assert result.stdout.endswith("\n  mail-assets backup, restore\n")
+    assert result.stdout.endswith(
+        "\n  mail-assets backup --all FOLDER; mail-assets restore FOLDER\n"
+    )
 
 
 def test_doctor_finds_a_full_disk_without_a_server(
