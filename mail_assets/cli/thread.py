@@ -1,9 +1,4 @@
-"""thread: the whole conversation that a message belongs to.
-
-[thread_view] What `mail-assets thread` prints for people: a conversation as an indented tree.
-
-[summary_view] What `mail-assets thread --summary` prints for people.
-"""
+"""thread: the conversation of a message as an indented tree, and its summary."""
 
 import datetime as dt
 from collections.abc import Iterator
@@ -23,7 +18,7 @@ from mail_assets.cli.command import (
     printable_line,
     read_message_id,
 )
-from mail_assets.mail.message.forgotten import is_stand_in
+from mail_assets.mail.message.forgotten import is_placeholder
 from mail_assets.reading.conversations import Conversation, Post
 from mail_assets.settings.settings import Settings
 from mail_assets.tables.thread_summaries import ThreadSummary
@@ -31,7 +26,7 @@ from mail_assets.tables.thread_summaries import ThreadSummary
 #: Levels of indentation: a line has to stay readable.
 MAX_INDENT = 10
 
-#: What a run of folded lines is called; signatures and footers are left out silently.
+#: Kind of folded lines -> its label; signatures and footers are left out silently.
 _FOLDED = {"quote": "quoted", "attribution": "quoted", "patch": "of a patch"}
 _SHOWN = {"text", *_FOLDED}
 
@@ -39,7 +34,7 @@ _SHOWN = {"text", *_FOLDED}
 def format_conversation(conversation: Conversation, asked: str, full: bool) -> Iterator[str]:
     """Yield a heading and one text a post, in pre-order; the post `asked` for is marked.
 
-    Quotes and patches are folded, signatures and footers left out, unless all is to be shown.
+    Without `full`, quotes and patches are folded, and signatures and footers are left out.
     """
     posts = conversation.messages
     people = {post.from_email.lower() for post in posts}
@@ -48,7 +43,7 @@ def format_conversation(conversation: Conversation, asked: str, full: bool) -> I
     subject = posts[0].subject_base if posts else ""
     yield click.style(printable(subject) or "(no subject)", bold=True)
     about = f"{plural(len(posts), 'message')} by {plural(len(people), 'person', 'people')}"
-    if posts:  # none where all have gone since threads were built
+    if posts:  # all may have gone since threads were built
         when = " to ".join(dict.fromkeys((days[0], days[-1])))
         about += f", {when}, in {', '.join(conversation.lists)}"
     yield about
@@ -64,7 +59,7 @@ def format_conversation(conversation: Conversation, asked: str, full: bool) -> I
 def _heading(post: Post, subject_above: str, marked: bool) -> Iterator[str]:
     mark = "→ " if marked else ""
     if post.is_ghost:
-        why = "forgotten" if is_stand_in(post.message_id) else "in none of the archives"
+        why = "forgotten" if is_placeholder(post.message_id) else "in none of the archives"
         yield click.style(f"{mark}({why})", italic=True)
     else:
         who = printable(post.from_name or post.from_email)
@@ -147,17 +142,15 @@ def thread(settings: Settings, message_id: str, as_json: bool, full: bool, summa
     a tree: each answer is below what it answers. --json gives all of each message. --summary
     gives sentences of them, each with the message that carries it.
     """
-    pass
-    pass
     from mail_assets.reading.conversations import read_thread
-    from mail_assets.tables.removals import find_stand_in
+    from mail_assets.tables.removals import find_placeholder
     from mail_assets.tables.thread_summaries import read_summary
 
     wanted = read_message_id(message_id)
     with settings.database.connect("thread") as connection:
         conversation = read_thread(connection, wanted)
-        if conversation is None:  # a forgotten message's place is known by its stand-in
-            hidden = find_stand_in(connection, settings.forget_key, wanted)
+        if conversation is None:  # a forgotten message's place is known by its placeholder
+            hidden = find_placeholder(connection, settings.forget_key, wanted)
             conversation = read_thread(connection, hidden) if hidden else None
         made = read_summary(connection, conversation.thread_id) if conversation else None
     if conversation is None:
