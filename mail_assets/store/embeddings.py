@@ -204,18 +204,6 @@ def read_hashes(store: ObjectStore, key: str) -> Sequence[bytes]:
     return read_contents(store, key).hashes
 
 
-def read_first_embeddings(store: ObjectStore, key: str, count: int) -> Embeddings:
-    """Return the first `count` vectors of a file, a GROUP at most; none if it is missing.
-
-    Raises:
-        EmbeddingsFileError: the file is damaged.
-    """
-    if not store.exists(key):
-        return {}
-    with fetched_file(store, key) as file:
-        return dict(table_rows(read_row_group(RowGroup(b"", file, 0)).slice(0, count)))
-
-
 def write_embeddings(
     store: ObjectStore, key: str, vectors: Mapping[bytes, object], fingerprint: str
 ) -> int:

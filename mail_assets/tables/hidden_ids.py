@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping
 
 import psycopg
 
-from mail_assets.postgres.statements import statement
+from mail_assets.postgres.statements import read_column, statement
 from mail_assets.tables.threads import discard_nodes
 
 #: In their order. The nodes of the ids are deleted last: their aliases are found by them.
@@ -26,8 +26,9 @@ def find_held(connection: psycopg.Connection, message_ids: Collection[str]) -> s
     """
     if not message_ids:
         return set()
-    rows = connection.execute(statement("hidden_ids", "held"), {"message_ids": [*message_ids]})
-    return {message_id for (message_id,) in rows.fetchall()}
+    return {
+        *read_column(connection, statement("hidden_ids", "held"), {"message_ids": [*message_ids]})
+    }
 
 
 def hide_ids(connection: psycopg.Connection, placeholders: Mapping[str, str]) -> None:

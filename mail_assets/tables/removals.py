@@ -345,13 +345,6 @@ def uncut_months(connection: psycopg.Connection, removals: Collection[bytes]) ->
     return [ListMonth(*row) for row in rows]
 
 
-def months_left_out(connection: psycopg.Connection, removals: Collection[bytes]) -> list[ListMonth]:
-    """Return the months that leave mail out for some removals."""
-    parameters = {"removals": [*removals]}
-    rows = connection.execute(statement("removals", "months_left_out"), parameters).fetchall()
-    return [ListMonth(*row) for row in rows]
-
-
 def months_holding(connection: psycopg.Connection, removals: Collection[bytes]) -> list[ListMonth]:
     """Return the months whose archive holds mail that some removals keep out."""
     parameters = {"removals": [*removals]}

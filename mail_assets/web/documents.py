@@ -27,11 +27,10 @@ from mail_assets.reading.conversations import (
     measure_thread,
     read_posts,
 )
-from mail_assets.reading.records import show_message
+from mail_assets.reading.records import read_around, show_message
 from mail_assets.search.language.request import MAX_OFFSET, MAX_QUERY, Group, Request, check_text
 from mail_assets.search.language.syntax import parse_request
 from mail_assets.search.response import Response
-from mail_assets.tables.chunks import read_around
 from mail_assets.tables.mbox_archives import find_vanished
 from mail_assets.tables.messages import utc
 from mail_assets.tables.removals import find_placeholder

@@ -194,7 +194,7 @@ def month_values(
         "digest": digests[0],
         "removals": digests,
         "removal": digests[0],
-        "behind": "",
+        "after": "",
         "threads": [f"{MONTHS - MONTHS % 8}-1@{list_name}"],
         "thread_id": f"{MONTHS - MONTHS % 8}-1@{list_name}",
         "placeholders": [f"placeholder of {x}" for x in ids],

@@ -21,7 +21,6 @@ from mail_assets.store.embeddings import (
     read_contents,
     read_embeddings,
     read_fingerprint,
-    read_first_embeddings,
     read_hashes,
     write_embeddings,
 )
@@ -209,13 +208,6 @@ def test_without_vectors_nothing_is_copied(store: ObjectStore) -> None:
     assert copy_embeddings(store, KEY, {*vectors(3)}, "parts/", 9) == set(), "another dimension"
     assert copy_embeddings(store, "absent.parquet", {b"\0" * 32}, "parts/", 8) == set()
     assert [*store.keys()] == [KEY]
-
-
-def test_first_vectors_of_a_file_are_read_alone(store: ObjectStore) -> None:
-    content = vectors(9)
-    write_embeddings(store, KEY, content, "f1")
-    assert [*read_first_embeddings(store, KEY, 3)] == sorted(content)[:3]
-    assert read_first_embeddings(store, "absent.parquet", 3) == {}
 
 
 @pytest.mark.parametrize("place", [0, 200, -10], ids=["start", "middle", "end"])
