@@ -14,6 +14,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 import click
+
 from mail_assets.cli.command import (
     FAILED,
     check_month,

@@ -35,9 +35,8 @@ from mail_assets.postgres.database import Database
 from mail_assets.processes.workers import WorkerPool
 from mail_assets.search.open import SearchSettings, open_searcher
 from mail_assets.search.searcher import Searcher
-from mail_assets.sources.http_reader import HttpOptions
 from mail_assets.sources.open import open_source
-from mail_assets.sources.source import ArchiveSource
+from mail_assets.sources.source import ArchiveSource, HttpOptions
 from mail_assets.store.objects import ObjectStore
 from mail_assets.store.open import open_store
 from mail_assets.summaries.chat import ChatMaker, chat_fingerprint

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import atexit
 import functools
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from mail_assets.encoding.model_files import HubSource, verify_file
 from mail_assets.encoding.models import ALL_MINILM_L6_V2, STATIC, LocalModel, find_local_model
 from mail_assets.encoding.remote_encoder import REMOTE_SCHEME, RemoteModel
+from mail_assets.environment import VARIABLES
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -99,7 +99,7 @@ def _open_remote(name: str) -> RemoteEncoder:
     from mail_assets.encoding.remote_encoder import open_remote_encoder
     from mail_assets.encoding.tokenizer import load_tokenizer
 
-    key = os.environ.get("MAIL_ENCODER_KEY", "").strip()
+    key = VARIABLES.get("MAIL_ENCODER_KEY", "").strip()
     encoder = open_remote_encoder(RemoteModel.parse(name), key, load_tokenizer(REFERENCE_MODEL))
     atexit.register(encoder.close)
     return encoder

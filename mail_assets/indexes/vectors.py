@@ -63,7 +63,7 @@ class MailVectors(MailIndex[VectorIndex]):
 
     @property
     def lists_by_filter(self) -> bool:
-        """Whether the backend lists the keys of a month."""
+        """True if the backend lists the keys of a month."""
         return self.index.capabilities.list_filter
 
     def read_digests(self, connection: psycopg.Connection, month: ListMonth) -> Mapping[str, bytes]:

@@ -11,13 +11,14 @@ import datetime as dt
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-import lancedb
-from lancedb import AsyncConnection, DBConnection, Session
-from lancedb.table import AsyncTable, Table
-
 from mail_assets.errors import MailAssetsError
+
+if TYPE_CHECKING:  # settings check URLs at every start, and LanceDB takes a second to import
+    from lancedb import AsyncConnection, DBConnection
+    from lancedb.table import AsyncTable, Table
 
 # A table that stays open sees what other processes have committed.
 _AT_ONCE = dt.timedelta(0)
@@ -31,9 +32,11 @@ class LanceConnection:
     """
 
     def __init__(self, uri: str, storage_options: Mapping[str, str] | None = None) -> None:
+        import lancedb
+
         self._uri = uri
         self._options = dict(storage_options or {})
-        self._session = Session()
+        self._session = lancedb.Session()
         self._opened: AsyncConnection | None = None
         self.blocking: DBConnection = lancedb.connect(
             uri,
@@ -66,6 +69,8 @@ class LanceConnection:
     async def open_table(self, name: str) -> AsyncTable:
         """Open a table for coroutines."""
         if self._opened is None:
+            import lancedb
+
             self._opened = await lancedb.connect_async(
                 self._uri,
                 read_consistency_interval=_AT_ONCE,

@@ -26,7 +26,6 @@ them out of every index, and makes the indexes anew: in between a search reads t
 from __future__ import annotations
 
 import datetime as dt
-import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -38,6 +37,7 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 from lancedb.table import Table
 
+from mail_assets.environment import VARIABLES
 from mail_assets.errors import MailAssetsError
 from mail_assets.lance.connection import LanceConnection, lance_errors, lance_location
 from mail_assets.processes.machine import release_freed_memory
@@ -489,7 +489,7 @@ def prune_versions(
         RuntimeError: of the kind `errors`, where the tables cannot be listed; and what `clean`
             raises.
     """
-    uri, options = lance_location(url.removeprefix("lance:"), os.environ)
+    uri, options = lance_location(url.removeprefix("lance:"), VARIABLES)
     with lance_errors(f"lance:{uri}", errors):
         connection = LanceConnection(uri, options)
         names = connection.list_tables()

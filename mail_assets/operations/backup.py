@@ -35,7 +35,7 @@ from mail_assets.tables.kept_rows import (
 )
 from mail_assets.workspace import Workspace
 
-#: Version of the layout and of the tables.
+#: Version of the layout of the folder, and of the tables that it started with.
 VERSION = 2
 
 #: A JSON list of paths below the folder.

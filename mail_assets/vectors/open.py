@@ -12,12 +12,12 @@ on this machine. A URL never holds credentials.
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 from urllib.parse import SplitResult, parse_qsl, urlsplit
 
+from mail_assets.environment import VARIABLES
 from mail_assets.http.requests import is_loopback
 from mail_assets.lance.connection import check_lance_path, lance_location
 
@@ -43,7 +43,7 @@ def open_bucket(
     Raises:
         ValueError: for a URL that `check_bucket_url` refuses, a missing key or DSN.
     """
-    return _opener(url)(os.environ if environ is None else environ, dsn)
+    return _opener(url)(VARIABLES if environ is None else environ, dsn)
 
 
 def check_bucket_url(url: str) -> None:

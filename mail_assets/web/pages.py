@@ -71,11 +71,7 @@ FORMATS = {
 }
 #: Labels of the choices of a form, by parameter and value.
 CHOICES = {
-    "mode": {
-        "hybrid": "words and meaning",
-        "semantic": "meaning alone",
-        "fulltext": "words alone",
-    },
+    "mode": {"hybrid": "words and meaning", "semantic": "meaning alone", "fulltext": "words alone"},
     "group": {
         "few": "three of a thread",
         "thread": "the best of each thread",

@@ -8,10 +8,10 @@ A URL never holds credentials.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from mail_assets.environment import VARIABLES
 from mail_assets.lance.connection import check_lance_path, lance_location
 from mail_assets.words.index import NAME
 
@@ -32,7 +32,7 @@ def open_words(
     path = _lance_path(url)
     from mail_assets.words.lance import LanceWordIndex
 
-    uri, options = lance_location(path, os.environ if environ is None else environ)
+    uri, options = lance_location(path, VARIABLES if environ is None else environ)
     return LanceWordIndex(uri, options, name)
 
 

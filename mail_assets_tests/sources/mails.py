@@ -1,4 +1,4 @@
-"""Single messages, and what an archive that was made of them holds."""
+"""Single messages, and the contents of an archive made from them."""
 
 from pathlib import Path
 
