@@ -20,8 +20,8 @@ def walks() -> list[list[str]]:
     return found
 
 
-def test_there_are_three_walks() -> None:
-    assert len(walks()) == 3
+def test_there_are_four_walks() -> None:
+    assert len(walks()) == 4
 
 
 @pytest.mark.parametrize("walk", walks(), ids=lambda walk: walk[0])
