@@ -78,12 +78,12 @@ def has_no_traces(*tables: str) -> Callable[[World], None]:
     return prove
 
 
-def references_hold_a_stand_in(world: World) -> None:
+def references_hold_a_placeholder(world: World) -> None:
     [(refs,)] = world.rows("messages", "refs", "message_id = 'answer@example.org'")
     assert [ref.endswith("@forgotten.invalid") for ref in refs] == [True]
 
 
-def addresses_hold_a_stand_in(world: World) -> None:
+def addresses_hold_a_placeholder(world: World) -> None:
     [(to, cc)] = world.rows("messages", "recipients, cc", "message_id = 'answer@example.org'")
     assert (to, cc) == (["forgotten@forgotten.invalid"], ["forgotten@forgotten.invalid"])
 
@@ -213,8 +213,8 @@ PROOFS: dict[str, Proof] = {
         "threads", "thread_aliases", "thread_changes"
     ),
     "`thread_summaries`, `summary_changes`": has_no_traces("thread_summaries", "summary_changes"),
-    "References and In-Reply-To of other mail": references_hold_a_stand_in,
-    "To, Cc and Reply-To of other mail": addresses_hold_a_stand_in,
+    "References and In-Reply-To of other mail": references_hold_a_placeholder,
+    "To, Cc and Reply-To of other mail": addresses_hold_a_placeholder,
     "Subjects and texts of other mail, quotes among them": (
         "steps/test_forget_people.py::test_who_names_a_person_where_it_stays_is_counted"
     ),

@@ -2,14 +2,14 @@
 -- reading/browsing.py.
 
 -- name: months
--- From what each load has counted: no message is read.
+-- From the counts of each load: no message is read.
 select list, month, (counts->>'stored')::int as messages
   from partitions
  where asset = 'messages' and (counts->>'stored')::int > 0
  order by list, month
 
 -- name: newest_month
--- From what each load has counted: no message is read.
+-- From the counts of each load: no message is read.
 select max(month)
   from partitions
  where asset = 'messages' and (counts->>'stored')::int > 0
@@ -26,8 +26,8 @@ union
   where message_id >= %(id)s order by message_id limit %(near)s)
 
 -- name: unknown_words
--- The words that no message has, in any of the languages; a word that none of them searches for is
--- not judged.
+-- The words that no message has in any of the languages. A word without a lexeme in all of them is
+-- left out.
 select w.word
   from unnest(%(words)s::text[]) with ordinality as w (word, place)
  where exists (
@@ -39,8 +39,8 @@ select w.word
  order by w.place
 
 -- name: known_ids
--- Ids of archived messages alone: anybody can name an address as what he answers, and give his message
--- the address of somebody who writes for an id.
+-- Ids of archived messages that are no sender's address: anybody can use the address of somebody
+-- else as the id of a message.
 select m.message_id
   from messages m
  where m.message_id = any(%(ids)s)
@@ -65,7 +65,7 @@ select (select n.message_id
  where t.message_id = %(message_id)s
 
 -- name: list_neighbours
--- The messages before and after one by date, in each list that carries it (index messages_list_date).
+-- The messages before and after one by date, in each of its lists (index messages_list_date).
 with own as materialized (
     select distinct on (list) list, sent_at
       from messages
@@ -86,12 +86,12 @@ select o.list,
  order by o.list
 
 -- name: only_read
--- For the session: no writes, and no statement beyond a time.
+-- For the session: no writes, and a limit of time for each statement.
 select set_config('default_transaction_read_only', 'on', false),
        set_config('statement_timeout', %(timeout)s, false)
 
 -- name: titles
--- Subject, sender and date of some messages, each of its earliest copy.
+-- Subject, sender and date of the earliest copy of some messages.
 select distinct on (message_id) message_id, subject, from_name, from_email, sent_at
   from messages
  where message_id = any(%(ids)s)
@@ -115,8 +115,8 @@ offset %(first)s
  limit %(most)s
 
 -- name: list_stats
--- As the months recorded it; where the words or vectors of a month were last written to another
--- index, its keys of this one are counted.
+-- From the figures of the months. If the words or vectors of a month were last written to another
+-- index, its keys in this one are counted.
 select l.list,
        coalesce(a.months, 0)::int as months, coalesce(a.found, 0)::int as found,
        coalesce(m.messages, 0)::int as messages,
@@ -170,7 +170,7 @@ select current_database() || '.' || n.nspname || '.' || c.relname
 select count(*) from mbox_archives
 
 -- name: rows_recorded
--- The rows of a table of months, as the months recorded them: of messages, `figure` is 'stored'.
+-- The rows of a table, from the figures of its months: for messages, `figure` is 'stored'.
 select coalesce(sum((counts->>%(figure)s)::bigint), 0)::bigint
   from partitions
  where asset = %(table)s

@@ -28,11 +28,11 @@ on conflict (list, month) do update
        found_dialect = excluded.found_dialect, list_id = excluded.list_id, fetched_at = now()
 
 -- name: known
--- What is known of the months of some lists, those without an archive included.
+-- The versions of all months of some lists, also of those without an archive.
 select list, month, version, fetched_at from mbox_archives where list = any(%(lists)s)
 
 -- name: months
--- The months that have an archive, or something that was made of one which has vanished.
+-- The months that have an archive, or mail of an archive that has vanished.
 select month from mbox_archives where list = %(list)s and object_key is not null
 union
 select month
@@ -43,7 +43,7 @@ select month
  order by month
 
 -- name: usual_list_ids
--- Those of several other months, the most frequent first.
+-- List-Ids of several other months, most frequent first.
 select list_id
   from mbox_archives
  where list = %(list)s and month <> %(month)s and list_id <> ''
@@ -107,7 +107,7 @@ values (%(object_key)s, %(list)s, %(month)s, now() + make_interval(days => %(day
 on conflict (object_key) do update set kept_until = excluded.kept_until
 
 -- name: kept_former
--- Those of a month that are to be kept for some days yet.
+-- The former archives of a month that are still kept.
 select object_key from former_archives
  where list = %(list)s and month = %(month)s
    and kept_until > clock_timestamp()
@@ -127,7 +127,7 @@ select object_key, list, month from former_archives
 delete from former_archives where object_key = %(object_key)s
 
 -- name: replace_former
--- Two files may be the same one without what was cut out of them.
+-- Two files may become the same when mail is cut out of them.
 insert into former_archives as f (object_key, list, month, kept_until)
 select %(new_key)s, list, month, kept_until from former_archives where object_key = %(object_key)s
 on conflict (object_key) do update

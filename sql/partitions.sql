@@ -7,7 +7,7 @@ select pg_advisory_lock(hashtextextended(
            concat_ws('|', %(asset)s::text, %(list)s::text, %(month)s::text), 0))
 
 -- name: try_lock
--- As lock, without waiting: whether it could be had.
+-- As lock, without waiting; returns whether it was free.
 select pg_try_advisory_lock(hashtextextended(
            concat_ws('|', %(asset)s::text, %(list)s::text, %(month)s::text), 0))
 
@@ -21,13 +21,13 @@ select inputs, digest, counts
  where asset = %(asset)s and list = %(list)s and month = %(month)s
 
 -- name: read_whole
--- Of an asset without partitions.
+-- For an asset without partitions.
 select inputs, digest, counts
   from partitions
  where asset = %(asset)s and list is null
 
 -- name: write
--- Counts stay those of the last run that did something.
+-- Counts stay those of the last run that changed the partition.
 insert into partitions (asset, list, month, inputs, digest, counts)
 values (%(asset)s, %(list)s, %(month)s, %(inputs)s, %(digest)s, %(counts)s)
 on conflict (asset, list, month) do update
@@ -37,7 +37,7 @@ on conflict (asset, list, month) do update
     or %(rewritten)s
 
 -- name: forget_index
--- The months that were made for an index that is no more are made of nothing.
+-- The months of a removed index get empty inputs.
 update partitions
    set inputs = ''
  where asset = %(asset)s and right(inputs, length(%(index_name)s) + 1) = ' ' || %(index_name)s
@@ -49,7 +49,7 @@ select list, month, asset, inputs, digest, counts
  where list = any(%(lists)s)
 
 -- name: unchecked
--- The months that have changed since a check passed on them, or of which it never has.
+-- The months that have changed since a check passed on them, or on which it never passed.
 select p.list, p.month, p.updated_at
   from partitions p
   left join passed_checks c
@@ -59,7 +59,7 @@ select p.list, p.month, p.updated_at
  order by p.list, p.month
 
 -- name: versions
--- When months last changed: those named, or all.
+-- The last change of the named months, or of all.
 select list, month, updated_at
   from partitions
  where asset = %(months_of)s and month is not null
@@ -74,7 +74,7 @@ select %(asset)s, %(name)s, *
 on conflict (asset, check_name, list, month) do update set updated_at = excluded.updated_at
 
 -- name: passed
--- The checks that have passed on what the months of some lists hold now.
+-- The checks that have passed on the months of some lists as they are.
 select c.list, c.month, c.asset, c.check_name
   from passed_checks c
   join partitions p using (asset, list, month, updated_at)

@@ -1,7 +1,7 @@
 -- Messages and chunks as records for people. Used by reading/records.py.
 
 -- name: list
--- One row a message, for `mail-assets list`, looked up one by one: see known.
+-- A row for each message, looked up one by one: see known in messages.sql.
 select e.message_id, e.month, m.subject, m.from_email, m.sent_at, m.in_reply_to, t.thread_id,
        e.archive_offset, e.archive_length, e.content_hash, m.flags
   from archive_entries e
@@ -30,8 +30,8 @@ select key, list, month, variant, index, text, spans, tokens
  order by list, month, variant, index
 
 -- name: around
--- The spans of some chunks in their messages, each with so many characters before and behind it. A
--- body that is compressed is read once for each chunk, and not for each span.
+-- The spans of some chunks in their messages, each with some characters before and after it. A
+-- compressed body is read once for each chunk, and not for each span.
 select c.key,
        array(
            select substr(b.body, greatest(c.spans[i] - %(context)s, 0) + 1,

@@ -112,16 +112,15 @@ comment on column mbox_archives.sha256 is
     'SHA-256 of the file as fetched, in hexadecimal; empty if there is none.';
 comment on column mbox_archives.bytes is 'Size of the file as fetched, in bytes.';
 comment on column mbox_archives.version is
-    'What the source reported as the version of its file: an ETag, a date, or size and '
-    'modification time.';
+    'Version of the file as the source reported it: an ETag, a date, or size and modification '
+    'time.';
 comment on column mbox_archives.found is 'Number of messages in the archive.';
 comment on column mbox_archives.content_sha256 is
     'SHA-256 over the messages without their From_ lines: equal means that nothing has changed.';
 comment on column mbox_archives.fetched_at is 'When the row was last written.';
 comment on column mbox_archives.dialect is
-    'How the archive was written and is read: as lists.toml says, else as found_dialect.';
-comment on column mbox_archives.found_dialect is
-    'How the archive seems to be written, by its bytes.';
+    'Dialect that the archive is read in: that of lists.toml, else found_dialect.';
+comment on column mbox_archives.found_dialect is 'Dialect that the bytes of the archive show.';
 comment on column mbox_archives.list_id is
     'List-Id of most of its messages; empty if most name none.';
 
@@ -228,8 +227,9 @@ comment on column messages.variant is
 comment on column messages.content_hash is
     'SHA-256 of the content, in hexadecimal: equal in copies of one message.';
 comment on column messages.row_hash is
-    'SHA-256 over what the row was made from: the bytes of the message, the versions that read '
-    'them, the variant and the ending that was learnt. Equal means that it is not written again.';
+    'SHA-256 over all that the row was made from: the bytes of the message, the versions that '
+    'read them, the variant and the ending that was learnt. Equal means that it is not written '
+    'again.';
 comment on column messages.sent_at is
     'When the message was sent: from its Date field, repaired where needed.';
 comment on column messages.date_source is
@@ -246,13 +246,13 @@ comment on column messages.in_reply_to is 'Message-IDs from the In-Reply-To fiel
 comment on column messages.refs is 'Message-IDs from the References field, oldest first.';
 comment on column messages.list_id is 'List-Id in lower case; empty if the message names no list.';
 comment on column messages.body_kind is
-    'Which part body_text was read from: plain, enriched, html, calendar or none.';
+    'Part that body_text was read from: plain, enriched, html, calendar or none.';
 comment on column messages.body_text is
     'Body as plain text, quotes and signatures included; the texts of attached messages follow, '
-    'each behind its author, date and subject. Spans and citations count its characters.';
+    'each after its author, date and subject. Spans and citations count its characters.';
 comment on column messages.segments is
-    'What each part of body_text is, without gaps: [[start, end, kind], ...] in characters; kind '
-    'is text, quote, attribution, signature, footer or patch.';
+    'Parts of body_text without gaps: [[start, end, kind], ...] in characters; kind is text, '
+    'quote, attribution, signature, footer or patch.';
 comment on column messages.attachments is
     'Attached files in the order of the message: position (from 1), name, type, size, sha256 of '
     'the decoded content, is_patch. The bytes are in the archive: `mail-assets show '
@@ -278,7 +278,7 @@ create function message_key(
                list || '|' || month || '|' || message_id
                || case when variant > 0 then ' ' || content_hash else '' end, 'UTF8')), 'hex'), 32);
 comment on function message_key(text, text, text, smallint, text) is
-    'The key of a message in an index of words. The keys of its chunks are this, then # and a number.';
+    'The key of a message in an index of words. The keys of its chunks are this, # and a number.';
 
 create table archive_entries (
     list            text not null,
@@ -300,7 +300,7 @@ create unique index archive_entries_stored on archive_entries (list, month, mess
  where outcome = 'stored';
 
 comment on table archive_entries is
-    'One row per message found in an archive: where its bytes are and what became of it. '
+    'One row per message found in an archive: the position of its bytes, and its outcome. '
     'Positions are those of the file that messages were last read from.';
 comment on column archive_entries.list is 'Name of the mailing list.';
 comment on column archive_entries.month is 'Month of the archive, YYYY-MM.';
@@ -313,8 +313,7 @@ comment on column archive_entries.digest is
     'BLAKE2b digest of the bytes that the message was read from, its From_ line only where the '
     'date was taken from it: bytes with a known digest are not parsed again.';
 comment on column archive_entries.outcome is
-    'What became of it: stored (in messages), duplicate (of the message named), quarantined or '
-    'removed.';
+    'stored (in messages), duplicate (of the message named), quarantined or removed.';
 comment on column archive_entries.message_id is
     'Message-ID, also of what it duplicates; null if quarantined or removed.';
 comment on column archive_entries.variant is
@@ -359,7 +358,8 @@ create table senders (
 create index senders_address on senders (address);
 create index senders_month on senders (list, month, person);
 
-comment on table senders is 'Who wrote in each month of each list, to find senders by a part.';
+comment on table senders is
+    'Senders of each month of each list, to find them by a part of the name or address.';
 comment on column senders.list is 'Name of the mailing list.';
 comment on column senders.month is 'Month of the archive, YYYY-MM.';
 comment on column senders.address is 'Address in From, in lower case.';
@@ -544,7 +544,7 @@ create table thread_summaries (
 );
 
 comment on table thread_summaries is
-    'One row per thread: what it is about, in sentences that each name the message they stand on.';
+    'One row per thread: a summary in sentences that each name the message they come from.';
 comment on column thread_summaries.thread_id is 'The thread, as in threads.';
 comment on column thread_summaries.maker is
     'Fingerprint of what made it: rules and their version, or a chat model.';
@@ -841,7 +841,7 @@ comment on column promotions.replaced is
     'Name of the index that was live before; null if there was none.';
 comment on column promotions.forced is
     'True if the index was promoted although it was incomplete or worse.';
-comment on column promotions.report is 'What was measured of the index at that moment.';
+comment on column promotions.report is 'Figures of the index at that moment.';
 comment on column promotions.at is 'When it was promoted.';
 
 
@@ -896,14 +896,14 @@ create table partitions (
 );
 
 comment on table partitions is
-    'One row per partition of an asset: what it was made from and what came out. Equal inputs '
+    'One row per partition of an asset: its inputs and the digest of its content. Equal inputs '
     'mean that a run has nothing to do.';
 comment on column partitions.asset is 'Name of the asset.';
 comment on column partitions.list is
     'Name of the mailing list; null for an asset without partitions.';
 comment on column partitions.month is 'Month, YYYY-MM; null for an asset without partitions.';
 comment on column partitions.inputs is
-    'What the partition was made from: digests of its inputs, settings and versions.';
+    'Digests of all that the partition was made from: inputs, settings and versions.';
 comment on column partitions.digest is 'Digest of the content of the partition.';
 comment on column partitions.counts is 'Figures of the last run that changed the partition.';
 comment on column partitions.updated_at is 'When the partition last changed.';
@@ -942,8 +942,8 @@ create table removals (
 );
 
 comment on table removals is
-    'What must stay out of all tables, files and indexes: the entries that mail-assets forget '
-    'made, as digests.';
+    'Mail that must stay out of all tables, files and indexes: the entries of mail-assets '
+    'forget, as digests.';
 comment on column removals.digest is
     'HMAC-SHA-256, with the key of the installation, of the Message-ID or the address; without '
     'the key neither can be read or guessed from it.';
@@ -973,7 +973,7 @@ comment on column removed_messages.removal is 'Digest of the entry in removals.'
 comment on column removed_messages.message_digest is
     'Keyed digest of the Message-ID that references must not name; null if the id stays visible.';
 comment on column removed_messages.key_prefix is
-    'What the keys of its chunks and vectors start with, up to the #.';
+    'Beginning of the keys of its chunks and vectors, up to the #.';
 
 create table cut_messages (
     list            text not null,
@@ -990,7 +990,7 @@ comment on table cut_messages is
 comment on column cut_messages.list is 'Name of the mailing list.';
 comment on column cut_messages.month is 'Month of the archive, YYYY-MM.';
 comment on column cut_messages.key_prefix is
-    'What the keys of its chunks and vectors started with, up to the #.';
+    'Beginning of the keys that its chunks and vectors had, up to the #.';
 comment on column cut_messages.removal is 'Digest of the entry in removals.';
 comment on column cut_messages.message_digest is
     'Keyed digest of the Message-ID that references must not name; null if the id stays visible.';
@@ -1010,7 +1010,7 @@ comment on column left_out.removal is 'Digest of the entry in removals.';
 comment on column left_out.message_digest is
     'Keyed digest of the Message-ID that references must not name; null if the id stays visible.';
 comment on column left_out.key_prefix is
-    'What the keys of its chunks and vectors start with, up to the #.';
+    'Beginning of the keys of its chunks and vectors, up to the #.';
 
 create table forget_keys (
     one          boolean primary key default true check (one),
@@ -1019,7 +1019,7 @@ create table forget_keys (
 );
 
 comment on table forget_keys is
-    'At most one row: which key the digests in removals and removed_messages are made with. The '
+    'At most one row: identifies the key of the digests in removals and removed_messages. The '
     'key itself is outside the database, in MAIL_FORGET_KEY or MAIL_HOME/forget.key.';
 comment on column forget_keys.one is 'Always true: there is one key.';
 comment on column forget_keys.check_value is
@@ -1047,7 +1047,7 @@ create table served_searches (
 comment on table served_searches is
     'Searches that were served and are not in search_audit yet: rows are only added.';
 comment on column served_searches.hour is 'Hour that the searches were asked in, UTC.';
-comment on column served_searches.surface is 'What was asked: page, api, feed, export or mcp.';
+comment on column served_searches.surface is 'page, api, feed, export or mcp.';
 comment on column served_searches.mode is
     'hybrid, semantic, fulltext or similar; empty where the search could not be read.';
 comment on column served_searches.fields is
@@ -1076,7 +1076,7 @@ create table search_audit (
 comment on table search_audit is
     'One row per hour and kind of search: how many were served. No query, no client.';
 comment on column search_audit.hour is 'Hour that the searches were asked in, UTC.';
-comment on column search_audit.surface is 'What was asked: page, api, feed, export or mcp.';
+comment on column search_audit.surface is 'page, api, feed, export or mcp.';
 comment on column search_audit.mode is
     'hybrid, semantic, fulltext or similar; empty where the search could not be read.';
 comment on column search_audit.fields is

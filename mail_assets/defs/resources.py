@@ -17,14 +17,14 @@ import psycopg
 from pydantic import Field, PrivateAttr
 from tokenizers import Tokenizer
 
-from mail_assets.encoding.models import LocalModel
+from mail_assets.encoding.models import LocalModel, RemoteModel
 from mail_assets.encoding.open import (
     compute_fingerprint,
     open_encoder,
     open_tokenizer,
     resolve_model,
 )
-from mail_assets.encoding.remote_encoder import RemoteEncoder, RemoteModel
+from mail_assets.encoding.remote_encoder import RemoteEncoder
 from mail_assets.http.webhook import post_message
 from mail_assets.indexes.live import live_encoder
 from mail_assets.indexes.vectors import MailVectors, open_mail_bucket, open_mail_vectors
@@ -35,9 +35,8 @@ from mail_assets.postgres.database import Database
 from mail_assets.processes.workers import WorkerPool
 from mail_assets.search.open import SearchSettings, open_searcher
 from mail_assets.search.searcher import Searcher
-from mail_assets.sources.http_reader import HttpOptions
 from mail_assets.sources.open import open_source
-from mail_assets.sources.source import ArchiveSource
+from mail_assets.sources.source import ArchiveSource, HttpOptions
 from mail_assets.store.objects import ObjectStore
 from mail_assets.store.open import open_store
 from mail_assets.summaries.chat import ChatMaker, chat_fingerprint

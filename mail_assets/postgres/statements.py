@@ -1,4 +1,4 @@
-"""The named SQL statements of sql/NAME.sql.
+"""The named SQL statements of sql/NAME.sql, and reading a value or a column by one.
 
 The file of a module has its name. Each statement begins with a line `-- name: NAME`; the comment
 lines below that line belong to the statement. SQL in Python is only what must run before there are
@@ -7,7 +7,11 @@ tables.
 
 import functools
 import re
-from typing import LiteralString
+from collections.abc import Mapping
+from typing import Any, LiteralString
+
+import psycopg
+from psycopg import sql
 
 from mail_assets.checkout import sql_folder
 
@@ -34,3 +38,21 @@ def statement(file: str, name: str) -> LiteralString:
 def _statements(file: str) -> dict[str, LiteralString]:
     _, *pieces = _NAME.split((SQL / f"{file}.sql").read_text(encoding="utf-8"))
     return {name: text.strip() for name, text in zip(pieces[::2], pieces[1::2], strict=True)}
+
+
+Query = LiteralString | sql.Composed
+
+
+def read_value(
+    connection: psycopg.Connection, query: Query, parameters: Mapping[str, Any] | None = None
+) -> Any:
+    """Return the first value of the first row, None if there is no row."""
+    row = connection.execute(query, parameters).fetchone()
+    return row[0] if row else None
+
+
+def read_column(
+    connection: psycopg.Connection, query: Query, parameters: Mapping[str, Any] | None = None
+) -> list[Any]:
+    """Return the first value of each row."""
+    return [row[0] for row in connection.execute(query, parameters).fetchall()]

@@ -10,7 +10,7 @@ import psycopg
 from psycopg.rows import dict_row
 
 from mail_assets.month import ListMonth
-from mail_assets.postgres.statements import SQL, statement
+from mail_assets.postgres.statements import SQL, read_column, read_value, statement
 from mail_assets.reading.conversations import count_threads
 from mail_assets.text.letters import pair_letters
 
@@ -57,14 +57,12 @@ def find_known_ids(connection: psycopg.Connection, ids: Collection[str]) -> set[
     """Return the ids of archived messages that are not also the address of a sender."""
     if not ids:
         return set()
-    rows = connection.execute(statement("browsing", "known_ids"), {"ids": [*ids]}).fetchall()
-    return {message_id for (message_id,) in rows}
+    return {*read_column(connection, statement("browsing", "known_ids"), {"ids": [*ids]})}
 
 
 def find_archived_ids(connection: psycopg.Connection, ids: Collection[str]) -> set[str]:
     """Return the ids of archived messages."""
-    rows = connection.execute(statement("browsing", "archived_ids"), {"ids": [*ids]}).fetchall()
-    return {message_id for (message_id,) in rows}
+    return {*read_column(connection, statement("browsing", "archived_ids"), {"ids": [*ids]})}
 
 
 def find_unknown_words(
@@ -186,5 +184,4 @@ def row_count(connection: psycopg.Connection, table: str) -> int:
         query, asked = "rows_recorded", {"table": table, "figure": ROW_FIGURES[table]}
     else:
         query, asked = f"rows_{table}", {}
-    row = connection.execute(statement("browsing", query), asked).fetchone()
-    return int(row[0]) if row else 0
+    return int(read_value(connection, statement("browsing", query), asked) or 0)

@@ -11,7 +11,7 @@ from psycopg.rows import dict_row
 from mail_assets.mail.body.segments import Segment
 from mail_assets.mail.message.attachments import Attachment
 from mail_assets.month import ListMonth
-from mail_assets.postgres.statements import statement
+from mail_assets.postgres.statements import read_column, read_value, statement
 from mail_assets.tables.messages import utc
 
 
@@ -119,7 +119,7 @@ def find_place(connection: psycopg.Connection, id: str) -> Place | None:
     The id may be that of a message, of a ghost, of the thread, or one that led to it before; see
     mail/threads/aliases.py. The id of a forgotten message leads nowhere: use its placeholder.
     """
-    row = connection.execute(statement("threads", "resolve"), {"id": id}).fetchone()
+    row = connection.execute(statement("conversations", "resolve"), {"id": id}).fetchone()
     return Place(*row) if row else None
 
 
@@ -140,13 +140,15 @@ def read_posts(
         "characters": extent.characters,
     }
     with connection.cursor(row_factory=dict_row) as cursor:
-        rows = cursor.execute(statement("threads", "conversation"), parameters).fetchall()
+        rows = cursor.execute(statement("conversations", "conversation"), parameters).fetchall()
     return tuple(map(_post, rows))
 
 
 def measure_thread(connection: psycopg.Connection, thread_id: str) -> ThreadSize:
     """Return the size of a thread without reading its texts."""
-    row = connection.execute(statement("threads", "extent"), {"thread_id": thread_id}).fetchone()
+    row = connection.execute(
+        statement("conversations", "extent"), {"thread_id": thread_id}
+    ).fetchone()
     assert row  # an aggregate has one row
     positions, messages, people, lists, *rest = row
     return ThreadSize(positions or 0, messages, people, tuple(lists or ()), *rest)
@@ -155,14 +157,12 @@ def measure_thread(connection: psycopg.Connection, thread_id: str) -> ThreadSize
 def find_page_starts(connection: psycopg.Connection, thread_id: str, size: int) -> list[str]:
     """Return the id of the first post of each page of a thread; a page has `size` positions."""
     parameters = {"thread_id": thread_id, "size": size}
-    rows = connection.execute(statement("threads", "page_starts"), parameters).fetchall()
-    return [message_id for (message_id,) in rows]
+    return read_column(connection, statement("conversations", "page_starts"), parameters)
 
 
 def count_threads(connection: psycopg.Connection) -> int:
     """Return the number of threads, as they were last built."""
-    row = connection.execute(statement("threads", "count")).fetchone()
-    return int(row[0]) if row else 0
+    return int(read_value(connection, statement("conversations", "count")) or 0)
 
 
 def _post(row: dict[str, Any]) -> Post:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import psycopg
 from psycopg.rows import dict_row
 
-from mail_assets.postgres.statements import statement
+from mail_assets.postgres.statements import read_column, statement
 from mail_assets.tables.messages import utc
 
 
@@ -36,15 +36,13 @@ class ExportedMessage(NamedTuple):
 def list_thread(connection: psycopg.Connection, thread_id: str, most: int) -> list[str]:
     """Return at most `most` ids of the archived messages of a thread, oldest first."""
     parameters = {"thread_id": thread_id, "most": most}
-    rows = connection.execute(statement("exports", "thread"), parameters).fetchall()
-    return [message_id for (message_id,) in rows]
+    return read_column(connection, statement("exports", "thread"), parameters)
 
 
 def list_newest(connection: psycopg.Connection, thread_id: str, most: int) -> list[str]:
     """Return the ids of the newest messages of a thread, newest first."""
     parameters = {"thread_id": thread_id, "most": most}
-    rows = connection.execute(statement("exports", "newest"), parameters).fetchall()
-    return [message_id for (message_id,) in rows]
+    return read_column(connection, statement("exports", "newest"), parameters)
 
 
 def read_messages(connection: psycopg.Connection, ids: Sequence[str]) -> list[ExportedMessage]:

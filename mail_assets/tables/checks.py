@@ -1,12 +1,14 @@
 """Figures for the checks of months: one statement each for all months that are asked for."""
 
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import NamedTuple, TypeVar
 
 import psycopg
 
 from mail_assets.month import ListMonth
-from mail_assets.postgres.statements import statement
+from mail_assets.postgres.statements import read_column, statement
+
+_T = TypeVar("_T")
 
 
 class MessageCounts(NamedTuple):
@@ -85,81 +87,71 @@ def read_message_counts(
     connection: psycopg.Connection, months: Sequence[ListMonth]
 ) -> dict[ListMonth, MessageCounts]:
     """Count the messages of months; all counts are zero for a month that was never fetched."""
-    return {
-        month: MessageCounts(*row)
-        for month, row in _by_month(connection, "message_counts", months).items()
-    }
+    return _by_month(connection, "message_counts", months, MessageCounts)
 
 
 def read_dialects(
     connection: psycopg.Connection, months: Sequence[ListMonth]
 ) -> dict[ListMonth, tuple[str, str]]:
     """Return the dialect that the archive of each month is read in, and the one that was found."""
-    rows = _by_month(connection, "dialects", months)
-    return {month: (dialect, found) for month, (dialect, found) in rows.items()}
+    return _by_month(connection, "dialects", months, lambda dialect, found: (dialect, found))
 
 
 def count_undated(
     connection: psycopg.Connection, months: Sequence[ListMonth]
 ) -> dict[ListMonth, Undated]:
     """Count the messages of months whose Date had to be replaced."""
-    rows = _by_month(connection, "undated", months)
-    return {month: Undated(*row) for month, row in rows.items()}
+    return _by_month(connection, "undated", months, Undated)
 
 
 def count_unthreaded(
     connection: psycopg.Connection, months: Sequence[ListMonth]
 ) -> dict[ListMonth, Unthreaded]:
     """Count the messages of months that are in no thread, or are replies without a reference."""
-    rows = _by_month(connection, "unthreaded", months)
-    return {month: Unthreaded(*row) for month, row in rows.items()}
+    return _by_month(connection, "unthreaded", months, Unthreaded)
 
 
 def count_wrong_sentences(
     connection: psycopg.Connection, months: Sequence[ListMonth]
 ) -> dict[ListMonth, SummarySentences]:
     """Count sentences of summaries that are not in their message, for the threads of months."""
-    rows = _by_month(connection, "summary_sentences", months)
-    return {month: SummarySentences(*row) for month, row in rows.items()}
+    return _by_month(connection, "summary_sentences", months, SummarySentences)
 
 
 def read_summary_ages(
     connection: psycopg.Connection, months: Sequence[ListMonth]
 ) -> dict[ListMonth, SummaryAges]:
     """Count the threads of months whose summary is outdated, missing or due."""
-    rows = _by_month(connection, "summary_ages", months)
-    return {month: SummaryAges(*row) for month, row in rows.items()}
+    return _by_month(connection, "summary_ages", months, SummaryAges)
 
 
 def count_wrong_spans(
     connection: psycopg.Connection, months: Sequence[ListMonth]
 ) -> dict[ListMonth, int]:
     """Count the chunks of months whose text differs from their spans."""
-    rows = _by_month(connection, "wrong_spans", months)
-    return {month: wrong for month, (wrong,) in rows.items()}
+    return _by_month(connection, "wrong_spans", months, int)
 
 
 def read_tokens(
     connection: psycopg.Connection, months: Sequence[ListMonth]
 ) -> dict[ListMonth, Tokens]:
     """Return the token statistics of months."""
-    rows = _by_month(connection, "tokens", months)
-    return {month: Tokens(*row) for month, row in rows.items()}
+    return _by_month(connection, "tokens", months, Tokens)
 
 
 def chunk_keys(connection: psycopg.Connection, month: ListMonth) -> set[str]:
     """Return the keys of a month's chunks."""
-    rows = connection.execute(statement("checks", "chunk_keys"), month.columns)
-    return {key for (key,) in rows.fetchall()}
+    return {*read_column(connection, statement("checks", "chunk_keys"), month.columns)}
 
 
 def _by_month(
     connection: psycopg.Connection,
     name: str,
     months: Sequence[ListMonth],
-) -> dict[ListMonth, tuple[Any, ...]]:
-    """Return the row of a statement for each month, in the order of `months`."""
+    make: Callable[..., _T],
+) -> dict[ListMonth, _T]:
+    """Return what `make` returns for the row of each month, in the order of `months`."""
     wanted = {"lists": [m.list_name for m in months], "months": [m.month for m in months]}
     rows = connection.execute(statement("checks", name), wanted).fetchall()
-    found = {ListMonth(list_name, month): tuple(row) for list_name, month, *row in rows}
+    found = {ListMonth(list_name, month): make(*row) for list_name, month, *row in rows}
     return {month: found[month] for month in months}

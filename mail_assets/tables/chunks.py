@@ -9,7 +9,7 @@ import psycopg
 from psycopg.rows import tuple_row
 
 from mail_assets.month import ListMonth
-from mail_assets.postgres.statements import statement
+from mail_assets.postgres.statements import read_value, statement
 from mail_assets.tables.partitions import RowChanges
 from mail_assets.text.chunking import Chunk
 
@@ -114,8 +114,7 @@ def count_unencoded(connection: psycopg.Connection, encoder: str) -> int:
 
     `encoder` is a fingerprint. A text in several months counts in each.
     """
-    row = connection.execute(statement("chunks", "left"), {"encoder": encoder}).fetchone()
-    return int(row[0]) if row else 0
+    return int(read_value(connection, statement("chunks", "left"), {"encoder": encoder}) or 0)
 
 
 def find_encoded(

@@ -13,7 +13,7 @@ import psycopg
 from psycopg.types.json import Json
 
 from mail_assets.month import ListMonth
-from mail_assets.postgres.statements import statement
+from mail_assets.postgres.statements import read_column, statement
 
 #: Vectors that are kept; the oldest are dropped first. 200 MB of 384 numbers each.
 MOST_KEPT = 100_000
@@ -142,8 +142,7 @@ def read_probe(connection: psycopg.Connection, fingerprint: str) -> EncoderProbe
 
 def read_used_fingerprints(connection: psycopg.Connection) -> set[str]:
     """Return the fingerprints of all indexes that are not retired."""
-    rows = connection.execute(statement("encoded_texts", "used_fingerprints")).fetchall()
-    return {fingerprint for (fingerprint,) in rows}
+    return {*read_column(connection, statement("encoded_texts", "used_fingerprints"))}
 
 
 def read_chunk_times(connection: psycopg.Connection) -> dict[ListMonth, dt.datetime]:

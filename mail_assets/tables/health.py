@@ -7,7 +7,7 @@ from typing import NamedTuple
 import psycopg
 
 from mail_assets.month import ListMonth
-from mail_assets.postgres.statements import statement
+from mail_assets.postgres.statements import read_column, statement
 
 
 class IdleLock(NamedTuple):
@@ -55,8 +55,7 @@ def find_behind(connection: psycopg.Connection, index_name: str = "") -> dict[Li
 
 def find_without_statistics(connection: psycopg.Connection) -> list[str]:
     """Return the tables of some size that have no statistics for the planner."""
-    rows = connection.execute(statement("health", "without_statistics")).fetchall()
-    return [name for (name,) in rows]
+    return read_column(connection, statement("health", "without_statistics"))
 
 
 def find_idle_locks(connection: psycopg.Connection, seconds: float) -> list[IdleLock]:

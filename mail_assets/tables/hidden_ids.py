@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping
 
 import psycopg
 
-from mail_assets.postgres.statements import statement
+from mail_assets.postgres.statements import read_column, statement
 from mail_assets.tables.threads import discard_nodes
 
 #: In their order. The nodes of the ids are deleted last: their aliases are found by them.
@@ -26,16 +26,17 @@ def find_held(connection: psycopg.Connection, message_ids: Collection[str]) -> s
     """
     if not message_ids:
         return set()
-    rows = connection.execute(statement("hidden_ids", "held"), {"message_ids": [*message_ids]})
-    return {message_id for (message_id,) in rows.fetchall()}
+    return {
+        *read_column(connection, statement("hidden_ids", "held"), {"message_ids": [*message_ids]})
+    }
 
 
-def hide_ids(connection: psycopg.Connection, stand_ins: Mapping[str, str]) -> None:
+def hide_ids(connection: psycopg.Connection, placeholders: Mapping[str, str]) -> None:
     """Replace ids by their placeholders and mark their threads to be built again.
 
-    Call it inside a transaction. `stand_ins` maps id to placeholder.
+    Call it inside a transaction. `placeholders` maps id to placeholder.
     """
-    parameters = {"message_ids": [*stand_ins], "stand_ins": [*stand_ins.values()]}
+    parameters = {"message_ids": [*placeholders], "placeholders": [*placeholders.values()]}
     for name in STATEMENTS:
         connection.execute(statement("hidden_ids", name), parameters)
-    discard_nodes(connection, stand_ins.keys())
+    discard_nodes(connection, placeholders.keys())

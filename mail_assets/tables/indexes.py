@@ -11,10 +11,11 @@ from collections.abc import Callable, Collection, Mapping
 from typing import Any, NamedTuple
 
 import psycopg
+from psycopg import sql
 from psycopg.types.json import Jsonb
 
 from mail_assets.month import ListMonth
-from mail_assets.postgres.statements import statement
+from mail_assets.postgres.statements import read_value, statement
 
 
 class Entry(NamedTuple):
@@ -33,6 +34,12 @@ class Manifest(NamedTuple):
     table: str
     index_name: str
 
+    def statement(self, name: str) -> sql.Composed:
+        """Return a statement of sql/indexes.sql for this manifest."""
+        return sql.SQL(statement("indexes", name)).format(
+            manifest=sql.Identifier(self.table), asset=sql.Literal(self.table)
+        )
+
 
 class IndexMonth(NamedTuple):
     """One month of an index."""
@@ -48,8 +55,7 @@ class IndexMonth(NamedTuple):
 
 def read_manifest(connection: psycopg.Connection, part: IndexMonth) -> dict[str, Entry]:
     """Return the keys of a partition."""
-    query = statement(part.manifest.table, "read")
-    rows = connection.execute(query, part.columns).fetchall()
+    rows = connection.execute(part.manifest.statement("read_keys"), part.columns).fetchall()
     return {key: Entry(digest, written) for key, digest, written in rows}
 
 
@@ -58,7 +64,7 @@ def count_by_month(
 ) -> dict[ListMonth, tuple[int, int]]:
     """Return the number of keys and of written keys of each month of some lists."""
     values = {"index_name": manifest.index_name, "lists": [*lists]}
-    rows = connection.execute(statement(manifest.table, "count_by_month"), values).fetchall()
+    rows = connection.execute(manifest.statement("count_by_month"), values).fetchall()
     return {ListMonth(name, month): (keys, written) for name, month, keys, written in rows}
 
 
@@ -67,12 +73,12 @@ def mark_intended(
 ) -> None:
     """Record keys that are about to be written."""
     parameters = {**part.columns, "keys": [*digests], "digests": [*digests.values()]}
-    connection.execute(statement(part.manifest.table, "mark_intended"), parameters)
+    connection.execute(part.manifest.statement("mark_intended"), parameters)
 
 
 def mark_written(connection: psycopg.Connection, part: IndexMonth) -> None:
     """Record that the index has every key of a partition."""
-    connection.execute(statement(part.manifest.table, "mark_written"), part.columns)
+    connection.execute(part.manifest.statement("mark_written"), part.columns)
 
 
 def mark_lost(connection: psycopg.Connection, manifest: Manifest) -> None:
@@ -80,13 +86,13 @@ def mark_lost(connection: psycopg.Connection, manifest: Manifest) -> None:
 
     Call it before the index is created: an earlier one of its name may be lost.
     """
-    connection.execute(statement(manifest.table, "mark_lost"), {"index_name": manifest.index_name})
+    connection.execute(manifest.statement("mark_lost"), {"index_name": manifest.index_name})
 
 
 def drop_keys(connection: psycopg.Connection, manifest: Manifest, keys: Collection[str]) -> None:
     """Delete keys from a manifest that the index no longer has."""
     parameters = {"index_name": manifest.index_name, "keys": [*keys]}
-    connection.execute(statement(manifest.table, "drop_keys"), parameters)
+    connection.execute(manifest.statement("drop_keys"), parameters)
 
 
 class NewIndex(NamedTuple):
@@ -152,15 +158,15 @@ def list_word_indexes(connection: psycopg.Connection) -> list[tuple[str, str]]:
 def count_written(connection: psycopg.Connection, manifest: Manifest) -> int:
     """Return the number of vectors or documents of an index, by its manifest."""
     parameters = {"index_name": manifest.index_name}
-    row = connection.execute(statement(manifest.table, "count"), parameters).fetchone()
-    return int(row[0]) if row else 0
+    return int(read_value(connection, manifest.statement("count_keys"), parameters) or 0)
 
 
 def is_complete(connection: psycopg.Connection, manifest: Manifest) -> bool:
     """Return whether an index has every chunk or every message, by its manifest."""
     parameters = {"index_name": manifest.index_name}
-    row = connection.execute(statement(manifest.table, "complete"), parameters).fetchone()
-    return bool(row and row[0])
+    return bool(
+        read_value(connection, manifest.statement(f"complete_{manifest.table}"), parameters)
+    )
 
 
 class PromotionRecord(NamedTuple):
@@ -209,6 +215,6 @@ def remove_index(
         connection.execute(statement("indexes", "lock"), {"bucket": bucket})
         connection.execute(statement("indexes", "remove"), {"bucket": bucket, "name": name})
         parameters = {"index_name": manifest.index_name}
-        connection.execute(statement(manifest.table, "remove"), parameters)
+        connection.execute(manifest.statement("remove_keys"), parameters)
         made = {"asset": manifest.table, **parameters}
         connection.execute(statement("partitions", "forget_index"), made)

@@ -17,7 +17,7 @@ from psycopg import sql
 
 from mail_assets.errors import MailAssetsError
 from mail_assets.postgres.migrations import migrate, migrations
-from mail_assets.postgres.statements import statement
+from mail_assets.postgres.statements import read_column, read_value, statement
 
 #: Tables of forgotten mail, which a restore adds to the rows that are there.
 FORGOTTEN = ("forget_keys", "removals", "removed_messages", "cut_messages")
@@ -119,7 +119,7 @@ def _stage(connection: psycopg.Connection, table: str, path: Path) -> None:
             f"{path} does not fit the table {table} of this version: {error.diag.message_primary}; "
             "restore into a home without a database"
         ) from error
-    if table == "forget_keys" and _ask(connection, "other_key"):
+    if table == "forget_keys" and read_value(connection, statement("kept_rows", "other_key")):
         raise KeptRowsError(
             "what was forgotten here and in the backup was made with different keys: restore into "
             "a home without a database"
@@ -139,23 +139,24 @@ def begin_snapshot(connection: psycopg.Connection) -> None:
 
 def export_snapshot(connection: psycopg.Connection) -> str:
     """Return the name of this transaction's snapshot for another session."""
-    return str(_ask(connection, "export_snapshot"))
+    return str(read_value(connection, statement("kept_rows", "export_snapshot")))
 
 
 def find_migration(connection: psycopg.Connection) -> int:
     """Return the number of the last applied migration, 0 for the schema alone."""
-    return int(str(_ask(connection, "migration")))
+    return int(read_value(connection, statement("kept_rows", "migration")))
 
 
 def table_exists(connection: psycopg.Connection, table: str) -> bool:
     """Return whether the database has a table, which may be empty."""
-    row = connection.execute(statement("kept_rows", "table_exists"), {"table": table}).fetchone()
-    return bool(row and row[0])
+    return bool(read_value(connection, statement("kept_rows", "table_exists"), {"table": table}))
 
 
 def has_archives(connection: psycopg.Connection) -> bool:
     """Return whether an archive was ever fetched or looked for."""
-    return table_exists(connection, "mbox_archives") and bool(_ask(connection, "has_archives"))
+    return table_exists(connection, "mbox_archives") and bool(
+        read_value(connection, statement("kept_rows", "has_archives"))
+    )
 
 
 def take_statistics(connection: psycopg.Connection) -> None:
@@ -165,8 +166,7 @@ def take_statistics(connection: psycopg.Connection) -> None:
 
 def list_archive_files(connection: psycopg.Connection) -> list[str]:
     """Return the keys of archives and kept former archives, in order."""
-    rows = connection.execute(statement("kept_rows", "archive_files")).fetchall()
-    return [key for (key,) in rows]
+    return read_column(connection, statement("kept_rows", "archive_files"))
 
 
 def clear_tables() -> str:
@@ -182,11 +182,6 @@ def index_again(connection: psycopg.Connection) -> None:
     """Mark every month to be put into its indexes again: a dump does not hold these."""
     for name in ("index_again", "forget_index_states"):
         connection.execute(statement("kept_rows", name))
-
-
-def _ask(connection: psycopg.Connection, name: str) -> object:
-    row = connection.execute(statement("kept_rows", name)).fetchone()
-    return row[0] if row else None
 
 
 def _for_table(name: str, table: str) -> sql.Composed:
@@ -233,8 +228,7 @@ def is_replaced(connection: psycopg.Connection, backup: str) -> bool:
     if not table_exists(connection, RESTORING):
         return False
     asked = statement("kept_rows", "is_replaced")
-    row = connection.execute(asked, {"backup": backup}).fetchone()
-    return bool(row and row[0])
+    return bool(read_value(connection, asked, {"backup": backup}))
 
 
 def list_forgotten(connection: psycopg.Connection) -> Iterator[Path]:

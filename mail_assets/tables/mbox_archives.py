@@ -16,7 +16,7 @@ import psycopg
 
 from mail_assets.mail.body.footers import Ending
 from mail_assets.month import ListMonth
-from mail_assets.postgres.statements import statement
+from mail_assets.postgres.statements import read_column, statement
 from mail_assets.store.objects import ObjectStore
 from mail_assets.tables.partitions import Partition, read_state
 
@@ -83,8 +83,7 @@ def archived_months(connection: psycopg.Connection, list_name: str) -> list[List
 def usual_list_ids(connection: psycopg.Connection, month: ListMonth, least: int) -> list[str]:
     """Return each List-Id of at least `least` other months of the list, most frequent first."""
     values = {**month.columns, "least": least}
-    rows = connection.execute(statement("mbox_archives", "usual_list_ids"), values).fetchall()
-    return [list_id for (list_id,) in rows]
+    return read_column(connection, statement("mbox_archives", "usual_list_ids"), values)
 
 
 def prefix_of_messages(connection: psycopg.Connection, month: ListMonth) -> str:
@@ -259,15 +258,13 @@ def keep_former(connection: psycopg.Connection, month: ListMonth, key: str, days
 
 def kept_former(connection: psycopg.Connection, month: ListMonth) -> set[str]:
     """Return the keys of a month's former archives that are still kept."""
-    rows = connection.execute(statement("mbox_archives", "kept_former"), month.columns).fetchall()
-    return {key for (key,) in rows}
+    return {*read_column(connection, statement("mbox_archives", "kept_former"), month.columns)}
 
 
 def find_former(connection: psycopg.Connection, keys: Collection[str]) -> list[str]:
     """Return the keys of former archives among `keys` that are no month's current archive."""
     values = {"keys": [*keys]}
-    rows = connection.execute(statement("mbox_archives", "former_among"), values).fetchall()
-    return [key for (key,) in rows]
+    return read_column(connection, statement("mbox_archives", "former_among"), values)
 
 
 def expired_archives(connection: psycopg.Connection) -> dict[str, ListMonth]:

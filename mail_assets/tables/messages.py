@@ -19,7 +19,7 @@ from mail_assets.mail.body.segments import Segment
 from mail_assets.mail.message.addresses import Address
 from mail_assets.mail.message.message import Message
 from mail_assets.month import ListMonth
-from mail_assets.postgres.statements import statement
+from mail_assets.postgres.statements import read_value, statement
 from mail_assets.text.letters import MAX_SUBJECT_BYTES, MAX_TEXT_BYTES, cut_to_bytes, prepare_text
 
 #: Errors about a value that PostgreSQL cannot store; any other error ends the load.
@@ -126,8 +126,7 @@ def delete_rows(connection: psycopg.Connection, month: ListMonth, keys: Collecti
 
 def count_undated(connection: psycopg.Connection, month: ListMonth) -> int:
     """Count the messages of a month whose date is not that of their Date field."""
-    row = connection.execute(statement("messages", "count_undated"), month.columns).fetchone()
-    return int(row[0]) if row else 0
+    return int(read_value(connection, statement("messages", "count_undated"), month.columns) or 0)
 
 
 def replace_quarantine(

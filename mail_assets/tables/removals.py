@@ -22,7 +22,7 @@ from typing import Any, Literal, NamedTuple
 import psycopg
 
 from mail_assets.errors import MailAssetsError
-from mail_assets.mail.message.forgotten import NOBODY, Digests, Forgotten, stand_in
+from mail_assets.mail.message.forgotten import NOBODY, Digests, Forgotten, make_placeholder
 from mail_assets.month import ListMonth
 from mail_assets.postgres.statements import statement
 
@@ -215,7 +215,9 @@ def read_forgotten(connection: psycopg.Connection, source: KeySource) -> Forgott
     )
 
 
-def find_stand_in(connection: psycopg.Connection, source: KeySource, message_id: str) -> str | None:
+def find_placeholder(
+    connection: psycopg.Connection, source: KeySource, message_id: str
+) -> str | None:
     """Return the placeholder of a forgotten message in threads, None if it is not forgotten.
 
     Raises:
@@ -224,7 +226,7 @@ def find_stand_in(connection: psycopg.Connection, source: KeySource, message_id:
     forgotten = read_forgotten(connection, source)
     if not forgotten.hides_id(message_id):
         return None
-    return stand_in(forgotten.digests.of_message(message_id))
+    return make_placeholder(forgotten.digests.of_message(message_id))
 
 
 def list_removals(connection: psycopg.Connection) -> list[Removal]:
@@ -282,7 +284,7 @@ def _mark_for_reload(
     """
     marked = {
         "digests": [*removals],
-        "stand_ins": sorted(map(stand_in, hidden)),
+        "placeholders": sorted(map(make_placeholder, hidden)),
         "nobody": NOBODY.email,
         "load_again": LOAD_AGAIN,
     }

@@ -13,7 +13,7 @@ import psycopg
 from mail_assets.mail.message.addresses import Address
 from mail_assets.mail.message.forgotten import NOBODY, Forgotten
 from mail_assets.month import ListMonth
-from mail_assets.postgres.statements import statement
+from mail_assets.postgres.statements import read_column, read_value, statement
 from mail_assets.tables.chunks import chunk_key
 from mail_assets.tables.removals import LESS
 
@@ -71,8 +71,7 @@ def find_copies(
     return [Copy(ListMonth(list_name, month), *rest) for list_name, month, *rest in rows]
 
 
-def copy_columns(copies: Collection[Copy]) -> dict[str, list[Any]]:
-    """Return the keys of rows, column by column, as parameters of a statement."""
+def _copy_columns(copies: Collection[Copy]) -> dict[str, list[Any]]:
     return {
         "lists": [copy.month.list_name for copy in copies],
         "months": [copy.month.month for copy in copies],
@@ -83,7 +82,7 @@ def copy_columns(copies: Collection[Copy]) -> dict[str, list[Any]]:
 
 def delete_copies(connection: psycopg.Connection, copies: Collection[Copy]) -> int:
     """Delete rows of messages and their chunks; return the number of chunks."""
-    keys = copy_columns(copies)
+    keys = _copy_columns(copies)
     connection.execute(statement("removed_messages", "delete_messages"), keys)
     connection.execute(statement("removed_messages", "clear_entries"), keys)
     return connection.execute(
@@ -190,8 +189,7 @@ def stale_word_months(connection: psycopg.Connection) -> list[ListMonth]:
 def read_text_hashes(connection: psycopg.Connection, month: ListMonth) -> set[bytes]:
     """Return the hashes of all texts of a month."""
     parameters = month.columns
-    rows = connection.execute(statement("removed_messages", "text_hashes"), parameters).fetchall()
-    return {text_hash for (text_hash,) in rows}
+    return {*read_column(connection, statement("removed_messages", "text_hashes"), parameters)}
 
 
 def hide_people(
@@ -218,36 +216,35 @@ def find_entries(
     rows = connection.execute(
         statement("removed_messages", "person_entries"), parameters
     ).fetchall()
-    return sorted(entry for (entry,) in rows if names_forgotten(entry, forgotten))
+    return sorted(entry for (entry,) in rows if _names_forgotten(entry, forgotten))
 
 
-def names_forgotten(entry: str, forgotten: Forgotten) -> bool:
-    """Return whether an entry of an address column names a forgotten person."""
-    return forgotten.removal_of_author(*parse_mailbox(entry)) is not None
+def _names_forgotten(entry: str, forgotten: Forgotten) -> bool:
+    return forgotten.removal_of_author(*_parse_mailbox(entry)) is not None
 
 
 def count_named(
     connection: psycopg.Connection, entries: Collection[str], copies: Collection[Copy]
 ) -> int:
     """Return the number of messages besides `copies` with some entries in an address column."""
-    parameters = {"entries": [*entries], **copy_columns(copies)}
-    row = connection.execute(statement("removed_messages", "count_named"), parameters).fetchone()
-    return int(row[0]) if row else 0
+    parameters = {"entries": [*entries], **_copy_columns(copies)}
+    return int(
+        read_value(connection, statement("removed_messages", "count_named"), parameters) or 0
+    )
 
 
 def count_mentioned(
     connection: psycopg.Connection, addresses: Collection[str], copies: Collection[Copy]
 ) -> int:
     """Return the number of messages besides `copies` with some addresses in subject or text."""
-    parameters = {"addresses": [*addresses], **copy_columns(copies)}
-    row = connection.execute(
-        statement("removed_messages", "count_mentioned"), parameters
-    ).fetchone()
-    return int(row[0]) if row else 0
+    parameters = {"addresses": [*addresses], **_copy_columns(copies)}
+    return int(
+        read_value(connection, statement("removed_messages", "count_mentioned"), parameters) or 0
+    )
 
 
-def parse_mailbox(entry: str) -> Address:
-    """Split "Name <address>" as tables/messages.py writes it."""
+def _parse_mailbox(entry: str) -> Address:
+    # as tables/messages.py writes it
     name, bracket, rest = entry.rpartition(" <")
     return Address(name, rest.removesuffix(">")) if bracket else Address("", entry)
 
@@ -275,7 +272,7 @@ def find_names(connection: psycopg.Connection, forgotten: Forgotten) -> Forgotte
     for author in _stream(connection, statement("removed_messages", "all_authors")):
         senders.update(address for address, _ in forgotten.find_senders(*author))
     for (entry,) in _stream(connection, statement("removed_messages", "all_entries")):
-        found = forgotten.find_senders(*parse_mailbox(entry))
+        found = forgotten.find_senders(*_parse_mailbox(entry))
         senders.update(address for address, _ in found)
     return ForgottenNames(frozenset(message_ids), frozenset(senders), frozenset(hidden))
 
@@ -294,7 +291,7 @@ def count_rows_left(connection: psycopg.Connection, month: ListMonth, forgotten:
             forgotten.removal_of_id(message_id) is not None
             or forgotten.removal_of_author(name, email) is not None
             or any(map(forgotten.hides_id, ids))
-            or any(names_forgotten(entry, forgotten) for entry in entries)
+            or any(_names_forgotten(entry, forgotten) for entry in entries)
         )
     query = statement("removed_messages", "left_chunks")
     for message_id, removed in connection.execute(query, month.columns):
@@ -317,5 +314,6 @@ def _count_hidden(rows: Iterable[tuple[str | None, ...]], forgotten: Forgotten) 
 
 def read_key_prefixes(connection: psycopg.Connection, month: ListMonth) -> list[str]:
     """Return the beginnings of the keys of a month's removed messages."""
-    rows = connection.execute(statement("removed_messages", "left_key_prefixes"), month.columns)
-    return [prefix for (prefix,) in rows.fetchall()]
+    return read_column(
+        connection, statement("removed_messages", "left_key_prefixes"), month.columns
+    )

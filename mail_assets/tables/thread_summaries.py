@@ -15,7 +15,7 @@ from psycopg.rows import class_row
 from psycopg.types.json import Jsonb
 
 from mail_assets.mail.body.segments import Segment
-from mail_assets.postgres.statements import statement
+from mail_assets.postgres.statements import read_column, read_value, statement
 from mail_assets.summaries.maker import Maker
 from mail_assets.summaries.summary import MessageText, Summary
 from mail_assets.tables.messages import utc
@@ -34,8 +34,7 @@ class ThreadContent(NamedTuple):
 
 def are_summaries_outdated(connection: psycopg.Connection) -> bool:
     """Return whether a thread has changed since summaries were made, or none were made."""
-    row = connection.execute(statement("thread_summaries", "are_outdated")).fetchone()
-    return bool(row and row[0])
+    return bool(read_value(connection, statement("thread_summaries", "are_outdated")))
 
 
 def change_all_threads(connection: psycopg.Connection) -> None:
@@ -48,15 +47,13 @@ def read_changes(
 ) -> list[str]:
     """Return the first `most` changed threads after the id `after`, up to `last` if given."""
     parameters = {"after": after, "until": last, "most": most}
-    rows = connection.execute(statement("thread_summaries", "next_changes"), parameters)
-    return [thread_id for (thread_id,) in rows.fetchall()]
+    return read_column(connection, statement("thread_summaries", "next_changes"), parameters)
 
 
 def count_changes(connection: psycopg.Connection, last: str | None = None) -> int:
     """Return the number of changed threads, up to the id `last` if given."""
     query = statement("thread_summaries", "count_changes")
-    row = connection.execute(query, {"until": last}).fetchone()
-    return int(row[0]) if row else 0
+    return int(read_value(connection, query, {"until": last}) or 0)
 
 
 def find_nth_change(connection: psycopg.Connection, number: int) -> str:
@@ -161,8 +158,7 @@ def read_known(
 
 def count_summaries(connection: psycopg.Connection) -> int:
     """Return the number of summaries."""
-    row = connection.execute(statement("thread_summaries", "count")).fetchone()
-    return int(row[0]) if row else 0
+    return int(read_value(connection, statement("thread_summaries", "count")) or 0)
 
 
 def read_messages(

@@ -12,7 +12,7 @@ import psycopg
 from psycopg.rows import dict_row, tuple_row
 
 from mail_assets.mail.threads.tree import Alias, ThreadMessage, ThreadNode
-from mail_assets.postgres.statements import statement
+from mail_assets.postgres.statements import read_column, read_value, statement
 from mail_assets.tables.partitions import (
     Counts,
     Partition,
@@ -43,20 +43,21 @@ def set_repeatable_read(connection: psycopg.Connection) -> None:
 
 def has_changes(connection: psycopg.Connection) -> bool:
     """Return whether a message has changed since threads were built."""
-    row = connection.execute(statement("threads", "has_changes")).fetchone()
-    return bool(row and row[0])
+    return bool(read_value(connection, statement("threads", "has_changes")))
 
 
 def take_changes(connection: psycopg.Connection, most: int) -> list[str]:
     """Take at most `most` changed messages, in a transaction; one may come twice."""
-    rows = connection.execute(statement("threads", "take_changes"), {"most": most})
-    return [message_id for (message_id,) in rows.fetchall()]
+    return read_column(connection, statement("threads", "take_changes"), {"most": most})
 
 
 def take_changes_of(connection: psycopg.Connection, thread_ids: Sequence[str]) -> set[str]:
     """Take the changed messages of some threads, in a transaction."""
-    rows = connection.execute(statement("threads", "take_changes_of"), {"threads": [*thread_ids]})
-    return {message_id for (message_id,) in rows.fetchall()}
+    return {
+        *read_column(
+            connection, statement("threads", "take_changes_of"), {"threads": [*thread_ids]}
+        )
+    }
 
 
 def change_all(connection: psycopg.Connection) -> None:
@@ -78,8 +79,7 @@ def summarize_threads(connection: psycopg.Connection) -> tuple[str, Counts]:
 
 def touched_threads(connection: psycopg.Connection, changed: Collection[str]) -> list[str]:
     """Return the threads that changed messages were in, are in, or connect."""
-    rows = connection.execute(statement("threads", "touched"), {"changed": [*changed]})
-    return [thread_id for (thread_id,) in rows.fetchall()]
+    return read_column(connection, statement("threads", "touched"), {"changed": [*changed]})
 
 
 def read_threads(connection: psycopg.Connection, thread_ids: Sequence[str] | None) -> Threads:
@@ -166,8 +166,7 @@ def _count(threads: Threads) -> Counts:
 
 def count_aliases(connection: psycopg.Connection) -> int:
     """Return the number of ids that lead to a thread and are not in it."""
-    row = connection.execute(statement("threads", "count_aliases")).fetchone()
-    return int(row[0]) if row else 0
+    return int(read_value(connection, statement("threads", "count_aliases")) or 0)
 
 
 def _row(n: ThreadNode) -> tuple[object, ...]:

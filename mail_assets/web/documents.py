@@ -33,7 +33,7 @@ from mail_assets.search.language.syntax import parse_request
 from mail_assets.search.response import Response
 from mail_assets.tables.mbox_archives import find_vanished
 from mail_assets.tables.messages import utc
-from mail_assets.tables.removals import find_stand_in
+from mail_assets.tables.removals import find_placeholder
 from mail_assets.tables.thread_summaries import ThreadSummary, read_summaries
 from mail_assets.web.addresses import CONTEXT, MASK, find_addresses
 from mail_assets.web.document_types import (
@@ -289,7 +289,7 @@ class Documents:
         return {id: _describe_summary(one, self.publication) for id, one in found.items()}
 
     def _find_placeholder(self, message_id: str) -> str | None:
-        return self.service.read(find_stand_in, self.service.options.forget_key, message_id)
+        return self.service.read(find_placeholder, self.service.options.forget_key, message_id)
 
 
 def choose_text(document: MessageDocument, number: int) -> Mapping[str, Any]:

@@ -7,7 +7,7 @@ from itertools import groupby
 from typing import Any, NamedTuple
 
 from mail_assets.mail.body.segments import Segment
-from mail_assets.mail.message.forgotten import is_stand_in
+from mail_assets.mail.message.forgotten import is_placeholder
 from mail_assets.month import months_between
 from mail_assets.search.hits import cut_snippet, mark_spans
 from mail_assets.search.language.fields import read_field
@@ -276,7 +276,7 @@ def view_posts(document: Document) -> Iterator[dict[str, Any]]:
             "parts": [] if post["is_ghost"] else view_body(post, document["mentions"]),
             "indent": min(post["depth"] - level, MAX_INDENT),
             "new_subject": post["subject"] if post["subject_base"] != subject_above else "",
-            "is_forgotten": is_stand_in(post["message_id"]),
+            "is_forgotten": is_placeholder(post["message_id"]),
             "parent": parent,
             "parent_url": f"#{anchor(parent_id)}" if parent else place_url(parent_id),
             "left_out": post["characters"] - len(post["body_text"]),

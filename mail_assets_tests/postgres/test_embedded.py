@@ -10,7 +10,6 @@ import psycopg
 import pytest
 
 from mail_assets.postgres import embedded, programs
-from mail_assets.postgres import embedded as cluster_module
 from mail_assets.postgres.embedded import INITDB_OPTIONS, Cluster, remove_stale_lock
 from mail_assets.postgres.errors import PostgresError
 from mail_assets.postgres.programs import find_bindir, server_account
@@ -60,7 +59,7 @@ def test_a_fresh_start_ignores_the_environment(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # as outside of tests: by initdb itself, and not by a copy of what it has made
-    monkeypatch.setattr(cluster_module, "INITDB_OPTIONS", INITDB_OPTIONS)
+    monkeypatch.setattr(embedded, "INITDB_OPTIONS", INITDB_OPTIONS)
     for name, value in {"PGPORT": "1", "PGDATA": "/nowhere", "LC_ALL": "C"}.items():
         monkeypatch.setenv(name, value)
     server = Cluster(folder / "pg")

@@ -25,7 +25,7 @@ from mail_assets_tests.postgres.many_months import (
     fill_months,
     month_values,
 )
-from mail_assets_tests.postgres.test_statements import FILES, PLANNED, STAGED, names
+from mail_assets_tests.postgres.test_statements import FILES, PLANNED, STAGED, texts
 
 #: Those of search read what a query finds (see search/test_plans.py), frequencies a sample,
 #: bucket_keys compares a whole index, kept_rows is of backups, event_log reads tables of Dagster's.
@@ -33,7 +33,7 @@ APART = {"search", "field_values", "filters", "frequencies", "functions", "answe
          "bucket_keys", "kept_rows", "event_log"}  # fmt: skip
 
 #: Asked once for a page or a run, not for each month: before the first analyze they may read all.
-ONCE = {"exports", "threads", "thread_summaries"}
+ONCE = {"conversations", "exports", "threads", "thread_summaries"}
 ONCE_OF_BROWSING = {
     *("months", "newest_month", "newest_id", "near_ids", "unknown_words", "known_ids"),
     *("archived_ids", "neighbours", "list_neighbours", "only_read"),
@@ -134,8 +134,7 @@ def find_costly(
     if file in ("checks", "partitions"):  # asked about months, the others about messages of one
         values |= {name: values[name][:1] for name in ("lists", "months", "versions")}
     costly = {}
-    for name in names(file):
-        text = statement(file, name)
+    for name, text in texts(file):
         if not PLANNED.match(text) or DECLARED in text:
             continue
         with connection.transaction(force_rollback=True):

@@ -1,10 +1,9 @@
 """Pages of links and URL templates, against servers of this process on the loopback."""
 
 import gzip
-import threading
 from datetime import UTC, datetime
 from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from http.server import SimpleHTTPRequestHandler
 from pathlib import Path
 
 import pytest
@@ -14,14 +13,24 @@ from mail_assets.sources import http_reader
 from mail_assets.sources.source import SourceError, Unchanged
 from mail_assets.sources.web_pages import PageSource
 from mail_assets_tests.sources.samples import FEBRUARY, JANUARY, MARCH
-from mail_assets_tests.sources.web import GZ, MBOX, Reply, Server, fetched, options, page, template
+from mail_assets_tests.sources.web import (
+    GZ,
+    MBOX,
+    Reply,
+    Server,
+    fetched,
+    listen,
+    options,
+    page,
+    template,
+)
 
 APRIL_2003 = ListMonth("hackers", "2003-04")
 
 # --- pages of links ---------------------------------------------------------------------------
 
 
-def test_a_page_lists_the_months_that_its_links_name(server: Server, slept: list[float]) -> None:
+def test_page_lists_the_months_that_its_links_name(server: Server, slept: list[float]) -> None:
     url = server.on(
         "/list/",
         Reply(
@@ -46,7 +55,7 @@ def test_a_page_lists_the_months_that_its_links_name(server: Server, slept: list
     assert source.versions() == dict.fromkeys([APRIL_2003, JANUARY, FEBRUARY, MARCH], "")
 
 
-def test_a_link_is_fetched_and_the_page_is_read_once_for_all_months(
+def test_page_is_read_once_for_all_months(
     server: Server, tmp_path: Path, slept: list[float]
 ) -> None:
     url = server.on("/list/", Reply(page("x.202001", "/deep/x.202002")))
@@ -59,7 +68,7 @@ def test_a_link_is_fetched_and_the_page_is_read_once_for_all_months(
     assert [path for path, _ in server.seen] == ["/list/", "/list/x.202001", "/deep/x.202002"]
 
 
-def test_links_are_resolved_against_the_end_of_redirects_and_the_base_element(
+def test_links_are_relative_to_redirect_and_base_element(
     server: Server, slept: list[float]
 ) -> None:
     url = server.on("/old", Reply(status=301, headers=(("Location", "/new/index.html"),)))
@@ -69,7 +78,7 @@ def test_links_are_resolved_against_the_end_of_redirects_and_the_base_element(
     assert list(source.versions()) == [JANUARY]
 
 
-def test_two_links_for_one_month_are_refused_by_name_and_other_months_work(
+def test_two_links_for_one_month_are_refused_by_name(
     server: Server, tmp_path: Path, slept: list[float]
 ) -> None:
     url = server.on("/", Reply(page("x.202001", "x.202001.gz", "x.202002")))
@@ -90,7 +99,7 @@ def test_two_links_for_one_month_are_refused_by_name_and_other_months_work(
         (Reply(GZ[:100], headers=(("Content-Encoding", "br"),)), "content coding 'br'"),
     ],
 )
-def test_a_page_that_lists_nothing_is_an_error_and_not_an_empty_list(
+def test_page_without_archives_is_an_error(
     server: Server, slept: list[float], reply: Reply, reason: str
 ) -> None:
     source = PageSource("hackers", server.on("/list/", reply), options(slept))
@@ -99,7 +108,7 @@ def test_a_page_that_lists_nothing_is_an_error_and_not_an_empty_list(
     assert not found.value.retryable
 
 
-def test_a_dead_link_is_an_error_and_not_an_empty_month(
+def test_dead_link_is_an_error_and_not_an_empty_month(
     server: Server, tmp_path: Path, slept: list[float]
 ) -> None:
     source = PageSource("hackers", server.on("/", Reply(page("x.202001"))), options(slept))
@@ -107,14 +116,14 @@ def test_a_dead_link_is_an_error_and_not_an_empty_month(
         source.fetch(JANUARY, tmp_path / "target")
 
 
-def test_a_page_sent_gzipped_is_read(server: Server, slept: list[float]) -> None:
+def test_page_sent_gzipped_is_read(server: Server, slept: list[float]) -> None:
     headers = (("Content-Encoding", "gzip"),)
     url = server.on("/", Reply(gzip.compress(page("x.202001")), headers=headers))
     assert list(PageSource("hackers", url, options(slept)).versions()) == [JANUARY]
 
 
 @pytest.mark.parametrize("cut", [1, 9, 20])
-def test_a_page_whose_content_coding_is_cut_short_is_an_error_and_not_a_shorter_list(
+def test_page_with_truncated_content_coding_is_an_error(
     server: Server, slept: list[float], cut: int
 ) -> None:
     coded = gzip.compress(page("x.202001", "x.202002"))
@@ -124,7 +133,7 @@ def test_a_page_whose_content_coding_is_cut_short_is_an_error_and_not_a_shorter_
     assert found.value.retryable
 
 
-def test_a_plain_web_servers_folder_is_a_source(tmp_path: Path, slept: list[float]) -> None:
+def test_plain_web_servers_folder_is_a_source(tmp_path: Path, slept: list[float]) -> None:
     folder = tmp_path / "served"
     folder.mkdir()
     for name, data in (("x.202001", MBOX), ("x.202002.gz", GZ), ("README", b"")):
@@ -134,10 +143,8 @@ def test_a_plain_web_servers_folder_is_a_source(tmp_path: Path, slept: list[floa
         def log_message(self, format: str, *args: object) -> None:
             pass
 
-    with ThreadingHTTPServer(("127.0.0.1", 0), partial(Listing, directory=folder)) as listener:
-        thread = threading.Thread(target=listener.serve_forever, args=(0.01,))
-        thread.start()
-        url = f"http://127.0.0.1:{listener.server_port}/"
+    with listen(partial(Listing, directory=folder)) as port:
+        url = f"http://127.0.0.1:{port}/"
         source = PageSource("hackers", url, options(slept))
         for month, data in {JANUARY: MBOX, FEBRUARY: GZ}.items():
             found = fetched(source.fetch(month, tmp_path / month.month))
@@ -145,14 +152,12 @@ def test_a_plain_web_servers_folder_is_a_source(tmp_path: Path, slept: list[floa
             again = source.fetch(month, tmp_path / "again", found.version)
             assert again == Unchanged(found.version, found.url)
         assert list(source.versions()) == [JANUARY, FEBRUARY]
-        listener.shutdown()
-        thread.join()
 
 
 # --- templates --------------------------------------------------------------------------------
 
 
-def test_a_template_has_every_month_from_its_start_to_the_running_one(server: Server) -> None:
+def test_template_has_every_month_from_its_start_to_now(server: Server) -> None:
     before = f"{datetime.now(UTC):%Y-%m}"
     months = template(server).versions()
     assert list(months)[:2] == [JANUARY, FEBRUARY]
@@ -162,7 +167,7 @@ def test_a_template_has_every_month_from_its_start_to_the_running_one(server: Se
 
 
 @pytest.mark.parametrize("status", [404, 410])
-def test_a_month_that_the_server_does_not_have_is_none(
+def test_month_that_the_server_does_not_have_is_none(
     server: Server, tmp_path: Path, status: int
 ) -> None:
     server.on("/x.202001", Reply(b"gone", status))

@@ -32,9 +32,8 @@ from mail_assets.indexes.vectors import open_mail_bucket, open_mail_vectors
 from mail_assets.indexes.words import open_mail_words
 from mail_assets.month import ListMonth
 from mail_assets.settings.settings import Settings
-from mail_assets.sources.http_reader import HttpOptions
 from mail_assets.sources.open import open_source
-from mail_assets.sources.source import ArchiveSource, SourceError
+from mail_assets.sources.source import ArchiveSource, HttpOptions, SourceError
 from mail_assets.steps.fetch_archive import FetchOptions
 from mail_assets.steps.unchanged_months import (
     Chain,

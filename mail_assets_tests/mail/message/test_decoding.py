@@ -1,13 +1,19 @@
-"""Charset labels and the text they give, true or not.
+"""Charset labels, true or not, transfer encodings, whole and broken, and Unicode's NFC."""
 
-[test_transfer_encoding] Transfer encodings, whole and broken.
-"""
+import unicodedata
 
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from mail_assets.mail.message.decoding import clean_text, decode, decode_text, find_codec, is_legacy
+from mail_assets.mail.message.decoding import (
+    clean_text,
+    compose,
+    decode,
+    decode_text,
+    find_codec,
+    is_legacy,
+)
 from mail_assets.mail.message.mime import parse_mime
 from mail_assets.mail.message.part_text import decode_part
 
@@ -93,7 +99,7 @@ def test_labels_that_say_nothing_or_are_no_charset_have_none(label: str) -> None
         (b"+2AA-", "utf-7", "\ufffd"),
     ],
 )
-def test_bytes_are_read_by_a_true_label_and_in_spite_of_a_false_one(
+def test_bytes_are_decoded_by_true_and_despite_false_labels(
     data: bytes, label: str, text: str
 ) -> None:
     assert decode_text(data, label) == text
@@ -124,7 +130,7 @@ LINES = "relación, ALBARÁN\n".encode() + "línea y ALBARÁN\n".encode("cp1252"
         ("Ж\n".encode("koi8-r"), "koi8-r", "utf-8", "Ж\n"),
     ],
 )
-def test_what_the_label_cannot_read_is_decoded_by_line(
+def test_text_against_its_label_is_decoded_by_line(
     data: bytes, label: str, fallback: str, text: str
 ) -> None:
     assert decode_text(data, label, fallback) == text
@@ -159,7 +165,7 @@ RUSSIAN = "Ошибка ядра\nвторая\n"
         ("né\n".encode() + "Да".encode("koi8-r"), ("", ""), "koi8-r", "né\nДа", True),
     ],
 )
-def test_the_usual_charset_of_a_list_is_the_last_that_is_tried(
+def test_usual_charset_of_a_list_is_the_last_that_is_tried(
     data: bytes, named: tuple[str, str], usual: str, text: str, guessed: bool
 ) -> None:
     assert decode(data, *named, usual) == (text, guessed)
@@ -183,7 +189,7 @@ def test_no_letter_of_windows_1252_is_lost(label: str, text: str) -> None:
 
 @pytest.mark.parametrize("label", ["utf-16", "utf-16le", "utf-16be"])
 @pytest.mark.parametrize("codec", ["utf-16", "utf-16-le", "utf-16-be"])
-def test_the_byte_order_of_utf_16_is_found_out(label: str, codec: str) -> None:
+def test_byte_order_of_utf_16_is_found_out(label: str, codec: str) -> None:
     assert decode_text("né\nx".encode(codec), label) == "né\nx"
 
 
@@ -195,7 +201,7 @@ def test_unlabelled_text_may_begin_with_a_byte_order_mark() -> None:
     assert decode_text("né".encode("utf-16")) == "né"
 
 
-def test_unlabelled_bytes_are_read_by_the_fallback_before_windows_1252() -> None:
+def test_unlabelled_bytes_try_the_fallback_first() -> None:
     data = "Привет".encode("koi8-r")
     assert decode_text(data, "", "koi8-r") == "Привет"
     assert decode_text("Привет".encode(), "", "koi8-r") == "Привет"
@@ -256,3 +262,22 @@ def test_transfer_encodings_are_undone_as_far_as_they_hold(
 ) -> None:
     raw = b"Content-Transfer-Encoding: " + encoding + b"\n\n" + data
     assert decode_part(parse_mime(raw).parts[0]) == expected
+
+
+# letters, marks of several classes, singletons, jamo, and what never composes again
+ODD = "ae<\n\u0301\u0316\u0323\u0344\u0f71\u2126\u212b\u1100\u1161\u11a8\ufb2c\uf900\U0001d160"
+
+
+@given(st.text(st.sampled_from(ODD)) | st.text())
+def test_text_is_composed_as_unicode_says(text: str) -> None:
+    assert compose(text) == unicodedata.normalize("NFC", text)
+
+
+@pytest.mark.parametrize("marks", ["\u0301\u0316", "\u0316\u0301", "\u0344\u0316", "\u0301"])
+def test_marks_without_end_are_put_in_order(marks: str) -> None:
+    assert unicodedata.is_normalized("NFC", compose("a" + marks * 250_000))
+
+
+def test_text_that_is_composed_already_is_not_copied() -> None:
+    for text in ("plain", "présidente", "数据库"):
+        assert compose(text) is text
