@@ -14,9 +14,7 @@ from hypothesis import strategies as st
 
 from mail_assets.encoding import remote_encoder as room
 from mail_assets.encoding.models import RemoteModel
-from mail_assets.encoding.open import (
-    open_tokenizer,
-)
+from mail_assets.encoding.open import open_tokenizer
 from mail_assets.encoding.remote_encoder import RemoteEncoder, open_remote_encoder
 from mail_assets.openai.client import Client, EndpointError, Server
 from mail_assets_tests.encoding.fake_openai import (
