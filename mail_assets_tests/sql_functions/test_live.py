@@ -116,7 +116,7 @@ def test_a_vector_without_a_direction_is_refused(
         call(db, function, query_embedding=vector_text([value] * 8), **text)
 
 
-#: In another schema of the search path, and beside ours.
+#: In another schema of the search path, and in ours.
 OF_OTHERS = ("app.any_of(text[])", "app.search_hybrid(text)", "public.search_hybrid(text)")
 
 
