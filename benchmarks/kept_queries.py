@@ -16,9 +16,9 @@ import pandas as pd
 
 from benchmarks.pipeline import machine
 from benchmarks.search_queries import KINDS, read_sources
-from mail_assets.cli.search import open_configured_searcher
 from mail_assets.search import live_index
 from mail_assets.search.language.request import VECTOR_MODES, Request
+from mail_assets.search.open import open_searcher
 from mail_assets.search.searcher import Searcher
 from mail_assets.settings.settings import load_settings
 
@@ -35,9 +35,9 @@ def main() -> None:
         sources = read_sources(connection, arguments.sources)
     queries = {kind: [KINDS[kind](one) for one in sources] for kind in ("5 words", "sentence")}
     with (
-        open_configured_searcher(settings) as keeping,
+        open_searcher(settings.search) as keeping,
         patch.object(live_index, "KEPT_VECTORS", 0),
-        open_configured_searcher(settings) as encoding,
+        open_searcher(settings.search) as encoding,
     ):
         rows = [
             {"query": kind, "mode": mode}

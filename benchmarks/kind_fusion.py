@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from mail_assets.search import fusion
-from mail_assets.search.candidates import MAX_THREAD_MESSAGES, MAX_THREADS, Candidate
+from mail_assets.search.matches import MAX_THREAD_MESSAGES, MAX_THREADS, Candidate
 
 
 class Found(NamedTuple):

@@ -27,15 +27,17 @@ from unittest.mock import patch
 import numpy as np
 import pandas as pd
 
-from mail_assets.cli.search import open_configured_searcher
 from mail_assets.evaluation.judged import JudgedQuery, read_judged_set
 from mail_assets.evaluation.quality import estimate_mean
 from mail_assets.evaluation.scores import count_threads, ndcg, reciprocal_rank
 from mail_assets.search import fusion
-from mail_assets.search.candidates import Candidate
+from mail_assets.search.fulltext import HYBRID_MESSAGES
 from mail_assets.search.fusion import Mix
 from mail_assets.search.language.request import Request
+from mail_assets.search.matches import Candidate, Depths
+from mail_assets.search.open import open_searcher
 from mail_assets.search.searcher import Searcher
+from mail_assets.search.semantic import HYBRID_CHUNKS
 from mail_assets.settings.settings import load_settings
 from mail_assets.text.identifiers import find_identifiers
 
@@ -69,7 +71,7 @@ def main() -> None:
     parser.add_argument("sets", nargs="*", metavar="[KIND:]LIST=FOLDER")
     arguments = parser.parse_args()
     if arguments.what == "record":
-        with open_configured_searcher(load_settings()) as searcher:
+        with open_searcher(load_settings().search) as searcher:
             found = [a for written in arguments.sets for a in record_set(searcher, written)]
         arguments.file.write_bytes(pickle.dumps(found))
         print(f"{len(found)} queries")
@@ -94,9 +96,11 @@ def split_name(written: str) -> tuple[str, tuple[str, ...], Path]:
 
 def record(searcher: Searcher, kind: str, one: JudgedQuery, lists: tuple[str, ...]) -> Answered:
     """Ask one query and keep what reaches the fusion."""
-    found = searcher.rank(Request(one.text, lists=lists, without=one.citing))
-    question = (found.fulltext.covered, len(one.text.split()), len(find_identifiers(one.text)))
-    return Answered(kind, one, found.semantic, found.fulltext.candidates, found.members, question)
+    request = Request(one.text, lists=lists, without=one.citing)
+    depths = Depths(HYBRID_MESSAGES, HYBRID_CHUNKS)
+    found = searcher.retriever.rank_legs(searcher.look_up(request), depths, threads=True)
+    question = (found.covered, len(one.text.split()), len(find_identifiers(one.text)))
+    return Answered(kind, one, found.semantic, found.fulltext, found.members, question)
 
 
 def compare(found: list[Answered]) -> None:

@@ -19,7 +19,6 @@ from mail_assets.cli.command import (
     printable_line,
     select_lists,
 )
-from mail_assets.cli.search import open_configured_searcher
 from mail_assets.settings.settings import Settings
 
 if TYPE_CHECKING:
@@ -63,6 +62,7 @@ def answer(
     from mail_assets.answers.evidence import find_evidence
     from mail_assets.answers.maker import stream_answer
     from mail_assets.search.language.request import RequestError
+    from mail_assets.search.open import open_searcher
 
     chat = None if options["extractive"] else settings.chat
     history: list[Turn] = []
@@ -70,7 +70,7 @@ def answer(
     with (
         open_maker(chat, settings.chat_key) as maker,
         settings.database.connect("answer") as connection,
-        open_configured_searcher(settings) as searcher,
+        open_searcher(settings.search) as searcher,
     ):
         for asked in [question] if question is not None else _read_questions():
             if not asked.strip():

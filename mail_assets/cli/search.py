@@ -1,16 +1,7 @@
-"""search: one question, or a file of them.
-
-[hits] Hits of a search as people read them.
-
-[searcher] The searcher that a command asks.
-
-[similar] similar: messages like one message.
-"""
+"""search and similar: one question or a file of them, or messages like one message."""
 
 import json
 import shlex
-from contextlib import AbstractContextManager
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -33,10 +24,7 @@ from mail_assets.settings.settings import Settings
 
 if TYPE_CHECKING:
     from mail_assets.search.language.request import Request
-    from mail_assets.search.open import SearchSettings
     from mail_assets.search.response import ChunkHit, Facets, Hit, Response
-    from mail_assets.search.searcher import Searcher
-    from mail_assets.tables.indexes import IndexRecord
 
 
 MAX_IDS = 5  # ids of near-duplicates, or of a thread
@@ -100,7 +88,7 @@ def _print_hit(number: int, hit: "Hit") -> None:
 
 def _title(hit: "Hit") -> str:
     """Return the subject on one line, its highlights marked."""
-    from mail_assets.search.hits import mark_spans
+    from mail_assets.search.response import mark_spans
 
     pieces = mark_spans(hit.subject, hit.subject_highlights)
     shown = (click.style(printable(text), bold=True, underline=marked) for text, marked in pieces)
@@ -109,43 +97,13 @@ def _title(hit: "Hit") -> str:
 
 def _snippet(chunk: "ChunkHit") -> str:
     """Return a snippet of a chunk on one line, its highlights marked."""
-    from mail_assets.search.hits import SHORTEST, cut_snippet
+    from mail_assets.search.response import SHORTEST, cut_snippet
 
     pieces = []
     for text, marked in cut_snippet(chunk, SHORTEST):
         text = printable(text)
         pieces.append(click.style(text, bold=True, underline=True) if marked else text)
     return " ".join("".join(pieces).split())
-
-
-def open_configured_searcher(
-    settings: Settings, index: "IndexRecord | None" = None
-) -> "AbstractContextManager[Searcher]":
-    """Open a searcher over the database and bucket of the settings.
-
-    It asks the live index, or the one given, live or not.
-    """
-    from mail_assets.search.open import open_searcher
-
-    wanted = search_settings(settings)
-    if index is not None:
-        wanted = replace(wanted, encoder=index.encoder, precision=index.precision)
-    return open_searcher(wanted, pinned=index is not None)
-
-
-def search_settings(settings: Settings) -> "SearchSettings":
-    """Return what a searcher is opened with."""
-    from mail_assets.search.open import SearchSettings
-
-    return SearchSettings(
-        settings.database,
-        settings.vectors,
-        settings.words,
-        settings.encoder,
-        settings.precision,
-        settings.model_cache,
-        settings.languages,
-    )
 
 
 @click.command(
@@ -196,6 +154,8 @@ def search(
     with a dash before it for the opposite. A pasted Message-ID finds that message. Put `--` before
     a query that begins with a dash.
     """
+    from mail_assets.search.open import open_searcher
+
     if (query is None) == (queries is None):
         raise click.UsageError("give either a QUERY or --queries FILE")
     if lists:
@@ -206,7 +166,7 @@ def search(
         else _requests(queries, lists, options)
     )
 
-    with open_configured_searcher(settings) as searcher:
+    with open_searcher(settings.search) as searcher:
         for request in requests:
             response = searcher.search(request)
             if as_json or queries:
@@ -263,8 +223,10 @@ def _request(
 @pass_settings
 def similar(settings: Settings, message_id: str, limit: int, as_json: bool) -> None:
     """Show the messages nearest in meaning to one message."""
+    from mail_assets.search.open import open_searcher
+
     wanted = read_message_id(message_id)
-    with open_configured_searcher(settings) as searcher:
+    with open_searcher(settings.search) as searcher:
         response = searcher.similar(wanted, limit)
     if as_json:
         print_json(response.as_json())

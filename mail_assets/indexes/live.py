@@ -17,6 +17,7 @@ from mail_assets.errors import UnavailableError
 from mail_assets.indexes.reconcile import reconcile
 from mail_assets.indexes.vectors import MailBucket, MailIndex, index_spec, manifest_name, name_spec
 from mail_assets.indexes.words import MailWords
+from mail_assets.postgres.pending import Pending
 from mail_assets.tables.encoded_texts import drop_encoded
 from mail_assets.tables.indexes import (
     IndexRecord,
@@ -244,18 +245,12 @@ def open_words_bucket(url: str) -> MailBucket:
 
 def find_live_words(connection: psycopg.Connection, url: str) -> str:
     """Return the name of the index that search asks; this version's where none was filled yet."""
-    return ask_live_words(connection, url)()
+    return ask_live_words(connection, url).read()
 
 
-def ask_live_words(connection: psycopg.Connection, url: str) -> Callable[[], str]:
-    """Send the look-up of that name; return what reads the answer."""
-    answer = ask_live_index(connection, url)
-
-    def name() -> str:
-        live = answer()
-        return live.name if live else NAME
-
-    return name
+def ask_live_words(connection: psycopg.Connection, url: str) -> Pending[str]:
+    """Send the look-up of the name that `find_live_words` returns."""
+    return ask_live_index(connection, url).then(lambda live: live.name if live else NAME)
 
 
 def promote_words(

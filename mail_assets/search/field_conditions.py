@@ -167,7 +167,7 @@ def _resolve_field(
         case "after" | "before" | "date":
             return FieldCondition("period", value, negated)
         case "from":
-            query = statement("field_values", "senders")
+            query = statement("search", "senders")
             return FieldCondition("senders", _find_senders(connection, str(value), query), negated)
         case "thread":
             return FieldCondition("threads", _find_threads(connection, str(value)), negated)
@@ -191,7 +191,7 @@ def _resolve_shown(
         )
     if field.name in _SHOWN:
         return FieldCondition(_SHOWN[field.name], value, negated)
-    query = statement("field_values", "senders_by_name")
+    query = statement("search", "senders_by_name")
     return FieldCondition("senders", _find_senders(connection, value, query), negated)
 
 
@@ -216,9 +216,7 @@ def _find_senders(connection: psycopg.Connection, sender: str, query: LiteralStr
 
 def _find_threads(connection: psycopg.Connection, message_id: str) -> list[str]:
     """Return the thread of a message; none where there is no such message."""
-    rows = connection.execute(
-        statement("field_values", "thread"), {"message_id": message_id}
-    ).fetchall()
+    rows = connection.execute(statement("search", "thread"), {"message_id": message_id}).fetchall()
     return [thread for (thread,) in rows]
 
 

@@ -249,10 +249,10 @@ class MessageFilter:
         complete = found.complete and self.word_filter.complete
         return replace(self, fields=fields, word_filter=found._replace(complete=complete))
 
-    def require_field(self, condition: FieldCondition) -> "MessageFilter":
-        """Return the filter with a condition that PostgreSQL alone checks."""
+    def require_ids(self, message_ids: Iterable[str]) -> "MessageFilter":
+        """Return the filter for some messages alone, which PostgreSQL compares by their ids."""
         sql = SqlConditions(self.conditions, self.parameters)
-        sql.add_any([condition])
+        sql.add_any([FieldCondition("ids", [*message_ids])])
         return replace(self, conditions=tuple(sql.conditions), parameters=sql.parameters)
 
     def vector_filter(self, max_constraints: int) -> IndexFilter:

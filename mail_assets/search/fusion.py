@@ -24,7 +24,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from mail_assets.search.candidates import Candidate
+from mail_assets.search.matches import Candidate
 
 MIN_FULLTEXT_WEIGHT, MAX_FULLTEXT_WEIGHT = 0.6, 0.95
 #: The power of what is covered: half of the way to MAX_FULLTEXT_WEIGHT is at 0.92.

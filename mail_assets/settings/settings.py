@@ -34,7 +34,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from ipaddress import ip_network
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urlsplit
 
 from mail_assets.encoding.local_encoder import count_physical_cores
@@ -69,6 +69,9 @@ from mail_assets.store.open import store_folder
 from mail_assets.tables.removals import KeySource, find_key
 from mail_assets.web.limits import DEFAULT_ALLOWANCES, Allowance, Cost, Network
 from mail_assets.web.privacy import ADDRESSES, HIDDEN
+
+if TYPE_CHECKING:
+    from mail_assets.search.open import SearchSettings
 
 ALLOW, REFUSE = "allow", "refuse"
 
@@ -366,6 +369,21 @@ class Settings:
     def database(self) -> Database:
         """The mail database, not opened."""
         return Database(self.home, self.pg_dsn)
+
+    @property
+    def search(self) -> "SearchSettings":
+        """The settings of a searcher."""
+        from mail_assets.search.open import SearchSettings
+
+        return SearchSettings(
+            self.database,
+            self.vectors,
+            self.words,
+            self.encoder,
+            self.precision,
+            self.model_cache,
+            self.languages,
+        )
 
     @property
     def forget_key(self) -> KeySource:

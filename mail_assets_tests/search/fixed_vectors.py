@@ -4,7 +4,9 @@ from collections.abc import Callable, Sequence
 
 import psycopg
 
-from mail_assets.search.live_index import AskWords
+from mail_assets.postgres.pending import Pending
+from mail_assets.search.live_index import LiveName, VectorSearch
+from mail_assets.search.look_up import AskWords
 from mail_assets.search.semantic import HYBRID_CHUNKS
 from mail_assets.vectors.filters import Filter
 from mail_assets.vectors.index import Match
@@ -16,7 +18,7 @@ Nearest = Callable[[str, int, Filter | None], list[Match]]
 class FixedVectors:
     """Answers every text with what a function returns; live as long as it is there."""
 
-    name = ("fixed", "exact")
+    name = LiveName("fixed", "exact")
 
     def __init__(
         self, nearest: Nearest, max_matches: int = HYBRID_CHUNKS, max_constraints: int = 50
@@ -25,8 +27,8 @@ class FixedVectors:
         self._max_matches = max_matches
         self._max_constraints = max_constraints
 
-    def ask(self, connection: psycopg.Connection) -> Callable[[], "FixedVectors"]:
-        return lambda: self
+    def ask(self, connection: psycopg.Connection) -> Pending[VectorSearch]:
+        return Pending.known(self)
 
     def max_constraints(self) -> int:
         return self._max_constraints
@@ -56,4 +58,4 @@ def always(*matches: Match) -> FixedVectors:
 
 def asking(words: WordIndex) -> AskWords:
     """Return what finds this index of words live."""
-    return lambda connection: lambda: words
+    return lambda connection: Pending.known(words)

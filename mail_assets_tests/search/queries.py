@@ -15,4 +15,4 @@ def read_query(
     lists: Iterable[str],
 ) -> Query:
     """Return a query for some lists; `languages` maps lists to text search configurations."""
-    return ask_query(connection, request, languages, lists)()
+    return ask_query(connection, request, languages, lists).read()

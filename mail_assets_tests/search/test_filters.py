@@ -7,11 +7,11 @@ import psycopg
 import pytest
 
 from mail_assets.search import field_conditions, filters
-from mail_assets.search.candidates import read_candidates
 from mail_assets.search.filters import compile_filters
 from mail_assets.search.language.request import MODES, Mode, Request, RequestError
 from mail_assets.search.language.syntax import parse_request
 from mail_assets.search.live_index import EncodedIndex
+from mail_assets.search.matches import read_copies
 from mail_assets.search.searcher import Searcher
 from mail_assets.vectors.filters import count_constraints
 from mail_assets.words.index import WordIndex
@@ -139,7 +139,7 @@ def test_an_address_stands_for_itself_not_for_those_that_contain_it(
                 connection, parse_request(Request("x", sender=sender)).clauses, known
             )
             passing[sender] = limits and {
-                one.message_id for one in read_candidates(connection, limits, "newest", most=1_000)
+                one.message_id for one in read_copies(connection, limits, "newest", most=1_000)
             }
     assert ROOT not in (passing["ci@example.org"] or ())
     assert ROOT in (passing["ci@example"] or ())
@@ -172,7 +172,7 @@ def test_a_person_is_meant_by_all_words_of_his_name_in_any_order(
         clauses = parse_request(Request("x", sender=sender)).clauses
         known = {"harbor-users": "english"}
         limits = compile_filters(connection, clauses, known, names_only=names_only)
-        found = read_candidates(connection, limits, "newest", most=1_000) if limits else []
+        found = read_copies(connection, limits, "newest", most=1_000) if limits else []
     assert (ROOT in [one.message_id for one in found]) is is_meant
 
 

@@ -8,7 +8,6 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from mail_assets.month import ListMonth
-from mail_assets.search.candidates import Candidate, MessageCopy
 from mail_assets.search.fusion import (
     FLOOR,
     MAX_FULLTEXT_WEIGHT,
@@ -21,6 +20,7 @@ from mail_assets.search.fusion import (
     fuse,
     weigh_legs,
 )
+from mail_assets.search.matches import Candidate, MessageCopy
 
 DEV, USERS = ListMonth("dev", "2024-03"), ListMonth("users", "2024-03")
 HERE, THERE = MessageCopy(DEV, 0), MessageCopy(USERS, 0)

@@ -1,7 +1,4 @@
-"""Highlights are the words of the query, and cut the body where they stand.
-
-[test_text_weights] Texts are measured against a query by the words that search weighs, and by the model.
-"""
+"""Highlights are the words of the query in texts, and their weight measures a text."""
 
 import re
 from itertools import permutations
@@ -11,11 +8,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mail_assets.search.highlights import Highlighter, StemReader, to_body_spans
+from mail_assets.month import ListMonth
+from mail_assets.search.highlights import (
+    Highlighter,
+    StemReader,
+    StoredChunk,
+    select_chunks,
+    to_body_spans,
+)
 from mail_assets.search.language.request import Mode, Request, RequestError
 from mail_assets.search.language.syntax import parse_request
+from mail_assets.search.matches import Candidate, MessageCopy
 from mail_assets.search.query import WeighedTerm
-from mail_assets.search.response import ChunkHit
+from mail_assets.search.response import SHORTEST, ChunkHit, cut_snippet
 from mail_assets.search.searcher import Searcher
 from mail_assets.text.letters import find_words
 from mail_assets_tests.search.queries import read_query
@@ -159,3 +164,39 @@ def test_a_query_without_words_weighs_nothing(searcher: Searcher) -> None:
 def test_a_wrong_filter_is_an_error(searcher: Searcher) -> None:
     with pytest.raises(RequestError):
         searcher.weigh_texts(Request("lease", lists=("nowhere",)), TEXTS)
+
+
+FOUND = Candidate("key", MessageCopy(ListMonth("dev", "2024-03"), 0), None, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("words", "focus"),
+    [
+        # of the place where it begins, the rarest word and the most of them: not what comes first
+        ({5: "common", 900: "rare"}, 900),
+        ({5: "common", 20: "usual", 900: "rare"}, 900),
+        ({5: "common", 500: "usual", 600: "common"}, 500),
+        ({5: "common", 50: "common", 500: "common", 600: "usual"}, 500),
+        ({5: "other", 500: "another", 650: "other"}, 500),  # of which nothing is known: two of them
+        ({5: "rare", 900: "rare"}, 5),
+        # what stands further than the snippet is long does not count
+        ({5: "usual", 300: "rare", 500: "usual", 590: "rare"}, 500),
+        ({}, 0),
+    ],
+)
+def test_a_chunk_is_shown_where_it_has_most_of_the_query(words: dict[int, str], focus: int) -> None:
+    letters = ["."] * 1000
+    for at, word in words.items():
+        letters[at - 1 : at + len(word) + 1] = f" {word} "
+    text = "".join(letters)
+    terms = [
+        WeighedTerm("rare", 1, 9.0),
+        WeighedTerm("usual", 50, 2.0),
+        WeighedTerm("common", 99, 1.0),
+    ]
+    highlighter = Highlighter({word: word for word in words.values()}, [], terms)
+    stored = StoredChunk("key#0", 0, text, ((0, len(text)),))
+    [shown] = select_chunks(FOUND, [stored], highlighter)
+    assert shown.focus == focus
+    said = "".join(text for text, marked in cut_snippet(shown, SHORTEST) if marked)
+    assert said.startswith(words.get(focus, ""))

@@ -1,7 +1,4 @@
-"""Texts of a query: where a phrase with stop words may stand.
-
-[test_phrase_pattern] Where a phrase with stop words may stand: the pattern finds every form of its other words.
-"""
+"""Texts of a query in lexemes: prefixes, and the pattern of a phrase with stop words."""
 
 import itertools
 import json
@@ -32,7 +29,7 @@ from mail_assets_tests.sample_corpus import Corpus
 def test_words_without_a_lexeme_are_the_stop_words_of_the_language(
     connection: psycopg.Connection, language: str, text: str, stop_words: set[str]
 ) -> None:
-    (read,) = ask_lexemes(connection, language, [text])()
+    (read,) = ask_lexemes(connection, language, [text]).read()
     assert read.stop_words == stop_words
 
 
@@ -53,7 +50,7 @@ def test_words_without_a_lexeme_are_the_stop_words_of_the_language(
 def test_a_pattern_finds_the_places_of_a_phrase_and_its_tsquery_decides(
     connection: psycopg.Connection, phrase: str, text: str, stands: bool
 ) -> None:
-    (read,) = ask_lexemes(connection, "english", [phrase])()
+    (read,) = ask_lexemes(connection, "english", [phrase]).read()
     match = match_text(Text("phrase", phrase), read, "english")
     found = connection.execute(
         "select from regexp_matches(%s, %s, 'gi') as f (place)"
@@ -88,7 +85,7 @@ def test_a_pattern_finds_the_places_of_a_phrase_and_its_tsquery_decides(
 def test_a_prefix_finds_words_that_begin_so_whatever_letters_their_stems_have(
     connection: psycopg.Connection, language: str, prefix: str, word: str, begins: bool
 ) -> None:
-    (read,) = ask_lexemes(connection, language, [prefix])()
+    (read,) = ask_lexemes(connection, language, [prefix]).read()
     match = match_text(Text("prefix", prefix), read, language)
     [lexemes, found] = connection.execute(
         "select tsvector_to_array(v), v @@ %s::tsquery from to_tsvector(%s::regconfig, %s) as v",
@@ -149,7 +146,7 @@ def test_a_pattern_finds_every_word_with_the_stem_of_the_one_that_is_asked(
     words = sorted(found.union(IRREGULAR.split()))
     by_stem: dict[str, list[str]] = {}
     patterns = {}
-    for word, read in zip(words, ask_lexemes(connection, language, words)(), strict=True):
+    for word, read in zip(words, ask_lexemes(connection, language, words).read(), strict=True):
         if len(read.lexemes) == 1:
             by_stem.setdefault(read.lexemes[0], []).append(word)
             patterns[word] = build_pattern(f"zzz {word}", read.lexemes, {"zzz"}, language)

@@ -12,14 +12,9 @@ from mail_assets.indexes.live import LifecycleError, check_live, promote_index, 
 from mail_assets.indexes.vectors import MailBucket, index_spec, open_mail_bucket
 from mail_assets.postgres.database import Database
 from mail_assets.postgres.embedded import Cluster
+from mail_assets.postgres.pending import Pending
 from mail_assets.search.language.request import Request
-from mail_assets.search.live_index import (
-    KEPT_VECTORS,
-    LiveIndex,
-    LiveName,
-    VectorSearch,
-    follow_live,
-)
+from mail_assets.search.live_index import KEPT_VECTORS, LiveIndex, LiveName, follow_live
 from mail_assets.search.open import open_searcher
 from mail_assets.search.searcher import Searcher
 from mail_assets.settings.settings import load_settings
@@ -162,9 +157,9 @@ class Pair:
             record_index(connection, self.url, record)
         make_first_live(connection, self.url, self.name("int8"))
 
-        def ask_live(connection: psycopg.Connection) -> Callable[[], tuple[str, str]]:
-            answer = ask_live_index(connection, self.url)
-            return lambda: check_live(answer(), PROFILE, "fp32")
+        def ask_live(connection: psycopg.Connection) -> Pending[LiveName]:
+            asked = ask_live_index(connection, self.url)
+            return asked.then(lambda live: LiveName(*check_live(live, PROFILE, "fp32")))
 
         self.opened: list[str] = []
         self.heard: list[tuple[str, str]] = []
@@ -186,14 +181,12 @@ class Pair:
         switch_live(self.connection, self.url, self.name(precision), False, {})
 
     def ask(self, text: str = "text", *, from_mail: bool = False) -> str:
-        def look_up() -> tuple[LiveName, VectorSearch]:
-            index = self.live.ask(self.connection)()
-            return index.name, index
-
-        def nearest(index: VectorSearch) -> list[Match]:
-            return index.nearest(text, 1, None, from_mail=from_mail)
-
-        found = follow_live(look_up, nearest, lambda matches: not matches)
+        found = follow_live(
+            lambda: self.live.ask(self.connection).read(),
+            lambda index: index.name,
+            lambda index: index.nearest(text, 1, None, from_mail=from_mail),
+            lambda matches: not matches,
+        )
         return found[0].key if found else "nothing"
 
 

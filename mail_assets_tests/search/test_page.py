@@ -1,10 +1,6 @@
-"""Pages follow one another, threads are one hit where hits are grouped, and scores can be cut.
+"""Pages follow one another, near-duplicates are one hit, and a thread has few."""
 
-[test_facets] Facets count what matches, and say where they stopped.
-
-[test_near_duplicates] Near-duplicates are one hit, and only these.
-"""
-
+import random
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import replace
@@ -16,12 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mail_assets.month import ListMonth
-from mail_assets.search import filters, fulltext, page, retrieval
-from mail_assets.search import page as facets_room
-from mail_assets.search.ask_indexes import Depths, Legs, Rankings
-from mail_assets.search.candidates import Candidate, MessageCopy
+from mail_assets.search import fulltext, page, retrieval
 from mail_assets.search.language.request import GROUPS, MODES, Group
-from mail_assets.search.live_index import LookedUp
+from mail_assets.search.look_up import LookedUp
+from mail_assets.search.matches import Candidate, Depths, MessageCopy
 from mail_assets.search.page import (
     FOLDED,
     MAX_OF_THREAD,
@@ -31,6 +25,7 @@ from mail_assets.search.page import (
     select_of_threads,
 )
 from mail_assets.search.response import ChunkHit, Hit, HitExplanation, NewerCopy, Response
+from mail_assets.search.retrieval import LegRankings, Retriever
 from mail_assets_tests.sample_corpus import QUERY, ROOT, Search, ids
 
 
@@ -128,13 +123,13 @@ def test_pages_by_meaning_follow_one_another_however_deep(
     monkeypatch.setattr(retrieval, "SEMANTIC_DEPTH", 4)
     # an index that finds others when it is asked deeper, as approximate ones do
     monkeypatch.setattr(retrieval, "DEEPER", 3)
-    asked = Legs.rank
+    rank_legs = Retriever.rank_legs
 
-    def rank(legs: Legs, looked_up: LookedUp, depths: Depths) -> Rankings:
-        found = asked(legs, looked_up, depths)
+    def rank_others(legs: Retriever, looked_up: LookedUp, depths: Depths) -> LegRankings:
+        found = rank_legs(legs, looked_up, depths)
         return found._replace(semantic=found.semantic[depths.vectors // 10 :])
 
-    monkeypatch.setattr(Legs, "rank", rank)
+    monkeypatch.setattr(Retriever, "rank_legs", rank_others)
     whole = ids(search(QUERY, mode="semantic", limit=42, group="message"))
     pages = [
         ids(search(QUERY, mode="semantic", limit=size, offset=at, group="message"))
@@ -226,116 +221,6 @@ def test_a_minimum_score_cuts_the_end_and_says_short(search: Search) -> None:
     assert cut.short
 
 
-ROWS = """
-select m.message_id, m.list, extract(year from m.sent_at at time zone 'UTC')::text,
-       lower(m.from_email), m.in_reply_to <> '{}' or m.refs <> '{}',
-       to_char(m.sent_at at time zone 'UTC', 'YYYY-MM')
-  from messages m
-"""
-
-
-def count(connection: psycopg.Connection, where: str) -> dict[str, Any]:
-    """Count the messages that meet a condition, in Python."""
-    rows = connection.execute(f"{ROWS} where {where}").fetchall()
-
-    def by(column: int) -> dict[Any, int]:
-        return Counter(value for _, value in {(row[0], row[column]) for row in rows})
-
-    replies = by(4)
-    return {
-        "total": len({row[0] for row in rows}),
-        "lists": by(1),
-        "years": by(2),
-        "authors": by(3),
-        "months": by(5),
-        "kinds": {"reply": replies.get(True, 0), "first": replies.get(False, 0)},
-    }
-
-
-@pytest.mark.parametrize(
-    ("query", "where"),
-    [
-        ("list:harbor-users", "m.list = 'harbor-users'"),
-        ("-list:harbor-users", "m.list <> 'harbor-users'"),
-        ("from:ingrid or has:attachment", "m.from_email ~ 'ingrid' or m.attachments <> '[]'"),
-        ('list:harbor-dev "lease"', "m.list = 'harbor-dev' and m.search @@ 'leas'"),
-        ("list:harbor-dev lease queue sort:date",
-         "m.list = 'harbor-dev' and m.search @@ 'leas & queue'"),
-        ("from:nobody@nowhere.example", "false"),
-    ],
-)  # fmt: skip
-def test_all_messages_that_meet_conditions_are_counted(
-    search: Search, connection: psycopg.Connection, query: str, where: str
-) -> None:
-    found = search(query, facets=True, limit=1).facets
-    expected = count(connection, where)
-    assert found is not None
-    assert not found.at_least
-    for name in ("total", "lists", "months", "years"):
-        assert getattr(found, name) == expected[name]
-    assert [*found.months] == sorted(found.months)
-    counts = [*found.authors.values()]
-    assert counts == sorted(counts, reverse=True)
-    assert {*found.authors.items()} <= {*expected["authors"].items()}
-    kinds = {kind: found.kinds.get(kind, 0) for kind in ("reply", "first")}
-    assert kinds == expected["kinds"]
-
-
-@pytest.mark.parametrize("mode", MODES)
-def test_of_a_ranked_query_what_was_found_is_counted(search: Search, mode: str) -> None:
-    response = search("lease worker", mode=mode, facets=True, limit=100)
-    assert response.facets is not None
-    assert response.facets.at_least
-    found = {one for hit in response.hits for one in (hit.message_id, *hit.copies)}
-    assert response.facets.total >= len(found) > 0
-    assert response.as_json()["facets"]["total"] == response.facets.total
-
-
-def test_a_pasted_id_counts_one(search: Search) -> None:
-    facets = search(ROOT, facets=True).facets
-    assert facets is not None
-    assert (facets.total, facets.at_least) == (1, False)
-
-
-@pytest.mark.parametrize("query", ["lease worker", '"lease"', "list:harbor-dev lease"])
-@pytest.mark.parametrize("mode", MODES)
-def test_what_has_too_low_a_score_is_not_counted(search: Search, query: str, mode: str) -> None:
-    scores = [hit.score for hit in search(query, mode=mode, limit=100, group="message").hits]
-    cut = search(query, mode=mode, min_score=scores[2], facets=True).facets
-    assert cut is not None
-    assert cut.total == sum(score >= scores[2] for score in scores)
-    none = search(query, mode=mode, min_score=1.01, facets=True).facets
-    assert none is not None
-    assert none.total == 0
-
-
-@pytest.mark.parametrize(
-    "query", ['"the lease"', '"lease"', 'list:harbor-users OR "lease"', "lease or from:ingrid"]
-)
-def test_as_many_are_counted_as_are_found(
-    search: Search, monkeypatch: pytest.MonkeyPatch, query: str
-) -> None:
-    monkeypatch.setattr(facets_room, "max_depth", lambda _: 2)
-    monkeypatch.setattr(filters, "MAX_WALKED", 1)
-    response = search(query, facets=True, limit=100)
-    facets = response.facets
-    assert facets is not None
-    assert facets.at_least
-    assert facets.total >= len(response.hits) > 2
-    assert {*facets.lists} >= {name for hit in response.hits for name in hit.lists}
-
-
-def test_no_more_than_a_bound_is_counted(search: Search, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(facets_room, "MAX_COUNTED", 5)
-    facets = search("list:harbor-users", facets=True).facets
-    assert facets is not None
-    assert (facets.total, facets.at_least) == (6, True)
-
-
-def test_facets_are_counted_if_they_are_asked_for(search: Search) -> None:
-    assert search("lease").facets is None
-
-
 def hit(message_id: str, **fields: Any) -> Hit:
     text = fields.pop("text", "one two three four five six seven eight nine ten")
     chunk = ChunkHit(f"{message_id}#0", 0, text, ((0, len(text)),), 1.0, None, ())
@@ -420,3 +305,89 @@ def test_what_was_found_of_a_thread_is_named_though_its_best_message_is_folded(
     rest = {"x": ["x1"], "y": ["y1"], "z": ["z1", "z2"]}
     assert {one.message_id: one.in_thread for one in name_rest(folder, rest, 10)} == named
     assert [one.message_id for one in name_rest(folder, rest, 1)] == ["a"]
+
+
+@pytest.mark.slow
+def test_every_highlight_cuts_text_that_stands_in_the_body(
+    search: Search, connection: psycopg.Connection
+) -> None:
+    bodies = connection.execute(
+        "select list, month, message_id, body_text from messages"
+    ).fetchall()
+    texts: dict[str, set[str]] = {}
+    for *_, message_id, body in bodies:
+        texts.setdefault(message_id, set()).add(body)
+    words = sorted(
+        {w for *_, body in bodies for w in body.split() if '"' not in w and ":" not in w}
+    )
+    chance = random.Random(6)
+    checked = highlighted = 0
+    while checked < 1_000:
+        query, mode = " ".join(chance.sample(words, 3)), chance.choice(MODES)
+        for found in search(query, mode=mode, limit=50, group="message").hits:
+            checked += 1
+            for chunk in found.chunks:
+                cuts = [(s, e) for s, e in (*chunk.spans, *chunk.highlights)]
+                assert any(
+                    chunk.text == "".join(body[s:e] for s, e in chunk.spans)
+                    and all(0 <= s < e <= len(body) for s, e in cuts)
+                    for body in texts[found.message_id]
+                )
+                marked = [piece for piece, is_marked in chunk.pieces() if is_marked]
+                highlighted += len(marked)
+                assert all(piece in chunk.text for piece in marked)
+    assert highlighted > checked
+
+
+def test_a_hit_says_why_it_is_one(search: Search) -> None:
+    response = search(QUERY, explain=True)
+    by_both = [h for h in response.hits if {*h.why.ranks} == {"semantic", "fulltext"}]
+    assert by_both
+    assert all(h.why.words and h.why.distance is not None for h in by_both)
+    assert response.explain is not None
+    assert response.explain["mix"]["semantic"] + response.explain["mix"]["fulltext"] == 1
+    assert [t["lexeme"] for t in response.explain["terms"]]
+    assert search(QUERY).explain is None
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize(
+    ("query", "found_by"),
+    [
+        (f"<{ROOT}>", "id"),
+        ("lease renew sort:date", "date"),
+        ("list:harbor-dev", "date"),
+        ('"ran out"', "legs"),
+    ],
+)
+def test_a_hit_says_what_found_it(search: Search, mode: str, query: str, found_by: str) -> None:
+    hits = search(query, mode=mode).hits
+    assert {hit.why.found_by for hit in hits} == {found_by}
+    assert {bool(hit.why.ranks) for hit in hits} == {found_by == "legs"}
+
+
+def test_messages_of_a_thread_that_no_leg_found_say_so(search: Search) -> None:
+    hits = search(QUERY, limit=100, group="message").hits
+    assert {hit.why.found_by for hit in hits} == {"legs", "thread"}
+    assert all(bool(hit.why.ranks) == (hit.why.found_by == "legs") for hit in hits)
+
+
+def test_words_of_the_subject_are_reasons_too_and_each_is_named_once(search: Search) -> None:
+    for hit in search("lease renewal Upgrade", mode="fulltext", limit=20).hits:
+        titled = [hit.subject[start:end] for start, end in hit.subject_highlights]
+        named = [word.lower() for word in hit.why.words]
+        assert named
+        assert len({*named}) == len(named)
+        assert {word.lower() for word in titled} <= {*named}
+        assert hit.subject_highlights or hit.chunks[0].highlights
+    [hit] = search("subject:Nombres nombres", mode="fulltext").hits
+    assert (hit.subject_highlights, hit.why.words) == (((0, 7),), ("Nombres",))
+
+
+@pytest.mark.parametrize("mode", ["hybrid", "fulltext"])
+def test_how_many_messages_have_a_word_is_said_where_it_is_known(search: Search, mode: str) -> None:
+    explained = search("lease quuxblargh", mode=mode, explain=True).explain
+    assert explained is not None
+    english = {one["lexeme"]: one["messages"] for one in explained["terms"]}
+    assert english["leas"] > 10
+    assert english["quuxblargh"] is None

@@ -8,7 +8,7 @@ import pytest
 from mail_assets.indexes.encoder_probe import PROBE_TEXT, EncoderProbeError
 from mail_assets.month import ListMonth
 from mail_assets.search import semantic
-from mail_assets.search.candidates import Candidate, MessageCopy
+from mail_assets.search.matches import Candidate, MessageCopy
 from mail_assets.search.semantic import Vector, rerank
 from mail_assets.tables.encoded_texts import EncoderProbe, keep_encoded, record_probe, sweep_encoded
 from mail_assets_tests.world import HARBOR, MARCH, Hashing, World, mail

@@ -19,7 +19,7 @@ from mail_assets.web.documents import Documents
 from mail_assets.web.limits import DEFAULT_ALLOWANCES, Clients, Limits
 from mail_assets.web.privacy import HIDDEN, SHOWN, Publication
 from mail_assets.web.searchers import SearchService, ServiceOptions
-from mail_assets_tests.sample_corpus import Corpus, search_settings
+from mail_assets_tests.sample_corpus import Corpus
 from mail_assets_tests.waits import LONG
 from mail_assets_tests.world import World
 
@@ -50,9 +50,7 @@ def open_app(
     maker: AnswerMaker | None = None,
 ) -> Iterator[Starlette]:
     """Yield the application of an archive, without limits by client."""
-    options = ServiceOptions(
-        search_settings(settings), settings.forget_key, settings.store, searchers=2
-    )
+    options = ServiceOptions(settings.search, settings.forget_key, settings.store, searchers=2)
     service = SearchService(options)
     documents = Documents(service, Publication(addresses))
     maker, limits = maker or ExtractiveMaker(), limits or Limits(UNLIMITED)

@@ -14,7 +14,6 @@ from mail_assets.web import audit
 from mail_assets.web.audit import Counts, SearchAudit
 from mail_assets.web.responses import ServingError
 from mail_assets.web.searchers import SearchService, ServiceOptions
-from mail_assets_tests.sample_corpus import search_settings
 from mail_assets_tests.waits import LONG
 from mail_assets_tests.web.conftest import serving
 from mail_assets_tests.world import HARBOR, PIER, World, mail
@@ -168,7 +167,7 @@ def test_a_role_that_reads_mail_and_adds_counts_is_all_that_serving_needs(world:
         ):
             connection.execute(line)
     settings = replace(world.settings(), pg_dsn=f"{world.dsn}&options=-c%20role%3Dmail_web")
-    options = ServiceOptions(search_settings(settings), world.forget_key, settings.store, 1)
+    options = ServiceOptions(settings.search, world.forget_key, settings.store, 1)
     service = SearchService(options)
     try:
         with service.audit.watch("page") as watched:

@@ -10,7 +10,6 @@ import pytest
 from mail_assets.web.documents import POST_CHARACTERS, POSTS, Documents
 from mail_assets.web.privacy import Publication
 from mail_assets.web.searchers import SearchService, ServiceOptions
-from mail_assets_tests.sample_corpus import search_settings
 from mail_assets_tests.world import World, mail
 
 T = TypeVar("T")
@@ -54,9 +53,7 @@ def service(world: World, tmp_path: Path) -> Iterator[TracedService]:
     world.chain(last="messages")
     world.threads()
     world.summaries()
-    service = TracedService(
-        ServiceOptions(search_settings(world.settings()), world.forget_key, "", 1)
-    )
+    service = TracedService(ServiceOptions(world.settings().search, world.forget_key, "", 1))
     service.trace_file = tmp_path / "trace"
     yield service
     service.close()

@@ -38,7 +38,7 @@ from mail_assets.web.privacy import (
 )
 from mail_assets.web.requests import page_url
 from mail_assets.web.searchers import SearchService, ServiceOptions
-from mail_assets_tests.sample_corpus import QUERY, Corpus, search_settings
+from mail_assets_tests.sample_corpus import QUERY, Corpus
 from mail_assets_tests.web.conftest import serving_world
 from mail_assets_tests.web.readings import ask_tool, read_response
 from mail_assets_tests.world import World, mail
@@ -152,7 +152,7 @@ def built(world: World) -> World:
 
 @pytest.fixture
 def service(built: World, tmp_path: Path) -> Iterator[SearchService]:
-    options = ServiceOptions(search_settings(built.settings()), built.forget_key, "", 1)
+    options = ServiceOptions(built.settings().search, built.forget_key, "", 1)
     opened = SearchService(options)
     yield opened
     opened.close()

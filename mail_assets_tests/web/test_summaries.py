@@ -9,7 +9,7 @@ from mail_assets.indexes.words import open_mail_words
 from mail_assets.web.documents import Documents
 from mail_assets.web.privacy import SHOWN, Publication
 from mail_assets.web.searchers import SearchService, ServiceOptions
-from mail_assets_tests.sample_corpus import ROOT, search_settings
+from mail_assets_tests.sample_corpus import ROOT
 from mail_assets_tests.world import MARCH, World, mail
 
 QUESTION = "Whom do I ask about the pump? Write to jo.poe@example.net or call the office."
@@ -64,7 +64,7 @@ def test_an_address_is_hidden_even_where_a_sentence_cuts_it(
     with world.connect() as connection:
         connection.execute(cut.encode())
     options = ServiceOptions(
-        search_settings(world.settings()), world.forget_key, str(tmp_path / "store"), searchers=1
+        world.settings().search, world.forget_key, str(tmp_path / "store"), searchers=1
     )
     service = SearchService(options)
     try:

@@ -21,7 +21,7 @@ from mail_assets.defs.assets.months import (
 from mail_assets.defs.partitions import PREFIX, YEAR, asset_key
 from mail_assets.defs.resources import ArchiveSourceResource, SummariesResource, WorkspaceResource
 from mail_assets.month import ListMonth
-from mail_assets.search.hits import escape_markdown
+from mail_assets.search.response import escape_markdown
 from mail_assets.settings.lists import MailingList
 from mail_assets.steps.build_threads import THREADS_VERSION, build_threads
 from mail_assets.steps.fetch_archive import FetchOptions, fetch_archive

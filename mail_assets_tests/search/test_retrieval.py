@@ -1,17 +1,17 @@
 """How deep the indexes are asked where a filter is applied behind them."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from typing import Any
 
 import psycopg
 import pytest
 
-from mail_assets.search import ask_indexes, live_index
-from mail_assets.search.ask_indexes import deepen, widen
-from mail_assets.search.candidates import Found, Stored, read_stored
+from mail_assets.search import look_up, retrieval
 from mail_assets.search.filters import MessageFilter
 from mail_assets.search.fulltext import ENOUGH
 from mail_assets.search.language.request import Request
+from mail_assets.search.matches import ConfirmedMatches, Identity, IndexMatches, confirm_matches
+from mail_assets.search.retrieval import deepen, widen
 from mail_assets.search.searcher import Searcher
 from mail_assets.search.semantic import HYBRID_CHUNKS
 from mail_assets.vectors.index import Match
@@ -96,23 +96,32 @@ def test_both_indexes_are_asked_once_more_where_nothing_passes(
     deep = DeepWords(words)
     vectors = FixedVectors(nearest, 10_000)
     searcher = Searcher(connection, asking(deep), vectors, corpus.settings.languages)  # type: ignore[arg-type]
-    read: list[Found] = []
-    monkeypatch.setattr(ask_indexes, "read_stored", record_found(read))
+    read: list[tuple[IndexMatches, Set[Identity]]] = []
+    monkeypatch.setattr(retrieval, "confirm_matches", record_matches(read))
     assert searcher.search(Request(query, lists=("harbor-dev",))).hits == ()
     assert (deep.asked, asked) == (by_words, by_meaning)
     # what was refused once is not read again
-    found = [len(one.by_words) + len(one.by_meaning) for one in read]
-    assert [len(one.refused) for one in read] == [0, *found][:-1]
+    found = [len(one.by_words) + len(one.by_meaning) for one, _ in read]
+    assert [len(refused) for _, refused in read] == [0, *found][:-1]
 
 
-def record_found(read: list[Found]) -> Callable[..., Stored]:
-    def read_and_record(
-        connection: psycopg.Connection, filters: MessageFilter, found: Found, **asked: Any
-    ) -> Stored:
-        read.append(found)
-        return read_stored(connection, filters, found, **asked)
+def record_matches(
+    read: list[tuple[IndexMatches, Set[Identity]]],
+) -> Callable[..., ConfirmedMatches]:
+    def confirm(
+        connection: psycopg.Connection,
+        filters: MessageFilter,
+        matches: IndexMatches,
+        *lexemes: Any,
+        refused: Set[Identity],
+        threads: bool,
+    ) -> ConfirmedMatches:
+        read.append((matches, refused))
+        return confirm_matches(
+            connection, filters, matches, *lexemes, refused=refused, threads=threads
+        )
 
-    return read_and_record
+    return confirm
 
 
 @pytest.mark.parametrize(
@@ -127,9 +136,9 @@ def test_the_share_of_all_messages_tells_how_deep_both_are_asked_first(
     is_known: bool,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(live_index, "MANY", 0)
-    monkeypatch.setattr(live_index, "LEAST", 1)
-    monkeypatch.setattr(ask_indexes, "SPARE", 20)
+    monkeypatch.setattr(look_up, "MANY", 0)
+    monkeypatch.setattr(look_up, "LEAST", 1)
+    monkeypatch.setattr(retrieval, "SPARE", 20)
     asked: list[int] = []
 
     def nearest(_: str, top_k: int, where: object) -> list[Match]:
@@ -150,7 +159,7 @@ def test_an_index_is_not_asked_anew_for_what_it_found(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Of the vectors too few pass; of the words there are no more."""
-    monkeypatch.setattr(ask_indexes, "MAX_NEAREST", 400)
+    monkeypatch.setattr(retrieval, "MAX_NEAREST", 400)
     asked: list[int] = []
 
     def nearest(_: str, top_k: int, where: object) -> list[Match]:
