@@ -71,7 +71,7 @@ class VectorSearch(Protocol):
 
 
 class VectorSource(Protocol):
-    """Where the vector index of a search comes from."""
+    """Looks up the vector index of a search."""
 
     def ask(self, connection: psycopg.Connection) -> Pending[VectorSearch]:
         """Send the look-up of the live index; the answer is the opened index."""

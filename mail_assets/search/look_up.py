@@ -45,7 +45,7 @@ class Passing(NamedTuple):
 
 
 class LookedUp(NamedTuple):
-    """What a search knows before it asks the indexes.
+    """The values that a search looks up before it asks the indexes.
 
     `filters` has the words that the query requires, `vector_filter` is the part of it that the
     vector index checks. `opening_ms` were spent on opening index and encoder, which is not the

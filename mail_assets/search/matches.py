@@ -1,4 +1,4 @@
-"""Matches: what the indexes return, and what PostgreSQL confirms of it.
+"""Matches: the indexes return them, and PostgreSQL confirms those that are still true.
 
 An index can be older than the mail: a message may be deleted, or changed so that it does not pass
 the filters any more. So a match counts once PostgreSQL has found it by its primary key.
@@ -64,14 +64,14 @@ class WordHit(NamedTuple):
 
 
 class Depths(NamedTuple):
-    """How many copies of messages by words and chunks by meaning are wanted; 0: not asked."""
+    """Numbers of message copies by words and of chunks by meaning; 0: the index is not asked."""
 
     words: int = 0
     vectors: int = 0
 
 
 class IndexMatches(NamedTuple):
-    """What both indexes returned, best first, and how many each was asked for.
+    """The matches that both indexes returned, best first, and how many each was asked for.
 
     `passing` are the ids of the messages that the vector index was asked about, None for all.
     `words_ms` and `vectors_ms` are the milliseconds that each index took.

@@ -43,7 +43,7 @@ class NewestIds:
 
     @property
     def complete(self) -> bool:
-        """Whether there are no others."""
+        """True if there are no others."""
         return not self.oldest
 
 

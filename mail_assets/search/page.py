@@ -149,7 +149,7 @@ def _overlap(words: set[str], others: set[str]) -> bool:
 
 
 def name_rest(folder: Folder, rest: Mapping[str, Sequence[str]], last: int) -> list[Hit]:
-    """Return the hits up to the last of a page, each with the ids that its thread has besides."""
+    """Return the hits up to the last of a page, each with the rest of the threads that it names."""
     named: dict[int, list[str]] = {}
     for thread, place in folder.threads.items():
         named.setdefault(place, []).extend(rest.get(thread, ()))
