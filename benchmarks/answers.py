@@ -3,19 +3,29 @@
     MAIL_HOME=... python -m benchmarks.answers QUESTIONS.jsonl ... [--judged FOLDER ...]
         [--chat] [--floors] [--print N] [--mode MODE]
 
-A file of questions has the name of the list that they are asked of; one object a line: `_id`,
-`text`, and what answers, if anything does: `threads`, ids of messages in these, or `topic`, a query
-of a judged set in a FOLDER. Those are asked once more in `other_words`, by somebody who does not
-know those of the mail. `--chat` has the chat model of the settings answer. `--floors` chooses the
-floor of the confidence on four fifths of the questions and rates it on the fifth, 20 times; of
-those in other words, on those of which search finds what answers. `--print` lists the first N
-questions with an answer of each file: what is cited, and whether it is relevant; no mail is
-printed. A follow-up is asked with and without its context.
+A file of questions is named for the list that they are asked of. It holds one object a line: `_id`,
+`text`, and either `threads` (ids of messages in the threads that answer it) or `topic` (a query of
+a judged set in a FOLDER); neither where the archive has no answer. `other_words` asks the same once
+more in words that the mail does not use.
+
+`--chat` lets the chat model of the settings answer. `--floors` chooses the floor of the confidence
+on four fifths of the questions and rates it on the fifth, 20 times. `--print` lists the first N
+questions with an answer of each file: what is cited, and whether it is relevant; it prints no mail.
+
+Measures:
+
+answered    share of the questions with an answer in the archive that were answered
+refused     share of the questions without one that were refused
+supported   share of the statements that the cited texts carry: every number, and most of the longer
+            words (a check of words, not of meaning)
+relevant    share of the cited messages that are judged relevant; mean over the answers
+found       share of the questions with an answer whose answer cites a relevant message
 """
 
 import argparse
 import json
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -23,12 +33,6 @@ import numpy as np
 import pandas as pd
 import psycopg
 
-from benchmarks.answer_measures import (
-    JudgedAnswer,
-    is_supported,
-    measure_answers,
-    split_statements,
-)
 from mail_assets.answers.answer import Answer, Turn
 from mail_assets.answers.chat import open_maker
 from mail_assets.answers.evidence import Evidence, find_evidence
@@ -38,6 +42,79 @@ from mail_assets.search.language.request import MODES, Mode, Request
 from mail_assets.search.open import open_searcher
 from mail_assets.search.searcher import Searcher
 from mail_assets.settings.settings import load_settings
+
+#: The share of a statement's longer words that the cited texts must have.
+MIN_WORDS = 0.6
+#: Letters of a word that says something, and those of it that are compared: endings differ.
+LONGER, COMPARED = 4, 5
+
+_CITATION = re.compile(r"(?:\s{0,9}\[(?:\d++(?:, )?)++\])++")
+_NUMBER = re.compile(r"\d++")
+_WORD = re.compile(r"[^\W\d_]++")
+
+
+class Statement(NamedTuple):
+    """What an answer says up to a citation, and the numbers that it cites, none at its end."""
+
+    text: str
+    numbers: tuple[int, ...]
+
+
+class JudgedAnswer(NamedTuple):
+    """An answer with what it is measured by.
+
+    `relevant` are the ids of the messages that answer, none where the archive does not.
+    `statements` and `supported` count what it states; `cited` are ids of messages.
+    """
+
+    query_id: str
+    relevant: frozenset[str]
+    answered: bool
+    statements: int
+    supported: int
+    cited: tuple[str, ...]
+
+
+def split_statements(text: str) -> Iterator[Statement]:
+    """Yield what a checked answer states, whose citations are written [n, m]."""
+    at = 0
+    for citation in _CITATION.finditer(text):
+        numbers = tuple(int(number) for number in _NUMBER.findall(citation[0]))
+        yield Statement(text[at : citation.start()].lstrip(" \n.,;"), numbers)
+        at = citation.end()
+    if _WORD.search(text, at):
+        yield Statement(text[at:].lstrip(" \n.,;"), ())
+
+
+def is_supported(statement: Statement, texts: Mapping[int, str]) -> bool:
+    """Tell whether the texts that a statement cites have its numbers and most of its words."""
+    cited = " ".join(texts[number] for number in statement.numbers)
+    if {*_NUMBER.findall(statement.text)} - {*_NUMBER.findall(cited)}:
+        return False
+    words = _longer_words(statement.text)
+    return bool(cited) and len(words & _longer_words(cited)) >= MIN_WORDS * len(words)
+
+
+def measure_answers(answers: Sequence[JudgedAnswer]) -> dict[str, float]:
+    """Return the measures by their names, those without anything to measure left out."""
+    known = [one for one in answers if one.relevant]
+    unknown = [one for one in answers if not one.relevant]
+    given = [one for one in known if one.answered and one.cited]
+    shares: dict[str, list[float]] = {
+        "answered": [one.answered for one in known],
+        "refused": [not one.answered for one in unknown],
+        "relevant": [len(one.relevant & {*one.cited}) / len({*one.cited}) for one in given],
+        "found": [one.answered and not one.relevant.isdisjoint(one.cited) for one in known],
+    }
+    measures = {name: sum(values) / len(values) for name, values in shares.items() if values}
+    if statements := sum(one.statements for one in answers):
+        measures["supported"] = sum(one.supported for one in answers) / statements
+    return {name: round(value, 4) for name, value in measures.items()}
+
+
+def _longer_words(text: str) -> set[str]:
+    return {word[:COMPARED] for word in _WORD.findall(text.lower()) if len(word) >= LONGER}
+
 
 FOLLOW_UP = "And what was decided about that in the end?"
 ROUNDS, FOLDS, SEED = 20, 5, 20_240_301

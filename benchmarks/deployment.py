@@ -3,40 +3,111 @@
     python -m benchmarks.deployment IMAGE VOLUMES [--workers 2] [--kill SECONDS] [--command X]
                                     [--env NAME=VALUE ...]
 
-IMAGE is a folder with the files of our image, as `buildah mount` prints it; VOLUMES a folder for
+IMAGE is a folder with the files of our image, as `buildah mount` prints it. VOLUMES is a folder for
 the volumes, kept for the next time. Every part is a process in IMAGE (chroot) under the number of
 its user, with exactly the environment of compose.yaml and of the image, and its volumes. The
 services have a network of their own, in which their names lead to this machine. A part starts when
-what it needs is healthy, by the health checks of compose.yaml. PostgreSQL and Redis are those of
-this machine, with the options of compose.yaml. The command (mail-assets backfill --launch) runs
-as in the service `code`; then its seconds, those from the first start to the last end of the runs
-of months, the connections that the server saw, and a digest of each table, file and index are
-printed, to be compared with those of another number of workers. --env is a line of .env.
+the parts that it depends on are healthy, by the health checks of compose.yaml. PostgreSQL and Redis
+are those of this machine, with the options of compose.yaml. --env is a line of .env.
 
---kill kills a worker with all its processes, that many seconds after the command has begun, and
-starts another, as a container daemon does. Wants root, for its namespaces, and redis-server.
+The command (default: mail-assets backfill --launch) runs as in the service `code`. Printed are its
+seconds, those from the first start to the last end of the runs of months, the connections that the
+server saw, and a digest of each table, file and index, to compare runs with other numbers of
+workers.
+
+--kill kills a worker with all its processes that many seconds after the command has begun, and
+starts another, as a container daemon does. Needs root, for its namespaces, and redis-server.
 """
 
 import argparse
 import contextlib
 import os
+import re
 import signal
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import psycopg
+import yaml
 
-from benchmarks.compose import Service, read_services
 from benchmarks.end_state import digest_home
 from mail_assets.checkout import find_checkout
 from mail_assets.postgres.programs import find_bindir, reachable_bindir, server_account
 from mail_assets.settings.settings import load_settings
+
+#: ${NAME}, ${NAME:-default}, ${NAME:?error}; and $$ for a dollar sign.
+_VARIABLE = re.compile(r"\$(?:(\$)|\{(\w+)(?::([-?])([^}]*))?\})")
+
+
+@dataclass(frozen=True)
+class Service:
+    """A service: its command line, environment, volumes ("SOURCE:TARGET[:ro]") and health check.
+
+    `needs` are the services that must be healthy before it starts; `replicas` how many there are.
+    """
+
+    name: str
+    command: tuple[str, ...]
+    environment: Mapping[str, str]
+    volumes: tuple[str, ...]
+    healthcheck: tuple[str, ...]
+    needs: tuple[str, ...]
+    replicas: int
+
+    @property
+    def is_ours(self) -> bool:
+        """Whether it runs the image of this repository."""
+        return "MAIL_LOCAL_STATE" in self.environment
+
+
+def read_services(path: Path, environ: Mapping[str, str]) -> dict[str, Service]:
+    """Return the services of a compose.yaml; `environ` has what a .env file beside it would.
+
+    Raises:
+        ValueError: a variable that must be set is not.
+    """
+    document = yaml.safe_load(path.read_text(encoding="utf-8"))
+    filled = fill_in(document["services"], environ)
+    return {name: _service(name, found) for name, found in filled.items()}
+
+
+def fill_in(value: Any, environ: Mapping[str, str]) -> Any:
+    """Return a YAML value with the variables in its texts replaced."""
+    if isinstance(value, dict):
+        return {key: fill_in(one, environ) for key, one in value.items()}
+    if isinstance(value, list):
+        return [fill_in(one, environ) for one in value]
+    if isinstance(value, str):
+        return _VARIABLE.sub(lambda found: _replace(found, environ), value)
+    return value
+
+
+def _replace(found: re.Match[str], environ: Mapping[str, str]) -> str:
+    dollar, name, kind, text = found.groups()
+    if dollar:
+        return "$"
+    if kind == "?" and not environ.get(name):
+        raise ValueError(f"{name}: {text}")
+    return environ.get(name) or (text if kind == "-" else "")
+
+
+def _service(name: str, found: Mapping[str, Any]) -> Service:
+    return Service(
+        name,
+        tuple(found["command"]) if "command" in found else (),
+        {key: str(value) for key, value in found.get("environment", {}).items()},
+        tuple(found.get("volumes", ())),
+        tuple(found["healthcheck"]["test"]),
+        tuple(found.get("depends_on", ())),
+        int(found.get("deploy", {}).get("replicas", 1)),
+    )
+
 
 USER = "10001"
 PASSWORD = "of-this-benchmark"

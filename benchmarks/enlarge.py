@@ -18,7 +18,7 @@ from collections.abc import Iterator
 import numpy as np
 import psycopg
 
-from mail_assets.indexes.vectors import manifest_name
+from mail_assets.indexes.names import manifest_name
 from mail_assets.indexes.words import MailWords, open_mail_words
 from mail_assets.month import ListMonth
 from mail_assets.search.open import open_index

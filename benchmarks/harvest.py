@@ -2,15 +2,17 @@
 
     MAIL_HOME=... python -m benchmarks.harvest [--messages 500]
 
-It serves MAIL_HOME as strangers see it, asks for every page, feed, mailbox and tool of messages
+It serves MAIL_HOME as strangers see it. It asks for every page, feed, mailbox and tool of messages
 spread evenly over the archive, for searches by words and by senders, for lists and months, and for
-what does not exist, and looks in all of it for every address that the database has: those of
-header fields and those in texts, exactly, split by tags or invisible characters, encoded and
-disguised. Message-IDs stay readable and are none; what a request itself says is not told by its
-answer. What it prints are counts, and where an address stands.
+what does not exist. In all answers it looks for every address of the database, from header fields
+and from texts: exactly, split by tags or invisible characters, encoded and disguised. Message-IDs
+stay readable and do not count, nor does what the request itself contained. It prints counts, and
+where an address stands.
 
-Asking is slow, so it asks for a sample. The texts of all messages are read too, as they are
-published, for the addresses of header fields (benchmarks/readable.py).
+Asking is slow, so it asks for a sample. The published texts of all messages are read as well, for
+the addresses of header fields. That reader knows no form of disguise: it takes a text for words
+with something between them, passes over "at" and "dot", and finds an address where its words stand
+in order and near each other.
 """
 
 import argparse
@@ -18,8 +20,9 @@ import gzip
 import json
 import os
 import re
-from collections import Counter
-from collections.abc import Iterator
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator
+from itertools import pairwise
 from typing import NamedTuple
 from urllib.error import HTTPError
 from urllib.parse import quote, unquote, unquote_plus, urlencode
@@ -27,11 +30,50 @@ from urllib.request import Request, urlopen
 
 import psycopg
 
-from benchmarks.readable import Reader
 from benchmarks.serving import serving
 from mail_assets.settings.settings import load_settings
 from mail_assets.web.privacy import Publication
 from mail_assets_tests.web.readings import readings
+
+#: Characters between two words of an address, at most.
+NEAR = 12
+_READ_WORD = re.compile(r"[^\W_]+")
+#: What is said for the signs of an address, and what "@" is encoded as.
+_SIGNS = frozenset({"at", "dot"})
+_ENCODED = re.compile(r"%(?:25)*40|=40|&(?:amp;)?(?:#0*64|#x0*40|commat);|\\u0040|\\x40")
+#: Between a local part and a domain these make the name of a host, or a path.
+_NO_AT = frozenset({".", "/", "-", "_"})
+
+
+class Reader:
+    """Finds addresses that it knows."""
+
+    def __init__(self, addresses: Iterable[str]) -> None:
+        self._known: dict[str, list[tuple[int, tuple[str, ...]]]] = defaultdict(list)
+        for address in addresses:
+            local, _, domain = address.lower().rpartition("@")
+            words = [word for word in _READ_WORD.findall(local) if word not in _SIGNS]
+            whole = (*words, *_READ_WORD.findall(domain))
+            if words:
+                self._known[words[0]].append((len(words), whole))
+
+    def find(self, text: str) -> Iterator[str]:
+        """Yield where an address can be read, as it stands there."""
+        lowered = _ENCODED.sub(lambda match: "@" * len(match.group()), text.lower())
+        words = [word for word in _READ_WORD.finditer(lowered) if word.group() not in _SIGNS]
+        if len(lowered) != len(text):
+            text = lowered
+        for at, word in enumerate(words):
+            for local, known in self._known.get(word.group(), ()):
+                found = words[at : at + len(known)]
+                if tuple(one.group() for one in found) == known and _is_near(lowered, found, local):
+                    yield text[word.start() : found[-1].end()]
+
+
+def _is_near(text: str, words: list[re.Match[str]], local: int) -> bool:
+    gaps = [text[one.end() : other.start()] for one, other in pairwise(words)]
+    return all(len(gap) <= NEAR for gap in gaps) and gaps[local - 1] not in _NO_AT
+
 
 #: What an address of a header field looks like; quoted local parts are left to the tests.
 _ADDRESS = re.compile(r"[\w.!#$&'*+=?^`{|}~%/-]{1,250}@[\w-]+(?:\.[\w-]+)+")

@@ -1,31 +1,36 @@
-"""From the bytes of an archive to rows with full text, stage by stage, on one core.
+"""Measure each stage from the bytes of an archive to rows with full text, on one core.
 
     python -m benchmarks.parsing ARCHIVES [--dialect plain] [--no-peers]
 
-ARCHIVES is a folder of monthly mbox files. All contestants run in one call over the same mail,
-decompressed first, on the same core, and are compared by processor time, PostgreSQL's included:
-our stages, the standard library (`mailbox` and `email` in compat32 mode) and the indexers of
-mail_peers.py. A stage is the fastest of PASSES, a load or a peer's index is built once. What is
-marked "alone" works on what the stages before it left in memory. Loads on several cores:
-parallel_load.py.
-What does not live here: fetching, encoding and writing vectors (pipeline.py).
+ARCHIVES is a folder of monthly mbox files. Everything is measured in one call over the same mail,
+decompressed first, on the same core, and compared by processor time, PostgreSQL's included: our
+stages, the standard library (`mailbox`, and `email` in compat32 mode) and other indexers of mail.
+A stage counts with the fastest of PASSES; a load and a peer's index are made once. A stage marked
+"alone" works on what the stages before it left in memory.
+
+A peer is a program on PATH; an absent one is reported as such. Each gets the messages as our
+splitter cut them, in the form that it wants, and builds its index with its own defaults. It is
+asked afterwards how many messages it has indexed. The time of writing its input is not counted.
 """
 
 import argparse
+import hashlib
 import mailbox
+import os
+import shutil
+import sqlite3
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from email.header import decode_header, make_header
 from email.message import Message as EmailMessage
 from email.utils import getaddresses, parsedate_tz
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import psycopg
 
-from benchmarks.mail_peers import PEERS, is_installed
 from benchmarks.pipeline import LIST, machine, settings_for
 from benchmarks.processor import Seconds, keep_to_one_core, postmaster_of, timed
 from mail_assets.encoding.models import find_local_model
@@ -45,6 +50,86 @@ from mail_assets.steps.load_messages import load_messages
 from mail_assets.store.open import open_store
 from mail_assets.text.chunking import chunk_body
 from mail_assets.workspace import Workspace
+
+
+class Peer(NamedTuple):
+    """An indexer: how it is named, found, fed, run, and asked how many messages it has."""
+
+    name: str
+    program: str
+    measure: Callable[[Path, Sequence[bytes]], tuple[Seconds, int]]
+
+
+def notmuch(folder: Path, messages: Sequence[bytes]) -> tuple[Seconds, int]:
+    """`notmuch new` over a Maildir."""
+    mail = _maildir(folder / "mail", messages)
+    config = folder / "config"
+    config.write_text(f"[database]\npath={mail}\n[user]\nname=a\nprimary_email=a@example.org\n")
+    environ = {"NOTMUCH_CONFIG": str(config)}
+    spent = _timed(["notmuch", "new", "--quiet"], environ)
+    return spent, int(_run(["notmuch", "count", "--exclude=false", "*"], environ))
+
+
+def mu(folder: Path, messages: Sequence[bytes]) -> tuple[Seconds, int]:
+    """`mu index` over a Maildir."""
+    mail, home = _maildir(folder / "mail", messages), folder / "mu"
+    _run(["mu", "init", "--quiet", f"--maildir={mail}", f"--muhome={home}"], {})
+    spent = _timed(["mu", "index", "--quiet", f"--muhome={home}"], {})
+    found = _run(["mu", "find", f"--muhome={home}", "--fields=i", ""], {})
+    return spent, len(found.splitlines())
+
+
+def public_inbox(folder: Path, messages: Sequence[bytes]) -> tuple[Seconds, int]:
+    """`public-inbox-index` with full text over a git repository, one commit a message."""
+    inbox = folder / "inbox.git"
+    _run(["git", "init", "--quiet", "--bare", str(inbox)], {})
+    importer = ["git", "-C", str(inbox), "fast-import", "--quiet"]
+    subprocess.run(importer, input=b"".join(_commits(messages)), check=True, capture_output=True)
+    environ = {"HOME": str(folder)}
+    spent = _timed(["public-inbox-index", "-L", "full", "--jobs=0", str(inbox)], environ)
+    with sqlite3.connect(inbox / "public-inbox" / "msgmap.sqlite3") as numbers:
+        return spent, int(numbers.execute("select count(*) from msgmap").fetchone()[0])
+
+
+PEERS = (
+    Peer("notmuch new", "notmuch", notmuch),
+    Peer("mu index", "mu", mu),
+    Peer("public-inbox-index -L full", "public-inbox-index", public_inbox),
+)
+
+
+def is_installed(peer: Peer) -> bool:
+    """Tell whether the peer's program is on PATH."""
+    return shutil.which(peer.program) is not None
+
+
+def _maildir(folder: Path, messages: Iterable[bytes]) -> Path:
+    for name in ("cur", "new", "tmp"):
+        (folder / name).mkdir(parents=True)
+    for number, message in enumerate(messages):
+        (folder / "cur" / f"{number:07}.bench:2,S").write_bytes(message)
+    return folder
+
+
+def _commits(messages: Iterable[bytes]) -> Iterable[bytes]:
+    """A stream for `git fast-import`, in the layout of public-inbox's first version."""
+    for number, message in enumerate(messages):
+        name = hashlib.sha1(b"%d" % number, usedforsecurity=False).hexdigest().encode()
+        yield b"commit refs/heads/master\ncommitter a <a@example.org> %d +0000\n" % number
+        yield b"data 0\nM 100644 inline %s/%s\n" % (name[:2], name[2:])
+        yield b"data %d\n%s\n" % (len(message), message)
+
+
+def _timed(command: list[str], environ: dict[str, str]) -> Seconds:
+    return timed(lambda: _run(command, environ))[1]
+
+
+def _run(command: list[str], environ: dict[str, str]) -> str:
+    done = subprocess.run(
+        command, env={**os.environ, **environ}, check=True, capture_output=True, text=True
+    )
+    return done.stdout
+
 
 PASSES = 3
 FIELDS = ("Message-ID", "In-Reply-To", "References", "Subject", "From", "To", "Cc", "Date")
@@ -156,7 +241,7 @@ def measure_load(settings: Settings, count: int, size: int) -> None:
 
         def load() -> None:
             for month in months:
-                load_messages(workspace, month, mail_list.language)
+                load_messages(workspace, month, mail_list.defaults)
 
         postmaster = postmaster_of(connection)
         report("up to rows in PostgreSQL", count, size, timed(load, postmaster)[1])

@@ -24,7 +24,7 @@ from pathlib import Path
 import psycopg
 
 from mail_assets.encoding.local_encoder import open_local_encoder
-from mail_assets.indexes.vectors import open_mail_index
+from mail_assets.indexes.vectors import open_mail_vectors
 from mail_assets.month import ListMonth
 from mail_assets.postgres.database import Database, embedded
 from mail_assets.settings.settings import Settings, load_settings
@@ -137,17 +137,17 @@ def _stages(
     workspace = Workspace(connection, open_store(settings.store), lambda line: None)
     encoder = open_local_encoder(settings.encoder, settings.precision, settings.model_cache)
     bucket = open_bucket(settings.vectors)
-    index = open_mail_index(bucket, settings.vectors, settings.encoder, settings.precision)
+    index = open_mail_vectors(bucket, settings.vectors, settings.encoder, settings.precision)
     sizes = encoder.model.sizes
     months = sorted(source.versions())
 
     def each(step: Callable[[ListMonth], Outcome]) -> Callable[[], list[Outcome]]:
         return lambda: [step(month) for month in months]
 
-    options, language = FetchOptions(mail_list.dialect), mail_list.language
+    options, defaults = FetchOptions(mail_list.dialect), mail_list.defaults
     return {
         "mbox_archives": each(lambda month: fetch_archive(workspace, month, source, options)),
-        "messages": each(lambda month: load_messages(workspace, month, language)),
+        "messages": each(lambda month: load_messages(workspace, month, defaults)),
         "threads": lambda: [build_threads(connection, workspace.log)],
         "chunks": each(lambda month: cut_chunks(workspace, month, encoder.tokenizer, sizes)),
         "embeddings": each(lambda month: encode_chunks(workspace, month, encoder)),

@@ -3,7 +3,7 @@
     MAIL_HOME=... python -m benchmarks.proxies OUT LIST [LIST ...] [--queries 80]
 
 OUT/KIND-LIST/queries.jsonl and qrels.tsv are written, as `mail-assets evaluate --min-relevant 1`
-and benchmarks.mixes take them; they quote mail and are not to be committed. `citing` names what is
+and benchmarks.quality take them; they quote mail and are not to be committed. `citing` names what is
 left out. Kinds:
 
     opening    the first sentence of a thread -> its other messages; the first is left out

@@ -2,8 +2,9 @@
 
     MAIL_HOME=... python -m benchmarks.quality [KIND:]LIST=FOLDER ... [--keep FILE] [--less FILE]
 
-Sets are named as benchmarks.mixes takes them; the queries of a kind count the same, whatever set
-they are of. They are asked and measured as `mail-assets evaluate` does. "page" is hybrid with three
+A FOLDER is a judged set (mail_assets/evaluation/judged.py) that is asked of LIST, or of every list
+("*=FOLDER"). KIND is the column, else the folder's name up to its first dash; the queries of a kind
+count the same, whatever set they are of. They are asked and measured as `mail-assets evaluate` does. "page" is hybrid with three
 hits of a thread at most, as people get it. `--keep` writes each query's figures; `--less` prints
 the differences to those that another run kept. `--index NAME` asks an index that is not live;
 `--static-alone` leaves what a static index finds as it is ranked there.
@@ -19,7 +20,6 @@ from unittest.mock import patch
 
 import pandas as pd
 
-from benchmarks.mixes import split_name
 from mail_assets.evaluation.judged import read_judged_set
 from mail_assets.evaluation.quality import estimate_mean
 from mail_assets.evaluation.scores import score_queries
@@ -130,6 +130,14 @@ def tabulate_difference(found: pd.DataFrame, other: pd.DataFrame) -> pd.DataFram
 def _write(values: pd.Series, sign: str = "") -> str:
     one = estimate_mean([*values.astype(float)])
     return f"{one.mean:{sign}.3f} [{one.low:{sign}.3f}, {one.high:{sign}.3f}]"
+
+
+def split_name(written: str) -> tuple[str, tuple[str, ...], Path]:
+    """Return the kind of a set, the lists that it is asked of, and its folder."""
+    where, _, path = written.rpartition("=")
+    kind, _, name = where.rpartition(":")
+    folder = Path(path)
+    return kind or folder.name.partition("-")[0], () if name == "*" else (name,), folder
 
 
 if __name__ == "__main__":

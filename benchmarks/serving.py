@@ -1,4 +1,4 @@
-"""`mail-assets serve` under load: requests a second, times, memory, and what disturbs it.
+"""Measure `mail-assets serve` under load: requests a second, times, memory, and disturbances.
 
     python -m benchmarks.serving load [--clients 1,8,32] [--seconds 10]
     python -m benchmarks.serving memory [--requests 100000] [--kinds message,thread]
@@ -6,8 +6,11 @@
 
 It starts a server over MAIL_HOME, without limits by client, and asks it for what it finds there.
 `disturb` runs a command after a third of the time (a kill of PostgreSQL, a promotion) and counts
-answers: those that differ from before, errors by status, and the seconds from the first error
-to the last. Nothing else should run on the machine.
+answers that differ from before, errors by status, and the seconds from the first error to the last.
+Nothing else should run on the machine.
+
+The client is our own: at some thousand requests a second a library would take the processor that
+the server needs.
 """
 
 import argparse
@@ -22,10 +25,82 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import NamedTuple
 from urllib.parse import quote, urlencode
 from urllib.request import urlopen
 
-from benchmarks.http_load import Answer, Load, ask_in_turn, hit_ids, quantile
+
+class Answer(NamedTuple):
+    """An answer: when it was asked for, in seconds, how long it took, its status and body.
+
+    The status is 0 where the connection broke.
+    """
+
+    path: str
+    asked: float
+    seconds: float
+    status: int
+    body: bytes
+
+
+class Load(NamedTuple):
+    """`paths`, asked in turn by `clients` at once, until `seconds` or `requests` are over."""
+
+    paths: Sequence[str]
+    clients: int
+    seconds: float = float("inf")
+    requests: int = 1 << 62
+
+
+async def ask_in_turn(port: int, load: Load) -> list[Answer]:
+    """Return all answers of a load, in the order of their ends."""
+    answers: list[Answer] = []
+    begun = time.monotonic()
+    asked = 0
+
+    async def ask_on() -> None:
+        nonlocal asked
+        connection: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
+        while asked < load.requests and time.monotonic() - begun < load.seconds:
+            path = load.paths[asked % len(load.paths)]
+            asked += 1
+            at = time.monotonic()
+            try:
+                connection = connection or await asyncio.open_connection("127.0.0.1", port)
+                status, body = await _ask(*connection, path)
+            except (OSError, asyncio.IncompleteReadError, ValueError):
+                connection, status, body = None, 0, b""
+                await asyncio.sleep(0.05)
+            answers.append(Answer(path, at - begun, time.monotonic() - at, status, body))
+        if connection:
+            connection[1].close()
+
+    await asyncio.gather(*(ask_on() for _ in range(load.clients)))
+    return answers
+
+
+async def _ask(
+    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, path: str
+) -> tuple[int, bytes]:
+    writer.write(f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
+    head = (await reader.readuntil(b"\r\n\r\n")).decode().lower()
+    size = int(head.partition("content-length: ")[2].partition("\r\n")[0])
+    return int(head.split(" ", 2)[1]), await reader.readexactly(size)
+
+
+def quantile(answers: Sequence[Answer], share: float) -> float:
+    """Return the milliseconds that a share of the answers did not take longer than."""
+    ordered = sorted(answer.seconds for answer in answers)
+    return ordered[min(len(ordered) - 1, int(share * len(ordered)))] * 1000 if ordered else 0.0
+
+
+def hit_ids(body: bytes) -> list[str]:
+    """Return the ids that an answer has: those of its hits, or its own."""
+    document = json.loads(body)
+    if "hits" in document:
+        return [hit["message_id"] for hit in document["hits"]]
+    return [str(document.get("message_id") or document.get("thread_id"))]
+
 
 LIMITS = ("READS", "SEARCHES", "EXPORTS", "ANSWERS")
 #: Pages of each kind that are asked in turn.

@@ -9,16 +9,16 @@ from mail_assets.processes.workers import WorkerPool
 from mail_assets.store.objects import ObjectStore
 from mail_assets.tables.removals import NO_KEY, KeySource
 
-#: Where a step reports progress during long work: never once per message.
+#: Reports progress during long work; never called once per message.
 Log = Callable[[str], None]
 
 
 @dataclass(frozen=True)
 class Workspace:
-    """The mail database, the files that the pipeline keeps, and where progress is reported.
+    """The mail database, the store of files, and where progress is reported.
 
-    `forget_key` is asked once something was forgotten; the default has none, and is refused then.
-    `workers` are the processes that compute beside this one.
+    `forget_key` is needed once mail was forgotten; the default has no key, and fails then.
+    `workers` are the processes that compute for this one.
     """
 
     connection: psycopg.Connection

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from mail_assets.encoding.local_encoder import open_local_encoder
-from mail_assets.indexes.vectors import open_mail_bucket, open_mail_index
+from mail_assets.indexes.vectors import open_mail_bucket, open_mail_vectors
 from mail_assets.indexes.words import open_mail_words
 from mail_assets.month import ListMonth
 from mail_assets.search.open import SearchSettings
@@ -119,7 +119,7 @@ def index_everything(settings: Settings) -> None:
     """Run every step for every month, as the assets do."""
     encoder = open_local_encoder(settings.encoder, settings.precision, settings.model_cache)
     bucket = open_mail_bucket(settings.database, settings.vectors)
-    index = open_mail_index(bucket, settings.vectors, settings.encoder, settings.precision)
+    index = open_mail_vectors(bucket, settings.vectors, settings.encoder, settings.precision)
     words = open_mail_words(settings.words)
 
     def log(line: str) -> None:
@@ -137,7 +137,7 @@ def index_everything(settings: Settings) -> None:
             )
             for month in (ListMonth(one.name, "2024-03"), ListMonth(one.name, "2024-04")):
                 fetch_archive(workspace, month, source, FetchOptions(one.dialect))
-                load_messages(workspace, month, one.language)
+                load_messages(workspace, month, one.defaults)
                 cut_chunks(workspace, month, encoder.tokenizer, encoder.model.sizes)
                 encode_chunks(workspace, month, encoder)
                 write_vectors(workspace, month, index)

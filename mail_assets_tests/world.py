@@ -21,7 +21,7 @@ import psycopg
 from mail_assets.encoding.local_encoder import encoder_lock
 from mail_assets.encoding.models import LOCAL_MODELS
 from mail_assets.encoding.tokenizer import load_tokenizer
-from mail_assets.indexes.vectors import MailIndex, index_spec
+from mail_assets.indexes.vectors import MailVectors, index_spec
 from mail_assets.indexes.words import MailWords, open_mail_words
 from mail_assets.mail.message.forgotten import Digests
 from mail_assets.month import ListMonth
@@ -36,7 +36,7 @@ from mail_assets.steps.cut_chunks import cut_chunks
 from mail_assets.steps.encode_chunks import encode_chunks
 from mail_assets.steps.fetch_archive import FetchOptions, fetch_archive
 from mail_assets.steps.load_messages import load_messages
-from mail_assets.steps.outcome import Outcome
+from mail_assets.steps.outcome import ListDefaults, Outcome
 from mail_assets.steps.summarize_threads import summarize_threads
 from mail_assets.steps.write_vectors import write_vectors
 from mail_assets.steps.write_words import write_words
@@ -146,9 +146,9 @@ class World:
         return open_bucket(self.bucket, dsn=self.dsn).index(index_spec(PROFILE, "int8"))
 
     @property
-    def mail_index(self) -> MailIndex:
+    def mail_index(self) -> MailVectors:
         """The index with the encoder of this world."""
-        return MailIndex(self.index, self.bucket, self.encoder.fingerprint)
+        return MailVectors(self.index, self.bucket, PROFILE, "int8", self.encoder.fingerprint)
 
     @property
     def mail_words(self) -> MailWords:
@@ -218,7 +218,7 @@ class World:
     def messages(self, month: str = MARCH, list_name: str = HARBOR) -> Outcome:
         """Run the second step."""
         with self.workspace() as workspace:
-            return load_messages(workspace, ListMonth(list_name, month), "english")
+            return load_messages(workspace, ListMonth(list_name, month), ListDefaults("english"))
 
     def words(self, month: str = MARCH, list_name: str = HARBOR) -> Outcome:
         """Run the step beside the chunks."""

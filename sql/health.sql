@@ -41,14 +41,14 @@ select list, count(*), sum((counts->>'stored')::bigint)::bigint
  group by list
  order by list
 
--- name: other_wordings
+-- name: other_defaults
 -- Months with mail whose inputs name another language or charset, in their third word, than their
 -- list has. One row a month is read.
 select p.list, p.month
   from partitions p
-  join unnest(%(lists)s::text[], %(wordings)s::text[]) as l (list, wording) on l.list = p.list
+  join unnest(%(lists)s::text[], %(defaults)s::text[]) as l (list, defaults) on l.list = p.list
  where p.asset = 'messages' and (p.counts->>'stored')::bigint > 0
-   and split_part(p.inputs, ' ', 3) <> l.wording
+   and split_part(p.inputs, ' ', 3) <> l.defaults
  order by p.list, p.month
 
 -- name: without_statistics

@@ -55,7 +55,7 @@ def forget_here(settings: Settings, forget: "Forget", again: str, delete_runs: b
     ):
         workspace = Workspace(connection, open_store(settings.store), show, settings.forget_key)
         report = forget(workspace, partial(open_known_index, settings.database))
-        cut, uncut = cut_archives(workspace, report.uncut, settings.wordings)
+        cut, uncut = cut_archives(workspace, report.uncut, settings.list_defaults)
         holding = find_archives_holding(workspace, report.removals, report.former)
         shown = clean_samples(
             settings, months_left_out(connection, report.removals), bool(delete_runs)

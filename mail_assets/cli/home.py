@@ -150,7 +150,7 @@ def read_status(settings: Settings) -> dict[str, str]:
     """Return the configured values, and the state of the database."""
     pass
     from mail_assets.encoding.open import compute_fingerprint
-    from mail_assets.indexes.vectors import index_name
+    from mail_assets.indexes.names import index_name
 
     return {
         "home": str(settings.home),

@@ -30,8 +30,8 @@ from mail_assets.settings.settings import Settings
 
 if TYPE_CHECKING:
     from mail_assets.evaluation.judged import JudgedQuery
+    from mail_assets.indexes.mail_index import MailBucket
     from mail_assets.indexes.reconcile import Reconciliation
-    from mail_assets.indexes.vectors import MailBucket
 
 
 class OpenBucket(NamedTuple):
@@ -44,7 +44,8 @@ class OpenBucket(NamedTuple):
 @contextmanager
 def open_bucket(settings: Settings) -> Iterator[OpenBucket]:
     """Open the bucket that MAIL_VECTORS names and the mail database."""
-    from mail_assets.indexes.vectors import MailBucket, open_mail_bucket
+    from mail_assets.indexes.mail_index import MailBucket
+    from mail_assets.indexes.vectors import open_mail_bucket
 
     with settings.database.connect("index") as connection:
         bucket = open_mail_bucket(settings.database, settings.vectors)
@@ -54,7 +55,7 @@ def open_bucket(settings: Settings) -> Iterator[OpenBucket]:
 @contextmanager
 def open_words(settings: Settings) -> Iterator[OpenBucket]:
     """Open the place that MAIL_WORDS names and the mail database."""
-    from mail_assets.indexes.live import open_words_bucket
+    from mail_assets.indexes.words import open_words_bucket
 
     with settings.database.connect("index") as connection:
         yield OpenBucket(connection, open_words_bucket(settings.words))
@@ -144,7 +145,7 @@ def fill(
 def _fill(settings: Settings) -> str:
     """Fill the index of the configured encoder, say so, and return its name; exit by failures."""
     from mail_assets.defs.backfill.plan import fill_index
-    from mail_assets.indexes.vectors import index_name
+    from mail_assets.indexes.names import index_name
 
     with follow_backfill() as listener:
         report = fill_index(settings, listener)
@@ -205,14 +206,14 @@ def _promote(
 ) -> None:
     """Promote an index and say what became of it."""
     from mail_assets.evaluation.quality import build_judge, describe_quality
-    from mail_assets.indexes.live import promote_index
+    from mail_assets.indexes.live import promote_vectors
     from mail_assets.search.open import open_searcher
 
     judge = None
     if judged:
         judge = build_judge(judged, lambda index: open_searcher(settings.search, index=index))
     with open_bucket(settings) as (connection, bucket):
-        done = promote_index(connection, bucket, name, force=force, judge=judge)
+        done = promote_vectors(connection, bucket, name, force=force, judge=judge)
     if as_json:
         print_json(done._asdict())
     else:
@@ -232,7 +233,7 @@ def _promote(
 def retire(settings: Settings, name: str) -> None:
     """Delete the index NAME and its manifest; it must not be live."""
     from mail_assets.indexes.live import retire_index
-    from mail_assets.indexes.words import is_word_index
+    from mail_assets.indexes.names import is_word_index
 
     open_its = open_words if is_word_index(name) else open_bucket
     with open_its(settings) as (connection, bucket):
@@ -252,11 +253,13 @@ def reconcile(settings: Settings, repair: bool, delete_foreign: bool, as_json: b
     encoder, with the messages in that of words. Exit code 1 says that they differed.
     """
     from mail_assets.indexes.reconcile import reconcile
-    from mail_assets.indexes.vectors import open_mail_keys
+    from mail_assets.indexes.vectors import open_mail_vectors
     from mail_assets.indexes.words import open_mail_words
 
     with open_bucket(settings) as (connection, bucket), show_activity("comparing all keys"):
-        opened = open_mail_keys(bucket.bucket, bucket.url, settings.encoder, settings.precision)
+        opened = open_mail_vectors(
+            bucket.bucket, bucket.url, settings.encoder, settings.precision, keys_only=True
+        )
         found = [
             reconcile(connection, index, repair=repair, delete_foreign=delete_foreign)
             for index in (opened, open_mail_words(settings.words))

@@ -19,13 +19,15 @@ from mail_assets.defs.pruning import HistoryError, count_prunable_runs
 from mail_assets.defs.runs import Failures, abandoned_runs, failed_months, read_failures
 from mail_assets.encoding.open import compute_fingerprint, open_encoder
 from mail_assets.encoding.remote_encoder import REMOTE_SCHEME
-from mail_assets.indexes.live import open_words_bucket
-from mail_assets.indexes.vectors import MailBucket, index_name, manifest_name, open_mail_bucket
-from mail_assets.indexes.words import open_mail_words
+from mail_assets.indexes.mail_index import MailBucket
+from mail_assets.indexes.names import index_name, manifest_name
+from mail_assets.indexes.vectors import open_mail_bucket
+from mail_assets.indexes.words import open_mail_words, open_words_bucket
 from mail_assets.month import ListMonth
 from mail_assets.operations.examine import (
     BACKFILL,
     Finding,
+    examine_defaults,
     examine_disks,
     examine_encoder,
     examine_forgotten,
@@ -33,7 +35,6 @@ from mail_assets.operations.examine import (
     examine_months,
     examine_server,
     examine_vectors,
-    examine_wordings,
     examine_words,
     span,
 )
@@ -72,7 +73,7 @@ def examine_home(settings: Settings) -> list[Finding]:
                 *examine_server(connection, psql_command(settings)),
                 *_examine_dagster(settings),
                 *examine_lists(connection, settings.lists, settings.lists_file),
-                *examine_wordings(connection, settings.wordings),
+                *examine_defaults(connection, settings.list_defaults),
                 *examine_months(
                     connection, partial(_has_month, settings), _filled_index(settings, connection)
                 ),

@@ -9,6 +9,8 @@ https://docs.dagster.io/guides/build/jobs
 Never in a partition's own run: they lose to any concurrent write.
 """
 
+from typing import Any
+
 import dagster as dg
 
 from mail_assets.defs.partitions import asset_key
@@ -22,7 +24,7 @@ from mail_assets.defs.resources import (
 )
 from mail_assets.defs.test_queries import serve_test_queries
 from mail_assets.indexes.live import LifecycleError, follow_version
-from mail_assets.indexes.month import Maintained
+from mail_assets.indexes.mail_index import Filled
 from mail_assets.operations.prune import KEEP_DAYS
 from mail_assets.steps.fetch_archive import sweep_former_archives
 
@@ -90,7 +92,7 @@ def maintain_words(
     context.add_output_metadata({"indexes": dg.MetadataValue.table([record])})
 
 
-def _maintain(context: dg.OpExecutionContext, config: UpkeepConfig, index: Maintained) -> None:
+def _maintain(context: dg.OpExecutionContext, config: UpkeepConfig, index: Filled[Any]) -> None:
     if config.little_changed and not index.needs_upkeep():
         context.log.info(f"little has changed in {index.label}: its upkeep is not due yet")
         return

@@ -42,7 +42,7 @@ from mail_assets.encoding.open import (
 from mail_assets.encoding.remote_encoder import RemoteEncoder, RemoteModel
 from mail_assets.http.webhook import post_message
 from mail_assets.indexes.live import live_encoder
-from mail_assets.indexes.vectors import MailIndex, open_mail_bucket, open_mail_index
+from mail_assets.indexes.vectors import MailVectors, open_mail_bucket, open_mail_vectors
 from mail_assets.indexes.words import MailWords, open_mail_words
 from mail_assets.openai.chat import ChatModel
 from mail_assets.openai.client import Client, Server
@@ -247,23 +247,23 @@ class VectorBucketResource(dg.ConfigurableResource):
         """Open the bucket; credentials come from the environment."""
         return open_mail_bucket(self.database.database, self.url)
 
-    def open_index(self, encoder: EncoderResource) -> MailIndex:
+    def open_index(self, encoder: EncoderResource) -> MailVectors:
         """Open the index of the configured encoder, which the runs of months fill.
 
         It may not exist yet.
         """
-        return open_mail_index(self.open(), self.url, encoder.name, encoder.precision)
+        return open_mail_vectors(self.open(), self.url, encoder.name, encoder.precision)
 
     def open_live_index(
         self, connection: psycopg.Connection, encoder: EncoderResource
-    ) -> MailIndex:
+    ) -> MailVectors:
         """Open the index that search asks; the configured encoder's, where none is live yet.
 
         Raises:
             LifecycleError: this version does not have the encoder of the live index.
         """
         name, precision = live_encoder(connection, self.url, encoder.name, encoder.precision)
-        return open_mail_index(self.open(), self.url, name, precision)
+        return open_mail_vectors(self.open(), self.url, name, precision)
 
 
 class WordsResource(dg.ConfigurableResource):

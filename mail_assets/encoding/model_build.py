@@ -52,7 +52,7 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 from safetensors.numpy import load_file
 
-from mail_assets.encoding.model_files import ModelFileError, hash_file, verify_file
+from mail_assets.encoding.model_files import ModelFileError, verify_file
 from mail_assets.encoding.models import (
     GRAPH_VERSION,
     STATIC,
@@ -60,6 +60,7 @@ from mail_assets.encoding.models import (
     LocalModel,
     check_precision,
 )
+from mail_assets.files import digest_file
 
 
 class BertConfig(TypedDict):
@@ -369,7 +370,7 @@ def prepare_model(model: LocalModel, precision: str, cache: Path) -> Path:
     stem = f"{model.name}.{precision}.{_key(model, precision)}"
     kind = "npy" if precision == STATIC else "onnx"
     for path in sorted(cache.glob(f"{stem}.*.{kind}")):
-        if path.name == _name(stem, hash_file(path), kind):
+        if path.name == _name(stem, digest_file(path), kind):
             return path
         # Left in place: the rename below replaces it, and a removal could hit a good successor.
         logger.warning("%s is damaged: building it again", path)

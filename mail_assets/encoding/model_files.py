@@ -5,7 +5,6 @@
 The bytes are verified at every use (model_files.py), not only after a fetch.
 """
 
-import hashlib
 import shlex
 import sys
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ from pathlib import Path
 from typing import NamedTuple, Protocol
 
 from mail_assets.errors import UnavailableError
+from mail_assets.files import digest_file
 
 
 class ModelFileError(UnavailableError):
@@ -101,19 +101,13 @@ def verify_file(source: ModelSource, file: ModelFile) -> Path:
     if not path.is_file():
         found = "no file"
     else:
-        found = hash_file(path)
+        found = digest_file(path)
         if found == file.sha256:
             return path
     raise ModelFileError(
         f"{path}: expected sha256 {file.sha256}, found {found}. "
         f"To get the file: {source.remedy(file.path)}"
     )
-
-
-def hash_file(path: Path) -> str:
-    """The SHA-256 of a file's bytes, in hex."""
-    with path.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 @dataclass(frozen=True)

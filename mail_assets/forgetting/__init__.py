@@ -1,1 +1,1 @@
-"""forgetting."""
+"""Take mail out of everything: rows, embeddings, indexes, and archives."""

@@ -1,4 +1,4 @@
-"""Cut forgotten messages out of the archives that are stored, and load their months again.
+"""Cut forgotten messages out of stored archives, and load their months again.
 
 This happens only where a removal asks for it.
 """
@@ -6,12 +6,13 @@ This happens only where a removal asks for it.
 from collections.abc import Collection, Mapping, Sequence
 from functools import partial
 
+from mail_assets.files import digest_file
 from mail_assets.mail.archive.compression import ArchiveError
 from mail_assets.month import ListMonth
 from mail_assets.steps.archive_cuts import reading_dialect
 from mail_assets.steps.load_messages import load_messages
-from mail_assets.steps.outcome import StepError, Wording
-from mail_assets.steps.store_archive import digest_file, store_archive
+from mail_assets.steps.outcome import ListDefaults, StepError
+from mail_assets.steps.store_archive import store_archive
 from mail_assets.store.objects import StoreError
 from mail_assets.tables.mbox_archives import (
     ArchiveRow,
@@ -24,24 +25,22 @@ from mail_assets.tables.mbox_archives import (
     write_archive,
 )
 from mail_assets.tables.partitions import Partition, locked, read_state
-from mail_assets.tables.removals import (
-    months_holding,
-)
+from mail_assets.tables.removals import months_holding
 from mail_assets.workspace import Workspace
 
 
 def cut_archives(
-    workspace: Workspace, months: Sequence[ListMonth], wordings: Mapping[str, Wording]
+    workspace: Workspace, months: Sequence[ListMonth], defaults: Mapping[str, ListDefaults]
 ) -> tuple[int, dict[str, str]]:
     """Store the archives of months again without what is forgotten, and load the months again.
 
-    `wordings` are those of the lists. Return how many were stored again, and why others were
-    not, by their months' keys.
+    `defaults` are by list. Return how many archives were stored again, and why others were not, by
+    the keys of their months.
     """
     cut, failed = 0, dict[str, str]()
     for month in months:
         try:
-            cut += _cut_month(workspace, month, wordings)
+            cut += _cut_month(workspace, month, defaults)
         except (StepError, FileNotFoundError) as error:
             failed[month.key] = str(error)
         except (ArchiveError, StoreError) as error:
@@ -52,9 +51,9 @@ def cut_archives(
 def find_archives_holding(
     workspace: Workspace, removals: Collection[bytes], former: Collection[str] = ()
 ) -> list[str]:
-    """Return the URLs of the files of archives that still hold what removals keep out.
+    """Return the URLs of archive files that still hold mail of some removals.
 
-    `former` are keys of former archives that held it.
+    `former` are the keys of former archives that held it.
     """
     store, months = workspace.store, months_holding(workspace.connection, removals)
     current = [key for month in months for key in store.keys(folder_key(month))]
@@ -62,10 +61,12 @@ def find_archives_holding(
     return [store.url(key) for key in dict.fromkeys([*current, *left])]
 
 
-def _cut_month(workspace: Workspace, month: ListMonth, wordings: Mapping[str, Wording]) -> bool:
+def _cut_month(
+    workspace: Workspace, month: ListMonth, defaults: Mapping[str, ListDefaults]
+) -> bool:
     connection, store = workspace.connection, workspace.store
     is_loaded = read_state(connection, Partition("messages", month)) is not None
-    if is_loaded and month.list_name not in wordings:
+    if is_loaded and month.list_name not in defaults:
         raise StepError(
             f"{month}: the list is not in lists.toml, whose language loading it needs: put "
             f"[{month.list_name}] with its source back"
@@ -76,13 +77,13 @@ def _cut_month(workspace: Workspace, month: ListMonth, wordings: Mapping[str, Wo
         archive = stored = read_archive(connection, month)
         if archive is None or stored is None:
             return False
-        if archive.object_key:  # else it has vanished, and is among the former ones
+        if archive.object_key:  # else it has vanished, and is a former archive
             with local_archive(store, archive.object_key) as path:
                 stored = store_archive(workspace, month, path, archive)
             if stored != archive:
                 write_archive(connection, month, stored)
     if is_loaded:
-        load_messages(workspace, month, *wordings[month.list_name])
+        load_messages(workspace, month, defaults[month.list_name])
     with locked(connection, partition, wait):
         former = [_cut_former(workspace, month, x, archive) for x in kept_former(connection, month)]
         current = read_archive(connection, month)
@@ -95,10 +96,7 @@ def _cut_month(workspace: Workspace, month: ListMonth, wordings: Mapping[str, Wo
 
 
 def _cut_former(workspace: Workspace, month: ListMonth, key: str, archive: ArchiveRow) -> bool:
-    """Store a former archive of a month, which is kept for some days, without what is forgotten.
-
-    Return whether it held any of that.
-    """
+    """Store a former archive without forgotten mail; return whether it held any."""
     if not workspace.store.exists(key):
         return False
     with local_archive(workspace.store, key) as path:

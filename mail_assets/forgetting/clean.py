@@ -1,12 +1,9 @@
-"""Take forgotten messages out of the files of embeddings and out of the vector indexes.
+"""Take forgotten messages out of the files of embeddings and out of all indexes.
 
 Month by month, each under the lock of the run that writes it: a run that has read a month before
-may write it behind a forgetting, which cleans it when that run is done.
+may write it after the rows are forgotten, so that the month is cleaned when that run ends.
 
-[forget_words] Take forgotten messages out of the word indexes, and out of their old versions.
-
-The keys leave the manifest last: what was interrupted, or out of reach, is done by the next
-forgetting, whatever it is for.
+Keys leave the manifest last: what was interrupted or out of reach is done by the next forgetting.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -32,19 +29,19 @@ from mail_assets.vectors.index import MissingIndexError, VectorError, VectorInde
 from mail_assets.words.index import MissingWordsError, WordsError
 from mail_assets.workspace import Workspace
 
-#: Opens an index by the manifest's name for it; ValueError where that cannot be done.
+#: Opens an index by its name in the manifest; raises ValueError if it cannot.
 OpenIndex = Callable[[str], VectorIndex]
 
 
 def clean_files(workspace: Workspace, months: Collection[ListMonth]) -> int:
-    """Take out of all files of months, whatever their encoder, the vectors of no text of theirs.
+    """Remove vectors of texts that are gone from the files of months, of any encoder.
 
-    Parts that a killed run has left count too, months that an earlier forgetting left undone, and
-    those whose mail vanished while another encoder was configured than that of a file. Return the
-    number of files changed.
+    This includes parts that a killed run has left, months that an earlier forgetting left undone,
+    and months whose mail vanished while another encoder was configured than that of the file.
+    Return the number of files changed.
     """
     changed = 0
-    outdated = older_than_chunks(workspace, [*find_files(workspace)])
+    outdated = older_than_chunks(workspace, find_files(workspace))
     found = {*removed_months(workspace.connection), *(one.month for one in outdated)}
     for month in sorted(found):
         if month not in months and not any(_stale_files(workspace, month)):
@@ -56,7 +53,6 @@ def clean_files(workspace: Workspace, months: Collection[ListMonth]) -> int:
 
 
 def _stale_files(workspace: Workspace, month: ListMonth) -> Iterator[str]:
-    """Yield the keys of files that hold the vector of a text that the month does not have."""
     store, wanted = workspace.store, read_text_hashes(workspace.connection, month)
     for key in [*store.keys(month_prefix(month))]:
         if not wanted.issuperset(read_hashes(store, key)):
@@ -71,15 +67,15 @@ def _clean_month(workspace: Workspace, month: ListMonth) -> int:
     return len(stale)
 
 
-def clean_indexes(
+def clean_vectors(
     workspace: Workspace, months: Collection[ListMonth], open_index: OpenIndex
 ) -> tuple[int, dict[str, str]]:
-    """Delete what no chunk has from every index that the manifest knows.
+    """Delete the vectors without a chunk from every index in the manifest.
 
-    That is what was forgotten, and what had vanished from other indexes than runs fill: nothing
-    tells whose it was. One out of reach does not stop the rest. Then the files of these indexes are
-    written without what was deleted, once for all months. Return the number of vectors deleted, and
-    why an index could not be reached, by its name.
+    These are vectors of forgotten mail, and of vanished mail in indexes that runs do not fill:
+    nothing says who wrote that. An index out of reach does not stop the rest. Then the indexes are
+    written without what was deleted, once for all months. Return the number of vectors deleted,
+    and why an index could not be reached, by its name.
     """
     connection = workspace.connection
     deleted, failed, cleaned = 0, dict[str, str](), set[str]()
@@ -89,7 +85,7 @@ def clean_indexes(
             stale = stale_keys(connection, month)
             for name in stale.keys() - failed.keys():
                 try:
-                    _delete(open_index(name), stale[name])
+                    _delete_vectors(open_index(name), stale[name])
                 except (VectorError, ValueError) as error:
                     failed[name] = str(error)
                     continue
@@ -98,34 +94,35 @@ def clean_indexes(
                 cleaned.add(name)
     for name in sorted(cleaned):
         try:
-            _erase(open_index(name))
+            _erase_vectors(open_index(name))
         except (VectorError, ValueError) as error:
             failed[name] = f"deleted, but not from old files yet: {error}"
     return deleted, failed
 
 
-def _delete(index: VectorIndex, keys: Iterable[str]) -> None:
-    with suppress(MissingIndexError):  # it was dropped, and everything in it with it
+def _delete_vectors(index: VectorIndex, keys: Iterable[str]) -> None:
+    with suppress(MissingIndexError):  # it was dropped with all that it held
         index.delete(keys)
 
 
-def _erase(index: VectorIndex) -> None:
+def _erase_vectors(index: VectorIndex) -> None:
     with suppress(MissingIndexError):
         index.maintain(erase=True)
 
 
 def clean_words(workspace: Workspace) -> tuple[int, dict[str, str]]:
-    """Clean every word index that was ever filled; one out of reach does not stop the rest.
+    """Delete the documents of forgotten mail from every word index that was ever filled.
 
-    Mail that had vanished from other indexes than runs fill goes too: nothing tells whose it was.
-    Return the number of documents deleted, and why an index could not be reached, by its name.
+    Vanished mail in indexes that runs do not fill goes too, as in clean_vectors. An index out of
+    reach does not stop the rest. Return the number of documents deleted, and why an index could not
+    be reached, by its name.
     """
     connection = workspace.connection
     indexes, failed = _open_indexes(workspace)
     deleted = 0
     for month in sorted({*removed_months(connection), *stale_word_months(connection)}):
         wait = partial(workspace.log, f"{month}: waiting for the run that writes its words")
-        # a run that had read its messages before they were removed has ended
+        # under the lock: a run that read the messages before they were removed has ended
         with locked(connection, Partition("words", month), wait):
             deleted += _delete_gone(workspace, month, indexes, failed)
     unwanted = unwanted_documents(connection)
@@ -142,7 +139,6 @@ def clean_words(workspace: Workspace) -> tuple[int, dict[str, str]]:
 
 
 def _open_indexes(workspace: Workspace) -> tuple[dict[str, MailWords], dict[str, str]]:
-    """Return the indexes that can be opened, and why others cannot, by name."""
     indexes, failed = dict[str, MailWords](), dict[str, str]()
     for url, name in list_word_indexes(workspace.connection):
         try:
@@ -158,9 +154,9 @@ def _delete_gone(
     indexes: Mapping[str, MailWords],
     failed: dict[str, str],
 ) -> int:
-    """Delete the documents of a month that no message has, under the lock of its run.
+    """Delete the documents of a month that no message has.
 
-    It may be back tomorrow, so that its keys leave the manifest at once.
+    The mail may come back, so their keys leave the manifest at once.
     """
     deleted = 0
     for name, keys in stale_documents(workspace.connection, month).items():
@@ -178,7 +174,7 @@ def _delete_gone(
 
 
 def _erase_words(words: MailWords, keys: Sequence[str]) -> None:
-    """Delete documents from an index and its old versions, which may hold others of before."""
-    with suppress(MissingWordsError):  # it was dropped, and everything in it with it
+    """Delete documents from an index, and its old versions, which may hold others too."""
+    with suppress(MissingWordsError):  # it was dropped with all that it held
         words.index.delete(keys)
         words.index.maintain(erase=True)

@@ -1,19 +1,12 @@
 """Forget messages: take them out of every table, file and index, and keep them out.
 
 The rows go in one transaction, together with the entry in the list of removals that keeps them
-from coming back. Files and indexes follow (forget_files.py, forget_words.py): what is still to do
-there is read from the rows of `removed_messages`, so that a forgetting that was interrupted is
-finished by the next, whatever it is for.
+from coming back. Files and indexes follow (clean.py): what is still to do there is read from the
+rows of `removed_messages`, so that the next forgetting finishes one that was interrupted.
 
-No lock is held while another is waited for that a run may hold for long. Rows wait for the runs
-that cut chunks, then for the loads that have begun; a file waits for the run that encodes its
-month, when nothing else waits for this.
-
-[forget_former] Forget mail that only former archives hold: it had vanished from its source before.
-
-Of forgotten senders nothing else tells which of it was theirs.
-
-[forget_again] Forget what a backup has forgotten, of which there are only digests.
+No lock is held while waiting for another that a run may hold for long. Rows wait for the runs that
+cut chunks, then for the loads that have begun. A file waits for the run that encodes its month,
+when nothing else waits for this.
 """
 
 from collections.abc import Collection, Mapping, Sequence, Set
@@ -24,7 +17,7 @@ from typing import NamedTuple
 
 import psycopg
 
-from mail_assets.forgetting.clean import OpenIndex, clean_files, clean_indexes, clean_words
+from mail_assets.forgetting.clean import OpenIndex, clean_files, clean_vectors, clean_words
 from mail_assets.mail.archive.compression import ArchiveError
 from mail_assets.mail.message.forgotten import Digests, Forgotten, stand_in
 from mail_assets.month import ListMonth
@@ -47,7 +40,6 @@ from mail_assets.tables.removals import (
     NewRemoval,
     add_removal,
     drop_reused,
-    key_old_digests,
     lock_for_forgetting,
     lock_for_load,
     read_forgotten,
@@ -75,84 +67,14 @@ from mail_assets.tables.removed_messages import (
 )
 from mail_assets.workspace import Workspace
 
-
-class FormerMail(NamedTuple):
-    """The keys of former archives that hold forgotten mail, and how much of it had vanished.
-
-    `unread` is why others could not be read, by their URL.
-    """
-
-    keys: frozenset[str]
-    vanished: int
-    unread: Mapping[str, str]
-
-
-def forget_vanished(
-    connection: psycopg.Connection, message_ids: Set[str], forgotten: Forgotten
-) -> int:
-    """Forget what is recorded of mail that had vanished, but that its months have lost it.
-
-    By that its former archives are found, and what other indexes have of it.
-    """
-    records = delete_vanished(connection, message_ids)
-    for month, message_id in records:
-        if removal := forgotten.removal_of_id(message_id):
-            lost = CutMessage(removal, removal, key_prefix(month, message_id, ""))
-            record_cut(connection, month, [lost])
-    return len(records)
-
-
-def forget_former(workspace: Workspace, asked: Forgotten) -> FormerMail:
-    """Hide the ids of forgotten mail in former archives of months that have lost some.
-
-    Those that have lost what is `asked` for; of senders those that have lost anything. One that is
-    damaged or out of reach does not stop the rest.
-    """
-    connection = workspace.connection
-    forgotten = read_forgotten(connection, workspace.forget_key)
-    archives = former_archives(connection, asked.messages | asked.senders, bool(asked.senders))
-    keys, vanished, unread = set[str](), 0, dict[str, str]()
-    for key, month in archives.items():
-        try:
-            cuts = _find_cuts(workspace, month, key, forgotten)
-        except (ArchiveError, StoreError, FileNotFoundError) as error:
-            unread[workspace.store.url(key)] = str(error)
-            continue
-        if cuts and cuts.ranges:
-            keys.add(key)
-            vanished += _record(workspace, month, cuts, forgotten)
-    return FormerMail(frozenset(keys), vanished, unread)
-
-
-def _find_cuts(
-    workspace: Workspace, month: ListMonth, key: str, forgotten: Forgotten
-) -> Cuts | None:
-    """Return what a former archive holds of forgotten mail, None where its file is gone."""
-    if not workspace.store.exists(key):
-        return None
-    current = read_archive(workspace.connection, month)
-    with local_archive(workspace.store, key) as path:
-        dialect = reading_dialect(path, current.dialect if current else "")
-        return find_cuts(path, month, dialect, forgotten)
-
-
-def _record(workspace: Workspace, month: ListMonth, cuts: Cuts, forgotten: Forgotten) -> int:
-    connection = workspace.connection
-    with connection.transaction():
-        lock_for_load(connection)
-        known = {*read_key_prefixes(connection, month)}
-        new = record_cuts(connection, month, cuts, forgotten, known)
-        return len(delete_vanished(connection, new))
-
-
-#: For digests that are compared at once and never stored.
+#: For digests that are compared and never stored.
 UNKEYED = Digests(b"")
 
 
 class ForgetRequest(NamedTuple):
-    """What is to be forgotten, why, and who says so; `cut` is whether archives lose it too.
+    """Mail to forget, the reason, and who asks; with `cut` archives lose it too.
 
-    `hidden` are ids of the mail of forgotten senders that others name.
+    `hidden` are ids of the mail of forgotten senders that other mail names.
     """
 
     message_ids: Collection[str]
@@ -175,20 +97,21 @@ class ForgetRequest(NamedTuple):
         }
 
     def forgotten(self, digests: Digests) -> Forgotten:
-        """Return what is to be forgotten."""
+        """Return the ids and senders as digests."""
         messages = frozenset(map(digests.of_message, self.message_ids))
         senders = frozenset(map(digests.of_sender, self.senders))
         return Forgotten(messages, senders, messages, digests)
 
 
 class ForgetReport(NamedTuple):
-    """What was removed; `failed` names indexes that could not be reached, with the reason.
+    """Result of a forgetting.
 
-    `removals` are the digests of what was asked for, `people` is the number of other messages that
-    named a forgotten person among their addresses, `documents` those of word indexes. `uncut` are
-    the months whose archives are to be stored without it (cut_archives.py), `former` the keys of
-    former archives that held it, `vanished` is how much of it had vanished from its source before,
-    `unread` why former archives could not be read, by URL.
+    `removals` are the digests of the request, `documents` the entries of word indexes. `people` is
+    the number of other messages that named a forgotten person among their addresses, `vanished` the
+    number of messages that had vanished from their source before. `uncut` are the months whose
+    archives cut_archives must store again, `former` the keys of former archives that held the mail.
+    `failed` says why an index could not be reached, by its name, `unread` why a former archive
+    could not be read, by its URL.
     """
 
     removals: Set[bytes] = frozenset()
@@ -206,7 +129,7 @@ class ForgetReport(NamedTuple):
 
 
 class ForgottenRows(NamedTuple):
-    """What was removed from the tables, and what for; `vanished` as in the report."""
+    """Result of a forgetting in the tables; `asked` is the request as digests."""
 
     asked: Forgotten
     copies: list[Copy]
@@ -230,9 +153,9 @@ def find_matches(connection: psycopg.Connection, request: ForgetRequest) -> list
 def count_mentions(
     connection: psycopg.Connection, request: ForgetRequest, copies: Collection[Copy]
 ) -> tuple[int, int]:
-    """Return how many messages beside `copies` name a sender in an address column, and elsewhere.
+    """Return how many messages besides `copies` name a sender in an address column, and elsewhere.
 
-    Elsewhere is the subject and the text, which are others' own and stay. Reads every body.
+    Elsewhere is the subject and the text, which belong to others and stay. Reads every body.
     """
     if not request.senders:
         return 0, 0
@@ -245,10 +168,10 @@ def count_mentions(
 def forget_messages(
     workspace: Workspace, request: ForgetRequest, open_index: OpenIndex
 ) -> ForgetReport:
-    """Remove what a request names, and finish what an earlier one could not.
+    """Remove the mail that a request names, and finish what an earlier one could not.
 
     Raises:
-        ForgetKeyError: this machine has not the key of the digests, and must not choose it.
+        ForgetKeyError: this machine lacks the key of the digests, and must not choose a new one.
     """
     rows = forget_rows(workspace, request)
     return forget_elsewhere(workspace, rows, rows.asked, open_index)
@@ -257,9 +180,9 @@ def forget_messages(
 def forget_elsewhere(
     workspace: Workspace, rows: ForgottenRows, asked: Forgotten, open_index: OpenIndex
 ) -> ForgetReport:
-    """Take what the rows of messages no longer have out of all that was made of them.
+    """Take mail without a row out of all that was made of it; then search former archives.
 
-    Former archives are looked at for what is `asked` for.
+    Former archives are searched for what is `asked` for.
     """
     connection, months = workspace.connection, {copy.month for copy in rows.copies}
     former = forget_former(workspace, asked)
@@ -267,7 +190,7 @@ def forget_elsewhere(
     refresh_statistics(connection)
     documents, failed = clean_words(workspace)
     files = clean_files(workspace, months)
-    vectors, failed_vectors = clean_indexes(workspace, months, open_index)
+    vectors, failed_vectors = clean_vectors(workspace, months, open_index)
     return ForgetReport(
         removals=rows.asked.messages | rows.asked.senders,
         copies=rows.copies,
@@ -285,7 +208,7 @@ def forget_elsewhere(
 
 
 def forget_rows(workspace: Workspace, request: ForgetRequest) -> ForgottenRows:
-    """Remove the rows. A run that cuts chunks may write, behind this, what it has read before."""
+    """Remove the rows, and keep out runs that cut chunks: they may have read the rows before."""
     connection = workspace.connection
     months: set[ListMonth] = set()
     while True:
@@ -297,16 +220,16 @@ def forget_rows(workspace: Workspace, request: ForgetRequest) -> ForgottenRows:
             removed = retry_conflicts(partial(_remove_within, workspace, request, months))
             if removed:
                 return removed
-        # a load has brought a copy in another month meanwhile
+        # meanwhile a load has brought a copy in another month
 
 
 def _remove_within(
     workspace: Workspace, request: ForgetRequest, months: Collection[ListMonth]
 ) -> ForgottenRows | None:
-    """Remove the rows in one transaction, None if some are in other months.
+    """Remove the rows in one transaction; None, and nothing removed, if some are in other months.
 
-    It holds the summaries of their threads while it waits for the threads step, which may want
-    them: PostgreSQL ends one of the two, and that one begins anew.
+    It locks the summaries of their threads while it waits for the threads step, which may want
+    them: PostgreSQL ends one of the two, which then starts again.
     """
     with workspace.connection.transaction():
         wait = partial(workspace.log, "waiting for the loads of months that have begun")
@@ -326,7 +249,7 @@ def _remove_rows(workspace: Workspace, request: ForgetRequest, copies: list[Copy
         add_removal(connection, removal)
     chunks = delete_copies(connection, copies)
     sweep_encoded(connection)
-    # an id that never came may be named by others all the same
+    # other mail may name an id that never arrived
     ids = {*request.message_ids, *request.hidden, *(copy.message_id for copy in copies)}
     held = find_held(connection, ids)
     for copy in copies:
@@ -351,16 +274,84 @@ def _removed(copy: Copy, forgotten: Forgotten, held: Set[str]) -> RemovedMessage
     return RemovedMessage(copy.ordinal, removal, hidden, copy.key_prefix)
 
 
-def forget_again(workspace: Workspace, open_index: OpenIndex) -> ForgetReport:
-    """Remove all that is here of what is in the list of removals, as forget_messages does.
+class FormerMail(NamedTuple):
+    """Former archives that hold forgotten mail, by key, and how much of it had vanished.
 
-    What the digests stand for is found by making those of every id and address that is here. Where
-    it was killed, it is run again.
+    `unread` is why other archives could not be read, by URL.
+    """
+
+    keys: frozenset[str]
+    vanished: int
+    unread: Mapping[str, str]
+
+
+def forget_vanished(
+    connection: psycopg.Connection, message_ids: Set[str], forgotten: Forgotten
+) -> int:
+    """Delete the records of vanished mail, and record that its months have lost it.
+
+    That record leads to its former archives, and to entries in other indexes.
+    """
+    records = delete_vanished(connection, message_ids)
+    for month, message_id in records:
+        if removal := forgotten.removal_of_id(message_id):
+            lost = CutMessage(removal, removal, key_prefix(month, message_id, ""))
+            record_cut(connection, month, [lost])
+    return len(records)
+
+
+def forget_former(workspace: Workspace, asked: Forgotten) -> FormerMail:
+    """Hide the ids of forgotten mail that only former archives hold, having vanished before.
+
+    Read are the former archives of months that have lost what is `asked` for, and for a sender of
+    all months that have lost anything: nothing else records whose mail vanished. An archive that is
+    damaged or out of reach does not stop the rest.
+    """
+    connection = workspace.connection
+    forgotten = read_forgotten(connection, workspace.forget_key)
+    archives = former_archives(connection, asked.messages | asked.senders, bool(asked.senders))
+    keys, vanished, unread = set[str](), 0, dict[str, str]()
+    for key, month in archives.items():
+        try:
+            cuts = _find_cuts(workspace, month, key, forgotten)
+        except (ArchiveError, StoreError, FileNotFoundError) as error:
+            unread[workspace.store.url(key)] = str(error)
+            continue
+        if cuts and cuts.ranges:
+            keys.add(key)
+            vanished += _record(workspace, month, cuts, forgotten)
+    return FormerMail(frozenset(keys), vanished, unread)
+
+
+def _find_cuts(
+    workspace: Workspace, month: ListMonth, key: str, forgotten: Forgotten
+) -> Cuts | None:
+    if not workspace.store.exists(key):
+        return None
+    current = read_archive(workspace.connection, month)
+    with local_archive(workspace.store, key) as path:
+        dialect = reading_dialect(path, current.dialect if current else "")
+        return find_cuts(path, month, dialect, forgotten)
+
+
+def _record(workspace: Workspace, month: ListMonth, cuts: Cuts, forgotten: Forgotten) -> int:
+    connection = workspace.connection
+    with connection.transaction():
+        lock_for_load(connection)
+        known = {*read_key_prefixes(connection, month)}
+        new = record_cuts(connection, month, cuts, forgotten, known)
+        return len(delete_vanished(connection, new))
+
+
+def forget_again(workspace: Workspace, open_index: OpenIndex) -> ForgetReport:
+    """Remove all mail in the list of removals, as forget_messages does, after a restore.
+
+    The list has only digests: they are compared with those of every id and address here. If it is
+    killed, run it again.
 
     Raises:
-        ForgetKeyError: this machine has not the key of the digests.
+        ForgetKeyError: this machine lacks the key of the digests.
     """
-    key_old_digests(workspace.connection, workspace.forget_key)
     forgotten = read_forgotten(workspace.connection, workspace.forget_key)
     if forgotten.is_empty:
         return ForgetReport()

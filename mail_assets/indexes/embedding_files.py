@@ -1,10 +1,10 @@
-"""The files of embeddings in the store: which there are, and which may hold more than their month.
+"""Files of embeddings in the store: find them, and find those that hold texts that are gone.
 
-What does not live here: writing them (encode_chunks.py).
+The step encode_chunks writes them.
 """
 
 import datetime as dt
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import suppress
 from typing import NamedTuple
 
@@ -27,7 +27,7 @@ class EmbeddingsFile(NamedTuple):
 
 
 def find_files(workspace: Workspace) -> Iterator[EmbeddingsFile]:
-    """Yield all files of embeddings in the store; what is named otherwise is not ours."""
+    """Yield all files of embeddings in the store, skipping those with other names."""
     for key in workspace.store.keys(PREFIX):
         match key.split("/"):
             case [_, name, month, file] if file.endswith(".parquet"):
@@ -36,24 +36,25 @@ def find_files(workspace: Workspace) -> Iterator[EmbeddingsFile]:
                 fingerprint, is_part = folder.removesuffix(".parts"), True
             case _:
                 continue
-        with suppress(FileNotFoundError):  # a run has ended since, and its parts with it
+        with suppress(FileNotFoundError):  # a run has ended meanwhile, and deleted its parts
             modified = workspace.store.modified(key)
             yield EmbeddingsFile(key, ListMonth(name, month), fingerprint, is_part, modified)
 
 
 def older_than_chunks(
-    workspace: Workspace, files: Collection[EmbeddingsFile]
+    workspace: Workspace, files: Iterable[EmbeddingsFile]
 ) -> list[EmbeddingsFile]:
     """Return the files that were written before the chunks of their month changed last.
 
-    No other holds a text that no chunk has: a run of the configured encoder writes its file anew.
+    Only these can hold texts that no chunk has.
     """
+    files = [*files]
     chunked = read_chunk_times(workspace.connection)
     return [one for one in files if one.month not in chunked or one.modified < chunked[one.month]]
 
 
 def keep_texts(workspace: Workspace, key: str, wanted: Collection[bytes]) -> None:
-    """Write a file again with the vectors of some texts alone; without any it is deleted."""
+    """Write a file again with the vectors of some texts only; without any it is deleted."""
     vectors = read_embeddings(workspace.store, key)
     kept = {text_hash: vectors[text_hash] for text_hash in vectors.keys() & wanted}
     if kept:

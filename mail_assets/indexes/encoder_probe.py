@@ -1,9 +1,9 @@
-"""A fixed text encoded again: whether this machine makes the vectors that an index holds.
+"""Probe an encoder: encode a fixed text, and compare its vector with the first machine's.
 
-The fingerprint of an encoder names everything but the machine. int8 is computed in other roundings
-by processors with other instructions: without VNNI (AVX2) sums of two products saturate, and
-vectors are at cosine 0.984 to 0.995 of those with it, as near as int8 is to fp32, which search does
-not notice. What is further away is no rounding, and one index must not hold both.
+The fingerprint of an encoder names everything but the machine. Processors with other instructions
+round int8 differently: without VNNI (AVX2) sums of two products saturate, and vectors are at cosine
+0.984 to 0.995 of those with it, which search does not notice. A larger distance is no rounding, and
+one index must not hold both.
 """
 
 import platform
@@ -25,19 +25,19 @@ PROBE_TEXT = (
     "PostgreSQL 16.2 on x86_64-pc-linux-gnu: ERROR:  could not serialize access due to concurrent "
     "update\nHow do I make sure that a transaction is tried again?"
 )
-#: Cosines to the first machine's vector: below the first it is worth a warning, below the second
-#: an error.
+#: Cosines to the vector of the first machine: below SAME a warning is logged, below USABLE the
+#: probe fails.
 SAME, USABLE = 0.999, 0.98
 
 Vectors = npt.NDArray[np.float32]
 
 
 class EncoderProbeError(MailAssetsError):
-    """This machine makes other vectors than the one that began: names both, and the remedy."""
+    """This machine makes other vectors than the first one: names both, and the remedy."""
 
 
 class TextEncoder(Protocol):
-    """What is compared."""
+    """An encoder whose vectors are compared."""
 
     @property
     def fingerprint(self) -> str:
@@ -48,7 +48,7 @@ class TextEncoder(Protocol):
 
 
 class Encoder(TextEncoder, Protocol):
-    """What is probed before it encodes."""
+    """An encoder as the step encode_chunks uses it."""
 
     @property
     def dimension(self) -> int:
@@ -74,7 +74,7 @@ class ProbedEncoder:
         """Return one vector per text.
 
         Raises:
-            EncoderProbeError: this machine makes other vectors than the one that began.
+            EncoderProbeError: this machine makes other vectors than the first one.
         """
         if not self._probed:
             probe_encoder(self._connection, self._encoder, self._log)
@@ -85,12 +85,12 @@ class ProbedEncoder:
 def probe_encoder(
     connection: psycopg.Connection, encoder: Encoder, log: Callable[[str], None]
 ) -> None:
-    """Compare the vector of a fixed text with that of the machine that used the encoder first.
+    """Compare the vector of a fixed text with that of the first machine that used the encoder.
 
-    That is this machine where none is recorded.
+    Without a record this machine becomes the first.
 
     Raises:
-        EncoderProbeError: it is another.
+        EncoderProbeError: the vectors differ by more than rounding.
     """
     here = _measure(encoder)
     _compare(encoder.fingerprint, record_probe(connection, encoder.fingerprint, here), here, log)
@@ -99,10 +99,10 @@ def probe_encoder(
 def check_encoder(
     connection: psycopg.Connection, encoder: TextEncoder, log: Callable[[str], None]
 ) -> None:
-    """Compare as probe_encoder does, before queries are encoded; nothing is recorded.
+    """Compare as probe_encoder does, before queries are encoded, and record nothing.
 
     Raises:
-        EncoderProbeError: it is another.
+        EncoderProbeError: the vectors differ by more than rounding.
     """
     first = read_probe(connection, encoder.fingerprint)
     if first is not None:

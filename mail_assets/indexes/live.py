@@ -1,11 +1,8 @@
-"""Promote and retire indexes: which of a bucket's indexes search uses.
+"""The live index of vectors, and that of words: promote another one, or retire one.
 
-What does not live here: filling an index (steps/write_vectors.py).
-
-[word_lifecycle] Which index of words search asks: the first that was filled, then each newer complete one.
-
-An index of another version of this package is filled beside it by the next backfill, and becomes
-live when it has every message. The old one stays until it is retired (index_lifecycle.py).
+Search asks the live indexes. The first vector index that is filled becomes live, and another one
+when somebody promotes it. A word index of another version of this package is filled beside the live
+one by the next backfill, and becomes live when it has every message.
 """
 
 from collections.abc import Callable, Mapping
@@ -14,8 +11,10 @@ from typing import Any, NamedTuple
 import psycopg
 
 from mail_assets.errors import UnavailableError
+from mail_assets.indexes.mail_index import MailBucket
+from mail_assets.indexes.names import manifest_name
 from mail_assets.indexes.reconcile import reconcile
-from mail_assets.indexes.vectors import MailBucket, MailIndex, index_spec, manifest_name, name_spec
+from mail_assets.indexes.vectors import MailVectors, index_spec, name_spec
 from mail_assets.indexes.words import MailWords
 from mail_assets.postgres.pending import Pending
 from mail_assets.tables.encoded_texts import drop_encoded
@@ -31,18 +30,17 @@ from mail_assets.tables.indexes import (
     switch_live,
 )
 from mail_assets.vectors.index import IndexSpec
-from mail_assets.vectors.open import open_bucket
 from mail_assets.words.index import NAME
 
 
 class Verdict(NamedTuple):
-    """How well an index answers: what is to be recorded, and why it is worse than the live one."""
+    """Quality of an index: figures to record, and why it is worse than the live one, if it is."""
 
     figures: Mapping[str, Any]
     worse: str = ""
 
 
-#: Asks an index, and the live one where that is another, judged queries (evaluation/quality.py).
+#: Asks an index judged queries, and the live one too where it is another (evaluation/quality.py).
 Judge = Callable[[IndexRecord, IndexRecord | None], Verdict]
 
 
@@ -53,7 +51,7 @@ class LifecycleError(UnavailableError):
 
 
 class Promotion(NamedTuple):
-    """A switch: what search asks now, what it asked before, and what was known of the new one."""
+    """A switch to another live index; `report` are the figures on which it was decided."""
 
     name: str
     encoder: str
@@ -66,7 +64,7 @@ class Promotion(NamedTuple):
 def live_encoder(
     connection: psycopg.Connection, bucket: str, encoder: str, precision: str
 ) -> tuple[str, str]:
-    """Return encoder and precision of the live index; those given where there is none yet.
+    """Return encoder and precision of the live index, or those given where there is none yet.
 
     Raises:
         LifecycleError: this version cannot make the vectors of the live index.
@@ -75,7 +73,7 @@ def live_encoder(
 
 
 def check_live(live: IndexRecord | None, encoder: str, precision: str) -> tuple[str, str]:
-    """Return encoder and precision of an index; those given where there is none.
+    """Return encoder and precision of an index, or those given where there is none.
 
     Raises:
         LifecycleError: this version cannot make the vectors of the index.
@@ -89,9 +87,9 @@ def check_live(live: IndexRecord | None, encoder: str, precision: str) -> tuple[
 def describe_indexes(
     connection: psycopg.Connection, mail_bucket: MailBucket
 ) -> list[dict[str, str | int | bool]]:
-    """Return the indexes that were filled from here, and those that the bucket has besides.
+    """Return the indexes that this database filled, and the others that the bucket has.
 
-    `kind` is what an index holds: vectors or words.
+    `kind` is vectors or words.
     """
     there = {*mail_bucket.bucket.indexes()}
     made = list_indexes(connection, mail_bucket.url)
@@ -112,8 +110,10 @@ def describe_indexes(
 
 
 def complete_indexes(connection: psycopg.Connection, url: str) -> list[IndexRecord]:
-    """Return the indexes that can be asked and compared: the live one, first, whatever it holds,
-    and those beside it that hold every chunk, as the manifest says, and whose encoder is there.
+    """Return the vector indexes that can be compared, the live one first.
+
+    The others are those that hold every chunk by their manifest, and whose encoder this version
+    has.
 
     Raises:
         LifecycleError: this version does not have the encoder of the live index.
@@ -122,17 +122,17 @@ def complete_indexes(connection: psycopg.Connection, url: str) -> list[IndexReco
     live = [one for one in made if one.live]
     for one in live:
         _current_spec(one)
-    beside = [
+    others = [
         one
         for one in made
         if not one.live
         and _has_encoder(one)
         and is_complete(connection, Manifest("vectors", manifest_name(url, one.name)))
     ]
-    return live + beside
+    return live + others
 
 
-def promote_index(
+def promote_vectors(
     connection: psycopg.Connection,
     mail_bucket: MailBucket,
     name: str,
@@ -140,20 +140,21 @@ def promote_index(
     force: bool = False,
     judge: Judge | None = None,
 ) -> Promotion:
-    """Make search use the index `name` of a bucket, if it is fit for that.
+    """Make search ask the vector index `name`, if it is fit for that.
 
-    Fit is an index whose keys are exactly the chunks, made from what they say now, and that is
-    judged not worse than the live one where there is a `judge`. `force` switches all the same, and
-    is recorded. Search follows with its next query.
+    A fit index has exactly the keys of the chunks, made from what they say now, and a `judge` finds
+    it not worse than the live one. `force` switches in any case, and is recorded. Search follows
+    with its next query.
 
     Raises:
-        LifecycleError: it is unknown, its encoder is, it is not fit, or, forced or not, its encoder
-            makes vectors of another dimension now.
+        LifecycleError: the index or its encoder is unknown, it is not fit, or its encoder makes
+            vectors of another dimension now, which `force` does not pass over.
     """
     bucket, url = mail_bucket.bucket, mail_bucket.url
     candidate, live = _find_recorded(connection, url, name), live_index(connection, url)
     index = bucket.index(_current_spec(candidate))
-    found = reconcile(connection, MailIndex(index, url, candidate.fingerprint))
+    made_by = (candidate.encoder, candidate.precision, candidate.fingerprint)
+    found = reconcile(connection, MailVectors(index, url, *made_by))
     held = index.describe()["dimension"]
     if held != index.spec.dimension:
         raise LifecycleError(
@@ -187,10 +188,10 @@ def promote_index(
 
 
 def retire_index(connection: psycopg.Connection, mail_bucket: MailBucket, name: str) -> None:
-    """Delete an index that is not live, from the bucket and from the manifest.
+    """Delete an index that is not live, of vectors or of words, and its manifest.
 
     Raises:
-        LifecycleError: it is live, or nobody knows it.
+        LifecycleError: it is live, or unknown.
     """
     bucket, url = mail_bucket.bucket, mail_bucket.url
     _find_recorded(connection, url, name)
@@ -214,7 +215,6 @@ def _find_recorded(connection: psycopg.Connection, url: str, name: str) -> Index
 
 
 def _has_encoder(record: IndexRecord) -> bool:
-    """Return whether this version has the encoder of an index."""
     try:
         _current_spec(record)
     except LifecycleError:
@@ -223,7 +223,6 @@ def _has_encoder(record: IndexRecord) -> bool:
 
 
 def _current_spec(record: IndexRecord) -> IndexSpec:
-    """Return the spec of an index, if this version still makes the vectors that are in it."""
     try:
         spec = index_spec(record.encoder, record.precision)
     except ValueError:  # no such model any more
@@ -238,13 +237,8 @@ def _current_spec(record: IndexRecord) -> IndexSpec:
     return spec
 
 
-def open_words_bucket(url: str) -> MailBucket:
-    """Open the place of MAIL_WORDS as a bucket of indexes, to list and delete them."""
-    return MailBucket(open_bucket(url), url, "words")
-
-
 def find_live_words(connection: psycopg.Connection, url: str) -> str:
-    """Return the name of the index that search asks; this version's where none was filled yet."""
+    """Return the name of the live word index, or this version's where none was filled yet."""
     return ask_live_words(connection, url).read()
 
 
@@ -255,8 +249,8 @@ def ask_live_words(connection: psycopg.Connection, url: str) -> Pending[str]:
 
 def promote_words(
     connection: psycopg.Connection, words: MailWords, *, force: bool = False
-) -> str | None:
-    """Make search ask an index of words; return the name of the one it replaces.
+) -> Promotion:
+    """Make search ask a word index, if it has every message.
 
     Raises:
         LifecycleError: it lacks messages, and `force` is not given.
@@ -267,11 +261,13 @@ def promote_words(
             f"index {words.name} lacks messages; run `mail-assets backfill`, or use --force"
         )
     report = {"documents": count_written(connection, words.manifest)}
-    return switch_live(connection, words.url, words.name, not complete, report)
+    replaced = switch_live(connection, words.url, words.name, not complete, report)
+    made_by = words.record
+    return Promotion(words.name, made_by.encoder, made_by.precision, replaced, not complete, report)
 
 
 def follow_version(connection: psycopg.Connection, words: MailWords) -> bool:
-    """Make the index of this version live once it is complete; return whether that was done."""
+    """Promote the word index of this version if it is complete; return whether that was done."""
     live = live_index(connection, words.url)
     if live is None or live.name == words.name or not is_complete(connection, words.manifest):
         return False

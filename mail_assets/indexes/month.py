@@ -1,54 +1,24 @@
 """Make one month's part of an index equal to what it should hold.
 
-The order is what lets a killed run converge: intend in the manifest, put what is new, delete
-what is stale, then mark it written. It also spares a run that fills many months to look for the
-keys of each: where the manifest has nothing of a month, nobody has written to it since the run
-began, and the index has of it what it had then.
-
-[index_upkeep] Maintain an index while it is being filled, so that it stays quick through a long backfill.
+The order lets a killed run converge: intend in the manifest, put what is new, delete what is stale,
+then mark it written.
 """
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple, Protocol, TypeVar, cast
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import psycopg
 
-from mail_assets.month import ListMonth, month_number
-from mail_assets.tables.indexes import Entry, IndexMonth, drop_keys, mark_intended, mark_written
+from mail_assets.indexes.mail_index import FAILED, Filled, MailIndex, month_filter
+from mail_assets.month import ListMonth
+from mail_assets.tables.indexes import Entry, drop_keys, mark_intended, mark_written, read_manifest
 from mail_assets.tables.partitions import Partition, locked_if_free
-from mail_assets.vectors.filters import Filter
-from mail_assets.vectors.index import MissingIndexError, VectorError
-from mail_assets.vectors.vector import MetadataValue
-from mail_assets.words.index import MissingWordsError, WordsError
 from mail_assets.workspace import Workspace
-
-Item_contra = TypeVar("Item_contra", contravariant=True)
-Item = TypeVar("Item")
-
-
-class Writable(Protocol[Item_contra]):
-    """An index as a step writes it: of vectors or of words."""
-
-    def put(self, items: Iterable[Item_contra], /) -> object:
-        """Insert or overwrite."""
-
-    def insert(self, items: Iterable[Item_contra], /) -> object:
-        """Put what is not there."""
-
-    def delete(self, keys: Iterable[str], /, among: Filter | None = None) -> object:
-        """Delete by key, among the entries that a filter matches."""
-
-
-class Listable(Protocol):
-    """An index of vectors or of words that lists its keys by filter."""
-
-    def find_values(self, field: str, filter: Filter, /) -> Iterator[tuple[str, MetadataValue]]:
-        """Iterate over the keys that match, each with its value of a field."""
 
 
 class MonthKeys(NamedTuple):
-    """The keys of a month: wanted, with what they are made from; in the manifest; in the index.
+    """Keys of a month: wanted, each with a digest of its entry; in the manifest; in the index.
 
     `present` counts: a run that had lost its lock may have written a key a second time.
     """
@@ -59,12 +29,12 @@ class MonthKeys(NamedTuple):
 
     @property
     def absent(self) -> list[str]:
-        """What is to be written, and is not in the index once what is doubled was deleted."""
+        """Keys to write that the index does not have, once the doubled ones are deleted."""
         return [key for key in self.wanted if self.present[key] != 1]
 
     @property
     def outdated(self) -> list[str]:
-        """What is in the index, and is to be written again."""
+        """Keys to write that the index has."""
         return [
             key
             for key, digest in self.wanted.items()
@@ -73,35 +43,55 @@ class MonthKeys(NamedTuple):
 
     @property
     def doubled(self) -> list[str]:
-        """What is wanted, and stands in the index more than once."""
+        """Wanted keys that the index has more than once."""
         return [key for key in self.wanted if self.present[key] > 1]
 
     @property
     def stale(self) -> set[str]:
-        """What is to be deleted."""
+        """Keys to delete."""
         return (self.manifest.keys() | self.present) - self.wanted.keys()
 
 
 class Changes(NamedTuple):
-    """How many keys were written and deleted."""
+    """Numbers of keys that were written and deleted."""
 
     written: int
     deleted: int
 
 
+def compare_month(
+    connection: psycopg.Connection,
+    mail_index: MailIndex[Any],
+    month: ListMonth,
+    made: int | None,
+) -> MonthKeys:
+    """Return the keys of a month, as wanted, as recorded and as they are.
+
+    `made` is the number of entries that the last run made from the same inputs, None where they have
+    changed. The manifest then says what is wanted, and no row is read, unless keys of it were lost
+    or removed since.
+    """
+    manifest = read_manifest(connection, mail_index.part(month))
+    if made == len(manifest) and all(entry.written for entry in manifest.values()):
+        wanted = {key: entry.digest for key, entry in sorted(manifest.items())}
+    else:
+        wanted = {**mail_index.read_digests(connection, month)}
+    return MonthKeys(wanted, manifest, mail_index.month_keys(month, manifest.keys()))
+
+
 def write_month(
     connection: psycopg.Connection,
-    part: IndexMonth,
+    mail_index: MailIndex[Any],
+    month: ListMonth,
     keys: MonthKeys,
-    index: Writable[Item],
-    make: Callable[[Sequence[str]], Iterable[Item]],
+    make: Callable[[Sequence[str]], Iterable[Any]],
 ) -> Changes:
-    """Write what is fresh and delete what is stale; nothing where there is neither.
+    """Write what is new or outdated and delete what is stale; nothing where there is neither.
 
-    `make` returns the items of some keys. Where it raises, nothing was written.
+    `make` returns the entries of some keys. Where it raises, nothing was written.
     """
+    index, part, among = mail_index.index, mail_index.part(month), month_filter(month)
     absent, outdated, stale = keys.absent, keys.outdated, keys.stale
-    among = month_filter(part.month)
     fresh = [*absent, *outdated]
     if fresh:
         new, rewritten = make(absent), make(outdated)
@@ -118,67 +108,12 @@ def write_month(
     return Changes(len(fresh), len(stale))
 
 
-def find_keys(index: Listable, months: Collection[ListMonth]) -> dict[ListMonth, Counter[str]]:
-    """Return the keys that an index has of some months, and how often, in one look for each list.
-
-    However many months are asked for, it reads each fragment that was written lately: 17 ms in a
-    long backfill.
-    """
-    found = {month: Counter[str]() for month in months}
-    for name in sorted({month.list_name for month in months}):
-        numbers = {month_number(one.month): one for one in months if one.list_name == name}
-        for key, number in index.find_values("month", _months_filter(name, [*numbers])):
-            found[numbers[cast(int, number)]][key] += 1
-    return found
-
-
-def find_unfilled(index: Listable, months: Collection[ListMonth]) -> frozenset[ListMonth]:
-    """Return these months where an index has nothing of any of them, otherwise none.
-
-    None of one month either: it is as quick to list its keys.
-    """
-    if len(months) == 1:
-        return frozenset()
-    try:
-        for name in {month.list_name for month in months}:
-            numbers = [month_number(one.month) for one in months if one.list_name == name]
-            if any(True for _ in index.find_values("month", _months_filter(name, numbers))):
-                return frozenset()
-    except (MissingIndexError, MissingWordsError):
-        pass
-    return frozenset(months)
-
-
-def month_filter(month: ListMonth) -> Filter:
-    """Return the filter that all entries of a month match, and no others."""
-    number = month_number(month.month)
-    return {"$and": [{"list": {"$eq": month.list_name}}, {"month": {"$eq": number}}]}
-
-
-def _months_filter(list_name: str, numbers: Sequence[int]) -> Filter:
-    return {"$and": [{"list": {"$eq": list_name}}, {"month": {"$in": [*numbers]}}]}
-
-
-class Maintained(Protocol):
-    """An index of vectors or of words, as its upkeep needs it."""
-
-    label: str
-
-    def needs_upkeep(self) -> bool:
-        """Tell whether much was written since the last upkeep."""
-
-    def catch_up(self) -> None:
-        """Index what is new, in as little time as it takes."""
-
-    def maintain(self) -> None:
-        """Bring its search structures up to date."""
-
-
-def maintain_if_due(workspace: Workspace, index: Maintained) -> bool:
+def maintain_if_due(workspace: Workspace, index: Filled[Any]) -> bool:
     """Maintain an index that much was written to since the last time; return whether it was done.
 
-    One process does it, and others write meanwhile. A month that is written is done whether this
-    works or not: what fails is logged, and tried again after the next month.
+    So it stays fast through a long backfill. One process does it, and others write meanwhile. The
+    month that was written counts as done in any case: a failure is logged, and the next month tries
+    again.
     """
     try:
         if not index.needs_upkeep():
@@ -189,6 +124,6 @@ def maintain_if_due(workspace: Workspace, index: Maintained) -> bool:
                 workspace.log(f"maintaining {index.label}")
                 index.catch_up()
         return free
-    except (VectorError, WordsError) as error:
+    except FAILED as error:
         workspace.log(f"not maintained, which is tried again: {error}")
         return False

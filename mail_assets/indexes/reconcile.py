@@ -1,9 +1,9 @@
 """Compare a whole index with its manifest and what it should hold, and repair it on request.
 
-An index of vectors should hold the chunks, one of words the messages. A month's own run repairs
-what it knows of. This finds what no run knows: keys that somebody else has put into the index,
-months whose list was dropped, entries lost or doubled by a fault. Values are not compared, only
-that an entry was made from what its chunk or message says now.
+The vector index should hold the chunks, the word index the messages. A month's own run repairs what
+it knows of. This finds the rest: keys that somebody else has put into the index, months whose list
+was dropped, entries lost or doubled by a fault. Values are not compared, only that an entry was
+made from what its chunk or message says now.
 """
 
 from collections import Counter
@@ -14,8 +14,7 @@ from typing import Any
 
 import psycopg
 
-from mail_assets.indexes.vectors import MailIndex
-from mail_assets.indexes.words import MailWords
+from mail_assets.indexes.mail_index import MISSING, MailIndex
 from mail_assets.month import ListMonth
 from mail_assets.tables.bucket_keys import (
     Fault,
@@ -28,21 +27,16 @@ from mail_assets.tables.bucket_keys import (
 )
 from mail_assets.tables.indexes import drop_keys, read_manifest
 from mail_assets.tables.partitions import Partition, locked
-from mail_assets.vectors.index import MissingIndexError
-from mail_assets.words.index import MissingWordsError
 
-#: missing: a chunk or message whose entry is not known to be there. stale: in the manifest, without
-#: a chunk or message. foreign: in the index, and nobody here has put it there. doubled: listed
-#: twice. outdated: made from what the chunk or its message said before.
+#: missing: a chunk or message without a written entry. stale: in the manifest, without a chunk or
+#: message. foreign: in the index, and in no manifest here. doubled: listed twice. outdated: made
+#: from what the chunk or message said before.
 FAULTS = ("missing", "stale", "foreign", "doubled", "outdated")
-
-#: What the index of a manifest should hold, by the manifest's table.
-HELD = {"vectors": "chunks", "words": "messages"}
 
 
 @dataclass(frozen=True)
 class Reconciliation:
-    """What was compared, and how it differed before anything was repaired."""
+    """Result of a comparison: figures, and the differences before anything was repaired."""
 
     index: str
     figures: Mapping[str, int]
@@ -74,52 +68,51 @@ class Reconciliation:
 
 def reconcile(
     connection: psycopg.Connection,
-    filled: MailIndex | MailWords,
+    mail_index: MailIndex[Any],
     *,
     repair: bool = False,
     delete_foreign: bool = False,
 ) -> Reconciliation:
-    """Compare an index with all chunks, or with all messages.
+    """Compare an index with all rows that it should hold.
 
-    With `repair` what is stale or doubled is deleted from the index, and what is missing, doubled
-    or outdated is marked as not written: the next run of its month writes it. Of an index that is
-    not there everything is missing. Foreign keys may be another database's, so they go only with
-    `delete_foreign`.
+    With `repair`, what is stale or doubled is deleted from the index, and what is missing, doubled
+    or outdated is marked as not written: the next run of its month writes it. Of an index that does
+    not exist everything is missing. Foreign keys may be another database's, so they are deleted
+    only with `delete_foreign`.
 
     Raises:
         MissingIndexError, MissingWordsError: there is no such index, and it is not to be repaired.
     """
-    manifest = filled.manifest
+    manifest = mail_index.manifest
     try:
-        keys = compare_keys(connection, manifest, filled.index.keys())
-    except (MissingIndexError, MissingWordsError):
+        keys = compare_keys(connection, manifest, mail_index.index.keys())
+    except MISSING:
         if not repair:
             raise
         keys = compare_keys(connection, manifest, ())
     for month in intended_months(connection, manifest):
-        add_outdated(connection, month, _outdated(connection, filled, month))
+        add_outdated(connection, month, _outdated(connection, mail_index, month))
     figures = {
         "bucket": keys.bucket,
-        HELD[manifest.table]: keys.expected,
+        mail_index.source: keys.expected,
         "manifest": keys.manifest,
     }
-    found = Reconciliation(filled.name, figures, tuple(read_faults(connection)))
+    found = Reconciliation(mail_index.name, figures, tuple(read_faults(connection)))
     if repair:
         mark_for_writing(connection, manifest)
     for fault in found.faults:
         if (repair and fault.fault in ("stale", "doubled")) or (
             delete_foreign and fault.fault == "foreign"
         ):
-            _delete(connection, filled, fault)
+            _delete(connection, mail_index, fault)
     return found
 
 
 def _outdated(
-    connection: psycopg.Connection, filled: MailIndex | MailWords, month: ListMonth
+    connection: psycopg.Connection, mail_index: MailIndex[Any], month: ListMonth
 ) -> list[str]:
-    """Return the written keys of a month that would be made otherwise now."""
-    manifest = read_manifest(connection, filled.part(month))
-    digests = filled.read_digests(connection, month)
+    manifest = read_manifest(connection, mail_index.part(month))
+    digests = mail_index.read_digests(connection, month)
     return [
         key
         for key, digest in digests.items()
@@ -127,11 +120,11 @@ def _outdated(
     ]
 
 
-def _delete(connection: psycopg.Connection, filled: MailIndex | MailWords, fault: Fault) -> None:
-    """Delete the keys of a fault from the index, and what is stale from the manifest too."""
-    with locked(connection, Partition(filled.manifest.table, fault.month)):
+def _delete(connection: psycopg.Connection, mail_index: MailIndex[Any], fault: Fault) -> None:
+    """Delete the keys of a fault from the index, and stale ones from the manifest too."""
+    with locked(connection, Partition(mail_index.table, fault.month)):
         for keys in fault_keys(connection, fault):
-            with suppress(MissingIndexError, MissingWordsError):  # nor is any of its keys
-                filled.index.delete(keys)
+            with suppress(*MISSING):  # without the index there are none of its keys either
+                mail_index.index.delete(keys)
             if fault.fault == "stale":
-                drop_keys(connection, filled.manifest, keys)
+                drop_keys(connection, mail_index.manifest, keys)

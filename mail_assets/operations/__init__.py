@@ -1,1 +1,1 @@
-"""operations."""
+"""Operations on a home: examine, back up, restore, prune."""

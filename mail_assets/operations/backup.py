@@ -1,23 +1,17 @@
 """Write what cannot be made again to a folder: decisions, records of the sources, and archives.
 
-    backup.json     what the backup has; written last, so that without it there is none
+    backup.json     contents of the backup; written last, so that without it there is none
     rows-TIME/      tables as CSV, and dumps of databases where they were asked for
     store/          archives, and embeddings where they were asked for, at their keys
     forget.key      the key of the digests of forgotten mail, where it is in a file
-    written.json    what backups wrote here, which alone is ever deleted (backup_folder.py)
+    written.json    files that backups wrote here; nothing else is ever deleted
 
 Another backup into the same folder copies the files that are new, and replaces the former one in
-one step. Loads may run meanwhile: rows are those of one moment, and files are taken until they are
+one step. Loads may run meanwhile: rows are those of one moment, and files are copied until they are
 all that these rows name.
-
-[backup_folder] The folder of a backup, and the list of what backups wrote there: nothing else is ever deleted.
-
-A file is listed before it is written, and until it is deleted, so that what a killed backup left
-behind is known to the next one. Files of others in the folder stay as they are.
 """
 
 import datetime as dt
-import hashlib
 import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
@@ -26,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from mail_assets.errors import MailAssetsError
+from mail_assets.files import digest_file, write_private
 from mail_assets.postgres.dumps import dump_database, find_distinct
 from mail_assets.store.folder import FolderStore
 from mail_assets.store.objects import ObjectStore
@@ -40,122 +35,26 @@ from mail_assets.tables.kept_rows import (
 )
 from mail_assets.workspace import Workspace
 
+#: Version of the layout of the folder.
+VERSION = 1
+
 #: A JSON list of paths below the folder.
 WRITTEN = "written.json"
-
-
-class BackupError(MailAssetsError):
-    """A folder cannot have a backup, holds no whole one, or one that cannot be restored here."""
-
-
-class BackupFolder:
-    """A folder that backups are written into, one after another.
-
-    Files are named by their paths below it, as `store/archives/...`.
-    """
-
-    def __init__(self, path: Path, apart_from: Sequence[Path] = ()) -> None:
-        """Open or make a folder that is not, holds not and lies not in one of `apart_from`.
-
-        Raises:
-            BackupError: it overlaps with one of these, or has files and none of a backup.
-        """
-        _refuse_overlap(path, apart_from)
-        path.mkdir(parents=True, exist_ok=True)
-        self.path = path
-        self._files = FolderStore(path)
-        # hidden: what a killed writer of the list left, and what file systems keep (.snapshot)
-        shown = {one.name for one in path.iterdir() if not one.name.startswith(".")}
-        if shown and WRITTEN not in shown:
-            raise BackupError(
-                f"{path} has files, but no {WRITTEN} of a former backup: choose a folder that is "
-                "new or empty"
-            )
-        self._known = self._read()
-
-    def refuse_other_home(self, archives: Iterable[str]) -> None:
-        """Check that the folder has one of a home's archives, if it has any.
-
-        An archive is named by its content and is kept for years: who has none of them is a home
-        that was made anew, or another one, and its backup would delete them all.
-
-        Raises:
-            BackupError: there are archives, all of another home.
-        """
-        former = {name for name in self._known if name.startswith("store/archives/")}
-        if former and former.isdisjoint(archives):
-            raise BackupError(
-                f"{self.path} has the backup of another home: none of its {len(former)} archives "
-                "is here; look at MAIL_HOME and MAIL_PG_DSN, or choose another folder"
-            )
-
-    def intend(self, names: Iterable[str]) -> None:
-        """List files that are about to be written.
-
-        Raises:
-            BackupError: there is one that no backup wrote; it is left as it is.
-        """
-        fresh = {*names} - self._known
-        for name in sorted(fresh):
-            if os.path.lexists(self.path / name):
-                raise BackupError(
-                    f"{self.path / name} was not written by a backup: move it away, or choose "
-                    "another folder"
-                )
-        if fresh:
-            self._known |= fresh
-            self._write(self._read() | fresh)
-
-    def remove_others(self, wanted: Iterable[str]) -> None:
-        """Delete what backups wrote into subfolders, but for the files that are wanted."""
-        others = {name for name in self._known if "/" in name}.difference(wanted)
-        for name in others:
-            self._files.delete(name)
-            _remove_empty(self.path / name, self.path)
-        self._known -= others
-        self._write(self._read() - others)
-
-    def _read(self) -> set[str]:
-        """Return the list as it is now: another backup into the folder may have extended it."""
-        path = self.path / WRITTEN
-        return {*json.loads(path.read_text(encoding="utf-8"))} if path.exists() else set()
-
-    def _write(self, names: set[str]) -> None:
-        self._files.put_bytes(WRITTEN, json.dumps(sorted(names), indent=0).encode())
-
-
-def _refuse_overlap(folder: Path, others: Iterable[Path]) -> None:
-    here = folder.resolve()
-    for other in others:
-        there = other.resolve()
-        if here.is_relative_to(there) or there.is_relative_to(here):
-            raise BackupError(
-                f"{folder} cannot hold a backup of {other}: choose a folder apart from it"
-            )
-
-
-def _remove_empty(file: Path, root: Path) -> None:
-    """Remove the folders above a deleted file, up to `root`, that hold nothing any more."""
-    for folder in file.parents:
-        if folder == root or not folder.is_dir() or any(folder.iterdir()):
-            return
-        folder.rmdir()
-
-
-#: Of the layout of the folder.
-VERSION = 1
 
 FORGET_KEY = "forget.key"
 
 
+class BackupError(MailAssetsError):
+    """A folder that cannot take a backup, holds no whole one, or one that does not fit here."""
+
+
 @dataclass(frozen=True)
 class BackupPlan:
-    """What a backup is to have beside the rows and archives.
+    """Contents of a backup besides rows and archives.
 
-    `databases` are DSNs by name, the mail database under "mail": the schema that is first in the
-    search path of each is dumped, once where two are the same. `files` are copied into the folder
-    under their names, the settings that a person will look for. `live` are folders that are in use,
-    which the backup must lie apart from.
+    `databases` are DSNs by name, the mail database under "mail". The first schema in the search
+    path of each is dumped, once where two are the same. `files` are copied into the folder under
+    their names. `live` are folders that are in use: the backup must not overlap with them.
     """
 
     databases: Mapping[str, str]
@@ -166,7 +65,7 @@ class BackupPlan:
 
 @dataclass(frozen=True)
 class Backup:
-    """What backup.json says: `rows` and `dumps` are files of `folder` by table or database."""
+    """Contents of backup.json: `rows` and `dumps` are files of `folder` by table or database."""
 
     folder: str
     made_at: str
@@ -181,11 +80,11 @@ class Backup:
 
 
 def back_up(workspace: Workspace, folder: Path, plan: BackupPlan) -> Backup:
-    """Make `folder` hold a backup of now; a former one in it counts until this one is whole.
+    """Write a backup into `folder`; a former one in it counts until this one is whole.
 
     Raises:
         BackupError: the folder is in use, has files that no backup wrote, or the archives of
-            another home; they are left alone.
+            another home. They stay as they are.
         PostgresError: pg_dump failed.
         OSError: the folder cannot be written.
     """
@@ -204,7 +103,7 @@ def back_up(workspace: Workspace, folder: Path, plan: BackupPlan) -> Backup:
         files = {f"store/{key}" for key in wanted}
         target.intend(files)
         lost = _copy_missing(workspace.store, kept, wanted)
-        # gone since the rows were read: another moment names others; gone twice, it is lost
+        # a missing file was deleted since the rows were read, or is lost: read the rows once more
         if lost <= missed:
             break
         missed = lost
@@ -221,13 +120,13 @@ def back_up(workspace: Workspace, folder: Path, plan: BackupPlan) -> Backup:
         lost=sorted(lost),
     )
     target.intend(["backup.json"])
-    _replace(folder / "backup.json", json.dumps(asdict(backup), indent=2).encode())
+    write_private(folder / "backup.json", json.dumps(asdict(backup), indent=2).encode())
     target.remove_others(needed | files)
     return backup
 
 
 def read_backup(folder: Path) -> Backup:
-    """Return what a folder holds, whose rows and dumps are as they were written.
+    """Return the backup that a folder holds, after comparing its rows and dumps with their digests.
 
     Raises:
         BackupError: there is no backup, it is of a later version, or it is damaged.
@@ -246,26 +145,116 @@ def read_backup(folder: Path) -> Backup:
     return backup
 
 
-def digest_file(path: Path) -> str:
-    """Return the sha256 of a file."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
 def copy_object(source: ObjectStore, target: ObjectStore, key: str) -> None:
     """Copy an object from one store to another.
 
     Raises:
-        FileNotFoundError: the first has none under the key.
+        FileNotFoundError: the source has no object under the key.
     """
     with source.fetch(key) as path:
         target.put(key, path)
 
 
+class BackupFolder:
+    """A folder that backups are written into, and the list of what they wrote there.
+
+    A file is listed before it is written, and until it is deleted: the next backup then knows what
+    a killed one left. Files of others stay as they are. Files are named by their paths below the
+    folder, such as `store/archives/...`.
+    """
+
+    def __init__(self, path: Path, apart_from: Sequence[Path] = ()) -> None:
+        """Open or make a folder.
+
+        Raises:
+            BackupError: it overlaps with one of `apart_from`, or has files and none of a backup.
+        """
+        _refuse_overlap(path, apart_from)
+        path.mkdir(parents=True, exist_ok=True)
+        self.path = path
+        self._files = FolderStore(path)
+        # hidden files: leftovers of a killed writer of the list, or of file systems (.snapshot)
+        shown = {one.name for one in path.iterdir() if not one.name.startswith(".")}
+        if shown and WRITTEN not in shown:
+            raise BackupError(
+                f"{path} has files, but no {WRITTEN} of a former backup: choose a folder that is "
+                "new or empty"
+            )
+        self._known = self._read()
+
+    def refuse_other_home(self, archives: Iterable[str]) -> None:
+        """Check that a folder with archives has one of this home's.
+
+        An archive is named by its content and kept for years. A home that has none of them is a new
+        one or another one, and its backup would delete them all.
+
+        Raises:
+            BackupError: all archives in the folder are of another home.
+        """
+        former = {name for name in self._known if name.startswith("store/archives/")}
+        if former and former.isdisjoint(archives):
+            raise BackupError(
+                f"{self.path} has the backup of another home: none of its {len(former)} archives "
+                "is here; look at MAIL_HOME and MAIL_PG_DSN, or choose another folder"
+            )
+
+    def intend(self, names: Iterable[str]) -> None:
+        """List files that are about to be written.
+
+        Raises:
+            BackupError: a file exists that no backup wrote; it stays as it is.
+        """
+        fresh = {*names} - self._known
+        for name in sorted(fresh):
+            if os.path.lexists(self.path / name):
+                raise BackupError(
+                    f"{self.path / name} was not written by a backup: move it away, or choose "
+                    "another folder"
+                )
+        if fresh:
+            self._known |= fresh
+            self._write(self._read() | fresh)
+
+    def remove_others(self, wanted: Iterable[str]) -> None:
+        """Delete what backups wrote into subfolders, except for the files that are wanted."""
+        others = {name for name in self._known if "/" in name}.difference(wanted)
+        for name in others:
+            self._files.delete(name)
+            _remove_empty(self.path / name, self.path)
+        self._known -= others
+        self._write(self._read() - others)
+
+    def _read(self) -> set[str]:
+        # each time, because another backup into the folder may have extended the list
+        path = self.path / WRITTEN
+        return {*json.loads(path.read_text(encoding="utf-8"))} if path.exists() else set()
+
+    def _write(self, names: set[str]) -> None:
+        self._files.put_bytes(WRITTEN, json.dumps(sorted(names), indent=0).encode())
+
+
+def _refuse_overlap(folder: Path, others: Iterable[Path]) -> None:
+    here = folder.resolve()
+    for other in others:
+        there = other.resolve()
+        if here.is_relative_to(there) or there.is_relative_to(here):
+            raise BackupError(
+                f"{folder} cannot hold a backup of {other}: choose a folder apart from it"
+            )
+
+
+def _remove_empty(file: Path, root: Path) -> None:
+    """Remove the empty folders above a deleted file, up to `root`."""
+    for folder in file.parents:
+        if folder == root or not folder.is_dir() or any(folder.iterdir()):
+            return
+        folder.rmdir()
+
+
 def _write_rows(
     workspace: Workspace, rows: Path, plan: BackupPlan
 ) -> tuple[dict[str, int], int, list[str]]:
-    """Write the tables of one moment; return their sizes, the migration, and the files wanted."""
+    """Write the tables of one moment; return their sizes, the migration, and the files needed."""
     connection = workspace.connection
     rows.mkdir(exist_ok=True)
     with connection.transaction():
@@ -283,7 +272,7 @@ def _write_rows(
 
 
 def _copy_missing(store: ObjectStore, kept: ObjectStore, wanted: Iterable[str]) -> set[str]:
-    """Copy what the backup does not have yet; return what is not in the store."""
+    """Copy files that the backup lacks; return those that the store lacks."""
     missing = set()
     for key in wanted:
         if _is_kept(store, kept, key):
@@ -296,9 +285,9 @@ def _copy_missing(store: ObjectStore, kept: ObjectStore, wanted: Iterable[str]) 
 
 
 def _is_kept(store: ObjectStore, kept: ObjectStore, key: str) -> bool:
-    """Return whether the backup has a file as it is.
+    """Return whether the backup has a file as it is now.
 
-    An archive's name tells its content. A file of embeddings is replaced under its name.
+    The name of an archive identifies its content. A file of embeddings is replaced under its name.
     """
     if not kept.exists(key):
         return False
@@ -316,19 +305,7 @@ def _copy_settings(workspace: Workspace, target: BackupFolder, plan: BackupPlan)
         files[FORGET_KEY] = key
     for name, path in files.items():
         copy = target.path / name
-        if copy.exists() and copy.samefile(path):  # of a home that is configured by its backup
+        if copy.exists() and copy.samefile(path):  # a home that is configured by its backup
             continue
         target.intend([name])
-        _replace(copy, path.read_bytes())
-
-
-def _replace(path: Path, content: bytes) -> None:
-    """Write a file that only this account can read, in one step."""
-    fresh = path.with_name(f".{path.name}.{os.getpid()}")
-    fresh.unlink(missing_ok=True)
-    with fresh.open("xb") as file:
-        os.fchmod(file.fileno(), 0o600)
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-    fresh.replace(path)
+        write_private(copy, path.read_bytes())

@@ -1,8 +1,6 @@
-"""What is wrong with the database, the indexes and the files of a home, each with its remedy.
+"""Find faults in the database, the indexes and the files of a home, each with its remedy.
 
-Nothing is changed. What Dagster knows is in defs/doctor.py.
-
-[finding] One thing that is wrong with a home.
+Nothing is changed. Faults in Dagster's records are found by defs/doctor.py.
 """
 
 import datetime as dt
@@ -16,15 +14,15 @@ from typing import NamedTuple
 import psycopg
 
 from mail_assets.indexes.encoder_probe import EncoderProbeError, TextEncoder, check_encoder
-from mail_assets.indexes.vectors import MailBucket
+from mail_assets.indexes.mail_index import MailBucket
 from mail_assets.indexes.words import MailWords
 from mail_assets.month import ListMonth
-from mail_assets.steps.outcome import Wording
+from mail_assets.steps.outcome import ListDefaults
 from mail_assets.tables.health import (
     find_behind,
     find_idle_locks,
     find_left_lists,
-    find_other_wordings,
+    find_other_defaults,
     find_without_statistics,
 )
 from mail_assets.tables.indexes import IndexRecord, live_index
@@ -33,7 +31,7 @@ from mail_assets.tables.removed_messages import unwanted_documents, unwanted_key
 
 
 class Finding(NamedTuple):
-    """What is wrong, where, and the command that mends it."""
+    """A fault of a home: the problem, its place, and the command that mends it."""
 
     problem: str
     where: str
@@ -42,11 +40,10 @@ class Finding(NamedTuple):
 
 BACKFILL = "mail-assets backfill"
 
-#: Seconds that a session may hold a lock and do nothing: to encode a part takes some ten.
+#: Seconds that a session may hold a lock and do nothing; encoding a part takes about ten.
 IDLE = 3600.0
 
-#: Milliseconds that the server waits for a session to be gone when it is told to end it: it is told
-#: at once, and locks stand until the session has looked.
+#: Milliseconds that the server waits for a session that it ends: its locks stay until it is gone.
 ENDED = 60_000
 
 #: A disk with less than this share and this many bytes free is nearly full.
@@ -58,8 +55,8 @@ def examine_months(
 ) -> Iterator[Finding]:
     """Find the archived months that are not loaded, cut, encoded or indexed as they are now.
 
-    Those alone of which lists.toml `has_month`: no run can make others. `index_name` is that of the
-    index that runs fill where search asks it, as the manifest calls it, else "".
+    Months without `has_month` in lists.toml are left out: no run can make them. `index_name` is the
+    manifest's name of the index that runs fill, or "" where search asks another one.
     """
     found = find_behind(connection, index_name)
     behind = {month: asset for month, asset in found.items() if has_month(month)}
@@ -73,7 +70,7 @@ def examine_lists(
 ) -> Iterator[Finding]:
     """Find lists that are stored, and that `lists` does not name.
 
-    They are filled, counted and searched no more: renamed, a list is stored twice.
+    They are no longer filled, counted or searched. A list that was renamed is stored twice.
     """
     for left in find_left_lists(connection, lists):
         yield Finding(
@@ -83,14 +80,14 @@ def examine_lists(
         )
 
 
-def examine_wordings(
-    connection: psycopg.Connection, wordings: Mapping[str, Wording]
+def examine_defaults(
+    connection: psycopg.Connection, defaults: Mapping[str, ListDefaults]
 ) -> Iterator[Finding]:
-    """Find months whose words are stored in another language or charset than lists.toml has now.
+    """Find months that were loaded with another language or charset than lists.toml has now.
 
-    Searches ask in the language that the list has now, and find other words, or none.
+    Searches use the language that the list has now, and find other words, or none.
     """
-    months = find_other_wordings(connection, {name: str(one) for name, one in wordings.items()})
+    months = find_other_defaults(connection, {name: str(one) for name, one in defaults.items()})
     for name, group in groupby(months, lambda one: one.list_name):
         yield Finding(
             "made with another language or charset than lists.toml has", *span(name, [*group])
@@ -98,7 +95,7 @@ def examine_wordings(
 
 
 def span(list_name: str, months: Sequence[ListMonth]) -> tuple[str, str]:
-    """Return how months of a list are named, and the command that makes them."""
+    """Return a description of months of a list, and the command that makes them."""
     first, last = min(one.month for one in months), max(one.month for one in months)
     where = f"{list_name} {first}" + (f" to {last} ({len(months)} months)" if first < last else "")
     remedy = f"{BACKFILL} --list {shlex.quote(list_name)} --from {first} --to {last}"
@@ -108,7 +105,7 @@ def span(list_name: str, months: Sequence[ListMonth]) -> tuple[str, str]:
 def examine_vectors(
     connection: psycopg.Connection, bucket: MailBucket, configured: IndexRecord
 ) -> Iterator[Finding]:
-    """Find a live vector index that is gone, or that runs do not fill; `configured` is theirs."""
+    """Find a live vector index that is missing, or that is not the `configured` one of runs."""
     live = live_index(connection, bucket.url)
     if live is None:
         return
@@ -128,7 +125,7 @@ def examine_vectors(
 def examine_words(
     connection: psycopg.Connection, bucket: MailBucket, words: MailWords
 ) -> Iterator[Finding]:
-    """Find a live word index that is gone, or of a former version."""
+    """Find a live word index that is missing, or of a former version."""
     live = live_index(connection, words.url)
     if live is None:
         return
@@ -141,8 +138,8 @@ def examine_words(
 
 
 def examine_forgotten(connection: psycopg.Connection) -> Iterator[Finding]:
-    """Find indexes, and archives that are to be rewritten, that may have forgotten mail still."""
-    remedy = "the `mail-assets forget` command of then, again (docs/forgetting.md)"
+    """Find indexes, and archives that are to be rewritten, that may still have forgotten mail."""
+    remedy = "the same `mail-assets forget` command again (docs/forgetting.md)"
     kinds = {"vectors": unwanted_keys(connection), "documents": unwanted_documents(connection)}
     for kind, left in kinds.items():
         for name, keys in left.items():
@@ -153,16 +150,15 @@ def examine_forgotten(connection: psycopg.Connection) -> Iterator[Finding]:
 
 def examine_encoder(connection: psycopg.Connection, encoder: TextEncoder) -> Iterator[Finding]:
     """Find an encoder that makes other vectors here than where its index was begun."""
-    said: list[str] = []
     try:
-        check_encoder(connection, encoder, said.append)
+        check_encoder(connection, encoder, lambda line: None)
     except EncoderProbeError as error:
         remedy = "MAIL_PRECISION=fp32 mail-assets index build"
         yield Finding("the encoder makes other vectors here", str(error), remedy)
 
 
 def examine_server(connection: psycopg.Connection, psql: str) -> Iterator[Finding]:
-    """Find tables without statistics and locks that nobody works under; `psql` begins a command."""
+    """Find tables without statistics, and locks of idle sessions; `psql` begins the remedies."""
     if tables := find_without_statistics(connection):
         names = ", ".join(tables)
         yield Finding("the planner has no statistics", names, f"{psql} -c 'analyze {names}'")

@@ -1,9 +1,7 @@
-"""Delete files that nothing uses any more: embeddings, and archives whose time is over.
+"""Delete files that nothing uses any more: embeddings, and former archives whose time is over.
 
-Each file under the lock of the run that writes it. What is deleted wrongly would cost time, not
-mail: embeddings are made again from chunks.
-
-[pruned] What pruning removed, or would remove, and for how long it keeps everything.
+Each file is deleted under the lock of the run that writes it. Embeddings can be made again from
+chunks, so a file deleted in error would cost time, not mail.
 """
 
 import datetime as dt
@@ -25,12 +23,12 @@ from mail_assets.tables.partitions import Partition, locked
 from mail_assets.tables.removed_messages import read_text_hashes
 from mail_assets.workspace import Workspace
 
-#: Days that everything is kept: unless somebody says otherwise, and at least.
+#: Days that everything is kept: by default, and at least.
 KEEP_DAYS, LEAST_DAYS = 90, 30
 
 
 class Pruned(NamedTuple):
-    """How many things of a kind go, and their bytes; None where nobody can tell."""
+    """Number of things of a kind that are deleted, and their bytes; None where they are unknown."""
 
     what: str
     things: int
@@ -49,8 +47,10 @@ def prune_archives(workspace: Workspace, *, dry_run: bool = False) -> Pruned:
 def prune_embeddings(
     workspace: Workspace, configured: str, before: dt.datetime, *, dry_run: bool = False
 ) -> list[Pruned]:
-    """Delete embeddings last written before a time: of encoders that no index is of and that is
-    not `configured`, parts that no run has finished, and of texts that no chunk says any more.
+    """Delete embeddings last written before a time that nothing uses.
+
+    These are embeddings of encoders without an index that are not `configured`, parts that no run
+    has finished, and vectors of texts that no chunk has any more.
     """
     used = {*read_used_fingerprints(workspace.connection), configured}
     files = [one for one in find_files(workspace) if one.modified < before]
@@ -69,7 +69,7 @@ def _delete(
 ) -> Pruned:
     sizes = []
     for one in files:
-        with suppress(FileNotFoundError):  # a run has ended since, and its parts with it
+        with suppress(FileNotFoundError):  # a run has ended meanwhile, and deleted its parts
             sizes.append(workspace.store.size(one.key))
         if not dry_run:
             with locked(workspace.connection, Partition("embeddings", one.month)):
@@ -78,10 +78,10 @@ def _delete(
 
 
 def _prune_texts(workspace: Workspace, files: Collection[EmbeddingsFile], dry_run: bool) -> Pruned:
-    """Delete vectors of texts that no chunk of the month has, which only an encoder that is not
-    configured has: a run of the configured one writes its file anew.
+    """Delete vectors of texts that no chunk of the month has.
 
-    Only files are read that are older than their month's chunks.
+    Only files of encoders that are not configured have such vectors, and only files that are older
+    than their month's chunks: a run of the configured encoder writes its file again.
     """
     store = workspace.store
     count = size = 0

@@ -1,8 +1,8 @@
-"""Bring a backup into a home that has no archives yet, or what it forgot into any.
+"""Restore a backup into a home without archives, or only its list of removals into any home.
 
-Files first, then the dumps, that of the mail last, then the rest in one transaction: a restore that
-is stopped is run again, and the database knows of it until it ends. What was forgotten here before
-stays forgotten, whatever the backup says.
+Files come first, then the dumps, with the mail database last, then the rest in one transaction. A
+restore that is stopped is run again: the database records it until it ends. Mail that was forgotten
+here before stays forgotten, whatever the backup says.
 """
 
 import os
@@ -37,15 +37,15 @@ from mail_assets.tables.removals import KeySource, lock_for_forgetting, read_dig
 def restore_backup(
     databases: Mapping[str, str], store: ObjectStore, key: KeySource, folder: Path
 ) -> Backup:
-    """Bring archives, rows and dumps of a backup into a home, and return what they were.
+    """Restore archives, rows and dumps of a backup, and return the backup.
 
-    `databases` are DSNs by name, the mail database under "mail"; they exist and may be empty. What
-    came of mail that was forgotten here before is taken out by forget_again.
+    `databases` are DSNs by name, the mail database under "mail"; they exist and may be empty. Run
+    forget_again afterwards, which takes out mail that was forgotten here before.
 
     Raises:
-        BackupError: there is no whole backup in `folder`, or there are archives here already, of
-            something else than a restore of it that was stopped.
-        ForgetKeyError: another key is here than the digests of the backup were made with.
+        BackupError: there is no whole backup in `folder`, or the home has archives that a stopped
+            restore of this backup did not bring.
+        ForgetKeyError: the digests of the backup were made with another key than this machine has.
         KeptRowsError: the rows do not fit this version.
         PostgresError: pg_restore failed.
     """
@@ -78,9 +78,9 @@ def restore_backup(
 
 
 def restore_forgotten(dsn: str, key: KeySource, folder: Path) -> int:
-    """Add what a backup has forgotten to the list of removals; return how many entries were new.
+    """Add a backup's list of removals to that of this home; return how many entries were new.
 
-    What is here of it is taken out by forget_again.
+    Run forget_again afterwards, which takes that mail out.
 
     Raises:
         BackupError, ForgetKeyError, KeptRowsError: as restore_backup.
@@ -93,7 +93,7 @@ def restore_forgotten(dsn: str, key: KeySource, folder: Path) -> int:
 
 
 def _take_over(connection: psycopg.Connection, key: KeySource, folder: Path) -> int:
-    """Add what is in the files of a folder; loads that begin behind it leave that out."""
+    """Add the removals in a folder; loads that begin later leave that mail out."""
     with connection.transaction():
         lock_for_forgetting(connection)
         added = merge_forgotten(connection, folder)
@@ -102,11 +102,7 @@ def _take_over(connection: psycopg.Connection, key: KeySource, folder: Path) -> 
 
 
 def _refuse_archives(dsn: str, backup: Backup) -> None:
-    """Refuse to restore into a database that is in use, but for a restore that was stopped.
-
-    Raises:
-        BackupError: it knows archives; the message names the remedy.
-    """
+    """Refuse to restore into a database that has archives, unless a restore was stopped there."""
     with _connect(dsn) as connection:
         if has_archives(connection) and not is_replaced(connection, backup.folder):
             raise BackupError(
@@ -116,7 +112,7 @@ def _refuse_archives(dsn: str, backup: Backup) -> None:
 
 
 def _merge(connection: psycopg.Connection, backup: Backup, rows: Path) -> None:
-    """Add the rows of files, which are those of the tables of then."""
+    # the files have the columns of the schema that the backup was made with
     migrate(connection, until=backup.migration)
     for table in KEPT:
         merge_rows(connection, table, rows / f"{table}.csv")
@@ -124,7 +120,7 @@ def _merge(connection: psycopg.Connection, backup: Backup, rows: Path) -> None:
 
 
 def _restore_key(key: KeySource, folder: Path) -> None:
-    """Put the key of the backup where this machine looks for it, unless it has one."""
+    """Put the backup's key where this machine looks for it, unless it has one."""
     saved = folder / FORGET_KEY
     if not saved.is_file() or key.given or key.file is None or key.file.exists():
         return

@@ -18,7 +18,7 @@ from mail_assets.month import is_month
 from mail_assets.settings.values import SettingsError, absolute_path, one_of
 from mail_assets.sources.open import check_source
 from mail_assets.sources.urls import split_kind
-from mail_assets.steps.outcome import Wording
+from mail_assets.steps.outcome import ListDefaults
 
 #: Older than any list named in this project. Changing it later orphans history.
 FIRST_MONTH = "1995-01"
@@ -57,9 +57,9 @@ class MailingList:
     charset: str = ""
 
     @property
-    def wording(self) -> Wording:
-        """What its mail is written in."""
-        return Wording(self.language, self.charset)
+    def defaults(self) -> ListDefaults:
+        """The language and charset of mail that names none."""
+        return ListDefaults(self.language, self.charset)
 
 
 class ListsFile(NamedTuple):

@@ -64,7 +64,7 @@ from mail_assets.settings.values import (
     read_vectors,
     read_words,
 )
-from mail_assets.steps.outcome import Wording
+from mail_assets.steps.outcome import ListDefaults
 from mail_assets.store.open import store_folder
 from mail_assets.tables.removals import KeySource, find_key
 from mail_assets.web.limits import DEFAULT_ALLOWANCES, Allowance, Cost, Network
@@ -396,9 +396,9 @@ class Settings:
         return {name: one.language for name, one in self.lists.items()}
 
     @property
-    def wordings(self) -> dict[str, Wording]:
-        """What the mail of each list is written in."""
-        return {name: one.wording for name, one in self.lists.items()}
+    def list_defaults(self) -> dict[str, ListDefaults]:
+        """The language and charset of each list, for mail that names none."""
+        return {name: one.defaults for name, one in self.lists.items()}
 
     @property
     def dagster_home(self) -> Path:

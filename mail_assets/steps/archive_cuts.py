@@ -1,6 +1,6 @@
-"""Cut forgotten messages out of an archive file: which byte ranges, and the file without them.
+"""Cut forgotten messages out of an archive file: find their byte ranges, write the rest.
 
-What does not live here: rows and the store (cut_archives.py).
+Rows and the store follow in store_archive.py.
 """
 
 import hashlib
@@ -20,12 +20,12 @@ from mail_assets.mail.message.parse import UnreadableMessageError, parse_message
 from mail_assets.month import ListMonth
 from mail_assets.steps.outcome import StepError
 
-#: The blank line behind a message.
+#: The blank line after a message.
 _BLANK = re.compile(rb"\r?\n")
 
 
 class CutContent(NamedTuple):
-    """A message that is to be cut out, for a removal; `is_first` of all under its id."""
+    """A message to cut out, and the removal that asks for it; `is_first` of its id's contents."""
 
     message_id: str
     content_hash: str
@@ -34,7 +34,7 @@ class CutContent(NamedTuple):
 
 
 class Cuts(NamedTuple):
-    """What is to be cut out of an archive: byte ranges in order, and the messages in them.
+    """Byte ranges to cut out of an archive, in order, and the messages in them.
 
     `left` are the digests of the messages that stay, `ids_left` their ids.
     """
@@ -46,9 +46,9 @@ class Cuts(NamedTuple):
 
 
 def reading_dialect(path: Path, known: str) -> str:
-    """Return how a file is read: as is `known` of its month, else as its bytes look.
+    """Return the dialect of a file: the `known` one of its month, else the one that fits its bytes.
 
-    Of a month whose archive has vanished nothing is known any more.
+    The dialect of a month whose archive has vanished is unknown.
     """
     if known:
         return known
@@ -57,7 +57,7 @@ def reading_dialect(path: Path, known: str) -> str:
 
 
 def find_cuts(path: Path, month: ListMonth, dialect: str, forgotten: Forgotten) -> Cuts:
-    """Return what is to be cut out of an archive; duplicates are cut with what they repeat.
+    """Return what to cut out of an archive; duplicates are cut together with what they repeat.
 
     Raises:
         ArchiveError: the file is damaged.
@@ -88,7 +88,7 @@ def _removal(message: Message, forgotten: Forgotten) -> bytes | None:
 def _kept_ranges(
     data: bytes | mmap, ranges: Sequence[tuple[int, int]]
 ) -> Iterator[tuple[int, int]]:
-    """Yield what stays; a message takes the blank line with it that mbox adds behind it."""
+    """Yield the ranges that stay; a message is cut with the blank line that mbox adds after it."""
     kept = 0
     for start, end in ranges:
         yield kept, start
@@ -98,7 +98,7 @@ def _kept_ranges(
 
 
 def _parse(raw: RawMessage, month: ListMonth, dialect: str) -> Message | None:
-    """Return a message, None where it cannot be read: nobody knows then whose it is."""
+    """Return a message, or None if it cannot be read: its author is unknown then."""
     try:
         return parse_message(raw, month=month.month, dialect=dialect)
     except UnreadableMessageError:
@@ -106,10 +106,10 @@ def _parse(raw: RawMessage, month: ListMonth, dialect: str) -> Message | None:
 
 
 def write_without(path: Path, target: Path, dialect: str, cuts: Cuts) -> Path:
-    """Write an archive without what is to be cut, compressed as it was; return `target`.
+    """Write an archive without its cuts, compressed as it was; return `target`.
 
     Raises:
-        StepError: the other messages would not read as before.
+        StepError: the other messages would read differently.
     """
     with unpacked(path) as data, create_archive(target, archive_suffix(path)) as file:
         for start, end in _kept_ranges(data, cuts.ranges):

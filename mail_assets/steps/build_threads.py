@@ -1,11 +1,11 @@
 """Build the threads that changed messages touch.
 
-Not by month: a reply is often in a later month, or on another list, than its parent. A
-message ties together only what it names, so all other threads stay as they are: the work is
+Threads have no months: a reply is often in a later month, or on another list, than its parent. A
+message joins only the messages that it names, so all other threads stay as they are. The work is
 proportional to the threads that a month touches, and the result is that of building them all.
 
-The first time, and for another version, all messages count as changed. So many changes are worked
-off in portions, each a transaction: memory is that of a portion, and a killed run's work stays.
+The first time, and for another version, all messages count as changed. Changes are processed in
+portions, each a transaction: memory is that of a portion, and a killed run's work stays.
 """
 
 import time
@@ -43,10 +43,10 @@ from mail_assets.tables.threads import (
 )
 from mail_assets.workspace import Log
 
-#: Raise it when the same messages would come out in other threads.
+#: Raise it when the same messages would give other threads.
 THREADS_VERSION = "3"
 
-#: Changed messages that are worked off at once: some 40 MB.
+#: Changed messages of a portion, which take some 40 MB.
 PORTION = 50_000
 
 
@@ -59,7 +59,7 @@ class _Portion(NamedTuple):
 
 
 class _Run(NamedTuple):
-    """When a run began, and what it has done in the portions so far."""
+    """Start of a run, and its work in the portions so far."""
 
     began: float
     work: Counter[str]
@@ -67,7 +67,7 @@ class _Run(NamedTuple):
 
 
 def are_threads_outdated(connection: psycopg.Connection) -> bool:
-    """Return whether messages have changed since threads were built, or were built otherwise."""
+    """Return whether messages or the version have changed since the threads were built."""
     state = read_state(connection, CORPUS)
     return has_changes(connection) or (state is not None and state.inputs != THREADS_VERSION)
 
@@ -75,8 +75,8 @@ def are_threads_outdated(connection: psycopg.Connection) -> bool:
 def build_threads(connection: psycopg.Connection, log: Log) -> Outcome:
     """Make the threads equal to what the stored messages say; write the difference only.
 
-    The lock is held for a portion at a time: who hides an id waits no longer than that. A portion
-    is built again where a load has committed meanwhile and deleted a summary that it deletes too.
+    The lock is held for one portion at a time, because hiding an id waits for it. A portion is
+    built again if a load has meanwhile deleted a summary that it deletes too.
     """
     run = _Run(time.monotonic(), Counter(), None)
     while True:
@@ -86,7 +86,7 @@ def build_threads(connection: psycopg.Connection, log: Log) -> Outcome:
 
 
 def _build_next(connection: psycopg.Connection, run: _Run, log: Log) -> tuple[_Run, bool]:
-    """Work off a portion in a transaction; return what was done with it, and if there is more."""
+    """Process a portion in a transaction; return the run with it, and whether there is more."""
     with locked(connection, CORPUS), connection.transaction():
         set_repeatable_read(connection)
         state = _read_state(connection)
@@ -106,14 +106,14 @@ def _build_next(connection: psycopg.Connection, run: _Run, log: Log) -> tuple[_R
             "seconds": round(seconds, 3),
             "messages_per_second": rate(work["read"], seconds),
         }
-        # aliases may change where no row does
+        # aliases may change without any row of threads
         write_state(connection, CORPUS, built._replace(counts=counts), rewritten=True)
     outcome = Outcome(counts, built.digest, bool(work["written"] or work["deleted"]))
     return run._replace(work=work, outcome=outcome), portion.more
 
 
 def _read_state(connection: psycopg.Connection) -> State | None:
-    """Return what this version has built so far; where it has not, note all as changed."""
+    """Return what this version has built so far; if another did, note all messages as changed."""
     state = read_state(connection, CORPUS)
     if state and state.inputs == THREADS_VERSION:
         return state
@@ -122,10 +122,10 @@ def _read_state(connection: psycopg.Connection) -> State | None:
 
 
 def _take_portion(connection: psycopg.Connection) -> _Portion:
-    """Take changes, and all others of the threads that they touch.
+    """Take changes, and all other changes of the threads that they touch.
 
-    A thread is built from what all of its messages name now: were some of their changes left for
-    later, it could take in a message of a thread that nothing else here touches.
+    A thread is built from what all of its messages name now. If some of their changes were left for
+    later, it could take in a message of a thread that is not in this portion.
     """
     taken = take_changes(connection, PORTION)
     changed, more = {*taken}, len(taken) == PORTION
@@ -139,7 +139,7 @@ def _take_portion(connection: psycopg.Connection) -> _Portion:
 def _build_portion(
     connection: psycopg.Connection, known: State, portion: _Portion, work: Counter[str], log: Log
 ) -> State:
-    """Build some threads; return digest and figures of all of them, and add to the `work` done."""
+    """Build some threads; return digest and figures of all threads, and add to `work`."""
     old = read_threads(connection, portion.threads)
     wanted = [*portion.changed.union(node.message_id for node in old.nodes)]
     messages = [*read_references(connection, wanted)]

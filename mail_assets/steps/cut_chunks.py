@@ -53,12 +53,12 @@ def cut_chunks(
 
 
 def chunk_inputs(messages: State, sizes: ChunkSizes) -> str:
-    """Return what the chunks of some messages are made from."""
+    """Return the inputs of the chunks of some messages."""
     return f"{messages.digest} chunker {CHUNKER_VERSION} {[*sizes]}"
 
 
 class _Cutter:
-    """Cuts messages and keeps the account."""
+    """Cuts messages, and counts."""
 
     def __init__(self, month: ListMonth, tokenizer: Tokenizer, sizes: ChunkSizes) -> None:
         self._month, self._tokenizer, self._sizes = month, tokenizer, sizes

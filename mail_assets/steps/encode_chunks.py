@@ -1,10 +1,9 @@
-"""Encode the texts of one month that nobody has encoded yet, and keep their vectors.
+"""Encode the texts of one month that have no vector yet, and keep the vectors in a file.
 
-A vector is looked up by the hash of its text: in the month's own file, in the parts a
-killed run has left, in the files of other months that hold the same text, and among what searches
-have encoded. In memory are
-the hashes of a month and the texts and vectors of one part, whatever the month's size.
-Encoders of one machine take turns, part by part.
+A vector is looked up by the hash of its text: in the month's own file, in the parts that a killed
+run has left, in the files of other months, and among the texts that searches have encoded. Memory
+holds the hashes of the month, and the texts and vectors of one part. Encoders of one machine take
+turns, part by part.
 """
 
 import time
@@ -48,7 +47,7 @@ PART = 1_000
 
 
 class Encoder(Protocol):
-    """What this step needs of an encoder."""
+    """An encoder as this step uses it."""
 
     @property
     def fingerprint(self) -> str:
@@ -61,7 +60,7 @@ class Encoder(Protocol):
     def wait_turn(self, report_wait: Callable[[], None]) -> AbstractContextManager[None]:
         """Keep other encoders of this machine waiting during a block.
 
-        `report_wait` is called where this one has to wait for another.
+        `report_wait` is called when this one has to wait for another.
         """
 
     def encode_documents(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
@@ -103,7 +102,7 @@ def encode_chunks(workspace: Workspace, month: ListMonth, encoder: Encoder) -> O
 
 
 def embedding_inputs(chunks: State, encoder: str) -> str:
-    """Return what the embeddings of some chunks are made from; `encoder` is a fingerprint."""
+    """Return the inputs of the embeddings of some chunks; `encoder` is a fingerprint."""
     return f"{chunks.digest} encoder {encoder}"
 
 
@@ -118,7 +117,7 @@ class _MonthFile:
         self._waited = False
 
     def write(self, texts: Sequence[TextSize]) -> tuple[Counts, bool]:
-        """Find or make the vector of each text, write the file, sweep the parts.
+        """Find or make the vector of each text, write the file, and delete the parts.
 
         Return the figures, and whether the file changed.
         """
@@ -155,7 +154,7 @@ class _MonthFile:
         return counts, changed
 
     def _kept(self, dimension: int) -> set[bytes]:
-        """Return the texts whose vectors a killed run has left; those of another dimension go."""
+        """Return the texts that a killed run has encoded; delete parts of another dimension."""
         kept: set[bytes] = set()
         for part in [*self._store.keys(self._parts)]:
             contents = read_contents(self._store, part)
@@ -166,7 +165,7 @@ class _MonthFile:
         return kept
 
     def _copy(self, missing: set[bytes], dimension: int) -> set[bytes]:
-        """Keep as parts what other months have of some texts, and searches; return their hashes."""
+        """Copy vectors from other months and from searches into parts; return their hashes."""
         if not missing:
             return set()
         encoder, copied = self._encoder.fingerprint, set[bytes]()
@@ -181,10 +180,9 @@ class _MonthFile:
         return copied.union(vectors)
 
     def _encode(self, texts: Sequence[TextSize]) -> None:
-        """Encode, part by part: each is in the store before the next is begun.
+        """Encode part by part; each part is in the store before the next one starts.
 
-        A part is a range of hashes, so that parts are merged one after the other. The encoder
-        orders the texts of a part by length.
+        A part is a range of hashes, so that parts can be merged one after the other.
         """
         hashes = [text.text_hash for text in texts]
         left = sum(text.tokens for text in texts)
@@ -203,13 +201,12 @@ class _MonthFile:
                 self._progress(start + PART, len(texts), (tokens - left) / tokens, began)
 
     def _report_wait(self) -> None:
-        """Report once that another process is encoding, not before each part."""
         if not self._waited:
             self._waited = True
             self._log(f"{self._month}: waiting for another process that is encoding")
 
     def _progress(self, done: int, texts: int, share: float, began: float) -> None:
-        """Log how far it is; `share` is that of the tokens."""
+        """Log the progress; `share` is the part of the tokens that is done."""
         seconds = time.monotonic() - began
         self._log(
             f"{self._month}: {done} of {texts} chunks encoded, "

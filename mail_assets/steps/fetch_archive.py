@@ -1,12 +1,9 @@
 """Fetch the archive of one month into the store, or refuse it with its figures.
 
-The source's bytes are kept as they came. Whether they hold anything new is decided on the
-messages in them, without their From_ lines: some servers invent that line at every
-download, so that the bytes differ and nothing has changed.
-
-[archive_loss] Refuse an archive that lost messages or is another list's; keep what a former one held.
-
-Messages are compared, not counted: 200 that were replaced by 200 others are 200 lost.
+The source's bytes are kept as they came. Whether they hold anything new is decided by the messages
+in them, without their From_ lines, which some servers invent at every download. An archive that
+lost messages, or that is of another list, is refused. Messages are compared, not counted: 200 that
+were replaced by 200 others are 200 lost.
 """
 
 import tempfile
@@ -49,12 +46,18 @@ from mail_assets.tables.partitions import (
 from mail_assets.tables.removals import read_forgotten
 from mail_assets.workspace import Workspace
 
+ASSET = "mbox_archives"
+
+#: Version of all facts about an archive; raise it when the same bytes would give others.
+VERSION = "archive 3"
+
+
 #: A month may lose this share of its messages, or one message, without being refused:
 #: archives hide single messages that a moderator takes down.
 MAX_LOSS = 0.03
 
-#: Months of a list that must name another list before one is refused; a list that was renamed is
-#: accepted in so many months before others may have the new name too.
+#: Months that must name another list before an archive is refused. A list that was renamed is
+#: accepted in as many months before the new name counts as usual.
 MIN_MONTHS = 2
 
 REMEDY = (
@@ -63,104 +66,12 @@ REMEDY = (
 )
 
 
-class Loss(NamedTuple):
-    """What the former archive held: `vanished` is digest -> Message-ID of what is gone."""
-
-    former: int
-    vanished: Mapping[str, str]
-    lost: int
-
-
-NO_LOSS = Loss(0, {}, 0)
-
-
-def find_loss(workspace: Workspace, former: ArchiveRow, now: Mapping[str, str], found: int) -> Loss:
-    """Return what the former archive held and the new one does not.
-
-    Where the store has lost the former file there are only its figures to compare.
-    """
-    if not former.object_key or not workspace.store.exists(former.object_key):
-        return Loss(former.found, {}, max(0, former.found - found))
-    with local_archive(workspace.store, former.object_key) as path, unpacked(path) as data:
-        held = read_contents(data, former.dialect or None, former.object_key).messages
-    vanished = {digest: held[digest] for digest in held.keys() - now.keys()}
-    return Loss(len(held), vanished, len(vanished))
-
-
-def refuse_loss(month: ListMonth, former: ArchiveRow, new: ArchiveRow, loss: Loss) -> None:
-    """Refuse an archive that vanished, or lost more than a few per cent of its messages.
-
-    Raises:
-        StepError: with the figures and the remedy.
-    """
-    vanished = not new.sha256
-    bearable = 0 if vanished else max(1, MAX_LOSS * loss.former)
-    if loss.lost <= bearable:
-        return
-    what = "has vanished" if vanished else f"now has {new.found}"
-    raise StepError(
-        f"{month}: the archive held {former.found} messages and {what} "
-        f"({loss.lost} lost, {loss.lost / loss.former:.0%}). Nothing was changed. {REMEDY}"
-    )
-
-
-def refuse_other_list(
-    workspace: Workspace, month: ListMonth, former: ArchiveRow | None, new: ArchiveRow
-) -> None:
-    """Refuse an archive of another list: a file in the wrong folder, or a server's mix-up.
-
-    Only the name before the first dot counts: lists move to other hosts. A name that the month's
-    former archive has was accepted before.
-
-    Raises:
-        StepError: it names both lists.
-    """
-    usual = usual_list_ids(workspace.connection, month, MIN_MONTHS)
-    accepted = [*usual, former.list_id] if former else usual
-    if not new.list_id or not usual or _name(new.list_id) in map(_name, accepted):
-        return
-    raise StepError(
-        f"{month}: the archive at {new.source} is of the list {new.list_id}; other months of "
-        f"{month.list_name} are of {usual[0]}. Nothing was changed. {REMEDY}"
-    )
-
-
-def sweep_month(workspace: Workspace, month: ListMonth, keys: set[str]) -> None:
-    """Delete those of a month's superseded files that its messages do not need and whose time is
-    over.
-    """
-    needed = kept_former(workspace.connection, month)
-    prefix = prefix_of_messages(workspace.connection, month)
-    for key in keys - needed:
-        if not (prefix and key.startswith(prefix)):
-            workspace.store.delete(key)
-            drop_former(workspace.connection, key)
-
-
-def sweep_former_archives(workspace: Workspace) -> int:
-    """Delete the former archives of all months whose time is over; return how many there were."""
-    expired = expired_archives(workspace.connection)
-    for key, month in expired.items():
-        sweep_month(workspace, month, {key})
-    return len(expired)
-
-
-def _name(list_id: str) -> str:
-    return list_id.partition(".")[0]
-
-
-ASSET = "mbox_archives"
-
-#: Of everything that is found out about an archive; raise it when the same bytes would say more.
-VERSION = "archive 3"
-
-
 class FetchOptions(NamedTuple):
-    """How an archive is fetched.
+    """Options of a fetch.
 
-    `dialect` is that of lists.toml, None where each archive is to be asked; with `allow_loss` an
-    archive may vanish, lose any number of messages, or name another list; a former archive is
-    kept for `keep_days`.
+    `dialect` is that of lists.toml, or None to find that of each archive. With `allow_loss` an
+    archive may vanish, lose any number of messages, or name another list. A former archive is kept
+    for `keep_days`.
     """
 
     dialect: str | None = None
@@ -169,12 +80,12 @@ class FetchOptions(NamedTuple):
 
     @property
     def reading(self) -> str:
-        """What decides, beside the bytes, what is known of an archive."""
+        """Dialect and version: with the bytes they decide the facts about an archive."""
         return f"{self.dialect or 'found'} {VERSION}"
 
 
 class ExaminedArchive(NamedTuple):
-    """An archive as it would be recorded, and its messages, digest -> Message-ID."""
+    """An archive as it would be recorded, and its messages by digest: their Message-IDs."""
 
     row: ArchiveRow
     messages: Mapping[str, str]
@@ -207,13 +118,13 @@ def fetch_archive(
             loss = _check(workspace, month, old, examined, options)
         new = examined.row
         changed = old is None or new.content_sha256 != old.content_sha256 or kept is None
-        # the same messages quoted otherwise are the same only as long as they are read alike
+        # messages with other quoting are the same only while both are read in one dialect
         if kept and not changed and new.found_dialect == kept.found_dialect:
             new = keep_file(new, kept)
         elif isinstance(fetched, Fetched):
             new = store_archive(workspace, month, fetched.path, new)
         elif old and not kept and not old.object_key:
-            changed = False  # there was none and there is none
+            changed = False  # there is still none
         with connection.transaction():
             if new != old:
                 write_archive(connection, month, new)
@@ -229,7 +140,7 @@ def fetch_archive(
             inputs = f"{new.sha256 or 'none'} {options.reading}"
             write_state(connection, partition, State(inputs, new.content_sha256, counts))
         files = {key for key in store.keys(folder_key(month)) if key != new.object_key}
-        sweep_month(workspace, month, files)
+        _sweep_month(workspace, month, files)
     note = "" if new.object_key else "the source has no archive for this month"
     return Outcome(counts, new.content_sha256, changed, note)
 
@@ -239,8 +150,8 @@ def ask_source(
 ) -> Fetched | Unchanged | None:
     """Fetch the archive of a month as ArchiveSource does, unless it is the one that is kept.
 
-    The version of one URL says nothing of another: asked for what is newer than a date, a server
-    answers "unchanged" for any file that is older.
+    The version of one URL says nothing about another one: a server that is asked for a file newer
+    than a date answers "unchanged" for any older file.
     """
     fetched = source.fetch(month, target, kept.version if kept else "")
     if kept and isinstance(fetched, Unchanged) and fetched.url != kept.source:
@@ -249,19 +160,18 @@ def ask_source(
 
 
 def is_read(state: State | None, options: FetchOptions) -> bool:
-    """Return whether what is known of an archive was found out as it would be now."""
+    """Return whether the recorded facts about an archive were found as they would be now."""
     return state is not None and state.inputs.endswith(f" {options.reading}")
 
 
 def keep_file(new: ArchiveRow, kept: ArchiveRow) -> ArchiveRow:
-    """Return what is recorded where other bytes hold the same messages as the file that is kept."""
+    """Return the row to record where other bytes hold the same messages as the kept file."""
     return new._replace(
         object_key=kept.object_key, sha256=kept.sha256, bytes=kept.bytes, found=kept.found
     )
 
 
 def _empty(url: str) -> ArchiveRow:
-    """Return the row of a month that has no archive."""
     return ArchiveRow(url, None, "", 0, "", 0, "", "", "")
 
 
@@ -271,7 +181,7 @@ def examine_archive(
     kept: ArchiveRow,
     dialect: str | None,
 ) -> ExaminedArchive:
-    """Read what was fetched, or the kept file in another dialect or by another version."""
+    """Read the fetched file, or the kept one in another dialect or by another version."""
     with ExitStack() as opened:
         if isinstance(fetched, Fetched):
             path = fetched.path
@@ -294,6 +204,17 @@ def examine_archive(
     return ExaminedArchive(row, contents.messages)
 
 
+class Loss(NamedTuple):
+    """Messages that an archive lost: `vanished` maps digests to Message-IDs."""
+
+    former: int
+    vanished: Mapping[str, str]
+    lost: int
+
+
+NO_LOSS = Loss(0, {}, 0)
+
+
 def _check(
     workspace: Workspace,
     month: ListMonth,
@@ -301,16 +222,66 @@ def _check(
     examined: ExaminedArchive,
     options: FetchOptions,
 ) -> Loss:
-    """Return what was lost; refuse what the options do not allow."""
+    """Return the loss; refuse what the options do not allow."""
     new = examined.row
     if not options.allow_loss:
-        refuse_other_list(workspace, month, old, new)
+        _refuse_other_list(workspace, month, old, new)
     if old is None or new.content_sha256 == old.content_sha256:
         return NO_LOSS
-    loss = find_loss(workspace, old, examined.messages, new.found)
+    loss = _find_loss(workspace, old, examined.messages, new.found)
     if not options.allow_loss:
-        refuse_loss(month, old, new, loss)
+        _refuse_loss(month, old, new, loss)
     return loss
+
+
+def _find_loss(
+    workspace: Workspace, former: ArchiveRow, now: Mapping[str, str], found: int
+) -> Loss:
+    """Return the messages of the former archive that the new one lacks.
+
+    Without the former file only the numbers of messages are compared.
+    """
+    if not former.object_key or not workspace.store.exists(former.object_key):
+        return Loss(former.found, {}, max(0, former.found - found))
+    with local_archive(workspace.store, former.object_key) as path, unpacked(path) as data:
+        held = read_contents(data, former.dialect or None, former.object_key).messages
+    vanished = {digest: held[digest] for digest in held.keys() - now.keys()}
+    return Loss(len(held), vanished, len(vanished))
+
+
+def _refuse_loss(month: ListMonth, former: ArchiveRow, new: ArchiveRow, loss: Loss) -> None:
+    """Refuse an archive that vanished, or lost more than a few per cent of its messages."""
+    vanished = not new.sha256
+    bearable = 0 if vanished else max(1, MAX_LOSS * loss.former)
+    if loss.lost <= bearable:
+        return
+    what = "has vanished" if vanished else f"now has {new.found}"
+    raise StepError(
+        f"{month}: the archive held {former.found} messages and {what} "
+        f"({loss.lost} lost, {loss.lost / loss.former:.0%}). Nothing was changed. {REMEDY}"
+    )
+
+
+def _refuse_other_list(
+    workspace: Workspace, month: ListMonth, former: ArchiveRow | None, new: ArchiveRow
+) -> None:
+    """Refuse an archive of another list: a file in the wrong folder, or a server's mix-up.
+
+    Only the name before the first dot counts: lists move to other hosts. A name that the month's
+    former archive has was accepted before.
+    """
+    usual = usual_list_ids(workspace.connection, month, MIN_MONTHS)
+    accepted = [*usual, former.list_id] if former else usual
+    if not new.list_id or not usual or _name(new.list_id) in map(_name, accepted):
+        return
+    raise StepError(
+        f"{month}: the archive at {new.source} is of the list {new.list_id}; other months of "
+        f"{month.list_name} are of {usual[0]}. Nothing was changed. {REMEDY}"
+    )
+
+
+def _name(list_id: str) -> str:
+    return list_id.partition(".")[0]
 
 
 def _record_loss(
@@ -320,7 +291,7 @@ def _record_loss(
     loss: Loss,
     keep_days: int,
 ) -> None:
-    """Record what vanished, and that the new archive's file took the place of the former's."""
+    """Record the messages that vanished, and that the new file replaces the former one."""
     connection = workspace.connection
     former, new = archives
     if new.object_key:
@@ -333,3 +304,21 @@ def _record_loss(
         ids = {digest: normalize_id(one) for digest, one in loss.vanished.items()}
         vanished = {digest: one for digest, one in ids.items() if not forgotten.hides_id(one)}
         record_vanished(connection, month, vanished, str(former.object_key))
+
+
+def _sweep_month(workspace: Workspace, month: ListMonth, keys: set[str]) -> None:
+    """Delete superseded files of a month whose time is over, except those its messages need."""
+    needed = kept_former(workspace.connection, month)
+    prefix = prefix_of_messages(workspace.connection, month)
+    for key in keys - needed:
+        if not (prefix and key.startswith(prefix)):
+            workspace.store.delete(key)
+            drop_former(workspace.connection, key)
+
+
+def sweep_former_archives(workspace: Workspace) -> int:
+    """Delete the former archives of all months whose time is over; return their number."""
+    expired = expired_archives(workspace.connection)
+    for key, month in expired.items():
+        _sweep_month(workspace, month, {key})
+    return len(expired)

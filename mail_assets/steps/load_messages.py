@@ -19,12 +19,11 @@ from mail_assets.steps.month_contents import (
     MonthAccount,
     MonthContents,
     find_shared,
-    make_lines,
     read_contents,
     recall_month,
 )
-from mail_assets.steps.outcome import Outcome, StepError, Wording, rate
-from mail_assets.steps.read_month import Archive, MonthReader, Reading
+from mail_assets.steps.outcome import ListDefaults, Outcome, StepError, rate
+from mail_assets.steps.read_month import Archive, MonthReader, Reading, make_lines
 from mail_assets.tables.hidden_ids import find_held, hide_ids
 from mail_assets.tables.mbox_archives import (
     ArchiveRow,
@@ -45,7 +44,6 @@ from mail_assets.tables.removals import (
     LESS,
     LOAD_AGAIN,
     drop_reused,
-    key_old_digests,
     lock_for_load,
     read_forgotten,
     show_ids,
@@ -55,29 +53,25 @@ from mail_assets.workspace import Log, Workspace
 
 ASSET = "messages"
 
-#: Of everything that makes a row; raise it when the same bytes would give other rows.
+#: Version of everything that makes a row; raise it when the same bytes would give other rows.
 MESSAGES_VERSION = f"parser {PARSER_VERSION}, segmenter {SEGMENTER_VERSION}, rows 5"
 
-#: Bytes of drafts of rows in memory; what is more waits in a temporary file.
+#: Bytes of drafts that stay in memory; beyond that they go to a temporary file.
 DRAFTS_IN_MEMORY = 64 << 20
 
 #: Seconds between two lines of progress.
 PROGRESS = 15.0
 
 
-def load_messages(
-    workspace: Workspace, month: ListMonth, language: str, charset: str = ""
-) -> Outcome:
+def load_messages(workspace: Workspace, month: ListMonth, defaults: ListDefaults) -> Outcome:
     """Make the rows of one month equal to what its archive says.
 
-    `language` and `charset` are those of Wording.
-
     One transaction: a run killed at any point leaves the month as it was. Two loads that delete the
-    summaries of the same threads may wait for each other: the one that PostgreSQL ends loads again.
+    summaries of the same threads may wait for each other: PostgreSQL ends one, which loads again.
 
     Raises:
-        StepError: mbox_archives was never materialized for this month by this version; or a
-            process that parses has ended.
+        StepError: mbox_archives was never materialized for this month, or a process that parses
+            has ended.
         ArchiveError: the stored file is damaged.
     """
     connection, partition = workspace.connection, Partition(ASSET, month)
@@ -85,13 +79,11 @@ def load_messages(
         archive = read_archive(connection, month)
         if archive is None or (archive.object_key and not archive.dialect):
             raise StepError(f"{month}: no archive yet; materialize mbox_archives first")
-        wording = Wording(language, charset)
-        inputs, made_by = message_inputs(archive, wording), _made_by_now(archive, wording)
+        inputs, made_by = message_inputs(archive, defaults), _made_by_now(archive, defaults)
         state = read_state(connection, partition)
         if state and state.inputs == inputs:
             return Outcome({**state.counts, "written": 0, "deleted": 0}, state.digest, False)
-        loader = _Loader(workspace, month, archive, wording, made_by)
-        key_old_digests(connection, workspace.forget_key)
+        loader = _Loader(workspace, month, archive, defaults, made_by)
         knows = state is not None and _made_by(state) == made_by
 
         def load() -> State:
@@ -104,17 +96,17 @@ def load_messages(
     return Outcome(new.counts, new.digest, bool(new.counts["written"] or new.counts["deleted"]))
 
 
-def message_inputs(archive: ArchiveRow, wording: Wording) -> str:
-    """Return what the messages of an archive are made from."""
-    return f"{archive.sha256 or 'none'} {_made_by_now(archive, wording)}"
+def message_inputs(archive: ArchiveRow, defaults: ListDefaults) -> str:
+    """Return the inputs of the messages of an archive: its bytes, and what makes the rows."""
+    return f"{archive.sha256 or 'none'} {_made_by_now(archive, defaults)}"
 
 
-def _made_by_now(archive: ArchiveRow, wording: Wording) -> str:
-    return f"{archive.dialect} {wording} {MESSAGES_VERSION}"
+def _made_by_now(archive: ArchiveRow, defaults: ListDefaults) -> str:
+    return f"{archive.dialect} {defaults} {MESSAGES_VERSION}"
 
 
 def _made_by(state: State) -> str:
-    """Return what made the rows of a month: all of its inputs but the archive."""
+    """Return what made the rows of a month: its inputs without the archive."""
     inputs = state.inputs.replace(LOAD_AGAIN, "").replace(LESS, "")
     return inputs.partition(" ")[2]
 
@@ -127,18 +119,18 @@ class _Loader:
         workspace: Workspace,
         month: ListMonth,
         archive: ArchiveRow,
-        wording: Wording,
+        defaults: ListDefaults,
         made_by: str,
     ) -> None:
         self._workspace, self._connection = workspace, workspace.connection
         self._month, self._archive = month, archive
-        self._wording, self._made_by = wording, made_by
+        self._defaults, self._made_by = defaults, made_by
         self._progress = _Progress(month, archive.found, workspace.log)
 
     def load(self, knows: bool) -> tuple[str, Counts]:
         """Return a digest over the rows, and the figures.
 
-        `knows` says that what an earlier load has left was made in the same way as now.
+        `knows` says that an earlier load has made rows in the same way as now.
         """
         connection, month = self._connection, self._month
         lock_for_load(connection)
@@ -146,7 +138,7 @@ class _Loader:
         former = read_entries(connection, month)
         rows = read_known_rows(connection, month)
         known = recall_month(former, rows) if knows else KnownMonth({}, {})
-        charset = self._wording.charset
+        charset = self._defaults.charset
         reading = Reading(month.month, self._archive.dialect, forgotten, charset)
         with ExitStack() as opened:
             archive = None
@@ -191,7 +183,7 @@ class _Loader:
     def _write_changed(
         self, reader: MonthReader, contents: MonthContents, known: KnownMonth
     ) -> tuple[int, dict[int, str]]:
-        """Write the rows that differ; return how many, and why others could not be stored."""
+        """Write the rows that differ; return their number, and why others could not be stored."""
         changed = {
             ordinal: row
             for ordinal, row in contents.rows.items()
@@ -200,12 +192,12 @@ class _Loader:
         reader.parse([ordinal for ordinal in changed if ordinal not in reader.parsed])
         refused: dict[int, str] = {}
         lines = make_lines(reader, changed, self._workspace.workers, refused)
-        rows = write_rows(self._connection, self._month, self._wording.language, lines)
+        rows = write_rows(self._connection, self._month, self._defaults.language, lines)
         return rows.written, refused | rows.refused
 
 
 class _Progress:
-    """Reports from time to time how far a month is."""
+    """Logs progress every `PROGRESS` seconds."""
 
     def __init__(self, month: ListMonth, expected: int, log: Log) -> None:
         self._month, self._expected, self._log = month, expected, log
@@ -213,11 +205,10 @@ class _Progress:
 
     @property
     def seconds(self) -> float:
-        """The seconds since the start of the month."""
+        """Seconds since the start of the month."""
         return time.monotonic() - self._began
 
     def report(self, found: int) -> None:
-        """Log how far it is, if the last line is `PROGRESS` seconds old."""
         now = time.monotonic()
         if now - self._reported < PROGRESS:
             return

@@ -1,7 +1,4 @@
-"""The result of a step.
-
-[wording] What the mail of a list is written in, as its rows depend on it.
-"""
+"""Arguments and results that steps share."""
 
 from typing import NamedTuple
 
@@ -9,8 +6,23 @@ from mail_assets.errors import MonthError
 from mail_assets.tables.partitions import Counts
 
 
+class ListDefaults(NamedTuple):
+    """Language and charset that a list's mail is loaded with.
+
+    `language` is a text search configuration of PostgreSQL. `charset` is that of mail that names
+    none; where it is "", the parser takes windows-1252.
+    """
+
+    language: str
+    charset: str = ""
+
+    def __str__(self) -> str:
+        """Return both as one word, which stands in the inputs of a month."""
+        return f"{self.language}/{self.charset}" if self.charset else self.language
+
+
 class Outcome(NamedTuple):
-    """The result of one step for one partition.
+    """Result of one step for one partition.
 
     `counts` are plain numbers under stable names, `digest` identifies what the partition
     holds now, `changed` says whether anything was written.
@@ -27,16 +39,5 @@ class StepError(MonthError):
 
 
 def rate(amount: float, seconds: float) -> float:
-    """Return an amount per second, rounded to what is worth reading."""
+    """Return an amount per second, rounded to one digit."""
     return round(amount / seconds, 1) if seconds > 0 else 0.0
-
-
-class Wording(NamedTuple):
-    """A text search configuration, and the charset of mail that names none; "": not known."""
-
-    language: str
-    charset: str = ""
-
-    def __str__(self) -> str:
-        """Return it as it stands in the inputs of a month: one word."""
-        return f"{self.language}/{self.charset}" if self.charset else self.language

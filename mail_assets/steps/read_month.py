@@ -1,17 +1,16 @@
-"""Turn raw messages into rows, in two passes: what a whole month teaches lies between them.
+"""Read the messages of a month's archive, and make their rows, in two passes.
 
-Both passes are functions of their arguments alone, so that any process may run them and the rows
-are the same whatever their number. The first parses, and says of each message what decides its
-fate; the second makes the row, once it is known which rows are wanted and how they end.
-
-[month_reader] Read the messages of an archive: those whose bytes are known are not parsed again.
+The first pass parses messages. It returns the facts that decide whether each is stored, and a draft
+of its row. Messages whose bytes are known are not parsed again. The second pass makes the wanted
+rows, once the whole month has shown how messages end. Both are functions of their arguments, so
+any process may run them, and the rows do not depend on the number of processes.
 """
 
 import pickle
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from hashlib import blake2b
 from mmap import mmap
-from typing import IO, NamedTuple
+from typing import IO, NamedTuple, TypeVar
 
 from mail_assets.mail.archive.mbox import RawMessage, split_mbox
 from mail_assets.mail.body.footers import Ending, EndingMatch
@@ -29,12 +28,17 @@ from mail_assets.mail.message.forgotten import Forgotten
 from mail_assets.mail.message.message import Message
 from mail_assets.mail.message.parse import UnreadableMessageError, parse_message
 from mail_assets.processes.workers import WorkerPool
-from mail_assets.tables.messages import MessageRow, encode_message, encode_row
+from mail_assets.tables.messages import MessageRow, RowKey, encode_message, encode_row
 from mail_assets.text.identifiers import find_identifiers
+
+#: Messages and bytes that one process is given at a time: whichever is reached first.
+BATCH_MESSAGES, BATCH_BYTES = 100, 1 << 20
+
+Item = TypeVar("Item")
 
 
 class Reading(NamedTuple):
-    """How the messages of a month are read."""
+    """Arguments of the parser that hold for a whole month."""
 
     month: str
     dialect: str
@@ -43,7 +47,7 @@ class Reading(NamedTuple):
 
 
 class Author(NamedTuple):
-    """Who wrote a message, in which thread, and how it ends: what endings are learnt from."""
+    """Author, thread and ending of a message: from these the endings of a month are learnt."""
 
     name: str
     email: str
@@ -52,18 +56,18 @@ class Author(NamedTuple):
 
     @property
     def key(self) -> str:
-        """What tells authors apart."""
+        """The identity of the author."""
         return self.email or self.name
 
 
 class Facts(NamedTuple):
-    """What decides whether a message is stored, and under which key."""
+    """Facts of a message that decide whether it is stored, and under which key."""
 
     message_id: str
     content_hash: str
     #: Of the content without the letters that pipermail may lose; empty in other dialects.
     outline: bytes
-    #: None of a message known as a duplicate: it is parsed again where it is to be stored.
+    #: None of a message known as a duplicate: it is parsed again if it is stored now.
     author: Author | None
 
 
@@ -72,27 +76,16 @@ class Parsed(NamedTuple):
 
     ordinal: int
     facts: Facts | None = None
-    #: Its date is that of its From_ line, or the month's for want of one.
+    #: Its date comes from its From_ line, or from the month.
     needs_from_line: bool = True
     draft: bytes = b""
     reason: str = ""
 
 
-class RowOrder(NamedTuple):
-    """A row that is wanted: its key, its hash, how the message ends, and the draft."""
-
-    ordinal: int
-    variant: int
-    row_hash: bytes
-    match: EndingMatch
-    draft: bytes
-
-
 class Draft(NamedTuple):
-    """What the second pass needs of a message: strings and tuples, quickly sent and kept.
+    """A message as the second pass needs it, in strings and tuples, which pickle fast.
 
-    A Message with its addresses takes ten times as long to pickle. `parts` are the segments of
-    its own body, by the rules alone.
+    `parts` are the segments of its own body, by the rules alone.
     """
 
     fields: str
@@ -104,91 +97,10 @@ class Draft(NamedTuple):
     parts: list[tuple[int, int, str]]
 
 
-class Row(NamedTuple):
-    """A row as a line of COPY, or why it cannot be made."""
-
-    ordinal: int
-    line: bytes = b""
-    reason: str = ""
-
-
-def parse_batch(reading: Reading, batch: Sequence[tuple[int, RawMessage]]) -> list[Parsed]:
-    """First pass: parse messages, each with its ordinal in the archive."""
-    return [_parse(reading, ordinal, raw) for ordinal, raw in batch]
-
-
-def _parse(reading: Reading, ordinal: int, raw: RawMessage) -> Parsed:
-    try:
-        message = parse_message(
-            raw, month=reading.month, dialect=reading.dialect, charset=reading.charset
-        )
-        own = own_body(message.body_text, message.attached_texts)
-        parts = segment_body(own, message.from_name, message.from_email)
-        ending = ending_of(own, parts)
-        author = Author(message.from_name, message.from_email, message.subject_base, ending)
-        outline = hash_outline(raw.raw, reading.dialect) if reading.dialect == "pipermail" else b""
-        facts = Facts(message.message_id, message.content_hash, outline, author)
-        draft = pickle.dumps(_draft(reading.forgotten.hide(message), parts))
-    except UnreadableMessageError as error:
-        return Parsed(ordinal, reason=error.reason)
-    except Exception as error:  # one bad message must cost a row, not a month
-        return Parsed(ordinal, reason=f"{type(error).__name__}: {error}")
-    needs_from_line = message.date_source not in ("date", "received")
-    return Parsed(ordinal, facts, needs_from_line, draft)
-
-
-def _draft(message: Message, parts: Sequence[Segment]) -> Draft:
-    return Draft(
-        encode_message(message),
-        message.subject,
-        message.body_text,
-        message.attached_texts,
-        message.patch_texts,
-        message.flags,
-        [(part.start, part.end, part.kind) for part in parts],
-    )
-
-
-def make_rows(_: None, orders: Sequence[RowOrder]) -> list[Row]:
-    """Second pass: make the rows that are wanted."""
-    return [_make_row(order) for order in orders]
-
-
-def _make_row(order: RowOrder) -> Row:
-    try:
-        draft: Draft = pickle.loads(order.draft)
-        body = draft.body_text
-        parts = _segment(draft, order.match)
-        new = "".join(body[start:end] for start, end in new_text_spans(body, parts))
-        names = find_identifiers(f"{draft.subject}\n{new}", [*_patches(draft, parts)])
-        place = (order.ordinal, order.variant, order.row_hash)
-        row = MessageRow(*place, draft.fields, body, draft.flags, parts, names, new)
-        return Row(order.ordinal, encode_row(row))
-    except Exception as error:  # one bad message must cost a row, not a month
-        return Row(order.ordinal, reason=f"{type(error).__name__}: {error}")
-
-
-def _segment(draft: Draft, match: EndingMatch) -> list[Segment]:
-    body, attached = draft.body_text, draft.attached_texts
-    own = [Segment(*part) for part in draft.parts]
-    parts = mark_ending(own_body(body, attached), own, match)
-    return segment_with_attached(body, attached, parts) if attached else parts
-
-
-def _patches(draft: Draft, parts: Sequence[Segment]) -> Iterator[str]:
-    """Yield the text of all patches, inline and attached."""
-    yield from (draft.body_text[p.start : p.end] for p in parts if p.kind == "patch")
-    yield from draft.patch_texts
-
-
-#: What one process is given at a time: whichever is reached first.
-BATCH_MESSAGES, BATCH_BYTES = 100, 1 << 20
-
-
 class Found(NamedTuple):
-    """A message of an archive: its place, the digest of its bytes, and what is known of it.
+    """A message of an archive: its place, the digest of its bytes, and its facts.
 
-    Without facts it cannot be read, for a reason.
+    A message that cannot be read has no facts, but a reason.
     """
 
     offset: int
@@ -200,7 +112,7 @@ class Found(NamedTuple):
 
 
 class Archive(NamedTuple):
-    """The decompressed bytes of an archive, read as often as it takes, and what errors call it."""
+    """The decompressed bytes of an archive, and its name in errors."""
 
     data: bytes | mmap
     name: str
@@ -209,8 +121,8 @@ class Archive(NamedTuple):
 class MonthReader:
     """Reads the decompressed archive of one month; `found` are its messages in order.
 
-    Without an archive nothing is found. `known` are the facts of messages by the digest of their
-    bytes. The drafts of the rows of what was parsed go to the file `drafts`.
+    Without an archive nothing is found. `known` are facts by the digest of a message's bytes. The
+    drafts of parsed messages go to the file `drafts`.
     """
 
     def __init__(
@@ -223,13 +135,13 @@ class MonthReader:
     ) -> None:
         self._archive, self._reading, self._known = archive, reading, known
         self._workers, self._drafts = workers, drafts
-        #: Ordinal -> where its draft is.
+        #: Ordinal -> offset and length of its draft.
         self._places: dict[int, tuple[int, int]] = {}
         self.found: list[Found] = []
 
     @property
     def facts(self) -> list[Facts | None]:
-        """What is known of each message, in order."""
+        """The facts of each message, in order."""
         return [one.facts for one in self.found]
 
     @property
@@ -282,7 +194,7 @@ class MonthReader:
                 yield ordinal, raw
 
     def _recall(self, raw: RawMessage) -> tuple[bytes, Facts | None]:
-        """Return the digest under which a message is known, and what is known of it."""
+        """Return the digest under which a message is known, and its facts, if it is."""
         digest = _digest(raw)
         facts = self._known.get(digest)
         if facts is None and self._known:
@@ -293,7 +205,7 @@ class MonthReader:
 
     def _parse(self, raws: Iterable[tuple[int, RawMessage]]) -> None:
         end = self._drafts.seek(0, 2)
-        for batch, parsed in self._workers.map(parse_batch, self._reading, _batches(raws)):
+        for batch, parsed in self._workers.map(parse_batch, self._reading, _batches(raws, _size)):
             for (_, raw), one in zip(batch, parsed, strict=True):
                 found = self.found[one.ordinal]
                 digest = _digest(raw, raw.from_line) if one.needs_from_line else found.digest
@@ -304,14 +216,16 @@ class MonthReader:
                 end += self._drafts.write(one.draft)
 
 
-def _batches(
-    raws: Iterable[tuple[int, RawMessage]],
-) -> Iterator[list[tuple[int, RawMessage]]]:
-    batch: list[tuple[int, RawMessage]] = []
+def _size(one: tuple[int, RawMessage]) -> int:
+    return one[1].length
+
+
+def _batches(items: Iterable[Item], size_of: Callable[[Item], int]) -> Iterator[list[Item]]:
+    batch: list[Item] = []
     size = 0
-    for one in raws:
+    for one in items:
         batch.append(one)
-        size += one[1].length
+        size += size_of(one)
         if len(batch) == BATCH_MESSAGES or size >= BATCH_BYTES:
             yield batch
             batch, size = [], 0
@@ -320,11 +234,127 @@ def _batches(
 
 
 def _digest(raw: RawMessage, from_line: bytes = b"") -> bytes:
-    """Return the digest of a message's bytes, and of its From_ line where that counts.
+    """Return the digest of a message's bytes and of what the splitter says of it.
 
-    It counts only where a message has no other date: some servers make up another at each
-    download. What the splitter says of the message counts always.
+    The From_ line counts only where a message has no other date: some servers make up another one
+    at each download.
     """
     digest = blake2b(raw.raw, digest_size=32, salt=bytes([raw.truncated, raw.suspicious]))
     digest.update(from_line)
     return digest.digest()
+
+
+def parse_batch(reading: Reading, batch: Sequence[tuple[int, RawMessage]]) -> list[Parsed]:
+    """First pass: parse messages, each with its ordinal in the archive."""
+    return [_parse(reading, ordinal, raw) for ordinal, raw in batch]
+
+
+def _parse(reading: Reading, ordinal: int, raw: RawMessage) -> Parsed:
+    try:
+        message = parse_message(
+            raw, month=reading.month, dialect=reading.dialect, charset=reading.charset
+        )
+        own = own_body(message.body_text, message.attached_texts)
+        parts = segment_body(own, message.from_name, message.from_email)
+        ending = ending_of(own, parts)
+        author = Author(message.from_name, message.from_email, message.subject_base, ending)
+        outline = hash_outline(raw.raw, reading.dialect) if reading.dialect == "pipermail" else b""
+        facts = Facts(message.message_id, message.content_hash, outline, author)
+        draft = pickle.dumps(_draft(reading.forgotten.hide(message), parts))
+    except UnreadableMessageError as error:
+        return Parsed(ordinal, reason=error.reason)
+    except Exception as error:  # one bad message must cost a row, not a month
+        return Parsed(ordinal, reason=f"{type(error).__name__}: {error}")
+    needs_from_line = message.date_source not in ("date", "received")
+    return Parsed(ordinal, facts, needs_from_line, draft)
+
+
+def _draft(message: Message, parts: Sequence[Segment]) -> Draft:
+    return Draft(
+        encode_message(message),
+        message.subject,
+        message.body_text,
+        message.attached_texts,
+        message.patch_texts,
+        message.flags,
+        [(part.start, part.end, part.kind) for part in parts],
+    )
+
+
+class WantedRow(NamedTuple):
+    """A row that the month must have: how its message ends, and the hash over all of it."""
+
+    key: RowKey
+    match: EndingMatch
+    row_hash: bytes
+
+
+class RowOrder(NamedTuple):
+    """Arguments for making one row."""
+
+    ordinal: int
+    variant: int
+    row_hash: bytes
+    match: EndingMatch
+    draft: bytes
+
+
+class Row(NamedTuple):
+    """A row as a line of COPY, or why it cannot be made."""
+
+    ordinal: int
+    line: bytes = b""
+    reason: str = ""
+
+
+def make_lines(
+    reader: MonthReader,
+    rows: Mapping[int, WantedRow],
+    workers: WorkerPool,
+    refused: dict[int, str],
+) -> Iterator[bytes]:
+    """Yield rows as lines of COPY; the reason why one cannot be made goes to `refused`.
+
+    Both `rows` and `refused` are by ordinal.
+    """
+    orders = (
+        RowOrder(ordinal, row.key[1], row.row_hash, row.match, reader.draft(ordinal))
+        for ordinal, row in rows.items()
+    )
+    for _, made in workers.map(make_rows, None, _batches(orders, lambda one: len(one.draft))):
+        for row in made:
+            if row.reason:
+                refused[row.ordinal] = row.reason
+            else:
+                yield row.line
+
+
+def make_rows(_: None, orders: Sequence[RowOrder]) -> list[Row]:
+    """Second pass: make rows from their drafts."""
+    return [_make_row(order) for order in orders]
+
+
+def _make_row(order: RowOrder) -> Row:
+    try:
+        draft: Draft = pickle.loads(order.draft)
+        body = draft.body_text
+        parts = _segment(draft, order.match)
+        new = "".join(body[start:end] for start, end in new_text_spans(body, parts))
+        names = find_identifiers(f"{draft.subject}\n{new}", [*_patches(draft, parts)])
+        place = (order.ordinal, order.variant, order.row_hash)
+        row = MessageRow(*place, draft.fields, body, draft.flags, parts, names, new)
+        return Row(order.ordinal, encode_row(row))
+    except Exception as error:  # one bad message must cost a row, not a month
+        return Row(order.ordinal, reason=f"{type(error).__name__}: {error}")
+
+
+def _segment(draft: Draft, match: EndingMatch) -> list[Segment]:
+    body, attached = draft.body_text, draft.attached_texts
+    own = [Segment(*part) for part in draft.parts]
+    parts = mark_ending(own_body(body, attached), own, match)
+    return segment_with_attached(body, attached, parts) if attached else parts
+
+
+def _patches(draft: Draft, parts: Sequence[Segment]) -> Iterator[str]:
+    yield from (draft.body_text[p.start : p.end] for p in parts if p.kind == "patch")
+    yield from draft.patch_texts

@@ -3,22 +3,19 @@
 The bytes of the other messages stay exactly as they are, and the file is compressed as it was.
 """
 
-import hashlib
 import tempfile
 from collections.abc import Collection
 from pathlib import Path
 
 import psycopg
 
+from mail_assets.files import digest_file
 from mail_assets.mail.archive.compression import archive_suffix
 from mail_assets.mail.message.forgotten import Forgotten, stand_in
 from mail_assets.month import ListMonth
 from mail_assets.steps.archive_cuts import Cuts, find_cuts, write_without
 from mail_assets.tables.hidden_ids import find_held, hide_ids
-from mail_assets.tables.mbox_archives import (
-    ArchiveRow,
-    object_key,
-)
+from mail_assets.tables.mbox_archives import ArchiveRow, object_key
 from mail_assets.tables.removals import (
     CutMessage,
     lock_for_load,
@@ -32,13 +29,13 @@ from mail_assets.workspace import Workspace
 def store_archive(
     workspace: Workspace, month: ListMonth, path: Path, archive: ArchiveRow
 ) -> ArchiveRow:
-    """Put an archive into the store without what is forgotten; return its row with the place.
+    """Put an archive into the store without forgotten messages; return its row with the key.
 
-    `sha256`, `bytes` and `found` are then those of the stored file; `content_sha256` and `version`
-    stay those of the source, so that a fetch knows it again.
+    `sha256`, `bytes` and `found` describe the stored file then. `content_sha256` and `version` stay
+    those of the source, so that a fetch recognizes it.
 
     Raises:
-        StepError: the other messages would not stay as they are.
+        StepError: the other messages would read differently.
     """
     connection = workspace.connection
     forgotten = read_cut(connection, workspace.forget_key)
@@ -65,11 +62,11 @@ def record_cuts(
     forgotten: Forgotten,
     known: Collection[str] = (),
 ) -> set[str]:
-    """Record what an archive of a month has lost, inside a transaction that keeps removals as is.
+    """Record the messages that an archive has lost; call it in a transaction after lock_for_load.
 
-    What has one of the `known` key prefixes is recorded already. The ids are hidden, but for those
-    that other mail has too, whose first content has the key without a hash. Return the ids that
-    nobody has met since their senders were forgotten.
+    Messages with one of the `known` key prefixes are recorded already. Their ids are hidden, except
+    those that other mail has too. Return the ids that were first seen now, after their senders were
+    forgotten.
     """
     ids = {one.message_id for one in cuts.contents}
     held = (ids & cuts.ids_left) | find_held(connection, ids)
@@ -91,9 +88,3 @@ def record_cuts(
     if new:
         hide_ids(connection, new)
     return {*new}
-
-
-def digest_file(path: Path) -> str:
-    """Return the SHA-256 of a file, in hexadecimal digits."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,10 +1,10 @@
 """Summarize the threads that have changed.
 
-Triggers note a thread that grew, split, merged or lost a message; where what its summary is made of
-is the same all the same, nothing is made. Each portion is read, summarized and then written, if
-the threads are still what they were: no lock is held while a model is asked, and a killed run's
-work stays. A thread that is left out for whatever reason stays noted, for the next run, which
-begins behind those that this one has tried: threads that always fail keep none waiting for good.
+Triggers note a thread that grew, split, merged or lost a message. Nothing is made if the content of
+its summary is the same. Each portion is read, summarized, and then written if its threads have not
+changed meanwhile: no lock is held while a model is asked, and a killed run's work stays. A thread
+that is left out stays noted for the next run, which starts after those that this run has tried: so
+threads that always fail do not block the others.
 """
 
 import time
@@ -38,21 +38,22 @@ from mail_assets.tables.thread_summaries import (
 )
 from mail_assets.workspace import Log
 
-#: Changed threads that are looked at together.
+#: Changed threads that are read together.
 LOOKED_AT = 500
 
-#: Characters of mail that a process is given at once: a twentieth of a portion, so that all end at
-#: about the same time.
+#: Characters of mail that a process is given at once: a twentieth of a portion, so that all
+#: processes end at about the same time.
 BATCH = 200_000
 
 
 def summarize_threads(
     connection: psycopg.Connection, maker: Maker, log: Log, workers: WorkerPool | None = None
 ) -> Outcome:
-    """Make a summary of each thread that has changed; `note` says why some were left.
+    """Make a summary of each thread that has changed; `note` says why some were left out.
 
-    `workers` make them where the maker is stateless; without, this process does. The digest goes
-    on from that of before: to add up all rows would cost more than a change.
+    `workers` make the summaries if the maker is stateless, else this process does. The new digest
+    is made from the old one and the changes, because reading all rows would cost more than a
+    change.
     """
     began = time.monotonic()
     with locked(connection, CORPUS):
@@ -73,13 +74,13 @@ def summarize_threads(
             "threads_per_second": rate(run.work["made"], seconds),
         }
         digest = digest_of(known.digest, *run.digests) if run.digests else known.digest
-        # what is left waits for the next run, not for the next look of the sensor
+        # rewritten: what is left out waits for the next run, not for the sensor
         write_state(connection, CORPUS, State(maker.fingerprint, digest, counts), rewritten=True)
     return Outcome(counts, digest, bool(run.work["made"]), run.reason)
 
 
 def _read_state(connection: psycopg.Connection, maker: Maker) -> State:
-    """Return what this maker has made so far; where another has, note all threads as changed."""
+    """Return what this maker has made so far; if another did, note all threads as changed."""
     with connection.transaction():
         state = read_state(connection, CORPUS)
         if state and state.inputs == maker.fingerprint:
@@ -92,9 +93,9 @@ def _read_state(connection: psycopg.Connection, maker: Maker) -> State:
 
 @dataclass
 class _Run:
-    """The work of one run; `reason` says why threads were left, "" where none was.
+    """Work of one run; `reason` says why threads were left out, "" if none was.
 
-    `reached` is the last thread that was tried, in the order in which they are read.
+    `reached` is the last thread that was tried, in reading order.
     """
 
     connection: psycopg.Connection
@@ -108,16 +109,16 @@ class _Run:
     is_stopped: bool = False
 
     def work_off(self, tried: int) -> None:
-        """Look at all threads that are noted, last the first ones, which were tried before."""
+        """Process all noted threads; the first ones, which the last run has tried, come last."""
         first = find_nth_change(self.connection, tried)
         self._work_through(first, None)
         if first:
             self._work_through("", first)
 
-    def _work_through(self, behind: str, last: str | None) -> None:
-        """Look at the noted threads behind one, up to the last."""
+    def _work_through(self, after: str, last: str | None) -> None:
+        """Process the noted threads after one, up to `last`."""
         if not self.is_stopped:
-            self.reached = behind
+            self.reached = after
         while not self.is_stopped:
             threads = read_changes(self.connection, self.reached, last, LOOKED_AT)
             if not threads:
@@ -175,7 +176,7 @@ class _Run:
         contents: dict[str, ThreadContent],
         made: dict[str, NewSummary],
     ) -> None:
-        """Write what was made of threads that are still the same; the others stay noted."""
+        """Write the summaries of threads that have not changed meanwhile; the others stay noted."""
         if not threads:
             return
         connection = self.connection
@@ -197,7 +198,7 @@ class _Run:
         self.digests += [digest_of(x, new.content.content_hash) for x, new in written.items()]
 
     def _leave(self, reason: str) -> None:
-        """Say why a thread was left, and keep the first reason."""
+        """Log why a thread was left out, and keep the first reason."""
         self.reason = self.reason or reason
         self.log(f"left for the next run: {reason}")
 
@@ -205,7 +206,6 @@ class _Run:
 def _summarize(
     maker: Maker, threads: Sequence[tuple[str, Sequence[MessageText]]]
 ) -> list[tuple[str, Summary | SummaryError]]:
-    """Return the summary of each thread, or why there is none."""
     made: list[tuple[str, Summary | SummaryError]] = []
     for thread_id, messages in threads:
         try:
@@ -216,7 +216,7 @@ def _summarize(
 
 
 def _cut(contents: Sequence[ThreadContent], most: int) -> Iterator[list[ThreadContent]]:
-    """Yield contents in order, as many at once as have so many characters, one at least."""
+    """Yield contents in portions of at most so many characters, or of one thread."""
     portion: list[ThreadContent] = []
     characters = 0
     for content in contents:

@@ -1,25 +1,21 @@
 """Find the months of which every step would write nothing, without running a step.
 
-A step has nothing to do where its inputs are those of its record, and what it wrote is still there.
-The inputs are those that the steps themselves compare; here they are compared for all months of
+A step has nothing to do where its inputs are those of its record, and what it wrote still exists.
+The inputs are those that the steps themselves compare. Here they are compared for all months of
 some lists at once: six statements, a listing of files, and one look at each index.
-
-[count_months] Count what an index has of each month, by one look at all of it.
-
-[confirm_archive] Ask a source whether the archive that is kept of a month is still the one it has.
-
-The rules are those of fetch_archive: what is confirmed here, a fetch would not have changed.
 """
 
 import tempfile
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import psycopg
 
-from mail_assets.indexes.vectors import MailIndex
+from mail_assets.indexes.mail_index import MailIndex
+from mail_assets.indexes.vectors import MailVectors
 from mail_assets.indexes.words import MailWords
 from mail_assets.mail.archive.compression import ArchiveError
 from mail_assets.month import ListMonth, month_number
@@ -35,67 +31,35 @@ from mail_assets.steps.fetch_archive import (
     keep_file,
 )
 from mail_assets.steps.load_messages import message_inputs
-from mail_assets.steps.outcome import Wording
+from mail_assets.steps.outcome import ListDefaults
 from mail_assets.steps.write_vectors import vector_inputs
-from mail_assets.steps.write_words import document_inputs
+from mail_assets.steps.write_words import word_inputs
 from mail_assets.store.embeddings import file_key
 from mail_assets.store.objects import ObjectStore
 from mail_assets.tables.indexes import count_by_month, list_indexes
 from mail_assets.tables.mbox_archives import ArchiveRow, read_archive, read_archives, write_archive
 from mail_assets.tables.partitions import Partition, State, locked, read_passed, read_states
 from mail_assets.text.chunking import ChunkSizes
-from mail_assets.vectors.index import MissingIndexError, VectorIndex
-from mail_assets.words.index import MissingWordsError, WordIndex
 from mail_assets.workspace import Workspace
 
 
-class MonthCounts:
-    """The entries of an index by list and month; an index that is not there has none."""
-
-    def __init__(self, counts: Mapping[tuple[object, ...], int]) -> None:
-        self._counts = counts
-
-    def of(self, month: ListMonth) -> int:
-        """Return how many entries a month has."""
-        return self._counts.get((month.list_name, month_number(month.month)), 0)
-
-
-def count_vectors(index: VectorIndex) -> MonthCounts | None:
-    """Count vectors by month; None where the bucket would have to list every key."""
-    try:
-        if not index.capabilities.list_filter:
-            index.describe()  # one request, which tells whether there is an index
-            return None
-        return MonthCounts(index.count_groups(["list", "month"]))
-    except MissingIndexError:
-        return MonthCounts({})
-
-
-def count_documents(index: WordIndex) -> MonthCounts:
-    """Count the documents of a word index by month."""
-    try:
-        return MonthCounts(index.count_groups(["list", "month"]))
-    except MissingWordsError:
-        return MonthCounts({})
-
-
 class Chain(NamedTuple):
-    """What makes the months now.
+    """Settings and indexes of all steps, as runs use them now.
 
-    `options` and `wordings` are by list; `checks` are (asset, check) of the checks that stop a
-    run: a month that has not passed them as it is now is not done.
+    `options` and `defaults` are by list. `checks` are (asset, check) of the checks that stop a run:
+    a month that has not passed them as it is now counts as changed.
     """
 
     options: Mapping[str, FetchOptions]
-    wordings: Mapping[str, Wording]
+    defaults: Mapping[str, ListDefaults]
     sizes: ChunkSizes
-    vectors: MailIndex
+    vectors: MailVectors
     words: MailWords
     checks: Collection[tuple[str, str]]
 
 
 class UnchangedMonth(NamedTuple):
-    """What is recorded of a month: its archive, and each asset's state."""
+    """Records of a month: its archive, and each asset's state."""
 
     archive: ArchiveRow
     states: Mapping[str, State]
@@ -104,9 +68,9 @@ class UnchangedMonth(NamedTuple):
 def find_unchanged(
     workspace: Workspace, chain: Chain, months: Iterable[ListMonth], assets: Sequence[str]
 ) -> dict[ListMonth, UnchangedMonth]:
-    """Return the months that need no run of some assets, with what is recorded of each.
+    """Return the months that need no run of some assets, with the records of each.
 
-    What their sources have is not asked: see confirm_archive.py.
+    Their sources are not asked: see confirm_archive.
     """
     wanted = [*months]
     records = _read_records(workspace, chain, {month.list_name for month in wanted})
@@ -122,25 +86,27 @@ def find_unchanged(
 
 
 class _Entries(NamedTuple):
-    """An index by month: keys of its manifest and those written, entries that it has itself.
+    """Entries of an index by month: (keys, those written) of its manifest, and its own number.
 
-    `counts` is None where it cannot tell. `is_live` says that search asks it or another one.
+    `counts` is None where the index cannot count. `is_live` says that search asks this index or
+    another one of its place.
     """
 
     keys: Mapping[ListMonth, tuple[int, int]]
-    counts: MonthCounts | None
+    counts: Counter[tuple[object, ...]] | None
     is_live: bool
 
     def has(self, month: ListMonth, entries: float) -> bool:
         """Return whether a month has so many entries, all of them written."""
-        there = self.counts.of(month) if self.counts else entries
+        place = (month.list_name, month_number(month.month))
+        there = entries if self.counts is None else self.counts[place]
         agree = self.keys.get(month, (0, 0)) == (entries, entries) and there == entries
         return agree and (self.is_live or not entries)
 
 
 @dataclass(frozen=True)
 class _Records:
-    """What is known of the months of some lists."""
+    """Everything that is recorded of the months of some lists."""
 
     chain: Chain
     archives: Mapping[ListMonth, ArchiveRow]
@@ -159,16 +125,8 @@ def _read_records(workspace: Workspace, chain: Chain, lists: Collection[str]) ->
         read_states(connection, lists),
         read_passed(connection, lists),
         {*_files(workspace.store, lists)},
-        _Entries(
-            count_by_month(connection, chain.vectors.manifest, lists),
-            count_vectors(chain.vectors.index),
-            _is_live(connection, chain.vectors.bucket, chain.vectors.name),
-        ),
-        _Entries(
-            count_by_month(connection, chain.words.manifest, lists),
-            count_documents(chain.words.index),
-            _is_live(connection, chain.words.url, chain.words.name),
-        ),
+        _read_entries(connection, chain.vectors, lists),
+        _read_entries(connection, chain.words, lists),
     )
 
 
@@ -178,10 +136,14 @@ def _files(store: ObjectStore, lists: Iterable[str]) -> Iterable[str]:
         yield from store.keys(f"embeddings/{name}/")
 
 
-def _is_live(connection: psycopg.Connection, bucket: str, name: str) -> bool:
-    """Return whether an index is recorded, and one of its bucket is live: else a step does that."""
-    indexes = list_indexes(connection, bucket)
-    return any(one.name == name for one in indexes) and any(one.live for one in indexes)
+def _read_entries(
+    connection: psycopg.Connection, mail_index: MailIndex[Any], lists: Collection[str]
+) -> _Entries:
+    keys = count_by_month(connection, mail_index.manifest, lists)
+    indexes = list_indexes(connection, mail_index.url)
+    is_recorded = any(one.name == mail_index.name for one in indexes)
+    is_live = is_recorded and any(one.live for one in indexes)  # else the step makes it so
+    return _Entries(keys, mail_index.count_months(), is_live)
 
 
 _States = Mapping[str, State]
@@ -195,16 +157,17 @@ def _archive_stays(records: _Records, month: ListMonth, states: _States) -> bool
 
 
 def _messages_stay(records: _Records, month: ListMonth, states: _States) -> bool:
-    inputs = message_inputs(records.archives[month], records.chain.wordings[month.list_name])
+    inputs = message_inputs(records.archives[month], records.chain.defaults[month.list_name])
     return "messages" in states and states["messages"].inputs == inputs
 
 
 def _words_stay(records: _Records, month: ListMonth, states: _States) -> bool:
     if not {"messages", "words"} <= states.keys():
         return False
-    inputs = document_inputs(states["messages"], records.chain.words.manifest)
-    documents = states["words"].counts["documents"]
-    return states["words"].inputs == inputs and records.words.has(month, documents)
+    words = records.chain.words
+    inputs = word_inputs(states["messages"], words.manifest)
+    total = states["words"].counts[words.total]
+    return states["words"].inputs == inputs and records.words.has(month, total)
 
 
 def _chunks_stay(records: _Records, month: ListMonth, states: _States) -> bool:
@@ -217,19 +180,19 @@ def _embeddings_stay(records: _Records, month: ListMonth, states: _States) -> bo
     if not {"chunks", "embeddings"} <= states.keys():
         return False
     encoder = records.chain.vectors.fingerprint
-    is_there = file_key(month, encoder) in records.files
+    exists = file_key(month, encoder) in records.files
     return states["embeddings"].inputs == embedding_inputs(states["chunks"], encoder) and (
-        is_there or not states["embeddings"].counts["texts"]
+        exists or not states["embeddings"].counts["texts"]
     )
 
 
 def _vectors_stay(records: _Records, month: ListMonth, states: _States) -> bool:
     if not {"messages", "embeddings", "vectors"} <= states.keys():
         return False
-    manifest = records.chain.vectors.manifest
-    inputs = vector_inputs(states["messages"], states["embeddings"], manifest)
-    chunks = states["vectors"].counts["chunks"]
-    return states["vectors"].inputs == inputs and records.vectors.has(month, chunks)
+    vectors = records.chain.vectors
+    inputs = vector_inputs(states["messages"], states["embeddings"], vectors.manifest)
+    total = states["vectors"].counts[vectors.total]
+    return states["vectors"].inputs == inputs and records.vectors.has(month, total)
 
 
 _TESTS: Mapping[str, Callable[[_Records, ListMonth, _States], bool]] = {
@@ -245,10 +208,11 @@ _TESTS: Mapping[str, Callable[[_Records, ListMonth, _States], bool]] = {
 def confirm_archive(
     workspace: Workspace, month: ListMonth, source: ArchiveSource, options: FetchOptions
 ) -> bool:
-    """Return whether the source has what is kept of a month, or both have nothing.
+    """Return whether the source has the archive that is kept of a month, or both have none.
 
-    Bytes that differ and hold the same messages are the same archive, whose new version is
-    recorded: the next time there may be nothing to download.
+    By the rules of fetch_archive: a fetch would not change what is confirmed here. Other bytes that
+    hold the same messages are the same archive, whose new version is recorded: the next time there
+    may be nothing to download.
 
     Raises:
         SourceError: the source cannot be asked.
@@ -264,20 +228,20 @@ def confirm_archive(
         if fetched is None or not kept.object_key:
             return fetched is None and not kept.object_key
         if isinstance(fetched, Fetched):
-            return _holds_the_same(workspace, month, (kept, fetched), options)
+            return _holds_the_same(workspace, month, kept, fetched, options)
         return True
 
 
 def _holds_the_same(
     workspace: Workspace,
     month: ListMonth,
-    archives: tuple[ArchiveRow, Fetched],
+    kept: ArchiveRow,
+    fetched: Fetched,
     options: FetchOptions,
 ) -> bool:
-    kept, fetched = archives
     try:
         new = examine_archive(workspace, fetched, kept, options.dialect).row
-    except ArchiveError:  # its run says so
+    except ArchiveError:  # its run reports it
         return False
     if new.content_sha256 != kept.content_sha256:
         return False

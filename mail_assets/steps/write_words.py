@@ -1,89 +1,46 @@
-"""Make one month's part of the word index equal to its messages (see index_month.py)."""
+"""Make one month's part of the word index equal to its messages (see fill_index.py)."""
 
-import time
 from collections.abc import Iterator, Sequence
 from functools import partial
 
 import psycopg
 
-from mail_assets.indexes.month import MonthKeys, maintain_if_due, write_month
+from mail_assets.indexes.month import maintain_if_due
 from mail_assets.indexes.words import MailWords
 from mail_assets.month import ListMonth
-from mail_assets.steps.outcome import Outcome, StepError, rate
-from mail_assets.tables.indexes import (
-    Manifest,
-    make_first_live,
-    mark_lost,
-    read_manifest,
-    record_index,
-)
-from mail_assets.tables.partitions import (
-    Counts,
-    Partition,
-    State,
-    digest_of,
-    locked,
-    locked_index,
-    read_state,
-    write_state,
-)
+from mail_assets.steps.fill_index import fill_month
+from mail_assets.steps.outcome import Outcome, StepError
+from mail_assets.tables.indexes import Manifest
+from mail_assets.tables.partitions import Partition, State, locked, read_state
 from mail_assets.tables.words import read_words
 from mail_assets.words.index import Document
 from mail_assets.workspace import Workspace
 
-ASSET = "words"
-
-#: How often a lexeme of the subject counts. Its lexemes stand so often in a row, as a whole: a
-#: phrase of the subject is found. Raise the VERSION of words/index.py with it.
+#: How often a lexeme of the subject counts. The subject as a whole stands so often in a row, so
+#: that a phrase of it is found. Raise the version in words/index.py with it.
 SUBJECT_WEIGHT = 4
 
 
-def write_words(workspace: Workspace, month: ListMonth, words: MailWords) -> Outcome:
+def write_words(workspace: Workspace, month: ListMonth, mail_words: MailWords) -> Outcome:
     """Put what is new, delete what is stale; nothing when nothing has changed.
-
-    Where messages are those that the month was made from, none is read: the manifest says what
-    the index should have.
 
     Raises:
         StepError: messages was never materialized for this month. Nothing was written then.
     """
-    began = time.monotonic()
-    connection, partition, part = workspace.connection, Partition(ASSET, month), words.part(month)
-    with locked(connection, partition):
+    connection = workspace.connection
+    with locked(connection, Partition(mail_words.table, month)):
         messages = read_state(connection, Partition("messages", month))
         if messages is None:
             raise StepError(f"{month}: no messages yet; materialize messages first")
-        record_index(connection, words.url, words.record)
-        with locked_index(connection, ASSET):
-            words.index.ensure(before=lambda: mark_lost(connection, part.manifest))
-        inputs = document_inputs(messages, part.manifest)
-        state, manifest = read_state(connection, partition), read_manifest(connection, part)
-        # a manifest that somebody has emptied says nothing
-        if state and state.inputs == inputs and state.counts["documents"] == len(manifest):
-            wanted = {key: entry.digest for key, entry in sorted(manifest.items())}
-        else:
-            wanted = {**words.read_digests(connection, month)}
-        keys = MonthKeys(wanted, manifest, words.month_keys(month, manifest.keys()))
-        changes = write_month(
-            connection, part, keys, words.index, partial(make_documents, connection, month)
-        )
-        seconds = time.monotonic() - began
-        counts: Counts = {
-            "documents": len(wanted),
-            **changes._asdict(),
-            "seconds": round(seconds, 3),
-            "documents_per_second": rate(changes.written, seconds),
-        }
-        digest = digest_of(part.manifest.index_name, *(f"{k} {d.hex()}" for k, d in wanted.items()))
-        write_state(connection, partition, State(inputs, digest, counts), any(changes))
-        if wanted:
-            make_first_live(connection, words.url, words.name)
-    if changes.written:
-        maintain_if_due(workspace, words.index)
-    return Outcome(counts, digest, any(changes))
+        inputs = word_inputs(messages, mail_words.manifest)
+        make = partial(make_documents, connection, month)
+        outcome = fill_month(workspace, month, mail_words, inputs, make)
+    if outcome.counts["written"]:
+        maintain_if_due(workspace, mail_words.index)
+    return outcome
 
 
-def document_inputs(messages: State, manifest: Manifest) -> str:
+def word_inputs(messages: State, manifest: Manifest) -> str:
     """Return what the documents of some messages are made from, and for which index."""
     return f"{messages.digest} {manifest.index_name}"
 

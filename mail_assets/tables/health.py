@@ -32,15 +32,15 @@ def find_left_lists(connection: psycopg.Connection, lists: Collection[str]) -> l
     return [LeftList(*row) for row in rows]
 
 
-def find_other_wordings(
-    connection: psycopg.Connection, wordings: Mapping[str, str]
+def find_other_defaults(
+    connection: psycopg.Connection, defaults: Mapping[str, str]
 ) -> list[ListMonth]:
     """Return the months with mail that was read in another language or charset than its list's.
 
-    `wordings` are those of the lists, as the inputs of months name them.
+    `defaults` are those of the lists, as the inputs of months name them.
     """
-    parameters = {"lists": [*wordings], "wordings": [*wordings.values()]}
-    rows = connection.execute(statement("health", "other_wordings"), parameters)
+    parameters = {"lists": [*defaults], "defaults": [*defaults.values()]}
+    rows = connection.execute(statement("health", "other_defaults"), parameters)
     return [ListMonth(*row) for row in rows]
 
 

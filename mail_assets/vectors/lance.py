@@ -189,7 +189,7 @@ PARTITION_ROWS = 8_192  # LanceDB's own target
 # Half of the partitions are read, and all of a few. A question is not near to what answers it (0.5,
 # where the neighbours of a chunk have 0.9), so that its nearest are spread over many: of the true
 # top 50 of 1,762,265 chunks, 215 partitions, 37 find 0.85, 74 0.91, 111 0.95 and all 0.98, in 7.5,
-# 8.7, 10.0 and 12.6 ms. (python -m benchmarks.question_recall)
+# 8.7, 10.0 and 12.6 ms.
 PROBES, MIN_PROBES = 0.5, 16
 # Vectors that are read again for one query, most of its cost, and at most for one match.
 REFINED, FILTERED_REFINED, REFINE = 100, 150, 10

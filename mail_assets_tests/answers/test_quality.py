@@ -5,12 +5,7 @@ from collections.abc import Iterator, Sequence
 import psycopg
 import pytest
 
-from benchmarks.answer_measures import (
-    JudgedAnswer,
-    is_supported,
-    measure_answers,
-    split_statements,
-)
+from benchmarks.answers import JudgedAnswer, is_supported, measure_answers, split_statements
 from mail_assets.answers.chat import ChatMaker
 from mail_assets.answers.evidence import find_evidence
 from mail_assets.answers.extractive import ExtractiveMaker

@@ -2,7 +2,7 @@
 
 import pytest
 
-from benchmarks.answer_measures import (
+from benchmarks.answers import (
     JudgedAnswer,
     Statement,
     is_supported,

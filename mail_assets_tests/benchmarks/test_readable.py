@@ -2,7 +2,7 @@
 
 import pytest
 
-from benchmarks.readable import Reader
+from benchmarks.harvest import Reader
 
 READER = Reader(["ann.bo@mail.example.org", "dot@example.org"])
 

@@ -15,7 +15,7 @@ import pytest
 from mail_assets.defs.definitions import build_defs
 from mail_assets.defs.partitions import asset_key
 from mail_assets.defs.resources import EncoderResource
-from mail_assets.indexes.vectors import MailIndex, open_mail_index
+from mail_assets.indexes.vectors import MailVectors, open_mail_vectors
 from mail_assets.month import ListMonth
 from mail_assets.steps.write_vectors import write_vectors
 from mail_assets.tables.indexes import NewIndex, record_index, switch_live
@@ -116,9 +116,9 @@ def dagster_world(
         yield DagsterWorld(home, dsn, instance, model_cache)
 
 
-def fill_live_index(world: World, month: str, list_name: str = HARBOR) -> MailIndex:
+def fill_live_index(world: World, month: str, list_name: str = HARBOR) -> MailVectors:
     """Fill an index beside the configured one with a month, and make it live."""
-    live = open_mail_index(open_bucket(world.bucket), world.bucket, PROFILE, "fp32")
+    live = open_mail_vectors(open_bucket(world.bucket), world.bucket, PROFILE, "fp32")
     name = live.index.spec.name
     world.encoder.fingerprint = live.fingerprint
     world.embeddings(month, list_name)

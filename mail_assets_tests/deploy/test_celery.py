@@ -8,7 +8,7 @@ import pytest
 import yaml
 from dagster._core.run_coordinator import QueuedRunCoordinator
 
-from benchmarks.compose import read_services
+from benchmarks.deployment import read_services
 from mail_assets.defs.celery_launcher import MailCeleryLauncher
 from mail_assets.postgres.embedded import Cluster
 from mail_assets_tests.conftest import REPOSITORY

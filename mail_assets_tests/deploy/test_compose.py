@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
-from benchmarks.compose import Service, read_services
+from benchmarks.deployment import Service, read_services
 from mail_assets.settings.settings import SHARED_VARIABLES, load_dagster_settings, load_settings
 from mail_assets_tests.conftest import REPOSITORY
 

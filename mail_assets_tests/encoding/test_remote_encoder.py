@@ -25,7 +25,8 @@ from mail_assets.encoding.open import (
     short_name,
 )
 from mail_assets.encoding.remote_encoder import RemoteEncoder, RemoteModel, open_remote_encoder
-from mail_assets.indexes.vectors import index_name, index_spec
+from mail_assets.indexes.names import index_name
+from mail_assets.indexes.vectors import index_spec
 from mail_assets.openai.client import Client, EndpointError, Server
 from mail_assets.text.chunking import build_document, chunk_body
 from mail_assets_tests.encoding.fake_openai import (

@@ -16,14 +16,14 @@ from mail_assets.mail.archive.compression import open_archive
 from mail_assets.month import ListMonth
 from mail_assets.postgres.database import Database
 from mail_assets.reading.attachments import read_raw_message
-from mail_assets.steps.outcome import Wording
+from mail_assets.steps.outcome import ListDefaults
 from mail_assets.tables.checks import read_message_counts
 from mail_assets.tables.messages import show_message
 from mail_assets.tables.removals import withdraw_removals
 from mail_assets_tests.world import APRIL, DIGESTS, HARBOR, MARCH, World, mail
 
 HERE, NEXT = ListMonth(HARBOR, MARCH), ListMonth(HARBOR, APRIL)
-WORDINGS = {HARBOR: Wording("english")}
+DEFAULTS = {HARBOR: ListDefaults("english")}
 EVE = "eve@example.net"
 SECRET = mail("secret", "The harbour master sleeps.")
 HERS = mail("hers", "Tides.", sender=EVE)
@@ -46,7 +46,7 @@ def forget(world: World, request: ForgetRequest = REQUEST) -> tuple[int, dict[st
     database = Database(world.home, world.dsn)
     with world.workspace() as workspace:
         report = forget_messages(workspace, request, lambda name: open_known_index(database, name))
-        return cut_archives(workspace, report.uncut, WORDINGS)
+        return cut_archives(workspace, report.uncut, DEFAULTS)
 
 
 def holding(world: World, request: ForgetRequest = REQUEST) -> list[str]:

@@ -15,7 +15,7 @@ from mail_assets.operations.restore import restore_backup, restore_forgotten
 from mail_assets.postgres.database import Database
 from mail_assets.postgres.embedded import Cluster
 from mail_assets.reading.browsing import read_stats
-from mail_assets.steps.outcome import Wording
+from mail_assets.steps.outcome import ListDefaults
 from mail_assets.store.embeddings import file_key, read_embeddings, write_embeddings
 from mail_assets.tables.checks import read_message_counts
 from mail_assets.tables.removals import list_removals, read_forgotten
@@ -24,7 +24,7 @@ from mail_assets_tests.conftest import drop_database, new_database
 from mail_assets_tests.world import APRIL, HARBOR, MARCH, World, mail
 
 EVE = "eve@example.net"
-WORDINGS = {HARBOR: Wording("english")}
+DEFAULTS = {HARBOR: ListDefaults("english")}
 REQUEST = ForgetRequest(["secret@example.org"], [EVE], "asked to", "the postmaster")
 TRACES = ("secret@example.org", "hers@example.org", EVE, "sleeps on tuesdays", "high tide")
 
@@ -70,7 +70,7 @@ def forget(world: World, request: ForgetRequest = REQUEST) -> ForgetReport:
     database = Database(world.home, world.dsn)
     with world.workspace() as workspace:
         report = forget_messages(workspace, request, lambda name: open_known_index(database, name))
-        cut_archives(workspace, report.uncut, WORDINGS)
+        cut_archives(workspace, report.uncut, DEFAULTS)
     return report
 
 
@@ -79,7 +79,7 @@ def take_over(world: World, folder: Path) -> ForgetReport:
     restore_forgotten(world.dsn, world.forget_key, folder)
     with world.workspace() as workspace:
         report = forget_again(workspace, lambda name: open_known_index(database, name))
-        assert cut_archives(workspace, report.uncut, WORDINGS)[1] == {}
+        assert cut_archives(workspace, report.uncut, DEFAULTS)[1] == {}
     return report
 
 

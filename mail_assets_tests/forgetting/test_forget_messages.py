@@ -337,7 +337,7 @@ def test_an_index_out_of_reach_is_named_and_done_by_the_next(
     def down(index: VectorIndex, keys: Any) -> None:
         raise VectorError(f"{index.label}: is down")
 
-    monkeypatch.setattr(clean, "_delete", down)
+    monkeypatch.setattr(clean, "_delete_vectors", down)
     report = forget(filled, "secret")
     [(name, why)] = report.failed.items()
     assert name.startswith(filled.bucket)

@@ -7,13 +7,13 @@ import pytest
 
 from mail_assets.forgetting.archives import cut_archives, find_archives_holding
 from mail_assets.forgetting.forget import ForgetReport, ForgetRequest, forget_messages
-from mail_assets.indexes.vectors import MailIndex, index_spec, open_known_index
+from mail_assets.indexes.vectors import MailVectors, index_spec, open_known_index
 from mail_assets.indexes.words import open_mail_words
 from mail_assets.mail.message.forgotten import stand_in
 from mail_assets.month import ListMonth
 from mail_assets.postgres.database import Database
 from mail_assets.steps.encode_chunks import encode_chunks
-from mail_assets.steps.outcome import Wording
+from mail_assets.steps.outcome import ListDefaults
 from mail_assets.steps.write_vectors import write_vectors
 from mail_assets.steps.write_words import write_words
 from mail_assets.store.embeddings import read_hashes
@@ -53,7 +53,9 @@ def world(tmp_path: Path, mail_dsn: str) -> World:
         with made.workspace() as workspace:
             one, encoder = ListMonth(HARBOR, month), OtherEncoder(made.home / "models")
             encode_chunks(workspace, one, encoder)
-            other = MailIndex(other_index(made), made.bucket, encoder.fingerprint)
+            other = MailVectors(
+                other_index(made), made.bucket, PROFILE, "fp32", encoder.fingerprint
+            )
             write_vectors(workspace, one, other)
             write_words(workspace, one, open_mail_words(made.words_url, "words-1"))
         made.chain(month)
@@ -84,13 +86,15 @@ def vanish(world: World, lose: Callable[[World], None]) -> str:
 
 
 def forget(
-    world: World, request: ForgetRequest, wordings: dict[str, Wording] | None = None
+    world: World, request: ForgetRequest, defaults: dict[str, ListDefaults] | None = None
 ) -> tuple[ForgetReport, list[str], dict[str, str]]:
     """Forget as the command does: the report, the archives still named, and what was not cut."""
     database = Database(world.home, world.dsn)
     with world.workspace() as workspace:
         report = forget_messages(workspace, request, lambda name: open_known_index(database, name))
-        _, failed = cut_archives(workspace, report.uncut, wordings or {HARBOR: Wording("english")})
+        _, failed = cut_archives(
+            workspace, report.uncut, defaults or {HARBOR: ListDefaults("english")}
+        )
         return report, find_archives_holding(workspace, report.removals, report.former), failed
 
 

@@ -13,10 +13,11 @@ from mail_assets.indexes.live import (
     complete_indexes,
     describe_indexes,
     live_encoder,
-    promote_index,
+    promote_vectors,
     retire_index,
 )
-from mail_assets.indexes.vectors import MailBucket, MailIndex, index_spec
+from mail_assets.indexes.mail_index import MailBucket
+from mail_assets.indexes.vectors import MailVectors, index_spec
 from mail_assets.month import ListMonth
 from mail_assets.steps.write_vectors import write_vectors
 from mail_assets.tables.indexes import (
@@ -50,7 +51,7 @@ def fill(world: World, precision: str) -> None:
             world.bucket,
             NewIndex(index.spec.name, PROFILE, precision, fingerprint),
         )
-        mail_index = MailIndex(index, world.bucket, fingerprint)
+        mail_index = MailVectors(index, world.bucket, PROFILE, precision, fingerprint)
         write_vectors(workspace, ListMonth(HARBOR, MARCH), mail_index)
         make_first_live(workspace.connection, world.bucket, index.spec.name)
 
@@ -69,7 +70,7 @@ def switch(
     world: World, name: str, *, force: bool = False, judge: Judge | None = None
 ) -> Promotion:
     with world.connect() as connection:
-        return promote_index(connection, bucket_of(world), name, force=force, judge=judge)
+        return promote_vectors(connection, bucket_of(world), name, force=force, judge=judge)
 
 
 def live(world: World) -> tuple[str, str]:
@@ -252,4 +253,4 @@ def test_a_switch_waits_for_another(filled: World) -> None:
         with filled.connect() as connection:
             connection.execute("set lock_timeout = '50ms'")
             with pytest.raises(psycopg.errors.LockNotAvailable):
-                promote_index(connection, bucket_of(filled), FP32)
+                promote_vectors(connection, bucket_of(filled), FP32)

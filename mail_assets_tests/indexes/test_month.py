@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from mail_assets.indexes.month import find_keys, find_unfilled, maintain_if_due
+from mail_assets.indexes.mail_index import find_keys, find_unfilled
+from mail_assets.indexes.month import maintain_if_due
 from mail_assets.month import ListMonth
 from mail_assets.tables.partitions import Partition, locked
 from mail_assets.vectors import lance

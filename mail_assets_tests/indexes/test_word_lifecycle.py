@@ -6,11 +6,10 @@ from mail_assets.indexes.live import (
     LifecycleError,
     describe_indexes,
     follow_version,
-    open_words_bucket,
     promote_words,
     retire_index,
 )
-from mail_assets.indexes.words import MailWords, open_mail_words
+from mail_assets.indexes.words import MailWords, open_mail_words, open_words_bucket
 from mail_assets.month import ListMonth
 from mail_assets.search.language.request import Request
 from mail_assets.search.open import SearchSettings, open_searcher

@@ -250,7 +250,9 @@ def inodes(folder: Path) -> dict[str, int]:
     return {key: (store.root / key).stat().st_ino for key in store.keys()}  # noqa: SIM118
 
 
-@pytest.mark.parametrize("at", ["_copy_missing", "_copy_settings", "dump_database", "_replace"])
+@pytest.mark.parametrize(
+    "at", ["_copy_missing", "_copy_settings", "dump_database", "write_private"]
+)
 def test_until_a_backup_is_whole_the_former_one_counts(
     world: World, new_home: NewHome, tmp_path: Path, at: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

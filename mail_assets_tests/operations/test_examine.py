@@ -16,12 +16,15 @@ from mail_assets.forgetting import clean
 from mail_assets.forgetting.archives import cut_archives
 from mail_assets.forgetting.forget import ForgetRequest, forget_messages
 from mail_assets.indexes.encoder_probe import probe_encoder
-from mail_assets.indexes.live import open_words_bucket
-from mail_assets.indexes.vectors import MailBucket, MailIndex, index_name, index_spec
+from mail_assets.indexes.mail_index import MailBucket
+from mail_assets.indexes.names import index_name
+from mail_assets.indexes.vectors import MailVectors, index_spec
+from mail_assets.indexes.words import open_words_bucket
 from mail_assets.month import ListMonth
 from mail_assets.operations import examine
 from mail_assets.operations.examine import (
     Finding,
+    examine_defaults,
     examine_disks,
     examine_encoder,
     examine_forgotten,
@@ -29,11 +32,10 @@ from mail_assets.operations.examine import (
     examine_months,
     examine_server,
     examine_vectors,
-    examine_wordings,
     examine_words,
 )
 from mail_assets.steps.load_messages import load_messages
-from mail_assets.steps.outcome import Wording
+from mail_assets.steps.outcome import ListDefaults
 from mail_assets.steps.write_vectors import write_vectors
 from mail_assets.tables.health import find_without_statistics
 from mail_assets.tables.indexes import (
@@ -104,25 +106,27 @@ def test_a_list_without_messages_is_not_missed(
     assert not [*examine_lists(connection, [PIER], world.home / "lists.toml")]
 
 
-@pytest.mark.parametrize("now", [Wording("german"), Wording("english", "koi8-r")], ids=str)
+@pytest.mark.parametrize(
+    "now", [ListDefaults("german"), ListDefaults("english", "koi8-r")], ids=str
+)
 def test_months_of_another_language_or_charset_are_named_until_they_are_made_again(
-    world: World, connection: psycopg.Connection, now: Wording
+    world: World, connection: psycopg.Connection, now: ListDefaults
 ) -> None:
     for month in (MARCH, APRIL):
         world.archive(month, mail(f"a{month}"))
         world.chain(month)
     world.archive(MARCH, list_name=PIER)
     world.chain(MARCH, PIER)
-    before = {HARBOR: Wording("english"), PIER: Wording("english")}
-    assert not [*examine_wordings(connection, before)]
+    before = {HARBOR: ListDefaults("english"), PIER: ListDefaults("english")}
+    assert not [*examine_defaults(connection, before)]
     changed = dict.fromkeys(before, now)
-    [found] = examine_wordings(connection, changed)
+    [found] = examine_defaults(connection, changed)
     assert found.where == f"{HARBOR} {MARCH} to {APRIL} (2 months)"
     assert found.remedy == f"mail-assets backfill --list {HARBOR} --from {MARCH} --to {APRIL}"
     with world.workspace() as workspace:
         for month in (MARCH, APRIL):
-            load_messages(workspace, ListMonth(HARBOR, month), *now)
-    assert not [*examine_wordings(connection, changed)]
+            load_messages(workspace, ListMonth(HARBOR, month), now)
+    assert not [*examine_defaults(connection, changed)]
 
 
 def test_months_that_are_behind_are_named_with_the_first_asset_to_make(
@@ -209,7 +213,7 @@ def test_mail_that_came_while_another_index_was_filled_is_missed_in_the_live_one
 
     def fill_other(month: str) -> None:
         index = open_bucket(world.bucket).index(index_spec(PROFILE, "fp32"))
-        other = MailIndex(index, world.bucket, world.encoder.fingerprint)
+        other = MailVectors(index, world.bucket, PROFILE, "fp32", world.encoder.fingerprint)
         with world.workspace() as workspace:
             write_vectors(workspace, ListMonth(HARBOR, month), other)
 
@@ -238,7 +242,7 @@ def test_what_a_forgetting_could_not_reach_is_named_until_the_next_has_done_it(
         with world.workspace() as workspace:
             report = forget_messages(workspace, request, lambda name: world.index)
             if not report.failed:
-                cut_archives(workspace, report.uncut, {HARBOR: Wording("english")})
+                cut_archives(workspace, report.uncut, {HARBOR: ListDefaults("english")})
 
     def vectors_down(*_: object) -> None:
         raise VectorError("is down")
@@ -247,8 +251,8 @@ def test_what_a_forgetting_could_not_reach_is_named_until_the_next_has_done_it(
         raise WordsError("is down")
 
     with monkeypatch.context() as patch:
-        patch.setattr(clean, "_delete", vectors_down)
-        patch.setattr(clean, "_erase", words_down)
+        patch.setattr(clean, "_delete_vectors", vectors_down)
+        patch.setattr(clean, "_erase_words", words_down)
         forget()
     found = {one.problem: one.where for one in examine_forgotten(connection)}
     assert found == {

@@ -8,8 +8,9 @@ import psycopg
 import pytest
 
 from mail_assets.encoding.open import compute_fingerprint
-from mail_assets.indexes.live import LifecycleError, check_live, promote_index, retire_index
-from mail_assets.indexes.vectors import MailBucket, index_spec, open_mail_bucket
+from mail_assets.indexes.live import LifecycleError, check_live, promote_vectors, retire_index
+from mail_assets.indexes.mail_index import MailBucket
+from mail_assets.indexes.vectors import index_spec, open_mail_bucket
 from mail_assets.postgres.database import Database
 from mail_assets.postgres.embedded import Cluster
 from mail_assets.postgres.pending import Pending
@@ -107,7 +108,7 @@ def test_a_loop_of_queries_sees_a_promotion_and_back_and_no_error(two: Corpus, l
         for name in (fp32, int8):
             loop.go_on()
             scores.append(loop.answers[-1][1])
-            promote_index(connection, MailBucket(bucket, settings.vectors), name)
+            promote_vectors(connection, MailBucket(bucket, settings.vectors), name)
         retire_index(connection, MailBucket(bucket, settings.vectors), fp32)
     loop.go_on()
     assert loop.error is None

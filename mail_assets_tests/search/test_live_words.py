@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from mail_assets.forgetting.forget import ForgetRequest, forget_messages
-from mail_assets.indexes.live import find_live_words, open_words_bucket, promote_words, retire_index
+from mail_assets.indexes.live import find_live_words, promote_words, retire_index
 from mail_assets.indexes.vectors import open_known_index
-from mail_assets.indexes.words import open_mail_words
+from mail_assets.indexes.words import open_mail_words, open_words_bucket
 from mail_assets.month import ListMonth
 from mail_assets.postgres.embedded import Cluster
 from mail_assets.search.language.request import Request
@@ -99,7 +99,7 @@ def test_a_loop_of_queries_sees_no_error_and_nothing_forgotten(small: Corpus, lo
         workspace = Workspace(connection, store, lambda line: None, key)
         for month in ("2024-03", "2024-04"):
             write_words(workspace, ListMonth("harbor-es", month), other)
-        assert promote_words(connection, other) == NAME
+        assert promote_words(connection, other).replaced == NAME
         loop.go_on()
         retire_index(connection, open_words_bucket(settings.words), NAME)
         assert find_live_words(connection, settings.words) == OTHER

@@ -151,7 +151,7 @@ def test_the_eight_postgresql_lists_load() -> None:
 def test_a_charset_is_one_word_in_small_letters(tmp_path: Path) -> None:
     path = tmp_path / "lists.toml"
     path.write_text(f'[dev]\n{SOURCE}charset = " KOI8 R"\n', encoding="utf-8")
-    assert read_lists(path).lists["dev"].wording == ("english", "koi8-r")
+    assert read_lists(path).lists["dev"].defaults == ("english", "koi8-r")
 
 
 def test_languages_are_those_of_the_server(postgres_dsn: str) -> None:

@@ -104,7 +104,7 @@ def test_another_version_builds_all_anew_and_writes_the_difference(
 ) -> None:
     load(world, MARCH, HARBOR, mail("a"), mail("b"))
     first = world.threads()
-    monkeypatch.setattr(step, "VERSION", "another")
+    monkeypatch.setattr(step, "THREADS_VERSION", "another")
     monkeypatch.setattr(step, "PORTION", 1)
     again = world.threads()
     assert again.counts["read"] == 2

@@ -265,7 +265,7 @@ def test_a_fetched_file_is_decompressed_once(world: World, monkeypatch: pytest.M
         opened.append(path.name)
         return open_archive(path)
 
-    for module in ("sources.archive_file", "mail.archive.unpacked", "mail.archive.mbox"):
+    for module in ("sources.archive_file", "mail.archive.compression"):
         monkeypatch.setattr(f"mail_assets.{module}.open_archive", count)
     (world.folder() / f"{HARBOR}.{MARCH}.mbox.gz").write_bytes(gzip.compress(mail("a")))
     assert world.archives().counts["found"] == 1

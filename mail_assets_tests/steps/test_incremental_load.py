@@ -44,7 +44,7 @@ def load_afresh(world: World) -> dict[str, list[tuple[Any, ...]]]:
 
 
 def variety() -> list[bytes]:
-    """Mail of all fates: contents under one id, duplicates, letters lost, dates from anywhere."""
+    """Mail of all outcomes: contents under one id, duplicates, letters lost, dates from anywhere."""
     mails = [
         mail(
             f"m{n}",
@@ -189,6 +189,6 @@ def test_an_earlier_version_knows_nothing(world: World, monkeypatch: pytest.Monk
 
     mails = [mail("a"), mail("b")]
     load(world, mails, 0)
-    monkeypatch.setattr(step, "VERSION", "a later parser")
+    monkeypatch.setattr(step, "MESSAGES_VERSION", "a later parser")
     counts = world.messages().counts
     assert (counts["parsed"], counts["written"]) == (2, 2)

@@ -15,7 +15,7 @@ from mail_assets.month import ListMonth
 from mail_assets.steps import load_messages as step
 from mail_assets.steps import read_month
 from mail_assets.steps.load_messages import load_messages
-from mail_assets.steps.outcome import StepError
+from mail_assets.steps.outcome import ListDefaults, StepError
 from mail_assets.tables.messages import delete_rows
 from mail_assets_tests.waits import LONG
 from mail_assets_tests.world import APRIL, HARBOR, MARCH, PIER, World, mail
@@ -81,7 +81,7 @@ def test_what_is_quarantined_is_tried_again_by_the_next_parser(
 
     with monkeypatch.context() as older:
         older.setattr(read_month, "parse_message", refuse)
-        older.setattr(step, "VERSION", "an older parser")
+        older.setattr(step, "MESSAGES_VERSION", "an older parser")
         assert world.messages().counts["quarantined"] == 2
         assert world.rows("quarantine", "parser_version") == [("an older parser",)] * 2
     counts = world.messages().counts
@@ -225,7 +225,7 @@ def test_another_language_or_dialect_writes_the_month_anew(
     world.archives()
     assert world.messages().counts["written"] == 1
     assert "\nFrom here" in f"\n{world.rows('messages', 'body_text')[0][0]}"
-    monkeypatch.setattr(step, "VERSION", "another parser")
+    monkeypatch.setattr(step, "MESSAGES_VERSION", "another parser")
     assert world.messages().counts["written"] == 1
 
 
@@ -273,7 +273,9 @@ def test_another_charset_of_the_list_reads_its_mail_again(world: World) -> None:
     world.messages()
     keys = world.rows("messages", "message_id, content_hash")
     with world.workspace() as workspace:
-        again = load_messages(workspace, ListMonth(HARBOR, MARCH), "english", "koi8-r")
+        again = load_messages(
+            workspace, ListMonth(HARBOR, MARCH), ListDefaults("english", "koi8-r")
+        )
     assert again.counts["parsed"] == again.counts["written"] == 2
     assert world.rows("messages", "body_text", "message_id = 'a@example.org'") == [("Ошибка\n",)]
     assert world.rows("messages", "message_id, content_hash") == keys

@@ -4,7 +4,7 @@ import pytest
 
 from mail_assets.mail.message.forgotten import Forgotten
 from mail_assets.steps import month_contents
-from mail_assets.steps.month_contents import MAX_VARIANT, Fate, decide_fates
+from mail_assets.steps.month_contents import MAX_VARIANT, MessageOutcome, decide_outcomes
 from mail_assets.steps.read_month import Facts
 from mail_assets_tests.world import World, mail
 
@@ -15,11 +15,13 @@ def facts(content: str) -> Facts:
 
 def test_an_id_that_each_message_has_costs_only_those_that_have_no_number() -> None:
     contents = [facts(str(number)) for number in range(MAX_VARIANT + 3)]
-    fates = decide_fates([*contents, contents[0]], frozenset(), Forgotten())
-    assert fates[MAX_VARIANT] == Fate("stored", MAX_VARIANT)
-    assert {fate.outcome for fate in fates[MAX_VARIANT + 1 : -1]} == {"quarantined"}
-    assert fates[-2].reason == "more than 32768 different messages of the month have its Message-ID"
-    assert fates[-1] == Fate("duplicate", 0)
+    outcomes = decide_outcomes([*contents, contents[0]], frozenset(), Forgotten())
+    assert outcomes[MAX_VARIANT] == MessageOutcome("stored", MAX_VARIANT)
+    assert {one.kind for one in outcomes[MAX_VARIANT + 1 : -1]} == {"quarantined"}
+    assert (
+        outcomes[-2].reason == "more than 32768 different messages of the month have its Message-ID"
+    )
+    assert outcomes[-1] == MessageOutcome("duplicate", 0)
 
 
 def test_a_month_in_which_too_many_messages_have_one_id_is_stored_but_for_those(

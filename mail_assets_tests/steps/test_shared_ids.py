@@ -9,7 +9,7 @@ from mail_assets.mail.message.forgotten import stand_in
 from mail_assets.month import ListMonth
 from mail_assets.postgres.database import Database
 from mail_assets.postgres.statements import statement
-from mail_assets.steps.outcome import Wording
+from mail_assets.steps.outcome import ListDefaults
 from mail_assets.tables.health import find_behind
 from mail_assets.tables.removals import CutMessage, read_forgotten, record_cut, withdraw_removals
 from mail_assets.tables.removed_messages import (
@@ -38,7 +38,7 @@ def forget(world: World, cut: bool = False) -> tuple[ForgetReport, list[str]]:
     request = ForgetRequest([], [EVE], "asked to", "the postmaster", cut=cut)
     with world.workspace() as workspace:
         report = forget_messages(workspace, request, lambda name: open_known_index(database, name))
-        cut_archives(workspace, report.uncut, {HARBOR: Wording("english")})
+        cut_archives(workspace, report.uncut, {HARBOR: ListDefaults("english")})
         return report, find_archives_holding(workspace, report.removals, report.former)
 
 

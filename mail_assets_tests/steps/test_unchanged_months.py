@@ -12,7 +12,7 @@ from mail_assets.forgetting.forget import ForgetRequest, forget_messages
 from mail_assets.indexes.vectors import open_known_index
 from mail_assets.month import ListMonth
 from mail_assets.steps.fetch_archive import FetchOptions
-from mail_assets.steps.outcome import Wording
+from mail_assets.steps.outcome import ListDefaults
 from mail_assets.steps.unchanged_months import Chain, find_unchanged
 from mail_assets.store.embeddings import file_key
 from mail_assets.tables.health import find_behind
@@ -66,7 +66,7 @@ def chain(world: World) -> Chain:
     """What makes the months of a world."""
     return Chain(
         {name: FetchOptions(world.dialect) for name in (HARBOR, PIER)},
-        dict.fromkeys((HARBOR, PIER), Wording("english")),
+        dict.fromkeys((HARBOR, PIER), ListDefaults("english")),
         LOCAL_MODELS[PROFILE].sizes,
         world.mail_index,
         world.mail_words,
@@ -194,7 +194,11 @@ def test_every_change_is_noticed_and_what_is_left_out_would_write_nothing(filled
 def test_another_version_of_a_step_changes_every_month(
     filled: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for version in ("fetch_archive.VERSION", "load_messages.VERSION", "cut_chunks.CHUNKER_VERSION"):
+    for version in (
+        "fetch_archive.VERSION",
+        "load_messages.MESSAGES_VERSION",
+        "cut_chunks.CHUNKER_VERSION",
+    ):
         with monkeypatch.context() as patch:
             patch.setattr(f"mail_assets.steps.{version}", "another")
             assert unchanged(filled) == set(), version
@@ -204,14 +208,14 @@ def test_another_setting_changes_every_month_that_has_mail(filled: World) -> Non
     made = chain(filled)
     settings = {
         "dialect": made._replace(options=dict.fromkeys(made.options, FetchOptions("mboxrd"))),
-        "language": made._replace(wordings=dict.fromkeys(made.wordings, Wording("simple"))),
+        "language": made._replace(defaults=dict.fromkeys(made.defaults, ListDefaults("simple"))),
         "charset": made._replace(
-            wordings=dict.fromkeys(made.wordings, Wording("english", "koi8-r"))
+            defaults=dict.fromkeys(made.defaults, ListDefaults("english", "koi8-r"))
         ),
         "chunk sizes": made._replace(sizes=made.sizes._replace(target=77)),
         "encoder": made._replace(vectors=replace(made.vectors, fingerprint="another")),
-        "bucket": made._replace(vectors=replace(made.vectors, bucket="lance:/elsewhere")),
-        "version of words": made._replace(words=replace(made.words, name="words-0")),
+        "bucket": made._replace(vectors=replace(made.vectors, url="lance:/elsewhere")),
+        "version of words": made._replace(words=replace(made.words, version="words-0")),
     }
     for what, setting in settings.items():
         assert FIRST not in unchanged(filled, setting), what

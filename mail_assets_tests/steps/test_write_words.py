@@ -7,7 +7,7 @@ import pytest
 
 from mail_assets.indexes import month as index_month
 from mail_assets.month import ListMonth
-from mail_assets.steps import write_words
+from mail_assets.steps import fill_index, write_words
 from mail_assets.steps.outcome import StepError
 from mail_assets.tables.health import find_behind
 from mail_assets.tables.indexes import live_index
@@ -254,7 +254,7 @@ def killed_at(point: str, monkeypatch: pytest.MonkeyPatch) -> None:
         case "dropped":
             monkeypatch.setattr(index_month, "mark_written", kill)
         case "marked":
-            monkeypatch.setattr(write_words, "write_state", kill)
+            monkeypatch.setattr(fill_index, "write_state", kill)
 
 
 @pytest.mark.parametrize(

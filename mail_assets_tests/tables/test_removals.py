@@ -11,6 +11,7 @@ from mail_assets.month import ListMonth
 from mail_assets.postgres.database import Database
 from mail_assets.reading.conversations import read_thread
 from mail_assets.steps.load_messages import load_messages
+from mail_assets.steps.outcome import ListDefaults
 from mail_assets.tables.hidden_ids import hide_ids
 from mail_assets.tables.removals import (
     NO_KEY,
@@ -187,7 +188,7 @@ def test_a_machine_that_may_not_choose_the_key_loads_nothing(old_world: World) -
     with database.connect("test") as connection:
         workspace = Workspace(connection, old_world.store, old_world.said.append)
         with pytest.raises(ForgetKeyError, match="need a key"):
-            load_messages(workspace, ListMonth(HARBOR, MARCH), "english")
+            load_messages(workspace, ListMonth(HARBOR, MARCH), ListDefaults("english"))
     assert old_world.rows("messages") == before
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import psycopg
 
-from mail_assets.indexes.vectors import FIELDS, NON_FILTERABLE, MailIndex
+from mail_assets.indexes.vectors import FIELDS, NON_FILTERABLE, MailVectors
 from mail_assets.month import ListMonth
 from mail_assets.postgres.database import Database
 from mail_assets.steps.write_vectors import write_vectors
@@ -56,8 +56,8 @@ class Bulk:
         return self.place.open().index(SPEC)
 
     @property
-    def mail_index(self) -> MailIndex:
-        return MailIndex(self.index, self.place.url, ENCODER)
+    def mail_index(self) -> MailVectors:
+        return MailVectors(self.index, self.place.url, "bulk", "exact", ENCODER)
 
     def fill(self, month: str, count: int) -> None:
         """Make `count` chunks of one month and their embeddings."""

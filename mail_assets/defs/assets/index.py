@@ -26,7 +26,7 @@ from mail_assets.defs.resources import (
 )
 from mail_assets.encoding.models import LocalModel
 from mail_assets.indexes.encoder_probe import ProbedEncoder
-from mail_assets.indexes.vectors import VECTORS_VERSION
+from mail_assets.indexes.names import VECTORS_VERSION
 from mail_assets.month import ListMonth
 from mail_assets.steps.cut_chunks import cut_chunks
 from mail_assets.steps.encode_chunks import encode_chunks
@@ -35,7 +35,6 @@ from mail_assets.steps.write_vectors import write_vectors
 from mail_assets.steps.write_words import write_words
 from mail_assets.store.embeddings import file_key, read_first_embeddings
 from mail_assets.tables.chunks import count_unencoded
-from mail_assets.tables.indexes import NewIndex, make_first_live, record_index
 from mail_assets.tables.partitions import Counts
 from mail_assets.text.chunking import CHUNKER_VERSION
 from mail_assets.words.index import WORDS_VERSION
@@ -78,19 +77,16 @@ def build_vectors(partitions: dg.MultiPartitionsDefinition, kind: str) -> dg.Ass
         encoder's fingerprint. Keys in the bucket = keys in the manifest = chunks.
         """
         index = vector_bucket.open_index(encoder).for_run(months_of_run(context))
-        made_by = NewIndex(index.name, encoder.name, encoder.precision, index.fingerprint)
         with workspace.open(context) as opened:
-            record_index(opened.connection, vector_bucket.url, made_by)
-
-            def write(month: ListMonth) -> Outcome:
-                outcome = write_vectors(opened, month, index)
-                if outcome.counts["chunks"]:
-                    make_first_live(opened.connection, vector_bucket.url, index.name)
-                return outcome
-
             name = index.manifest.index_name
             place = {"dagster/table_name": name, "index": index.name}
-            return materialize_table(context, opened, write, rows="chunks", about=place)
+            return materialize_table(
+                context,
+                opened,
+                lambda month: write_vectors(opened, month, index),
+                rows="chunks",
+                about=place,
+            )
 
     return vectors
 

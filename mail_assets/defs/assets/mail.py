@@ -57,7 +57,7 @@ def build_messages(
         with workspace.open(context) as opened:
 
             def load(month: ListMonth) -> Outcome:
-                return load_messages(opened, month, *lists[month.list_name].wording)
+                return load_messages(opened, month, lists[month.list_name].defaults)
 
             return materialize_table(context, opened, load, rows="stored")
 

@@ -32,7 +32,7 @@ from mail_assets.defs.instance import open_instance
 from mail_assets.defs.partitions import asset_key, list_months, months
 from mail_assets.defs.runs import cancel_abandoned
 from mail_assets.encoding.open import check_model, resolve_model
-from mail_assets.indexes.vectors import open_mail_bucket, open_mail_index
+from mail_assets.indexes.vectors import open_mail_bucket, open_mail_vectors
 from mail_assets.indexes.words import open_mail_words
 from mail_assets.month import ListMonth
 from mail_assets.settings.settings import Settings
@@ -180,9 +180,9 @@ def _chain(settings: Settings) -> Chain:
     bucket = open_mail_bucket(settings.database, settings.vectors)
     return Chain(
         _options(settings),
-        settings.wordings,
+        settings.list_defaults,
         resolve_model(settings.encoder).sizes,
-        open_mail_index(bucket, settings.vectors, settings.encoder, settings.precision),
+        open_mail_vectors(bucket, settings.vectors, settings.encoder, settings.precision),
         open_mail_words(settings.words),
         BLOCKING_CHECKS,
     )

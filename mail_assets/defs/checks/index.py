@@ -20,6 +20,7 @@ The documents of single months are checked in words.py.
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import partial
+from typing import Any
 
 import dagster as dg
 import psycopg
@@ -39,8 +40,8 @@ from mail_assets.defs.resources import (
     WordsResource,
 )
 from mail_assets.indexes.live import LifecycleError
+from mail_assets.indexes.mail_index import MailIndex
 from mail_assets.indexes.reconcile import Reconciliation, reconcile
-from mail_assets.indexes.vectors import MailIndex
 from mail_assets.month import ListMonth
 from mail_assets.store.embeddings import file_key, read_fingerprint
 from mail_assets.store.objects import ObjectStore
@@ -73,7 +74,7 @@ def keys_agree(
 
 
 def _find_keys(
-    mail_index: MailIndex, known: Mapping[ListMonth, KnownKeys]
+    mail_index: MailIndex[Any], known: Mapping[ListMonth, KnownKeys]
 ) -> Mapping[ListMonth, Counter[str]]:
     return mail_index.find_keys({m: keys.wanted | keys.entries.keys() for m, keys in known.items()})
 
@@ -92,9 +93,7 @@ def word_keys_agree(
             messages = mail_words.read_digests(connection, month).keys()
             return KnownKeys(messages, read_manifest(connection, mail_words.part(month)))
 
-        return compare_months(
-            months, read, lambda known: mail_words.find_keys(known.keys()), ("messages", "index")
-        )
+        return compare_months(months, read, partial(_find_keys, mail_words), ("messages", "index"))
 
     return check_months(context, database, find, dg.AssetCheckSeverity.ERROR)
 

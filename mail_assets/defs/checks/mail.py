@@ -275,7 +275,7 @@ def _count_documents_left(words: MailWords, month: ListMonth, prefixes: list[str
     if not prefixes:
         return 0
     try:
-        return len(words.month_keys(month).keys() & {*prefixes})
+        return len(words.month_keys(month, prefixes).keys() & {*prefixes})
     except MissingWordsError:
         return 0
 

@@ -16,8 +16,9 @@ from mail_assets.defs.assets.search import UNSET
 from mail_assets.defs.partitions import asset_key
 from mail_assets.evaluation.judged import read_judged_set
 from mail_assets.evaluation.quality import build_judge
-from mail_assets.indexes.live import LifecycleError, Promotion, promote_index
-from mail_assets.indexes.vectors import MailBucket, MailIndex, index_spec
+from mail_assets.indexes.live import LifecycleError, Promotion, promote_vectors
+from mail_assets.indexes.mail_index import MailBucket
+from mail_assets.indexes.vectors import MailVectors, index_spec
 from mail_assets.month import ListMonth
 from mail_assets.search.language.request import MODES
 from mail_assets.search.open import open_searcher
@@ -124,7 +125,11 @@ def fill_with_hashes(world: DagsterWorld, bucket: str) -> None:
     with world.workspace() as workspace:
         record = NewIndex(FP32, PROFILE, "fp32", fingerprint)
         record_index(workspace.connection, bucket, record)
-        write_vectors(workspace, ListMonth(HARBOR, MARCH), MailIndex(index, bucket, fingerprint))
+        write_vectors(
+            workspace,
+            ListMonth(HARBOR, MARCH),
+            MailVectors(index, bucket, PROFILE, "fp32", fingerprint),
+        )
         make_first_live(workspace.connection, bucket, FP32)
 
 
@@ -137,7 +142,7 @@ def switch(world: DagsterWorld, name: str, *, force: bool = False) -> Promotion:
     )
     bucket = MailBucket(open_bucket(world.bucket), world.bucket)
     with world.connect() as connection:
-        return promote_index(connection, bucket, name, force=force, judge=judge)
+        return promote_vectors(connection, bucket, name, force=force, judge=judge)
 
 
 def test_without_a_judged_set_nothing_is_recorded_and_the_log_says_what_to_set(

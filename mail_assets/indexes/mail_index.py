@@ -1,0 +1,228 @@
+"""An index of the mail: the pattern that the vector index and the word index share.
+
+Its entries lie under keys that carry list and month. The keys that it should have are in its
+manifest in Postgres (tables/indexes.py), because not every backend can list them by month.
+"""
+
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Generic, NamedTuple, Protocol, Self, TypeVar, cast
+
+import psycopg
+
+from mail_assets.indexes.names import manifest_name
+from mail_assets.month import ListMonth, month_number
+from mail_assets.tables.indexes import IndexMonth, Manifest, NewIndex, mark_lost
+from mail_assets.tables.partitions import locked_index
+from mail_assets.vectors.filters import Filter
+from mail_assets.vectors.index import Bucket, MissingIndexError, VectorError
+from mail_assets.vectors.vector import MetadataValue
+from mail_assets.words.index import MissingWordsError, WordsError
+
+#: An index that does not exist; an index that fails.
+MISSING = (MissingIndexError, MissingWordsError)
+FAILED = (VectorError, WordsError)
+
+Item_contra = TypeVar("Item_contra", contravariant=True)
+
+
+class Listable(Protocol):
+    """An index that lists its keys by filter."""
+
+    def find_values(self, field: str, filter: Filter, /) -> Iterator[tuple[str, MetadataValue]]:
+        """Iterate over the keys that match, each with its value of a field."""
+
+
+class Filled(Listable, Protocol[Item_contra]):
+    """The common contract of an index of vectors and an index of words."""
+
+    label: str
+
+    def ensure(self, before: Callable[[], object], /) -> None:
+        """Create the index where there is none; `before` is called first then."""
+
+    def put(self, items: Iterable[Item_contra], /) -> object:
+        """Insert or overwrite."""
+
+    def insert(self, items: Iterable[Item_contra], /) -> object:
+        """Put items under keys that are not there."""
+
+    def delete(self, keys: Iterable[str], /, among: Filter | None = None) -> object:
+        """Delete by key, among the entries that a filter matches."""
+
+    def keys(self) -> Iterator[str]:
+        """Iterate over all keys."""
+
+    def find(self, filter: Filter, /) -> Iterator[str]:
+        """Iterate over the keys that match."""
+
+    def count_groups(self, fields: Sequence[str], /) -> Counter[tuple[object, ...]]:
+        """Count the entries by the values of some fields."""
+
+    def describe(self) -> dict[str, str | int]:
+        """Return facts for people, with one request."""
+
+    def needs_upkeep(self) -> bool:
+        """Return whether much was written since the last upkeep."""
+
+    def catch_up(self) -> None:
+        """Index what is new, in as little time as it takes."""
+
+    def maintain(self, *, erase: bool = False) -> None:
+        """Bring the search structures up to date; `erase` leaves nothing of deleted entries."""
+
+
+Index = TypeVar("Index", bound=Filled[Any])
+
+
+@dataclass(frozen=True)
+class MailIndex(ABC, Generic[Index]):
+    """An index, and the URL of the bucket or folder that it is in.
+
+    The URL is in the manifest: another place is filled from the start, and the old one stays as it
+    is. Of the months that are `unfilled` the index had nothing when the run began.
+    """
+
+    #: The table of the manifest, which is the name of the asset too.
+    table: ClassVar[str]
+    #: The table whose rows it should hold, one entry for each.
+    source: ClassVar[str]
+    #: Names of its entries, and of their number among the figures of a month.
+    entries: ClassVar[str]
+    total: ClassVar[str]
+
+    index: Index
+    url: str
+    unfilled: frozenset[ListMonth] = field(default=frozenset(), kw_only=True)
+
+    @property
+    @abstractmethod
+    def record(self) -> NewIndex:
+        """Its row in the table `indexes`."""
+
+    @property
+    def lists_by_filter(self) -> bool:
+        """Whether the backend lists the keys of a month."""
+        return True
+
+    @abstractmethod
+    def read_digests(self, connection: psycopg.Connection, month: ListMonth) -> Mapping[str, bytes]:
+        """Return the keys that a month should have, each with a digest of its entry."""
+
+    @property
+    def name(self) -> str:
+        """The name of the index in its place."""
+        return self.record.name
+
+    @property
+    def manifest(self) -> Manifest:
+        """The manifest of the index."""
+        return Manifest(self.table, manifest_name(self.url, self.name))
+
+    def part(self, month: ListMonth) -> IndexMonth:
+        """Return the part of the manifest that a month has."""
+        return IndexMonth(self.manifest, month)
+
+    def ensure(self, connection: psycopg.Connection) -> None:
+        """Create the index, or verify that it fits; a new one has none of its manifest's keys."""
+        with locked_index(connection, self.table):
+            self.index.ensure(lambda: mark_lost(connection, self.manifest))
+
+    def for_run(self, months: Collection[ListMonth]) -> Self:
+        """Return the index with those months of a run that it has nothing of."""
+        if not self.lists_by_filter:
+            return self
+        return replace(self, unfilled=find_unfilled(self.index, months))
+
+    def month_keys(self, month: ListMonth, intended: Collection[str]) -> Counter[str]:
+        """Return the keys of a month that the index has, and how often.
+
+        Where it cannot list by filter, only the `intended` keys, those of its manifest, are looked
+        up: other keys are found by listing the whole index.
+        """
+        if not intended and month in self.unfilled:
+            return Counter()
+        if self.lists_by_filter:
+            return Counter(self.index.find(month_filter(month)))
+        return Counter(self._look_up(intended))
+
+    def find_keys(
+        self, intended: Mapping[ListMonth, Collection[str]]
+    ) -> Mapping[ListMonth, Counter[str]]:
+        """Return the keys of some months that the index has, as month_keys does for one."""
+        if self.lists_by_filter:
+            return find_keys(self.index, intended.keys())
+        return {month: self.month_keys(month, keys) for month, keys in intended.items()}
+
+    def count_months(self) -> Counter[tuple[object, ...]] | None:
+        """Return the number of entries by list and month (yyyymm), by one look at the index.
+
+        None where the backend would have to list every key.
+        """
+        try:
+            if self.lists_by_filter:
+                return self.index.count_groups(["list", "month"])
+            self.index.describe()  # one request, which fails where there is no index
+        except MISSING:
+            return Counter()
+        return None
+
+    def _look_up(self, keys: Collection[str]) -> Iterable[str]:
+        raise NotImplementedError(f"{self.index.label} lists its keys by filter")
+
+
+class MailBucket(NamedTuple):
+    """An open place of indexes and its URL, which is its name in the tables.
+
+    `table` has the keys of its indexes: `vectors`, or `words` where MAIL_WORDS names the place.
+    """
+
+    bucket: Bucket
+    url: str
+    table: str = "vectors"
+
+    def manifest(self, name: str) -> Manifest:
+        """Return the manifest of one of its indexes."""
+        return Manifest(self.table, manifest_name(self.url, name))
+
+
+def find_keys(index: Listable, months: Collection[ListMonth]) -> dict[ListMonth, Counter[str]]:
+    """Return the keys that an index has of some months, and how often, by one look a list.
+
+    A look reads each fragment that was written since the last upkeep, for any number of months.
+    """
+    found = {month: Counter[str]() for month in months}
+    for name in sorted({month.list_name for month in months}):
+        numbers = {month_number(one.month): one for one in months if one.list_name == name}
+        for key, number in index.find_values("month", _months_filter(name, [*numbers])):
+            found[numbers[cast(int, number)]][key] += 1
+    return found
+
+
+def find_unfilled(index: Listable, months: Collection[ListMonth]) -> frozenset[ListMonth]:
+    """Return these months where an index has nothing of any of them, else none.
+
+    A single month is never returned: to list its keys takes no longer.
+    """
+    if len(months) == 1:
+        return frozenset()
+    try:
+        for name in {month.list_name for month in months}:
+            numbers = [month_number(one.month) for one in months if one.list_name == name]
+            if any(True for _ in index.find_values("month", _months_filter(name, numbers))):
+                return frozenset()
+    except MISSING:
+        pass
+    return frozenset(months)
+
+
+def month_filter(month: ListMonth) -> Filter:
+    """Return the filter that the entries of a month match, and no others."""
+    number = month_number(month.month)
+    return {"$and": [{"list": {"$eq": month.list_name}}, {"month": {"$eq": number}}]}
+
+
+def _months_filter(list_name: str, numbers: Sequence[int]) -> Filter:
+    return {"$and": [{"list": {"$eq": list_name}}, {"month": {"$in": [*numbers]}}]}
