@@ -49,7 +49,7 @@ def count(connection: psycopg.Connection, where: str) -> dict[str, Any]:
         ("from:nobody@nowhere.example", "false"),
     ],
 )  # fmt: skip
-def test_all_messages_that_meet_conditions_are_counted(
+def test_facets_count_all_messages_that_meet_conditions(
     search: Search, connection: psycopg.Connection, query: str, where: str
 ) -> None:
     found = search(query, facets=True, limit=1).facets
@@ -67,7 +67,7 @@ def test_all_messages_that_meet_conditions_are_counted(
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_of_a_ranked_query_what_was_found_is_counted(search: Search, mode: str) -> None:
+def test_facets_count_the_candidates_of_a_ranked_query(search: Search, mode: str) -> None:
     response = search("lease worker", mode=mode, facets=True, limit=100)
     assert response.facets is not None
     assert response.facets.at_least
@@ -76,7 +76,7 @@ def test_of_a_ranked_query_what_was_found_is_counted(search: Search, mode: str) 
     assert response.as_json()["facets"]["total"] == response.facets.total
 
 
-def test_a_pasted_id_counts_one(search: Search) -> None:
+def test_facets_of_a_pasted_id_count_one(search: Search) -> None:
     facets = search(ROOT, facets=True).facets
     assert facets is not None
     assert (facets.total, facets.at_least) == (1, False)
@@ -84,7 +84,7 @@ def test_a_pasted_id_counts_one(search: Search) -> None:
 
 @pytest.mark.parametrize("query", ["lease worker", '"lease"', "list:harbor-dev lease"])
 @pytest.mark.parametrize("mode", MODES)
-def test_what_has_too_low_a_score_is_not_counted(search: Search, query: str, mode: str) -> None:
+def test_facets_leave_out_low_scores(search: Search, query: str, mode: str) -> None:
     scores = [hit.score for hit in search(query, mode=mode, limit=100, group="message").hits]
     cut = search(query, mode=mode, min_score=scores[2], facets=True).facets
     assert cut is not None
@@ -97,7 +97,7 @@ def test_what_has_too_low_a_score_is_not_counted(search: Search, query: str, mod
 @pytest.mark.parametrize(
     "query", ['"the lease"', '"lease"', 'list:harbor-users OR "lease"', "lease or from:ingrid"]
 )
-def test_as_many_are_counted_as_are_found(
+def test_facets_count_at_least_the_hits(
     search: Search, monkeypatch: pytest.MonkeyPatch, query: str
 ) -> None:
     monkeypatch.setattr(module, "max_depth", lambda _: 2)
@@ -110,12 +110,12 @@ def test_as_many_are_counted_as_are_found(
     assert {*facets.lists} >= {name for hit in response.hits for name in hit.lists}
 
 
-def test_no_more_than_a_bound_is_counted(search: Search, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_facets_stop_at_a_bound(search: Search, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "MAX_COUNTED", 5)
     facets = search("list:harbor-users", facets=True).facets
     assert facets is not None
     assert (facets.total, facets.at_least) == (6, True)
 
 
-def test_facets_are_counted_if_they_are_asked_for(search: Search) -> None:
+def test_facets_are_counted_only_on_request(search: Search) -> None:
     assert search("lease").facets is None

@@ -97,7 +97,7 @@ def fields(name: str, text: str) -> dict[str, Any]:
 
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("name", TEXTS)
-def test_any_text_is_looked_for_and_never_obeyed(searcher: Searcher, name: str, mode: str) -> None:
+def test_text_is_searched_and_never_obeyed(searcher: Searcher, name: str, mode: str) -> None:
     for text in PLAIN:
         response = searcher.search(Request(**{"mode": mode, **fields(name, text)}))
         assert isinstance(response, Response)
@@ -106,7 +106,7 @@ def test_any_text_is_looked_for_and_never_obeyed(searcher: Searcher, name: str, 
 
 
 @pytest.mark.parametrize("name", [*TEXTS, *CHOICES])
-def test_what_no_field_takes_is_refused_in_a_line(searcher: Searcher, name: str) -> None:
+def test_wrong_field_value_is_refused_in_one_line(searcher: Searcher, name: str) -> None:
     for text in REFUSED:
         with pytest.raises(RequestError) as caught:
             searcher.search(Request(**fields(name, text)))
@@ -116,7 +116,7 @@ def test_what_no_field_takes_is_refused_in_a_line(searcher: Searcher, name: str)
 
 
 @pytest.mark.parametrize("name", CHOICES)
-def test_a_choice_that_is_none_is_refused(searcher: Searcher, name: str) -> None:
+def test_unknown_choice_is_refused(searcher: Searcher, name: str) -> None:
     for text in PLAIN:
         with pytest.raises(RequestError):
             searcher.search(Request(**fields(name, text)))
@@ -124,9 +124,7 @@ def test_a_choice_that_is_none_is_refused(searcher: Searcher, name: str) -> None
 
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("name", sorted(NAMES))
-def test_a_filter_in_the_query_is_a_value_and_not_more(
-    searcher: Searcher, name: str, mode: str
-) -> None:
+def test_filter_in_the_query_is_only_a_value(searcher: Searcher, name: str, mode: str) -> None:
     for text in PLAIN:
         value = " ".join(text.replace('"', "").split())
         if value:
@@ -136,12 +134,12 @@ def test_a_filter_in_the_query_is_a_value_and_not_more(
             assert ids(written) == ids(given), value
 
 
-def test_the_pattern_signs_of_like_are_signs(searcher: Searcher) -> None:
+def test_pattern_signs_of_like_are_plain_signs(searcher: Searcher) -> None:
     for sign in ("%", "_", "\\", "h%r", "in_rid", "\\%"):
         assert searcher.search(Request("harbor", sender=sign)).hits == ()
 
 
-def test_the_search_that_was_broken_into_is_found_by_its_text(searcher: Searcher) -> None:
+def test_injected_text_is_found_as_text(searcher: Searcher) -> None:
     for mode in ("fulltext", "hybrid"):
         response = searcher.search(Request(SQL[0], mode=mode))
         assert "hostile@example.es" in ids(response)[:3]
@@ -153,9 +151,7 @@ HOSTILE = st.lists(st.sampled_from(PLAIN) | ANY, max_size=3).map(" ".join)
 
 @given(st.fixed_dictionaries({"query": HOSTILE}, optional=dict.fromkeys(TEXTS[1:], HOSTILE)))
 @settings(max_examples=60)
-def test_texts_together_find_something_or_nothing_or_are_refused(
-    searcher: Searcher, given: dict[str, Any]
-) -> None:
+def test_combined_texts_find_hits_or_are_refused(searcher: Searcher, given: dict[str, Any]) -> None:
     with contextlib.suppress(RequestError):
         response = searcher.search(Request(**given, mode="fulltext", limit=3))
         json.dumps(response.as_json()).encode()
@@ -163,7 +159,7 @@ def test_texts_together_find_something_or_nothing_or_are_refused(
 
 
 @pytest.mark.parametrize("option", ["", "--sender", "--list", "--mode", "--group", "--after"])
-def test_the_command_line_prints_a_result_or_a_reason(run: Any, option: str) -> None:
+def test_command_line_prints_a_result_or_a_reason(run: Any, option: str) -> None:
     for text in [*PLAIN, *REFUSED[2:]]:
         arguments = [option, text, "harbor"] if option else ["--", text]
         result = run("search", "--limit", "2", *([] if option else ["--json"]), *arguments)
@@ -175,6 +171,6 @@ def test_the_command_line_prints_a_result_or_a_reason(run: Any, option: str) -> 
 
 
 @pytest.mark.parametrize("text", [t for t in PLAIN if t.strip()], ids=range(len(PLAIN)))
-def test_no_message_is_like_what_is_no_id(run: Any, text: str) -> None:
+def test_similar_refuses_what_is_no_id(run: Any, text: str) -> None:
     result = run("similar", "--", text)
     assert (result.exit_code, result.stdout) == (1, "")

@@ -24,7 +24,7 @@ from mail_assets_tests.search.fixed_vectors import FixedVectors, always, asking
         (("harbor-dev", "harbor-es", "harbor-users"), None),
     ],
 )
-def test_an_index_is_told_the_lists_where_it_has_others_whose_places_count_for_nothing(
+def test_indexes_are_asked_by_list_if_others_are_stored(
     connection: psycopg.Connection, words: WordIndex, known: tuple[str, ...], where: object
 ) -> None:
     asked: list[object] = []
@@ -49,7 +49,7 @@ def test_an_index_is_told_the_lists_where_it_has_others_whose_places_count_for_n
     assert all(one == where for one in asked)
 
 
-def test_what_is_nearest_in_a_list_that_is_not_configured_takes_no_place_of_others(
+def test_unconfigured_list_takes_no_place_of_others(
     corpus: Corpus, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(retrieval, "SEMANTIC_DEPTH", 1)
@@ -59,7 +59,7 @@ def test_what_is_nearest_in_a_list_that_is_not_configured_takes_no_place_of_othe
     assert found.hits
 
 
-def test_lists_that_are_not_configured_any_more_are_not_searched(
+def test_unconfigured_list_is_not_searched(
     connection: psycopg.Connection, search: Search, words: WordIndex
 ) -> None:
     ranked = search("ballenas", mode="semantic").hits

@@ -20,7 +20,7 @@ ANNOUNCED = ("harbor-dev", "harbor-users")
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_a_cross_post_is_one_hit_that_names_all_its_lists(
+def test_cross_post_is_one_hit_that_names_all_its_lists(
     search: Search, connection: psycopg.Connection, mode: str
 ) -> None:
     posts = cross_posts(connection)
@@ -33,7 +33,7 @@ def test_a_cross_post_is_one_hit_that_names_all_its_lists(
 
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("name", ANNOUNCED)
-def test_a_list_filter_shows_the_copy_of_that_list(
+def test_list_filter_shows_the_copy_of_that_list(
     search: Search, connection: psycopg.Connection, mode: str, name: str
 ) -> None:
     for message_id, subject in cross_posts(connection):
@@ -49,7 +49,7 @@ def test_a_list_filter_shows_the_copy_of_that_list(
 @pytest.mark.parametrize(
     ("query", "subject", "day"), [("ballenas", "Primera", 3), ("tortugas", "Segunda", 20)]
 )
-def test_the_content_that_matches_is_the_one_shown_of_two_under_an_id(
+def test_matching_content_is_shown_of_two_under_an_id(
     search: Search, mode: str, query: str, subject: str, day: int
 ) -> None:
     hit = search(query, mode=mode, limit=1).hits[0]
@@ -59,7 +59,7 @@ def test_the_content_that_matches_is_the_one_shown_of_two_under_an_id(
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_a_date_filter_looks_at_the_content_that_is_shown(search: Search, mode: str) -> None:
+def test_date_filter_checks_the_content_that_is_shown(search: Search, mode: str) -> None:
     found = search("texto", mode=mode, lists=("harbor-es",), after=dt.date(2024, 3, 10))
     assert [(hit.message_id, hit.subject) for hit in found.hits] == [
         ("twice@example.es", "Segunda")

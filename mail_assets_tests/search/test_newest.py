@@ -11,7 +11,7 @@ from mail_assets_tests.sample_corpus import Search, ids
 
 @pytest.mark.parametrize("group", GROUPS)
 @pytest.mark.parametrize(("depth", "is_whole"), [(8, False), (10_000, True)])
-def test_a_list_by_date_that_ends_early_says_from_which_day_on_words_were_looked_for(
+def test_list_by_date_reports_its_first_day_if_cut(
     search: Search, monkeypatch: pytest.MonkeyPatch, depth: int, is_whole: bool, group: str
 ) -> None:
     # of 22 messages 2 pass, by an exclusion that the index of words does not know
@@ -31,7 +31,7 @@ def test_a_list_by_date_that_ends_early_says_from_which_day_on_words_were_looked
 
 
 @pytest.mark.parametrize("group", GROUPS)
-def test_words_are_never_looked_for_deeper_than_the_bound(
+def test_list_by_date_is_never_deeper_than_the_bound(
     search: Search, monkeypatch: pytest.MonkeyPatch, group: str
 ) -> None:
     asked: list[int] = []

@@ -39,7 +39,7 @@ def test_pages_follow_one_another(search: Search, mode: str, group: str) -> None
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_a_thread_is_one_hit_that_names_the_others_found_in_it(search: Search, mode: str) -> None:
+def test_grouped_thread_is_one_hit_that_names_the_others(search: Search, mode: str) -> None:
     hits = search(QUERY, mode=mode, limit=20, group="thread").hits
     threads = [h.thread_id for h in hits]
     assert len({*threads}) == len(threads)
@@ -49,9 +49,7 @@ def test_a_thread_is_one_hit_that_names_the_others_found_in_it(search: Search, m
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_a_thread_has_three_hits_at_most_and_the_first_names_the_rest(
-    search: Search, mode: str
-) -> None:
+def test_thread_has_three_hits_and_the_first_names_the_rest(search: Search, mode: str) -> None:
     few = search(QUERY, mode=mode, limit=100).hits
     every = search(QUERY, mode=mode, limit=100, group="message").hits
     threads = Counter(hit.thread_id for hit in few)
@@ -71,7 +69,7 @@ def ids_of(hits: Iterable[Hit]) -> list[str]:
     return [hit.message_id for hit in hits]
 
 
-def test_what_is_found_in_one_thread_or_listed_by_date_is_not_cut(search: Search) -> None:
+def test_single_thread_and_list_by_date_are_not_cut(search: Search) -> None:
     thread = search(QUERY, limit=1).hits[0].message_id
     assert len(search(QUERY, thread=thread, limit=50).hits) > MAX_OF_THREAD[Group.few]
     newest = search("after:2000", limit=100)
@@ -91,7 +89,7 @@ def turn_pages(search: Search, query: str, size: int, group: str) -> list[Respon
 @pytest.mark.parametrize("size", [1, 4, 100])
 @pytest.mark.parametrize("query", ["list:harbor-dev", "from:example.org lease sort:date"])
 @pytest.mark.parametrize("overlap", [0, MIN_OVERLAP])
-def test_a_list_by_date_is_reached_whole_by_pages_of_any_size(
+def test_pages_of_any_size_reach_all_of_a_list_by_date(
     search: Search,
     connection: psycopg.Connection,
     monkeypatch: pytest.MonkeyPatch,
@@ -117,7 +115,7 @@ THREADS = "select distinct thread_id from threads where message_id = any(%(ids)s
 
 
 @pytest.mark.parametrize("size", [1, 7])
-def test_pages_by_meaning_follow_one_another_however_deep(
+def test_deep_pages_by_meaning_follow_one_another(
     search: Search, monkeypatch: pytest.MonkeyPatch, size: int
 ) -> None:
     monkeypatch.setattr(retrieval, "SEMANTIC_DEPTH", 4)
@@ -140,7 +138,7 @@ def test_pages_by_meaning_follow_one_another_however_deep(
 
 
 @pytest.mark.parametrize("size", [2, 3])
-def test_pages_by_words_reach_all_that_pass_a_filter_behind_the_index(
+def test_pages_by_words_reach_all_that_pass_a_filter(
     search: Search, monkeypatch: pytest.MonkeyPatch, size: int
 ) -> None:
     query = "lease worker job queue harbor -subject:a mode:fulltext"  # 7 of 80 pass
@@ -156,7 +154,7 @@ COPY = MessageCopy(ListMonth("dev", "2024-03"), 0)
 
 
 @given(st.lists(st.sampled_from("abc")), st.sampled_from([1, 3, None]))
-def test_the_best_of_each_thread_are_hits_and_nobody_is_lost(
+def test_best_of_each_thread_are_hits_and_none_is_lost(
     threads: list[str], most: int | None
 ) -> None:
     ranked = [Candidate(str(n), COPY, thread, 1.0) for n, thread in enumerate(threads)]
@@ -168,7 +166,7 @@ def test_the_best_of_each_thread_are_hits_and_nobody_is_lost(
         assert max(Counter(one.thread_key for one in selected).values()) <= most
 
 
-def test_what_is_asked_for_deeper_does_not_say_whether_all_is_of_one_thread() -> None:
+def test_deeper_candidates_do_not_change_the_thread_limit() -> None:
     ranked = [Candidate(str(n), COPY, "a" if n < 5 else "b", 1.0) for n in range(7)]
     assert select_of_threads(ranked[:5], 3, 5) == (ranked[:5], {})
     assert select_of_threads(ranked, 3, 5) == (ranked, {})
@@ -179,7 +177,7 @@ def test_what_is_asked_for_deeper_does_not_say_whether_all_is_of_one_thread() ->
     ("mode", "query"),
     [("fulltext", "upgrade"), ("semantic", "completed jobs leave the hot table")],
 )
-def test_pages_follow_one_another_where_what_is_found_first_is_of_one_thread(
+def test_pages_follow_if_the_first_hits_are_of_one_thread(
     search: Search, monkeypatch: pytest.MonkeyPatch, mode: str, query: str
 ) -> None:
     for name in ("PAGE_DEPTH", "SEMANTIC_DEPTH"):
@@ -193,7 +191,7 @@ def test_pages_follow_one_another_where_what_is_found_first_is_of_one_thread(
     assert len({hit.thread_id for hit in whole[:3]}) == 1 < len({hit.thread_id for hit in whole})
 
 
-def test_a_further_message_that_its_thread_alone_brings_gives_its_place_to_others() -> None:
+def test_message_found_by_its_thread_gives_way_to_others() -> None:
     own = {"first": 0.2, "second": 0.05, "third": 0.04, "fourth": 0.0, "other": 0.1}
     ranked = [
         Candidate(name, COPY, "b" if name == "other" else "a", 0.5 + claim, thread_score=0.5)
@@ -205,7 +203,7 @@ def test_a_further_message_that_its_thread_alone_brings_gives_its_place_to_other
 
 
 @pytest.mark.parametrize("query", ["from:ingrid", "lease sort:date", "list:harbor-dev"])
-def test_a_list_by_date_has_no_scores_and_is_not_cut_by_one(search: Search, query: str) -> None:
+def test_list_by_date_is_not_cut_by_a_score(search: Search, query: str) -> None:
     whole = search(query, limit=20, facets=True)
     found = search(query, limit=20, facets=True, min_score=0.2)
     assert ids(found) == ids(whole) != []
@@ -213,7 +211,7 @@ def test_a_list_by_date_has_no_scores_and_is_not_cut_by_one(search: Search, quer
     assert ids(search(f"{query} score:0.2", limit=20)) == ids(whole)
 
 
-def test_a_minimum_score_cuts_the_end_and_says_short(search: Search) -> None:
+def test_minimum_score_cuts_the_end_of_a_page(search: Search) -> None:
     whole = search(QUERY, mode="semantic", limit=20).hits
     least = whole[5].score
     cut = search(QUERY, mode="semantic", limit=20, min_score=least)
@@ -244,7 +242,7 @@ def hit(message_id: str, **fields: Any) -> Hit:
         ({"text": "one two three four five six seven eight other"}, False),
     ],
 )
-def test_what_one_sender_sent_twice_is_one_hit(other: dict[str, Any], folded: bool) -> None:
+def test_near_duplicates_of_a_sender_are_one_hit(other: dict[str, Any], folded: bool) -> None:
     folder = Folder()
     folder.add([hit("a", subject="[PATCH] s"), hit("x", from_email="e@f")])
     folder.add([hit("b", **other)])
@@ -263,9 +261,7 @@ def test_what_one_sender_sent_twice_is_one_hit(other: dict[str, Any], folded: bo
         ([1], None),
     ],
 )
-def test_a_hit_names_the_newest_of_what_is_folded_into_it(
-    days: list[int], newer: str | None
-) -> None:
+def test_hit_names_its_newest_duplicate(days: list[int], newer: str | None) -> None:
     folder = Folder()
     sent = {str(n): f"2024-03-0{day}T09:00:00Z" for n, day in enumerate(days, 1)}
     subjects = {one: f"[PATCH v{one}] s" for one in sent}
@@ -277,7 +273,7 @@ def test_a_hit_names_the_newest_of_what_is_folded_into_it(
 
 
 @pytest.mark.parametrize("block", [1, 7, 2 * FOLDED])
-def test_only_the_best_are_folded_however_they_are_added(block: int) -> None:
+def test_only_the_best_hits_are_folded(block: int) -> None:
     folder = Folder()
     many = [hit(str(n)) for n in range(FOLDED + 3)]
     for start in range(0, len(many), block):
@@ -296,7 +292,7 @@ def test_only_the_best_are_folded_however_they_are_added(block: int) -> None:
         ({"a": "z", "b": "y", "c": "z"}, {"a": ("z1", "z2"), "b": ("y1",)}),
     ],
 )
-def test_what_was_found_of_a_thread_is_named_though_its_best_message_is_folded(
+def test_thread_is_named_by_the_hit_it_is_folded_into(
     threads: dict[str, str], named: dict[str, tuple[str, ...]]
 ) -> None:
     folder = Folder()
@@ -308,9 +304,7 @@ def test_what_was_found_of_a_thread_is_named_though_its_best_message_is_folded(
 
 
 @pytest.mark.slow
-def test_every_highlight_cuts_text_that_stands_in_the_body(
-    search: Search, connection: psycopg.Connection
-) -> None:
+def test_highlights_are_text_of_the_body(search: Search, connection: psycopg.Connection) -> None:
     bodies = connection.execute(
         "select list, month, message_id, body_text from messages"
     ).fetchall()
@@ -339,7 +333,7 @@ def test_every_highlight_cuts_text_that_stands_in_the_body(
     assert highlighted > checked
 
 
-def test_a_hit_says_why_it_is_one(search: Search) -> None:
+def test_hit_explains_why_it_is_found(search: Search) -> None:
     response = search(QUERY, explain=True)
     by_both = [h for h in response.hits if {*h.why.ranks} == {"semantic", "fulltext"}]
     assert by_both
@@ -360,19 +354,19 @@ def test_a_hit_says_why_it_is_one(search: Search) -> None:
         ('"ran out"', "legs"),
     ],
 )
-def test_a_hit_says_what_found_it(search: Search, mode: str, query: str, found_by: str) -> None:
+def test_hit_names_what_found_it(search: Search, mode: str, query: str, found_by: str) -> None:
     hits = search(query, mode=mode).hits
     assert {hit.why.found_by for hit in hits} == {found_by}
     assert {bool(hit.why.ranks) for hit in hits} == {found_by == "legs"}
 
 
-def test_messages_of_a_thread_that_no_leg_found_say_so(search: Search) -> None:
+def test_thread_messages_without_a_leg_are_marked(search: Search) -> None:
     hits = search(QUERY, limit=100, group="message").hits
     assert {hit.why.found_by for hit in hits} == {"legs", "thread"}
     assert all(bool(hit.why.ranks) == (hit.why.found_by == "legs") for hit in hits)
 
 
-def test_words_of_the_subject_are_reasons_too_and_each_is_named_once(search: Search) -> None:
+def test_words_of_the_subject_are_reasons_named_once(search: Search) -> None:
     for hit in search("lease renewal Upgrade", mode="fulltext", limit=20).hits:
         titled = [hit.subject[start:end] for start, end in hit.subject_highlights]
         named = [word.lower() for word in hit.why.words]
@@ -385,7 +379,7 @@ def test_words_of_the_subject_are_reasons_too_and_each_is_named_once(search: Sea
 
 
 @pytest.mark.parametrize("mode", ["hybrid", "fulltext"])
-def test_how_many_messages_have_a_word_is_said_where_it_is_known(search: Search, mode: str) -> None:
+def test_explanation_counts_messages_of_known_words(search: Search, mode: str) -> None:
     explained = search("lease quuxblargh", mode=mode, explain=True).explain
     assert explained is not None
     english = {one["lexeme"]: one["messages"] for one in explained["terms"]}

@@ -89,7 +89,7 @@ def many(cluster: Cluster, mail_template: str) -> Iterator[psycopg.Connection]:
         ("subject:12345x OR to:dev-777@", ["12345@example.org", "777@example.org"]),
     ],
 )
-def test_a_part_of_a_field_is_found_without_reading_every_message(
+def test_part_of_a_field_is_found_by_an_index(
     many: psycopg.Connection, query: str, found: list[str]
 ) -> None:
     parsed = parse_request(Request(query))
@@ -112,7 +112,7 @@ def test_a_part_of_a_field_is_found_without_reading_every_message(
         ("file:fix-19999", 1),
     ],
 )
-def test_what_many_messages_meet_is_not_looked_up(
+def test_condition_of_many_messages_is_not_looked_up(
     many: psycopg.Connection, query: str, found: int | None
 ) -> None:
     asked = compile_filters(many, parse_request(Request(query)).clauses, LANGUAGES)
@@ -135,14 +135,14 @@ def test_what_many_messages_meet_is_not_looked_up(
     ],
     ids=["none", "one", "several"],
 )
-def test_the_names_of_files_are_one_text(
+def test_names_of_files_are_one_text(
     many: psycopg.Connection, attachments: str, names: str
 ) -> None:
     found = many.execute("select join_file_names(%s::jsonb)", [attachments]).fetchone()
     assert found == (names,)
 
 
-def test_no_function_is_planned_anew_for_each_message(many: psycopg.Connection) -> None:
+def test_no_function_is_planned_for_each_message(many: psycopg.Connection) -> None:
     """In sessions that plan for values PostgreSQL 18 does so with functions in SQL."""
     called = ["join_receivers", "join_file_names"]
     found = many.execute(
@@ -268,7 +268,7 @@ def test_no_statement_of_any_query_reads_every_message(
         ("subject:note -has:attachment", 0, False),
     ],
 )
-def test_what_no_index_knows_is_looked_for_in_the_newest_messages(
+def test_condition_without_an_index_reads_the_newest(
     many: psycopg.Connection, query: str, hits: int, is_whole: bool
 ) -> None:
     response, _ = ask(many, Request(query))
@@ -285,9 +285,7 @@ def test_what_no_index_knows_is_looked_for_in_the_newest_messages(
         "list:quay OR subject:zebra",
     ],
 )
-def test_alternatives_of_lists_days_and_people_are_found_by_indexes(
-    many: psycopg.Connection, query: str
-) -> None:
+def test_alternatives_of_fields_are_found_by_indexes(many: psycopg.Connection, query: str) -> None:
     response, read = ask(many, Request(query, facets=True))
     assert response.looked_back_to is None
     assert response.facets is not None
@@ -296,7 +294,7 @@ def test_alternatives_of_lists_days_and_people_are_found_by_indexes(
     assert read["messages"] <= MOST
 
 
-def test_what_an_index_finds_far_back_is_found(many: psycopg.Connection) -> None:
+def test_old_messages_are_found_by_an_index(many: psycopg.Connection) -> None:
     """More than few messages, none of them among the newest."""
     old = "update messages set subject = 'Buoy ' || subject where sent_at < '2024-03-05'"
     with many.transaction(force_rollback=True):

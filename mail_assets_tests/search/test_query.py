@@ -20,7 +20,7 @@ def question(connection: psycopg.Connection, query: str) -> LanguageQuery | None
     return found.by_language[0] if found.by_language else None
 
 
-def test_an_excluded_identifier_is_not_looked_for() -> None:
+def test_excluded_identifier_does_not_rank() -> None:
     assert "pg_class" not in parse_request(Request("catalog -pg_class")).text
     assert "pg_class" in parse_request(Request("catalog pg_class")).text
 
@@ -82,7 +82,7 @@ def test_an_excluded_identifier_is_not_looked_for() -> None:
          "('slow') & ('tabl')"),
     ],
 )  # fmt: skip
-def test_what_ranks_and_what_is_required(
+def test_query_has_terms_and_required_words(
     connection: psycopg.Connection, query: str, words: WordQuery, required: str
 ) -> None:
     found = question(connection, query)
@@ -91,7 +91,7 @@ def test_what_ranks_and_what_is_required(
     connection.execute("select %s::tsquery", [found.required])
 
 
-def test_the_pieces_of_a_name_are_kept_apart_from_the_words(
+def test_pieces_of_a_name_are_kept_apart_from_the_words(
     connection: psycopg.Connection,
 ) -> None:
     found = question(connection, "why does harbor_lease_renew renewing fail")
@@ -103,7 +103,7 @@ def test_the_pieces_of_a_name_are_kept_apart_from_the_words(
 
 
 @pytest.mark.parametrize("query", ["the of and", "?!... ()", "-the", '-"not this"', "\u3000'"])
-def test_nothing_is_asked_where_no_word_is_left(connection: psycopg.Connection, query: str) -> None:
+def test_query_without_words_is_empty(connection: psycopg.Connection, query: str) -> None:
     assert question(connection, query) is None
 
 
@@ -142,7 +142,7 @@ def test_no_query_is_an_error_in_postgres(
 
 
 @pytest.mark.parametrize("query", ["ж" * 2000, "x" * 2000, "x_" * 900, "a b " * 499])
-def test_a_query_as_long_as_allowed_is_no_error(connection: psycopg.Connection, query: str) -> None:
+def test_query_as_long_as_allowed_is_no_error(connection: psycopg.Connection, query: str) -> None:
     question(connection, query)
 
 
@@ -155,7 +155,7 @@ def test_a_query_as_long_as_allowed_is_no_error(connection: psycopg.Connection, 
         ("plain words", [], []),
     ],
 )
-def test_an_identifier_is_the_name_as_written_and_the_file_of_a_path(
+def test_identifiers_are_names_and_the_file_of_a_path(
     query: str, identifiers: list[str], parts: list[str]
 ) -> None:
     words = take_apart(query)

@@ -20,13 +20,13 @@ def chunk(text: str, *highlights: Span, spans: tuple[Span, ...] = (), focus: int
     return ChunkHit("key#0", 0, text, spans or ((0, len(text)),), 1.0, None, highlights, focus)
 
 
-def test_a_highlight_behind_the_first_span_is_reached() -> None:
+def test_snippet_reaches_a_highlight_in_a_later_span() -> None:
     text = "a" * 300 + "b" * 200 + "word and what follows"
     far = chunk(text, (1500, 1504), spans=((0, 300), (1300, 1521)), focus=500)
     assert ("word", True) in [*cut_snippet(far, 90)]
 
 
-def test_a_chunk_without_highlights_is_shown_from_its_beginning() -> None:
+def test_chunk_without_highlights_starts_at_its_beginning() -> None:
     assert [*cut_snippet(chunk("one two three four"), 7)] == [("one two", False), ("...", False)]
 
 
@@ -41,7 +41,7 @@ def chunks(draw: st.DrawFn) -> ChunkHit:
 
 @settings(max_examples=200)
 @given(chunks(), st.integers(3, 100))
-def test_a_snippet_is_a_part_of_the_text_around_its_focus(one: ChunkHit, size: int) -> None:
+def test_snippet_is_a_part_of_the_text_around_its_focus(one: ChunkHit, size: int) -> None:
     pieces = [*cut_snippet(one, size)]
     shown = "".join(text for text, _ in pieces)
     squeezed = re.sub(r"\s+", " ", one.text)
@@ -49,7 +49,7 @@ def test_a_snippet_is_a_part_of_the_text_around_its_focus(one: ChunkHit, size: i
     assert any(marked for _, marked in pieces) == bool(one.highlights)
 
 
-def test_a_snippet_begins_with_a_word() -> None:
+def test_snippet_begins_with_a_word() -> None:
     text = "aaaa bbbb cccc dddd word"
     assert [*cut_snippet(chunk(text, (20, 24), focus=20), 24)] == [
         ("...", False), ("dddd ", False), ("word", True),
@@ -66,7 +66,7 @@ def test_a_snippet_begins_with_a_word() -> None:
         ("a | b", r"a \| b"),
     ],
 )
-def test_mail_brings_no_markdown(text: str, shown: str) -> None:
+def test_markdown_of_mail_is_escaped(text: str, shown: str) -> None:
     assert escape_markdown(text) == shown
 
 
@@ -75,7 +75,7 @@ def test_highlights_are_bold() -> None:
 
 
 @given(chunks())
-def test_a_text_in_pieces_loses_nothing_and_marks_its_spans(one: ChunkHit) -> None:
+def test_text_in_pieces_loses_nothing_and_marks_its_spans(one: ChunkHit) -> None:
     pieces = [*mark_spans(one.text, one.highlights)]
     assert "".join(text for text, _ in pieces) == one.text
     marked = [one.text[start:end] for start, end in one.highlights]

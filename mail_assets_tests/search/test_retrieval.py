@@ -36,7 +36,7 @@ MOST = 4_800
         (MOST, MOST, 0, 0),
     ],
 )
-def test_an_index_is_asked_as_deep_as_the_share_that_passes_needs(
+def test_next_depth_follows_the_share_that_passed(
     asked: int, found: int, passed: int, depth: int
 ) -> None:
     assert deepen(asked, found, passed, 100, MOST) == depth
@@ -45,9 +45,7 @@ def test_an_index_is_asked_as_deep_as_the_share_that_passes_needs(
 @pytest.mark.parametrize(
     ("share", "depth"), [(None, 400), (1.0, 200), (0.5, 400), (0.06, 3_334), (0.01, MOST)], ids=str
 )
-def test_an_index_is_asked_first_as_deep_as_the_share_of_all_messages_needs(
-    share: float | None, depth: int
-) -> None:
+def test_first_depth_follows_the_share_of_all_messages(share: float | None, depth: int) -> None:
     assert widen(100, share, MOST) == depth
 
 
@@ -78,7 +76,7 @@ class DeepWords:
         ('"the lease"', [150, 1_200], [200]),
     ],
 )
-def test_both_indexes_are_asked_once_more_where_nothing_passes(
+def test_indexes_are_asked_once_more_if_nothing_passes(
     connection: psycopg.Connection,
     corpus: Corpus,
     words: WordIndex,
@@ -128,7 +126,7 @@ def record_matches(
     ("query", "is_known"),
     [("lease to:harbor", True), ('"lease" to:harbor', False), ('"the lease" to:harbor', False)],
 )
-def test_the_share_of_all_messages_tells_how_deep_both_are_asked_first(
+def test_known_share_decides_the_first_depths(
     connection: psycopg.Connection,
     corpus: Corpus,
     words: WordIndex,
@@ -152,7 +150,7 @@ def test_the_share_of_all_messages_tells_how_deep_both_are_asked_first(
     assert (first >= (20 * ENOUGH, 20 * HYBRID_CHUNKS)) if is_known else (first == (150, 200))
 
 
-def test_an_index_is_not_asked_anew_for_what_it_found(
+def test_index_is_not_asked_twice_at_one_depth(
     connection: psycopg.Connection,
     corpus: Corpus,
     words: WordIndex,
@@ -202,7 +200,7 @@ def test_an_index_is_not_asked_anew_for_what_it_found(
         ('"lease" -(hot zebra)', True),
     ],
 )
-def test_of_messages_that_were_named_more_is_asked_where_something_else_is_left_to_check(
+def test_named_messages_need_depth_if_checks_are_left(
     connection: psycopg.Connection,
     corpus: Corpus,
     words: WordIndex,

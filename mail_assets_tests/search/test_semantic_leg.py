@@ -12,7 +12,7 @@ from mail_assets_tests.sample_corpus import QUERY, Search, ids
 from mail_assets_tests.search.fixed_vectors import always, asking
 
 
-def test_a_vector_whose_chunk_is_gone_is_left_out(
+def test_vector_whose_chunk_is_gone_is_left_out(
     search: Search, connection: psycopg.Connection, words: WordIndex
 ) -> None:
     real = search(QUERY, mode="semantic", limit=3)
@@ -31,7 +31,7 @@ def test_a_vector_whose_chunk_is_gone_is_left_out(
     assert found.hits[0].score == 0.7
 
 
-def test_what_a_vector_says_of_its_message_does_not_outlive_the_message(
+def test_vector_of_a_changed_message_is_left_out(
     search: Search, connection: psycopg.Connection, words: WordIndex
 ) -> None:
     real = search(QUERY, mode="semantic", limit=1).hits[0]
