@@ -23,7 +23,7 @@ from mail_assets.search.query import WeighedTerm
 from mail_assets.search.response import SHORTEST, ChunkHit, cut_snippet
 from mail_assets.search.searcher import Searcher
 from mail_assets.text.letters import find_words
-from mail_assets_tests.search.queries import read_query
+from mail_assets_tests.search.fixed_indexes import read_query
 
 
 def test_highlights_are_stems_and_names_as_written() -> None:

@@ -24,8 +24,7 @@ from mail_assets.words.index import WordMatch
 from mail_assets.words.query import WordQuery
 from mail_assets_tests.conftest import drop_database, new_database
 from mail_assets_tests.postgres.test_statement_costs import count_rows
-from mail_assets_tests.search.fixed_vectors import always, asking
-from mail_assets_tests.search.queries import read_query
+from mail_assets_tests.search.fixed_indexes import always, asking, read_query
 
 LANGUAGES = {"harbor": "english", "quay": "english"}
 KEY = f"{17:032}#0"

@@ -1,7 +1,4 @@
-"""A query in lexemes: PostgreSQL accepts every part, and an index of words is asked the same.
-
-[test_query_text] The text of a query taken apart into words and names.
-"""
+"""A query in lexemes: PostgreSQL accepts every part, and an index of words is asked the same."""
 
 import psycopg
 import pytest
@@ -12,7 +9,7 @@ from mail_assets.search.language.request import Request, RequestError
 from mail_assets.search.language.syntax import parse_request
 from mail_assets.search.query import LanguageQuery, take_apart
 from mail_assets.words.query import Phrase, Prefix, Term, WordQuery
-from mail_assets_tests.search.queries import read_query
+from mail_assets_tests.search.fixed_indexes import read_query
 
 
 def question(connection: psycopg.Connection, query: str) -> LanguageQuery | None:

@@ -24,7 +24,7 @@ from mail_assets.text.identifiers import _names_in_patch, find_identifiers
 from mail_assets.vectors.index import VectorIndex
 from mail_assets.words.open import open_words
 from mail_assets_tests.sample_corpus import Corpus
-from mail_assets_tests.search.fixed_vectors import FixedVectors, always, asking
+from mail_assets_tests.search.fixed_indexes import FixedVectors, always, asking
 from mail_assets_tests.sql_functions.conftest import call, vector_text
 
 QUESTIONS = [

@@ -1,7 +1,4 @@
-"""A permalink is read as the request that it was made from.
-
-[test_reading] How a query was understood is said in plain words.
-"""
+"""A permalink is read as the request that it was made from; a request is described in words."""
 
 import contextlib
 import datetime as dt
@@ -21,7 +18,7 @@ TODAY = dt.date(2024, 3, 31)
 
 
 def asked(request: Request) -> tuple[Any, ...]:
-    """All that a request asks."""
+    """Return all that a request asks."""
     read = parse_request(request, TODAY)
     options = ("mode", "group", "sort", "limit", "offset", "min_score")
     return (

@@ -1,7 +1,4 @@
-"""Message-IDs are known however they are pasted.
-
-[test_syntax] The query language: what each construct means, and what is only text.
-"""
+"""The query language: the meaning of each construct, plain text, and pasted Message-IDs."""
 
 import contextlib
 import datetime as dt
@@ -18,7 +15,7 @@ from mail_assets.search.language.syntax import (
 )
 from mail_assets_tests.sample_corpus import ROOT, Search, ids
 
-#: What mail programs and RFC 5322, section 3.6.4, make of an id.
+#: Ids of mail programs and of RFC 5322, section 3.6.4.
 IDS = [
     "20240304090533.GE9223@solheim.example.org",
     "CAH2-Wz=x+y_z%5B1%5D@mail.example.com",
@@ -147,7 +144,7 @@ def since(year: int, month: int, day: int) -> Period:
         ("date:2023..2024-02", "", [
             [yes("date", Period(dt.date(2023, 1, 1), dt.date(2024, 3, 1)))]]),
         ("date:..2023", "", [[yes("date", Period(None, dt.date(2024, 1, 1)))]]),
-        # of what a message has one, several are alternatives
+        # a message has one list, month or thread: several are alternatives
         ("list:a list:b c", "c", [[yes("list", "a"), yes("list", "b")]]),
         ("month:2024-03 month:2024-04", "", [[yes("month", "2024-03"), yes("month", "2024-04")]]),
         ("(list:a) (list:b)", "", [[yes("list", "a")], [yes("list", "b")]]),
@@ -159,7 +156,7 @@ def since(year: int, month: int, day: int) -> Period:
         ("-(from:tom has:patch)", "", [[no("from", "tom"), no("kind", "patch")]]),
         ("-(-has:patch)", "", [[yes("kind", "patch")]]),
         ("x -(aa -bb)", "x", [[Condition(Text("word", "aa"), True), phrase("bb")]]),
-        # or: between the two beside it
+        # or: between its two neighbours
         ("from:a OR from:b", "", [[yes("from", "a"), yes("from", "b")]]),
         ("from:a or from:b lease", "lease", [[yes("from", "a"), yes("from", "b")]]),
         ("list:x or list:y OR to:z", "", [[yes("list", "x"), yes("list", "y"), yes("to", "z")]]),
@@ -169,7 +166,7 @@ def since(year: int, month: int, day: int) -> Period:
         ("has:patch or -from:tom", "", [[yes("kind", "patch"), no("from", "tom")]]),
         ("(from:a has:patch) or from:b", "", [
             [yes("from", "a"), yes("from", "b")], [yes("kind", "patch"), yes("from", "b")]]),
-        # what has no other half, is doubled or empty, says nothing
+        # signs without their other half, doubled or empty, are ignored
         ("or lease", "or lease", []),
         ("lease or", "lease or", []),
         ("a or or b", "a or b", []),
@@ -180,7 +177,7 @@ def since(year: int, month: int, day: int) -> Period:
         ('a -"" lease', "a - lease", []),
         ('(x -"") y', "x - y", []),
         ('x -" " -bad', "x -", [[without("bad")]]),
-        # text: quoted, pasted, escaped, without a value, of no form that the field has
+        # text: quoted, pasted, escaped, without a value, or not of the field's form
         ('"see list:x for it"', "see list:x for it", [[phrase("see list:x for it")]]),
         ("mode:0644", "mode:0644", []),
         ("subject:/C=US/CN=foo", "subject:/C=US/CN=foo", []),

@@ -1,12 +1,14 @@
-"""A vector index whose answer the test decides."""
+"""Indexes whose answers the test decides, and queries read at once."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import psycopg
 
 from mail_assets.postgres.pending import Pending
+from mail_assets.search.language.syntax import ParsedRequest
 from mail_assets.search.live_index import LiveName, VectorSearch
 from mail_assets.search.look_up import AskWords
+from mail_assets.search.query import Query, ask_query
 from mail_assets.search.semantic import HYBRID_CHUNKS
 from mail_assets.vectors.filters import Filter
 from mail_assets.vectors.index import Match
@@ -16,7 +18,7 @@ Nearest = Callable[[str, int, Filter | None], list[Match]]
 
 
 class FixedVectors:
-    """Answers every text with what a function returns; live as long as it is there."""
+    """Answers every text with the matches of a function; `depths` and `filters` note each call."""
 
     name = LiveName("fixed", "exact")
 
@@ -26,6 +28,8 @@ class FixedVectors:
         self._nearest = nearest
         self._max_matches = max_matches
         self._max_constraints = max_constraints
+        self.depths: list[int] = []
+        self.filters: list[Filter | None] = []
 
     def ask(self, connection: psycopg.Connection) -> Pending[VectorSearch]:
         return Pending.known(self)
@@ -39,10 +43,12 @@ class FixedVectors:
     def nearest(
         self, text: str, top_k: int, where: Filter | None, *, from_mail: bool = False
     ) -> list[Match]:
+        self.depths.append(top_k)
+        self.filters.append(where)
         return self._nearest(text, top_k, where)
 
     def reranker(self) -> None:
-        """It ranks as the test says."""
+        """It ranks as the test decides."""
 
     def similarities(self, text: str, others: Sequence[str]) -> list[float]:
         return [0.0] * len(others)
@@ -57,5 +63,15 @@ def always(*matches: Match) -> FixedVectors:
 
 
 def asking(words: WordIndex) -> AskWords:
-    """Return what finds this index of words live."""
+    """Return the look-up that finds this index of words live."""
     return lambda connection: Pending.known(words)
+
+
+def read_query(
+    connection: psycopg.Connection,
+    request: ParsedRequest,
+    languages: Mapping[str, str],
+    lists: Iterable[str],
+) -> Query:
+    """Return a query for some lists; `languages` maps lists to text search configurations."""
+    return ask_query(connection, request, languages, lists).read()
