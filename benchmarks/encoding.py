@@ -32,11 +32,11 @@ from onnx import TensorProto, helper, numpy_helper
 
 from benchmarks.contenders import MODEL, Result, Vectors
 from benchmarks.mail_chunks import chunks_of, messages
-from mail_assets.encoding.local_encoder import count_physical_cores
 from mail_assets.encoding.model_build import IR_VERSION, OPSET, prepare_model, quantise_weights
 from mail_assets.encoding.model_files import verify_file
 from mail_assets.encoding.models import GRAPH_PRECISIONS, find_local_model
 from mail_assets.encoding.tokenizer import load_tokenizer
+from mail_assets.processes.machine import count_physical_cores
 
 LAYERS, WIDTH, INNER = 6, 384, 1536
 PEAK_SIZE = 1024  # rows, columns and depth of the product that the peak is measured on

@@ -28,8 +28,8 @@ from mail_assets.indexes.vectors import open_mail_vectors
 from mail_assets.month import ListMonth
 from mail_assets.postgres.database import Database, embedded
 from mail_assets.settings.settings import Settings, load_settings
-from mail_assets.sources.http_reader import HttpOptions
 from mail_assets.sources.open import open_source
+from mail_assets.sources.source import HttpOptions
 from mail_assets.steps.build_threads import build_threads
 from mail_assets.steps.cut_chunks import cut_chunks
 from mail_assets.steps.encode_chunks import encode_chunks

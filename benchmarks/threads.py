@@ -21,7 +21,6 @@ import psycopg
 from mail_assets.month import ListMonth
 from mail_assets.postgres.database import Database
 from mail_assets.postgres.embedded import Cluster
-from mail_assets.reading.browsing import sample
 from mail_assets.steps.build_threads import build_threads
 from mail_assets.tables.checks import count_unthreaded
 
@@ -107,7 +106,6 @@ def measure(connection: psycopg.Connection, count: int) -> None:
     for name, ask in (
         ("check of a month", lambda: count_unthreaded(connection, months[-1:])),
         ("check of all months", lambda: count_unthreaded(connection, months)),
-        ("sample", lambda: sample(connection, "threads", None)),
     ):
         began = time.monotonic()
         ask()

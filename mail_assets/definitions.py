@@ -1,7 +1,4 @@
-"""The entry point of `dg` and `dagster`, which pyproject.toml names; `-m mail_assets.definitions`.
-
-What does not live here: the definitions themselves (defs/definitions.py).
-"""
+"""The module that `dg` and `dagster` load, by pyproject.toml or `-m mail_assets.definitions`."""
 
 from mail_assets.defs.definitions import defs
 

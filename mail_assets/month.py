@@ -1,7 +1,7 @@
 """A month of a mailing list: the value that every room passes on, from the source to the bucket.
 
-Nothing here knows Dagster, SQL or files: the partition key, the columns of a row and the number in
-a vector's metadata are spellings of the value.
+Nothing here knows Dagster, SQL or files. The partition key, the columns of a row and the number in
+a vector's metadata are written forms of the value.
 """
 
 import functools
@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass
 from typing import Self
 
-#: How a month is written, from 1970-01 to 2099-12.
+#: The form of a month, from 1970-01 to 2099-12.
 PATTERN = r"(19[7-9][0-9]|20[0-9][0-9])-(0[1-9]|1[0-2])"
 _MONTH = re.compile(PATTERN)
 
@@ -19,7 +19,7 @@ class ListMonth:
     """One month of one mailing list; `month` is "YYYY-MM", from 1970-01 to 2099-12.
 
     Raises:
-        ValueError: the month is written otherwise.
+        ValueError: the month has another form.
     """
 
     list_name: str
@@ -33,7 +33,7 @@ class ListMonth:
         """Return the month that a partition key names: "LIST|YYYY-MM".
 
         Raises:
-            ValueError: the key is written otherwise.
+            ValueError: the key has another form.
         """
         list_name, bar, month = key.rpartition("|")
         if not bar or not list_name:
@@ -56,11 +56,11 @@ class ListMonth:
         return self.month[:4]
 
     def __str__(self) -> str:
-        """Return what messages call it: "LIST YYYY-MM"."""
+        """Return the form for messages, "LIST YYYY-MM"."""
         return f"{self.list_name} {self.month}"
 
 
-#: The month of these texts, verified once: a search reads hundreds of few months.
+#: A cached `ListMonth`: a search reads hundreds of rows of few months.
 known_month = functools.lru_cache(maxsize=4_096)(ListMonth)
 
 
@@ -75,7 +75,7 @@ def is_month(text: str) -> bool:
 
 
 def require_month(text: str) -> None:
-    """Raise ValueError where a text is not a month from 1970-01 to 2099-12, written YYYY-MM."""
+    """Raise ValueError if a text is not a month from 1970-01 to 2099-12, written YYYY-MM."""
     if not is_month(text):
         raise ValueError(f"{text!r} is not a month from 1970-01 to 2099-12, written YYYY-MM")
 
@@ -104,7 +104,6 @@ def _month(count: int) -> str:
 
 
 def _count(month: str) -> int:
-    """Return the months since year 0."""
     require_month(month)
     year, number = month.split("-")
     return int(year) * 12 + int(number) - 1

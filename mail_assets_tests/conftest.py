@@ -13,11 +13,10 @@ import pytest
 from hypothesis import HealthCheck, settings
 from psycopg import sql
 
-from mail_assets.encoding.local_encoder import count_physical_cores
 from mail_assets.postgres import embedded
-from mail_assets.postgres import embedded as cluster_module
 from mail_assets.postgres.database import Database
 from mail_assets.postgres.embedded import Cluster
+from mail_assets.processes.machine import count_physical_cores
 from mail_assets.search.language.request import Request
 from mail_assets.search.open import open_searcher
 from mail_assets.search.response import Response
@@ -120,13 +119,13 @@ autovacuum = off
 def settings_of_tests(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Start servers that are quick, and do nothing by themselves."""
     settings = embedded.SERVER_SETTINGS + SETTINGS_OF_TESTS
-    options = (*cluster_module.INITDB_OPTIONS, "--no-sync")
+    options = (*embedded.INITDB_OPTIONS, "--no-sync")
     with (
         pytest.MonkeyPatch.context() as patch,
         initdb_once(tmp_path_factory.mktemp("initdb")),
     ):
         patch.setattr(embedded, "SERVER_SETTINGS", settings)
-        patch.setattr(cluster_module, "INITDB_OPTIONS", options)
+        patch.setattr(embedded, "INITDB_OPTIONS", options)
         yield
 
 

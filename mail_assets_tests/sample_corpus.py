@@ -11,8 +11,8 @@ from mail_assets.month import ListMonth
 from mail_assets.search.open import SearchSettings
 from mail_assets.search.response import Response
 from mail_assets.settings.settings import Settings, load_settings
-from mail_assets.sources.http_reader import HttpOptions
 from mail_assets.sources.open import open_source
+from mail_assets.sources.source import HttpOptions
 from mail_assets.steps.build_threads import build_threads
 from mail_assets.steps.cut_chunks import cut_chunks
 from mail_assets.steps.encode_chunks import encode_chunks

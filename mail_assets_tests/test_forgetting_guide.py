@@ -78,12 +78,12 @@ def has_no_traces(*tables: str) -> Callable[[World], None]:
     return prove
 
 
-def references_hold_a_stand_in(world: World) -> None:
+def references_hold_a_placeholder(world: World) -> None:
     [(refs,)] = world.rows("messages", "refs", "message_id = 'answer@example.org'")
     assert [ref.endswith("@forgotten.invalid") for ref in refs] == [True]
 
 
-def addresses_hold_a_stand_in(world: World) -> None:
+def addresses_hold_a_placeholder(world: World) -> None:
     [(to, cc)] = world.rows("messages", "recipients, cc", "message_id = 'answer@example.org'")
     assert (to, cc) == (["forgotten@forgotten.invalid"], ["forgotten@forgotten.invalid"])
 
@@ -213,8 +213,8 @@ PROOFS: dict[str, Proof] = {
         "threads", "thread_aliases", "thread_changes"
     ),
     "`thread_summaries`, `summary_changes`": has_no_traces("thread_summaries", "summary_changes"),
-    "References and In-Reply-To of other mail": references_hold_a_stand_in,
-    "To, Cc and Reply-To of other mail": addresses_hold_a_stand_in,
+    "References and In-Reply-To of other mail": references_hold_a_placeholder,
+    "To, Cc and Reply-To of other mail": addresses_hold_a_placeholder,
     "Subjects and texts of other mail, quotes among them": (
         "steps/test_forget_people.py::test_who_names_a_person_where_it_stays_is_counted"
     ),
@@ -254,12 +254,11 @@ PROOFS: dict[str, Proof] = {
         "steps/test_cut_archives.py::test_former_archives_are_named_and_rewritten_too"
     ),
     "Older versions in a versioned S3 bucket": older_versions_on_s3_stay,
-    "Samples in Dagster's event log": (
-        "defs/test_sample_records.py::"
-        "test_the_records_of_a_month_are_counted_and_go_with_their_runs"
+    "Runs of assets in Dagster's event log": (
+        "defs/assets/test_months.py::test_event_log_holds_no_mail"
     ),
-    "Other records of Dagster: queries, reports of `search_quality`": (
-        "defs/queries/test_op.py::test_a_run_shows_every_query_with_hits_places_and_explanation"
+    "Answers of `test_queries` in Dagster's event log": (
+        "cli/test_forget.py::test_forget_deletes_answers_of_test_queries"
     ),
     "Logs of runs and compute logs": logs_hold_no_traces,
     "Mirrors of public-inbox repositories (`MAIL_HOME/cache`)": mirrors_stay,

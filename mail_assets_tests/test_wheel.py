@@ -74,7 +74,7 @@ from mail_assets.postgres.migrations import migrations
 from mail_assets.postgres.statements import statement
 assert find_checkout() is None
 assert "MailStorage" in dagster_yaml().read_text(encoding="utf-8")
-assert migrations() and statement("threads", "count")
+assert migrations() and statement("conversations", "count")
 print(sql_folder())
 """
     done = run(unpacked, tmp_path, "-c", code)

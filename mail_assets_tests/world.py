@@ -29,8 +29,8 @@ from mail_assets.postgres.database import Database
 from mail_assets.processes.workers import WorkerPool
 from mail_assets.settings.lists import MailingList
 from mail_assets.settings.settings import Settings
-from mail_assets.sources.http_reader import HttpOptions
 from mail_assets.sources.open import open_source
+from mail_assets.sources.source import HttpOptions
 from mail_assets.steps.build_threads import build_threads
 from mail_assets.steps.cut_chunks import cut_chunks
 from mail_assets.steps.encode_chunks import encode_chunks

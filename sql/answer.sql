@@ -1,4 +1,4 @@
--- What a question is answered from. Used by answers/ and search/text_weights.py.
+-- Texts that a question is answered from. Used by answers/ and search/highlights.py.
 
 -- name: chunks
 -- Chunks by their keys, grouped by message, so that each body is read once. Keys without a chunk,
@@ -10,8 +10,8 @@ select m.body_text, json_agg(json_build_array(c.key, c.spans, c.tokens))
  group by m.list, m.month, m.message_id, m.variant
 
 -- name: outcomes
--- The sentences of messages that state the outcomes of threads, in the threads' order, each behind the
--- 400 characters before and behind it, and the place of it in these.
+-- The sentences of messages that state the outcomes of threads, in the order of the threads: each
+-- with 400 characters before and after it, and its place in these.
 select e.start,
        substr(m.body_text, greatest(e.start - 400, 0) + 1,
               e."end" - greatest(e.start - 400, 0) + 400),
@@ -35,7 +35,7 @@ select e.start,
  order by t.place, e.place
 
 -- name: thread_lexemes
--- Which of some lexemes a message has, or those around it in its thread.
+-- The lexemes that a message has, or its neighbours in the thread have.
 with near as materialized (
     select a.message_id
       from threads h

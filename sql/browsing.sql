@@ -1,14 +1,15 @@
--- What a reader who goes from message to message needs. Used by tables/browsing.py.
+-- Lists, months and threads for readers, counts, and descriptions of the tables. Used by
+-- reading/browsing.py.
 
 -- name: months
--- From what each load has counted: no message is read.
+-- From the counts of each load: no message is read.
 select list, month, (counts->>'stored')::int as messages
   from partitions
  where asset = 'messages' and (counts->>'stored')::int > 0
  order by list, month
 
 -- name: newest_month
--- From what each load has counted: no message is read.
+-- From the counts of each load: no message is read.
 select max(month)
   from partitions
  where asset = 'messages' and (counts->>'stored')::int > 0
@@ -25,8 +26,8 @@ union
   where message_id >= %(id)s order by message_id limit %(near)s)
 
 -- name: unknown_words
--- The words that no message has, in any of the languages; a word that none of them searches for is
--- not judged.
+-- The words that no message has in any of the languages. A word without a lexeme in all of them is
+-- left out.
 select w.word
   from unnest(%(words)s::text[]) with ordinality as w (word, place)
  where exists (
@@ -38,8 +39,8 @@ select w.word
  order by w.place
 
 -- name: known_ids
--- Ids of archived messages alone: anybody can name an address as what he answers, and give his message
--- the address of somebody who writes for an id.
+-- Ids of archived messages that are no sender's address: anybody can use the address of somebody
+-- else as the id of a message.
 select m.message_id
   from messages m
  where m.message_id = any(%(ids)s)
@@ -64,7 +65,7 @@ select (select n.message_id
  where t.message_id = %(message_id)s
 
 -- name: list_neighbours
--- The messages before and after one by date, in each list that carries it (index messages_list_date).
+-- The messages before and after one by date, in each of its lists (index messages_list_date).
 with own as materialized (
     select distinct on (list) list, sent_at
       from messages
@@ -85,6 +86,91 @@ select o.list,
  order by o.list
 
 -- name: only_read
--- For the session: no writes, and no statement beyond a time.
+-- For the session: no writes, and a limit of time for each statement.
 select set_config('default_transaction_read_only', 'on', false),
        set_config('statement_timeout', %(timeout)s, false)
+
+-- name: titles
+-- Subject, sender and date of the earliest copy of some messages.
+select distinct on (message_id) message_id, subject, from_name, from_email, sent_at
+  from messages
+ where message_id = any(%(ids)s)
+ order by message_id, variant, sent_at
+
+-- name: month
+-- Some of the messages of a month, thread by thread: the threads in the order of their first
+-- message in it. The list is named as messages.sql says.
+with of_month as materialized (
+    select distinct on (message_id) message_id, subject, from_name, from_email, sent_at
+      from messages
+     where list = (select %(list)s) and month = %(month)s
+     order by message_id, variant)
+select m.message_id, m.subject, m.from_name, m.from_email, m.sent_at,
+       coalesce(t.thread_id, m.message_id) as thread_id, coalesce(t.depth, 0) as depth
+  from of_month m
+  left join threads t on t.message_id = m.message_id
+ order by min(m.sent_at) over (partition by coalesce(t.thread_id, m.message_id)),
+          coalesce(t.thread_id, m.message_id), t.position, m.message_id
+offset %(first)s
+ limit %(most)s
+
+-- name: list_stats
+-- From the figures of the months. If the words or vectors of a month were last written to another
+-- index, its keys in this one are counted.
+select l.list,
+       coalesce(a.months, 0)::int as months, coalesce(a.found, 0)::int as found,
+       coalesce(m.messages, 0)::int as messages,
+       coalesce(m.duplicates, 0)::int as duplicates,
+       coalesce(q.quarantined, 0)::int as quarantined,
+       coalesce(r.removed, 0)::int as removed,
+       coalesce(w.words, 0)::int as words,
+       coalesce(c.chunks, 0)::int as chunks,
+       coalesce(v.vectors, 0)::int as vectors
+  from unnest(%(lists)s::text[]) as l (list)
+  left join (select list, count(*) as months, sum(found) as found
+               from mbox_archives where object_key is not null group by list) a using (list)
+  left join (select list, sum((counts->>'stored')::int) as messages,
+                    sum((counts->>'duplicates')::int) as duplicates
+               from partitions where asset = 'messages' group by list) m using (list)
+  left join (select list, count(*) as quarantined from quarantine group by list) q using (list)
+  left join (select list, count(*) as removed from left_out group by list) r using (list)
+  left join (select list, sum((counts->>'chunks')::int) as chunks
+               from partitions where asset = 'chunks' group by list) c using (list)
+  left join (select list, sum(case
+                    when right(inputs, length(%(words_name)s) + 1) = ' ' || %(words_name)s
+                    then (counts->>'documents')::bigint
+                    else (select count(*) from words w
+                           where w.list = p.list and w.month = p.month
+                             and w.index_name = %(words_name)s and w.written) end) as words
+               from partitions p where asset = 'words' group by list) w using (list)
+  left join (select list, sum(case
+                    when right(inputs, length(%(vectors_name)s) + 1) = ' ' || %(vectors_name)s
+                    then (counts->>'chunks')::bigint
+                    else (select count(*) from vectors v
+                           where v.list = p.list and v.month = p.month
+                             and v.index_name = %(vectors_name)s and v.written) end) as vectors
+               from partitions p where asset = 'vectors' group by list) v using (list)
+ order by l.list
+
+-- name: columns
+select a.attname, format_type(a.atttypid, a.atttypmod), not a.attnotnull,
+       col_description(a.attrelid, a.attnum)
+  from pg_attribute a
+ where a.attrelid = %(table)s::regclass and a.attnum > 0 and not a.attisdropped
+ order by a.attnum
+
+-- name: full_name
+-- The table's full name: database, schema, table.
+select current_database() || '.' || n.nspname || '.' || c.relname
+  from pg_class c
+  join pg_namespace n on n.oid = c.relnamespace
+ where c.oid = %(table)s::regclass
+
+-- name: rows_mbox_archives
+select count(*) from mbox_archives
+
+-- name: rows_recorded
+-- The rows of a table, from the figures of its months: for messages, `figure` is 'stored'.
+select coalesce(sum((counts->>%(figure)s)::bigint), 0)::bigint
+  from partitions
+ where asset = %(table)s

@@ -1,5 +1,5 @@
--- The keys of a whole index against its manifest and what it should hold. Used by
--- tables/bucket_keys.py. The views say which manifest and what: those of vectors or of words.
+-- The keys of a whole index compared with its manifest and its expected keys. Used by
+-- tables/bucket_keys.py. Two views are those of vectors or of words.
 
 -- name: clear
 drop table if exists pg_temp.bucket_keys, pg_temp.differences
@@ -13,12 +13,8 @@ create or replace temporary view intended_keys as
 select index_name, key, list, month, written from vectors
 
 -- name: expect_words
--- As key_prefix in tables/removed_messages.py makes them.
 create or replace temporary view expected_keys as
-select left(encode(sha256(convert_to(
-           list || '|' || month || '|' || message_id
-           || case when variant > 0 then ' ' || content_hash else '' end, 'UTF8')), 'hex'), 32)
-           as key, list, month
+select message_key(list, month, message_id, variant, content_hash) as key, list, month
   from messages
 
 -- name: intend_words
@@ -32,9 +28,9 @@ create temporary table bucket_keys (key text collate "C" not null)
 copy bucket_keys (key) from stdin
 
 -- name: compare
--- A key is in the manifest before it is in the bucket, and the bucket was listed first: what is
--- foreign here is foreign, however many runs are writing. What they have put since the listing
--- counts as missing; to mark it costs one needless write.
+-- A key is in the manifest before it is in the bucket, and the bucket was listed first: a foreign
+-- key is foreign even while runs are writing. What they have put since the listing counts as
+-- missing; marking it costs one needless write.
 create temporary table differences as
 select coalesce(c.key, v.key, b.key) as key,
        coalesce(c.list, v.list) as list, coalesce(c.month, v.month) as month,
@@ -78,7 +74,7 @@ update intended_keys set written = false
    and key in (select key from differences where fault in ('missing', 'doubled', 'outdated'))
 
 -- name: page
--- Keys of one fault in one month, in order. What is expected again is stale no more.
+-- Keys of one fault in one month, in order. A key that is expected again is not stale.
 select d.key
   from differences d
  where d.fault = %(fault)s

@@ -1,11 +1,9 @@
--- What must hold of each month. Used by tables/checks.py.
+-- Figures for the checks of months. Used by tables/checks.py.
 --
--- One statement for all months asked for: a row for each, whose figures are looked up by the
--- indexes on (list, month).
+-- A statement has a row for each month that is asked for. Its figures are looked up by the indexes
+-- on (list, month).
 
 -- name: message_counts
--- A month that a former version has loaded does not tell how long its archive is; what had text and
--- no message was refused then as it is now.
 select w.list, w.month,
        coalesce(a.found, 0) as found,
        coalesce((p.counts->>'unpacked_bytes')::bigint, 0) as unpacked_bytes,
@@ -38,7 +36,7 @@ select w.list, w.month, m.undated, m.total
         where list = w.list and month = w.month) m
 
 -- name: unthreaded
--- A reply by its subject, with no reference at all; and messages that threads does not know.
+-- Replies by subject without a reference, and messages that are not in threads.
 select w.list, w.month, m.orphans, m.unknown, m.total
   from unnest(%(lists)s::text[], %(months)s::text[]) as w (list, month)
  cross join lateral (
@@ -53,9 +51,9 @@ select w.list, w.month, m.orphans, m.unknown, m.total
         where list = w.list and month = w.month) m
 
 -- name: wrong_spans
--- Chunks whose text is not exactly what their spans cut out of the body, which is looked up chunk
--- by chunk: see for_vectors in chunks.sql. A span that ends behind the body cuts out less than its
--- length: so the text is shorter than all spans, and the length of the body need not be counted.
+-- Chunks whose text differs from what their spans cut out of the body. Bodies are looked up chunk
+-- by chunk: see for_vectors in chunks.sql. A span that ends after the body cuts out less than its
+-- length, so the text is shorter than its spans: the length of the body is not needed.
 select w.list, w.month, c.wrong
   from unnest(%(lists)s::text[], %(months)s::text[]) as w (list, month)
  cross join lateral (
@@ -93,8 +91,8 @@ select w.list, w.month, c.least, c.mean, c.most, c.chunks
 select key from chunks where list = %(list)s and month = %(month)s
 
 -- name: summary_sentences
--- Sentences in the summaries of all threads of a month that do not stand where they say: in the
--- earliest copy of a message of the thread, at these characters.
+-- Sentences in the summaries of all threads of a month that are not at their place: at their
+-- characters in the earliest copy of a message of the thread.
 select w.list, w.month, s.sentences, s.wrong
   from unnest(%(lists)s::text[], %(months)s::text[]) as w (list, month)
  cross join lateral (
@@ -127,8 +125,8 @@ select w.list, w.month, s.sentences, s.wrong
         where not exists (select from summary_changes n where n.thread_id = s.thread_id)) s
 
 -- name: summary_ages
--- Summaries of the threads of a month that are older than their threads, threads that have none,
--- and those that wait for theirs. (offset 0: the threads are looked up one by one.)
+-- Threads of a month with an outdated summary, without one, and waiting for one. With offset 0 the
+-- threads are looked up one by one.
 select w.list, w.month, s.outdated, s.missing, s.waiting, s.threads
   from unnest(%(lists)s::text[], %(months)s::text[]) as w (list, month)
  cross join lateral (

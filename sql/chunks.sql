@@ -37,8 +37,8 @@ select distinct on (text_hash) text_hash, tokens
  order by text_hash
 
 -- name: documents
--- Some of these texts, with the subject that the encoder sees in front of each. It is looked up
--- text by text: before the first analyze, a join takes each table for a row long, and a minute.
+-- Some of these texts with the subject that the encoder reads before each. They are looked up one
+-- by one: before the first analyze a join expects one row of each table and takes a minute.
 select distinct on (text_hash) text_hash,
        (select subject_base from messages m
          where (m.list, m.month, m.message_id, m.variant)
@@ -49,11 +49,10 @@ select distinct on (text_hash) text_hash,
  order by text_hash
 
 -- name: elsewhere
--- Texts that another month has encoded already, a cross-post or one that comes every month, and one
--- such month of each: a text that 300 months share is looked for in one file, not in 300, and asked
--- of 20, the first that were stored. What a month was made by is asked in front of a comparison,
--- which cannot become a join: before the first analyze, that would read all chunks of all encoded
--- months for each text.
+-- Texts that another month has encoded already (cross-posts, monthly postings), with one such month
+-- each: a text that 300 months share is looked for in one file. The 20 months that stored it first
+-- are asked. The encoder of a month is looked up in a comparison, which cannot become a join:
+-- before the first analyze a join would read all chunks of all encoded months for each text.
 select o.list, o.month, array_agg(h.text_hash)
   from unnest(%(hashes)s::bytea[]) as h (text_hash)
  cross join lateral (
@@ -70,9 +69,8 @@ select o.list, o.month, array_agg(h.text_hash)
  order by o.list, o.month
 
 -- name: left
--- Chunks of the months whose embeddings are not those of their chunks with this encoder, less
--- what such a month has from an earlier state. From the records alone, without a look at the
--- chunks: a text that is in several months counts in each.
+-- Chunks of the months whose embeddings are not those of their chunks with this encoder, less the
+-- texts of an earlier state. Only states are read: a text in several months counts in each.
 select coalesce(sum(greatest(0, (c.counts->>'chunks')::bigint - case
            when e.inputs like '%% encoder ' || %(encoder)s then (e.counts->>'texts')::bigint
            else 0 end)), 0)::bigint
@@ -82,8 +80,8 @@ select coalesce(sum(greatest(0, (c.counts->>'chunks')::bigint - case
    and e.inputs is distinct from c.digest || ' encoder ' || %(encoder)s
 
 -- name: for_vectors
--- Messages are looked up chunk by chunk: of a month that was not there at the last analyze, a join
--- expects one row, and reads the whole month for each chunk of it (6,000 chunks: 2.4 s, not 0.04).
+-- Messages are looked up chunk by chunk: of a month that is newer than the last analyze a join
+-- expects one row and reads the whole month for each of its chunks (6,000 chunks: 2.4 s, not 0.04).
 select c.key, c.text_hash, c.index, c.message_id, m.from_email, m.sent_at, m.subject_base, m.kind
   from chunks c
  cross join lateral (
@@ -95,41 +93,3 @@ select c.key, c.text_hash, c.index, c.message_id, m.from_email, m.sent_at, m.sub
         limit 1) m
  where c.list = %(list)s and c.month = %(month)s
  order by c.key
-
--- name: of_message
-select key, list, month, variant, index, text, spans, tokens
-  from chunks
- where message_id = %(message_id)s
- order by list, month, variant, index
-
--- name: sample
--- Chunks of the first messages of a month.
-with firsts as materialized (
-    select list, month, message_id, variant, ordinal
-      from archive_entries
-     where list = %(list)s and month = %(month)s and outcome = 'stored'
-     order by ordinal
-     limit 5)
-select m.subject, c.index, c.tokens, left(c.text, 80) as text
-  from firsts f
- cross join lateral (
-       select subject from messages
-        where (list, month, message_id, variant) = (f.list, f.month, f.message_id, f.variant)
-        limit 1) m
-  join chunks c using (list, month, message_id, variant)
- order by f.ordinal, c.index
- limit 5
-
--- name: around
--- The spans of some chunks in their messages, each with so many characters before and behind it. A
--- body that is compressed is read once for each chunk, and not for each span.
-select c.key,
-       array(
-           select substr(b.body, greatest(c.spans[i] - %(context)s, 0) + 1,
-                         c.spans[i + 1] - greatest(c.spans[i] - %(context)s, 0) + %(context)s)
-             from generate_series(1, cardinality(c.spans), 2) as i
-            order by i)
-  from chunks c
-  join messages m using (list, month, message_id, variant)
- cross join lateral (select m.body_text || '' as body offset 0) b
- where c.key = any(%(keys)s)

@@ -1,11 +1,11 @@
--- Where a dump comes from and goes to, and what it needs there. Used by postgres/dumps.py.
+-- The place of a dump, and the extensions that it needs. Used by postgres/dumps.py.
 
 -- name: place
--- A server by when it started, a database in it, and the schema that is first in the search path.
+-- A server by its time of start, a database, and the first schema of the search path.
 select pg_postmaster_start_time()::text, current_database()::text, current_schema()::text
 
 -- name: create_extensions
--- As migrations and `sql install` create them: the dump of a schema has none.
+-- As the schema and `sql install` create them: the dump of a schema has no extensions.
 do $$
 declare
     one text;

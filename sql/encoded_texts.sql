@@ -1,4 +1,5 @@
--- The vectors that searches have encoded. Used by tables/encoded_texts.py.
+-- Vectors that searches have encoded, vectors of the fixed text of each encoder, and the use of
+-- files of embeddings. Used by tables/encoded_texts.py.
 
 -- name: read
 select text_hash, vector
@@ -6,9 +7,9 @@ select text_hash, vector
  where fingerprint = %(fingerprint)s and text_hash = any(%(hashes)s)
 
 -- name: chunks
--- The first so many chunks of each of some messages, and those of some keys: what is encoded of it,
--- or its vector where it has one. Chunks are read by the id of their message alone (offset 0): by list
--- and month as well, the planner reads the index entries of the whole month for each message.
+-- The first chunks of some messages, and their chunks of some keys, with the vector or the text to
+-- encode. Chunks are read by the id of their message alone (offset 0): with list and month the
+-- planner reads the index entries of the whole month for each message.
 with wanted as materialized (
     select w.place, w.list, w.month, w.message_id, w.variant::smallint as variant,
            w.first::int as first
@@ -38,8 +39,8 @@ select w.place, c.key, c.text_hash, e.vector, m.subject_base,
  order by w.place, c.index
 
 -- name: keep
--- Only what a chunk still says. The lock passes over a chunk that a forgetting is deleting, which a
--- search would wait for to its end; a forgetting that comes later waits for this, and sweeps it.
+-- Only texts that are in a chunk. The lock skips chunks that `forget` is deleting: a search would
+-- wait for its end. A later `forget` waits for this statement and sweeps its rows.
 insert into encoded_texts (fingerprint, text_hash, vector)
 select %(fingerprint)s, n.text_hash, n.vector
   from unnest(%(hashes)s::bytea[], %(vectors)s::bytea[]) as n (text_hash, vector)
@@ -49,7 +50,7 @@ select %(fingerprint)s, n.text_hash, n.vector
 on conflict do nothing
 
 -- name: bound
--- The oldest go where there are more than `most`; those that a forgetting sweeps go with it.
+-- Drops the oldest beyond `most`, except those that `forget` is sweeping.
 delete from encoded_texts
  where number in (
        select number
@@ -58,10 +59,26 @@ delete from encoded_texts
           for update skip locked)
 
 -- name: sweep
--- Vectors of texts that no chunk has any more.
--- Whole corpus: something is forgotten; the cache is bounded, and may hold its text.
+-- Vectors of texts that are in no chunk.
+-- Whole corpus: mail is forgotten; the cache is bounded and may hold its text.
 delete from encoded_texts e
  where not exists (select from chunks c where c.text_hash = e.text_hash)
 
 -- name: drop
 delete from encoded_texts where fingerprint = %(fingerprint)s
+
+-- name: record_probe
+insert into encoder_probes (fingerprint, vector, machine)
+values (%(fingerprint)s, %(vector)s, %(machine)s)
+on conflict do nothing
+
+-- name: read_probe
+select vector, machine from encoder_probes where fingerprint = %(fingerprint)s
+
+-- name: used_fingerprints
+-- The encoders of all indexes that are not retired.
+select distinct fingerprint from indexes
+
+-- name: chunk_times
+-- When the chunks of each month last changed.
+select list, month, updated_at from partitions where asset = 'chunks'

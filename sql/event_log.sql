@@ -1,5 +1,4 @@
--- What of Dagster's history nothing asks for any more, in Dagster's own database (its tables are
--- those of dagster 1.13). Used by defs/history.py.
+-- Old history in Dagster's own database, with the tables of dagster 1.13. Used by defs/history.py.
 
 -- name: last_checks
 -- The last row and the last evaluation of each check.
@@ -21,10 +20,10 @@ select id, octet_length(evaluation_event)
 delete from asset_check_executions where id = any(%(ids)s)
 
 -- name: old_runs
--- Runs that ended before a time, in order: how many of their events are needed, and which others
--- can go though the run stays. Needed are the last materialization and observation of each
--- partition, all of assets whose history is read, the last evaluation of each check, and what a
--- failed run planned for a partition that was not materialized since.
+-- Runs that ended before a time, in order, with the number of their needed events and the others,
+-- which can be deleted while the run stays. Needed are the last materialization and observation of
+-- each partition, all events of assets whose history is read, the last evaluation of each check,
+-- and the plans of a failed run for partitions that were not materialized since.
 with old as materialized (
     select id, run_id, status
       from runs

@@ -1,4 +1,4 @@
--- Messages as others take them away: mailboxes and feeds. Used by tables/exports.py.
+-- Messages for mailboxes and feeds. Used by reading/exports.py.
 
 -- name: thread
 -- The archived messages of a thread, the oldest first.

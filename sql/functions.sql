@@ -1,4 +1,4 @@
--- Statements that install the functions of sql/functions/, and those that are put into these:
+-- Statements that install the functions of sql/functions/, and the bodies that are put into these:
 -- question, frequencies, fulltext. Used by sql_functions/install.py.
 
 -- name: schemas
@@ -16,12 +16,12 @@ select rolsuper or rolbypassrls or pg_has_role(rolname, current_user, 'member')
  where rolname = %(role)s
 
 -- name: give_up_early
--- Who waits for a table keeps all others waiting behind it. Longer than deadlock_timeout, after which
--- an autovacuum that is in the way is canceled.
+-- A session that waits for a table keeps all later ones waiting. Longer than deadlock_timeout,
+-- after which a conflicting autovacuum is canceled.
 set local lock_timeout = '1500ms'
 
 -- name: in_use
--- The transactions that have used something of ours, the oldest first.
+-- The transactions that have used one of our tables, oldest first.
 select a.pid, coalesce(nullif(a.application_name, ''), a.backend_type, 'another user''s') as name,
        coalesce(date_trunc('second', clock_timestamp() - a.xact_start)::text, '?') as since,
        string_agg(distinct c.relname, ', ' order by c.relname) as tables
@@ -73,8 +73,8 @@ select (words || exact)::text as narrow,
  where numnode(words || exact) + numnode(unwanted) > 0
 
 -- name: frequencies
--- How many messages there are, and how many contain each lexeme. PostgreSQL knows it of the 1,000
--- most common ones from its last ANALYZE; the others are counted, up to a limit.
+-- The number of messages, and of messages with each lexeme. PostgreSQL knows the 1,000 most common
+-- ones from its last ANALYZE; the others are counted up to a limit.
 with corpus as materialized (
     select case when reltuples > 0 then reltuples::bigint
                 else (select count(*) from messages) end as messages

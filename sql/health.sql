@@ -1,11 +1,11 @@
--- What is wrong with a database, by its catalogues and by what is recorded of months: no table is
--- read whole that grows with messages. Used by tables/health.py.
+-- Faults of a database, from its catalogues and the states of its months: no table that grows with
+-- messages is read whole. Used by tables/health.py.
 
 -- name: behind
--- The first asset of each month that was not made from what its parent says now: inputs begin with
--- the digest of the parent, or of both. A month whose archive has vanished counts where its messages
--- were loaded once. They end with the index that a run has filled:
--- where that was another, the vectors of the month in the one asked about are counted.
+-- The first asset of each month that was not made from the present state of its parent. Inputs
+-- begin with the digest of the parent, or of both parents. A month whose archive has vanished
+-- counts if its messages were loaded. Inputs end with the index that a run has filled: if that was
+-- another, the vectors of the month in the index in question are counted.
 select list, month, asset
   from (select a.list, a.month,
                case
@@ -34,7 +34,7 @@ select list, month, asset
  order by list, month
 
 -- name: left_lists
--- The lists that have messages and are not among some. One row a month is read.
+-- The lists with messages that are not among the named ones. One row a month is read.
 select list, count(*), sum((counts->>'stored')::bigint)::bigint
   from partitions
  where asset = 'messages' and (counts->>'stored')::bigint > 0 and list <> all(%(lists)s::text[])
@@ -42,8 +42,8 @@ select list, count(*), sum((counts->>'stored')::bigint)::bigint
  order by list
 
 -- name: other_defaults
--- Months with mail whose inputs name another language or charset, in their third word, than their
--- list has. One row a month is read.
+-- Months with mail whose inputs name, in their third word, another language or charset than that of
+-- their list. One row a month is read.
 select p.list, p.month
   from partitions p
   join unnest(%(lists)s::text[], %(defaults)s::text[]) as l (list, defaults) on l.list = p.list
@@ -52,7 +52,7 @@ select p.list, p.month
  order by p.list, p.month
 
 -- name: without_statistics
--- Tables with pages that the planner knows nothing of.
+-- Tables with pages and without statistics.
 select relname
   from pg_class
  where relnamespace = to_regnamespace(quote_ident(current_schema())) and relkind = 'r'
@@ -61,8 +61,8 @@ select relname
  order by relname
 
 -- name: idle_locks
--- Our sessions that hold a month, or all of forgetting, and have done nothing for an hour. Other
--- programs hold advisory locks of their own.
+-- Our idle sessions that hold the lock of a month or of forgetting. Other programs have advisory
+-- locks of their own.
 select a.pid, coalesce(a.application_name, ''), a.state_change
   from pg_stat_activity a
  where a.datname = current_database() and a.pid <> pg_backend_pid()

@@ -1,34 +1,34 @@
--- Stand-ins for the ids of forgotten messages in the mail of others and in threads. Used by
+-- Placeholders for the ids of forgotten messages in other mail and in threads. Used by
 -- tables/hidden_ids.py, from lock_threads on in this order: threads are needed until their aliases
 -- are written.
 
 -- name: held
--- Those of some ids that a stored message has.
+-- The ids that a stored message has.
 select distinct message_id from messages where message_id = any(%(message_ids)s)
 
 -- name: lock_threads
--- That of the threads step, until the transaction ends: its rows are about to be changed.
+-- The lock of the step that builds threads, until the transaction ends.
 select pg_advisory_xact_lock(hashtextextended('threads', 0))
 
 -- name: replace_ids
--- Stand-ins for ids in the mail of others.
+-- Placeholders for ids in other mail.
 update messages m
    set refs = array(
-           select coalesce(h.stand_in, r.x)
+           select coalesce(h.placeholder, r.x)
              from unnest(m.refs) with ordinality as r (x, place)
-             left join unnest(%(message_ids)s::text[], %(stand_ins)s::text[])
-                       as h (message_id, stand_in) on h.message_id = r.x
+             left join unnest(%(message_ids)s::text[], %(placeholders)s::text[])
+                       as h (message_id, placeholder) on h.message_id = r.x
             order by r.place),
        in_reply_to = array(
-           select coalesce(h.stand_in, r.x)
+           select coalesce(h.placeholder, r.x)
              from unnest(m.in_reply_to) with ordinality as r (x, place)
-             left join unnest(%(message_ids)s::text[], %(stand_ins)s::text[])
-                       as h (message_id, stand_in) on h.message_id = r.x
+             left join unnest(%(message_ids)s::text[], %(placeholders)s::text[])
+                       as h (message_id, placeholder) on h.message_id = r.x
             order by r.place)
  where (m.refs || m.in_reply_to) && %(message_ids)s::text[]
 
 -- name: note_changed_threads
--- All of the threads of forgotten messages are to be built again, without their ids.
+-- The threads of forgotten messages are built again without their ids.
 insert into thread_changes
 select o.message_id
   from threads t
@@ -40,18 +40,18 @@ select message_id
  where id = any(%(message_ids)s) and message_id <> all(%(message_ids)s)
 
 -- name: add_aliases
--- A link to a forgotten message still leads to its thread: to the message that stands first.
+-- A link to a forgotten message still leads to its thread: to the first other message.
 insert into thread_aliases (id, message_id, named)
-select distinct on (h.stand_in) h.stand_in, o.message_id, false
-  from unnest(%(message_ids)s::text[], %(stand_ins)s::text[]) as h (message_id, stand_in)
+select distinct on (h.placeholder) h.placeholder, o.message_id, false
+  from unnest(%(message_ids)s::text[], %(placeholders)s::text[]) as h (message_id, placeholder)
   join threads t on t.message_id = h.message_id
   join threads o on o.thread_id = t.thread_id and not o.is_ghost
  where o.message_id <> all(%(message_ids)s)
- order by h.stand_in, o.position
+ order by h.placeholder, o.position
 on conflict (id) do nothing
 
 -- name: redirect_aliases
--- What led to a forgotten message leads to the one that stands first beside it.
+-- Aliases of a forgotten message lead to the first other message of the thread.
 update thread_aliases a
    set message_id = (
        select o.message_id

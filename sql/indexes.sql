@@ -1,4 +1,5 @@
--- The indexes of a bucket and which of them is live. Used by tables/indexes.py.
+-- The records of indexes, the live ones, and their manifests. {manifest} is vectors or words, and
+-- {asset} its name as a text. Used by tables/indexes.py.
 
 -- name: record
 insert into indexes (bucket, name, encoder, precision, fingerprint)
@@ -44,7 +45,7 @@ select l.name, l.since, coalesce(p.report, '{}')
  where l.bucket = %(bucket)s
 
 -- name: lock
--- One switch at a time: what is retired must not become live meanwhile.
+-- One switch at a time: an index must not become live while it is retired.
 select pg_advisory_xact_lock(hashtextextended('index ' || %(bucket)s, 0))
 
 -- name: switch
@@ -58,3 +59,72 @@ values (%(bucket)s, %(name)s, %(replaced)s, %(forced)s, %(report)s)
 
 -- name: remove
 delete from indexes where bucket = %(bucket)s and name = %(name)s
+
+-- name: read_keys
+select key, digest, written
+  from {manifest}
+ where index_name = %(index_name)s and list = %(list)s and month = %(month)s
+
+-- name: mark_intended
+insert into {manifest} (index_name, list, month, key, digest, written)
+select %(index_name)s, %(list)s, %(month)s, key, digest, false
+  from unnest(%(keys)s::text[], %(digests)s::bytea[]) as intended (key, digest)
+on conflict (index_name, key) do update
+   set digest = excluded.digest, written = false
+
+-- name: mark_written
+update {manifest} set written = true
+ where index_name = %(index_name)s and list = %(list)s and month = %(month)s and not written
+
+-- name: mark_lost
+-- Whole corpus: an index is created, and an earlier one of its name is lost. The months that had
+-- keys there get empty inputs.
+with lost as (
+    update {manifest} set written = false
+     where index_name = %(index_name)s and written
+    returning list, month)
+update partitions p
+   set inputs = ''
+  from (select distinct list, month from lost) l
+ where (p.asset, p.list, p.month) = ({asset}, l.list, l.month)
+   and right(p.inputs, length(%(index_name)s) + 1) = ' ' || %(index_name)s
+
+-- name: drop_keys
+delete from {manifest} where index_name = %(index_name)s and key = any(%(keys)s)
+
+-- name: remove_keys
+-- Whole corpus: an index is retired.
+delete from {manifest} where index_name = %(index_name)s
+
+-- name: count_keys
+-- Whole corpus: a person lists the indexes or promotes one.
+select count(*) from {manifest} where index_name = %(index_name)s and written
+
+-- name: count_by_month
+-- The numbers of keys and of written keys of each month of some lists.
+-- Whole corpus: a backfill asks once for all of its months.
+select list, month, count(*), count(*) filter (where written)
+  from {manifest}
+ where index_name = %(index_name)s and list = any(%(lists)s)
+ group by list, month
+
+-- name: complete_vectors
+-- Whether an index has a vector for every chunk.
+-- Whole corpus: indexes are compared.
+select exists (select from vectors where index_name = %(index_name)s and written)
+   and not exists (
+       select from chunks c
+        where not exists (
+              select from vectors v
+               where v.index_name = %(index_name)s and v.key = c.key and v.written))
+
+-- name: complete_words
+-- Whether the words of every month were written from its messages as they are.
+select exists (select from words where index_name = %(index_name)s and written)
+   and not exists (
+       select from partitions m
+        where m.asset = 'messages'
+          and not exists (
+              select from partitions w
+               where w.asset = 'words' and w.list = m.list and w.month = m.month
+                 and w.inputs = m.digest || ' ' || %(index_name)s))

@@ -1,23 +1,23 @@
--- The rows that a backup keeps, because nothing that is left could make them again. Used by
--- tables/kept_rows.py, which says why of each table.
+-- The rows that a backup keeps, and a restore that is under way. Used by tables/kept_rows.py, which
+-- says of each table why it is kept.
 
 -- name: snapshot
--- All tables as they were at one moment, whatever is loaded meanwhile.
+-- All tables as they were at one moment.
 set transaction isolation level repeatable read
 
 -- name: export_snapshot
--- The same moment for another session, for as long as this transaction lasts.
+-- The same moment for another session, while this transaction lasts.
 select pg_export_snapshot()
 
 -- name: migration
 select max(number) from schema_migrations
 
 -- name: table_exists
--- A database may be empty when a backup comes, and other schemas of the search path are not ours.
+-- A database may be empty before a restore, and other schemas of the search path are not ours.
 select to_regclass(format('%%I.%%I', current_schema(), %(table)s::text)) is not null
 
 -- name: analyze
--- A dump has no statistics, and plans without them are bad ones.
+-- A dump has no statistics, without which plans are bad.
 analyze
 
 -- name: has_archives
@@ -52,7 +52,7 @@ copy (select * from mbox_archives order by list, month)
 to stdout (format csv, header)
 
 -- name: partitions
--- What the archives were made from; all other assets are made again.
+-- The states of archives; all other assets are made again.
 copy (select * from partitions where asset = 'mbox_archives' order by list, month)
 to stdout (format csv, header)
 
@@ -61,7 +61,7 @@ copy (select * from promotions order by at)
 to stdout (format csv, header)
 
 -- name: thread_aliases
--- Those that the messages alone do not tell.
+-- Aliases that cannot be found from the messages.
 copy (select * from thread_aliases where not named order by id)
 to stdout (format csv, header)
 
@@ -72,7 +72,7 @@ create temporary table kept_rows_stage (like {table} including defaults) on comm
 copy kept_rows_stage from stdin (format csv, header match)
 
 -- name: merge
--- What is there already stays. Not every table has a key.
+-- Existing rows stay. Not every table has a key.
 insert into {table}
 select * from kept_rows_stage
 except
@@ -80,14 +80,14 @@ select * from {table}
 on conflict do nothing
 
 -- name: cut_too
--- What is forgotten here already, and was cut out of archives elsewhere.
+-- Entries that are here already, and were cut out of archives elsewhere.
 update removals r
    set cut = true
   from kept_rows_stage s
  where s.digest = r.digest and s.cut and not r.cut
 
 -- name: merge_removed
--- What the archives of another home hold, and leave out for removals that stand.
+-- Messages that the archives of another home hold and that removals of this home keep out.
 insert into cut_messages (list, month, key_prefix, removal, message_digest)
 select s.list, s.month, s.key_prefix, s.removal, s.message_digest
   from kept_rows_stage s
@@ -98,14 +98,14 @@ on conflict do nothing
 drop table kept_rows_stage
 
 -- name: other_key
--- Whether the digests that come were made with another key than those that are there.
+-- Whether the new digests were made with another key than the existing ones.
 select exists (
     select from kept_rows_stage s, forget_keys k where s.check_value <> k.check_value)
 
 -- name: clear
--- What migrations have made here, whatever the version: tables that a dump does not name, and
--- functions that its migrations make later, would be in the way. Of mail_public what shows these
--- tables.
+-- Drops all that the schema and migrations have made: tables that a dump does not name, and
+-- functions that its migrations make later, would be in the way. Also the views of mail_public over
+-- the tables.
 do $$
 declare
     schema constant oid := to_regnamespace(quote_ident(current_schema()));
@@ -136,7 +136,8 @@ begin
                    'join_receivers(text[], text[])', 'join_file_names(jsonb)', 'note_senders()',
                    'forget_senders()', 'note_summary_messages()', 'drop_summaries_of_messages()',
                    'note_summary_threads()', 'drop_summaries_of_threads()',
-                   'count_new_text(jsonb)']) as n (name)
+                   'count_new_text(jsonb)', 'message_key(text, text, text, smallint, text)'])
+               as n (name)
          cross join lateral to_regprocedure(format('%I.%s', current_schema(), n.name))
                as f (signature)
          where f.signature is not null
@@ -146,15 +147,39 @@ begin
 end $$
 
 -- name: index_again
--- A dump has the manifests of indexes that are elsewhere, or gone.
+-- The manifests of a dump are of indexes that are elsewhere or gone.
 truncate vectors, words, live_indexes, indexes
 
 -- name: forget_index_states
 delete from partitions where asset in ('vectors', 'words')
 
 -- name: archive_files
--- The files that the archives and what vanished from them are in.
+-- The files of archives and of former archives.
 select object_key from mbox_archives where object_key is not null
 union
 select object_key from former_archives
  order by 1
+
+-- name: create_restoring
+create table if not exists restoring (
+    backup     text not null,
+    forgotten  bytea[],
+    replaced   boolean not null default false
+)
+
+-- name: begin_restore
+insert into restoring (backup, forgotten) values (%(backup)s, %(forgotten)s::bytea[])
+
+-- name: mark_replaced
+-- Part of the transaction that replaces the tables by those of a dump.
+update restoring set replaced = true where backup = {backup}
+
+-- name: is_replaced
+-- Whether the tables are those of the dump of a backup.
+select exists (select from restoring where backup = %(backup)s and replaced)
+
+-- name: forgotten_before
+select forgotten from restoring where forgotten is not null
+
+-- name: end_restore
+drop table restoring

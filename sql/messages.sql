@@ -1,13 +1,12 @@
--- Loading one month of one list, and reading it. Used by tables/messages.py.
+-- Loading a month and reading its texts. Used by tables/messages.py.
 --
--- A list is named by (select ...) where its month is read: of one that was not there at the last
--- analyze, as in its first backfill, the planner expects no row, and would read it whole.
+-- A list is named by (select ...) where its month is read: of a list that is newer than the last
+-- analyze, as in its first backfill, the planner expects no row and would read all of it.
 
 -- name: stage
--- The rows to write, by their position in the archive until they are written. JSON comes as text:
--- what PostgreSQL refuses of it, it refuses of one row, not of all in COPY. Nothing is compressed
--- on its way through, and what fits into a page of 8 kB is not cut up: most rows have 5 kB. (Before
--- PostgreSQL 16 no column is created with its storage.)
+-- The rows to write, identified by their position in the archive. JSON is text, so that PostgreSQL
+-- refuses one row and not the whole COPY. Nothing is compressed, and what fits into a page of 8 kB
+-- is kept in it: most rows have 5 kB. (Before PostgreSQL 16 no column is created with its storage.)
 create temporary table messages_stage (
     ordinal         integer not null,
     variant         smallint not null,
@@ -55,7 +54,7 @@ alter table messages_stage
 copy messages_stage from stdin
 
 -- name: upsert
--- A range of the stage.
+-- A range of the staged rows.
 insert into messages (
        list, month, message_id, variant, content_hash, row_hash, sent_at, date_source, date_raw,
        subject, subject_base, from_name, from_email, reply_to, recipients, cc, in_reply_to, refs,
@@ -89,8 +88,8 @@ delete from messages
        select * from unnest(%(message_ids)s::text[], %(variants)s::smallint[]))
 
 -- name: known
--- What a load must know of the rows that are there. Not joined with archive_entries: of a month
--- that was not there at the last analyze the planner expects one row, and reads all for each.
+-- The fields of existing rows that a load needs. Not joined with archive_entries: of a month that
+-- is newer than the last analyze the planner expects one row, and reads all for each.
 select message_id, variant, row_hash, from_name, from_email, subject_base
   from messages
  where list = (select %(list)s) and month = %(month)s
@@ -109,43 +108,8 @@ values (%(list)s, %(month)s, %(ordinal)s, %(archive_offset)s, %(archive_length)s
         %(parser_version)s)
 
 -- name: for_chunks
--- By id: nothing that is made of them may depend on where in the archive a message stands.
+-- By id: chunks must not depend on the position of a message in the archive.
 select message_id, variant, content_hash, subject_base, body_text, segments
   from messages
  where list = (select %(list)s) and month = %(month)s
  order by message_id collate "C", variant
-
--- name: sample
-select m.sent, m.sender, m.subject, m.characters
-  from archive_entries e
- cross join lateral (
-       select sent_at::date as sent, from_name as sender, subject, length(body_text) as characters
-         from messages
-        where (list, month, message_id, variant) = (e.list, e.month, e.message_id, e.variant)
-        limit 1) m
- where e.list = %(list)s and e.month = %(month)s and e.outcome = 'stored'
- order by e.ordinal
- limit 5
-
--- name: list
--- One row a message, for `mail-assets list`, looked up one by one: see known.
-select e.message_id, e.month, m.subject, m.from_email, m.sent_at, m.in_reply_to, t.thread_id,
-       e.archive_offset, e.archive_length, e.content_hash, m.flags
-  from archive_entries e
- cross join lateral (
-       select subject, from_email, sent_at, in_reply_to, flags
-         from messages
-        where (list, month, message_id, variant) = (e.list, e.month, e.message_id, e.variant)
-        limit 1) m
-  left join threads t on t.message_id = e.message_id
- where e.list = %(list)s and (%(month)s::text is null or e.month = %(month)s)
-   and e.outcome = 'stored'
- order by e.month, e.ordinal
-
--- name: show
-select m.*, e.archive_offset, e.archive_length, t.thread_id, t.parent_id, t.depth, t.position
-  from messages m
-  join archive_entries e using (list, month, message_id, variant)
-  left join threads t on t.message_id = m.message_id
- where m.message_id = %(message_id)s and e.outcome = 'stored'
- order by m.list, m.month, m.variant

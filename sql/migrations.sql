@@ -1,4 +1,4 @@
--- What migrations look at and set before they are applied. Used by postgres/migrations.py.
+-- The search path before and during migrations. Used by postgres/migrations.py.
 
 -- name: search_path
 -- The schemas of the search path that exist, in order, with the columns of a table of migrations.
@@ -13,9 +13,9 @@ select s.name,
  order by s.place
 
 -- name: reach_trigrams
--- Migrations name an operator class of pg_trgm without its schema, which may be outside of the
--- search path (Supabase: extensions). Last in it for this transaction: what is made afterwards
--- finds the indexes by the operators of LIKE, which are in every path.
+-- The schema names an operator class of pg_trgm without its own schema, which may be outside of the
+-- search path (Supabase: extensions). It becomes the last of the path for this transaction. Queries
+-- find the indexes by the operators of LIKE, which are in every path.
 select set_config('search_path',
                   concat_ws(', ', current_setting('search_path'), quote_ident(n.nspname)), true)
   from pg_extension e

@@ -1,4 +1,5 @@
--- What each partition of each asset was made from. Used by tables/partitions.py.
+-- The state of each partition of each asset, and the checks that have passed on it. Used by
+-- tables/partitions.py.
 
 -- name: lock
 -- Held by the session, so that two runs of one partition follow each other.
@@ -6,7 +7,7 @@ select pg_advisory_lock(hashtextextended(
            concat_ws('|', %(asset)s::text, %(list)s::text, %(month)s::text), 0))
 
 -- name: try_lock
--- As lock, without waiting: whether it could be had.
+-- As lock, without waiting; returns whether it was free.
 select pg_try_advisory_lock(hashtextextended(
            concat_ws('|', %(asset)s::text, %(list)s::text, %(month)s::text), 0))
 
@@ -20,13 +21,13 @@ select inputs, digest, counts
  where asset = %(asset)s and list = %(list)s and month = %(month)s
 
 -- name: read_whole
--- Of an asset without partitions.
+-- For an asset without partitions.
 select inputs, digest, counts
   from partitions
  where asset = %(asset)s and list is null
 
 -- name: write
--- Counts stay those of the last run that did something.
+-- Counts stay those of the last run that changed the partition.
 insert into partitions (asset, list, month, inputs, digest, counts)
 values (%(asset)s, %(list)s, %(month)s, %(inputs)s, %(digest)s, %(counts)s)
 on conflict (asset, list, month) do update
@@ -36,7 +37,7 @@ on conflict (asset, list, month) do update
     or %(rewritten)s
 
 -- name: forget_index
--- The months that were made for an index that is no more are made of nothing.
+-- The months of a removed index get empty inputs.
 update partitions
    set inputs = ''
  where asset = %(asset)s and right(inputs, length(%(index_name)s) + 1) = ' ' || %(index_name)s
@@ -46,3 +47,35 @@ update partitions
 select list, month, asset, inputs, digest, counts
   from partitions
  where list = any(%(lists)s)
+
+-- name: unchecked
+-- The months that have changed since a check passed on them, or on which it never passed.
+select p.list, p.month, p.updated_at
+  from partitions p
+  left join passed_checks c
+    on c.asset = %(asset)s and c.check_name = %(name)s and c.list = p.list and c.month = p.month
+   and c.updated_at = p.updated_at
+ where p.asset = %(months_of)s and p.month is not null and c.asset is null
+ order by p.list, p.month
+
+-- name: versions
+-- The last change of the named months, or of all.
+select list, month, updated_at
+  from partitions
+ where asset = %(months_of)s and month is not null
+   and (%(lists)s::text[] is null
+        or (list, month) in (select * from unnest(%(lists)s::text[], %(months)s::text[])))
+ order by list, month
+
+-- name: record_passed
+insert into passed_checks (asset, check_name, list, month, updated_at)
+select %(asset)s, %(name)s, *
+  from unnest(%(lists)s::text[], %(months)s::text[], %(versions)s::timestamptz[])
+on conflict (asset, check_name, list, month) do update set updated_at = excluded.updated_at
+
+-- name: passed
+-- The checks that have passed on the months of some lists as they are.
+select c.list, c.month, c.asset, c.check_name
+  from passed_checks c
+  join partitions p using (asset, list, month, updated_at)
+ where c.list = any(%(lists)s)

@@ -1,16 +1,17 @@
--- What must stay out: the list of removals. Used by tables/removals.py.
+-- The list of removals, the key of its digests, and messages cut out of stored archives. Used by
+-- tables/removals.py.
 
 -- name: lock_for_load
--- Held by a month that is being loaded, until its transaction ends.
+-- Held by the load of a month until its transaction ends.
 select pg_advisory_xact_lock_shared(hashtextextended('removals', 0))
 
 -- name: lock_for_forgetting
--- No month is loaded while something is added to the removals: what it has read of them stays
--- true until its rows are there.
+-- No month is loaded while removals are added: what a load has read of them stays true until its
+-- rows are written.
 select pg_advisory_xact_lock(hashtextextended('removals', 0))
 
 -- name: try_lock_for_forgetting
--- As lock_for_forgetting, without waiting: whether it could be had.
+-- As lock_for_forgetting, without waiting; returns whether it was free.
 select pg_try_advisory_xact_lock(hashtextextended('removals', 0))
 
 -- name: forgotten
@@ -38,7 +39,7 @@ select digest, kind, reason, removed_by, removed_at,
 delete from removals where digest = any(%(digests)s)
 
 -- name: reveal_ids
--- Their ids are no longer hidden, in whatever order the months are loaded.
+-- Their ids are no longer hidden, in any order of loading the months.
 update removed_messages set message_digest = null where removal = any(%(digests)s)
 
 -- name: show_removed
@@ -49,9 +50,9 @@ update removed_messages set message_digest = null where message_digest = any(%(d
 update cut_messages set message_digest = null where message_digest = any(%(digests)s)
 
 -- name: mark_for_reload
--- The months that left a message out for these removals, or name one by its stand-in, are no
--- longer made from what they were made from.
--- Whole corpus: a removal is taken back; of a sender it is not known who was written to.
+-- Other inputs for the months that left a message out for these removals, or name one by its
+-- placeholder.
+-- Whole corpus: a removal is withdrawn; the receivers of a sender's mail are not known.
 update partitions p
    set inputs = p.inputs || %(load_again)s
  where p.asset = 'messages'
@@ -61,8 +62,8 @@ update partitions p
         or exists (
            select from messages m
             where m.list = p.list and m.month = p.month
-              and (m.refs || m.in_reply_to) && %(stand_ins)s)
-        -- all forgotten people share one stand-in
+              and (m.refs || m.in_reply_to) && %(placeholders)s)
+        -- all forgotten people have the same placeholder
         or exists (select from removals where kind = 'sender' and digest = any(%(digests)s))
            and exists (
                select from messages m
@@ -71,11 +72,11 @@ update partitions p
 returning list, month
 
 -- name: mark_rows
--- The rows that name one of them by a stand-in are read again.
+-- Rows that name one of them by a placeholder are read again.
 -- Whole corpus: as mark_for_reload.
 update messages
    set row_hash = ''
- where (refs || in_reply_to) && %(stand_ins)s
+ where (refs || in_reply_to) && %(placeholders)s
     or (exists (select from removals where kind = 'sender' and digest = any(%(digests)s))
         and %(nobody)s = any(reply_to || recipients || cc))
 
@@ -84,3 +85,61 @@ update messages
 select message_digest
   from left_out
  where removal = any(%(digests)s) and message_digest is not null
+
+-- name: read_check_value
+select check_value from forget_keys
+
+-- name: write_check_value
+insert into forget_keys (check_value) values (%(check_value)s)
+
+-- name: record_cut
+insert into cut_messages (list, month, key_prefix, removal, message_digest)
+values (%(list)s, %(month)s, %(key_prefix)s, %(removal)s, %(message_digest)s)
+on conflict (list, month, key_prefix) do update
+   set removal = excluded.removal, message_digest = excluded.message_digest
+
+-- name: cut_digests
+-- Mail that archives are stored without.
+select kind = 'message' as message, digest from removals where cut
+
+-- name: uncut_months
+-- The months whose archive holds mail that is to be cut out, and those whose files may hold again
+-- what some removals had cut out.
+select r.list, r.month
+  from removed_messages r
+  join removals on digest = removal
+ where removals.cut
+union
+select c.list, c.month
+  from cut_messages c
+  join removals on digest = removal
+ where removals.cut and c.removal = any(%(removals)s)
+ order by list, month
+
+-- name: months_holding
+-- The months whose archive holds mail that some removals keep out.
+select distinct list, month
+  from removed_messages
+ where removal = any(%(removals)s)
+ order by list, month
+
+-- name: drop_reused
+-- Keys that a stored message has now: it is the first with its id, as the forgotten one was.
+delete from cut_messages c
+ where c.list = %(list)s and c.month = %(month)s
+   and c.key_prefix in (
+       select message_key(m.list, m.month, m.message_id, m.variant, m.content_hash)
+         from messages m
+        where m.list = (select %(list)s) and m.month = %(month)s)
+
+-- name: fetch_again
+-- The archives of months that mail was cut out of are fetched again.
+update mbox_archives a
+   set version = '', content_sha256 = ''
+ where exists (
+       select from cut_messages c
+        where c.list = a.list and c.month = a.month and c.removal = any(%(digests)s))
+returning list, month
+
+-- name: delete_cut
+delete from cut_messages where removal = any(%(digests)s)

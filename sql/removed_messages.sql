@@ -1,8 +1,8 @@
--- The messages that months leave out, and deleting what is there of them. Used by
--- tables/removed_messages.py.
+-- Forgotten messages: those that months leave out, their rows that are left, and the people whom
+-- other mail names. Used by tables/removed_messages.py. messages.sql says how messages are found.
 
 -- name: find_copies
--- Whole corpus: where senders are named, a name may hold an address; of ids it reads their rows.
+-- Whole corpus: if senders are given, a name may hold an address; of ids only their rows are read.
 with found as materialized (
     select list, month, message_id, variant, content_hash, from_name, from_email
       from messages
@@ -37,8 +37,8 @@ delete from messages m
  where (m.list, m.month, m.message_id, m.variant) = (d.list, d.month, d.message_id, d.variant)
 
 -- name: clear_entries
--- Nothing is known any more of the bytes of such mail and of its duplicates. Each month is read
--- once, not once for each message that it loses.
+-- The bytes of such mail and of its duplicates become unknown. Each month is read once, and not
+-- once for each message that it loses.
 with months as materialized (
     select distinct list, month
       from unnest(%(lists)s::text[], %(months)s::text[]) as d (list, month)),
@@ -70,12 +70,12 @@ values (%(list)s, %(month)s, %(ordinal)s, %(removal)s, %(message_digest)s, %(key
 on conflict do nothing
 
 -- name: hold_again
--- What the archive holds is not cut out of it.
+-- Messages that the archive holds are not cut out of it.
 delete from cut_messages
  where list = %(list)s and month = %(month)s and key_prefix = any(%(key_prefixes)s)
 
 -- name: keep_gone
--- What the archive no longer has, of forgotten senders: nothing else knows the ids of their mail.
+-- Mail of forgotten senders that the archive no longer has: only these rows have its ids.
 insert into cut_messages (list, month, key_prefix, removal, message_digest)
 select r.list, r.month, r.key_prefix, r.removal, r.message_digest
   from removed_messages r
@@ -90,10 +90,10 @@ on conflict do nothing
 delete from removed_messages where list = %(list)s and month = %(month)s
 
 -- name: update_counts
--- The figures of a month are those of what it holds now. Its messages and chunks get other digests:
--- else nothing would be done where the message is taken back. What was made from them loses the
--- message too, so that it is made from these digests, unless it was behind before. The messages are
--- loaded again, since footers are learnt from what all of a month end with.
+-- Counts a month again. Its messages and chunks get other digests: otherwise nothing would be done
+-- when the message is allowed back. What was made from them has lost the message too, so its inputs
+-- get these digests, unless it was outdated. The messages are loaded again, because footers are
+-- learnt from the endings of the whole month.
 with changed as (
     select asset, digest as before,
            encode(sha256(convert_to('less ' || digest, 'UTF8')), 'hex') as after
@@ -125,11 +125,11 @@ update partitions p
    and p.asset in ('messages', 'words', 'chunks', 'embeddings', 'vectors')
 
 -- name: months
--- The months that something was removed from.
+-- The months that leave mail out.
 select distinct list, month from left_out order by list, month
 
 -- name: unwanted_keys
--- Keys of forgotten messages that some index still has, or may have.
+-- Keys of forgotten messages that an index may still have.
 select v.index_name, array_agg(v.key order by v.key)
   from (select distinct list, month, key_prefix
           from left_out
@@ -140,7 +140,7 @@ select v.index_name, array_agg(v.key order by v.key)
  order by v.index_name
 
 -- name: stale_keys
--- Keys of a month that no chunk has and that some index still has, or may have.
+-- Keys of a month that no chunk has and that an index may still have.
 select v.index_name, array_agg(v.key order by v.key)
   from vectors v
  where v.list = %(list)s and v.month = %(month)s
@@ -156,7 +156,7 @@ select distinct v.list, v.month
  order by v.list, v.month
 
 -- name: unwanted_documents
--- As unwanted_keys, of the word indexes: a document has one key.
+-- As unwanted_keys, for word indexes: a document has one key.
 select w.index_name, array_agg(w.key order by w.key)
   from (select distinct list, month, key_prefix
           from left_out
@@ -167,23 +167,20 @@ select w.index_name, array_agg(w.key order by w.key)
  order by w.index_name
 
 -- name: stale_documents
--- As stale_keys, of the word indexes, but for what was forgotten.
+-- As stale_keys, for word indexes, without forgotten mail.
 select w.index_name, array_agg(w.key order by w.key)
   from words w
  where w.list = %(list)s and w.month = %(month)s
    and w.key not in (select key_prefix from left_out where list = %(list)s and month = %(month)s)
    and w.key not in (
-       select left(encode(sha256(convert_to(
-                  m.list || '|' || m.month || '|' || m.message_id
-                  || case when m.variant > 0 then ' ' || m.content_hash else '' end,
-                  'UTF8')), 'hex'), 32)
+       select message_key(m.list, m.month, m.message_id, m.variant, m.content_hash)
          from messages m
         where m.list = (select %(list)s) and m.month = %(month)s)
  group by w.index_name
  order by w.index_name
 
 -- name: stale_word_months
--- The months that a word index has, and not from the messages of now: it may have more.
+-- The months of a word index that was not made from their messages as they are: it may have more.
 -- Whole corpus: as stale_months.
 select distinct w.list, w.month
   from (select distinct index_name, list, month from words) w
@@ -198,3 +195,114 @@ analyze messages, senders, archive_entries, threads, thread_aliases, thread_summ
 
 -- name: text_hashes
 select distinct text_hash from chunks where list = %(list)s and month = %(month)s
+
+-- name: person_entries
+-- All entries that may name one of some addresses (in lower case), and some more.
+-- Whole corpus: somebody is forgotten, and no index has all receivers of a message.
+select distinct e.entry
+  from messages m
+ cross join unnest(m.reply_to || m.recipients || m.cc) as e (entry)
+ where exists (select from unnest(%(addresses)s::text[]) as a (address)
+                where strpos(lower(e.entry), a.address) > 0)
+
+-- name: replace_people
+-- Whole corpus: as person_entries.
+update messages m
+   set reply_to = array(
+           select case when e.entry = any(%(entries)s::text[]) then %(nobody)s else e.entry end
+             from unnest(m.reply_to) with ordinality as e (entry, place) order by e.place),
+       recipients = array(
+           select case when e.entry = any(%(entries)s::text[]) then %(nobody)s else e.entry end
+             from unnest(m.recipients) with ordinality as e (entry, place) order by e.place),
+       cc = array(
+           select case when e.entry = any(%(entries)s::text[]) then %(nobody)s else e.entry end
+             from unnest(m.cc) with ordinality as e (entry, place) order by e.place)
+ where m.reply_to && %(entries)s::text[] or m.recipients && %(entries)s::text[]
+    or m.cc && %(entries)s::text[]
+
+-- name: count_mentioned
+-- The other messages with an address in their subject or text, where it stays.
+-- Whole corpus: shown to a person before a sender is forgotten; every body is read.
+select count(*)
+  from messages m
+ where exists (select from unnest(%(addresses)s::text[]) as a (address)
+                where strpos(lower(m.subject), a.address) > 0
+                   or strpos(lower(m.body_text), a.address) > 0)
+   and not exists (
+       select from unnest(%(lists)s::text[], %(months)s::text[], %(message_ids)s::text[],
+                          %(variants)s::smallint[]) as d (list, month, message_id, variant)
+        where (m.list, m.month, m.message_id, m.variant)
+              = (d.list, d.month, d.message_id, d.variant))
+
+-- name: count_named
+-- The other messages whose address columns hold some entries.
+-- Whole corpus: as person_entries.
+select count(*)
+  from messages m
+ where (m.reply_to && %(entries)s::text[] or m.recipients && %(entries)s::text[]
+        or m.cc && %(entries)s::text[])
+   and not exists (
+       select from unnest(%(lists)s::text[], %(months)s::text[], %(message_ids)s::text[],
+                          %(variants)s::smallint[]) as d (list, month, message_id, variant)
+        where (m.list, m.month, m.message_id, m.variant)
+              = (d.list, d.month, d.message_id, d.variant))
+
+-- name: left_messages
+select message_id, from_name, from_email, refs || in_reply_to, reply_to || recipients || cc
+  from messages
+ where list = (select %(list)s) and month = %(month)s
+
+-- name: left_chunks
+-- A row for each message with chunks: whether it was removed.
+select c.message_id,
+       bool_or(split_part(c.key, '#', 1) in (
+           select key_prefix from left_out where list = %(list)s and month = %(month)s))
+  from chunks c
+ where c.list = %(list)s and c.month = %(month)s
+ group by c.message_id
+
+-- name: left_threads
+-- All nodes of the threads of the month's messages.
+select t.message_id, t.thread_id, t.parent_id, t.parent_message_id, t.root_id
+  from threads t
+ where t.thread_id in (
+       select o.thread_id
+         from messages m
+         join threads o using (message_id)
+        where m.list = (select %(list)s) and m.month = %(month)s)
+
+-- name: left_aliases
+select a.id
+  from thread_aliases a
+ where a.message_id in (
+       select message_id from messages where list = (select %(list)s) and month = %(month)s)
+
+-- name: left_key_prefixes
+select key_prefix from left_out where list = %(list)s and month = %(month)s
+
+-- name: all_ids
+-- Every id in a row, except archive_entries, whose ids are in messages.
+-- Whole corpus: removals are digests, which are compared with those of every id here.
+select message_id from messages
+union
+select unnest(refs || in_reply_to) from messages
+union
+select message_id from threads
+union
+select message_id from thread_changes
+union
+select id from thread_aliases
+union
+select message_id from thread_aliases
+union
+select message_id from removed_upstream
+
+-- name: all_authors
+-- Whole corpus: as all_ids.
+select distinct from_name, from_email from messages
+
+-- name: all_entries
+-- Whole corpus: as all_ids.
+select distinct e.entry
+  from messages m
+ cross join unnest(m.reply_to || m.recipients || m.cc) as e (entry)

@@ -1,4 +1,4 @@
--- How many searches were served, of what kind. Used by tables/search_audit.py.
+-- Counts of served searches by kind. Used by tables/search_audit.py.
 
 -- name: add
 insert into served_searches (hour, surface, mode, fields, lists, hits, ms, status, searches)
@@ -6,7 +6,7 @@ values (%(hour)s, %(surface)s, %(mode)s, %(fields)s, %(lists)s, %(hits)s, %(ms)s
         %(searches)s)
 
 -- name: collect
--- Moves what was added since: each row is counted once, whoever else does this meanwhile.
+-- Moves the added rows; each is counted once even if two sessions do this.
 with taken as (
     delete from served_searches
     returning *
@@ -20,7 +20,7 @@ on conflict (hour, surface, mode, fields, lists, hits, ms, status)
 do update set searches = a.searches + excluded.searches
 
 -- name: days
--- What was served since a time, by day.
+-- The searches since a time, by day.
 select (hour at time zone 'UTC')::date, surface, hits, ms, status, sum(searches)::bigint
   from search_audit
  where hour >= %(since)s

@@ -1,15 +1,15 @@
--- Sessions: what each asks of the server when it begins, and which it is.
+-- Sessions: their settings, and checks of a server.
 
 -- name: begin
--- What our statements rely on, whatever the role, the database or the server has set: how values
--- are written (psycopg reads no other dates and intervals; with fewer digits a float8 comes back as
--- another), how statements and texts are read, days of UTC, and that a statement sees what was
--- committed before it, for it may have waited for a lock.
--- Then that a session ends, and with it its locks on months, a minute after its machine is gone; by
--- the server's defaults (of Linux: 2 hours and 11 minutes). Over a Unix socket that has no effect.
--- Last that a session may wait and work for as long as that takes. Servers are given limits for
--- pages of the web (Supabase: 2 minutes a statement), which would end a run that waits for another of
--- its month, a migration or the making of an index. Who serves pages sets limits of its own later.
+-- The settings that our statements rely on, against those of the role, the database or the server.
+-- First: how values are written (psycopg reads no other dates and intervals; with fewer digits a
+-- float8 changes), how statements and texts are read, days of UTC, and that a statement sees what
+-- was committed before it, because it may have waited for a lock.
+-- Then: a session, and with it its locks on months, ends a minute after its machine is gone; the
+-- default of Linux is 2 hours and 11 minutes. This has no effect over a Unix socket.
+-- Last: no limits of time. Servers may have limits for web pages (Supabase: 2 minutes a statement),
+-- which would end a run that waits for another of its month, a migration or the making of an index.
+-- Programs that serve pages set limits of their own.
 select
     set_config('datestyle', 'ISO', false),
     set_config('intervalstyle', 'postgres', false),
@@ -35,12 +35,12 @@ select
 select pg_backend_pid()
 
 -- name: encoding
--- How the database writes texts.
+-- The encoding of the database.
 select current_setting('server_encoding')
 
 -- name: closed_tables
--- What row-level security hides from this user whole: it is active, and no policy lets him read.
--- Of the tables that everything begins with: without rows they look like those of a new archive.
+-- Tables that row-level security hides from this user: it is active, and no policy lets the user
+-- read. Of the first tables that are read: without rows they look like those of a new archive.
 select c.relname::text, current_user::text
   from pg_class c
  where c.relnamespace = to_regnamespace(quote_ident(current_schema()))

@@ -1,5 +1,5 @@
--- Summaries of threads: which to make, of what, and writing them. Used by
--- tables/thread_summaries.py and tables/summary_changes.py.
+-- Summaries of threads: those to make, their contents, and writing them. Used by
+-- tables/thread_summaries.py.
 
 -- name: change_all
 -- Whole corpus: summaries are made for the first time, or by another maker.
@@ -9,7 +9,7 @@ insert into summary_changes (thread_id)
 select distinct thread_id from threads
 
 -- name: are_outdated
--- Whether a thread has changed behind the last run: what that one has left waits for its turn.
+-- Whether a thread has changed since the last run; what that run left is not counted.
 select case when s.updated_at is null then exists (select from threads)
             else exists (select from summary_changes where noted_at > s.updated_at) end
   from (select max(updated_at) as updated_at
@@ -17,28 +17,29 @@ select case when s.updated_at is null then exists (select from threads)
          where asset = 'thread_summaries' and list is null) s
 
 -- name: next_changes
--- Some threads that have changed, in their order, up to the last of interest, null for all.
+-- Changed threads in the order of ids, up to `until`; null for all.
 select distinct thread_id
   from summary_changes
- where thread_id > %(behind)s and (%(until)s::text is null or thread_id <= %(until)s)
+ where thread_id > %(after)s and (%(until)s::text is null or thread_id <= %(until)s)
  order by thread_id
  limit %(most)s
 
 -- name: count_changes
--- Up to the last of interest, null for all.
+-- Up to `until`; null for all.
 select count(distinct thread_id)
   from summary_changes
  where %(until)s::text is null or thread_id <= %(until)s
 
 -- name: find_nth_change
--- The last of so many threads that have changed, in their order.
+-- The last of the first `number` changed threads.
 select thread_id
   from (select distinct thread_id from summary_changes order by thread_id limit %(number)s) c
  order by thread_id desc
  limit 1
 
 -- name: take_changes
--- The table has no statistics: between two ids the index is read, of many single ones the whole table.
+-- The table has no statistics: for a range of ids the index is read, for single ids the whole
+-- table.
 delete from summary_changes
  where thread_id = any(%(threads)s)
    and thread_id between (select min(x) from unnest(%(threads)s::text[]) x)
@@ -56,8 +57,8 @@ select thread_id, messages, characters, content_hash
 select thread_id, maker, content_hash from thread_summaries where thread_id = any(%(threads)s)
 
 -- name: messages
--- The archived messages of threads in their order, the earliest copy of each, as thread_contents
--- has them.
+-- The archived messages of threads in their order, the earliest copy of each, as in
+-- thread_contents.
 select t.thread_id, m.message_id, coalesce(nullif(m.from_name, ''), m.from_email), m.sent_at,
        t.parent_id, m.subject, m.body_text, m.segments, m.attachments @> '[{"is_patch": true}]'
   from threads t
@@ -71,11 +72,11 @@ select t.thread_id, m.message_id, coalesce(nullif(m.from_name, ''), m.from_email
  order by t.thread_id, t.position
 
 -- name: lock_threads
--- That of the threads step, until the transaction ends: no message leaves a thread meanwhile.
+-- The lock of the step that builds threads: no message leaves a thread until the transaction ends.
 select pg_advisory_xact_lock(hashtextextended('threads', 0))
 
 -- name: give_up_early
--- Two runs that write the same thread must not wait for each other until the server ends one.
+-- Two runs that write the same threads would otherwise wait until the server ends one.
 set local lock_timeout = '500ms'
 
 -- name: write
@@ -91,7 +92,7 @@ on conflict (thread_id) do update
        patches = excluded.patches, sentences = excluded.sentences, made_at = now()
 
 -- name: uncheck
--- The months of threads that were summarized are to be checked again.
+-- The months of summarized threads are checked again.
 delete from passed_checks p
  using threads t
   join messages m using (message_id)
@@ -99,11 +100,11 @@ delete from passed_checks p
    and (p.list, p.month) = (m.list, m.month)
 
 -- name: count
--- Whole corpus: by the key, which is a small part of it; triggers delete what nobody counts.
+-- Whole corpus: by the key, a small part of the table; triggers delete rows without counting them.
 select count(*) from thread_summaries
 
 -- name: read
--- With what stands around each sentence: an address that it cuts is hidden as a whole.
+-- With the text around each sentence: an address that its border cuts is hidden as a whole.
 select s.thread_id, s.maker, s.verbatim, s.messages, s.first_sent_at, s.last_sent_at,
        s.participants, s.patches, s.sentences,
        array(
@@ -124,13 +125,3 @@ select s.thread_id, s.maker, s.verbatim, s.messages, s.first_sent_at, s.last_sen
             order by e.place) as around
   from thread_summaries s
  where s.thread_id = any(%(threads)s)
-
--- name: newest
--- The longest of the threads of the newest messages.
-with newest as materialized (
-    select message_id from messages where variant = 0 order by sent_at desc, message_id limit 50)
-select s.thread_id
-  from thread_summaries s
- where s.thread_id in (select t.thread_id from newest n join threads t using (message_id))
- order by s.messages desc, s.thread_id
- limit 3

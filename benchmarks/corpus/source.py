@@ -9,7 +9,7 @@ from mail_assets.mail.archive.compression import unpacked
 from mail_assets.mail.archive.dialects import find_dialect
 from mail_assets.mail.archive.mbox import identify, split_mbox
 from mail_assets.month import ListMonth
-from mail_assets.sources.archive_file import month_in_name
+from mail_assets.sources.urls import month_in_name
 
 #: The share of a list's messages that another has too from which it counts as a rendering of that.
 SAME_LIST = 0.5

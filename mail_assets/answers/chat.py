@@ -1,19 +1,8 @@
-"""Answers by a chat model: asked with the excerpts, its citations checked while it streams.
+"""Answers by a chat model, from a prompt with the excerpts as untrusted mail.
 
-[prompt] The prompt of a chat model: the rules, the excerpts as untrusted mail, the question.
-
-The mail is fenced (text/untrusted.py): nothing in it can look like a mark, a header or a question.
-
-[stream] The stream of a chat model's answer: whether it is a refusal, then its checked text.
-
-Only what was checked is shown: a citation of an excerpt that does not exist never is, and an answer
-that broke off says so.
-
-[references] Check the addresses, Message-IDs and URLs of an answer: only those of the evidence are shown.
-
-A model could cite mail that it was not given by its id or URL, as it could by a number.
-
-[open] Open what makes answers: the chat model of the settings, or sentences where there is none.
+The mail is fenced (text/untrusted.py), so nothing in it can look like a mark, a header or a
+question. The answer streams; only checked text is shown (citations.py), and an answer that breaks
+off says so.
 """
 
 import contextlib
@@ -21,7 +10,8 @@ import re
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from mail_assets.answers.answer import CitationFilter, Turn, cite
+from mail_assets.answers.answer import Turn, cite
+from mail_assets.answers.citations import CitationFilter, ReferenceFilter
 from mail_assets.answers.evidence import Evidence
 from mail_assets.answers.excerpts import Excerpt
 from mail_assets.answers.extractive import ExtractiveMaker
@@ -31,7 +21,7 @@ from mail_assets.openai.client import Client, EndpointError, Server
 from mail_assets.text import untrusted
 from mail_assets.text.untrusted import fence_mail, quote_header, quote_lines, strip_invisible
 
-#: How the model says that the excerpts do not answer: the first word of its answer.
+#: The first word of an answer if the excerpts do not answer the question.
 INSUFFICIENT = "INSUFFICIENT:"
 
 RULES = f"""\
@@ -53,6 +43,58 @@ If the excerpts do not answer the question, begin with {INSUFFICIENT} and say in
 what is missing. Do not guess.
 
 Answer in the language of the question, in plain text, as briefly as the matter allows."""
+#: Characters that some models write around that word, and those that are left after it.
+_DECORATION = re.compile(r"[\s*_#>\"']")
+_AFTER_MARK = re.compile(r"[*_]*\s*")
+
+
+@dataclass(frozen=True)
+class ChatMaker:
+    """Lets a chat model answer from the excerpts; without excerpts it sends no request."""
+
+    client: Client
+    chat: ChatModel
+
+    @property
+    def name(self) -> str:
+        """The name of the model."""
+        return self.chat.model
+
+    @property
+    def budget(self) -> int:
+        """Most tokens of excerpts in a prompt."""
+        return self.chat.budget
+
+    def write(self, evidence: Evidence) -> Generator[str, None, Written]:
+        """Yield the model's answer, without citations and references of unknown mail.
+
+        Raises:
+            EndpointError: the server failed before the first word.
+        """
+        if not evidence.excerpts:
+            return Written(sufficient=False)
+        references = ReferenceFilter(_known_text(evidence))
+        stream = AnswerStream([excerpt.number for excerpt in evidence.excerpts])
+        prompt = build_prompt(evidence.question, evidence.excerpts, evidence.history)
+        said = complete(self.client, self.chat, prompt)
+        yield from stream.read(references.filter(said))
+        cited = {*stream.citations.cited}
+        return Written(
+            citations=tuple(cite(one) for one in evidence.excerpts if one.number in cited),
+            sufficient=not stream.refused,
+            fault=stream.fault,
+            dropped=stream.citations.dropped + references.dropped,
+        )
+
+
+@contextlib.contextmanager
+def open_maker(chat: ChatModel | None, key: str) -> Iterator[AnswerMaker]:
+    """Yield the chat model, or the extractive maker without one; threads may share it."""
+    if chat is None:
+        yield ExtractiveMaker()
+    else:
+        with Client(Server("MAIL_CHAT", chat.url, key)) as client:
+            yield ChatMaker(client, chat)
 
 
 def build_prompt(
@@ -61,9 +103,9 @@ def build_prompt(
     history: Sequence[Turn] = (),
     new_word: Callable[[], str] = untrusted.new_word,
 ) -> list[ChatMessage]:
-    """Return the messages that ask a question about excerpts, after earlier ones.
+    """Return the messages that ask a question about excerpts, after the earlier turns.
 
-    The word of the marks comes from `new_word`, called again while the mail contains the word.
+    The word of the marks comes from `new_word`, which is called again while the mail contains it.
     """
     mail = "\n".join(line for excerpt in excerpts for line in _lines(excerpt))
     word, fenced = fence_mail(mail, new_word)
@@ -98,13 +140,17 @@ def _lines(excerpt: Excerpt) -> Iterator[str]:
     yield from quote_lines(excerpt.text)
 
 
-#: What some models write around the mark, and what of it is left behind.
-_DECORATION = re.compile(r"[\s*_#>\"']")
-_BEHIND = re.compile(r"[*_]*\s*")
+def _known_text(evidence: Evidence) -> str:
+    """Return the text that an answer may repeat: the questions, and the excerpts with headers."""
+    texts = [evidence.question, *(turn.question for turn in evidence.history)]
+    for excerpt in evidence.excerpts:
+        hit = excerpt.hit
+        texts += [hit.message_id, hit.from_email, hit.from_name, hit.subject, excerpt.text]
+    return "\n".join(map(strip_invisible, texts))
 
 
 class AnswerStream:
-    """Reads an answer as it arrives; `fault` is why it broke off, or ""."""
+    """Reads an answer as it arrives; `fault` says why it broke off, or is ""."""
 
     def __init__(self, numbers: Sequence[int]) -> None:
         self.citations = CitationFilter(numbers)
@@ -112,7 +158,7 @@ class AnswerStream:
         self.fault = ""
 
     def read(self, texts: Iterable[str]) -> Iterator[str]:
-        """Yield what can be shown, to the end or until the server fails.
+        """Yield checked text, to the end or until the server fails.
 
         Raises:
             EndpointError: the server failed before the first word.
@@ -133,7 +179,7 @@ class AnswerStream:
             self.fault = self.fault or "the model answered nothing"
 
     def _read_mark(self, texts: Iterable[str]) -> Iterator[str]:
-        """Yield the texts without the mark of a refusal, which is noted."""
+        """Yield the texts without the mark of a refusal; set `refused` if it is there."""
         head: str | None = ""
         try:
             for text in texts:
@@ -150,7 +196,6 @@ class AnswerStream:
         yield self._rest(head)
 
     def _take_mark(self, head: str) -> str:
-        """Return the beginning of an answer without the mark, which is noted."""
         if self.refused or not _bare(head).startswith(INSUFFICIENT):
             return head
         self.refused = True
@@ -159,123 +204,12 @@ class AnswerStream:
     def _begin(self, head: str) -> str:
         """Return the beginning of an answer once it can be shown, else ""."""
         if self.refused:
-            return _BEHIND.sub("", head, count=1)
+            return _AFTER_MARK.sub("", head, count=1)
         return "" if INSUFFICIENT.startswith(_bare(head)) else head
 
     def _rest(self, head: str | None) -> str:
-        """Return what was held back, at the end of the answer."""
         return "" if self.refused else head or ""
 
 
 def _bare(head: str) -> str:
     return _DECORATION.sub("", head).upper()
-
-
-#: Stands for what was removed.
-REMOVED = "[...]"
-#: What is written with "@", an address or a Message-ID, and with "://".
-_REFERENCE = re.compile(
-    r"(?<![\w.+$=/-])[\w.+$=/-]++@[\w-]++(?:\.[\w-]++)++|\b[a-z][a-z0-9+.-]{1,20}+://[^\s<>\"'`\])}\u3001\u3002\uff0c]*+",
-    re.IGNORECASE,
-)
-#: What words end with; Chinese and Japanese write no blanks.
-_BLANKS = " \n\t\u3000\u3001\u3002\uff0c"
-_AFTER = ".,;:!?"
-#: Characters of a word that is not waited for any longer: each piece of it costs all before it.
-MAX_WORD = 2_000
-
-
-class ReferenceFilter:
-    """Passes on an answer without references that do not stand in `known`; counts them."""
-
-    def __init__(self, known: str) -> None:
-        self.dropped = 0
-        self._known = known.lower()
-
-    def filter(self, texts: Iterable[str]) -> Iterator[str]:
-        """Yield the texts in whole words up to MAX_WORD, each as soon as the next one begins.
-
-        Raises:
-            EndpointError: the server failed; what came before it was yielded.
-        """
-        held = ""
-        try:
-            for text in texts:
-                text = held + strip_invisible(text)
-                end = 1 + max(map(text.rfind, _BLANKS))
-                end = len(text) if len(text) - end > MAX_WORD else end
-                held = text[end:]
-                if end:
-                    yield self._check(text[:end])
-        except EndpointError:
-            yield self._check(held)
-            raise
-        yield self._check(held)
-
-    def _check(self, text: str) -> str:
-        return _REFERENCE.sub(self._replace, text)
-
-    def _replace(self, found: re.Match[str]) -> str:
-        reference = found[0].rstrip(_AFTER)
-        if reference.lower() in self._known:
-            return found[0]
-        self.dropped += 1
-        return REMOVED + found[0][len(reference) :]
-
-
-def known_text(evidence: Evidence) -> str:
-    """Return all that an answer may repeat: the questions and the excerpts with their heads."""
-    texts = [evidence.question, *(turn.question for turn in evidence.history)]
-    for excerpt in evidence.excerpts:
-        hit = excerpt.hit
-        texts += [hit.message_id, hit.from_email, hit.from_name, hit.subject, excerpt.text]
-    return "\n".join(map(strip_invisible, texts))
-
-
-@dataclass(frozen=True)
-class ChatMaker:
-    """Has a chat model answer from the excerpts; without any it is not asked."""
-
-    client: Client
-    chat: ChatModel
-
-    @property
-    def name(self) -> str:
-        """The model."""
-        return self.chat.model
-
-    @property
-    def budget(self) -> int:
-        """How many tokens of excerpts it reads."""
-        return self.chat.budget
-
-    def write(self, evidence: Evidence) -> Generator[str, None, Written]:
-        """Yield what the model says, without citations of what it was not given.
-
-        Raises:
-            EndpointError: the server failed before the first word.
-        """
-        if not evidence.excerpts:
-            return Written(sufficient=False)
-        references = ReferenceFilter(known_text(evidence))
-        stream = AnswerStream([excerpt.number for excerpt in evidence.excerpts])
-        prompt = build_prompt(evidence.question, evidence.excerpts, evidence.history)
-        said = complete(self.client, self.chat, prompt)
-        yield from stream.read(references.filter(said))
-        cited = {*stream.citations.cited}
-        return Written(
-            citations=tuple(cite(one) for one in evidence.excerpts if one.number in cited),
-            sufficient=not stream.refused,
-            fault=stream.fault,
-            dropped=stream.citations.dropped + references.dropped,
-        )
-
-
-@contextlib.contextmanager
-def open_maker(chat: ChatModel | None, key: str) -> Iterator[AnswerMaker]:
-    """Yield the maker of answers; several threads may use it at once."""
-    if chat is None:
-        yield ExtractiveMaker()
-    else:
-        with Client(Server("MAIL_CHAT", chat.url, key)) as client:
-            yield ChatMaker(client, chat)

@@ -1,13 +1,10 @@
 """The evidence for an answer: excerpts of the mail that search finds, and their sentences.
 
-Search and database are needed here and not while an answer is written, which may take a minute.
+It needs a searcher and a connection; the answer, which may take a minute, needs neither.
 
-[outcomes] What was decided in the threads of the best hits, as their summaries have it.
-
-A decision often stands in a message that says nothing of the question ("Applied, thanks."), so that
-search does not rank it. It is an excerpt like others: cited is the message, not the summary.
-
-[conversation] Follow-up questions: the earlier questions and answers that they are asked in.
+Decisions often are in messages without words of the question ("Applied, thanks."), which search
+does not rank. So the outcomes in the summaries of the best threads become excerpts too; an answer
+cites the message, not the summary.
 """
 
 import functools
@@ -19,7 +16,8 @@ from typing import Any
 
 import psycopg
 
-from mail_assets.answers.answer import CitationFilter, Turn
+from mail_assets.answers.answer import Turn
+from mail_assets.answers.citations import CitationFilter
 from mail_assets.answers.excerpts import HEADER_TOKENS, Excerpt, Hide, find_excerpts, show_all
 from mail_assets.answers.sentences import Meter, WeighedSentence, weigh_sentences
 from mail_assets.postgres.statements import statement
@@ -29,109 +27,27 @@ from mail_assets.search.response import Hit, HitExplanation, Response
 from mail_assets.search.searcher import Searcher
 from mail_assets.tables.messages import utc
 
-#: Threads whose outcomes are read, those of the best hits.
+#: Most threads whose outcomes are read, those of the best hits.
 MAX_THREADS = 3
-#: The share of the budget that outcomes may take.
+#: Largest share of the budget for outcomes.
 BUDGET_SHARE = 1 / 8
-
-
-def find_outcomes(
-    connection: psycopg.Connection, hits: Sequence[Hit], budget: int, hide: Hide = show_all
-) -> list[Excerpt]:
-    """Return the sentences that state the outcomes of the best threads, excerpts from number 1.
-
-    Only messages that search has found are read: the others need not pass its filters. Those of a
-    message that is no hit have the score 0.
-    """
-    threads = [*dict.fromkeys(hit.thread_id for hit in hits if hit.thread_id)][:MAX_THREADS]
-    known = {hit.message_id: hit for hit in hits}
-    found = [*known, *(one for hit in hits for one in hit.in_thread)]
-    parameters = {"threads": threads, "found": found}
-    excerpts: list[Excerpt] = []
-    left = budget * BUDGET_SHARE
-    for row in connection.execute(statement("answer", "outcomes"), parameters).fetchall():
-        start, around, first, text, message_id = row[:5]
-        left -= count_tokens(text)
-        if left < 0:
-            break
-        hit = known.get(message_id) or _build_hit(*row[4:])
-        text = hide(around, first, first + len(text))
-        excerpts.append(Excerpt(len(excerpts) + 1, hit, ((start, start + len(text)),), text))
-    return excerpts
-
-
-def count_tokens(text: str) -> int:
-    """Return how many tokens a sentence takes in a prompt, at most: one for each byte."""
-    return HEADER_TOKENS + len(text.encode())
-
-
-def _build_hit(message_id: str, thread_id: str, lists: list[str], *about: Any) -> Hit:
-    """Return a message as a hit that says nothing of the question."""
-    month, subject, from_name, from_email, sent_at = about
-    return Hit(
-        message_id=message_id,
-        lists=tuple(lists),
-        month=month,
-        subject=subject,
-        from_name=from_name,
-        from_email=from_email,
-        sent_at=utc(sent_at),
-        score=0.0,
-        thread_id=thread_id,
-        chunks=(),
-        why=HitExplanation({}, (), None, 0.0),
-        attachments=(),
-    )
-
-
-#: Earlier questions and answers that count, the latest ones.
+#: Most earlier turns in a prompt, the latest ones.
 MAX_TURNS = 4
-#: Characters of an earlier question or answer that count.
+#: Most characters of an earlier question or answer.
 MAX_EARLIER = 1_000
-#: Earlier questions whose words are searched for beside those of a follow-up.
+#: Earlier questions whose words are added to the search of a follow-up question.
 SEARCHED_TURNS = 2
-
-
-def bound_history(turns: Sequence[Turn]) -> tuple[Turn, ...]:
-    """Return the latest turns, cut, and without citations: their numbers are of other excerpts."""
-    return tuple(
-        Turn(turn.question[:MAX_EARLIER], _without_citations(turn.answer)[:MAX_EARLIER])
-        for turn in turns[-MAX_TURNS:]
-    )
-
-
-def requests_in_context(request: Request, history: Sequence[Turn]) -> list[Request]:
-    """Return what is searched for: the question with the latest ones before it, and by itself.
-
-    "And when was that fixed?" finds nothing by itself; a new subject is not found beside the old.
-    """
-    if not history:
-        return [request]
-    earlier = _join(turn.question for turn in history[-SEARCHED_TURNS:])
-    room = max(0, MAX_QUERY - len(request.query) - 1)
-    return [replace(request, query=_join((earlier[:room], request.query))), request]
-
-
-def _join(texts: Iterable[str]) -> str:
-    return " ".join(text.strip() for text in texts).strip()
-
-
-def _without_citations(answer: str) -> str:
-    numbers = CitationFilter(())
-    return numbers.feed(answer) + numbers.finish()
-
-
-#: The share of a question's tokens that the encoder may not know: a name or two of another script.
+#: Largest share of tokens that the encoder does not know: a name or two in another script.
 MAX_UNKNOWN = 0.2
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """What a question is answered from.
+    """The material for an answer.
 
-    `confidence` tells how likely the archive has an answer, 0 to 1 (see _measure_confidence);
-    `doubt` says in a line why nothing can be told of that.
-    `sentences` are those of the excerpts that may stand in an answer, in their order.
+    `confidence`, 0 to 1, estimates whether the archive has an answer (see _measure_confidence);
+    `doubt` says in one line why it cannot be estimated. `sentences` are those of the excerpts that
+    may be in an answer, in their order.
     """
 
     question: str
@@ -154,8 +70,7 @@ def find_evidence(
 ) -> Evidence:
     """Search for a question in the context of earlier ones, and read the excerpts.
 
-    `budget` is how many tokens of excerpts there may be, and `hide` what is made of their texts
-    before anything else. Six parameters: the last two are left out by most.
+    `budget` is the most tokens of excerpts; `hide` is applied to their texts first.
 
     Raises:
         BudgetError: no excerpt fits into the budget.
@@ -188,7 +103,7 @@ def find_evidence(
 def _read_excerpts(
     connection: psycopg.Connection, hits: Sequence[Hit], budget: int, hide: Hide
 ) -> tuple[Excerpt, ...]:
-    """Return the excerpts of the hits, then the outcomes of their threads that these lack."""
+    """Return the excerpts of the hits, then the outcomes of their threads that are not in these."""
     outcomes = find_outcomes(connection, hits, budget, hide)
     reserved = sum(count_tokens(one.text) for one in outcomes)
     excerpts = find_excerpts(connection, hits, budget - reserved, hide)
@@ -208,19 +123,19 @@ def _merge_hits(found: Sequence[Response], limit: int) -> list[Hit]:
 
 
 def _claims(found: Response) -> Sequence[Hit]:
-    """Return the hits; none where hybrid found them and even the best says next to nothing."""
+    """Return the hits; none if hybrid search found them and even the best is weak."""
     best = found.hits[0] if found.hits else None
     weak = best and best.why.ranks and best.score < MIN_STRENGTH
     return () if weak and found.mode == Mode.hybrid else found.hits
 
 
 def _is_named(hit: Hit) -> bool:
-    """Say whether a hit was found by its id, in the question."""
+    """Return whether a hit was found by its id, which the question has."""
     return not hit.why.ranks and not hit.why.thread_score
 
 
 def _find_doubt(searcher: Searcher, request: Request, found: Response) -> str:
-    """Return why similarities say nothing of a question: its script is not the encoder's."""
+    """Return why similarities are meaningless: the encoder does not know the question's script."""
     if found.mode == Mode.fulltext or not found.hits or _is_named(found.hits[0]):
         return ""
     share, encoder = searcher.find_unknown_share(request)
@@ -233,12 +148,11 @@ def _find_doubt(searcher: Searcher, request: Request, found: Response) -> str:
 
 
 def _measure_confidence(searcher: Searcher, request: Request, found: Response) -> float:
-    """Return how likely the archive has an answer, 0 to 1.
+    """Estimate, from 0 to 1, whether the archive has an answer.
 
-    In fulltext and semantic it is the score of the best hit. In hybrid it is the mean of that, of
-    the similarity of the nearest, and of the share of the question's words, by weight, that the
-    best hit's thread has: who answers need not repeat the question, but in his thread somebody has
-    said most of it.
+    In fulltext and semantic mode it is the score of the best hit. In hybrid mode it is the mean of
+    that score, of the similarity of the nearest hit, and of the weighted share of the question's
+    words in the best hit's thread: an answer need not repeat the question, but its thread does.
     """
     if not found.hits:
         return 0.0
@@ -248,3 +162,80 @@ def _measure_confidence(searcher: Searcher, request: Request, found: Response) -
     distances = [hit.why.distance for hit in found.hits if hit.why.distance is not None]
     similarity = 1.0 - min(distances, default=1.0)
     return (best.score + similarity + searcher.weigh_thread(request, best.message_id)) / 3
+
+
+def find_outcomes(
+    connection: psycopg.Connection, hits: Sequence[Hit], budget: int, hide: Hide = show_all
+) -> list[Excerpt]:
+    """Return the outcomes of the best threads as excerpts, numbered from 1.
+
+    Only messages that search found are read, because others may not pass its filters. An excerpt
+    of a message that is no hit has the score 0.
+    """
+    threads = [*dict.fromkeys(hit.thread_id for hit in hits if hit.thread_id)][:MAX_THREADS]
+    known = {hit.message_id: hit for hit in hits}
+    found = [*known, *(one for hit in hits for one in hit.in_thread)]
+    parameters = {"threads": threads, "found": found}
+    excerpts: list[Excerpt] = []
+    left = budget * BUDGET_SHARE
+    for row in connection.execute(statement("answer", "outcomes"), parameters).fetchall():
+        start, around, first, text, message_id = row[:5]
+        left -= count_tokens(text)
+        if left < 0:
+            break
+        hit = known.get(message_id) or _build_hit(*row[4:])
+        text = hide(around, first, first + len(text))
+        excerpts.append(Excerpt(len(excerpts) + 1, hit, ((start, start + len(text)),), text))
+    return excerpts
+
+
+def count_tokens(text: str) -> int:
+    """Return the most tokens of a sentence in a prompt: one for each byte."""
+    return HEADER_TOKENS + len(text.encode())
+
+
+def _build_hit(message_id: str, thread_id: str, lists: list[str], *about: Any) -> Hit:
+    month, subject, from_name, from_email, sent_at = about
+    return Hit(
+        message_id=message_id,
+        lists=tuple(lists),
+        month=month,
+        subject=subject,
+        from_name=from_name,
+        from_email=from_email,
+        sent_at=utc(sent_at),
+        score=0.0,
+        thread_id=thread_id,
+        chunks=(),
+        why=HitExplanation({}, (), None, 0.0),
+        attachments=(),
+    )
+
+
+def bound_history(turns: Sequence[Turn]) -> tuple[Turn, ...]:
+    """Return the latest turns, cut, without citations, whose numbers mean other excerpts."""
+    return tuple(
+        Turn(turn.question[:MAX_EARLIER], _without_citations(turn.answer)[:MAX_EARLIER])
+        for turn in turns[-MAX_TURNS:]
+    )
+
+
+def requests_in_context(request: Request, history: Sequence[Turn]) -> list[Request]:
+    """Return two requests: the question with the latest ones before it, and the question alone.
+
+    "And when was that fixed?" finds nothing alone; a new subject is not found with the old one.
+    """
+    if not history:
+        return [request]
+    earlier = _join(turn.question for turn in history[-SEARCHED_TURNS:])
+    room = max(0, MAX_QUERY - len(request.query) - 1)
+    return [replace(request, query=_join((earlier[:room], request.query))), request]
+
+
+def _join(texts: Iterable[str]) -> str:
+    return " ".join(text.strip() for text in texts).strip()
+
+
+def _without_citations(answer: str) -> str:
+    numbers = CitationFilter(())
+    return numbers.feed(answer) + numbers.finish()

@@ -1,8 +1,8 @@
-"""Excerpts of the hits for a chat model, within a budget of tokens.
+"""Excerpts of the hits for an answer, within a budget of tokens.
 
-The best chunk of each hit is taken first, then the hits' other chunks, then the chunks before and
-after these, each only if it fits. Consecutive chunks of a message become one excerpt, in which text
-that they share occurs once.
+The best chunk of each hit comes first, then the other chunks of the hits, then the chunks before
+and after these, each only if it fits. Consecutive chunks of a message become one excerpt, which has
+the text they share once.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -18,20 +18,20 @@ from mail_assets.search.response import Hit
 
 #: Tokens of the header of an excerpt: sender, date, lists, subject, id, spans.
 HEADER_TOKENS = 120
-#: Replaces what was cut out between two spans: a quote, a signature, a patch.
+#: Replaces the text between two spans: a quote, a signature, a patch.
 GAP = "\n[...]\n"
 
 Spans = tuple[tuple[int, int], ...]
-#: What may be seen of a text from one character to another, as long as it is.
+#: Returns a part of a text, from start to end, with the same length and without hidden parts.
 Hide: TypeAlias = Callable[[str, int, int], str]
 
 
 class BudgetError(WrongInputError):
-    """A budget that is too small for any excerpt: names MAIL_CHAT_BUDGET and the least value."""
+    """The budget is too small for any excerpt; names MAIL_CHAT_BUDGET and the least value."""
 
 
 class ChunkText(NamedTuple):
-    """A chunk: the body of its message, the spans of the chunk in it, its tokens."""
+    """A chunk: the body of its message, its spans in the body, and its tokens."""
 
     body: str
     spans: Spans
@@ -54,14 +54,14 @@ class Excerpt:
     text: str
 
     def pieces(self) -> Iterator[tuple[int, str]]:
-        """Yield where each span begins in the body, and its text."""
+        """Yield the start of each span in the body, and its text."""
         at = 0
         for start, end in self.spans:
             yield start, self.text[at : at + end - start]
             at += end - start + len(GAP)
 
     def contains(self, other: "Excerpt") -> bool:
-        """Tell whether another excerpt is a part of one of its spans."""
+        """Return whether each span of another excerpt is within a span of this one."""
         return self.hit.message_id == other.hit.message_id and all(
             any(first <= start and end <= last for first, last in self.spans)
             for start, end in other.spans
@@ -69,7 +69,7 @@ class Excerpt:
 
 
 def show_all(text: str, start: int, end: int) -> str:
-    """Hide nothing."""
+    """Return a part of a text, with nothing hidden."""
     return text[start:end]
 
 
@@ -99,7 +99,7 @@ def find_excerpts(
 def select_excerpts(
     hits: Sequence[Hit], texts: Mapping[str, ChunkText], budget: int, hide: Hide = show_all
 ) -> list[Excerpt]:
-    """Take the chunks that matter most until the budget is spent, and join them by message."""
+    """Return excerpts of the most important chunks that fit, joined by message."""
     taken: dict[str, set[str]] = {}
     left = budget
     for hit, key in _by_importance(hits):
@@ -120,13 +120,13 @@ def select_excerpts(
 
 
 def neighbour_keys(key: str) -> tuple[str, str]:
-    """Return the keys of the chunks before and after one, which need not exist."""
+    """Return the keys of the chunks before and after a chunk; they need not exist."""
     stem, index = key.rpartition("#")[0], _index(key)
     return f"{stem}#{index - 1}", f"{stem}#{index + 1}"
 
 
 def join_chunks(chunks: Sequence[ChunkText], hide: Hide = show_all) -> tuple[Spans, str]:
-    """Return the spans of chunks of one body, merged where they touch, and their text."""
+    """Return the spans of chunks of one body, merged if they touch, and their text."""
     body = chunks[0].body
     spans: list[tuple[int, int]] = []
     for start, end in sorted(span for chunk in chunks for span in chunk.spans):

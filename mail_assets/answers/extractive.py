@@ -1,7 +1,7 @@
-"""Answers without a model: the sentences of the mail that say most of what is asked.
+"""Answers without a model: the best sentences of the mail, with their citations.
 
-What a sentence's score is: sentences.py. What repeats a chosen sentence is left out. Below a floor
-of the confidence there is no answer. How all this was chosen: docs/answers.md, "What was tried".
+sentences.py scores the sentences. A sentence that repeats a chosen one is left out. Below a floor
+of the confidence there is no answer. docs/answers.md, "What was tried", explains the choices.
 """
 
 import re
@@ -14,16 +14,15 @@ from mail_assets.answers.maker import Written
 from mail_assets.answers.sentences import WeighedSentence
 from mail_assets.search.language.request import Mode
 
-#: Sentences of an answer, and of one message.
+#: Most sentences of an answer, and of one message in it.
 MAX_SENTENCES, MAX_OF_MESSAGE = 5, 3
-#: The confidence below which the archive does not answer, by mode; similarities are the default
-#: model's.
+#: Least confidence of an answer, by mode, with similarities of the default encoder.
 FLOORS = {Mode.hybrid: 0.44, Mode.semantic: 0.52, Mode.fulltext: 0.33}
-#: A sentence's score as a share of the best one's below which it says too little.
+#: Least score of a sentence, as a share of the best one's.
 MIN_SHARE = 0.6
-#: The similarity from which a sentence needs none of the question's words.
+#: Least similarity of a sentence that has no word of the question.
 NEAR = 0.5
-#: The share of a sentence's words that another has too, from which it repeats that one.
+#: A sentence repeats another if they share this part of the words of the shorter one.
 REPEATED = 0.6
 
 BREAK = "\n"
@@ -34,13 +33,13 @@ _WORD = re.compile(r"\w+")
 
 @dataclass(frozen=True)
 class ExtractiveMaker:
-    """Chooses sentences; the same evidence always gives the same answer."""
+    """Answers with sentences of the mail; the same evidence always gives the same answer."""
 
     name: str = "extractive"
     budget: int = 6_000
 
     def write(self, evidence: Evidence) -> Generator[str, None, Written]:
-        """Yield the sentences, each on a line of its own and with the number of its excerpt."""
+        """Yield the sentences, one a line, each with the number of its excerpt."""
         chosen = choose_sentences(evidence)
         if not chosen:
             yield f"{NOT_ENOUGH}{BREAK}{evidence.doubt}".rstrip()
@@ -51,7 +50,7 @@ class ExtractiveMaker:
 
 
 def choose_sentences(evidence: Evidence) -> list[WeighedSentence]:
-    """Return the sentences that answer best, in the order of the excerpts; none below the floor."""
+    """Return the best sentences in the order of the excerpts; none below the floor."""
     if evidence.confidence < FLOORS[Mode(evidence.mode)]:
         return []
     messages = {one.number: one.hit.message_id for one in evidence.excerpts}
@@ -80,7 +79,7 @@ def _words(one: WeighedSentence) -> set[str]:
 
 
 def _cite_sentences(evidence: Evidence, chosen: Sequence[WeighedSentence]) -> tuple[Citation, ...]:
-    """Return a citation of each excerpt with a chosen sentence, with the spans of these."""
+    """Return a citation of each excerpt with chosen sentences; its spans are the sentences'."""
     spans: dict[int, list[tuple[int, int]]] = {}
     for one in chosen:
         spans.setdefault(one.number, []).append((one.start, one.end))

@@ -1,9 +1,9 @@
-"""What makes an answer of evidence: a chat model, or a choice of sentences.
+"""The interface of makers of answers, and the events of an answer as a maker writes it.
 
     evidence = find_evidence(searcher, connection, request, maker.budget, history)
     for event in stream_answer(maker, evidence): ...
 
-While the second line runs, neither searcher nor connection is used.
+The second line uses neither the searcher nor the connection.
 """
 
 import time
@@ -15,7 +15,7 @@ from mail_assets.answers.evidence import Evidence
 
 
 class Written(NamedTuple):
-    """What is known of an answer at its end; the fields are those of Answer."""
+    """The end of an answer; the fields are those of Answer."""
 
     citations: tuple[Citation, ...] = ()
     sufficient: bool = True
@@ -24,18 +24,18 @@ class Written(NamedTuple):
 
 
 class AnswerMaker(Protocol):
-    """Makes an answer of evidence."""
+    """Writes answers from evidence: a chat model, or the extractive maker."""
 
     @property
     def name(self) -> str:
-        """The name that an answer has of its maker."""
+        """The name of the maker in its answers."""
 
     @property
     def budget(self) -> int:
-        """How many tokens of excerpts it reads."""
+        """Most tokens of excerpts."""
 
     def write(self, evidence: Evidence) -> Generator[str, None, Written]:
-        """Yield the text of the answer in pieces, each checked; return what is known at its end.
+        """Yield the checked pieces of an answer; return its end.
 
         Raises:
             EndpointError: a server failed before the first word.
@@ -43,7 +43,7 @@ class AnswerMaker(Protocol):
 
 
 def stream_answer(maker: AnswerMaker, evidence: Evidence) -> Iterator[Event]:
-    """Yield the sources, the text as it is made, and at last the answer.
+    """Yield the sources, the pieces of the text, and at last the whole answer.
 
     Raises:
         EndpointError: a server failed before the first word.
@@ -68,7 +68,7 @@ def stream_answer(maker: AnswerMaker, evidence: Evidence) -> Iterator[Event]:
 
 
 def read_answer(events: Iterator[Event]) -> Answer:
-    """Read the events of an answer to the last, which is the answer."""
+    """Return the whole answer, the last of its events."""
     *_, last = events
     if not isinstance(last, Answer):
         raise TypeError(f"the events of an answer end with {type(last).__name__}")
@@ -78,7 +78,7 @@ def read_answer(events: Iterator[Event]) -> Answer:
 def _pass_on(
     writing: Generator[str, None, Written], pieces: list[str]
 ) -> Generator[Text, None, Written]:
-    """Yield what is written as events, keep its pieces, and return what is known at its end."""
+    """Yield the pieces as events, collect them in `pieces`, and return the end."""
     while True:
         try:
             piece = next(writing)

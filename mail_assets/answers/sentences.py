@@ -1,14 +1,13 @@
-"""The sentences of excerpts that may stand in an answer, and how much each says of the question.
+"""Choose the sentences of excerpts that may be in an answer, and score them for a question.
 
-    score = words + score of the message / that of the best + similarity / 2
+    score = words + score of the message / best score + similarity / 2
 
-The words of the question weigh as in search; one that only the subject has counts a third. The
-similarity is the model's, spread over 0 to 1.
+"words" is the weighted share of the question's words, as in search; a word that only the subject
+has counts a third. The similarity is the encoder's, spread over 0 to 1.
 
-Left out is what says nothing by itself: questions, what introduces something that follows, a part
-of a sentence whose beginning or end was cut off, files with what was changed in each, and what
-refers by a number in brackets, which would read as a citation. Excerpts are new text; what of it is
-code, output or a greeting is no sentence.
+Sentences that say nothing alone are left out: questions, introductions of a following text,
+sentences with a missing beginning or end, lists of changed files, and sentences with a number in
+brackets, which would read as a citation. Code, output and greetings are no sentences.
 """
 
 import re
@@ -16,26 +15,25 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import NamedTuple
 
-from mail_assets.answers.answer import CitationFilter
+from mail_assets.answers.citations import CitationFilter
 from mail_assets.answers.excerpts import Excerpt
 from mail_assets.text.letters import count_words
 from mail_assets.text.sentences import find_item_text, find_sentences
 from mail_assets.text.untrusted import strip_invisible
 
-#: Words of a sentence that says something by itself, and of one that people still read.
+#: Fewest words of a sentence that says something alone, and most that people read.
 MIN_WORDS, MAX_WORDS = 5, 60
-#: Sentences that are looked at, those of the best hits.
+#: Most sentences that are scored, those of the best hits.
 MAX_SENTENCES = 400
-#: What a word of the question weighs that stands in the subject and not in the sentence.
+#: Weight of a word of the question that is in the subject and not in the sentence.
 SUBJECT_SHARE = 1 / 3
-#: What the similarity to the question weighs beside its words, and the sentences, the best without
-#: it, of which it is computed: a model takes some milliseconds for each.
+#: Weight of the similarity, and most sentences to compute it for: the best by the other terms,
+#: because the encoder takes some milliseconds for each.
 SIMILARITY_SHARE, MAX_COMPARED = 0.5, 40
-
-#: Characters that the mark of a list's item has at most.
+#: Most characters of the mark of a list item.
 MAX_MARK = 40
 
-#: Who asks without a question mark, or says that he does not know.
+#: Questions, also without a question mark, and sentences that say that the writer does not know.
 _ASKS = re.compile(
     r"(?:[?\uff1f\u061f]|:)[\"')\u201d\u2019\uff09]?\Z|\b(?:i (?:was |am |'m )?wonder(?:ing)?|"
     r"any (?:ideas?|hints?|thoughts|comments|suggestions|pointers)\b|does any(?:one|body)|"
@@ -43,17 +41,15 @@ _ASKS = re.compile(
     r"please (?:help|advise))\b",
     re.IGNORECASE,
 )
-
-
-#: What a sentence ends with, and where text without it ends too: at a blank line, an item, the end.
+#: The end of a sentence; without it, a sentence ends at a blank line, an item or the end.
 _ENDS = re.compile(r"[.!?\u2026\u3002\uff01\uff1f][\W_]*\Z")
 _STOPS = re.compile(r"[ \t\r]*(?:\Z|\n[ \t\r]*(?:\n|\Z))")
-#: A file in front of what was changed in it: a shortlog has several, `man/utime.2: ffix`.
+#: A file before its change, as in a shortlog: `man/utime.2: ffix`.
 _FILE = re.compile(r"(?<!\S)[\w.-]+(?:/[\w.-]+)+: ")
 
 
 class Meter(NamedTuple):
-    """Measures texts against a question: the share of its words, by weight, and the similarity."""
+    """Measures texts against a question: the weighted share of its words, and the similarity."""
 
     weigh: Callable[[Sequence[str]], Sequence[float]]
     compare: Callable[[Sequence[str]], Sequence[float]]
@@ -71,9 +67,9 @@ class Sentence:
 
 @dataclass(frozen=True)
 class WeighedSentence(Sentence):
-    """A sentence with its score, and what it has of the question without its message.
+    """A sentence with its score.
 
-    `own` is the share of the question's words, `near` the similarity, each 0 to 1.
+    `own` is its share of the question's words, `near` its similarity, each 0 to 1.
     """
 
     own: float
@@ -82,7 +78,7 @@ class WeighedSentence(Sentence):
 
 
 def weigh_sentences(excerpts: Sequence[Excerpt], meter: Meter) -> list[WeighedSentence]:
-    """Return the sentences of excerpts that may stand in an answer, in their order, weighed."""
+    """Return the sentences of excerpts that may be in an answer, in order, with their scores."""
     found = [one for excerpt in excerpts for one in find_telling_sentences(excerpt)]
     found = found[:MAX_SENTENCES]
     hits = {excerpt.number: excerpt.hit for excerpt in excerpts}
@@ -108,13 +104,13 @@ def weigh_sentences(excerpts: Sequence[Excerpt], meter: Meter) -> list[WeighedSe
 
 
 def _spread(values: Sequence[float]) -> list[float]:
-    """Return values on 0 to 1: models differ in how near everything is."""
+    """Scale values to 0 to 1: encoders differ in the range of their similarities."""
     low, high = min(values, default=0.0), max(values, default=0.0)
     return [(value - low) / (high - low) if high > low else 0.0 for value in values]
 
 
 def find_telling_sentences(excerpt: Excerpt) -> Iterator[Sentence]:
-    """Yield the sentences of an excerpt that say something by themselves."""
+    """Yield the sentences of an excerpt that say something alone."""
     for start, piece in excerpt.pieces():
         for span in find_sentences(piece):
             text = " ".join(strip_invisible(piece[span.start : span.end]).split())
@@ -124,7 +120,7 @@ def find_telling_sentences(excerpt: Excerpt) -> Iterator[Sentence]:
 
 
 def _is_whole(text: str, piece: str, end: int) -> bool:
-    """Say whether a sentence does not go on behind its end: in lines that look like no prose."""
+    """Return whether a sentence does not continue after its end in lines that are no prose."""
     if _ENDS.search(text) or _STOPS.match(piece, end):
         return True
     line = piece.find("\n", end) + 1

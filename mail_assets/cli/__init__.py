@@ -14,7 +14,7 @@ from mail_assets.cli.backup import backup, prune, restore
 from mail_assets.cli.command import completion, examples, shows_colour
 from mail_assets.cli.evaluate import evaluate
 from mail_assets.cli.forget import forget, remember
-from mail_assets.cli.home import doctor, down, status, up, upgrade
+from mail_assets.cli.home import doctor, down, status, up
 from mail_assets.cli.index import index, reconcile
 from mail_assets.cli.init import init
 from mail_assets.cli.search import search, similar
@@ -50,7 +50,7 @@ def main(context: click.Context) -> None:
 
 READING = (search, similar, answer, evaluate, stats, list_messages, show, thread, serve, mcp)
 RUNNING = (init, up, down, status, backfill, index, reconcile, forget, remember, sql, completion)
-KEEPING = (doctor, prune, backup, restore, upgrade)
+KEEPING = (doctor, prune, backup, restore)
 
 for command in (*RUNNING, *KEEPING, *READING):
     main.add_command(command)

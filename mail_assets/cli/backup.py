@@ -117,12 +117,12 @@ def restore(settings: Settings, folder: Path, only_forgotten: bool) -> None:
     if only_forgotten:
         added = restore_forgotten(databases["mail"], settings.forget_key, folder)
         click.echo(f"{plural(added, 'new entry', 'new entries')} of what was forgotten")
-        forget_here(settings, forget_again, again, delete_runs=None)
+        forget_here(settings, forget_again, again)
         return
     with show_activity("restoring"):
         made = restore_backup(databases, open_store(settings.store), settings.forget_key, folder)
     click.echo(f"restored the backup of {made.made_at}: {plural(made.files, 'file')}")
-    forget_here(settings, forget_again, again, delete_runs=None)
+    forget_here(settings, forget_again, again)
     print_note("what was forgotten later than that is not forgotten in it (docs/operations.md)")
     print_note("run `mail-assets backfill --stored` to make everything else from the archives")
 

@@ -1,9 +1,4 @@
-"""forget: messages removed for good.
-
-[forgetting] What `forget` and `restore` do alike: take what is forgotten out of a home, and say what was.
-
-[remember] remember: what was forgotten allowed back.
-"""
+"""The commands `forget`, which removes mail for good, and `remember`, which allows it back."""
 
 import getpass
 import os
@@ -36,17 +31,15 @@ if TYPE_CHECKING:
     from mail_assets.forgetting.forget import ForgetRequest
 
 
-def forget_here(settings: Settings, forget: "Forget", again: str, delete_runs: bool | None) -> None:
-    """Forget in tables, files, indexes and archives, and print what was removed and what is left.
+def forget_here(settings: Settings, forget: "Forget", again: str) -> None:
+    """Forget in tables, files, indexes, archives and Dagster's event log, and print the result.
 
-    `again` says what does the rest where something could not be done; `delete_runs` is None where
-    the command has no such option.
+    `again` is the command that finishes the work if a part of it failed.
     """
-    from mail_assets.defs.assets.months import clean_samples
+    from mail_assets.defs.pruning import delete_answers
     from mail_assets.forgetting.archives import cut_archives, find_archives_holding
     from mail_assets.indexes.vectors import open_known_index
     from mail_assets.store.open import open_store
-    from mail_assets.tables.removals import months_left_out
     from mail_assets.workspace import Workspace
 
     with (
@@ -57,21 +50,16 @@ def forget_here(settings: Settings, forget: "Forget", again: str, delete_runs: b
         report = forget(workspace, partial(open_known_index, settings.database))
         cut, uncut = cut_archives(workspace, report.uncut, settings.list_defaults)
         holding = find_archives_holding(workspace, report.removals, report.former)
-        shown = clean_samples(
-            settings, months_left_out(connection, report.removals), bool(delete_runs)
-        )
+        answers, unfinished = delete_answers(settings) if report.removals else (0, 0)
     _print_removed(report)
     if cut:
         click.echo(f"cut out of {plural(cut, 'archive')}")
     for url in holding:
         print_note(f"still in the archive {url}")
-    if shown.total:
-        offered = "" if delete_runs is None else "with --delete-runs, or "
-        print_note(
-            f"{plural(shown.total, 'record')} in {plural(len(shown.runs), 'run')} of Dagster may "
-            f"still show rows of these months: delete the runs {offered}each with "
-            f"`dagster run delete RUN`: {', '.join(shown.runs)}"
-        )
+    if answers:
+        click.echo(f"deleted {plural(answers, 'run')} of test_queries in Dagster")
+    if unfinished:
+        print_error(f"{plural(unfinished, 'run')} of test_queries may hold hits and has not ended")
     for name, why in report.failed.items():
         print_error(f"still in the index {name}: {why}")
     for url, why in report.unread.items():
@@ -82,10 +70,11 @@ def forget_here(settings: Settings, forget: "Forget", again: str, delete_runs: b
         exit_with(f"{again} when it can be reached")
     if uncut or report.unread:
         exit_with(f"{again} when that is mended")
+    if unfinished:
+        exit_with(f"{again} when it has ended")
 
 
 def _print_removed(report: "ForgetReport") -> None:
-    """Print the figures of what was removed; nothing where nothing was looked for or found."""
     if any((report.removals, report.files, report.documents, report.vectors)):
         months = {copy.month for copy in report.copies}
         click.echo(
@@ -108,7 +97,13 @@ def _print_removed(report: "ForgetReport") -> None:
     )
 )
 @click.argument("message_ids", nargs=-1, metavar="[MESSAGE_ID]...")
-@click.option("--sender", "senders", multiple=True, metavar="ADDRESS", help="All mail of it, ever.")
+@click.option(
+    "--sender",
+    "senders",
+    multiple=True,
+    metavar="ADDRESS",
+    help="All mail of this address, also later mail.",
+)
 @click.option("--reason", metavar="TEXT", help="Why; it is kept, so name nobody in it.")
 @click.option(
     "--by",
@@ -119,12 +114,7 @@ def _print_removed(report: "ForgetReport") -> None:
 @click.option(
     "--archives",
     type=click.Choice(["keep", "rewrite"]),
-    help="What becomes of archives as fetched; default: MAIL_FORGET_ARCHIVES, else keep.",
-)
-@click.option(
-    "--delete-runs",
-    is_flag=True,
-    help="Delete Dagster's runs whose records show rows of these months.",
+    help="Keep archives as fetched, or rewrite them; default: MAIL_FORGET_ARCHIVES, else keep.",
 )
 @click.option("--dry-run", is_flag=True, help="List what would be removed, and remove nothing.")
 @click.option("--list", "list_removals", is_flag=True, help="List what was forgotten, by digest.")
@@ -136,27 +126,26 @@ def forget(  # a parameter for each option
     reason: str | None,
     by: str | None,
     archives: str | None,
-    delete_runs: bool,
     dry_run: bool,
     list_removals: bool,
 ) -> None:
     """Remove messages from every table and index, and keep them out.
 
-    A month that is loaded again leaves them out again. An archive keeps the bytes as its source
-    published them, and is named; with --archives rewrite it is stored without them, now and
-    whenever it is fetched again. Have them taken down at the source too, see docs/forgetting.md.
-    The list of what was forgotten holds digests only; --dry-run says of an id whether it is in
-    that list.
+    A month that is loaded again leaves them out again. Runs of test_queries in Dagster, which hold
+    hits, are deleted. An archive keeps the bytes as its source published them, and is named; with
+    --archives rewrite it is stored without them, now and whenever it is fetched again. Have them
+    taken down at the source too, see docs/forgetting.md. The list of forgotten mail holds digests
+    only; --dry-run says whether an id is in that list.
     """
     if list_removals:
-        if message_ids or senders or reason or by or archives or delete_runs or dry_run:
+        if message_ids or senders or reason or by or archives or dry_run:
             raise click.UsageError("--list stands alone: it forgets nothing")
         _list_removals(settings)
         return
     if not message_ids and not senders:
         raise click.UsageError("give a MESSAGE_ID or --sender ADDRESS, or --list")
     if not reason and not dry_run:
-        raise click.UsageError("give a --reason: it is kept beside what was forgotten")
+        raise click.UsageError("give a --reason: it is kept with the digests")
 
     from mail_assets.forgetting.forget import ForgetRequest
     from mail_assets.mail.message.ids import normalize_id
@@ -169,7 +158,7 @@ def forget(  # a parameter for each option
     if dry_run:
         _list_copies(settings, request)
     else:
-        _forget(settings, request, delete_runs)
+        _forget(settings, request)
 
 
 def _name_user() -> str:
@@ -180,14 +169,13 @@ def _name_user() -> str:
         return f"uid {os.getuid()}"
 
 
-def _forget(settings: Settings, request: "ForgetRequest", delete_runs: bool) -> None:
+def _forget(settings: Settings, request: "ForgetRequest") -> None:
     from mail_assets.forgetting.forget import forget_messages
 
     forget_here(
         settings,
         lambda workspace, open_index: forget_messages(workspace, request, open_index),
         "run the same command again",
-        delete_runs,
     )
 
 
@@ -232,19 +220,20 @@ def _list_removals(settings: Settings) -> None:
     epilog=examples("mail-assets remember '<20240304090533.GE9223@example.org>'"),
 )
 @click.argument("message_ids", nargs=-1, metavar="[MESSAGE_ID]...")
-@click.option("--sender", "senders", multiple=True, metavar="ADDRESS", help="All mail of it.")
+@click.option(
+    "--sender", "senders", multiple=True, metavar="ADDRESS", help="All mail of this address."
+)
 @pass_settings
 def remember(settings: Settings, message_ids: tuple[str, ...], senders: tuple[str, ...]) -> None:
-    """Allow forgotten messages back.
+    """Allow forgotten messages back, and print the months that have to be loaded again.
 
-    The next backfill loads them from the archives. Prints the months that have to be loaded again.
+    The next backfill loads them from the archives.
     """
     if not message_ids and not senders:
         raise click.UsageError("give a MESSAGE_ID or --sender ADDRESS")
 
     from mail_assets.mail.message.ids import normalize_id
     from mail_assets.tables.removals import (
-        key_old_digests,
         lock_for_forgetting,
         read_digests,
         withdraw_removals,
@@ -252,7 +241,6 @@ def remember(settings: Settings, message_ids: tuple[str, ...], senders: tuple[st
 
     ids = [normalize_id(text) for text in message_ids]
     with settings.database.connect("remember") as connection:
-        key_old_digests(connection, settings.forget_key)
         made = read_digests(connection, settings.forget_key)
         if made is None:
             exit_with("nothing was ever forgotten")

@@ -25,7 +25,7 @@ def open_documents(settings: Settings, processes: int = 0) -> "Iterator[Document
 
     Searches run in so many processes, or in threads of this one.
     """
-    from mail_assets.encoding.local_encoder import count_physical_cores
+    from mail_assets.processes.machine import count_physical_cores
     from mail_assets.web.documents import Documents
     from mail_assets.web.privacy import Publication
     from mail_assets.web.searchers import SearchService, ServiceOptions

@@ -33,8 +33,8 @@ from mail_assets.cli.command import (
     read_message_id,
     select_lists,
 )
+from mail_assets.reading.records import read_message_chunks
 from mail_assets.settings.settings import Settings
-from mail_assets.tables.chunks import read_message_chunks
 from mail_assets.tables.mbox_archives import Vanished
 from mail_assets.tables.messages import utc
 
@@ -148,10 +148,10 @@ def show(
     pass
     from mail_assets.month import ListMonth
     from mail_assets.reading.attachments import read_attachment, read_raw_message
+    from mail_assets.reading.records import show_message
     from mail_assets.store.open import open_store
     from mail_assets.tables.mbox_archives import find_vanished
-    from mail_assets.tables.messages import show_message
-    from mail_assets.tables.removals import find_stand_in
+    from mail_assets.tables.removals import find_placeholder
 
     if output is not None and attachment is None:
         exit_with("--output needs --attachment N: it says where the file goes", WRONG_INPUT)
@@ -161,7 +161,7 @@ def show(
     with settings.database.connect("show") as connection:
         copies = show_message(connection, wanted)
         if not copies:
-            if find_stand_in(connection, settings.forget_key, wanted):
+            if find_placeholder(connection, settings.forget_key, wanted):
                 exit_with(f"message {message_id} was forgotten")
             if vanished := find_vanished(connection, wanted):
                 exit_with("\n".join(format_vanished(message_id, one) for one in vanished))
@@ -218,7 +218,7 @@ def list_messages(settings: Settings, list_name: str, month: str | None, as_json
 
     They are in the order of its archives: day, author, subject.
     """
-    from mail_assets.tables.messages import list_messages
+    from mail_assets.reading.records import list_messages
 
     select_lists(settings, (list_name,))
     check_month("--month", month)

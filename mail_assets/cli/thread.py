@@ -23,7 +23,7 @@ from mail_assets.cli.command import (
     printable_line,
     read_message_id,
 )
-from mail_assets.mail.message.forgotten import is_stand_in
+from mail_assets.mail.message.forgotten import is_placeholder
 from mail_assets.reading.conversations import Conversation, Post
 from mail_assets.settings.settings import Settings
 from mail_assets.tables.thread_summaries import ThreadSummary
@@ -64,7 +64,7 @@ def format_conversation(conversation: Conversation, asked: str, full: bool) -> I
 def _heading(post: Post, subject_above: str, marked: bool) -> Iterator[str]:
     mark = "→ " if marked else ""
     if post.is_ghost:
-        why = "forgotten" if is_stand_in(post.message_id) else "in none of the archives"
+        why = "forgotten" if is_placeholder(post.message_id) else "in none of the archives"
         yield click.style(f"{mark}({why})", italic=True)
     else:
         who = printable(post.from_name or post.from_email)
@@ -150,14 +150,14 @@ def thread(settings: Settings, message_id: str, as_json: bool, full: bool, summa
     pass
     pass
     from mail_assets.reading.conversations import read_thread
-    from mail_assets.tables.removals import find_stand_in
+    from mail_assets.tables.removals import find_placeholder
     from mail_assets.tables.thread_summaries import read_summary
 
     wanted = read_message_id(message_id)
     with settings.database.connect("thread") as connection:
         conversation = read_thread(connection, wanted)
-        if conversation is None:  # a forgotten message's place is known by its stand-in
-            hidden = find_stand_in(connection, settings.forget_key, wanted)
+        if conversation is None:  # a forgotten message's place is known by its placeholder
+            hidden = find_placeholder(connection, settings.forget_key, wanted)
             conversation = read_thread(connection, hidden) if hidden else None
         made = read_summary(connection, conversation.thread_id) if conversation else None
     if conversation is None:

@@ -1,1 +1,1 @@
-"""Everything that knows Dagster: assets, checks, resources, jobs, schedules, sensors, backfill."""
+"""All code that knows Dagster: assets, checks, resources, jobs, schedules, sensors, backfill."""

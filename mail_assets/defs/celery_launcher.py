@@ -1,10 +1,9 @@
-"""Dagster's launcher for Celery, which also notices that the worker of a run is gone.
+"""Dagster's launcher for Celery that also notices that the worker of a run is gone.
 
-Celery notes once that a task has started and never looks again. So a run whose worker was killed,
-or whose machine died, stays STARTED under dagster-celery (0.29.27) until `max_runtime_seconds` ends
-it. Here the worker is asked whether it still has the task; if not, the run has failed, and
-`run_retries` of dagster.yaml launches it again.
-It relies on private modules of Dagster (1.13.27); a test covers it.
+Celery records once that a task has started and never looks again. So a run whose worker was killed
+stays STARTED under dagster-celery (0.29.27) until `max_runtime_seconds` ends it. This launcher asks
+the worker for its task. If it has none, the run has failed, and `run_retries` of dagster.yaml
+launches it again. It relies on private modules of Dagster (1.13.27); a test covers it.
 """
 
 from typing import Any
@@ -14,8 +13,8 @@ from dagster._core.launcher.base import CheckRunHealthResult, WorkerStatus
 from dagster_celery.launcher import CeleryRunLauncher
 from dagster_celery.tags import DAGSTER_CELERY_TASK_ID_TAG
 
-#: Seconds that a worker has to answer. Its main process does, at once, while its child runs the
-#: task; on a machine that swaps it may take seconds.
+#: Seconds that a worker has to answer. Its main process answers at once, while its child runs the
+#: task; on a machine that swaps it takes longer.
 PATIENCE = 20.0
 
 
@@ -23,7 +22,7 @@ class MailCeleryLauncher(CeleryRunLauncher):
     """Launches runs as Celery tasks; deploy/celery/dagster.yaml names it."""
 
     def check_run_worker_health(self, run: dg.DagsterRun) -> CheckRunHealthResult:
-        """Return what became of the task of a started run, as Dagster's daemon asks each minute."""
+        """Return the state of the task of a started run; the daemon asks every minute."""
         health = super().check_run_worker_health(run)
         if health.status in (WorkerStatus.SUCCESS, WorkerStatus.FAILED):
             return health
@@ -33,7 +32,7 @@ class MailCeleryLauncher(CeleryRunLauncher):
         return CheckRunHealthResult(WorkerStatus.FAILED, f"no worker has Celery task {task_id}")
 
     def _is_held(self, task_id: str) -> bool:
-        """Ask the worker that has started a task, or all where Redis has forgotten which."""
+        """Ask the worker that started a task, or all workers if Redis has forgotten which."""
         started: Any = self.celery.AsyncResult(task_id).info
         worker = started.get("hostname") if isinstance(started, dict) else None
         asked = self.celery.control.inspect([worker] if worker else None, timeout=PATIENCE)

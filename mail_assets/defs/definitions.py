@@ -1,4 +1,4 @@
-"""What Dagster loads, wired together; importing this module builds nothing and reads nothing.
+"""The definitions that Dagster loads. Importing this module builds nothing and reads nothing.
 
 https://docs.dagster.io/api/dagster/definitions
 """
@@ -43,8 +43,8 @@ from mail_assets.defs.checks.mail import (
     sentences_stand,
     summaries_current,
 )
-from mail_assets.defs.checks.search_quality import search_quality_holds
-from mail_assets.defs.jobs import JOBS
+from mail_assets.defs.checks.search import search_quality_holds
+from mail_assets.defs.jobs import JOBS, build_upkeep
 from mail_assets.defs.partitions import GROUP, asset_key, list_months
 from mail_assets.defs.resources import (
     AlertsResource,
@@ -58,7 +58,7 @@ from mail_assets.defs.resources import (
     WordsResource,
     WorkspaceResource,
 )
-from mail_assets.defs.schedules import WEEKLY, build_daily_refresh, daily_audit
+from mail_assets.defs.schedules import build_daily_refresh, build_weekly_upkeep
 from mail_assets.defs.sensors.alerts import build_failure_alerts
 from mail_assets.defs.sensors.new_archives import build_new_archives
 from mail_assets.defs.sensors.thread_builds import build_new_threads
@@ -85,8 +85,7 @@ CHECKS = (
     search_quality_holds,
 )
 
-
-#: (asset, check) of the checks that stop a run where they fail.
+#: (asset, check) of the checks that stop a run when they fail.
 BLOCKING_CHECKS = frozenset(
     (spec.asset_key.path[-1], spec.name)
     for check in CHECKS
@@ -104,17 +103,19 @@ def defs() -> dg.Definitions:
 def build_defs(settings: Settings, **overrides: object) -> dg.Definitions:
     """Build the definitions; `overrides` replace resources by name, in tests."""
     partitions = list_months(tuple(settings.lists), settings.first_month, settings.last_month)
+    assets, resources = build_assets(settings, partitions), build_resources(settings, **overrides)
+    upkeep = build_upkeep(dg.Definitions(assets=assets, asset_checks=CHECKS, resources=resources))
     return dg.Definitions(
-        assets=build_assets(settings, partitions),
+        assets=assets,
         asset_checks=CHECKS,
-        jobs=JOBS,
-        schedules=[build_daily_refresh(partitions), daily_audit, *WEEKLY],
+        jobs=[*JOBS, upkeep],
+        schedules=[build_daily_refresh(partitions), build_weekly_upkeep(upkeep)],
         sensors=[
             build_new_archives(partitions),
             build_new_threads(partitions),
             build_failure_alerts(enabled=bool(settings.alert_url)),
         ],
-        resources=build_resources(settings, **overrides),
+        resources=resources,
         # a step process costs 1.5 CPU-seconds and loads the model again
         executor=dg.in_process_executor,
     )
@@ -152,7 +153,7 @@ def build_assets(
 
 
 def freshness_policy(settings: Settings) -> dg.FreshnessPolicy | None:
-    """Return when assets that are refreshed daily are overdue; None where they need not be.
+    """Return the policy of the assets that are refreshed daily; None if they may grow old.
 
     The warning comes after three quarters of the time. Archives with a last month are closed.
     """
@@ -163,7 +164,7 @@ def freshness_policy(settings: Settings) -> dg.FreshnessPolicy | None:
 
 
 def build_resources(settings: Settings, **overrides: object) -> Mapping[str, object]:
-    """Build the resources. Secrets stay in the environment: the UI shows their names only."""
+    """Build the resources. Secrets stay in the environment: the UI shows only their names."""
     base = {
         "database": DatabaseResource(
             home=str(settings.home),
@@ -196,7 +197,7 @@ def build_resources(settings: Settings, **overrides: object) -> Mapping[str, obj
         "workspace": WorkspaceResource(
             database=base["database"],
             store=base["store"],
-            samples=settings.samples,
+            web_url=settings.web_url,
             jobs=settings.jobs,
         ),
         "vector_bucket": bucket,
@@ -213,7 +214,7 @@ def build_resources(settings: Settings, **overrides: object) -> Mapping[str, obj
 
 
 def build_summaries(settings: Settings) -> SummariesResource:
-    """Build what makes summaries of threads."""
+    """Build the resource that makes summaries of threads."""
     if settings.summaries.maker != CHAT or settings.chat is None:
         return SummariesResource()
     return SummariesResource(
@@ -226,10 +227,10 @@ def build_summaries(settings: Settings) -> SummariesResource:
 
 
 def bucket_kind(url: str) -> str:
-    """Return the kind of a bucket for the UI: its scheme, without what follows a "+"."""
+    """Return the kind of a bucket for the UI: its URL scheme up to a "+"."""
     return url.partition(":")[0].partition("+")[0]
 
 
 def encoder_kind(name: str) -> str:
-    """Return the kind of an encoder for the UI: what computes, here or on a server."""
+    """Return the kind of an encoder for the UI: onnx, or openai if a server computes."""
     return "openai" if name.startswith(REMOTE_SCHEME) else "onnx"

@@ -1,6 +1,6 @@
-"""Everything that is wrong with a home: its server, months, indexes, files, and Dagster's history.
+"""Find the faults of a home: its server, months, indexes, files and Dagster's history.
 
-What is wrong with the mail database and the indexes is found in steps/examine.py.
+operations/examine.py finds the faults of the mail database and the indexes.
 """
 
 import datetime as dt
@@ -50,20 +50,20 @@ from mail_assets.tables.encoded_texts import read_probe
 from mail_assets.tables.health import read_server_version
 from mail_assets.tables.indexes import IndexRecord, live_index
 
-#: Said of months whose archive a run has refused: its remedy accepts what was lost.
+#: Finding about months whose archive a run has refused; its remedy accepts the loss.
 REFUSED = "the last run has refused an archive that has lost messages; if that is meant"
 
-#: Runs that nothing needs, and the days beyond those that are kept: a weekly pruning leaves none.
+#: Number of runs that nothing needs, and days after their time: a weekly pruning leaves none.
 MANY_RUNS, LATE_DAYS = 100, 30
 
 
 def examine_home(settings: Settings) -> list[Finding]:
-    """Return what is wrong with a home, the most basic first; nothing is changed.
+    """Return the faults of a home, the most basic first; nothing is changed.
 
     Raises:
         psycopg.OperationalError: a server of your own does not answer.
     """
-    # before the database: a server whose disk is full does not start, or ends while it is asked
+    # before the database: with a full disk the server does not start, or ends during a question
     disks = [*examine_disks(_local_folders(settings))]
     try:
         with settings.database.connect("doctor") as connection:
@@ -95,10 +95,12 @@ def _local_folders(settings: Settings) -> list[Path]:
 def _without_server(
     settings: Settings, error: Exception, disks: Sequence[Finding]
 ) -> list[Finding]:
-    """Return what is found where the server does not start, or ended while it was asked."""
+    """Return the findings about a server that does not start, or ended during a question."""
     if settings.pg_dsn:
         return [*disks, Finding("the server is not fit", str(error), "set MAIL_PG_DSN to another")]
-    remedy = "mail-assets upgrade" if isinstance(error, OldDataError) else "mail-assets up"
+    remedy = "mail-assets up"
+    if isinstance(error, OldDataError):
+        remedy = "mail-assets backup --all FOLDER; mail-assets restore FOLDER"
     if disks:
         remedy = f"make room, then `{remedy}`"
     return [
@@ -108,7 +110,7 @@ def _without_server(
 
 
 def psql_command(settings: Settings) -> str:
-    """Return the beginning of a command that runs SQL in the mail database, without a password."""
+    """Return the beginning of a shell command for SQL in the mail database, without password."""
     psql = shlex.quote(str(find_bindir() / "psql"))
     if settings.pg_dsn:
         return f'{psql} "$MAIL_PG_DSN"'
@@ -117,7 +119,7 @@ def psql_command(settings: Settings) -> str:
 
 
 def _examine_version(settings: Settings, connection: psycopg.Connection) -> Iterator[Finding]:
-    """Find an embedded server that still runs the programs of before an update."""
+    """Find an embedded server that still runs the programs of an earlier version."""
     if settings.pg_dsn:
         return
     program = str(find_bindir() / "postgres")
@@ -130,7 +132,7 @@ def _examine_version(settings: Settings, connection: psycopg.Connection) -> Iter
 
 
 def _examine_dagster(settings: Settings) -> Iterator[Finding]:
-    """Find a storage of Dagster that does not answer, and what is wrong with its history."""
+    """Find a storage of Dagster that does not answer, and the faults of its history."""
     try:
         yield from _examine_history(settings)
     except DagsterStorageError as error:
@@ -152,7 +154,7 @@ def _examine_history(settings: Settings) -> Iterator[Finding]:
             before = now - dt.timedelta(days=KEEP_DAYS + LATE_DAYS)
             count = count_prunable_runs(instance, before, MANY_RUNS)
         except HistoryError:
-            return  # another storage than ours, which is not ours to judge
+            return  # the storage is not ours to judge
         if count >= MANY_RUNS:
             where = f"Dagster: {count} runs or more before {before:%Y-%m-%d}"
             yield Finding("history that nothing needs", where, "mail-assets prune")
@@ -161,7 +163,7 @@ def _examine_history(settings: Settings) -> Iterator[Finding]:
 def _examine_failed(
     instance: dg.DagsterInstance, failed: Mapping[ListMonth, Failures]
 ) -> Iterator[Finding]:
-    """Find months whose last run has failed, and apart those whose archive it has refused."""
+    """Find months whose last run failed, and separately those whose archive it refused."""
     reasons = {
         run_id: {one.subject: one.reason for one in read_failures(instance, run_id)}
         for run_id in {one.last_run for one in failed.values()}
@@ -179,13 +181,12 @@ def _examine_failed(
 
 
 def _has_month(settings: Settings, month: ListMonth) -> bool:
-    """Return whether lists.toml has a month, so that runs can make it."""
     last = settings.last_month or month.month
     return month.list_name in settings.lists and settings.first_month <= month.month <= last
 
 
 def _filled_index(settings: Settings, connection: psycopg.Connection) -> str:
-    """Return what the manifest calls the index that runs fill, "" where search asks another."""
+    """Return the manifest's name of the index that runs fill, "" if another index is live."""
     name = index_name(settings.encoder, settings.precision)
     live = live_index(connection, settings.vectors)
     return manifest_name(settings.vectors, name) if live and live.name == name else ""
@@ -207,7 +208,7 @@ def _examine_indexes(settings: Settings, connection: psycopg.Connection) -> Iter
 
 
 def _examine_encoder(settings: Settings, connection: psycopg.Connection) -> Iterator[Finding]:
-    """Find a local encoder that has drifted; one on a server is asked by searches and runs."""
+    """Find a local encoder that has drifted; searches and runs ask one on a server themselves."""
     fingerprint = compute_fingerprint(settings.encoder, settings.precision)
     is_local = not settings.encoder.startswith(REMOTE_SCHEME)
     if is_local and read_probe(connection, fingerprint) is not None:

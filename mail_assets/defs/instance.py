@@ -1,11 +1,8 @@
-"""The Dagster instance of the settings, and what is said where its storage fails.
+"""The Dagster instance of the settings, its folder, and short messages when its storage fails.
 
-Dagster retries and then raises errors of two libraries, hundreds of lines long.
-
-[dagster_home] The folder that DAGSTER_HOME names, with a dagster.yaml in it that follows this version of ours.
-
-In a checkout that file is a link to ours, elsewhere a copy with a digest in its first line: a copy
-that was edited, and every file of another origin, is the user's and is left alone.
+DAGSTER_HOME gets a dagster.yaml that follows ours: in a checkout a link to it, elsewhere a copy
+with a digest in its first line. An edited copy, or any other file, is the user's and is left alone.
+When its storage fails, Dagster raises errors of two libraries, hundreds of lines long.
 """
 
 import contextlib
@@ -26,24 +23,71 @@ from mail_assets.postgres.programs import find_last_failure
 from mail_assets.settings.settings import Settings
 from mail_assets.settings.values import hide_secrets
 
+#: Errors of a server that is down, refuses, is full or ends meanwhile; wrong SQL is not among them.
+_FAILURES = (
+    DagsterPostgresException,
+    exc.OperationalError,
+    exc.InterfaceError,
+)
+
+
+class DagsterStorageError(MailAssetsError):
+    """Dagster's storage fails: names the variable or the log of the server, and the reason."""
+
+
+@contextmanager
+def open_instance(settings: Settings) -> Iterator[dg.DagsterInstance]:
+    """Open the Dagster instance of the home; sets DAGSTER_HOME.
+
+    Raises:
+        DagsterStorageError: its storage cannot be opened, or fails while the instance is used.
+    """
+    use_dagster_home(settings)
+    try:
+        with dg.DagsterInstance.get() as instance:
+            yield instance
+    except _FAILURES as error:
+        raise DagsterStorageError(_describe(settings, _reason(error))) from error
+
+
+def _describe(settings: Settings, reason: str) -> str:
+    if settings.dagster_url:
+        url = hide_secrets(settings.dagster_url)
+        return f"DAGSTER_POSTGRES_URL={url}, Dagster's storage, fails: {reason}"
+    log = embedded(settings.home).paths.log
+    said = find_last_failure(log)
+    quoted = f"; {log} says: {said}" if said else ""
+    return f"Dagster's storage in the embedded server fails: {reason}{quoted}"
+
+
+def _reason(error: BaseException) -> str:
+    """Return the message of the server or driver, which has neither statements nor passwords."""
+    cause: BaseException | None = error
+    while cause:
+        if isinstance(cause, exc.DBAPIError):
+            return " ".join(str(cause.orig).split())
+        cause = cause.__cause__
+    return str(error)
+
+
 _STAMP = "# Written by mail-assets, which replaces it until you edit it: "
 
 
 def use_dagster_home(settings: Settings) -> Path:
-    """Set DAGSTER_HOME and return the folder, with dagster.yaml in it.
+    """Set DAGSTER_HOME to an absolute path and return the folder, with dagster.yaml in it.
 
-    Where it is set it may be relative, or begin with "~", and Dagster takes neither.
+    Dagster itself refuses a relative path and "~".
     """
     home = settings.dagster_home
     os.environ["DAGSTER_HOME"] = str(home)
-    # a home of other projects without a dagster.yaml has Dagster's defaults, and keeps them
+    # the home of other projects may have no dagster.yaml: it keeps Dagster's defaults
     if home == settings.home / "dagster" or _is_empty(home) or (home / "dagster.yaml").exists():
         write_dagster_yaml(home)
     return home
 
 
 def write_dagster_yaml(home: Path) -> None:
-    """Put our dagster.yaml into a folder, which is made, unless there is one of the user's."""
+    """Make a folder and put our dagster.yaml into it, unless it has one of the user."""
     home.mkdir(parents=True, exist_ok=True)
     path = home / "dagster.yaml"
     if not os.path.lexists(path) or _is_ours(path):
@@ -61,8 +105,8 @@ def _is_ours(path: Path) -> bool:
     if not path.is_symlink():
         stamp, _, content = path.read_text(encoding="utf-8").partition("\n")
         return stamp == _stamp(content)
-    # Ours leads to the file of a checkout, which may be gone. A configuration that is mounted into
-    # a container is a link too, and is not ours.
+    # Our link leads to the file of a checkout, which may be gone. A file that is mounted into a
+    # container is a link too.
     target = path.parent / path.readlink()
     return (target.parent / "mail_assets").is_dir() or not target.exists()
 
@@ -87,50 +131,3 @@ def _copy(path: Path) -> None:
     part = path.with_name(f".dagster.yaml.{os.getpid()}")
     part.write_text(stamped, encoding="utf-8")
     part.replace(path)  # a process that starts now must not read half a configuration
-
-
-#: What a server raises that is down, refuses, has no room, or ends meanwhile. Wrong SQL is none.
-_FAILURES = (
-    DagsterPostgresException,
-    exc.OperationalError,
-    exc.InterfaceError,
-)
-
-
-class DagsterStorageError(MailAssetsError):
-    """Dagster's storage fails: one line with the variable or the server's log, and the reason."""
-
-
-@contextmanager
-def open_instance(settings: Settings) -> Iterator[dg.DagsterInstance]:
-    """Open the instance of DAGSTER_HOME, which is set.
-
-    Raises:
-        DagsterStorageError: its storage cannot be opened, or fails while the instance is used.
-    """
-    use_dagster_home(settings)
-    try:
-        with dg.DagsterInstance.get() as instance:
-            yield instance
-    except _FAILURES as error:
-        raise DagsterStorageError(_describe(settings, _reason(error))) from error
-
-
-def _describe(settings: Settings, reason: str) -> str:
-    if settings.dagster_url:
-        url = hide_secrets(settings.dagster_url)
-        return f"DAGSTER_POSTGRES_URL={url}, Dagster's storage, fails: {reason}"
-    log = embedded(settings.home).paths.log
-    said = find_last_failure(log)
-    quoted = f"; {log} says: {said}" if said else ""
-    return f"Dagster's storage in the embedded server fails: {reason}{quoted}"
-
-
-def _reason(error: BaseException) -> str:
-    """Return the server's or driver's own words, which have neither statements nor passwords."""
-    cause: BaseException | None = error
-    while cause:
-        if isinstance(cause, exc.DBAPIError):
-            return " ".join(str(cause.orig).split())
-        cause = cause.__cause__
-    return str(error)

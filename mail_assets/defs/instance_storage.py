@@ -1,21 +1,13 @@
-"""Dagster's own storage: the server of DAGSTER_POSTGRES_URL, else the embedded one.
+"""Dagster's storage in PostgreSQL: the server of DAGSTER_POSTGRES_URL, or the embedded one.
 
-dagster.yaml can read a variable but has no default for it, and cannot start a server. This class
-does both, so that any `dagster` command with our DAGSTER_HOME works. It reads only the settings it
-needs: a mistake in lists.toml is the code location's error, which the webserver shows.
-It relies on private modules of Dagster (1.13.27); a test covers it.
+dagster.yaml cannot give a variable a default, and cannot start a server. MailStorage does both, so
+that any `dagster` command with our DAGSTER_HOME works. It reads only the settings it needs: the
+webserver shows a mistake in lists.toml as an error of the code location.
 
-[event_log] Dagster's event log: the months of a run stand in order, and its columns are asked for once.
+Two shortcomings of Dagster (1.13.27) are mended here. MailEventLog orders the months of a run.
+complete_tables creates tables that a kill has left out.
 
-Dagster (1.13.27) records the months of a step in no order and mostly within one millisecond. Its UI
-shows one event of each run and millisecond, and calls the one that was stored last the latest.
-It also has the server list the columns of a table with each event, to know whether it was migrated.
-It relies on private modules of Dagster; a test covers it.
-
-[storage_tables] Dagster's tables, made whole: a kill while they are first created leaves some out for good.
-
-Dagster (1.13.27) creates them one by one in autocommit mode, and only where the first table of a
-storage is missing. It relies on private modules of Dagster; a test covers it.
+It relies on private modules of Dagster; a test covers each.
 """
 
 import os
@@ -38,32 +30,104 @@ from mail_assets.postgres.database import DAGSTER, embedded_dsn
 from mail_assets.settings.settings import load_dagster_settings
 from mail_assets.settings.values import SettingsError, hide_secrets
 
-#: The UI tells times apart by whole milliseconds.
+#: Events stored with one statement: the materializations of a year together, not 12 times.
+_EVENT_BATCH = ("DAGSTER_EVENT_BATCH_SIZE", "100")
+
+
+class MailStorage(DagsterStorage, ConfigurableClass):
+    """The class that dagster.yaml names; it makes a DagsterPostgresStorage."""
+
+    @property
+    def inst_data(self) -> ConfigurableClassData | None:
+        """Return None: the DagsterPostgresStorage carries the data."""
+        return None
+
+    @classmethod
+    def config_type(cls) -> dict[str, Any]:
+        """Return an empty schema: the configuration is in the environment."""
+        return {}
+
+    @classmethod
+    def from_config_value(
+        cls, inst_data: ConfigurableClassData | None, config_value: Mapping[str, Any]
+    ) -> Self:
+        """Return a Postgres storage; starts the embedded server if none is configured.
+
+        Raises:
+            SettingsError: MAIL_HOME or DAGSTER_POSTGRES_URL is wrong.
+        """
+        settings = load_dagster_settings()
+        _check_url(settings.postgres_url)
+        url = settings.postgres_url or embedded_dsn(
+            settings.home, DAGSTER, scheme="postgresql+psycopg2"
+        )
+        os.environ.setdefault(*_EVENT_BATCH)
+        storage = DagsterPostgresStorage(url, inst_data=inst_data)
+        storage._event_log_storage = MailEventLog(url, should_autocreate_tables=False)
+        keep_connection(storage, url)
+        complete_tables(storage, url)
+        return storage  # type: ignore[return-value]
+
+
+def _check_url(url: str) -> None:
+    # here, and not in the settings, which would have to import SQLAlchemy
+    try:
+        if url:
+            make_url(url)
+    except (ArgumentError, ValueError):  # its message may repeat the password
+        rule = "must be postgresql+psycopg2://USER:PASSWORD@HOST:PORT/DATABASE"
+        raise SettingsError("DAGSTER_POSTGRES_URL", hide_secrets(url), rule) from None
+
+
+def keep_connection(storage: DagsterPostgresStorage, url: str) -> None:
+    """Make the storage keep one connection; threads open more.
+
+    Without it each event opens one or two. Before each use the connection is tested, which costs a
+    tenth of opening one.
+    """
+    engine = create_pg_engine(
+        url, isolation_level="AUTOCOMMIT", pool_size=1, max_overflow=-1, pool_pre_ping=True
+    )
+    parts: tuple[Any, ...] = (
+        storage.event_log_storage,
+        storage.run_storage,
+        storage.schedule_storage,
+    )
+    for part in parts:
+        part._engine = engine
+
+
+#: Milliseconds of a second: the UI shows events of a run with the same millisecond as one.
 _MILLISECONDS = 1_000
 
 
 class MailEventLog(PostgresEventLogStorage):
-    """The event log on PostgreSQL."""
+    """Event log in PostgreSQL that stores the months of a run in order.
+
+    Dagster stores the months of a step in no order, mostly within one millisecond. Its UI shows one
+    event of each run and millisecond, and takes the one stored last for the latest. Dagster also
+    lists the columns of a table with each event, to find out whether it was migrated.
+    """
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         self._columns_there: set[str] = set()
         super().__init__(*arguments, **options)
 
     def store_event_batch(self, events: Sequence[dg.EventLogEntry]) -> None:
-        """Store events by partition, each a millisecond after the one before it.
+        """Store events by partition, each a millisecond after the one before.
 
-        The last one is not later than it was recorded.
+        The last one keeps its time.
         """
         ordered = sorted(events, key=_partition)
         last = int(max(event.timestamp for event in events) * _MILLISECONDS)
-        # half, so that no rounding moves one into the millisecond of another
+        # in the middle of a millisecond, so that no rounding moves it into the next
         times = [(last - later - 0.5) / _MILLISECONDS for later in reversed(range(len(ordered)))]
         super().store_event_batch(
             [event._replace(timestamp=at) for event, at in zip(ordered, times, strict=True)]
         )
 
     def _has_asset_key_col_on_connection(self, conn: Connection, column_name: str) -> bool:
-        """Ask until the column is there: migrations add some, and take none away."""
+        """Ask until the column exists: migrations only add columns."""
         if column_name not in self._columns_there:
             if not super()._has_asset_key_col_on_connection(conn, column_name):
                 return False
@@ -83,9 +147,11 @@ _METADATA = (
 
 
 def complete_tables(storage: DagsterPostgresStorage, url: str) -> None:
-    """Create the tables and indexes that are missing, all or none, and what Dagster does then.
+    """Create missing tables and indexes, all or none, and then migrate as Dagster does.
 
-    Those of another version of Dagster are left alone: `dagster instance migrate` adds to them.
+    Dagster creates them one by one in autocommit mode, and only if the first table of a storage is
+    missing: a kill leaves some out for good. Tables of another version of Dagster are left alone:
+    `dagster instance migrate` adds to them.
     """
     engine = create_pg_engine(url)
     try:
@@ -118,7 +184,7 @@ def _create_missing(engine: Engine) -> bool:
 
 
 def _find_missing(connection: Connection) -> list[Table | Index]:
-    """Return tables in the order of their foreign keys, then indexes of tables that there are."""
+    """Return missing tables in the order of their foreign keys, then indexes of other tables."""
     there = {
         table: {index["name"] for index in indexes}
         for (_, table), indexes in inspect(connection).get_multi_indexes().items()
@@ -133,70 +199,3 @@ def _find_missing(connection: Connection) -> list[Table | Index]:
             if table.name in there and index.name not in there[table.name]
         ),
     ]
-
-
-#: The materializations of a run's months are stored together: a statement for a year, not 12.
-_EVENT_BATCH = ("DAGSTER_EVENT_BATCH_SIZE", "100")
-
-
-class MailStorage(DagsterStorage, ConfigurableClass):
-    """The class that dagster.yaml names; it makes a DagsterPostgresStorage."""
-
-    @property
-    def inst_data(self) -> ConfigurableClassData | None:
-        """Return None: the DagsterPostgresStorage carries the data."""
-        return None
-
-    @classmethod
-    def config_type(cls) -> dict[str, Any]:
-        """Return an empty schema: the configuration is in the environment."""
-        return {}
-
-    @classmethod
-    def from_config_value(
-        cls, inst_data: ConfigurableClassData | None, config_value: Mapping[str, Any]
-    ) -> Self:
-        """Return a Postgres storage; the embedded server is started where none is configured.
-
-        Raises:
-            SettingsError: MAIL_HOME or DAGSTER_POSTGRES_URL is wrong.
-        """
-        settings = load_dagster_settings()
-        _check_url(settings.postgres_url)
-        url = settings.postgres_url or embedded_dsn(
-            settings.home, DAGSTER, scheme="postgresql+psycopg2"
-        )
-        os.environ.setdefault(*_EVENT_BATCH)
-        storage = DagsterPostgresStorage(url, inst_data=inst_data)
-        storage._event_log_storage = MailEventLog(url, should_autocreate_tables=False)
-        keep_connection(storage, url)
-        complete_tables(storage, url)
-        return storage  # type: ignore[return-value]
-
-
-def _check_url(url: str) -> None:
-    """Refuse what SQLAlchemy cannot read, which the settings would have to import to know."""
-    try:
-        if url:
-            make_url(url)
-    except (ArgumentError, ValueError):  # its message may repeat the password
-        rule = "must be postgresql+psycopg2://USER:PASSWORD@HOST:PORT/DATABASE"
-        raise SettingsError("DAGSTER_POSTGRES_URL", hide_secrets(url), rule) from None
-
-
-def keep_connection(storage: DagsterPostgresStorage, url: str) -> None:
-    """Make the storage keep one connection for all that it does; threads open more beside it.
-
-    As Dagster makes it, each event opens one or two. The kept one is asked whether its server is
-    still there before it is used, which costs a tenth of opening one.
-    """
-    engine = create_pg_engine(
-        url, isolation_level="AUTOCOMMIT", pool_size=1, max_overflow=-1, pool_pre_ping=True
-    )
-    parts: tuple[Any, ...] = (
-        storage.event_log_storage,
-        storage.run_storage,
-        storage.schedule_storage,
-    )
-    for part in parts:
-        part._engine = engine

@@ -1,12 +1,6 @@
-"""The jobs: the months, test queries, and what is done to all months and indexes together.
+"""The jobs: months and threads, test queries, and the upkeep of a whole home.
 
 https://docs.dagster.io/guides/build/jobs
-
-[archive_maintenance] The op that deletes former archives whose time (MAIL_KEEP_ARCHIVES) is over.
-
-[index_maintenance] The ops that keep the indexes of vectors and words fast: LanceDB compacts and indexes here.
-
-Never in a partition's own run: they lose to any concurrent write.
 """
 
 from typing import Any
@@ -22,40 +16,88 @@ from mail_assets.defs.resources import (
     WordsResource,
     WorkspaceResource,
 )
-from mail_assets.defs.test_queries import serve_test_queries
+from mail_assets.defs.runs import first_reason, process_tag, was_interrupted
+from mail_assets.defs.test_queries import test_queries
 from mail_assets.indexes.live import LifecycleError, follow_version
 from mail_assets.indexes.mail_index import Filled
 from mail_assets.operations.prune import KEEP_DAYS
 from mail_assets.steps.fetch_archive import sweep_former_archives
 
+#: Dagster ends a run that goes through a whole corpus after 6 hours: it hangs.
+_SIX_HOURS = {"dagster/max_runtime": str(6 * 3600)}
 
-@dg.op
-def sweep_archives(context: dg.OpExecutionContext, workspace: WorkspaceResource) -> None:
-    """Delete former archives whose time is over."""
-    with workspace.open(context) as opened:
-        context.add_output_metadata({"expired": sweep_former_archives(opened)})
+#: Upkeep does several such things, one after the other.
+_ONE_DAY = {"dagster/max_runtime": str(24 * 3600)}
+
+_CHECKED_BY_MONTH = (
+    *("mbox_archives", "messages", "threads", "thread_summaries"),
+    *("words", "chunks", "embeddings", "vectors"),
+)
+
+_THREADS = dg.AssetSelection.assets(asset_key("threads"), asset_key("thread_summaries"))
+
+_SEARCH = dg.AssetSelection.assets(asset_key("search_quality"), asset_key("search_audit"))
+
+#: Everything from the archive to the two indexes. Quality is measured for all months together, and
+#: threads are built once for all months that have changed.
+refresh_archives = dg.define_asset_job(
+    "refresh_archives",
+    selection=dg.AssetSelection.all() - _SEARCH - _THREADS,
+    description="Fetch the archive of a month and carry it through to the two indexes.",
+)
+
+build_threads = dg.define_asset_job(
+    "build_threads",
+    selection=_THREADS,
+    description="Build the threads of changed messages, summarize the threads that changed, and "
+    "check the months of their messages.",
+)
+
+#: A backfill of this job over all months continues where the last one ended, month by month.
+fill_index = dg.define_asset_job(
+    "fill_index",
+    selection=dg.AssetSelection.assets(asset_key("embeddings"), asset_key("vectors")),
+    description="Encode the chunks of a month with the configured model and fill its index, next "
+    "to the live one. Nothing is fetched, parsed or cut again.",
+)
+
+#: Only checks, and by itself: it takes minutes to list millions of keys.
+reconcile_vectors = dg.define_asset_job(
+    "reconcile_vectors",
+    selection=dg.AssetSelection.checks(
+        *(
+            dg.AssetCheckKey(asset_key(name), "reconciled")
+            for name in ("vector_index", "word_index")
+        )
+    ),
+    description="List the whole vector bucket and compare it with its manifest and the chunks, and "
+    "the word index with its manifest and the messages.",
+    tags=_SIX_HOURS,
+)
+
+JOBS = (refresh_archives, build_threads, fill_index, reconcile_vectors, test_queries)
 
 
-class UpkeepConfig(dg.Config):
-    """How thorough an upkeep is.
+class MaintainConfig(dg.Config):
+    """Run configuration of maintain_index and maintain_words.
 
-    `little_changed`: only what is due is done. To write an index anew takes 12 to 30 s for each
-    100,000 entries, however few are new.
+    With `little_changed` only an index whose upkeep is due is maintained. To index again takes
+    12 to 30 s for each 100,000 entries, even if few are new.
     """
 
     little_changed: bool = False
 
 
-@dg.op
+@dg.op(tags={"dagster/priority": "8"})
 def maintain_index(
     context: dg.OpExecutionContext,
-    config: UpkeepConfig,
+    config: MaintainConfig,
     database: DatabaseResource,
     encoder: EncoderResource,
     vector_bucket: VectorBucketResource,
 ) -> None:
-    """Bring the search structures of the live index up to date, and those of the configured
-    encoder's, where that is another one.
+    """Compact the live vector index and index what is new, and that of the configured encoder if
+    it is another one. Not in the run of a month: compaction loses to any concurrent write.
     """
     with database.connect("maintain_index", context.run.run_id) as connection:
         try:
@@ -72,15 +114,15 @@ def maintain_index(
     context.add_output_metadata({"indexes": dg.MetadataValue.table(records)})
 
 
-@dg.op
+@dg.op(tags={"dagster/priority": "8"})
 def maintain_words(
     context: dg.OpExecutionContext,
-    config: UpkeepConfig,
+    config: MaintainConfig,
     database: DatabaseResource,
     words: WordsResource,
 ) -> None:
-    """Bring the search structures of the word index up to date, and make the index of another
-    version live once it has every message.
+    """Compact the word index and index what is new. The index of a new version becomes live once
+    it has every message.
     """
     mail_words = words.open()
     index = mail_words.index
@@ -92,7 +134,7 @@ def maintain_words(
     context.add_output_metadata({"indexes": dg.MetadataValue.table([record])})
 
 
-def _maintain(context: dg.OpExecutionContext, config: UpkeepConfig, index: Filled[Any]) -> None:
+def _maintain(context: dg.OpExecutionContext, config: MaintainConfig, index: Filled[Any]) -> None:
     if config.little_changed and not index.needs_upkeep():
         context.log.info(f"little has changed in {index.label}: its upkeep is not due yet")
         return
@@ -100,119 +142,75 @@ def _maintain(context: dg.OpExecutionContext, config: UpkeepConfig, index: Fille
     index.maintain()
 
 
-#: Seconds after which Dagster ends a run that looks at a whole corpus: more is a hang.
-_SIX_HOURS = {"dagster/max_runtime": str(6 * 3600)}
-
-_CHECKED_BY_MONTH = (
-    *("mbox_archives", "messages", "threads", "thread_summaries"),
-    *("words", "chunks", "embeddings", "vectors"),
-)
-
-_THREADS = dg.AssetSelection.assets(asset_key("threads"), asset_key("thread_summaries"))
-
-_QUALITY = dg.AssetSelection.assets(asset_key("search_quality"))
-
-_AUDIT = dg.AssetSelection.assets(asset_key("search_audit"))
-
-#: Everything from the archive to the vectors. Quality is measured by itself: one month says little
-#: of it. Threads are built by themselves: once behind all months that have changed.
-refresh_archives = dg.define_asset_job(
-    "refresh_archives",
-    selection=dg.AssetSelection.all() - _QUALITY - _AUDIT - _THREADS,
-    description="Fetch the archive of a month and carry it through to the vector bucket.",
-)
-
-build_threads = dg.define_asset_job(
-    "build_threads",
-    selection=_THREADS,
-    description="Build the threads that changed messages touch, summarize those that changed, and "
-    "check the months of these.",
-)
-
-#: A backfill of it over all months goes on where it ended, month by month.
-fill_index = dg.define_asset_job(
-    "fill_index",
-    selection=dg.AssetSelection.assets(asset_key("embeddings"), asset_key("vectors")),
-    description="Encode the chunks of a month with the configured model and fill its index, beside "
-    "the live one. Nothing is fetched, parsed or cut again.",
-)
+@dg.op(tags={"dagster/priority": "8"})
+def sweep_archives(context: dg.OpExecutionContext, workspace: WorkspaceResource) -> None:
+    """Delete former archives that were kept for MAIL_KEEP_ARCHIVES days."""
+    with workspace.open(context) as opened:
+        context.add_output_metadata({"expired": sweep_former_archives(opened)})
 
 
-@dg.job(
-    description="Compact and index the vector bucket, where the backend wants it, and the word "
-    "index, and delete former archives whose time is over.",
-    tags=_SIX_HOURS,
-)
-def maintain_vectors() -> None:
-    """Keep the indexes fast and the archive store small."""
-    maintain_index()
-    maintain_words()
-    sweep_archives()
-
-
-@dg.job(
-    description="Delete runs and events that nothing needs any more, embeddings of encoders and "
-    f"texts that are gone, and counts of searches, all of them older than {KEEP_DAYS} days; former "
-    "archives whose time is over, and versions of indexes that no search reads.",
-    tags=_SIX_HOURS,
-)
-def prune_all() -> None:
-    """Keep a home of years from growing."""
-    prune_old()
-
-
-@dg.job(description="Ask the live index test queries; the hits are in the op's metadata.")
-def test_queries() -> None:
-    """Ask test queries."""
-    serve_test_queries()
-
-
-#: Only the checks: listing a whole index takes minutes where it has millions of keys.
-reconcile_vectors = dg.define_asset_job(
-    "reconcile_vectors",
-    selection=dg.AssetSelection.checks(
-        *(
-            dg.AssetCheckKey(asset_key(name), "reconciled")
-            for name in ("vector_index", "word_index")
-        )
+#: The parts of `upkeep` that are assets or checks, in order. Quality comes after the maintenance of
+#: indexes, which changes the hits of approximate ones. Checks come last: the run of a month checks
+#: its own months only.
+_UPKEEP_BY_ASSETS = (
+    dg.define_asset_job(
+        "count_searches",
+        selection=dg.AssetSelection.assets(asset_key("search_audit")),
+        description="Take over the counts of the searches that were served since.",
     ),
-    description="List the whole vector bucket and compare it with its manifest and the chunks, and "
-    "the word index with its manifest and the messages.",
-    tags=_SIX_HOURS,
+    dg.define_asset_job(
+        "measure_quality",
+        selection=dg.AssetSelection.assets(asset_key("search_quality")),
+        description="Measure the judged queries of MAIL_QUALITY_SET and compare the result.",
+        tags=_SIX_HOURS,
+    ),
+    dg.define_asset_job(
+        "check_all_months",
+        selection=dg.AssetSelection.checks_for_assets(*map(asset_key, _CHECKED_BY_MONTH)),
+        description="Check every month that was ever materialized.",
+        tags=_SIX_HOURS,
+    ),
 )
 
-#: Beside its asset a check looks at the months of the run, and the next day's run shows only its
-#: own months again. Run without its asset it looks at every month that was materialized.
-check_all_months = dg.define_asset_job(
-    "check_all_months",
-    selection=dg.AssetSelection.checks_for_assets(*map(asset_key, _CHECKED_BY_MONTH)),
-    description="Run the checks of all that is made by months, and of the threads and their "
-    "summaries, over every month that was materialized; nothing is materialized.",
-    tags=_SIX_HOURS,
-)
 
-measure_quality = dg.define_asset_job(
-    "measure_quality",
-    selection=_QUALITY,
-    description="Ask the judged queries of MAIL_QUALITY_SET, and compare with what was recorded.",
-    tags=_SIX_HOURS,
-)
+def build_upkeep(defs: dg.Definitions) -> dg.JobDefinition:
+    """Build the job of the weekly upkeep; `defs` has all assets, checks and resources.
 
-count_searches = dg.define_asset_job(
-    "count_searches",
-    selection=_AUDIT,
-    description="Take over the counts of searches that were served since, and show them.",
-)
+    A job of Dagster has either ops or assets. So an op runs assets in a run of their own, in the
+    same process. No op depends on another: one that fails does not stop the rest. Their priorities
+    are their order.
+    """
+    inner = dg.Definitions.merge(defs, dg.Definitions(jobs=_UPKEEP_BY_ASSETS))
+    runs = [
+        _build_asset_op(inner, job.name, job.description or "", priority)
+        for priority, job in enumerate(reversed(_UPKEEP_BY_ASSETS))
+    ]
 
-JOBS = (
-    refresh_archives,
-    build_threads,
-    fill_index,
-    maintain_vectors,
-    prune_all,
-    reconcile_vectors,
-    check_all_months,
-    test_queries,
-    measure_quality,
-    count_searches,
-)
+    @dg.job(
+        description="Keep a home fast and small. Delete runs, embeddings, counts of searches and "
+        f"versions of indexes that are older than {KEEP_DAYS} days and not needed, and former "
+        "archives after MAIL_KEEP_ARCHIVES days. Compact and index the vector bucket and the word "
+        "index. Count searches, measure quality, and check every month.",
+        tags=_ONE_DAY,
+    )
+    def upkeep() -> None:
+        for op in (prune_old, maintain_index, maintain_words, sweep_archives, *runs):
+            op()
+
+    return upkeep
+
+
+def _build_asset_op(
+    defs: dg.Definitions, name: str, description: str, priority: int
+) -> dg.OpDefinition:
+    @dg.op(name=name, description=description, tags={"dagster/priority": str(priority)})
+    def run_assets(context: dg.OpExecutionContext) -> None:
+        result = defs.resolve_job_def(name).execute_in_process(
+            instance=context.instance, tags=process_tag(), raise_on_error=False
+        )
+        if was_interrupted(result):
+            raise KeyboardInterrupt
+        if not result.success:
+            raise dg.Failure(f"run {result.run_id}: {first_reason(result)}", allow_retries=False)
+
+    return run_assets

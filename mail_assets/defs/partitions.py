@@ -1,10 +1,7 @@
-"""The partitions: every month of every list.
+"""The partitions, which are the months of every list, and the keys of the assets.
 
-A key is LIST|YYYY-MM, because Dagster orders dimensions by their names, "list" before "month".
-Which months a source really has is asked elsewhere (sources/).
+A partition key is LIST|YYYY-MM: Dagster orders dimensions by their names, "list" before "month".
 https://docs.dagster.io/guides/build/partitions-and-backfills
-
-[asset_keys] The keys of the assets: `mail/NAME`, apart from those of other projects in the same instance.
 """
 
 import functools
@@ -13,9 +10,20 @@ import dagster as dg
 
 from mail_assets.month import ListMonth, next_month
 
-#: One run per list and year: a run per month costs 2.7 s of overhead, 107 minutes for
-#: the 2,400 months of eight lists; one run per list shows nothing until it is done.
+#: First part of each asset key, apart from the assets of other projects in the same instance.
+PREFIX = "mail"
+
+#: The one group of all assets: the UI shows it unfolded, and several closed. A tag has the layer.
+GROUP = "mail"
+
+#: One run per list and year. A run per month costs 2.7 s each, 107 minutes for the 2,400 months of
+#: eight lists; a run per list shows nothing until it has ended.
 YEAR = dg.BackfillPolicy.multi_run(max_partitions_per_run=12)
+
+
+def asset_key(name: str) -> dg.AssetKey:
+    """Return the key of the asset `name`."""
+    return dg.AssetKey([PREFIX, name])
 
 
 @functools.cache
@@ -62,7 +70,7 @@ def partition_key(month: ListMonth) -> dg.MultiPartitionKey:
 def months_of_run(
     context: dg.AssetExecutionContext | dg.AssetCheckExecutionContext,
 ) -> list[ListMonth]:
-    """Return the months this run must produce, never none.
+    """Return the months that this run must make, at least one.
 
     Raises:
         dagster.Failure: the range is reversed; Dagster itself would call that a success.
@@ -75,14 +83,3 @@ def months_of_run(
             allow_retries=False,
         )
     return [ListMonth.parse(str(key)) for key in keys]
-
-
-PREFIX = "mail"
-
-#: One group, which the UI shows unfolded: of several it shows closed boxes. A tag has the layer.
-GROUP = "mail"
-
-
-def asset_key(name: str) -> dg.AssetKey:
-    """Return the key of the asset `name`."""
-    return dg.AssetKey([PREFIX, name])

@@ -1,16 +1,15 @@
-"""Deleting what is old and not needed: the op, and the same from a terminal.
+"""Delete what is old and not needed: of Dagster's history, and of files, counts and indexes.
 
-What of each kind is needed: defs/history.py, steps/prune_files.py, lance/pruning.py.
+The UI shows the same after it: partitions materialized, failed or missing. Backfills know the same
+failed months. A run of which nothing is needed is deleted whole, by Dagster's own API. Of any other
+old run the log lines and the bookkeeping of steps go, for which Dagster has no API. The statement
+`old_runs` of sql/event_log.sql says which events are needed.
 
-[history] Dagster's history: what of it can go, and deleting that.
-
-A run is deleted whole where nothing of it is needed, by Dagster's own API; of another old run its
-log lines and steps' bookkeeping go, for which Dagster has none. What is needed the statement
-`old_runs` says: the UI shows the same partitions as before, materialized, failed or missing, and
-backfills know the same failed months.
+Answers of test queries are the only mail in the history. Forgetting mail deletes them at once.
 """
 
 import datetime as dt
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -29,6 +28,7 @@ from mail_assets.defs.resources import (
     WorkspaceResource,
 )
 from mail_assets.defs.runs import MEMORY
+from mail_assets.defs.test_queries import test_queries
 from mail_assets.encoding.open import compute_fingerprint
 from mail_assets.errors import MailAssetsError
 from mail_assets.lance.upkeep import prune_versions
@@ -49,16 +49,16 @@ from mail_assets.vectors.index import VectorError
 from mail_assets.words.lance import clean_table
 from mail_assets.workspace import Log, Workspace
 
-#: Runs to a batch: a run of a year writes some 2,000 events.
+#: Runs read at a time: the run of a year has some 2,000 events.
 BATCH = 20
 
-#: Rows of checks to a batch.
+#: Rows of check evaluations read at a time.
 CHECK_BATCH = 1_000
 
-#: Assets of which older materializations are read too: quality over time.
+#: Assets whose older materializations are read too: quality over time.
 HISTORIES = ("search_quality",)
 
-#: Events of how a run went about its work, as log lines are. Its start, end and failures stay.
+#: Events that only describe how a run worked. Its start, end and failures are not among them.
 SPENT = (
     "ASSET_MATERIALIZATION",
     "ASSET_MATERIALIZATION_PLANNED",
@@ -83,6 +83,91 @@ class HistoryError(MailAssetsError):
     """Dagster's history cannot be pruned: names the reason and the remedy."""
 
 
+class PruneConfig(dg.Config):
+    """Run configuration of prune_old."""
+
+    keep_days: int = Field(
+        default=KEEP_DAYS, ge=LEAST_DAYS, description="days that everything is kept"
+    )
+
+
+# first in the upkeep: the maintenance of indexes then has less to compact
+@dg.op(tags={"dagster/priority": "9"})
+def prune_old(
+    context: dg.OpExecutionContext,
+    config: PruneConfig,
+    workspace: WorkspaceResource,
+    encoder: EncoderResource,
+    vector_bucket: VectorBucketResource,
+    words: WordsResource,
+) -> None:
+    """Delete what is older than `keep_days` and not needed. Former archives go after
+    MAIL_KEEP_ARCHIVES days, versions of indexes once no search reads them.
+    """
+    urls = (vector_bucket.url, words.url)
+    plan = PrunePlan(config.keep_days)
+    with workspace.open(context) as opened:
+        found = prune(opened, context.instance, urls, encoder.fingerprint, plan)
+    records = [dg.TableRecord({**one._asdict(), "bytes": one.bytes or 0}) for one in found]
+    context.add_output_metadata({"pruned": dg.MetadataValue.table(records)})
+
+
+@dataclass(frozen=True)
+class PrunePlan:
+    """Number of days that everything is kept, and whether nothing is deleted."""
+
+    keep_days: int = KEEP_DAYS
+    dry_run: bool = False
+
+    @property
+    def before(self) -> dt.datetime:
+        """Time before which things are old."""
+        return dt.datetime.now(dt.UTC) - dt.timedelta(days=self.keep_days)
+
+
+def prune_home(settings: Settings, plan: PrunePlan, log: Log) -> list[Pruned]:
+    """Delete what is old and not needed in the home of the settings; see prune."""
+    with (
+        settings.database.connect("prune") as connection,
+        open_instance(settings) as instance,
+    ):
+        workspace = Workspace(connection, open_store(settings.store), log, settings.forget_key)
+        urls = (settings.vectors, settings.words)
+        fingerprint = compute_fingerprint(settings.encoder, settings.precision)
+        return prune(workspace, instance, urls, fingerprint, plan)
+
+
+def prune(
+    workspace: Workspace,
+    instance: dg.DagsterInstance,
+    urls: tuple[str, ...],
+    fingerprint: str,
+    plan: PrunePlan,
+) -> list[Pruned]:
+    """Delete what is old and not needed; return what was, or would be, deleted.
+
+    Args:
+        urls: those of the indexes.
+        fingerprint: that of the configured encoder.
+
+    Raises:
+        HistoryError, StoreError, VectorError, WordsError: the next pruning deletes the rest.
+    """
+    dry_run = plan.dry_run
+    found = prune_history(instance, plan.before, dry_run=dry_run)
+    found.append(prune_archives(workspace, dry_run=dry_run))
+    found += prune_embeddings(workspace, fingerprint, plan.before, dry_run=dry_run)
+    counts = drop_searches(workspace.connection, plan.before, dry_run=dry_run)
+    found.append(Pruned("counted searches", counts, None))
+    if not dry_run:
+        sweep_encoded(workspace.connection)
+    lance = [url for url in urls if url.startswith("lance:")]
+    versions = [prune_versions(url, clean_table, VectorError, dry_run=dry_run) for url in lance]
+    sizes = [one.bytes for one in versions]
+    freed = None if None in sizes else sum(size or 0 for size in sizes)
+    return [*found, Pruned("old versions of indexes", sum(one.versions for one in versions), freed)]
+
+
 @dataclass
 class _Counter:
     count: int = 0
@@ -96,10 +181,10 @@ class _Counter:
 def prune_history(
     instance: dg.DagsterInstance, before: dt.datetime, *, dry_run: bool = False
 ) -> list[Pruned]:
-    """Delete what is older than `before` and not needed; return what went, or would go.
+    """Delete the history older than `before` that is not needed; return what went, or would go.
 
     Raises:
-        HistoryError: `before` is too near, or the instance is not in PostgreSQL.
+        HistoryError: `before` is too recent, or the instance is not in PostgreSQL.
     """
     if dt.datetime.now(dt.UTC) - before < MEMORY:
         raise HistoryError(
@@ -112,7 +197,7 @@ def prune_history(
             if not needed:
                 runs.add(1, size)
                 if not dry_run:
-                    delete_run(instance, run_id)
+                    _delete_run(instance, run_id)
             elif spent:
                 events.add(len(spent), spent_size)
                 if not dry_run:
@@ -135,8 +220,23 @@ def count_prunable_runs(instance: dg.DagsterInstance, before: dt.datetime, enoug
     return count
 
 
-def delete_run(instance: dg.DagsterInstance, run_id: str) -> None:
-    """Delete a run with its events and logs, the run itself last: killed, it is deleted again."""
+def delete_answers(settings: Settings) -> tuple[int, int]:
+    """Delete the runs of test queries, which hold mail: return how many went and how many stay.
+
+    A run that has not ended stays.
+    """
+    if not os.path.lexists(settings.dagster_home / "dagster.yaml"):
+        return 0, 0  # Dagster never ran here
+    with open_instance(settings) as instance:
+        runs = instance.get_runs(dg.RunsFilter(job_name=test_queries.name))
+        ended = [run for run in runs if run.is_finished]
+        for run in ended:
+            _delete_run(instance, run.run_id)
+    return len(ended), len(runs) - len(ended)
+
+
+def _delete_run(instance: dg.DagsterInstance, run_id: str) -> None:
+    # the run itself goes last, so that a deletion that was killed is repeated
     with suppress(NotImplementedError):  # a manager of logs in a bucket may leave that to its rules
         instance.compute_log_manager.delete_logs(prefix=[run_id])
     instance.event_log_storage.delete_events(run_id)
@@ -146,7 +246,7 @@ def delete_run(instance: dg.DagsterInstance, run_id: str) -> None:
 def _old_runs(
     connection: psycopg.Connection, before: dt.datetime
 ) -> Iterator[tuple[str, int, int, list[int], int]]:
-    """Yield run, number of needed events, bytes, ids of spent events and their bytes."""
+    """Yield run id, number of needed events, bytes, ids of spent events and their bytes."""
     rows = connection.execute(statement("event_log", "last_checks")).fetchall()
     parameters = {
         "before": before.timestamp(),
@@ -193,85 +293,3 @@ def _connect(instance: dg.DagsterInstance) -> Iterator[psycopg.Connection]:
     connection = psycopg.connect(url, autocommit=True, application_name="mail_assets/prune")
     with begin_session(connection):
         yield connection
-
-
-class PruneConfig(dg.Config):
-    """How long things are kept."""
-
-    keep_days: int = Field(
-        default=KEEP_DAYS, ge=LEAST_DAYS, description="days that everything is kept"
-    )
-
-
-@dataclass(frozen=True)
-class PrunePlan:
-    """For how many days everything is kept, and whether anything is deleted."""
-
-    keep_days: int = KEEP_DAYS
-    dry_run: bool = False
-
-    @property
-    def before(self) -> dt.datetime:
-        """Until when things are old."""
-        return dt.datetime.now(dt.UTC) - dt.timedelta(days=self.keep_days)
-
-
-def prune_home(settings: Settings, plan: PrunePlan, log: Log) -> list[Pruned]:
-    """Delete what is old and not needed in the home of the settings; see prune."""
-    with (
-        settings.database.connect("prune") as connection,
-        open_instance(settings) as instance,
-    ):
-        workspace = Workspace(connection, open_store(settings.store), log, settings.forget_key)
-        urls = (settings.vectors, settings.words)
-        fingerprint = compute_fingerprint(settings.encoder, settings.precision)
-        return prune(workspace, instance, urls, fingerprint, plan)
-
-
-def prune(
-    workspace: Workspace,
-    instance: dg.DagsterInstance,
-    urls: tuple[str, ...],
-    fingerprint: str,
-    plan: PrunePlan,
-) -> list[Pruned]:
-    """Delete what is old and not needed; return what went, or would go.
-
-    `urls` are those of the indexes, `fingerprint` that of the configured encoder.
-
-    Raises:
-        HistoryError, StoreError, VectorError, WordsError: what is left is deleted by the next time.
-    """
-    dry_run = plan.dry_run
-    found = prune_history(instance, plan.before, dry_run=dry_run)
-    found.append(prune_archives(workspace, dry_run=dry_run))
-    found += prune_embeddings(workspace, fingerprint, plan.before, dry_run=dry_run)
-    counts = drop_searches(workspace.connection, plan.before, dry_run=dry_run)
-    found.append(Pruned("counted searches", counts, None))
-    if not dry_run:
-        sweep_encoded(workspace.connection)
-    lance = [url for url in urls if url.startswith("lance:")]
-    versions = [prune_versions(url, clean_table, VectorError, dry_run=dry_run) for url in lance]
-    sizes = [one.bytes for one in versions]
-    freed = None if None in sizes else sum(size or 0 for size in sizes)
-    return [*found, Pruned("old versions of indexes", sum(one.versions for one in versions), freed)]
-
-
-@dg.op
-def prune_old(
-    context: dg.OpExecutionContext,
-    config: PruneConfig,
-    workspace: WorkspaceResource,
-    encoder: EncoderResource,
-    vector_bucket: VectorBucketResource,
-    words: WordsResource,
-) -> None:
-    """Delete what is older than `keep_days` and not needed; former archives after
-    MAIL_KEEP_ARCHIVES days, versions of indexes once no search reads them.
-    """
-    urls = (vector_bucket.url, words.url)
-    plan = PrunePlan(config.keep_days)
-    with workspace.open(context) as opened:
-        found = prune(opened, context.instance, urls, encoder.fingerprint, plan)
-    records = [dg.TableRecord({**one._asdict(), "bytes": one.bytes or 0}) for one in found]
-    context.add_output_metadata({"pruned": dg.MetadataValue.table(records)})

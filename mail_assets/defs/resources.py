@@ -1,22 +1,7 @@
-"""What the steps work with: the mail database and the store, opened together.
+"""The resources: typed access to the database, store, sources, models, indexes and search.
 
-[database] The mail database: the user's own server or the embedded one, which starts on demand.
-
-[store] The files the pipeline keeps: archives as fetched, embeddings as Parquet.
-
-[alerts] The webhook that failures are posted to.
-
-[archive_source] Where archives come from, for each list.
-
-[encoder] The encoder that turns text into vectors; it is opened once, when it is first used.
-
-[vector_bucket] The vector bucket: LanceDB by default, S3 Vectors, Supabase or pgvector by its URL.
-
-[words] The word index: LanceDB in a folder or on S3-like storage, by its URL.
-
-[search] Search as a resource: thin, and safe to hand to any op or asset.
-
-[summaries] What makes summaries of threads: rules, or a chat model on a server.
+A resource opens what the settings name. Secrets are read from the environment at run time.
+https://docs.dagster.io/guides/build/external-resources
 """
 
 import functools
@@ -50,9 +35,8 @@ from mail_assets.postgres.database import Database
 from mail_assets.processes.workers import WorkerPool
 from mail_assets.search.open import SearchSettings, open_searcher
 from mail_assets.search.searcher import Searcher
-from mail_assets.sources.http_reader import HttpOptions
 from mail_assets.sources.open import open_source
-from mail_assets.sources.source import ArchiveSource
+from mail_assets.sources.source import ArchiveSource, HttpOptions
 from mail_assets.store.objects import ObjectStore
 from mail_assets.store.open import open_store
 from mail_assets.summaries.chat import ChatMaker, chat_fingerprint
@@ -67,12 +51,12 @@ if TYPE_CHECKING:
 
 
 class DatabaseResource(dg.ConfigurableResource):
-    """Connections to the mail database."""
+    """The mail database: a server of the user, or the embedded one, which starts on demand."""
 
-    home: str = Field(description="MAIL_HOME; the folder of the embedded server where dsn is empty")
+    home: str = Field(description="MAIL_HOME: has the embedded server, used if dsn is empty")
     dsn: str = Field(default="", description="MAIL_PG_DSN; empty for the embedded server")
     forget_key: str = Field(
-        default="", description="MAIL_FORGET_KEY; empty where the key is in a file of home"
+        default="", description="MAIL_FORGET_KEY; empty if the key is in a file of home"
     )
 
     @property
@@ -82,7 +66,7 @@ class DatabaseResource(dg.ConfigurableResource):
 
     @property
     def key_source(self) -> KeySource:
-        """Where the key of the digests of forgotten mail is."""
+        """Source of the key for the digests of forgotten mail."""
         return find_key(Path(self.home), self.dsn, self.forget_key)
 
     def connect(self, role: str, run: str = "") -> AbstractContextManager[psycopg.Connection]:
@@ -91,7 +75,7 @@ class DatabaseResource(dg.ConfigurableResource):
 
 
 class StoreResource(dg.ConfigurableResource):
-    """The store that MAIL_STORE names."""
+    """The store: archives as fetched, embeddings as Parquet."""
 
     url: str = Field(description="MAIL_STORE: a folder, or s3://bucket/prefix")
 
@@ -101,21 +85,18 @@ class StoreResource(dg.ConfigurableResource):
 
 
 class WorkspaceResource(dg.ConfigurableResource):
-    """Opens the workspace of a step."""
+    """The database and the store, opened together for a step."""
 
     database: DatabaseResource
     store: StoreResource
-    samples: bool = Field(
-        default=True, description="MAIL_SAMPLES; whether a few rows are shown with each month"
-    )
-
-    jobs: int = Field(default=1, description="MAIL_JOBS; processes that compute for a step")
+    web_url: str = Field(default="", description="MAIL_WEB_URL, for links to the pages of months")
+    jobs: int = Field(default=1, description="MAIL_JOBS: processes that compute for a step")
 
     @contextmanager
     def open(
         self, context: dg.AssetExecutionContext | dg.OpExecutionContext
     ) -> Iterator[Workspace]:
-        """Yield the workspace of a run; its connection carries the name of the asset or the op."""
+        """Yield the workspace of a run; its database session has the name of the asset or op."""
         is_op = isinstance(context, dg.OpExecutionContext)
         role = context.op.name if is_op else context.asset_key.path[-1]
         with (
@@ -130,7 +111,7 @@ class WorkspaceResource(dg.ConfigurableResource):
 class AlertsResource(dg.ConfigurableResource):
     """A webhook that takes messages in Slack's format."""
 
-    url: str = Field(default="", description="MAIL_ALERT_URL; empty: nothing is posted")
+    url: str = Field(default="", description="MAIL_ALERT_URL; empty to post nothing")
     ui_url: str = Field(default="", description="MAIL_UI_URL, for links to runs")
 
     def post(self, text: str) -> None:
@@ -142,28 +123,28 @@ class AlertsResource(dg.ConfigurableResource):
         post_message(self.url, text)
 
     def run_link(self, run_id: str) -> str:
-        """Return a run's short id, as a link where the UI's URL is known."""
+        """Return a run's short id, as a link if MAIL_UI_URL is set."""
         label = f"run {run_id[:8]}"
         return f"<{self.ui_url}/runs/{run_id}|{label}>" if self.ui_url else label
 
 
 class ArchiveSourceResource(dg.ConfigurableResource):
-    """The archives of each list of lists.toml, wherever they are kept."""
+    """The archives of each list of lists.toml at its source."""
 
-    sources: dict[str, str] = Field(description="list -> its source, as lists.toml names it")
+    sources: dict[str, str] = Field(description="list -> its source in lists.toml")
     starts: dict[str, str] = Field(description="list -> its first month, YYYY-MM")
-    cache: str = Field(description="folder for mirrors, and for what sources have found out")
+    cache: str = Field(description="folder for mirrors and for facts that sources have found out")
     http_auth: str = Field(default="", description="MAIL_HTTP_AUTH, USER:PASSWORD")
     _opened: dict[str, ArchiveSource] = PrivateAttr(default_factory=dict)
 
     def of(self, list_name: str) -> ArchiveSource:
-        """Return the source of a list, one instance a run: it may remember its listing."""
+        """Return the source of a list, the same object in a run: it may remember its listing."""
         if list_name not in self._opened:
             self._opened[list_name] = self._open(list_name, HttpOptions(auth=self.http_auth))
         return self._opened[list_name]
 
     def for_listing(self, list_name: str, timeout: float) -> ArchiveSource:
-        """Return a source that asks once and waits `timeout` seconds: a sensor comes again."""
+        """Return a source that asks once and waits `timeout` seconds: a sensor asks again."""
         return self._open(
             list_name,
             HttpOptions(
@@ -177,10 +158,9 @@ class ArchiveSourceResource(dg.ConfigurableResource):
 
 
 class EncoderResource(dg.ConfigurableResource):
-    """A model profile at a precision, or a model on a server.
+    """The encoder of texts: a model profile at a precision, or a model on a server.
 
-    The fingerprint and the tokenizer are cheap; the first text opens the model or the connection.
-    An endpoint's key stays in the environment.
+    The fingerprint and the tokenizer are cheap. The first text opens the model or the connection.
     """
 
     name: str = Field(description="MAIL_ENCODER: the profile's name, or openai:MODEL@URL")
@@ -190,17 +170,17 @@ class EncoderResource(dg.ConfigurableResource):
 
     @property
     def model(self) -> LocalModel | RemoteModel:
-        """Return the model: dimension, chunk sizes, prefixes."""
+        """The model: dimension, chunk sizes, prefixes."""
         return resolve_model(self.name)
 
     @property
     def fingerprint(self) -> str:
-        """Identify everything that decides what a vector means."""
+        """Digest of everything that decides what a vector means."""
         return compute_fingerprint(self.name, self.precision)
 
     @property
     def dimension(self) -> int:
-        """Return the length of the vectors; a server is waited for as it is for vectors."""
+        """Length of the vectors; a server is asked for it."""
         return self.model.dimension or self.encode_documents([]).shape[1]
 
     def tokenizer(self) -> Tokenizer:
@@ -209,14 +189,14 @@ class EncoderResource(dg.ConfigurableResource):
 
     @property
     def tokens_used(self) -> int:
-        """Return the tokens that an endpoint has counted in this process; 0 for a local model."""
+        """Tokens that a server has counted for this process; 0 for a local model."""
         if isinstance(self.model, LocalModel):
             return 0
         encoder = _encoder(self.name, self.precision, self.cache, self.provider)
         return encoder.tokens_used if isinstance(encoder, RemoteEncoder) else 0
 
     def wait_turn(self, report_wait: Callable[[], None]) -> AbstractContextManager[None]:
-        """Keep other encoders of this machine waiting; a model on a server waits for none."""
+        """Wait for other local encoders of this machine, and keep them waiting in the context."""
         encoder = _encoder(self.name, self.precision, self.cache, self.provider)
         return encoder.wait_turn(report_wait)
 
@@ -233,31 +213,28 @@ def _tokenizer(name: str, cache: str) -> Tokenizer:
 
 @functools.cache
 def _encoder(name: str, precision: str, cache: str, provider: str) -> "Encoder":
-    """Load a model once per process: one run has many steps, and tests make many runs."""
+    # once per process: one run has many steps, and tests make many runs
     return open_encoder(name, precision, Path(cache), provider)
 
 
 class VectorBucketResource(dg.ConfigurableResource):
-    """The bucket that MAIL_VECTORS names."""
+    """The vector bucket: LanceDB, S3 Vectors, Supabase or pgvector, by the URL."""
 
     url: str = Field(description="MAIL_VECTORS: lance:, s3vectors://, supabase:// or pgvector:")
-    database: DatabaseResource = Field(description="the server that serves pgvector:")
+    database: DatabaseResource = Field(description="the server of pgvector:")
 
     def open(self) -> Bucket:
         """Open the bucket; credentials come from the environment."""
         return open_mail_bucket(self.database.database, self.url)
 
     def open_index(self, encoder: EncoderResource) -> MailVectors:
-        """Open the index of the configured encoder, which the runs of months fill.
-
-        It may not exist yet.
-        """
+        """Open the index of the configured encoder, which runs of months fill; it may not exist."""
         return open_mail_vectors(self.open(), self.url, encoder.name, encoder.precision)
 
     def open_live_index(
         self, connection: psycopg.Connection, encoder: EncoderResource
     ) -> MailVectors:
-        """Open the index that search asks; the configured encoder's, where none is live yet.
+        """Open the live index, or that of the configured encoder if none is live yet.
 
         Raises:
             LifecycleError: this version does not have the encoder of the live index.
@@ -267,20 +244,17 @@ class VectorBucketResource(dg.ConfigurableResource):
 
 
 class WordsResource(dg.ConfigurableResource):
-    """The index that MAIL_WORDS names."""
+    """The word index: LanceDB in a folder or on S3-like storage."""
 
     url: str = Field(description="MAIL_WORDS: lance:PATH or lance:s3://BUCKET/PREFIX")
 
     def open(self) -> MailWords:
-        """Open the index of this version; credentials come from the environment.
-
-        It may not exist yet.
-        """
+        """Open the index of this version, which may not exist; the environment has credentials."""
         return open_mail_words(self.url)
 
 
 class SearchResource(dg.ConfigurableResource):
-    """Answers queries over the live index."""
+    """Search in the live index, for any op or asset."""
 
     database: DatabaseResource
     vector_bucket: VectorBucketResource
@@ -294,7 +268,7 @@ class SearchResource(dg.ConfigurableResource):
         return self.vector_bucket.url
 
     def open(self) -> AbstractContextManager[Searcher]:
-        """Open a searcher; the model is loaded by its first semantic query."""
+        """Open a searcher; its first semantic query loads the model."""
         return open_searcher(self._settings)
 
     def open_index(self, bucket: str, index: IndexRecord) -> AbstractContextManager[Searcher]:
@@ -315,9 +289,9 @@ class SearchResource(dg.ConfigurableResource):
 
 
 class SummariesResource(dg.ConfigurableResource):
-    """Opens the maker of summaries. The key of a server stays in the environment."""
+    """The maker of thread summaries: rules, or a chat model on a server."""
 
-    model: str = Field(default="", description="MAIL_CHAT_MODEL; empty where rules make summaries")
+    model: str = Field(default="", description="MAIL_CHAT_MODEL; empty if rules make summaries")
     url: str = Field(default="", description="MAIL_CHAT_URL")
     key: str = Field(default="", description="MAIL_CHAT_KEY")
     budget: int = Field(default=0, description="MAIL_CHAT_BUDGET: tokens of a thread that are sent")
@@ -325,7 +299,7 @@ class SummariesResource(dg.ConfigurableResource):
 
     @property
     def fingerprint(self) -> str:
-        """Identify everything that decides what is made of the same messages."""
+        """Digest of everything that decides the summary of the same messages."""
         return chat_fingerprint(self._chat) if self.model else ExtractiveMaker().fingerprint
 
     @contextmanager

@@ -1,12 +1,8 @@
-"""The op that asks test queries.
+"""The job `test_queries`: ask the live index and show the hits in the metadata of the run.
 
 A query is no asset: an asset would overwrite the last answer and be part of the lineage.
-
-[markdown] A response in Markdown: each hit with the reasons for it, and the lines that match.
-
-[tables] Responses as tables: one of all searches, and one of hits and one of places for each query.
-
-[metadata] The metadata of a run of test queries.
+Answers are the only mail in Dagster's event log. `forget` and `prune` delete their runs
+(pruning.py).
 """
 
 from collections.abc import Sequence
@@ -28,6 +24,94 @@ from mail_assets.search.language.request import (
 )
 from mail_assets.search.language.syntax import parse_request
 from mail_assets.search.response import Hit, Response, escape_markdown, render_snippet_markdown
+
+EXAMPLES = ["why do jobs run twice", "delete old rows without bloat"]
+
+
+class TestQueries(dg.Config):
+    """Run configuration of serve_test_queries."""
+
+    __test__ = False  # pytest would collect the name as a test case
+
+    queries: list[str] = Field(
+        default=EXAMPLES,
+        description="one search each; may contain filters: from: list: has:patch",
+    )
+    mode: Mode = Field(default=Mode.hybrid, description="which indexes are asked")
+    limit: int = Field(default=5, ge=1, le=MAX_LIMIT, description="hits per query")
+    offset: int = Field(default=0, ge=0, le=MAX_OFFSET, description="hits to skip")
+    min_score: float | None = Field(default=None, description="leave out hits with a lower score")
+    group: Group = Field(default=Group.few, description="number of hits shown of a thread")
+    lists: list[str] = Field(default=[], description="only these lists; empty: all")
+    after: str = Field(default="", description="sent from this day on: YYYY[-MM[-DD]]")
+    before: str = Field(default="", description="sent before this day")
+    sender: str = Field(default="", description="an address, or part of a name or address")
+
+
+@dg.op
+def serve_test_queries(
+    context: dg.OpExecutionContext, config: TestQueries, search: SearchResource
+) -> None:
+    """Ask each query. The metadata of the output has the hits of each query to read (`answer`) and
+    as a table (`hits`), their message ids and the places of their text (`places`), and the
+    interpretation of the query (`explain`). `searches` shows the time of each step.
+    """
+    # all are checked before one is asked
+    requests = [_request(query, config) for query in config.queries]
+    with search.open() as searcher:
+        responses = [searcher.search(request) for request in requests]
+    for response in responses:
+        context.log.info(f"{response.query!r}: {len(response.hits)} hits, {response.took_ms} ms")
+    context.add_output_metadata(response_metadata(responses))
+
+
+def _request(query: str, config: TestQueries) -> Request:
+    try:
+        request = Request(
+            query=query,
+            mode=config.mode.value,
+            limit=config.limit,
+            offset=config.offset,
+            min_score=config.min_score,
+            group=config.group.value,
+            lists=tuple(config.lists),
+            after=parse_day(config.after) if config.after else None,
+            before=parse_day(config.before) if config.before else None,
+            sender=config.sender,
+            explain=True,
+        )
+        parse_request(request)
+    except RequestError as error:
+        raise dg.Failure(f"{query[:80]!r}: {error}", allow_retries=False) from None
+    return request
+
+
+@dg.job(
+    description="Ask the live index test queries. The hits are in the metadata of the op until "
+    "`mail-assets forget` or `mail-assets prune` deletes the run."
+)
+def test_queries() -> None:
+    """Ask test queries."""
+    serve_test_queries()
+
+
+def response_metadata(responses: Sequence[Response]) -> dict[str, Any]:
+    """Return responses as metadata, numbered from 1 in the order of the queries.
+
+    The UI shows only the beginning of long metadata, so the answers come first.
+    """
+    numbered = [*enumerate(responses, 1)]
+    metadata: dict[str, Any] = {"queries": len(responses)}
+    metadata |= {f"answer_{n}": dg.MetadataValue.md(answer_markdown(one)) for n, one in numbered}
+    metadata["searches"] = _search_table(responses)
+    for n, one in numbered:
+        metadata |= {
+            f"hits_{n}": _hit_table(one),
+            f"places_{n}": _place_table(one),
+            f"explain_{n}": dg.MetadataValue.json(dict(one.explain or {})),
+        }
+    return metadata
+
 
 #: Characters of a chunk that are shown.
 SNIPPET = 400
@@ -79,10 +163,10 @@ SEARCHES = dg.TableSchema(
         dg.TableColumn("short", "bool", "fewer than asked for"),
         dg.TableColumn("took_ms", "float"),
         dg.TableColumn("nearest_ms", "float", "model and vector index"),
-        dg.TableColumn("words_ms", "float", "index of words, at the same time"),
-        dg.TableColumn("stored_ms", "float", "what PostgreSQL has of both, and of their threads"),
-        dg.TableColumn("rerank_ms", "float", "the model, where the index is a static one"),
-        dg.TableColumn("again", "string", "a query that asks for the same"),
+        dg.TableColumn("words_ms", "float", "word index, at the same time"),
+        dg.TableColumn("stored_ms", "float", "PostgreSQL: the messages of both, and their threads"),
+        dg.TableColumn("rerank_ms", "float", "the model, if the index is static"),
+        dg.TableColumn("again", "string", "a query that repeats this search"),
     ]
 )
 
@@ -98,7 +182,7 @@ HITS = dg.TableSchema(
         dg.TableColumn("fulltext", "int", "rank in the full-text leg"),
         dg.TableColumn("words", "string", "of the query, in its subject and chunks"),
         dg.TableColumn("distance", "float", "cosine distance of the nearest chunk"),
-        dg.TableColumn("thread_score", "float", "the part of the score that comes from its thread"),
+        dg.TableColumn("thread_score", "float", "part of the score that comes from its thread"),
     ]
 )
 
@@ -107,8 +191,10 @@ PLACES = dg.TableSchema(
         dg.TableColumn("rank", "int"),
         dg.TableColumn("message_id", "string"),
         dg.TableColumn("text", "string", "of the best chunk of the message"),
-        dg.TableColumn("spans", "string", "of that text, in characters of the body"),
-        dg.TableColumn("highlights", "string", "of the words in it, likewise"),
+        dg.TableColumn("spans", "string", "characters of the body that are this text"),
+        dg.TableColumn(
+            "highlights", "string", "characters of the body that are words of the query"
+        ),
         dg.TableColumn("chunks", "string", "keys of the chunks shown, best first"),
         dg.TableColumn("attachments", "string"),
         dg.TableColumn("copies", "string", "near-duplicates folded into it"),
@@ -118,20 +204,17 @@ PLACES = dg.TableSchema(
 )
 
 
-def search_table(responses: Sequence[Response]) -> dg.TableMetadataValue:
-    """Return a row for each search: what was asked, and where the time went."""
+def _search_table(responses: Sequence[Response]) -> dg.TableMetadataValue:
     rows = [dg.TableRecord(_search_row(n, one)) for n, one in enumerate(responses, 1)]
     return dg.MetadataValue.table(rows, SEARCHES)
 
 
-def hit_table(response: Response) -> dg.TableMetadataValue:
-    """Return a row for each hit: what it is, and why it is one."""
+def _hit_table(response: Response) -> dg.TableMetadataValue:
     rows = [dg.TableRecord(_hit_row(rank, hit)) for rank, hit in enumerate(response.hits, 1)]
     return dg.MetadataValue.table(rows, HITS)
 
 
-def place_table(response: Response) -> dg.TableMetadataValue:
-    """Return a row for each hit: its ids, and the places of its text."""
+def _place_table(response: Response) -> dg.TableMetadataValue:
     rows = [dg.TableRecord(_place_row(rank, hit)) for rank, hit in enumerate(response.hits, 1)]
     return dg.MetadataValue.table(rows, PLACES)
 
@@ -184,81 +267,3 @@ def _place_row(rank: int, hit: Hit) -> dict[str, Cell]:
 
 def _spans(spans: Sequence[tuple[int, int]]) -> str:
     return ", ".join(f"{start}-{end}" for start, end in spans)
-
-
-def response_metadata(responses: Sequence[Response]) -> dict[str, Any]:
-    """Return responses as the UI shows them, numbered from 1 in the order asked.
-
-    The UI shows the beginning of long metadata, so what is read first comes first.
-    """
-    numbered = [*enumerate(responses, 1)]
-    metadata: dict[str, Any] = {"queries": len(responses)}
-    metadata |= {f"answer_{n}": dg.MetadataValue.md(answer_markdown(one)) for n, one in numbered}
-    metadata["searches"] = search_table(responses)
-    for n, one in numbered:
-        metadata |= {
-            f"hits_{n}": hit_table(one),
-            f"places_{n}": place_table(one),
-            f"explain_{n}": dg.MetadataValue.json(dict(one.explain or {})),
-        }
-    return metadata
-
-
-EXAMPLES = ["why do jobs run twice", "delete old rows without bloat"]
-
-
-class TestQueries(dg.Config):
-    """Run configuration of serve_test_queries."""
-
-    __test__ = False  # not a test case, though pytest likes the name
-
-    queries: list[str] = Field(
-        default=EXAMPLES,
-        description="one search each; filters may be written in them: from: list: has:patch",
-    )
-    mode: Mode = Field(default=Mode.hybrid, description="how messages are found")
-    limit: int = Field(default=5, ge=1, le=MAX_LIMIT, description="hits per query")
-    offset: int = Field(default=0, ge=0, le=MAX_OFFSET, description="hits to skip")
-    min_score: float | None = Field(default=None, description="leave out hits with a lower score")
-    group: Group = Field(default=Group.few, description="how many hits a thread has")
-    lists: list[str] = Field(default=[], description="only these lists; empty for all")
-    after: str = Field(default="", description="sent from this day on: YYYY[-MM[-DD]]")
-    before: str = Field(default="", description="sent before this day")
-    sender: str = Field(default="", description="an address, or a part of a name or address")
-
-
-@dg.op
-def serve_test_queries(
-    context: dg.OpExecutionContext, config: TestQueries, search: SearchResource
-) -> None:
-    """Ask each query. The metadata of the output has for each: the hits to read (`answer`) and as a
-    table (`hits`), their message ids and the places of their text (`places`), and how the query was
-    understood (`explain`); `searches` says where the time went.
-    """
-    requests = [_request(query, config) for query in config.queries]  # all, before one is asked
-    with search.open() as searcher:
-        responses = [searcher.search(request) for request in requests]
-    for response in responses:
-        context.log.info(f"{response.query!r}: {len(response.hits)} hits, {response.took_ms} ms")
-    context.add_output_metadata(response_metadata(responses))
-
-
-def _request(query: str, config: TestQueries) -> Request:
-    try:
-        request = Request(
-            query=query,
-            mode=config.mode.value,
-            limit=config.limit,
-            offset=config.offset,
-            min_score=config.min_score,
-            group=config.group.value,
-            lists=tuple(config.lists),
-            after=parse_day(config.after) if config.after else None,
-            before=parse_day(config.before) if config.before else None,
-            sender=config.sender,
-            explain=True,
-        )
-        parse_request(request)
-    except RequestError as error:
-        raise dg.Failure(f"{query[:80]!r}: {error}", allow_retries=False) from None
-    return request

@@ -1,8 +1,8 @@
-"""Judged sets: files of queries, and of judgements which messages are relevant to them.
+"""Judged sets: queries, and judgements of the messages that are relevant to them, in two files.
 
-Queries are JSON, one object a line: `_id` and `text`, as BEIR has them (Thakur et al. 2021), and
-`citing`, the id or ids of messages that hold the question itself: they are searched as if they were
-not there. Judgements are lines of query id, message id and grade, separated by tabs.
+Queries are JSON, one object a line: `_id` and `text`, as in BEIR (Thakur et al. 2021), and
+`citing`, the id or ids of messages that contain the question itself; search ignores them.
+Judgements are lines of query id, message id and grade, separated by tabs.
 """
 
 import json
@@ -14,16 +14,16 @@ from mail_assets.search.language.request import RequestError, strip_brackets
 
 #: The files of a judged set in its folder.
 QUERIES, QRELS = "queries.jsonl", "qrels.tsv"
-#: Relevant messages below which a query is left out: with one or two, its nDCG jumps. A set whose
-#: queries have one each looks for a known message, which MRR measures: there it is 1.
+#: Fewest relevant messages of a query: with one or two, its nDCG is unstable. If every query of a
+#: set has one (known-item search, measured by MRR), the minimum is 1.
 MIN_RELEVANT, MIN_KNOWN = 3, 1
 
 
 class JudgedQuery(NamedTuple):
     """A query with its relevant messages and their grades, each above 0.
 
-    `citing` are the messages that are taken out before anything is ranked: in both legs, in the
-    evidence of threads and in the answers.
+    `citing` are the messages that search ignores: in both legs, in the evidence of threads and in
+    the answers.
     """
 
     query_id: str
@@ -33,7 +33,7 @@ class JudgedQuery(NamedTuple):
 
 
 class JudgedSet(NamedTuple):
-    """The queries of one set, and the lists that they are asked of; none means all."""
+    """The queries of one set, and the lists to search; none means all."""
 
     name: str
     lists: tuple[str, ...]
@@ -41,7 +41,7 @@ class JudgedSet(NamedTuple):
 
 
 class WrittenQuery(NamedTuple):
-    """A query as its line has it."""
+    """A line of a file of queries."""
 
     query_id: str
     text: str
@@ -49,10 +49,10 @@ class WrittenQuery(NamedTuple):
 
 
 def read_queries(file: Path) -> Iterator[tuple[int, WrittenQuery]]:
-    """Yield line number and query of each line; blank lines and other fields are ignored.
+    """Yield the number and the query of each line, without blank lines and unknown fields.
 
     Raises:
-        RequestError: the file is not UTF-8, or a line is not a query; names it.
+        RequestError: the file is not UTF-8, or a line is not a query; names the line.
     """
     for number, line in _lines(file):
         try:
@@ -62,13 +62,13 @@ def read_queries(file: Path) -> Iterator[tuple[int, WrittenQuery]]:
 
 
 def read_judgements(file: Path) -> dict[str, dict[str, int]]:
-    """Return the grades: query id -> message id -> grade; a first line of headings is allowed.
+    """Return the grades: query id -> message id -> grade; the first line may have headings.
 
     Grades of 0 and below mean "not relevant" and are left out. Ids lose their angle brackets.
 
     Raises:
-        RequestError: the file is not UTF-8, a line is not a judgement, or contradicts a former
-            one; names it.
+        RequestError: the file is not UTF-8, or a line is not a judgement or contradicts an earlier
+            line; names the line.
     """
     given: dict[tuple[str, str], int] = {}
     first = True
@@ -100,21 +100,17 @@ def read_judgements(file: Path) -> dict[str, dict[str, int]]:
 
 
 def read_judged_set(folder: Path, at_least: int | None = None) -> list[JudgedQuery]:
-    """Return the judged queries of a folder; `at_least` as in read_judged.
-
-    Raises:
-        RequestError: a file is wrong, or no query has that many relevant messages.
-    """
+    """Return the judged queries of a folder; as read_judged."""
     return read_judged(folder / QUERIES, folder / QRELS, at_least)
 
 
 def read_judged(queries: Path, judgements: Path, at_least: int | None = None) -> list[JudgedQuery]:
-    """Return the queries that have at least so many relevant messages, in the file's order.
+    """Return the queries that have `at_least` relevant messages, in the order of the file.
 
-    Without a number it is MIN_RELEVANT, and MIN_KNOWN where no query has two.
+    The default is MIN_RELEVANT, or MIN_KNOWN if every query has one relevant message.
 
     Raises:
-        RequestError: a file is wrong, or no query is left.
+        RequestError: a file is wrong, or no query has so many relevant messages.
     """
     grades = read_judgements(judgements)
     least = at_least or _default_least(grades.values())
@@ -135,14 +131,15 @@ def _read_distinct(file: Path) -> Iterator[WrittenQuery]:
     """Yield the queries of a judged set.
 
     Raises:
-        RequestError: two have one id, and would share its judgements.
+        RequestError: two queries have the same id.
     """
     lines: dict[str, int] = {}
     for number, one in read_queries(file):
         first = lines.setdefault(one.query_id, number)
         if first != number:
-            said = f"the id {one.query_id!r:.80} is that of line {first}"
-            raise RequestError(f"{file}, line {number}: {said}")
+            raise RequestError(
+                f"{file}, line {number}: line {first} has the same id {one.query_id!r:.80}"
+            )
         yield one
 
 
@@ -154,7 +151,7 @@ def _lines(file: Path) -> Iterator[tuple[int, str]]:
     try:
         text = file.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
-        raise RequestError(f"{file}: is no UTF-8: {error}") from None
+        raise RequestError(f"{file}: is not UTF-8: {error}") from None
     for number, line in enumerate(text.split("\n"), 1):
         if line.strip():
             yield number, line.rstrip("\r")

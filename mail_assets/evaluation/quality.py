@@ -1,17 +1,13 @@
-"""The quality of an index: its scores as they are recorded, and the judge of a promotion.
+"""The quality of search: summaries of scores, their comparison, and the judge of promotions.
 
-They are kept in Dagster's history of `search_quality` and in the table `promotions`.
+Records of quality are in Dagster's history of `search_quality` and in the table `promotions`.
 
-[summary] Summaries of scores: means over the queries with their 95 % intervals, and latencies.
+Intervals are the 2.5th and 97.5th percentile of a seeded bootstrap over the queries (Efron 1979).
 
-Intervals are the 2.5th and 97.5th percentile of a bootstrap over the queries (Efron 1979), seeded.
-
-[comparison] Comparison of two measurements: what counts as worse.
-
-One index is worse than another, and search worse than it was, in one sense everywhere: nDCG@10
-left the interval that it had before, or the queries' differences, resampled, are below zero
-(paired bootstrap: Smucker, Allan, Carterette 2007). The first notices one query of few that falls
-from the first place; the second notices many queries that lose a little.
+A measurement is worse than another if nDCG@10 left its former interval, or if the resampled
+differences of the queries are below zero (paired bootstrap: Smucker, Allan, Carterette 2007). The
+first test notices one query among few that falls from the first place, the second many queries
+that lose a little.
 """
 
 import hashlib
@@ -33,7 +29,7 @@ from mail_assets.tables.indexes import IndexRecord
 if TYPE_CHECKING:
     import pandas as pd
 
-
+#: Resamples of a bootstrap, and the seed.
 RESAMPLES, SEED = 10_000, 20_240_301
 
 
@@ -48,7 +44,7 @@ class Estimate:
 
 @dataclass(frozen=True)
 class ModeSummary:
-    """One mode over all queries of a set; latencies in milliseconds."""
+    """The means of one mode over the queries of a set; latencies in milliseconds."""
 
     mode: str
     queries: int
@@ -58,7 +54,7 @@ class ModeSummary:
 
 
 def estimate_mean(values: Sequence[float]) -> Estimate:
-    """Return mean and interval; the same values always give the same interval."""
+    """Return the mean and its interval; the same values always give the same interval."""
     sample = np.asarray(values, dtype=np.float64)
     draws = np.random.default_rng(SEED).integers(len(sample), size=(RESAMPLES, len(sample)))
     low, high = np.quantile(sample[draws].mean(axis=1), (0.025, 0.975))
@@ -74,7 +70,7 @@ def summarise_scores(scores: Iterable[Score]) -> list[ModeSummary]:
 
 
 def build_summary_table(summaries: Iterable[ModeSummary]) -> "pd.DataFrame":
-    """Return summaries for people: a row for each mode, "mean [low, high]" in each cell."""
+    """Return summaries for people: a row for each mode, with cells "mean [low, high]"."""
     import pandas as pd
 
     return pd.DataFrame(
@@ -90,7 +86,7 @@ def build_summary_table(summaries: Iterable[ModeSummary]) -> "pd.DataFrame":
 
 
 def serialize_scores(scores: Sequence[Score]) -> dict[str, Any]:
-    """Return summaries and the scores that they are made of, as json.dumps takes them."""
+    """Return summaries and their scores as plain values."""
     return {
         "modes": [asdict(one) for one in summarise_scores(scores)],
         "queries": [asdict(one) for one in scores],
@@ -118,7 +114,7 @@ TopicScores = Mapping[str, Mapping[str, float]]
 
 
 class LostQuery(NamedTuple):
-    """A query that is answered worse than it was: its nDCG@10 then and now."""
+    """A query with a lower nDCG@10 than before."""
 
     mode: str
     query_id: str
@@ -127,7 +123,7 @@ class LostQuery(NamedTuple):
 
 
 class Change(NamedTuple):
-    """A mode then and now, over the queries that both answered; `lost` is in order of the loss."""
+    """The change of a mode over the queries of both measurements; `lost` has the worst first."""
 
     mode: str
     then: Estimate
@@ -137,12 +133,12 @@ class Change(NamedTuple):
 
     @property
     def worse(self) -> bool:
-        """Whether the drop is more than chance in the choice of queries explains."""
+        """Whether the loss is more than the choice of the queries explains."""
         return self.now.mean < self.then.low or self.difference.high < 0
 
 
 def compare_topics(then: TopicScores, now: TopicScores) -> list[Change]:
-    """Return a change for each mode that has queries in both."""
+    """Return the change of each mode that has queries in both measurements."""
     return [
         _change(mode, then[mode], now[mode])
         for mode in MODES
@@ -166,7 +162,7 @@ def build_change_row(change: Change) -> dict[str, str | float | bool]:
 
 
 def describe_change(change: Change, most: int = 5) -> str:
-    """Return a change in one line, with the queries that lost most."""
+    """Return a change as one line, with the queries that lost most."""
     lost = [f"{one.query_id} {one.then:.2f} to {one.now:.2f}" for one in change.lost[:most]]
     more = f" and {len(change.lost) - most} more" if len(change.lost) > most else ""
     named = f"; worse: {', '.join(lost)}{more}" if lost else ""
@@ -185,15 +181,15 @@ def _change(mode: str, then: Mapping[str, float], now: Mapping[str, float]) -> C
     )
 
 
-#: Opens a searcher that asks one index, live or not.
+#: Opens a searcher of one index, live or not.
 OpenIndex = Callable[[IndexRecord], AbstractContextManager[Searcher]]
 
-#: The mode that decides which of two indexes is better: the one that people use.
+#: The mode that decides which of two indexes is better: the default of searches.
 DECIDING_MODE = Mode.hybrid.value
 
 
 def digest_judged_set(judged: Sequence[JudgedQuery]) -> str:
-    """Return a digest that identifies a judged set: figures over two sets cannot be compared."""
+    """Return a digest of a judged set; figures of different sets are not comparable."""
     content = json.dumps(
         sorted(
             (one.query_id, one.text, sorted(one.relevant.items()), *one.citing) for one in judged
@@ -203,7 +199,7 @@ def digest_judged_set(judged: Sequence[JudgedQuery]) -> str:
 
 
 def build_quality_record(judged: Sequence[JudgedQuery], scores: Sequence[Score]) -> dict[str, Any]:
-    """Return scores as they are recorded, for json.dumps: the set, its size, means, topics."""
+    """Return the record of scores as plain values: the set, its size, means, and nDCG by query."""
     return {
         "judged_set": digest_judged_set(judged),
         "queries": len(judged),
@@ -215,8 +211,8 @@ def build_quality_record(judged: Sequence[JudgedQuery], scores: Sequence[Score])
 def name_measures(scores: Iterable[Score]) -> dict[str, float]:
     """Return means, their intervals and latencies by name.
 
-    "hybrid_ndcg10", "hybrid_ndcg10_low", "hybrid_ndcg10_high", "hybrid_p50_ms": Dagster plots them
-    under these names, so they do not change.
+    Dagster plots them under these names, so the names never change: "hybrid_ndcg10",
+    "hybrid_ndcg10_low", "hybrid_ndcg10_high", "hybrid_p50_ms".
     """
     named: dict[str, float] = {}
     for mode in summarise_scores(scores):
@@ -236,7 +232,7 @@ def collect_topic_scores(scores: Iterable[Score]) -> dict[str, dict[str, float]]
 
 
 def build_judge(judged: Sequence[JudgedQuery], open_index: OpenIndex) -> Judge:
-    """Return a judge of indexes: it asks the candidate and the live one the same queries."""
+    """Return a judge that runs the same queries on the candidate and on the live index."""
 
     def judge(candidate: IndexRecord, live: IndexRecord | None) -> Verdict:
         found = {}
@@ -255,7 +251,7 @@ def build_judge(judged: Sequence[JudgedQuery], open_index: OpenIndex) -> Judge:
 
 
 def describe_quality(report: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the quality in a promotion's report, one line for each index."""
+    """Yield the quality in a report of a promotion, one line for each index."""
     for role, whose in (("quality", "this index"), ("quality_replaced", "the live one")):
         if role in report:
             name, figures = f"{DECIDING_MODE}_ndcg10", report[role]

@@ -1,14 +1,11 @@
-"""Scores of search: judged queries run through a searcher, each ranking measured.
+"""Run judged queries through a searcher and measure each ranking.
 
-[measures] The measures of a ranking against relevance judgements.
-
-nDCG@10     DCG / the DCG of the best order, DCG = sum of (2**grade - 1) / log2(rank + 1)
-            (Burges et al. 2005; with grades of 0 and 1 it is that of Järvelin, Kekäläinen
-            2002)
-MRR         1 / the rank of the first relevant message, 0 where none is among the first 50
-recall@50   the share of the relevant messages among the first 50
-success@10  whether any relevant message is among the first 10
-threads@10  how many threads the first 10 come from: one that fills the page hides the others
+nDCG@10     DCG / DCG of the best order, with DCG = sum of (2**grade - 1) / log2(rank + 1)
+            (Burges et al. 2005; for grades of 0 and 1 equal to Järvelin, Kekäläinen 2002)
+MRR         1 / rank of the first relevant message, 0 if none is among the first 50
+recall@50   share of the relevant messages that are among the first 50
+success@10  1 if a relevant message is among the first 10, else 0
+threads@10  number of threads of the first 10: one thread must not hide the others
 """
 
 import math
@@ -28,22 +25,22 @@ def ndcg(ranking: Sequence[str], relevant: Mapping[str, int], depth: int) -> flo
 
 
 def reciprocal_rank(ranking: Sequence[str], relevant: Mapping[str, int]) -> float:
-    """Return 1 / the rank of the first relevant message, 0 where there is none."""
+    """Return 1 / rank of the first relevant message, 0 if there is none."""
     return next((1 / rank for rank, i in enumerate(ranking, 1) if i in relevant), 0.0)
 
 
 def recall(ranking: Sequence[str], relevant: Mapping[str, int], depth: int) -> float:
-    """Return the share of the relevant messages that are among the first `depth`."""
+    """Return the share of the relevant messages among the first `depth`."""
     return len(relevant.keys() & {*ranking[:depth]}) / len(relevant)
 
 
 def success(ranking: Sequence[str], relevant: Mapping[str, int], depth: int) -> float:
-    """Return 1 where any relevant message is among the first `depth`, else 0."""
+    """Return 1 if a relevant message is among the first `depth`, else 0."""
     return float(not relevant.keys().isdisjoint(ranking[:depth]))
 
 
 def count_threads(threads: Sequence[str], depth: int) -> int:
-    """Return how many threads the first `depth` messages come from."""
+    """Return the number of threads of the first `depth` messages."""
     return len({*threads[:depth]})
 
 
@@ -57,7 +54,7 @@ MEASURES = ("ndcg_10", "mrr", "recall_50", "success_10", "threads_10")
 
 
 class Ranking(NamedTuple):
-    """Messages in the order of a search, the thread of each, and the latency."""
+    """Messages in the order of a search, their threads, and the latency in milliseconds."""
 
     message_ids: Sequence[str]
     threads: Sequence[str]
@@ -66,7 +63,7 @@ class Ranking(NamedTuple):
 
 @dataclass(frozen=True)
 class Score:
-    """The measures of one query in one mode; `took_ms` is the latency."""
+    """The measures of one query in one mode, and its latency in milliseconds."""
 
     mode: str
     query_id: str
@@ -85,15 +82,14 @@ def score_queries(
     lists: tuple[str, ...] = (),
     group: Group = Group.message,
 ) -> list[Score]:
-    """Ask every query in every mode and measure the rankings, message by message.
+    """Run every query in every mode and measure the rankings.
 
-    By default each message is judged by itself, however many of its thread come before it; with
-    another `group` what a page leaves out for it is not found.
-    What a query is `citing` is searched as if it were not there. The first query of a mode is asked
-    twice and the second time counts: a cold cache says nothing about search.
+    By default each message counts, however many of its thread come before it. With another `group`
+    the messages that a page would fold away count as not found. Search ignores the messages that a
+    query is `citing`. The first query of a mode runs twice, to warm the caches.
 
     Raises:
-        RequestError: a query cannot be asked.
+        RequestError: a query is wrong.
     """
     scores = []
     for mode in modes:
@@ -109,7 +105,7 @@ def score_queries(
 
 
 def score_ranking(mode: str, one: JudgedQuery, found: Ranking) -> Score:
-    """Return all measures of one ranking."""
+    """Return the measures of one ranking."""
     ranking = found.message_ids
     return Score(
         mode=str(mode),

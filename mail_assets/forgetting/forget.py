@@ -19,7 +19,7 @@ import psycopg
 
 from mail_assets.forgetting.clean import OpenIndex, clean_files, clean_vectors, clean_words
 from mail_assets.mail.archive.compression import ArchiveError
-from mail_assets.mail.message.forgotten import Digests, Forgotten, stand_in
+from mail_assets.mail.message.forgotten import Digests, Forgotten, make_placeholder
 from mail_assets.month import ListMonth
 from mail_assets.postgres.database import retry_conflicts
 from mail_assets.steps.archive_cuts import Cuts, find_cuts, reading_dialect
@@ -259,7 +259,7 @@ def _remove_rows(workspace: Workspace, request: ForgetRequest, copies: list[Copy
     ids -= held
     vanished = forget_vanished(connection, ids, forgotten)
     if ids:
-        hide_ids(connection, {x: stand_in(digests.of_message(x)) for x in sorted(ids)})
+        hide_ids(connection, {x: make_placeholder(digests.of_message(x)) for x in sorted(ids)})
     people = hide_people(connection, request.addresses, forgotten)
     for month in {copy.month for copy in copies}:
         update_counts(connection, month)

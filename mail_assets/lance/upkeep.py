@@ -40,7 +40,7 @@ from lancedb.table import Table
 
 from mail_assets.errors import MailAssetsError
 from mail_assets.lance.connection import LanceConnection, lance_errors, lance_location
-from mail_assets.processes.workers import release_freed_memory
+from mail_assets.processes.machine import release_freed_memory
 
 #: Lance writes no more rows than 2**20 into a fragment, and compacts those with fewer. The last of
 #: a full one may have been deleted.

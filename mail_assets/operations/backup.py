@@ -35,8 +35,8 @@ from mail_assets.tables.kept_rows import (
 )
 from mail_assets.workspace import Workspace
 
-#: Version of the layout of the folder.
-VERSION = 1
+#: Version of the layout of the folder, and of the tables that it started with.
+VERSION = 2
 
 #: A JSON list of paths below the folder.
 WRITTEN = "written.json"
@@ -129,7 +129,7 @@ def read_backup(folder: Path) -> Backup:
     """Return the backup that a folder holds, after comparing its rows and dumps with their digests.
 
     Raises:
-        BackupError: there is no backup, it is of a later version, or it is damaged.
+        BackupError: there is no backup, it is of another version, or it is damaged.
     """
     path = folder / "backup.json"
     if not path.is_file():
@@ -137,6 +137,11 @@ def read_backup(folder: Path) -> Backup:
     facts: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     if facts["version"] > VERSION:
         raise BackupError(f"{path} was written by a later version of mail_assets: update it")
+    if facts["version"] < VERSION:
+        raise BackupError(
+            f"{path} was written by a version of mail_assets before 0.2.0, whose tables cannot be "
+            "restored: fill this home again with `mail-assets backfill`"
+        )
     backup = Backup(**facts)
     for name, digest in backup.digests.items():
         file = folder / backup.folder / name

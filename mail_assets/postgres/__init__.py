@@ -1,1 +1,1 @@
-"""The PostgreSQL server: embedded or the user's own, connections, migrations, named statements."""
+"""The PostgreSQL server: embedded or the user's own, connections, schema, named statements."""

@@ -1,8 +1,8 @@
-"""A schema of a database as a file: by PostgreSQL's own pg_dump, pg_restore and psql.
+"""Dump a schema of a database to a file and restore it, by pg_dump, pg_restore and psql.
 
-The schema is the first of the search path, where our tables are; others of the database, which may
-be other programs', are neither dumped nor replaced. What runs are clients, as this process's
-account. pg_dump reads servers of its own version and of older ones.
+The schema is the first of the search path, where our tables are. Other schemas may be other
+programs' and are neither dumped nor replaced. The programs run as this process's account. pg_dump
+reads servers of its own version and of older ones.
 """
 
 import os
@@ -26,14 +26,14 @@ from mail_assets.postgres.statements import statement
 #: Extensions that our tables, indexes and functions use, where a server has them.
 EXTENSIONS = ("pg_trgm", "vector")
 
-#: pg_restore sets it since 17; a server of 15 or 16 does not know it, and refuses the whole dump.
+#: pg_restore sets it since 17; a server of 15 or 16 does not know it and refuses the whole dump.
 _UNKNOWN = b"SET transaction_timeout"
-#: Stands behind it in every dump, and before anything that comes of a row.
+#: Comes after it in every dump, and before anything from a row.
 _PATH = b"SELECT pg_catalog.set_config('search_path'"
 
 
-class Place(NamedTuple):
-    """Where tables are: a server by when it started, a database, and a schema."""
+class _Place(NamedTuple):
+    """The place of tables: a server by its time of start, a database and a schema."""
 
     server: str
     database: str
@@ -41,49 +41,49 @@ class Place(NamedTuple):
 
 
 def find_distinct(databases: Mapping[str, str]) -> dict[str, str]:
-    """Return DSNs by name, each place once: of several that are one, the first.
+    """Return DSNs by name, without those of a database that an earlier one names.
 
     Raises:
         PostgresError: a database does not answer.
     """
-    names: dict[Place, str] = {}
+    names: dict[_Place, str] = {}
     for name, dsn in databases.items():
         names.setdefault(_find_place(dsn), name)
     return {name: databases[name] for name in names.values()}
 
 
 def dump_database(dsn: str, file: Path, snapshot: str = "", without: Sequence[str] = ()) -> None:
-    """Write the schema of a database, as the transaction sees it that exported `snapshot`.
+    """Write the schema of a database to a file, without the tables in `without`.
 
-    Tables that are in `without` are left out.
+    With `snapshot` the rows are those that the transaction sees that exported it.
 
     Raises:
         PostgresError: pg_dump failed.
     """
     schema = _quote(_find_place(dsn).schema)
     options = ["--format=custom", f"--file={file}", f"--schema={schema}"]
-    # plpgsql is always there: without any that matches, it is an error
+    # plpgsql always exists: it is an error if no extension matches
     options.append("--extension=" + "|".join(["plpgsql", *EXTENSIONS]))
     options += [f"--exclude-table={schema}.{_quote(table)}" for table in without]
     if snapshot:
         options.append(f"--snapshot={snapshot}")
-    run_client("pg_dump", dsn, options)
+    _run_client("pg_dump", dsn, options)
 
 
 def restore_database(dsn: str, file: Path, before: str = "") -> None:
-    """Replace the schema of a database by that of a dump, which may have others, in a transaction.
+    """Replace the schema of a database by that of a dump, in one transaction.
 
-    `before` is a statement that the transaction begins with.
+    The transaction begins with the statement `before`.
 
     Raises:
-        PostgresError: the dump has no such schema, or it failed, and nothing was changed.
+        PostgresError: the dump has other schemas only, or the restore failed; nothing was changed.
     """
     schema = _find_place(dsn).schema
     contents = _list_contents(file)
     if " TABLE " in contents and f" TABLE {schema} " not in contents:
         raise PostgresError(
-            f"{file} has no table of the schema {schema}: name the schema of then first in the "
-            "search path of the database (options=-csearch_path%3D...), and create it there"
+            f"{file} has no table of the schema {schema}: create the schema that was dumped, and "
+            "name it first in the search path of the database (options=-csearch_path%3D...)"
         )
     named = re.findall(r" EXTENSION - (\S+)", contents)
     needed = sql.Literal([name for name in EXTENSIONS if name in named])
@@ -98,7 +98,7 @@ def restore_database(dsn: str, file: Path, before: str = "") -> None:
     _execute(dsn, ";\n".join(begin) + ";\n", [*options, str(file)])
 
 
-def _find_place(dsn: str) -> Place:
+def _find_place(dsn: str) -> _Place:
     try:
         with psycopg.connect(dsn) as connection:
             row = connection.execute(statement("dumps", "place")).fetchone()
@@ -106,17 +106,16 @@ def _find_place(dsn: str) -> Place:
         raise PostgresError(f"the database cannot be reached: {error}") from error
     if row is None or row[2] is None:
         raise PostgresError("the search path of the database has no schema that exists")
-    return Place(*row)
+    return _Place(*row)
 
 
 def _quote(name: str) -> str:
-    """Return a name as a pattern of pg_dump that matches nothing else."""
+    """Return a name as a pattern of pg_dump that matches only this name."""
     doubled = name.replace('"', '""')
     return f'"{doubled}"'
 
 
 def _list_contents(file: Path) -> str:
-    """Return the table of contents of a dump, a line for each thing in it."""
     command = [str(find_bindir() / "pg_restore"), "--list", str(file)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
@@ -125,10 +124,10 @@ def _list_contents(file: Path) -> str:
 
 
 def _execute(dsn: str, begin: str, options: Sequence[str]) -> None:
-    """Run what pg_restore writes in psql, in the transaction of `begin`.
+    """Run the output of pg_restore in psql, in the transaction of `begin`.
 
-    That is committed by a last line, which only a whole dump gets: psql ends where what it reads
-    ends, whatever ended that.
+    A last line commits it, which only a whole dump gets: psql also ends without error where its
+    input breaks off.
     """
     folder, (place, environment) = find_bindir(), _address(dsn)
     settings = ["--no-psqlrc", "--quiet", "--set=ON_ERROR_STOP=1", "--file=-"]
@@ -150,7 +149,7 @@ def _execute(dsn: str, begin: str, options: Sequence[str]) -> None:
     ):
         assert dump.stdout is not None
         assert session.stdin is not None
-        with suppress(BrokenPipeError):  # psql has ended, and says why
+        with suppress(BrokenPipeError):  # psql has failed, and its output says why
             session.stdin.write(begin.encode())
             session.stdin.writelines(_known_settings(dump.stdout))
             shutil.copyfileobj(dump.stdout, session.stdin, 1 << 20)
@@ -165,7 +164,7 @@ def _execute(dsn: str, begin: str, options: Sequence[str]) -> None:
 
 
 def _known_settings(dump: IO[bytes]) -> Iterator[bytes]:
-    """Yield the lines that a dump begins with, but for a setting that older servers do not know."""
+    """Yield the first lines of a dump, without the setting that older servers do not know."""
     for line in dump:
         if not line.startswith(_UNKNOWN):
             yield line
@@ -173,35 +172,25 @@ def _known_settings(dump: IO[bytes]) -> Iterator[bytes]:
             return
 
 
-def run_client(
-    program: str, dsn: str, arguments: Sequence[str], file: Path | None = None
-) -> subprocess.CompletedProcess[str]:
-    """Run a client program on a database; its output goes to `file` where one is given.
-
-    Raises:
-        PostgresError: it failed; the message has what it said.
-    """
+def _run_client(program: str, dsn: str, arguments: Sequence[str]) -> None:
     place, environment = _address(dsn)
-    command = [str(find_bindir() / program), f"--dbname={place}", *arguments]
-    with (file or Path(os.devnull)).open("w") as output:
-        done = subprocess.run(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=subprocess.PIPE,
-            text=True,
-            env=environment,
-            check=False,
-        )
+    done = subprocess.run(
+        [str(find_bindir() / program), f"--dbname={place}", *arguments],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment,
+        check=False,
+    )
     if done.returncode:
         raise PostgresError(f"{program} failed ({done.returncode}): {done.stderr.strip()}")
-    return done
 
 
 def _address(dsn: str) -> tuple[str, dict[str, str]]:
-    """Return what a program is told of a database, and its environment.
+    """Return the connection string and the environment for a client program.
 
-    The password goes by the environment, which other accounts cannot see.
+    The password is in the environment, which other accounts cannot see.
     """
     place = {name: str(value) for name, value in conninfo_to_dict(dsn).items() if value}
     password = place.pop("password", "")

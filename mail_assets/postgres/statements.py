@@ -1,13 +1,17 @@
-"""Named SQL statements, read from sql/NAME.sql.
+"""The named SQL statements of sql/NAME.sql, and reading a value or a column by one.
 
-What lives here: finding a statement by file and name. A file holds statements that each
-begin with a line `-- name: NAME`; the comment lines below it belong to the statement.
-What does not: SQL. In Python there is only what must run before there are tables.
+The file of a module has its name. Each statement begins with a line `-- name: NAME`; the comment
+lines below that line belong to the statement. SQL in Python is only what must run before there are
+tables.
 """
 
 import functools
 import re
-from typing import LiteralString
+from collections.abc import Mapping
+from typing import Any, LiteralString
+
+import psycopg
+from psycopg import sql
 
 from mail_assets.checkout import sql_folder
 
@@ -16,21 +20,39 @@ SQL = sql_folder()
 _NAME = re.compile(r"^-- name: (\w+)\s*$", re.MULTILINE)
 
 
-@functools.cache
-def _statements(file: str) -> dict[str, str]:
-    _, *pieces = _NAME.split((SQL / f"{file}.sql").read_text(encoding="utf-8"))
-    return {name: text.strip() for name, text in zip(pieces[::2], pieces[1::2], strict=True)}
-
-
 def statement(file: str, name: str) -> LiteralString:
     """Return the statement `name` of sql/`file`.sql.
 
-    The text is our own and constant: that is what psycopg's LiteralString stands for.
+    The text is ours and constant, as LiteralString requires.
 
     Raises:
-        KeyError: there is none of that name.
+        KeyError: the file has no statement of that name.
     """
     try:
         return _statements(file)[name]
     except KeyError:
         raise KeyError(f"sql/{file}.sql has no statement named {name}") from None
+
+
+@functools.cache
+def _statements(file: str) -> dict[str, LiteralString]:
+    _, *pieces = _NAME.split((SQL / f"{file}.sql").read_text(encoding="utf-8"))
+    return {name: text.strip() for name, text in zip(pieces[::2], pieces[1::2], strict=True)}
+
+
+Query = LiteralString | sql.Composed
+
+
+def read_value(
+    connection: psycopg.Connection, query: Query, parameters: Mapping[str, Any] | None = None
+) -> Any:
+    """Return the first value of the first row, None if there is no row."""
+    row = connection.execute(query, parameters).fetchone()
+    return row[0] if row else None
+
+
+def read_column(
+    connection: psycopg.Connection, query: Query, parameters: Mapping[str, Any] | None = None
+) -> list[Any]:
+    """Return the first value of each row."""
+    return [row[0] for row in connection.execute(query, parameters).fetchall()]

@@ -1,1 +1,1 @@
-"""Processes that compute for this one, each behind a pipe; what this one leaves of memory."""
+"""Worker processes, and what this process knows about itself and its machine."""

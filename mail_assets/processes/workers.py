@@ -1,60 +1,45 @@
-"""A process that computes what it is sent, one thing after another.
+"""Worker processes: one that computes what it is sent, and a pool of them.
 
-Not `multiprocessing`: its spawned processes import the program's main module first (Dagster's
-takes 0.7 s), its forked ones inherit the threads of gRPC, and both outlive a parent that was
-killed. These are started as a module of their own, and end when the pipe they read from does.
-
-[worker_process] The process of a Worker: reads calls from its input, writes results to its output.
-
-It ends when its input does, whether the worker was closed or its process was killed. Its argument,
-if it has one, is the CPU that it keeps to with all its threads.
-
-[memory] Memory of this process that nothing uses any more.
-
-[identity] Which process this is, by which another one can tell later whether it has ended.
-
-A pid alone is given again: a process is known by when it was started too (Linux only; elsewhere
-nobody can tell). Machines are told apart by name and, as many have that of their image, by
-machine-id(5); containers by their namespace of pids, whose number is the same outside of all.
-
-[worker_pool] Processes that compute for a step: a function, mapped over items, in their order.
+Not `multiprocessing`: its spawned processes first import the program's main module (Dagster's takes
+0.7 s), its forked ones inherit the threads of gRPC, and both outlive a parent that was killed. A
+worker runs worker_process.py and ends with the pipe that it reads from.
 """
 
-import contextlib
-import ctypes
 import os
 import pickle
-import platform
 import queue
-import signal
 import subprocess
 import sys
-import traceback
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from itertools import chain, islice
-from pathlib import Path
 from typing import Any, Self, TypeVar
 
 from mail_assets.errors import UnavailableError
 
-#: Started by `python -m`.
-PROGRAM = "mail_assets.processes.workers"
+PROGRAM = "mail_assets.processes.worker_process"
+
+#: Fewer items are computed here: a process takes 0.2 s to start, as long as three batches of mail.
+MIN_ITEMS = 4
+
+_S = TypeVar("_S")
+_I = TypeVar("_I")
+_R = TypeVar("_R")
 
 
 class WorkerError(UnavailableError):
-    """A process that computed has ended, or an error that its function did not catch."""
+    """A worker process has ended, or its function raised an error."""
 
     notice = "the search crashed; try again, or narrow it"
 
 
 class Worker:
-    """One process, started with its first item and again where it has ended.
+    """One process; it starts with the first item, and again after it has ended.
 
-    `remedy` is told where it ended by itself; `core` is the CPU that it keeps to, None for any.
-    Used by one thread at a time.
+    `remedy` goes into the error when the process ends by itself. `core` is the CPU that it keeps
+    to, None for any. One thread at a time uses a worker.
     """
 
     def __init__(self, remedy: str, core: int | None = None) -> None:
@@ -64,8 +49,10 @@ class Worker:
         self._call = b""
 
     def compute(self, call: bytes, item: object) -> Any:
-        """Return what a function returns for an item; `call` is pickled, the function and what it
-        is given as its first argument, which the process keeps for the items that follow.
+        """Return the result of a function for an item.
+
+        `call` is the pickled function and its first argument; the process keeps both for the items
+        that follow.
 
         Raises:
             WorkerError: the process has ended, or the function raised an error.
@@ -78,8 +65,7 @@ class Worker:
         except (EOFError, OSError, pickle.UnpicklingError) as gone:
             code = self.close()
             raise WorkerError(
-                f"a process that computes has ended with exit code {code}; the kernel kills one "
-                f"that takes too much memory. {self._remedy}"
+                f"worker process exited with code {code} (often: out of memory). {self._remedy}"
             ) from gone
         if error:
             raise WorkerError(error)
@@ -96,7 +82,7 @@ class Worker:
         return self._process
 
     def close(self) -> int | None:
-        """End the process: it ends at the end of its input."""
+        """End the process by closing its input; return its exit code, None if there was none."""
         process, self._process = self._process, None
         if process is None:
             return None
@@ -109,96 +95,6 @@ class Worker:
 def _send(process: subprocess.Popen[bytes], message: object) -> None:
     pickle.dump(message, process.stdin, protocol=5)  # type: ignore[arg-type]
     process.stdin.flush()  # type: ignore[union-attr]
-
-
-def main() -> None:
-    """Answer until there are no more calls."""
-    if len(sys.argv) > 1 and hasattr(os, "sched_setaffinity"):
-        with suppress(OSError):  # the CPU may have been taken from the container
-            os.sched_setaffinity(0, {int(sys.argv[1])})
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that started it
-    calls = os.fdopen(os.dup(0), "rb")
-    results = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # what a library prints is no result
-    function: Any = None
-    shared: Any = None
-    answer: tuple[str | None, Any]
-    while True:
-        try:
-            call, item = pickle.load(calls)
-        except EOFError:
-            return
-        if call is not None:
-            function, shared = pickle.loads(call)
-        try:
-            answer = (None, function(shared, item))
-        except Exception:
-            answer = (traceback.format_exc(), None)
-        try:
-            pickle.dump(answer, results, protocol=5)
-            results.flush()
-        except BrokenPipeError:
-            sys.exit(1)
-
-
-if __name__ == "__main__":
-    main()
-
-
-def release_freed_memory() -> None:
-    """Give memory that was freed back to the system, where the C library keeps it (glibc).
-
-    After an index of words of a million messages was made glibc kept 680 of 980 MB, and the next
-    one took more beside it: https://man7.org/linux/man-pages/man3/malloc_trim.3.html
-    """
-    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
-    if trim is not None:
-        trim(0)
-
-
-#: Missing or empty in most containers.
-MACHINE_ID = Path("/etc/machine-id")
-
-
-def name_process() -> str:
-    """Return a name of this process that no other has."""
-    return f"{_machine()} {os.getpid()} {_started(os.getpid())}"
-
-
-def has_ended(name: str) -> bool:
-    """Return whether a process has ended, by its name; of other machines nobody can tell."""
-    machine, pid, started = name.rsplit(" ", 2)
-    return machine == _machine() and _started(int(pid)) != started
-
-
-def _machine() -> str:
-    known = [platform.node()]
-    with contextlib.suppress(OSError):
-        known.append(MACHINE_ID.read_text().strip())
-    with contextlib.suppress(OSError):
-        known.append(str(Path("/proc/self/ns/pid").readlink()))
-    return " ".join(filter(None, known))
-
-
-def _started(pid: int) -> str:
-    """Return when a process was started, in ticks of the kernel; "" where it has ended."""
-    try:
-        status = Path(f"/proc/{pid}/stat").read_text()
-    except OSError:
-        return ""
-    state, *fields = status.rpartition(")")[2].split()
-    return "" if state in "ZX" else fields[18]  # killed, and not waited for yet
-
-
-_S = TypeVar("_S")
-_I = TypeVar("_I")
-_R = TypeVar("_R")
-
-#: A process takes 0.2 s to start, as long as it computes about three batches of messages.
-MIN_ITEMS = 4
-
-#: What to do where a process ended by itself.
-REMEDY = "Run it again, with fewer processes in MAIL_JOBS"
 
 
 class WorkerPool:
@@ -230,10 +126,10 @@ class WorkerPool:
     def map(
         self, function: Callable[[_S, _I], _R], shared: _S, items: Iterable[_I]
     ) -> Iterator[tuple[_I, _R]]:
-        """Yield each item with the function's result for it; `shared` is the same for all.
+        """Yield each item with the function's result for it, in the order of the items.
 
-        The items are read as they are needed: two for each process wait at most. Fewer than
-        MIN_ITEMS do not start processes.
+        `shared` is the same for all. Items are read as they are needed: at most two for each
+        process wait.
 
         Raises:
             WorkerError: a process has ended.
@@ -259,11 +155,11 @@ class WorkerPool:
                 result.cancel()
 
     def _start(self) -> ThreadPoolExecutor:
-        """One thread for each process: it waits for the answers."""
+        # One thread for each process waits for its answers.
         if self._threads is None:
             self._threads = ThreadPoolExecutor(self.size, "worker-pool")
             for _ in range(self.size):
-                self._idle.put(Worker(REMEDY))
+                self._idle.put(Worker("Run it again, with fewer processes in MAIL_JOBS"))
         return self._threads
 
     def _compute(self, call: bytes, item: Any) -> Any:

@@ -1,7 +1,4 @@
-"""An attachment of a message, cut from the archive.
-
-[raw_message] The bytes of a message as its archive has them.
-"""
+"""Read the bytes of a message from its archive, and attachments from these."""
 
 import hashlib
 from collections.abc import Iterable, Mapping
@@ -21,7 +18,7 @@ from mail_assets.tables.partitions import Partition, read_state
 def read_raw_message(
     connection: psycopg.Connection, store: ObjectStore, month: ListMonth, offset: int, length: int
 ) -> bytes:
-    """Return the bytes of a message, the From_ line first; offset and length are in bytes.
+    """Return the bytes of a message with its From_ line; offset and length are in bytes.
 
     Raises:
         StoreError: the archive that the messages of the month were read from is gone.
@@ -34,7 +31,7 @@ def read_raw_message(
 def read_parsed_bytes(
     connection: psycopg.Connection, store: ObjectStore, month: ListMonth, offset: int, length: int
 ) -> bytes:
-    """Return header and body of a message as the parser had them: no From_ line, no quoting.
+    """Return header and body of a message for the parser: without From_ line and quoting.
 
     Raises:
         StoreError: the archive that the messages of the month were read from is gone.
@@ -49,8 +46,8 @@ def _archive_of_messages(
 ) -> tuple[str, str]:
     """Return the key of the file that the rows of a month were read from, and its dialect.
 
-    Not that of mbox_archives, which may have been fetched again since: offsets point into the
-    file that messages has read, and it is kept for as long.
+    mbox_archives may have fetched another file since: offsets point into the file that messages
+    has read, which is kept as long as they need it.
     """
     state = read_state(connection, Partition("messages", month))
     sha256, dialect = state.inputs.split()[:2] if state else ("", "")
@@ -64,13 +61,13 @@ def _archive_of_messages(
 
 
 class AttachmentError(UnavailableError):
-    """An attachment that cannot be had: names the message, the number, and what there is."""
+    """An attachment that does not exist or cannot be read."""
 
     notice = "the archive of this message cannot be read at the moment"
 
 
 class AttachmentContent(NamedTuple):
-    """A decoded attachment. Name and type are the sender's words; the name has no folders."""
+    """A decoded attachment. The sender chose name and type; the name has no folders."""
 
     name: str
     type: str
@@ -83,12 +80,12 @@ def read_attachment(
     copies: Iterable[Mapping[str, Any]],
     number: int,
 ) -> AttachmentContent:
-    """Return an attachment by its number, from 1, of the first copy that has so many.
+    """Return an attachment by its number, from 1, from the first copy with so many attachments.
 
-    copies are the rows of a message, as show_message() returns them.
+    `copies` are the rows of a message from show_message().
 
     Raises:
-        AttachmentError: no copy has such an attachment, or the rows are of a former parser.
+        AttachmentError: no copy has such an attachment, or its bytes differ from its row.
         StoreError: the archive that the messages of the month were read from is gone.
     """
     copies = list(copies)

@@ -1,8 +1,4 @@
-"""Read a whole thread as a conversation: every message of it once, across lists and months.
-
-What does not live here: writing the rows of threads (threads.py), and printing a conversation
-(cli/thread_view.py).
-"""
+"""Read a whole thread as a conversation: each message once, across lists and months."""
 
 import datetime as dt
 from collections.abc import Iterable, Iterator
@@ -15,18 +11,18 @@ from psycopg.rows import dict_row
 from mail_assets.mail.body.segments import Segment
 from mail_assets.mail.message.attachments import Attachment
 from mail_assets.month import ListMonth
-from mail_assets.postgres.statements import statement
+from mail_assets.postgres.statements import read_column, read_value, statement
 from mail_assets.tables.messages import utc
 
 
 @dataclass(frozen=True)
 class Post:
-    """A message of a conversation, or a ghost: one that others refer to and no archive has.
+    """A message of a conversation, or a ghost: a message that others refer to and no archive has.
 
-    Of a ghost only the place in the thread is known. depth counts archived ancestors, position
-    numbers the thread from 0. `places` are the months that hold a copy, in order. The text is that
-    of the earliest copy; segments are spans in characters of body_text. `characters` is the length
-    of the whole text, where only a part of it was asked for.
+    A ghost has only its place in the thread. `depth` counts archived ancestors; `position` numbers
+    the thread from 0. `places` are the months with a copy, in order. The text is that of the
+    earliest copy, or its beginning; `characters` is the length of the whole text. Segments are
+    spans in characters of body_text.
     """
 
     position: int
@@ -48,16 +44,14 @@ class Post:
 
 
 class Place(NamedTuple):
-    """Where an id leads to: a thread, and a position in it."""
+    """A thread and a position in it."""
 
     thread_id: str
     position: int
 
 
 class Extent(NamedTuple):
-    """How much of a thread is read: so many posts from a position on, and of each text so many
-    characters; None is no bound.
-    """
+    """A part of a thread: `posts` from position `first`, `characters` of each; None is no limit."""
 
     first: int = 0
     posts: int | None = None
@@ -68,7 +62,7 @@ WHOLE = Extent()
 
 
 class ThreadSize(NamedTuple):
-    """How large a thread is; its positions count ghosts too. The subject is that of its root."""
+    """The size of a thread; `positions` count ghosts too. The subject is that of its root."""
 
     positions: int
     messages: int
@@ -79,7 +73,7 @@ class ThreadSize(NamedTuple):
     subject: str
 
     def as_json(self) -> dict[str, Any]:
-        """Return the figures as plain values; times are ISO 8601 in UTC, null without a message."""
+        """Return the fields as plain values; times are ISO 8601 in UTC, null without messages."""
         first, last = self.first_sent_at, self.last_sent_at
         return {
             **self._asdict(),
@@ -103,15 +97,15 @@ class Conversation:
 
     @property
     def lists(self) -> list[str]:
-        """The names of all lists that have a part of it, sorted."""
+        """The names of all lists with a message of it, sorted."""
         return sorted({place.list_name for post in self.posts for place in post.places})
 
     def as_json(self) -> dict[str, Any]:
         """Return what `mail-assets thread --json` prints.
 
-        {"thread_id", "lists": [name, ...], "messages": how many are archived, "posts": [...]},
-        each post with the fields of `Post` under their names, in pre-order. "sent_at" is ISO 8601
-        in UTC, null for a ghost; "places" are {"list", "month"}, "segments" [start, end, kind].
+        {"thread_id", "lists": [name, ...], "messages": number of archived ones, "posts": [...]}.
+        Posts are in pre-order and have the fields of `Post`: "sent_at" is ISO 8601 in UTC, null for
+        a ghost; "places" are {"list", "month"}, "segments" [start, end, kind].
         """
         posts = [
             {
@@ -130,18 +124,17 @@ class Conversation:
 
 
 def find_place(connection: psycopg.Connection, id: str) -> Place | None:
-    """Return where an id leads to: a message's, a ghost's, one that has vanished.
+    """Return the place that an id, without angle brackets, leads to.
 
-    `id`, without angle brackets, may be that of any message of a thread, of a ghost, of the thread,
-    or any that led to it before; see mail/threads/aliases.py for what is guaranteed. The id of a
-    forgotten message leads nowhere: ask for its stand-in.
+    The id may be that of a message, of a ghost, of the thread, or one that led to it before; see
+    mail/threads/aliases.py. The id of a forgotten message leads nowhere: use its placeholder.
     """
-    row = connection.execute(statement("threads", "resolve"), {"id": id}).fetchone()
+    row = connection.execute(statement("conversations", "resolve"), {"id": id}).fetchone()
     return Place(*row) if row else None
 
 
 def read_thread(connection: psycopg.Connection, id: str) -> Conversation | None:
-    """Return the whole conversation that an id leads to, None where it leads nowhere."""
+    """Return the whole conversation that an id leads to, None if it leads nowhere."""
     place = find_place(connection, id)
     return Conversation(place.thread_id, read_posts(connection, place.thread_id)) if place else None
 
@@ -157,13 +150,15 @@ def read_posts(
         "characters": extent.characters,
     }
     with connection.cursor(row_factory=dict_row) as cursor:
-        rows = cursor.execute(statement("threads", "conversation"), parameters).fetchall()
+        rows = cursor.execute(statement("conversations", "conversation"), parameters).fetchall()
     return tuple(map(_post, rows))
 
 
 def measure_thread(connection: psycopg.Connection, thread_id: str) -> ThreadSize:
-    """Return how large a thread is, without reading its texts."""
-    row = connection.execute(statement("threads", "extent"), {"thread_id": thread_id}).fetchone()
+    """Return the size of a thread without reading its texts."""
+    row = connection.execute(
+        statement("conversations", "extent"), {"thread_id": thread_id}
+    ).fetchone()
     assert row  # an aggregate has one row
     positions, messages, people, lists, *rest = row
     return ThreadSize(positions or 0, messages, people, tuple(lists or ()), *rest)
@@ -172,14 +167,12 @@ def measure_thread(connection: psycopg.Connection, thread_id: str) -> ThreadSize
 def find_page_starts(connection: psycopg.Connection, thread_id: str, size: int) -> list[str]:
     """Return the id of the first post of each page of a thread; a page has `size` positions."""
     parameters = {"thread_id": thread_id, "size": size}
-    rows = connection.execute(statement("threads", "page_starts"), parameters).fetchall()
-    return [message_id for (message_id,) in rows]
+    return read_column(connection, statement("conversations", "page_starts"), parameters)
 
 
 def count_threads(connection: psycopg.Connection) -> int:
     """Return the number of threads, as they were last built."""
-    row = connection.execute(statement("threads", "count")).fetchone()
-    return int(row[0]) if row else 0
+    return int(read_value(connection, statement("conversations", "count")) or 0)
 
 
 def _post(row: dict[str, Any]) -> Post:

@@ -1,4 +1,4 @@
-"""Read messages to be taken away, in mailboxes and feeds: each once, across lists and months."""
+"""Read messages for mailboxes and feeds: each once, across lists and months."""
 
 import datetime as dt
 from collections.abc import Mapping, Sequence
@@ -7,12 +7,12 @@ from typing import Any, NamedTuple
 import psycopg
 from psycopg.rows import dict_row
 
-from mail_assets.postgres.statements import statement
+from mail_assets.postgres.statements import read_column, statement
 from mail_assets.tables.messages import utc
 
 
 class ExportedMessage(NamedTuple):
-    """The earliest copy of a message, without what only this archive says of it."""
+    """The earliest copy of a message, without fields that only this archive has."""
 
     message_id: str
     lists: tuple[str, ...]
@@ -34,17 +34,15 @@ class ExportedMessage(NamedTuple):
 
 
 def list_thread(connection: psycopg.Connection, thread_id: str, most: int) -> list[str]:
-    """Return the ids of the archived messages of a thread, the oldest first, `most` of them."""
+    """Return at most `most` ids of the archived messages of a thread, oldest first."""
     parameters = {"thread_id": thread_id, "most": most}
-    rows = connection.execute(statement("exports", "thread"), parameters).fetchall()
-    return [message_id for (message_id,) in rows]
+    return read_column(connection, statement("exports", "thread"), parameters)
 
 
 def list_newest(connection: psycopg.Connection, thread_id: str, most: int) -> list[str]:
-    """Return the ids of the newest messages of a thread, the newest first."""
+    """Return the ids of the newest messages of a thread, newest first."""
     parameters = {"thread_id": thread_id, "most": most}
-    rows = connection.execute(statement("exports", "newest"), parameters).fetchall()
-    return [message_id for (message_id,) in rows]
+    return read_column(connection, statement("exports", "newest"), parameters)
 
 
 def read_messages(connection: psycopg.Connection, ids: Sequence[str]) -> list[ExportedMessage]:

@@ -37,11 +37,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urlsplit
 
-from mail_assets.encoding.local_encoder import count_physical_cores
 from mail_assets.http.webhook import check_webhook
 from mail_assets.openai.chat import ChatModel, read_chat
 from mail_assets.openai.variables import Environ, VariableError, read_key, read_number
 from mail_assets.postgres.database import Database
+from mail_assets.processes.machine import count_physical_cores
 from mail_assets.settings.lists import MailingList, read_lists
 from mail_assets.settings.values import (
     MAX_JOBS,
@@ -355,7 +355,6 @@ class Settings:
     keep_archives: int = KEEP_ARCHIVES
     given_forget_key: str = field(default="", repr=False)
     forget_archives: str = "keep"
-    samples: bool = True
     web_addresses: str = HIDDEN
     web_hosts: tuple[str, ...] = ()
     web_audit: bool = True
@@ -461,7 +460,6 @@ def load_settings(environ: Mapping[str, str] | None = None) -> Settings:
         keep_archives=read_keep_archives(env),
         given_forget_key=read_forget_key(env),
         forget_archives=read_choice(env, "MAIL_FORGET_ARCHIVES", "keep", ("keep", "rewrite")),
-        samples=read_choice(env, "MAIL_SAMPLES", "on", ("on", "off")) == "on",
         web_addresses=read_choice(env, "MAIL_WEB_ADDRESSES", HIDDEN, ADDRESSES),
         web_hosts=read_hosts(env),
         web_audit=read_choice(env, "MAIL_WEB_AUDIT", "on", ("on", "off")) == "on",

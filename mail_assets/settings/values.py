@@ -22,7 +22,6 @@ from psycopg import ProgrammingError
 from psycopg.conninfo import conninfo_to_dict
 
 from mail_assets.checkout import find_checkout
-from mail_assets.encoding.local_encoder import count_physical_cores
 from mail_assets.encoding.models import (
     DEFAULT_PRECISION,
     LOCAL_MODELS,
@@ -41,6 +40,7 @@ from mail_assets.encoding.remote_encoder import (
 from mail_assets.errors import WrongInputError
 from mail_assets.evaluation.judged import QRELS, QUERIES
 from mail_assets.openai.variables import Environ, VariableError, read_key, read_number, read_url
+from mail_assets.processes.machine import count_physical_cores
 from mail_assets.store.open import check_store, store_folder
 from mail_assets.tables.removals import parse_key
 from mail_assets.text.chunking import MAX_HEADER_BYTES, MIN_ROOM

@@ -1,4 +1,4 @@
-"""Where monthly archives come from: a folder, an HTTP server, an S3 prefix.
+"""Sources of monthly archives: a folder, an HTTP server, an S3 prefix, single messages.
 
-Nothing here knows Dagster, Postgres or what is inside an archive beyond its first bytes.
+Nothing here knows Dagster, Postgres or the content of an archive beyond its first bytes.
 """

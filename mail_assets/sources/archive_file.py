@@ -1,18 +1,13 @@
-"""Write a fetched archive to its file, and refuse what is no archive.
+"""Write a fetched archive to its file, and refuse content that is no archive.
 
-A server sends pages and errors in an archive's place, and connections break: every file is read
-through its decompressor to the end before it appears under its name.
-
-[archive_names] Months in the names of archives: read from a file name, written into a URL template.
-
-[whole_file] Write a file that others see whole or not at all.
+Servers send pages and errors in place of archives, and connections break: every file is read
+through its decompressor to the end before it gets its name.
 """
 
 import hashlib
 import os
 import re
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import BinaryIO
@@ -27,8 +22,8 @@ from mail_assets.mail.archive.compression import (
 from mail_assets.sources.source import SourceError
 
 CHUNK = 1 << 20  # bytes
-MAX_UNPACKED = 64 << 30  # bytes; 1 KB of gzip can claim 1 MB, so a 4 GiB file could claim 4 TB
-HEAD = 64 << 10  # bytes in which the first From_ line is sought, after what junk may precede it
+MAX_UNPACKED = 64 << 30  # bytes; 1 KB of gzip can hold 1 MB, so a 4 GiB file could hold 4 TB
+HEAD = 64 << 10  # bytes in which the first From_ line must begin
 
 _FROM_LINE = re.compile(rb"^>?From ", re.MULTILINE)
 _BLANK = b"\xef\xbb\xbf \t\r\n"
@@ -41,16 +36,15 @@ def verify_archive(
     unpack_to: Path | None = None,
     downloaded: bool = False,
 ) -> None:
-    """Return if a file is an mbox; a compressed one is decompressed to its end, in bounded memory.
+    """Check that a file is an mbox; a compressed one is decompressed to its end, in bounded memory.
 
-    What a compressed file holds is written to `unpack_to`, where that is given: whoever reads the
-    archive next need not decompress it again. An empty file is an empty month. What is damaged may
-    be whole at the next attempt only where it was `downloaded`.
+    The content of a compressed file goes to `unpack_to`, if given, so that the next reader need not
+    decompress it again. An empty file is an empty month. A damaged file is worth a retry only if it
+    was `downloaded`.
 
     Raises:
-        SourceError: for a truncated or damaged stream, for one that unpacks to more than
-            `max_unpacked` bytes, and for anything that does not begin like an mbox: an HTML
-            page, an error in JSON, a ZIP file. Reading on is left to the parser.
+        SourceError: the stream is truncated, damaged, or unpacks to more than `max_unpacked` bytes,
+            or the file does not begin like an mbox: an HTML page, an error in JSON, a ZIP file.
     """
     try:
         with ExitStack() as opened:
@@ -82,8 +76,8 @@ def save_archive(
 ) -> tuple[int, str]:
     """Write `chunks` to `target` if they make an archive; return their size and sha256 (hex).
 
-    The file appears under its name whole and checked, or not at all: it grows beside it, with
-    ".part" appended. Beside a compressed one stands what it holds, where `unpacked` looks for it.
+    The file gets its name when it is whole and checked; before, ".part" is appended. The content of
+    a compressed one is written next to it, where `unpacked` looks for it.
 
     Raises:
         SourceError: as `verify_archive`, and for more than `max_bytes`.
@@ -112,7 +106,7 @@ def save_archive(
 
 
 def unpacking_refusal(error: UnpackingError, downloaded: bool) -> SourceError:
-    """Return why compressed data is refused, with the remedy and without the file's name."""
+    """Return the error for bad compressed data, with the remedy and without the file's name."""
     if isinstance(error, BombError):
         return SourceError(f"{error.fault}; {error.remedy}")
     remedy = f"{error.remedy}, or repair it at its source" if downloaded else "replace the file"
@@ -120,7 +114,7 @@ def unpacking_refusal(error: UnpackingError, downloaded: bool) -> SourceError:
 
 
 def is_empty(path: Path) -> bool:
-    """Say whether an archive has no byte once it is decompressed."""
+    """Return whether an archive is empty after decompression."""
     with open_archive(path) as archive:
         return not archive.read(1)
 
@@ -133,81 +127,9 @@ def _check_head(head: bytes) -> None:
         raise SourceError(f"it is no mbox: none of its first {len(head)} bytes begins a From_ line")
 
 
-_NAMES = (
-    "January",
-    "February",
-    "March",
-    "April",
-    "May",
-    "June",
-    "July",
-    "August",
-    "September",
-    "October",
-    "November",
-    "December",
-)  # fixed English, as pipermail writes them: the locale must not change what a URL means
-_NUMBERS = {name[:3].lower(): number for number, name in enumerate(_NAMES, 1)}
-
-_WORDS = "|".join(f"{name[:3]}(?:{name[3:]})?" for name in _NAMES)
-_ARCHIVE = re.compile(
-    rf"""(?:.*[^0-9])?                                  # digits in front: an id, not a date
-         (?P<year>19[7-9][0-9]|20[0-9][0-9])
-         (?:-?(?P<number>0[1-9]|1[0-2])|-(?P<word>{_WORDS}))
-         (?:\.mbox|\.txt)?
-         (?:\.gz|\.bz2|\.xz|\.zst)?""",
-    re.ASCII | re.DOTALL | re.IGNORECASE | re.VERBOSE,
-)
-
-PLACEHOLDERS = ("{yyyymm}", "{yyyy-mm}", "{yyyy-Month}")
-
-
-def month_in_name(name: str) -> str | None:
-    """Return the month that an archive's file name ends in, or None if it names none.
-
-    The forms are YYYYMM, YYYY-MM and YYYY-Month (English, whole or three letters, any case), from
-    1970 to 2099, followed by nothing but `.mbox` or `.txt` and a compression suffix.
-    """
-    found = _ARCHIVE.fullmatch(name)
-    if found is None:
-        return None
-    word = found["word"]
-    number = int(found["number"]) if word is None else _NUMBERS[word[:3].lower()]
-    return f"{found['year']}-{number:02d}"
-
-
-def group_by_month(
-    places: Iterable[str], name_of: Callable[[str], str] = str
-) -> dict[str, list[str]]:
-    """Group the places (names, keys, URLs) of archives by month, in order; others are left out.
-
-    `name_of` gives the file name of a place.
-    """
-    months: defaultdict[str, list[str]] = defaultdict(list)
-    for place in sorted(set(places)):
-        month = month_in_name(name_of(place))
-        if month is not None:
-            months[month].append(place)
-    return {month: months[month] for month in sorted(months)}
-
-
-def fill_template(template: str, month: str) -> str:
-    """Write `month` into every placeholder of a URL template."""
-    year, number = month.split("-")
-    values = (f"{year}{number}", month, f"{year}-{_NAMES[int(number) - 1]}")
-    for placeholder, value in zip(PLACEHOLDERS, values, strict=True):
-        template = template.replace(placeholder, value)
-    return template
-
-
-def is_template(url: str) -> bool:
-    """Say whether a URL has a placeholder for the month."""
-    return any(placeholder in url for placeholder in PLACEHOLDERS)
-
-
 @contextmanager
 def write_whole(path: Path) -> Iterator[BinaryIO]:
-    """Yield a new file that takes the place of `path` once the block has ended without an error."""
+    """Yield a new file that replaces `path` when the block ends without an error."""
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_name(f".{path.name}.{uuid4().hex}")
     try:

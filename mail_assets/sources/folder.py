@@ -1,7 +1,4 @@
-"""Archives in a folder of this machine; its subfolders are not read.
-
-[moving_files] List files that other programs move meanwhile: a mail program, or one that copies archives.
-"""
+"""Archives in a folder of this machine, without its subfolders; other programs may move files."""
 
 import os
 from collections.abc import Callable, Iterator
@@ -9,23 +6,20 @@ from pathlib import Path
 from typing import BinaryIO, TypeVar
 
 from mail_assets.month import ListMonth
-from mail_assets.sources.archive_file import CHUNK, group_by_month, save_archive
+from mail_assets.sources.archive_file import CHUNK, save_archive
 from mail_assets.sources.source import ArchiveSource, Fetched, SourceError, Unchanged
-from mail_assets.sources.urls import folder_path
+from mail_assets.sources.urls import folder_path, group_by_month
 
 T = TypeVar("T")
 
-#: How often files are listed before it is given up. A file that is moved costs one more listing.
-LISTINGS = 5
+LISTINGS = 5  # attempts; each moved file costs one more
 
 
 def list_again(find: Callable[[], T]) -> T:
-    """Return what `find` lists; again where a file was gone when it was looked at.
-
-    It may have got another name, so that it is not left out.
+    """Return the result of `find`, called again if a file was moved in between.
 
     Raises:
-        FileNotFoundError: that was so each time.
+        FileNotFoundError: a file was moved in each attempt.
     """
     for _ in range(LISTINGS - 1):
         try:
@@ -36,7 +30,7 @@ def list_again(find: Callable[[], T]) -> T:
 
 
 class FolderSource(ArchiveSource):
-    """The files of one folder whose names end in a month; hidden ones are passed over.
+    """The files of one folder whose names end in a month; hidden ones are ignored.
 
     A version is "size-mtime", in bytes and nanoseconds.
     """
@@ -46,7 +40,7 @@ class FolderSource(ArchiveSource):
         self._folder = folder_path(url)
 
     def versions(self) -> dict[ListMonth, str]:
-        """Return month -> version; where two files claim a month, theirs joined by "+"."""
+        """Return month -> version; those of two files of a month are joined by "+"."""
         try:
             return self.by_list_month(list_again(self._versions))
         except FileNotFoundError as error:
@@ -54,7 +48,7 @@ class FolderSource(ArchiveSource):
             raise self.error(None, what, retryable=True) from error
 
     def fetch(self, month: ListMonth, target: Path, known: str = "") -> Fetched | Unchanged | None:
-        """Copy the month's file; refused while somebody is writing it. See ArchiveSource."""
+        """Copy the month's file; it must not change meanwhile. See ArchiveSource."""
         name = self.only_place(month, self._months())
         if name is None:
             return None

@@ -1,28 +1,38 @@
-"""Run git on repositories that are not trusted.
+"""The messages of a public-inbox in git, and git run on repositories that are not trusted.
 
-Nothing that a repository or the user's own configuration says is run: no hook, no pager, no text
-conversion, no signature check, no helper. What git may talk to is named with each call.
+A public-inbox is one repository (format 1), or one for each epoch (format 2). Format 2 has one file
+in each commit: `m` is a message that arrived, `d` one that is removed, by the same bytes. Format 1
+has a file for each message, named by 2/38 digits of the SHA-1 of its Message-ID.
+(public-inbox-v2-format(5), public-inbox-v1-format(5))
 
-[folder_lock] Let one process at a time work in a folder of a source's cache.
+A key is the id of a blob. The events of a repository's commits are kept with the id of the newest
+commit: then only new commits are walked, and only new messages read.
 
-[cached_pairs] Files below MAIL_HOME/cache in which a source remembers what it has found out.
-
-Each may be deleted at any time. The first line is the state of the source that the file belongs
-to; each further one is a pair, separated by a tab.
+git runs nothing that a repository or the user's own configuration names: no hook, no pager, no text
+conversion, no signature check, no helper. Each call names the protocols that git may use.
 """
 
 import base64
-import fcntl
 import os
+import re
 import subprocess
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO, NamedTuple
 from urllib.parse import urlsplit
 
-from mail_assets.sources.archive_file import write_whole
+from mail_assets.mail.archive.mbox import MAX_MESSAGE
+from mail_assets.sources.message_source import (
+    Arrival,
+    Pairs,
+    find_months,
+    format_message,
+    read_pairs,
+    write_pairs,
+)
 from mail_assets.sources.source import SourceError
 
 #: Configuration of every call, which no file can override.
@@ -36,7 +46,7 @@ _CONFIG = {
     "log.mailmap": "false",
     "log.showSignature": "false",
     "protocol.allow": "never",
-    "safe.directory": "*",  # lists.toml has named it; what its owner could run is switched off
+    "safe.directory": "*",  # lists.toml names it; what its owner could run is switched off
     "transfer.fsckObjects": "false",  # old mail has commits that fsck refuses
 }
 _ENVIRONMENT = {
@@ -52,6 +62,19 @@ _ENVIRONMENT = {
 SLOW = {"http.lowSpeedLimit": "1000", "http.lowSpeedTime": "60"}  # bytes/s; seconds
 
 
+MAX_READ = MAX_MESSAGE + (1 << 20)  # bytes; the parser cuts a longer message and flags it
+MAX_TIME = 1 << 32  # seconds
+
+_FORMAT_1 = re.compile(r"[0-9a-f]{2}/[0-9a-f]{38}")
+_CHANGE = re.compile(
+    r":[0-7]{6} (?P<mode>[0-7]{6}) (?P<old>[0-9a-f]{40,64}) (?P<new>[0-9a-f]{40,64}) "
+    r"[A-Z]\t(?P<path>.{1,100})"
+)
+_EPOCH_FOLDER = re.compile(r"([0-9]{1,6})\.git")
+_REMOVED = "removed"
+_NO_FILE = "000000"
+
+
 class Blob(NamedTuple):
     """An object of a repository; its bytes are cut at a limit."""
 
@@ -59,10 +82,95 @@ class Blob(NamedTuple):
     data: bytes
 
 
+def find_repositories(folder: Path) -> list[Path]:
+    """Return the repositories of the public-inbox in a folder, oldest first; [] without one."""
+    if (folder / "HEAD").is_file() and (folder / "objects").is_dir():
+        return [folder]
+    epochs = {}
+    for place in (folder / "git").glob("*.git"):
+        number = _EPOCH_FOLDER.fullmatch(place.name)
+        if number and (place / "objects").is_dir():
+            epochs[int(number[1])] = place
+    return [epochs[number] for number in sorted(epochs)]
+
+
+class GitInbox:
+    """The messages of the public-inbox in `folder`; `cache` is a folder for its files."""
+
+    def __init__(self, folder: Path, cache: Path) -> None:
+        self._folder = folder
+        self._cache = cache
+        self._times: dict[str, int] = {}
+
+    def months(self) -> Pairs:
+        """Return (month, key) of every message, in the order of their commits. See Messages."""
+        self._times = {}
+        for repository in self._repositories():
+            for id, what in self._events(repository):
+                self._times.pop(id, None)
+                if what != _REMOVED:
+                    self._times[id] = int(what)
+        return find_months([*self._times], self._read, self._cache / "months")
+
+    def entries(self, keys: Sequence[str]) -> Iterator[bytes]:
+        """Yield the messages of these keys as mboxrd. See Messages."""
+        return (format_message(blob.data) for blob in self._blobs(keys))
+
+    def _repositories(self) -> list[Path]:
+        if found := find_repositories(self._folder):
+            return found
+        raise SourceError(
+            f"{self._folder.absolute()} is no public-inbox: neither a bare git repository"
+            " nor a folder with git/0.git"
+        )
+
+    def _events(self, repository: Path) -> Pairs:
+        newest = head_commit(repository)
+        path = self._cache / f"events-{repository.stem}"
+        known, events = read_pairs(path)
+        if newest == known:
+            return events
+        if not newest:
+            return []
+        if not known or not is_ancestor(repository, known, newest):
+            known, events = "", []  # its history was rewritten, as `public-inbox-purge` does
+        events += _read_events(log_lines(repository, f"{known}..{newest}" if known else newest))
+        write_pairs(path, newest, events)
+        return events
+
+    def _read(self, ids: Iterable[str]) -> Iterator[Arrival]:
+        for blob in self._blobs(ids):
+            time = min(self._times[blob.id], MAX_TIME)
+            yield Arrival(blob.id, blob.data, datetime.fromtimestamp(time, UTC))
+
+    def _blobs(self, ids: Iterable[str]) -> Iterator[Blob]:
+        return read_blobs(self._repositories(), ids, MAX_READ)
+
+
+def _read_events(lines: Iterable[str]) -> Iterator[tuple[str, str]]:
+    time = "0"
+    for line in lines:
+        if line.startswith("@"):
+            time = line[1:]
+            continue
+        change = _CHANGE.fullmatch(line)
+        if change is None or not (change["path"] in "md" or _FORMAT_1.fullmatch(change["path"])):
+            continue  # files that belong to no format, such as a README
+        gone = change["mode"] == _NO_FILE
+        if change["path"] == "d" and not gone:
+            yield change["new"], _REMOVED
+        elif change["path"] == "m" and not gone:
+            yield change["new"], time
+        elif change["path"] not in "md":
+            yield change["old"], _REMOVED
+            if not gone:
+                yield change["new"], time
+
+
 def fetch_repository(url: str, folder: Path, auth: tuple[str, str] | None) -> None:
     """Make the bare repository `folder` a mirror of that at `url`, http(s):// or a path.
 
-    A user and password go to the server of `url` only: then redirects are not followed.
+    A user and password go to the server of `url` only; then redirects are not followed.
 
     Raises:
         SourceError: git refuses, or there is no git.
@@ -74,7 +182,7 @@ def fetch_repository(url: str, folder: Path, auth: tuple[str, str] | None) -> No
         config[f"http.{url}.extraHeader"] = f"Authorization: Basic {pair}"
         config["http.followRedirects"] = "false"
     if not (folder / "HEAD").exists():
-        # a clone knows the name of the branch; it appears under its name when it is whole
+        # a clone knows the name of the branch; it gets its name when it is whole
         folder.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=folder.parent) as place:
             clone = Path(place) / "clone.git"
@@ -86,7 +194,7 @@ def fetch_repository(url: str, folder: Path, auth: tuple[str, str] | None) -> No
 
 
 def head_commit(folder: Path) -> str:
-    """Return the id of the newest commit; "" for a repository without one."""
+    """Return the id of the newest commit, "" if there is none."""
     command = [f"--git-dir={folder}", "rev-parse", "--verify", "--quiet", "HEAD^{commit}"]
     try:
         return run_git(command).decode().strip()
@@ -96,7 +204,7 @@ def head_commit(folder: Path) -> str:
 
 
 def is_ancestor(folder: Path, old: str, new: str) -> bool:
-    """Say whether the history of the commit `new` holds the commit `old`."""
+    """Return whether the history of the commit `new` holds the commit `old`."""
     command = [f"--git-dir={folder}", "merge-base", "--is-ancestor", "--end-of-options", old, new]
     try:
         run_git(command)
@@ -108,7 +216,7 @@ def is_ancestor(folder: Path, old: str, new: str) -> bool:
 def log_lines(folder: Path, commit: str) -> Iterator[str]:
     """Yield the history of a commit, oldest first, as git writes it.
 
-    A line is "@" and the committer's time in seconds, or that of a changed file:
+    A line is "@" and the committer's time in seconds, or a changed file:
     ":mode mode id id letter<tab>path".
     """
     log = ["log", "--reverse", "--first-parent", "-m", "--root", "--raw", "--no-abbrev", "-r"]
@@ -126,7 +234,7 @@ def read_blobs(folders: Sequence[Path], ids: Iterable[str], limit: int) -> Itera
         SourceError: none of the repositories has one of them.
     """
     *others, last = folders
-    # quoted as git reads it (gitrepository-layout), for a path may have a colon
+    # quoted for git (gitrepository-layout): a path may have a colon
     objects = (
         str(folder / "objects").replace("\\", "\\\\").replace('"', '\\"') for folder in others
     )
@@ -141,7 +249,7 @@ def read_blobs(folders: Sequence[Path], ids: Iterable[str], limit: int) -> Itera
 
 
 def run_git(arguments: Sequence[str], config: dict[str, str] | None = None) -> bytes:
-    """Return what a command of git writes.
+    """Return the output of a git command.
 
     Raises:
         SourceError: it fails, with git's own words; or there is no git.
@@ -157,7 +265,6 @@ def _running(
     variables: dict[str, str],
     stdin: IO[bytes] | int = subprocess.DEVNULL,
 ) -> Iterator[IO[bytes]]:
-    """Yield what git writes; raise what it says where it fails."""
     with tempfile.TemporaryFile() as complaints:
         try:
             process = subprocess.Popen(
@@ -205,39 +312,3 @@ def _read_blob(head: bytes, out: IO[bytes], limit: int) -> Blob:
     if left or out.read(1) != b"\n":
         raise SourceError(f"git ended within the object {one}; try again", retryable=True)
     return Blob(one, data)
-
-
-@contextmanager
-def hold_folder(folder: Path) -> Iterator[None]:
-    """Wait until nobody else holds the folder, then keep others waiting; it is made if missing.
-
-    The lock ends with the process that holds it.
-    """
-    folder.mkdir(parents=True, exist_ok=True)
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(handle)
-
-
-Pairs = list[tuple[str, str]]
-
-
-def read_pairs(path: Path) -> tuple[str, Pairs]:
-    """Return the state and the pairs; ("", []) where there is no such file, or no whole one."""
-    try:
-        with path.open(encoding="ascii", newline="\n") as file:
-            state = file.readline().rstrip("\n")
-            pairs = [line.rstrip("\n").split("\t") for line in file]
-            return state, [(first, second) for first, second in pairs]
-    except (FileNotFoundError, ValueError):  # a damaged one is as good as a missing one
-        return "", []
-
-
-def write_pairs(path: Path, state: str, pairs: Iterable[tuple[str, str]]) -> None:
-    """Replace the file; a reader sees the old one or the new one."""
-    with write_whole(path) as file:
-        file.write(f"{state}\n".encode("ascii"))
-        file.writelines(f"{first}\t{second}\n".encode("ascii") for first, second in pairs)

@@ -1,9 +1,9 @@
 """Archives of HyperKitty (Mailman 3): its export as gzipped mbox, month by month.
 
-Without `start` and `end` it exports the whole list, so both are always there. HyperKitty writes
-each message anew: From, To, Subject, Date, Message-ID and In-Reply-To of the header, `jo(a)host`
-for addresses in the body, and a new MIME boundary at every export. The boundary is replaced by one
-that follows from the message, or no message would ever be the same again.
+Without `start` and `end` HyperKitty exports the whole list, so both are always sent. It writes each
+message again: From, To, Subject, Date, Message-ID and In-Reply-To of the header, `jo(a)host` for
+addresses in the body, and a new MIME boundary at every export. The boundary is replaced by one that
+depends on the message only, so that a message stays equal.
 (hyperkitty/views/mlist.py, export_mbox; hyperkitty/models/email.py, as_message; the setting
 HYPERKITTY_MBOX_EXPORT, from 1.3.6 on, switches the export off)
 """
@@ -19,15 +19,16 @@ from mail_assets.mail.archive.dialects import find_dialect
 from mail_assets.mail.archive.mbox import split_mbox
 from mail_assets.month import ListMonth, next_month
 from mail_assets.sources.archive_file import is_empty, save_archive
-from mail_assets.sources.http_reader import HttpOptions, HttpReader
-from mail_assets.sources.source import ArchiveSource, Fetched, Unchanged
-from mail_assets.sources.web_pages import hyperkitty_export, months_since
+from mail_assets.sources.http_reader import HttpReader
+from mail_assets.sources.source import ArchiveSource, Fetched, HttpOptions, Unchanged
+from mail_assets.sources.urls import hyperkitty_export
+from mail_assets.sources.web_pages import months_since
 
-# What Python's email package makes up (email/generator.py, _make_boundary), in the field that
-# HyperKitty writes itself: a quoted one in a body is left alone.
+# The form of Python's email package (email/generator.py, _make_boundary), in the field that
+# HyperKitty writes itself; a quoted one in a body stays.
 _BOUNDARY = re.compile(rb'^Content-Type: multipart/mixed;\s{1,3}boundary="(={15}\d{19}==)"', re.M)
 _DIGITS = 19
-_DIALECT = "plain"  # where nothing shows another: older versions write `jo at host`
+_DIALECT = "plain"  # by default; older versions write `jo at host`
 
 
 class HyperKittySource(ArchiveSource):
@@ -39,12 +40,12 @@ class HyperKittySource(ArchiveSource):
         self._start = start
 
     def versions(self) -> dict[ListMonth, str]:
-        """Return month -> "" for every month; asks nobody, so some may have no archive."""
+        """Return month -> "" for every month, without a request: some may have no archive."""
         return self.by_list_month(months_since(self._start))
 
     def fetch(self, month: ListMonth, target: Path, known: str = "") -> Fetched | Unchanged | None:
-        """Download the month's export; None where it has no message. See ArchiveSource."""
-        days = f"start={month.month}-01&end={next_month(month.month)}-01"  # the end is left out
+        """Download the month's export; None if it has no message. See ArchiveSource."""
+        days = f"start={month.month}-01&end={next_month(month.month)}-01"  # the end is excluded
         url = f"{hyperkitty_export(self.url)}-{month.month}.mbox.gz?{days}"
         export = target.with_name(f"{target.name}.export")
         try:
@@ -70,7 +71,7 @@ class HyperKittySource(ArchiveSource):
 
 
 def settle_boundary(raw: bytes) -> bytes:
-    """Return a message with a boundary that is the same at every export."""
+    """Return a message with a boundary that is equal in every export."""
     header_end = raw.find(b"\n\n")
     found = _BOUNDARY.search(raw, 0, max(header_end, 0))
     if found is None:
@@ -80,10 +81,10 @@ def settle_boundary(raw: bytes) -> bytes:
 
 
 def _settle_boundaries(path: Path, url: str) -> Iterator[bytes]:
-    """Yield an export again, gzipped without a time, its messages with settled boundaries.
+    """Yield an export of `url` again, gzipped without a time, with settled boundaries.
 
     Raises:
-        ArchiveError: it is no mbox; names `url`, where it is from.
+        ArchiveError: it is no mbox; the message names `url`.
     """
     compressor = zlib.compressobj(wbits=zlib.MAX_WBITS | 16)
     with unpacked(path) as data:

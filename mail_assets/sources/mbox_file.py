@@ -1,10 +1,10 @@
 """One mbox file that holds many months: a Google Takeout, a folder of Thunderbird, an export.
 
-A key is "digest offset length": where a message lies in the decompressed file, and a digest of its
-bytes. The file is read once after each change; what is kept of it is the month of each message, and
-the decompressed file where it is compressed.
+A key is "digest offset length": the place of a message in the decompressed file, and a digest of
+its bytes. The file is read once after each change. Kept are the month of each message, and the
+decompressed file if it is compressed.
 
-A month's archive has the messages as the file has them, so the list's `dialect` is that of the
+A month's archive has the messages as they are in the file, so the list's `dialect` is that of the
 file.
 """
 
@@ -26,15 +26,20 @@ from mail_assets.mail.archive.dialects import find_dialect
 from mail_assets.mail.archive.mbox import split_mbox
 from mail_assets.mail.message.dates import parse_date
 from mail_assets.sources.archive_file import unpacking_refusal, write_whole
-from mail_assets.sources.git import Pairs, read_pairs, write_pairs
-from mail_assets.sources.message_source import RULE, month_of_message
+from mail_assets.sources.message_source import (
+    RULE,
+    Pairs,
+    month_of_message,
+    read_pairs,
+    write_pairs,
+)
 from mail_assets.sources.source import SourceError
 
-_DIALECT = "plain"  # where nothing shows another
+_DIALECT = "plain"  # by default
 _FROM_LINE = b"From MAILER-DAEMON Thu Jan  1 00:00:00 1970\n"  # for a message that has lost its own
 
-#: The first field of a message in a folder of Thunderbird. The bit says that its user has deleted
-#: it: it stays in the file until the folder is compacted. (nsMsgMessageFlags.h)
+# The first field of a message in a folder of Thunderbird, and its bit for a deleted message, which
+# stays in the file until the folder is compacted. (nsMsgMessageFlags.h)
 _STATUS = b"X-Mozilla-Status: "
 _DELETED = 0x0008
 
@@ -71,7 +76,7 @@ class MboxFile:
         return months
 
     def entries(self, keys: Sequence[str]) -> Iterator[bytes]:
-        """Yield the messages of these keys as the file has them. See Messages."""
+        """Yield the messages of these keys as they are in the file. See Messages."""
         with self._refusing():
             path = self._unpacked if self._is_compressed() else self._path
             with path.open("rb") as file:
@@ -94,13 +99,11 @@ class MboxFile:
             return not file.seekable()
 
     def _unpack(self) -> None:
-        """Decompress the file to one beside the index."""
         with open_archive(self._path) as file, write_whole(self._unpacked) as copy:
             shutil.copyfileobj(file, copy, BUFFER)
 
     @contextmanager
     def _refusing(self) -> Iterator[None]:
-        """Turn what goes wrong with the file into SourceError."""
         try:
             yield
         except UnpackingError as error:
@@ -113,12 +116,12 @@ class MboxFile:
 
 
 def _scan(path: Path, name: str) -> Iterator[tuple[str, str]]:
-    """Yield (month, key) of the messages of a file that is plain; errors call it `name`."""
+    """Yield (month, key) of the messages of a plain file; errors call it `name`."""
     arrived: datetime | None = None
     with unpacked(path) as data:
         for message in split_mbox(data, find_dialect(data) or _DIALECT, name=name):
             line = parse_date(message.from_line.decode("latin-1"))
-            # without a date of its own a message arrived with the one in front of it
+            # a message without a date of its own arrived with the one before it
             arrived = line.at if line else arrived
             if not _is_deleted(message.raw):
                 digest = _digest(data[message.offset : message.offset + message.length])
@@ -131,7 +134,7 @@ def _digest(data: bytes) -> str:
 
 
 def _is_deleted(raw: bytes) -> bool:
-    """Say whether Thunderbird's user has deleted a message; the fields of a sender come later."""
+    # the fields of the sender come later
     value = raw[len(_STATUS) : len(_STATUS) + 4]
     if not raw.startswith(_STATUS):
         return False

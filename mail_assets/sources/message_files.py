@@ -15,16 +15,15 @@ from urllib.parse import quote
 
 from mail_assets.mail.archive.mbox import MAX_MESSAGE
 from mail_assets.sources.folder import list_again
-from mail_assets.sources.git import Pairs
-from mail_assets.sources.message_source import Arrival, find_months, format_message
+from mail_assets.sources.message_source import Arrival, Pairs, find_months, format_message
 from mail_assets.sources.source import SourceError
 
 logger = logging.getLogger(__name__)
 
-MAX_READ = MAX_MESSAGE + (1 << 20)  # bytes; the parser cuts a longer message, and says so
-MAX_TIME = 1 << 32  # seconds; a larger number in front of a file's name is no time
+MAX_READ = MAX_MESSAGE + (1 << 20)  # bytes; the parser cuts a longer message and flags it
+MAX_TIME = 1 << 32  # seconds; a larger number before a file's name is no time
 
-_INFO = re.compile(r"[:;!]2,")  # what stands behind it are flags; `;` and `!` where `:` may not be
+_INFO = re.compile(r"[:;!]2,")  # flags follow; `;` and `!` on systems without `:` in names
 _DELIVERED = re.compile(r"([0-9]{1,10})\.", re.ASCII)
 
 
@@ -36,7 +35,7 @@ class MessageFile(NamedTuple):
 
 
 class MessageFiles:
-    """The messages of a folder, as `find` lists its files: key -> file, in order."""
+    """The messages of a folder; `find` lists its files: key -> file, in order."""
 
     def __init__(self, find: Callable[[], dict[str, MessageFile]], index: Path) -> None:
         self._find = find
@@ -88,15 +87,15 @@ class MessageFiles:
 def find_maildir_files(folder: Path) -> dict[str, MessageFile]:
     """Return the messages of a Maildir, in the order of their delivery.
 
-    Those of new/ and cur/, whatever their flags; not tmp/, and not the folders of Maildir++, whose
-    names begin with a dot: each of them is a source of its own.
+    Those of new/ and cur/ with any flags; not tmp/, and not the folders of Maildir++, whose names
+    begin with a dot: each of them is a source of its own.
     https://cr.yp.to/proto/maildir.html
 
     Raises:
-        FileNotFoundError: one was moved meanwhile.
+        FileNotFoundError: a file was moved meanwhile.
     """
     found = []
-    for name in ("new", "cur"):  # what was moved between the two listings counts as moved
+    for name in ("new", "cur"):  # in this order: mail moves from new/ to cur/
         for entry in _entries(folder / name):
             if entry.is_file(follow_symlinks=False):
                 unique = _INFO.split(entry.name)[0]
@@ -115,10 +114,10 @@ def find_maildir_files(folder: Path) -> dict[str, MessageFile]:
 def find_eml_files(folder: Path) -> dict[str, MessageFile]:
     """Return the .eml files of a folder and its subfolders, in the order of their paths.
 
-    Hidden ones are passed over; other files and links are named in a warning.
+    Hidden ones are ignored; a warning names other files and links.
 
     Raises:
-        FileNotFoundError: one was moved meanwhile.
+        FileNotFoundError: a file was moved meanwhile.
     """
     found, others = [], []
     waiting = [folder]
@@ -142,7 +141,7 @@ def find_eml_files(folder: Path) -> dict[str, MessageFile]:
 
 
 def is_eml(entry: "os.DirEntry[str]") -> bool:
-    """Say whether an entry of a folder is a file, and no link, whose name ends in .eml."""
+    """Return whether an entry of a folder is a file, and no link, whose name ends in .eml."""
     return entry.name.lower().endswith(".eml") and entry.is_file(follow_symlinks=False)
 
 

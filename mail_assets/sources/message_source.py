@@ -1,35 +1,28 @@
 """Monthly archives of a source that keeps single messages, or mixes the months in one file.
 
 A month is written as an mbox, its messages in the order of the source: single messages in the
-dialect mboxrd, those of an mbox as it has them. Which month a message belongs to is said in
-`message_month`; each belongs to exactly one.
+dialect mboxrd, those of an mbox unchanged. Each message belongs to exactly one month, by the rule
+of the parser (`decide_sent_at`):
 
-[mboxrd] Write single messages as an mbox of the dialect mboxrd, byte for byte as public-inbox does.
-
-Its From_ line tells nothing, so the same messages in the same order are the same file.
-https://www.loc.gov/preservation/digital/formats/fdd/fdd000385.shtml
-
-[message_month] Decide in which month a message is filed, where a source keeps single messages.
-
-The rule is one for all such sources, and it is the parser's own (`decide_sent_at`):
-
-1. the month, in UTC, of the Date field, where the Received fields do not contradict it;
+1. the month, in UTC, of the Date field, unless the Received fields contradict it;
 2. else that of the Received fields;
 3. else the time at which the message arrived, as its source knows it: the committer's time of a
    commit, the delivery time in the name of a Maildir file, the From_ line of an mbox, the time of
    change of a file;
 4. else 1970-01, which lists.toml leaves out and `backfill` names.
 
-A date before 1971 is a clock at zero, and one more than a day ahead of the clock is wrong: the
-next of these is taken.
-
-[month_index] Find the month of each message of a source, looking at each message once.
+A date before 1971 comes from a clock at zero, and one more than a day ahead from a wrong clock: the
+next of these is taken. A source remembers the month of each message in a file of its cache, so that
+it reads each message once.
 """
 
+import fcntl
 import hashlib
+import os
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from itertools import chain
 from pathlib import Path
@@ -43,33 +36,34 @@ from mail_assets.mail.message.headers import (
     parse_header_block,
 )
 from mail_assets.month import ListMonth
-from mail_assets.sources.archive_file import save_archive
-from mail_assets.sources.git import Pairs, hold_folder, read_pairs, write_pairs
+from mail_assets.sources.archive_file import save_archive, write_whole
 from mail_assets.sources.source import ArchiveSource, Fetched, SourceError, Unchanged
 
-FORMAT = "mbox-1"  #: raise it when the same messages would be written as other bytes
+Pairs = list[tuple[str, str]]
+
+FORMAT = "mbox-1"  # raise it when equal messages would be written as other bytes
 
 
 class Messages(Protocol):
-    """The single messages of a mailing list; each has a key that names its bytes for good.
+    """The single messages of a mailing list; each has a key that identifies its bytes for good.
 
-    Both raise SourceError, without the list's name.
+    Both methods raise SourceError, without the list's name.
     """
 
     def months(self) -> Pairs:
-        """Return (month, key) of every message there is now, in an order that stays."""
+        """Return (month, key) of every current message, in a stable order."""
         ...
 
     def entries(self, keys: Sequence[str]) -> Iterator[bytes]:
-        """Yield the messages of these keys as an mbox has them, From_ line and all."""
+        """Yield the messages of these keys in the form of an mbox, From_ line included."""
         ...
 
 
 class MessageSource(ArchiveSource):
     """The months of a list's single messages.
 
-    A version is a digest of the keys of a month, so it is known without reading a message. What
-    the messages remember is in the folder `cache`.
+    A version is a digest of the keys of a month, so it is known without reading a message. The
+    folder `cache` is for files of the source.
     """
 
     def __init__(self, list_name: str, url: str, messages: Messages, cache: Path) -> None:
@@ -79,7 +73,7 @@ class MessageSource(ArchiveSource):
         self._keys: dict[str, list[str]] | None = None
 
     def versions(self) -> dict[ListMonth, str]:
-        """Look which messages there are now; return month -> version."""
+        """List the current messages; return month -> version."""
         self._keys = self._group()
         return self.by_list_month({month: _version(keys) for month, keys in self._keys.items()})
 
@@ -99,7 +93,7 @@ class MessageSource(ArchiveSource):
 
     def _group(self) -> dict[str, list[str]]:
         try:
-            # processes that fill months beside each other look at a new message once
+            # parallel processes read a new message once
             with hold_folder(self._cache):
                 months = self._messages.months()
         except SourceError as error:
@@ -118,24 +112,27 @@ def _version(keys: list[str]) -> str:
     return f"{FORMAT}:{digest[:32]}"
 
 
+# mboxrd, byte for byte as public-inbox writes it. Its From_ line holds no data, so that equal
+# messages in equal order are an equal file.
+# https://www.loc.gov/preservation/digital/formats/fdd/fdd000385.shtml
 FROM_LINE = b"From mboxrd@z Thu Jan  1 00:00:00 1970\n"
 
 _QUOTED = re.compile(rb"^(?=>*+From )", re.MULTILINE)
-# Lines that an mbox left in front of the header: public-inbox drops them too (Mbox.pm, msg_hdr).
+# Lines that an mbox left above the header: public-inbox drops them too (Mbox.pm, msg_hdr).
 _ENVELOPE = re.compile(rb"(?:[\r\n]*+>?From [^\n]*+\n)*+")
 _FIELD = re.compile(rb"[!-9;-~]{1,256}[ \t]{0,8}:")
-# Readers of mbox files know a message by the field behind its From_ line; without one the
-# message would be the tail of the one in front.
+# Readers of mbox files know a message by the field below its From_ line; without one it would be
+# the end of the message above.
 _NO_HEADER = b"X-No-Header: this message has none\n\n"
 
 
 def strip_envelope(raw: bytes) -> bytes:
-    """Return a message without the From_ lines that stand in front of its header."""
-    return raw[_ENVELOPE.match(raw).end() :]  # type: ignore[union-attr]  # it matches nothing, too
+    """Return a message without the From_ lines above its header."""
+    return raw[_ENVELOPE.match(raw).end() :]  # type: ignore[union-attr]  # it always matches
 
 
 def format_message(raw: bytes) -> bytes:
-    """Return a message as an mboxrd file has it: From_ line, quoted lines, and a blank line.
+    """Return a message in the form of mboxrd: From_ line, quoted lines, and a blank line.
 
     A message without a header gets the field X-No-Header; nothing else is changed.
     """
@@ -146,7 +143,7 @@ def format_message(raw: bytes) -> bytes:
     return FROM_LINE + _QUOTED.sub(b">", raw) + end
 
 
-RULE = "1"  #: raise it when messages would be filed otherwise
+RULE = "1"  # raise it when messages would get another month
 NO_DATE = "1970-01"
 
 _FIRST = datetime(1971, 1, 1, tzinfo=UTC)
@@ -154,7 +151,7 @@ _AHEAD = timedelta(days=1)
 
 
 def month_of_message(raw: bytes, arrived: datetime | None) -> str:
-    """Return the month of a message, "YYYY-MM"; `arrived` is None where nobody knows."""
+    """Return the month of a message, "YYYY-MM"; `arrived` is None if it is unknown."""
     raw = strip_envelope(raw)
     headers, _, _ = parse_header_block(raw, 0, len(raw))
     latest = datetime.now(UTC) + _AHEAD
@@ -163,7 +160,7 @@ def month_of_message(raw: bytes, arrived: datetime | None) -> str:
     def received() -> Iterator[str]:
         return (text for text in _received(headers) if _is_possible(text, latest))
 
-    # the parser knows the month of the archive, which is not known yet: ask with each candidate
+    # the parser needs the archive's month, which is not known yet: try each candidate
     for text in chain(dates[:1], received()):
         candidate = parse_date(text)
         if candidate is None:
@@ -177,7 +174,7 @@ def month_of_message(raw: bytes, arrived: datetime | None) -> str:
 
 
 def _received(headers: Headers) -> Iterator[str]:
-    # the date is behind the last semicolon (RFC 5322 section 3.6.7)
+    # the date follows the last semicolon (RFC 5322 section 3.6.7)
     for hop in headers.get("received", ()):
         yield decode_value(hop[hop.rfind(b";") + 1 :])
 
@@ -188,7 +185,7 @@ def _is_possible(text: str, latest: datetime) -> bool:
 
 
 class Arrival(NamedTuple):
-    """A message as its source keeps it; `arrived` is None where the source knows no time."""
+    """A message of a source; `arrived` is None if the source knows no time."""
 
     key: str
     raw: bytes
@@ -200,7 +197,7 @@ def find_months(
 ) -> Pairs:
     """Return (month, key) for each key, reading only the messages that the file at `path` lacks.
 
-    A key names the bytes of a message for good. What `read` leaves out has no month.
+    A key identifies the bytes of a message for good. A key that `read` skips has no month.
     """
     rule, pairs = read_pairs(path)
     known = {key: month for month, key in pairs} if rule == RULE else {}
@@ -211,3 +208,40 @@ def find_months(
     if (RULE, months) != (rule, pairs):
         write_pairs(path, RULE, months)
     return months
+
+
+def read_pairs(path: Path) -> tuple[str, Pairs]:
+    """Return state and pairs of a cache file; ("", []) if it is missing or damaged.
+
+    The first line is the state of the source that the file belongs to. Each further line is a pair,
+    separated by a tab. The file may be deleted at any time.
+    """
+    try:
+        with path.open(encoding="ascii", newline="\n") as file:
+            state = file.readline().rstrip("\n")
+            pairs = [line.rstrip("\n").split("\t") for line in file]
+            return state, [(first, second) for first, second in pairs]
+    except (FileNotFoundError, ValueError):
+        return "", []
+
+
+def write_pairs(path: Path, state: str, pairs: Iterable[tuple[str, str]]) -> None:
+    """Replace a cache file; a reader sees the old one or the new one."""
+    with write_whole(path) as file:
+        file.write(f"{state}\n".encode("ascii"))
+        file.writelines(f"{first}\t{second}\n".encode("ascii") for first, second in pairs)
+
+
+@contextmanager
+def hold_folder(folder: Path) -> Iterator[None]:
+    """Lock a folder of a source's cache for one process at a time; it is made if missing.
+
+    The lock ends with the process that holds it.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)

@@ -1,97 +1,34 @@
 """Check the source of a list as lists.toml names it, and open it.
 
 A path or file:// is a folder or an mbox file, s3://bucket/prefix an S3 prefix, http(s):// a page of
-links or, with a placeholder for the month, a URL template. A kind in front, such as
-`public-inbox:https://...`, names the program that keeps the archive.
-
-[folder_kinds] Open what a path names: a folder of monthly archives, one big mbox, a Maildir, .eml files, git.
-
-Most tell by themselves; a kind in front of the path decides where they do not.
+links or, with a placeholder for the month, a URL template. A kind before it, such as
+`public-inbox:https://...`, names the program that keeps the archive. A path mostly needs none: the
+files show whether it is a folder of archives, an mbox, a Maildir, .eml files or git.
 """
 
 import hashlib
 import os
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from mail_assets.sources.archive_file import group_by_month, is_template
-from mail_assets.sources.folder import FolderSource
-from mail_assets.sources.http_reader import HttpOptions
-from mail_assets.sources.mbox_file import MboxFile
-from mail_assets.sources.message_files import (
-    MessageFiles,
-    find_eml_files,
-    find_maildir_files,
-    is_eml,
-)
-from mail_assets.sources.message_source import Messages, MessageSource
-from mail_assets.sources.public_inbox import GitInbox, find_repositories
-from mail_assets.sources.source import ArchiveSource
+from mail_assets.sources.source import ArchiveSource, HttpOptions
 from mail_assets.sources.urls import (
     FOLDER_KINDS,
     HTTP_KINDS,
     check_http_url,
     folder_path,
+    group_by_month,
+    hyperkitty_export,
+    is_template,
+    ponymail_api,
     s3_location,
     split_kind,
     url_scheme,
 )
-from mail_assets.sources.web_pages import hyperkitty_export, ponymail_api
 
-
-def open_folder(list_name: str, kind: str, url: str, cache: Path) -> ArchiveSource:
-    """Return the source at a path; `kind` is one of urls.KINDS, or "" to look what is there."""
-    path = folder_path(url)
-    messages = _OPENERS.get(kind or _find_kind(path))
-    if messages is None:
-        return FolderSource(list_name, url)
-    return MessageSource(list_name, path.absolute().as_uri(), messages(path, cache), cache)
-
-
-def _find_kind(path: Path) -> str:
-    """Return the kind of what is at a path; "" for a folder of monthly archives, or for nothing."""
-    if path.is_file():
-        return "mbox"
-    if (path / "cur").is_dir() and (path / "new").is_dir():
-        return "maildir"
-    if find_repositories(path):
-        return "public-inbox"
-    try:
-        return "eml" if _holds_eml(path) else ""
-    except OSError:  # it is missing, say, which the source will tell
-        return ""
-
-
-def _holds_eml(path: Path) -> bool:
-    """Say whether a folder has a .eml file, in it or below, and no monthly archive."""
-    with os.scandir(path) as entries:
-        found = [entry for entry in entries if not entry.name.startswith(".")]
-    if group_by_month(entry.name for entry in found if entry.is_file()):
-        return False
-    if any(is_eml(entry) for entry in found):
-        return True
-    return any(_holds_eml(Path(e.path)) for e in found if e.is_dir(follow_symlinks=False))
-
-
-def _open_maildir(path: Path, cache: Path) -> Messages:
-    return MessageFiles(partial(find_maildir_files, path), cache / "months")
-
-
-def _open_eml(path: Path, cache: Path) -> Messages:
-    return MessageFiles(partial(find_eml_files, path), cache / "months")
-
-
-def _open_mbox(path: Path, cache: Path) -> Messages:
-    return MboxFile(path, cache / "months")
-
-
-_OPENERS: dict[str, Callable[[Path, Path], Messages]] = {
-    "maildir": _open_maildir,
-    "eml": _open_eml,
-    "mbox": _open_mbox,
-    "public-inbox": GitInbox,
-}
+if TYPE_CHECKING:
+    from mail_assets.sources.message_source import Messages
 
 
 def check_source(source: str) -> None:
@@ -125,7 +62,7 @@ def open_source(
     """Return the source of a list's archives.
 
     `start` ("YYYY-MM") is the first month to ask for where no listing names the months; `options`
-    are for http(s) alone. Below `cache` a source keeps what it has found out.
+    are for http(s) only. Below `cache` a source keeps what it has found out.
 
     Raises:
         ValueError: `source` cannot be one.
@@ -133,12 +70,10 @@ def open_source(
     check_source(source)
     kind, url = split_kind(source)
     own_cache = cache / f"{list_name}-{hashlib.sha256(source.encode()).hexdigest()[:8]}"
-    # imported where they are opened: boto3 and httpx take 0.1 s each, and most commands open none
+    # imported here: a check of lists.toml needs no client (boto3 and httpx take 0.1 s each)
     match kind, url_scheme(url):
         case _, "file":
-            pass
-
-            return open_folder(list_name, kind, url, own_cache)
+            return _open_folder(list_name, kind, url, own_cache)
         case _, "s3":
             from mail_assets.sources.s3 import S3Source
 
@@ -164,3 +99,57 @@ def open_source(
     if is_template(url):
         return TemplateSource(list_name, url, options, start)
     return PageSource(list_name, url, options)
+
+
+def _open_folder(list_name: str, kind: str, url: str, cache: Path) -> ArchiveSource:
+    from mail_assets.sources import git, mbox_file, message_files
+    from mail_assets.sources.folder import FolderSource
+    from mail_assets.sources.message_source import MessageSource
+
+    path = folder_path(url)
+    messages: Messages
+    match kind or _find_kind(path):
+        case "maildir":
+            messages = message_files.MessageFiles(
+                partial(message_files.find_maildir_files, path), cache / "months"
+            )
+        case "eml":
+            messages = message_files.MessageFiles(
+                partial(message_files.find_eml_files, path), cache / "months"
+            )
+        case "mbox":
+            messages = mbox_file.MboxFile(path, cache / "months")
+        case "public-inbox":
+            messages = git.GitInbox(path, cache)
+        case _:
+            return FolderSource(list_name, url)
+    return MessageSource(list_name, path.absolute().as_uri(), messages, cache)
+
+
+def _find_kind(path: Path) -> str:
+    """Return the kind of source at a path; "" for a folder of monthly archives, or for nothing."""
+    from mail_assets.sources.git import find_repositories
+
+    if path.is_file():
+        return "mbox"
+    if (path / "cur").is_dir() and (path / "new").is_dir():
+        return "maildir"
+    if find_repositories(path):
+        return "public-inbox"
+    try:
+        return "eml" if _holds_eml(path) else ""
+    except OSError:  # such as a missing folder: the source reports it
+        return ""
+
+
+def _holds_eml(path: Path) -> bool:
+    """Return whether a folder has a .eml file, in it or below, and no monthly archive."""
+    from mail_assets.sources.message_files import is_eml
+
+    with os.scandir(path) as entries:
+        found = [entry for entry in entries if not entry.name.startswith(".")]
+    if group_by_month(entry.name for entry in found if entry.is_file()):
+        return False
+    if any(is_eml(entry) for entry in found):
+        return True
+    return any(_holds_eml(Path(e.path)) for e in found if e.is_dir(follow_symlinks=False))

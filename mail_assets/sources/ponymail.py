@@ -10,11 +10,12 @@ from pathlib import Path
 from urllib.parse import urlencode
 
 from mail_assets.month import ListMonth, is_month
-from mail_assets.sources.http_reader import HttpOptions, HttpReader
-from mail_assets.sources.source import ArchiveSource, Fetched, Unchanged
-from mail_assets.sources.web_pages import drop_empty, ponymail_api
+from mail_assets.sources.http_reader import HttpReader
+from mail_assets.sources.source import ArchiveSource, Fetched, HttpOptions, Unchanged
+from mail_assets.sources.urls import ponymail_api
+from mail_assets.sources.web_pages import drop_empty
 
-# RecursionError: brackets within brackets; OverflowError: a count of 1e999.
+# RecursionError: nested brackets; OverflowError: a count of 1e999
 _NO_STATISTICS = (
     *(ValueError, KeyError, TypeError, AttributeError),
     *(RecursionError, OverflowError),
@@ -24,8 +25,8 @@ _NO_STATISTICS = (
 class PonymailSource(ArchiveSource):
     """A list of Pony Mail, by the URL of its page: https://HOST/list.html?NAME@DOMAIN.
 
-    A version is the number of a month's messages: it tells a listing that some are new. It does
-    not prove that nothing has changed, so a fetch always downloads.
+    A version is the number of a month's messages. It shows that some are new, but does not prove
+    that nothing has changed, so a fetch always downloads.
     """
 
     listing_proves = False
@@ -37,7 +38,7 @@ class PonymailSource(ArchiveSource):
         self._months: dict[str, str] | None = None
 
     def versions(self) -> dict[ListMonth, str]:
-        """Ask for the list's statistics; return month -> number of messages."""
+        """Request the list's statistics; return month -> number of messages."""
         self._months = self._read_months()
         return self.by_list_month(self._months)
 
@@ -66,6 +67,6 @@ class PonymailSource(ArchiveSource):
             raise self.error(
                 None, f"{url} has no statistics of Pony Mail Foal; check the list's source"
             ) from error
-        if not found:  # it has the same answer for a list that it does not know
+        if not found:  # the answer for an unknown list is the same
             raise self.error(None, f"{url} counts no message that all may read; check the name")
         return dict(sorted(found.items()))

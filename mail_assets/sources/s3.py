@@ -19,9 +19,9 @@ from botocore.exceptions import (
 
 from mail_assets.http.requests import is_transient
 from mail_assets.month import ListMonth
-from mail_assets.sources.archive_file import CHUNK, group_by_month, save_archive
+from mail_assets.sources.archive_file import CHUNK, save_archive
 from mail_assets.sources.source import ArchiveSource, Fetched, Unchanged
-from mail_assets.sources.urls import s3_location
+from mail_assets.sources.urls import group_by_month, s3_location
 
 _CONFIG = Config(retries={"mode": "standard", "max_attempts": 5})
 _REMEDIES = {
@@ -46,7 +46,7 @@ class S3Source(ArchiveSource):
         self._client = boto3.client("s3", config=_CONFIG)
 
     def versions(self) -> dict[ListMonth, str]:
-        """Return month -> ETag; where two objects claim a month, theirs joined by "+"."""
+        """Return month -> ETag; those of two objects of a month are joined by "+"."""
         etags = self._etags()
         months = group_by_month(etags, _file_name)
         return self.by_list_month(
@@ -54,7 +54,7 @@ class S3Source(ArchiveSource):
         )
 
     def fetch(self, month: ListMonth, target: Path, known: str = "") -> Fetched | Unchanged | None:
-        """Download the month's object, the very one that was listed. See ArchiveSource."""
+        """Download the month's object as it was listed. See ArchiveSource."""
         etags = self._etags()
         key = self.only_place(month, group_by_month(etags, _file_name))
         if key is None:
@@ -64,13 +64,12 @@ class S3Source(ArchiveSource):
             return Unchanged(etag, url)
         with self._boto_errors(month, url):
             found = self._client.get_object(Bucket=self._bucket, Key=key, IfMatch=etag)
-            # as a context manager the body is urllib3's, which would not miss its last bytes
+            # as a context manager the body is urllib3's, which does not notice missing bytes
             with closing(found["Body"]) as body, self.refusing(month, url):
                 size, sha256 = save_archive(body.iter_chunks(CHUNK), target, downloaded=True)
         return Fetched(target, etag, size, sha256, url)
 
     def _etags(self) -> dict[str, str]:
-        """List key -> ETag of the objects directly under the prefix."""
         pages = self._client.get_paginator("list_objects_v2").paginate(
             Bucket=self._bucket, Prefix=self._prefix, Delimiter="/"
         )
@@ -81,7 +80,6 @@ class S3Source(ArchiveSource):
 
     @contextmanager
     def _boto_errors(self, month: ListMonth | None, url: str) -> Iterator[None]:
-        """Turn boto3's errors into SourceError."""
         try:
             yield
         except ClientError as error:
@@ -96,7 +94,7 @@ class S3Source(ArchiveSource):
             raise self.error(
                 month,
                 f"{url}: {error}; {_REMEDY}",
-                # no answer, or half of one; the others are missing credentials and the like
+                # no answer, or half of one; others are missing credentials and the like
                 retryable=isinstance(error, (HTTPClientError, IncompleteReadError)),
             ) from error
 

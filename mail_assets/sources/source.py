@@ -1,23 +1,19 @@
-"""The contract of a source of monthly archives, what it returns and what it raises.
+"""The contract of a source of monthly archives: results, errors, HTTP options, listings."""
 
-[listing] List the archives of several lists at once, within a time limit.
-
-A listing that hangs costs the others nothing: each has a thread, and what is not finished when the
-time is over is left behind.
-"""
-
+import math
+import time
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
 from mail_assets.errors import MonthError
 from mail_assets.month import ListMonth
 
-#: Places of one month that an error names.
-MOST_PLACES = 3
+MOST_PLACES = 3  # of one month in an error
 
 
 class SourceError(MonthError):
@@ -56,10 +52,10 @@ class Unchanged(NamedTuple):
 class ArchiveSource(ABC):
     """The monthly archives of one mailing list, wherever they are kept.
 
-    An instance belongs to one run: what it has learned of the list may be kept for its life.
+    An instance belongs to one run and may keep what it learns of the list.
     """
 
-    #: Whether an equal version of a listing proves that an archive has not changed. "" never does.
+    #: An equal version in a listing proves that an archive has not changed ("" never does).
     listing_proves = True
 
     def __init__(self, list_name: str, url: str) -> None:
@@ -68,33 +64,33 @@ class ArchiveSource(ABC):
 
     @abstractmethod
     def versions(self) -> dict[ListMonth, str]:
-        """Return month -> version token, from one listing; "" where only a fetch can tell.
+        """Return month -> version token from one listing; "" if only a fetch can know it.
 
-        A month of two archives is listed, so that its fetch can refuse both by name.
+        A month with two archives is listed, so that its fetch can refuse both by name.
         """
 
     @abstractmethod
     def fetch(self, month: ListMonth, target: Path, known: str = "") -> Fetched | Unchanged | None:
         """Copy the archive of `month` to `target`, whole and checked, or not at all.
 
-        Returns None where the source has no archive for the month, and Unchanged where it is
-        provably the version `known`.
+        Returns None if the source has no archive for the month, and Unchanged if it is provably
+        the version `known`.
 
         Raises:
             SourceError: for everything else.
         """
 
     def by_list_month(self, versions: Mapping[str, str]) -> dict[ListMonth, str]:
-        """Return month -> version for this list, of "YYYY-MM" -> version."""
+        """Return "YYYY-MM" -> version with the months of this list as keys."""
         return {ListMonth(self.list_name, month): version for month, version in versions.items()}
 
     def only_place(self, month: ListMonth, places: Mapping[str, list[str]]) -> str | None:
-        """Return the one place of a month's archive, or None where there is none.
+        """Return the place of a month's archive, or None.
 
         `places` are file names, keys or URLs by "YYYY-MM".
 
         Raises:
-            SourceError: there are two.
+            SourceError: there are several.
         """
         found = places.get(month.month, [])
         if len(found) > 1:
@@ -107,13 +103,13 @@ class ArchiveSource(ABC):
         return found[0] if found else None
 
     def error(self, month: ListMonth | None, what: str, *, retryable: bool = False) -> SourceError:
-        """Return the error that says `what` is wrong with a month, None for the whole list."""
+        """Return the error that `what` is wrong with a month, or with the whole list (None)."""
         subject = f", month {month.month}" if month else ""
         return SourceError(f"list {self.list_name}{subject}: {what}", retryable=retryable)
 
     @contextmanager
     def refusing(self, month: ListMonth | None, url: str) -> Iterator[None]:
-        """Add the list, the month (if any) and the URL to a SourceError about what `url` sent."""
+        """Add the list, the month (if any) and the URL to a SourceError about the data of `url`."""
         try:
             yield
         except SourceError as error:
@@ -121,27 +117,54 @@ class ArchiveSource(ABC):
             raise self.error(month, what, retryable=error.retryable) from error
 
 
-#: Listings at once. They wait for servers, so it is no matter of cores; a source's own pace
-#: (one request a second to a host) holds inside of them.
+@dataclass(frozen=True, kw_only=True)
+class HttpOptions:
+    """Passwords, limits and times (in seconds) of requests to archive servers.
+
+    Raises:
+        ValueError: for a malformed pair or a number out of range; shows no password.
+    """
+
+    auth: str = field(default="", repr=False)  # "user:password" for all but postgresql.org
+    # the public anti-crawler pair of postgresql.org
+    postgresql_auth: str = field(default="archives:antispam", repr=False)
+    max_bytes: int = 4 << 30
+    attempts: int = 5
+    # between two requests to one host; None: 1 s for remote hosts, 0 for this machine
+    delay: float | None = None
+    connect_timeout: float = 15.0
+    read_timeout: float = 60.0  # between two pieces of a body; a big month takes long to render
+    sleep: Callable[[float], None] = field(default=time.sleep, repr=False)
+
+    def __post_init__(self) -> None:
+        pairs = {"MAIL_HTTP_AUTH": self.auth, "the pair for postgresql.org": self.postgresql_auth}
+        for name, pair in pairs.items():
+            if pair and pair.find(":") < 1:
+                raise ValueError(f"{name} must be written user:password")
+        if self.attempts < 1 or self.max_bytes < 1:
+            raise ValueError("HTTP attempts and max_bytes must be at least 1")
+        pauses = (self.delay or 0.0, self.connect_timeout, self.read_timeout)
+        if not all(math.isfinite(pause) and pause >= 0 for pause in pauses):
+            raise ValueError("HTTP delays and timeouts must be finite and not negative")
+
+
+# Listings in parallel: they mostly wait for servers. The crawl delay of a source holds anyway.
 WORKERS = 8
 
 
 class Listing(NamedTuple):
-    """What the lists have.
+    """Archives of several lists."""
 
-    `versions` is month -> version token, as of `ArchiveSource.versions`; `failed` is list ->
-    reason; `waiting` are the lists whose turn did not come.
-    """
-
-    versions: dict[ListMonth, str]
-    failed: dict[str, str]
-    waiting: list[str]
+    versions: dict[ListMonth, str]  # month -> version token, from ArchiveSource.versions
+    failed: dict[str, str]  # list -> reason
+    waiting: list[str]  # lists that were not started in time
 
 
 def list_archives(sources: Sequence[ArchiveSource], seconds: float) -> Listing:
     """List the archives of each source, in this order, and return after `seconds` at the latest.
 
-    A thread that is left behind ends with its request: give the sources short time-outs.
+    Each listing has a thread, so that one that hangs does not delay the others. An unfinished
+    thread ends with its request: give the sources short time-outs.
     """
     executor = ThreadPoolExecutor(WORKERS, thread_name_prefix="list-archives")
     futures = {executor.submit(source.versions): source.list_name for source in sources}

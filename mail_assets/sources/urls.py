@@ -1,11 +1,12 @@
-"""What the URL of a source says: its scheme, folder, bucket or host."""
+"""The forms of a source's URL, and months in names of archives and in URL templates."""
 
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from urllib.parse import unquote, urlsplit
+from urllib.parse import quote, unquote, urlsplit
 
-from mail_assets.sources.archive_file import PLACEHOLDERS, fill_template
-
-#: Words in front of a place that say what is there; a folder and a file mostly tell by themselves.
+#: Words before a place that name the kind of source; a folder and a file mostly need none.
 KINDS = ("maildir", "eml", "mbox", "public-inbox", "public-inbox-mbox", "hyperkitty", "ponymail")
 FOLDER_KINDS = ("maildir", "eml", "mbox")
 HTTP_KINDS = ("public-inbox-mbox", "hyperkitty", "ponymail")
@@ -21,7 +22,7 @@ def url_scheme(url: str) -> str:
     """Return "file", "s3", "http" or "https"; a plain path is a "file".
 
     Raises:
-        ValueError: for another scheme, and for no URL at all.
+        ValueError: for another scheme, or an empty URL.
     """
     if not url.strip():
         raise ValueError("a source is needed: a folder, http(s)://, or s3://bucket/prefix")
@@ -74,3 +75,101 @@ def check_http_url(url: str) -> None:
         raise ValueError(
             f"{url!r} has a brace that is no month; {', '.join(PLACEHOLDERS)} may stand in its path"
         )
+
+
+_HYPERKITTY = re.compile(
+    r"(?P<root>/(?:[^/]{1,200}/){0,20})list/(?P<name>[^/@]{1,200}@[^/@]{1,200})/?"
+)
+_PONYMAIL = re.compile(r"(?P<list>[^@:&?=#/*]{1,200})@(?P<domain>[^@:&?=#/*]{1,200})")
+_HYPERKITTY_EXAMPLE = "https://lists.example.org/archives/list/dev@example.org/"
+_PONYMAIL_EXAMPLE = "https://lists.example.org/list.html?dev@project.example.org"
+
+
+def hyperkitty_export(url: str) -> str:
+    """Return the URL of a list's export, without the end of its file name.
+
+    Raises:
+        ValueError: `url` is not the page of a list.
+    """
+    parts = urlsplit(url)
+    found = _HYPERKITTY.fullmatch(unquote(parts.path))
+    if found is None or parts.query:
+        raise ValueError(f"{url!r} is not the page of a list, such as {_HYPERKITTY_EXAMPLE}")
+    name = quote(found["name"], safe="@")
+    return f"{parts.scheme}://{parts.netloc}{quote(found['root'])}list/{name}/export/{name}"
+
+
+def ponymail_api(url: str) -> tuple[str, dict[str, str]]:
+    """Return the URL of the API, ending in a slash, and the parameters that name the list.
+
+    Raises:
+        ValueError: `url` names no list.
+    """
+    parts = urlsplit(url)
+    found = _PONYMAIL.fullmatch(unquote(parts.query).partition(":")[0])
+    if found is None:
+        raise ValueError(f"{url!r} is not the page of a list, such as {_PONYMAIL_EXAMPLE}")
+    folder = parts.path.rpartition("/")[0]
+    return f"{parts.scheme}://{parts.netloc}{folder}/api/", found.groupdict()
+
+
+_NAMES = (
+    *("January", "February", "March", "April", "May", "June", "July", "August", "September"),
+    *("October", "November", "December"),
+)  # English as in pipermail: the locale must not change what a URL means
+_NUMBERS = {name[:3].lower(): number for number, name in enumerate(_NAMES, 1)}
+
+_WORDS = "|".join(f"{name[:3]}(?:{name[3:]})?" for name in _NAMES)
+_ARCHIVE = re.compile(
+    rf"""(?:.*[^0-9])?                                  # digits before it: an id, not a date
+         (?P<year>19[7-9][0-9]|20[0-9][0-9])
+         (?:-?(?P<number>0[1-9]|1[0-2])|-(?P<word>{_WORDS}))
+         (?:\.mbox|\.txt)?
+         (?:\.gz|\.bz2|\.xz|\.zst)?""",
+    re.ASCII | re.DOTALL | re.IGNORECASE | re.VERBOSE,
+)
+
+PLACEHOLDERS = ("{yyyymm}", "{yyyy-mm}", "{yyyy-Month}")
+
+
+def month_in_name(name: str) -> str | None:
+    """Return the month that an archive's file name ends in, or None if it names none.
+
+    The forms are YYYYMM, YYYY-MM and YYYY-Month (English, whole or three letters, any case), from
+    1970 to 2099. Only `.mbox` or `.txt` and a compression suffix may follow.
+    """
+    found = _ARCHIVE.fullmatch(name)
+    if found is None:
+        return None
+    word = found["word"]
+    number = int(found["number"]) if word is None else _NUMBERS[word[:3].lower()]
+    return f"{found['year']}-{number:02d}"
+
+
+def group_by_month(
+    places: Iterable[str], name_of: Callable[[str], str] = str
+) -> dict[str, list[str]]:
+    """Group the places (names, keys, URLs) of archives by month, in order; others are dropped.
+
+    `name_of` gives the file name of a place.
+    """
+    months: defaultdict[str, list[str]] = defaultdict(list)
+    for place in sorted(set(places)):
+        month = month_in_name(name_of(place))
+        if month is not None:
+            months[month].append(place)
+    return {month: months[month] for month in sorted(months)}
+
+
+def fill_template(template: str, month: str) -> str:
+    """Write `month` into every placeholder of a URL template."""
+    year, number = month.split("-")
+    values = (f"{year}{number}", month, f"{year}-{_NAMES[int(number) - 1]}")
+    for placeholder, value in zip(PLACEHOLDERS, values, strict=True):
+        template = template.replace(placeholder, value)
+    return template
+
+
+def is_template(url: str) -> bool:
+    """Return whether a URL has a placeholder for the month."""
+    return any(placeholder in url for placeholder in PLACEHOLDERS)

@@ -1,30 +1,29 @@
 """Archives on HTTP servers: those that a page links to, and those of a URL template.
 
-A page is a pipermail index or a web server's listing.
-
-[http_query] Archives that a server makes from its database for the first and the last day of a month.
-
-An archive without a message is taken for none: such a server has an answer for every month.
-
-[list_pages] The URLs of a list's page in HyperKitty and Pony Mail, and what follows from them.
+A page is a pipermail index or a web server's listing. Some servers make an archive from their
+database for the first and the last day of a month, and answer for every month: an archive without a
+message counts as none.
 """
 
 import re
 from calendar import monthrange
+from collections.abc import Iterator
 from datetime import UTC, datetime
+from html import unescape
 from pathlib import Path
-from urllib.parse import quote, unquote, urlsplit
+from urllib.parse import urldefrag, urljoin, urlsplit
 
 from mail_assets.month import ListMonth, months_between
-from mail_assets.sources.archive_file import fill_template, group_by_month, is_empty
-from mail_assets.sources.http_reader import HttpOptions, HttpReader, file_name, page_links
-from mail_assets.sources.source import ArchiveSource, Fetched, Unchanged
+from mail_assets.sources.archive_file import is_empty
+from mail_assets.sources.http_reader import HttpReader, file_name
+from mail_assets.sources.source import ArchiveSource, Fetched, HttpOptions, Unchanged
+from mail_assets.sources.urls import fill_template, group_by_month
 
 
 class PageSource(ArchiveSource):
     """The archives that a page links to: links to its own host that end in a month's name.
 
-    The page is read once for all fetches of an instance; a link tells no version.
+    The page is read once for all fetches of an instance. A link has no version.
     """
 
     def __init__(self, list_name: str, url: str, options: HttpOptions) -> None:
@@ -38,7 +37,7 @@ class PageSource(ArchiveSource):
         return self.by_list_month(dict.fromkeys(self._links, ""))
 
     def fetch(self, month: ListMonth, target: Path, known: str = "") -> Fetched | Unchanged | None:
-        """Download what the month's link leads to. See ArchiveSource."""
+        """Download the target of the month's link. See ArchiveSource."""
         if self._links is None:
             self._links = self._read()
         url = self.only_place(month, self._links)
@@ -55,7 +54,7 @@ class PageSource(ArchiveSource):
         links = group_by_month(
             (x for x in page_links(html, url) if urlsplit(x).hostname in hosts), file_name
         )
-        if not links:  # the page of a login or an error reads just like this
+        if not links:  # a login or error page looks the same
             raise self.error(
                 None,
                 f"{self.url} has no link to a monthly archive on its host; open it in a browser",
@@ -72,17 +71,16 @@ class TemplateSource(ArchiveSource):
         self._start = start
 
     def versions(self) -> dict[ListMonth, str]:
-        """Return month -> "" for every month; asks nobody, so some may have no archive."""
-        now = f"{datetime.now(UTC):%Y-%m}"
-        return self.by_list_month(dict.fromkeys(months_between(self._start, now), ""))
+        """Return month -> "" for every month, without a request: some may have no archive."""
+        return self.by_list_month(months_since(self._start))
 
     def fetch(self, month: ListMonth, target: Path, known: str = "") -> Fetched | Unchanged | None:
-        """Download the month's URL; None where it answers 404 or 410. See ArchiveSource."""
+        """Download the month's URL; None if it answers 404 or 410. See ArchiveSource."""
         return self._reader.download(month, fill_template(self.url, month.month), target, known)
 
 
 def months_since(start: str) -> dict[str, str]:
-    """Return month -> "" from `start` to the running month (UTC): no listing names them."""
+    """Return month -> "" from `start` to the running month (UTC), for servers without a listing."""
     return dict.fromkeys(months_between(start, f"{datetime.now(UTC):%Y-%m}"), "")
 
 
@@ -100,37 +98,37 @@ def drop_empty(found: Fetched | Unchanged | None) -> Fetched | Unchanged | None:
     return found
 
 
-_HYPERKITTY = re.compile(
-    r"(?P<root>/(?:[^/]{1,200}/){0,20})list/(?P<name>[^/@]{1,200}@[^/@]{1,200})/?"
+# Not html.parser: it is quadratic in unclosed elements (256 KB of `<a ` take more than 30 s), and
+# raises AssertionError at `<![x`. Here no attempt at an element gets past the next `<`, so each
+# byte is read twice at most.
+_ELEMENT = re.compile(
+    r"""<!--(?:-?>|.*?(?:--!?>|\Z))
+    |   <(?P<raw>script|style)\b.*?(?:</(?P=raw)|\Z)
+    |   <(?P<tag>a|base)(?=[\s/])(?P<attributes>(?:[^<>"']|"[^"<]*+"|'[^'<]*+')*+)>""",
+    re.DOTALL | re.IGNORECASE | re.VERBOSE,
 )
-_PONYMAIL = re.compile(r"(?P<list>[^@:&?=#/*]{1,200})@(?P<domain>[^@:&?=#/*]{1,200})")
-_HYPERKITTY_EXAMPLE = "https://lists.example.org/archives/list/dev@example.org/"
-_PONYMAIL_EXAMPLE = "https://lists.example.org/list.html?dev@project.example.org"
+_ATTRIBUTE = re.compile(
+    r"""([^\s"'=/]++)(?:\s*+=\s*+(?:"([^"]*+)"|'([^']*+)'|([^\s"']++)))?+|"[^"]*+"|'[^']*+'"""
+)
 
 
-def hyperkitty_export(url: str) -> str:
-    """Return the URL of a list's export, without the end of its file name.
+def page_links(html: str, url: str) -> Iterator[str]:
+    """Yield the absolute http(s) URLs, without fragments, that a page at `url` links to."""
+    hrefs = [(tag, href) for tag, href in _hrefs(html) if href]
+    base = next((href for tag, href in hrefs if tag == "base"), "")
+    for href in (href for tag, href in hrefs if tag == "a"):
+        try:
+            link = urldefrag(urljoin(urljoin(url, base), href)).url
+            parts = urlsplit(link)
+        except ValueError:  # such as http://[, which leads nowhere
+            continue
+        if parts.scheme in ("http", "https") and "@" not in parts.netloc:
+            yield link
 
-    Raises:
-        ValueError: `url` is not the page of a list.
-    """
-    parts = urlsplit(url)
-    found = _HYPERKITTY.fullmatch(unquote(parts.path))
-    if found is None or parts.query:
-        raise ValueError(f"{url!r} is not the page of a list, such as {_HYPERKITTY_EXAMPLE}")
-    name = quote(found["name"], safe="@")
-    return f"{parts.scheme}://{parts.netloc}{quote(found['root'])}list/{name}/export/{name}"
 
-
-def ponymail_api(url: str) -> tuple[str, dict[str, str]]:
-    """Return the URL of the API, ending in a slash, and the parameters that name the list.
-
-    Raises:
-        ValueError: `url` names no list.
-    """
-    parts = urlsplit(url)
-    found = _PONYMAIL.fullmatch(unquote(parts.query).partition(":")[0])
-    if found is None:
-        raise ValueError(f"{url!r} is not the page of a list, such as {_PONYMAIL_EXAMPLE}")
-    folder = parts.path.rpartition("/")[0]
-    return f"{parts.scheme}://{parts.netloc}{folder}/api/", found.groupdict()
+def _hrefs(html: str) -> Iterator[tuple[str, str]]:
+    for element in _ELEMENT.finditer(html):
+        for name, *values in _ATTRIBUTE.findall(element["attributes"] or ""):
+            if name.lower() == "href":
+                yield element["tag"].lower(), unescape("".join(values)).strip()
+                break

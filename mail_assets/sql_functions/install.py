@@ -1,8 +1,8 @@
-"""Install search as SQL functions of the mail database, for drivers and Supabase's RPC.
+"""Install search as SQL functions in the mail database, for drivers and Supabase's RPC.
 
-They are the templates of sql/functions/, filled with the constants of search and statements of
-sql/functions.sql, so that they find what search in Python finds; docs/sql.md says where they
-differ.
+The functions are the templates of sql/functions/, filled with the constants of search and the
+statements of sql/functions.sql: they find the same as search in Python. docs/sql.md lists the
+differences.
 """
 
 import contextlib
@@ -25,15 +25,15 @@ from mail_assets.vectors import pgvector
 #: In the order of their dependencies.
 FILES = ("drop", "lists", "words", "fulltext", "semantic", "hybrid")
 DROP_PUBLIC, PUBLIC = "drop_public", "public"
-#: How often a table is waited for that is in use, and the seconds in which others may use it.
+#: Attempts to lock a table that is in use, and the seconds between them for other users.
 TRIES, PAUSE = 20, 1.5
-#: BM25's length normalisation, and the distinct lexemes of a mean message: 54 to 73 in three lists.
+#: BM25's length normalisation, and the distinct lexemes of an average message.
 B, PIVOT_SIZE = 0.75, 60
-#: How often a word of the subject counts: the best of 1, 2 and 4.
+#: Weight of a word in the subject.
 SUBJECT_WEIGHT = 4
-#: Messages that are ranked, whatever the query: this bounds the cost of a search.
+#: Messages that are ranked at most: this bounds the cost of a search.
 MAX_RANKED = 2_000
-#: Messages counted of a lexeme that PostgreSQL's statistics do not know.
+#: Messages that are counted at most for a lexeme that is not in PostgreSQL's statistics.
 MAX_COUNTED = 5_000
 
 _PLACEHOLDER = re.compile(r"\{([a-z]\w*)\}")
@@ -41,7 +41,7 @@ _PARAMETER = re.compile(r"%\((\w+)\)s")
 
 
 class PublicRoleError(MailAssetsError):
-    """A role that cannot be given public read access: says which, and why."""
+    """A role that cannot be given public read access."""
 
 
 class PublicSchemaError(MailAssetsError):
@@ -49,7 +49,7 @@ class PublicSchemaError(MailAssetsError):
 
 
 class TableInUseError(MailAssetsError):
-    """Something that must be replaced is in use all the time: says by whom."""
+    """A table that must be locked is in use all the time."""
 
 
 def install_functions(
@@ -62,14 +62,14 @@ def install_functions(
     """Install the functions in the schema of the tables, in one transaction; replace older ones.
 
     `languages` maps lists to text search configurations. The role `public` gets access to the
-    schema mail_public and nothing else; if it is None, that schema is emptied. `vectors` allows
-    the use of pgvector. Returns whether pgvector is used: otherwise functions that take a vector
-    take it as text, and report what is missing.
+    schema mail_public and nothing else; None empties that schema. `vectors` allows the use of
+    pgvector. Returns whether pgvector is used; without it, functions take a vector as text and
+    report what is missing.
 
     Raises:
         PublicRoleError: there is no such role, or it can read all mail anyway.
-        PublicSchemaError: there is to be a public, and mail_public is another installation's.
-        TableInUseError: something was in use at each of the `TRIES`.
+        PublicSchemaError: `public` is given, and mail_public belongs to another installation.
+        TableInUseError: a table was in use at each of the `TRIES`.
     """
     if public is not None:
         _check_role(connection, public)
@@ -101,7 +101,7 @@ def _install(
 
 
 def _files(connection: psycopg.Connection, public: str | None) -> Sequence[str]:
-    """Return the templates to run; what another installation shows the public stays."""
+    """Return the templates to run; the public schema of another installation stays."""
     row = connection.execute(statement("functions", "public_schema")).fetchone()
     schema, is_ours = row or ("", True)
     if public is None:
@@ -127,7 +127,7 @@ def _name_users(connection: psycopg.Connection) -> str:
 
 
 def _template_values(connection: psycopg.Connection, vectors: bool, public: str) -> dict[str, str]:
-    """Return what replaces each {name} in the templates."""
+    """Return name -> replacement of {name} in the templates."""
     schema, extension = connection.execute(statement("functions", "schemas")).fetchone() or (
         "",
         None,
@@ -163,7 +163,7 @@ def _template_values(connection: psycopg.Connection, vectors: bool, public: str)
 
 
 def _render(file: str, values: Mapping[str, str]) -> LiteralString:
-    """Return a template, filled: with our own text, quoted identifiers and numbers."""
+    """Return a template filled with our own text, quoted identifiers and numbers."""
     text = (SQL / "functions" / f"{file}.sql").read_text(encoding="utf-8")
     return _PLACEHOLDER.sub(lambda found: values[found[1]], text)
 

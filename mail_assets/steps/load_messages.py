@@ -166,8 +166,8 @@ class _Loader:
         held = find_held(connection, account.removed_ids)
         replace_removed(connection, month, [*account.removed(forgotten.digests, held)])
         drop_reused(connection, month)
-        if stand_ins := account.new_stand_ins(forgotten, held):
-            hide_ids(connection, stand_ins)
+        if placeholders := account.new_placeholders(forgotten, held):
+            hide_ids(connection, placeholders)
         seconds = self._progress.seconds
         return account.digest, {
             **account.counts(),

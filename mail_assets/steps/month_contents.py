@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from typing import NamedTuple
 
 from mail_assets.mail.body.footers import EndingMatch, RepeatedEndings, learn_endings
-from mail_assets.mail.message.forgotten import Digests, Forgotten, stand_in
+from mail_assets.mail.message.forgotten import Digests, Forgotten, make_placeholder
 from mail_assets.month import ListMonth
 from mail_assets.steps.read_month import Author, Facts, Found, MonthReader, WantedRow
 from mail_assets.tables.mbox_archives import ArchiveEntry, Outcome, pack_ending, unpack_ending
@@ -234,10 +234,10 @@ class MonthAccount:
                 digest = None if message_id in held else digests.of_message(message_id)
                 yield RemovedMessage(n, removal, digest, prefix)
 
-    def new_stand_ins(self, forgotten: Forgotten, held: Set[str]) -> dict[str, str]:
-        """Return ids that nobody has met since their senders were forgotten, with stand-ins."""
+    def new_placeholders(self, forgotten: Forgotten, held: Set[str]) -> dict[str, str]:
+        """Return ids that nobody has met since their senders were forgotten, with placeholders."""
         digests = {x: forgotten.digests.of_message(x) for x in self.removed_ids - held}
-        return {x: stand_in(one) for x, one in digests.items() if one not in forgotten.ids}
+        return {x: make_placeholder(one) for x, one in digests.items() if one not in forgotten.ids}
 
     def counts(self) -> Counts:
         """Return the figures; found = stored + duplicates + quarantined + removed, always."""

@@ -11,7 +11,7 @@ import psycopg
 
 from mail_assets.files import digest_file
 from mail_assets.mail.archive.compression import archive_suffix
-from mail_assets.mail.message.forgotten import Forgotten, stand_in
+from mail_assets.mail.message.forgotten import Forgotten, make_placeholder
 from mail_assets.month import ListMonth
 from mail_assets.steps.archive_cuts import Cuts, find_cuts, write_without
 from mail_assets.tables.hidden_ids import find_held, hide_ids
@@ -84,7 +84,9 @@ def record_cuts(
         for one in cuts.contents
     ]
     record_cut(connection, month, [one for one in lost if one.key_prefix not in known])
-    new = {x: stand_in(digest) for x, digest in digests.items() if digest not in forgotten.ids}
+    new = {
+        x: make_placeholder(digest) for x, digest in digests.items() if digest not in forgotten.ids
+    }
     if new:
         hide_ids(connection, new)
     return {*new}

@@ -1,4 +1,1 @@
-"""The files that the pipeline keeps, in a folder or under an S3 prefix.
-
-Nothing here knows Dagster.
-"""
+"""The files that the pipeline keeps, in a folder or under an S3 prefix; without Dagster."""

@@ -1,15 +1,11 @@
-"""Files of embeddings in the store: one a month of a list and encoder fingerprint.
+"""Files of embeddings in the store: Parquet, one for each month of a list and encoder fingerprint.
 
 While a month is being encoded its vectors are kept in parts, files of the same format; the whole
-file replaces them (`embeddings_merge`). Each is put in one piece: what can be read is whole.
+file, merged from them, replaces them. Each file is put in one piece, so a readable file is whole.
 
-[embeddings_format] The file format of embeddings: Parquet, written in small row groups and checked when read.
-
-A file has the columns `text_hash` (sha256 of what the encoder saw) and `vector`, sorted by hash,
-so that the same vectors make the same file; the encoder's fingerprint is in its metadata. A row
-group knows its first and last hash, so that files of any size are merged in little memory.
-
-[embeddings_merge] Put files of embeddings together: copy the wanted vectors of one, merge those of several.
+A file has the columns `text_hash` (sha256 of the encoder's input) and `vector`, sorted by hash, so
+that equal vectors make an equal file. The encoder's fingerprint is in its metadata. A row group
+knows its first and last hash, so that files of any size are merged in little memory.
 """
 
 import tempfile
@@ -29,7 +25,7 @@ from mail_assets.errors import DamagedDataError, MonthError
 from mail_assets.month import ListMonth
 from mail_assets.store.objects import ObjectStore
 
-#: Rows to a row group: 1.5 MB of 384 numbers.
+# rows of a row group: 1.5 MB with 384 numbers
 GROUP = 1_000
 
 
@@ -54,7 +50,7 @@ class RowGroup(NamedTuple):
 
 @contextmanager
 def fetched_file(store: ObjectStore, key: str) -> Iterator[EmbeddingsFile]:
-    """Give a file of the store to open locally, for the length of a `with` block."""
+    """Fetch a file of the store to a local path, for the length of a `with` block."""
     with store.fetch(key) as path:
         yield EmbeddingsFile(path, store.url(key))
 
@@ -64,7 +60,7 @@ def opened_file(file: EmbeddingsFile) -> Iterator[pq.ParquetFile]:
     """Open a file to read from it.
 
     Raises:
-        EmbeddingsFileError: Arrow finds it damaged, here or inside the `with` block.
+        EmbeddingsFileError: it is damaged; raised here or inside the `with` block.
         FileNotFoundError: it has just been deleted.
     """
     try:
@@ -97,7 +93,7 @@ def read_row_group(group: RowGroup) -> pa.Table:
 
 
 def vector_dimension(schema: pa.Schema) -> int:
-    """Return how many numbers each vector of a file has."""
+    """Return the dimension of the vectors of a file."""
     return int(schema.field("vector").type.list_size)
 
 
@@ -151,7 +147,7 @@ def file_key(month: ListMonth, fingerprint: str) -> str:
 
 
 def month_prefix(month: ListMonth) -> str:
-    """Return the prefix of all files of a month, whatever their encoder."""
+    """Return the prefix of all files of a month, of any encoder."""
     return f"embeddings/{month.list_name}/{month.month}/"
 
 
@@ -161,7 +157,7 @@ def parts_prefix(month: ListMonth, fingerprint: str) -> str:
 
 
 def part_key(prefix: str, first: bytes) -> str:
-    """Return the key of a part: by its first hash, for no two parts share one."""
+    """Return the key of a part, by its first hash: no two parts share one."""
     return f"{prefix}{first.hex()[:16]}.parquet"
 
 
@@ -186,7 +182,7 @@ def read_embeddings(
 
 
 def read_contents(store: ObjectStore, key: str) -> Contents:
-    """Return which texts a file has, without their vectors; none if it is missing, or goes now.
+    """Return the contents of a file without its vectors; none if it is missing or just deleted.
 
     Raises:
         EmbeddingsFileError: the file is damaged.
@@ -208,25 +204,13 @@ def read_hashes(store: ObjectStore, key: str) -> Sequence[bytes]:
     return read_contents(store, key).hashes
 
 
-def read_first_embeddings(store: ObjectStore, key: str, count: int) -> Embeddings:
-    """Return the first `count` vectors of a file, a GROUP at most; none if it is missing.
-
-    Raises:
-        EmbeddingsFileError: the file is damaged.
-    """
-    if not store.exists(key):
-        return {}
-    with fetched_file(store, key) as file:
-        return dict(table_rows(read_row_group(RowGroup(b"", file, 0)).slice(0, count)))
-
-
 def write_embeddings(
     store: ObjectStore, key: str, vectors: Mapping[bytes, object], fingerprint: str
 ) -> int:
     """Write a file with the encoder's fingerprint in it; return its size in bytes."""
     hashes = sorted(vectors)
     matrix = np.asarray([vectors[h] for h in hashes], dtype=np.float32)
-    # "element" is what Arrow reads it as: a file that is merged from others has the same schema
+    # Arrow reads the name as "element": so a merged file has the same schema
     kind = pa.list_(pa.field("element", pa.float32()), matrix.shape[1])
     rows = {
         "text_hash": pa.array(hashes, pa.binary(32)),
@@ -236,7 +220,7 @@ def write_embeddings(
 
 
 def read_fingerprint(store: ObjectStore, key: str) -> str:
-    """Return the encoder's fingerprint that is written in a file."""
+    """Return the encoder's fingerprint in a file."""
     with store.fetch(key) as path:
         metadata = pq.read_schema(path).metadata or {}
     return str(metadata.get(b"fingerprint", b"").decode())
@@ -247,9 +231,9 @@ def merge_embeddings(
 ) -> int:
     """Write a file of the `wanted` hashes, with their vectors from other files; return its size.
 
-    The hashes, one at least, ascend; a source may be the file that is replaced. In memory are
-    the wanted rows of the row groups that span one place in the order: one of each source, and
-    mostly fewer, for parts are ranges.
+    The hashes, one at least, ascend; a source may be the file that is replaced. Memory holds the
+    wanted rows of the row groups that overlap at one place: at most one of each source, mostly
+    fewer, since parts are ranges.
 
     Raises:
         EmbeddingsFileError: a source is damaged.
@@ -265,7 +249,7 @@ def copy_embeddings(
 ) -> set[bytes]:
     """Copy the `wanted` vectors that a file has into a part, if any; return their hashes.
 
-    None of a file whose vectors have another dimension: they cannot be merged.
+    A file with vectors of another dimension gives none.
 
     Raises:
         EmbeddingsFileError: the file is damaged.
@@ -286,7 +270,7 @@ def _merged(files: Iterable[EmbeddingsFile], wanted: Sequence[bytes]) -> Iterato
     """Yield the wanted rows in order, a GROUP at a time."""
     waiting = deque(sorted(group for file in files for group in row_groups(file)))
     keep = set(wanted)
-    here: list[pa.Table] = []  # what is read and not yet written, each sorted
+    here: list[pa.Table] = []  # read and not yet written, each sorted
     size = GROUP
     for start in range(0, len(wanted), size):
         portion = wanted[start : start + size]
@@ -301,9 +285,9 @@ def _merged(files: Iterable[EmbeddingsFile], wanted: Sequence[bytes]) -> Iterato
 def _chosen(
     file: EmbeddingsFile, wanted: Collection[bytes], dimension: int, copied: set[bytes]
 ) -> Iterator[pa.Table]:
-    """Yield the wanted rows of a file of this dimension, and note their hashes.
+    """Yield the wanted rows of a file of this dimension, and add their hashes to `copied`.
 
-    The file stays open: its month may be written again at any time, and then has other rows.
+    The file stays open: its month may be replaced at any time by one with other rows.
     """
     with opened_file(file) as parquet:
         if vector_dimension(parquet.schema_arrow) != dimension:

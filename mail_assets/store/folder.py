@@ -1,4 +1,4 @@
-"""A folder as an object store: files at the paths that their keys say."""
+"""A folder as an object store: files at the paths of their keys."""
 
 import datetime as dt
 import os
@@ -17,10 +17,10 @@ STALE_SECONDS = 24 * 3600  # no living writer leaves its temporary file untouche
 
 
 class FolderStore(ObjectStore):
-    """Objects as files of a folder, at the path that the key says.
+    """Objects as files of a folder; the key is the path.
 
-    A writer fills a file in `.incoming`, syncs it and renames it into place. What a killed
-    writer left there is never seen under a key; the first put after a day removes it.
+    A writer fills a file in `.incoming`, syncs it and renames it into place. A file of a killed
+    writer stays there, never under a key; the first put after a day removes it.
     """
 
     def __init__(self, root: Path) -> None:
@@ -37,12 +37,12 @@ class FolderStore(ObjectStore):
             target.write(data)
 
     def fetch(self, key: str) -> AbstractContextManager[Path]:
-        """Give the file itself, which is for reading only."""
+        """Return the file itself, for reading only."""
         self.size(key)
         return nullcontext(self._path(key))
 
     def exists(self, key: str) -> bool:
-        """Say whether the file exists; see ObjectStore."""
+        """Return whether the file exists; see ObjectStore."""
         return self._path(key).is_file()
 
     def size(self, key: str) -> int:
@@ -83,12 +83,12 @@ class FolderStore(ObjectStore):
 
     @contextmanager
     def _replacing(self, key: str) -> Iterator[BinaryIO]:
-        """Give a new file to write, which replaces the key's when the block ends without error."""
+        """Open a new file that replaces the key's when the block ends without an error."""
         path = self._path(key)
         incoming = self.root / TEMPORARY
         _make_folder(incoming)
         _remove_stale(incoming)
-        # not tempfile's: its mode 0600 would shut out a second user of a shared folder
+        # not tempfile: its mode 0600 would lock out other users of a shared folder
         temporary = incoming / f"{os.getpid()}-{secrets.token_hex(8)}"
         try:
             with temporary.open("xb") as target:
@@ -103,7 +103,7 @@ class FolderStore(ObjectStore):
 
 
 def _make_folder(folder: Path) -> None:
-    """Make a folder and those above it, so that they outlast a power cut."""
+    """Make a folder and its parents so that they survive a power cut."""
     missing = [path for path in (folder, *folder.parents) if not path.exists()]
     folder.mkdir(parents=True, exist_ok=True)
     for path in missing:
@@ -111,7 +111,6 @@ def _make_folder(folder: Path) -> None:
 
 
 def _sync(folder: Path) -> None:
-    """Flush a folder's entries: a rename is safe only then."""
     handle = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(handle)
@@ -120,7 +119,6 @@ def _sync(folder: Path) -> None:
 
 
 def _remove_stale(incoming: Path) -> None:
-    """Remove what writers killed more than a day ago left."""
     limit = time.time() - STALE_SECONDS
     for path in incoming.iterdir():
         with suppress(FileNotFoundError):  # another writer sweeps, or has just renamed it

@@ -1,7 +1,7 @@
 """The contract of an object store: the files that the pipeline keeps, by key.
 
-A key is a path of plain segments, `archives/pgsql-hackers/2024-05.gz`; an object appears whole
-or not at all, and is replaced in one step.
+A key is a path of plain segments, `archives/pgsql-hackers/2024-05.gz`. An object appears whole or
+not at all, and is replaced in one step.
 """
 
 import datetime as dt
@@ -31,19 +31,19 @@ class ObjectStore(ABC):
 
     @abstractmethod
     def put(self, key: str, path: Path) -> None:
-        """Store a copy of the file `path` under `key`; safe on the medium when it returns."""
+        """Store a copy of the file `path` under `key`, durably."""
 
     @abstractmethod
     def put_bytes(self, key: str, data: bytes) -> None:
-        """Store `data` under `key`; safe on the medium when it returns."""
+        """Store `data` under `key`, durably."""
 
     @abstractmethod
     def fetch(self, key: str) -> AbstractContextManager[Path]:
-        """Give a local path to read the object from, for the length of a `with` block."""
+        """Return a local path of the object, for the length of a `with` block."""
 
     @abstractmethod
     def exists(self, key: str) -> bool:
-        """Say whether there is an object under `key`."""
+        """Return whether there is an object under `key`."""
 
     @abstractmethod
     def size(self, key: str) -> int:
@@ -55,7 +55,7 @@ class ObjectStore(ABC):
 
     @abstractmethod
     def delete(self, key: str) -> None:
-        """Remove the object; nothing happens where there is none."""
+        """Remove the object, if there is one."""
 
     @abstractmethod
     def keys(self, prefix: str = "") -> Iterator[str]:
@@ -67,7 +67,7 @@ class ObjectStore(ABC):
 
 
 def check_key(key: str) -> str:
-    """Return `key`; ValueError where it is not a relative path of plain, visible segments."""
+    """Return `key`; raise ValueError if it is not a relative path of plain, visible segments."""
     fault = key_fault(key)
     if fault is not None:
         raise ValueError(f"{key!r} cannot be a store key: {fault}")
@@ -75,7 +75,7 @@ def check_key(key: str) -> str:
 
 
 def key_fault(key: str) -> str | None:
-    """Return what is wrong with a key, or None. The rules suit every file system and S3 alike."""
+    """Return the fault of a key, or None. The rules suit every file system and S3."""
     if not key.isprintable() or "\\" in key:
         return "it holds a control character or a backslash"
     if len(key.encode()) > MAX_KEY:
@@ -91,7 +91,7 @@ def key_fault(key: str) -> str | None:
 
 
 def check_prefix(prefix: str) -> str:
-    """Return `prefix`; ValueError where no key can begin with it."""
+    """Return `prefix`; raise ValueError if no key can begin with it."""
     if prefix:
         check_key(f"{prefix}x")
     return prefix

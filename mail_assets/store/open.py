@@ -8,7 +8,7 @@ from urllib.parse import unquote
 from mail_assets.store.folder import FolderStore
 from mail_assets.store.objects import ObjectStore
 
-#: What a URL begins with, and no folder should: a slash is easily left out.
+# the begin of a URL, perhaps without its slashes; no folder should look so
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 
 
@@ -22,7 +22,7 @@ def open_store(url: str | Path) -> ObjectStore:
     """
     match _split(str(url)):
         case ("s3", bucket, prefix):
-            # imported where it is opened: boto3 takes 0.1 s, and most stores are folders
+            # imported here: boto3 takes 0.1 s, and most stores are folders
             from mail_assets.store.s3 import S3Store
 
             return S3Store(bucket, prefix)
@@ -31,12 +31,12 @@ def open_store(url: str | Path) -> ObjectStore:
 
 
 def check_store(url: str | Path) -> None:
-    """Raise ValueError, with a short reason, where `url` cannot be a store; opens nothing."""
+    """Raise ValueError, with a short reason, if `url` cannot be a store; opens nothing."""
     _split(str(url))
 
 
 def store_folder(url: str | Path) -> Path | None:
-    """Return the folder of a store on this machine, None of one in a bucket.
+    """Return the folder of a store on this machine, None for one in a bucket.
 
     Raises:
         ValueError: `url` cannot be a store.
@@ -46,7 +46,7 @@ def store_folder(url: str | Path) -> Path | None:
 
 
 def _split(url: str) -> tuple[Literal["file", "s3"], str, str]:
-    """Return scheme, folder or bucket, and S3's prefix without slashes at its ends."""
+    """Return scheme, folder or bucket, and the prefix in S3 without slashes at its ends."""
     scheme, separator, rest = url.partition("://")
     scheme = scheme.lower()
     if not separator:
@@ -54,7 +54,7 @@ def _split(url: str) -> tuple[Literal["file", "s3"], str, str]:
             raise ValueError("a store is needed: a folder's path, file:// or s3://bucket/prefix")
         if _SCHEME.match(url):
             raise ValueError(
-                "a URL has two slashes behind its colon: s3://bucket/prefix or file:///folder; a "
+                "a URL has two slashes after its colon: s3://bucket/prefix or file:///folder; a "
                 "folder with a colon is ./NAME"
             )
         return "file", str(Path(url).expanduser()), ""

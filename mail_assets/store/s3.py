@@ -21,7 +21,7 @@ from mail_assets.store.objects import ObjectStore, StoreError, check_key, check_
 _REMEDY = "check AWS_ENDPOINT_URL, AWS_REGION and the credentials"
 _GRANT = "grant s3:ListBucket, s3:GetObject, s3:PutObject and s3:DeleteObject"
 _WAIT = "the service is overloaded or down: run it again later, with fewer jobs"
-#: By S3's code, or by the number where the answer has no body: HeadObject's never has.
+# by S3's code, or by the number if the answer has no body, as that of HeadObject
 _REMEDIES = {
     "403": _GRANT,
     "AccessDenied": _GRANT,
@@ -47,8 +47,8 @@ class S3Store(ObjectStore):
         self._client = boto3.client(
             "s3", config=Config(retries={"mode": "standard", "max_attempts": 5})
         )
-        # Without "Expect: 100-continue": a connection that ends within the answer to it would have
-        # botocore (1.44.5) read it for ever
+        # Without "Expect: 100-continue": if a connection ends within the answer to it, botocore
+        # (1.44.5) reads it for ever
         self._client.meta.events.unregister("before-call.s3", add_expect_header)
 
     def put(self, key: str, path: Path) -> None:
@@ -63,7 +63,7 @@ class S3Store(ObjectStore):
 
     @contextmanager
     def fetch(self, key: str) -> Iterator[Path]:
-        """Give a temporary download, which goes when the block ends."""
+        """Download to a temporary file, which is removed when the block ends."""
         with tempfile.TemporaryDirectory(prefix="mail-assets-") as folder:
             path = Path(folder) / key.rpartition("/")[2]
             with self._boto_errors(self.url(key)):
@@ -118,12 +118,11 @@ class S3Store(ObjectStore):
 
     @contextmanager
     def _boto_errors(self, url: str) -> Iterator[None]:
-        """Turn S3's errors into FileNotFoundError or StoreError."""
         try:
             yield
         except ClientError as error:
             code = error.response.get("Error", {}).get("Code", "")
-            if code in ("404", "NoSuchKey"):  # the number where the answer has no body
+            if code in ("404", "NoSuchKey"):  # the number if the answer has no body
                 raise FileNotFoundError(f"the store has no object {url}") from error
             raise StoreError(f"{url}: S3 answers {code}; {_REMEDIES.get(code, _REMEDY)}") from error
         except (BotoCoreError, Boto3Error) as error:

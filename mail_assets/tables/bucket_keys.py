@@ -1,9 +1,7 @@
-"""The keys of a whole index beside its manifest and what it should hold, compared inside Postgres.
+"""Compare the keys of a whole index with its manifest and its chunks or messages, in PostgreSQL.
 
-Both sides may hold millions: the keys go into a temporary table as they are listed, and what
-comes back is counts and pages. The tables belong to the connection.
-What does not live here: what a difference means and what is done about it
-(steps/reconcile_index.py).
+Both sides may hold millions of keys. They go into temporary tables of the connection; counts and
+pages come back. indexes/reconcile.py says what a difference means and repairs it.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -20,7 +18,7 @@ KEYS_PER_PAGE = 10_000
 
 
 class KeyCounts(NamedTuple):
-    """Keys that the index listed, that it should have, and that the manifest says are written."""
+    """Numbers of keys: listed by the index, expected, and written as the manifest says."""
 
     bucket: int
     expected: int
@@ -28,7 +26,7 @@ class KeyCounts(NamedTuple):
 
 
 class Fault(NamedTuple):
-    """Keys of one month that differ in one way; foreign keys belong to no month."""
+    """Keys of one month that differ in one way; keys of no month are foreign."""
 
     fault: str
     month: ListMonth | None
@@ -36,7 +34,7 @@ class Fault(NamedTuple):
     examples: Sequence[str]
 
     def as_json(self) -> dict[str, Any]:
-        """Return the fault as json.dumps takes it; list and month are empty for foreign keys."""
+        """Return the fault for json.dumps; list and month are empty for foreign keys."""
         place = self.month.columns if self.month else {"list": "", "month": ""}
         return {"fault": self.fault, **place, "keys": self.keys, "examples": self.examples}
 
@@ -46,7 +44,7 @@ def compare_keys(
 ) -> KeyCounts:
     """Compare the keys of an index with its manifest and what it should have.
 
-    The functions below speak of the index that was compared last.
+    The functions below are about the index that this connection compared last.
     """
     connection.execute(statement("bucket_keys", "clear"))
     connection.execute(statement("bucket_keys", f"expect_{manifest.table}"))
@@ -70,7 +68,7 @@ def intended_months(connection: psycopg.Connection, manifest: Manifest) -> list[
 
 
 def add_outdated(connection: psycopg.Connection, month: ListMonth, keys: Sequence[str]) -> None:
-    """Add keys of what would be made otherwise now."""
+    """Add keys of vectors or documents that a run would write differently now."""
     parameters = {**month.columns, "keys": [*keys]}
     connection.execute(statement("bucket_keys", "outdated"), parameters)
 
@@ -100,5 +98,5 @@ def fault_keys(connection: psycopg.Connection, fault: Fault) -> Iterator[list[st
 
 
 def mark_for_writing(connection: psycopg.Connection, manifest: Manifest) -> None:
-    """Mark what is missing, doubled or outdated as not written."""
+    """Mark keys that are missing, doubled or outdated as not written."""
     connection.execute(statement("bucket_keys", "mark"), {"index_name": manifest.index_name})

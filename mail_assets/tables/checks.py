@@ -1,19 +1,21 @@
-"""The questions that checks ask of Postgres: one statement each, for all months asked for."""
+"""Figures for the checks of months: one statement each for all months that are asked for."""
 
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import NamedTuple, TypeVar
 
 import psycopg
 
 from mail_assets.month import ListMonth
-from mail_assets.postgres.statements import statement
+from mail_assets.postgres.statements import read_column, statement
+
+_T = TypeVar("_T")
 
 
 class MessageCounts(NamedTuple):
-    """What became of the messages of an archive, counted from the tables.
+    """The messages of an archive by outcome, counted from the tables.
 
-    `unpacked_bytes` is the length of the archive once it is decompressed: a compressed file of
-    nothing has some 20 bytes.
+    `unpacked_bytes` is the length of the decompressed archive: an empty file has about 20 bytes
+    when compressed.
     """
 
     found: int
@@ -37,7 +39,7 @@ class MessageCounts(NamedTuple):
 
     @property
     def empty(self) -> bool:
-        """Return whether an archive with bytes in it gave no message at all."""
+        """Return whether an archive with bytes gave no message at all."""
         return self.archived and self.unpacked_bytes > 0 and self.found == 0
 
 
@@ -58,9 +60,7 @@ class Undated(NamedTuple):
 
 
 class Unthreaded(NamedTuple):
-    """Messages of a month that are replies by their subject and refer to nothing, that `threads`
-    does not know, and all its messages.
-    """
+    """Messages of a month: replies by subject without reference, not in threads, and all."""
 
     replies_without_reference: int
     not_in_threads: int
@@ -68,14 +68,14 @@ class Unthreaded(NamedTuple):
 
 
 class SummarySentences(NamedTuple):
-    """Sentences in the summaries of a month's threads, and those that stand nowhere."""
+    """Sentences in the summaries of a month's threads, and those that are in no message."""
 
     sentences: int
     wrong: int
 
 
 class SummaryAges(NamedTuple):
-    """The threads of a month: whose summary is older than they, who have none, who wait for one."""
+    """Threads of a month: with an outdated summary, without one, waiting for one, and all."""
 
     outdated: int
     missing: int
@@ -86,82 +86,72 @@ class SummaryAges(NamedTuple):
 def read_message_counts(
     connection: psycopg.Connection, months: Sequence[ListMonth]
 ) -> dict[ListMonth, MessageCounts]:
-    """Count the messages of months; all zero where nothing was fetched."""
-    return {
-        month: MessageCounts(*row)
-        for month, row in _by_month(connection, "message_counts", months).items()
-    }
+    """Count the messages of months; all counts are zero for a month that was never fetched."""
+    return _by_month(connection, "message_counts", months, MessageCounts)
 
 
 def read_dialects(
     connection: psycopg.Connection, months: Sequence[ListMonth]
 ) -> dict[ListMonth, tuple[str, str]]:
-    """Return how the archives of months are read, and how they seem to be written."""
-    rows = _by_month(connection, "dialects", months)
-    return {month: (dialect, found) for month, (dialect, found) in rows.items()}
+    """Return the dialect that the archive of each month is read in, and the one that was found."""
+    return _by_month(connection, "dialects", months, lambda dialect, found: (dialect, found))
 
 
 def count_undated(
     connection: psycopg.Connection, months: Sequence[ListMonth]
 ) -> dict[ListMonth, Undated]:
     """Count the messages of months whose Date had to be replaced."""
-    rows = _by_month(connection, "undated", months)
-    return {month: Undated(*row) for month, row in rows.items()}
+    return _by_month(connection, "undated", months, Undated)
 
 
 def count_unthreaded(
     connection: psycopg.Connection, months: Sequence[ListMonth]
 ) -> dict[ListMonth, Unthreaded]:
-    """Count the messages of months that stand in no thread, or alone though they are replies."""
-    rows = _by_month(connection, "unthreaded", months)
-    return {month: Unthreaded(*row) for month, row in rows.items()}
+    """Count the messages of months that are in no thread, or are replies without a reference."""
+    return _by_month(connection, "unthreaded", months, Unthreaded)
 
 
 def count_wrong_sentences(
     connection: psycopg.Connection, months: Sequence[ListMonth]
 ) -> dict[ListMonth, SummarySentences]:
-    """Count the sentences in summaries of threads of months that do not stand in their message."""
-    rows = _by_month(connection, "summary_sentences", months)
-    return {month: SummarySentences(*row) for month, row in rows.items()}
+    """Count sentences of summaries that are not in their message, for the threads of months."""
+    return _by_month(connection, "summary_sentences", months, SummarySentences)
 
 
 def read_summary_ages(
     connection: psycopg.Connection, months: Sequence[ListMonth]
 ) -> dict[ListMonth, SummaryAges]:
-    """Count the threads of months whose summary is not that of the thread as it is."""
-    rows = _by_month(connection, "summary_ages", months)
-    return {month: SummaryAges(*row) for month, row in rows.items()}
+    """Count the threads of months whose summary is outdated, missing or due."""
+    return _by_month(connection, "summary_ages", months, SummaryAges)
 
 
 def count_wrong_spans(
     connection: psycopg.Connection, months: Sequence[ListMonth]
 ) -> dict[ListMonth, int]:
-    """Count the chunks of months whose text is not exactly what their spans say."""
-    rows = _by_month(connection, "wrong_spans", months)
-    return {month: wrong for month, (wrong,) in rows.items()}
+    """Count the chunks of months whose text differs from their spans."""
+    return _by_month(connection, "wrong_spans", months, int)
 
 
 def read_tokens(
     connection: psycopg.Connection, months: Sequence[ListMonth]
 ) -> dict[ListMonth, Tokens]:
     """Return the token statistics of months."""
-    rows = _by_month(connection, "tokens", months)
-    return {month: Tokens(*row) for month, row in rows.items()}
+    return _by_month(connection, "tokens", months, Tokens)
 
 
 def chunk_keys(connection: psycopg.Connection, month: ListMonth) -> set[str]:
     """Return the keys of a month's chunks."""
-    rows = connection.execute(statement("checks", "chunk_keys"), month.columns)
-    return {key for (key,) in rows.fetchall()}
+    return {*read_column(connection, statement("checks", "chunk_keys"), month.columns)}
 
 
 def _by_month(
     connection: psycopg.Connection,
     name: str,
     months: Sequence[ListMonth],
-) -> dict[ListMonth, tuple[Any, ...]]:
-    """Return what a statement says of each month, in the order of `months`."""
+    make: Callable[..., _T],
+) -> dict[ListMonth, _T]:
+    """Return what `make` returns for the row of each month, in the order of `months`."""
     wanted = {"lists": [m.list_name for m in months], "months": [m.month for m in months]}
     rows = connection.execute(statement("checks", name), wanted).fetchall()
-    found = {ListMonth(list_name, month): tuple(row) for list_name, month, *row in rows}
+    found = {ListMonth(list_name, month): make(*row) for list_name, month, *row in rows}
     return {month: found[month] for month in months}

@@ -1,24 +1,24 @@
-"""The rows of chunks: writing one month, reading it for the encoder and for the bucket."""
+"""The rows of chunks: writing a month, and reading it for the encoder and the vector index."""
 
 import hashlib
 import itertools
 from collections.abc import Collection, Iterable, Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import psycopg
-from psycopg.rows import dict_row, tuple_row
+from psycopg.rows import tuple_row
 
 from mail_assets.month import ListMonth
-from mail_assets.postgres.statements import statement
+from mail_assets.postgres.statements import read_value, statement
 from mail_assets.tables.partitions import RowChanges
 from mail_assets.text.chunking import Chunk
 
-#: Chunks that are held at once.
+#: Chunks of one COPY.
 STAGED_AT_A_TIME = 1_000
 
 
 class ChunkRow(NamedTuple):
-    """A chunk with its place."""
+    """A chunk with its key and its message."""
 
     key: str
     message_id: str
@@ -28,7 +28,7 @@ class ChunkRow(NamedTuple):
 
 
 class TextSize(NamedTuple):
-    """A text by the hash it is kept under, and how long it is."""
+    """A text by its hash, and its length."""
 
     text_hash: bytes
     tokens: int
@@ -43,7 +43,7 @@ class Document(NamedTuple):
 
 
 class ChunkFacts(NamedTuple):
-    """What a vector carries beside its numbers."""
+    """The metadata of a vector."""
 
     key: str
     text_hash: bytes
@@ -56,10 +56,10 @@ class ChunkFacts(NamedTuple):
 
 
 def chunk_key(month: ListMonth, message_id: str, variant_hash: str, index: int) -> str:
-    """Return the key of a chunk: the same in every run, and no two partitions share one.
+    """Return the key of a chunk: the same in every run, and different in each partition.
 
-    `variant_hash` is empty for the first content seen under an id. A blank stands before it,
-    which no id holds: none can be made up that gives another message's key.
+    `variant_hash` is empty for the first content of an id. A blank comes before it, which no id
+    holds: nobody can make up an id that gives the key of another message.
     """
     place = f"{month.key}|{message_id} {variant_hash}".rstrip()
     return f"{hashlib.sha256(place.encode()).hexdigest()[:32]}#{index}"
@@ -70,8 +70,7 @@ def replace_chunks(
 ) -> RowChanges:
     """Make the chunks of a month equal to `rows`; call it inside a transaction.
 
-    They are staged some at a time: between two COPYs the connection may read what they are cut
-    from.
+    Between two COPYs the connection may read the texts that the chunks are cut from.
     """
     digest = hashlib.sha256()
     connection.execute(statement("chunks", "stage"))
@@ -99,9 +98,9 @@ def read_text_sizes(connection: psycopg.Connection, month: ListMonth) -> list[Te
 def read_documents(
     connection: psycopg.Connection, month: ListMonth, hashes: Collection[bytes]
 ) -> Iterator[Document]:
-    """Yield some of a month's texts, in the order of their hashes, as they are now.
+    """Yield some of a month's texts as they are now, in the order of their hashes.
 
-    The server keeps them for as long as it takes, in a file and without an open transaction.
+    The server keeps them in a file, without an open transaction.
     """
     parameters = {**month.columns, "hashes": [*hashes]}
     with connection.cursor("documents", row_factory=tuple_row, withhold=True) as cursor:
@@ -111,20 +110,19 @@ def read_documents(
 
 
 def count_unencoded(connection: psycopg.Connection, encoder: str) -> int:
-    """Return how many chunks of the corpus wait for this encoder, a fingerprint; about.
+    """Return about how many chunks of the corpus an encoder has not encoded.
 
-    A text that is in several months counts in each.
+    `encoder` is a fingerprint. A text in several months counts in each.
     """
-    row = connection.execute(statement("chunks", "left"), {"encoder": encoder}).fetchone()
-    return int(row[0]) if row else 0
+    return int(read_value(connection, statement("chunks", "left"), {"encoder": encoder}) or 0)
 
 
 def find_encoded(
     connection: psycopg.Connection, month: ListMonth, hashes: Collection[bytes], encoder: str
 ) -> dict[ListMonth, set[bytes]]:
-    """Return other months that an encoder, a fingerprint, has encoded, with texts that they hold.
+    """Return other months that an encoder (a fingerprint) has encoded, with the texts they hold.
 
-    Each of the texts stands in one of the months at most.
+    Each text is named with one month at most.
     """
     parameters = {**month.columns, "hashes": [*hashes], "encoder": encoder}
     rows = connection.execute(statement("chunks", "elsewhere"), parameters).fetchall()
@@ -132,25 +130,6 @@ def find_encoded(
 
 
 def read_facts(connection: psycopg.Connection, month: ListMonth) -> list[ChunkFacts]:
-    """Return the chunks of a month, by key, with what their vectors carry."""
+    """Return the metadata of the vectors of a month, by key."""
     rows = connection.execute(statement("chunks", "for_vectors"), month.columns).fetchall()
     return [ChunkFacts(*row) for row in rows]
-
-
-def read_message_chunks(connection: psycopg.Connection, message_id: str) -> list[dict[str, Any]]:
-    """Return the chunks of every copy of a message, spans as pairs."""
-    with connection.cursor(row_factory=dict_row) as cursor:
-        rows = cursor.execute(
-            statement("chunks", "of_message"), {"message_id": message_id}
-        ).fetchall()
-    for row in rows:
-        row["spans"] = [*zip(row["spans"][::2], row["spans"][1::2], strict=True)]
-    return rows
-
-
-def read_around(
-    connection: psycopg.Connection, keys: Collection[str], context: int
-) -> dict[str, list[str]]:
-    """Return the text of each span of some chunks, with so many characters before and behind it."""
-    rows = connection.execute(statement("chunks", "around"), {"keys": [*keys], "context": context})
-    return dict(rows.fetchall())

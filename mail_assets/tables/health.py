@@ -1,4 +1,4 @@
-"""What is wrong with the mail database, by its catalogues and the records of its months."""
+"""Find faults of the mail database in its catalogues and the states of its months."""
 
 import datetime as dt
 from collections.abc import Collection, Mapping
@@ -7,7 +7,7 @@ from typing import NamedTuple
 import psycopg
 
 from mail_assets.month import ListMonth
-from mail_assets.postgres.statements import statement
+from mail_assets.postgres.statements import read_column, statement
 
 
 class IdleLock(NamedTuple):
@@ -19,7 +19,7 @@ class IdleLock(NamedTuple):
 
 
 class LeftList(NamedTuple):
-    """A list that is stored and was not named, with its months and messages."""
+    """A stored list that lists.toml does not name, with its months and messages."""
 
     name: str
     months: int
@@ -45,18 +45,17 @@ def find_other_defaults(
 
 
 def find_behind(connection: psycopg.Connection, index_name: str = "") -> dict[ListMonth, str]:
-    """Return the months that are behind their archives, and the first asset to make.
+    """Return the months that are older than their archives, each with the first asset to make.
 
-    Their vectors are those of an index by the manifest's name, "" for that which was filled last.
+    `index_name` is the vector index in the manifest; "" is the one that was filled last.
     """
     rows = connection.execute(statement("health", "behind"), {"index_name": index_name}).fetchall()
     return {ListMonth(name, month): asset for name, month, asset in rows}
 
 
 def find_without_statistics(connection: psycopg.Connection) -> list[str]:
-    """Return the tables of some size that the planner knows nothing of."""
-    rows = connection.execute(statement("health", "without_statistics")).fetchall()
-    return [name for (name,) in rows]
+    """Return the tables of some size that have no statistics for the planner."""
+    return read_column(connection, statement("health", "without_statistics"))
 
 
 def find_idle_locks(connection: psycopg.Connection, seconds: float) -> list[IdleLock]:

@@ -1,13 +1,13 @@
-"""Replace the ids of forgotten messages by stand-ins, in the mail of others and in the threads."""
+"""Replace the ids of forgotten messages by placeholders, in other mail and in threads."""
 
 from collections.abc import Collection, Mapping
 
 import psycopg
 
-from mail_assets.postgres.statements import statement
+from mail_assets.postgres.statements import read_column, statement
 from mail_assets.tables.threads import discard_nodes
 
-#: The statements in their order. The nodes of the ids go last: their aliases are found by them.
+#: In their order. The nodes of the ids are deleted last: their aliases are found by them.
 STATEMENTS = (
     "lock_threads",
     "replace_ids",
@@ -20,22 +20,23 @@ STATEMENTS = (
 
 
 def find_held(connection: psycopg.Connection, message_ids: Collection[str]) -> set[str]:
-    """Return those of some ids that a stored message has: other mail may name them.
+    """Return the ids that a stored message has: other mail may name them.
 
-    Several messages may have one id: another author's, or a copy under a list's own address.
+    Several messages may have one id, such as one of another author.
     """
     if not message_ids:
         return set()
-    rows = connection.execute(statement("hidden_ids", "held"), {"message_ids": [*message_ids]})
-    return {message_id for (message_id,) in rows.fetchall()}
+    return {
+        *read_column(connection, statement("hidden_ids", "held"), {"message_ids": [*message_ids]})
+    }
 
 
-def hide_ids(connection: psycopg.Connection, stand_ins: Mapping[str, str]) -> None:
-    """Put stand-ins in the place of ids, inside a transaction; `stand_ins` maps id to stand-in.
+def hide_ids(connection: psycopg.Connection, placeholders: Mapping[str, str]) -> None:
+    """Replace ids by their placeholders and mark their threads to be built again.
 
-    The threads that held the ids are marked to be built again.
+    Call it inside a transaction. `placeholders` maps id to placeholder.
     """
-    parameters = {"message_ids": [*stand_ins], "stand_ins": [*stand_ins.values()]}
+    parameters = {"message_ids": [*placeholders], "placeholders": [*placeholders.values()]}
     for name in STATEMENTS:
         connection.execute(statement("hidden_ids", name), parameters)
-    discard_nodes(connection, stand_ins.keys())
+    discard_nodes(connection, placeholders.keys())

@@ -1,13 +1,9 @@
-"""The indexes of a bucket, what made their vectors, and which of them search asks.
+"""The records of indexes: their manifests, the indexes of each bucket, and the live ones.
 
-What does not live here: whether an index is fit to be live (steps/index_lifecycle.py), and its keys
-(manifest.py).
-
-[manifest] The manifests of the indexes: the keys that each partition means to have in one.
-
-Indexes cannot all list or delete by filter, so what a partition wrote must be known here. A row
-is written before its vector or document and deleted after it: whatever is in the index is in the
-manifest, and a killed run's work is finished by the next.
+Not all indexes can list or delete by filter, so the manifest has what a partition wrote. A row is
+written before its vector or document and deleted after it: every key in an index is in its
+manifest, and the next run finishes the work of a killed one. indexes/live.py decides which index
+may be live.
 """
 
 import datetime as dt
@@ -15,32 +11,39 @@ from collections.abc import Collection, Mapping
 from typing import Any, NamedTuple
 
 import psycopg
+from psycopg import sql
 from psycopg.types.json import Jsonb
 
 from mail_assets.month import ListMonth
 from mail_assets.postgres.pending import Pending
-from mail_assets.postgres.statements import statement
+from mail_assets.postgres.statements import read_value, statement
 
 
 class Entry(NamedTuple):
-    """A key as intended; `written` says that the index has it."""
+    """A key of a manifest; `written` says that the index has it."""
 
     digest: bytes
     written: bool
 
 
 class Manifest(NamedTuple):
-    """The manifest of an index: its table, `vectors` or `words`, and what that calls the index.
+    """The manifest of an index: its table, `vectors` or `words`, and the name of the index there.
 
-    `index_name` names the bucket too: the name of an index alone may stand in two.
+    `index_name` has the URL of the bucket too: two buckets may have indexes of one name.
     """
 
     table: str
     index_name: str
 
+    def statement(self, name: str) -> sql.Composed:
+        """Return a statement of sql/indexes.sql for this manifest."""
+        return sql.SQL(statement("indexes", name)).format(
+            manifest=sql.Identifier(self.table), asset=sql.Literal(self.table)
+        )
+
 
 class IndexMonth(NamedTuple):
-    """One month's part of an index."""
+    """One month of an index."""
 
     manifest: Manifest
     month: ListMonth
@@ -53,17 +56,16 @@ class IndexMonth(NamedTuple):
 
 def read_manifest(connection: psycopg.Connection, part: IndexMonth) -> dict[str, Entry]:
     """Return the keys of a partition."""
-    query = statement(part.manifest.table, "read")
-    rows = connection.execute(query, part.columns).fetchall()
+    rows = connection.execute(part.manifest.statement("read_keys"), part.columns).fetchall()
     return {key: Entry(digest, written) for key, digest, written in rows}
 
 
 def count_by_month(
     connection: psycopg.Connection, manifest: Manifest, lists: Collection[str]
 ) -> dict[ListMonth, tuple[int, int]]:
-    """Return how many keys each month of some lists has, and how many of them are written."""
+    """Return the number of keys and of written keys of each month of some lists."""
     values = {"index_name": manifest.index_name, "lists": [*lists]}
-    rows = connection.execute(statement(manifest.table, "count_by_month"), values).fetchall()
+    rows = connection.execute(manifest.statement("count_by_month"), values).fetchall()
     return {ListMonth(name, month): (keys, written) for name, month, keys, written in rows}
 
 
@@ -71,35 +73,31 @@ def mark_intended(
     connection: psycopg.Connection, part: IndexMonth, digests: Mapping[str, bytes]
 ) -> None:
     """Record keys that are about to be written."""
-    parameters = {
-        **part.columns,
-        "keys": [*digests],
-        "digests": [*digests.values()],
-    }
-    connection.execute(statement(part.manifest.table, "mark_intended"), parameters)
+    parameters = {**part.columns, "keys": [*digests], "digests": [*digests.values()]}
+    connection.execute(part.manifest.statement("mark_intended"), parameters)
 
 
 def mark_written(connection: psycopg.Connection, part: IndexMonth) -> None:
     """Record that the index has every key of a partition."""
-    connection.execute(statement(part.manifest.table, "mark_written"), part.columns)
+    connection.execute(part.manifest.statement("mark_written"), part.columns)
 
 
 def mark_lost(connection: psycopg.Connection, manifest: Manifest) -> None:
-    """Record that an index has none of its keys: the next run of each month writes them.
+    """Record that an index has none of its keys, so that the next run of each month writes them.
 
-    Call it before the index is created: one of its name may have been deleted, or its folder lost.
+    Call it before the index is created: an earlier one of its name may be lost.
     """
-    connection.execute(statement(manifest.table, "mark_lost"), {"index_name": manifest.index_name})
+    connection.execute(manifest.statement("mark_lost"), {"index_name": manifest.index_name})
 
 
 def drop_keys(connection: psycopg.Connection, manifest: Manifest, keys: Collection[str]) -> None:
-    """Take keys out of a manifest that the index no longer has."""
+    """Delete keys from a manifest that the index no longer has."""
     parameters = {"index_name": manifest.index_name, "keys": [*keys]}
-    connection.execute(statement(manifest.table, "drop_keys"), parameters)
+    connection.execute(manifest.statement("drop_keys"), parameters)
 
 
 class NewIndex(NamedTuple):
-    """An index before its first vector is written, and the encoder that makes its vectors."""
+    """An index to record, and the encoder of its vectors."""
 
     name: str
     encoder: str
@@ -108,7 +106,7 @@ class NewIndex(NamedTuple):
 
 
 class IndexRecord(NamedTuple):
-    """An index as recorded: the encoder that makes its vectors, when it was made, if it is live."""
+    """A recorded index: the encoder of its vectors, its creation, and whether it is live."""
 
     name: str
     encoder: str
@@ -119,22 +117,22 @@ class IndexRecord(NamedTuple):
 
 
 def record_index(connection: psycopg.Connection, bucket: str, index: NewIndex) -> None:
-    """Record an index before its first vector is written; nothing where it is known."""
+    """Record an index before its first vector is written; do nothing if it is recorded."""
     connection.execute(statement("indexes", "record"), {"bucket": bucket, **index._asdict()})
 
 
 def make_first_live(connection: psycopg.Connection, bucket: str, name: str) -> None:
-    """Make an index live where the bucket has no live one yet."""
+    """Make an index live if the bucket has no live one."""
     connection.execute(statement("indexes", "first_live"), {"bucket": bucket, "name": name})
 
 
 def live_index(connection: psycopg.Connection, bucket: str) -> IndexRecord | None:
-    """Return the index that search asks, None where nothing was filled yet."""
+    """Return the index that search uses, None if none was filled yet."""
     return ask_live_index(connection, bucket).read()
 
 
 def ask_live_index(connection: psycopg.Connection, bucket: str) -> Pending[IndexRecord | None]:
-    """Send the look-up of the live index, which `live_index` returns."""
+    """Send the query for the live index, which `live_index` returns."""
     cursor = connection.execute(statement("indexes", "live"), {"bucket": bucket})
     return Pending(cursor.fetchone).then(lambda row: IndexRecord(*row) if row else None)
 
@@ -146,26 +144,26 @@ def list_indexes(connection: psycopg.Connection, bucket: str) -> list[IndexRecor
 
 
 def list_word_indexes(connection: psycopg.Connection) -> list[tuple[str, str]]:
-    """Return URL and name of each index of words that was ever filled, wherever it is."""
+    """Return URL and name of each recorded index of words."""
     return connection.execute(statement("indexes", "of_words")).fetchall()
 
 
 def count_written(connection: psycopg.Connection, manifest: Manifest) -> int:
-    """Return how many vectors or documents an index has, as its manifest counts them."""
+    """Return the number of vectors or documents of an index, by its manifest."""
     parameters = {"index_name": manifest.index_name}
-    row = connection.execute(statement(manifest.table, "count"), parameters).fetchone()
-    return int(row[0]) if row else 0
+    return int(read_value(connection, manifest.statement("count_keys"), parameters) or 0)
 
 
 def is_complete(connection: psycopg.Connection, manifest: Manifest) -> bool:
-    """Return whether an index has every chunk or every message, as was recorded of it."""
+    """Return whether an index has every chunk or every message, by its manifest."""
     parameters = {"index_name": manifest.index_name}
-    row = connection.execute(statement(manifest.table, "complete"), parameters).fetchone()
-    return bool(row and row[0])
+    return bool(
+        read_value(connection, manifest.statement(f"complete_{manifest.table}"), parameters)
+    )
 
 
 class PromotionRecord(NamedTuple):
-    """The live index: its name, since when it is live, what was known of it when it became it."""
+    """The live index: its name, the time of its promotion, and the figures of that moment."""
 
     name: str
     since: dt.datetime
@@ -173,7 +171,7 @@ class PromotionRecord(NamedTuple):
 
 
 def read_promotion(connection: psycopg.Connection, bucket: str) -> PromotionRecord | None:
-    """Return how the live index became it; an empty report where it was the first to be filled."""
+    """Return the promotion of the live index; an empty report if it was the first to be filled."""
     row = connection.execute(statement("indexes", "promotion"), {"bucket": bucket}).fetchone()
     return PromotionRecord(*row) if row else None
 
@@ -185,7 +183,7 @@ def switch_live(
     forced: bool,
     report: Mapping[str, Any],
 ) -> str | None:
-    """Make an index live, record it with what was known of it; return the name it replaced."""
+    """Make an index live and record the promotion; return the name of the replaced index."""
     with connection.transaction():
         connection.execute(statement("indexes", "lock"), {"bucket": bucket})
         before = live_index(connection, bucket)
@@ -201,7 +199,7 @@ def switch_live(
 def remove_index(
     connection: psycopg.Connection, bucket: str, name: str, manifest: Manifest
 ) -> None:
-    """Forget an index and its keys.
+    """Delete the records of an index and of its keys.
 
     Raises:
         psycopg.errors.ForeignKeyViolation: it is live.
@@ -210,6 +208,6 @@ def remove_index(
         connection.execute(statement("indexes", "lock"), {"bucket": bucket})
         connection.execute(statement("indexes", "remove"), {"bucket": bucket, "name": name})
         parameters = {"index_name": manifest.index_name}
-        connection.execute(statement(manifest.table, "remove"), parameters)
+        connection.execute(manifest.statement("remove_keys"), parameters)
         made = {"asset": manifest.table, **parameters}
         connection.execute(statement("partitions", "forget_index"), made)

@@ -1,12 +1,10 @@
-"""The rows that a backup keeps: those that nothing left could make again.
+"""The rows that a backup keeps because nothing could make them again, and an unfinished restore.
 
-A table is a file of CSV with its columns in the first line. What does not live here: files
-(steps/back_up.py).
+Each table is a CSV file with its columns in the first line; operations/backup.py writes the files.
 
-[unfinished_restore] The table `restoring`: there while a restore is under way, and after one that was stopped.
-
-It has which backups were begun with, what had been forgotten here before each attempt, because the
-dump of another database replaces the tables that say so, and whether it has replaced them.
+The table `restoring` exists while a restore is under way, and after one that was stopped. It has
+the backups that were begun with, what had been forgotten here before each attempt (the dump of
+another database replaces the tables that say so), and whether a dump has replaced the tables.
 """
 
 from collections.abc import Iterator
@@ -19,26 +17,26 @@ from psycopg import sql
 
 from mail_assets.errors import MailAssetsError
 from mail_assets.postgres.migrations import migrate, migrations
-from mail_assets.postgres.statements import statement
+from mail_assets.postgres.statements import read_column, read_value, statement
 
-#: What was forgotten, which any database takes in addition to what it has.
+#: Tables of forgotten mail, which a restore adds to the rows that are there.
 FORGOTTEN = ("forget_keys", "removals", "removed_messages", "cut_messages")
 
-#: Table -> why its rows are kept. An archive may be gone from its source when it is needed.
+#: Table -> why its rows are kept. A source may have lost an archive when it is needed again.
 KEPT = {
-    "forget_keys": "which key the digests of forgotten mail are made with",
+    "forget_keys": "the key that the digests of forgotten mail are made with",
     "removals": "decisions of people",
     "removed_messages": "hides the ids of forgotten mail before all months are loaded",
-    "cut_messages": "the stored archive no longer tells of them",
+    "cut_messages": "the stored archive no longer has them",
     "removed_upstream": "the source no longer has them",
-    "former_archives": "until when a file is kept that another has replaced",
+    "former_archives": "how long a replaced file is kept",
     "mbox_archives": "when and from where the archives came",
-    "partitions": "of mbox_archives: with what the archives were read",
+    "partitions": "of mbox_archives: the versions that read the archives",
     "promotions": "what was measured when an index became live",
-    "thread_aliases": "of ids that have vanished: which thread they led to",
+    "thread_aliases": "of ids that have vanished: the thread they led to",
 }
 
-#: Table -> what its rows are made from. `partitions` and `thread_aliases` are in both.
+#: Table -> the source of its rows. `partitions` and `thread_aliases` are in both.
 REMADE = {
     "messages": "archives",
     "archive_entries": "archives",
@@ -54,22 +52,22 @@ REMADE = {
     "live_indexes": "the first index that is filled, until another is promoted",
     "encoded_texts": "searches",
     "encoder_probes": "the first run that encodes",
-    "passed_checks": "the checks, which look at every month again",
+    "passed_checks": "the checks, which read every month again",
     "senders": "messages",
     "served_searches": "searches",
     "search_audit": "searches",
     "thread_summaries": "messages",
     "summary_changes": "the triggers on messages and threads",
-    "schema_migrations": "sql/",
+    "schema_migrations": "the files of sql/",
 }
 
 
 class KeptRowsError(MailAssetsError):
-    """Rows of a backup do not fit this database: names the table and the remedy."""
+    """Rows of a backup do not fit this database."""
 
 
 def export_rows(connection: psycopg.Connection, table: str, path: Path) -> int:
-    """Write the kept rows of a table to a file; return how many there are."""
+    """Write the kept rows of a table to a file; return their number."""
     with path.open("wb") as file, connection.cursor() as cursor:
         with cursor.copy(statement("kept_rows", table)) as copy:
             for data in copy:
@@ -78,9 +76,7 @@ def export_rows(connection: psycopg.Connection, table: str, path: Path) -> int:
 
 
 def merge_rows(connection: psycopg.Connection, table: str, path: Path) -> int:
-    """Add the rows of a file to a table, but for those that are there; return how many were added.
-
-    Call it in a transaction.
+    """Add the rows of a file to a table, in a transaction; return the number of new rows.
 
     Raises:
         KeptRowsError: the file has other columns, or digests of another key.
@@ -90,10 +86,10 @@ def merge_rows(connection: psycopg.Connection, table: str, path: Path) -> int:
 
 
 def merge_forgotten(connection: psycopg.Connection, folder: Path) -> int:
-    """Add what was forgotten elsewhere, from files of a folder; return how many entries are new.
+    """Add what was forgotten elsewhere, from files of a folder; return the number of new entries.
 
-    What archives hold of it there keeps its ids hidden here, as rows of `cut_messages`: those of
-    `removed_messages` are about the archives that are here. Call it in a transaction.
+    Rows of `removed_messages` become rows of `cut_messages`, so that their ids stay hidden here:
+    `removed_messages` is about the archives of this home. Call it in a transaction.
 
     Raises:
         KeptRowsError: as merge_rows.
@@ -123,7 +119,7 @@ def _stage(connection: psycopg.Connection, table: str, path: Path) -> None:
             f"{path} does not fit the table {table} of this version: {error.diag.message_primary}; "
             "restore into a home without a database"
         ) from error
-    if table == "forget_keys" and _ask(connection, "other_key"):
+    if table == "forget_keys" and read_value(connection, statement("kept_rows", "other_key")):
         raise KeptRowsError(
             "what was forgotten here and in the backup was made with different keys: restore into "
             "a home without a database"
@@ -137,60 +133,55 @@ def _take_stage(connection: psycopg.Connection, query: LiteralString | sql.Compo
 
 
 def begin_snapshot(connection: psycopg.Connection) -> None:
-    """Let a transaction that has just begun see all tables as they are now."""
+    """Let all statements of a new transaction see the tables as they are now."""
     connection.execute(statement("kept_rows", "snapshot"))
 
 
 def export_snapshot(connection: psycopg.Connection) -> str:
-    """Return the name of what this transaction sees, for another session."""
-    return str(_ask(connection, "export_snapshot"))
+    """Return the name of this transaction's snapshot for another session."""
+    return str(read_value(connection, statement("kept_rows", "export_snapshot")))
 
 
 def find_migration(connection: psycopg.Connection) -> int:
-    """Return the number of the last migration that the database has."""
-    return int(str(_ask(connection, "migration")))
+    """Return the number of the last applied migration, 0 for the schema alone."""
+    return int(read_value(connection, statement("kept_rows", "migration")))
 
 
 def table_exists(connection: psycopg.Connection, table: str) -> bool:
     """Return whether the database has a table, which may be empty."""
-    row = connection.execute(statement("kept_rows", "table_exists"), {"table": table}).fetchone()
-    return bool(row and row[0])
+    return bool(read_value(connection, statement("kept_rows", "table_exists"), {"table": table}))
 
 
 def has_archives(connection: psycopg.Connection) -> bool:
-    """Return whether an archive was ever looked for."""
-    return table_exists(connection, "mbox_archives") and bool(_ask(connection, "has_archives"))
+    """Return whether an archive was ever fetched or looked for."""
+    return table_exists(connection, "mbox_archives") and bool(
+        read_value(connection, statement("kept_rows", "has_archives"))
+    )
 
 
 def take_statistics(connection: psycopg.Connection) -> None:
-    """Have the planner know the tables."""
+    """Collect statistics of all tables for the planner."""
     connection.execute(statement("kept_rows", "analyze"))
 
 
 def list_archive_files(connection: psycopg.Connection) -> list[str]:
-    """Return the keys of the archives, former ones that are kept included, in order."""
-    rows = connection.execute(statement("kept_rows", "archive_files")).fetchall()
-    return [key for (key,) in rows]
+    """Return the keys of archives and kept former archives, in order."""
+    return read_column(connection, statement("kept_rows", "archive_files"))
 
 
 def clear_tables() -> str:
-    """Return a statement that drops what migrations of any version have made in a database.
+    """Return a statement that drops all that the schema and its migrations have made.
 
-    Others' views of a table are not dropped: it then fails, and names them.
+    It fails if other programs' views depend on our tables, and names them.
     """
     tables = sql.Literal([*(KEPT | REMADE)])
     return sql.SQL(statement("kept_rows", "clear")).format(tables=tables).as_string()
 
 
 def index_again(connection: psycopg.Connection) -> None:
-    """Have every month put into its indexes again: a dump does not hold them."""
+    """Mark every month to be put into its indexes again: a dump does not hold these."""
     for name in ("index_again", "forget_index_states"):
         connection.execute(statement("kept_rows", name))
-
-
-def _ask(connection: psycopg.Connection, name: str) -> object:
-    row = connection.execute(statement("kept_rows", name)).fetchone()
-    return row[0] if row else None
 
 
 def _for_table(name: str, table: str) -> sql.Composed:
@@ -201,23 +192,25 @@ RESTORING = "restoring"
 
 
 def begin_restore(connection: psycopg.Connection, backup: str) -> None:
-    """Record that a backup is restored from now on, and what was forgotten here until now."""
+    """Record the beginning of a restore and what was forgotten here before."""
     if table_exists(connection, "removals") and not table_exists(connection, RESTORING):
         migrate(connection)
     with connection.transaction(), TemporaryDirectory() as folder:
-        connection.execute(statement("unfinished_restore", "create"))
+        connection.execute(statement("kept_rows", "create_restoring"))
         forgotten = _read_forgotten(connection, Path(folder))
         parameters = {"backup": backup, "forgotten": forgotten}
-        connection.execute(statement("unfinished_restore", "begin"), parameters)
+        connection.execute(statement("kept_rows", "begin_restore"), parameters)
 
 
 def _read_forgotten(connection: psycopg.Connection, folder: Path) -> list[bytes] | None:
-    """Return the files of what is forgotten here, as of FORGOTTEN.
+    """Return the files of FORGOTTEN; None without tables or with those of another version.
 
-    None where there are no tables, or those of another version: a restore of its dump was stopped,
-    and what was here before is recorded already.
+    These come from a restore that was stopped; what was here before is recorded already.
     """
-    if not table_exists(connection, "removals") or find_migration(connection) != len(migrations()):
+    if (
+        not table_exists(connection, "removals")
+        or find_migration(connection) != migrations()[-1].number
+    ):
         return None
     for table in FORGOTTEN:
         export_rows(connection, table, folder / table)
@@ -225,23 +218,22 @@ def _read_forgotten(connection: psycopg.Connection, folder: Path) -> list[bytes]
 
 
 def mark_replaced(backup: str) -> str:
-    """Return a statement for the transaction that replaces the tables by those of a dump."""
-    text = sql.SQL(statement("unfinished_restore", "mark_replaced"))
+    """Return a statement that records that the tables were replaced by those of a dump."""
+    text = sql.SQL(statement("kept_rows", "mark_replaced"))
     return text.format(backup=sql.Literal(backup)).as_string()
 
 
 def is_replaced(connection: psycopg.Connection, backup: str) -> bool:
-    """Return whether the tables are those of a backup's dump, whose restore has not ended."""
+    """Return whether the tables are those of a backup's dump and its restore has not ended."""
     if not table_exists(connection, RESTORING):
         return False
-    asked = statement("unfinished_restore", "replaced")
-    row = connection.execute(asked, {"backup": backup}).fetchone()
-    return bool(row and row[0])
+    asked = statement("kept_rows", "is_replaced")
+    return bool(read_value(connection, asked, {"backup": backup}))
 
 
 def list_forgotten(connection: psycopg.Connection) -> Iterator[Path]:
-    """Yield folders with the files of what was forgotten here before, each until the next."""
-    rows = connection.execute(statement("unfinished_restore", "forgotten")).fetchall()
+    """Yield folders with the files of what was forgotten before; each exists until the next."""
+    rows = connection.execute(statement("kept_rows", "forgotten_before")).fetchall()
     for (files,) in rows:
         with TemporaryDirectory() as folder:
             for table, content in zip(FORGOTTEN, files, strict=True):
@@ -250,5 +242,5 @@ def list_forgotten(connection: psycopg.Connection) -> Iterator[Path]:
 
 
 def end_restore(connection: psycopg.Connection) -> None:
-    """Forget that a restore was under way."""
-    connection.execute(statement("unfinished_restore", "end"))
+    """Drop the record of the restore."""
+    connection.execute(statement("kept_rows", "end_restore"))

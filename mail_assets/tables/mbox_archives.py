@@ -1,14 +1,8 @@
-"""The archives as fetched: rows of mbox_archives, and how their files are named.
+"""The archives of months, the messages found in them, messages that they lost, former archives.
 
-A file is never rewritten in place: its name carries its digest, and it is deleted only when
-neither the archive's row nor the messages read from it need it any more.
-
-[archive_entries] The rows of archive_entries: each message found in an archive, its place and its fate.
-
-They belong to the partition of messages. What is known of bytes is known by their digest, as long
-as the same versions read them.
-
-[removed_upstream] What archives no longer hold: rows of removed_upstream, and of former_archives.
+A file is never changed: its name has its digest. It is deleted when neither the row of the archive
+nor the messages that were read from it need it. The entries of an archive belong to the partition
+of messages. Known bytes, by their digest, are not parsed again while the same versions read them.
 """
 
 import datetime as dt
@@ -22,7 +16,7 @@ import psycopg
 
 from mail_assets.mail.body.footers import Ending
 from mail_assets.month import ListMonth
-from mail_assets.postgres.statements import statement
+from mail_assets.postgres.statements import read_column, statement
 from mail_assets.store.objects import ObjectStore
 from mail_assets.tables.partitions import Partition, read_state
 
@@ -30,9 +24,8 @@ from mail_assets.tables.partitions import Partition, read_state
 class ArchiveRow(NamedTuple):
     """One archive; `object_key` is its key in the store, None for a month without one.
 
-    `dialect` is how it is read: as lists.toml says, else `found_dialect`, how its bytes look.
-    Both are empty where there is no archive, and for one that a former version fetched. `list_id`
-    is the List-Id of most of its messages, empty where most name none.
+    `dialect` is that of lists.toml, else `found_dialect`, which its bytes show; both are empty
+    without an archive. `list_id` is the List-Id of most of its messages, empty if most have none.
     """
 
     source: str
@@ -48,14 +41,14 @@ class ArchiveRow(NamedTuple):
 
 
 class KnownArchive(NamedTuple):
-    """The version that was fetched last, "" for a month without an archive, and when it was new."""
+    """The version that was fetched last, "" for a month without an archive, and its time."""
 
     version: str
     since: dt.datetime
 
 
 def read_archive(connection: psycopg.Connection, month: ListMonth) -> ArchiveRow | None:
-    """Return the archive of a month, None when it was never fetched."""
+    """Return the archive of a month, None if it was never fetched."""
     row = connection.execute(statement("mbox_archives", "read"), month.columns).fetchone()
     return ArchiveRow(*row) if row else None
 
@@ -76,28 +69,27 @@ def write_archive(connection: psycopg.Connection, month: ListMonth, archive: Arc
 def known_archives(
     connection: psycopg.Connection, lists: Collection[str]
 ) -> dict[ListMonth, KnownArchive]:
-    """Return what was fetched last of all months of some lists."""
+    """Return the versions that were fetched last, of all months of some lists."""
     rows = connection.execute(statement("mbox_archives", "known"), {"lists": [*lists]})
     return {ListMonth(name, month): KnownArchive(*known) for name, month, *known in rows}
 
 
 def archived_months(connection: psycopg.Connection, list_name: str) -> list[ListMonth]:
-    """Return the months that have an archive, or what was made of one that is gone, in order."""
+    """Return the months that have an archive, or mail of an archive that is gone, in order."""
     rows = connection.execute(statement("mbox_archives", "months"), {"list": list_name}).fetchall()
     return [ListMonth(list_name, month) for (month,) in rows]
 
 
 def usual_list_ids(connection: psycopg.Connection, month: ListMonth, least: int) -> list[str]:
-    """Return each List-Id that `least` other months of the list have, the most frequent first."""
+    """Return each List-Id of at least `least` other months of the list, most frequent first."""
     values = {**month.columns, "least": least}
-    rows = connection.execute(statement("mbox_archives", "usual_list_ids"), values).fetchall()
-    return [list_id for (list_id,) in rows]
+    return read_column(connection, statement("mbox_archives", "usual_list_ids"), values)
 
 
 def prefix_of_messages(connection: psycopg.Connection, month: ListMonth) -> str:
-    """Return what the key of the file begins with that the rows of `messages` were read from.
+    """Return the beginning of the key of the file that the rows of `messages` were read from.
 
-    Not that of mbox_archives, which may have been fetched again since. "" where there are none.
+    The file of mbox_archives may have been fetched again since. "" if there are no messages.
     """
     state = read_state(connection, Partition("messages", month))
     sha256 = state.inputs.split()[0] if state else ""
@@ -138,8 +130,8 @@ Outcome = Literal["stored", "duplicate", "quarantined", "removed"]
 class ArchiveEntry(NamedTuple):
     """A message found in an archive.
 
-    `archive[offset:offset + length]` of the uncompressed archive are its bytes. Of what was
-    quarantined or removed nothing else is known.
+    Its bytes are `archive[offset:offset + length]` of the uncompressed archive. The later fields
+    are None for a quarantined or removed message.
     """
 
     ordinal: int
@@ -157,7 +149,7 @@ class ArchiveEntry(NamedTuple):
 def read_entries(connection: psycopg.Connection, month: ListMonth) -> list[ArchiveEntry]:
     """Return the entries of a month in their order."""
     with connection.cursor(binary=True) as cursor:
-        rows = cursor.execute(statement("archive_entries", "read"), month.columns).fetchall()
+        rows = cursor.execute(statement("mbox_archives", "read_entries"), month.columns).fetchall()
     return [ArchiveEntry(*row) for row in rows]
 
 
@@ -167,39 +159,37 @@ def replace_entries(
     former: Sequence[ArchiveEntry],
     entries: Sequence[ArchiveEntry],
 ) -> None:
-    """Make the entries of a month equal to `entries`; only those that differ are written."""
+    """Make the entries of a month equal to `entries` by writing those that differ."""
     kept = {*former} & {*entries}
     gone = [entry.ordinal for entry in former if entry not in kept]
     if gone:
         connection.execute(
-            statement("archive_entries", "delete"), {**month.columns, "ordinals": gone}
+            statement("mbox_archives", "delete_entries"), {**month.columns, "ordinals": gone}
         )
     new = [entry for entry in entries if entry not in kept]
     if not new:
         return
     place = (month.list_name, month.month)
-    copy_in = statement("archive_entries", "copy")
+    copy_in = statement("mbox_archives", "copy_entries")
     with connection.cursor() as cursor, cursor.copy(copy_in) as copy:
         for entry in new:
             copy.write_row((*place, *entry))
 
 
 def pack_ending(ending: Ending) -> bytes:
-    """Return an ending as bytes: the number of lines of its tail, then all lines, 8 bytes each."""
+    """Return an ending as bytes: the number of lines of its tail and all lines, 8 bytes each."""
     numbers = (len(ending.tail), *ending.tail, *ending.own)
     return struct.pack(f"<{len(numbers)}q", *numbers)
 
 
 def unpack_ending(data: bytes) -> Ending:
-    """Return what `pack_ending` has packed."""
+    """Return the ending that `pack_ending` has packed."""
     count, *numbers = struct.unpack(f"<{len(data) // 8}q", data)
     return Ending(tuple(numbers[:count]), tuple(numbers[count:]))
 
 
 class Vanished(NamedTuple):
-    """A message that was noticed to be gone; its former archive is kept until `kept_until`, None
-    where it is not kept any more.
-    """
+    """A message that its archive lost; `kept_until` is None if no former archive is kept."""
 
     month: ListMonth
     noticed_at: dt.datetime
@@ -218,72 +208,68 @@ def record_vanished(
         for digest, message_id in messages.items()
     ]
     with connection.cursor() as cursor:
-        cursor.executemany(statement("removed_upstream", "record"), rows)
+        cursor.executemany(statement("mbox_archives", "record_lost"), rows)
 
 
 def drop_returned(
     connection: psycopg.Connection, month: ListMonth, present: Collection[str]
 ) -> None:
     """Drop the rows of messages that the archive holds again."""
-    rows = connection.execute(statement("removed_upstream", "digests"), month.columns).fetchall()
+    rows = connection.execute(statement("mbox_archives", "lost_digests"), month.columns).fetchall()
     returned = [digest for (digest,) in rows if digest in present]
     if returned:
         values = {**month.columns, "digests": returned}
-        connection.execute(statement("removed_upstream", "forget_returned"), values)
+        connection.execute(statement("mbox_archives", "drop_returned"), values)
 
 
 def find_vanished(connection: psycopg.Connection, message_id: str) -> list[Vanished]:
-    """Return where a message was and is no more."""
+    """Return the archives that have lost a message."""
     values = {"message_id": message_id}
-    rows = connection.execute(statement("removed_upstream", "of_message"), values).fetchall()
+    rows = connection.execute(statement("mbox_archives", "losses_of_message"), values).fetchall()
     return [Vanished(ListMonth(name, month), *times) for name, month, *times in rows]
 
 
 def delete_vanished(
     connection: psycopg.Connection, message_ids: Iterable[str]
 ) -> list[tuple[ListMonth, str]]:
-    """Drop what is recorded of messages that are forgotten; return the months and ids."""
+    """Drop the rows of forgotten messages; return their months and ids."""
     values = {"message_ids": [*message_ids]}
-    rows = connection.execute(statement("removed_upstream", "delete_messages"), values).fetchall()
+    rows = connection.execute(statement("mbox_archives", "delete_lost"), values).fetchall()
     return [(ListMonth(name, month), message_id) for name, month, message_id in rows]
 
 
 def former_archives(
     connection: psycopg.Connection, removals: Collection[bytes], of_senders: bool
 ) -> dict[str, ListMonth]:
-    """Return key -> month of the former archives of months that have lost what removals keep out.
+    """Return key -> month of the former archives that may hold what removals keep out.
 
-    With `of_senders` of all that have lost anything: it is not known whose it was.
+    With `of_senders` these are all months with a loss: the senders of lost mail are not known.
     """
     values = {"removals": [*removals], "of_senders": of_senders}
-    rows = connection.execute(statement("removed_upstream", "former_of_lost"), values).fetchall()
+    rows = connection.execute(statement("mbox_archives", "former_of_lost"), values).fetchall()
     return {key: ListMonth(name, month) for key, name, month in rows}
 
 
 def keep_former(connection: psycopg.Connection, month: ListMonth, key: str, days: int) -> None:
-    """Record that the file of an archive was replaced now and is kept for some days."""
+    """Record that the file of an archive was replaced and is kept for some days."""
     values = {**month.columns, "object_key": key, "days": days}
-    connection.execute(statement("removed_upstream", "keep_former"), values)
+    connection.execute(statement("mbox_archives", "keep_former"), values)
 
 
 def kept_former(connection: psycopg.Connection, month: ListMonth) -> set[str]:
-    """Return the keys of a month's former archives whose time is not over."""
-    rows = connection.execute(
-        statement("removed_upstream", "kept_former"), month.columns
-    ).fetchall()
-    return {key for (key,) in rows}
+    """Return the keys of a month's former archives that are still kept."""
+    return {*read_column(connection, statement("mbox_archives", "kept_former"), month.columns)}
 
 
 def find_former(connection: psycopg.Connection, keys: Collection[str]) -> list[str]:
-    """Return those of some archives that are former ones, and no month's of now."""
+    """Return the keys of former archives among `keys` that are no month's current archive."""
     values = {"keys": [*keys]}
-    rows = connection.execute(statement("removed_upstream", "former_among"), values).fetchall()
-    return [key for (key,) in rows]
+    return read_column(connection, statement("mbox_archives", "former_among"), values)
 
 
 def expired_archives(connection: psycopg.Connection) -> dict[str, ListMonth]:
     """Return key -> month of the former archives whose time is over."""
-    rows = connection.execute(statement("removed_upstream", "expired")).fetchall()
+    rows = connection.execute(statement("mbox_archives", "expired_former")).fetchall()
     return {key: ListMonth(name, month) for key, name, month in rows}
 
 
@@ -291,11 +277,11 @@ def replace_former(connection: psycopg.Connection, key: str, new_key: str) -> No
     """Record that the file of a former archive was stored again under another key."""
     values = {"object_key": key, "new_key": new_key}
     with connection.transaction():
-        connection.execute(statement("removed_upstream", "replace_former"), values)
-        connection.execute(statement("removed_upstream", "replace_former_key"), values)
+        connection.execute(statement("mbox_archives", "replace_former"), values)
+        connection.execute(statement("mbox_archives", "replace_former_key"), values)
         drop_former(connection, key)
 
 
 def drop_former(connection: psycopg.Connection, key: str) -> None:
     """Drop the row of a former archive whose file is gone."""
-    connection.execute(statement("removed_upstream", "drop_former"), {"object_key": key})
+    connection.execute(statement("mbox_archives", "drop_former"), {"object_key": key})

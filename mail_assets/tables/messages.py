@@ -1,36 +1,32 @@
-"""The rows of messages and quarantine: loading one month, reading it back.
+"""The rows of messages and quarantine: loading a month, and reading its texts.
 
-What does not live here: how a message is parsed (mail/) and when a month is loaded
-(steps/load_messages.py).
-
-[message_copy] Rows of messages as lines of COPY: made in any process, without a connection.
-
-The text format of COPY (PostgreSQL 18 manual, SQL commands, COPY): fields parted by tabs, `\\N`
-for null, a backslash before what would end a field or a line. The columns are those of `copy` in
-sql/messages.sql.
+Rows are lines of COPY that any process can make without a connection. In the text format of COPY
+(PostgreSQL 18 manual, SQL commands, COPY) tabs part the fields, `\\N` is null, and a backslash
+comes before what would end a field or a line. The columns are those of `copy` in sql/messages.sql.
+Parsing is in mail/, and steps/load_messages.py decides when a month is loaded.
 """
 
 import datetime as dt
 import json
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import asdict
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import psycopg
-from psycopg.rows import dict_row, tuple_row
+from psycopg.rows import tuple_row
 
 from mail_assets.mail.body.segments import Segment
 from mail_assets.mail.message.addresses import Address
 from mail_assets.mail.message.message import Message
 from mail_assets.month import ListMonth
-from mail_assets.postgres.statements import statement
+from mail_assets.postgres.statements import read_value, statement
 from mail_assets.text.letters import MAX_SUBJECT_BYTES, MAX_TEXT_BYTES, cut_to_bytes, prepare_text
 
-#: What PostgreSQL says of a value that it cannot store; anything else ends the load.
+#: Errors about a value that PostgreSQL cannot store; any other error ends the load.
 REFUSALS = (psycopg.DataError, psycopg.errors.ProgramLimitExceeded)
 
 
-#: Bodies that are held at once, of up to 1 MB each; most have 3 KB.
+#: Bodies that are fetched at once, of up to 1 MB each; most have 3 KB.
 TEXTS_AT_A_TIME = 100
 
 
@@ -48,7 +44,7 @@ RowKey = tuple[str, int]
 
 
 class KnownRow(NamedTuple):
-    """What a load must know of a row that is there."""
+    """The fields of an existing row that a load needs."""
 
     row_hash: bytes
     from_name: str
@@ -64,7 +60,7 @@ def read_known_rows(connection: psycopg.Connection, month: ListMonth) -> dict[Ro
 
 
 class WrittenRows(NamedTuple):
-    """How many rows were written, and what PostgreSQL would not take: ordinal -> reason."""
+    """The number of written rows, and the refused ones: ordinal -> reason."""
 
     written: int
     refused: dict[int, str]
@@ -75,7 +71,7 @@ def write_rows(
 ) -> WrittenRows:
     """Write rows of a month, given as lines of COPY; call it inside a transaction.
 
-    A row that PostgreSQL refuses is left out with the server's reason, and costs no other row.
+    A row that PostgreSQL refuses is left out alone, with the server's reason.
     """
     connection.execute(statement("messages", "stage"))
     with connection.cursor() as cursor, cursor.copy(statement("messages", "copy")) as copy:
@@ -93,7 +89,7 @@ def _write_line(copy: psycopg.Copy, line: bytes) -> int:
 
 
 class _Stage(NamedTuple):
-    """The rows that wait in the stage: where to, and which of them were refused."""
+    """The staged rows: their connection, the parameters of their month, and the refused ones."""
 
     connection: psycopg.Connection
     parameters: dict[str, str]
@@ -101,10 +97,7 @@ class _Stage(NamedTuple):
 
 
 def _upsert(stage: _Stage, ordinals: Sequence[int]) -> int:
-    """Write some rows of the stage; return how many.
-
-    What PostgreSQL refuses is halved until the row that it refuses is alone.
-    """
+    """Write some staged rows and return their number; halve them until a refused row is alone."""
     bounds = {"first": ordinals[0], "last": ordinals[-1]}
     query = statement("messages", "upsert")
     try:
@@ -120,7 +113,7 @@ def _upsert(stage: _Stage, ordinals: Sequence[int]) -> int:
 
 
 def delete_rows(connection: psycopg.Connection, month: ListMonth, keys: Collection[RowKey]) -> int:
-    """Delete rows of a month by id and variant; return how many."""
+    """Delete rows of a month by id and variant; return their number."""
     if not keys:
         return 0
     parameters = {
@@ -133,8 +126,7 @@ def delete_rows(connection: psycopg.Connection, month: ListMonth, keys: Collecti
 
 def count_undated(connection: psycopg.Connection, month: ListMonth) -> int:
     """Count the messages of a month whose date is not that of their Date field."""
-    row = connection.execute(statement("messages", "count_undated"), month.columns).fetchone()
-    return int(row[0]) if row else 0
+    return int(read_value(connection, statement("messages", "count_undated"), month.columns) or 0)
 
 
 def replace_quarantine(
@@ -164,7 +156,7 @@ def replace_quarantine(
 
 
 class ChunkSource(NamedTuple):
-    """What the chunks of a message are cut from."""
+    """The text of a message that chunks are cut from."""
 
     message_id: str
     variant: int
@@ -187,38 +179,16 @@ def read_texts(connection: psycopg.Connection, month: ListMonth) -> Iterator[Chu
             yield ChunkSource(message_id, variant, content, subject, body, segments)
 
 
-def list_messages(
-    connection: psycopg.Connection, list_name: str, month: str | None
-) -> Iterator[dict[str, Any]]:
-    """Yield one record a message of a list, in the order of its archives.
-
-    A server-side cursor: a list of 400,000 messages does not have to fit into memory.
-    """
-    with (
-        connection.transaction(),
-        connection.cursor("list_messages", row_factory=dict_row) as cursor,
-    ):
-        cursor.execute(statement("messages", "list"), {"list": list_name, "month": month})
-        for row in cursor:
-            yield {**row, "sent_at": utc(row["sent_at"])}
-
-
-def show_message(connection: psycopg.Connection, message_id: str) -> list[dict[str, Any]]:
-    """Return every row with this id: one for each list, month and variant."""
-    with connection.cursor(row_factory=dict_row) as cursor:
-        return cursor.execute(statement("messages", "show"), {"message_id": message_id}).fetchall()
-
-
 def utc(moment: dt.datetime) -> str:
     """Return a moment as ISO 8601 in UTC, to the second."""
     return moment.astimezone(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 class MessageRow(NamedTuple):
-    """A row: what its message alone decides, and what takes its whole month to know.
+    """A row: the fields of its message, and those that depend on the whole month.
 
-    `ordinal` is its position in the archive, which names the row until it is written; equal
-    `row_hash` means that two rows are the same; `fields` are those of `encode_message`.
+    `ordinal` is the position in the archive, which identifies the row until it is written. Rows
+    with equal `row_hash` are equal. `fields` come from `encode_message`.
     """
 
     ordinal: int
@@ -233,7 +203,7 @@ class MessageRow(NamedTuple):
 
 
 def encode_message(message: Message) -> str:
-    """Return the fields that a message alone decides, but for its body and flags."""
+    """Return the fields that depend on a message alone, without its body and flags."""
     m = message
     return "\t".join(
         (
@@ -260,10 +230,10 @@ def encode_message(message: Message) -> str:
 
 
 def encode_row(row: MessageRow) -> bytes:
-    """Return the line of a row, its line end included.
+    """Return the line of a row with its line end.
 
     Raises:
-        ValueError: a text holds NUL or half of a surrogate pair, which no PostgreSQL takes.
+        ValueError: a text holds NUL or half of a surrogate pair, which PostgreSQL cannot store.
     """
     fields = (
         str(row.ordinal),
@@ -298,7 +268,7 @@ def _array(values: Iterable[str]) -> str:
 
 
 def _mailbox(address: Address) -> str:
-    """Return "Name <address>", for people; nothing is quoted or encoded as in a header."""
+    # for people: nothing is quoted or encoded as in a header
     return f"{address.name} <{address.email}>" if address.name else address.email
 
 
@@ -307,7 +277,6 @@ def _segments(parts: Iterable[Segment]) -> str:
 
 
 def _attachments(message: Message) -> str:
-    """Return what is said of the attached files; their bytes stay in the archive."""
     if not message.attachments:
         return "[]"
     return _text(json.dumps([asdict(one) for one in message.attachments]))

@@ -1,9 +1,7 @@
-"""What each partition of each asset was made from, and what came out.
+"""The state of each partition of each asset, the locks of partitions, and passed checks.
 
-Equal inputs mean that there is nothing to do: this is how a re-run costs seconds. The row
-is written in the transaction, or after the last write, that makes it true.
-
-[passed_checks] Which checks have passed on what the months hold now.
+Equal inputs mean that a run has nothing to do. A state is written in the transaction that makes it
+true, or after the last write.
 """
 
 import contextlib
@@ -23,7 +21,7 @@ Counts = dict[str, int | float]
 
 
 class Partition(NamedTuple):
-    """One month of an asset; all of it, for an asset without partitions, where `month` is None."""
+    """One month of an asset; `month` is None for an asset without partitions."""
 
     asset: str
     month: ListMonth | None
@@ -36,7 +34,7 @@ class Partition(NamedTuple):
 
 
 class RowChanges(NamedTuple):
-    """Rows of a partition written and deleted, and a digest over all rows after it."""
+    """Rows of a partition written and deleted, and a digest over all its rows afterwards."""
 
     written: int
     deleted: int
@@ -44,7 +42,7 @@ class RowChanges(NamedTuple):
 
 
 class State(NamedTuple):
-    """What a partition was made from, a digest of what came out, and its figures."""
+    """The inputs of a partition, the digest of its content, and its figures."""
 
     inputs: str
     digest: str
@@ -59,7 +57,7 @@ def locked(
 ) -> Iterator[None]:
     """Keep other runs of the same partition out while the block runs.
 
-    `report_wait` is called where another run has it now.
+    `report_wait` is called if another run has it now.
     """
     row = connection.execute(statement("partitions", "try_lock"), partition.columns).fetchone()
     if not row or not row[0]:
@@ -78,14 +76,14 @@ def locked_index(
 ) -> contextlib.AbstractContextManager[None]:
     """Keep other runs from creating the index of an asset while the block runs.
 
-    LanceDB may create a table anew over one that another process has just created and filled.
+    LanceDB may replace a table that another process has just created and filled.
     """
     return locked(connection, Partition(f"index of {asset}", None))
 
 
 @contextlib.contextmanager
 def locked_if_free(connection: psycopg.Connection, partition: Partition) -> Iterator[bool]:
-    """Keep other runs out while the block runs, unless one has it now; say which."""
+    """Keep other runs out while the block runs; yield False if another run has the partition."""
     row = connection.execute(statement("partitions", "try_lock"), partition.columns).fetchone()
     free = bool(row and row[0])
     try:
@@ -96,7 +94,7 @@ def locked_if_free(connection: psycopg.Connection, partition: Partition) -> Iter
 
 
 def read_state(connection: psycopg.Connection, partition: Partition) -> State | None:
-    """Return what is known of a partition, None when it was never made."""
+    """Return the state of a partition, None if it was never made."""
     whole = partition.month is None
     query = statement("partitions", "read_whole") if whole else statement("partitions", "read")
     row = connection.execute(query, partition.columns).fetchone()
@@ -106,7 +104,7 @@ def read_state(connection: psycopg.Connection, partition: Partition) -> State | 
 def read_states(
     connection: psycopg.Connection, lists: Collection[str]
 ) -> dict[ListMonth, dict[str, State]]:
-    """Return what is known of all months of some lists, by asset."""
+    """Return the states of all months of some lists, by asset."""
     rows = connection.execute(statement("partitions", "of_lists"), {"lists": [*lists]})
     states: dict[ListMonth, dict[str, State]] = defaultdict(dict)
     for list_name, month, asset, *state in rows:
@@ -117,17 +115,17 @@ def read_states(
 def write_state(
     connection: psycopg.Connection, partition: Partition, state: State, rewritten: bool = False
 ) -> None:
-    """Record what a partition was made from.
+    """Write the state of a partition.
 
-    `rewritten` says that something was written though state and content are those of before, such
-    as a vector that its bucket had lost: what was checked of it is to be checked again.
+    `rewritten`: something was written although the state is the same, such as a vector that the
+    index had lost. The checks of the partition then run again.
     """
     values = {**partition.columns, **state._asdict(), "counts": Jsonb(state.counts)}
     connection.execute(statement("partitions", "write"), {**values, "rewritten": rewritten})
 
 
 def digest_of(*parts: object) -> str:
-    """Return a sha256 over the parts; each ends where it ends, whatever it holds."""
+    """Return a SHA-256 over the parts and their lengths."""
     digest = hashlib.sha256()
     for part in parts:
         data = part if isinstance(part, bytes) else str(part).encode()
@@ -136,12 +134,12 @@ def digest_of(*parts: object) -> str:
     return digest.hexdigest()
 
 
-#: When months were last changed.
+#: The time of the last change of each month.
 Versions = dict[ListMonth, dt.datetime]
 
 
 class MonthCheck(NamedTuple):
-    """A check of an asset; it looks at the months of `months_of`, mostly those of the asset."""
+    """A check of an asset; it reads the months of the asset `months_of`, mostly the same."""
 
     asset: str
     name: str
@@ -149,34 +147,31 @@ class MonthCheck(NamedTuple):
 
 
 def find_unchecked(connection: psycopg.Connection, check: MonthCheck) -> Versions:
-    """Return the months that have changed since the check passed on them.
-
-    A month that was never made is left out.
-    """
-    rows = connection.execute(statement("passed_checks", "unchecked"), check._asdict()).fetchall()
+    """Return the made months that have changed since the check passed on them."""
+    rows = connection.execute(statement("partitions", "unchecked"), check._asdict()).fetchall()
     return {ListMonth(list_name, month): version for list_name, month, version in rows}
 
 
 def read_versions(
     connection: psycopg.Connection, check: MonthCheck, months: Sequence[ListMonth] | None = None
 ) -> Versions:
-    """Return when each month that a check looks at last changed, of some months or of all."""
+    """Return the last change of each month that a check reads, of some months or all."""
     values = {"months_of": check.months_of, **_columns(months)}
-    rows = connection.execute(statement("passed_checks", "versions"), values).fetchall()
+    rows = connection.execute(statement("partitions", "versions"), values).fetchall()
     return {ListMonth(list_name, month): version for list_name, month, version in rows}
 
 
 def record_passed(connection: psycopg.Connection, check: MonthCheck, passed: Versions) -> None:
-    """Record that a check has passed on months as they were at a time of `Versions`."""
+    """Record that a check has passed on some versions of months."""
     values = {**check._asdict(), **_columns([*passed]), "versions": [*passed.values()]}
-    connection.execute(statement("passed_checks", "record"), values)
+    connection.execute(statement("partitions", "record_passed"), values)
 
 
 def read_passed(
     connection: psycopg.Connection, lists: Collection[str]
 ) -> Mapping[ListMonth, set[tuple[str, str]]]:
-    """Return (asset, check) of all checks that have passed on what months of lists hold now."""
-    rows = connection.execute(statement("passed_checks", "passed"), {"lists": [*lists]})
+    """Return (asset, check) of all checks that have passed on the months of lists as they are."""
+    rows = connection.execute(statement("partitions", "passed"), {"lists": [*lists]})
     passed: dict[ListMonth, set[tuple[str, str]]] = defaultdict(set)
     for list_name, month, asset, name in rows:
         passed[ListMonth(list_name, month)].add((asset, name))

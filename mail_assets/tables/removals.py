@@ -1,12 +1,11 @@
-"""The rows of removals: what must stay out, as keyed digests (see mail/message/forgotten.py).
+"""The list of removals: what must stay out, as keyed digests, and the key of the digests.
 
-[forget_keys] The key that digests of forgotten mail are made with: where it is kept, and which one is right.
+Digests are made in mail/message/forgotten.py. The key is on the machines that load mail, the
+digests are in the database: nobody learns anything from one of them alone. The row of forget_keys
+identifies the right key, so that a machine with another key is refused.
 
-The key is on the machines that load mail, the digests are in the database: who has only one of
-them learns nothing. The row of forget_keys says which key is the right one, so that a machine with
-another is refused and none is made by accident.
-
-[cut_messages] The rows of cut_messages: what was cut out of the stored archives, for entries in removals.
+cut_messages has the messages that stored archives no longer have, because they were cut out for an
+entry of the list or the source lost them.
 """
 
 import datetime as dt
@@ -23,10 +22,9 @@ from typing import Any, Literal, NamedTuple
 import psycopg
 
 from mail_assets.errors import MailAssetsError
-from mail_assets.mail.message.forgotten import NOBODY, Digests, Forgotten, stand_in
+from mail_assets.mail.message.forgotten import NOBODY, Digests, Forgotten, make_placeholder
 from mail_assets.month import ListMonth
 from mail_assets.postgres.statements import statement
-from mail_assets.tables.hidden_ids import hide_ids
 
 #: Bytes of a key, written as twice as many hexadecimal digits.
 KEY_BYTES = 32
@@ -35,14 +33,14 @@ _REMEDY = "set MAIL_FORGET_KEY to the key of the machine that forgot first, or c
 
 
 class ForgetKeyError(MailAssetsError):
-    """The key of the digests of forgotten mail is missing here, or is another one."""
+    """The key of the digests of forgotten mail is missing here, or is not the right one."""
 
 
 @dataclass(frozen=True)
 class KeySource:
-    """Where this machine has the key: `given` (MAIL_FORGET_KEY, hexadecimal), else in a file.
+    """The place of the key: `given` (MAIL_FORGET_KEY, hexadecimal), else a file.
 
-    `may_create` is true where no other machine can have made one: with the embedded server.
+    `may_create` is true with the embedded server, where no other machine can have made a key.
     """
 
     given: str = field(default="", repr=False)
@@ -50,7 +48,7 @@ class KeySource:
     may_create: bool = False
 
     def read(self) -> bytes | None:
-        """Return the key, None where this machine has none.
+        """Return the key, None if this machine has none.
 
         Raises:
             ForgetKeyError: the file holds no key, or others can read it.
@@ -67,10 +65,10 @@ class KeySource:
             raise ForgetKeyError(f"{self.file}: {error}") from None
 
     def create(self) -> bytes:
-        """Make the first key of an installation, and return it.
+        """Make and return the first key of an installation.
 
         Raises:
-            ForgetKeyError: other machines may use this database, which need the same key.
+            ForgetKeyError: other machines may use this database and need the same key.
         """
         if self.file is None or not self.may_create:
             raise ForgetKeyError(
@@ -83,9 +81,9 @@ class KeySource:
             whole.write(f"{token_bytes(KEY_BYTES).hex()}\n")
             whole.flush()
             os.fsync(whole.fileno())
-            with suppress(FileExistsError):  # another process was first: its key counts
+            with suppress(FileExistsError):  # another process was first: its key is used
                 os.link(whole.name, self.file)
-        _sync(self.file.parent)  # the database is about to rely on it
+        _sync(self.file.parent)  # before the database relies on it
         key = self.read()
         assert key is not None
         return key
@@ -99,12 +97,12 @@ def _sync(folder: Path) -> None:
         os.close(handle)
 
 
-#: Of a program that forgets nothing: where something was forgotten it is refused.
+#: For programs that forget nothing; a database with forgotten mail refuses it.
 NO_KEY = KeySource()
 
 
 def find_key(home: Path, dsn: str, given: str) -> KeySource:
-    """Return where a machine has its key; only beside the embedded server may it make one."""
+    """Return the place of this machine's key; it may make one with the embedded server only."""
     return KeySource(given, home / "forget.key", may_create=not dsn)
 
 
@@ -112,7 +110,7 @@ def parse_key(text: str) -> bytes:
     """Return the bytes of a key in hexadecimal.
 
     Raises:
-        ValueError: it is none; the message does not repeat it.
+        ValueError: it is not a key; the message does not repeat it.
     """
     wrong = f"must be {2 * KEY_BYTES} hexadecimal digits, as `openssl rand -hex {KEY_BYTES}` prints"
     try:
@@ -125,12 +123,12 @@ def parse_key(text: str) -> bytes:
 
 
 def read_digests(connection: psycopg.Connection, source: KeySource) -> Digests | None:
-    """Return what makes the digests of this database, None while it has no key.
+    """Return the maker of this database's digests, None while the database has no key.
 
     Raises:
-        ForgetKeyError: this machine has not the key that they were made with.
+        ForgetKeyError: this machine has not the right key.
     """
-    row = connection.execute(statement("forget_keys", "read")).fetchone()
+    row = connection.execute(statement("removals", "read_check_value")).fetchone()
     if row is None:
         return None
     key = source.read()
@@ -145,7 +143,7 @@ def read_digests(connection: psycopg.Connection, source: KeySource) -> Digests |
 
 
 def settle_digests(connection: psycopg.Connection, source: KeySource) -> Digests:
-    """Return what makes the digests of this database; the first time, choose its key.
+    """Return the maker of this database's digests; the first time, choose the key.
 
     Call it in a transaction that holds the lock for forgetting.
 
@@ -156,45 +154,19 @@ def settle_digests(connection: psycopg.Connection, source: KeySource) -> Digests
     if digests is None:
         digests = Digests(source.read() or source.create())
         parameters = {"check_value": digests.check_value}
-        connection.execute(statement("forget_keys", "write"), parameters)
-        _rekey(connection, digests)
+        connection.execute(statement("removals", "write_check_value"), parameters)
     return digests
 
 
-def has_old_digests(connection: psycopg.Connection) -> bool:
-    """Return whether digests are those of a version that had no key."""
-    if connection.execute(statement("forget_keys", "read")).fetchone():
-        return False
-    row = connection.execute(statement("forget_keys", "has_removals")).fetchone()
-    return bool(row and row[0])
-
-
-def _rekey(connection: psycopg.Connection, digests: Digests) -> None:
-    """Key the digests of a former version, and rename the stand-ins made of them.
-
-    Threads keep their members; those that hold a stand-in are marked to be built again.
-    """
-    old = [x for (x,) in connection.execute(statement("forget_keys", "old_digests")).fetchall()]
-    if not old:
-        return
-    new = [digests.of_hash(digest) for digest in old]
-    changed = {"old": old, "new": new}
-    connection.execute(statement("forget_keys", "rekey_removals"), changed)
-    connection.execute(statement("forget_keys", "rekey_removed_messages"), changed)
-    names = {"old": [*map(stand_in, old)], "new": [*map(stand_in, new)]}
-    connection.execute(statement("forget_keys", "rename_aliases"), names)
-    hide_ids(connection, dict(zip(names["old"], names["new"], strict=True)))
-
-
-#: Stands behind the inputs of a month that must be loaded again: removals were taken back.
+#: Appended to the inputs of a month that must be loaded again because removals were withdrawn.
 LOAD_AGAIN = ", with other removals since"
 
-#: Stands there where a message was forgotten: the next load may learn other footers from the rest.
+#: Appended when a message was forgotten: the next load may learn other footers from the rest.
 LESS = ", less what was forgotten since"
 
 
 class Removal(NamedTuple):
-    """An entry: what stays out, why, who removed it and when, and how many copies were left out."""
+    """An entry of the list; `copies` is the number of copies that months leave out for it."""
 
     digest: bytes
     kind: Literal["message", "sender"]
@@ -205,16 +177,16 @@ class Removal(NamedTuple):
 
 
 def lock_for_load(connection: psycopg.Connection) -> None:
-    """Keep removals from being added until the transaction ends, as other loads may too."""
+    """Keep removals from being added until the transaction ends; other loads may do the same."""
     connection.execute(statement("removals", "lock_for_load"))
 
 
 def lock_for_forgetting(
     connection: psycopg.Connection, report_wait: Callable[[], None] | None = None
 ) -> None:
-    """Wait for the loads that run, and keep others out until the transaction ends.
+    """Wait for running loads, and keep others out until the transaction ends.
 
-    `report_wait` is called where there are such loads.
+    `report_wait` is called if there are running loads.
     """
     row = connection.execute(statement("removals", "try_lock_for_forgetting")).fetchone()
     if row and row[0]:
@@ -224,23 +196,11 @@ def lock_for_forgetting(
     connection.execute(statement("removals", "lock_for_forgetting"))
 
 
-def key_old_digests(connection: psycopg.Connection, source: KeySource) -> None:
-    """Give digests of a version that had no key one; call it outside a transaction.
-
-    Raises:
-        ForgetKeyError: this machine must not choose the key.
-    """
-    if has_old_digests(connection):
-        with connection.transaction():
-            lock_for_forgetting(connection)
-            settle_digests(connection, source)
-
-
 def read_forgotten(connection: psycopg.Connection, source: KeySource) -> Forgotten:
-    """Return what must stay out.
+    """Return the digests of all that must stay out.
 
     Raises:
-        ForgetKeyError: this machine has not the key of its digests.
+        ForgetKeyError: this machine has not the key of the digests.
     """
     digests = read_digests(connection, source)
     if digests is None:
@@ -255,8 +215,10 @@ def read_forgotten(connection: psycopg.Connection, source: KeySource) -> Forgott
     )
 
 
-def find_stand_in(connection: psycopg.Connection, source: KeySource, message_id: str) -> str | None:
-    """Return what stands for a forgotten message in threads, None where it is not forgotten.
+def find_placeholder(
+    connection: psycopg.Connection, source: KeySource, message_id: str
+) -> str | None:
+    """Return the placeholder of a forgotten message in threads, None if it is not forgotten.
 
     Raises:
         ForgetKeyError: this machine has not the key of the digests.
@@ -264,16 +226,16 @@ def find_stand_in(connection: psycopg.Connection, source: KeySource, message_id:
     forgotten = read_forgotten(connection, source)
     if not forgotten.hides_id(message_id):
         return None
-    return stand_in(forgotten.digests.of_message(message_id))
+    return make_placeholder(forgotten.digests.of_message(message_id))
 
 
 def list_removals(connection: psycopg.Connection) -> list[Removal]:
-    """Return the list of removals, the oldest first."""
+    """Return the list of removals, oldest first."""
     return [Removal(*row) for row in connection.execute(statement("removals", "list")).fetchall()]
 
 
 class NewRemoval(NamedTuple):
-    """An entry to be made; with `cut` archives are stored without it too."""
+    """An entry to add; with `cut` archives are stored without the mail too."""
 
     digest: bytes
     kind: str
@@ -283,28 +245,28 @@ class NewRemoval(NamedTuple):
 
 
 def add_removal(connection: psycopg.Connection, removal: NewRemoval) -> None:
-    """Add an entry; one that is there already stays as it is, but for `cut`."""
+    """Add an entry; an existing one stays, except that it may become `cut`."""
     connection.execute(statement("removals", "add"), removal._asdict())
 
 
 def withdraw_removals(
     connection: psycopg.Connection, digests: Collection[bytes]
 ) -> tuple[int, list[ListMonth]]:
-    """Delete entries; return how many, and the months that must be loaded again."""
+    """Delete entries; return their number and the months that must be loaded again."""
     parameters = {"digests": [*digests]}
     ids = connection.execute(statement("removals", "hidden_digests"), parameters).fetchall()
     months = _mark_for_reload(connection, digests, {*digests, *(x for (x,) in ids)})
-    months += connection.execute(statement("cut_messages", "fetch_again"), parameters).fetchall()
-    connection.execute(statement("cut_messages", "delete"), parameters)
+    months += connection.execute(statement("removals", "fetch_again"), parameters).fetchall()
+    connection.execute(statement("removals", "delete_cut"), parameters)
     connection.execute(statement("removals", "reveal_ids"), parameters)
     count = connection.execute(statement("removals", "delete"), parameters).rowcount
     return count, sorted({ListMonth(*row) for row in months})
 
 
 def show_ids(connection: psycopg.Connection, digests: Collection[bytes]) -> None:
-    """Hide ids no longer, in a transaction: a stored message has them too.
+    """Stop hiding ids that a stored message has too, in a transaction.
 
-    The months that name them by a stand-in are loaded again.
+    The months that name them by a placeholder are loaded again.
     """
     parameters = {"digests": [*digests]}
     removed = connection.execute(statement("removals", "show_removed"), parameters).rowcount
@@ -316,13 +278,13 @@ def show_ids(connection: psycopg.Connection, digests: Collection[bytes]) -> None
 def _mark_for_reload(
     connection: psycopg.Connection, removals: Collection[bytes], hidden: Collection[bytes]
 ) -> list[tuple[Any, ...]]:
-    """Have the months loaded again that left something out for removals, or name hidden ids.
+    """Mark months that left mail out for removals, or name hidden ids, to be loaded again.
 
-    Return their lists and months.
+    Returns their lists and months.
     """
     marked = {
         "digests": [*removals],
-        "stand_ins": sorted(map(stand_in, hidden)),
+        "placeholders": sorted(map(make_placeholder, hidden)),
         "nobody": NOBODY.email,
         "load_again": LOAD_AGAIN,
     }
@@ -334,7 +296,7 @@ def _mark_for_reload(
 class CutMessage(NamedTuple):
     """A message that the stored archive of a month no longer has.
 
-    `message_digest` is None where a stored message has the id too, which stays visible.
+    `message_digest` is None if a stored message has the id too, which then stays visible.
     """
 
     removal: bytes
@@ -343,13 +305,13 @@ class CutMessage(NamedTuple):
 
 
 def read_cut(connection: psycopg.Connection, source: KeySource) -> Forgotten:
-    """Return what archives are stored without; `ids` are those of all that is forgotten.
+    """Return the digests of what archives are stored without; `ids` are of all forgotten mail.
 
     Raises:
         ForgetKeyError: this machine has not the key of the digests.
     """
     forgotten = read_forgotten(connection, source)
-    rows = connection.execute(statement("cut_messages", "forgotten")).fetchall()
+    rows = connection.execute(statement("removals", "cut_digests")).fetchall()
     return forgotten._replace(
         messages=frozenset(digest for message, digest in rows if message),
         senders=frozenset(digest for message, digest in rows if not message),
@@ -362,36 +324,29 @@ def record_cut(
     """Add messages that were cut out of the archive of a month."""
     with connection.cursor() as cursor:
         cursor.executemany(
-            statement("cut_messages", "record"),
+            statement("removals", "record_cut"),
             [{**month.columns, **message._asdict()} for message in messages],
         )
 
 
 def drop_reused(connection: psycopg.Connection, month: ListMonth) -> None:
-    """Drop what a month has lost whose keys are those of a message that is stored in its place."""
-    connection.execute(statement("cut_messages", "drop_reused"), month.columns)
+    """Drop the rows of a month whose keys a stored message has now."""
+    connection.execute(statement("removals", "drop_reused"), month.columns)
 
 
 def uncut_months(connection: psycopg.Connection, removals: Collection[bytes]) -> list[ListMonth]:
-    """Return the months whose archive holds what is to be cut out of it.
+    """Return the months whose archive holds mail that is to be cut out.
 
-    Of months of which something was cut out before for some `removals`, or that have lost it, any
-    file may hold that again: one of before was restored, say.
+    A month that had or lost mail of some `removals` counts too: an earlier file of it may have been
+    restored.
     """
     parameters = {"removals": [*removals]}
-    rows = connection.execute(statement("cut_messages", "uncut_months"), parameters).fetchall()
-    return [ListMonth(*row) for row in rows]
-
-
-def months_left_out(connection: psycopg.Connection, removals: Collection[bytes]) -> list[ListMonth]:
-    """Return the months that leave something out for some removals."""
-    parameters = {"removals": [*removals]}
-    rows = connection.execute(statement("cut_messages", "months_left_out"), parameters).fetchall()
+    rows = connection.execute(statement("removals", "uncut_months"), parameters).fetchall()
     return [ListMonth(*row) for row in rows]
 
 
 def months_holding(connection: psycopg.Connection, removals: Collection[bytes]) -> list[ListMonth]:
-    """Return the months whose archive holds what some removals keep out."""
+    """Return the months whose archive holds mail that some removals keep out."""
     parameters = {"removals": [*removals]}
-    rows = connection.execute(statement("cut_messages", "months_holding"), parameters).fetchall()
+    rows = connection.execute(statement("removals", "months_holding"), parameters).fetchall()
     return [ListMonth(*row) for row in rows]

@@ -1,13 +1,8 @@
-"""The rows of removed_messages: what each month leaves out, and deleting the rows of such mail.
+"""Forgotten messages: the rows that months leave out, and deleting the rows of such mail.
 
-What does not live here: files and indexes (steps/forget_messages.py).
-
-[hidden_people] Replace the addresses of forgotten people by a stand-in, in the To, Cc and Reply-To of others.
-
-[forgotten_left] What rows still hold of what was forgotten: of a month and the threads of its messages, or all.
-
-Ids and addresses are read and compared here, because the key of their digests never goes to the
-database.
+Also the placeholder for forgotten people in the To, Cc and Reply-To of other mail, and finding what
+rows still hold of forgotten mail. Ids and addresses are read and compared here because the key of
+their digests never goes to the database. Files and indexes are in forgetting/.
 """
 
 from collections.abc import Collection, Iterable, Iterator
@@ -18,15 +13,15 @@ import psycopg
 from mail_assets.mail.message.addresses import Address
 from mail_assets.mail.message.forgotten import NOBODY, Forgotten
 from mail_assets.month import ListMonth
-from mail_assets.postgres.statements import statement
+from mail_assets.postgres.statements import read_column, read_value, statement
 from mail_assets.tables.chunks import chunk_key
 from mail_assets.tables.removals import LESS
 
 
 class RemovedMessage(NamedTuple):
-    """A message that an archive holds and its month leaves out, for a removal.
+    """A message that an archive holds and its month leaves out for a removal.
 
-    `message_digest` is None where a stored message has the id too, which stays visible.
+    `message_digest` is None if a stored message has the id too, which then stays visible.
     """
 
     ordinal: int
@@ -36,7 +31,7 @@ class RemovedMessage(NamedTuple):
 
 
 class Copy(NamedTuple):
-    """A row of messages that is to be deleted."""
+    """A row of messages to delete."""
 
     month: ListMonth
     message_id: str
@@ -48,13 +43,16 @@ class Copy(NamedTuple):
 
     @property
     def key_prefix(self) -> str:
-        """What the keys of its chunks begin with."""
+        """The beginning of the keys of its chunks."""
         variant_hash = self.content_hash if self.variant else ""
         return key_prefix(self.month, self.message_id, variant_hash)
 
 
 def key_prefix(month: ListMonth, message_id: str, variant_hash: str) -> str:
-    """Return what the keys of a message's chunks begin with, up to the "#"."""
+    """Return the beginning of the keys of a message's chunks, up to the "#".
+
+    The SQL function message_key returns the same.
+    """
     return chunk_key(month, message_id, variant_hash, 0).partition("#")[0]
 
 
@@ -63,8 +61,8 @@ def find_copies(
 ) -> list[Copy]:
     """Return the rows of some messages, and of mail that some senders may have written.
 
-    Senders are in lower case. A name that holds an address is found too, and one that holds it as
-    part of a longer address: the caller decides.
+    Senders are in lower case. A name that holds the address is found too, even as part of a longer
+    address: the caller decides.
     """
     rows = connection.execute(
         statement("removed_messages", "find_copies"),
@@ -73,8 +71,7 @@ def find_copies(
     return [Copy(ListMonth(list_name, month), *rest) for list_name, month, *rest in rows]
 
 
-def copy_columns(copies: Collection[Copy]) -> dict[str, list[Any]]:
-    """Return the keys of rows, column by column, as parameters of a statement."""
+def _copy_columns(copies: Collection[Copy]) -> dict[str, list[Any]]:
     return {
         "lists": [copy.month.list_name for copy in copies],
         "months": [copy.month.month for copy in copies],
@@ -84,8 +81,8 @@ def copy_columns(copies: Collection[Copy]) -> dict[str, list[Any]]:
 
 
 def delete_copies(connection: psycopg.Connection, copies: Collection[Copy]) -> int:
-    """Delete rows of messages, and their chunks; return the number of chunks."""
-    keys = copy_columns(copies)
+    """Delete rows of messages and their chunks; return the number of chunks."""
+    keys = _copy_columns(copies)
     connection.execute(statement("removed_messages", "delete_messages"), keys)
     connection.execute(statement("removed_messages", "clear_entries"), keys)
     return connection.execute(
@@ -100,7 +97,7 @@ def delete_copies(connection: psycopg.Connection, copies: Collection[Copy]) -> i
 def record_removed(
     connection: psycopg.Connection, month: ListMonth, removed: Collection[RemovedMessage]
 ) -> None:
-    """Add messages that a month leaves out and its archive holds, whatever another had lost."""
+    """Add messages that a month leaves out and its archive holds."""
     if not removed:
         return
     prefixes = {**month.columns, "key_prefixes": [row.key_prefix for row in removed]}
@@ -115,7 +112,7 @@ def record_removed(
 def replace_removed(
     connection: psycopg.Connection, month: ListMonth, removed: Collection[RemovedMessage]
 ) -> None:
-    """Make the rows of a month that is loaded again those of what it leaves out now.
+    """Replace the rows of a month that is loaded again.
 
     The ids of a forgotten sender's mail that the archive no longer has stay hidden.
     """
@@ -127,18 +124,18 @@ def replace_removed(
 
 
 def update_counts(connection: psycopg.Connection, month: ListMonth) -> None:
-    """Set the figures of a month to what it holds now, and mark it as changed."""
+    """Update the figures of a month and mark it as changed."""
     parameters = {**month.columns, "less": LESS}
     connection.execute(statement("removed_messages", "update_counts"), parameters)
 
 
 def refresh_statistics(connection: psycopg.Connection) -> None:
-    """Let the planner's statistics, which hold values of columns, forget them too."""
+    """Renew the planner's statistics, which hold values of columns."""
     connection.execute(statement("removed_messages", "analyze"))
 
 
 def removed_months(connection: psycopg.Connection) -> list[ListMonth]:
-    """Return the months that leave something out."""
+    """Return the months that leave mail out."""
     rows = connection.execute(statement("removed_messages", "months")).fetchall()
     return [ListMonth(*row) for row in rows]
 
@@ -146,9 +143,9 @@ def removed_months(connection: psycopg.Connection) -> list[ListMonth]:
 def unwanted_keys(
     connection: psycopg.Connection, month: ListMonth | None = None
 ) -> dict[str, list[str]]:
-    """Return the keys of removed messages in the manifest of vectors, by its name for an index.
+    """Return the keys of removed messages in the manifest of vectors, of a month or all.
 
-    Those of a month, or of all.
+    They are grouped by the name of the index in the manifest.
     """
     return _unwanted(connection, statement("removed_messages", "unwanted_keys"), month)
 
@@ -156,7 +153,7 @@ def unwanted_keys(
 def unwanted_documents(
     connection: psycopg.Connection, month: ListMonth | None = None
 ) -> dict[str, list[str]]:
-    """Return the keys of removed messages in the manifest of words, as `unwanted_keys` does."""
+    """Return the keys of removed messages in the manifest of words, grouped by index."""
     return _unwanted(connection, statement("removed_messages", "unwanted_documents"), month)
 
 
@@ -168,7 +165,7 @@ def _unwanted(
 
 
 def stale_keys(connection: psycopg.Connection, month: ListMonth) -> dict[str, list[str]]:
-    """Return the keys of a month in the manifest of vectors that no chunk has, by its indexes."""
+    """Return the keys of a month in the manifest of vectors that no chunk has, by index."""
     return _unwanted(connection, statement("removed_messages", "stale_keys"), month)
 
 
@@ -179,12 +176,12 @@ def stale_months(connection: psycopg.Connection) -> list[ListMonth]:
 
 
 def stale_documents(connection: psycopg.Connection, month: ListMonth) -> dict[str, list[str]]:
-    """Return the keys of a month in the manifest of words of mail that is gone, not forgotten."""
+    """Return the keys of a month in the manifest of words of mail that is gone, by index."""
     return _unwanted(connection, statement("removed_messages", "stale_documents"), month)
 
 
 def stale_word_months(connection: psycopg.Connection) -> list[ListMonth]:
-    """Return the months of which a word index may have mail that is gone."""
+    """Return the months of which a word index may hold mail that is gone."""
     rows = connection.execute(statement("removed_messages", "stale_word_months")).fetchall()
     return [ListMonth(*row) for row in rows]
 
@@ -192,22 +189,21 @@ def stale_word_months(connection: psycopg.Connection) -> list[ListMonth]:
 def read_text_hashes(connection: psycopg.Connection, month: ListMonth) -> set[bytes]:
     """Return the hashes of all texts of a month."""
     parameters = month.columns
-    rows = connection.execute(statement("removed_messages", "text_hashes"), parameters).fetchall()
-    return {text_hash for (text_hash,) in rows}
+    return {*read_column(connection, statement("removed_messages", "text_hashes"), parameters)}
 
 
 def hide_people(
     connection: psycopg.Connection, addresses: Collection[str], forgotten: Forgotten
 ) -> int:
-    """Put the stand-in in the place of people; return the number of messages that named them.
+    """Replace people by the placeholder; return the number of messages that named them.
 
-    `addresses` are those of the people in lower case, whose digests `forgotten` has.
+    `addresses` are theirs in lower case; `forgotten` has their digests.
     """
     entries = find_entries(connection, addresses, forgotten)
     if not entries:
         return 0
     parameters = {"entries": entries, "nobody": NOBODY.email}
-    return connection.execute(statement("hidden_people", "replace"), parameters).rowcount
+    return connection.execute(statement("removed_messages", "replace_people"), parameters).rowcount
 
 
 def find_entries(
@@ -217,45 +213,48 @@ def find_entries(
     if not addresses:
         return []
     parameters = {"addresses": [*addresses]}
-    rows = connection.execute(statement("hidden_people", "entries"), parameters).fetchall()
-    return sorted(entry for (entry,) in rows if names_forgotten(entry, forgotten))
+    rows = connection.execute(
+        statement("removed_messages", "person_entries"), parameters
+    ).fetchall()
+    return sorted(entry for (entry,) in rows if _names_forgotten(entry, forgotten))
 
 
-def names_forgotten(entry: str, forgotten: Forgotten) -> bool:
-    """Tell whether an entry of an address column names a forgotten person."""
-    return forgotten.removal_of_author(*parse_mailbox(entry)) is not None
+def _names_forgotten(entry: str, forgotten: Forgotten) -> bool:
+    return forgotten.removal_of_author(*_parse_mailbox(entry)) is not None
 
 
 def count_named(
     connection: psycopg.Connection, entries: Collection[str], copies: Collection[Copy]
 ) -> int:
-    """Return how many messages beside `copies` hold some entries in an address column."""
-    parameters = {"entries": [*entries], **copy_columns(copies)}
-    row = connection.execute(statement("hidden_people", "count_named"), parameters).fetchone()
-    return int(row[0]) if row else 0
+    """Return the number of messages besides `copies` with some entries in an address column."""
+    parameters = {"entries": [*entries], **_copy_columns(copies)}
+    return int(
+        read_value(connection, statement("removed_messages", "count_named"), parameters) or 0
+    )
 
 
 def count_mentioned(
     connection: psycopg.Connection, addresses: Collection[str], copies: Collection[Copy]
 ) -> int:
-    """Return how many messages beside `copies` hold some addresses in their subject or text."""
-    parameters = {"addresses": [*addresses], **copy_columns(copies)}
-    row = connection.execute(statement("hidden_people", "count_mentioned"), parameters).fetchone()
-    return int(row[0]) if row else 0
+    """Return the number of messages besides `copies` with some addresses in subject or text."""
+    parameters = {"addresses": [*addresses], **_copy_columns(copies)}
+    return int(
+        read_value(connection, statement("removed_messages", "count_mentioned"), parameters) or 0
+    )
 
 
-def parse_mailbox(entry: str) -> Address:
-    """Take "Name <address>", as tables/messages.py writes it, apart."""
+def _parse_mailbox(entry: str) -> Address:
+    # as tables/messages.py writes it
     name, bracket, rest = entry.rpartition(" <")
     return Address(name, rest.removesuffix(">")) if bracket else Address("", entry)
 
 
-#: Rows that are read at once of the whole corpus.
+#: Rows that are fetched at once of the whole corpus.
 ROWS = 10_000
 
 
 class ForgottenNames(NamedTuple):
-    """What rows name of the forgotten: messages, senders, and ids of the mail of senders."""
+    """Forgotten ids and addresses in rows; `hidden` are ids of the mail of forgotten senders."""
 
     message_ids: frozenset[str]
     senders: frozenset[str]
@@ -263,17 +262,17 @@ class ForgottenNames(NamedTuple):
 
 
 def find_names(connection: psycopg.Connection, forgotten: Forgotten) -> ForgottenNames:
-    """Return the forgotten ids and addresses that any row names, which digests do not tell."""
+    """Return the forgotten ids and addresses that any row names."""
     message_ids, senders, hidden = set[str](), set[str](), set[str]()
-    for (message_id,) in _stream(connection, statement("forgotten_left", "all_ids")):
+    for (message_id,) in _stream(connection, statement("removed_messages", "all_ids")):
         if forgotten.removal_of_id(message_id) is not None:
             message_ids.add(message_id)
         elif forgotten.hides_id(message_id):
             hidden.add(message_id)
-    for author in _stream(connection, statement("forgotten_left", "all_authors")):
+    for author in _stream(connection, statement("removed_messages", "all_authors")):
         senders.update(address for address, _ in forgotten.find_senders(*author))
-    for (entry,) in _stream(connection, statement("forgotten_left", "all_entries")):
-        found = forgotten.find_senders(*parse_mailbox(entry))
+    for (entry,) in _stream(connection, statement("removed_messages", "all_entries")):
+        found = forgotten.find_senders(*_parse_mailbox(entry))
         senders.update(address for address, _ in found)
     return ForgottenNames(frozenset(message_ids), frozenset(senders), frozenset(hidden))
 
@@ -284,17 +283,17 @@ def _stream(connection: psycopg.Connection, query: LiteralString) -> Iterator[tu
 
 
 def count_rows_left(connection: psycopg.Connection, month: ListMonth, forgotten: Forgotten) -> int:
-    """Count the messages and chunks of a month that hold what must stay out."""
+    """Count the messages and chunks of a month that hold forgotten mail."""
     left = 0
-    query = statement("forgotten_left", "messages")
+    query = statement("removed_messages", "left_messages")
     for message_id, name, email, ids, entries in connection.execute(query, month.columns):
         left += (
             forgotten.removal_of_id(message_id) is not None
             or forgotten.removal_of_author(name, email) is not None
             or any(map(forgotten.hides_id, ids))
-            or any(names_forgotten(entry, forgotten) for entry in entries)
+            or any(_names_forgotten(entry, forgotten) for entry in entries)
         )
-    query = statement("forgotten_left", "chunks")
+    query = statement("removed_messages", "left_chunks")
     for message_id, removed in connection.execute(query, month.columns):
         left += removed or forgotten.removal_of_id(message_id) is not None
     return left
@@ -303,9 +302,9 @@ def count_rows_left(connection: psycopg.Connection, month: ListMonth, forgotten:
 def count_threads_left(
     connection: psycopg.Connection, month: ListMonth, forgotten: Forgotten
 ) -> int:
-    """Count the rows that hold an id that must stay out, in the threads of a month's messages."""
-    threads = connection.execute(statement("forgotten_left", "threads"), month.columns)
-    aliases = connection.execute(statement("forgotten_left", "aliases"), month.columns)
+    """Count the rows with a forgotten id in the threads of a month's messages."""
+    threads = connection.execute(statement("removed_messages", "left_threads"), month.columns)
+    aliases = connection.execute(statement("removed_messages", "left_aliases"), month.columns)
     return _count_hidden(threads, forgotten) + _count_hidden(aliases, forgotten)
 
 
@@ -314,6 +313,7 @@ def _count_hidden(rows: Iterable[tuple[str | None, ...]], forgotten: Forgotten) 
 
 
 def read_key_prefixes(connection: psycopg.Connection, month: ListMonth) -> list[str]:
-    """Return what the keys of a month's removed messages begin with."""
-    rows = connection.execute(statement("forgotten_left", "key_prefixes"), month.columns)
-    return [prefix for (prefix,) in rows.fetchall()]
+    """Return the beginnings of the keys of a month's removed messages."""
+    return read_column(
+        connection, statement("removed_messages", "left_key_prefixes"), month.columns
+    )

@@ -1,6 +1,6 @@
-"""Searches that were served, counted by hour and kind, without what was asked and by whom.
+"""Counts of served searches by hour and kind, without queries and clients.
 
-Numbers are rounded up, so that a row tells of no single search.
+Numbers are rounded up, so that no row identifies a single search.
 """
 
 import datetime as dt
@@ -12,7 +12,7 @@ import psycopg
 
 from mail_assets.postgres.statements import statement
 
-#: What numbers of hits and milliseconds are rounded up to; what is beyond the last is the last.
+#: Steps to which hits and milliseconds are rounded up; larger numbers become the last step.
 HITS = (0, 1, 2, 5, 10, 20, 50, 100)
 MILLISECONDS = tuple(
     round(10**power * digit) for power in range(5) for digit in (1, 1.5, 2, 3, 5, 7)
@@ -20,7 +20,7 @@ MILLISECONDS = tuple(
 
 
 class SearchKind(NamedTuple):
-    """What is counted: the hour, what was asked how, and what came of it; in rounded numbers."""
+    """Searches that are counted together; the numbers are rounded."""
 
     hour: dt.datetime
     surface: str
@@ -33,7 +33,7 @@ class SearchKind(NamedTuple):
 
 
 class DayPart(NamedTuple):
-    """Searches of a day that agree in the rest."""
+    """Number of searches of a day that agree in all else."""
 
     day: dt.date
     surface: str
@@ -44,12 +44,12 @@ class DayPart(NamedTuple):
 
 
 def round_up(number: float, steps: tuple[int, ...]) -> int:
-    """Return the least of the steps that is not below a number, or the last."""
+    """Return the smallest step that is not below a number, or the last step."""
     return steps[min(bisect_left(steps, number), len(steps) - 1)]
 
 
 def add_searches(connection: psycopg.Connection, counts: Mapping[SearchKind, int]) -> None:
-    """Add counts; the role needs nothing but to insert into served_searches."""
+    """Add counts; the role needs only the right to insert into served_searches."""
     rows = [
         {
             **kind._asdict(),
@@ -64,12 +64,12 @@ def add_searches(connection: psycopg.Connection, counts: Mapping[SearchKind, int
 
 
 def collect_searches(connection: psycopg.Connection) -> int:
-    """Move what was added into search_audit; return how many of its rows changed."""
+    """Move the added counts into search_audit; return the number of changed rows."""
     return connection.execute(statement("search_audit", "collect")).rowcount
 
 
 def read_days(connection: psycopg.Connection, since: dt.datetime) -> list[DayPart]:
-    """Return what was served since a time, by day."""
+    """Return the searches since a time, by day."""
     rows = connection.execute(statement("search_audit", "days"), {"since": since}).fetchall()
     return [DayPart(*row) for row in rows]
 

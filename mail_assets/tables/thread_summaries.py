@@ -1,9 +1,6 @@
-"""The rows of thread_summaries: the messages they are made of, writing them, reading them.
+"""The rows of thread_summaries and summary_changes: due threads, their mail, and their summaries.
 
-What does not live here: which threads have changed (summary_changes.py), and what a summary says
-(summaries/).
-
-[summary_changes] Which threads have changed since they were summarized; triggers note them.
+Triggers note the threads that have changed. The content of a summary is made in summaries/.
 """
 
 import datetime as dt
@@ -18,7 +15,7 @@ from psycopg.rows import class_row
 from psycopg.types.json import Jsonb
 
 from mail_assets.mail.body.segments import Segment
-from mail_assets.postgres.statements import statement
+from mail_assets.postgres.statements import read_column, read_value, statement
 from mail_assets.summaries.maker import Maker
 from mail_assets.summaries.summary import MessageText, Summary
 from mail_assets.tables.messages import utc
@@ -27,7 +24,7 @@ from mail_assets.tables.removals import lock_for_load
 
 
 class ThreadContent(NamedTuple):
-    """What a summary is made of: archived messages, characters of their texts, a hash of all."""
+    """The content of a thread: archived messages, characters of their texts, and a hash."""
 
     thread_id: str
     messages: int
@@ -36,9 +33,8 @@ class ThreadContent(NamedTuple):
 
 
 def are_summaries_outdated(connection: psycopg.Connection) -> bool:
-    """Return whether a thread has changed since summaries were made, or none ever were."""
-    row = connection.execute(statement("thread_summaries", "are_outdated")).fetchone()
-    return bool(row and row[0])
+    """Return whether a thread has changed since summaries were made, or none were made."""
+    return bool(read_value(connection, statement("thread_summaries", "are_outdated")))
 
 
 def change_all_threads(connection: psycopg.Connection) -> None:
@@ -47,33 +43,28 @@ def change_all_threads(connection: psycopg.Connection) -> None:
 
 
 def read_changes(
-    connection: psycopg.Connection, behind: str, last: str | None, most: int
+    connection: psycopg.Connection, after: str, last: str | None, most: int
 ) -> list[str]:
-    """Return so many of the threads that have changed, those behind an id, in order.
-
-    None is behind `last`, where it is not None.
-    """
-    parameters = {"behind": behind, "until": last, "most": most}
-    rows = connection.execute(statement("thread_summaries", "next_changes"), parameters)
-    return [thread_id for (thread_id,) in rows.fetchall()]
+    """Return the first `most` changed threads after the id `after`, up to `last` if given."""
+    parameters = {"after": after, "until": last, "most": most}
+    return read_column(connection, statement("thread_summaries", "next_changes"), parameters)
 
 
 def count_changes(connection: psycopg.Connection, last: str | None = None) -> int:
-    """Return how many threads have changed since they were summarized, of those up to `last`."""
+    """Return the number of changed threads, up to the id `last` if given."""
     query = statement("thread_summaries", "count_changes")
-    row = connection.execute(query, {"until": last}).fetchone()
-    return int(row[0]) if row else 0
+    return int(read_value(connection, query, {"until": last}) or 0)
 
 
 def find_nth_change(connection: psycopg.Connection, number: int) -> str:
-    """Return the nth of the threads that have changed, in their order, or their last; else ""."""
+    """Return the nth changed thread in the order of ids, or the last one; "" if there is none."""
     query = statement("thread_summaries", "find_nth_change")
     row = connection.execute(query, {"number": number}).fetchone()
     return str(row[0]) if row else ""
 
 
 def take_changes(connection: psycopg.Connection, threads: Collection[str]) -> None:
-    """Note some threads as unchanged, inside a transaction; what comes meanwhile stays noted."""
+    """Note some threads as unchanged, inside a transaction; later changes stay noted."""
     parameters = {"threads": [*threads]}
     connection.execute(statement("thread_summaries", "take_changes"), parameters)
 
@@ -87,19 +78,16 @@ def note_changes(connection: psycopg.Connection, threads: Collection[str]) -> No
 def read_contents(
     connection: psycopg.Connection, threads: Collection[str]
 ) -> dict[str, ThreadContent]:
-    """Return of what the summaries of some threads would be made now, those without mail left out.
-
-    The texts stay where they are.
-    """
+    """Return the contents of some threads, without those that have no mail; no text is read."""
     parameters = {"threads": [*threads]}
     rows = connection.execute(statement("thread_summaries", "contents"), parameters).fetchall()
     return {row[0]: ThreadContent(*row) for row in rows}
 
 
-#: The summaries have no months, as the threads.
+#: Summaries have no months, like threads.
 CORPUS = Partition("thread_summaries", None)
 
-#: Characters of a thread that are read; messages behind them are left out of its summary.
+#: Characters of a thread that are read; later messages are left out of its summary.
 MOST_CHARACTERS = 16_000_000
 
 #: Bodies that are fetched at once, of up to 1 MB each.
@@ -108,13 +96,13 @@ _FETCHED = 50
 
 @dataclass(frozen=True)
 class ThreadSummary:
-    """A summary as it is stored.
+    """A stored summary.
 
-    `verbatim` says that the sentences are those of the messages; else a model wrote them, and they
-    were checked against the messages. `messages` is how many it was made of. Each sentence is
-    {"text", "part", "message_id", "start", "end", "also"}: the characters start to end of the
-    body of a message carry it, and the messages of `also` do. `around` is what stands before and
-    behind each in its message, empty where a model wrote it.
+    `verbatim`: the sentences are those of the messages; else a model wrote them, checked against
+    the messages. `messages` is the number of messages it was made of. Each sentence is {"text",
+    "part", "message_id", "start", "end", "also"}: it is in the characters start to end of the body
+    of the message, and in the messages of `also`. `around` is the text before and after each
+    sentence in its message, empty if a model wrote it.
     """
 
     thread_id: str
@@ -129,7 +117,7 @@ class ThreadSummary:
     around: list[tuple[str, str]]
 
     def as_json(self) -> dict[str, Any]:
-        """Return its fields but `around` under their names; moments are ISO 8601 in UTC."""
+        """Return its fields without `around`; times are ISO 8601 in UTC."""
         fields = asdict(self)
         del fields["around"]
         return {
@@ -140,14 +128,14 @@ class ThreadSummary:
 
 
 class NewSummary(NamedTuple):
-    """A summary, and what it was made of."""
+    """A summary, and the content that it was made of."""
 
     content: ThreadContent
     summary: Summary
 
 
 def read_summary(connection: psycopg.Connection, thread_id: str) -> ThreadSummary | None:
-    """Return the summary of a thread, None where there is none."""
+    """Return the summary of a thread, None if there is none."""
     return read_summaries(connection, [thread_id]).get(thread_id)
 
 
@@ -160,26 +148,17 @@ def read_summaries(
         return {row.thread_id: row for row in cursor}
 
 
-def list_newest(connection: psycopg.Connection) -> list[ThreadSummary]:
-    """Return the summaries of a few threads of the newest messages, the longest first."""
-    rows = connection.execute(statement("thread_summaries", "newest")).fetchall()
-    threads = [thread_id for (thread_id,) in rows]
-    found = read_summaries(connection, threads)
-    return [found[thread_id] for thread_id in threads]
-
-
 def read_known(
     connection: psycopg.Connection, threads: Collection[str]
 ) -> dict[str, tuple[str, bytes]]:
-    """Return by what, and of what content, the summaries of some threads were made."""
+    """Return thread -> (maker, content hash) of the summaries of some threads."""
     rows = connection.execute(statement("thread_summaries", "known"), {"threads": [*threads]})
     return {thread_id: (maker, content) for thread_id, maker, content in rows.fetchall()}
 
 
 def count_summaries(connection: psycopg.Connection) -> int:
     """Return the number of summaries."""
-    row = connection.execute(statement("thread_summaries", "count")).fetchone()
-    return int(row[0]) if row else 0
+    return int(read_value(connection, statement("thread_summaries", "count")) or 0)
 
 
 def read_messages(
@@ -187,7 +166,7 @@ def read_messages(
 ) -> dict[str, list[MessageText]]:
     """Return the archived messages of some threads by thread, in their order.
 
-    Of a thread of more than `MOST_CHARACTERS` those that fit, the first at least.
+    Of a thread with more than `MOST_CHARACTERS` those that fit, at least the first.
     """
     found: dict[str, list[MessageText]] = {}
     with connection.transaction(), connection.cursor("summaries") as cursor:
@@ -202,18 +181,8 @@ def read_messages(
                     continue
                 message_id, author, sent_at, parent_id, subject = head
                 parts = tuple(Segment(*part) for part in segments)
-                messages.append(
-                    MessageText(
-                        message_id,
-                        author,
-                        sent_at,
-                        parent_id,
-                        subject,
-                        body,
-                        parts,
-                        patch_attached,
-                    )
-                )
+                text = (body, parts, patch_attached)
+                messages.append(MessageText(message_id, author, sent_at, parent_id, subject, *text))
     return found
 
 
@@ -229,7 +198,7 @@ def write_summaries(
 ) -> None:
     """Write the summaries of threads by their ids, inside a transaction.
 
-    The months of their messages are to be checked again.
+    The months of their messages are checked again.
     """
     rows = [_row(thread_id, maker, new) for thread_id, new in sorted(made.items())]
     with connection.cursor() as cursor:

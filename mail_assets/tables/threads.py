@@ -1,7 +1,7 @@
 """The rows of threads: those that changed messages touch, and writing the difference.
 
-What does not live here: building threads (mail/threads/build.py), when to
-(steps/build_threads.py), and reading one as a conversation (conversations.py).
+mail/threads builds threads, steps/build_threads.py decides when, and reading/conversations.py reads
+one for people.
 """
 
 import hashlib
@@ -12,7 +12,7 @@ import psycopg
 from psycopg.rows import dict_row, tuple_row
 
 from mail_assets.mail.threads.tree import Alias, ThreadMessage, ThreadNode
-from mail_assets.postgres.statements import statement
+from mail_assets.postgres.statements import read_column, read_value, statement
 from mail_assets.tables.partitions import (
     Counts,
     Partition,
@@ -22,48 +22,46 @@ from mail_assets.tables.partitions import (
     write_state,
 )
 
-#: The threads have no months: they are those of all lists.
+#: Threads have no months: they span all lists.
 CORPUS = Partition("threads", None)
 
-#: Digests of rows are added up in this many values, so that a difference can be applied.
+#: The digest of all rows is the sum of their digests modulo this: a difference can be applied.
 _MODULUS = 1 << 128
 
 
 class Threads(NamedTuple):
-    """Some threads whole: their nodes, in (thread, position) order, and what leads to them."""
+    """Some whole threads: their nodes in (thread, position) order, and their aliases."""
 
     nodes: list[ThreadNode]
     aliases: dict[str, Alias]
 
 
 def set_repeatable_read(connection: psycopg.Connection) -> None:
-    """Let every statement of a transaction that has just begun see the same rows."""
+    """Let every statement of a new transaction see the same rows."""
     connection.execute(statement("threads", "snapshot"))
 
 
 def has_changes(connection: psycopg.Connection) -> bool:
-    """Return whether some message has changed since threads were built."""
-    row = connection.execute(statement("threads", "has_changes")).fetchone()
-    return bool(row and row[0])
+    """Return whether a message has changed since threads were built."""
+    return bool(read_value(connection, statement("threads", "has_changes")))
 
 
 def take_changes(connection: psycopg.Connection, most: int) -> list[str]:
-    """Return so many of the messages that changed since they were taken last, in a transaction.
-
-    One that changed twice may come twice.
-    """
-    rows = connection.execute(statement("threads", "take_changes"), {"most": most})
-    return [message_id for (message_id,) in rows.fetchall()]
+    """Take at most `most` changed messages, in a transaction; one may come twice."""
+    return read_column(connection, statement("threads", "take_changes"), {"most": most})
 
 
 def take_changes_of(connection: psycopg.Connection, thread_ids: Sequence[str]) -> set[str]:
-    """Return those of the messages that changed that stand in some threads, in a transaction."""
-    rows = connection.execute(statement("threads", "take_changes_of"), {"threads": [*thread_ids]})
-    return {message_id for (message_id,) in rows.fetchall()}
+    """Take the changed messages of some threads, in a transaction."""
+    return {
+        *read_column(
+            connection, statement("threads", "take_changes_of"), {"threads": [*thread_ids]}
+        )
+    }
 
 
 def change_all(connection: psycopg.Connection) -> None:
-    """Note all messages as changed, and what threads have of messages that are gone."""
+    """Note all messages as changed, and nodes of messages that are gone."""
     connection.execute(statement("threads", "change_all"))
 
 
@@ -80,13 +78,12 @@ def summarize_threads(connection: psycopg.Connection) -> tuple[str, Counts]:
 
 
 def touched_threads(connection: psycopg.Connection, changed: Collection[str]) -> list[str]:
-    """Return the threads that changed messages stood in, stand in or tie together."""
-    rows = connection.execute(statement("threads", "touched"), {"changed": [*changed]})
-    return [thread_id for (thread_id,) in rows.fetchall()]
+    """Return the threads that changed messages were in, are in, or connect."""
+    return read_column(connection, statement("threads", "touched"), {"changed": [*changed]})
 
 
 def read_threads(connection: psycopg.Connection, thread_ids: Sequence[str] | None) -> Threads:
-    """Return some threads as they are stored, or all of them."""
+    """Return some stored threads, or all."""
     rows = connection.execute(statement("threads", "nodes"), {"threads": thread_ids}).fetchall()
     nodes = [ThreadNode(*row) for row in rows]
     members = None if thread_ids is None else [node.message_id for node in nodes]
@@ -97,10 +94,10 @@ def read_threads(connection: psycopg.Connection, thread_ids: Sequence[str] | Non
 def read_references(
     connection: psycopg.Connection, message_ids: Sequence[str] | None = None
 ) -> Iterator[ThreadMessage]:
-    """Yield what each copy of some messages, or of all, says of its place, in no order.
+    """Yield the references of each copy of some messages, or all, in no order.
 
-    An id is one object however often it is named: a message names its whole line of ancestors,
-    which for a million of them would be most of the memory.
+    Each id is one object: a message names all its ancestors, and of a million messages these would
+    be most of the memory.
     """
     once: dict[str, str] = {}
     with connection.transaction(), connection.cursor("references") as cursor:
@@ -118,10 +115,9 @@ def read_references(
 def replace_threads(
     connection: psycopg.Connection, old: Threads, new: Threads, digest: str
 ) -> RowChanges:
-    """Write what differs between some threads as stored and as built, inside a transaction.
+    """Write the difference between some stored threads and the same as built, in a transaction.
 
-    `digest` is that over all rows before it, empty where `old` is all there is: the sum of the
-    digests of the rows, so that it costs as little as the difference.
+    `digest` is that of all rows before; it is empty if `old` are all threads.
     """
     before = {node.message_id: node for node in old.nodes}
     after = {node.message_id: node for node in new.nodes}
@@ -140,7 +136,7 @@ def replace_threads(
 def discard_nodes(connection: psycopg.Connection, message_ids: Collection[str]) -> None:
     """Delete nodes between two builds, inside a transaction that holds the lock of `CORPUS`.
 
-    The digest and the figures that the next build goes on from are then those of what is left.
+    The digest and the figures that the next build starts from are updated.
     """
     ids = {"ids": [*message_ids]}
     rows = connection.execute(statement("threads", "threads_of"), ids).fetchall()
@@ -154,7 +150,7 @@ def discard_nodes(connection: psycopg.Connection, message_ids: Collection[str]) 
 
 
 def figures_after(counts: Counts, old: Threads, new: Threads) -> Counts:
-    """Return the figures of all threads, from those before and some threads before and after."""
+    """Return the figures of all threads when some of them change from `old` to `new`."""
     before, after = _count(old), _count(new)
     return {name: counts.get(name, 0) - before[name] + after[name] for name in after}
 
@@ -169,9 +165,8 @@ def _count(threads: Threads) -> Counts:
 
 
 def count_aliases(connection: psycopg.Connection) -> int:
-    """Return the number of ids that lead to a thread without standing in it."""
-    row = connection.execute(statement("threads", "count_aliases")).fetchone()
-    return int(row[0]) if row else 0
+    """Return the number of ids that lead to a thread and are not in it."""
+    return int(read_value(connection, statement("threads", "count_aliases")) or 0)
 
 
 def _row(n: ThreadNode) -> tuple[object, ...]:

@@ -1,4 +1,4 @@
-"""What the documents of the word index are made from: rows of messages, and their lexemes."""
+"""The lexemes of messages, from which the documents of the word index are made."""
 
 from collections.abc import Collection, Iterator
 from itertools import islice
@@ -10,12 +10,12 @@ from mail_assets.month import ListMonth
 from mail_assets.postgres.statements import statement
 from mail_assets.tables.removed_messages import key_prefix
 
-#: Messages whose lexemes are held at once; most have 200.
+#: Messages whose lexemes are fetched at once; most have 200.
 MESSAGES_AT_A_TIME = 1_000
 
 
 class MessageWords(NamedTuple):
-    """What a document holds of a message; lexemes stand in the order of their positions.
+    """The content of a document; lexemes are in the order of their positions.
 
     `sent_at` is in seconds since 1970.
     """
@@ -30,7 +30,7 @@ class MessageWords(NamedTuple):
 
 
 class _Row(NamedTuple):
-    """A row of messages, and its hash."""
+    """A row of messages and its hash."""
 
     message_id: str
     variant: int
@@ -38,14 +38,14 @@ class _Row(NamedTuple):
 
 
 def read_digests(connection: psycopg.Connection, month: ListMonth) -> dict[str, bytes]:
-    """Return the keys of a month's documents, sorted, and what each is made from."""
+    """Return the keys of a month's documents, sorted, each with the hash of its row."""
     return {key: row.row_hash for key, row in sorted(_read_rows(connection, month).items())}
 
 
 def read_words(
     connection: psycopg.Connection, month: ListMonth, keys: Collection[str]
 ) -> Iterator[tuple[str, MessageWords]]:
-    """Yield some of a month's documents by key; those of messages that have gone are left out."""
+    """Yield some of a month's documents with their keys, without those of vanished messages."""
     rows = _read_rows(connection, month)
     wanted = iter([(key, rows[key]) for key in keys if key in rows])
     while some := [*islice(wanted, MESSAGES_AT_A_TIME)]:

@@ -6,16 +6,6 @@ SQL statements, query plans, tables and logs stay whole where they fit.
 
 Counting relies on a tokenizer that splits at whitespace before anything else, as BERT
 WordPiece does: the tokens of "header, line end, text" are then those of its two halves.
-
-[blocks] Find blocks of lines that should not be cut apart: SQL statements, query plans, tables, logs.
-
-[cut_points] Find the places where a text may be cut, and rank how good each is to begin a chunk.
-
-[document] Build the text that an encoder sees of a chunk: the message's subject, then the chunk.
-
-[chunk_sizes] Chunk sizes: how many tokens and characters a chunk may have. A model brings its own.
-
-[chunk_ranges] Choose which of the cut points are taken: the ranges of tokens that become chunks.
 """
 
 import re
@@ -29,11 +19,13 @@ from tokenizers import Tokenizer
 from mail_assets.text.letters import cut_to_bytes
 from mail_assets.text.tokens import Tokens, count_tokens, tokenise
 
+# --- blocks of lines that are not cut apart ---
+
 _SQL = re.compile(
     r"(?i)[ \t]*(?:[\w.@]+[=(-][#>*]+ ?)?(?:select|insert into|update|delete from|create|alter|"
     r"drop|with|explain|copy|merge into|grant|vacuum|analyze|declare|do \$)\b"
 )
-# Cells and server messages look ahead for their sign first: else each place of a line is tried.
+# Cells and server messages look ahead for their sign first, which keeps them linear.
 _LISTING = re.compile(
     r"[ \t]*QUERY PLAN\b|.*\((?:cost=|actual (?:time|rows)=)|[ \t]*->  |"  # plans
     r"(?=[^|]*+\|)[^|]*\S[ \t]*\|[ \t]|[ \t]*\||"  # tables
@@ -48,13 +40,13 @@ _MIN_LISTING_LINES = 3
 
 
 def find_blocks(lines: Sequence[str]) -> Iterator[tuple[int, int]]:
-    """Find the blocks as (first line, line after the last); those of two kinds may overlap."""
+    """Find blocks of lines to keep whole: (first line, line after the last); they may overlap."""
     yield from _listings(lines)
     yield from _statements(lines)
 
 
 def _listings(lines: Sequence[str]) -> Iterator[tuple[int, int]]:
-    """Find runs of plan, table or log lines and what is indented below them."""
+    """Find runs of plan, table or log lines, with indented lines below them."""
     first = None
     for i, line in enumerate([*lines, ""]):
         if _LISTING.match(line) or (first is not None and line[:1] in {" ", "\t"} and line.strip()):
@@ -66,7 +58,7 @@ def _listings(lines: Sequence[str]) -> Iterator[tuple[int, int]]:
 
 
 def _statements(lines: Sequence[str]) -> Iterator[tuple[int, int]]:
-    """Find SQL statements: to the line that ends in ";", with no blank line between."""
+    """Find SQL statements, up to a line that ends in ";", without blank lines."""
     first = None
     for i, line in enumerate(lines):
         if not line.strip():
@@ -78,7 +70,9 @@ def _statements(lines: Sequence[str]) -> Iterator[tuple[int, int]]:
             first = None
 
 
-_LINE, _SENTENCE, _PARAGRAPH = 1, 2, 3  # how good a place it is to begin a chunk
+# --- cut points ---
+
+_LINE, _SENTENCE, _PARAGRAPH = 1, 2, 3  # ranks of places to begin a chunk
 _ENDS = (
     (_LINE, re.compile(r"\n")),
     (_SENTENCE, re.compile(r"(?<=[.!?])[\"')\]]*\s+(?=[A-Z0-9\"'(\[])|(?<=[。！？])")),
@@ -87,7 +81,7 @@ _ENDS = (
 
 
 class CutPoints(NamedTuple):
-    """Tokens at which a chunk may begin, and how good a place each is."""
+    """Tokens at which a chunk may begin, and the rank of each."""
 
     places: list[int]  # ascending
     ranks: dict[int, int]
@@ -98,8 +92,8 @@ def find_cut_points(
 ) -> CutPoints:
     """Find the places to cut: the beginnings of lines, sentences and paragraphs.
 
-    At a seam, a character offset, two pieces of text meet that stood apart; it is as good as a
-    paragraph. No cut is inside a block that fits into max_tokens and max_chars.
+    `seams` are character offsets at which separate pieces of text meet; they rank as paragraphs. No
+    cut is inside a block that fits into max_tokens and max_chars.
     """
     ranks: dict[int, int] = {}
     for rank, pattern in _ENDS:
@@ -120,13 +114,15 @@ def find_cut_points(
     return CutPoints(sorted(ranks), ranks)
 
 
+# --- sizes and the document of a chunk ---
+
 # A tokenizer makes at most one token of a UTF-8 byte (WordPiece makes three of a Hangul
-# syllable), so this bounds the header in tokens too. Subjects rarely pass 120 characters.
+# syllable), so this limits the header in tokens too. Few subjects are longer than 120 characters.
 MAX_HEADER_BYTES = 160
 
 
 def build_document(header: str, text: str) -> str:
-    """Return exactly what the encoder sees: the header, a line end and the text.
+    """Return the exact input of the encoder: the header, a line end and the text.
 
     A header over MAX_HEADER_BYTES in UTF-8 is cut there; an empty half leaves no line end.
     """
@@ -134,7 +130,7 @@ def build_document(header: str, text: str) -> str:
     return f"{header}\n{text}" if header and text else header or text
 
 
-MIN_ROOM = 32  # tokens left beside the longest header
+MIN_ROOM = 32  # tokens left next to the longest header
 
 
 class ChunkSizes(NamedTuple):
@@ -144,16 +140,16 @@ class ChunkSizes(NamedTuple):
     max_tokens: int
     min_tokens: int
     overlap: int
-    max_chars: int = 8000  # a run of 60,000 letters is one unknown token: bound characters too
-    max_chunks: int = 64  # per message; real mail holds log pastes of 70,000 tokens
+    max_chars: int = 8000  # a run of 60,000 letters is one unknown token
+    max_chunks: int = 64  # per message; real mail has log pastes of 70,000 tokens
 
     def with_header(self, tokens: int) -> "ChunkSizes":
-        """Return the sizes that are left for the text beside a header of so many tokens."""
+        """Return the sizes for the text next to a header of so many tokens."""
         room = self.max_tokens - tokens
         return self._replace(target=min(self.target, room), max_tokens=room)
 
     def check(self) -> None:
-        """Raise ValueError for sizes that leave no room beside a header, or contradict."""
+        """Raise ValueError for sizes that contradict, or leave no room next to a header."""
         if self.max_tokens < MAX_HEADER_BYTES + MIN_ROOM:
             raise ValueError(
                 f"max_tokens is {self.max_tokens}: at least {MAX_HEADER_BYTES + MIN_ROOM} are "
@@ -184,10 +180,10 @@ def choose_ranges(
         window = _Window(start, covered, limit)
         end = size if limit == size else _choose_end(tokens, cuts, window, room)
         if end is None:
-            start = covered  # nothing new fits beside the repeated text
+            start = covered  # nothing new fits next to the repeated text
             continue
         while not (tokens.begins_word(start) and tokens.begins_word(end)) and end > start + 1:
-            # a part of a word may alone be more tokens than it was in the word
+            # a part of a word may be more tokens alone than in the word
             surplus = count_tokens(text[starts[start] : starts[end]], tokenizer) - room.max_tokens
             if surplus <= 0:
                 break
@@ -212,9 +208,9 @@ class _Window(NamedTuple):
 def _choose_end(tokens: Tokens, cuts: CutPoints, window: _Window, room: ChunkSizes) -> int | None:
     """Choose where a chunk ends.
 
-    The best cut in the second half of the target, else the next one, else the one before;
-    failing all, a word, unless the chunk can begin later (at covered) for a better choice.
-    The target gives way where it would leave fewer than min_tokens for the last chunk.
+    At the best cut in the second half of the target, else the next one, else the one before, else a
+    word, unless the chunk can begin later (at `covered`) for a better choice. The target shrinks if
+    it would leave fewer than min_tokens for the last chunk.
     """
     start, covered, limit = window
     goal = min(limit, start + room.target, len(tokens.words) - room.min_tokens)
@@ -240,7 +236,7 @@ Spans = Sequence[tuple[int, int]]
 
 
 class Chunk(NamedTuple):
-    """A piece of a message. text is the body at the spans; tokens counts the header too."""
+    """A piece of a message; `text` is the body at the spans, `tokens` includes the header."""
 
     index: int  # type: ignore[assignment]  # hides tuple.index(), which nobody calls
     spans: tuple[tuple[int, int], ...]
@@ -249,7 +245,7 @@ class Chunk(NamedTuple):
 
 
 class Chunks(NamedTuple):
-    """The chunks of a message; truncated says that text is left over after the last."""
+    """The chunks of a message; if truncated, text is left over after the last."""
 
     chunks: list[Chunk]
     truncated: bool
@@ -262,14 +258,16 @@ def chunk_body(
 
     Every visible character of the spans is in a chunk, unless the result is truncated. A
     message without new text has one chunk without spans, for its header; without either, none.
-    Raises ValueError for spans out of order, for sizes that leave no room beside a header,
-    and for a tokenizer that truncates or pads.
+
+    Raises:
+        ValueError: spans are out of order, sizes leave no room next to a header, or the tokenizer
+            truncates or pads.
     """
     _check(body, spans, tokenizer, sizes)
     header_tokens = count_tokens(build_document(header, ""), tokenizer)
     room = sizes.with_header(header_tokens)
     joined = "".join(body[start:end] for start, end in spans)
-    # no chunk is longer than max_chars, so what lies beyond these could be in none
+    # no chunk is longer than max_chars, so later text is in none
     text = joined[: sizes.max_chars * sizes.max_chunks]
     tokens = tokenise(text, tokenizer)
     beyond = bool(joined[len(text) :].strip())
@@ -303,7 +301,7 @@ def _check(body: str, spans: Spans, tokenizer: Tokenizer, sizes: ChunkSizes) -> 
 def _pieces(
     tokens: Tokens, cuts: CutPoints, text: str, tokenizer: Tokenizer, room: ChunkSizes
 ) -> list[tuple[int, int, int]]:
-    """Return (start, end, tokens) of the chunks in the text, at most one more than allowed."""
+    # (start, end, tokens) of the chunks, at most one more than allowed
     pieces: list[tuple[int, int, int]] = []
     ranges = choose_ranges(tokens, cuts, text, tokenizer, room)
     for first, last in islice(ranges, room.max_chunks + 1):
@@ -320,7 +318,7 @@ def _pieces(
 
 
 def _in_body(spans: Spans, start: int, end: int) -> tuple[tuple[int, int], ...]:
-    """Translate a range of the joined text to spans of the body, joining those that touch."""
+    """Translate a range of the joined text to spans of the body; adjacent spans are joined."""
     found: list[tuple[int, int]] = []
     position = 0
     for a, b in spans:

@@ -1,9 +1,9 @@
 """Find the identifiers in a message that stemming and stop words would spoil, for exact search.
 
-Files, functions, configuration parameters, SQLSTATEs and commit hashes are searched as they
-are written. Diffs are found through these too: their file and function names are kept, their
-code is not. A name ends at a letter of a script without blanks between words (letters.py); those in
-names of diffs are pairs, as in a text. Language-aware full text is left to Postgres.
+Files, functions, configuration parameters, SQLSTATEs and commit hashes are searched as they are
+written. Of diffs only file and function names are kept, not the code. A name ends at a letter of a
+script without blanks between words (letters.py); such letters in names of diffs become pairs, as in
+a text. Postgres does the language-aware full text.
 """
 
 import re
@@ -21,15 +21,14 @@ SQLSTATE_CLASSES = (
     "3B|3D|3F|40|42|44|53|54|55|57|58|72|F0|HV|P0|XX"
 )
 # The two patterns below begin with a class of characters and look back afterwards: so the engine
-# jumps to where one can begin, in a ninth and in half of the time.
-# Five digits with three zeros at the end are a number far more often than a class as a whole.
+# jumps from one candidate to the next.
+# Five digits that end in three zeros are mostly a number, not a class as a whole.
 _SQLSTATE = re.compile(
     rf"[0-57FHPX][0-9A-Z](?<={SQLSTATE_CLASSES})(?<![\w.,:/-]..)(?!(?<=\d\d)000)[0-9A-Z]{{3}}"
     r"(?![\w/-]|[.,:]\d)"
 )
 _HEX = re.compile(r"[0-9a-f](?<![\w-].)[0-9a-f]{6,39}+(?![\w-])")
-# Each pattern starts only where a word does and never gives back what it took: a run of a
-# million letters costs a million steps, not their square.
+# Each pattern starts only at a word and never backtracks, so it is linear.
 _ADDRESS_OR_HOST = re.compile(r"(?<![\w.+-])[\w.+-]++@[\w.-]*|\b\w++://[^\s/<>\"]*")
 _COMPOUND = re.compile(
     r"(?<![\w$+-])(?=[\w$+-]*[._/:])[\w$+-]++(?:(?:\.|/|::)[\w$+-]++)*+"  # a.b, a/b.c, a::b, a_b
@@ -84,7 +83,6 @@ def _names(text: str, patches: Iterable[str]) -> Iterator[str]:
 
 
 def _without_addresses(text: str) -> str:
-    """The text with mail addresses and hosts blanked; few lines have any."""
     return "\n".join(
         _ADDRESS_OR_HOST.sub(" ", line) if "@" in line or "://" in line else line
         for line in text.split("\n")
@@ -106,7 +104,7 @@ def _names_in_patch(patch: str) -> Iterator[str]:
 
 
 def _with_parts(word: str) -> Iterator[str]:
-    """Yield a compound word, its last path component, that one's stem and its parts.
+    """Yield a compound word, its last path component, the stem and the parts of that.
 
     Both kinds of parts: `pg_catalog.pg_class` is found by `pg_class` and by `class`.
     """

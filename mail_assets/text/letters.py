@@ -1,29 +1,19 @@
-"""Texts in which PostgreSQL finds all words: unspaced letters are pairs, tags are words.
+"""Prepare texts for PostgreSQL's full text: pairs of unspaced letters, no tags, limits in bytes.
 
-What PostgreSQL takes for a tag it leaves out, so angle brackets become blanks. It takes a run of
-letters of a script without blanks for one word: a word inside a sentence of Chinese would never be
-found, nor one of Korean beside its particle. So such a run is written as its overlapping pairs, for
-the index as for a query, as Lucene's CJKAnalyzer does: a word is then a phrase of pairs, found
-wherever its letters stand.
+PostgreSQL skips text that looks like a tag, so angle brackets become blanks. It takes a run of
+letters of a script without blanks for one word: it would never find a word inside a Chinese
+sentence, nor a Korean word with its particle. So such a run becomes its overlapping pairs, in the
+index and in queries, as in Lucene's CJKAnalyzer: a word is then a phrase of pairs.
 https://lucene.apache.org/core/9_12_0/analysis/common/org/apache/lucene/analysis/cjk/CJKBigramFilter.html
 
-Letters are ranges for a class of regular expressions, of Python as of PostgreSQL.
-
-[byte_limits] Limits in bytes for what goes into a full-text vector, so that PostgreSQL never refuses one.
-
-A tsvector holds at most 1,048,575 bytes of lexemes and positions (PostgreSQL 18 manual, section
-12.11). `to_tsvector` makes up to 3.1 bytes of each byte of text (hyphenated words: the whole and
-its parts, each with positions); names take their own size. So all three together stay below
-4 * (MAX_SUBJECT_BYTES + MAX_TEXT_BYTES) + MAX_NAMES_BYTES = 1,016,000 bytes.
-
-[word_count] Count the words of a text, also in scripts that put no blanks between them.
+Letters are ranges for a character class of regular expressions, of Python and of PostgreSQL.
 """
 
 import re
 from collections.abc import Iterable, Iterator
 from itertools import pairwise
 
-#: Ideographs, kana and bopomofo: each of them says something.
+#: Ideographs, kana and bopomofo: each has a meaning of its own.
 IDEOGRAPHS = (
     r"\u3005-\u3007\u3041-\u3096\u309d-\u309f\u30a1-\u30fa\u30fc-\u30ff\u3105-\u312f\u31a0-\u31bf"
     r"\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff66-\uff9d\U0001b000-\U0001b16f"
@@ -36,17 +26,17 @@ UNSPACED = (
     r"\u0e01-\u0e3a\u0e40-\u0e4e\u0e81-\u0ece\u0edc-\u0edf\u1000-\u103f\u1050-\u108f\u109a-\u109d"
     r"\ua9e0-\ua9ef\uaa60-\uaa7f\u1780-\u17d3\u17d7\u17dc\u17dd"
 )
-#: What belongs to the letter before it: vowels and tones of these scripts, voicing of kana,
-#: variants of ideographs.
+# Marks that belong to the letter before: vowels and tones of these scripts, voicing of kana,
+# variants of ideographs.
 _ATTACHED = (
     r"\u0e31\u0e34-\u0e3a\u0e47-\u0e4e\u0eb1\u0eb4-\u0ebc\u0ec8-\u0ece\u102b-\u103e\u1056-\u1059"
     r"\u105e-\u1060\u1062-\u1064\u1067-\u106d\u1071-\u1074\u1082-\u108d\u108f\u109a-\u109d"
     r"\u17b4-\u17d3\u17dd\u3099\u309a\uff9e\uff9f\ufe00-\ufe0f\U000e0100-\U000e01ef"
 )
-#: One letter of them, as a regular expression.
+#: One such letter with its marks, as a regular expression.
 UNSPACED_LETTER = rf"[{UNSPACED}][{_ATTACHED}]*"
-#: Marks within the words of other scripts, which Python's `\w` does not have (Arabic, Hebrew,
-#: those of India, accents apart from their letter), and the joiners of Persian and Hindi.
+#: Marks in words of other scripts that are not in Python's `\w` (Arabic, Hebrew, those of India,
+#: combining accents), and the joiners of Persian and Hindi.
 MARKS = (
     r"\u0300-\u036f\u0483-\u0489\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a"
     r"\u064b-\u065f\u0670\u06d6-\u06dc\u06df-\u06e8\u06ea-\u06ed\u0711\u0730-\u074a\u07a6-\u07b0"
@@ -54,7 +44,7 @@ MARKS = (
     rf"\u1ab0-\u1ace\u1dc0-\u1dff\u200c\u200d\u20d0-\u20f0\ufe20-\ufe2f{_ATTACHED}"
 )
 
-_LETTER = re.compile(rf"{UNSPACED_LETTER}+")  # possessive, which PostgreSQL does not know
+_LETTER = re.compile(rf"{UNSPACED_LETTER}+")  # possessive, not in PostgreSQL
 _RUN = re.compile(rf"(?:{_LETTER.pattern})++")
 _NO_TAGS = str.maketrans("<>", "  ")
 _ASCII_WORD = re.compile(r"[A-Za-z0-9]+")
@@ -62,17 +52,14 @@ _WORD = re.compile(rf"{_RUN.pattern}|[^\W_](?:[^\W_{UNSPACED}]|[{MARKS}])*")
 
 
 def prepare_text(text: str) -> str:
-    """Return a text as it is indexed and asked for: in pairs of letters, and nothing of it a tag.
-
-    PostgreSQL takes what stands in angle brackets for a tag of HTML, and leaves it out.
-    """
+    """Return the form of a text in the index and in queries: pairs of letters, no tags."""
     return pair_letters(text.translate(_NO_TAGS))
 
 
 def pair_letters(text: str) -> str:
-    """Return a text in which runs of unspaced letters are their overlapping pairs, between blanks.
+    """Replace runs of unspaced letters by their overlapping pairs, between blanks.
 
-    A letter that is alone stays as it is, and so does a text without such letters.
+    A single letter stays, and so does a text without such letters.
     """
     if not has_unspaced(text):
         return text
@@ -80,12 +67,12 @@ def pair_letters(text: str) -> str:
 
 
 def has_unspaced(text: str) -> bool:
-    """Say whether a text has a letter of a script without blanks between words."""
+    """Return whether a text has a letter of a script without blanks between words."""
     return not text.isascii() and bool(_LETTER.search(text))
 
 
 def ends_in_pair(text: str) -> bool:
-    """Say whether a text ends in two such letters: nothing that it begins is left open."""
+    """Return whether a text ends in two such letters, so that its last pair is complete."""
     if text.isascii():
         return False
     last = [letter.span() for letter in _LETTER.finditer(text)][-2:]
@@ -117,18 +104,21 @@ def distinct_words(parts: Iterable[str]) -> set[str]:
 
 
 def is_unspaced(text: str) -> bool:
-    """Say whether a text begins with a letter of a script without blanks between words."""
+    """Return whether a text begins with a letter of a script without blanks between words."""
     return not text.isascii() and bool(_LETTER.match(text))
 
 
 def _pairs(run: re.Match[str]) -> Iterator[tuple[int, str]]:
-    """Yield the overlapping pairs of a run of letters and where each begins; of one letter, it."""
     letters = [(letter.start(), letter.end()) for letter in _LETTER.finditer(run[0])]
     spans = [(start, end) for (start, _), (_, end) in pairwise(letters)] or letters
     for start, end in spans:
         yield run.start() + start, run[0][start:end]
 
 
+# A tsvector holds at most 1,048,575 bytes of lexemes and positions (PostgreSQL 18 manual, section
+# 12.11). `to_tsvector` makes up to 3.1 bytes of each byte of text (hyphenated words: the whole and
+# its parts, each with positions); names take their own size. So all three together stay below 4 *
+# (MAX_SUBJECT_BYTES + MAX_TEXT_BYTES) + MAX_NAMES_BYTES = 1,016,000 bytes.
 MAX_SUBJECT_BYTES = 4_000
 MAX_TEXT_BYTES = 200_000
 MAX_NAMES_BYTES = 200_000  # of all identifiers of a message
@@ -142,14 +132,14 @@ def cut_to_bytes(text: str, limit: int) -> str:
 
 
 _SPACED_WORD = re.compile(r"[^\W\d_]+")
-_ASCII_LETTERS = re.compile(r"[A-Za-z]+")  # the same of ASCII, in half the time
-#: Thai, Lao, Burmese, Khmer, kana and ideographs.
+_ASCII_LETTERS = re.compile(r"[A-Za-z]+")  # the same for ASCII, in half the time
+# Thai, Lao, Burmese, Khmer, kana and ideographs.
 _UNSPACED = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]")
-_CHARACTERS_OF_WORD = 4  # of these scripts, about: what an English word says
+_CHARACTERS_OF_WORD = 4  # of these scripts, about as much as an English word
 
 
 def count_words(text: str) -> int:
-    """Return how many words a text has, about; numbers are none."""
+    """Return the approximate number of words in a text; numbers do not count."""
     if text.isascii():
         return len(_ASCII_LETTERS.findall(text))
     spaced, unspaced = _UNSPACED.subn(" ", text)

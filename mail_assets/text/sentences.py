@@ -1,10 +1,8 @@
-"""Find the sentences of a text that a person wrote in a mail, in one pass.
+"""Find the sentences that a person wrote in a mail, and separate prose from code and output.
 
 A sentence ends at its mark, at a blank line, before an item of a list, and at a line that is no
-prose. The rules are those that need no model: what stands before the mark (an abbreviation?) and
-behind it (a small letter?).
-
-[prose] Tell prose from what else stands in the text of a mail: code, output, trailers, links.
+prose. The rules need no model: they check the text before the mark (an abbreviation?) and after it
+(a small letter?).
 """
 
 import re
@@ -14,7 +12,7 @@ from typing import NamedTuple
 
 from mail_assets.text.chunking import find_blocks
 
-_DISPLAYED = ("    ", "\t")  # how lines of a paragraph begin that beside others is a display
+_DISPLAYED = ("    ", "\t")  # indent of a display among other paragraphs
 _MIN_LETTERS = 0.5  # of the visible characters
 _NOT_PROSE = re.compile(
     r"[ \t]{0,40}(?:"
@@ -29,14 +27,14 @@ _ITEM = re.compile(r"[ \t]{0,16}(?:[-*+•o]|(?:\d{1,2}|[ivx]{1,4})[.)]|\(?[A-Za
 _CODE_ENDS = (";", "{", "}", "\\")
 _CODE_START = re.compile(r"\s*(?:\w+ = \S|(?:static|struct|int|void) )")
 # "->x", "==", "&&", "||", "::x", "f();": begins with a class of characters and looks back
-# afterwards, so that the engine jumps to where one can be.
+# afterwards, so that the engine jumps from one candidate to the next.
 _CODE_SIGN = re.compile(
     r"[-=!<>&|:(](?:(?<=-)>\w|(?<=[=!<>])=|(?<=&)&|(?<=\|)\||(?<=:):\w|(?<=\w\()\);)"
 )
 
 
 def mark_prose(lines: Sequence[str]) -> list[bool]:
-    """Tell of each line whether it is prose; blank lines are not."""
+    """Return for each line whether it is prose; blank lines are not."""
     prose = [_is_prose(line) for line in lines]
     for first, last in find_blocks(lines):
         prose[first:last] = [False] * (last - first)
@@ -60,7 +58,7 @@ def _count_letters(line: str) -> int:
 
 
 def _drop_displays(lines: Sequence[str], prose: list[bool]) -> None:
-    """Unmark paragraphs that are indented where others are not, unless they are items of a list."""
+    """Unmark indented paragraphs among others, unless they are items of a list."""
     if not any(line.startswith(_DISPLAYED) for line in lines):
         return
     if all(line.startswith((" ", "\t")) for line in compress(lines, prose)):
@@ -78,14 +76,14 @@ def _drop_displays(lines: Sequence[str], prose: list[bool]) -> None:
 
 
 def find_item_text(line: str) -> int:
-    """Return where the text of an item begins: after "- ", "* ", "1. ", "(a) "; 0 for none."""
+    """Return the offset of the text of an item, after "- ", "* ", "1. ", "(a) "; 0 for no item."""
     mark = _ITEM.match(line)
     return mark.end() if mark else 0
 
 
 _UNWRAPPED = 120  # characters of a line that is a paragraph by itself
 _SHORT = 50  # characters of a line that may end a paragraph
-# Begins with a class of characters and looks back afterwards: the engine jumps to where one is.
+# as _CODE_SIGN, it begins with a class of characters
 _MARK = re.compile(
     r"([.!?…。！？])(?:(?<=[.!?…])(?<![.!?…].)([.!?…]*+)[\"'”’)\]*_]*+(?=\s)|"
     r"(?<=[。！？])[。！？]*+[」』”’）]*+)",
@@ -102,11 +100,11 @@ _ABBREVIATIONS = frozenset(
 )
 _MAY_BE_LAST = frozenset({"etc", "no", "inc", "al", "st"})  # before a capital letter
 _MIN_WORD = 3  # letters of a word that may end a sentence before a small letter
-_LONGEST_WORD = 24  # characters before a mark that are looked at
+_LONGEST_WORD = 24  # characters before a mark
 
 
 class Span(NamedTuple):
-    """The characters start to end."""
+    """The characters from start to end."""
 
     start: int
     end: int
@@ -115,14 +113,13 @@ class Span(NamedTuple):
 def find_sentences(text: str, start: int = 0, end: int | None = None) -> Iterator[Span]:
     """Yield the sentences between start and end, in order, without blanks around them.
 
-    The mark of a list's item is no part of its first sentence.
+    The mark of an item of a list is no part of its first sentence.
     """
     for block in _find_blocks(text, start, len(text) if end is None else end):
         yield from _split_block(text, block)
 
 
 def _find_blocks(text: str, start: int, end: int) -> Iterator[Span]:
-    """Yield runs of prose lines that belong together: paragraphs and items."""
     lines = text[start:end].split("\n")
     prose = mark_prose(lines)
     at = start
@@ -139,7 +136,7 @@ def _find_blocks(text: str, start: int, end: int) -> Iterator[Span]:
 
 
 def _parts(above: str, line: str) -> bool:
-    """Tell whether a line begins another block than the prose line above it."""
+    """Return whether a line begins a new block after the prose line above it."""
     text = above.rstrip()
     if find_item_text(line) or len(text) > _UNWRAPPED or text.endswith(":"):
         return True
@@ -163,13 +160,12 @@ def _stripped(text: str, start: int, end: int) -> Iterator[Span]:
 
 
 def _ends_sentence(text: str, mark: re.Match[str], end: int) -> bool:
-    """Tell whether a mark ends a sentence; "!", "?" and marks of Chinese and Japanese do."""
     run = mark[1] + (mark[2] or "")
-    if run.strip(".…"):
+    if run.strip(".…"):  # "!", "?", or a mark of Chinese or Japanese
         return True
     before = _word_before(text, mark.start()).lower()
-    behind = text[mark.end() : min(mark.end() + 12, end)].lstrip()
-    small = behind[:1].islower()
+    after = text[mark.end() : min(mark.end() + 12, end)].lstrip()
+    small = after[:1].islower()
     if run != ".":
         return not small  # "..."
     if before in _ABBREVIATIONS:
@@ -180,6 +176,5 @@ def _ends_sentence(text: str, mark: re.Match[str], end: int) -> bool:
 
 
 def _word_before(text: str, end: int) -> str:
-    """Return the characters between the last blank or bracket and a mark."""
     near = text[max(end - _LONGEST_WORD, 0) : end]
     return "" if near[-1:].isspace() else near.split()[-1].lstrip("([{\"'") if near else ""

@@ -1,4 +1,4 @@
-"""The tokens of a text: where each begins, which word it is a piece of, and its id."""
+"""Tokenise texts: the place, the word and the id of each token."""
 
 import re
 from bisect import bisect_left, bisect_right
@@ -12,12 +12,12 @@ from tokenizers import Tokenizer
 from tokenizers.normalizers import BertNormalizer
 from tokenizers.pre_tokenizers import BertPreTokenizer
 
-# ASCII at which BERT's tokenizer splits, whatever is beside it: what it drops, and what is a word
-# by itself. Another letter or a control character may change the word that it is in.
+# ASCII at which BERT's tokenizer always splits: dropped characters, and words of one character.
+# Another letter or a control character may change the word that it is in.
 _BLANK, _PUNCTUATION = r" \t\n\r", r"!-/:-@\[-`{-~"
-#: The units of a text: a word in ASCII, a punctuation mark, or all up to a blank.
+# unit of a text: a word in ASCII, a punctuation mark, or all up to a blank
 _UNIT = rf"[A-Za-z0-9]+(?=[{_BLANK}{_PUNCTUATION}]|\Z)|[{_PUNCTUATION}]|[^{_BLANK}]+"
-# Of the units in mail 29 in 30 have been met before. Longer ones are hashes and encoded data.
+# Of the units in mail 29 in 30 repeat. Longer ones are hashes and encoded data.
 _CACHED, _LONGEST_CACHED = 1 << 16, 24
 
 
@@ -25,10 +25,10 @@ class Tokens(NamedTuple):
     """Tokens of a text. Characters without a token belong to the token on their left."""
 
     starts: list[int]  # first character of each token, and the length of the text
-    words: list[int | None]  # number of the word of which each token is a piece
+    words: list[int | None]  # number of the word that each token is a piece of
 
     def begins_word(self, i: int) -> bool:
-        """Tell whether nothing is torn apart before token i; true at both ends of the text."""
+        """Return whether token i begins a word; true at both ends of the text."""
         return i in (0, len(self.words)) or self.words[i] != self.words[i - 1]
 
     def at(self, character: int) -> int:
@@ -37,7 +37,7 @@ class Tokens(NamedTuple):
 
 
 def tokenise(text: str, tokenizer: Tokenizer) -> Tokens:
-    """Tokenise without the special tokens."""
+    """Tokenise a text without the special tokens."""
     known = _known_units(tokenizer)
     if known is None:
         encoding = tokenizer.encode(text, add_special_tokens=False)
@@ -52,12 +52,12 @@ def tokenise(text: str, tokenizer: Tokenizer) -> Tokens:
 
 
 def count_tokens(text: str, tokenizer: Tokenizer) -> int:
-    """Count the tokens of a text, the special ones left out."""
+    """Count the tokens of a text without the special ones."""
     return len(tokenise(text, tokenizer).words)
 
 
 def encode_ids(texts: Sequence[str], tokenizer: Tokenizer) -> list[list[int]]:
-    """Return the ids of the tokens of each text, the special ones left out."""
+    """Return the ids of the tokens of each text without the special ones."""
     known = _known_units(tokenizer)
     if known is None:
         encodings = tokenizer.encode_batch_fast([*texts], add_special_tokens=False)
@@ -68,7 +68,7 @@ def encode_ids(texts: Sequence[str], tokenizer: Tokenizer) -> list[list[int]]:
 
 
 class _Unit(NamedTuple):
-    """The tokens of a unit: where each begins in it, 1 where a word begins there, and its id."""
+    """The tokens of a unit: start of each, 1 if it begins a word, and its id."""
 
     starts: tuple[int, ...]
     begins: tuple[int, ...]
@@ -76,10 +76,10 @@ class _Unit(NamedTuple):
 
 
 class _KnownUnits:
-    """The units that a tokenizer of BERT's kind was asked for.
+    """The units that a tokenizer of BERT's kind has met.
 
-    A unit has the same tokens wherever it stands, so that those known are not made again: of mail
-    that takes half the time.
+    A unit has the same tokens in every text, so known ones are not encoded again: half the time for
+    mail.
     """
 
     def __init__(self, tokenizer: Tokenizer) -> None:
@@ -91,7 +91,6 @@ class _KnownUnits:
         self.pattern = re.compile(f"({'|'.join([*map(re.escape, by_length), _UNIT])})")
 
     def look_up(self, names: Sequence[str]) -> list[_Unit]:
-        """Return these units, in their order."""
         known = self._units
         units = [*map(known.get, names)]
         missing = {name for name, unit in zip(names, units, strict=True) if unit is None}
@@ -102,7 +101,6 @@ class _KnownUnits:
         return [unit or learnt[name] for name, unit in zip(names, units, strict=True)]
 
     def _learn(self, names: Collection[str]) -> dict[str, _Unit]:
-        """Return units, encoded in one call: one takes 5 microseconds at least."""
         if not names:
             return {}
         edges = [0, *accumulate(len(name) + 1 for name in names)]
@@ -121,8 +119,7 @@ class _KnownUnits:
 
 
 @lru_cache(maxsize=4)
-def _known_units(tokenizer: Tokenizer) -> _KnownUnits | None:
-    """Return what is known of a tokenizer; None of one unlike BERT's."""
+def _known_units(tokenizer: Tokenizer) -> _KnownUnits | None:  # None for one unlike BERT's
     bert = isinstance(tokenizer.normalizer, BertNormalizer) and isinstance(
         tokenizer.pre_tokenizer, BertPreTokenizer
     )

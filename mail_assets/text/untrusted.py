@@ -1,6 +1,6 @@
-"""Text of strangers in what a model reads: fenced, so that nothing in it can look like ours.
+"""Fence mail in the input of a model, so that nothing in it can look like instructions.
 
-Mail is written by anybody and may address the model. It is enclosed in marks with a random word,
+Anybody can write mail, and mail may address the model. It is enclosed in marks with a random word,
 which no mail can know, and each of its lines begins with a bar. Invisible characters are removed.
 """
 
@@ -9,10 +9,10 @@ import secrets
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-MAX_HEADER = 160  # characters of a line above a text, which mail can make arbitrarily long
+MAX_HEADER = 160  # characters of a line above a text; mail can make it arbitrarily long
 
-#: Controls, except line ends and tabs; marks that turn the direction of writing or have no width;
-#: the tag characters, which spell invisible text. https://www.unicode.org/reports/tr36/
+# Controls, except line ends and tabs; marks that change the direction of writing or have no width;
+# the tag characters, which spell invisible text. https://www.unicode.org/reports/tr36/
 _INVISIBLE = re.compile(
     # not the joiners U+200C and U+200D: Persian and Hindi are written with them
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff"
@@ -41,12 +41,12 @@ def fence_mail(mail: str, choose_word: Callable[[], str] = new_word) -> Fenced:
 
 
 def quote_header(name: str, value: str) -> str:
-    """Return a line above a text, cut where it is long."""
+    """Return a line above a text, cut to MAX_HEADER."""
     return f"| {name}: {' '.join(strip_invisible(value).split())[:MAX_HEADER]}"
 
 
 def quote_lines(text: str) -> Iterator[str]:
-    """Yield the lines of a text, each behind a bar."""
+    """Yield the lines of a text, each after a bar."""
     for line in strip_invisible(text).split("\n"):
         yield f"| {line}"
 

@@ -1,5 +1,5 @@
-"""The archive on the web: pages for people and JSON for programs, over the one search.
+"""The archive on the web: pages for people, JSON for programs, tools for assistants.
 
-What does not live here: searching (search/) and reading messages (tables/); a page shows what they
-return and decides nothing.
+A request goes through limits.py, app.py, documents.py or browse.py, and pages.py. Searching is in
+search/, reading messages in reading/ and tables/.
 """

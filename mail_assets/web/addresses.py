@@ -1,7 +1,7 @@
-"""Mask the addresses in a text of mail, as they are written and as they are commonly disguised.
+"""Find and mask the addresses in a text of mail, plain and in common disguises.
 
-A masked text has as many characters as before, so that spans of highlights and segments still fit:
-mask first, then cut, or mask a part with what stands around it (CONTEXT).
+A masked text keeps its length, so spans of highlights and segments still fit. Mask first, then cut;
+or mask a part together with CONTEXT characters around it.
 https://www.unicode.org/reports/tr36/ names the characters that look like "@".
 """
 
@@ -11,45 +11,44 @@ from typing import NamedTuple
 
 from mail_assets.mail.message.addresses import AT_MARKS
 
-#: Stands for each character of an address.
+#: Replaces each character of an address.
 MASK = "\N{BULLET}"
 #: The longest local part and domain (RFC 5321, 4.5.3.1).
 MAX_LOCAL, MAX_DOMAIN = 64, 255
-#: Characters before an address and behind it that decide whether it is one, and its own, are fewer.
+#: More characters than an address has, with those around it that decide whether it is one.
 CONTEXT = 400
-#: Characters that a disguise has at most before the sign.
+#: Most characters of a disguise before the sign.
 _MAX_BEFORE = 6
 
-#: What an "@" is written as: itself and its likenesses, in Perl and Texinfo, in URLs (also encoded
-#: again), HTML, quoted-printable and strings of programs, and as a word.
+#: Forms of "@": the sign and its look-alikes, those of Perl and Texinfo, URLs (also encoded twice),
+#: HTML, quoted-printable and strings of programs, and the word.
 _AT = re.compile(
     r"(?P<touching>\\@@?|@@|%(?:25){0,3}40|=40)|[@\uFF20\uFE6B]|\[a\](?=[ \t]?[^\W_])|&lt;at&gt;"
     r"|(?<=[ \t])/at/(?=[ \t])|&(?:amp;)?(?:#0{0,5}64|#x0{0,5}40|commat);"
     r"|\\(?:u00|x)40|(?<![^\W_])(?P<word>at)(?![^\W_])",
     re.IGNORECASE,
 )
-#: What people put around the sign, which may open and never close, and a line end behind it.
+#: Characters around the sign: brackets, which need not be closed, and a line end after it.
 _BLANK = r"[ \t\u00A0]"
 _SIGNS = (
     r"[\[\](){}<>|*~#%+=^\u00AB\u00BB\u2039\u203A\u27E8\u27E9\u3008-\u3011\uFF08\uFF09\uFF3B\uFF3D"
     r"_-]{1,2}"
 )
 _BEFORE_BACKWARDS = re.compile(rf"(?:{_BLANK}{{0,2}}{_SIGNS}|[\"'])?{_BLANK}{{0,2}}")
-_BEHIND = re.compile(
+_AFTER = re.compile(
     rf"{_BLANK}{{0,2}}(?:(?:{_SIGNS}|[\"']){_BLANK}{{0,2}})?"
     rf"(?:\r?\n[ \t>|]{{0,6}})?(?:{_SIGNS}{_BLANK}{{0,2}})?"
 )
 _BLANKS = (" ", "\t")
-#: A line end or "<" behind the word is of a sentence with a URL.
-_BEHIND_WORD = re.compile(r"[^\n<]+")
+#: After the word, a line end or "<" means a sentence with a URL.
+_AFTER_WORD = re.compile(r"[^\n<]+")
 _INVISIBLE = (
     r"\u00AD\u200B-\u200F\u202A-\u202E\u2060-\u206F\uFEFF\uFFF9-\uFFFB\U000E0000-\U000E007F"
 )
-#: A local part, backwards, or quotes around anything on its line. No slash: what is before it in a
-#: URL stays.
+#: A local part backwards, or a quoted text on one line. No slash: the beginning of a URL stays.
 _LOCAL_BACKWARDS = re.compile(rf"\"[^\"\n]++\"|[\w.!#$&'*+=?^`{{|}}~%{_INVISIBLE}-]++")
-#: Top-level domains that addresses have where the sign alone does not tell: countries, the generic
-#: ones that people have mail at, and those of private networks.
+#: Top-level domains that mark an address if its sign is ambiguous: countries, the generic ones
+#: used for mail, and those of private networks.
 _TOP = (
     r"(?:[a-z]{2}|com|net|org|edu|gov|mil|int|info|biz|name|pro|aero|coop|museum|arpa|dev|app|xyz"
     r"|online|site|tech|cloud|email|mail|blog|page|club|live|world|space|foundation|group|systems"
@@ -65,17 +64,17 @@ _LABEL = rf"(?:(?![_-]dot[_-])[\w{_INVISIBLE}-])++"
 _DOMAIN = re.compile(rf"(?!www\.){_LABEL}(?:{_DOT}{_LABEL})++|\[[\dA-Fa-f.:]++\]", re.IGNORECASE)
 #: A host without dots, after a plain "@" only.
 _HOST = re.compile(_LABEL)
-#: What a domain is behind.
+#: The two characters before a domain.
 _LOCAL_AND_SIGN = re.compile(r"[\w.!#$&'*+=?^`{|}~%\"-][@\uFF20\uFE6B]")
-#: Signs alone are no local part: "{@link", or "+@Override" in a patch.
+#: Signs alone are not a local part: "{@link", or "+@Override" in a patch.
 _WORD = re.compile(r"\w")
-#: A version has none: "react@18.2"; an address of a network in brackets does without.
+#: A domain has a letter, unlike a version ("react@18.2"), or is an IP address in brackets.
 _LETTER = re.compile(r"[^\W\d_]|\[")
-#: Where the sign is disguised the domain ends with letters: "at 10.30" is a time.
+#: After a disguised sign the domain ends with letters: "at 10.30" is a time.
 _NAMED = re.compile(r"[^\W\d_]{2}")
 _ENDS_WITH_TOP = re.compile(rf"(?<![^\W_]){_TOP}\Z", re.IGNORECASE)
-#: What pipermail makes of an address in the list's language, where no prose stands: "está en
-#: example.org" is a sentence. It is shorter than CONTEXT.
+#: Addresses as pipermail writes them in the list's language, only in "<>" or after "mailto:":
+#: "está en example.org" is a sentence. They are shorter than CONTEXT.
 _MARKS = "|".join(re.escape(mark) for mark in sorted(AT_MARKS, key=len, reverse=True))
 _MARKED = (
     rf"[\w.!#$&'*+=?^`{{|}}~%-]{{1,64}}?(?:{_MARKS})(?:[\w-]{{1,63}}+\.){{1,4}}+[\w-]{{2,63}}+"
@@ -92,10 +91,10 @@ class Address(NamedTuple):
 
 
 def find_addresses(text: str) -> Iterator[Address]:
-    """Yield what is an address, or a Message-ID, which looks like one; in time linear in `text`.
+    """Yield addresses, and Message-IDs, which look like them; in time linear in `text`.
 
-    Each sign is judged by itself, from the CONTEXT characters around it: so nothing else is found
-    in a part of a text that has these. In `a@b@c` two are found.
+    Each sign is judged by the CONTEXT characters around it, so a part of a text that includes these
+    gives the same result as the whole. `a@b@c` has two addresses.
     """
     for at in _AT.finditer(text):
         if found := _match_plain(text, at) or _match_disguised(text, at):
@@ -109,7 +108,7 @@ def _match_plain(text: str, at: re.Match[str]) -> Address | None:
     if at["word"]:
         return None
     before = text[max(0, at.start() - MAX_LOCAL) : at.start()]
-    # most of what is hostile, a megabyte of "@", has no local part
+    # a hostile megabyte of "@" ends here: it has no local part
     local = _LOCAL_BACKWARDS.match(before[::-1])
     if not (local and _WORD.search(local.group())):
         return None
@@ -124,10 +123,10 @@ def _match_plain(text: str, at: re.Match[str]) -> Address | None:
 
 
 def _match_disguised(text: str, at: re.Match[str]) -> Address | None:
-    """Return the address whose sign stands between blanks or signs, or is a word."""
-    behind = _BEHIND.match(text, at.end())
-    domain = behind and _DOMAIN.match(text, behind.end(), behind.end() + MAX_DOMAIN)
-    if not (behind and domain) or at["touching"]:  # "timeout=40 example.org"
+    """Return the address whose sign has blanks or signs around it, or is a word."""
+    after = _AFTER.match(text, at.end())
+    domain = after and _DOMAIN.match(text, after.end(), after.end() + MAX_DOMAIN)
+    if not (after and domain) or at["touching"]:  # "timeout=40 example.org"
         return None
     backwards = text[max(0, at.start() - MAX_LOCAL - _MAX_BEFORE) : at.start()][::-1]
     before = _BEFORE_BACKWARDS.match(backwards)
@@ -137,9 +136,9 @@ def _match_disguised(text: str, at: re.Match[str]) -> Address | None:
     if _is_domain(text, at.start() - local.end(), at.start() - before.end()):
         return None
     follows = text[domain.end() : domain.end() + 1]
-    if _is_certain(at, before.group(), behind.group()):
+    if _is_certain(at, before.group(), after.group()):
         is_named = _NAMED.search(domain.group()[-6:]) and follows != "@"
-    elif at["word"] and not (before.group() and _BEHIND_WORD.fullmatch(behind.group())):
+    elif at["word"] and not (before.group() and _AFTER_WORD.fullmatch(after.group())):
         return None
     else:
         is_named = _ENDS_WITH_TOP.search(domain.group()) and follows not in ("@", "(", "/")
@@ -147,17 +146,17 @@ def _match_disguised(text: str, at: re.Match[str]) -> Address | None:
 
 
 def _is_domain(text: str, start: int, end: int) -> bool:
-    """Return whether a part is that of another address: "jo@example.org at irc.example.org"."""
+    """Return whether a local part is a domain: "jo@example.org at irc.example.org"."""
     if start < 2 or not _LOCAL_AND_SIGN.match(text, start - 2, start):
         return False
     return bool(_DOMAIN.fullmatch(text, start, end) or _HOST.fullmatch(text, start, end))
 
 
-def _is_certain(at: re.Match[str], before: str, behind: str) -> bool:
-    """Return whether addresses are written so: "(at)", "[@]", or the word between two blanks."""
-    if at["word"] and before in _BLANKS and behind in _BLANKS:
+def _is_certain(at: re.Match[str], before: str, after: str) -> bool:
+    """Return whether the sign is only used in addresses: "(at)", "[@]", the word in two blanks."""
+    if at["word"] and before in _BLANKS and after in _BLANKS:
         return True
-    return bool(before.strip() and behind.partition("\n")[0].strip())
+    return bool(before.strip() and after.partition("\n")[0].strip())
 
 
 def _cut(text: str, start: int, end: int) -> Address:
@@ -165,7 +164,7 @@ def _cut(text: str, start: int, end: int) -> Address:
 
 
 def mask_addresses(text: str, keep: Collection[str] = ()) -> str:
-    """Return a text of the same length with its addresses masked, but for those to `keep`."""
+    """Return a text of the same length with its addresses masked, except those to `keep`."""
     pieces: list[str] = []
     at = 0
     for start, end, found in sorted(find_addresses(text)):

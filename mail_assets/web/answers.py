@@ -1,15 +1,14 @@
-"""Where questions are answered: a form, a page, a stream of events, or data, as the client asks.
+"""Answer questions over HTTP: as a page, as JSON, or as a stream of events.
 
-Only POST asks: what follows links, and what fetches pages ahead, starts nothing.
-https://html.spec.whatwg.org/multipage/server-sent-events.html
-
-[answering] Answers to questions, as they may be published: the events in which they arrive, as plain values.
+The client chooses the format by its Accept header. GET only shows the form: robots and prefetching
+browsers must not start answers. The events
+(https://html.spec.whatwg.org/multipage/server-sent-events.html) and their data:
 
 excerpts   what may be cited       {"question", "maker", "excerpts": [citation, ...]}
 text       a piece of the answer   {"text"}
 citations  what the text cites     {"citations": [citation, ...]}
-end        how it ended            {"sufficient", "complete", "fault", "dropped", ...}
-error      there is no answer      {"error": {...}}, as everywhere
+end        how it ended            {"sufficient", "complete", "dropped", "took_ms", "fault"}
+error      there is no answer      {"error": {...}}
 """
 
 import json
@@ -23,8 +22,8 @@ from collections.abc import (
     Iterator,
     Mapping,
 )
-from dataclasses import asdict, dataclass, replace
-from typing import Any, NamedTuple
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 from urllib.parse import parse_qsl
 
 from anyio import CancelScope, create_task_group
@@ -38,7 +37,8 @@ from mail_assets.answers.excerpts import BudgetError
 from mail_assets.answers.maker import AnswerMaker, stream_answer
 from mail_assets.openai.client import EndpointError
 from mail_assets.search.language.request import Request as SearchRequest
-from mail_assets.web.documents import Document, Documents
+from mail_assets.web.document_types import AnswerDocument, CitationDocument, Document
+from mail_assets.web.documents import Documents
 from mail_assets.web.pages import Pages
 from mail_assets.web.requests import (
     QUESTION_PARAMETERS,
@@ -53,12 +53,24 @@ from mail_assets.web.searchers import Workers
 
 logger = logging.getLogger(__name__)
 
-#: Messages that an answer is drawn from.
+#: Messages that an answer may use.
 MESSAGES = 12
+#: Most fields of a form.
+MAX_FIELDS = 50
+FORM, JSON, EVENTS, HTML = (
+    "application/x-www-form-urlencoded",
+    "application/json",
+    "text/event-stream",
+    "text/html",
+)
+#: Caches must not keep answers, and proxies must not buffer them.
+HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+
+ShowError = Callable[[Request, Exception], Awaitable[Response]]
 
 
 class AnswerEvent(NamedTuple):
-    """A part of an answer that arrives: its name, and what it says."""
+    """An event of an answer: its name and its data."""
 
     name: str
     data: Document
@@ -66,15 +78,15 @@ class AnswerEvent(NamedTuple):
 
 @dataclass(frozen=True)
 class Answering:
-    """Answers questions by what makes answers: a chat model, or sentences of the mail."""
+    """Answers questions with a maker of answers: a chat model, or sentences of the mail."""
 
     documents: Documents
     maker: AnswerMaker
 
     def find(self, given: Mapping[str, str]) -> Evidence:
-        """Return what a question is answered from, without addresses where they are hidden.
+        """Return the evidence for an answer as it may be published.
 
-        Nothing of the archive is needed after this.
+        The answer itself needs neither a search slot nor a connection.
 
         Raises:
             RequestError, ServingError: a parameter is wrong, or too many searches run.
@@ -99,8 +111,10 @@ class Answering:
                     yield AnswerEvent(name, self.documents.publication.publish(data, ids))
         except EndpointError as error:
             logger.error("a question was not answered: %s", error)
-            told = ServingError(503, "unavailable", "the chat model does not answer", retry_after=5)
-            yield AnswerEvent("error", told.as_json())
+            shown = ServingError(
+                503, "unavailable", "the chat model does not answer", retry_after=5
+            )
+            yield AnswerEvent("error", {**shown.as_json()})
 
     def _find(self, request: SearchRequest) -> Evidence:
         try:
@@ -112,9 +126,9 @@ class Answering:
             raise ServingError(503, "unavailable", message) from None
 
     def _hide_addresses(self, evidence: Evidence) -> Evidence:
-        """Return evidence with addresses masked: what a model does not know it cannot tell.
+        """Return evidence without addresses, so that a chat model cannot repeat them.
 
-        Texts are so already, but where their lines or spans were joined.
+        The texts were hidden span by span; joined spans and lines may still form an address.
         """
         mask = self.documents.publication.publish
         excerpts = tuple(
@@ -134,27 +148,36 @@ class Answering:
         return replace(evidence, excerpts=excerpts, sentences=sentences)
 
 
-def read_events(events: Iterable[AnswerEvent]) -> Document:
-    """Return the whole answer that some events make.
+def read_events(events: Iterable[AnswerEvent]) -> AnswerDocument:
+    """Return the whole answer of its events.
 
     Raises:
-        ServingError: there is none.
+        ServingError: there is no answer.
     """
-    answer: Document = {"text": ""}
+    pieces: list[str] = []
+    found: dict[str, Document] = {}
     for name, data in events:
         if name == "error":
             message = data["error"]["message"]
             raise ServingError(503, data["error"]["code"], message, retry_after=5)
         if name == "text":
-            answer["text"] += data["text"]
-        elif name == "excerpts":
-            answer |= {key: data[key] for key in ("question", "maker")}
-        else:
-            answer |= data
-    return answer
+            pieces.append(data["text"])
+        found[name] = data
+    start, end = found["excerpts"], found["end"]
+    return {
+        "text": "".join(pieces),
+        "question": start["question"],
+        "maker": start["maker"],
+        "citations": found["citations"]["citations"],
+        "sufficient": end["sufficient"],
+        "complete": end["complete"],
+        "dropped": end["dropped"],
+        "took_ms": end["took_ms"],
+        "fault": end["fault"],
+    }
 
 
-def _describe(event: Event) -> Iterator[tuple[str, dict[str, Any]]]:
+def _describe(event: Event) -> Iterator[tuple[str, Document]]:
     match event:
         case Sources(question, maker, excerpts):
             cited = [_describe_citation(one) for one in excerpts]
@@ -167,31 +190,28 @@ def _describe(event: Event) -> Iterator[tuple[str, dict[str, Any]]]:
                 logger.error("an answer broke off: %s", event.fault)
             names = ("sufficient", "complete", "dropped", "took_ms")
             end = {name: getattr(event, name) for name in names}
-            # what the server said is for its operator
+            # the server's own words are for the operator only
             yield "end", end | {"fault": "the chat model broke off" if event.fault else ""}
 
 
-def _describe_citation(citation: Citation) -> dict[str, Any]:
-    return asdict(citation) | {"url": page_url("message", citation.message_id)}
-
-
-ShowError = Callable[[Request, Exception], Awaitable[Response]]
-
-FORM, JSON, EVENTS, HTML = (
-    "application/x-www-form-urlencoded",
-    "application/json",
-    "text/event-stream",
-    "text/html",
-)
-#: Answers are not kept, and not collected by a proxy until they are whole.
-HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
-#: Fields of a form: more are not read.
-MAX_FIELDS = 50
+def _describe_citation(citation: Citation) -> CitationDocument:
+    return {
+        "number": citation.number,
+        "message_id": citation.message_id,
+        "lists": [*citation.lists],
+        "month": citation.month,
+        "subject": citation.subject,
+        "from_name": citation.from_name,
+        "from_email": citation.from_email,
+        "sent_at": citation.sent_at,
+        "spans": [*citation.spans],
+        "url": page_url("message", citation.message_id),
+    }
 
 
 @dataclass(frozen=True)
 class AnswerRoutes:
-    """Answers questions; `searches` find what `writers` then write about, without a connection."""
+    """Answers questions: threads of `searches` find the evidence, those of `writers` answer."""
 
     searches: Workers
     writers: Workers
@@ -234,10 +254,10 @@ class AnswerRoutes:
     async def _collect(
         self, request: Request, events: Generator[AnswerEvent, None, None]
     ) -> list[AnswerEvent]:
-        """Return all events; where the client leaves, nothing more is written.
+        """Return all events; stop as soon as the client leaves.
 
         Raises:
-            ServingError: it has left.
+            ServingError: the client has left.
         """
         collected: list[AnswerEvent] = []
         has_left = True
@@ -248,7 +268,7 @@ class AnswerRoutes:
             has_left = False
             tasks.cancel_scope.cancel()
         if has_left:
-            raise ServingError(408, "timeout", "the client left before the answer was whole")
+            raise ServingError(408, "timeout", "the client left before the answer was complete")
         return collected
 
     async def _stream(self, events: Generator[AnswerEvent, None, None]) -> AsyncIterator[bytes]:
@@ -257,29 +277,28 @@ class AnswerRoutes:
 
 
 async def _await_leaving(request: Request, scope: CancelScope) -> None:
-    """Cancel a scope when the client leaves."""
     while (await request.receive())["type"] != "http.disconnect":
         pass
     scope.cancel()
 
 
 def choose_type(accept: str) -> str:
-    """Return how an answer is written for a client: events, unless it asks for a page or data."""
+    """Return the format of an answer: events, unless the client asks for a page or JSON."""
     asked = {one.partition(";")[0].strip().lower() for one in accept.split(",")}
     return next((one for one in (EVENTS, HTML, JSON) if one in asked), EVENTS)
 
 
 def write_event(event: AnswerEvent) -> bytes:
-    """Return an event of a stream; JSON has no line ends."""
+    """Return an event as a stream has it; JSON contains no line ends."""
     data = json.dumps(event.data, ensure_ascii=False)
     return f"event: {event.name}\ndata: {data}\n\n".encode()
 
 
 async def read_question(request: Request) -> Mapping[str, str]:
-    """Return the fields of a form, or of an object of JSON.
+    """Return the fields of a question: a form, or a JSON object.
 
     Raises:
-        ServingError: it is neither, or a field is no text or given twice.
+        ServingError: the body is neither, or a field is not a string or given twice.
     """
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     body = await request.body()
@@ -288,23 +307,19 @@ async def read_question(request: Request) -> Mapping[str, str]:
             given = json.loads(body)
             if isinstance(given, dict) and all(isinstance(one, str) for one in given.values()):
                 return given
-            raise ServingError(400, "bad_request", "send an object whose values are texts")
+            raise ServingError(400, "bad_request", "send a JSON object whose values are strings")
         if kind == FORM:
             text = body.decode()
             fields = parse_qsl(text, True, errors="strict", max_num_fields=MAX_FIELDS)
             return require_once(fields)
     except (ValueError, RecursionError) as error:
-        raise ServingError(400, "bad_request", f"this cannot be read: {kind}") from error
+        raise ServingError(400, "bad_request", f"the body is not valid {kind}") from error
     allowed = (JSON, FORM)
     message = f"send a question as {' or '.join(allowed)}"
     raise ServingError(415, "unsupported_media_type", message, allowed=allowed)
 
 
 def _require_same_site(request: Request) -> None:
-    """Refuse what a page of another site makes a browser ask (https://www.w3.org/TR/fetch-metadata).
-
-    Raises:
-        ServingError: it comes from another site.
-    """
+    """Refuse requests that a page of another site sends (https://www.w3.org/TR/fetch-metadata)."""
     if request.headers.get("sec-fetch-site") in ("cross-site", "same-site"):
-        raise ServingError(403, "cross_site", "questions are asked from the pages of this site")
+        raise ServingError(403, "cross_site", "only pages of this site may send questions")

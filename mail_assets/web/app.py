@@ -1,13 +1,8 @@
-"""The application: routes, threads, errors. What pages say is made in documents.py.
-
-[views] The views of the archive: each document at its paths, as a page or as data.
-
-[headers] The headers of every response: nothing is run, framed, or told to other sites.
-"""
+"""The web application: its routes, the threads that answer, and errors as pages or JSON."""
 
 import contextlib
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -27,7 +22,8 @@ from mail_assets.answers.maker import AnswerMaker
 from mail_assets.reading.browsing import find_newest_id
 from mail_assets.web.answers import Answering, AnswerRoutes
 from mail_assets.web.browse import Archives
-from mail_assets.web.documents import Document, Documents
+from mail_assets.web.document_types import Document
+from mail_assets.web.documents import Documents
 from mail_assets.web.exports import Exports
 from mail_assets.web.feeds import Feeds
 from mail_assets.web.files import Downloads, FileRoutes
@@ -49,72 +45,24 @@ from mail_assets.web.responses import (
     DEFAULT_MAX_AGE,
     SEARCH_MAX_AGE,
     allow_keeping,
+    describe_error,
     error_headers,
     is_known,
     respond_with_error,
     tag_document,
-    tell,
     wants_page,
 )
 from mail_assets.web.searchers import Workers
 
+Endpoint = Callable[[Request], Awaitable[Response]]
+
 HTML, JSON, ATOM = "text/html", "application/json", "application/atom+xml"
 
-
-@dataclass(frozen=True)
-class View:
-    """A document and how it is written, at `/NAME`, or at `/NAME/ID` where `read` takes an id.
-
-    `find_address` tells where a reader is sent who came by another address than its one.
-    """
-
-    name: str
-    read: Callable[[Request], tuple[Any, ...]]
-    make_document: Callable[..., Document]
-    write: Callable[[Document], str]
-    media_type: str
-    max_age: int = DEFAULT_MAX_AGE
-    find_address: Callable[..., str | None] = lambda *_: None
-
-    @property
-    def paths(self) -> tuple[str, ...]:
-        """Where it is found; an id that no path can hold is a parameter."""
-        path = f"/{self.name}"
-        return (path, f"{path}/{{id:path}}") if self.read is read_id else (path,)
-
-
-def list_views(
-    documents: Documents, pages: Pages, feeds: Feeds, describe_api: Callable[[], Document]
-) -> Iterator[View]:
-    """Yield all views."""
-    age = SEARCH_MAX_AGE
-    archives = Archives(documents.service, documents.publication)
-    yield View("search", read_query, pages.find, pages.search, HTML, age, find_other_address)
-    yield View("search.json", read_query, documents.search, write_json, JSON, age)
-    yield View("search.atom", read_query, feeds.search, feeds.write, ATOM, age)
-    yield View("message", read_id, documents.message, pages.message, HTML)
-    yield View("message.json", read_id, documents.message, write_json, JSON)
-    yield View("thread", read_id, documents.thread, pages.thread, HTML)
-    yield View("thread.json", read_id, documents.thread, write_json, JSON)
-    yield View("thread.atom", read_id, feeds.thread, feeds.write, ATOM)
-    yield View("similar", read_id, documents.similar, pages.similar, HTML, age)
-    yield View("similar.json", read_id, documents.similar, write_json, JSON, age)
-    yield View("lists", read_nothing, documents.lists, pages.lists, HTML)
-    yield View("openapi.json", read_nothing, describe_api, write_json, JSON)
-    yield View("lists.json", read_nothing, documents.lists, write_json, JSON)
-    yield View("lists/{list}", read_list, archives.months, pages.months, HTML)
-    yield View("lists.json/{list}", read_list, archives.months, write_json, JSON)
-    yield View("lists/{list}/{month}", read_month, archives.month, pages.month, HTML)
-    yield View("lists.json/{list}/{month}", read_month, archives.month, write_json, JSON)
-
-
-def write_json(document: Document) -> str:
-    """Return a document as JSON."""
-    return json.dumps(document, ensure_ascii=False, separators=(",", ":"))
-
-
-#: Pages load their own style and script, ask this site, and nothing else
-#: (https://www.w3.org/TR/CSP3/).
+STATIC = Path(__file__).with_name("static")
+#: Links between searches never end: robots may read messages, threads and lists only.
+ROBOTS = "User-agent: *\nDisallow: /search\nDisallow: /similar\nDisallow: /answer\n"
+#: Pages load styles and scripts of this site only, send requests to this site only, and run nothing
+#: inline (https://www.w3.org/TR/CSP3/).
 CONTENT_SECURITY_POLICY = (
     "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; img-src 'self'; "
     "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
@@ -122,20 +70,20 @@ CONTENT_SECURITY_POLICY = (
 HEADERS = {
     "Content-Security-Policy": CONTENT_SECURITY_POLICY,
     "X-Content-Type-Options": "nosniff",
-    # queries stand in URLs
+    # URLs contain what people search for
     "Referrer-Policy": "no-referrer",
     "Cross-Origin-Opener-Policy": "same-origin",
 }
 
 
 class SecurityHeaders:
-    """ASGI middleware that adds the headers."""
+    """ASGI middleware that adds HEADERS to every response."""
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer with the headers added."""
+        """Answer a request, with the headers added."""
 
         async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
@@ -145,20 +93,62 @@ class SecurityHeaders:
         await self.app(scope, receive, send_with_headers)
 
 
-Endpoint = Callable[[Request], Awaitable[Response]]
+@dataclass(frozen=True)
+class View:
+    """A document and its format, at `/NAME`, and at `/NAME/ID` if `read` is `read_id`.
 
-STATIC = Path(__file__).with_name("static")
-#: Searches have no end, so robots read messages, threads and lists.
-ROBOTS = "User-agent: *\nDisallow: /search\nDisallow: /similar\nDisallow: /answer\n"
+    `find_address` returns the canonical address to redirect to, None if the request has it.
+    """
+
+    name: str
+    read: Callable[[Request], tuple[Any, ...]]
+    make_document: Callable[..., Mapping[str, Any]]
+    write: Callable[[Any], str]
+    media_type: str
+    max_age: int = DEFAULT_MAX_AGE
+    find_address: Callable[..., str | None] = lambda *_: None
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """The paths of its routes; an id that no path can hold is a parameter."""
+        path = f"/{self.name}"
+        return (path, f"{path}/{{id:path}}") if self.read is read_id else (path,)
+
+
+def _list_views(
+    documents: Documents, pages: Pages, feeds: Feeds, describe_api: Callable[[], Document]
+) -> Iterator[View]:
+    age = SEARCH_MAX_AGE
+    archives = Archives(documents.service, documents.publication)
+    yield View("search", read_query, pages.find, pages.search, HTML, age, find_other_address)
+    yield View("search.json", read_query, documents.search, _write_json, JSON, age)
+    yield View("search.atom", read_query, feeds.search, feeds.write, ATOM, age)
+    yield View("message", read_id, documents.message, pages.message, HTML)
+    yield View("message.json", read_id, documents.message, _write_json, JSON)
+    yield View("thread", read_id, documents.thread, pages.thread, HTML)
+    yield View("thread.json", read_id, documents.thread, _write_json, JSON)
+    yield View("thread.atom", read_id, feeds.thread, feeds.write, ATOM)
+    yield View("similar", read_id, documents.similar, pages.similar, HTML, age)
+    yield View("similar.json", read_id, documents.similar, _write_json, JSON, age)
+    yield View("openapi.json", read_nothing, describe_api, _write_json, JSON)
+    yield View("lists", read_nothing, archives.lists, pages.lists, HTML)
+    yield View("lists.json", read_nothing, archives.lists, _write_json, JSON)
+    yield View("lists/{list}", read_list, archives.months, pages.months, HTML)
+    yield View("lists.json/{list}", read_list, archives.months, _write_json, JSON)
+    yield View("lists/{list}/{month}", read_month, archives.month, pages.month, HTML)
+    yield View("lists.json/{list}/{month}", read_month, archives.month, _write_json, JSON)
+
+
+def _write_json(document: Mapping[str, Any]) -> str:
+    return json.dumps(document, ensure_ascii=False, separators=(",", ":"))
 
 
 @dataclass
 class Application:
-    """Answers many clients at once; searches, reads and answers have threads of their own.
+    """Answers many clients at once; searches, reads and answers have separate threads.
 
-    `base_url` is where readers find it, without a slash at its end: what leaves it, feeds and
-    mailboxes, leads back there. `hosts` are more names that assistants call it by, beside those of
-    this machine. `maker` makes the answers to questions.
+    `base_url` is the public URL, without a slash at its end; links in feeds and mailboxes begin
+    with it. `hosts` are names besides those of this machine under which assistants may call it.
     """
 
     documents: Documents
@@ -170,7 +160,7 @@ class Application:
 
     def __post_init__(self) -> None:
         searchers = self.documents.service.options.searchers
-        # apart: what is read does not wait behind searches
+        # separate threads: a read must not wait for searches
         self._reads = Workers(searchers + 1)
         self._searches = Workers(searchers + 1)
         self._writers = Workers(self.limits.allowances[Cost.answer].at_once)
@@ -178,7 +168,7 @@ class Application:
         has_chat = not isinstance(self.maker, ExtractiveMaker)
         self._pages = Pages(replace(self.documents, surface="page"), has_chat)
         self._mcp = build_mcp_server(self.documents)
-        # whatever changes what is written of the same document
+        # part of each entity tag: settings that change how a document is written
         lists = ",".join(self.documents.service.options.lists)
         addresses = self.documents.publication.addresses
         self._version = f"{find_version()} {addresses} {self.base_url} {has_chat} {lists}"
@@ -191,7 +181,7 @@ class Application:
             exception_handlers={404: self._show_error, 405: self._show_error},
             lifespan=self._live,
         )
-        # they would lead to the host that a client has named, and be kept for others
+        # it redirects to the Host that the client sent, and caches keep that for others
         app.router.redirect_slashes = False
         return app
 
@@ -213,19 +203,19 @@ class Application:
             self._searches, self._writers, answering, self._pages, self._show_error
         ).list_routes()
         feeds = Feeds(replace(self.documents, surface="feed"), self._exports)
-        for view in list_views(self.documents, self._pages, feeds, self._describe_api):
+        for view in _list_views(self.documents, self._pages, feeds, self._describe_api):
             for path in view.paths:
                 yield Route(path, self._answer_view(view))
         yield Route("/", self._answer_home)
         yield Route("/message-id/flat/{id:path}", _redirect_to("thread"))
         yield Route("/message-id/{id:path}", _redirect_to("message"))
         security = protect_from_rebinding([*self.hosts, urlsplit(self.base_url).netloc])
-        # not mounted: a mounted application would answer for paths that are not its own
+        # not mounted: a mounted application turns 405 of other paths into 404
         for route in self._mcp.streamable_http_app(
             stateless_http=True, json_response=True, transport_security=security
         ).routes:
             assert isinstance(route, Route)
-            # a GET would open a stream of events that never come, and hold its place without end
+            # no GET: it would wait for events that never come, and hold a connection
             yield Route(route.path, route.endpoint, methods=["POST"])
         yield Route("/health", _answer_health)
         yield Route("/ready", self._answer_ready)
@@ -252,10 +242,10 @@ class Application:
         return answer
 
     def _respond(self, request: Request, view: View) -> Response:
-        """Return a view, or that the client has it already: then nothing is written."""
+        """Return a view, a redirect to its address, or 304 if the client already has it."""
         given = view.read(request)
         if address := view.find_address(*given):
-            # not for good: a date of two years ago is another tomorrow
+            # not permanent: "2y" is another day tomorrow
             return RedirectResponse(address, 303, allow_keeping(view.max_age))
         document = view.make_document(*given)
         tag = tag_document(document, f"{self._version} {view.media_type}")
@@ -268,27 +258,25 @@ class Application:
         return HTMLResponse(self._pages.home())
 
     async def _answer_ready(self, _: Request) -> Response:
-        """Say whether searches can be answered: the database does, at this moment."""
         try:
             await self._reads.run(self.documents.check_ready)
         except Exception as error:
-            told = tell(error)
-            return PlainTextResponse(f"{told.message}\n", told.status, error_headers(told))
+            shown = describe_error(error)
+            return PlainTextResponse(f"{shown.message}\n", shown.status, error_headers(shown))
         return PlainTextResponse("ready\n")
 
     async def _show_error(self, request: Request, error: Exception) -> Response:
-        """Return an error as data, or as a page for whoever asked for one."""
         if not wants_page(request):
             return respond_with_error(error)
-        told = tell(error)
+        shown = describe_error(error)
         parameters = request.query_params if request.url.path == "/search" else None
-        headers = error_headers(told)
-        return HTMLResponse(self._pages.error(told, parameters), told.status, headers)
+        headers = error_headers(shown)
+        return HTMLResponse(self._pages.error(shown, parameters), shown.status, headers)
 
 
 def _redirect_to(page: str) -> Endpoint:
     async def redirect(request: Request) -> Response:
-        """Follow the links of other archives, brackets and final slash included."""
+        """Redirect links in the style of public-inbox and pgarchives; ids may have brackets."""
         id = request.path_params["id"].removesuffix("/").removeprefix("<").removesuffix(">")
         return RedirectResponse(page_url(page, id), 301)
 
@@ -296,7 +284,7 @@ def _redirect_to(page: str) -> Endpoint:
 
 
 async def _drop_slash(request: Request) -> Response:
-    """Follow a link with a slash at its end, within this site: two at the beginning lead out."""
+    """Redirect to the path without its last slash; "//host" must not lead to another site."""
     path = quote(request.path_params["path"].strip("/"), safe=f"/{SAFE}")
     query = request.url.query
     return RedirectResponse(f"/{path}{'?' if query else ''}{query}", 308)

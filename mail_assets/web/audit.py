@@ -1,7 +1,7 @@
-"""Which searches were asked, counted without what was asked and by whom.
+"""Count searches for the audit, without their queries and their clients.
 
-Counting takes a few microseconds; a thread writes the counts down now and then over a connection of
-its own. No search waits for it, and none fails because of it.
+A thread writes the counts every minute over its own connection. No search waits for it, and no
+search fails because of it.
 """
 
 import datetime as dt
@@ -24,11 +24,11 @@ from mail_assets.web.responses import find_status
 
 logger = logging.getLogger(__name__)
 
-#: Seconds between two times that counts are written.
+#: Seconds between two writes of the counts.
 EVERY = 60.0
-#: Kinds of searches that are kept while nothing can be written; further kinds are not counted.
+#: Most kinds of searches in memory while the database fails; further kinds are not counted.
 MAX_KINDS = 10_000
-#: Seconds that the end of the service waits for the last counts.
+#: Seconds that `close` waits for the last counts.
 LAST_SECONDS = 5.0
 
 Counts = Mapping[SearchKind, int]
@@ -36,7 +36,7 @@ Counts = Mapping[SearchKind, int]
 
 @dataclass
 class Watched:
-    """A search that is asked: what is known of it by its end."""
+    """A search that runs; whoever runs it fills this in."""
 
     request: Request | None = None
     mode: str = ""
@@ -44,9 +44,9 @@ class Watched:
 
 
 class SearchAudit:
-    """Counts searches of any thread; `write` stores counts, and may fail: they are kept then.
+    """Counts searches of any thread; `write` stores the counts, and keeps them if it fails.
 
-    Only names of `lists` are counted; without `write` nothing is.
+    Only names of `lists` are counted. Without `write` nothing is counted.
     """
 
     def __init__(
@@ -63,7 +63,7 @@ class SearchAudit:
 
     @contextmanager
     def watch(self, surface: str) -> Iterator[Watched]:
-        """Count a search on a surface when it ends, as what it then is."""
+        """Count a search of a surface when it ends."""
         watched, began, status = Watched(), time.perf_counter(), 200
         try:
             yield watched
@@ -76,7 +76,7 @@ class SearchAudit:
                 self._count(describe_search(surface, watched, self._lists, ms, status))
 
     def write_counts(self) -> None:
-        """Store what was counted; what cannot be stored is kept, and that is logged once."""
+        """Store the counts; counts that cannot be stored are kept, and the error is logged once."""
         with self._lock:
             counts, self._counts = self._counts, Counter()
         if not counts or not self._write:
@@ -88,11 +88,11 @@ class SearchAudit:
             with self._lock:
                 self._counts.update(counts)
             if not self._failed:
-                logger.warning("searches are served and not written down: %s", error)
+                logger.warning("cannot store the counts of searches; searches go on: %s", error)
             self._failed = True
 
     def close(self) -> None:
-        """Store the last counts, if that is possible at once."""
+        """Store the last counts, within LAST_SECONDS."""
         self._closing.set()
         if self._write:
             self._thread.join(LAST_SECONDS)
@@ -111,7 +111,7 @@ class SearchAudit:
 def describe_search(
     surface: str, watched: Watched, lists: Collection[str], ms: float, status: int
 ) -> SearchKind:
-    """Return what a search is counted as: nothing of it but names that are known."""
+    """Return the kind that a search is counted as; it has known names only, never values."""
     hour = dt.datetime.now(dt.UTC).replace(minute=0, second=0, microsecond=0)
     fields: list[Field] = []
     mode = watched.mode

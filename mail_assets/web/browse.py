@@ -1,13 +1,12 @@
-"""Lists, their months and titles of messages as documents: how an archive is browsed."""
+"""Make the documents by which readers browse an archive: lists, months and titles of messages."""
 
 import re
 from collections.abc import Collection
 from dataclasses import dataclass
-from typing import Any
+from itertools import groupby
 
 from mail_assets.month import ListMonth
 from mail_assets.reading.browsing import (
-    MonthEntry,
     Title,
     count_months,
     find_unknown_words,
@@ -15,18 +14,22 @@ from mail_assets.reading.browsing import (
     read_titles,
 )
 from mail_assets.tables.messages import utc
+from mail_assets.web.document_types import (
+    ListDocument,
+    ListsDocument,
+    MonthDocument,
+    TitleDocument,
+)
 from mail_assets.web.privacy import Publication
 from mail_assets.web.requests import list_url, month_url, page_url
 from mail_assets.web.responses import ServingError
 from mail_assets.web.searchers import SearchService
 
-Document = dict[str, Any]
-
-#: Messages of a page of a month.
+#: Messages on a page of a month.
 MESSAGES = 100
-#: Words of a query that are looked for, and characters of the longest.
+#: Words of a query that are looked up, and characters of the longest.
 MAX_WORDS, MAX_WORD = 20, 50
-#: A word by itself, as far as white space, but for signs at its end.
+#: A word between blanks, perhaps with a punctuation mark after it.
 _WORD = re.compile(r"(?<!\S)\w++(?=[?!.,;]?(?:\s|\Z))")
 
 
@@ -37,18 +40,29 @@ class Archives:
     service: SearchService
     publication: Publication
 
-    def months(self, name: str) -> Document:
-        """Return the months of a list, and how many messages each has.
+    def lists(self) -> ListsDocument:
+        """Return the lists with their months, and the number of messages of each."""
+        counts = self.service.read(count_months)
+        document: ListsDocument = {
+            "lists": [
+                _describe_list(name, {one.month: counts[one] for one in some})
+                for name, some in groupby(sorted(counts), key=lambda one: one.list_name)
+            ],
+            "indexed_to": max((one.month for one in counts), default=None),
+            "url": "/lists",
+        }
+        return self.publication.publish(document)
+
+    def months(self, name: str) -> ListDocument:
+        """Return the months of a list, and the number of messages of each.
 
         Raises:
-            ServingError: there is none of that name.
+            ServingError: no list has the name.
         """
-        months = self._count_months(name)
-        document = {"name": name, "messages": sum(months.values()), "months": months}
-        return self._publish(document | {"url": list_url(name)})
+        return self.publication.publish(_describe_list(name, self._count_months(name)))
 
-    def month(self, name: str, month: str, first: int) -> Document:
-        """Return messages of a month, thread by thread, from the place `first` on.
+    def month(self, name: str, month: str, first: int) -> MonthDocument:
+        """Return messages of a month, thread by thread, from the number `first` on.
 
         Raises:
             ServingError: the list has no message in it.
@@ -60,37 +74,39 @@ class Archives:
             near = [one for one in (earlier, later) if one]
             message = f"{name} has no message in {month[:40]!r}; nearest: {', '.join(near)}"
             raise ServingError(404, "unknown_month", message, allowed=near)
-        # one more than the page has: the count has each content of an id, a page each id
+        # the count has each content of an id, a page only each id: one more tells whether more come
         entries = self.service.read(read_month, ListMonth(name, month), first, MESSAGES + 1)
         end = first + MESSAGES
-        document = {
+        document: MonthDocument = {
             "list": name,
             "month": month,
             "messages": months[month],
             "first": first,
-            "posts": [_describe(entry) for entry in entries[:MESSAGES]],
+            "posts": [
+                {**_describe_title(one.title), "thread_id": one.thread_id, "depth": one.depth}
+                for one in entries[:MESSAGES]
+            ],
             "url": month_url(name, month, first),
             "previous": month_url(name, month, max(0, first - MESSAGES)) if first else None,
             "next": month_url(name, month, end) if len(entries) > MESSAGES else None,
             "earlier": earlier,
             "later": later,
         }
-        return self._publish(document)
+        return self.publication.publish(document)
 
-    def titles(self, ids: Collection[str]) -> Document:
-        """Return subject, sender and date of some messages, by id."""
+    def titles(self, ids: Collection[str]) -> dict[str, TitleDocument]:
+        """Return subject, sender and date of messages, by id."""
         titles = self.service.read(read_titles, ids) if ids else {}
-        return self._publish({id: _describe_title(title) for id, title in titles.items()})
+        return self.publication.publish({id: _describe_title(one) for id, one in titles.items()})
 
     def find_unknown_words(self, text: str) -> list[str]:
-        """Return the words that no message has, of the text of a query."""
+        """Return those words of a query that no message has."""
         words = [word for word in _WORD.findall(text) if len(word) <= MAX_WORD]
         languages = {*self.service.options.search.languages.values()}
         once = [*dict.fromkeys(words)][:MAX_WORDS]
         return self.service.read(find_unknown_words, once, languages) if once else []
 
     def _count_months(self, name: str) -> dict[str, int]:
-        """Return the months of a list that have a message; raises where it has none."""
         counts = self.service.read(count_months)
         months = {one.month: count for one, count in counts.items() if one.list_name == name}
         if not months:
@@ -99,16 +115,18 @@ class Archives:
             raise ServingError(404, "unknown_list", message, allowed=known)
         return months
 
-    def _publish(self, document: Document) -> Document:
-        published: Document = self.publication.publish(document)
-        return published
+
+def _describe_list(name: str, months: dict[str, int]) -> ListDocument:
+    messages = sum(months.values())
+    return {"name": name, "messages": messages, "months": months, "url": list_url(name)}
 
 
-def _describe(entry: MonthEntry) -> Document:
-    place = {"thread_id": entry.thread_id, "depth": entry.depth}
-    return _describe_title(entry.title) | place
-
-
-def _describe_title(title: Title) -> Document:
-    url = page_url("message", title.message_id)
-    return title._asdict() | {"sent_at": utc(title.sent_at), "url": url}
+def _describe_title(title: Title) -> TitleDocument:
+    return {
+        "message_id": title.message_id,
+        "subject": title.subject,
+        "from_name": title.from_name,
+        "from_email": title.from_email,
+        "sent_at": utc(title.sent_at),
+        "url": page_url("message", title.message_id),
+    }

@@ -1,9 +1,9 @@
-"""Connections that are kept waiting are closed: slow requests, and readers that stop to read.
+"""Close connections that keep the server waiting: slow requests, and clients that stop reading.
 
-uvicorn waits for both without end: a few hundred such connections would be all that it has
-(https://en.wikipedia.org/wiki/Slowloris_(cyber_attack)). Where there are as many as may be, a new
-one takes the place of the one that has gone longest without a whole request, as in nginx: an
-address may be that of many people, and who of them asks nothing keeps nobody out.
+uvicorn waits for both without end, so a few hundred such connections would block it
+(https://en.wikipedia.org/wiki/Slowloris_(cyber_attack)). If all connections are in use, a new one
+replaces the one with the oldest last request, as in nginx: many people may share an address, and
+idle ones must not keep others out.
 """
 
 import asyncio
@@ -17,14 +17,14 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from mail_assets.web.limits import Clients
 
-#: Connections at once, fewer than the 1,024 files that a process may have open; and of one client,
-#: if it is no proxy.
+#: Most connections at once, below the 1,024 files that a process may open; and most of one client,
+#: unless it is a proxy.
 MAX_CONNECTIONS, MAX_OF_CLIENT = 500, 64
-#: Seconds until a request's line and header fields are there, and bytes that they may have.
+#: Most seconds until the head of a request has arrived, and its most bytes.
 HEAD_SECONDS, MAX_HEAD = 10, 64 * 1024
-#: Seconds that a reader may leave all buffers full.
+#: Most seconds that a client may leave all buffers full.
 STALL_SECONDS = 20
-#: Numbers connections by their last requests; the clock of a loop may stand still between two.
+#: Numbers connections by their last request; the loop's clock may be equal for two.
 _turns = itertools.count()
 BUSY = (
     b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nConnection: close\r\n"
@@ -33,24 +33,24 @@ BUSY = (
 
 
 def server_config(app: ASGIApp, clients: Clients, **given: Any) -> uvicorn.Config:
-    """Return what uvicorn serves an application with: guarded, and silent about who asks what."""
+    """Return the configuration of uvicorn: guarded connections, and no log of requests."""
     return uvicorn.Config(
         app,
         http=type("Guarded", (GuardedProtocol,), {"clients": clients}),
-        # a web socket would leave the guards behind
+        # a web socket would not be guarded
         ws="none",
-        # it would hold what people search for
+        # it would contain what people search for
         access_log=False,
         log_level="warning",
         server_header=False,
-        # uvicorn would believe every process of this machine
+        # uvicorn would believe any process of this machine
         proxy_headers=False,
         **given,
     )
 
 
 class GuardedProtocol(HttpToolsProtocol):
-    """HTTP with a bound on connections, and on how long each may be waited for."""
+    """HTTP with limits on the number of connections, and on the time that each may wait."""
 
     clients = Clients()
 
@@ -62,7 +62,7 @@ class GuardedProtocol(HttpToolsProtocol):
         self._stall_timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Wait for the first request, or refuse the connection."""
+        """Start the timer of the first request, or refuse the connection."""
         super().connection_made(transport)
         if self._has_room():
             self._head_timer = self.loop.call_later(HEAD_SECONDS, self.give_up)
@@ -71,7 +71,7 @@ class GuardedProtocol(HttpToolsProtocol):
             transport.close()
 
     def data_received(self, data: bytes) -> None:
-        """Read on; the head of a request has to be whole in time."""
+        """Read more bytes; the head of a request must be complete in time."""
         before = self.cycle
         if before is None or before.response_complete or not before.more_body:
             self._head_size += len(data)
@@ -85,50 +85,50 @@ class GuardedProtocol(HttpToolsProtocol):
             self.give_up()
 
     def _unsupported_upgrade_warning(self) -> None:
-        """Say nothing: anybody can ask for a web socket, and there is none on purpose."""
+        """Log nothing: anybody can ask for a web socket, and there are none on purpose."""
 
     def on_message_begin(self) -> None:
-        """Begin with a request."""
+        """Begin a request."""
         super().on_message_begin()
         self._read = 0
 
     def on_url(self, url: bytes) -> None:
-        """Take over a piece of the URL."""
+        """Add a piece of the URL."""
         self._bound_head(len(url))
         super().on_url(url)
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """Take over a header field."""
+        """Add a header field."""
         self._bound_head(len(name) + len(value) + len(": \r\n"))
         super().on_header(name, value)
 
     def _bound_head(self, size: int) -> None:
-        """Count what the parser has read of a head: one that arrives at once is never incomplete.
+        """Count the bytes of a head; `data_received` sees no head that arrives all at once.
 
         Raises:
-            ValueError: it is too large, which is answered with 400.
+            ValueError: the head is too large; uvicorn answers 400.
         """
         self._read += size
         if self._read > MAX_HEAD:
             raise ValueError(f"a head has at most {MAX_HEAD} bytes")
 
     def pause_writing(self) -> None:
-        """Wait for the reader, for a while."""
+        """Start the timer of a client that does not read."""
         super().pause_writing()
         self._stall_timer = self.loop.call_later(STALL_SECONDS, self.give_up)
 
     def resume_writing(self) -> None:
-        """Go on."""
+        """Stop the timer: the client reads again."""
         super().resume_writing()
         self._stall_timer = _stop(self._stall_timer)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Forget the connection."""
+        """Stop the timers of a closed connection."""
         super().connection_lost(exc)
         self._head_timer, self._stall_timer = _stop(self._head_timer), _stop(self._stall_timer)
 
     def _has_room(self) -> bool:
-        """Say whether there is room for this connection, made where there was none."""
+        """Return whether this connection has room; close another one if that makes room."""
         address = self.client[0] if self.client else ""
         is_client = address and not self.clients.is_proxy(address)
         if is_client and not _make_room(self._others(address), MAX_OF_CLIENT):
@@ -136,7 +136,6 @@ class GuardedProtocol(HttpToolsProtocol):
         return _make_room(self._others(), MAX_CONNECTIONS)
 
     def _others(self, address: str = "") -> list["GuardedProtocol"]:
-        """Return the other connections: all, or those of an address."""
         return [
             one
             for one in self.connections
@@ -147,7 +146,7 @@ class GuardedProtocol(HttpToolsProtocol):
 
     @property
     def waits(self) -> bool:
-        """Whether no whole request is there that would have to be answered."""
+        """Whether the connection has no complete request to answer."""
         return self.cycle is None or self.cycle.response_complete or self.cycle.more_body
 
     def give_up(self) -> None:
@@ -157,7 +156,7 @@ class GuardedProtocol(HttpToolsProtocol):
 
 
 def _make_room(others: Collection[GuardedProtocol], most: int) -> bool:
-    """Say whether there are fewer than `most`; else close one that waits, if there is any."""
+    """Return whether there are fewer than `most`; else close one that waits, if there is one."""
     if len(others) < most:
         return True
     waiting = [one for one in others if one.waits]
@@ -167,7 +166,6 @@ def _make_room(others: Collection[GuardedProtocol], most: int) -> bool:
 
 
 def _stop(timer: asyncio.TimerHandle | None) -> asyncio.TimerHandle | None:
-    """Cancel a timer; return the one that is left, which is none."""
     if timer:
         timer.cancel()
     return None

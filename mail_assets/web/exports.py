@@ -1,12 +1,11 @@
-"""Mailboxes of searches and threads: read and written piece by piece, for as long as one listens.
+"""Mailboxes of searches and threads, as gzip files in the format mboxrd (RFC 4155).
 
-Between two pieces nothing is held, neither a connection nor a thread: a client may be slow.
+A mailbox is read and written in pieces. Between two pieces it holds neither a connection nor a
+thread, so clients may be slow.
 
-[mailbox] Messages as a mailbox: mboxrd, as RFC 4155 names it, which any program splits at the same places.
-
-A message is written from what the archive knows of it, not from the bytes that were sent: what is
-hidden is not in it, and nothing in it can begin another message or field.
-https://doc.dovecot.org/configuration_manual/mail_location/mbox/ has the dialects.
+A message is written from the stored rows, not from the original bytes: hidden addresses are not in
+it, and no text in it can begin another message or field.
+https://doc.dovecot.org/configuration_manual/mail_location/mbox/ describes the dialects.
 """
 
 import datetime as dt
@@ -22,33 +21,125 @@ from typing import Any, NamedTuple
 from mail_assets.reading.exports import list_thread, read_messages
 from mail_assets.search.language.request import MAX_LIMIT, MAX_OFFSET
 from mail_assets.search.language.syntax import parse_request
-from mail_assets.web.documents import Document, Documents
+from mail_assets.web.document_types import Document
+from mail_assets.web.documents import Documents
 from mail_assets.web.requests import make_request, page_url, read_parameters
 
-#: Whom a message is from where the address is hidden (RFC 2606, 2: such a domain never exists).
+#: The sender of a message if addresses are hidden (RFC 2606, 2: this domain never exists).
 HIDDEN_ADDRESS = "hidden@addresses.invalid"
-#: The field of the last message of an export: how many there are. Without it, the rest is missing.
+#: The field of the last message with the number of messages; without it the mailbox is cut short.
 COUNT = "X-Export-Messages"
 
-#: Lines that would begin a message, quoted or not.
+#: Lines that could begin a message, with or without quotes.
 _FROM_LINE = re.compile(rb"^(>*+From )", re.MULTILINE)
-#: A value that stands in a field as it is.
+#: A field value that needs no encoding.
 _PLAIN = re.compile(r"[\x20-\x7e]{0,900}+")
 _CONTROLS = re.compile(r"[\0-\x1f\x7f-\x9f]")
 _NOT_IN_IDS = re.compile(r"[\0-\x20\x7f<>]")
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9._-]+")
-#: Characters of the name of a file.
+#: Most characters of a file name.
 MAX_NAME = 80
 
 _UTF8 = Charset("utf-8")
 _UTF8.header_encoding = QP
+#: Messages that are read at a time, of up to 1 MB each.
+MESSAGES_AT_A_TIME = 20
+#: Most messages of a thread's mailbox; that of a search has the hits of all its pages.
+MAX_MESSAGES = 10_000
+#: Seconds that the search of a further page waits: the sent part cannot be taken back.
+PATIENCE = 60.0
+#: wbits of gzip (https://docs.python.org/3/library/zlib.html#zlib.compressobj).
+_GZIP = 31
+ENDING = ".mbox.gz"
+
+
+class Export(NamedTuple):
+    """A mailbox: its file name, and the pieces of its gzip file."""
+
+    name: str
+    pieces: Generator[bytes, None, None]
+
+
+@dataclass(frozen=True)
+class Exports:
+    """Makes mailboxes of messages as they may be published; `base_url` begins their links."""
+
+    documents: Documents
+    base_url: str
+
+    def search(self, given: Mapping[str, str]) -> Export:
+        """Return the hits of a search, on all its pages.
+
+        Raises:
+            RequestError, ServingError: a parameter is wrong, or too many searches run.
+        """
+        with self.documents.service.audit.watch("export") as watched:
+            parameters = read_parameters(given)
+            watched.request = make_request(parameters)
+            pages = self._find_pages(parameters)
+            first = next(pages)  # errors come before anything is sent
+            watched.hits = len(first)
+        ids = chain(first, chain.from_iterable(pages))
+        return Export(name_file("search", parameters.get("q", ""), ENDING), self._pack(ids))
+
+    def thread(self, id: str) -> Export:
+        """Return a whole conversation, the oldest message first.
+
+        Raises:
+            ServingError: no thread has the id.
+        """
+        thread_id = self.documents.find_place(id).thread_id
+        ids = self.documents.service.read(list_thread, thread_id, MAX_MESSAGES)
+        return Export(name_file("thread", thread_id, ENDING), self._pack(iter(ids)))
+
+    def read(self, ids: Sequence[str]) -> list[Document]:
+        """Return messages as they may be published."""
+        messages = self.documents.service.read(read_messages, ids)
+        found = [
+            {**message.as_json(), "url": page_url("message", message.message_id)}
+            for message in messages
+        ]
+        mentions = self.documents.find_mentions(message.body_text for message in messages)
+        return self.documents.publication.publish(found, mentions)
+
+    def _find_pages(self, parameters: Mapping[str, str]) -> Iterator[list[str]]:
+        """Yield the ids of the hits of each page, each id once."""
+        asked = replace(make_request(parameters), facets=False, explain=False, limit=MAX_LIMIT)
+        seen: set[str] = set()
+        step = parse_request(asked).request.limit  # a query may have one of its own
+        for offset in range(asked.offset, MAX_OFFSET + 1, step):
+            patience = 0.0 if offset == asked.offset else PATIENCE
+            response = self.documents.find(replace(asked, offset=offset), patience)
+            found = [hit.message_id for hit in response.hits if hit.message_id not in seen]
+            yield found
+            seen.update(found)
+            if response.short or not found:
+                return
+
+    def _pack(self, ids: Iterator[str]) -> Generator[bytes, None, None]:
+        """Yield the pieces of a gzip file; its last message has the number of messages."""
+        packer = zlib.compressobj(wbits=_GZIP)
+        count, last = 0, None
+        while some := [*islice(ids, MESSAGES_AT_A_TIME)]:
+            texts: list[bytes] = []
+            for message in self.read(some):
+                texts += [self.write(last)] if last else []
+                count, last = count + 1, message
+            yield packer.compress(b"".join(texts))
+        end = self.write(last, {COUNT: str(count)}) if last else b""
+        yield packer.compress(end) + packer.flush()
+
+    def write(self, message: Document, fields: Mapping[str, str] | None = None) -> bytes:
+        """Return a message of a mailbox."""
+        url = f"{self.base_url}{message['url']}"
+        return write_message(message, {"Archived-At": f"<{url}>", **(fields or {})})
 
 
 def write_message(message: Mapping[str, Any], fields: Mapping[str, str]) -> bytes:
     """Return a message of an mbox: From_ line, header, quoted text, blank line.
 
-    `message` has the keys of `ExportedMessage`, without addresses where they are hidden; `fields`
-    are added to its header.
+    `message` has the keys of `ExportedMessage`, without addresses if they are hidden. `fields` are
+    added to its header.
     """
     sent_at = dt.datetime.fromisoformat(message["sent_at"])
     header = "".join(f"{name}: {value}\n" for name, value in _fields(message, sent_at, fields))
@@ -66,14 +157,14 @@ def write_message(message: Mapping[str, Any], fields: Mapping[str, str]) -> byte
 
 
 def quote_raw(parsed: bytes, sent_at: dt.datetime) -> bytes:
-    """Return the bytes of a message, header and body as they were sent, as one of an mbox."""
+    """Return the original bytes of a message as a message of an mbox."""
     text = parsed if parsed.endswith(b"\n") else parsed + b"\n"
     from_line = f"From mboxrd@z {sent_at:%a %b %e %H:%M:%S %Y}\n".encode()
     return b"".join((from_line, _FROM_LINE.sub(rb">\1", text), b"\n"))
 
 
 def name_file(kind: str, about: str, ending: str) -> str:
-    """Return the name of a file of letters, digits and dots: `thread-ID.mbox.gz`."""
+    """Return a file name of letters, digits and dots: `thread-ID.mbox.gz`."""
     words = _NOT_IN_NAMES.sub("-", about)[:MAX_NAME].strip("-.")
     return f"{kind}-{words}{ending}" if words else f"{kind}{ending}"
 
@@ -102,7 +193,7 @@ def _fields(
 
 
 def _phrase(name: str) -> str:
-    """Return a display name (RFC 5322, 3.2.5), quoted, or as encoded words."""
+    """Return a display name, quoted (RFC 5322, 3.2.5) or as encoded words."""
     line = _encode(name, "From")
     if not line or line.startswith("=?"):
         return line
@@ -110,7 +201,7 @@ def _phrase(name: str) -> str:
 
 
 def _encode(value: str, name: str) -> str:
-    """Return a value on one line, or folded, in ASCII (RFC 2047)."""
+    """Return a value in ASCII, on one line or folded (RFC 2047)."""
     line = _CONTROLS.sub("", " ".join(value.split()))
     if _PLAIN.fullmatch(line) and "=?" not in line:
         return line
@@ -122,103 +213,5 @@ def _bracket(message_id: str) -> str:
 
 
 def _bare(id: str) -> str:
-    """Return an id or address without what would end it; letters of all languages (RFC 6532)."""
+    """Return an id or address without characters that would end it (RFC 6532 allows letters)."""
     return _NOT_IN_IDS.sub("", id)
-
-
-#: Messages that are read at once, of up to 1 MB each.
-MESSAGES_AT_A_TIME = 20
-#: Messages of a thread's export; that of a search has all that its pages have.
-MAX_MESSAGES = 10_000
-
-#: Seconds that a further page waits for its search: what is sent already cannot be taken back.
-PATIENCE = 60.0
-
-#: wbits of gzip (https://docs.python.org/3/library/zlib.html#zlib.compressobj).
-_GZIP = 31
-ENDING = ".mbox.gz"
-
-
-class Export(NamedTuple):
-    """A mailbox and the name of its file; the pieces are those of the gzip file."""
-
-    name: str
-    pieces: Generator[bytes, None, None]
-
-
-@dataclass(frozen=True)
-class Exports:
-    """Makes mailboxes of documents, as they may be published; `base_url` leads to their pages."""
-
-    documents: Documents
-    base_url: str
-
-    def search(self, given: Mapping[str, str]) -> Export:
-        """Return the hits of a search, on all its pages.
-
-        Raises:
-            RequestError, ServingError: a parameter is wrong, or too many searches run.
-        """
-        with self.documents.service.audit.watch("export") as watched:
-            parameters = read_parameters(given)
-            watched.request = make_request(parameters)
-            pages = self._find_pages(parameters)
-            first = next(pages)  # what is wrong is told before anything is sent
-            watched.hits = len(first)
-        ids = chain(first, chain.from_iterable(pages))
-        return Export(name_file("search", parameters.get("q", ""), ENDING), self._pack(ids))
-
-    def thread(self, id: str) -> Export:
-        """Return a whole conversation, the oldest message first.
-
-        Raises:
-            ServingError: no thread has the id.
-        """
-        thread_id = self.documents.find_place(id).thread_id
-        ids = self.documents.service.read(list_thread, thread_id, MAX_MESSAGES)
-        return Export(name_file("thread", thread_id, ENDING), self._pack(iter(ids)))
-
-    def read(self, ids: Sequence[str]) -> list[Document]:
-        """Return messages as they may be published."""
-        messages = self.documents.service.read(read_messages, ids)
-        texts = "\n".join(message.body_text for message in messages)
-        document = {
-            "messages": [
-                {**message.as_json(), "url": page_url("message", message.message_id)}
-                for message in messages
-            ]
-        }
-        published: list[Document] = self.documents.publish(document, texts)["messages"]
-        return published
-
-    def _find_pages(self, parameters: Mapping[str, str]) -> Iterator[list[str]]:
-        """Yield the ids of the hits of page after page, each once."""
-        asked = replace(make_request(parameters), facets=False, explain=False, limit=MAX_LIMIT)
-        seen: set[str] = set()
-        step = parse_request(asked).request.limit  # a query may have one of its own
-        for offset in range(asked.offset, MAX_OFFSET + 1, step):
-            patience = 0.0 if offset == asked.offset else PATIENCE
-            response = self.documents.find(replace(asked, offset=offset), patience)
-            found = [hit.message_id for hit in response.hits if hit.message_id not in seen]
-            yield found
-            seen.update(found)
-            if response.short or not found:
-                return
-
-    def _pack(self, ids: Iterator[str]) -> Generator[bytes, None, None]:
-        """Yield a gzip file of messages, some at a time; the last says how many they are."""
-        packer = zlib.compressobj(wbits=_GZIP)
-        count, last = 0, None
-        while some := [*islice(ids, MESSAGES_AT_A_TIME)]:
-            texts: list[bytes] = []
-            for message in self.read(some):
-                texts += [self.write(last)] if last else []
-                count, last = count + 1, message
-            yield packer.compress(b"".join(texts))
-        end = self.write(last, {COUNT: str(count)}) if last else b""
-        yield packer.compress(end) + packer.flush()
-
-    def write(self, message: Document, fields: Mapping[str, str] | None = None) -> bytes:
-        """Return a message of a mailbox."""
-        url = f"{self.base_url}{message['url']}"
-        return write_message(message, {"Archived-At": f"<{url}>", **(fields or {})})

@@ -1,7 +1,6 @@
 """Atom feeds of searches and threads (RFC 4287).
 
-Ids are those of the mail, and URLs of the configured host: a feed has the same wherever and under
-whatever name it is read.
+Entries have the ids of the mail and URLs of the configured host, whatever Host a client names.
 """
 
 import re
@@ -10,29 +9,30 @@ from dataclasses import dataclass
 
 from mail_assets.reading.exports import list_newest
 from mail_assets.search.language.request import Sort
-from mail_assets.web.documents import Document, Documents
+from mail_assets.web.document_types import Document
+from mail_assets.web.documents import Documents
 from mail_assets.web.exports import Exports
 from mail_assets.web.pages import render
 from mail_assets.web.requests import ASKS, SEARCH_PARAMETERS, format_url, page_url, search_url
 
-#: Entries of a feed where no limit is given, and characters of each.
+#: Default number of entries, and most characters of each.
 ENTRIES, MAX_TEXT = 25, 20_000
 #: The time of a feed without entries.
 NEVER = "1970-01-01T00:00:00Z"
 
-#: What XML 1.0 cannot hold (2.2), however it is written.
+#: Characters that XML 1.0 forbids (2.2), even escaped.
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 @dataclass(frozen=True)
 class Feeds:
-    """Makes feeds as documents, and writes them."""
+    """Makes feeds as documents, and writes them as XML."""
 
     documents: Documents
     exports: Exports
 
     def search(self, given: Mapping[str, str]) -> Document:
-        """Return the feed of a search: its newest messages, unless another order is given.
+        """Return the feed of a search: its newest messages, unless it has another order.
 
         Raises:
             RequestError, ServingError: a parameter is wrong, or too many searches run.

@@ -1,9 +1,7 @@
-"""Where files are had: mailboxes of searches, threads and messages, and attachments.
+"""Downloads: mailboxes of searches, threads and messages, and attachments.
 
-[downloads] Files to take away: attachments, and single messages as mailboxes.
-
-Where addresses are hidden, bytes are given only of what is text, with the addresses masked: an
-archive or picture may hold them where nobody can look, and raw messages hold all.
+If addresses are hidden, only plain text is served, with its addresses masked. Archives and pictures
+may contain addresses that cannot be found, and raw messages contain all of them.
 """
 
 import re
@@ -28,21 +26,21 @@ from mail_assets.web.requests import read_attachment_number, read_id, read_query
 from mail_assets.web.responses import DEFAULT_MAX_AGE, SEARCH_MAX_AGE, ServingError, allow_keeping
 from mail_assets.web.searchers import Workers
 
-#: Bytes of an attachment whose addresses are masked, at about a second for each 1 MB of a patch.
+#: Most bytes of an attachment whose addresses are masked: 1 MB of a patch takes about a second.
 MAX_MASKED = 512 << 10
-#: Types that are refused whatever they hold: other messages and parts, and keys, which name people.
+#: Types that are always refused: other messages and parts, and keys, which name people.
 _REFUSED = ("message/", "multipart/", "application/pgp-keys")
-#: Controls that texts do not have: these bytes are something else.
+#: Control characters that no text has.
 _NO_TEXT = re.compile(r"[\0-\x08\x0e-\x1a\x1c-\x1f]")
-#: Line ends that part no words: those of quoted-printable in any text, and in calendars (RFC 5545,
-#: 3.1), cards (RFC 6350, 3.2) and directories (RFC 2849) those before a blank.
+#: Line ends inside words: those of quoted-printable in any text, and those before a blank in
+#: calendars (RFC 5545, 3.1), cards (RFC 6350, 3.2) and directories (RFC 2849).
 _SOFT_END = re.compile(r"=\r?\n")
 _FOLD = re.compile(r"=?\r?\n[ \t]|=\r?\n")
 _IS_FOLDED = re.compile(r"^(?:BEGIN:V(?:CALENDAR|CARD)|dn::?)", re.MULTILINE | re.IGNORECASE)
 
 
 class Download(NamedTuple):
-    """A file: its name is of letters, digits and dots, its type what it may be taken for."""
+    """A file to download."""
 
     name: str
     media_type: str
@@ -51,17 +49,17 @@ class Download(NamedTuple):
 
 @dataclass(frozen=True)
 class Downloads:
-    """Makes files of what the archive holds, as it may be published."""
+    """Makes files of messages and attachments, as they may be published."""
 
     documents: Documents
     exports: Exports
 
     def message(self, id: str) -> Download:
-        """Return a message as a mailbox: as it was sent, or as it is known where addresses hide.
+        """Return a message as a mailbox: its original bytes, or its rows if addresses are hidden.
 
         Raises:
-            ServingError: there is none of that id, or it was forgotten.
-            StoreError: its archive is gone.
+            ServingError: no message has the id, or it was forgotten.
+            StoreError: its archive is missing.
         """
         row = self.documents.read_copies(id)[0]
         message_id = row["message_id"]
@@ -81,8 +79,8 @@ class Downloads:
         """Return an attachment of a message by its number, from 1.
 
         Raises:
-            ServingError: there is no such message or attachment, or its bytes are not published.
-            AttachmentError, StoreError: its archive is gone, or another than was read.
+            ServingError: there is no such message or attachment, or it is not published.
+            AttachmentError, StoreError: its archive is missing, or has changed.
         """
         copies = self.documents.read_copies(id)
         has = max(len(copy["attachments"]) for copy in copies)
@@ -104,8 +102,8 @@ class Downloads:
         text = _read_text(found)
         if text is None:
             message = (
-                "where addresses are hidden, attachments are given only if they are plain text of "
-                f"{MAX_MASKED >> 10} KB at most, and neither keys nor encoded"
+                "addresses are hidden here, so attachments are served only if they are plain text "
+                f"of at most {MAX_MASKED >> 10} KB, without keys or encoded data"
             )
             raise ServingError(403, "not_published", message)
         published: str = self.documents.publication.publish(text)
@@ -113,7 +111,7 @@ class Downloads:
         return self._mask_joined(text, published, ends).encode()
 
     def _mask_joined(self, text: str, published: str, ends: re.Pattern[str]) -> str:
-        """Return a published text in which what is one address without some line ends is masked."""
+        """Mask in a published text also the addresses that line ends divide."""
         lines = ends.split(text)
         if len(lines) == 1:
             return published
@@ -127,7 +125,7 @@ class Downloads:
 
 
 def _read_text(found: AttachmentContent) -> str | None:
-    """Return the content if it is plain text, in UTF-8 or as Windows writes it, and not encoded."""
+    """Return the content if it is plain text in UTF-8 or cp1252, and not encoded."""
     if len(found.data) > MAX_MASKED or found.type.lower().startswith(_REFUSED):
         return None
     for charset in ("utf-8", "cp1252"):
@@ -145,7 +143,7 @@ Read = Callable[[Request], tuple[Any, ...]]
 
 @dataclass(frozen=True)
 class FileRoutes:
-    """Answers with files; `show_error` makes the response where there is none."""
+    """Responds with files; `show_error` makes the response for an error."""
 
     workers: Workers
     exports: Exports
@@ -153,7 +151,7 @@ class FileRoutes:
     show_error: ShowError
 
     def list_routes(self) -> Iterator[Route]:
-        """Yield the routes; that of an attachment goes before that of the message's page."""
+        """Yield the routes; app.py lists them before the message's page, which takes any path."""
         yield Route(
             "/search.mbox.gz", self._stream(read_query, self.exports.search, SEARCH_MAX_AGE)
         )
@@ -194,6 +192,6 @@ class FileRoutes:
 
 
 def _as_file(name: str, max_age: int = DEFAULT_MAX_AGE) -> Mapping[str, str]:
-    """Return the headers of what is kept and not shown (RFC 6266)."""
+    """Return headers that make a browser save the response (RFC 6266)."""
     disposition = {"Content-Disposition": f'attachment; filename="{name}"'}
     return disposition | allow_keeping(max_age)

@@ -1,11 +1,7 @@
-"""How much a client may ask, and how much runs at once, by what a request costs.
+"""Limit requests before they run: by size, by client, and by the number that runs at once.
 
-A token bucket for each client and class (https://en.wikipedia.org/wiki/Token_bucket): it holds the
-requests of a minute and fills evenly. Used by one thread, that of the event loop.
-
-[clients] Who asks: the address that a request comes from, as limits count it.
-
-[admission] What is looked at before anything runs: the size of a request, what it costs, and who asks.
+Each client has a token bucket for each cost (https://en.wikipedia.org/wiki/Token_bucket). A bucket
+holds the requests of a minute and fills evenly. Only the event loop's thread uses them.
 """
 
 import json
@@ -28,14 +24,14 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from mail_assets.web.requests import ADDRESS
 from mail_assets.web.responses import ServingError
 
-#: Clients that are remembered; whoever asked least recently is forgotten, with a full bucket.
+#: Most clients with buckets; the least recent client is dropped, and begins with a full one.
 MAX_CLIENTS = 10_000
-#: What clients on this machine are identified by: IPv4, the /64 of ::1, a socket of a file.
+#: Identities of clients on this machine: IPv4, the /64 of ::1, a Unix socket.
 HERE = frozenset({"127.0.0.1", "::/64", ""})
 
 
 class Cost(StrEnum):
-    """What a request costs: rows that are read, a search, hundreds of messages, an answer."""
+    """The cost of a request: it reads rows, searches, exports hundreds of messages, or answers."""
 
     read = "read"
     search = "search"
@@ -44,10 +40,10 @@ class Cost(StrEnum):
 
 
 class Allowance(NamedTuple):
-    """Requests a minute of one client, 0 for any number; and those of all that run at once.
+    """Requests a minute of one client, 0 for any number, and requests of all clients at once.
 
-    `per_minute_here` is that of clients on this machine: whoever started the service, or a proxy
-    that nobody named, behind which all clients would be one.
+    `per_minute_here` is for clients on this machine: the operator, or a proxy that no setting
+    names, which would make all its clients one.
     """
 
     per_minute: int
@@ -55,7 +51,7 @@ class Allowance(NamedTuple):
     per_minute_here: int = 0
 
 
-#: A reader looks at a page a second for a while, and a program at ten.
+#: A reader opens one page a second for a while, a program ten.
 DEFAULT_ALLOWANCES: Mapping[Cost, Allowance] = {
     Cost.read: Allowance(600, 64),
     Cost.search: Allowance(60, 32),
@@ -71,7 +67,7 @@ class _Bucket(NamedTuple):
 
 @dataclass
 class Limits:
-    """Admits requests, or says when to come again."""
+    """Admits requests, or refuses them with the time to wait."""
 
     allowances: Mapping[Cost, Allowance] = field(default_factory=lambda: DEFAULT_ALLOWANCES)
     clock: Callable[[], float] = time.monotonic
@@ -83,10 +79,10 @@ class Limits:
         """Let a request run.
 
         Raises:
-            ServingError: the client has asked too much (429), or too much runs already (503).
+            ServingError: the client sent too many requests (429), or too many run (503).
         """
         if self._running[cost] >= self.allowances[cost].at_once:
-            message = f"too many requests of this kind ({cost}) run at the moment"
+            message = f"too many requests of this kind ({cost}) at the moment"
             raise ServingError(503, "overloaded", message, retry_after=1)
         if wait := self._take(client, cost):
             per_minute = self._capacity(client, cost)
@@ -99,7 +95,7 @@ class Limits:
             self._running[cost] -= 1
 
     def _take(self, client: str, cost: Cost) -> int:
-        """Take a token out of a client's bucket; return 0, or the seconds until there is one."""
+        """Take a token from a client's bucket; return 0, or the seconds until it has one."""
         capacity = self._capacity(client, cost)
         if not capacity:
             return 0
@@ -113,29 +109,28 @@ class Limits:
         return 0 if taken else math.ceil((1 - tokens) / rate)
 
     def _capacity(self, client: str, cost: Cost) -> int:
-        """Return the requests a minute of a client."""
         allowance = self.allowances[cost]
         return allowance.per_minute_here if client in HERE else allowance.per_minute
 
 
 Network: TypeAlias = IPv4Network | IPv6Network
 
-#: Proxies in a row that are followed; what stands further left is anybody's word.
+#: Most proxies in a row; addresses further left in the header may be forged.
 MAX_PROXIES = 10
-#: One subscriber has a whole network of that size, and can use any address of it (RFC 6177).
+#: One subscriber has a network of this size, and can use any address of it (RFC 6177).
 IPV6_PREFIX = 64
 
 
 @dataclass(frozen=True)
 class Clients:
-    """Names the clients; what `proxies` say in X-Forwarded-For is believed, of others nothing."""
+    """Identifies clients; only the X-Forwarded-For of `proxies` is believed."""
 
     proxies: Collection[Network] = ()
 
     def identify(self, scope: Scope) -> str:
-        """Return the IPv4 address or the /64 of a request's client, "" for a socket of a file.
+        """Return the IPv4 address or the IPv6 /64 of a request's client, "" for a Unix socket.
 
-        With proxies it is the last address in X-Forwarded-For that none of them has.
+        Through proxies it is the last address in X-Forwarded-For that is not a proxy's.
         https://developer.mozilla.org/docs/Web/HTTP/Reference/Headers/X-Forwarded-For
         """
         peer = scope["client"][0] if scope.get("client") else ""
@@ -148,13 +143,13 @@ class Clients:
         return _group(client) or peer
 
     def is_proxy(self, address: str) -> bool:
-        """Say whether an address is that of a proxy which is believed."""
+        """Return whether an address is that of a known proxy."""
         plain = _plain(address)
         return bool(plain) and any(ip_address(plain) in network for network in self.proxies)
 
 
 def _plain(address: str) -> str:
-    """Return an address without port, brackets, zone and IPv6 around IPv4; "" where it is none."""
+    """Return an address without port, brackets, zone and IPv4 mapping; "" if it is no address."""
     host, colon, port = address.strip().rpartition(":")
     has_port = port.isdigit() and (host.endswith("]") or ":" not in host)
     bracketed = host if has_port else f"{host}{colon}{port}"
@@ -172,13 +167,13 @@ def _group(address: str) -> str:
     return str(ip_network((address, IPV6_PREFIX), strict=False))
 
 
-#: Bytes of a body: a question, or the call of a tool.
+#: Most bytes of a body: a question, or the call of a tool.
 MAX_BODY = 256 * 1024
-#: Seconds that a body may take to arrive.
+#: Most seconds until a body has arrived.
 BODY_SECONDS = 10
-#: What is asked by machines that watch, and what is read from files.
+#: Pages without limits: those of monitoring, and static files.
 _FREE = frozenset({"health", "robots.txt", "static"})
-#: Parameters that are counted.
+#: Most parameters of a query string that is parsed here.
 MAX_FIELDS = 50
 _SEARCHES = frozenset({"search", "similar"})
 _EXPORTS = frozenset({"search.mbox.gz", "thread.mbox.gz"})
@@ -188,7 +183,7 @@ Refuse = Callable[[Request, Exception], Awaitable[Response]]
 
 
 class Admission:
-    """ASGI middleware that admits requests within limits; `refuse` makes the other responses."""
+    """ASGI middleware that admits requests within limits; `refuse` responds to the others."""
 
     def __init__(self, app: ASGIApp, limits: Limits, clients: Clients, refuse: Refuse) -> None:
         self._app, self._limits, self._clients, self._refuse = app, limits, clients, refuse
@@ -212,7 +207,7 @@ class Admission:
 
 
 def find_cost(method: str, path: str, body: bytes, query: bytes = b"") -> Cost | None:
-    """Return what a request costs, None where it is free."""
+    """Return the cost of a request, None if it is free."""
     page = path.removeprefix("/").partition("/")[0]
     name = page.partition(".")[0]
     if page in _FREE:
@@ -229,29 +224,26 @@ def find_cost(method: str, path: str, body: bytes, query: bytes = b"") -> Cost |
 
 
 def _is_redirected(query: bytes) -> bool:
-    """Say whether a page of a search is asked for by more than its address has: that finds nothing.
-
-    Of a long query nothing is said.
-    """
+    """Return whether a search has other parameters than its address: it is redirected, not run."""
     return query.count(b"&") < MAX_FIELDS and bool(QueryParams(query).keys() - ADDRESS)
 
 
 def _calls_search(body: bytes) -> bool:
-    """Say whether a message of the Model Context Protocol calls a tool that searches."""
+    """Return whether a message of the Model Context Protocol calls a tool that searches."""
     try:
         match json.loads(body):
             case {"params": {"name": str(name)}}:
                 return name in _SEARCHING_TOOLS
     except (ValueError, RecursionError):
-        pass  # the protocol's own server says what is wrong
+        pass  # the MCP server reports what is wrong
     return False
 
 
 async def _read_body(scope: Scope, receive: Receive) -> bytes:
-    """Return the body of a request; a page that is only read has none that matters.
+    """Return the body of a request, b"" for methods without one.
 
     Raises:
-        ServingError: it is too large, or too slow.
+        ServingError: the body is too large, or too slow.
     """
     if scope["method"] in ("GET", "HEAD", "OPTIONS"):
         return b""
@@ -276,11 +268,11 @@ def _declared(scope: Scope) -> bytes:
 
 def _check_size(size: int) -> None:
     if size > MAX_BODY:
-        raise ServingError(413, "too_large", f"a request has at most {MAX_BODY} bytes")
+        raise ServingError(413, "too_large", f"the request is too large; at most {MAX_BODY} bytes")
 
 
 def _replay(body: bytes, receive: Receive) -> Receive:
-    """Return a channel that gives the body once, and then whether the client has left."""
+    """Return a channel that gives the body once, then the messages of `receive`."""
     messages: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
     async def receive_again() -> Message:

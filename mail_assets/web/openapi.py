@@ -1,39 +1,54 @@
-"""The description of the API for programs (OpenAPI 3.1, https://spec.openapis.org/oas/v3.1.0).
+"""Describe the API to programs (OpenAPI 3.1, https://spec.openapis.org/oas/v3.1.0).
 
-It is made from what the server itself uses: the table of parameters, the dataclasses of responses.
+The description is generated from the table of parameters and the types of documents.
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+from pydantic import TypeAdapter
 
 from mail_assets import __version__
 from mail_assets.month import PATTERN
 from mail_assets.search.language.request import MAX_QUERY
+from mail_assets.search.response import Response
+from mail_assets.web.document_types import (
+    AnswerDocument,
+    ErrorDocument,
+    ListsDocument,
+    MessageDocument,
+    MonthDocument,
+    SearchPage,
+    ThreadDocument,
+)
 from mail_assets.web.requests import QUESTION_PARAMETERS, SEARCH_PARAMETERS, Parameter
-from mail_assets.web.schemas import REFERENCE, Schema, describe_documents
 
-#: Texts that PostgreSQL takes.
+Schema = dict[str, Any]
+
+#: Reference to the schema of a document.
+_REFERENCE = "#/components/schemas/{model}"
+#: PostgreSQL takes no NUL in texts.
 _NO_NUL = r"^[^\x00]*$"
-#: Names, where nobody is told whether an address is right.
+#: Where addresses are hidden, a sender is found by the name alone.
 _NO_ADDRESS = r"^[^\x00@]*$"
 _MONTH = f"^{PATTERN}$"
 _ERRORS = {
     "400": "a parameter is wrong",
     "403": "this is not published",
-    "404": "there is no such thing; allowed are the nearest ids, lists or months",
+    "404": "not found; `allowed` has the nearest ids, lists or months",
     "408": "the request did not arrive in time",
     "410": "the message was forgotten, or its archive has removed it",
     "413": "the request is too large",
-    "415": "the request is of another type",
-    "429": "too many requests; come again after Retry-After seconds",
+    "415": "the request has an unsupported media type",
+    "429": "too many requests; try again after Retry-After seconds",
     "500": "a fault of the program",
-    "503": "not at the moment; come again after Retry-After seconds",
+    "503": "unavailable; try again after Retry-After seconds",
     "504": "the search took too long",
 }
 
 
 class Archive(NamedTuple):
-    """What differs from archive to archive: lists, keys that no document has, an id to try."""
+    """The lists of an archive, the keys that its documents lack, and an id for examples."""
 
     lists: Sequence[str]
     private_keys: Collection[str]
@@ -48,23 +63,25 @@ def describe_api(base_url: str, archive: Archive) -> Schema:
         "info": {
             "title": "mail_assets",
             "version": __version__,
-            "description": "Search in the archives of mailing lists. Keys are added, and neither "
-            "renamed nor removed within a major version.",
+            "description": "Search in the archives of mailing lists. A major version may add keys; "
+            "it neither renames nor removes any.",
         },
         "servers": [{"url": base_url}],
         "paths": {
             **_search_paths(archive),
             **_message_paths(archive.example_id),
             **_list_paths(archive.lists),
-            "/openapi.json": _get("This", {"application/json": {"schema": {"type": "object"}}}, []),
+            "/openapi.json": _get(
+                "This description", {"application/json": {"schema": {"type": "object"}}}, []
+            ),
             "/answer": {
                 **_get("The form that asks a question", _content("text/html"), questions),
                 "post": _answer(archive),
             },
-            "/health": _get("Whether the process answers", _content("text/plain"), []),
-            "/ready": _get("Whether searches are answered", _content("text/plain"), []),
+            "/health": _get("Liveness: the process answers", _content("text/plain"), []),
+            "/ready": _get("Readiness: the database answers", _content("text/plain"), []),
         },
-        "components": {"schemas": describe_documents(archive.private_keys)},
+        "components": {"schemas": _describe_documents(archive.private_keys)},
     }
 
 
@@ -94,7 +111,7 @@ def _list_parameters(table: Mapping[str, Parameter], archive: Archive) -> list[S
 
 
 def _message_paths(example: str) -> Schema:
-    """Return the paths of what has an id, each with the id in it and in the query string."""
+    """Return the paths that take an id, each twice: the id in the path, or in the query string."""
     id: Schema = {
         "name": "id",
         "required": True,
@@ -118,7 +135,7 @@ def _message_paths(example: str) -> Schema:
         ("/thread.json", "A page of a conversation", _data("ThreadDocument")),
         ("/thread.atom", "A feed of a conversation", atom),
         ("/thread.mbox.gz", "A whole conversation as a mailbox", gzip),
-        ("/similar.json", "What is nearest in meaning", _data("SimilarDocument")),
+        ("/similar.json", "The messages nearest in meaning", _data("SimilarDocument")),
     ):
         paths[f"{path}/{{id}}"] = _get(summary, content, [in_path])
         paths[path] = _get(f"{summary}, by any id", content, [in_query])
@@ -135,7 +152,7 @@ def _list_paths(lists: Sequence[str]) -> Schema:
     first = {
         "name": "first",
         "in": "query",
-        "description": "the place of the first message, from 0",
+        "description": "the number of the first message, from 0",
         "schema": {"type": "integer", "minimum": 0, "maximum": 9_999_999},
     }
     path = "/lists.json"
@@ -172,7 +189,7 @@ def _answer(archive: Archive) -> Schema:
 def _get(summary: str, content: Schema, parameters: Sequence[Schema]) -> Schema:
     responses = {
         "200": {"description": summary, "content": content},
-        "304": {"description": "what the client has is the newest"},
+        "304": {"description": "not modified: the client has the newest version"},
         **_errors(),
     }
     return {"get": {"summary": summary, "parameters": [*parameters], "responses": responses}}
@@ -187,7 +204,7 @@ def _errors() -> Schema:
 
 
 def _data(name: str) -> Schema:
-    return {"application/json": {"schema": {"$ref": REFERENCE.format(model=name)}}}
+    return {"application/json": {"schema": {"$ref": _REFERENCE.format(model=name)}}}
 
 
 def _content(media_type: str) -> Schema:
@@ -199,7 +216,41 @@ def _value_schema(name: str, parameter: Parameter, archive: Archive) -> Schema:
         least, most = parameter.bounds
         return {"type": "integer", "minimum": least, "maximum": most}
     if choices := tuple(archive.lists) if name == "list" else parameter.choices:
-        return {"type": "string", "enum": ["", *choices]}  # as a form that is not filled in
+        return {"type": "string", "enum": ["", *choices]}  # an empty form field
     if name == "sender" and "from_email" in archive.private_keys:
         return {"type": "string", "maxLength": MAX_QUERY, "pattern": _NO_ADDRESS}
     return {"type": "string", "maxLength": MAX_QUERY, "pattern": parameter.pattern or _NO_NUL}
+
+
+def _describe_documents(private: Collection[str]) -> Schema:
+    """Return the schemas of all documents by name, without the private keys."""
+    schemas: Schema = {}
+    for type_ in (
+        Response, SearchPage, MessageDocument, ThreadDocument, ListsDocument, MonthDocument,
+        AnswerDocument, ErrorDocument,
+    ):  # fmt: skip
+        schema = TypeAdapter(type_).json_schema(ref_template=_REFERENCE, mode="serialization")
+        schemas |= schema.pop("$defs", {}) | {type_.__name__: schema}
+    for schema in schemas.values():
+        _leave_out(schema, private)
+    for name in ("Hit", "NewerCopy"):
+        schemas[name]["properties"]["url"] = {"type": "string"}
+        schemas[name]["required"].append("url")
+    sentence = {"$ref": _REFERENCE.format(model="SentenceDocument")}
+    # with group=thread only
+    schemas["Hit"]["properties"]["summary"] = {"type": "array", "items": sentence}
+    response, page = schemas.pop("Response"), schemas.pop("SearchPage")
+    schemas["SimilarDocument"] = response
+    schemas["SearchDocument"] = {
+        **response,
+        "properties": response["properties"] | page["properties"],
+        "required": [*response["required"], *page["required"]],
+    }
+    return schemas
+
+
+def _leave_out(schema: Schema, private: Collection[str]) -> None:
+    for name in private:
+        schema.get("properties", {}).pop(name, None)
+    if "required" in schema:
+        schema["required"] = [name for name in schema["required"] if name not in private]

@@ -1,7 +1,4 @@
-"""What the page of a search shows beside its document: reasons, bars, links to refine, advice.
-
-[text_view] Texts of mail as a page shows them: links, folded quotes, coloured patches, marked words.
-"""
+"""Make what pages show besides their documents: links, bars, reasons, and texts in pieces."""
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -10,6 +7,7 @@ from itertools import groupby
 from typing import Any, NamedTuple
 
 from mail_assets.mail.body.segments import Segment
+from mail_assets.mail.message.forgotten import is_placeholder
 from mail_assets.month import months_between
 from mail_assets.search.language.fields import read_field
 from mail_assets.search.language.request import Sort
@@ -18,10 +16,12 @@ from mail_assets.search.response import REASONS, ChunkHit, cut_snippet, mark_spa
 from mail_assets.web.addresses import MASK, find_addresses
 from mail_assets.web.requests import (
     OPTIONS,
+    anchor,
     drop_filters,
     drop_quotes,
     find_address,
     page_url,
+    place_url,
     refine,
 )
 
@@ -29,15 +29,31 @@ Document = Mapping[str, Any]
 
 #: Characters of a chunk that a hit shows.
 SNIPPET = 400
-#: The histogram, in its own units, and the most months that it has a bar for; of more, years.
+#: Size of a bar in SVG units, and the most months with a bar each; a longer search has years.
 BAR_WIDTH, BAR_HEIGHT, MAX_MONTHS = 24, 60, 60
-#: Senders and years that are named; the histogram has every year.
+#: Senders and years among the links that refine; the histogram has every year.
 SENDERS, YEARS = 10, 10
+#: A URL to link: no user name before the host, and no characters that change the direction of
+#: text. Its path may have the id of a message.
+_TURNS = r"\u061C\u200E\u200F\u202A-\u202E\u2066-\u2069"
+_URL = re.compile(rf"https?://[^\s<>\"'`@/{_TURNS}]++(?!@)(?:/[^\s<>\"'`{_TURNS}]*+)?")
+#: Characters at the end of a sentence, which are no part of a URL before them.
+_AFTER_URL = ".,;:!?)]}"
+#: Lines of the longest quote that is not folded.
+OPEN_QUOTE = 12
+#: Kinds of segments that are shown like another kind.
+_SHOWN_AS = {"attribution": "quote", "footer": "signature"}
+#: Levels by which a thread is indented: lines must stay readable on a phone.
+MAX_INDENT = 8
+#: Pages of a thread that a page links before and after itself.
+NEAR_PAGES = 3
+#: Citations as answers/citations write them, and code, which has none.
+_CITED = re.compile(r"```.*?(?:```|\Z)|`[^`\n]*`|\[(\d{1,4}(?:, \d{1,4}){0,50})\]", re.DOTALL)
 
 
 @dataclass(frozen=True)
 class Bar:
-    """A month or year of the histogram: where its bar stands, and the search that it leads to."""
+    """A bar of the histogram: its month or year, its place, and the URL of the narrower search."""
 
     label: str
     count: int
@@ -48,7 +64,7 @@ class Bar:
 
 @dataclass(frozen=True)
 class Link:
-    """A link, with a count where it has one."""
+    """A link; `count` is the number of messages that it leads to, or 0."""
 
     text: str
     url: str
@@ -58,7 +74,7 @@ class Link:
 def view_hits(document: Document) -> list[dict[str, Any]]:
     """Return the hits of a search with what a page shows of them.
 
-    Those that are folded into one have titles where the document has them.
+    Messages folded into a hit are shown if the document has their titles.
     """
     titles = document.get("titles", {})
     return [
@@ -75,7 +91,7 @@ def view_hits(document: Document) -> list[dict[str, Any]]:
 
 
 def view_histogram(document: Document, parsed: ParsedRequest) -> list[Bar]:
-    """Return a bar for each month from the first to the last that has a match, or for each year."""
+    """Return a bar for each month, or year, from the first that has a match to the last."""
     facets = document["facets"]
     if not facets["months"]:
         return []
@@ -97,7 +113,7 @@ def view_histogram(document: Document, parsed: ParsedRequest) -> list[Bar]:
 
 
 def view_facets(document: Document, parsed: ParsedRequest) -> dict[str, list[Link]]:
-    """Return the links that refine a search, under the headings that they stand under."""
+    """Return the links that refine a search, by their heading."""
     facets = document["facets"]
     senders = [one for one in facets["senders"].items() if MASK not in one[0]]
     fields = {
@@ -117,7 +133,7 @@ def view_facets(document: Document, parsed: ParsedRequest) -> dict[str, list[Lin
 
 
 def view_advice(document: Document, parsed: ParsedRequest) -> Iterator[Link]:
-    """Yield the searches that find more than one that found little or nothing."""
+    """Yield links to searches that find more, for a search that found little or nothing."""
     request = parsed.request
     if request.mode != OPTIONS["mode"]:
         yield Link("By words and by meaning", _change(parsed, "mode"))
@@ -137,7 +153,7 @@ def view_sorts(parsed: ParsedRequest) -> Link:
 
 
 def describe_reasons(hit: Document) -> str:
-    """Return why a message is a hit."""
+    """Return the reasons why a message is a hit, as one line."""
     why = hit["why"]
     ranks, words = why["ranks"], ", ".join(why["words"])
     reasons = []
@@ -154,7 +170,7 @@ def describe_reasons(hit: Document) -> str:
 
 
 def _snippet(hit: Document) -> list[tuple[str, bool]]:
-    """Return what a hit shows of its best chunk in pieces, each with whether it is marked."""
+    """Return a part of the best chunk in pieces; each says whether it is marked."""
     if not hit["chunks"]:
         return []
     first = hit["chunks"][0]
@@ -163,26 +179,12 @@ def _snippet(hit: Document) -> list[tuple[str, bool]]:
 
 
 def _change(parsed: ParsedRequest, option: str) -> str:
-    """Return the address of a search with an option as it is where nothing is said."""
+    """Return the address of a search with the default of an option."""
     return find_address(parsed, **{option: OPTIONS[option]}, offset=0)
 
 
-#: A link that may be followed: no user names before the host, no characters that turn the writing.
-#: In its path there may be an id of a message.
-_TURNS = r"\u061C\u200E\u200F\u202A-\u202E\u2066-\u2069"
-_URL = re.compile(rf"https?://[^\s<>\"'`@/{_TURNS}]++(?!@)(?:/[^\s<>\"'`{_TURNS}]*+)?")
-#: What ends a sentence or a bracket, and no URL.
-_AFTER_URL = ".,;:!?)]}"
-
-
-#: Lines that a quote has at most to be shown at once.
-OPEN_QUOTE = 12
-#: What is shown as what.
-_SHOWN_AS = {"attribution": "quote", "footer": "signature"}
-
-
 class Piece(NamedTuple):
-    """A piece of text, and where it leads, "" for nowhere."""
+    """A piece of text, and the URL that it links to, or ""."""
 
     text: str
     url: str = ""
@@ -199,20 +201,20 @@ class Part(NamedTuple):
 
     @property
     def is_folded(self) -> bool:
-        """Whether the lines are shown on demand; the few lines of an answer's question are not."""
+        """Whether the lines are shown on demand; short quotes are always shown."""
         if self.kind == "quote":
             return len(self.lines) > OPEN_QUOTE
         return self.kind == "signature"
 
     @property
     def opening(self) -> str:
-        """The first line that says something."""
+        """The first line that has more than a rule or a quote mark."""
         lines = ("".join(piece.text for piece in line).strip("> ") for line in self.lines)
         return next((line for line in lines if line.strip("_-=*> ")), "")
 
 
 def split_parts(text: str, segments: Sequence[Segment], ids: Collection[str]) -> Iterator[Part]:
-    """Yield the parts of a body in order; `ids` are those in it that have a page."""
+    """Yield the parts of a body in order; `ids` are ids of messages that it names."""
     spans = segments or [Segment(0, len(text), "text")]
     shown = [(_kind_of(kind), text[start:end]) for start, end, kind in spans]
     for kind, some in groupby(shown, key=lambda one: one[0]):
@@ -223,7 +225,7 @@ def split_parts(text: str, segments: Sequence[Segment], ids: Collection[str]) ->
 
 
 def link_pieces(line: str, ids: Collection[str]) -> Iterator[Piece]:
-    """Yield a line in pieces, its URLs and the ids of messages as links."""
+    """Yield a line in pieces; URLs and ids of messages are links."""
     at = 0
     for start, end, url in _find_links(line, ids):
         if start >= at:
@@ -237,7 +239,7 @@ def _find_links(line: str, ids: Collection[str]) -> Iterable[tuple[int, int, str
     found = []
     for match in _URL.finditer(line):
         url = match.group().rstrip(_AFTER_URL)
-        if MASK not in url:  # what is hidden in a link led elsewhere
+        if MASK not in url:  # a masked URL leads elsewhere
             found.append((match.start(), match.start() + len(url), url))
     for address in find_addresses(line) if ids else ():
         if address.text in ids:
@@ -252,3 +254,87 @@ def _plain(text: str) -> Iterator[Piece]:
 
 def _kind_of(kind: str) -> str:
     return _SHOWN_AS.get(kind, kind)
+
+
+def view_body(document: Document, mentions: list[str]) -> list[Part]:
+    """Return the parts of the body of a message or of a post."""
+    segments = [Segment(*one) for one in document["segments"]]
+    return [*split_parts(document["body_text"], segments, frozenset(mentions))]
+
+
+def view_posts(document: Document) -> Iterator[dict[str, Any]]:
+    """Yield the posts of a page of a thread with what a page shows of them."""
+    on_page = {post["message_id"]: post for post in document["posts"] if not post["is_ghost"]}
+    level = min((post["depth"] for post in document["posts"]), default=0)
+    for post in document["posts"]:
+        parent_id = post["parent_id"] or ""
+        parent = on_page.get(parent_id)
+        subject_above = parent["subject_base"] if parent else document["subject"]
+        yield {
+            **post,
+            "parts": [] if post["is_ghost"] else view_body(post, document["mentions"]),
+            "indent": min(post["depth"] - level, MAX_INDENT),
+            "new_subject": post["subject"] if post["subject_base"] != subject_above else "",
+            "is_forgotten": is_placeholder(post["message_id"]),
+            "parent": parent,
+            "parent_url": f"#{anchor(parent_id)}" if parent else place_url(parent_id),
+            "left_out": post["characters"] - len(post["body_text"]),
+        }
+
+
+def choose_pages(document: Document) -> list[int]:
+    """Return the pages of a thread to link, from 0: the first, the last, and the nearest."""
+    pages = document["pages"]
+    here, last = pages.index(document["url"]), len(pages) - 1
+    near = range(max(0, here - NEAR_PAGES), min(last, here + NEAR_PAGES) + 1)
+    return sorted({0, *near, last})
+
+
+def view_month(document: Document) -> Iterator[list[dict[str, Any]]]:
+    """Yield the messages of each thread of a page of a month."""
+    for _, some in groupby(document["posts"], key=lambda post: post["thread_id"]):
+        posts = [*some]
+        level = min(post["depth"] for post in posts)
+        yield [{**post, "indent": min(post["depth"] - level, MAX_INDENT)} for post in posts]
+
+
+def view_years(document: Document) -> dict[str, list[tuple[str, int]]]:
+    """Return the months of a list with their counts, by year, the newest first."""
+    months = sorted(document["months"].items(), reverse=True)
+    return {
+        year: [*reversed([*some])] for year, some in groupby(months, key=lambda one: one[0][:4])
+    }
+
+
+def view_answer(document: Mapping[str, Any]) -> Iterator[list[Piece]]:
+    """Yield the paragraphs of an answer; their only links are citations of messages."""
+    urls = {str(one["number"]): one["url"] for one in document["citations"]}
+    pieces = [*_link_citations(document["text"], urls)]
+    for paragraph in _split_lines(pieces):
+        if any(piece.text.strip() for piece in paragraph):
+            yield paragraph
+
+
+def _split_lines(pieces: Iterable[Piece]) -> Iterator[list[Piece]]:
+    line: list[Piece] = []
+    for piece in pieces:
+        first, *others = piece.text.split("\n")
+        line.append(Piece(first, piece.url))
+        for text in others:
+            yield line
+            line = [Piece(text)]
+    yield line
+
+
+def _link_citations(text: str, urls: Mapping[str, str]) -> Iterator[Piece]:
+    at = 0
+    for found in _CITED.finditer(text):
+        if not found[1]:
+            continue
+        yield Piece(text[at : found.start()] + "[")
+        for place, number in enumerate(found[1].split(", ")):
+            yield Piece(", " if place else "")
+            yield Piece(number, urls.get(number, ""))
+        yield Piece("]")
+        at = found.end()
+    yield Piece(text[at:])

@@ -1,14 +1,8 @@
-"""What a request asks for, read out of its path and its query string.
+"""Read requests and write URLs: paths, parameters, and the address of a search.
 
-[parameters] The parameters of a search: one table for the form, the links and what reads them.
-
-[search_address] The address of a search: one for all requests that ask the same.
-
-It is `/search?q=QUERY`, all that is asked written in the query language with its dates as days, and
-`offset` where it is not the first page. The form of a page shows what its fields have room for in
-these, as Gmail's does, so that a search looks the same however one came to it.
-
-[urls] The URLs of pages and of their data; each page has the same under `.json`.
+Requests that mean the same share one address: `/search?q=QUERY`, all options written in the query
+language with dates as days, and `offset` after the first page. The form shows the parts of a query
+that its fields can hold, so a search looks the same however it was entered.
 """
 
 import hashlib
@@ -43,15 +37,15 @@ from mail_assets.web.responses import ServingError
 
 
 def read_nothing(_: Request) -> tuple[()]:
-    """Return nothing: the page is the same for everybody."""
+    """Return no arguments, for pages without parameters."""
     return ()
 
 
 def read_id(request: Request) -> tuple[str]:
-    """Return the id of the path, or of `?id=`: a path cannot hold every id.
+    """Return the id from the path, or from `?id=`, which can hold any id.
 
     Raises:
-        ServingError: there is none, or more than one.
+        ServingError: there is no id, or more than one.
     """
     id = request.path_params.get("id") or _read_parameter(request, "id", "")
     if not id:
@@ -63,7 +57,7 @@ def read_query(request: Request) -> tuple[Mapping[str, str]]:
     """Return the parameters of the query string.
 
     Raises:
-        ServingError: one is given more than once.
+        ServingError: a parameter is given more than once.
     """
     return (require_once(request.query_params.multi_items()),)
 
@@ -72,7 +66,7 @@ def require_once(given: Sequence[tuple[str, str]]) -> Mapping[str, str]:
     """Return parameters by name.
 
     Raises:
-        ServingError: one is given more than once.
+        ServingError: a parameter is given more than once.
     """
     [(name, times), *_] = Counter(name for name, _ in given).most_common(1) or [("", 0)]
     if times > 1:
@@ -84,26 +78,26 @@ def read_attachment_number(request: Request) -> tuple[str, int]:
     """Return the id of a message, and the number of one of its attachments.
 
     Raises:
-        ServingError: there is no id, or the number is none.
+        ServingError: there is no id, or the number is wrong.
     """
     number = request.path_params["number"]
     if not (number.isascii() and number.isdigit() and len(number) <= 9):
-        raise ServingError(404, "not_found", f"attachments have numbers, not {number[:40]!r}")
+        raise ServingError(404, "not_found", f"attachment {number[:40]!r}: must be a number")
     return (*read_id(request), int(number))
 
 
 def read_list(request: Request) -> tuple[str]:
-    """Return the name of a list, out of the path."""
+    """Return the name of a list from the path."""
     name = request.path_params["list"]
     check_text("list", name, MAX_NAME)
     return (name,)
 
 
 def read_month(request: Request) -> tuple[str, str, int]:
-    """Return the name of a list, a month of it, and the place of the first message, from 0.
+    """Return the name of a list, a month, and the number of the first message, from 0.
 
     Raises:
-        ServingError, RequestError: one of them cannot be one.
+        ServingError, RequestError: one of them is wrong.
     """
     month = request.path_params["month"]
     check_month(month)
@@ -113,28 +107,25 @@ def read_month(request: Request) -> tuple[str, str, int]:
     return (*read_list(request), month, int(first))
 
 
-def _read_parameter(request: Request, name: str, otherwise: str) -> str:
-    """Return a parameter of the query string; raises where one is given more than once."""
+def _read_parameter(request: Request, name: str, default: str) -> str:
     [given] = read_query(request)
-    return given.get(name, otherwise)
+    return given.get(name, default)
 
 
-#: Hits of a page where no limit is given.
+#: Default number of hits on a page.
 PAGE = 10
-
-
-#: A day as people type it: search/dates.py reads more, this is what is promised.
+#: A day as the API promises to read it; `parse_day` reads more.
 _DAY = r"^(\d{1,3}[dwmy]|(19|20)\d\d(-(0[1-9]|1[0-2])(-(0[1-9]|1\d|2[0-8]))?)?)?$"
-#: Parameters that say what is searched for.
+#: Parameters that select messages; the others are options.
 ASKS = frozenset({"q", "list", "after", "before", "sender"})
-#: Before any mail.
+#: A year before any mail.
 EVER = "1970"
 
 
 class Parameter(NamedTuple):
-    """A parameter of a search: what it means, and its values: a few, a number, or a text.
+    """A parameter of a search: a description, and its choices, its bounds as a number, or a text.
 
-    `bounds` are the least and the greatest number; `pattern` is a regular expression (ECMA 262).
+    `pattern` is a regular expression (ECMA 262).
     """
 
     description: str
@@ -144,7 +135,7 @@ class Parameter(NamedTuple):
 
 
 SEARCH_PARAMETERS: Mapping[str, Parameter] = {
-    "q": Parameter("what to search for: words, and fields such as from: or after:"),
+    "q": Parameter("the query: words, and fields such as from: or after:"),
     "list": Parameter("only this list"),
     "after": Parameter(
         "from this day on: YYYY, YYYY-MM, YYYY-MM-DD, or 2y for two years", pattern=_DAY
@@ -152,14 +143,12 @@ SEARCH_PARAMETERS: Mapping[str, Parameter] = {
     "before": Parameter("before this day", pattern=_DAY),
     "sender": Parameter("a part of the sender's name"),
     "mode": Parameter("how messages are found", MODES),
-    "group": Parameter("how many hits a thread has: three, all, or its best", GROUPS),
-    "sort": Parameter("what comes first", SORTS),
+    "group": Parameter("hits of one thread: three, all, or the best", GROUPS),
+    "sort": Parameter("the order of the hits", SORTS),
     "limit": Parameter(f"hits of a page, 1 to {MAX_LIMIT}", bounds=(1, MAX_LIMIT)),
     "offset": Parameter(f"hits to skip, 0 to {MAX_OFFSET}", bounds=(0, MAX_OFFSET)),
 }
-
-
-#: Those of a question: an answer has no pages.
+#: The parameters of a question: an answer has no pages.
 QUESTION_PARAMETERS = {
     name: SEARCH_PARAMETERS[name] for name in ("q", "list", "after", "before", "sender", "mode")
 }
@@ -171,7 +160,7 @@ def read_parameters(
     """Return the parameters of a search, or of a question, that are not empty.
 
     Raises:
-        ServingError: there is no parameter of that name.
+        ServingError: a parameter is unknown.
     """
     if unknown := sorted(given.keys() - known.keys()):
         allowed = [*known]
@@ -181,7 +170,7 @@ def read_parameters(
 
 
 def make_request(parameters: Mapping[str, str]) -> SearchRequest:
-    """Return the request that parameters ask for; that of none asks for the newest messages.
+    """Return the request of parameters; without any it asks for the newest messages.
 
     Raises:
         RequestError, ServingError: a parameter is wrong.
@@ -201,7 +190,7 @@ def make_request(parameters: Mapping[str, str]) -> SearchRequest:
         explain=True,
         **optional,
     )
-    parse_request(request)  # a wrong field of the query is an error before anything is asked
+    parse_request(request)  # a wrong field of the query is an error before the search
     return request
 
 
@@ -212,26 +201,26 @@ def _read_number(parameters: Mapping[str, str], name: str, default: int) -> int:
     return int(value)
 
 
-#: Fields of the query that the form has a field for, by its name.
+#: Fields of the query that have a form field, with its name.
 _CONTROLS = {"list": "list", "after": "after", "before": "before", "from": "sender"}
-#: Options that the form has, and what they are where nothing is said.
+#: Options of the form with their defaults.
 OPTIONS = {
     "mode": Mode.hybrid.value,
     "group": Group.few.value,
     "sort": Sort.relevance.value,
 }
 HOME = "/"
-#: The parameters of an address.
+#: The parameters of the address of a search.
 ADDRESS = frozenset({"q", "offset"})
 
 
 def find_address(parsed: ParsedRequest, **options: Any) -> str:
-    """Return the address of a search, or that of one with other options."""
+    """Return the address of a search, with some of its options replaced."""
     return _write_url(_address_parameters(parsed, **options))
 
 
 def find_other_address(given: Mapping[str, str]) -> str | None:
-    """Return the address of what some parameters ask, None where they are those of the address.
+    """Return the address of the search of parameters, None if they are those of the address.
 
     Raises:
         RequestError, ServingError: a parameter is wrong.
@@ -246,28 +235,27 @@ def find_other_address(given: Mapping[str, str]) -> str | None:
 def refine(parsed: ParsedRequest, condition: Field) -> str:
     """Return the address of a search with one more condition.
 
-    It takes the place of those of its kind of which a message can meet only one: months are chosen
-    one after another.
+    It replaces those of its field if a message can meet only one of them, as with months.
     """
     kept = [part for part in parsed.node.parts if not _is_replaced(part, condition)]
     return _change_parts(parsed, [condition, *kept])
 
 
 def drop_filters(parsed: ParsedRequest) -> str | None:
-    """Return the address without what the form's fields filter, None where that is all."""
+    """Return the address without the form's filters, None if there are none or nothing else."""
     filled, rest = _split(parsed)
     return _change_parts(parsed, rest) if filled and rest else None
 
 
 def drop_quotes(parsed: ParsedRequest) -> str | None:
-    """Return the address with the words of phrases instead, None where there is no phrase."""
+    """Return the address with phrases split into words, None if there is no phrase."""
     if not held_phrases(parsed.node):
         return None
     return _change_parts(parsed, loosen(parsed).node.parts)
 
 
 def fill_form(parsed: ParsedRequest) -> dict[str, str]:
-    """Return what the fields of the form show of a search; sent again, they ask for the same."""
+    """Return the values of the form fields for a search; the form then repeats the search."""
     filled, rest = _split(parsed)
     options = {name: str(getattr(parsed.request, name)) for name in OPTIONS}
     plain: dict[str, Any] = {"offset": 0, **OPTIONS}
@@ -277,7 +265,7 @@ def fill_form(parsed: ParsedRequest) -> dict[str, str]:
 
 
 def _split(parsed: ParsedRequest) -> tuple[dict[str, str], list[Node]]:
-    """Return the values of the form's fields, and what is for the box."""
+    """Return the values of the form fields, and the parts of the query for the search box."""
     parts = parsed.node.parts
     times = Counter(part.name for part in parts if isinstance(part, Field))
     filled: dict[str, str] = {}
@@ -313,9 +301,9 @@ def _is_replaced(part: Node, condition: Field) -> bool:
     return all(isinstance(leaf, Field) and leaf.name == condition.name for leaf in leaves)
 
 
-#: What stands in a path as it is; browsers take "." and ".." for folders even where encoded.
+#: Characters that paths have unencoded. Browsers treat "." and ".." as folders even if encoded.
 SAFE = "@+-_~!$*,;=:"
-#: How an id ends whose path would be that of another message's attachment.
+#: The end of an id whose path would be that of an attachment of another message.
 _LIKE_ATTACHMENT = re.compile(r"(?:^|/)attachment/[^/]*\Z")
 
 
@@ -327,12 +315,12 @@ def page_url(page: str, id: str) -> str:
 
 
 def anchor(message_id: str) -> str:
-    """Return the name of a post within the page of its thread: short, and of plain letters."""
+    """Return the anchor of a post on the page of its thread: short, of plain letters."""
     return f"m{hashlib.sha256(message_id.encode()).hexdigest()[:16]}"
 
 
 def place_url(message_id: str) -> str:
-    """Return the URL of a message's place in its thread, which may have many pages."""
+    """Return the URL of a message on the page of its thread."""
     return f"{page_url('thread', message_id)}#{anchor(message_id)}"
 
 
@@ -343,17 +331,17 @@ def attachment_url(message_id: str, number: int) -> str:
 
 
 def list_url(name: str) -> str:
-    """Return the URL of a list: its months."""
+    """Return the URL of the months of a list."""
     return page_url("lists", name)
 
 
 def month_url(name: str, month: str, first: int = 0) -> str:
-    """Return the URL of the messages of a month, from a place on."""
+    """Return the URL of the messages of a month, from the number `first` on."""
     return f"/lists/{quote(name, safe=SAFE)}/{month}{f'?first={first}' if first else ''}"
 
 
 def search_url(query: str, **parameters: object) -> str:
-    """Return the URL of a search; parameters that are empty are left out."""
+    """Return the URL of a search, without empty parameters."""
     given = {name: str(value) for name, value in parameters.items() if value}
     return f"/search?{urlencode({'q': query, **given})}"
 

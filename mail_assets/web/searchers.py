@@ -1,23 +1,12 @@
-"""The archive for many threads at once: searches and reads, with a bound on what runs.
+"""Searches and reads for many threads at once, in a limited number of slots.
 
-Each search that runs has a slot of its own (search_slots.py). Whoever would wait too long for one
-is told so: a queue without end helps nobody.
+Each running search has a slot: a searcher in this process, or a process of its own. A request that
+waits too long for a slot is refused, because an endless queue helps nobody. limits.py already
+bounds the number of requests that wait.
 
-[search_slots] Where searches run: in this process, or in processes of their own, each kept to a core.
-
-LanceDB hands every read of a file from thread to thread, some 480 times a search, and to wake a
-thread on another core takes longer than the read. Kept to one core a search takes two thirds to
-four fifths of the processor's time; two such processes answer 1.6 times as many as one that has
-both cores (docs/search-experiments.md, "Processes").
-
-[permits] Permits for a bounded number of threads at once; who has waited longest is next.
-
-Not `threading.Semaphore`: a thread that gives its permit back can take it again before one that
-waits is awake, and a few busy clients would keep another waiting for a second.
-
-[workers] Threads for what blocks: as many as have work at once; nobody waits for one without end.
-
-How many wait is bounded before they come here (limits.py).
+A process is pinned to one core. LanceDB passes each file read between threads, and waking a thread
+on another core takes longer than the read: two pinned processes answer 1.6 times as many searches
+as one process with both cores (docs/search-experiments.md, "Processes").
 """
 
 import gc
@@ -39,9 +28,9 @@ from psycopg_pool import ConnectionPool
 
 from mail_assets.answers.evidence import Evidence, find_evidence
 from mail_assets.answers.excerpts import Hide, show_all
-from mail_assets.encoding.local_encoder import list_physical_cores
 from mail_assets.postgres.database import begin_session
 from mail_assets.postgres.statements import statement
+from mail_assets.processes.machine import list_physical_cores
 from mail_assets.processes.workers import Worker, WorkerError
 from mail_assets.search.language.request import Request
 from mail_assets.search.open import SearchSettings, open_searcher
@@ -57,21 +46,21 @@ logger = logging.getLogger(__name__)
 P = ParamSpec("P")
 T = TypeVar("T")
 
-#: Seconds that a read waits for a connection.
+#: Seconds that a read waits for a connection, and a search for a slot.
 WAIT_SECONDS = 1.0
 #: Seconds that a statement may take.
 STATEMENT_SECONDS = 3
 
 
 class OpenArchive(NamedTuple):
-    """What a search works with: a searcher, and connections that only read."""
+    """An open archive: a searcher, and connections that only read."""
 
     searcher: Searcher
     reads: ConnectionPool
 
 
 class SearchSlot(Protocol):
-    """Where one search runs at a time."""
+    """A place in which one search runs at a time."""
 
     def run(
         self,
@@ -79,7 +68,7 @@ class SearchSlot(Protocol):
         *args: P.args,
         **kwargs: P.kwargs,
     ) -> T:
-        """Return what a function does with an open archive."""
+        """Call a function with an open archive; return its result."""
 
     def close(self) -> None:
         """End the connections."""
@@ -100,7 +89,7 @@ class ThreadSlot:
         *args: P.args,
         **kwargs: P.kwargs,
     ) -> T:
-        """Return what a function does; raises what it raises."""
+        """Call a function with the archive; return its result."""
         return function(self._archive, *args, **kwargs)
 
     def close(self) -> None:
@@ -109,9 +98,9 @@ class ThreadSlot:
 
 
 class ProcessSlot:
-    """Searches in a process of its own, which is started again where it has ended.
+    """Searches in a process of its own, which is restarted after it ends.
 
-    `number` tells the processes apart: they take turns on the cores.
+    Processes share the cores in turn, by their `number`.
     """
 
     def __init__(self, settings: SearchSettings, number: int) -> None:
@@ -126,15 +115,15 @@ class ProcessSlot:
         *args: P.args,
         **kwargs: P.kwargs,
     ) -> T:
-        """Return what a function of a module does; raises what it raises.
+        """Call a function of a module in the process; return its result.
 
         Raises:
-            WorkerError: the process has ended twice.
+            WorkerError: the process ended twice.
         """
         asked = (function, args, kwargs)
         try:
             answered: _Answered = self._worker.compute(self._call, asked)
-        except WorkerError as error:  # perhaps by what it did before
+        except WorkerError as error:  # perhaps an earlier search broke the process
             logger.warning("%s; the search runs once more, in a new process", error)
             answered = self._worker.compute(self._call, asked)
         if answered.error is not None:
@@ -148,7 +137,7 @@ class ProcessSlot:
 
 
 class _Answered(NamedTuple):
-    """What a function returned, or the error that it raised."""
+    """The result of a function, or its error."""
 
     result: Any = None
     error: Exception | None = None
@@ -156,14 +145,14 @@ class _Answered(NamedTuple):
 
 @dataclass
 class _ArchiveRunner:
-    """Runs functions on an archive that it opens for the first of them, until the process ends."""
+    """Runs functions on an archive that the first call opens, until the process ends."""
 
     settings: SearchSettings
     _opened: ExitStack = field(default_factory=ExitStack)
     _archive: OpenArchive | None = None
 
     def answer(self, asked: tuple[Callable[..., Any], Sequence[Any], dict[str, Any]]) -> _Answered:
-        """Return what a function did; its error with the traceback as a note."""
+        """Call a function; return its result, or its error with the traceback as a note."""
         function, args, kwargs = asked
         is_first = self._archive is None
         try:
@@ -173,7 +162,7 @@ class _ArchiveRunner:
             return _Answered(error=_sendable(error))
         finally:
             if is_first:
-                spare_from_collection()
+                _spare_from_collection()
 
     def _open(self) -> OpenArchive:
         with ExitStack() as opened:
@@ -185,11 +174,8 @@ class _ArchiveRunner:
         return self._archive
 
 
-def spare_from_collection() -> None:
-    """Keep the garbage collector from what was loaded until now, which stays until the end.
-
-    To look at these 180,000 objects takes 90 ms, which one in 300 searches waited for.
-    """
+def _spare_from_collection() -> None:
+    """Exclude loaded modules from garbage collection: to scan 180,000 objects takes 90 ms."""
     gc.collect()
     gc.freeze()
 
@@ -215,7 +201,7 @@ def _only_read(connection: psycopg.Connection) -> None:
 
 
 def _sendable(error: Exception) -> Exception:
-    """Return an error that another process can read: itself, or its text."""
+    """Return an error that pickle can send: itself, or one with its text."""
     try:
         pickle.loads(pickle.dumps(error))
     except Exception:
@@ -224,7 +210,11 @@ def _sendable(error: Exception) -> Exception:
 
 
 class Permits:
-    """So many permits, handed from thread to thread."""
+    """A semaphore that is fair: the thread that waits longest is next.
+
+    A thread that releases a `threading.Semaphore` can take it again before a waiting thread wakes,
+    so a few busy clients could keep another one waiting.
+    """
 
     def __init__(self, count: int) -> None:
         self._free = count
@@ -232,7 +222,7 @@ class Permits:
         self._lock = threading.Lock()
 
     def acquire(self, timeout: float | None = None) -> bool:
-        """Take a permit; return whether there was one within so many seconds, None for any time."""
+        """Take a permit; return whether one came within `timeout` seconds, None for no limit."""
         with self._lock:
             if self._free:
                 self._free -= 1
@@ -248,7 +238,7 @@ class Permits:
             return False
 
     def release(self) -> None:
-        """Give a permit back, to the thread that has waited longest."""
+        """Give a permit back, or pass it to the thread that waits longest."""
         with self._lock:
             if self._waiting:
                 self._waiting.popleft().set()
@@ -258,9 +248,10 @@ class Permits:
 
 @dataclass(frozen=True)
 class ServiceOptions:
-    """What a service is opened with: `store` is the URL of the archive store, `searchers` how many
-    searches run at once, `in_processes` whether each in a process of its own; `audit` says whether
-    searches are counted.
+    """Options of a service.
+
+    `store` is the URL of the archive store, `searchers` the number of searches at once. With
+    `in_processes` each search has its own process. With `audit` searches are counted.
     """
 
     search: SearchSettings
@@ -272,13 +263,13 @@ class ServiceOptions:
 
     @property
     def lists(self) -> tuple[str, ...]:
-        """The lists that are searched."""
+        """The names of the lists, sorted."""
         return tuple(sorted(self.search.languages))
 
 
 @dataclass
 class SearchService:
-    """Answers searches and reads of many threads; close it to end its connections."""
+    """Searches and reads for many threads; `close` ends its connections and processes."""
 
     options: ServiceOptions
     _idle: list[SearchSlot] = field(default_factory=list)
@@ -295,7 +286,7 @@ class SearchService:
         self._reads = open_reads(dsn, 2 * (self.options.searchers + 1))
 
     def search(self, request: Request, patience: float = 0.0) -> Response:
-        """Answer a request; `patience` is how many seconds it waits where that is longer.
+        """Answer a request; it waits `patience` seconds for a slot, but at least WAIT_SECONDS.
 
         Raises:
             ServingError: too many searches run.
@@ -305,7 +296,7 @@ class SearchService:
             return slot.run(_search, request)
 
     def warm_up(self) -> None:
-        """Search once in each process: no reader waits for the model. A failure is logged."""
+        """Search once in each process, so that no reader waits for the model; log a failure."""
         slots = self.options.searchers if self.options.in_processes else 1
         with ThreadPoolExecutor(slots) as threads:
             together = threading.Barrier(slots)
@@ -315,7 +306,7 @@ class SearchService:
     def _warm_up(self, together: threading.Barrier) -> None:
         try:
             with self._lend_slot() as slot:
-                together.wait()  # none gets a slot that another has left
+                together.wait()  # each thread gets another slot
                 slot.run(_search, Request("archive"))
         except Exception as error:
             if read_error(error) is None:
@@ -327,9 +318,9 @@ class SearchService:
             return slot.run(_find_similar, message_id, limit)
 
     def find_evidence(self, request: Request, budget: int, hide: Hide = show_all) -> Evidence:
-        """Return what a question is answered from; no slot is needed for the answer itself.
+        """Return the evidence for an answer; the answer itself needs no slot.
 
-        `hide` is what is made of the texts; it is sent to another process.
+        `hide` is applied to the texts; it must be picklable.
 
         Raises:
             BudgetError: no excerpt fits into the budget of tokens.
@@ -344,7 +335,7 @@ class SearchService:
         *args: P.args,
         **kwargs: P.kwargs,
     ) -> T:
-        """Return what a function reads over a connection that cannot write.
+        """Call a function with a read-only connection; return its result.
 
         Raises:
             PoolTimeout, psycopg.Error: the database does not answer, or not in time.
@@ -353,7 +344,7 @@ class SearchService:
             return function(connection, *args, **kwargs)
 
     def close(self) -> None:
-        """End all connections, those of searches that run when they are done."""
+        """Wait for running searches, then end all connections and processes."""
         for _ in range(self.options.searchers):
             self._permits.acquire()
         self._reads.close()
@@ -368,13 +359,13 @@ class SearchService:
     @contextmanager
     def _lend_slot(self, patience: float = 0.0) -> Iterator[SearchSlot]:
         if not self._permits.acquire(timeout=max(WAIT_SECONDS, patience)):
-            message = "too many searches run at the moment"
+            message = "too many searches at the moment"
             raise ServingError(503, "overloaded", message, retry_after=1)
         try:
             slot = self._idle.pop() if self._idle else self._open_slot()
             try:
                 yield slot
-            finally:  # whatever it raised: it connects again by itself
+            finally:  # after an error too: a slot reconnects by itself
                 self._idle.append(slot)
         finally:
             self._permits.release()
@@ -404,7 +395,7 @@ def _find_evidence(archive: OpenArchive, request: Request, budget: int, hide: Hi
 
 
 class Workers:
-    """Runs blocking work for the event loop."""
+    """Runs blocking work in threads for the event loop."""
 
     def __init__(self, threads: int) -> None:
         self._limiter = CapacityLimiter(threads)
@@ -413,7 +404,7 @@ class Workers:
         """Do blocking work in a thread.
 
         Raises:
-            ServingError: none was free in time.
+            ServingError: no thread was free in time.
         """
         try:
             with fail_after(WAIT_SECONDS):
@@ -427,10 +418,10 @@ class Workers:
             self._limiter.release()
 
     async def follow(self, items: Generator[T, None, None]) -> AsyncIterator[T]:
-        """Yield what a generator yields, which is closed where nobody listens any more.
+        """Yield the items of a generator, each made in a thread; close it when the client leaves.
 
-        For the next item one waits however long it takes: a part is sent already. Between two of
-        them no thread is held, so a client may be slow.
+        An item waits for its thread without limit, because a part was sent already. Between two
+        items no thread is held, so clients may be slow.
         """
         try:
             while some := await to_thread.run_sync(_take_next, items, limiter=self._limiter):
@@ -440,7 +431,6 @@ class Workers:
 
 
 def _take_next(items: Iterator[T]) -> tuple[T, ...]:
-    """Return the next item, nothing at the end."""
     for item in items:
         return (item,)
     return ()

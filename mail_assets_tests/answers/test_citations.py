@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from mail_assets.answers.answer import CitationFilter
+from mail_assets.answers.citations import CitationFilter
 
 NUMBERS = range(1, 4)
 

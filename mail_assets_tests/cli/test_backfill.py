@@ -1,7 +1,4 @@
-"""`mail-assets backfill`: what it prints where, and its exit codes.
-
-[test_progress] Progress of long work: a display where it can be redrawn, lines where it cannot.
-"""
+"""`mail-assets backfill`: its output, its exit codes, and its progress on standard error."""
 
 import datetime as dt
 import json
@@ -12,6 +9,7 @@ import select
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -21,10 +19,12 @@ from mail_assets.cli import main
 from mail_assets.cli.backfill import (
     check_range,
     follow_backfill,
-    print_event,
+    launch_lines,
     report_lines,
     show_activity,
 )
+from mail_assets.cli.backfill_display import print_event
+from mail_assets.defs.backfill.daemon import Launched
 from mail_assets.defs.backfill.report import (
     CHAIN,
     Event,
@@ -56,7 +56,7 @@ def backfill(
     return CliRunner().invoke(main, ["backfill", "--list", HARBOR, *options])
 
 
-def test_the_answer_is_on_standard_output_and_the_progress_beside_it(
+def test_backfill_prints_its_result_on_standard_output(
     world: DagsterWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world.archive(MARCH, mail("a"))
@@ -74,7 +74,7 @@ def test_the_answer_is_on_standard_output_and_the_progress_beside_it(
     assert any(f" messages {HARBOR} {MARCH}: found 1" in line for line in lines)
 
 
-def test_a_failed_month_is_named_and_exits_1(
+def test_backfill_names_a_failed_month_and_exits_1(
     world: DagsterWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (world.folder() / f"{HARBOR}.{MARCH}.mbox").write_bytes(b"<html>no</html>")
@@ -84,7 +84,7 @@ def test_a_failed_month_is_named_and_exits_1(
     assert f"\nmail-assets: {HARBOR} {MARCH} failed: " in result.stderr
 
 
-def test_months_that_lists_toml_leaves_out_are_named(
+def test_backfill_names_months_that_lists_toml_leaves_out(
     world: DagsterWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for month in (MARCH, "1994-11", "1994-12"):
@@ -108,7 +108,7 @@ def test_months_that_lists_toml_leaves_out_are_named(
         ("--to 2019-12", 'first_month = "2020-01"\n', "has months from 2020-01 to "),
     ],
 )
-def test_a_range_that_can_hold_no_month_is_refused(
+def test_backfill_refuses_a_range_that_can_hold_no_month(
     world: DagsterWorld, monkeypatch: pytest.MonkeyPatch, options: str, bounds: str, says: str
 ) -> None:
     result = backfill(world, monkeypatch, *options.split(), bounds=bounds)
@@ -117,7 +117,7 @@ def test_a_range_that_can_hold_no_month_is_refused(
     assert says in result.stderr
 
 
-def test_a_month_may_be_asked_for_once_it_has_begun_anywhere(tmp_path: Path) -> None:
+def test_month_is_accepted_once_it_has_begun_anywhere(tmp_path: Path) -> None:
     lists = tmp_path / "lists.toml"
     lists.write_text(f'[{HARBOR}]\nsource = "{tmp_path}"\n')
     settings = load_settings({"MAIL_HOME": str(tmp_path), "MAIL_LISTS": str(lists)})
@@ -130,7 +130,7 @@ def test_a_month_may_be_asked_for_once_it_has_begun_anywhere(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("options", [("--from", "2024-05"), ("--to", "2024-02")])
-def test_a_range_without_a_month_names_those_that_there_are(
+def test_empty_range_names_the_months_there_are(
     world: DagsterWorld, monkeypatch: pytest.MonkeyPatch, options: tuple[str, str]
 ) -> None:
     for month in (MARCH, APRIL):
@@ -143,7 +143,7 @@ def test_a_range_without_a_month_names_those_that_there_are(
     )
 
 
-def test_a_range_with_a_month_names_no_others(
+def test_range_with_a_month_names_no_others(
     world: DagsterWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for month in (MARCH, APRIL):
@@ -154,7 +154,7 @@ def test_a_range_with_a_month_names_no_others(
 
 
 @pytest.mark.parametrize("option", ["--fast", "--jobs 2", "--stored"])
-def test_what_changes_this_process_is_refused_with_launch_by_its_name(
+def test_launch_refuses_options_of_this_process(
     world: DagsterWorld, monkeypatch: pytest.MonkeyPatch, option: str
 ) -> None:
     result = backfill(world, monkeypatch, "--launch", *option.split())
@@ -162,7 +162,70 @@ def test_what_changes_this_process_is_refused_with_launch_by_its_name(
     assert f"Error: {option.split()[0]}: not with --launch: " in result.stderr
 
 
-def test_an_interrupted_backfill_says_how_to_go_on_and_exits_1(
+def test_wait_is_refused_without_launch(
+    world: DagsterWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    result = backfill(world, monkeypatch, "--wait")
+    assert result.exit_code == 2
+    assert "Error: --wait: only with --launch" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("backfill_id", "ui_url", "lines"),
+    [
+        ("", "", ["3 months unchanged: nothing to launch"]),
+        (
+            "qwerty",
+            "",
+            [
+                "backfill qwerty: 1 month, 3 unchanged",
+                "its page in the UI that `dagster-webserver` serves: /runs/b/qwerty",
+            ],
+        ),
+        (
+            "qwerty",
+            "https://dagster.example.org",
+            [
+                "backfill qwerty: 1 month, 3 unchanged",
+                "https://dagster.example.org/runs/b/qwerty",
+            ],
+        ),
+    ],
+)
+def test_launch_prints_the_page_of_the_backfill(
+    world: DagsterWorld, backfill_id: str, ui_url: str, lines: list[str]
+) -> None:
+    months = [ListMonth(HARBOR, month) for month in (MARCH, APRIL, "2024-05", "2024-06")]
+    launched = Launched(backfill_id, months[:1], Report(unchanged=months[1:]))
+    assert [*launch_lines(replace(world.settings(), ui_url=ui_url), launched)] == lines
+
+
+def launch(
+    world: DagsterWorld, monkeypatch: pytest.MonkeyPatch, failed: dict[str, str], *options: str
+) -> Result:
+    """Launch a backfill of one month, which ends as `failed` says."""
+    launched = Launched("qwerty", [ListMonth(HARBOR, MARCH)], Report())
+    name = "mail_assets.defs.backfill.daemon"
+    monkeypatch.setattr(f"{name}.launch_lists", lambda *_: launched)
+    monkeypatch.setattr(
+        f"{name}.wait_for_backfill", lambda *_: launched.report.failed.update(failed)
+    )
+    return backfill(world, monkeypatch, "--launch", *options)
+
+
+def test_launch_exits_1_only_if_it_waits_and_a_month_fails(
+    world: DagsterWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    failed = {f"{HARBOR} {MARCH}": "no memory"}
+    assert launch(world, monkeypatch, failed).exit_code == 0
+    assert launch(world, monkeypatch, {}, "--wait").exit_code == 0
+    waited = launch(world, monkeypatch, failed, "--wait")
+    assert waited.exit_code == 1
+    assert waited.stdout.splitlines()[-1] == "0 months materialized, 1 failed"
+    assert waited.stderr.endswith(f"mail-assets: {HARBOR} {MARCH} failed: no memory\n")
+
+
+def test_interrupted_backfill_says_how_to_go_on(
     world: DagsterWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def interrupt(*arguments: object) -> None:
@@ -184,7 +247,7 @@ def test_an_interrupted_backfill_says_how_to_go_on_and_exits_1(
         (0, {"threads": "no memory"}, "1 month materialized, 1 failed"),
     ],
 )
-def test_a_report_begins_with_its_months(written: int, failed: dict[str, str], line: str) -> None:
+def test_report_begins_with_its_months(written: int, failed: dict[str, str], line: str) -> None:
     month = ListMonth(HARBOR, MARCH)
     report = Report(done=[month], failed=failed)
     report.add("messages", month, Counter(stored=3, written=written))
@@ -202,14 +265,14 @@ SPRING = MonthRange(ListMonth("dev", "2024-03"), ListMonth("dev", "2024-04"))
         (RangeFinished(SPRING), ""),
     ],
 )
-def test_an_event_is_a_line_on_standard_error(
+def test_event_is_a_line_on_standard_error(
     event: Event, line: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     print_event(event)
     assert capsys.readouterr() == ("", line)
 
 
-def test_a_log_line_has_its_time_and_what_is_wrong_its_level(
+def test_log_line_has_its_time_and_level(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     print_event(LogLine(0.5, logging.WARNING, "slow"))
@@ -218,7 +281,7 @@ def test_a_log_line_has_its_time_and_what_is_wrong_its_level(
     assert err.endswith(":00 warning: slow\n")
 
 
-def test_without_a_terminal_lines_are_printed(capsys: pytest.CaptureFixture[str]) -> None:
+def test_progress_is_lines_without_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
     with follow_backfill() as listener:
         listener(RangeStarted(SPRING))
     with show_activity("comparing") as show:
@@ -245,7 +308,7 @@ def terminal(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], str]]:
     os.close(master)
 
 
-def test_on_a_terminal_a_backfill_is_a_display_that_goes_when_it_ends(
+def test_progress_is_a_display_on_a_terminal(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     with terminal(monkeypatch) as read:
@@ -257,7 +320,7 @@ def test_on_a_terminal_a_backfill_is_a_display_that_goes_when_it_ends(
     assert shown.endswith("\x1b[2K")  # the last line is erased
 
 
-def test_on_a_terminal_an_activity_shows_what_it_is_and_then_its_progress(
+def test_activity_shows_its_progress_on_a_terminal(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     with terminal(monkeypatch) as read:

@@ -6,7 +6,7 @@ import logging
 import pytest
 from rich.console import Console
 
-from mail_assets.cli.backfill import BackfillDisplay
+from mail_assets.cli.backfill_display import BackfillDisplay
 from mail_assets.defs.backfill.report import (
     Event,
     MonthRange,
@@ -40,7 +40,7 @@ def shown(*events: Event) -> str:
     return capture.get()
 
 
-def test_one_line_has_months_rates_and_a_bar_the_next_what_is_being_done() -> None:
+def test_display_has_a_bar_with_rates_and_the_last_line() -> None:
     bar, now = shown(
         RunsPlanned(4, ASSETS),
         RangeStarted(SPRING),
@@ -56,7 +56,7 @@ def test_one_line_has_months_rates_and_a_bar_the_next_what_is_being_done() -> No
     assert now.rstrip() == "embeddings dev 2024-03: texts 50"
 
 
-def test_an_unchanged_month_is_done_and_says_nothing_of_rates() -> None:
+def test_unchanged_month_is_done_and_has_no_rate() -> None:
     bar, _ = shown(
         RunsPlanned(2, ASSETS),
         finished("messages", MARCH, 600, changed=False),
@@ -66,7 +66,7 @@ def test_an_unchanged_month_is_done_and_says_nothing_of_rates() -> None:
     assert "/s" not in bar
 
 
-def test_a_range_that_failed_counts_when_all_of_its_months_were_tried() -> None:
+def test_failed_range_counts_once_its_months_were_tried() -> None:
     begun = (RunsPlanned(4, ASSETS), RangeStarted(SPRING), finished("messages", MARCH, 5))
     failed, bar, _ = shown(*begun, RangeSplit(SPRING), finished("messages", MARCH, 5)).splitlines()
     assert failed.rstrip() == "dev 2024-03 to 2024-04: failed, running month by month"
@@ -75,12 +75,12 @@ def test_a_range_that_failed_counts_when_all_of_its_months_were_tried() -> None:
 
 
 @pytest.mark.parametrize("level", [logging.WARNING, logging.ERROR])
-def test_what_went_wrong_stays_above_the_display(level: int) -> None:
+def test_warning_stays_above_the_display(level: int) -> None:
     line, bar, now = shown(LogLine(0, level, "dev 2024-03: [no] mbox")).splitlines()
     assert line.rstrip().endswith(f" {logging.getLevelName(level).lower()}: dev 2024-03: [no] mbox")
     assert bar.startswith("0/0 list-months")
     assert now.rstrip() == "listing the archives"
 
 
-def test_stages_without_months_are_named() -> None:
+def test_stage_without_months_is_named() -> None:
     assert shown(StageStarted("threads")).splitlines()[1].rstrip() == "threads"

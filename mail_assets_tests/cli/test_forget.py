@@ -1,13 +1,16 @@
 """`forget` and `remember`."""
 
 import os
+import uuid
 from collections.abc import Callable
 from pathlib import Path
 
+import dagster as dg
 import pytest
 from click.testing import CliRunner, Result
 
 from mail_assets.cli import main
+from mail_assets.defs.instance import write_dagster_yaml
 from mail_assets_tests.world import APRIL, FORGET_KEY, HARBOR, MARCH, World, mail
 
 Run = Callable[..., Result]
@@ -39,7 +42,7 @@ def run(world: World) -> Run:
     return lambda *arguments: CliRunner().invoke(main, arguments, env=environ)
 
 
-def test_forget_says_what_it_removed_and_list_why(run: Run, world: World) -> None:
+def test_forget_prints_what_it_removed_and_list_why(run: Run, world: World) -> None:
     result = run("forget", "<b@example.org>", "--reason", "asked to", "--by", "the postmaster")
     [(key,)] = world.rows("mbox_archives", "object_key")
     assert (result.exit_code, result.stderr) == (
@@ -60,7 +63,7 @@ def test_forget_says_what_it_removed_and_list_why(run: Run, world: World) -> Non
     assert "b@example.org" not in line
 
 
-def test_archives_are_rewritten_where_the_option_or_the_setting_says_so(
+def test_forget_rewrites_archives_by_option_or_setting(
     run: Run, world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world.archive(MARCH, mail("a"), mail("b"), mail("c"), at=1)
@@ -74,7 +77,7 @@ def test_archives_are_rewritten_where_the_option_or_the_setting_says_so(
     assert "still in the archive" in kept.stderr
 
 
-def test_a_former_archive_that_cannot_be_read_is_named(run: Run, world: World) -> None:
+def test_forget_names_a_former_archive_it_cannot_read(run: Run, world: World) -> None:
     world.keep_days = 30
     world.archive(MARCH, mail("a"), at=1)
     world.chain(MARCH)
@@ -87,7 +90,7 @@ def test_a_former_archive_that_cannot_be_read_is_named(run: Run, world: World) -
     assert "run the same command again when that is mended" in result.stderr
 
 
-def test_a_list_that_is_filled_no_more_is_named_with_what_mends_it(run: Run, world: World) -> None:
+def test_forget_names_the_remedy_for_a_list_that_is_gone(run: Run, world: World) -> None:
     lists = world.home / "lists.toml"
     before = lists.read_text()
     lists.write_text(before.replace(HARBOR, "pier", 1))
@@ -102,9 +105,7 @@ def test_a_list_that_is_filled_no_more_is_named_with_what_mends_it(run: Run, wor
     assert (done.exit_code, "cut out of 1 archive" in done.stdout) == (0, True)
 
 
-def test_a_dry_run_says_who_else_names_a_person_and_what_becomes_of_that(
-    run: Run, world: World
-) -> None:
+def test_dry_run_counts_mail_that_names_a_person(run: Run, world: World) -> None:
     world.archive(
         MARCH,
         mail("b", sender="eve@example.net"),
@@ -122,7 +123,7 @@ def test_a_dry_run_says_who_else_names_a_person_and_what_becomes_of_that(
     assert "hidden in To, Cc or Reply-To of 1 other message" in done.stdout
 
 
-def test_what_a_backup_has_forgotten_is_forgotten_at_once(
+def test_restore_forgets_what_its_backup_had_forgotten(
     run: Run, world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     dagster = world.dsn.replace("postgresql://", "postgresql+psycopg2://")
@@ -148,7 +149,33 @@ def test_what_a_backup_has_forgotten_is_forgotten_at_once(
     assert again.stdout == "0 new entries of what was forgotten\n"
 
 
-def test_a_machine_without_the_key_is_told_what_to_set(run: Run, world: World) -> None:
+def test_forget_deletes_answers_of_test_queries(
+    run: Run, world: World, postgres_dsn: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url = postgres_dsn.replace("postgresql://", "postgresql+psycopg2://")
+    monkeypatch.setenv("DAGSTER_POSTGRES_URL", url)
+    monkeypatch.setenv("DAGSTER_HOME", str(world.home / "dagster"))
+    write_dagster_yaml(world.home / "dagster")
+    with dg.DagsterInstance.get() as instance:
+        _, going_on = (
+            instance.add_run(dg.DagsterRun("test_queries", str(uuid.uuid4()), status=status))
+            for status in (dg.DagsterRunStatus.SUCCESS, dg.DagsterRunStatus.STARTED)
+        )
+        left = run("forget", "b@example.org", "--reason", "asked to")
+        assert [one.run_id for one in instance.get_runs()] == [going_on.run_id]
+        instance.report_run_canceled(going_on)
+        done = run("forget", "b@example.org", "--reason", "asked to")
+        assert instance.get_runs() == []
+    said = "deleted 1 run of test_queries in Dagster"
+    assert (left.exit_code, left.stdout.splitlines()[-1]) == (1, said)
+    assert left.stderr.splitlines()[-2:] == [
+        "mail-assets: 1 run of test_queries may hold hits and has not ended",
+        "mail-assets: run the same command again when it has ended",
+    ]
+    assert (done.exit_code, done.stdout.splitlines()) == (0, [said])
+
+
+def test_forget_without_its_key_says_what_to_set(run: Run, world: World) -> None:
     run("forget", "b@example.org", "--reason", "asked to")
     for command in (["show", "b@example.org"], ["forget", "b@example.org", "--reason", "x"]):
         refused = CliRunner().invoke(
@@ -159,7 +186,7 @@ def test_a_machine_without_the_key_is_told_what_to_set(run: Run, world: World) -
         assert "set MAIL_FORGET_KEY" in refused.stderr
 
 
-def test_a_dry_run_removes_nothing(run: Run, world: World) -> None:
+def test_dry_run_removes_nothing(run: Run, world: World) -> None:
     before = world.writes()
     result = run("forget", "--sender", "Eve@example.net", "--dry-run")
     assert (result.exit_code, result.stderr) == (0, "")
@@ -171,7 +198,7 @@ def test_a_dry_run_removes_nothing(run: Run, world: World) -> None:
     )
 
 
-def test_no_id_that_a_dry_run_lists_steers_the_terminal(run: Run, world: World) -> None:
+def test_dry_run_escapes_control_characters_of_ids(run: Run, world: World) -> None:
     world.archive(APRIL, mail("c\x9b31m", sender="eve@example.net"))
     world.chain(APRIL, last="messages")
     result = run("forget", "--sender", "eve@example.net", "--dry-run")
@@ -179,13 +206,13 @@ def test_no_id_that_a_dry_run_lists_steers_the_terminal(run: Run, world: World) 
     assert "\x9b" not in result.stdout
 
 
-def test_a_dry_run_says_where_nothing_is_of_that_id(run: Run) -> None:
+def test_dry_run_says_when_nothing_matches(run: Run) -> None:
     assert run("forget", "nope@example.org", "--dry-run").stdout == (
         "no message matches, and nothing of this was forgotten before\n"
     )
 
 
-def test_a_user_without_an_account_is_named_by_its_number(
+def test_forget_names_a_user_without_account_by_number(
     run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("LOGNAME", "USER", "LNAME", "USERNAME"):
@@ -227,7 +254,7 @@ def test_remember_names_the_months_to_fill(run: Run, world: World) -> None:
         (["remember"], "give a MESSAGE_ID or --sender ADDRESS"),
     ],
 )
-def test_wrong_arguments_are_refused(
+def test_forget_refuses_wrong_arguments(
     run: Run, world: World, arguments: list[str], why: str
 ) -> None:
     before = world.writes()

@@ -41,7 +41,7 @@ def delete_states(home: Path, dsn: str) -> None:
 
 def leave_run(home: Path, dsn: str) -> None:
     """Leave a run as a process does that is killed."""
-    ended = "import mail_assets.processes.workers as i; print(i.name_process())"
+    ended = "import mail_assets.processes.machine as i; print(i.name_process())"
     name = subprocess.run([sys.executable, "-c", ended], capture_output=True, check=True, text=True)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("DAGSTER_HOME", str(home / "dagster"))
@@ -142,7 +142,9 @@ def test_data_of_another_major_version_are_a_finding(folder: Path, bare: dict[st
     (data / "PG_VERSION").write_text("9\n")
     result = CliRunner().invoke(main, ["doctor"], env=bare | {"MAIL_HOME": str(folder)})
     assert result.exit_code == 1
-    assert result.stdout.endswith("\n  mail-assets upgrade\n")
+    assert result.stdout.endswith(
+        "\n  mail-assets backup --all FOLDER; mail-assets restore FOLDER\n"
+    )
 
 
 def test_a_full_disk_is_found_though_its_server_does_not_start(

@@ -289,7 +289,7 @@ def test_a_file_that_is_no_utf_8_is_refused(run: Run, tmp_path: Path) -> None:
     file.write_bytes(b'{"_id": "a", "text": "caf\xe9"}\n')
     result = run("search", "--queries", str(file))
     assert (result.exit_code, result.stdout) == (2, "")
-    assert f"{file}: is no UTF-8" in result.stderr
+    assert f"{file}: is not UTF-8" in result.stderr
 
 
 # -- processes -----------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""A Celery task that lasts until it is told to end: it stands for a run of Dagster."""
+"""A Celery task that lasts until a file exists: it takes the place of a run of Dagster."""
 
 import time
 from pathlib import Path
@@ -9,7 +9,6 @@ app = Celery("tasks")
 
 
 def _wait_for_file(path: str) -> None:
-    """Last until a file is there."""
     while not Path(path).exists():
         time.sleep(0.05)
 

@@ -1,4 +1,4 @@
-"""What the tests of Dagster may ask for: a world of definitions, and ticks of its sensor."""
+"""Fixtures of Dagster's tests: a world with definitions, and ticks of its sensor."""
 
 from collections.abc import Iterator
 from pathlib import Path

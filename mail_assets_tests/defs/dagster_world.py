@@ -1,8 +1,4 @@
-"""The same small world, run by Dagster: definitions, an ephemeral instance, runs of months.
-
-What lives here: running assets of `build_defs` for one month or a range, reading what was
-recorded. What does not: the archives and what the steps hold (world.py).
-"""
+"""The small world of world.py run by Dagster: definitions, an ephemeral instance, runs."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -23,7 +19,7 @@ from mail_assets.vectors.open import open_bucket
 from mail_assets_tests.world import FORGET_KEY, HARBOR, PROFILE, World
 
 #: Assets without months.
-WHOLE = {"threads", "thread_summaries"}
+WHOLE = {"threads", "thread_summaries", "search_quality", "search_audit"}
 CHAIN = ("mbox_archives", "messages", "words", "chunks", "embeddings", "vectors")
 
 
@@ -63,13 +59,17 @@ class DagsterWorld(World):
         self, first: str, last: str, select: Sequence[str] = CHAIN
     ) -> dg.ExecuteInProcessResult:
         """Run assets, with their checks, for the keys from first to last."""
-        tags = {
-            "dagster/asset_partition_range_start": first,
-            "dagster/asset_partition_range_end": last,
-        }
         return self._job(select).execute_in_process(
-            instance=self.instance, tags=tags, raise_on_error=False
+            instance=self.instance, tags=range_tags(first, last), raise_on_error=False
         )
+
+    def check(self, check: dg.AssetChecksDefinition) -> dg.AssetCheckEvaluation:
+        """Run one check without its asset, as the UI does: it looks at all months."""
+        result = self._define_job(dg.AssetSelection.checks(check)).execute_in_process(
+            instance=self.instance, raise_on_error=False
+        )
+        [evaluation] = result.get_asset_check_evaluations()
+        return evaluation
 
     def recorded(self, result: dg.ExecuteInProcessResult, asset: str) -> dict[str, dict[str, Any]]:
         """Return partition -> metadata values, of an asset, as the event log has them."""
@@ -97,10 +97,20 @@ class DagsterWorld(World):
     def _job(self, select: Sequence[str]) -> dg.JobDefinition:
         keys = [asset_key(name) for name in select]
         assets = dg.AssetSelection.assets(*keys)
-        selection = assets | dg.AssetSelection.checks_for_assets(*keys)
+        return self._define_job(assets | dg.AssetSelection.checks_for_assets(*keys))
+
+    def _define_job(self, selection: dg.AssetSelection) -> dg.JobDefinition:
         job = dg.define_asset_job("some", selection=selection)
         defs = dg.Definitions.merge(self.defs, dg.Definitions(jobs=[job]))
         return defs.resolve_job_def("some")
+
+
+def range_tags(first: str, last: str) -> dict[str, str]:
+    """Return the tags of a run of the partitions from first to last."""
+    return {
+        "dagster/asset_partition_range_start": first,
+        "dagster/asset_partition_range_end": last,
+    }
 
 
 @contextmanager

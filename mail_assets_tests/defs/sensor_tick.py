@@ -1,4 +1,4 @@
-"""Ticks of the sensor for archives, as the daemon evaluates them, without a daemon."""
+"""Ticks of the sensor for archives, evaluated as the daemon does."""
 
 import datetime as dt
 import io
@@ -13,7 +13,7 @@ from mail_assets_tests.world import World
 
 
 class Tick:
-    """One tick after the other over a world; `log` is what they say, `now` the time they see."""
+    """Ticks over a world, with their `log`; `now` is their time."""
 
     def __init__(self, world: World, instance: dg.DagsterInstance) -> None:
         self.world, self.instance = world, instance

@@ -110,7 +110,7 @@ def is_running(launcher: MailCeleryLauncher, run: dg.DagsterRun) -> bool:
     return any(health.status == WorkerStatus.RUNNING for health in checks)
 
 
-def test_a_run_whose_worker_was_killed_has_failed(
+def test_run_whose_worker_was_killed_has_failed(
     launcher: MailCeleryLauncher, redis_url: str, tmp_path: Path
 ) -> None:
     health: Callable[[dg.DagsterRun], Any] = launcher.check_run_worker_health
@@ -126,7 +126,7 @@ def test_a_run_whose_worker_was_killed_has_failed(
             assert run.tags[DAGSTER_CELERY_TASK_ID_TAG] in health(run).msg
 
 
-def test_a_run_goes_on_though_redis_has_forgotten_who_started_it(
+def test_run_goes_on_if_redis_forgot_its_worker(
     launcher: MailCeleryLauncher, redis_url: str, tmp_path: Path
 ) -> None:
     with worker(redis_url, "first@machine") as first:
@@ -141,7 +141,7 @@ def test_a_run_goes_on_though_redis_has_forgotten_who_started_it(
         assert launcher.check_run_worker_health(run).status == WorkerStatus.SUCCESS
 
 
-def test_a_busy_worker_takes_no_run_that_another_could_start(
+def test_busy_worker_takes_no_further_run(
     launcher: MailCeleryLauncher, redis_url: str, tmp_path: Path
 ) -> None:
     with worker(redis_url, "first@machine") as first:

@@ -1,4 +1,4 @@
-"""Each check passes on what the chain makes, and fails on what it is there to find."""
+"""Each check passes on the result of the chain and fails on each fault that it is made for."""
 
 import bz2
 import gzip
@@ -21,7 +21,7 @@ from mail_assets.defs.checks.mail import (
     forgotten_stay_forgotten,
 )
 from mail_assets.defs.checks.months import CheckedMonth, month_result
-from mail_assets.defs.checks.search_quality import search_quality_holds
+from mail_assets.defs.checks.search import search_quality_holds
 from mail_assets.defs.definitions import CHECKS
 from mail_assets.defs.partitions import asset_key
 from mail_assets.defs.runs import read_failures
@@ -36,7 +36,13 @@ from mail_assets.tables.indexes import NewIndex, make_first_live, record_index
 from mail_assets.vectors.index import Vector
 from mail_assets.words.index import Document
 from mail_assets_tests.conftest import drop_database, new_database
-from mail_assets_tests.defs.dagster_world import CHAIN, DagsterWorld, dagster_world, fill_live_index
+from mail_assets_tests.defs.dagster_world import (
+    CHAIN,
+    DagsterWorld,
+    dagster_world,
+    failure,
+    fill_live_index,
+)
 from mail_assets_tests.world import APRIL, HARBOR, MARCH, MAY, PROFILE, Hashing, mail
 
 #: The chain does not measure: that check is tested with its asset.
@@ -52,10 +58,10 @@ COMPRESSIONS: dict[str, Callable[[bytes], bytes]] = {
 
 
 class Done(NamedTuple):
-    """A world of two months that are done, to be copied: each check is tried on one of its own."""
+    """A world of two finished months, of which each test gets a copy."""
 
     home: Path
-    kept: Path  # what the home held
+    kept: Path  # the content of the home
     database: str
 
 
@@ -96,7 +102,7 @@ def done(
 def world(
     done: Done, cluster: Cluster, model_cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[DagsterWorld]:
-    """Two months that are done, as Dagster has recorded them."""
+    """Two finished months, recorded by Dagster."""
     shutil.copytree(done.kept, done.home)
     dsn = new_database(cluster, done.database)
     with dagster_world(done.home, dsn, model_cache, monkeypatch) as made:
@@ -110,20 +116,8 @@ def world(
     shutil.rmtree(done.home)
 
 
-def look(world: DagsterWorld, check: dg.AssetChecksDefinition) -> dg.AssetCheckEvaluation:
-    """Run one check without its asset, as the UI does: it looks at both months."""
-    selection = dg.AssetSelection.checks(check)
-    job = dg.define_asset_job("look", selection=selection)
-    defs = dg.Definitions.merge(world.defs, dg.Definitions(jobs=[job]))
-    result = defs.resolve_job_def("look").execute_in_process(
-        instance=world.instance, raise_on_error=False
-    )
-    [evaluation] = result.get_asset_check_evaluations()
-    return evaluation
-
-
 def sql(statement: str) -> Callable[[DagsterWorld], None]:
-    """Spoil March by a statement."""
+    """Return a function that spoils March by a statement."""
 
     def spoil(world: DagsterWorld) -> None:
         with world.connect() as connection:
@@ -176,7 +170,7 @@ def forget(world: DagsterWorld) -> None:
 
 
 def forgotten_and(statement: str) -> Callable[[DagsterWorld], None]:
-    """Forget a message of March, and spoil that by a statement."""
+    """Return a function that forgets a message of March and brings it back by a statement."""
 
     def spoil(world: DagsterWorld) -> None:
         forget(world)
@@ -217,7 +211,7 @@ OF_SEVEN = "where thread_id = '2024-03.7@example.org'"
 
 
 class Fault(NamedTuple):
-    """What spoils March, and the check that must see it."""
+    """A way to spoil March, and the check that must see it."""
 
     check: str
     what: str
@@ -264,11 +258,11 @@ FAULTS = [
         for what, changed in {
             "other characters": "sentences = jsonb_set(sentences, '{0,start}', '1')",
             "no characters": "sentences = jsonb_set(sentences, '{0,end}', '0'), verbatim = false",
-            "characters behind the end": "sentences = jsonb_set(sentences, '{0,end}', '9999')",
+            "characters after the end": "sentences = jsonb_set(sentences, '{0,end}', '9999')",
             "a message of another thread": (
                 "sentences = jsonb_set(sentences, '{0,message_id}', '\"2024-03.8@example.org\"')"
             ),
-            "beside it a message of another thread": (
+            "also a message of another thread": (
                 "sentences = jsonb_set(sentences, '{0,also}', '[\"2024-03.8@example.org\"]')"
             ),
         }.items()
@@ -280,7 +274,7 @@ FAULTS = [
     ),
     Fault(
         "summaries_current",
-        "a summary of what its thread was",
+        "a summary of a former thread",
         sql(f"update thread_summaries set content_hash = '' {OF_SEVEN}"),
     ),
     Fault(
@@ -353,17 +347,17 @@ FAULTS = [
 ]
 
 
-def test_all_checks_pass_on_what_the_chain_makes(world: DagsterWorld) -> None:
+def test_checks_pass_on_what_the_chain_makes(world: DagsterWorld) -> None:
     for check in OF_THE_CHAIN:
-        assert look(world, check).passed, check
+        assert world.check(check).passed, check
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: f"{fault.check}: {fault.what}")
-def test_a_fault_is_seen_and_its_month_named(world: DagsterWorld, fault: Fault) -> None:
+def test_check_names_the_month_of_a_fault(world: DagsterWorld, fault: Fault) -> None:
     fault.spoil(world)
     keys = {name_of(key): (key, check) for check in OF_THE_CHAIN for key in check.check_keys}
     key, check = keys[fault.check]
-    evaluation = look(world, check)
+    evaluation = world.check(check)
     assert not evaluation.passed
     blocking = world.defs.resolve_asset_graph().get(key).blocking
     wanted = dg.AssetCheckSeverity.ERROR if blocking else dg.AssetCheckSeverity.WARN
@@ -376,17 +370,23 @@ def test_a_fault_is_seen_and_its_month_named(world: DagsterWorld, fault: Fault) 
     assert record.data["month"] == f"{HARBOR}|{MARCH}"
 
 
-def test_the_job_over_all_months_finds_what_a_later_months_run_has_covered(
+def test_upkeep_finds_a_fault_that_a_later_run_does_not_show(
     world: DagsterWorld,
 ) -> None:
     sql("update mbox_archives set found = 61 where month = '2024-03'")(world)
     assert world.month(APRIL, select=["messages"]).success, "April is checked alone, and green"
-    result = world.defs.resolve_job_def("check_all_months").execute_in_process(
-        instance=world.instance, raise_on_error=False
+    result = world.defs.resolve_job_def("upkeep").execute_in_process(
+        instance=world.instance, op_selection=["check_all_months"], raise_on_error=False
     )
-    assert not result.success
-    assert result.get_asset_materialization_events() == []
-    found = {name_of(one.asset_check_key): one for one in result.get_asset_check_evaluations()}
+    assert "accounted_for" in failure(result).description
+    [run] = world.instance.get_runs(dg.RunsFilter(job_name="check_all_months"))
+    records = world.instance.get_records_for_run(
+        run.run_id, of_type=dg.DagsterEventType.ASSET_CHECK_EVALUATION
+    ).records
+    checks = [
+        record.event_log_entry.get_dagster_event().asset_check_evaluation_data for record in records
+    ]
+    found = {name_of(one.asset_check_key): one for one in checks}
     assert {*found} == {x.check for x in FAULTS if not x.check.endswith("reconciled")}
     assert {name for name, check in found.items() if not check.passed} == {"accounted_for"}
     reason = "61 messages were found and 60 are accounted for"
@@ -395,19 +395,10 @@ def test_the_job_over_all_months_finds_what_a_later_months_run_has_covered(
 
 
 @pytest.mark.parametrize("kind", COMPRESSIONS)
-def test_an_archive_of_nothing_is_an_empty_month_in_any_compression(
-    world: DagsterWorld, kind: str
-) -> None:
+def test_archive_of_blank_lines_fails_an_empty_one_not(world: DagsterWorld, kind: str) -> None:
     path = world.folder() / f"{HARBOR}.{MAY}.mbox{kind}"
     path.write_bytes(COMPRESSIONS[kind](b""))
     assert world.month(MAY, select=["mbox_archives", "messages"]).success
-
-
-@pytest.mark.parametrize("kind", COMPRESSIONS)
-def test_an_archive_of_blank_lines_fails_with_its_length_in_any_compression(
-    world: DagsterWorld, kind: str
-) -> None:
-    path = world.folder() / f"{HARBOR}.{MAY}.mbox{kind}"
     path.write_bytes(COMPRESSIONS[kind](b"\n \n"))
     result = world.month(MAY, select=["mbox_archives", "messages"])
     [failed] = [one for one in result.get_asset_check_evaluations() if not one.passed]
@@ -418,7 +409,7 @@ def test_an_archive_of_blank_lines_fails_with_its_length_in_any_compression(
     assert told.reason.startswith(f"check accounted_for failed: {reason}; ")
 
 
-def test_a_check_asks_for_all_months_at_once(
+def test_check_reads_all_months_at_once(
     world: DagsterWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[str] = []
@@ -429,9 +420,9 @@ def test_a_check_asks_for_all_months_at_once(
 
     monkeypatch.setattr("mail_assets.tables.checks.statement", count)
     for check in (accounted_for, few_quarantined, few_undated, few_unthreaded):
-        assert look(world, check).passed
+        assert world.check(check).passed
     for check in (spans_point_into_bodies, tokens_in_range):
-        assert look(world, check).passed
+        assert world.check(check).passed
     of_messages = ["message_counts", "message_counts", "undated", "unthreaded"]
     assert asked == [*of_messages, "wrong_spans", "tokens"]
 
@@ -446,27 +437,27 @@ def test_many_failed_months_are_named_up_to_a_dozen() -> None:
     assert len(result.metadata["months"].records) == 120  # type: ignore[attr-defined]
 
 
-def test_where_nothing_was_materialized_a_check_passes_and_says_so() -> None:
+def test_check_passes_when_nothing_is_materialized() -> None:
     result = month_result({}, dg.AssetCheckSeverity.WARN)
     assert result.passed
     assert result.metadata["checked_months"].value == 0
 
 
-def test_the_live_index_is_reconciled_not_the_configured_one(world: DagsterWorld) -> None:
+def test_reconciled_checks_the_live_index(world: DagsterWorld) -> None:
     live = fill_live_index(world, APRIL)
     [(key,)] = world.rows("chunks", "key", "month = '2024-04'")
     foreign_key(world)  # in the configured one
-    incomplete = look(world, reconciled)
+    incomplete = world.check(reconciled)
     assert incomplete.metadata["index"].value == live.index.spec.name
     assert incomplete.metadata["missing"].value == 60, "March is not in it"
     assert incomplete.metadata["foreign"].value == 0
     fill_live_index(world, MARCH)
-    assert look(world, reconciled).passed
+    assert world.check(reconciled).passed
     live.index.delete([key])
-    assert look(world, reconciled).metadata["missing"].value == 1
+    assert world.check(reconciled).metadata["missing"].value == 1
 
 
-def test_threads_are_checked_where_the_months_of_the_run_have_messages(
+def test_thread_checks_cover_changed_months_only(
     world: DagsterWorld,
 ) -> None:
     sql("delete from threads where message_id = '2024-03.7@example.org'")(world)
@@ -475,12 +466,12 @@ def test_threads_are_checked_where_the_months_of_the_run_have_messages(
         found = {check.check_name: check for check in result.get_asset_check_evaluations()}
         assert found["few_unthreaded"].passed == passed
         assert found["few_unthreaded"].metadata["checked_months"].value == 1
-    whole = look(world, few_unthreaded)
+    whole = world.check(few_unthreaded)
     assert whole.metadata["checked_months"].value == 2
     assert not whole.passed
 
 
-def test_beside_its_asset_a_check_looks_at_the_months_of_the_run(world: DagsterWorld) -> None:
+def test_check_in_a_run_looks_at_the_months_of_the_run(world: DagsterWorld) -> None:
     sql("delete from messages where message_id = '2024-03.7@example.org'")(world)
     for month, passed in [(APRIL, True), (MARCH, False)]:
         result = world.month(month, select=["messages"])
@@ -504,17 +495,15 @@ def test_beside_its_asset_a_check_looks_at_the_months_of_the_run(world: DagsterW
         " from removed_messages",
     ],
 )
-def test_what_was_forgotten_is_looked_for_in_threads_and_in_every_index(
-    world: DagsterWorld, statement: str
-) -> None:
+def test_forgotten_mail_is_looked_for_in_every_index(world: DagsterWorld, statement: str) -> None:
     forgotten_and(statement)(world)
-    assert not look(world, forgotten_stay_forgotten).passed
+    assert not world.check(forgotten_stay_forgotten).passed
 
 
 def test_forgetting_hurts_no_check(world: DagsterWorld) -> None:
     forget(world)
     for check in OF_THE_CHAIN:
-        assert look(world, check).passed, check
+        assert world.check(check).passed, check
 
 
 def test_every_check_has_a_fault() -> None:

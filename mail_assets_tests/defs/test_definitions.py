@@ -1,4 +1,4 @@
-"""What Dagster loads: with nothing set, as documented, and no asset other than expected."""
+"""The definitions load without settings, and have exactly the expected assets and checks."""
 
 import datetime as dt
 import os
@@ -71,7 +71,7 @@ def name_of(key: dg.AssetKey) -> str:
     return key.path[-1]
 
 
-def test_the_definitions_are_loadable(defs: dg.Definitions) -> None:
+def test_definitions_are_loadable(defs: dg.Definitions) -> None:
     dg.Definitions.validate_loadable(defs)
 
 
@@ -133,7 +133,7 @@ def test_owners_are_set_for_all_assets_at_once() -> None:
     ("hours", "last_month", "window"),
     [(48, None, dt.timedelta(days=2)), (0, None, None), (48, "2024-04", None)],
 )
-def test_archives_and_threads_are_overdue_unless_the_archives_are_closed(
+def test_only_open_archives_can_be_overdue(
     hours: int, last_month: str | None, window: dt.timedelta | None
 ) -> None:
     settings = replace(load_settings({}), fresh_hours=hours, last_month=last_month)
@@ -150,17 +150,22 @@ def test_archives_and_threads_are_overdue_unless_the_archives_are_closed(
         assert policy.warn_window.to_timedelta() < window
 
 
-def test_every_job_schedule_and_sensor_says_what_it_does_and_waits_to_be_started(
+def test_jobs_schedules_and_sensors_are_described_and_off(
     defs: dg.Definitions,
 ) -> None:
     repository = defs.get_repository_def()
     jobs = [job for job in repository.get_all_jobs() if not job.name.startswith("__")]
-    assert {job.name for job in jobs} == {job.name for job in JOBS}
+    assert {job.name for job in jobs} == {*(job.name for job in JOBS), "upkeep"}
     for job in jobs:
         assert job.description, job.name
     for schedule in repository.schedule_defs:
         assert schedule.description, schedule.name
         assert schedule.default_status == dg.DefaultScheduleStatus.STOPPED
+        assert schedule.execution_timezone == "UTC"
+    assert {one.name: one.job_name for one in repository.schedule_defs} == {
+        "daily_refresh": "refresh_archives",
+        "weekly_upkeep": "upkeep",
+    }
     for sensor in repository.sensor_defs:
         assert sensor.description, sensor.name
         # what builds threads asks for nothing before mail is loaded
@@ -177,11 +182,11 @@ def test_no_step_waits_for_a_pool(defs: dg.Definitions) -> None:
 BROKEN = {"PATH": os.defpath, "MAIL_LISTS": "/nowhere/lists.toml"}
 
 
-def test_importing_reads_no_setting_and_loading_names_a_wrong_one_and_needs_none() -> None:
+def test_import_reads_no_setting_and_loading_names_wrong_ones() -> None:
     code = """
 import os
 import mail_assets.definitions, mail_assets.defs.definitions
-from mail_assets.settings.errors import SettingsError
+from mail_assets.settings.values import SettingsError
 try:
     mail_assets.definitions.defs()
 except SettingsError as error:

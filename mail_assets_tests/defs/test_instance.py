@@ -1,7 +1,4 @@
-"""A storage of Dagster that fails is one line that names the variable, or what its server said.
-
-[test_dagster_home] DAGSTER_HOME: set, and absolute; its dagster.yaml is ours and current, or the user's.
-"""
+"""The Dagster instance: one-line errors of its storage, and the dagster.yaml in its home."""
 
 import os
 from dataclasses import replace
@@ -36,7 +33,7 @@ def url_at(place: str) -> str:
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("home")
-def test_a_server_that_is_not_there_is_named_by_its_variable(
+def test_missing_server_is_named_by_its_variable(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("DAGSTER_POSTGRES_URL", url_at("127.0.0.1:1/dagster"))
@@ -51,7 +48,7 @@ def test_a_server_that_is_not_there_is_named_by_its_variable(
 
 @pytest.mark.usefixtures("home")
 @pytest.mark.parametrize("place", ["127.0.0.1:port/dagster", "[::1/dagster"])
-def test_a_url_that_cannot_be_read_is_named_by_its_variable(
+def test_malformed_url_is_named_by_its_variable(
     monkeypatch: pytest.MonkeyPatch, place: str
 ) -> None:
     monkeypatch.setenv("DAGSTER_POSTGRES_URL", url_at(place))
@@ -63,9 +60,7 @@ def test_a_url_that_cannot_be_read_is_named_by_its_variable(
 
 
 @pytest.mark.slow
-def test_a_server_that_shuts_us_out_while_the_instance_is_used_is_named_too(
-    cluster: Cluster, own_server: str
-) -> None:
+def test_server_lost_during_use_is_named(cluster: Cluster, own_server: str) -> None:
     name = own_server.partition("?")[0].rpartition("/")[2]
     with pytest.raises(DagsterStorageError, match="not currently accepting connections"):
         look_while_shut_out(cluster, name)
@@ -84,7 +79,7 @@ def look_while_shut_out(cluster: Cluster, database: str) -> None:
 
 
 @pytest.mark.usefixtures("own_server")
-def test_what_is_no_failure_of_the_storage_is_left_as_it_is() -> None:
+def test_other_errors_pass_unchanged() -> None:
     with pytest.raises(dg.DagsterInvalidDefinitionError), open_instance(load_settings()):
         raise dg.DagsterInvalidDefinitionError("two assets of one key")
 
@@ -105,14 +100,14 @@ def wheel(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(instance, "find_checkout", lambda: None)
 
 
-def test_dagster_home_is_set_for_this_process_where_it_is_unset(settings: Settings) -> None:
+def test_dagster_home_is_set_if_unset(settings: Settings) -> None:
     assert use_dagster_home(settings) == settings.home / "dagster"
     assert os.environ["DAGSTER_HOME"] == str(settings.home / "dagster")
     assert (settings.home / "dagster" / "dagster.yaml").readlink() == dagster_yaml()
 
 
 @pytest.mark.parametrize("written", ["instance", "~/instance"])
-def test_dagster_home_is_absolute_for_dagster_however_it_is_written(
+def test_dagster_home_is_made_absolute(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, written: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -122,27 +117,25 @@ def test_dagster_home_is_absolute_for_dagster_however_it_is_written(
     assert os.environ["DAGSTER_HOME"] == str(tmp_path / "instance")
 
 
-def test_an_empty_dagster_home_gets_our_file(settings: Settings, tmp_path: Path) -> None:
+def test_empty_dagster_home_gets_our_file(settings: Settings, tmp_path: Path) -> None:
     assert use_dagster_home(replace(settings, dagster_dir=tmp_path / "new")) == tmp_path / "new"
     assert (tmp_path / "new" / "dagster.yaml").is_symlink()
     assert not (settings.home / "dagster").exists()
 
 
-def test_a_dagster_home_of_other_projects_keeps_dagsters_defaults(
-    settings: Settings, tmp_path: Path
-) -> None:
+def test_home_of_other_projects_keeps_its_defaults(settings: Settings, tmp_path: Path) -> None:
     (tmp_path / "shared" / "history").mkdir(parents=True)
     use_dagster_home(replace(settings, dagster_dir=tmp_path / "shared"))
     assert not (tmp_path / "shared" / "dagster.yaml").exists()
 
 
-def test_a_file_of_the_users_is_left_alone(tmp_path: Path) -> None:
+def test_file_of_the_users_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "dagster.yaml").write_text(OWN)
     write_dagster_yaml(tmp_path)
     assert (tmp_path / "dagster.yaml").read_text() == OWN
 
 
-def test_a_link_of_the_users_is_left_alone(tmp_path: Path) -> None:
+def test_link_of_the_users_is_left_alone(tmp_path: Path) -> None:
     # as a configuration that Kubernetes mounts
     (tmp_path / "..data").mkdir()
     (tmp_path / "..data" / "dagster.yaml").write_text(OWN)
@@ -158,7 +151,7 @@ def test_a_link_of_the_users_is_left_alone(tmp_path: Path) -> None:
         ("other/dagster.yaml", True),
     ],
 )
-def test_a_link_to_another_checkout_follows_this_one(
+def test_link_to_another_checkout_follows_this_one(
     tmp_path: Path, target: str, there: bool
 ) -> None:
     if there:
@@ -172,7 +165,7 @@ def test_a_link_to_another_checkout_follows_this_one(
 
 
 @pytest.mark.usefixtures("wheel")
-def test_a_wheel_writes_a_copy_once(tmp_path: Path) -> None:
+def test_wheel_writes_a_copy_once(tmp_path: Path) -> None:
     write_dagster_yaml(tmp_path)
     copy = tmp_path / "dagster.yaml"
     assert not copy.is_symlink()
@@ -184,7 +177,7 @@ def test_a_wheel_writes_a_copy_once(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("wheel")
-def test_a_copy_follows_the_version_until_it_is_edited(
+def test_copy_follows_the_version_until_it_is_edited(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     older, copy = tmp_path / "older.yaml", tmp_path / "home" / "dagster.yaml"
@@ -201,7 +194,7 @@ def test_a_copy_follows_the_version_until_it_is_edited(
 
 
 @pytest.mark.usefixtures("wheel")
-def test_a_wheel_replaces_the_link_of_a_checkout(tmp_path: Path) -> None:
+def test_wheel_replaces_the_link_of_a_checkout(tmp_path: Path) -> None:
     (tmp_path / "dagster.yaml").symlink_to(dagster_yaml())
     write_dagster_yaml(tmp_path)
     assert not (tmp_path / "dagster.yaml").is_symlink()

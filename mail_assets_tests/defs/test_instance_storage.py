@@ -1,7 +1,4 @@
-"""Dagster's own storage: the repository's dagster.yaml works with no server named, and with.
-
-[test_storage_tables] Dagster's tables: whole again, whatever a kill during their creation has left.
-"""
+"""Dagster's storage by the repository's dagster.yaml: its server, its events and its tables."""
 
 import subprocess
 import sys
@@ -22,6 +19,7 @@ from mail_assets.defs.partitions import YEAR, months
 from mail_assets.postgres.database import embedded
 from mail_assets.postgres.embedded import Cluster
 from mail_assets_tests.conftest import REPOSITORY
+from mail_assets_tests.defs.dagster_world import range_tags
 
 
 @pytest.fixture
@@ -60,10 +58,7 @@ def monthly() -> None:
     """Something to record of each month."""
 
 
-YEAR_2024 = {
-    "dagster/asset_partition_range_start": "2024-01",
-    "dagster/asset_partition_range_end": "2024-12",
-}
+YEAR_2024 = range_tags("2024-01", "2024-12")
 
 
 def record() -> str:
@@ -77,33 +72,25 @@ def record() -> str:
 
 
 @pytest.mark.slow
-def test_with_no_server_named_the_embedded_one_keeps_the_runs(home: Path) -> None:
+def test_embedded_server_keeps_runs_by_default(home: Path) -> None:
     url = record()
     assert url.startswith("postgresql+psycopg2://")
     assert embedded(home).running()
     assert record() == url
 
 
-def test_a_server_that_is_named_wins(
-    home: Path, cluster: Cluster, postgres_dsn: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    name = postgres_dsn.partition("?")[0].rpartition("/")[2]
-    url = cluster.dsn(name, scheme="postgresql+psycopg2")
-    monkeypatch.setenv("DAGSTER_POSTGRES_URL", url)
-    assert record() == url
+def test_configured_server_is_used(home: Path, own_server: str) -> None:
+    assert record() == own_server
     assert not (home / "postgres").exists()
 
 
-def test_a_mistake_in_the_lists_file_is_the_code_locations_error_only(
-    home: Path, cluster: Cluster, postgres_dsn: str, monkeypatch: pytest.MonkeyPatch
+def test_storage_opens_despite_a_mistake_in_lists_toml(
+    home: Path, own_server: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lists = home / "lists.toml"
     lists.write_text('[harbor]\nsource = "archives"\ndialect = "mbx"\n')
-    name = postgres_dsn.partition("?")[0].rpartition("/")[2]
-    url = cluster.dsn(name, scheme="postgresql+psycopg2")
-    monkeypatch.setenv("DAGSTER_POSTGRES_URL", url)
     monkeypatch.setenv("MAIL_LISTS", str(lists))
-    assert record() == url  # the webserver and the daemon open this storage when they start
+    assert record() == own_server  # the webserver and the daemon open this storage at their start
     dagster = Path(sys.executable).parent / "dagster"
     loaded = subprocess.run(
         [dagster, "definitions", "validate"],
@@ -117,12 +104,8 @@ def test_a_mistake_in_the_lists_file_is_the_code_locations_error_only(
     assert f"MAIL_LISTS {lists} [harbor] dialect='mbx': " in loaded.stdout
 
 
-def test_a_backfill_leaves_room_for_schedules_and_a_run_that_hangs_is_ended(
-    home: Path, cluster: Cluster, postgres_dsn: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    name = postgres_dsn.partition("?")[0].rpartition("/")[2]
-    url = cluster.dsn(name, scheme="postgresql+psycopg2")
-    monkeypatch.setenv("DAGSTER_POSTGRES_URL", url)
+@pytest.mark.usefixtures("own_server")
+def test_queue_leaves_room_for_schedules_and_ends_hung_runs() -> None:
     with dg.DagsterInstance.get() as instance:  # every key is one that Dagster knows
         runs = instance.get_concurrency_config().run_queue_config
         assert runs is not None
@@ -142,10 +125,10 @@ def test_events_open_no_connection_each(own_server: str) -> None:
             materialized = dg.AssetMaterialization("thing", metadata={"number": number})
             instance.report_runless_asset_event(materialized)
         assert len(instance.get_runs()) == 0
-        assert len(opened) <= 2, "what is asked once beside it, and nothing for each event"
+        assert len(opened) <= 2, "none for each event"
 
 
-def test_the_columns_of_the_event_log_are_not_listed_for_each_event(own_server: str) -> None:
+def test_columns_of_the_event_log_are_listed_once(own_server: str) -> None:
     listed: list[str] = []
 
     def note(_connection: object, _cursor: object, text: str, *_rest: object) -> None:
@@ -165,9 +148,7 @@ def test_the_columns_of_the_event_log_are_not_listed_for_each_event(own_server: 
     assert listed == []
 
 
-def test_a_server_that_was_restarted_is_connected_to_again(
-    own_server: str, postgres_dsn: str
-) -> None:
+def test_restarted_server_is_connected_to_again(own_server: str, postgres_dsn: str) -> None:
     with dg.DagsterInstance.get() as instance:
         instance.report_runless_asset_event(dg.AssetMaterialization("thing"))
         with psycopg.connect(postgres_dsn, autocommit=True) as connection:
@@ -180,7 +161,7 @@ def test_a_server_that_was_restarted_is_connected_to_again(
         assert instance.get_latest_materialization_event(dg.AssetKey("thing"))
 
 
-def test_the_months_of_a_run_are_stored_together(
+def test_months_of_a_run_are_stored_together(
     own_server: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stored: list[int] = []
@@ -198,7 +179,7 @@ def test_the_months_of_a_run_are_stored_together(
     assert stored == [12]
 
 
-def test_the_ui_tells_the_months_of_a_run_apart_and_calls_the_newest_the_latest(
+def test_ui_shows_each_month_of_a_run_in_order(
     own_server: str,
 ) -> None:
     with dg.DagsterInstance.get() as instance:
@@ -239,7 +220,7 @@ def read_things(dsn: str) -> set[tuple[str, str]]:
         return {*connection.execute(THINGS).fetchall()}
 
 
-def test_tables_that_are_whole_are_left_alone(postgres_dsn: str, url: str) -> None:
+def test_complete_tables_are_left_alone(postgres_dsn: str, url: str) -> None:
     storage = DagsterPostgresStorage(url)
     before = read_things(postgres_dsn)
     complete_tables(storage, url)
@@ -256,7 +237,7 @@ def test_tables_that_are_whole_are_left_alone(postgres_dsn: str, url: str) -> No
         "drop table bulk_actions; delete from alembic_version",
     ],
 )
-def test_what_is_missing_is_created(postgres_dsn: str, url: str, loss: str) -> None:
+def test_missing_tables_are_created(postgres_dsn: str, url: str, loss: str) -> None:
     storage = DagsterPostgresStorage(url)
     before = read_things(postgres_dsn)
     with psycopg.connect(postgres_dsn) as connection:
@@ -275,7 +256,7 @@ def test_tables_of_another_version_are_left_to_dagster(postgres_dsn: str, url: s
     assert ("relation", "bulk_actions") not in read_things(postgres_dsn)
 
 
-def test_a_creation_that_is_cut_off_creates_nothing(
+def test_interrupted_creation_creates_no_table(
     postgres_dsn: str, url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(*_: object) -> None:

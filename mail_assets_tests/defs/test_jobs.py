@@ -1,10 +1,11 @@
-"""The jobs: the chain as one, and the upkeep of the index."""
+"""The jobs: a refresh of a month, and the upkeep of a home."""
 
 import json
 import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import dagster as dg
 import pytest
@@ -25,7 +26,7 @@ from mail_assets_tests.world import HARBOR, MARCH, mail
 DAGSTER = Path(sys.executable).parent / "dagster"
 
 
-def test_a_refresh_carries_a_month_from_the_archive_to_the_bucket(world: DagsterWorld) -> None:
+def test_refresh_carries_a_month_to_both_indexes(world: DagsterWorld) -> None:
     world.archive(MARCH, mail("a"))
     job = world.defs.resolve_job_def("refresh_archives")
     result = job.execute_in_process(instance=world.instance, partition_key=f"{HARBOR}|{MARCH}")
@@ -34,13 +35,33 @@ def test_a_refresh_carries_a_month_from_the_archive_to_the_bucket(world: Dagster
         asset_key(name) for name in CHAIN
     }
     assert len(result.get_asset_check_evaluations()) == 10
-    maintain = world.defs.resolve_job_def("maintain_vectors")
-    upkeep = maintain.execute_in_process(instance=world.instance)
-    assert upkeep.success
-    assert world.index.count() == 1
 
 
-def test_the_live_index_is_maintained_beside_the_configured_one(
+def run_upkeep(world: DagsterWorld, *ops: str, **options: Any) -> dg.ExecuteInProcessResult:
+    return world.defs.resolve_job_def("upkeep").execute_in_process(
+        instance=world.instance, op_selection=[*ops] or None, raise_on_error=False, **options
+    )
+
+
+def test_upkeep_does_everything_even_if_one_op_fails(world: DagsterWorld) -> None:
+    """Pruning fails: the ephemeral instance is not in PostgreSQL."""
+    world.archive(MARCH, mail("a"))
+    assert world.month(MARCH, select=(*CHAIN, "threads", "thread_summaries")).success
+    upkeep = run_upkeep(world)
+    assert [event.step_key for event in upkeep.get_step_failure_events()] == ["prune_old"]
+    done = [event.step_key for event in upkeep.all_events if event.is_step_success]
+    assert done[-3:] == ["count_searches", "measure_quality", "check_all_months"]
+    assert {*done} == {*done[-3:], "maintain_index", "maintain_words", "sweep_archives"}
+    assert world.instance.get_latest_materialization_event(asset_key("search_audit"))
+    [checks] = world.instance.get_runs(dg.RunsFilter(job_name="check_all_months"))
+    assert checks.is_success
+    evaluated = world.instance.get_records_for_run(
+        checks.run_id, of_type=dg.DagsterEventType.ASSET_CHECK_EVALUATION
+    ).records
+    assert len(evaluated) == 13
+
+
+def test_upkeep_maintains_the_live_and_the_configured_index(
     world: DagsterWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world.archive(MARCH, mail("a"))
@@ -48,10 +69,7 @@ def test_the_live_index_is_maintained_beside_the_configured_one(
     live = fill_live_index(world, MARCH)
     maintained = []
     monkeypatch.setattr(LanceIndex, "maintain", lambda index: maintained.append(index.spec.name))
-    result = world.defs.resolve_job_def("maintain_vectors").execute_in_process(
-        instance=world.instance
-    )
-    assert result.success
+    assert run_upkeep(world, "maintain_index").success
     assert maintained == [live.index.spec.name, world.index.spec.name]
 
 
@@ -59,7 +77,7 @@ def test_the_live_index_is_maintained_beside_the_configured_one(
     ("little_changed", "due", "maintained"),
     [(False, False, True), (True, False, False), (True, True, True)],
 )
-def test_where_little_has_changed_only_what_is_due_is_maintained(
+def test_upkeep_skips_an_index_that_is_not_due(
     world: DagsterWorld,
     monkeypatch: pytest.MonkeyPatch,
     little_changed: bool,
@@ -73,26 +91,22 @@ def test_where_little_has_changed_only_what_is_due_is_maintained(
         monkeypatch.setattr(kind, "needs_upkeep", lambda index: due)
         monkeypatch.setattr(kind, "maintain", lambda index: done.append(type(index)))
     config = {"config": {"little_changed": little_changed}}
-    world.defs.resolve_job_def("maintain_vectors").execute_in_process(
-        instance=world.instance,
-        run_config={"ops": {"maintain_index": config, "maintain_words": config}},
-    )
+    ops = ("maintain_index", "maintain_words")
+    assert run_upkeep(world, *ops, run_config={"ops": dict.fromkeys(ops, config)}).success
     assert {*done} == ({LanceIndex, LanceWordIndex} if maintained else set())
 
 
-def test_what_cannot_be_maintained_is_named(world: DagsterWorld) -> None:
+def test_upkeep_names_an_index_of_an_unknown_encoder(world: DagsterWorld) -> None:
     world.mail_words.index.ensure()
     with world.connect() as connection:
         gone = NewIndex("mail2-gone-0", "gone", "int8", "0")
         record_index(connection, world.bucket, gone)
         make_first_live(connection, world.bucket, gone.name)
-    result = world.defs.resolve_job_def("maintain_vectors").execute_in_process(
-        instance=world.instance, raise_on_error=False
-    )
+    result = run_upkeep(world, "maintain_index", "maintain_words")
     assert "index mail2-gone-0 was filled by encoder gone" in failure(result).description
 
 
-def test_a_run_of_everything_in_an_empty_instance_says_that_nothing_is_indexed(
+def test_reconciled_warns_when_nothing_is_indexed(
     world: DagsterWorld,
 ) -> None:
     result = world.defs.resolve_implicit_global_asset_job_def().execute_in_process(
@@ -108,10 +122,8 @@ def test_a_run_of_everything_in_an_empty_instance_says_that_nothing_is_indexed(
     }
 
 
-def test_upkeep_of_a_bucket_without_an_index_names_it(world: DagsterWorld) -> None:
-    job = world.defs.resolve_job_def("maintain_vectors")
-    result = job.execute_in_process(instance=world.instance, raise_on_error=False)
-    events = result.get_step_failure_events()
+def test_upkeep_names_an_index_that_does_not_exist(world: DagsterWorld) -> None:
+    events = run_upkeep(world, "maintain_index", "maintain_words").get_step_failure_events()
     assert [event.step_key for event in events] == ["maintain_index", "maintain_words"]
     assert all("does not exist" in str(event.step_failure_data.error) for event in events)
 
@@ -141,7 +153,7 @@ def materialize(world: DagsterWorld, select: str, key: str) -> subprocess.Comple
 
 
 @pytest.mark.slow
-def test_the_command_line_exits_by_what_became_of_the_run(world: DagsterWorld) -> None:
+def test_dagster_materialize_exits_1_when_a_check_blocks(world: DagsterWorld) -> None:
     world.archive(MARCH, mail("a"), mail("b"))
     done = materialize(world, "*", f"{HARBOR}|{MARCH}")
     assert done.returncode == 0, done.stderr

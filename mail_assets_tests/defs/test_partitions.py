@@ -15,6 +15,7 @@ from mail_assets.defs.partitions import (
     partition_key,
 )
 from mail_assets.month import ListMonth
+from mail_assets_tests.defs.dagster_world import range_tags
 
 LISTS = ("zeta", "alpha", "mid.dle-list")
 PARTITIONS = list_months(LISTS, "2024-01")
@@ -42,14 +43,7 @@ def keys_of(result: dg.ExecuteInProcessResult) -> list[str]:
     return keys
 
 
-def between(first: str, last: str) -> dict[str, str]:
-    return {
-        "dagster/asset_partition_range_start": first,
-        "dagster/asset_partition_range_end": last,
-    }
-
-
-def test_a_key_is_the_list_and_then_the_month() -> None:
+def test_partition_key_is_list_then_month() -> None:
     month = ListMonth("zeta", "2024-03")
     key = partition_key(month)
     assert str(key) == month.key == "zeta|2024-03"
@@ -57,7 +51,7 @@ def test_a_key_is_the_list_and_then_the_month() -> None:
     assert month.key in PARTITIONS.get_partition_keys()
 
 
-def test_lists_are_sorted_whatever_the_order_of_the_file() -> None:
+def test_lists_are_sorted() -> None:
     assert list_names(PARTITIONS) == ["alpha", "mid.dle-list", "zeta"]
 
 
@@ -79,30 +73,30 @@ def test_months_run_to_the_last_one_where_there_is_one(last: str, count: int) ->
     assert (keys[0], keys[-1], len(keys)) == ("2024-03", last, count)
 
 
-def test_a_last_month_in_the_future_brings_no_future_months() -> None:
+def test_future_last_month_adds_no_future_months() -> None:
     moment = dt.datetime(2024, 5, 12, tzinfo=dt.UTC)
     assert months("2024-03", "2099-12").get_partition_keys(current_time=moment)[-1] == "2024-05"
 
 
-def test_the_partitions_of_the_same_settings_are_the_same() -> None:
+def test_partitions_of_the_same_settings_are_the_same() -> None:
     assert list_months(LISTS, "2024-01") is PARTITIONS
     assert list_months(("alpha",), "2024-01") != PARTITIONS
 
 
-def test_a_run_of_one_partition_has_its_key(instance: dg.DagsterInstance) -> None:
+def test_run_of_one_partition_has_its_key(instance: dg.DagsterInstance) -> None:
     result = dg.materialize([seen], instance=instance, partition_key="zeta|2024-02")
     assert keys_of(result) == ["zeta|2024-02"]
 
 
 @pytest.mark.parametrize("name", ["alpha", "mid.dle-list", "zeta"])
-def test_a_run_of_a_range_has_the_months_in_order(instance: dg.DagsterInstance, name: str) -> None:
-    result = materialize(instance, between(f"{name}|2024-02", f"{name}|2024-04"))
+def test_run_of_a_range_has_the_months_in_order(instance: dg.DagsterInstance, name: str) -> None:
+    result = materialize(instance, range_tags(f"{name}|2024-02", f"{name}|2024-04"))
     assert result.success
     assert keys_of(result) == [f"{name}|2024-02", f"{name}|2024-03", f"{name}|2024-04"]
 
 
-def test_a_range_across_lists_has_all_of_them(instance: dg.DagsterInstance) -> None:
-    result = materialize(instance, between("alpha|2024-02", "zeta|2024-03"))
+def test_range_across_lists_has_all_of_them(instance: dg.DagsterInstance) -> None:
+    result = materialize(instance, range_tags("alpha|2024-02", "zeta|2024-03"))
     names = ("alpha", "mid.dle-list", "zeta")
     assert keys_of(result) == [f"{n}|{m}" for n in names for m in ("2024-02", "2024-03")]
 
@@ -110,10 +104,10 @@ def test_a_range_across_lists_has_all_of_them(instance: dg.DagsterInstance) -> N
 @pytest.mark.parametrize(
     ("first", "last"), [("alpha|2024-04", "alpha|2024-02"), ("zeta|2024-02", "alpha|2024-02")]
 )
-def test_a_reversed_range_fails_and_says_so(
+def test_reversed_range_fails_and_says_so(
     instance: dg.DagsterInstance, first: str, last: str
 ) -> None:
-    result = materialize(instance, between(first, last))
+    result = materialize(instance, range_tags(first, last))
     assert not result.success
     failure = result.failure_data_for_node("seen")
     assert failure is not None

@@ -1,4 +1,4 @@
-"""Pruning Dagster's history: what the UI and backfills ask for stays right, the rest goes."""
+"""Pruning Dagster's history: the UI and backfills show the same after it."""
 
 import datetime as dt
 from collections.abc import Iterator, Sequence
@@ -11,8 +11,14 @@ import pytest
 
 from mail_assets.defs import pruning
 from mail_assets.defs.instance import write_dagster_yaml
-from mail_assets.defs.pruning import HistoryError, count_prunable_runs, prune_history
+from mail_assets.defs.pruning import (
+    HistoryError,
+    count_prunable_runs,
+    delete_answers,
+    prune_history,
+)
 from mail_assets.defs.runs import failed_months
+from mail_assets.settings.settings import load_settings
 
 MONTHS = dg.StaticPartitionsDefinition(["harbor|2024-03", "harbor|2024-04"])
 MARCH, APRIL = MONTHS.get_partition_keys()
@@ -124,7 +130,7 @@ def kinds(found: Sequence[Any]) -> dict[str, int]:
     return {one.what: one.things for one in found}
 
 
-def test_the_last_of_each_partition_and_check_stays_and_older_runs_go(
+def test_prune_keeps_the_last_of_each_partition_and_check(
     instance: dg.DagsterInstance,
 ) -> None:
     replaced = [run(instance, MARCH, days=300), run(instance, MARCH, days=200)]
@@ -153,7 +159,7 @@ def test_the_last_of_each_partition_and_check_stays_and_older_runs_go(
     assert not any(one.things for one in again)
 
 
-def test_nothing_younger_goes(instance: dg.DagsterInstance) -> None:
+def test_prune_keeps_all_that_is_younger(instance: dg.DagsterInstance) -> None:
     run(instance, MARCH, days=89)
     run(instance, MARCH, days=10)
     run(instance, MARCH, days=0)
@@ -162,7 +168,7 @@ def test_nothing_younger_goes(instance: dg.DagsterInstance) -> None:
         prune_history(instance, NOW - dt.timedelta(days=29))
 
 
-def test_a_failed_run_stays_until_its_month_is_made(instance: dg.DagsterInstance) -> None:
+def test_prune_keeps_a_failed_run_until_its_month_is_made(instance: dg.DagsterInstance) -> None:
     run(instance, MARCH, days=400)
     still_failing = run(instance, MARCH, days=300, fail=True)
     mended = run(instance, APRIL, days=300, fail=True)
@@ -179,7 +185,7 @@ def test_a_failed_run_stays_until_its_month_is_made(instance: dg.DagsterInstance
     assert instance.get_run_by_id(still_failing) is None
 
 
-def test_quality_over_time_is_kept_whole(instance: dg.DagsterInstance) -> None:
+def test_prune_keeps_all_of_search_quality(instance: dg.DagsterInstance) -> None:
     runs = {run(instance, None, days=days) for days in (300, 200, 100)}
     assert kinds(prune_history(instance, OLD))["runs"] == 0
     assert {record.dagster_run.run_id for record in instance.get_run_records()} == runs
@@ -187,7 +193,7 @@ def test_quality_over_time_is_kept_whole(instance: dg.DagsterInstance) -> None:
     assert len(kept.records) == 3
 
 
-def test_a_pruning_that_was_killed_goes_on(
+def test_prune_goes_on_after_it_was_killed(
     instance: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for days in (300, 200, 100):
@@ -211,7 +217,7 @@ def test_a_pruning_that_was_killed_goes_on(
     assert orphans == (0,)
 
 
-def test_runs_are_counted_up_to_enough(
+def test_prunable_runs_are_counted_up_to_a_limit(
     instance: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(pruning, "BATCH", 1)
@@ -221,9 +227,54 @@ def test_runs_are_counted_up_to_enough(
     assert count_prunable_runs(instance, OLD, 9) == 3
 
 
-def test_another_storage_is_refused() -> None:
+def test_prune_refuses_another_storage() -> None:
     with (
         dg.DagsterInstance.ephemeral() as instance,
         pytest.raises(HistoryError, match="only PostgreSQL's"),
     ):
         prune_history(instance, OLD)
+
+
+def ask(instance: dg.DagsterInstance, *, days: int) -> str:
+    """Run a job of the name of test_queries, and let the run have ended `days` ago."""
+
+    @dg.op
+    def answer(context: dg.OpExecutionContext) -> None:
+        context.add_output_metadata({"answer_1": "a mail"})
+
+    @dg.job
+    def test_queries() -> None:
+        answer()
+
+    result = test_queries.execute_in_process(instance=instance)
+    with connect(instance) as connection:
+        connection.execute(
+            "update runs set end_time = %s where run_id = %s",
+            ((NOW - dt.timedelta(days=days)).timestamp(), result.run_id),
+        )
+    return result.run_id
+
+
+def test_prune_deletes_old_answers(instance: dg.DagsterInstance) -> None:
+    old, new = ask(instance, days=100), ask(instance, days=80)
+    assert kinds(prune_history(instance, OLD))["runs"] == 1
+    assert [events(instance, run_id) == set() for run_id in (old, new)] == [True, False]
+
+
+def test_answers_are_deleted_unless_their_run_goes_on(
+    instance: dg.DagsterInstance, tmp_path: Path
+) -> None:
+    settings = load_settings({"MAIL_HOME": str(tmp_path)})
+    month = run(instance, MARCH, days=1)
+    answers = [ask(instance, days=days) for days in (1, 100)]
+    with connect(instance) as connection:
+        connection.execute("update runs set status = 'STARTED' where run_id = %s", answers[:1])
+    assert delete_answers(settings) == (1, 1)
+    assert events(instance, answers[1]) == set()
+    assert events(instance, answers[0])
+    assert events(instance, month)
+
+
+def test_answers_are_not_looked_for_where_dagster_never_ran(tmp_path: Path) -> None:
+    assert delete_answers(load_settings({"MAIL_HOME": str(tmp_path)})) == (0, 0)
+    assert not (tmp_path / "dagster").exists()

@@ -1,4 +1,4 @@
-"""Runs beside each other: a month is read and cut while another run encodes, and then encodes."""
+"""Two runs at once: a month is read and cut while another run encodes."""
 
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -9,13 +9,13 @@ from mail_assets_tests.defs.dagster_world import DagsterWorld
 from mail_assets_tests.world import MARCH, mail
 
 
-def test_a_month_comes_as_far_as_its_chunks_while_another_run_encodes(world: DagsterWorld) -> None:
+def test_month_is_chunked_while_another_run_encodes(world: DagsterWorld) -> None:
     world.archive(MARCH, mail("a"))
     with ThreadPoolExecutor(1) as executor:
         with encoder_lock(Path(world.encoder_resource.cache), lambda: None):
             run = executor.submit(world.month, MARCH)
             while not _state(world, "chunks") and not run.done():
-                time.sleep(0.05)  # polls a database; what it waits for comes
+                time.sleep(0.05)
             assert _state(world, "chunks")
             assert not run.done()
             assert not _state(world, "embeddings")

@@ -1,9 +1,4 @@
-"""What runs say of their months: which are in flight, which have failed, and when to try again.
-
-[test_run_log] The log of a run, as values.
-
-[test_runs_in_flight] Runs in flight: those whose process was killed are none, and are ended.
-"""
+"""Runs: months in flight, failed months and their retries, killed processes, and the run log."""
 
 import datetime as dt
 import logging
@@ -30,7 +25,8 @@ from mail_assets.defs.runs import (
     process_tag,
 )
 from mail_assets.month import ListMonth
-from mail_assets_tests.processes.test_workers import child, ended_process
+from mail_assets_tests.defs.dagster_world import range_tags
+from mail_assets_tests.processes.test_machine import child, ended_process
 
 LISTS = ("harbor", "pier", "quay")
 NOW = dt.datetime(2026, 11, 22, 12, tzinfo=dt.UTC)
@@ -46,13 +42,6 @@ def partition(key: str) -> dict[str, str]:
     return {"dagster/partition": key}
 
 
-def between(first: str, last: str) -> dict[str, str]:
-    return {
-        "dagster/asset_partition_range_start": first,
-        "dagster/asset_partition_range_end": last,
-    }
-
-
 def add(
     instance: dg.DagsterInstance,
     status: dg.DagsterRunStatus,
@@ -60,7 +49,7 @@ def add(
     job: str = "refresh_archives",
     assets: Collection[str] = (),
 ) -> str:
-    """Record a run, of some assets or all, that has ended."""
+    """Record an ended run of some assets, or of all."""
     ends = {
         dg.DagsterRunStatus.FAILURE: dg.DagsterEventType.RUN_FAILURE,
         dg.DagsterRunStatus.SUCCESS: dg.DagsterEventType.RUN_SUCCESS,
@@ -81,7 +70,7 @@ def start(instance: dg.DagsterInstance, run: dg.DagsterRun) -> None:
 
 
 def make(instance: dg.DagsterInstance, run: dg.DagsterRun) -> None:
-    """Record that a run has made its months, each as Dagster does."""
+    """Record that a run has made its months."""
     for month in months_of_tags(run.tags, LISTS):
         for asset in run.asset_selection or {asset_key("vectors")}:
             made = dg.AssetMaterialization(asset, partition=month.key)
@@ -100,7 +89,7 @@ def failed(
     later: dt.timedelta = dt.timedelta(),
     job: str | None = "refresh_archives",
 ) -> dict[str, int]:
-    """Return month -> how many of its runs have failed."""
+    """Return the number of failed runs by month."""
     now = dt.datetime.now(dt.UTC) + later
     found = failed_months(instance, job, LISTS, now)
     return {str(month): failures.runs for month, failures in found.items()}
@@ -119,8 +108,8 @@ def test_failures_are_counted_for_each_month(instance: dg.DagsterInstance) -> No
     assert began - rounding <= failures.ended <= now + rounding
 
 
-def test_a_failed_range_counts_for_each_of_its_months(instance: dg.DagsterInstance) -> None:
-    add(instance, FAILED, between("harbor|2023-12", "harbor|2024-01"))
+def test_failed_range_counts_for_each_of_its_months(instance: dg.DagsterInstance) -> None:
+    add(instance, FAILED, range_tags("harbor|2023-12", "harbor|2024-01"))
     assert failed(instance) == {"harbor 2023-12": 1, "harbor 2024-01": 1}
 
 
@@ -129,13 +118,13 @@ def test_a_failed_range_counts_for_each_of_its_months(instance: dg.DagsterInstan
     "tags",
     [
         MARCH,
-        between("harbor|2024-03", "harbor|2024-03"),
-        between("harbor|2023-11", "harbor|2024-10"),
-        between("harbor|2024-02", "pier|2024-03"),
+        range_tags("harbor|2024-03", "harbor|2024-03"),
+        range_tags("harbor|2023-11", "harbor|2024-10"),
+        range_tags("harbor|2024-02", "pier|2024-03"),
     ],
     ids=["month", "range of one", "year", "rectangle"],
 )
-def test_a_success_of_any_run_ends_the_failures_before_it(
+def test_success_of_any_run_ends_the_failures_before_it(
     instance: dg.DagsterInstance, job: str, tags: dict[str, str]
 ) -> None:
     add(instance, FAILED, MARCH)
@@ -153,7 +142,7 @@ def test_a_success_of_any_run_ends_the_failures_before_it(
         (["vectors"], ["mbox_archives", "messages"], {"harbor 2024-03": 1}),
     ],
 )
-def test_a_run_of_some_assets_has_failed_until_the_last_of_them_is_made(
+def test_run_has_failed_until_its_last_asset_is_made(
     instance: dg.DagsterInstance, assets: list[str], later: list[str], still: dict[str, int]
 ) -> None:
     add(instance, FAILED, MARCH, "__ASSET_JOB", assets)
@@ -161,7 +150,7 @@ def test_a_run_of_some_assets_has_failed_until_the_last_of_them_is_made(
     assert failed(instance, job=None) == still
 
 
-def test_what_a_failed_run_has_made_itself_is_no_success(instance: dg.DagsterInstance) -> None:
+def test_asset_made_by_the_failed_run_is_no_success(instance: dg.DagsterInstance) -> None:
     run = instance.add_run(dg.DagsterRun(job_name="refresh_archives", tags=MARCH))
     start(instance, run)
     make(instance, run)
@@ -169,7 +158,7 @@ def test_what_a_failed_run_has_made_itself_is_no_success(instance: dg.DagsterIns
     assert failed(instance) == {"harbor 2024-03": 1}
 
 
-def test_a_killed_run_that_is_noticed_late_has_not_failed_behind_a_success(
+def test_killed_run_does_not_count_after_a_success(
     instance: dg.DagsterInstance,
 ) -> None:
     killed = instance.add_run(
@@ -181,7 +170,7 @@ def test_a_killed_run_that_is_noticed_late_has_not_failed_behind_a_success(
     assert failed(instance, job=None) == {}
 
 
-def test_failures_of_other_jobs_count_where_no_job_is_named(instance: dg.DagsterInstance) -> None:
+def test_failures_of_any_job_count_without_a_job_name(instance: dg.DagsterInstance) -> None:
     add(instance, FAILED, MARCH, "__ASSET_JOB")
     assert failed(instance) == {}
     assert failed(instance, job=None) == {"harbor 2024-03": 1}
@@ -201,13 +190,13 @@ def test_runs_without_months_and_canceled_ones_are_no_failures(
     [
         partition("2024-03-01"),
         partition("harbor|2024-03-01"),
-        between("2024-03-01", "2024-03-31"),
-        between("a", "z"),
+        range_tags("2024-03-01", "2024-03-31"),
+        range_tags("a", "z"),
         partition("gone|2024-03"),
-        between("gone|2024-03", "gone|2024-04"),
+        range_tags("gone|2024-03", "gone|2024-04"),
     ],
 )
-def test_runs_of_other_projects_and_of_lists_that_are_gone_have_no_months(
+def test_runs_of_other_projects_have_no_months(
     instance: dg.DagsterInstance, status: dg.DagsterRunStatus, tags: dict[str, str]
 ) -> None:
     instance.add_run(dg.DagsterRun(job_name="any", status=status, tags=tags))
@@ -223,7 +212,7 @@ def test_runs_of_other_projects_and_of_lists_that_are_gone_have_no_months(
         ({}, {"harbor 2024-02": 1, "harbor 2024-03": 1}),
     ],
 )
-def test_a_failed_range_counts_for_the_months_that_its_step_names(
+def test_failed_range_counts_for_the_months_it_names(
     instance: dg.DagsterInstance, named: dict[str, str], expected: dict[str, int]
 ) -> None:
     @dg.op
@@ -236,7 +225,7 @@ def test_a_failed_range_counts_for_the_months_that_its_step_names(
 
     refresh_archives.execute_in_process(
         instance=instance,
-        tags=between("harbor|2024-02", "harbor|2024-03"),
+        tags=range_tags("harbor|2024-02", "harbor|2024-03"),
         raise_on_error=False,
     )
     assert failed(instance) == expected
@@ -251,15 +240,15 @@ def test_failures_are_forgotten_after_a_month(instance: dg.DagsterInstance) -> N
 @pytest.mark.parametrize(
     ("runs", "minutes"), [(1, 10), (2, 20), (5, 160), (8, 1280), (9, 1440), (10_000, 1440)]
 )
-def test_a_pause_doubles_up_to_a_day(runs: int, minutes: int) -> None:
+def test_pause_doubles_up_to_a_day(runs: int, minutes: int) -> None:
     assert Failures(runs, "run", NOW).retry_at == NOW + dt.timedelta(minutes=minutes)
 
 
-def test_months_in_flight_are_those_of_partitions_and_of_rectangles(
+def test_months_in_flight_include_rectangles(
     instance: dg.DagsterInstance,
 ) -> None:
     started = dg.DagsterRunStatus.STARTED
-    for tags in (MARCH, between("pier|2023-12", "quay|2024-01"), {}):
+    for tags in (MARCH, range_tags("pier|2023-12", "quay|2024-01"), {}):
         instance.add_run(dg.DagsterRun(job_name="any", status=started, tags=tags))
     add(instance, SUCCEEDED, partition("harbor|2020-01"))
     assert {str(month) for month in months_in_flight(instance, LISTS)} == {
@@ -270,7 +259,7 @@ def test_months_in_flight_are_those_of_partitions_and_of_rectangles(
 FINISHED = MonthFinished("messages", ListMonth("dev", "2024-03"), {"found": 3}, True)
 
 
-def test_lines_are_passed_on_without_dagsters_prefix_and_months_as_they_are(
+def test_run_log_passes_on_lines_and_months(
     tmp_path: Path,
 ) -> None:
     emitted: list[MonthFinished | LogLine] = []
@@ -300,7 +289,7 @@ def test_lines_are_passed_on_without_dagsters_prefix_and_months_as_they_are(
 __all__ = ["child", "ended_process"]  # fixtures
 
 
-def test_a_run_of_a_process_that_was_killed_keeps_no_month_and_is_canceled(
+def test_run_of_a_killed_process_is_canceled(
     instance: dg.DagsterInstance, ended_process: str
 ) -> None:
     started = dg.DagsterRunStatus.STARTED

@@ -1,4 +1,4 @@
-"""The daily schedule at the ends of months, and what it requests; nothing runs by default."""
+"""The months that the daily schedule requests at the ends of months."""
 
 import datetime as dt
 from collections.abc import Iterator
@@ -7,7 +7,7 @@ import dagster as dg
 import pytest
 
 from mail_assets.defs.partitions import list_months
-from mail_assets.defs.schedules import WEEKLY, build_daily_refresh
+from mail_assets.defs.schedules import build_daily_refresh
 
 LISTS = ("harbor", "pier")
 
@@ -43,25 +43,23 @@ def requests(
 
 
 @pytest.mark.parametrize(("day", "months"), TICKS.items())
-def test_the_running_month_is_refreshed_and_the_one_before_until_the_third(
-    day: str, months: list[str]
-) -> None:
+def test_refresh_asks_for_the_month_before_until_the_third(day: str, months: list[str]) -> None:
     asked = [str(request.partition_key) for request in requests(day)]
     assert asked == [f"{name}|{month}" for month in months for name in LISTS]
 
 
-def test_the_first_month_of_all_has_none_before_it() -> None:
+def test_refresh_asks_for_no_month_before_the_first() -> None:
     asked = [str(request.partition_key) for request in requests("2024-03-01", "2024-03")]
     assert asked == ["harbor|2024-03", "pier|2024-03"]
 
 
-def test_a_run_key_is_new_each_day() -> None:
+def test_refresh_has_a_new_run_key_each_day() -> None:
     keys = [request.run_key for day in ("2024-04-01", "2024-04-02") for request in requests(day)]
     assert len({*keys}) == len(keys) == 8
     assert keys[0] == "harbor|2024-03@2024-04-01"
 
 
-def test_a_closed_archive_is_refreshed_until_its_last_month_is_over() -> None:
+def test_refresh_ends_with_the_last_month_of_the_lists() -> None:
     asked = [str(request.partition_key) for request in requests("2024-05-03", last_month="2024-04")]
     assert asked == ["harbor|2024-04", "pier|2024-04"]
     [skipped] = tick("2024-05-04", "1995-01", "2024-04")
@@ -69,14 +67,7 @@ def test_a_closed_archive_is_refreshed_until_its_last_month_is_over() -> None:
     assert "last_month" in str(skipped.skip_message)
 
 
-def test_todays_mail_goes_before_a_backfill_and_does_not_hang() -> None:
+def test_refresh_goes_before_backfills_and_is_limited() -> None:
     for request in requests("2024-04-01"):
         assert int(request.tags["dagster/priority"]) > 0
         assert int(request.tags["dagster/max_runtime"]) < 24 * 3600
-
-
-def test_nothing_runs_until_it_is_switched_on() -> None:
-    for schedule in (build_daily_refresh(list_months(LISTS, "1995-01")), *WEEKLY):
-        assert schedule.default_status == dg.DefaultScheduleStatus.STOPPED
-        assert schedule.execution_timezone == "UTC"
-        assert schedule.description

@@ -1,4 +1,4 @@
-"""Test queries in Dagster: the whole response, readable, and nothing that mail could inject."""
+"""Test queries in Dagster show the whole response and escape the text of mail."""
 
 import re
 from collections.abc import Iterator
@@ -36,7 +36,7 @@ def shown(result: dg.ExecuteInProcessResult) -> dict[str, Any]:
     return {name: value.value for name, value in event.step_output_data.metadata.items()}
 
 
-def test_a_run_shows_every_query_with_hits_places_and_explanation(ask: Any, search: Search) -> None:
+def test_test_queries_show_hits_places_and_explanation(ask: Any, search: Search) -> None:
     best = search(QUERY, limit=3, group="thread").hits[0]
     metadata = shown(ask(QUERY, "list:harbor-es ballenas", limit=3, group="thread"))
     assert [*metadata] == [
@@ -81,7 +81,7 @@ def test_hostile_mail_is_shown_as_it_stands(search: Search) -> None:
     assert "Robert\\'\\)\\;" in text.replace("**", "")
 
 
-def test_a_search_without_its_quotes_is_named(search: Search) -> None:
+def test_search_without_its_quotes_is_named(search: Search) -> None:
     text = answer_markdown(search('lease "zzgarble nowhere"'))
     assert r"holds \"zzgarble nowhere\": searched without quotes" in text
 
@@ -93,7 +93,7 @@ def test_a_search_without_its_quotes_is_named(search: Search) -> None:
         ("lease", {"after": "soon"}, "'soon' is no day"),
     ],
 )
-def test_a_query_that_cannot_be_asked_is_named_before_any_is(
+def test_wrong_query_is_named_before_any_is_asked(
     ask: Any, query: str, config: dict[str, Any], said: str
 ) -> None:
     assert re.search(said, failure(ask(QUERY, query, **config)).description)

@@ -32,7 +32,7 @@ def instance(
         yield opened
 
 
-def test_as_many_runs_are_active_as_there_are_workers(instance: dg.DagsterInstance) -> None:
+def test_active_runs_are_as_many_as_workers(instance: dg.DagsterInstance) -> None:
     coordinator = instance.run_coordinator
     assert isinstance(coordinator, QueuedRunCoordinator)
     assert coordinator.get_run_queue_config().max_concurrent_runs == 5
@@ -42,7 +42,7 @@ def test_as_many_runs_are_active_as_there_are_workers(instance: dg.DagsterInstan
     assert instance.event_log_storage.get_pool_limits() == []
 
 
-def test_runs_go_to_celery_and_those_of_dead_workers_are_launched_again(
+def test_runs_go_to_celery_and_are_retried(
     instance: dg.DagsterInstance,
 ) -> None:
     assert isinstance(instance.run_launcher, MailCeleryLauncher)
@@ -53,7 +53,7 @@ def test_runs_go_to_celery_and_those_of_dead_workers_are_launched_again(
     assert not instance.run_retries_retry_on_asset_or_op_failure
 
 
-def test_it_differs_from_one_machine_in_what_is_about_machines() -> None:
+def test_celery_yaml_differs_only_in_what_concerns_machines() -> None:
     ours, profile = (
         yaml.safe_load(Path(path).read_text()) for path in (ONE_MACHINE, PROFILE / "dagster.yaml")
     )

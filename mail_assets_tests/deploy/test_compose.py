@@ -1,4 +1,4 @@
-"""compose.yaml: valid, and each part has the command, the variables and the files that it needs."""
+"""compose.yaml is valid, and each part has the command, variables and files that it needs."""
 
 import itertools
 import re
@@ -42,25 +42,25 @@ def variables_of(value: Any) -> set[str]:
     )
 
 
-def test_it_is_what_the_compose_specification_allows() -> None:
+def test_compose_file_follows_its_specification() -> None:
     checker = BIN / "check-jsonschema"
     command = [str(checker), "--builtin-schema", "vendor.compose-spec", str(COMPOSE)]
     checked = subprocess.run(command, capture_output=True, text=True, check=False)
     assert checked.returncode == 0, checked.stdout + checked.stderr
 
 
-def test_it_has_the_parts_of_a_deployment() -> None:
+def test_compose_has_the_parts_of_a_deployment() -> None:
     assert {part.name for part in PARTS} == {"code", "webserver", "daemon", "worker", "serve"}
     assert SERVICES.keys() - {part.name for part in PARTS} == {"postgres", "redis"}
 
 
-def test_it_does_not_start_without_a_password() -> None:
+def test_compose_does_not_start_without_a_password() -> None:
     with pytest.raises(ValueError, match=r"POSTGRES_PASSWORD: set it in \.env"):
         read_services(COMPOSE, {})
 
 
 @pytest.mark.parametrize("part", PARTS, ids=part_name)
-def test_a_part_has_every_variable_that_its_dagster_yaml_reads(part: Service) -> None:
+def test_part_has_every_variable_of_its_dagster_yaml(part: Service) -> None:
     home = in_repository(part.environment["DAGSTER_HOME"])
     named = variables_of(yaml.safe_load((home / "dagster.yaml").read_text()))
     assert "CELERY_BROKER_URL" in named
@@ -68,7 +68,7 @@ def test_a_part_has_every_variable_that_its_dagster_yaml_reads(part: Service) ->
 
 
 @pytest.mark.parametrize("part", PARTS, ids=part_name)
-def test_a_part_refuses_local_state_and_has_all_it_takes(part: Service, tmp_path: Path) -> None:
+def test_part_refuses_local_state_and_has_its_settings(part: Service, tmp_path: Path) -> None:
     assert part.environment["MAIL_LOCAL_STATE"] == "refuse"
     assert {*SHARED_VARIABLES} <= part.environment.keys()
     lists = tmp_path / "lists.toml"
@@ -79,7 +79,7 @@ def test_a_part_refuses_local_state_and_has_all_it_takes(part: Service, tmp_path
 
 
 @pytest.mark.parametrize("part", PARTS, ids=part_name)
-def test_the_volumes_of_a_part_hold_all_folders_that_it_writes(part: Service) -> None:
+def test_volumes_of_a_part_hold_all_folders_that_it_writes(part: Service) -> None:
     targets = {volume.split(":")[1] for volume in part.volumes}
     for name in ("MAIL_STORE", "MAIL_VECTORS", "MAIL_WORDS"):
         folder = part.environment[name].removeprefix("lance:")
@@ -95,7 +95,7 @@ def test_the_volumes_of_a_part_hold_all_folders_that_it_writes(part: Service) ->
         *(pytest.param([*part.healthcheck[1:]], id=f"{part.name}-health") for part in PARTS),
     ],
 )
-def test_a_command_exists_with_its_options(command: list[str]) -> None:
+def test_command_exists_with_its_options(command: list[str]) -> None:
     words = shlex.split(command[0]) if len(command) == 1 else command
     if words[0] == "python3":
         compile(words[2], "healthcheck", "exec")
@@ -112,7 +112,7 @@ def test_a_command_exists_with_its_options(command: list[str]) -> None:
     }
 
 
-def test_the_workspace_names_the_code_server() -> None:
+def test_workspace_names_the_code_server() -> None:
     path = SERVICES["daemon"].command[SERVICES["daemon"].command.index("--workspace") + 1]
     [location] = yaml.safe_load(in_repository(path).read_text())["load_from"]
     command = SERVICES["code"].command
@@ -125,12 +125,12 @@ def test_files_of_the_repository_that_are_mounted_exist() -> None:
     assert all((REPOSITORY / source).exists() for source in sources if source.startswith("."))
 
 
-def test_there_are_as_many_runs_at_once_as_workers() -> None:
+def test_runs_at_once_are_as_many_as_workers() -> None:
     services = read_services(COMPOSE, {"POSTGRES_PASSWORD": "s3cr3t", "MAIL_WORKERS": "5"})
     assert services["worker"].replicas == 5
     assert services["daemon"].environment["MAIL_WORKERS"] == "5"
 
 
-def test_a_worker_runs_one_run_and_lets_none_wait_behind_it() -> None:
+def test_worker_takes_one_run_at_a_time() -> None:
     command = " ".join(SERVICES["worker"].command)
     assert "--concurrency 1 --prefetch-multiplier 1 --disable-prefetch" in command

@@ -1,4 +1,4 @@
-"""The Dockerfile: what hadolint says, a user that is a number, versions from the locks."""
+"""The Dockerfile follows hadolint, has a numeric user and installs locked versions."""
 
 import re
 import subprocess
@@ -11,17 +11,17 @@ DOCKERFILE = REPOSITORY / "Dockerfile"
 TEXT = DOCKERFILE.read_text(encoding="utf-8")
 
 
-def test_it_follows_the_rules_of_hadolint() -> None:
+def test_dockerfile_follows_hadolint() -> None:
     hadolint = Path(sys.executable).parent / "hadolint"
     checked = subprocess.run([hadolint, DOCKERFILE], capture_output=True, text=True, check=False)
     assert checked.returncode == 0, checked.stdout
 
 
-def test_the_user_is_a_number_and_not_root() -> None:
+def test_container_user_is_a_number_and_not_root() -> None:
     assert re.findall(r"^USER (.*)$", TEXT, re.MULTILINE) == ["10001:10001"]
 
 
-def test_both_stages_are_made_from_one_base_that_can_be_replaced() -> None:
+def test_stages_share_one_replaceable_base_image() -> None:
     assert re.findall(r"^FROM (\S+)", TEXT, re.MULTILINE) == ["${BASE}", "${BASE}"]
 
 
@@ -30,7 +30,7 @@ def test_every_installation_is_of_locked_versions() -> None:
     assert installed == ["--no-deps --requirement requirements-deploy.lock", "--no-deps ."]
 
 
-def test_what_is_copied_is_sent_to_the_build() -> None:
+def test_copied_files_are_sent_to_the_build() -> None:
     sent = {
         line[1:]
         for line in (REPOSITORY / ".dockerignore").read_text().splitlines()

@@ -1,4 +1,4 @@
-"""deploy/kubernetes/values.yaml: the Job that Dagster makes of a run is valid and complete."""
+"""deploy/kubernetes/values.yaml: the Job of a run is valid and complete."""
 
 import json
 import re
@@ -66,7 +66,7 @@ def test_kubernetes_accepts_the_job(job: dict[str, Any]) -> None:
     kubernetes_validate.validate(job, "1.34", strict=True)
 
 
-def test_a_run_is_not_roots_and_has_its_share_of_the_node(
+def test_run_is_not_root_and_has_resource_limits(
     job: dict[str, Any], container: dict[str, Any]
 ) -> None:
     pod = job["spec"]["template"]["spec"]
@@ -76,7 +76,7 @@ def test_a_run_is_not_roots_and_has_its_share_of_the_node(
     assert container["resources"]["requests"]["cpu"] == CODE["env"]["MAIL_JOBS"]
 
 
-def test_a_run_has_every_variable_that_it_must_not_do_without(container: dict[str, Any]) -> None:
+def test_run_has_every_required_variable(container: dict[str, Any]) -> None:
     environ = {one["name"]: one.get("value", "from a secret") for one in container["env"]}
     assert {*SHARED_VARIABLES} <= environ.keys()
     assert environ["MAIL_LOCAL_STATE"] == "refuse"
@@ -88,12 +88,12 @@ def test_a_run_has_every_variable_that_it_must_not_do_without(container: dict[st
     assert secrets == ["mail-assets"]
 
 
-def test_the_file_of_lists_is_mounted_where_it_is_looked_for(container: dict[str, Any]) -> None:
+def test_lists_file_is_mounted_at_its_setting(container: dict[str, Any]) -> None:
     mounts = [one["mountPath"] for one in container["volumeMounts"]]
     assert CODE["env"]["MAIL_LISTS"].rpartition("/")[0] in mounts
 
 
-def test_both_ways_to_dagsters_storage_lead_to_one_database() -> None:
+def test_parts_use_one_database_for_dagster() -> None:
     server = VALUES["postgresql"]
     assert load_dagster_settings(CODE["env"]).postgres_url == (
         f"{server['postgresqlScheme']}://{server['postgresqlUsername']}@"

@@ -145,16 +145,42 @@ def test_the_published_model_agrees_with_the_reference() -> None:
         np.testing.assert_allclose(found[0], expected, rtol=0, atol=1e-5)
 
 
-def test_the_quantised_graph_is_near_the_plain_one_and_holds_its_layers_in_int8() -> None:
-    weights = random_weights(TINY, 1)
-    plain, quantised = (
-        build_graph(TINY, weights, "mean", precision) for precision in ("fp32", "int8")
+def unsaturated(weights: dict[str, Floats]) -> dict[str, Floats]:
+    """Weights whose int8 products have the same sums on every processor.
+
+    AVX2 without VNNI adds the products of inputs 2i and 2i + 1 in 16 bits. No pair of weights here
+    is larger than 128 in int8, so a sum is at most 255 x 128 = 32,640.
+    """
+    found = {name: values.copy() for name, values in weights.items()}
+    for name, values in found.items():
+        if values.ndim == 2 and not name.startswith("embeddings."):
+            pairs = values.reshape(len(values), -1, 2)
+            pairs[:, 0, 0] = np.abs(pairs).sum(axis=2).max(axis=1)
+            pairs[:, 0, 1] = 0
+    return found
+
+
+def run_layers(model: onnx.ModelProto, layers: list[str], ids: list[int]) -> list[Floats]:
+    shown = onnx.ModelProto()
+    shown.CopyFrom(model)
+    shown.graph.output.extend(
+        onnx.helper.make_tensor_value_info(layer, onnx.TensorProto.FLOAT, None) for layer in layers
     )
+    session = ort.InferenceSession(shown.SerializeToString(), providers=["CPUExecutionProvider"])
+    return [np.asarray(x) for x in session.run(layers, {"input_ids": np.array([ids], np.int64)})]
+
+
+def test_each_int8_layer_is_near_that_of_fp32() -> None:
+    weights = unsaturated(random_weights(TINY, 1))
+    plain, quantised = (build_graph(TINY, weights, "mean", p) for p in ("fp32", "int8"))
+    layers = [n.name for n in quantised.graph.node if n.op_type == "DynamicQuantizeMatMul"]
+    # Per layer of BERT: query-key-value, attention output, widening, narrowing.
+    assert len(layers) == 4 * TINY["num_hidden_layers"]
     ids = [1, 7, 3, 49, 0, 7]
-    assert float((run(plain, ids) @ run(quantised, ids).T)[0, 0]) >= 0.98
-    products = [node.op_type for node in quantised.graph.node]
-    # Per layer: query-key-value, attention output, widening, narrowing.
-    assert products.count("DynamicQuantizeMatMul") == 4 * TINY["num_hidden_layers"]
+    exact, near = (run_layers(model, layers, ids) for model in (plain, quantised))
+    for expected, found in zip(exact, near, strict=True):
+        # 0.03 here. Two swapped columns give 0.7, a doubled scale of one layer 0.1 or more.
+        assert np.abs(found - expected).max() / np.abs(expected).max() < 0.05
 
 
 @pytest.mark.parametrize("precision", ["fp32", "int8"])

@@ -46,7 +46,7 @@ def test_what_is_no_judgement_is_named_by_its_line(file: Path, text: str, said: 
 
 def test_bytes_that_are_no_text_are_refused(file: Path) -> None:
     file.write_bytes(b"q\t\xe9\t1\n")
-    with pytest.raises(RequestError, match="is no UTF-8"):
+    with pytest.raises(RequestError, match="is not UTF-8"):
         read_judgements(file)
 
 
@@ -79,7 +79,7 @@ def test_a_judgement_may_stand_twice(file: Path) -> None:
 @pytest.mark.parametrize(
     ("second", "said"),
     [
-        ('{"_id": "a", "text": "two"}', "line 3: the id 'a' is that of line 1"),
+        ('{"_id": "a", "text": "two"}', "line 3: line 1 has the same id 'a'"),
         ('{"_id": "b", "text": " "}', "line 3: the query is empty"),
     ],
 )

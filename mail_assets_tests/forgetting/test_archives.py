@@ -16,9 +16,9 @@ from mail_assets.mail.archive.compression import open_archive
 from mail_assets.month import ListMonth
 from mail_assets.postgres.database import Database
 from mail_assets.reading.attachments import read_raw_message
+from mail_assets.reading.records import show_message
 from mail_assets.steps.outcome import ListDefaults
 from mail_assets.tables.checks import read_message_counts
-from mail_assets.tables.messages import show_message
 from mail_assets.tables.removals import withdraw_removals
 from mail_assets_tests.world import APRIL, DIGESTS, HARBOR, MARCH, World, mail
 
@@ -115,7 +115,7 @@ def test_mail_of_a_forgotten_sender_that_comes_later_is_never_stored(world: Worl
     assert balanced(world)
 
 
-def test_answers_name_a_message_by_its_stand_in_when_the_archive_has_lost_it(world: World) -> None:
+def test_answers_name_a_lost_forgotten_message_by_its_placeholder(world: World) -> None:
     forget(world)
     refs = world.rows("messages", "refs", "message_id = 'answer@example.org'")
     threads = world.rows("threads")

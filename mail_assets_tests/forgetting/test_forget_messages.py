@@ -10,7 +10,7 @@ from mail_assets.forgetting import clean
 from mail_assets.forgetting import forget as step
 from mail_assets.forgetting.forget import ForgetReport, ForgetRequest, forget_messages
 from mail_assets.indexes.vectors import open_known_index
-from mail_assets.mail.message.forgotten import stand_in
+from mail_assets.mail.message.forgotten import make_placeholder
 from mail_assets.month import ListMonth
 from mail_assets.postgres.database import Database
 from mail_assets.postgres.programs import vector_cpu_ok
@@ -18,7 +18,7 @@ from mail_assets.reading.conversations import Conversation, read_thread
 from mail_assets.steps.build_threads import build_threads
 from mail_assets.store.embeddings import file_key, read_embeddings, write_embeddings
 from mail_assets.tables.checks import read_message_counts
-from mail_assets.tables.removals import find_stand_in, list_removals, withdraw_removals
+from mail_assets.tables.removals import find_placeholder, list_removals, withdraw_removals
 from mail_assets.tables.removed_messages import unwanted_documents, unwanted_keys
 from mail_assets.vectors.index import VectorError, VectorIndex
 from mail_assets.words.index import WordsError
@@ -84,7 +84,7 @@ def forget(world: World, *names: str, senders: tuple[str, ...] = ()) -> ForgetRe
 def find_conversation(world: World, message_id: str) -> Conversation | None:
     """Return the conversation that a link leads to, as `mail-assets thread` does."""
     with world.connect() as connection:
-        hidden = find_stand_in(connection, world.forget_key, message_id)
+        hidden = find_placeholder(connection, world.forget_key, message_id)
         return read_thread(connection, hidden or message_id)
 
 
@@ -179,9 +179,9 @@ def test_other_mail_is_untouched(filled: World) -> None:
     assert [filled.rows(table, marks, where) for table in ("messages", "chunks")] == before
 
 
-def test_answers_stay_in_their_thread_under_a_stand_in(filled: World) -> None:
+def test_answers_stay_in_their_thread_under_a_placeholder(filled: World) -> None:
     forget(filled, "secret")
-    hidden = stand_in(DIGESTS.of_message("secret@example.org"))
+    hidden = make_placeholder(DIGESTS.of_message("secret@example.org"))
     for asked in ("a@example.org", "answer@example.org", "secret@example.org", hidden):
         found = find_conversation(filled, asked)
         assert found
@@ -225,7 +225,7 @@ def test_a_sender_is_forgotten_with_mail_that_comes_later(filled: World) -> None
     filled.chain(MARCH)
     filled.threads()
     assert "later@example.org" not in dump(filled)
-    hidden = stand_in(DIGESTS.of_message("later@example.org"))
+    hidden = make_placeholder(DIGESTS.of_message("later@example.org"))
     assert (hidden, True) in filled.rows("threads", "message_id, is_ghost")
     assert balanced(filled)
 
@@ -244,7 +244,7 @@ def test_mail_of_a_forgotten_sender_stays_hidden_where_its_archive_loses_it(worl
     world.chain(APRIL)
     world.threads()
     assert "root@example.org" not in dump(world)
-    hidden = stand_in(DIGESTS.of_message("root@example.org"))
+    hidden = make_placeholder(DIGESTS.of_message("root@example.org"))
     found = find_conversation(world, hidden)
     assert found
     assert [one.message_id for one in found.posts] == [

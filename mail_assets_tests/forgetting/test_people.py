@@ -63,7 +63,7 @@ AFTER = {
 }
 
 
-def test_an_address_gives_way_to_a_stand_in_now_and_at_every_later_load(world: World) -> None:
+def test_an_address_gives_way_to_a_placeholder_now_and_at_every_later_load(world: World) -> None:
     report = forget(world)
     assert (len(report.copies), report.people) == (1, 3)
     assert addresses(world) == AFTER

@@ -9,7 +9,7 @@ from mail_assets.forgetting.archives import cut_archives, find_archives_holding
 from mail_assets.forgetting.forget import ForgetReport, ForgetRequest, forget_messages
 from mail_assets.indexes.vectors import MailVectors, index_spec, open_known_index
 from mail_assets.indexes.words import open_mail_words
-from mail_assets.mail.message.forgotten import stand_in
+from mail_assets.mail.message.forgotten import make_placeholder
 from mail_assets.month import ListMonth
 from mail_assets.postgres.database import Database
 from mail_assets.steps.encode_chunks import encode_chunks
@@ -132,7 +132,7 @@ def test_it_is_in_no_table_index_or_file_now_and_when_it_comes_back(
     assert (report.copies, report.vanished, report.failed, failed) == ([], 1, {}, {})
     assert keys_left(world) == []
     assert traces(world, name, EVE) == []
-    assert (stand_in(DIGESTS.of_message(name)),) in world.rows("threads", "message_id")
+    assert (make_placeholder(DIGESTS.of_message(name)),) in world.rows("threads", "message_id")
     assert holding == ([] if cut else [former])
     bodies = b"".join((world.home / "store" / x).read_bytes() for x in world.store.keys("archives"))
     text = b"sleeps" if name.startswith("secret") else b"high tide"

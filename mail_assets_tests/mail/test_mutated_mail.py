@@ -79,7 +79,7 @@ EDITS = st.lists(
 
 @settings(max_examples=300)
 @given(edits=EDITS, dialect=st.sampled_from(DIALECTS))
-def test_a_mutated_archive_is_read_to_its_end(
+def test_mutated_archive_is_read_to_its_end(
     edits: list[tuple[int, int, bytes]], dialect: str
 ) -> None:
     data = ARCHIVE
@@ -104,7 +104,7 @@ def test_a_mutated_archive_is_read_to_its_end(
     assert reasons <= {"the message is empty"}
 
 
-def test_the_archive_that_is_mutated_is_read_as_it_was_meant() -> None:
+def test_archive_that_is_mutated_is_read_as_it_was_meant() -> None:
     found = [
         parse_message(raw, month="2026-01", dialect="plain") for raw in split_mbox(ARCHIVE, "plain")
     ]

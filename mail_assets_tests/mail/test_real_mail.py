@@ -36,14 +36,14 @@ def parsed(name: str) -> list[tuple[str, Message]]:
 
 
 @pytest.mark.parametrize("name", KNOWN)
-def test_an_archive_holds_as_many_messages_as_are_known(name: str) -> None:
+def test_archive_holds_as_many_messages_as_are_known(name: str) -> None:
     found = [raw for _, raw in messages(name)]
     assert len(found) == KNOWN[name][1]
     assert not any(raw.suspicious or raw.truncated for raw in found)
 
 
 @pytest.mark.slow
-def test_an_archive_splits_at_every_boundary_of_its_manifest() -> None:
+def test_archive_splits_at_every_boundary_of_its_manifest() -> None:
     files = archives("linux-man")
     known: defaultdict[str, list[tuple[int, int, str, str]]] = defaultdict(list)
     with gzip.open(CORPORA / "archives/linux-man.manifest.jsonl.gz", "rt") as manifest:
@@ -73,7 +73,7 @@ def test_an_archive_splits_at_every_boundary_of_its_manifest() -> None:
         ("pgsql-announce", 14),
     ],
 )
-def test_an_archive_holds_as_many_distinct_ids_as_are_known(name: str, distinct: int) -> None:
+def test_archive_holds_as_many_distinct_ids_as_are_known(name: str, distinct: int) -> None:
     found = [one for _, one in parsed(name)]
     for one in found:
         check_message(one)
@@ -98,7 +98,7 @@ def test_few_copies_of_a_message_rendered_twice_differ() -> None:
 
 
 @pytest.mark.slow
-def test_rendering_an_archive_anew_keeps_its_hashes_ids_and_texts() -> None:
+def test_other_rendering_keeps_hashes_ids_and_texts() -> None:
     plain, pgstyle = (
         [one for _, one in parsed(name)] for name in ("linux-man", "linux-man-pgstyle")
     )
@@ -117,9 +117,7 @@ def test_rendering_an_archive_anew_keeps_its_hashes_ids_and_texts() -> None:
 @pytest.mark.parametrize(
     ("name", "known"), [("linux-man", 22), ("pgsql-todo", 33), ("pgsql-announce", 1)]
 )
-def test_an_attachment_is_cut_from_the_raw_message_with_the_digest_of_its_row(
-    name: str, known: int
-) -> None:
+def test_attachment_has_the_digest_of_its_row(name: str, known: int) -> None:
     count = 0
     for (_, one), (_, raw) in zip(parsed(name), messages(name), strict=True):
         for about in one.attachments:
@@ -133,7 +131,7 @@ def test_an_attachment_is_cut_from_the_raw_message_with_the_digest_of_its_row(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", KNOWN)
-def test_the_range_of_a_message_gives_what_was_parsed(name: str) -> None:
+def test_range_of_a_message_gives_its_raw_bytes(name: str) -> None:
     dialect, _ = KNOWN[name]
     for path in archives(name)[:3]:
         archive = gzip.decompress(path.read_bytes())
@@ -144,7 +142,7 @@ def test_the_range_of_a_message_gives_what_was_parsed(name: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("dialect", ["plain", "pipermail"])
-def test_a_strange_message_is_read_or_unreadable_for_a_reason(dialect: str) -> None:
+def test_strange_message_is_read_or_unreadable_for_a_reason(dialect: str) -> None:
     reasons: dict[str, str] = {}
     for path in strange_messages():
         try:

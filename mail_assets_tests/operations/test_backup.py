@@ -405,9 +405,10 @@ def test_a_folder_without_a_whole_backup_is_refused(world: World, tmp_path: Path
         read_backup(folder)
     made = save(world, folder)
     facts = json.loads((folder / "backup.json").read_text())
-    (folder / "backup.json").write_text(json.dumps({**facts, "version": 99}))
-    with pytest.raises(BackupError, match="later version"):
-        read_backup(folder)
+    for version, reason in ((99, "later version"), (1, r"before 0\.2\.0, .*mail-assets backfill")):
+        (folder / "backup.json").write_text(json.dumps({**facts, "version": version}))
+        with pytest.raises(BackupError, match=reason):
+            read_backup(folder)
     (folder / "backup.json").write_text(json.dumps(facts))
     with (folder / made.folder / "removals.csv").open("a") as file:
         file.write("\n")

@@ -1,7 +1,4 @@
-"""Whoever asks for a connection gets one, to a migrated database.
-
-[test_conflicts] A transaction that another stands in the way of is made again, but not for ever.
-"""
+"""Connections start, create and migrate what is missing; conflicts are retried."""
 
 import os
 import signal
@@ -46,7 +43,7 @@ def home() -> Iterator[Path]:
         embedded(Path(folder)).remove()
 
 
-def test_the_first_connections_make_server_databases_and_tables(home: Path) -> None:
+def test_the_first_connection_makes_everything(home: Path) -> None:
     command = [sys.executable, "-c", CONNECT, str(home)]
     processes = [
         subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -67,7 +64,7 @@ def test_a_stopped_server_starts_on_demand_with_its_data(home: Path) -> None:
         assert connection.execute("select count(*) from partitions").fetchone() == (1,)
 
 
-def test_a_running_server_is_looked_at_once(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_running_server_is_asked_once(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     database = Database(home)
     opened: list[str] = []
     connect = psycopg.connect
@@ -87,7 +84,7 @@ def test_a_running_server_is_looked_at_once(home: Path, monkeypatch: pytest.Monk
 
 
 @pytest.mark.parametrize("end", ["killed", "removed"])
-def test_a_server_that_has_ended_meanwhile_is_started_again(home: Path, end: str) -> None:
+def test_a_server_that_has_ended_is_started_again(home: Path, end: str) -> None:
     database, server = Database(home), embedded(home)
     with database.connect("test") as connection:
         connection.execute("insert into partitions values ('a', 'l', 'm', 'i', 'd', '{}')")
@@ -108,9 +105,7 @@ def test_dagsters_url_names_its_driver(home: Path) -> None:
         assert connection.info.dbname == DAGSTER
 
 
-def test_a_server_of_ones_own_is_migrated_and_nothing_is_started(
-    tmp_path: Path, postgres_dsn: str
-) -> None:
+def test_a_users_own_server_is_migrated(tmp_path: Path, postgres_dsn: str) -> None:
     with Database(tmp_path / "home", postgres_dsn).connect("test") as connection:
         assert connection.execute("select count(*) from messages").fetchone() == (0,)
     assert not (tmp_path / "home").exists()
@@ -132,9 +127,7 @@ def test_a_connection_says_who_it_is(
         assert shown == (name,)
 
 
-def test_a_connection_commits_each_statement_and_is_closed_after_use(
-    tmp_path: Path, postgres_dsn: str
-) -> None:
+def test_a_connection_commits_each_statement_and_closes(tmp_path: Path, postgres_dsn: str) -> None:
     database = Database(tmp_path, postgres_dsn)
     with database.connect("test") as first, database.connect("test") as second:
         first.execute("insert into partitions values ('a', 'l', 'm', 'i', 'd', '{}')")
@@ -143,7 +136,7 @@ def test_a_connection_commits_each_statement_and_is_closed_after_use(
     assert second.closed
 
 
-def test_a_server_that_is_not_there_is_an_operational_error(tmp_path: Path) -> None:
+def test_a_missing_server_is_an_operational_error(tmp_path: Path) -> None:
     dsn = f"postgresql://postgres@/mail?host={tmp_path}"
     with (
         pytest.raises(psycopg.OperationalError, match="connection"),
@@ -176,20 +169,20 @@ class Adding:
 
 
 @pytest.mark.parametrize("disturbed", [0, 1, TRIES - 1])
-def test_what_others_disturb_is_made_again(postgres_dsn: str, disturbed: int) -> None:
+def test_a_conflict_is_retried(postgres_dsn: str, disturbed: int) -> None:
     adding = Adding(postgres_dsn, disturbed)
     assert retry_conflicts(adding) == 100 * disturbed + 1
     assert adding.tries == disturbed + 1
 
 
-def test_what_others_disturb_every_time_fails_as_it_is(postgres_dsn: str) -> None:
+def test_a_conflict_in_every_try_is_raised(postgres_dsn: str) -> None:
     adding = Adding(postgres_dsn, TRIES)
     with pytest.raises(psycopg.errors.SerializationFailure, match="concurrent update"):
         retry_conflicts(adding)
     assert adding.tries == TRIES
 
 
-def test_any_other_error_ends_it_at_once(postgres_dsn: str) -> None:
+def test_other_errors_are_not_retried(postgres_dsn: str) -> None:
     tries = []
 
     def refused() -> None:

@@ -1,4 +1,4 @@
-"""A dump replaces the schema that it is of: whole, or nothing, and no other."""
+"""A restore replaces the schema of a dump, whole or not at all, and no other."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -9,10 +9,10 @@ from psycopg.conninfo import make_conninfo
 
 from mail_assets.postgres.dumps import (
     _execute,
+    _run_client,
     dump_database,
     find_distinct,
     restore_database,
-    run_client,
 )
 from mail_assets.postgres.embedded import Cluster
 from mail_assets.postgres.errors import PostgresError
@@ -63,7 +63,7 @@ def rows(dsn: str, table: str) -> tuple[int, str]:
 
 
 def dump_whole(dsn: str, file: Path) -> None:
-    run_client("pg_dump", dsn, ["--format=custom", f"--file={file}"])
+    _run_client("pg_dump", dsn, ["--format=custom", f"--file={file}"])
 
 
 @pytest.mark.parametrize("dump", [dump_database, dump_whole], ids=["schema", "whole"])
@@ -84,7 +84,7 @@ def test_the_dump_has_no_row_of_other_schemas(then: str, tmp_path: Path) -> None
         execute(then, "drop owned by dumper; drop role dumper")
 
 
-def test_tables_that_are_left_out_stay_as_they_are(then: str, now: str, tmp_path: Path) -> None:
+def test_tables_left_out_stay(then: str, now: str, tmp_path: Path) -> None:
     for dsn, mark in ((then, "then"), (now, "now")):
         execute(dsn, f"create table mine (name text); insert into mine values ('{mark}')")
     dump_database(then, tmp_path / "dump", without=["mine"])
@@ -92,7 +92,7 @@ def test_tables_that_are_left_out_stay_as_they_are(then: str, now: str, tmp_path
     assert (rows(now, "harbors"), rows(now, "mine")) == (THEN, NOW)
 
 
-def test_what_fails_changes_nothing(then: str, now: str, tmp_path: Path) -> None:
+def test_a_failed_restore_changes_nothing(then: str, now: str, tmp_path: Path) -> None:
     dump_database(then, tmp_path / "dump")
     execute(now, "create view app.ours as select * from harbors")
     with pytest.raises(PostgresError, match=r"view app\.ours depends on table"):
@@ -109,22 +109,22 @@ def test_half_a_dump_changes_nothing(then: str, now: str, tmp_path: Path) -> Non
     assert rows(now, "harbors") == NOW
 
 
-def test_what_cannot_be_read_commits_nothing(now: str, tmp_path: Path) -> None:
+def test_a_missing_dump_commits_nothing(now: str, tmp_path: Path) -> None:
     begin = "begin;\ninsert into harbors values ('later');\n"
     with pytest.raises(PostgresError, match="could not open input file"):
         _execute(now, begin, [str(tmp_path / "none")])
     assert rows(now, "harbors") == NOW
 
 
-def test_the_schema_of_then_is_needed(then: str, now: str, tmp_path: Path) -> None:
+def test_a_dump_needs_its_schema(then: str, now: str, tmp_path: Path) -> None:
     dump_database(then, tmp_path / "dump")
     other = make_conninfo(now, options="-csearch_path=app")
-    with pytest.raises(PostgresError, match="no table of the schema app: name the schema of then"):
+    with pytest.raises(PostgresError, match="no table of the schema app: create the schema that"):
         restore_database(other, tmp_path / "dump")
     assert (rows(now, "harbors"), rows(now, "app.orders")) == (NOW, NOW)
 
 
-def test_a_place_is_found_once_whatever_leads_to_it(then: str, now: str) -> None:
+def test_one_place_is_found_once(then: str, now: str) -> None:
     again = make_conninfo(then, application_name="again")
     other = make_conninfo(then, options="-csearch_path=app")
     databases = {"mail": then, "again": again, "other": other, "now": now}

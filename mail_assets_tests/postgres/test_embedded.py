@@ -1,7 +1,4 @@
-"""The embedded server: made once, found by everybody, never half-made, safe when killed.
-
-[test_data_version] Data of another major version of PostgreSQL are never passed over for an empty database.
-"""
+"""The embedded server: made once, found by every process, never half-made, safe when killed."""
 
 import os
 import signal
@@ -13,7 +10,6 @@ import psycopg
 import pytest
 
 from mail_assets.postgres import embedded, programs
-from mail_assets.postgres import embedded as cluster_module
 from mail_assets.postgres.embedded import INITDB_OPTIONS, Cluster, remove_stale_lock
 from mail_assets.postgres.errors import PostgresError
 from mail_assets.postgres.programs import find_bindir, server_account
@@ -29,7 +25,7 @@ import os
 import sys
 from pathlib import Path
 import psycopg
-from mail_assets.postgres.cluster import Cluster
+from mail_assets.postgres.embedded import Cluster
 
 if len(sys.argv) > 2:
     os.setgroups([])
@@ -59,11 +55,11 @@ def keep(server: Cluster, n: int) -> None:
         connection.execute("insert into kept values (%s)", (n,))
 
 
-def test_a_fresh_start_answers_whatever_the_environment_says(
+def test_a_fresh_start_ignores_the_environment(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # as outside of tests: by initdb itself, and not by a copy of what it has made
-    monkeypatch.setattr(cluster_module, "INITDB_OPTIONS", INITDB_OPTIONS)
+    monkeypatch.setattr(embedded, "INITDB_OPTIONS", INITDB_OPTIONS)
     for name, value in {"PGPORT": "1", "PGDATA": "/nowhere", "LC_ALL": "C"}.items():
         monkeypatch.setenv(name, value)
     server = Cluster(folder / "pg")
@@ -78,7 +74,7 @@ def test_a_fresh_start_answers_whatever_the_environment_says(
     assert facts == ("", "UTF8", "'quot':2 'smart':1")
 
 
-def test_nobody_but_the_server_can_enter_its_socket_and_data(folder: Path) -> None:
+def test_only_the_server_can_enter_socket_and_data(folder: Path) -> None:
     server = Cluster(folder / "pg").start()
     for path in (server.paths.socket_folder, server.paths.data):
         assert path.stat().st_mode & 0o777 == 0o700
@@ -116,14 +112,14 @@ def test_data_survive_stop_and_start(folder: Path) -> None:
     assert rows(server.start()) == [1]
 
 
-def test_stop_and_remove_do_nothing_where_nothing_is(folder: Path) -> None:
+def test_stop_and_remove_do_nothing_without_a_server(folder: Path) -> None:
     server = Cluster(folder / "pg")
     assert not server.stop()
     server.remove()
     assert not (folder / "pg").exists()
 
 
-def test_committed_rows_survive_a_killed_server_and_open_ones_do_not(folder: Path) -> None:
+def test_only_committed_rows_survive_a_kill(folder: Path) -> None:
     server = Cluster(folder / "pg").start()
     keep(server, 1)
     with psycopg.connect(server.dsn("postgres")) as open_connection:
@@ -136,7 +132,7 @@ def test_committed_rows_survive_a_killed_server_and_open_ones_do_not(folder: Pat
 
 
 @on_linux
-def test_a_dead_server_whose_pid_another_program_has_starts_again(folder: Path) -> None:
+def test_a_dead_server_with_a_reused_pid_starts(folder: Path) -> None:
     server = Cluster(folder / "pg").start()
     keep(server, 1)
     lock = server.paths.data / "postmaster.pid"
@@ -151,7 +147,7 @@ def test_a_dead_server_whose_pid_another_program_has_starts_again(folder: Path) 
             other.kill()
 
 
-def test_a_running_servers_lock_is_never_taken_for_a_dead_ones(folder: Path) -> None:
+def test_the_lock_of_a_running_server_stays(folder: Path) -> None:
     server = Cluster(folder / "pg").start()
     remove_stale_lock(server.paths.data, server.paths.socket_folder)
     assert (server.paths.data / "postmaster.pid").exists()
@@ -182,7 +178,7 @@ def test_many_processes_at_once_start_one_server(folder: Path) -> None:
         ("x" * 100, True),
     ],
 )
-def test_any_usual_path_serves(folder: Path, name: str, short: bool) -> None:
+def test_unusual_paths_work(folder: Path, name: str, short: bool) -> None:
     server = Cluster(folder / name).start()
     assert (server.paths.socket_folder.parent == embedded.SHORT_FOLDER) is short
     assert server.paths.socket_folder.stat().st_mode & 0o777 == 0o700
@@ -194,13 +190,13 @@ def test_any_usual_path_serves(folder: Path, name: str, short: bool) -> None:
 
 
 @pytest.mark.parametrize("character", ['"', "$", "`", "\\", "\n"])
-def test_a_path_that_a_shell_would_read_is_refused(folder: Path, character: str) -> None:
+def test_a_path_with_shell_characters_is_refused(folder: Path, character: str) -> None:
     with pytest.raises(PostgresError, match="MAIL_HOME"):
         Cluster(folder / f"a{character}b").start()
 
 
 @pytest.mark.parametrize("left", ["half/made", "PG_VERSION"])
-def test_what_a_killed_initdb_left_is_swept(folder: Path, left: str) -> None:
+def test_leftovers_of_a_killed_initdb_are_removed(folder: Path, left: str) -> None:
     server = Cluster(folder / "pg")
     fresh = server.paths.data.with_name(f"{server.paths.data.name}.new")
     (fresh / left).parent.mkdir(parents=True)
@@ -218,7 +214,7 @@ def test_a_server_that_does_not_start_says_why(folder: Path) -> None:
         server.start()
 
 
-def test_a_dsn_names_database_and_scheme_and_quotes_the_socket(folder: Path) -> None:
+def test_a_dsn_quotes_the_socket(folder: Path) -> None:
     server = Cluster(folder / "a b")
     socket = str(server.paths.socket_folder).replace(" ", "%20")
     assert server.dsn("mail") == f"postgresql://postgres@/mail?host={socket}&port=5432"
@@ -234,7 +230,7 @@ def test_root_hands_over_to_another_account(folder: Path) -> None:
 
 @as_root
 @pytest.mark.parametrize("umask", [0o022, 0o077])
-def test_roots_private_folder_is_replaced_by_one_in_reach(
+def test_roots_private_folder_is_replaced(
     folder: Path, monkeypatch: pytest.MonkeyPatch, umask: int
 ) -> None:
     monkeypatch.setattr(programs, "SHARED_FOLDER", folder / "shared")
@@ -296,7 +292,7 @@ def write_data(folder: Path, version: str) -> None:
     (folder / "PG_VERSION").write_text(f"{version}\n")
 
 
-def test_data_of_another_version_are_refused_with_the_remedy(folder: Path) -> None:
+def test_data_of_another_version_are_refused(folder: Path) -> None:
     server = Cluster(folder / "pg")
     new = server.paths.major
     write_data(folder / "pg" / f"pg{new - 2}", f"{new - 2}")
@@ -306,8 +302,12 @@ def test_data_of_another_version_are_refused_with_the_remedy(folder: Path) -> No
     message = str(refused.value)
     assert f"{folder}/pg/pg{new - 1} was written by PostgreSQL {new - 1}" in message
     assert f"is PostgreSQL {new} and cannot read it" in message
-    assert "MAIL_PG_BIN" in message
-    assert "`mail-assets upgrade`" in message
+    for part in (
+        "MAIL_PG_BIN",
+        "`mail-assets backup --all FOLDER`",
+        "`mail-assets restore FOLDER`",
+    ):
+        assert part in message
     assert not server.paths.data.exists(), "an empty cluster was begun"
 
 
@@ -315,14 +315,12 @@ def test_data_of_another_version_are_refused_with_the_remedy(folder: Path) -> No
     ("name", "version"),
     [("pg17.kept", "17"), ("pg17.new", "17"), ("pg_17", "17"), ("pg9.6", "9.6")],
 )
-def test_data_set_aside_or_never_finished_are_no_hindrance(
-    folder: Path, name: str, version: str
-) -> None:
+def test_data_set_aside_do_not_matter(folder: Path, name: str, version: str) -> None:
     write_data(folder / "pg" / name, version)
     assert Cluster(folder / "pg").start().running()
 
 
-def test_data_taken_over_already_are_used(folder: Path) -> None:
+def test_data_of_this_version_are_used(folder: Path) -> None:
     server = Cluster(folder / "pg").start()
     server.stop()
     write_data(folder / "pg" / "pg9", "9")

@@ -1,5 +1,6 @@
-"""Migrations: applied once, in order, by whoever comes first, wholly or not at all."""
+"""The schema and migrations are applied once, in order, in one transaction."""
 
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -12,7 +13,7 @@ from mail_assets.postgres.migrations import MigrationError, migrate, migrations
 from mail_assets.postgres.statements import SQL
 from mail_assets_tests.waits import LONG
 
-#: Waits until the other is there too, migrates argv[1] with the files of argv[2].
+#: Waits until the others wait too, then migrates argv[1] with the files of argv[2].
 MIGRATOR = """
 import sys
 from pathlib import Path
@@ -24,14 +25,19 @@ with psycopg.connect(sys.argv[1], autocommit=True) as connection:
     print(len(migrate(connection, Path(sys.argv[2]))))
 """
 
+OWN_SCHEMA = r"create schema mail_assets\) and name it first in MAIL_PG_DSN"
+
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    (tmp_path / "sql").mkdir()
-    write(tmp_path / "sql", "001_first", "create table first (n integer);")
-    write(tmp_path / "sql", "002_second", "-- 100 %\ncreate table second (); create table third ()")
-    write(tmp_path / "sql", "named", "-- name: nothing\nselect 1")
-    return tmp_path / "sql"
+    """A folder with the schema and two made-up migrations."""
+    folder = tmp_path / "sql"
+    folder.mkdir()
+    shutil.copy(SQL / "schema.sql", folder)
+    write(folder, "001_first", "create table first (n integer);")
+    write(folder, "002_second", "-- 100 %\ncreate table second (); create table third ()")
+    write(folder, "named", "-- name: nothing\nselect 1")
+    return folder
 
 
 @pytest.fixture
@@ -49,28 +55,27 @@ def tables(connection: psycopg.Connection) -> set[str]:
     return {name for (name,) in rows}
 
 
-ALL = {"schema_migrations", "first", "second", "third"}
-
-
-def test_the_projects_own_migrations_are_in_order() -> None:
-    assert [m.number for m in migrations()] == [*range(1, len(migrations()) + 1)]
-    assert {m.name for m in migrations()} == {p.stem[4:] for p in SQL.glob("[0-9][0-9][0-9]_*.sql")}
+def test_the_schema_comes_before_the_migrations() -> None:
+    numbered = sorted(path.stem for path in SQL.glob("[0-9][0-9][0-9]_*.sql"))
+    found = migrations()
+    assert [m.number for m in found] == [*range(len(numbered) + 1)]
+    assert [m.name for m in found] == ["schema", *(name[4:] for name in numbered)]
 
 
 def test_migrations_are_applied_once(connection: psycopg.Connection, folder: Path) -> None:
-    assert [m.name for m in migrate(connection, folder)] == ["first", "second"]
-    assert tables(connection) == ALL
+    assert [m.name for m in migrate(connection, folder)] == ["schema", "first", "second"]
+    assert tables(connection) >= {"schema_migrations", "messages", "first", "second", "third"}
     connection.execute("insert into first values (1)")
     assert migrate(connection, folder) == []
     assert connection.execute("select n from first").fetchall() == [(1,)]
 
 
-def test_only_what_is_missing_is_applied(connection: psycopg.Connection, folder: Path) -> None:
-    migrate(connection, folder)
+def test_only_missing_migrations_are_applied(connection: psycopg.Connection, folder: Path) -> None:
+    assert [m.number for m in migrate(connection, folder, until=1)] == [0, 1]
     write(folder, "003_more", "alter table first add m integer")
-    assert [m.number for m in migrate(connection, folder)] == [3]
+    assert [m.number for m in migrate(connection, folder)] == [2, 3]
     rows = connection.execute("select number, name from schema_migrations order by 1").fetchall()
-    assert rows == [(1, "first"), (2, "second"), (3, "more")]
+    assert rows == [(0, "schema"), (1, "first"), (2, "second"), (3, "more")]
 
 
 def test_processes_that_migrate_at_once_do_it_once(
@@ -85,12 +90,13 @@ def test_processes_that_migrate_at_once_do_it_once(
         assert all(process.poll() is None for process in processes)
     connection.execute("select pg_advisory_unlock(1)")
     done = sorted(process.communicate(timeout=LONG)[0].strip() for process in processes)
-    assert done == ["0", "0", "3"]
+    assert done == ["0", "0", "4"]
 
 
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
+        (("schema", "create table first ();"), r"sql/schema\.sql was changed after it was applied"),
         (("001_first", "create table first (n bigint);"), r"sql/001_first\.sql was changed"),
         (("001_first", "create table first (n integer); "), r"sql/001_first\.sql was changed"),
         (("004_late", "select 1"), "without gaps"),
@@ -98,14 +104,15 @@ def test_processes_that_migrate_at_once_do_it_once(
         (("000_none", "select 1"), "without gaps"),
     ],
 )
-def test_what_does_not_belong_together_is_refused(
+def test_files_that_do_not_fit_the_database_are_refused(
     connection: psycopg.Connection, folder: Path, change: tuple[str, str], reason: str
 ) -> None:
     migrate(connection, folder)
+    before = tables(connection)
     write(folder, *change)
     with pytest.raises(MigrationError, match=reason):
         migrate(connection, folder)
-    assert tables(connection) == ALL
+    assert tables(connection) == before
 
 
 def test_a_newer_database_is_refused(connection: psycopg.Connection, folder: Path) -> None:
@@ -115,18 +122,37 @@ def test_a_newer_database_is_refused(connection: psycopg.Connection, folder: Pat
         migrate(connection, folder)
 
 
-def test_a_failing_migration_leaves_nothing_behind(
+def test_a_database_of_version_0_1_must_be_filled_again(
     connection: psycopg.Connection, folder: Path
 ) -> None:
+    connection.execute(
+        "create table schema_migrations (number integer, name text, sha256 text);"
+        "insert into schema_migrations values (1, 'mail', 'a'), (2, 'conversations', 'b')"
+    )
+    remedy = r"fill it again: `mail-assets down --delete-data` and `mail-assets backfill`, or"
+    with pytest.raises(MigrationError, match=remedy) as refused:
+        migrate(connection, folder)
+    assert "\n" not in str(refused.value)
+    assert tables(connection) == {"schema_migrations"}
+
+
+def test_tables_of_another_program_are_not_touched(connection: psycopg.Connection) -> None:
+    connection.execute("create table messages (body text)")
+    with pytest.raises(MigrationError, match=rf'"messages" already exists; .*{OWN_SCHEMA}'):
+        migrate(connection)
+    assert tables(connection) == {"messages"}
+
+
+def test_a_failing_migration_leaves_nothing(connection: psycopg.Connection, folder: Path) -> None:
     write(folder, "003_wrong", "create table fourth (); select 1 / 0")
     with pytest.raises(psycopg.errors.DivisionByZero):
         migrate(connection, folder)
     assert tables(connection) == set()
     write(folder, "003_wrong", "create table fourth ()")
-    assert len(migrate(connection, folder)) == 3
+    assert len(migrate(connection, folder)) == 4
 
 
-def test_a_user_who_may_only_read_is_let_in(connection: psycopg.Connection, folder: Path) -> None:
+def test_a_user_who_may_only_read_can_connect(connection: psycopg.Connection, folder: Path) -> None:
     migrate(connection, folder)
     connection.execute("set default_transaction_read_only = on")
     assert migrate(connection, folder) == []
@@ -135,7 +161,7 @@ def test_a_user_who_may_only_read_is_let_in(connection: psycopg.Connection, fold
         migrate(connection, folder)
 
 
-#: How another program's table of migrations looks.
+#: The table of migrations of another program.
 RAILS = "create table public.schema_migrations (version varchar primary key)"
 
 
@@ -144,36 +170,29 @@ RAILS = "create table public.schema_migrations (version varchar primary key)"
     [
         ("public", "", "trial, public", r"in the schema public, and trial comes .*public.*trial"),
         ("trial", "", '"$user", public, trial', r"in the schema trial, and public comes before it"),
-        ("", RAILS, "public", r"public has the migrations of another .*create schema mail_assets"),
+        ("", RAILS, "public", rf"public has the migrations of another .*{OWN_SCHEMA}"),
         ("trial", RAILS, "public, trial", r"public has the migrations of another program"),
         ("public", "", "missing, none", r"no schema that exists .*create schema mail_assets"),
         ("public", "", "", r"no schema that exists"),
     ],
 )
-def test_only_the_first_schema_of_the_search_path_is_migrated_and_used(
-    connection: psycopg.Connection,
-    folder: Path,
-    installed: str,
-    foreign: str,
-    path: str,
-    reason: str,
+def test_only_the_first_schema_of_the_path_is_used(
+    connection: psycopg.Connection, installed: str, foreign: str, path: str, reason: str
 ) -> None:
     connection.execute("create schema trial")
     if foreign:
         connection.execute(foreign.encode())
     if installed:
         connection.execute(f"set search_path = {installed}".encode())
-        migrate(connection, folder)
+        migrate(connection)
     before = tables(connection)
     connection.execute("select set_config('search_path', %s, false)", (path,))
     with pytest.raises(MigrationError, match=reason):
-        migrate(connection, folder)
+        migrate(connection)
     assert tables(connection) == before
 
 
-def test_a_schema_of_its_own_is_not_disturbed_by_what_is_behind_it(
-    connection: psycopg.Connection,
-) -> None:
+def test_tables_in_later_schemas_do_not_matter(connection: psycopg.Connection) -> None:
     connection.execute("create table messages (body text)")
     connection.execute(RAILS)
     connection.execute("create schema mail_assets; set search_path = mail_assets, public")
@@ -185,9 +204,7 @@ def test_a_schema_of_its_own_is_not_disturbed_by_what_is_behind_it(
     assert foreign == [("messages",), ("schema_migrations",)]
 
 
-def test_two_installations_in_one_database_each_have_their_own_tables(
-    connection: psycopg.Connection,
-) -> None:
+def test_two_installations_share_a_database(connection: psycopg.Connection) -> None:
     connection.execute("create schema trial; set search_path = public")
     migrate(connection)
     connection.execute("set search_path = trial")
@@ -196,7 +213,7 @@ def test_two_installations_in_one_database_each_have_their_own_tables(
     assert migrate(connection) == []
 
 
-def test_trigrams_are_used_wherever_their_extension_is(connection: psycopg.Connection) -> None:
+def test_trigrams_are_found_in_another_schema(connection: psycopg.Connection) -> None:
     connection.execute("create schema extensions; create extension pg_trgm schema extensions")
     connection.execute("create schema mail_assets; set search_path = mail_assets")
     migrate(connection)

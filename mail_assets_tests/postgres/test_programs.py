@@ -1,11 +1,4 @@
-"""Which account runs the server: our own, or for root one that exists.
-
-[test_binaries] Which binaries are used: what is asked for by name is used or refused.
-
-[test_server_log] The server's log has a bound, and an error still quotes what the server said last.
-
-[test_shared_folder] The folder of root's: entered by everybody, written by root alone, never a link.
-"""
+"""The account and the programs of the server, its log, and the folder of root's files."""
 
 import os
 import subprocess
@@ -48,7 +41,7 @@ def test_root_drops_to_an_account_that_exists(monkeypatch: pytest.MonkeyPatch, n
     assert account.switch == {"user": account.uid, "group": account.gid, "extra_groups": []}
 
 
-def test_an_account_that_does_not_exist_is_no_reason_to_take_another(
+def test_a_missing_account_is_refused(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 0)
@@ -91,7 +84,7 @@ def test_a_named_directory_without_a_server_is_refused(
 
 
 @pytest.mark.parametrize("server", [True, False])
-def test_without_a_wheel_a_whole_distributions_server_serves(
+def test_a_distributions_server_is_used_without_a_wheel(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, server: bool
 ) -> None:
     program(tmp_path / "path" / "pg_config", str(tmp_path / "lib"))
@@ -108,14 +101,14 @@ def test_without_a_wheel_a_whole_distributions_server_serves(
 
 
 @pytest.mark.parametrize("says", ["sqlite 3.45", None])
-def test_what_is_no_server_is_named(tmp_path: Path, says: str | None) -> None:
+def test_a_program_that_is_no_server_is_named(tmp_path: Path, says: str | None) -> None:
     if says:
         program(tmp_path / "postgres", says)
     with pytest.raises(PostgresError, match=str(tmp_path / "postgres")):
         major_version(tmp_path)
 
 
-def test_vector_cpu_ok_reads_what_the_processor_says() -> None:
+def test_vector_cpu_ok_reads_the_cpu_flags() -> None:
     flags = Path("/proc/cpuinfo")
     if not flags.exists():
         pytest.skip("no /proc/cpuinfo")
@@ -173,7 +166,7 @@ def test_a_log_within_its_bound_is_left(tmp_path: Path) -> None:
     assert not former_log(log).exists()
 
 
-def test_a_running_server_goes_on_in_an_empty_log(
+def test_a_running_server_continues_in_an_empty_log(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     server = Cluster(folder / "pg").start()
@@ -192,9 +185,7 @@ def test_a_running_server_goes_on_in_an_empty_log(
     assert "first" not in former_log(log).read_text(), "more than two logs are kept"
 
 
-def test_an_error_quotes_the_log_that_was_begun_for_it(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_error_quotes_a_rotated_log(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     server = Cluster(folder / "pg").start()
     server.stop()
     monkeypatch.setattr(programs, "MAX_LOG", 10)
@@ -204,7 +195,7 @@ def test_an_error_quotes_the_log_that_was_begun_for_it(
         server.start()
 
 
-def test_the_tail_of_a_log_is_its_last_lines_whatever_its_size(tmp_path: Path) -> None:
+def test_the_tail_of_a_log_is_its_last_lines(tmp_path: Path) -> None:
     log = tmp_path / "postgres.log"
     lines = [f"line {n} é\n" for n in range(10_000)]
     log.write_text("".join(lines))
@@ -228,16 +219,14 @@ SHOUTED = "2024-05-01 10:00:02 UTC [8] LOG:  statement that says FATAL"
         ([PANIC, RECOVERING, FATAL, SHOUTED], FATAL),
     ],
 )
-def test_the_last_failure_is_what_ended_the_server_and_not_who_asked_meanwhile(
-    tmp_path: Path, lines: list[str], found: str
-) -> None:
+def test_the_last_failure_is_the_servers_own(tmp_path: Path, lines: list[str], found: str) -> None:
     log = tmp_path / "postgres.log"
     assert find_last_failure(log) == ""
     log.write_text("".join(f"{line}\n" for line in lines))
     assert find_last_failure(log) == found
 
 
-def test_links_and_what_another_user_owns_are_refused(tmp_path: Path) -> None:
+def test_links_and_folders_of_others_are_refused(tmp_path: Path) -> None:
     require_owner(tmp_path, {os.geteuid()})
     with pytest.raises(PostgresError, match="is not ours; remove it"):
         require_owner(tmp_path, {os.geteuid() + 1})
@@ -246,7 +235,7 @@ def test_links_and_what_another_user_owns_are_refused(tmp_path: Path) -> None:
         require_owner(tmp_path / "link", {os.geteuid()})
 
 
-def test_a_digest_tells_all_parts_apart() -> None:
+def test_digests_of_different_parts_differ() -> None:
     assert short_digest("a", 1) == short_digest("a", 1)
     assert (
         len({short_digest("a", 1), short_digest("a", 2), short_digest("a1"), short_digest("a")})
@@ -255,7 +244,7 @@ def test_a_digest_tells_all_parts_apart() -> None:
 
 
 @as_root
-def test_the_shared_directory_can_be_entered_whatever_the_umask(shared: Path) -> None:
+def test_the_shared_folder_ignores_the_umask(shared: Path) -> None:
     before = os.umask(0o077)
     try:
         assert shared_folder() == shared

@@ -1,4 +1,4 @@
-"""A server of the user's own: which versions are refused, and which roles are shown nothing."""
+"""A user's own server is refused if it does not fit or shows no rows."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -25,7 +25,7 @@ def test_a_newer_server_is_taken(version: int) -> None:
 
 
 @pytest.mark.parametrize("encoding", ["LATIN1", "SQL_ASCII"])
-def test_a_database_that_cannot_hold_every_character_is_refused(
+def test_a_database_without_utf8_is_refused(
     cluster: Cluster, tmp_path: Path, encoding: str
 ) -> None:
     name = f"test_{encoding.lower()}"
@@ -60,7 +60,7 @@ READ = "create policy reads on {} for select to {} using (true)"
         ([*CLOSED, "alter role remote_reader bypassrls"], ""),
     ],
 )
-def test_a_role_that_is_shown_no_rows_is_told_so_at_the_start(
+def test_a_role_that_sees_no_rows_is_refused(
     migrated: psycopg.Connection, mail_dsn: str, tmp_path: Path, changes: Sequence[str], hidden: str
 ) -> None:
     for line in (

@@ -1,4 +1,4 @@
-"""The server's settings follow ours, and leave the user's alone."""
+"""The server has our settings; the user's own stay and win."""
 
 import subprocess
 from pathlib import Path
@@ -7,7 +7,7 @@ import psycopg
 import pytest
 
 from mail_assets.postgres import embedded
-from mail_assets.postgres.embedded import FILE, FORMER_SETTINGS, INCLUDE, Cluster
+from mail_assets.postgres.embedded import FILE, Cluster
 
 
 def shown(server: Cluster, name: str) -> str:
@@ -39,7 +39,7 @@ def test_a_new_server_has_our_settings(server: Cluster) -> None:
     assert ours(server).stat().st_uid == server.account.uid
 
 
-def test_a_running_server_reads_settings_that_another_version_has(
+def test_a_running_server_reads_changed_settings(
     server: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(embedded, "SERVER_SETTINGS", "random_page_cost = 1.7\n")
@@ -49,7 +49,7 @@ def test_a_running_server_reads_settings_that_another_version_has(
     assert (server.paths.data / "postmaster.pid").read_text().split()[0] == before
 
 
-def test_settings_that_have_not_changed_are_not_written_again(
+def test_unchanged_settings_are_not_written(
     server: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     files = sorted(server.paths.data.glob("*.conf"))
@@ -76,21 +76,7 @@ def test_a_users_own_settings_stay_and_win(
     assert shown(server, "work_mem") == "7MB"
 
 
-def test_a_cluster_of_an_earlier_version_follows_too(
-    server: Cluster, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    server.stop()
-    main, auto = (server.paths.data / name for name in ("postgresql.conf", "postgresql.auto.conf"))
-    main.write_text(main.read_text().replace(INCLUDE, ""))
-    auto.write_text(f"{auto.read_text()}{FORMER_SETTINGS}work_mem = '9MB'\n")
-    ours(server).unlink()
-    monkeypatch.setattr(embedded, "SERVER_SETTINGS", "random_page_cost = 1.7\n")
-    server.start()
-    assert shown(server, "random_page_cost") == "1.7"
-    assert shown(server, "work_mem") == "9MB"
-
-
-def test_a_link_in_the_place_of_our_file_is_not_followed(server: Cluster, folder: Path) -> None:
+def test_a_link_at_our_file_is_not_followed(server: Cluster, folder: Path) -> None:
     target = folder / "elsewhere"
     target.write_text("kept")
     ours(server).with_name(f"{FILE}.new").symlink_to(target)

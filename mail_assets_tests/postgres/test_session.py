@@ -1,19 +1,23 @@
-"""Whatever a server, a database or a role has set: the same rows are written and read."""
+"""Sessions have our settings whatever a server, a database or a role has set."""
 
+import os
+import socket
 from collections.abc import Iterator
 from pathlib import Path
 
 import psycopg
 import pytest
 from psycopg import sql
-from psycopg.conninfo import make_conninfo
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
-from mail_assets.postgres.database import Database
+from mail_assets.postgres import embedded
+from mail_assets.postgres.database import Database, add_keepalives
 from mail_assets.postgres.embedded import Cluster
-from mail_assets.tables.messages import show_message
+from mail_assets.reading.records import show_message
 from mail_assets.vectors.pgvector import Connections
 from mail_assets.web.searchers import STATEMENT_SECONDS, open_reads
 from mail_assets_tests.conftest import drop_database, new_database
+from mail_assets_tests.ports import find_free_port
 from mail_assets_tests.world import MARCH, World, mail
 
 #: Settings that anyone may have given to a role or a database, other than those we rely on.
@@ -101,9 +105,7 @@ def test_settings_of_a_database_change_nothing(
 
 
 @pytest.mark.parametrize("name", LIMITS)
-def test_no_limit_of_a_database_ends_what_waits_or_takes_long(
-    tmp_path: Path, postgres_dsn: str, name: str
-) -> None:
+def test_limits_of_a_database_do_not_apply(tmp_path: Path, postgres_dsn: str, name: str) -> None:
     set_in_database(postgres_dsn, name, "1min")
     with Database(tmp_path, postgres_dsn).connect("test") as connection:
         assert connection.execute(f"show {name}".encode()).fetchone() == ("0",)
@@ -115,7 +117,7 @@ def test_pages_are_read_within_a_limit_of_their_own(postgres_dsn: str) -> None:
     assert limit == (f"{STATEMENT_SECONDS}s",)
 
 
-def test_connections_of_the_vector_index_begin_as_others_do(postgres_dsn: str) -> None:
+def test_vector_index_connections_have_our_settings(postgres_dsn: str) -> None:
     set_in_database(postgres_dsn, "datestyle", "SQL, DMY")
     connections = Connections(postgres_dsn, "test")
     with connections.session() as alone, connections.transaction() as kept:
@@ -124,7 +126,7 @@ def test_connections_of_the_vector_index_begin_as_others_do(postgres_dsn: str) -
             assert row == {"DateStyle": "ISO, DMY"}
 
 
-def test_connections_that_pages_are_read_by_begin_as_others_do(postgres_dsn: str) -> None:
+def test_reading_connections_have_our_settings(postgres_dsn: str) -> None:
     set_in_database(postgres_dsn, "datestyle", "SQL, DMY")
     set_in_database(postgres_dsn, "client_encoding", "LATIN1")
     with open_reads(postgres_dsn, 1) as reads, reads.connection() as connection:
@@ -132,10 +134,59 @@ def test_connections_that_pages_are_read_by_begin_as_others_do(postgres_dsn: str
         assert connection.info.encoding == "utf-8"
 
 
-def test_options_of_the_dsn_stay_where_nothing_relies_on_them(
-    tmp_path: Path, postgres_dsn: str
-) -> None:
+def test_other_options_of_the_dsn_stay(tmp_path: Path, postgres_dsn: str) -> None:
     dsn = make_conninfo(postgres_dsn, options="-cwork_mem=5MB -cdatestyle=German")
     with World(tmp_path, dsn).connect() as connection:
         assert connection.execute("show work_mem").fetchone() == ("5MB",)
         assert connection.execute("show datestyle").fetchone() == ("ISO, DMY",)
+
+
+@pytest.fixture
+def tcp_dsn(
+    tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[str]:
+    """The DSN of a server that is reached over TCP, as one on another machine is."""
+    port = find_free_port()
+    settings = embedded.SERVER_SETTINGS.replace("''", "'127.0.0.1'")
+    monkeypatch.setattr(embedded, "SERVER_SETTINGS", settings)
+    monkeypatch.setattr(embedded, "PORT", port)
+    server = Cluster(tmp_path_factory.mktemp("tcp"))
+    try:
+        server.start()
+        yield f"postgresql://postgres@127.0.0.1:{port}/postgres"
+    finally:
+        server.remove()
+
+
+@pytest.mark.slow
+def test_both_ends_of_a_session_send_keepalives(tcp_dsn: str, tmp_path: Path) -> None:
+    with Database(tmp_path, tcp_dsn).connect("test") as connection:
+        asked = connection.execute(
+            "select name, setting::int from pg_settings where name like 'tcp_keepalives_%'"
+        ).fetchall()
+        with socket.socket(fileno=os.dup(connection.fileno())) as own:
+            ours = [
+                own.getsockopt(socket.IPPROTO_TCP, option)
+                for option in (socket.TCP_KEEPIDLE, socket.TCP_KEEPINTVL, socket.TCP_KEEPCNT)
+            ]
+    assert dict(asked) == {
+        "tcp_keepalives_idle": 30,
+        "tcp_keepalives_interval": 10,
+        "tcp_keepalives_count": 3,
+    }
+    assert ours == [30, 10, 3]
+
+
+@pytest.mark.parametrize(
+    "dsn", ["postgresql://u@db/mail?keepalives_idle=5", "host=db dbname=mail keepalives_idle=5"]
+)
+def test_keepalives_in_a_dsn_win(dsn: str) -> None:
+    found = conninfo_to_dict(add_keepalives(dsn))
+    assert (found["keepalives_idle"], found["keepalives_interval"]) == ("5", "10")
+    assert (found["host"], found["dbname"]) == ("db", "mail")
+
+
+def test_a_session_over_a_unix_socket_opens(mail_dsn: str, tmp_path: Path) -> None:
+    with Database(tmp_path, mail_dsn).connect("test") as connection:
+        assert connection.execute("select 1").fetchone() == (1,)
+        assert isinstance(connection, psycopg.Connection)

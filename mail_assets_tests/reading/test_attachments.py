@@ -8,9 +8,9 @@ import pytest
 
 from mail_assets.mail.archive.mbox import extract_message, read_range, split_archive
 from mail_assets.reading.attachments import AttachmentError, read_attachment
+from mail_assets.reading.records import show_message
 from mail_assets.store.objects import ObjectStore
 from mail_assets.store.open import open_store
-from mail_assets.tables.messages import show_message
 from mail_assets_tests.sample_corpus import ROOT, Corpus
 from mail_assets_tests.search.conftest import connection
 
@@ -22,7 +22,7 @@ def store(corpus: Corpus) -> ObjectStore:
     return open_store(corpus.settings.store)
 
 
-def test_every_attachment_of_the_samples_has_the_digest_of_its_row(
+def test_attachments_of_samples_match_their_digests(
     connection: psycopg.Connection, store: ObjectStore
 ) -> None:
     ids = connection.execute(
@@ -41,7 +41,7 @@ def test_every_attachment_of_the_samples_has_the_digest_of_its_row(
 
 
 @pytest.mark.parametrize("number", [-1, 0, 1, 99])
-def test_an_attachment_that_is_not_there_is_named_with_what_is(
+def test_a_missing_attachment_is_named(
     connection: psycopg.Connection, store: ObjectStore, number: int
 ) -> None:
     copies = show_message(connection, ROOT)
@@ -50,9 +50,7 @@ def test_an_attachment_that_is_not_there_is_named_with_what_is(
 
 
 @pytest.mark.parametrize(("dialect", "quoted"), [("mboxrd", b">>From"), ("plain", b">From")])
-def test_the_range_of_a_message_is_read_as_the_parser_read_it(
-    tmp_path: Path, dialect: str, quoted: bytes
-) -> None:
+def test_a_message_is_read_from_its_range(tmp_path: Path, dialect: str, quoted: bytes) -> None:
     body = b"Subject: s\nMessage-ID: <%d@example.org>\n\n" + quoted + b" here\n\n\n"
     line = b"From a@example.org Mon Jan  5 15:18:12 2026\n"
     path = tmp_path / "archive"

@@ -4,7 +4,7 @@ import psycopg
 import pytest
 
 from mail_assets.month import ListMonth
-from mail_assets.reading.browsing import Column, columns, full_name, read_stats, row_count, sample
+from mail_assets.reading.browsing import Column, columns, full_name, read_stats, row_count
 from mail_assets.steps.build_threads import build_threads
 from mail_assets.tables.chunks import read_facts
 from mail_assets.tables.indexes import IndexMonth, Manifest, mark_intended, mark_written
@@ -71,7 +71,7 @@ def test_every_column_that_people_see_is_described(
     assert [column.name for column in columns(migrated, table) if not column.description] == []
 
 
-def test_every_table_and_column_of_the_database_has_a_comment(
+def test_every_table_and_column_has_a_comment(
     migrated: psycopg.Connection,
 ) -> None:
     tables = migrated.execute(
@@ -102,41 +102,6 @@ def test_rows_are_counted(filled: psycopg.Connection, table: str, rows: int) -> 
     assert row_count(filled, table) == rows
 
 
-@pytest.mark.parametrize(
-    ("table", "column", "values"),
-    [
-        ("mbox_archives", "month", ["2024-03"]),  # and those before it, of which there are none
-        ("messages", "subject", ["Leases", "Zebras"]),
-        ("threads", "subject", ["Leases", "Zebras"]),
-        ("chunks", "subject", ["Leases", "Zebras"]),
-        ("vectors", "subject", ["Leases", "Zebras"]),
-    ],
-)
-def test_a_sample_shows_rows_of_the_month(
-    filled: psycopg.Connection, table: str, column: str, values: list[str]
-) -> None:
-    assert sample(filled, table, MONTH)[column].tolist() == values
-
-
-def test_the_sample_of_threads_is_that_of_the_newest_messages(filled: psycopg.Connection) -> None:
-    old = stored("4@example.org", headers="In-Reply-To: <2@example.org>\n")
-    filled.execute("update messages set sent_at = '1999-01-01'")
-    load(filled, [old], MAY)
-    build_threads(filled, lambda line: None)
-    shown = sample(filled, "threads", None)
-    assert shown["thread_id"].tolist() == ["2@example.org", "1@example.org"]
-    assert shown["messages"].tolist() == [2, 2]
-    assert shown["depth"].tolist() == [1, 1]
-    assert shown["subject"].tolist() == ["Zebras", "Leases"]
-
-
-@pytest.mark.parametrize("table", TABLES)
-def test_a_sample_of_nothing_has_columns(migrated: psycopg.Connection, table: str) -> None:
-    frame = sample(migrated, table, MONTH)
-    assert len(frame) == 0
-    assert len(frame.columns) > 2
-
-
 def test_stats_count_what_each_list_has(filled: psycopg.Connection) -> None:
     accounted = ("months", "found", "messages", "duplicates", "quarantined", "removed")
     none = dict.fromkeys((*accounted, "words", "chunks", "vectors"), 0)
@@ -159,7 +124,7 @@ def test_stats_count_what_each_list_has(filled: psycopg.Connection) -> None:
     }
 
 
-def test_stats_are_of_the_indexes_that_are_named(filled: psycopg.Connection) -> None:
+def test_stats_count_the_named_indexes(filled: psycopg.Connection) -> None:
     of_others = read_stats(filled, ["dev"], "other", "other")["lists"]["dev"]
     assert (of_others["vectors"], of_others["words"]) == (0, 0)
     assert read_stats(filled, [], INDEX, WORDS)["lists"] == {}

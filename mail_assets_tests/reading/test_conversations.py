@@ -59,7 +59,7 @@ def test_a_thread_is_read_by_any_of_its_ids(thread: psycopg.Connection, id: str)
     ]
 
 
-def test_each_message_stands_once_with_all_its_places_and_text(thread: psycopg.Connection) -> None:
+def test_each_message_appears_once_with_its_places(thread: psycopg.Connection) -> None:
     found = read_thread(thread, "4@x")
     assert found
     assert found.lists == ["dev", "users"]
@@ -73,7 +73,7 @@ def test_each_message_stands_once_with_all_its_places_and_text(thread: psycopg.C
     assert (ghost.sent_at, ghost.body_text, ghost.segments) == (None, "", ())
 
 
-def test_what_leads_nowhere_is_no_thread(thread: psycopg.Connection) -> None:
+def test_an_unknown_id_has_no_thread(thread: psycopg.Connection) -> None:
     assert read_thread(thread, "unheard@x") is None
     assert count_threads(thread) == 2
 
@@ -94,7 +94,7 @@ def test_a_former_id_reads_the_thread_of_today(thread: psycopg.Connection) -> No
     assert found.thread_id == "1@x"
 
 
-def test_a_message_that_has_gone_since_the_build_is_a_ghost(thread: psycopg.Connection) -> None:
+def test_a_message_gone_since_the_build_is_a_ghost(thread: psycopg.Connection) -> None:
     load(thread, [stored("1@x")])
     found = read_thread(thread, "3@x")
     assert found
@@ -138,7 +138,7 @@ def test_a_part_of_a_thread_is_read_and_of_its_texts(thread: psycopg.Connection)
     assert [(s, e) for s, e, _ in cut.segments] == [(0, 20), (20, 32), (32, 40)]
 
 
-def test_the_size_of_a_thread_is_told_without_its_texts(thread: psycopg.Connection) -> None:
+def test_a_threads_size_is_read_without_its_texts(thread: psycopg.Connection) -> None:
     size = measure_thread(thread, "1@x")
     assert (size.positions, size.messages, size.people) == (4, 3, 1)
     assert (size.lists, size.subject) == (("dev", "users"), "Leases")

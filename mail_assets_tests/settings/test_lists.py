@@ -8,8 +8,8 @@ import pytest
 from mail_assets.month import months_between
 from mail_assets.settings.lists import LANGUAGES, MailingList, read_lists
 from mail_assets.settings.values import SettingsError
-from mail_assets.sources.http_reader import HttpOptions
 from mail_assets.sources.open import open_source
+from mail_assets.sources.source import HttpOptions
 from mail_assets_tests.conftest import REPOSITORY
 
 SECRET = "s3cr3t"

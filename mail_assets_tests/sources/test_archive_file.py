@@ -20,15 +20,10 @@ from hypothesis import strategies as st
 from mail_assets.mail.archive import compression
 from mail_assets.mail.archive.compression import unpacked_path
 from mail_assets.month import ListMonth, is_month
-from mail_assets.sources.archive_file import (
-    fill_template,
-    group_by_month,
-    month_in_name,
-    save_archive,
-    verify_archive,
-)
+from mail_assets.sources.archive_file import save_archive, verify_archive
 from mail_assets.sources.folder import FolderSource
 from mail_assets.sources.source import SourceError
+from mail_assets.sources.urls import fill_template, group_by_month, month_in_name
 
 MONTH = ListMonth("pgsql-hackers", "2026-01")
 CORPORA = Path(__file__).resolve().parents[2] / "../shared/corpora"
@@ -67,7 +62,7 @@ def zipped(data: bytes) -> bytes:
         *(pytest.param(data * 2, id=f"{kind} twice") for kind, data in SQUEEZED.items()),
     ],
 )
-def test_an_archive_in_any_compression_passes(tmp_path: Path, data: bytes) -> None:
+def test_archive_in_any_compression_passes(tmp_path: Path, data: bytes) -> None:
     path = tmp_path / "archive"
     path.write_bytes(data)
     verify_archive(path)
@@ -85,9 +80,7 @@ def test_an_archive_in_any_compression_passes(tmp_path: Path, data: bytes) -> No
         (gzip.compress(gzip.compress(MBOX, mtime=0), mtime=0), "no mbox"),
     ],
 )
-def test_what_a_server_sends_in_its_place_is_refused(
-    tmp_path: Path, data: bytes, reason: str
-) -> None:
+def test_other_content_of_a_server_is_refused(tmp_path: Path, data: bytes, reason: str) -> None:
     path = tmp_path / "archive"
     path.write_bytes(data)
     with pytest.raises(SourceError, match=reason) as refusal:
@@ -98,7 +91,7 @@ def test_what_a_server_sends_in_its_place_is_refused(
 @pytest.mark.parametrize("kind", SQUEEZED)
 @given(share=st.floats(0.05, 0.999))
 @settings(max_examples=25)
-def test_a_stream_cut_anywhere_is_refused(
+def test_stream_truncated_anywhere_is_refused(
     tmp_path_factory: pytest.TempPathFactory, kind: str, share: float
 ) -> None:
     data = SQUEEZED[kind]
@@ -113,7 +106,7 @@ def test_a_stream_cut_anywhere_is_refused(
 )
 @pytest.mark.parametrize("kind", SQUEEZED)
 @pytest.mark.parametrize("cut", [True, False], ids=["cut", "junk behind"])
-def test_damage_may_pass_only_where_it_was_downloaded_and_names_no_path(
+def test_damage_is_retryable_only_if_downloaded(
     tmp_path: Path, kind: str, cut: bool, downloaded: bool, remedy: str
 ) -> None:
     data = SQUEEZED[kind][:-200] if cut else SQUEEZED[kind] + b"junk"
@@ -124,7 +117,7 @@ def test_damage_may_pass_only_where_it_was_downloaded_and_names_no_path(
 
 
 @pytest.mark.parametrize("downloaded", [True, False])
-def test_a_bomb_is_not_asked_for_again(
+def test_bomb_is_not_asked_for_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, downloaded: bool
 ) -> None:
     monkeypatch.setattr(compression, "MIN_BOMB_BYTES", 1 << 20)
@@ -136,7 +129,7 @@ def test_a_bomb_is_not_asked_for_again(
 
 
 @pytest.mark.parametrize("kind", SQUEEZED)
-def test_a_stream_damaged_in_its_middle_is_refused(tmp_path: Path, kind: str) -> None:
+def test_stream_damaged_in_its_middle_is_refused(tmp_path: Path, kind: str) -> None:
     data = bytearray(SQUEEZED[kind])
     middle = len(data) // 2
     data[middle : middle + 64] = bytes(64)
@@ -146,7 +139,7 @@ def test_a_stream_damaged_in_its_middle_is_refused(tmp_path: Path, kind: str) ->
         verify_archive(path)
 
 
-def test_a_small_file_that_unpacks_without_end_is_refused(tmp_path: Path) -> None:
+def test_small_file_that_unpacks_without_end_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "archive"
     path.write_bytes(gzip.compress(MBOX + bytes(8 << 20)))
     with pytest.raises(SourceError, match="unpacks to more than 4194304 bytes"):
@@ -157,7 +150,7 @@ def pieces(data: bytes, size: int = 1000) -> Iterator[bytes]:
     return (data[at : at + size] for at in range(0, len(data), size))
 
 
-def test_what_is_written_is_whole_under_its_name_with_its_hash(tmp_path: Path) -> None:
+def test_saved_archive_is_whole_with_its_hash(tmp_path: Path) -> None:
     target = tmp_path / "stored"
     data = SQUEEZED["gz"]
     size, sha256 = save_archive(pieces(data), target)
@@ -169,7 +162,7 @@ def test_what_is_written_is_whole_under_its_name_with_its_hash(tmp_path: Path) -
 @pytest.mark.parametrize(
     ("data", "limit"), [(SQUEEZED["gz"][:-9], None), (MBOX, len(MBOX) - 1), (b"<html>", None)]
 )
-def test_what_is_refused_leaves_the_earlier_file_alone_and_no_other(
+def test_refused_archive_leaves_the_earlier_file_only(
     tmp_path: Path, data: bytes, limit: int | None
 ) -> None:
     source = FolderSource("pgsql-hackers", str(tmp_path))
@@ -184,7 +177,7 @@ def test_what_is_refused_leaves_the_earlier_file_alone_and_no_other(
     assert list(tmp_path.iterdir()) == [target]
 
 
-def test_a_source_that_breaks_off_leaves_nothing(tmp_path: Path) -> None:
+def test_source_that_breaks_off_leaves_nothing(tmp_path: Path) -> None:
     def broken() -> Iterator[bytes]:
         yield MBOX
         raise ConnectionResetError
@@ -222,7 +215,7 @@ SUFFIXES = ["", ".mbox", ".txt", ".gz", ".bz2", ".xz", ".zst", ".mbox.gz", ".txt
         ("line\nbreak.202405", "2024-05"),
     ],
 )
-def test_a_month_is_read_from_the_end_of_a_name(name: str, month: str) -> None:
+def test_month_is_read_from_the_end_of_a_name(name: str, month: str) -> None:
     assert month_in_name(name) == month
 
 
@@ -260,7 +253,7 @@ def test_other_names_hold_no_month(name: str) -> None:
 
 @given(month=MONTHS, head=st.text(max_size=12), suffix=st.sampled_from(SUFFIXES))
 @settings(max_examples=200)
-def test_whatever_stands_before_the_month_it_is_read_unless_a_digit_touches_it(
+def test_month_in_name_is_read_unless_a_digit_precedes_it(
     month: str, head: str, suffix: str
 ) -> None:
     touched = head[-1:] in set("0123456789")
@@ -276,7 +269,7 @@ def test_any_name_gives_a_real_month_or_none(name: str) -> None:
     assert month is None or is_month(month)
 
 
-def test_places_are_grouped_by_month_in_order_and_others_left_out() -> None:
+def test_places_are_grouped_by_month_in_order() -> None:
     places = ["b/x.202002", "a/x.202001.gz", "a/x.202001", "README", "b/x.202002"]
     assert group_by_month(places, lambda place: place.rpartition("/")[2]) == {
         "2020-01": ["a/x.202001", "a/x.202001.gz"],

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from mail_assets.sources.git import hold_folder
-from mail_assets.sources.http_reader import HttpOptions
+from mail_assets.sources.message_source import hold_folder
 from mail_assets.sources.open import open_source
+from mail_assets.sources.source import HttpOptions
 from mail_assets_tests.sources.mails import mail
 
 
@@ -23,7 +23,7 @@ def is_held(folder: Path) -> bool:
     return False
 
 
-def test_a_folder_is_made_and_held_until_the_block_ends(tmp_path: Path) -> None:
+def test_folder_is_made_and_held_until_the_block_ends(tmp_path: Path) -> None:
     folder = tmp_path / "a" / "b"
     with hold_folder(folder):
         assert is_held(folder)

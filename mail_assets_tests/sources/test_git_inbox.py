@@ -7,12 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from mail_assets.sources import public_inbox
-from mail_assets.sources.git import Blob, log_lines, read_blobs
-from mail_assets.sources.http_reader import HttpOptions
+from mail_assets.sources.git import Blob, find_repositories, log_lines, read_blobs
 from mail_assets.sources.open import open_source
-from mail_assets.sources.public_inbox import find_repositories
-from mail_assets.sources.source import ArchiveSource, SourceError, Unchanged
+from mail_assets.sources.source import ArchiveSource, HttpOptions, SourceError, Unchanged
 from mail_assets_tests.sources.inboxes import (
     PublicInbox,
     add_mails,
@@ -59,9 +56,7 @@ def inbox(tmp_path: Path) -> Path:
     return folder
 
 
-def test_epochs_are_read_as_one_inbox_in_the_order_of_their_commits(
-    inbox: Path, tmp_path: Path
-) -> None:
+def test_epochs_are_one_inbox_in_order_of_commits(inbox: Path, tmp_path: Path) -> None:
     months = {
         "2024-03": [mail(1), mail(3), mail(4, body="From here\n")],
         "2024-04": [mail(2, APRIL_DATE)],
@@ -70,16 +65,14 @@ def test_epochs_are_read_as_one_inbox_in_the_order_of_their_commits(
     assert fetch_months(open_at(inbox, "public-inbox:"), tmp_path) == months
 
 
-def test_the_tenth_epoch_comes_behind_the_second(tmp_path: Path) -> None:
+def test_tenth_epoch_comes_after_the_second(tmp_path: Path) -> None:
     for number in (10, 2, 0):
         add_mails(make_repository(tmp_path / f"git/{number}.git"), [mail(number)])
     (tmp_path / "git/x.git").mkdir()
     assert [x.name for x in find_repositories(tmp_path)] == ["0.git", "2.git", "10.git"]
 
 
-def test_a_message_that_was_taken_away_is_gone_and_one_that_came_again_is_back(
-    inbox: Path, tmp_path: Path
-) -> None:
+def test_removed_message_is_gone_until_it_comes_again(inbox: Path, tmp_path: Path) -> None:
     before = open_at(inbox).versions()
     commit(inbox / "git/1.git", {"m": None, "d": mail(1)})  # of the epoch before
     source = open_at(inbox)
@@ -123,8 +116,8 @@ def test_only_new_commits_are_walked_and_only_new_messages_read(
         read.extend(wanted)
         return read_blobs(folders, wanted, limit)
 
-    monkeypatch.setattr(public_inbox, "log_lines", walk)
-    monkeypatch.setattr(public_inbox, "read_blobs", read_ids)
+    monkeypatch.setattr("mail_assets.sources.git.log_lines", walk)
+    monkeypatch.setattr("mail_assets.sources.git.read_blobs", read_ids)
     assert open_at(inbox).versions() == before
     assert walked == []
     add_mails(inbox / "git/1.git", [mail(6)])
@@ -134,7 +127,7 @@ def test_only_new_commits_are_walked_and_only_new_messages_read(
     assert after[APRIL_2024] == before[APRIL_2024]
 
 
-def test_a_history_that_was_rewritten_is_walked_again(inbox: Path, tmp_path: Path) -> None:
+def test_history_that_was_rewritten_is_walked_again(inbox: Path, tmp_path: Path) -> None:
     open_at(inbox).versions()
     git(inbox / "git/0.git", "update-ref", "-d", "refs/heads/master")
     add_mails(inbox / "git/0.git", [mail(3)])  # as public-inbox-purge does
@@ -143,19 +136,19 @@ def test_a_history_that_was_rewritten_is_walked_again(inbox: Path, tmp_path: Pat
     }
 
 
-def test_a_known_version_is_not_written(inbox: Path, tmp_path: Path) -> None:
+def test_known_version_is_not_written(inbox: Path, tmp_path: Path) -> None:
     version = open_at(inbox).versions()[MARCH_2024]
     found = open_at(inbox).fetch(MARCH_2024, tmp_path / "x", version)
     assert found == Unchanged(version, inbox.as_uri())
     assert not (tmp_path / "x").exists()
 
 
-def test_an_inbox_without_a_message_has_no_month(tmp_path: Path) -> None:
+def test_inbox_without_a_message_has_no_month(tmp_path: Path) -> None:
     make_repository(tmp_path / "dev/git/0.git")
     assert open_at(tmp_path / "dev").versions() == {}
 
 
-def test_an_object_that_is_missing_is_an_error_that_names_it(inbox: Path, tmp_path: Path) -> None:
+def test_object_that_is_missing_is_an_error_that_names_it(inbox: Path, tmp_path: Path) -> None:
     source = open_at(inbox)
     source.versions()
     for path in (inbox / "git/0.git/objects").rglob("*"):
@@ -185,7 +178,7 @@ def test_nothing_that_a_repository_configures_is_run(inbox: Path, tmp_path: Path
     assert not ran.exists()
 
 
-def test_the_users_own_configuration_of_git_changes_nothing(
+def test_users_own_configuration_of_git_changes_nothing(
     inbox: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     expected = fetch_all(open_at(inbox), tmp_path)
@@ -198,7 +191,7 @@ def test_the_users_own_configuration_of_git_changes_nothing(
     assert fetch_all(open_at(inbox), tmp_path) == expected
 
 
-def test_a_machine_without_git_says_so(
+def test_machine_without_git_says_so(
     inbox: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))

@@ -21,9 +21,9 @@ from hypothesis import strategies as st
 
 from mail_assets.mail.archive.compression import unpacked_path
 from mail_assets.sources import http_reader
-from mail_assets.sources.http_reader import HttpOptions, file_name, page_links, password_for
-from mail_assets.sources.source import Fetched, SourceError, Unchanged
-from mail_assets.sources.web_pages import PageSource
+from mail_assets.sources.http_reader import file_name, password_for
+from mail_assets.sources.source import Fetched, HttpOptions, SourceError, Unchanged
+from mail_assets.sources.web_pages import PageSource, page_links
 from mail_assets_tests.sources.samples import FEBRUARY, JANUARY
 from mail_assets_tests.sources.web import GZ, MBOX, Reply, Server, fetched, options, page, template
 
@@ -31,7 +31,7 @@ from mail_assets_tests.sources.web import GZ, MBOX, Reply, Server, fetched, opti
 
 
 @pytest.mark.parametrize("chunked", [False, True])
-def test_an_archive_is_stored_as_sent(server: Server, tmp_path: Path, chunked: bool) -> None:
+def test_archive_is_stored_as_sent(server: Server, tmp_path: Path, chunked: bool) -> None:
     url = server.on("/x.202001.gz", Reply(GZ, chunked=chunked))
     found = template(server, "/x.{yyyymm}.gz").fetch(JANUARY, tmp_path / "target")
     sha256 = hashlib.sha256(GZ).hexdigest()
@@ -64,7 +64,7 @@ CODED = (("Content-Encoding", "gzip"),)
         pytest.param("x.gz", MBOX, (), MBOX, "identity", id="gz unpacked by the server"),
     ],
 )
-def test_a_content_coding_is_undone_and_the_files_own_compression_is_not(
+def test_content_coding_is_undone_but_not_own_compression(
     server: Server,
     tmp_path: Path,
     name: str,
@@ -100,7 +100,7 @@ def test_a_content_coding_is_undone_and_the_files_own_compression_is_not(
         (Reply(b"bad", status=400), "HTTP 400", False),
     ],
 )
-def test_what_is_no_archive_is_refused_at_once_and_nothing_is_stored(
+def test_content_that_is_no_archive_is_refused_at_once(
     server: Server, tmp_path: Path, reply: Reply, reason: str, retryable: bool
 ) -> None:
     server.on("/x.202001", reply)
@@ -126,7 +126,7 @@ DATE = "Mon, 05 Jan 2026 15:18:12 GMT"
         ((("ETag", "unquoted"), ("Last-Modified", DATE)), DATE, "if-modified-since"),
     ],
 )
-def test_a_version_is_handed_back_as_the_condition_it_came_from(
+def test_version_is_handed_back_as_the_condition_it_came_from(
     server: Server,
     tmp_path: Path,
     headers: tuple[tuple[str, str], ...],
@@ -141,17 +141,13 @@ def test_a_version_is_handed_back_as_the_condition_it_came_from(
     assert not (tmp_path / "2").exists()
 
 
-def test_a_server_that_ignores_conditions_is_not_read_to_the_end(
-    server: Server, tmp_path: Path
-) -> None:
+def test_server_ignoring_conditions_is_not_read_to_the_end(server: Server, tmp_path: Path) -> None:
     url = server.on("/x.202001", Reply(MBOX, headers=(("ETag", '"abc"'),), cut=100))
     found = template(server).fetch(JANUARY, tmp_path / "target", '"abc"')
     assert found == Unchanged('"abc"', url)
 
 
-def test_without_headers_the_bytes_themselves_tell_what_is_unchanged(
-    server: Server, tmp_path: Path
-) -> None:
+def test_without_headers_equal_bytes_are_unchanged(server: Server, tmp_path: Path) -> None:
     url = server.on("/x.202001", Reply(MBOX), Reply(MBOX), Reply(MBOX + MBOX))
     source = template(server)
     known = fetched(source.fetch(JANUARY, tmp_path / "1")).version
@@ -161,7 +157,7 @@ def test_without_headers_the_bytes_themselves_tell_what_is_unchanged(
 
 
 @pytest.mark.parametrize("known", ["", "12-34", "sha256:00", "a\r\nEvil: 1", '"a\nb"', "\x00"])
-def test_a_version_of_another_kind_becomes_no_header(
+def test_version_of_another_kind_becomes_no_header(
     server: Server, tmp_path: Path, known: str
 ) -> None:
     server.on("/x.202001", Reply(MBOX))
@@ -176,9 +172,7 @@ def test_a_version_of_another_kind_becomes_no_header(
     limit=st.integers(1, 64),
 )
 @settings(max_examples=100)
-def test_a_coding_is_undone_however_it_is_cut_into_pieces(
-    members: list[bytes], size: int, limit: int
-) -> None:
+def test_coding_is_undone_for_any_pieces(members: list[bytes], size: int, limit: int) -> None:
     coded = b"".join(map(gzip.compress, members))
     pieces = [coded[at : at + size] for at in range(0, len(coded), size)]
     with pytest.MonkeyPatch.context() as patch:
@@ -195,7 +189,7 @@ def test_links_are_resolved_against_the_base_element() -> None:
     assert list(page_links(html, "http://h/c/d")) == ["http://h/c/b/a"]
 
 
-def test_a_file_name_stands_behind_the_last_slash_and_before_the_query() -> None:
+def test_file_name_is_between_last_slash_and_query() -> None:
     assert file_name("http://h/a/x%2D1.gz?b=/c#d") == "x-1.gz"
     assert file_name("http://h/a/") == ""
 
@@ -210,7 +204,7 @@ def test_any_page_gives_links_or_none(text: str) -> None:
 @pytest.mark.parametrize(
     "before", ["<![if !x]>", "<![endif]-->", "<![x", "<![", "<!x>", "<?x?>", "</ x>", "<p class='"]
 )
-def test_a_link_is_read_behind_any_markup(before: str) -> None:
+def test_link_is_read_after_any_markup(before: str) -> None:
     assert list(page_links(f'{before}\n<a href="x">', "http://h/")) == ["http://h/x"]
 
 
@@ -228,7 +222,7 @@ def test_a_link_is_read_behind_any_markup(before: str) -> None:
         "<abbr href=x><a name=x><a href=''><a href=b?c=1&d=2><a href=cut",
     ],
 )
-def test_a_link_is_read_as_a_browser_reads_it(element: str) -> None:
+def test_link_is_read_as_a_browser_reads_it(element: str) -> None:
     assert list(page_links(element, "http://h/a/")) == ["http://h/a/b?c=1&d=2"]
 
 
@@ -236,7 +230,7 @@ def test_a_link_is_read_as_a_browser_reads_it(element: str) -> None:
     "open_markup",
     ["<a ", "<a", "<a href=", "<a href='", "<a \"'", "<a/", "<!--", "<![", "</", "<?", "<script>"],
 )
-def test_a_page_of_what_is_left_open_is_read_in_passing(open_markup: str) -> None:
+def test_page_of_unclosed_markup_takes_linear_time(open_markup: str) -> None:
     html = "<a href=x>" + open_markup * (2**22 // len(open_markup))
     assert list(page_links(html, "http://h/")) == ["http://h/x"]
 
@@ -245,7 +239,7 @@ def basic(pair: str) -> str:
     return f"Basic {base64.b64encode(pair.encode()).decode()}"
 
 
-def test_the_password_goes_to_the_page_and_its_archives(
+def test_password_goes_to_the_page_and_its_archives(
     server: Server, tmp_path: Path, slept: list[float]
 ) -> None:
     url = server.on("/", Reply(page("x.202001")))
@@ -255,7 +249,7 @@ def test_the_password_goes_to_the_page_and_its_archives(
     assert [sent["authorization"] for _, sent in server.seen] == [basic("ann:se:cret")] * 2
 
 
-def test_the_password_is_never_sent_to_another_server(
+def test_password_is_never_sent_to_another_server(
     start: Callable[[str], Server], tmp_path: Path, slept: list[float]
 ) -> None:
     own, other = start("127.0.0.1"), start("localhost")
@@ -290,7 +284,7 @@ def test_the_password_is_never_sent_to_another_server(
         ("https://lists.example.org/", "https://lists.example.org:444/a", None),
     ],
 )
-def test_who_gets_which_password(source: str, url: str, auth: str | None) -> None:
+def test_password_goes_to_the_right_server(source: str, url: str, auth: str | None) -> None:
     pair = password_for(url, source, HttpOptions(auth="own:1", postgresql_auth="pg:2"))
     assert (pair and pair[0]) == auth
 
@@ -308,7 +302,7 @@ def test_postgresql_org_has_its_public_password_by_default() -> None:
         ("ann:secret", r"set MAIL_HTTP_AUTH .* is refused\)$"),
     ],
 )
-def test_a_refused_password_says_which_variable_to_set_and_shows_nothing(
+def test_refused_password_names_the_variable_to_set(
     server: Server,
     tmp_path: Path,
     caplog: pytest.LogCaptureFixture,
@@ -326,7 +320,7 @@ def test_a_refused_password_says_which_variable_to_set_and_shows_nothing(
     assert not found.value.retryable
 
 
-def test_a_refusal_by_another_server_says_so_without_the_secrets_of_its_url(
+def test_refusal_by_another_server_hides_secrets_of_its_url(
     start: Callable[[str], Server], tmp_path: Path
 ) -> None:
     own, other = start("127.0.0.1"), start("localhost")

@@ -17,8 +17,8 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from cryptography.x509.oid import NameOID
 
 from mail_assets.sources import http_reader
-from mail_assets.sources.http_reader import HttpOptions, HttpReader
-from mail_assets.sources.source import SourceError
+from mail_assets.sources.http_reader import HttpReader
+from mail_assets.sources.source import HttpOptions, SourceError
 from mail_assets.sources.web_pages import PageSource
 from mail_assets_tests.sources.samples import JANUARY
 from mail_assets_tests.sources.web import (
@@ -65,7 +65,7 @@ def own_certificate(tmp_path: Path) -> ssl.SSLContext:
         pytest.param(Reply(MBOX, cut=1, chunked=True), id="chunks without an end"),
     ],
 )
-def test_a_failure_in_passing_is_tried_again_with_growing_pauses(
+def test_transient_failure_is_retried_with_growing_pauses(
     server: Server, tmp_path: Path, slept: list[float], reply: Reply
 ) -> None:
     server.on("/x.202001", reply, reply, reply, Reply(MBOX))
@@ -75,7 +75,7 @@ def test_a_failure_in_passing_is_tried_again_with_growing_pauses(
 
 
 @pytest.mark.parametrize("reply", [Reply(status=502), Reply(MBOX, cut=100)])
-def test_after_the_last_attempt_the_error_may_be_tried_later_and_nothing_is_stored(
+def test_last_attempt_gives_a_retryable_error(
     server: Server, tmp_path: Path, slept: list[float], reply: Reply
 ) -> None:
     server.on("/x.202001", reply)
@@ -87,7 +87,7 @@ def test_after_the_last_attempt_the_error_may_be_tried_later_and_nothing_is_stor
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_server_that_is_not_there_is_tried_again(tmp_path: Path, slept: list[float]) -> None:
+def test_server_that_is_not_there_is_tried_again(tmp_path: Path, slept: list[float]) -> None:
     listener = ThreadingHTTPServer(("127.0.0.1", 0), BaseHTTPRequestHandler)
     port = listener.server_port
     listener.server_close()
@@ -98,7 +98,7 @@ def test_a_server_that_is_not_there_is_tried_again(tmp_path: Path, slept: list[f
     assert len(slept) == 1
 
 
-def test_a_server_that_falls_silent_is_tried_again(
+def test_server_that_falls_silent_is_tried_again(
     server: Server, tmp_path: Path, slept: list[float], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     server.on("/x.202001", Reply(MBOX))
@@ -118,7 +118,7 @@ def test_a_server_that_falls_silent_is_tried_again(
     assert slept  # once; more often on a machine that is slow itself
 
 
-def test_a_body_that_trickles_is_tried_again_and_given_up(
+def test_body_that_trickles_is_tried_again_and_given_up(
     server: Server, tmp_path: Path, slept: list[float], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(http_reader, "SLOW_SECONDS", 0.0)
@@ -133,7 +133,7 @@ def test_a_body_that_trickles_is_tried_again_and_given_up(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_the_pause_that_a_server_asks_for_is_kept(
+def test_pause_that_a_server_asks_for_is_kept(
     server: Server, tmp_path: Path, slept: list[float]
 ) -> None:
     began = datetime.now(UTC)
@@ -155,7 +155,7 @@ def test_the_pause_that_a_server_asks_for_is_kept(
 
 
 @pytest.mark.parametrize("value", ["301", "9" * 400])
-def test_a_server_that_asks_for_too_long_a_pause_is_left_for_another_run(
+def test_too_long_retry_after_is_left_for_another_run(
     server: Server, tmp_path: Path, slept: list[float], value: str
 ) -> None:
     server.on("/x.202001", Reply(status=429, headers=(("Retry-After", value),)))
@@ -177,9 +177,7 @@ def test_a_server_that_asks_for_too_long_a_pause_is_left_for_another_run(
         f"http://{'a' * 64}.example/",
     ],
 )
-def test_a_redirect_that_leads_nowhere_ends_in_an_error(
-    server: Server, tmp_path: Path, location: str
-) -> None:
+def test_redirect_to_nowhere_is_an_error(server: Server, tmp_path: Path, location: str) -> None:
     server.on("/x.202001", Reply(status=302, headers=(("Location", location),)))
     with pytest.raises(SourceError, match="list hackers, month 2020-01: ") as found:
         template(server, attempts=2).fetch(JANUARY, tmp_path / "target")
@@ -194,7 +192,7 @@ def test_a_redirect_that_leads_nowhere_ends_in_an_error(
         pytest.param(Reply(b"moved"), id="as usual"),
     ],
 )
-def test_what_comes_with_a_redirect_is_not_read(
+def test_body_of_a_redirect_is_not_read(
     server: Server, tmp_path: Path, slept: list[float], reply: Reply
 ) -> None:
     headers = (("Location", "/moved"), *reply.headers)
@@ -204,7 +202,7 @@ def test_what_comes_with_a_redirect_is_not_read(
     assert slept == []
 
 
-def test_a_certificate_that_is_not_accepted_is_named_at_once(
+def test_certificate_that_is_not_accepted_is_named_at_once(
     tmp_path: Path, slept: list[float], own_certificate: ssl.SSLContext
 ) -> None:
     listener = QuietServer(("127.0.0.1", 0), BaseHTTPRequestHandler)
@@ -220,7 +218,7 @@ def test_a_certificate_that_is_not_accepted_is_named_at_once(
     assert slept == []
 
 
-def test_requests_to_one_server_keep_their_distance_across_sources(
+def test_crawl_delay_holds_across_sources_of_a_server(
     server: Server, tmp_path: Path, slept: list[float]
 ) -> None:
     server.on("/x.202001", Reply(status=302, headers=(("Location", "/moved"),)))

@@ -21,10 +21,9 @@ import pytest
 
 from mail_assets.mail.archive.mbox import split_archive
 from mail_assets.month import ListMonth
-from mail_assets.sources.http_reader import HttpOptions
 from mail_assets.sources.hyperkitty import settle_boundary
 from mail_assets.sources.open import open_source
-from mail_assets.sources.source import ArchiveSource, Fetched, SourceError, Unchanged
+from mail_assets.sources.source import ArchiveSource, Fetched, HttpOptions, SourceError, Unchanged
 from mail_assets_tests.sources.mails import APRIL_2024, MARCH_2024
 from mail_assets_tests.sources.web import QuietServer
 
@@ -136,7 +135,7 @@ def test_each_message_is_of_one_month(
     assert numbers == {MARCH_2024: [b"0", b"1"], APRIL_2024: [b"2"]}
 
 
-def test_a_settled_boundary_leaves_the_same_message() -> None:
+def test_settled_boundary_leaves_the_same_message() -> None:
     quoted = b'Content-Type: multipart/mixed; boundary="===============1234567890123456789=="\n'
     raw = as_message(1, EMAILS[1]).split(b"\n", 1)[1].replace(b"Ask", quoted + b"Ask")
     settled = settle_boundary(raw)
@@ -149,13 +148,13 @@ def test_a_settled_boundary_leaves_the_same_message() -> None:
     assert settle_boundary(b"no header") == b"no header"
 
 
-def test_a_month_without_a_message_has_no_archive(site: str, tmp_path: Path) -> None:
+def test_month_without_a_message_has_no_archive(site: str, tmp_path: Path) -> None:
     source = open_at(f"{site}/list/dev@example.org", tmp_path)
     assert source.fetch(FEBRUARY, tmp_path / "x") is None
     assert [*tmp_path.iterdir()] == []
 
 
-def test_an_unknown_list_and_an_export_that_is_switched_off_are_errors(
+def test_unknown_list_or_disabled_export_is_an_error(
     site: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     reason = r"list dev, month 2024-03: .* is not there: .*switched the export off"
@@ -166,7 +165,7 @@ def test_an_unknown_list_and_an_export_that_is_switched_off_are_errors(
         open_at(f"{site}/list/dev@example.org/", tmp_path).fetch(MARCH_2024, tmp_path / "x")
 
 
-def test_an_export_that_breaks_off_is_refused(
+def test_export_that_breaks_off_is_refused(
     site: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     answer = HyperKitty._answer
@@ -181,7 +180,7 @@ def test_an_export_that_breaks_off_is_refused(
     assert found.value.retryable
 
 
-def test_an_export_without_a_message_in_it_is_refused_by_its_url(
+def test_export_that_is_no_mbox_is_refused_by_its_url(
     site: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(HyperKitty, "write", staticmethod(lambda *_: b"From a\n" + bytes(9)))

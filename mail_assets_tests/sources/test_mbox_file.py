@@ -10,9 +10,8 @@ import pytest
 import zstandard
 
 from mail_assets.sources import mbox_file
-from mail_assets.sources.http_reader import HttpOptions
 from mail_assets.sources.open import open_source
-from mail_assets.sources.source import ArchiveSource, SourceError, Unchanged
+from mail_assets.sources.source import ArchiveSource, HttpOptions, SourceError, Unchanged
 from mail_assets_tests.sources.mails import (
     APRIL_2024,
     APRIL_DATE,
@@ -54,7 +53,7 @@ def open_at(path: Path, kind: str = "") -> ArchiveSource:
         ("takeout.mbox.zst", zstandard.ZstdCompressor().compress),
     ],
 )
-def test_a_takeout_is_split_by_month_and_each_message_stays_as_it_is(
+def test_takeout_is_split_by_month_without_changes(
     tmp_path: Path, name: str, compress: type[bytes]
 ) -> None:
     path = tmp_path / name
@@ -70,13 +69,13 @@ def test_a_takeout_is_split_by_month_and_each_message_stays_as_it_is(
     assert second[5:].rstrip() in months["2024-04"]
 
 
-def test_a_message_without_a_date_is_of_the_month_of_its_from_line(tmp_path: Path) -> None:
+def test_message_without_date_has_the_month_of_its_from_line(tmp_path: Path) -> None:
     path = tmp_path / "takeout.mbox"
     path.write_bytes(TAKEOUT)
     assert b"<1790000000000000003@" in fetch_all(open_at(path), tmp_path)["2024-03"]
 
 
-def test_what_thunderbirds_user_has_deleted_is_left_out(tmp_path: Path) -> None:
+def test_mail_deleted_in_thunderbird_is_left_out(tmp_path: Path) -> None:
     path = tmp_path / "dev"
     status = "X-Mozilla-Status: 0009\n"  # a sender's own field says nothing
     forged = b"From - Sat Jun 01 09:00:00 2024\n" + mail(3, more=status) + b"\n"
@@ -90,7 +89,7 @@ def test_what_thunderbirds_user_has_deleted_is_left_out(tmp_path: Path) -> None:
     assert len(found) == 2
 
 
-def test_the_file_is_read_once_after_each_change(
+def test_file_is_read_once_after_each_change(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "dev.mbox.gz"
@@ -118,7 +117,7 @@ def test_the_file_is_read_once_after_each_change(
     assert after[APRIL_2024] != versions[APRIL_2024]
 
 
-def test_a_file_that_changes_between_listing_and_fetch_is_refused(tmp_path: Path) -> None:
+def test_file_changed_between_listing_and_fetch_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "dev.mbox"
     path.write_bytes(TAKEOUT)
     source = open_at(path)
@@ -129,7 +128,7 @@ def test_a_file_that_changes_between_listing_and_fetch_is_refused(tmp_path: Path
     assert found.value.retryable
 
 
-def test_a_damaged_file_is_an_error(tmp_path: Path) -> None:
+def test_damaged_file_is_an_error(tmp_path: Path) -> None:
     path = tmp_path / "dev.mbox.gz"
     path.write_bytes(gzip.compress(TAKEOUT)[:-5])
     damage = r"list dev: [^:]*/dev\.mbox\.gz: gzip data is damaged or cut off .*; replace the file"
@@ -138,7 +137,7 @@ def test_a_damaged_file_is_an_error(tmp_path: Path) -> None:
     assert not found.value.retryable
 
 
-def test_a_damaged_file_that_changes_while_it_is_read_may_be_whole_later(
+def test_damaged_file_that_changes_meanwhile_is_retryable(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "dev.mbox.gz"
@@ -156,7 +155,7 @@ def test_a_damaged_file_that_changes_while_it_is_read_may_be_whole_later(
 
 
 @pytest.mark.parametrize("name", ["dev.mbox", "dev.mbox.gz"])
-def test_what_is_no_mbox_is_named_by_its_own_path(tmp_path: Path, name: str) -> None:
+def test_file_that_is_no_mbox_is_named_by_its_path(tmp_path: Path, name: str) -> None:
     path = tmp_path / name
     page = b"<html>"
     path.write_bytes(gzip.compress(page) if name.endswith(".gz") else page)
@@ -165,7 +164,7 @@ def test_what_is_no_mbox_is_named_by_its_own_path(tmp_path: Path, name: str) -> 
     assert not found.value.retryable
 
 
-def test_a_file_that_is_no_mbox_is_an_error_and_an_empty_one_has_no_month(tmp_path: Path) -> None:
+def test_file_that_is_no_mbox_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "page").write_bytes(b"<html>")
     with pytest.raises(SourceError, match="is no mbox"):
         open_at(tmp_path / "page").versions()

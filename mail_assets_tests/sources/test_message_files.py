@@ -9,10 +9,9 @@ from pathlib import Path
 import pytest
 
 from mail_assets.sources import message_files
-from mail_assets.sources.http_reader import HttpOptions
 from mail_assets.sources.message_files import MessageFiles
 from mail_assets.sources.open import open_source
-from mail_assets.sources.source import ArchiveSource, Fetched, SourceError, Unchanged
+from mail_assets.sources.source import ArchiveSource, Fetched, HttpOptions, SourceError, Unchanged
 from mail_assets_tests.sources.mails import (
     APRIL_2024,
     APRIL_DATE,
@@ -49,9 +48,7 @@ def maildir(tmp_path: Path) -> Path:
     return folder
 
 
-def test_a_maildir_is_known_as_such_and_its_messages_come_in_the_order_of_delivery(
-    maildir: Path, tmp_path: Path
-) -> None:
+def test_maildir_is_detected_and_ordered_by_delivery(maildir: Path, tmp_path: Path) -> None:
     months = fetch_months(open_at(maildir), tmp_path)
     assert months == {"2024-03": [mail(1), mail(2)], "2024-04": [mail(3, APRIL_DATE)]}
     assert fetch_months(open_at(maildir, "maildir:"), tmp_path) == months
@@ -88,7 +85,7 @@ def move_behind_listings(
     monkeypatch.setattr(message_files, "_entries", list_and_move)
 
 
-def test_files_that_move_while_their_folder_is_listed_are_listed(
+def test_files_that_move_during_listing_are_listed(
     maildir: Path, eml: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = open_at(maildir).versions()
@@ -106,7 +103,7 @@ def test_files_that_move_while_their_folder_is_listed_are_listed(
     assert months == open_at(eml).versions()
 
 
-def test_files_that_do_not_keep_still_are_an_error_to_be_tried_again(
+def test_files_that_keep_moving_are_a_retryable_error(
     maildir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     one, other = (maildir / f"cur/1709632800.M1P7.host:2,{flags}" for flags in ("", "S"))
@@ -116,14 +113,14 @@ def test_files_that_do_not_keep_still_are_an_error_to_be_tried_again(
     assert found.value.retryable
 
 
-def test_a_cache_that_cannot_be_used_is_an_error_of_the_list(maildir: Path) -> None:
+def test_cache_that_cannot_be_used_is_an_error_of_the_list(maildir: Path) -> None:
     (maildir.parent / "cache").write_bytes(b"no folder")
     with pytest.raises(SourceError, match=r"list dev: .*cache.*: Not a directory") as found:
         open_at(maildir).versions()
     assert found.value.retryable
 
 
-def test_a_new_message_changes_its_own_month_alone(maildir: Path, tmp_path: Path) -> None:
+def test_new_message_changes_its_own_month_alone(maildir: Path, tmp_path: Path) -> None:
     before = open_at(maildir).versions()
     (maildir / "new/1711965700.M6P7.host").write_bytes(mail(6, APRIL_DATE))
     after = open_at(maildir).versions()
@@ -131,7 +128,7 @@ def test_a_new_message_changes_its_own_month_alone(maildir: Path, tmp_path: Path
     assert after[APRIL_2024] != before[APRIL_2024]
 
 
-def test_a_listing_opens_each_message_once(maildir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_listing_opens_each_message_once(maildir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     before = open_at(maildir).versions()
 
     def refuse(*_: object) -> bytes:
@@ -146,9 +143,7 @@ def test_without_any_date_the_time_of_delivery_counts(maildir: Path, tmp_path: P
     assert mail(6, "") in fetch_months(open_at(maildir), tmp_path)["2024-04"]
 
 
-def test_a_message_that_is_removed_while_it_is_read_is_an_error_to_be_tried_again(
-    maildir: Path, tmp_path: Path
-) -> None:
+def test_message_removed_while_read_is_a_retryable_error(maildir: Path, tmp_path: Path) -> None:
     source = open_at(maildir)
     source.versions()
     (maildir / "new/1711965600.M3P7.host").unlink()
@@ -198,7 +193,7 @@ def test_links_in_a_maildir_are_not_read(maildir: Path, tmp_path: Path) -> None:
     assert len(fetch_months(open_at(maildir), tmp_path)["2024-03"]) == 2
 
 
-def test_an_empty_file_is_left_out_with_a_warning(
+def test_empty_file_is_left_out_with_a_warning(
     eml: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     (eml / "nothing.eml").write_bytes(b"\n")
@@ -215,12 +210,12 @@ def test_names_of_any_bytes_are_read(eml: Path, tmp_path: Path) -> None:
     assert fetch_months(open_at(eml), tmp_path) == months
 
 
-def test_a_folder_that_is_missing_is_an_error_and_not_an_empty_list(tmp_path: Path) -> None:
+def test_missing_folder_is_an_error_and_no_empty_list(tmp_path: Path) -> None:
     for kind in ("", "maildir:", "eml:", "mbox:", "public-inbox:"):
         with pytest.raises(SourceError, match=r"list dev: .*nowhere"):
             open_at(tmp_path / "nowhere", kind).versions()
 
 
-def test_monthly_archives_stay_what_they_were(eml: Path) -> None:
+def test_folder_of_monthly_archives_is_no_eml_folder(eml: Path) -> None:
     (eml / "dev-2024-05.mbox").write_bytes(b"")
     assert [month.month for month in open_at(eml).versions()] == ["2024-05"]

@@ -43,7 +43,7 @@ def test_git_takes_the_same_messages_out_of_it(tmp_path: Path) -> None:
         assert written.removesuffix(b"\n") == raw
 
 
-def test_a_message_that_looks_like_an_mbox_stays_one() -> None:
+def test_message_that_looks_like_an_mbox_stays_one() -> None:
     whole = b"From eve@example.org Tue Jan  6 10:00:00 2026\nFrom: eve@example.org\n\nFake\n"
     mails = [mail(1, body="Hello\n\n") + whole, mail(2)]
     assert split_mboxrd(b"".join(map(format_message, mails))) == mails
@@ -57,7 +57,7 @@ def test_a_message_that_looks_like_an_mbox_stays_one() -> None:
         b"\r\nFrom a b\nFrom c d\n",
     ],
 )
-def test_from_lines_in_front_of_the_header_are_dropped(envelope: bytes) -> None:
+def test_from_lines_above_the_header_are_dropped(envelope: bytes) -> None:
     assert strip_envelope(envelope + mail(1)) == mail(1)
     assert split_mboxrd(format_message(envelope + mail(1))) == [mail(1)]
 
@@ -65,7 +65,7 @@ def test_from_lines_in_front_of_the_header_are_dropped(envelope: bytes) -> None:
 @pytest.mark.parametrize(
     "raw", [b"no header at all\n", b"\nonly a body\n", b"\xff\xfe", b" x: y\n"]
 )
-def test_a_message_without_a_header_is_no_tail_of_the_one_in_front(raw: bytes) -> None:
+def test_message_without_header_is_split_from_the_last(raw: bytes) -> None:
     archive = format_message(mail(1)) + format_message(raw) + format_message(mail(2))
     first, odd, last = split_mbox(archive, "mboxrd")
     assert (first.raw, last.raw) == (mail(1), mail(2))
@@ -103,17 +103,17 @@ SOON = datetime.now(UTC) + timedelta(days=40)
         ("From ann@example.org Tue Jan  6 10:00:00 2026\n" + DATE, "2024-03"),
     ],
 )
-def test_the_first_date_that_can_be_believed_decides(header: str, month: str) -> None:
+def test_first_date_that_can_be_believed_decides(header: str, month: str) -> None:
     assert month_of_message(f"{header}\nHello\n".encode(), MAY) == month
 
 
 @pytest.mark.parametrize("arrived", [None, datetime(1970, 1, 1, tzinfo=UTC), SOON])
-def test_where_nothing_tells_it_is_the_first_month_of_all(arrived: datetime | None) -> None:
+def test_message_without_any_date_is_in_1970(arrived: datetime | None) -> None:
     assert month_of_message(b"Subject: x\n\nHello\n", arrived) == "1970-01"
 
 
 @pytest.mark.parametrize("header", [DATE, DATE + RECEIVED, RECEIVED, "Date: 31 May 2024 23:59\n"])
-def test_the_parser_dates_the_message_in_the_month_of_its_archive(header: str) -> None:
+def test_parser_dates_a_message_in_its_archives_month(header: str) -> None:
     raw = f"From: ann@example.org\n{header}\nHello\n".encode()
     month = month_of_message(raw, MAY)
     message = RawMessage(0, len(raw), b"", raw, False, False)

@@ -7,14 +7,13 @@ from pathlib import Path
 import pytest
 
 from mail_assets.sources.folder import FolderSource
-from mail_assets.sources.http_reader import HttpOptions
 from mail_assets.sources.hyperkitty import HyperKittySource
 from mail_assets.sources.message_source import MessageSource
 from mail_assets.sources.open import check_source, open_source
 from mail_assets.sources.ponymail import PonymailSource
 from mail_assets.sources.public_inbox import PublicInboxMboxSource, PublicInboxSource
 from mail_assets.sources.s3 import S3Source
-from mail_assets.sources.source import ArchiveSource
+from mail_assets.sources.source import ArchiveSource, HttpOptions
 from mail_assets.sources.web_pages import PageSource, TemplateSource
 
 
@@ -45,9 +44,7 @@ from mail_assets.sources.web_pages import PageSource, TemplateSource
         ("ponymail:https://lists.example.org/?dev@a.example.org:2024-3", PonymailSource),
     ],
 )
-def test_the_url_says_which_source_it_is(
-    url: str, kind: type[ArchiveSource], tmp_path: Path
-) -> None:
+def test_url_selects_the_source(url: str, kind: type[ArchiveSource], tmp_path: Path) -> None:
     check_source(url)
     source = open_source("x", url, start="2020-01", options=HttpOptions(), cache=tmp_path)
     assert type(source) is kind
@@ -96,7 +93,7 @@ def test_other_urls_are_refused_with_a_reason_and_no_password(
 
 
 @pytest.mark.parametrize("pair", ["secret", ":secret"])
-def test_a_malformed_password_is_refused_without_being_shown(pair: str) -> None:
+def test_malformed_password_is_refused_without_being_shown(pair: str) -> None:
     with pytest.raises(ValueError, match="MAIL_HTTP_AUTH must be written user:password") as refusal:
         HttpOptions(auth=pair)
     assert "secret" not in str(refusal.value)

@@ -15,9 +15,8 @@ from urllib.parse import parse_qsl, urlsplit
 import pytest
 
 from mail_assets.month import ListMonth
-from mail_assets.sources.http_reader import HttpOptions
 from mail_assets.sources.open import open_source
-from mail_assets.sources.source import ArchiveSource, Fetched, SourceError
+from mail_assets.sources.source import ArchiveSource, Fetched, HttpOptions, SourceError
 from mail_assets_tests.sources.mails import (
     APRIL_2024,
     APRIL_DATE,
@@ -106,7 +105,7 @@ def open_at(url: str, folder: Path) -> ArchiveSource:
     "page",
     ["/list.html?dev@a.example.org", "/?dev@a.example.org", "/list?dev@a.example.org:2024-3"],
 )
-def test_the_months_that_have_messages_are_listed_and_read(
+def test_months_that_have_messages_are_listed_and_read(
     site: str, tmp_path: Path, page: str
 ) -> None:
     source = open_at(f"{site}{page}", tmp_path)
@@ -119,7 +118,7 @@ def test_the_months_that_have_messages_are_listed_and_read(
     }
 
 
-def test_a_new_message_is_another_version(
+def test_new_message_is_another_version(
     site: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     url = f"{site}/list.html?dev@a.example.org"
@@ -129,7 +128,7 @@ def test_a_new_message_is_another_version(
     assert (after[MARCH_2024], after[APRIL_2024]) == (before[MARCH_2024], "2 messages")
 
 
-def test_the_same_number_does_not_prove_the_same_messages(
+def test_same_number_does_not_prove_the_same_messages(
     site: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Ponymail, "mails", [*MAILS[:2], ("2024-04", mail(9, APRIL_DATE))])
@@ -139,7 +138,7 @@ def test_the_same_number_does_not_prove_the_same_messages(
     assert b"<9@" in found.path.read_bytes()
 
 
-def test_a_month_without_a_message_has_no_archive(site: str, tmp_path: Path) -> None:
+def test_month_without_a_message_has_no_archive(site: str, tmp_path: Path) -> None:
     source = open_at(f"{site}/list.html?dev@a.example.org", tmp_path)
     assert source.fetch(ListMonth("dev", "2024-02"), tmp_path / "x") is None
 
@@ -151,14 +150,14 @@ def test_a_month_without_a_message_has_no_archive(site: str, tmp_path: Path) -> 
         ("/pony/list.html?dev@a.example.org", "has no statistics of Pony Mail"),
     ],
 )
-def test_an_unknown_list_is_an_error_and_not_an_empty_one(
+def test_unknown_list_is_an_error_and_not_an_empty_one(
     site: str, tmp_path: Path, page: str, reason: str
 ) -> None:
     with pytest.raises(SourceError, match=f"list dev: .*{reason}"):
         open_at(f"{site}{page}", tmp_path).versions()
 
 
-def test_a_month_that_is_counted_and_not_sent_is_an_error(
+def test_month_that_is_counted_and_not_sent_is_an_error(
     site: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     source = open_at(f"{site}/list.html?dev@a.example.org", tmp_path)
@@ -181,7 +180,7 @@ def test_a_month_that_is_counted_and_not_sent_is_an_error(
         "",
     ],
 )
-def test_whatever_stands_in_place_of_statistics_is_an_error_of_the_list(
+def test_wrong_statistics_are_an_error_of_the_list(
     server: Server, tmp_path: Path, answer: str
 ) -> None:
     path = "/api/stats.lua?list=dev&domain=a.example.org&quick=1"

@@ -13,9 +13,8 @@ import pytest
 from mail_assets.month import ListMonth
 from mail_assets.sources import public_inbox
 from mail_assets.sources.git import fetch_repository
-from mail_assets.sources.http_reader import HttpOptions
 from mail_assets.sources.open import open_source
-from mail_assets.sources.source import ArchiveSource, Fetched, SourceError
+from mail_assets.sources.source import ArchiveSource, Fetched, HttpOptions, SourceError
 from mail_assets_tests.sources.inboxes import (
     PublicInbox,
     add_mails,
@@ -103,7 +102,7 @@ def test_only_an_epoch_with_news_is_fetched(
     assert not any("/0.git/" in path for path in requests)
 
 
-def test_a_rewritten_history_replaces_the_mirrors(served: tuple[Path, str], tmp_path: Path) -> None:
+def test_rewritten_history_replaces_the_mirrors(served: tuple[Path, str], tmp_path: Path) -> None:
     folder, url = served
     epoch = make_repository(folder / "dev/git/0.git")
     add_mails(epoch, [mail(1), mail(2)])
@@ -137,7 +136,7 @@ def test_one_repository_without_a_manifest_is_the_inbox(
         (b'{"/dev/git/7.git": {}}', r"/git/7\.git is not fetched: git: "),
     ],
 )
-def test_what_a_server_has_wrong_is_an_error_and_no_mirror(
+def test_fault_of_a_server_is_an_error_without_mirror(
     served: tuple[Path, str], tmp_path: Path, manifest: bytes | None, reason: str
 ) -> None:
     folder, url = served
@@ -168,7 +167,7 @@ def test_names_in_a_manifest_lead_to_no_other_place(
     assert [(place, path.name) for place, path in asked] == [(f"{url}/dev/git/3.git", "3.git")]
 
 
-def test_the_password_goes_to_git_but_not_into_arguments_or_files(
+def test_password_goes_to_git_but_not_to_arguments_or_files(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     program = tmp_path / "bin/git"
@@ -208,7 +207,7 @@ EDGES = (
 
 @needs_public_inbox
 @pytest.mark.parametrize("kind", ["public-inbox", "public-inbox-mbox"])
-def test_public_inboxs_own_server_gives_each_message_to_one_month(
+def test_public_inbox_server_gives_each_message_one_month(
     boats: str, tmp_path: Path, kind: str
 ) -> None:
     source = open_at(boats, tmp_path / "cache", kind)

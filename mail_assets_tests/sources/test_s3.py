@@ -42,9 +42,7 @@ def test_objects_directly_under_the_prefix_are_listed_by_month(s3: Any) -> None:
         assert S3Source("hackers", url).versions() == {JANUARY: etag}
 
 
-def test_a_listing_of_many_pages_is_read_to_its_end(
-    s3: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_listing_of_many_pages_is_read_to_its_end(s3: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MOTO_S3_DEFAULT_MAX_KEYS", "5")
     months = [ListMonth("hackers", f"2020-{number:02d}") for number in range(1, 13)]
     for month in months:
@@ -53,7 +51,7 @@ def test_a_listing_of_many_pages_is_read_to_its_end(
     assert list(S3Source("hackers", "s3://mail").versions()) == months
 
 
-def test_an_object_is_downloaded_byte_for_byte_and_once(s3: Any, tmp_path: Path) -> None:
+def test_object_is_downloaded_byte_for_byte_and_once(s3: Any, tmp_path: Path) -> None:
     s3.put_object(Bucket="mail", Key="lists/x.202001.gz", Body=GZ)
     source = S3Source("hackers", "s3://mail/lists")
     etag = source.versions()[JANUARY]
@@ -69,7 +67,7 @@ def test_an_object_is_downloaded_byte_for_byte_and_once(s3: Any, tmp_path: Path)
     assert isinstance(source.fetch(JANUARY, target, etag), Fetched)
 
 
-def test_a_month_without_an_object_is_none(s3: Any, tmp_path: Path) -> None:
+def test_month_without_an_object_is_none(s3: Any, tmp_path: Path) -> None:
     assert S3Source("hackers", "s3://mail").fetch(JANUARY, tmp_path / "target") is None
 
 
@@ -82,7 +80,7 @@ def test_two_objects_of_one_month_are_refused_by_name(s3: Any, tmp_path: Path) -
         source.fetch(JANUARY, tmp_path / "target")
 
 
-def test_a_damaged_object_is_refused_and_nothing_is_stored(s3: Any, tmp_path: Path) -> None:
+def test_damaged_object_is_refused_and_nothing_is_stored(s3: Any, tmp_path: Path) -> None:
     s3.put_object(Bucket="mail", Key="x.202001.gz", Body=GZ[:-5])
     where = r"list hackers, month 2020-01: s3://mail/x\.202001\.gz is refused: gzip data "
     with pytest.raises(SourceError, match=f"{where}.*fetch the archive again") as found:
@@ -92,7 +90,7 @@ def test_a_damaged_object_is_refused_and_nothing_is_stored(s3: Any, tmp_path: Pa
 
 
 @pytest.mark.parametrize(("change", "code"), [("put", "PreconditionFailed"), ("gone", "NoSuchKey")])
-def test_an_object_that_changes_after_the_listing_is_refused(
+def test_object_that_changes_after_the_listing_is_refused(
     s3: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: str, code: str
 ) -> None:
     s3.put_object(Bucket="mail", Key="x.202001", Body=MBOX)
@@ -109,7 +107,7 @@ def test_an_object_that_changes_after_the_listing_is_refused(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_missing_bucket_is_an_error_and_not_an_empty_list(s3: Any) -> None:
+def test_missing_bucket_is_an_error_and_not_an_empty_list(s3: Any) -> None:
     with pytest.raises(
         SourceError, match=r"list hackers: .*NoSuchBucket.*AWS_ENDPOINT_URL"
     ) as found:
@@ -129,7 +127,7 @@ def test_missing_credentials_are_named(s3: Any, monkeypatch: pytest.MonkeyPatch)
     assert not found.value.retryable
 
 
-def test_a_body_that_breaks_off_is_refused(
+def test_body_that_breaks_off_is_refused(
     s3: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:

@@ -12,10 +12,9 @@ from mail_assets.mail.archive.dialects import find_dialect
 from mail_assets.mail.archive.mbox import RawMessage, split_archive
 from mail_assets.mail.message.parse import parse_message
 from mail_assets.mail.threads.tree import ThreadMessage, ThreadNode, build_trees
-from mail_assets.sources.http_reader import HttpOptions
 from mail_assets.sources.message_source import format_message
 from mail_assets.sources.open import open_source
-from mail_assets.sources.source import Fetched
+from mail_assets.sources.source import Fetched, HttpOptions
 from mail_assets_tests.sources.inboxes import add_mails, make_repository
 from mail_assets_tests.sources.mails import APRIL_DATE, mail
 
@@ -44,7 +43,7 @@ def keep(kind: str, folder: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["mbox", "maildir", "eml", "public-inbox"])
-def test_a_list_has_the_same_messages_wherever_it_is_kept(tmp_path: Path, kind: str) -> None:
+def test_list_has_the_same_messages_in_every_source(tmp_path: Path, kind: str) -> None:
     keep(kind, tmp_path / "dev")
     source = open_source(
         "dev", str(tmp_path / "dev"), start="2024-01", options=HttpOptions(), cache=tmp_path
@@ -152,7 +151,7 @@ def read_threaded(kind: str, folder: Path) -> tuple[dict[str, str], list[ThreadN
     return {m.message_id: m.content_hash for m in messages}, build_trees(threaded)
 
 
-def test_pipermail_mboxrd_and_public_inbox_give_the_same_ids_hashes_and_threads(
+def test_all_renderings_give_equal_ids_hashes_and_threads(
     tmp_path: Path,
 ) -> None:
     mboxrd, inbox, pipermail = (

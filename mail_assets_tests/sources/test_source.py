@@ -46,7 +46,7 @@ def test_every_list_is_listed() -> None:
     assert (found.failed, found.waiting) == ({}, [])
 
 
-def test_a_list_that_fails_says_why() -> None:
+def test_list_that_fails_says_why() -> None:
     def fail() -> dict[str, str]:
         raise SourceError("list b: no such folder")
 
@@ -55,26 +55,24 @@ def test_a_list_that_fails_says_why() -> None:
     assert found.failed == {"b": "list b: no such folder"}
 
 
-def test_a_fault_of_the_program_is_not_hidden() -> None:
+def test_fault_of_the_program_is_not_hidden() -> None:
     with pytest.raises(ZeroDivisionError):
         list_archives([Source("a", lambda: {"2024-03": str(1 / 0)})], 10)
 
 
-def test_a_list_that_hangs_ends_with_the_time(hangs: Source) -> None:
+def test_list_that_hangs_ends_with_the_time(hangs: Source) -> None:
     found = list_archives([hangs], 0.01)
     assert {*found.failed, *found.waiting} == {"hangs"}  # a busy machine may not have begun it
 
 
-def test_a_list_that_hangs_is_left_behind(hangs: Source, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_list_that_hangs_is_not_waited_for(hangs: Source, monkeypatch: pytest.MonkeyPatch) -> None:
     end_time_after(monkeypatch, "a")
     found = list_archives([hangs, has("a")], 0.2)
     assert found.versions.keys() == {ListMonth("a", "2024-03")}
     assert found.failed == {"hangs": "list hangs: no answer within 0.2 s"}
 
 
-def test_a_list_without_a_turn_is_no_failure(
-    hangs: Source, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_list_without_a_turn_is_no_failure(hangs: Source, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(source, "WORKERS", 1)
     end_time_after(monkeypatch)
     found = list_archives([hangs, has("a"), has("b")], 0.2)

@@ -21,7 +21,7 @@ APRIL_2003 = ListMonth("hackers", "2003-04")
 # --- pages of links ---------------------------------------------------------------------------
 
 
-def test_a_page_lists_the_months_that_its_links_name(server: Server, slept: list[float]) -> None:
+def test_page_lists_the_months_that_its_links_name(server: Server, slept: list[float]) -> None:
     url = server.on(
         "/list/",
         Reply(
@@ -46,7 +46,7 @@ def test_a_page_lists_the_months_that_its_links_name(server: Server, slept: list
     assert source.versions() == dict.fromkeys([APRIL_2003, JANUARY, FEBRUARY, MARCH], "")
 
 
-def test_a_link_is_fetched_and_the_page_is_read_once_for_all_months(
+def test_page_is_read_once_for_all_months(
     server: Server, tmp_path: Path, slept: list[float]
 ) -> None:
     url = server.on("/list/", Reply(page("x.202001", "/deep/x.202002")))
@@ -59,7 +59,7 @@ def test_a_link_is_fetched_and_the_page_is_read_once_for_all_months(
     assert [path for path, _ in server.seen] == ["/list/", "/list/x.202001", "/deep/x.202002"]
 
 
-def test_links_are_resolved_against_the_end_of_redirects_and_the_base_element(
+def test_links_are_relative_to_redirect_and_base_element(
     server: Server, slept: list[float]
 ) -> None:
     url = server.on("/old", Reply(status=301, headers=(("Location", "/new/index.html"),)))
@@ -69,7 +69,7 @@ def test_links_are_resolved_against_the_end_of_redirects_and_the_base_element(
     assert list(source.versions()) == [JANUARY]
 
 
-def test_two_links_for_one_month_are_refused_by_name_and_other_months_work(
+def test_two_links_for_one_month_are_refused_by_name(
     server: Server, tmp_path: Path, slept: list[float]
 ) -> None:
     url = server.on("/", Reply(page("x.202001", "x.202001.gz", "x.202002")))
@@ -90,7 +90,7 @@ def test_two_links_for_one_month_are_refused_by_name_and_other_months_work(
         (Reply(GZ[:100], headers=(("Content-Encoding", "br"),)), "content coding 'br'"),
     ],
 )
-def test_a_page_that_lists_nothing_is_an_error_and_not_an_empty_list(
+def test_page_without_archives_is_an_error(
     server: Server, slept: list[float], reply: Reply, reason: str
 ) -> None:
     source = PageSource("hackers", server.on("/list/", reply), options(slept))
@@ -99,7 +99,7 @@ def test_a_page_that_lists_nothing_is_an_error_and_not_an_empty_list(
     assert not found.value.retryable
 
 
-def test_a_dead_link_is_an_error_and_not_an_empty_month(
+def test_dead_link_is_an_error_and_not_an_empty_month(
     server: Server, tmp_path: Path, slept: list[float]
 ) -> None:
     source = PageSource("hackers", server.on("/", Reply(page("x.202001"))), options(slept))
@@ -107,14 +107,14 @@ def test_a_dead_link_is_an_error_and_not_an_empty_month(
         source.fetch(JANUARY, tmp_path / "target")
 
 
-def test_a_page_sent_gzipped_is_read(server: Server, slept: list[float]) -> None:
+def test_page_sent_gzipped_is_read(server: Server, slept: list[float]) -> None:
     headers = (("Content-Encoding", "gzip"),)
     url = server.on("/", Reply(gzip.compress(page("x.202001")), headers=headers))
     assert list(PageSource("hackers", url, options(slept)).versions()) == [JANUARY]
 
 
 @pytest.mark.parametrize("cut", [1, 9, 20])
-def test_a_page_whose_content_coding_is_cut_short_is_an_error_and_not_a_shorter_list(
+def test_page_with_truncated_content_coding_is_an_error(
     server: Server, slept: list[float], cut: int
 ) -> None:
     coded = gzip.compress(page("x.202001", "x.202002"))
@@ -124,7 +124,7 @@ def test_a_page_whose_content_coding_is_cut_short_is_an_error_and_not_a_shorter_
     assert found.value.retryable
 
 
-def test_a_plain_web_servers_folder_is_a_source(tmp_path: Path, slept: list[float]) -> None:
+def test_plain_web_servers_folder_is_a_source(tmp_path: Path, slept: list[float]) -> None:
     folder = tmp_path / "served"
     folder.mkdir()
     for name, data in (("x.202001", MBOX), ("x.202002.gz", GZ), ("README", b"")):
@@ -152,7 +152,7 @@ def test_a_plain_web_servers_folder_is_a_source(tmp_path: Path, slept: list[floa
 # --- templates --------------------------------------------------------------------------------
 
 
-def test_a_template_has_every_month_from_its_start_to_the_running_one(server: Server) -> None:
+def test_template_has_every_month_from_its_start_to_now(server: Server) -> None:
     before = f"{datetime.now(UTC):%Y-%m}"
     months = template(server).versions()
     assert list(months)[:2] == [JANUARY, FEBRUARY]
@@ -162,7 +162,7 @@ def test_a_template_has_every_month_from_its_start_to_the_running_one(server: Se
 
 
 @pytest.mark.parametrize("status", [404, 410])
-def test_a_month_that_the_server_does_not_have_is_none(
+def test_month_that_the_server_does_not_have_is_none(
     server: Server, tmp_path: Path, status: int
 ) -> None:
     server.on("/x.202001", Reply(b"gone", status))

@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, NamedTuple
 
-from mail_assets.sources.http_reader import HttpOptions
-from mail_assets.sources.source import Fetched, Unchanged
+from mail_assets.sources.source import Fetched, HttpOptions, Unchanged
 from mail_assets.sources.web_pages import TemplateSource
 
 MBOX = b"From ann@example.org Mon Jan 05 15:18:12 2026\nFrom: ann@example.org\n\nHello\n\n" * 400

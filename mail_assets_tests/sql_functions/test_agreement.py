@@ -117,7 +117,7 @@ def test_full_text_finds_the_same_messages(
 
 @pytest.mark.parametrize("filters", FILTERS)
 @pytest.mark.parametrize("question", QUESTIONS[:4])
-def test_meaning_finds_the_same_in_the_same_order_with_the_same_scores(
+def test_semantic_finds_the_same_hits_and_scores(
     db: psycopg.Connection,
     stored: Corpus,
     index: VectorIndex,
@@ -173,7 +173,7 @@ def fuse_scores(
 
 @pytest.mark.parametrize("question", [q for q in QUESTIONS if '"' not in q and " -" not in q])
 @pytest.mark.parametrize("weights", [(1, 1, 3), (0.3, 2.5, 10), (0, 1, 0)])
-def test_hybrid_is_each_leg_by_its_share_of_the_most_and_the_thread_where_words_are_missing(
+def test_hybrid_fuses_both_legs_and_the_thread(
     db: psycopg.Connection,
     stored: Corpus,
     index: VectorIndex,
@@ -219,9 +219,7 @@ def test_hybrid_is_each_leg_by_its_share_of_the_most_and_the_thread_where_words_
         assert (row["chunk"] is None) == (row["semantic_rank"] is None)
 
 
-def test_what_quotes_and_minus_ask_holds_for_both_legs_of_hybrid(
-    db: psycopg.Connection, encoder: LocalEncoder
-) -> None:
+def test_quotes_and_minus_hold_for_both_legs(db: psycopg.Connection, encoder: LocalEncoder) -> None:
     vector = vector_text(encoder.encode_query("lease"))
     for query, unwanted in (("lease -worker", "worker"), ('lease -"hot table"', "hot <-> table")):
         rows = call(db, "search_hybrid", query_text=query, query_embedding=vector, match_count=50)
@@ -238,7 +236,7 @@ def test_what_quotes_and_minus_ask_holds_for_both_legs_of_hybrid(
     ("query", "unwanted"),
     [("why the -worker", "worker"), ("lease -the", "nowhere"), ("lease -the -worker", "worker")],
 )
-def test_a_language_without_the_words_that_are_asked_for_or_excluded_is_found_by_meaning(
+def test_other_languages_are_found_by_meaning(
     db: psycopg.Connection,
     encoder: LocalEncoder,
     query: str,
@@ -258,7 +256,7 @@ def test_a_language_without_the_words_that_are_asked_for_or_excluded_is_found_by
     assert excluded.isdisjoint(row["message_id"] for row in rows)
 
 
-def test_messages_with_chunks_hold_every_chunk_over_the_threshold(
+def test_messages_hold_every_chunk_over_the_threshold(
     db: psycopg.Connection, stored: Corpus, index: VectorIndex, encoder: LocalEncoder
 ) -> None:
     vector = encoder.encode_query("el barco cruza la bahía")

@@ -77,9 +77,7 @@ def nearest(db: psycopg.Connection, index: VectorIndex, n: int) -> str:
     return str(row["message_id"])
 
 
-def test_a_promotion_is_followed_by_the_next_call_also_to_other_dimensions(
-    db: psycopg.Connection, mail_dsn: str
-) -> None:
+def test_the_next_call_follows_a_promotion(db: psycopg.Connection, mail_dsn: str) -> None:
     fill(db, 20)
     small = made(db, mail_dsn, "mail2-small", 8, 20)
     large = made(db, mail_dsn, "mail2-large", 24, 20)
@@ -91,9 +89,7 @@ def test_a_promotion_is_followed_by_the_next_call_also_to_other_dimensions(
     assert nearest(db, large, 3) == "m3"
 
 
-def test_a_vector_of_another_model_is_named_with_the_live_one(
-    db: psycopg.Connection, mail_dsn: str
-) -> None:
+def test_a_vector_of_another_model_is_refused(db: psycopg.Connection, mail_dsn: str) -> None:
     fill(db, 5)
     index = made(db, mail_dsn, "mail2-small", 8, 5)
     make_first_live(db, URL, index.spec.name)
@@ -136,7 +132,7 @@ def test_functions_of_others_with_our_names_stay(migrated: psycopg.Connection) -
             ), one
 
 
-def test_what_an_earlier_version_installed_with_other_arguments_goes(
+def test_functions_with_other_arguments_are_dropped(
     db: psycopg.Connection,
 ) -> None:
     db.execute(
@@ -157,7 +153,7 @@ CALLS = [
 
 @pytest.mark.parametrize(("function", "arguments"), CALLS)
 @pytest.mark.parametrize("vectors", [True, False])
-def test_vectors_elsewhere_are_an_error_that_names_the_setting(
+def test_vectors_elsewhere_are_an_error(
     db: psycopg.Connection, function: str, arguments: dict[str, str], vectors: bool
 ) -> None:
     if not vectors:  # as on a server without pgvector
@@ -233,7 +229,7 @@ def scans(db: psycopg.Connection, table: str, method: str) -> int:
 
 
 @pytest.mark.slow
-def test_the_indexes_are_used_and_the_settings_of_the_caller_stay(
+def test_indexes_are_used_and_settings_stay(
     db: psycopg.Connection, mail_dsn: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     count = 5_000
@@ -263,7 +259,7 @@ def test_the_indexes_are_used_and_the_settings_of_the_caller_stay(
         assert db.execute(settings.encode()).fetchone() == ("17", "off")
 
 
-def test_installing_again_follows_the_lists_and_replaces_what_was_there(
+def test_installing_again_replaces_lists_and_functions(
     db: psycopg.Connection,
 ) -> None:
     fill(db, 3)
@@ -274,7 +270,7 @@ def test_installing_again_follows_the_lists_and_replaces_what_was_there(
     assert len(call(db, "search_fulltext", query_text="word1", in_lists=["loud", "quiet"])) == 1
 
 
-def test_they_are_where_the_tables_are(postgres_dsn: str, tmp_path: Path) -> None:
+def test_functions_are_in_the_schema_of_the_tables(postgres_dsn: str, tmp_path: Path) -> None:
     schema = f'odd "{secrets.token_hex(2)}'
     with psycopg.connect(postgres_dsn, autocommit=True) as plain:
         plain.execute("create schema extensions; create extension vector schema extensions")

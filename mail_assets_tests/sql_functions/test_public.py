@@ -108,7 +108,7 @@ def test_no_address_comes_out_of_any_view_or_function(
     "setting",
     ["standard_conforming_strings = off", "array_nulls = off", "timezone = 'Asia/Tokyo'"],
 )
-def test_settings_of_a_session_change_neither_hits_nor_what_is_hidden(
+def test_settings_of_a_session_change_nothing(
     reader: psycopg.Connection, encoder: LocalEncoder, stored: Corpus, setting: str
 ) -> None:
     shown = "select mail_public.hide_addresses('jo@[192.0.2.1], \"a\nname\"@example.org')"
@@ -144,7 +144,7 @@ def test_the_public_hits_are_those_of_the_owner(
 
 
 @pytest.mark.parametrize("query", [*ADDRESSES, f'"{ADDRESSES[0]}"', f"lease -{ADDRESSES[0]}"])
-def test_nobody_learns_of_an_address_by_asking_for_it(
+def test_asking_for_an_address_reveals_nothing(
     reader: psycopg.Connection, db: psycopg.Connection, query: str
 ) -> None:
     if "lease" not in query:
@@ -212,7 +212,7 @@ def test_grants_on_views_of_the_tables_are_taken_back(
             reader.execute(f"select from {name}".encode())
 
 
-def test_a_function_of_the_reader_sees_the_text_only_as_it_comes_out(
+def test_a_readers_function_sees_only_public_text(
     reader: psycopg.Connection, db: psycopg.Connection
 ) -> None:
     """A cheap function in a condition is called before others; it gets no raw text either."""
@@ -245,7 +245,7 @@ AROUND = st.text("ab <>()[],;:\"'\n", max_size=5)
 
 @hypothesis(max_examples=200)
 @given(LOCAL, DOMAIN, AROUND, AROUND)
-def test_an_address_goes_wherever_it_stands(
+def test_an_address_is_hidden_anywhere(
     db: psycopg.Connection, reader: psycopg.Connection, local: str, domain: str, a: str, b: str
 ) -> None:
     text = f"{a}{local}@{domain}{b}"
@@ -262,7 +262,7 @@ PIECES = ["jo", "example.org", "@", "@@", "\\@", '"', "a b", " ", "\n", ".", "@[
     st.lists(st.sampled_from(PIECES), min_size=100, max_size=400).map("".join),
     st.lists(st.integers(1, 1_200), max_size=20),
 )
-def test_parts_of_a_text_hide_together_what_the_whole_hides(
+def test_parts_of_a_text_hide_what_the_whole_hides(
     db: psycopg.Connection, reader: psycopg.Connection, text: str, borders: list[int]
 ) -> None:
     edges = [0, *sorted({one for one in borders if one < len(text)}), len(text)]
@@ -278,7 +278,7 @@ def test_parts_of_a_text_hide_together_what_the_whole_hides(
 
 
 @pytest.mark.parametrize("size", [1, 8, 30])
-def test_an_address_that_the_border_of_a_chunk_cuts_is_in_neither(
+def test_an_address_cut_by_a_chunk_is_hidden(
     reader: psycopg.Connection, db: psycopg.Connection, encoder: LocalEncoder, size: int
 ) -> None:
     """The chunks of one message are cut anew, in the middle of its first address."""
@@ -307,7 +307,7 @@ def test_an_address_that_the_border_of_a_chunk_cuts_is_in_neither(
     assert not [text for text in texts if text.startswith(("ane", "lane"))]
 
 
-def test_what_is_no_address_stays(db: psycopg.Connection, reader: psycopg.Connection) -> None:
+def test_other_text_stays(db: psycopg.Connection, reader: psycopg.Connection) -> None:
     text = "@@ -1,2 +3,4 @@ foo()\n@Override x @ y, tom at example dot org, a@ b"
     assert db.execute("select mail_public.hide_addresses(%s)", [text]).fetchall() == [(text,)]
 
@@ -403,7 +403,7 @@ def test_a_table_in_use_is_waited_for_with_pauses(
     assert is_closed(db)
 
 
-def test_who_uses_a_table_all_the_time_is_named(
+def test_the_user_of_a_busy_table_is_named(
     reader: psycopg.Connection,
     db: psycopg.Connection,
     stored: Corpus,
@@ -425,7 +425,7 @@ def test_who_uses_a_table_all_the_time_is_named(
     assert is_closed(db)
 
 
-def test_the_public_of_another_installation_in_the_database_stays(
+def test_the_public_of_another_installation_stays(
     reader: psycopg.Connection, postgres_dsn: str, tmp_path: Path
 ) -> None:
     shown = "select to_regclass('mail_public.messages') is not null"

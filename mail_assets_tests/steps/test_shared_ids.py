@@ -5,7 +5,7 @@ import pytest
 from mail_assets.forgetting.archives import cut_archives, find_archives_holding
 from mail_assets.forgetting.forget import ForgetReport, ForgetRequest, forget_again, forget_messages
 from mail_assets.indexes.vectors import open_known_index
-from mail_assets.mail.message.forgotten import stand_in
+from mail_assets.mail.message.forgotten import make_placeholder
 from mail_assets.month import ListMonth
 from mail_assets.postgres.database import Database
 from mail_assets.postgres.statements import statement
@@ -107,7 +107,7 @@ def test_an_id_that_other_mail_brings_later_is_shown_again(world: World) -> None
     for month in (MARCH, APRIL):
         world.chain(month)
     forget(world)
-    hidden = stand_in(DIGESTS.of_message("a@example.org"))
+    hidden = make_placeholder(DIGESTS.of_message("a@example.org"))
     assert world.rows("messages", "refs", "message_id like 'r@%'") == [([hidden],)]
     world.archive(MARCH, mail("p", references="<a@example.org>"), THEIRS, list_name=PIER)
     world.chain(MARCH, PIER)

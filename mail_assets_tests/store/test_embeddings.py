@@ -21,7 +21,6 @@ from mail_assets.store.embeddings import (
     read_contents,
     read_embeddings,
     read_fingerprint,
-    read_first_embeddings,
     read_hashes,
     write_embeddings,
 )
@@ -52,7 +51,7 @@ def vectors(
 
 @settings(max_examples=50)
 @given(st.dictionaries(HASHES, FLOATS, min_size=1, max_size=20))
-def test_what_is_written_is_read_back(
+def test_written_embeddings_are_read_back(
     tmp_path_factory: pytest.TempPathFactory, content: dict[bytes, list[float]]
 ) -> None:
     store = open_store(tmp_path_factory.mktemp("store"))
@@ -62,7 +61,7 @@ def test_what_is_written_is_read_back(
     assert {vector.dtype for vector in found.values()} == {np.dtype(np.float32)}
 
 
-def test_the_same_vectors_make_the_same_bytes(store: ObjectStore) -> None:
+def test_same_vectors_make_the_same_bytes(store: ObjectStore) -> None:
     content = vectors(50)
     size = write_embeddings(store, KEY, content, "f1")
     with store.fetch(KEY) as path:
@@ -82,7 +81,7 @@ def test_only_the_wanted_vectors_are_read(store: ObjectStore) -> None:
     assert np.array_equal(read_embeddings(store, KEY, [two])[two], content[two])
 
 
-def test_a_file_that_is_not_there_has_no_vectors(store: ObjectStore) -> None:
+def test_file_that_is_not_there_has_no_vectors(store: ObjectStore) -> None:
     assert read_embeddings(store, KEY) == {}
 
 
@@ -98,19 +97,19 @@ def test_parts_are_neither_a_months_file_nor_another_encoders(store: ObjectStore
     assert [*store.keys(parts_prefix(MARCH, "f1"))] == [part]
 
 
-def test_a_file_says_who_made_it(store: ObjectStore) -> None:
+def test_file_has_the_fingerprint_of_its_encoder(store: ObjectStore) -> None:
     write_embeddings(store, KEY, vectors(1), "f1")
     assert read_fingerprint(store, KEY) == "f1"
 
 
-def test_a_longer_vector_than_the_others_is_refused(store: ObjectStore) -> None:
+def test_longer_vector_than_the_others_is_refused(store: ObjectStore) -> None:
     content: dict[bytes, object] = {b"1" * 32: [0.0, 1.0], b"2" * 32: [0.0]}
     with pytest.raises(ValueError, match="inhomogeneous"):
         write_embeddings(store, KEY, content, "f1")
     assert not store.exists(KEY)
 
 
-def test_a_damaged_file_is_named_with_its_remedy(tmp_path: Path) -> None:
+def test_damaged_file_is_named_with_its_remedy(tmp_path: Path) -> None:
     store = open_store(tmp_path)
     store.put_bytes("embeddings/l/2024-01/f.parquet", b"PAR1 but not really")
     with pytest.raises(
@@ -121,7 +120,7 @@ def test_a_damaged_file_is_named_with_its_remedy(tmp_path: Path) -> None:
 
 @settings(max_examples=100)
 @given(data=st.data(), group=st.integers(1, 4))
-def test_however_vectors_are_spread_the_merged_file_is_the_one_written_at_once(
+def test_merged_file_equals_the_one_written_at_once(
     tmp_path_factory: pytest.TempPathFactory, data: st.DataObject, group: int
 ) -> None:
     store = open_store(tmp_path_factory.mktemp("store"))
@@ -170,7 +169,7 @@ def test_merging_takes_no_more_memory_for_more_parts(
     assert peaks[1] < numbers.nbytes / 2
 
 
-def test_a_file_may_be_a_source_of_its_own_successor(store: ObjectStore) -> None:
+def test_file_may_be_a_source_of_its_own_successor(store: ObjectStore) -> None:
     content = vectors(5)
     write_embeddings(store, KEY, content, "f1")
     merge_embeddings(store, [KEY], sorted(content)[1:3], KEY, "f1")
@@ -178,7 +177,7 @@ def test_a_file_may_be_a_source_of_its_own_successor(store: ObjectStore) -> None
     assert read_fingerprint(store, KEY) == "f1"
 
 
-def test_a_hash_that_no_source_holds_is_no_file(store: ObjectStore) -> None:
+def test_hash_that_no_source_holds_is_no_file(store: ObjectStore) -> None:
     content = vectors(5)
     write_embeddings(store, KEY, content, "f1")
     with pytest.raises(KeyError):
@@ -186,7 +185,7 @@ def test_a_hash_that_no_source_holds_is_no_file(store: ObjectStore) -> None:
     assert not store.exists("merged.parquet")
 
 
-def test_a_copy_is_a_part_of_what_was_found(
+def test_copy_is_a_part_with_the_vectors_found(
     store: ObjectStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(embeddings, "GROUP", 2)
@@ -203,7 +202,7 @@ def test_a_copy_is_a_part_of_what_was_found(
     assert all(np.array_equal(copied[text_hash], content[text_hash]) for text_hash in found)
 
 
-def test_where_nothing_is_found_nothing_is_copied(store: ObjectStore) -> None:
+def test_without_vectors_nothing_is_copied(store: ObjectStore) -> None:
     write_embeddings(store, KEY, vectors(3), "f1")
     assert copy_embeddings(store, KEY, {b"\0" * 32}, "parts/", 8) == set()
     assert copy_embeddings(store, KEY, {*vectors(3)}, "parts/", 9) == set(), "another dimension"
@@ -211,15 +210,8 @@ def test_where_nothing_is_found_nothing_is_copied(store: ObjectStore) -> None:
     assert [*store.keys()] == [KEY]
 
 
-def test_the_first_vectors_of_a_file_are_read_alone(store: ObjectStore) -> None:
-    content = vectors(9)
-    write_embeddings(store, KEY, content, "f1")
-    assert [*read_first_embeddings(store, KEY, 3)] == sorted(content)[:3]
-    assert read_first_embeddings(store, "absent.parquet", 3) == {}
-
-
 @pytest.mark.parametrize("place", [0, 200, -10], ids=["start", "middle", "end"])
-def test_a_damaged_file_is_named_by_whatever_reads_it(place: int, store: ObjectStore) -> None:
+def test_damaged_file_is_named_by_every_reader(place: int, store: ObjectStore) -> None:
     content = vectors(40)
     write_embeddings(store, KEY, content, "f1")
     with store.fetch(KEY) as path:

@@ -14,7 +14,7 @@ from mail_assets.store.folder import STALE_SECONDS, TEMPORARY, FolderStore
 from mail_assets.store.open import open_store
 
 
-def test_a_path_and_its_file_url_are_the_same_store(tmp_path: Path) -> None:
+def test_path_and_its_file_url_are_the_same_store(tmp_path: Path) -> None:
     root = tmp_path / "a store"
     open_store(str(root)).put_bytes("a", b"x")
     with open_store(root.as_uri()).fetch("a") as path:
@@ -22,7 +22,7 @@ def test_a_path_and_its_file_url_are_the_same_store(tmp_path: Path) -> None:
     assert open_store(root).url("a") == (root / "a").as_uri()
 
 
-def test_the_folders_files_obey_the_umask(tmp_path: Path) -> None:
+def test_folders_files_obey_the_umask(tmp_path: Path) -> None:
     store = FolderStore(tmp_path)
     before = os.umask(0o022)
     try:
@@ -32,7 +32,7 @@ def test_the_folders_files_obey_the_umask(tmp_path: Path) -> None:
     assert (tmp_path / "a/b").stat().st_mode & 0o777 == 0o644
 
 
-def test_a_put_that_fails_leaves_the_object_and_no_other_file(
+def test_put_that_fails_leaves_the_object_and_no_other_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store = FolderStore(tmp_path)
@@ -49,7 +49,7 @@ def test_a_put_that_fails_leaves_the_object_and_no_other_file(
     assert [path for path in tmp_path.rglob("*") if path.is_file()] == [tmp_path / "a"]
 
 
-def test_the_file_and_every_folder_of_a_put_are_synced(
+def test_file_and_every_folder_of_a_put_are_synced(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     synced: list[int] = []
@@ -80,7 +80,7 @@ with store._replacing("a/b") as target:
 """
 
 
-def test_a_killed_writers_file_is_never_seen_and_swept_when_old(tmp_path: Path) -> None:
+def test_killed_writers_file_is_never_seen_and_swept_when_old(tmp_path: Path) -> None:
     store = FolderStore(tmp_path)
     store.put_bytes("a/b", b"before")
     with subprocess.Popen(
@@ -112,7 +112,7 @@ def test_hidden_files_of_others_are_no_objects(tmp_path: Path) -> None:
     assert list(store.keys()) == ["a/b"]
 
 
-def test_a_reader_keeps_the_file_that_it_opened_while_another_is_put(tmp_path: Path) -> None:
+def test_reader_keeps_its_file_while_another_is_put(tmp_path: Path) -> None:
     store = FolderStore(tmp_path)
     store.put_bytes("a", b"before")
     with store.fetch("a") as path, path.open("rb") as file:

@@ -46,7 +46,7 @@ def read(store: ObjectStore, key: str) -> bytes:
 # --- promises of every store ------------------------------------------------------------------
 
 
-def test_what_is_put_is_read_back_and_the_last_put_wins(store: ObjectStore, tmp_path: Path) -> None:
+def test_object_is_read_back_and_last_put_wins(store: ObjectStore, tmp_path: Path) -> None:
     key = "archives/pgsql-hackers/2024-05.gz"
     path = tmp_path / "file"
     path.write_bytes(b"first")
@@ -57,7 +57,7 @@ def test_what_is_put_is_read_back_and_the_last_put_wins(store: ObjectStore, tmp_
     assert (read(store, key), store.size(key), store.exists(key)) == (b"", 0, True)
 
 
-def test_a_file_of_many_parts_is_read_back_whole(store: ObjectStore, tmp_path: Path) -> None:
+def test_file_of_many_parts_is_read_back_whole(store: ObjectStore, tmp_path: Path) -> None:
     data = os.urandom(1 << 20) * 20  # S3 takes 8 MiB a part
     path = tmp_path / "file"
     path.write_bytes(data)
@@ -66,14 +66,14 @@ def test_a_file_of_many_parts_is_read_back_whole(store: ObjectStore, tmp_path: P
     assert read(store, "big") == data
 
 
-def test_an_object_can_be_put_onto_itself(store: ObjectStore) -> None:
+def test_object_can_be_put_onto_itself(store: ObjectStore) -> None:
     store.put_bytes("a", b"x")
     with store.fetch("a") as path:
         store.put("a", path)
     assert read(store, "a") == b"x"
 
 
-def test_what_is_not_there_is_named_by_its_url(store: ObjectStore) -> None:
+def test_missing_object_is_named_by_its_url(store: ObjectStore) -> None:
     assert not store.exists("a/b")
     with pytest.raises(FileNotFoundError, match=r"the store has no object .*a/b") as found:
         store.size("a/b")
@@ -149,7 +149,7 @@ BAD_KEYS = [
 
 
 @pytest.mark.parametrize("key", BAD_KEYS)
-def test_a_malformed_key_is_refused_everywhere(tmp_path: Path, key: str) -> None:
+def test_malformed_key_is_refused_everywhere(tmp_path: Path, key: str) -> None:
     path = tmp_path / "file"
     path.write_bytes(b"")
     for store in (FolderStore(tmp_path / "store"), S3Store("mail", "")):
@@ -166,14 +166,14 @@ def test_a_malformed_key_is_refused_everywhere(tmp_path: Path, key: str) -> None
 
 
 @pytest.mark.parametrize("prefix", ["/", "../", "a//", "a/../b", ".inc"])
-def test_a_malformed_prefix_is_refused(store: ObjectStore, prefix: str) -> None:
+def test_malformed_prefix_is_refused(store: ObjectStore, prefix: str) -> None:
     with pytest.raises(ValueError, match="cannot be a store key"):
         list(store.keys(prefix))
 
 
 @given(st.text(max_size=20))
 @settings(max_examples=200)
-def test_a_key_that_passes_stays_inside_the_folder(key: str) -> None:
+def test_key_that_passes_stays_inside_the_folder(key: str) -> None:
     try:
         check_key(key)
     except ValueError:
@@ -201,7 +201,7 @@ def test_a_key_that_passes_stays_inside_the_folder(key: str) -> None:
         ("s3://mail/a/prefix/", S3Store, None),
     ],
 )
-def test_the_url_says_which_store_it_is_and_in_which_folder(
+def test_url_selects_the_store_and_its_folder(
     url: str, kind: type[ObjectStore], folder: Path | None
 ) -> None:
     check_store(url)

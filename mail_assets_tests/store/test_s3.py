@@ -23,7 +23,7 @@ def s3(endpoint: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
         yield client
 
 
-def test_the_prefix_stands_before_every_key_and_hides_its_neighbours(s3: Any) -> None:
+def test_prefix_precedes_every_key_and_hides_neighbours(s3: Any) -> None:
     s3.put_object(Bucket="mail", Key="a/prefix2/x", Body=b"")
     s3.put_object(Bucket="mail", Key="a/prefix/", Body=b"")  # as consoles make folders
     s3.put_object(Bucket="mail", Key="a/prefix/.hidden", Body=b"")
@@ -34,7 +34,7 @@ def test_the_prefix_stands_before_every_key_and_hides_its_neighbours(s3: Any) ->
     assert list(store.keys()) == ["k"]
 
 
-def test_a_download_is_gone_after_its_block(s3: Any) -> None:
+def test_download_is_gone_after_its_block(s3: Any) -> None:
     store = open_store("s3://mail")
     store.put_bytes("a/2024-05.gz", b"x")
     with store.fetch("a/2024-05.gz") as path:
@@ -42,9 +42,7 @@ def test_a_download_is_gone_after_its_block(s3: Any) -> None:
     assert not path.parent.exists()
 
 
-def test_a_listing_of_many_pages_is_read_to_its_end(
-    s3: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_listing_of_many_pages_is_read_to_its_end(s3: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MOTO_S3_DEFAULT_MAX_KEYS", "5")
     keys = [f"{number:02d}" for number in range(12)]
     for key in keys:
@@ -53,7 +51,7 @@ def test_a_listing_of_many_pages_is_read_to_its_end(
     assert list(open_store("s3://mail").keys()) == keys
 
 
-def test_a_missing_bucket_is_named_with_its_remedy(s3: Any, tmp_path: Path) -> None:
+def test_missing_bucket_is_named_with_its_remedy(s3: Any, tmp_path: Path) -> None:
     store = open_store("s3://nothing")
     path = tmp_path / "file"
     path.write_bytes(b"x")

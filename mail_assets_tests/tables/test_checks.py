@@ -36,7 +36,7 @@ def month(migrated: psycopg.Connection) -> psycopg.Connection:
     return migrated
 
 
-def test_a_month_that_was_never_fetched_has_an_empty_account(
+def test_a_month_never_fetched_counts_zero(
     migrated: psycopg.Connection,
 ) -> None:
     account = read_message_counts(migrated, [MONTH])[MONTH]
@@ -145,7 +145,7 @@ def test_right_spans_pass(month: psycopg.Connection) -> None:
         "delete from messages",
     ],
 )
-def test_a_chunk_that_is_not_what_its_spans_say_is_found(
+def test_a_chunk_that_differs_from_its_spans_is_found(
     month: psycopg.Connection, wrong: str
 ) -> None:
     length = "select length(body_text) from messages where message_id = '1@example.org'"

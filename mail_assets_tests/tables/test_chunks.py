@@ -5,13 +5,13 @@ import pytest
 from psycopg import sql
 
 from mail_assets.month import ListMonth
+from mail_assets.reading.records import read_message_chunks
 from mail_assets.tables.checks import count_wrong_spans
 from mail_assets.tables.chunks import (
     chunk_key,
     find_encoded,
     read_documents,
     read_facts,
-    read_message_chunks,
     read_text_sizes,
 )
 from mail_assets.tables.partitions import Partition, State, write_state
@@ -23,7 +23,7 @@ def places(connection: psycopg.Connection) -> dict[str, str]:
     return dict(rows.fetchall())
 
 
-def test_a_key_tells_place_content_and_position_apart() -> None:
+def test_keys_differ_by_place_content_and_position() -> None:
     keys = {
         chunk_key(MONTH, "1@example.org", "", 0),
         chunk_key(MONTH, "1@example.org", "", 1),
@@ -35,10 +35,17 @@ def test_a_key_tells_place_content_and_position_apart() -> None:
     assert len(keys) == 6
 
 
-def test_a_key_is_the_same_for_ever() -> None:
+def test_a_key_never_changes() -> None:
     # sha256("dev|2024-03|1@example.org"); another would orphan every vector
     key = chunk_key(MONTH, "1@example.org", "", 2)
     assert key == "b9641304b07481aca82ac4170358ed7f#2"
+
+
+def test_keys_in_sql_are_those_of_chunks(migrated: psycopg.Connection) -> None:
+    query = "select message_key('dev', '2024-03', '1@example.org', %s::smallint, 'ab12')"
+    for variant, variant_hash in ((0, ""), (1, "ab12")):
+        [(key,)] = migrated.execute(query, [variant]).fetchall()
+        assert f"{key}#0" == chunk_key(MONTH, "1@example.org", variant_hash, 0)
 
 
 def test_chunking_the_same_again_writes_nothing(migrated: psycopg.Connection) -> None:
@@ -104,7 +111,7 @@ def test_equal_texts_are_one_document(migrated: psycopg.Connection) -> None:
     assert len(read_facts(migrated, MONTH)) == 3
 
 
-def test_a_text_is_looked_for_in_one_other_month_that_its_encoder_has_done(
+def test_a_text_is_found_in_one_other_encoded_month(
     migrated: psycopg.Connection,
 ) -> None:
     for month in [MONTH, NEXT_MONTH, OTHER_LIST]:
@@ -137,7 +144,7 @@ def test_facts_come_from_message_and_chunk(migrated: psycopg.Connection) -> None
         ("attachments", '[{"name": "a.txt"}, {"name": "b.txt", "is_patch": true}]'),
     ],
 )
-def test_a_message_that_brings_a_patch_is_of_that_kind(
+def test_a_message_with_a_patch_is_of_that_kind(
     migrated: psycopg.Connection, column: str, value: str
 ) -> None:
     load(migrated, [stored("1@example.org"), stored("2@example.org", ordinal=1)])
@@ -146,16 +153,6 @@ def test_a_message_that_brings_a_patch_is_of_that_kind(
     migrated.execute(query.format(sql.Identifier(column)), [value])
     kinds = {fact.message_id: fact.kind for fact in read_facts(migrated, MONTH)}
     assert kinds == {"1@example.org": "text", "2@example.org": "patch"}
-
-
-def test_a_messages_chunks_have_spans_in_pairs(migrated: psycopg.Connection) -> None:
-    for month in (OTHER_LIST, MONTH):
-        load(migrated, [stored("1@example.org", "Body.\n")], month)
-        rechunk(migrated, month)
-    chunks = read_message_chunks(migrated, "1@example.org")
-    assert [(c["list"], c["spans"]) for c in chunks] == [
-        (name, [(0, len(chunks[0]["text"]))]) for name in ("dev", "users")
-    ]
 
 
 def test_an_error_halfway_leaves_the_old_rows(migrated: psycopg.Connection) -> None:

@@ -16,7 +16,7 @@ TABLES = (
 )
 
 
-def test_the_columns_that_assets_declare_are_those_of_the_tables(
+def test_declared_columns_are_those_of_the_tables(
     migrated: psycopg.Connection,
 ) -> None:
     found = {table: columns(migrated, table) for table in TABLES}

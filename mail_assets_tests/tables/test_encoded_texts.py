@@ -38,7 +38,7 @@ def connection(mail_dsn: str) -> Iterator[psycopg.Connection]:
         yield connection
 
 
-def test_chunks_of_candidates_are_found_by_their_message_alone(
+def test_candidate_chunks_are_found_by_message(
     connection: psycopg.Connection,
 ) -> None:
     wanted = [

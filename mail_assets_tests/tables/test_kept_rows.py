@@ -1,6 +1,7 @@
 """Every table is either kept by a backup or made again, and the documentation says which."""
 
 import re
+import shutil
 from pathlib import Path
 
 import psycopg
@@ -8,6 +9,7 @@ import pytest
 
 from mail_assets.postgres.dumps import dump_database, restore_database
 from mail_assets.postgres.migrations import migrate, migrations
+from mail_assets.postgres.statements import SQL
 from mail_assets.sql_functions.install import install_functions
 from mail_assets.tables.kept_rows import (
     KEPT,
@@ -22,6 +24,16 @@ from mail_assets.tables.kept_rows import (
 from mail_assets_tests.conftest import REPOSITORY
 
 
+@pytest.fixture
+def migration(tmp_path: Path) -> Path:
+    """A folder with the schema and a made-up migration."""
+    folder = tmp_path / "sql"
+    folder.mkdir()
+    shutil.copy(SQL / "schema.sql", folder)
+    (folder / "001_note.sql").write_text("alter table removals add note text not null default ''")
+    return folder
+
+
 def tables(connection: psycopg.Connection) -> set[str]:
     query = "select tablename from pg_tables where schemaname = 'public'"
     return {name for (name,) in connection.execute(query).fetchall()}
@@ -32,7 +44,7 @@ def test_each_table_is_kept_or_made_again(migrated: psycopg.Connection) -> None:
     assert KEPT.keys() & REMADE.keys() == {"partitions", "thread_aliases"}, "some of their rows"
 
 
-def test_tables_of_a_schema_behind_the_first_of_the_search_path_are_not_there(
+def test_only_tables_of_the_first_schema_exist(
     migrated: psycopg.Connection,
 ) -> None:
     assert table_exists(migrated, "removals")
@@ -56,27 +68,25 @@ def test_the_documentation_has_a_line_for_each_table() -> None:
     }
 
 
-def test_rows_of_a_former_version_come_through_its_own_tables(
-    migrated: psycopg.Connection, postgres_dsn: str, tmp_path: Path
+def test_rows_of_an_earlier_version_are_migrated(
+    postgres_dsn: str, migration: Path, tmp_path: Path
 ) -> None:
-    with psycopg.connect(postgres_dsn, autocommit=True) as former:
-        assert len(migrate(former, until=11)) == 11
-        assert find_migration(former) == 11
-        former.execute("insert into removals values ('\\xaa', 'message', 'asked', 'jo')")
-        assert export_rows(former, "removals", tmp_path / "removals.csv") == 1
-        former.execute("delete from removals")
-        with former.transaction():
-            assert merge_rows(former, "removals", tmp_path / "removals.csv") == 1
-        assert next(one.number for one in migrate(former)) == 12
-        assert len(migrations()) == find_migration(former)
-        assert former.execute("select reason, cut from removals").fetchall() == [("asked", False)]
-    with migrated.transaction(), pytest.raises(KeptRowsError, match="table removals"):
-        merge_rows(migrated, "removals", tmp_path / "removals.csv")
+    with psycopg.connect(postgres_dsn, autocommit=True) as earlier:
+        assert len(migrate(earlier, migration, until=0)) == 1
+        assert find_migration(earlier) == 0
+        earlier.execute("insert into removals values ('\\xaa', 'message', 'asked', 'jo')")
+        assert export_rows(earlier, "removals", tmp_path / "removals.csv") == 1
+        earlier.execute("delete from removals")
+        with earlier.transaction():
+            assert merge_rows(earlier, "removals", tmp_path / "removals.csv") == 1
+        assert [one.number for one in migrate(earlier, migration)] == [1]
+        assert find_migration(earlier) == 1
+        assert earlier.execute("select reason, note from removals").fetchall() == [("asked", "")]
+        with earlier.transaction(), pytest.raises(KeptRowsError, match="table removals"):
+            merge_rows(earlier, "removals", tmp_path / "removals.csv")
 
 
-def test_what_is_there_already_stays_and_is_not_doubled(
-    migrated: psycopg.Connection, tmp_path: Path
-) -> None:
+def test_existing_rows_are_not_doubled(migrated: psycopg.Connection, tmp_path: Path) -> None:
     migrated.execute("insert into promotions values ('lance:/x', 'mail2', null, false, '{}')")
     migrated.execute("insert into removals values ('\\xaa', 'message', 'asked', 'jo')")
     for table in ("promotions", "removals"):
@@ -96,14 +106,14 @@ select p.oid::regprocedure::text from pg_proc p
 """
 
 
-def test_clearing_leaves_nothing_of_any_migration(migrated: psycopg.Connection) -> None:
+def test_clearing_drops_all_tables_and_functions(migrated: psycopg.Connection) -> None:
     migrated.execute(clear_tables().encode())
     assert migrated.execute(LEFT).fetchall() == []
     migrated.execute(clear_tables().encode())
     assert len(migrate(migrated)) == len(migrations())
 
 
-def test_clearing_ends_what_the_public_reads_and_stops_at_views_of_others(
+def test_clearing_drops_public_views_but_no_others(
     migrated: psycopg.Connection,
 ) -> None:
     migrated.execute("create role web nologin")
@@ -119,15 +129,19 @@ def test_clearing_ends_what_the_public_reads_and_stops_at_views_of_others(
         migrated.execute("drop owned by web; drop role web")
 
 
-@pytest.mark.parametrize("number", [20, 23, 25, len(migrations())])
-def test_a_dump_of_an_earlier_version_replaces_the_tables_of_this_one(
-    migrated: psycopg.Connection, mail_dsn: str, postgres_dsn: str, tmp_path: Path, number: int
+def test_a_dump_of_an_earlier_version_replaces_the_tables(
+    migrated: psycopg.Connection,
+    mail_dsn: str,
+    postgres_dsn: str,
+    migration: Path,
+    tmp_path: Path,
 ) -> None:
-    with psycopg.connect(postgres_dsn, autocommit=True) as former:
-        migrate(former, until=number)
-        former.execute("insert into removals values ('\\xaa', 'message', 'asked', 'jo')")
+    migrate(migrated, migration)
+    with psycopg.connect(postgres_dsn, autocommit=True) as earlier:
+        migrate(earlier, migration, until=0)
+        earlier.execute("insert into removals values ('\\xaa', 'message', 'asked', 'jo')")
     dump_database(postgres_dsn, tmp_path / "dump")
     restore_database(mail_dsn, tmp_path / "dump", clear_tables())
-    assert find_migration(migrated) == number
-    assert len(migrate(migrated)) == len(migrations()) - number
-    assert migrated.execute("select reason from removals").fetchall() == [("asked",)]
+    assert find_migration(migrated) == 0
+    assert [one.number for one in migrate(migrated, migration)] == [1]
+    assert migrated.execute("select reason, note from removals").fetchall() == [("asked", "")]

@@ -36,7 +36,7 @@ def test_a_row_is_read_as_written_last(migrated: psycopg.Connection) -> None:
     assert read_archive(migrated, ListMonth("users", "2024-03")) is None
 
 
-def test_months_without_an_archive_are_known_but_not_archived(
+def test_a_month_without_archive_is_known(
     migrated: psycopg.Connection,
 ) -> None:
     write_archive(migrated, MARCH, ROW)

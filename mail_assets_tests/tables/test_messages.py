@@ -8,15 +8,9 @@ import pytest
 from mail_assets.mail.message.addresses import Address
 from mail_assets.mail.message.attachments import Attachment
 from mail_assets.month import ListMonth
+from mail_assets.reading.records import show_message
 from mail_assets.tables import messages
-from mail_assets.tables.messages import (
-    QuarantineRow,
-    delete_rows,
-    list_messages,
-    read_texts,
-    replace_quarantine,
-    show_message,
-)
+from mail_assets.tables.messages import QuarantineRow, delete_rows, read_texts, replace_quarantine
 from mail_assets.text.letters import has_unspaced
 from mail_assets_tests.tables.rows import (
     MONTH,
@@ -123,7 +117,7 @@ def test_several_contents_under_one_id_are_variants(migrated: psycopg.Connection
     assert load(migrated, [stored("1@example.org", "One.\n")]).deleted == 2
 
 
-def test_one_id_and_variant_twice_is_an_error_and_not_a_loss(
+def test_one_id_and_variant_twice_is_an_error(
     migrated: psycopg.Connection,
 ) -> None:
     load(migrated, [stored("0@example.org")])
@@ -148,7 +142,7 @@ def test_an_error_halfway_leaves_the_old_rows(migrated: psycopg.Connection) -> N
 
 
 @pytest.mark.parametrize("text", ["a\0b", "a\ud800b"])
-def test_what_no_postgres_takes_is_no_line(text: str) -> None:
+def test_characters_postgres_refuses_end_no_line(text: str) -> None:
     assert "\0" not in stored("2@example.org", "a\0b\n").message.body_text
     with pytest.raises(ValueError, match=r"NUL|surrogates"):
         encode(stored("2@example.org")._replace(new_text=text))
@@ -232,7 +226,7 @@ def test_a_huge_body_fits_its_index(migrated: psycopg.Connection) -> None:
 
 @pytest.mark.parametrize("letters", ["a", "ñ", "ẁ", "字", "𐐀"])
 @pytest.mark.parametrize("joint", ["", "-", " ", "_", "."])
-def test_what_a_message_may_hold_at_most_fits_its_indexes(
+def test_the_largest_message_fits_its_indexes(
     migrated: psycopg.Connection, letters: str, joint: str
 ) -> None:
     """Every field at its limit, in letters of one to four bytes: nothing is refused."""
@@ -281,23 +275,3 @@ def test_texts_are_read_some_at_a_time(
         left = migrated.execute("select count(*) from pg_cursors").fetchone()
         assert left == (1,)
         assert len([*texts]) == 8
-
-
-def test_messages_are_listed_in_the_order_of_their_archives(
-    migrated: psycopg.Connection,
-) -> None:
-    load(migrated, [stored("b@example.org"), stored("a@example.org", ordinal=1)])
-    load(migrated, [stored("c@example.org")], ListMonth("dev", "2024-01"))
-    load(migrated, [stored("d@example.org")], OTHER_LIST)
-    listed = [*list_messages(migrated, "dev", None)]
-    assert [row["message_id"][0] for row in listed] == ["c", "b", "a"]
-    assert {row["sent_at"] for row in listed} == {"2024-03-01T10:00:00Z"}
-    assert [row["message_id"][0] for row in list_messages(migrated, "dev", "2024-03")] == ["b", "a"]
-
-
-def test_a_message_is_shown_wherever_it_was_posted(migrated: psycopg.Connection) -> None:
-    load(migrated, [stored("1@example.org")], OTHER_LIST)
-    load(migrated, [stored("1@example.org")])
-    shown = show_message(migrated, "1@example.org")
-    assert [row["list"] for row in shown] == ["dev", "users"]
-    assert show_message(migrated, "2@example.org") == []

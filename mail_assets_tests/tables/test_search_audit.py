@@ -34,7 +34,7 @@ def test_times_are_rounded_up_by_less_than_themselves() -> None:
         assert ms <= round_up(ms, MILLISECONDS) < 2 * ms + 1
 
 
-def test_counts_of_a_kind_add_up_whoever_adds_them(migrated: psycopg.Connection) -> None:
+def test_counts_of_a_kind_add_up(migrated: psycopg.Connection) -> None:
     other = KIND._replace(hour=NOON + dt.timedelta(days=1), status=503, hits=0)
     add_searches(migrated, {KIND: 3, other: 1})
     add_searches(migrated, {KIND: 4})
@@ -62,7 +62,7 @@ def test_old_counts_are_dropped_collected_or_not(migrated: psycopg.Connection) -
     assert [part.searches for part in read_days(migrated, NOON)] == [1]
 
 
-def test_what_serves_needs_to_insert_and_nothing_else(migrated: psycopg.Connection) -> None:
+def test_a_server_only_needs_to_insert(migrated: psycopg.Connection) -> None:
     migrated.execute("create role searches_writer")
     migrated.execute("grant insert on served_searches to searches_writer")
     migrated.execute("set role searches_writer")

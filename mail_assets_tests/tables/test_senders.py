@@ -50,7 +50,7 @@ def db(mail_dsn: str) -> Iterator[psycopg.Connection]:
         ),
     ],
 )
-def test_who_wrote_in_a_month_is_there_once_and_nobody_else(
+def test_senders_of_a_month_are_there_once(
     db: psycopg.Connection, statement: LiteralString, senders: list[tuple[str, str, str]]
 ) -> None:
     db.execute(statement)
@@ -82,7 +82,7 @@ select list, '2024-05', message_id || i, variant, content_hash, row_hash, sent_a
         "delete from messages",
     ],
 )
-def test_what_many_changed_messages_cost_grows_with_their_number_not_its_square(
+def test_cost_grows_linearly_with_changed_messages(
     db: psycopg.Connection, statement: LiteralString
 ) -> None:
     db.execute("update messages set from_name = from_name || 'x', refs = array['y']")

@@ -43,7 +43,7 @@ def test_references_are_read_as_the_message_gives_them(migrated: psycopg.Connect
     assert [*read_references(migrated, ["2@example.org"])] == []
 
 
-def test_the_first_content_that_a_month_stores_under_an_id_is_read(
+def test_the_first_content_of_a_month_is_read(
     migrated: psycopg.Connection,
 ) -> None:
     left = stored("1@example.org", headers="References: <a@x>\n", variant=1)
@@ -63,7 +63,7 @@ def test_the_first_content_that_a_month_stores_under_an_id_is_read(
         ("refs = refs", False),
     ],
 )
-def test_a_message_has_changed_when_its_place_may_have(
+def test_a_message_with_other_references_has_changed(
     migrated: psycopg.Connection, what: str, counts: bool
 ) -> None:
     load(migrated, [stored("1@example.org"), stored("2@example.org", ordinal=1)])

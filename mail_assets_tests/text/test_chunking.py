@@ -79,14 +79,14 @@ def sentences(n: int, first: int = 0) -> str:
     return " ".join(f"Sentence number {i} says a little." for i in range(first, first + n))
 
 
-def test_a_short_answer_is_one_chunk_with_the_subject_in_front() -> None:
+def test_short_answer_is_one_chunk_with_its_subject() -> None:
     body = "> Is it fixed?\n\nYes.\n"
     result = check(body, [(14, len(body))], "Re: bug")
     assert result == Chunks([Chunk(0, ((16, 20),), "Yes.", count("Re: bug Yes."))], False)
     assert build_document("Re: bug", result.chunks[0].text) == "Re: bug\nYes."
 
 
-def test_a_message_without_new_text_is_found_by_its_subject() -> None:
+def test_message_without_new_text_is_found_by_its_subject() -> None:
     expected = Chunks([Chunk(0, (), "", count("Re: bug"))], False)
     assert check("> quote\n", [], "Re: bug") == expected
     assert check(" \n\t\n", [(0, 4)], "Re: bug") == expected
@@ -107,7 +107,7 @@ def test_text_without_a_subject_is_embedded_alone() -> None:
 @pytest.mark.parametrize(
     "header", ["x " * 500, "한" * 500, "漢字" * 500, "\U0001f44d" * 500, "é" * 500]
 )
-def test_an_absurd_subject_leaves_room_for_the_text(header: str) -> None:
+def test_absurd_subject_leaves_room_for_the_text(header: str) -> None:
     result = check(sentences(60), whole(sentences(60)), header)
     assert len(result.chunks) > 1
 
@@ -144,14 +144,14 @@ def test_two_answers_are_cut_between_rather_than_inside() -> None:
 
 
 @pytest.mark.parametrize("n", range(20, 90))
-def test_the_last_chunk_is_not_left_with_a_few_words(n: int) -> None:
+def test_last_chunk_is_not_left_with_a_few_words(n: int) -> None:
     body = sentences(n)
     chunks = check(body, whole(body), "", SIZES._replace(target=190, overlap=0)).chunks
     assert (len(chunks) == 1) == (count(body) <= SIZES.max_tokens)
     assert chunks[-1].tokens >= SIZES.min_tokens
 
 
-def test_a_short_tail_that_fits_nowhere_is_a_chunk_of_its_own() -> None:
+def test_short_tail_that_does_not_fit_is_a_chunk() -> None:
     sizes = ChunkSizes(target=200, max_tokens=200, min_tokens=20, overlap=0)
     body = "word " * 200 + "\n\n" + "tail " * 5
     texts = [c.text for c in check(body, whole(body), "", sizes).chunks]
@@ -181,14 +181,14 @@ BLOCKS = {
 
 @pytest.mark.parametrize("block", BLOCKS.values(), ids=BLOCKS)
 @pytest.mark.parametrize("before", range(4, 30, 3))
-def test_a_block_that_fits_is_never_cut(block: str, before: int) -> None:
+def test_block_that_fits_is_never_cut(block: str, before: int) -> None:
     assert 80 < count(block) < SIZES.max_tokens - 5, count(block)
     body = f"{sentences(before)}\nI get:\n{block}{sentences(30, 500)}"
     result = check(body, whole(body), "Re: plan")
     assert any(block.strip() in c.text for c in result.chunks)
 
 
-def test_a_block_too_big_for_a_chunk_is_cut_between_its_lines() -> None:
+def test_block_too_big_for_a_chunk_is_cut_between_its_lines() -> None:
     rows = [f" {i:4} | row{i:04}" for i in range(300)]
     body = "\n".join(rows)
     for c in check(body, whole(body), "").chunks:
@@ -207,12 +207,12 @@ def test_a_block_too_big_for_a_chunk_is_cut_between_its_lines() -> None:
         pytest.param("a" + "\x01" * 20_000 + "b", id="characters without tokens"),
     ],
 )
-def test_one_line_without_a_place_to_cut_is_cut_by_words_or_characters(body: str) -> None:
+def test_line_without_cuts_is_cut_by_words_or_characters(body: str) -> None:
     result = check(body, whole(body), "Re: line", SIZES._replace(max_chunks=2_000))
     assert not result.truncated
 
 
-def test_a_long_message_says_that_it_is_truncated() -> None:
+def test_long_message_says_that_it_is_truncated() -> None:
     body = sentences(3_000)
     result = check(body, whole(body), "Re: log")
     assert (len(result.chunks), result.truncated) == (64, True)
@@ -222,7 +222,7 @@ def test_a_long_message_says_that_it_is_truncated() -> None:
     assert fits == exact
 
 
-def test_a_message_beyond_the_characters_of_all_chunks_is_truncated() -> None:
+def test_message_longer_than_all_chunks_is_truncated() -> None:
     sizes = SIZES._replace(max_chars=100, max_chunks=3)
     body = "word " * 59 + "ended"
     assert not check(body, whole(body), "", sizes).truncated
@@ -230,7 +230,7 @@ def test_a_message_beyond_the_characters_of_all_chunks_is_truncated() -> None:
     assert not check(body + "\n" * 900, whole(body + "\n" * 900), "", sizes).truncated
 
 
-def test_a_word_of_more_tokens_than_fit_is_cut_inside() -> None:
+def test_word_of_more_tokens_than_fit_is_cut_inside() -> None:
     letters = [chr(c) for c in range(ord("a"), ord("z") + 1)]
     tokens = ["[UNK]", *letters, *("##" + c for c in letters), "##abc"]
     vocabulary = {token: i for i, token in enumerate(tokens)}
@@ -290,7 +290,7 @@ def test_spans_out_of_order_are_refused(spans: Spans) -> None:
         chunk_body("a b c", spans, "", TOKENIZER, SIZES)
 
 
-def test_a_tokenizer_that_truncates_or_pads_is_refused() -> None:
+def test_tokenizer_that_truncates_or_pads_is_refused() -> None:
     truncating, padding = minilm(), minilm()
     truncating.enable_truncation(128)
     padding.enable_padding()
@@ -333,7 +333,7 @@ def test_blocks_are_found_by_their_lines(text: str, expected: list[tuple[int, in
     assert list(find_blocks(text.split("\n"))) == expected
 
 
-def test_a_header_takes_its_tokens_from_the_text() -> None:
+def test_header_takes_its_tokens_from_the_text() -> None:
     SIZES.check()
     assert SIZES.with_header(10) == SIZES._replace(max_tokens=190)
     assert SIZES.with_header(60) == SIZES._replace(target=140, max_tokens=140)
@@ -372,16 +372,16 @@ def places(text: str, *seams: int, max_tokens: int = 100, max_chars: int = 1_000
         ("\n\none\n", {}),
     ],
 )
-def test_a_cut_is_as_good_as_the_best_that_ends_there(text: str, expected: dict[str, int]) -> None:
+def test_cut_is_as_good_as_the_best_that_ends_there(text: str, expected: dict[str, int]) -> None:
     assert places(text) == expected
 
 
-def test_a_seam_is_as_good_as_a_paragraph() -> None:
+def test_seam_is_as_good_as_a_paragraph() -> None:
     assert places("one\ntwo three", 4) == {"two": PARAGRAPH}
     assert places("one\ntwo three", 8) == {"two": LINE, "three": PARAGRAPH}
 
 
-def test_a_block_is_kept_whole_where_it_fits_by_tokens_and_characters() -> None:
+def test_block_stays_whole_if_it_fits() -> None:
     text = "before\nselect a,\n  b\n  from t;\nafter"
     whole = {"select": LINE, "after": LINE}
     assert places(text) == whole
@@ -394,21 +394,19 @@ def test_a_block_is_kept_whole_where_it_fits_by_tokens_and_characters() -> None:
     ("header", "text", "expected"),
     [("Re: x", "text", "Re: x\ntext"), (" x ", "y", "x\ny"), ("x", "", "x"), ("", "y", "y")],
 )
-def test_the_header_comes_first_and_an_empty_half_leaves_no_line_end(
-    header: str, text: str, expected: str
-) -> None:
+def test_document_has_header_first_and_no_empty_half(header: str, text: str, expected: str) -> None:
     assert build_document(header, text) == expected
 
 
 @pytest.mark.parametrize(
     "header", ["x " * 500, "한" * 500, "漢字" * 500, "\U0001f44d" * 500, "é" * 500]
 )
-def test_an_absurd_subject_is_cut_and_the_text_is_kept(header: str) -> None:
+def test_absurd_subject_is_cut_and_the_text_is_kept(header: str) -> None:
     assert len(build_document(header, "").encode()) <= MAX_HEADER_BYTES
     assert build_document(header, "y").endswith("\ny")
     assert build_document(build_document(header, ""), "y") == build_document(header, "y")
 
 
-def test_a_subject_of_ordinary_length_is_not_cut() -> None:
+def test_subject_of_ordinary_length_is_not_cut() -> None:
     header = "Re: [HACKERS] " + "x" * (MAX_HEADER_BYTES - 14)
     assert build_document(header, "") == header

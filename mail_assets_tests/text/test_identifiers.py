@@ -85,7 +85,7 @@ def test_ordinary_words_are_no_names(text: str) -> None:
     assert find_identifiers(text) == []
 
 
-def test_a_diff_gives_file_and_function_names_and_none_of_its_code() -> None:
+def test_diff_gives_file_and_function_names_but_no_code() -> None:
     assert find_identifiers("", [UNIFIED]) == [
         "heap",
         "heap_multi_insert",
@@ -114,11 +114,11 @@ def test_letters_of_unspaced_scripts_are_no_part_of_a_name() -> None:
     assert {"文档", "说明", "_a1.txt"} <= {*find_identifiers("", [diff])}
 
 
-def test_a_file_without_directory_or_suffix_is_named_by_its_diff() -> None:
+def test_file_without_directory_or_suffix_is_found() -> None:
     assert "makefile" in find_identifiers("", ["--- Makefile\n+++ Makefile\n@@ -1 +1 @@\n-a\n+b\n"])
 
 
-def test_a_query_meets_the_text_it_was_copied_from() -> None:
+def test_query_meets_the_text_it_was_copied_from() -> None:
     text = "autovacuum_naptime is read in src/backend/postmaster/autovacuum.c"
     assert find_identifiers(text) == find_identifiers(text)
     assert set(find_identifiers("postmaster/autovacuum.c")) & set(find_identifiers(text)) == {
@@ -127,13 +127,13 @@ def test_a_query_meets_the_text_it_was_copied_from() -> None:
     }
 
 
-def test_diffs_go_first_where_there_are_too_many_names() -> None:
+def test_diffs_go_first_among_too_many_names() -> None:
     found = find_identifiers(" ".join(f"name_{i:04}" for i in range(2000)), [UNIFIED])
     assert len(found) == MAX_IDENTIFIERS
     assert "heap_multi_insert" in found
 
 
-def test_a_name_too_long_for_the_index_is_left_out() -> None:
+def test_name_too_long_for_the_index_is_left_out() -> None:
     longest = "x_" + "y" * (MAX_LENGTH - 2)
     assert longest in find_identifiers(longest)
     assert find_identifiers("x" + longest) == ["y" * (MAX_LENGTH - 2)]
@@ -162,7 +162,7 @@ def test_a_name_too_long_for_the_index_is_left_out() -> None:
     )
 )
 @settings(max_examples=200)
-def test_names_fit_the_index_whatever_the_text(pieces: list[str]) -> None:
+def test_names_of_any_text_fit_the_index(pieces: list[str]) -> None:
     text = "".join(pieces)
     for found in (find_identifiers(text), find_identifiers("", [text])):
         assert found == sorted(set(found))
@@ -173,7 +173,7 @@ def test_names_fit_the_index_whatever_the_text(pieces: list[str]) -> None:
 @pytest.mark.parametrize(
     "unit", ["a", "a.", "a@", "_", "a/", "0f", "+-", "://", "@@ -1 +1 @@ " + "a" * 99]
 )
-def test_a_monotonous_text_is_read_in_linear_time(unit: str) -> None:
+def test_monotonous_text_is_read_in_linear_time(unit: str) -> None:
     # the square of a million steps would not end in this lifetime
     assert len(find_identifiers(unit * (1_000_000 // len(unit)))) <= MAX_IDENTIFIERS
 
@@ -186,7 +186,7 @@ def test_a_monotonous_text_is_read_in_linear_time(unit: str) -> None:
         ("calls std::sort_heap", "sort_heap"),
     ],
 )
-def test_a_qualified_name_is_found_without_its_qualifier(text: str, name: str) -> None:
+def test_qualified_name_is_found_without_its_qualifier(text: str, name: str) -> None:
     assert name in find_identifiers(text)
 
 

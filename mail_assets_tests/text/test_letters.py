@@ -34,11 +34,11 @@ def test_runs_of_unspaced_letters_are_written_as_pairs(text: str, pairs: str) ->
 
 
 @given(st.text(st.characters(exclude_characters="".join(map(chr, range(0x0E00, 0x40000))))))
-def test_a_text_without_such_letters_stays_as_it_is(text: str) -> None:
+def test_text_without_such_letters_stays_as_it_is(text: str) -> None:
     assert pair_letters(text) is text
 
 
-def test_what_postgresql_would_take_for_a_tag_is_words_in_the_same_places() -> None:
+def test_lookalikes_of_tags_keep_words_in_their_places() -> None:
     assert prepare_text('<tr model="deferred">\na<b') == ' tr model="deferred" \na b'
 
 
@@ -52,7 +52,7 @@ def test_nothing_of_a_text_is_lost_or_joined(text: str) -> None:
 
 
 @given(st.text("ab_. 数据库백업ฐ้İéम\u094dिِ", max_size=30))
-def test_words_stand_where_they_are_found(text: str) -> None:
+def test_words_have_their_offsets(text: str) -> None:
     words = [*find_words(text)]
     assert all(text[at : at + len(word)] == word for at, word in words)
     assert words == sorted(words)
@@ -70,7 +70,7 @@ def test_words_stand_where_they_are_found(text: str) -> None:
         ("数据库", ["数据", "据库"]),
     ],
 )
-def test_a_mark_belongs_to_its_word(text: str, words: list[str]) -> None:
+def test_mark_belongs_to_its_word(text: str, words: list[str]) -> None:
     assert [word for _, word in find_words(text)] == words
 
 

@@ -58,16 +58,16 @@ NO_PROSE = {
 
 
 @pytest.mark.parametrize(("text", "sentences"), CASES.values(), ids=CASES)
-def test_a_text_is_cut_into_sentences(text: str, sentences: list[str]) -> None:
+def test_text_is_cut_into_sentences(text: str, sentences: list[str]) -> None:
     assert [text[start:end] for start, end in find_sentences(text)] == sentences
 
 
 @pytest.mark.parametrize("text", NO_PROSE.values(), ids=NO_PROSE)
-def test_what_is_no_prose_has_no_sentence(text: str) -> None:
+def test_other_text_than_prose_has_no_sentence(text: str) -> None:
     assert list(find_sentences(text)) == []
 
 
-def test_an_indented_display_beside_prose_is_left_out() -> None:
+def test_indented_display_among_prose_is_left_out() -> None:
     text = "The page says this:\n\n    pump the water out\n\nIt is wrong."
     assert [text[a:b] for a, b in find_sentences(text)] == ["The page says this:", "It is wrong."]
 

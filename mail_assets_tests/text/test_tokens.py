@@ -13,7 +13,7 @@ from mail_assets_tests.text.minilm import minilm
 TOKENIZER = minilm()
 
 
-def test_characters_without_a_token_belong_to_the_token_on_their_left() -> None:
+def test_characters_without_token_belong_to_the_left() -> None:
     found = tokenise(" \x01a\x01 \x01unaffable", TOKENIZER)
     assert found.starts[0] == 0
     assert found.starts[-1] == 15
@@ -42,7 +42,7 @@ STRANGE = [
     st.lists(st.sampled_from(STRANGE) | st.text(max_size=12), max_size=8),
     st.sampled_from([" ", "\n", "", "-"]),
 )
-def test_a_text_has_the_tokens_that_the_tokenizer_gives_it(parts: list[str], blank: str) -> None:
+def test_text_has_the_tokens_that_the_tokenizer_gives_it(parts: list[str], blank: str) -> None:
     text = blank.join(parts)
     encoding = TOKENIZER.encode(text, add_special_tokens=False)
     starts = [start for start, _ in encoding.offsets]
@@ -53,7 +53,7 @@ def test_a_text_has_the_tokens_that_the_tokenizer_gives_it(parts: list[str], bla
         assert encode_ids([text, "a b", text], TOKENIZER)[::2] == [encoding.ids] * 2
 
 
-def test_what_is_known_of_a_tokenizer_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cache_of_a_tokenizer_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tokens, "_CACHED", 10)
     tokenizer = minilm()
     for number in range(30):
@@ -64,7 +64,7 @@ def test_what_is_known_of_a_tokenizer_is_bounded(monkeypatch: pytest.MonkeyPatch
     assert max(map(len, known._units)) < 41
 
 
-def test_another_tokenizer_than_berts_is_asked_for_the_whole_text() -> None:
+def test_other_tokenizer_than_berts_gets_the_whole_text() -> None:
     tokenizer = Tokenizer(WordLevel({"a b": 0, "?": 1}, unk_token="?"))
     assert tokenise("a b", tokenizer) == ([0, 3], [0])
     assert encode_ids(["a b", "a"], tokenizer) == [[0], [1]]

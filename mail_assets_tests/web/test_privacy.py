@@ -32,7 +32,6 @@ from mail_assets.web.privacy import (
     HIDDEN,
     SHOWN,
     Publication,
-    hide_cut_addresses,
     is_encoded,
     mask_encoded,
 )
@@ -205,7 +204,7 @@ def test_passages_hide_together_what_their_message_hides(
     with built.connect() as connection:
         chunks = chunks_cut_at(connection, size)
         bodies = connection.execute("select body_text from messages").fetchall()
-    hide_cut_addresses([{"chunks": chunks}], service, Publication())
+    Documents(service, Publication()).hide_cut_addresses([{"chunks": chunks}])
     shown = "".join(chunk["text"] for chunk in chunks)
     assert shown == "".join(Publication().publish(body) for (body,) in bodies)
 
@@ -217,7 +216,7 @@ def test_of_a_message_that_was_replaced_meanwhile_nothing_is_shown(
         chunks = chunks_cut_at(connection, 40)
         connection.execute("update messages set body_text = 'x' || body_text")
         connection.execute("delete from chunks where key = '0#0'")
-    hide_cut_addresses([{"chunks": chunks[:2]}], service, Publication())
+    Documents(service, Publication()).hide_cut_addresses([{"chunks": chunks[:2]}])
     assert [chunk["text"] for chunk in chunks[:2]] == [MASK * 40] * 2
 
 

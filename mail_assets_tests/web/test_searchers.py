@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from mail_assets.encoding.local_encoder import list_physical_cores
+from mail_assets.processes.machine import list_physical_cores
 from mail_assets.processes.workers import WorkerError
 from mail_assets.search.language.request import Mode, Request, RequestError
 from mail_assets.vectors.index import VectorError

@@ -1,6 +1,5 @@
--- Drop what an earlier installation created, whatever its arguments were. Functions of others that
--- have one of these names stay, in other schemas of the search path and in this one: ours are known
--- by the path that they set.
+-- Drop the functions of an earlier installation, with any arguments. Functions of others with these
+-- names stay, in other schemas of the search path and in this one: ours set a search path.
 
 do $$
 declare

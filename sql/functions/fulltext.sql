@@ -1,7 +1,7 @@
--- The full-text leg: messages ranked by BM25, as in search/fulltext_leg.py. The statements are
+-- The full-text leg: messages ranked by BM25, as in search/fulltext.py. The statements are
 -- those of sql/functions.sql, inserted when the functions are installed.
 
--- The lexemes of a query and their weights, rarest first: see search/terms.py.
+-- The lexemes of a query and their weights, rarest first: see search/query.py.
 create function fulltext_terms(query text, lexemes text[], pieces text[])
 returns table (lexeme text, messages bigint, weight float8)
 language plpgsql stable security invoker
@@ -37,7 +37,7 @@ begin
      order by c.has, l.lexeme collate "C";
 end $$;
 
--- The tsquery that selects the messages to rank: see _selecting_query in search/fulltext_leg.py.
+-- The tsquery that selects the messages to rank.
 create function fulltext_choice(narrow text, required text, lexemes text[], messages bigint[])
 returns text
 language plpgsql immutable security invoker set search_path = {path} as $$
@@ -77,9 +77,8 @@ declare
     in_language record;
     given record;
 begin
-    -- If one language has phrases, all must: a list in whose language nothing is left of a phrase
-    -- is left out, as in search/lexemes.py. An excluded word of which nothing is left excludes
-    -- nothing.
+    -- If one language has phrases, all must: a list in whose language a phrase has no lexeme is left
+    -- out, as in search/lexemes.py. An excluded word without a lexeme excludes nothing.
     for in_language in
         select q.*
           from (select *, bool_or(phrased) over () as strict

@@ -19,9 +19,9 @@ set search_path = pg_catalog, pg_temp as $$
 select regexp_replace(content, mail_public.address_pattern(), shown, 'g')
 $$;
 
--- The part of a text from one character to another, counted from 0, with the addresses of the text
--- replaced that stand in it or partly so. They are looked for in the part and 400 characters on
--- either side: no address is longer (RFC 5321, 4.5.3.1).
+-- A part of a text between two characters, counted from 0, with the addresses replaced that are in it
+-- or partly in it. They are looked for in the part and 400 characters on both sides: no address is
+-- longer (RFC 5321, 4.5.3.1).
 create function mail_public.hide_addresses_between(content text, first integer, behind integer)
 returns text
 language sql immutable strict parallel safe security invoker
@@ -73,8 +73,8 @@ create view mail_public.threads with (security_barrier = true) as
 select message_id, thread_id, parent_id, root_id, depth, position, is_ghost
   from {schema}.threads;
 
--- Addresses in a query are taken out, so that a search cannot reveal who wrote to whom: a dot is no
--- word, and yet a query.
+-- Addresses in a query become a dot, so that a search cannot reveal who wrote to whom: a dot is no
+-- word, but is a query.
 create function mail_public.search_fulltext(
     query_text text, match_count integer default 10, in_lists text[] default null,
     sent_after timestamptz default null, sent_before timestamptz default null)
@@ -142,8 +142,8 @@ $$;
 
 -- The tables themselves: no grant for the role, and no rows for anybody but owner and superuser if
 -- a grant is made later, as Supabase does by default in the schema public. A role of your own that
--- reads them needs a policy. Row-level security does not prevent TRUNCATE; revoke does. To enable what
--- is enabled would wait for all that read the table, and let nobody read it meanwhile.
+-- reads them needs a policy. Row-level security does not prevent TRUNCATE; revoke does. Enabling it
+-- again would wait for all readers of the table and block new ones.
 do $$
 declare
     one record;

@@ -1,7 +1,7 @@
 -- The semantic leg: chunks and messages by their distance to a vector, in the live index of
 -- MAIL_VECTORS=pgvector:. Each call looks up the table and puts it into the statement as an
--- identifier, so the next call after a promotion uses the new index, also one with another number
--- of dimensions. A view would have to be dropped and created again with each promotion.
+-- identifier: the next call after a promotion uses the new index, also one with another number of
+-- dimensions. A view would have to be created again with each promotion.
 
 -- The table of the live index.
 create function live_vectors() returns regclass
@@ -76,8 +76,8 @@ begin
             set_config('hnsw.ef_search', coalesce(ef, '40'), true);
 end $$;
 
--- The chunks of messages, nearest first, of each message in the copy with its nearest chunk. A
--- vector whose chunk has been replaced is left out. `nth` counts within a message.
+-- The chunks of messages, nearest first; each message is the copy with its nearest chunk. A vector
+-- whose chunk has been replaced is left out. `nth` counts within a message.
 create function semantic_chunks(
     query_embedding {embedding}, match_count integer, in_lists text[],
     sent_after timestamptz, sent_before timestamptz)
@@ -106,7 +106,7 @@ select key, message_id, list, month, variant, round((1 - distance)::numeric, 6):
  where (list, month, variant) = nearest
 $$;
 
--- match_threshold, or an error if it is no number: nothing would be as near.
+-- match_threshold, or an error if it is NaN: nothing would be as near.
 create function checked_threshold(match_threshold float8) returns float8
 language plpgsql immutable security invoker set search_path = {path} as $$
 begin

@@ -1,8 +1,8 @@
 -- Take a query apart as search/query.py and text/identifiers.py do. Names in diffs (file headers,
 -- hunks) are not searched for: a query is not a diff. Functions with a backslash in a literal set
--- standard_conforming_strings: it is read as the session that calls them has it.
+-- standard_conforming_strings, which is otherwise that of the calling session.
 
--- A text in which runs of letters of scripts without blanks between words are their overlapping pairs,
+-- A text in which letters of scripts without blanks between words become their overlapping pairs,
 -- as in the text that is indexed: see text/letters.py.
 create function pair_letters(content text) returns text
 language sql immutable security invoker
@@ -67,7 +67,7 @@ select coalesce(array_agg(name order by name collate "C"), '{}')
          where length(name) between 2 and 200) names
 $$;
 
--- A tsquery for any of these lexemes, as match_any in search/query.py.
+-- A tsquery for any of these lexemes, as match_any in search/lexemes.py.
 create function any_of(lexemes text[]) returns text
 language sql immutable security invoker
 set search_path = {path} set standard_conforming_strings = on as $$

@@ -1,4 +1,1 @@
-"""The assets, one module each: a thin function over a step (steps/), and the metadata in the UI.
-
-https://docs.dagster.io/guides/build/assets
-"""
+"""The assets: thin functions over the steps (steps/), and the metadata that the UI shows."""

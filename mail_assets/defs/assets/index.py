@@ -1,22 +1,12 @@
-"""`vectors`: the months of the index in the vector bucket, and `vector_index`, the whole.
+"""The assets of the two indexes: words, chunks, embeddings and vectors.
 
-[words] `words`: the months of the word index, and `word_index`, the whole.
-
-[chunks] `chunks`: the new text of each message, in pieces of the encoder's size.
-
-[embeddings] `embeddings`: one vector per distinct text of a month, as Parquet in the store.
+`word_index` and `vector_index` stand for the whole indexes, which the months make together.
+https://docs.dagster.io/guides/build/assets
 """
 
 import dagster as dg
-import pandas as pd
 
-from mail_assets.defs.assets.months import (
-    Metadata,
-    make_months,
-    materialize_table,
-    rows_as_markdown,
-    table_columns,
-)
+from mail_assets.defs.assets.months import make_months, materialize_table, table_columns
 from mail_assets.defs.partitions import PREFIX, YEAR, asset_key, months_of_run
 from mail_assets.defs.resources import (
     EncoderResource,
@@ -33,78 +23,15 @@ from mail_assets.steps.encode_chunks import encode_chunks
 from mail_assets.steps.outcome import Outcome
 from mail_assets.steps.write_vectors import write_vectors
 from mail_assets.steps.write_words import write_words
-from mail_assets.store.embeddings import file_key, read_first_embeddings
+from mail_assets.store.embeddings import file_key
 from mail_assets.tables.chunks import count_unencoded
 from mail_assets.tables.partitions import Counts
 from mail_assets.text.chunking import CHUNKER_VERSION
 from mail_assets.words.index import WORDS_VERSION
-from mail_assets.workspace import Workspace
-
-
-def build_vector_index(kind: str) -> dg.AssetSpec:
-    """Build the index as a whole, which the months of `vectors` make together."""
-    return dg.AssetSpec(
-        asset_key("vector_index"),
-        deps=[asset_key("vectors")],
-        tags={"layer": "index"},
-        kinds={kind},
-        description="The index in the vector bucket as a whole: what search asks. Its check lists "
-        "every key, so it runs by itself and in no month's run.",
-    )
-
-
-def build_vectors(partitions: dg.MultiPartitionsDefinition, kind: str) -> dg.AssetsDefinition:
-    """Build the asset; `kind` is the bucket's URL scheme, for the UI."""
-
-    @dg.asset(
-        key_prefix=PREFIX,
-        partitions_def=partitions,
-        backfill_policy=YEAR,
-        # of messages: sender, date and subject, which the embeddings know nothing of
-        deps=[asset_key("messages"), asset_key("embeddings")],
-        tags={"layer": "index"},
-        kinds={kind},
-        metadata=table_columns("vectors"),
-        code_version=VECTORS_VERSION,
-    )
-    def vectors(
-        context: dg.AssetExecutionContext,
-        workspace: WorkspaceResource,
-        encoder: EncoderResource,
-        vector_bucket: VectorBucketResource,
-    ) -> dg.MaterializeResult:
-        """One vector per chunk in the vector bucket, in an index whose name carries the
-        encoder's fingerprint. Keys in the bucket = keys in the manifest = chunks.
-        """
-        index = vector_bucket.open_index(encoder).for_run(months_of_run(context))
-        with workspace.open(context) as opened:
-            name = index.manifest.index_name
-            place = {"dagster/table_name": name, "index": index.name}
-            return materialize_table(
-                context,
-                opened,
-                lambda month: write_vectors(opened, month, index),
-                rows="chunks",
-                about=place,
-            )
-
-    return vectors
-
-
-def build_word_index(kind: str) -> dg.AssetSpec:
-    """Build the index as a whole, which the months of `words` make together."""
-    return dg.AssetSpec(
-        asset_key("word_index"),
-        deps=[asset_key("words")],
-        tags={"layer": "index"},
-        kinds={kind},
-        description="The word index as a whole: what search asks for words. Its check lists "
-        "every key, so it runs by itself and in no month's run.",
-    )
 
 
 def build_words(partitions: dg.MultiPartitionsDefinition, kind: str) -> dg.AssetsDefinition:
-    """Build the asset; `kind` is the URL scheme of its place, for the UI."""
+    """Build the asset; `kind` is the index's URL scheme, for the UI."""
 
     @dg.asset(
         key_prefix=PREFIX,
@@ -122,7 +49,7 @@ def build_words(partitions: dg.MultiPartitionsDefinition, kind: str) -> dg.Asset
         context: dg.AssetExecutionContext, workspace: WorkspaceResource, words: WordsResource
     ) -> dg.MaterializeResult:
         """One document per message in the word index: the lexemes of subject, new text and names,
-        and what a search filters by. Keys in the index = keys in the manifest = messages.
+        and the fields that searches filter by. Keys in the index = keys in the manifest = messages.
         """
         mail_words = words.open().for_run(months_of_run(context))
         with workspace.open(context) as opened:
@@ -135,6 +62,18 @@ def build_words(partitions: dg.MultiPartitionsDefinition, kind: str) -> dg.Asset
             return materialize_table(context, opened, write, rows="documents", about=place)
 
     return words
+
+
+def build_word_index(kind: str) -> dg.AssetSpec:
+    """Build the asset of the word index as a whole."""
+    return dg.AssetSpec(
+        asset_key("word_index"),
+        deps=[asset_key("words")],
+        tags={"layer": "index"},
+        kinds={kind},
+        description="The whole word index, which answers full-text search. Its check lists every "
+        "key, so it runs by itself and not in the run of a month.",
+    )
 
 
 def build_chunks(partitions: dg.MultiPartitionsDefinition) -> dg.AssetsDefinition:
@@ -158,19 +97,20 @@ def build_chunks(partitions: dg.MultiPartitionsDefinition) -> dg.AssetsDefinitio
         """
         tokenizer, sizes = encoder.tokenizer(), encoder.model.sizes
         with workspace.open(context) as opened:
-            return materialize_table(
-                context,
-                opened,
-                lambda month: cut_chunks(opened, month, tokenizer, sizes),
-                rows="chunks",
-            )
+
+            def cut(month: ListMonth) -> Outcome:
+                return cut_chunks(opened, month, tokenizer, sizes)
+
+            return materialize_table(context, opened, cut, rows="chunks")
 
     return chunks
 
 
 SCHEMA = dg.TableSchema(
     [
-        dg.TableColumn("text_hash", "fixed_size_binary[32]", "sha256 of what the encoder saw"),
+        dg.TableColumn(
+            "text_hash", "fixed_size_binary[32]", "sha256 of the text given to the encoder"
+        ),
         dg.TableColumn("vector", "fixed_size_list<float>", "of length 1"),
     ]
 )
@@ -179,7 +119,7 @@ SCHEMA = dg.TableSchema(
 def build_embeddings(
     partitions: dg.MultiPartitionsDefinition, code_version: str, kind: str
 ) -> dg.AssetsDefinition:
-    """Build the asset; its code version is the encoder's fingerprint, `kind` what computes."""
+    """Build the asset; its code version is the encoder's fingerprint, `kind` onnx or openai."""
 
     @dg.asset(
         key_prefix=PREFIX,
@@ -194,19 +134,21 @@ def build_embeddings(
     def embeddings(
         context: dg.AssetExecutionContext, workspace: WorkspaceResource, encoder: EncoderResource
     ) -> dg.MaterializeResult:
-        """One vector per distinct text of a month and encoder fingerprint. A text that any
-        month has encoded before is never encoded again.
+        """One vector per distinct text of a month and encoder fingerprint, as Parquet in the store.
+        A text that any month has encoded before is never encoded again.
         """
         used = encoder.tokens_used
         with workspace.open(context) as opened:
-            # a server is paid for each text, and its model is its own affair
+            # a server is paid for each text, and may change its model without telling
             local = isinstance(encoder.model, LocalModel)
             probed = ProbedEncoder(encoder, opened.connection, opened.log) if local else encoder
             made = make_months(
                 context,
                 lambda month: encode_chunks(opened, month, probed),
                 rows="texts",
-                show=lambda month: _show(opened, encoder.fingerprint, month, workspace.samples),
+                describe=lambda month: {
+                    "dagster/uri": opened.store.url(file_key(month, encoder.fingerprint))
+                },
             )
             left = count_unencoded(opened.connection, encoder.fingerprint)
         return dg.MaterializeResult(
@@ -227,9 +169,9 @@ def build_embeddings(
 
 
 def _remaining(left: int, counts: Counts) -> Counts:
-    """Return the chunks of the corpus that wait for this encoder, and their hours at this rate.
+    """Return the unencoded chunks of the corpus, and their hours at the rate of this run.
 
-    A run that encoded nothing knows no rate.
+    A run that encoded nothing has no rate.
     """
     if not counts["encoded"]:
         return {"left": left}
@@ -239,14 +181,48 @@ def _remaining(left: int, counts: Counts) -> Counts:
     }
 
 
-def _show(
-    workspace: Workspace, fingerprint: str, month: ListMonth, shows_samples: bool
-) -> Metadata:
-    files, key = workspace.store, file_key(month, fingerprint)
-    if not shows_samples:
-        return {"dagster/uri": files.url(key)}
-    rows = [
-        {"text_hash": text_hash.hex()[:12], **{f"v{i}": vector[i] for i in range(4)}}
-        for text_hash, vector in read_first_embeddings(files, key, 5).items()
-    ]
-    return {"dagster/uri": files.url(key), "sample": rows_as_markdown(pd.DataFrame(rows))}
+def build_vectors(partitions: dg.MultiPartitionsDefinition, kind: str) -> dg.AssetsDefinition:
+    """Build the asset; `kind` is the bucket's URL scheme, for the UI."""
+
+    @dg.asset(
+        key_prefix=PREFIX,
+        partitions_def=partitions,
+        backfill_policy=YEAR,
+        # messages: sender, date and subject, which embeddings do not have
+        deps=[asset_key("messages"), asset_key("embeddings")],
+        tags={"layer": "index"},
+        kinds={kind},
+        metadata=table_columns("vectors"),
+        code_version=VECTORS_VERSION,
+    )
+    def vectors(
+        context: dg.AssetExecutionContext,
+        workspace: WorkspaceResource,
+        encoder: EncoderResource,
+        vector_bucket: VectorBucketResource,
+    ) -> dg.MaterializeResult:
+        """One vector per chunk in the vector bucket, in an index whose name has the
+        encoder's fingerprint. Keys in the bucket = keys in the manifest = chunks.
+        """
+        index = vector_bucket.open_index(encoder).for_run(months_of_run(context))
+        with workspace.open(context) as opened:
+
+            def write(month: ListMonth) -> Outcome:
+                return write_vectors(opened, month, index)
+
+            place = {"dagster/table_name": index.manifest.index_name, "index": index.name}
+            return materialize_table(context, opened, write, rows="chunks", about=place)
+
+    return vectors
+
+
+def build_vector_index(kind: str) -> dg.AssetSpec:
+    """Build the asset of the vector index as a whole."""
+    return dg.AssetSpec(
+        asset_key("vector_index"),
+        deps=[asset_key("vectors")],
+        tags={"layer": "index"},
+        kinds={kind},
+        description="The whole index in the vector bucket, which answers semantic search. Its "
+        "check lists every key, so it runs by itself and not in the run of a month.",
+    )

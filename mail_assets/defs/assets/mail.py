@@ -1,34 +1,84 @@
-"""`messages`: the rows of every message of an archive.
+"""The assets of mail: archives outside and as fetched, messages, threads and their summaries.
 
-[mbox_archives] `mbox_source` and `mbox_archives`: the archives outside, and as fetched.
-
-[threads] `threads`: who answers whom, over the whole corpus.
-
-[thread_summaries] `thread_summaries`: what each thread is about, in sentences that name their messages.
+An asset is thin: it opens its resources, calls a function of steps/ and records the result.
+https://docs.dagster.io/guides/build/assets
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import dagster as dg
 from pydantic import Field
 
-from mail_assets.defs.assets.months import (
-    materialize_table,
-    sample_metadata,
-    table_columns,
-    table_metadata,
-)
+from mail_assets.defs.assets.months import materialize_table, table_columns, table_metadata
 from mail_assets.defs.partitions import PREFIX, YEAR, asset_key
 from mail_assets.defs.resources import ArchiveSourceResource, SummariesResource, WorkspaceResource
 from mail_assets.month import ListMonth
-from mail_assets.search.response import escape_markdown
 from mail_assets.settings.lists import MailingList
 from mail_assets.steps.build_threads import THREADS_VERSION, build_threads
 from mail_assets.steps.fetch_archive import FetchOptions, fetch_archive
 from mail_assets.steps.load_messages import MESSAGES_VERSION, load_messages
 from mail_assets.steps.outcome import Outcome
 from mail_assets.steps.summarize_threads import summarize_threads
-from mail_assets.tables.thread_summaries import ThreadSummary, list_newest
+
+mbox_source = dg.AssetSpec(
+    asset_key("mbox_source"),
+    tags={"layer": "outside"},
+    kinds={"file"},
+    description="The list's monthly mbox archives where they are published: a folder, "
+    "an HTTP server or an S3 prefix, by lists.toml.",
+)
+
+#: For a server that is down for a moment; the source itself has already tried for a minute.
+RETRIES = dg.RetryPolicy(max_retries=2, delay=10, backoff=dg.Backoff.EXPONENTIAL)
+
+
+class ArchivesConfig(dg.Config):
+    """Run configuration of mbox_archives."""
+
+    allow_loss: bool = Field(
+        default=False,
+        description="accept an archive that vanished, lost more than a few per cent of its "
+        "messages since it was last fetched, or belongs to another list",
+    )
+
+
+def build_mbox_archives(
+    partitions: dg.MultiPartitionsDefinition, lists: Mapping[str, MailingList], keep_days: int
+) -> dg.AssetsDefinition:
+    """Build the asset for the lists of lists.toml; former archives are kept for `keep_days`."""
+
+    @dg.asset(
+        key_prefix=PREFIX,
+        partitions_def=partitions,
+        backfill_policy=YEAR,
+        deps=[mbox_source],
+        tags={"layer": "ingest"},
+        kinds={"file", "postgres"},
+        metadata=table_columns("mbox_archives"),
+        code_version="1",
+        retry_policy=RETRIES,
+    )
+    def mbox_archives(
+        context: dg.AssetExecutionContext,
+        config: ArchivesConfig,
+        workspace: WorkspaceResource,
+        archive_source: ArchiveSourceResource,
+    ) -> dg.MaterializeResult:
+        """The archive of one month of one list, as fetched: bytes in the archive store, and a row
+        with digest, version, dialect and message count in Postgres. A month without an archive at
+        the source is empty and says so. `removed_upstream` has messages that an archive no longer
+        holds.
+        """
+        with workspace.open(context) as opened:
+
+            def fetch(month: ListMonth) -> Outcome:
+                source = archive_source.of(month.list_name)
+                options = FetchOptions(lists[month.list_name].dialect, config.allow_loss, keep_days)
+                return fetch_archive(opened, month, source, options)
+
+            return materialize_table(context, opened, fetch, rows="found")
+
+    return mbox_archives
 
 
 def build_messages(
@@ -50,8 +100,8 @@ def build_messages(
         context: dg.AssetExecutionContext, workspace: WorkspaceResource
     ) -> dg.MaterializeResult:
         """One row per message of a list's month: headers repaired, body as text, segments
-        (new text, quotes, signatures, patches), identifiers, full-text index. What cannot be
-        read is in `quarantine`, what was forgotten in `removed_messages`, without its text;
+        (new text, quotes, signatures, patches), identifiers, full-text index. Unreadable mail is in
+        `quarantine`. Forgotten mail is in `removed_messages`, without its text.
         found = stored + duplicates + quarantined + removed.
         """
         with workspace.open(context) as opened:
@@ -62,67 +112,6 @@ def build_messages(
             return materialize_table(context, opened, load, rows="stored")
 
     return messages
-
-
-mbox_source = dg.AssetSpec(
-    asset_key("mbox_source"),
-    tags={"layer": "outside"},
-    kinds={"file"},
-    description="The list's monthly mbox archives where they are published: a folder, "
-    "an HTTP server or an S3 prefix, by lists.toml.",
-)
-
-#: A server that was down for a moment; the source itself has tried for a minute already.
-RETRIES = dg.RetryPolicy(max_retries=2, delay=10, backoff=dg.Backoff.EXPONENTIAL)
-
-
-class ArchivesConfig(dg.Config):
-    """Run configuration of mbox_archives."""
-
-    allow_loss: bool = Field(
-        default=False,
-        description="accept an archive that vanished, lost more than a few per cent of its "
-        "messages since it was fetched last, or is of another list",
-    )
-
-
-def build_mbox_archives(
-    partitions: dg.MultiPartitionsDefinition, lists: Mapping[str, MailingList], keep_days: int
-) -> dg.AssetsDefinition:
-    """Build the asset for the lists of lists.toml; former archives are kept for some days."""
-
-    @dg.asset(
-        key_prefix=PREFIX,
-        partitions_def=partitions,
-        backfill_policy=YEAR,
-        deps=[mbox_source],
-        tags={"layer": "ingest"},
-        kinds={"file", "postgres"},
-        metadata=table_columns("mbox_archives"),
-        code_version="1",
-        retry_policy=RETRIES,
-    )
-    def mbox_archives(
-        context: dg.AssetExecutionContext,
-        config: ArchivesConfig,
-        workspace: WorkspaceResource,
-        archive_source: ArchiveSourceResource,
-    ) -> dg.MaterializeResult:
-        """The archive of one month of one list, as fetched: bytes in the archive store,
-        a row with digest, version, dialect and message count in Postgres. A month the source
-        has no archive for is empty and says so; messages that an archive no longer holds are in
-        `removed_upstream`.
-        """
-        with workspace.open(context) as opened:
-
-            def fetch(month: ListMonth) -> Outcome:
-                source = archive_source.of(month.list_name)
-                options = FetchOptions(lists[month.list_name].dialect, config.allow_loss, keep_days)
-                return fetch_archive(opened, month, source, options)
-
-            return materialize_table(context, opened, fetch, rows="found")
-
-    return mbox_archives
 
 
 @dg.asset(
@@ -144,15 +133,13 @@ def threads(
         outcome = build_threads(opened.connection, opened.log)
         rows = int(outcome.counts["messages"] + outcome.counts["ghosts"])
         about = table_metadata(opened.connection, "threads", rows)
-        if workspace.samples:
-            about |= sample_metadata(opened.connection, "threads", None)
     return dg.MaterializeResult(
         metadata={**outcome.counts, **about}, data_version=dg.DataVersion(outcome.digest[:32])
     )
 
 
 def build_thread_summaries(maker: str) -> dg.AssetsDefinition:
-    """Build the asset; `maker` is the fingerprint of what makes summaries."""
+    """Build the asset; `maker` is the fingerprint of the maker of summaries."""
 
     @dg.asset(
         key_prefix=PREFIX,
@@ -167,42 +154,19 @@ def build_thread_summaries(maker: str) -> dg.AssetsDefinition:
         workspace: WorkspaceResource,
         summaries: SummariesResource,
     ) -> dg.MaterializeResult:
-        """One row per thread: what was asked or proposed, what was said, what was decided, in
-        sentences that each name the message and the characters that carry it; who took part, when,
-        and which messages have patches. A thread that changed is summarized again, no other.
+        """One row per thread: the question or proposal, the answers and the decision, in sentences
+        that each name the message and the characters they come from; who took part, when, and which
+        messages have patches. Only threads that changed are summarized again.
         """
         with workspace.open(context) as opened, summaries.open() as maker:
             outcome = summarize_threads(opened.connection, maker, opened.log, opened.workers)
             rows = int(outcome.counts["summaries"])
             about = table_metadata(opened.connection, "thread_summaries", rows)
-            examples = list_newest(opened.connection) if workspace.samples else []
         if outcome.note:
             context.log.warning("threads were left for the next run: %s", outcome.note)
+            about["note"] = outcome.note
         return dg.MaterializeResult(
-            metadata={**outcome.counts, **about, **_note(outcome), **_sample(examples)},
-            data_version=dg.DataVersion(outcome.digest[:32]),
+            metadata={**outcome.counts, **about}, data_version=dg.DataVersion(outcome.digest[:32])
         )
 
     return thread_summaries
-
-
-def _note(outcome: Outcome) -> dict[str, str]:
-    return {"note": outcome.note} if outcome.note else {}
-
-
-def _sample(examples: Sequence[ThreadSummary]) -> dict[str, dg.MarkdownMetadataValue]:
-    """Return a few summaries to read, as the sample of what a run has made."""
-    if not examples:
-        return {}
-    return {"sample": dg.MetadataValue.md("\n\n".join(map(_as_markdown, examples)))}
-
-
-def _as_markdown(summary: ThreadSummary) -> str:
-    days = f"{summary.first_sent_at:%Y-%m-%d} to {summary.last_sent_at:%Y-%m-%d}"
-    thread, people = map(escape_markdown, (summary.thread_id, ", ".join(summary.participants)))
-    sentences = (
-        f"- *{one['part']}*: {escape_markdown(one['text'])} ({escape_markdown(one['message_id'])})"
-        for one in summary.sentences
-    )
-    head = f"**{thread}**, {summary.messages} messages, {days}, by {people}"
-    return "\n".join([head, "", *sentences])

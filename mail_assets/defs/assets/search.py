@@ -1,25 +1,29 @@
-"""`search_quality`: how well search answers the judged set, now and over time.
+"""The assets about search: `search_quality` measures the judged queries, `search_audit` counts use.
 
-[search_audit] `search_audit`: how much is searched, how quickly, and how often in vain.
+https://docs.dagster.io/guides/build/assets
 """
 
 import datetime as dt
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import dagster as dg
 from pydantic import Field
 
 from mail_assets.defs.assets.months import table_columns
-from mail_assets.defs.audit.figures import Figures, sum_up
 from mail_assets.defs.partitions import PREFIX, asset_key
-from mail_assets.defs.quality import Answers, mode_table, worst_table
 from mail_assets.defs.resources import DatabaseResource, SearchResource
 from mail_assets.evaluation.judged import MIN_KNOWN, MIN_RELEVANT, JudgedQuery, read_judged_set
-from mail_assets.evaluation.quality import build_quality_record
-from mail_assets.evaluation.scores import score_queries
+from mail_assets.evaluation.quality import (
+    DECIDING_MODE,
+    build_quality_record,
+    build_summary_table,
+    collect_topic_scores,
+    summarise_scores,
+)
+from mail_assets.evaluation.scores import Score, score_queries
 from mail_assets.indexes.live import LifecycleError, complete_indexes
 from mail_assets.reading.browsing import full_name
 from mail_assets.search.language.request import MODES, VECTOR_MODES, RequestError
@@ -28,7 +32,7 @@ from mail_assets.tables.search_audit import DayPart, collect_searches, read_days
 
 UNSET = (
     "nothing to measure: MAIL_QUALITY_SET is not set. It names a folder with queries.jsonl and "
-    "qrels.tsv, as `mail-assets evaluate` takes them; docs/quality.md says how to make one"
+    "qrels.tsv, as `mail-assets evaluate` reads them; docs/quality.md describes how to make one"
 )
 
 
@@ -42,19 +46,40 @@ class QualityConfig(dg.Config):
         f"and {MIN_KNOWN} where no query of the set has two",
     )
     beside: bool = Field(
-        default=True, description="ask the complete indexes beside the live one as well"
+        default=True, description="also ask the complete indexes that are not live"
     )
     buckets: list[str] = Field(
         default=[],
-        description="further buckets to ask, written as in MAIL_VECTORS; filled from this database",
+        description="other buckets to ask, as in MAIL_VECTORS, that this database filled",
     )
+
+
+#: Queries shown that search answers worst.
+WORST = 20
+
+WORST_SCHEMA = dg.TableSchema(
+    [
+        dg.TableColumn("query_id", "string"),
+        dg.TableColumn("text", "string"),
+        *(dg.TableColumn(f"{mode}_ndcg10", "float") for mode in MODES),
+        dg.TableColumn("first", "int", "rank of the first relevant message among 50"),
+        dg.TableColumn("recall50", "float"),
+        dg.TableColumn("relevant", "int", "relevant messages"),
+    ]
+)
+
+
+class _Answers(NamedTuple):
+    bucket: str
+    record: IndexRecord
+    scores: list[Score]
 
 
 def build_search_quality(quality_set: Path | None) -> dg.AssetsDefinition:
     """Build the asset for the judged set of MAIL_QUALITY_SET."""
 
     @dg.asset(
-        # vectors and threads for their order in a run; what is asked is the index as a whole
+        # vectors and threads come first in a run; the whole index is asked
         key_prefix=PREFIX,
         deps=[asset_key(name) for name in ("vector_index", "vectors", "threads")],
         tags={"layer": "search"},
@@ -68,11 +93,10 @@ def build_search_quality(quality_set: Path | None) -> dg.AssetsDefinition:
         database: DatabaseResource,
         search: SearchResource,
     ) -> Iterator[dg.MaterializeResult]:
-        """How well search answers the judged queries of MAIL_QUALITY_SET, in every mode: nDCG@10,
+        """The quality of search on the judged queries of MAIL_QUALITY_SET, in every mode: nDCG@10,
         MRR, recall@50, success@10, threads@10 with 95 % intervals, and latency. The numbers are
-        those of the live index; `modes` has the other complete indexes beside it. Unpartitioned;
-        kept in Dagster's history. Without MAIL_QUALITY_SET nothing is measured and nothing
-        recorded.
+        those of the live index; `modes` also has the other complete indexes. Unpartitioned;
+        kept in Dagster's history. Without MAIL_QUALITY_SET nothing is measured or recorded.
         """
         if quality_set is None:
             context.log.warning(UNSET)
@@ -97,8 +121,8 @@ def build_search_quality(quality_set: Path | None) -> dg.AssetsDefinition:
         recorded = _recorded(answers[0], judged)
         yield dg.MaterializeResult(
             metadata={
-                "modes": mode_table(answers),
-                "worst": worst_table(answers[0].scores, judged),
+                "modes": _mode_table(answers),
+                "worst": _worst_table(answers[0].scores, judged),
                 **recorded,
                 "topics": dg.MetadataValue.json(recorded["topics"]),
             }
@@ -109,14 +133,14 @@ def build_search_quality(quality_set: Path | None) -> dg.AssetsDefinition:
 
 def _ask(
     search: SearchResource, bucket: str, index: IndexRecord, judged: Sequence[JudgedQuery]
-) -> Answers:
-    """Ask an index every query; full text asks none, so that only the live one brings it."""
+) -> _Answers:
+    """Ask an index every query. Full text asks no index: it is measured with the live one only."""
     with search.open_index(bucket, index) as searcher:
         modes = [mode for mode in MODES if index.live or mode in VECTOR_MODES]
-        return Answers(bucket, index, score_queries(searcher.search, judged, modes))
+        return _Answers(bucket, index, score_queries(searcher.search, judged, modes))
 
 
-def _recorded(live: Answers, judged: Sequence[JudgedQuery]) -> dict[str, Any]:
+def _recorded(live: _Answers, judged: Sequence[JudgedQuery]) -> dict[str, Any]:
     return {
         "bucket": live.bucket,
         "index": live.record.name,
@@ -124,15 +148,57 @@ def _recorded(live: Answers, judged: Sequence[JudgedQuery]) -> dict[str, Any]:
     }
 
 
-#: Days that the figures are of.
+def _mode_table(answers: Sequence[_Answers]) -> dg.TableMetadataValue:
+    rows = [
+        dg.TableRecord(
+            {
+                "mode": row.pop("mode"),
+                "live": one.record.live,
+                **{str(name): value for name, value in row.items()},
+                "index": one.record.name,
+                "bucket": one.bucket,
+            }
+        )
+        for one in answers
+        for row in build_summary_table(summarise_scores(one.scores))
+        .reset_index()
+        .to_dict("records")
+    ]
+    return dg.MetadataValue.table(rows)
+
+
+def _worst_table(scores: Sequence[Score], judged: Sequence[JudgedQuery]) -> dg.TableMetadataValue:
+    by_mode = collect_topic_scores(scores)
+    asked = {one.query_id: one for one in judged}
+    worst = sorted(
+        (one for one in scores if one.mode == DECIDING_MODE and one.ndcg_10 < 1),
+        key=lambda one: (one.ndcg_10, one.query_id),
+    )
+    rows = [
+        dg.TableRecord(
+            {
+                "query_id": one.query_id,
+                "text": asked[one.query_id].text,
+                **{f"{mode}_ndcg10": of_mode[one.query_id] for mode, of_mode in by_mode.items()},
+                "first": round(1 / one.mrr) if one.mrr else None,
+                "recall50": one.recall_50,
+                "relevant": len(asked[one.query_id].relevant),
+            }
+        )
+        for one in worst[:WORST]
+    ]
+    return dg.MetadataValue.table(rows, WORST_SCHEMA)
+
+
+#: Days that the figures cover.
 DAYS = 30
 
 SCHEMA = dg.TableSchema(
     [
         dg.TableColumn("of", "string", "day (UTC), or surface"),
         dg.TableColumn("searches", "int"),
-        dg.TableColumn("errors", "int", "could not be answered"),
-        dg.TableColumn("refused", "int", "wrong, or too many"),
+        dg.TableColumn("errors", "int", "the server could not answer"),
+        dg.TableColumn("refused", "int", "wrong requests, or too many"),
         dg.TableColumn("nothing_found", "float", "share of those answered"),
         dg.TableColumn("p50_ms", "int", "of those answered, rounded up"),
         dg.TableColumn("p95_ms", "int", "of those answered, rounded up"),
@@ -140,9 +206,20 @@ SCHEMA = dg.TableSchema(
 )
 
 
+class Figures(NamedTuple):
+    """Figures of some searches; SCHEMA describes them. A share or time is None without answers."""
+
+    searches: int
+    errors: int
+    refused: int
+    nothing_found: float | None
+    p50_ms: int | None
+    p95_ms: int | None
+
+
 @dg.asset(
     key_prefix=PREFIX,
-    # for the lineage: what is searched; it reads nothing of them
+    # for the lineage only: nothing is read of them
     deps=[asset_key(name) for name in ("vector_index", "word_index")],
     tags={"layer": "search"},
     kinds={"postgres"},
@@ -154,7 +231,7 @@ def search_audit(
 ) -> dg.MaterializeResult:
     """One row per hour and kind of search that was served: counts, without queries and clients.
     The numbers are those of the last 30 days, by day in `days`. Each run takes over
-    what was served since the last.
+    the searches that were served since the last.
     """
     with database.connect("search_audit", context.run.run_id) as connection:
         changed = collect_searches(connection)
@@ -191,3 +268,33 @@ def _tabulate(rows: Iterable[tuple[object, Figures]]) -> dg.TableMetadataValue:
         for of, figures in rows
     ]
     return dg.MetadataValue.table(records, SCHEMA)
+
+
+def sum_up(parts: Iterable[DayPart]) -> Figures:
+    """Return the figures of some counts."""
+    given = [*parts]
+    answered = [part for part in given if part.status < 400]
+    total = _count(answered)
+    return Figures(
+        searches=_count(given),
+        errors=_count(part for part in given if part.status >= 500),
+        refused=_count(part for part in given if 400 <= part.status < 500),
+        nothing_found=_count(part for part in answered if not part.hits) / total if total else None,
+        p50_ms=_find_quantile(answered, 0.5),
+        p95_ms=_find_quantile(answered, 0.95),
+    )
+
+
+def _find_quantile(parts: Sequence[DayPart], share: float) -> int | None:
+    """Return the shortest time in which a share of the searches was answered."""
+    wanted = share * _count(parts)
+    seen = 0
+    for part in sorted(parts, key=lambda one: one.ms):
+        seen += part.searches
+        if seen >= wanted:
+            return part.ms
+    return None
+
+
+def _count(parts: Iterable[DayPart]) -> int:
+    return sum(part.searches for part in parts)

@@ -1,12 +1,8 @@
 """Fill the months of some lists, or another index with all months that are archived.
 
-[months] Which months of a list a backfill covers.
-
-[unchanged] Which months a backfill passes over: no step would write anything, and no check is due.
-
-They become no run. What the steps have recorded decides (steps/unchanged_months.py), what the
-sources have now, and what the UI shows of a month: one that is shown as missing or failed there is
-run.
+A backfill passes over months in which no step would write anything and no check is due. Three
+things decide: the records of the steps (steps/unchanged_months.py), the archives that the source
+has now, and the status in the UI. A month that the UI shows as missing or failed is run.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -36,9 +32,8 @@ from mail_assets.indexes.vectors import open_mail_bucket, open_mail_vectors
 from mail_assets.indexes.words import open_mail_words
 from mail_assets.month import ListMonth
 from mail_assets.settings.settings import Settings
-from mail_assets.sources.http_reader import HttpOptions
 from mail_assets.sources.open import open_source
-from mail_assets.sources.source import ArchiveSource, SourceError
+from mail_assets.sources.source import ArchiveSource, HttpOptions, SourceError
 from mail_assets.steps.fetch_archive import FetchOptions
 from mail_assets.steps.unchanged_months import (
     Chain,
@@ -52,11 +47,13 @@ from mail_assets.workspace import Workspace
 
 
 class KnownMonths(NamedTuple):
-    """The months of a list that its source has, or that are archived here, in order.
+    """Months of a list that its source has or that are archived here, in order.
 
-    `outside` are those before `first_month` or after `last_month` of lists.toml: they have no
-    partitions. `beyond` are those before or after the range that was asked for. `versions` is what
-    the source has listed.
+    Attributes:
+        versions: the versions that the source has listed.
+        partitions: months of the range that have partitions.
+        outside: months before `first_month` or after `last_month` of lists.toml.
+        beyond: months before or after the range that was asked for.
     """
 
     source: ArchiveSource
@@ -76,8 +73,8 @@ def find_months(
 ) -> KnownMonths:
     """Return the months of a list from `first` to `last`, both included.
 
-    A month that is archived here and gone from the source is included: its run reports the loss.
-    Files dated in the future are ignored: their months are no partitions yet.
+    A month that is archived here but gone from the source is included: its run reports the loss.
+    Files dated in the future are ignored: their months have no partitions yet.
 
     Raises:
         SourceError: the source cannot be listed.
@@ -101,7 +98,7 @@ def find_months(
 
 
 def months_archived(settings: Settings, list_name: str) -> list[ListMonth]:
-    """Return the months of a list that have an archive, or what was made of it, in order."""
+    """Return the months of a list that have an archive or rows made from one, in order."""
     with settings.database.connect("backfill") as connection:
         return sorted(archived_months(connection, list_name))
 
@@ -115,8 +112,8 @@ def find_months_to_pass(
     months: Iterable[ListMonth],
     assets: Sequence[str],
 ) -> Unchanged:
-    """Return those of some months that need no run of some assets; sources are not asked."""
-    shown = _find_materialized(settings, instance, [*months], assets)
+    """Return the months that need no run of some assets; sources are not asked."""
+    shown = find_materialized(settings, instance, [*months], assets)
     if not shown:
         return {}
     with _open_workspace(settings) as workspace:
@@ -124,10 +121,10 @@ def find_months_to_pass(
 
 
 def confirm_archives(settings: Settings, known: KnownMonths, unchanged: Unchanged) -> Unchanged:
-    """Return those of a list's months whose archives the source has as they are kept here.
+    """Return the unchanged months of a list whose archives at the source are those kept here.
 
-    Where a listing does not tell, the source is asked month by month. One that cannot be asked is
-    left to the runs, which say what is wrong.
+    If the listing does not show it, the source is asked month by month. A source that cannot be
+    asked is left to the runs, which report its error.
     """
     confirmed: dict[ListMonth, UnchangedMonth] = {}
     with _open_workspace(settings) as workspace:
@@ -155,13 +152,13 @@ def _is_kept(
     return confirm_archive(workspace, month, known.source, _options(settings)[month.list_name])
 
 
-def _find_materialized(
+def find_materialized(
     settings: Settings,
     instance: dg.DagsterInstance,
     months: Sequence[ListMonth],
     assets: Sequence[str],
 ) -> list[ListMonth]:
-    """Return the months that the UI shows as materialized in each of some assets."""
+    """Return the months that the UI shows as materialized in all of some assets."""
     partitions = list_months(tuple(settings.lists), settings.first_month, settings.last_month)
     keys = [month.key for month in months]
     shown = set(keys)
@@ -176,7 +173,6 @@ _DONE = "MATERIALIZED"
 
 
 def _chain(settings: Settings) -> Chain:
-    """Return what makes the months by these settings."""
     bucket = open_mail_bucket(settings.database, settings.vectors)
     return Chain(
         _options(settings),
@@ -199,19 +195,19 @@ def _open_workspace(settings: Settings) -> Iterator[Workspace]:
 
 
 def _ignore(_line: str) -> None:
-    """Log nothing: what is asked here is over in seconds."""
+    """Log nothing: the questions asked here take seconds."""
 
 
-#: The assets of the index of an encoder.
+#: The assets that fill the index of an encoder.
 INDEXED = ("embeddings", "vectors")
 
 
 @dataclass(frozen=True)
 class BackfillRequest:
-    """What to fill: lists, the first and the last month ("YYYY-MM", None for all there are).
+    """Lists to fill, with the first and the last month ("YYYY-MM", None for all there are).
 
-    `allow_loss` accepts archives that vanished or lost messages since they were fetched last;
-    `jobs` processes run ranges at once, of which one encodes at a time.
+    `allow_loss` accepts archives that vanished or lost messages since they were last fetched.
+    `jobs` processes run ranges at once; one of them encodes at a time.
     """
 
     lists: Sequence[str]
@@ -225,7 +221,7 @@ def backfill_lists(settings: Settings, request: BackfillRequest, listener: Liste
     """Fill the months of some lists, then build the threads once and maintain the indexes.
 
     A list whose source cannot be listed fails alone. Ctrl-C ends the backfill: the report says so
-    and has what was done until then.
+    and has the months made until then.
     """
     with _open_runs(settings, listener, CHAIN) as runs:
         ranges = plan_ranges(settings, runs.instance, request, runs.report)
@@ -247,8 +243,8 @@ def plan_ranges(
 ) -> Sequence[MonthRange]:
     """Return the ranges of months that need a run, gaps included.
 
-    The report gets the months that need none, those outside of all partitions or beyond the range
-    that was asked for, and the lists whose sources cannot be listed.
+    The report gets the unchanged months, the months outside of all partitions or beyond the range,
+    and the lists whose sources cannot be listed.
     """
     listed: list[KnownMonths] = []
     for name in request.lists:
@@ -269,8 +265,8 @@ def plan_ranges(
 def load_stored(settings: Settings, request: BackfillRequest, listener: Listener) -> Report:
     """Make everything of some lists from the archives that are stored, and ask no source.
 
-    For a home that was restored, whose sources may be gone. Of the request only the lists count;
-    otherwise as backfill_lists.
+    It is for a restored home, whose sources may be gone. Only the lists of the request count. Apart
+    from that it does the same as backfill_lists.
     """
     with _open_runs(settings, listener, CHAIN[1:]) as runs:
         archived = [months_archived(settings, name) for name in request.lists]
@@ -281,10 +277,10 @@ def load_stored(settings: Settings, request: BackfillRequest, listener: Listener
 
 
 def fill_index(settings: Settings, listener: Listener) -> Report:
-    """Fill the index of the configured encoder with every archived month, beside the live index.
+    """Fill the index of the configured encoder with every archived month, next to the live index.
 
-    The newest come first. Nothing is fetched, parsed or chunked again. Ctrl-C ends it as it ends a
-    backfill.
+    The newest months come first. Nothing is fetched, parsed or cut again. Ctrl-C ends it as it ends
+    a backfill.
     """
     with _open_runs(settings, listener, INDEXED) as runs:
         archived = [month for name in settings.lists for month in months_archived(settings, name)]
@@ -299,10 +295,10 @@ def fill_index(settings: Settings, listener: Listener) -> Report:
 
 @contextmanager
 def _open_runs(settings: Settings, listener: Listener, assets: Sequence[str]) -> Iterator[Runs]:
-    """Open the Dagster instance of the home; Ctrl-C within the block ends it and is reported.
+    """Open the Dagster instance of the home. Ctrl-C in the block ends it and is reported.
 
     Raises:
-        ModelFileError: the model is not installed; known now, not when the first month needs it.
+        ModelFileError: the model is not installed. This is found out before any month is run.
     """
     check_model(settings.encoder, settings.model_cache)
     with open_instance(settings) as instance:
@@ -313,4 +309,4 @@ def _open_runs(settings: Settings, listener: Listener, assets: Sequence[str]) ->
         except KeyboardInterrupt:
             runs.report.interrupted = True
         finally:
-            cancel_abandoned(instance)  # of a process that died in this backfill
+            cancel_abandoned(instance)  # runs of processes that died in this backfill

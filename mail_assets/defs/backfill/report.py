@@ -1,8 +1,6 @@
-"""What a backfill did: months done and failed, and counts of rows, texts and vectors.
+"""The report of a backfill: ranges of months, events while it runs, and the result.
 
-[ranges] Months of a list cut into ranges, each of them one run.
-
-[events] What a backfill reports while it runs, as plain values: how they are shown is not its matter.
+These are plain values. The command line decides how they are shown.
 """
 
 import itertools
@@ -15,7 +13,7 @@ from mail_assets.defs.runs import LogLine, MonthFinished
 from mail_assets.month import ListMonth, months_between
 from mail_assets.steps.unchanged_months import UnchangedMonth
 
-#: What each asset holds of a month when its step is done.
+#: Counts of what each asset holds of a month when its step is done.
 STATE_COUNTS: Mapping[str, tuple[str, ...]] = {
     "mbox_archives": ("found", "bytes"),
     "messages": ("stored", "duplicates", "quarantined", "removed"),
@@ -25,7 +23,7 @@ STATE_COUNTS: Mapping[str, tuple[str, ...]] = {
     "vectors": ("chunks",),
 }
 
-#: What each asset's step did; a step that runs twice has done the sum.
+#: Counts of what each asset's step did; a step that ran twice did the sum.
 WORK_COUNTS: Mapping[str, tuple[str, ...]] = {
     "mbox_archives": ("fetched",),
     "messages": ("written", "deleted"),
@@ -38,19 +36,24 @@ WORK_COUNTS: Mapping[str, tuple[str, ...]] = {
 #: The partitioned assets, in the order of the chain.
 CHAIN = tuple(STATE_COUNTS)
 
-#: Entries of an index that are worth its upkeep when a backfill ends, and the share that is: with
-#: 1,000 messages beside the index of words each search takes 13 ms more.
+#: Number and share of changed entries from which an index is maintained when a backfill ends: with
+#: 1,000 messages that are not indexed yet, each search of words takes 13 ms more.
 MUCH_CHANGED, SHARE_CHANGED = 1_000, 0.01
 
 
 @dataclass
 class Report:
-    """What a backfill did so far.
+    """Result of a backfill so far.
 
-    `failed` has the reason under "LIST YYYY-MM", "list LIST" where its source cannot be listed,
-    "threads" or "indexes". `outside` are months that have no partitions and were left out,
-    `beyond` those before or after the range that was asked for.
-    `unchanged` are months that needed no run. `threads` counts those of the whole corpus.
+    Attributes:
+        done: months that were made.
+        unchanged: months that needed no run.
+        failed: reasons by subject: "LIST YYYY-MM", "list LIST" if its source cannot be listed,
+            "threads", "indexes" or "backfill ID".
+        outside: months that were left out because they have no partitions.
+        beyond: months before or after the range that was asked for.
+        threads: number of threads of the whole corpus.
+        interrupted: Ctrl-C ended the backfill.
     """
 
     done: list[ListMonth] = field(default_factory=list)
@@ -64,7 +67,7 @@ class Report:
 
     @property
     def assets(self) -> tuple[str, ...]:
-        """The assets of which something is counted, in the order of the chain."""
+        """The assets that are counted, in the order of the chain."""
         return tuple(self._months)
 
     @property
@@ -78,7 +81,7 @@ class Report:
         return bool(counts["written"] or counts["deleted"])
 
     def changed_much_in(self, asset: str) -> bool:
-        """Return whether so much of the index of an asset changed that it is worth its upkeep."""
+        """Return whether enough of an asset's index changed to maintain it."""
         counts = self.counts_of(asset)
         held = sum(counts[name] for name in STATE_COUNTS[asset])
         return counts["written"] + counts["deleted"] >= min(MUCH_CHANGED, held * SHARE_CHANGED)
@@ -89,10 +92,10 @@ class Report:
             self._months.setdefault(asset, {})
 
     def add(self, asset: str, month: ListMonth, counts: Mapping[str, int]) -> None:
-        """Add what a step recorded of a month.
+        """Add the counts that a step recorded of a month.
 
-        A step that is retried, or run again by a smaller range, records the month again: what the
-        month holds replaces the earlier record, what was done is added to it.
+        A step that is retried, or run again in a smaller range, records the month again. Counts of
+        what the month holds replace the earlier ones; counts of work are added.
         """
         kept = self._months.setdefault(asset, {}).setdefault(month, Counter())
         for name in STATE_COUNTS[asset]:
@@ -101,7 +104,7 @@ class Report:
             kept[name] += counts[name]
 
     def add_unchanged(self, months: Mapping[ListMonth, UnchangedMonth]) -> None:
-        """Count what months hold that need no run, as was recorded of them."""
+        """Add months that need no run, with the counts that were recorded of them."""
         self.unchanged += months
         for month, kept in months.items():
             for asset in self.assets:
@@ -110,7 +113,7 @@ class Report:
                 self.add(asset, month, held | dict.fromkeys(WORK_COUNTS[asset], 0))
 
     def merge(self, other: "Report") -> None:
-        """Add what another report has done of the months."""
+        """Add the months and failures of another report."""
         self.done += other.done
         self.failed.update(other.failed)
         self.interrupted |= other.interrupted
@@ -125,7 +128,7 @@ class Report:
         for counts in self._months.get(asset, {}).values():
             totals.update(counts)
         if asset == "embeddings":
-            # not as recorded: a second attempt reuses what the first has encoded
+            # not the recorded count: a second attempt reuses the texts that the first encoded
             totals["reused"] = totals["texts"] - totals["encoded"]
         return totals
 
@@ -171,21 +174,14 @@ def _follows(before: MonthRange, month: ListMonth) -> bool:
 
 
 class RunsPlanned(NamedTuple):
-    """All runs are known: the list-months of all ranges, and the assets made for each."""
+    """All runs are planned: the list-months of all ranges, and the assets made for each."""
 
     months: int
     assets: tuple[str, ...]
 
 
-class BackfillLaunched(NamedTuple):
-    """Dagster's daemon was asked for a backfill; its id, and what it makes: "12 months"."""
-
-    backfill_id: str
-    what: str
-
-
 class MonthsPassed(NamedTuple):
-    """So many months are as they should be: they need no run."""
+    """Months that need no run were passed over."""
 
     months: int
 
@@ -209,14 +205,13 @@ class RangeFinished(NamedTuple):
 
 
 class StageStarted(NamedTuple):
-    """Work that belongs to no month begins: "threads", or "indexes"."""
+    """Work of the whole corpus begins: "threads" or "indexes"."""
 
     name: str
 
 
 Event = (
     RunsPlanned
-    | BackfillLaunched
     | MonthsPassed
     | RangeStarted
     | RangeSplit
@@ -226,5 +221,5 @@ Event = (
     | LogLine
 )
 
-#: Receives each event in the thread that runs the backfill; must return at once.
+#: Receives each event, in the thread that runs the backfill; must return at once.
 Listener = Callable[[Event], None]

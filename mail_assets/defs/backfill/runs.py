@@ -1,9 +1,9 @@
-"""The runs of a backfill, one after the other, in this process on the Dagster instance."""
+"""Run the ranges of a backfill in this process, one after the other, on the Dagster instance."""
 
 import time
 import uuid
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from types import MappingProxyType
 from typing import Any
@@ -23,22 +23,28 @@ from mail_assets.defs.backfill.report import (
     StageStarted,
 )
 from mail_assets.defs.partitions import asset_key
-from mail_assets.defs.runs import RANGE, build_run_logger, process_tag, reason_of
+from mail_assets.defs.runs import (
+    RANGE,
+    build_run_logger,
+    first_reason,
+    process_tag,
+    was_interrupted,
+)
 from mail_assets.month import ListMonth
 
 #: The name of the run's logger, and the run configuration that selects it alone.
 _LOGGER = "backfill"
 _RUN_CONFIG: dict[str, Any] = {"loggers": {_LOGGER: {}}}
 
-#: Seconds of a backfill after which threads are built: search answers with those of its new mail.
+#: Seconds of a backfill after which threads are built, so that search has those of the new mail.
 REFRESH_THREADS = 1_800.0
 
-#: The op that maintains what an asset writes: the index of another may not be there yet.
+#: Asset -> the op that maintains its index; the index of another asset may not exist yet.
 MAINTAINED = {"words": "maintain_words", "vectors": "maintain_index"}
 
 
 class Runs:
-    """Runs assets for ranges of months on one instance, and reports what they did."""
+    """Runs assets for ranges of months on one instance, and reports the result."""
 
     def __init__(
         self,
@@ -54,7 +60,7 @@ class Runs:
         self._listener = listener
         self._assets = tuple(assets)
         self._threads_built = time.monotonic()
-        # as of one time, or Dagster lists every partition anew for each check, 8,000 in 60 ms
+        # one time for all, or Dagster lists every partition for each check, 8,000 in 60 ms
         self._partitions_at = datetime.now(UTC)
         self.report = Report()
         self.report.expect(assets)
@@ -63,7 +69,7 @@ class Runs:
         """Run each range.
 
         Raises:
-            KeyboardInterrupt: a run was interrupted; the report has what it did until then.
+            KeyboardInterrupt: a run was interrupted; the report has what was made until then.
         """
         planned = sum(len(one.months) for one in ranges)
         self._listener(RunsPlanned(planned, self._assets))
@@ -73,8 +79,7 @@ class Runs:
                 self.refresh_threads()
 
     def run_range(self, one: MonthRange, allow_loss: bool = False) -> None:
-        """Run a range. One that fails is run again month by month, so that a month that cannot be
-        made fails alone.
+        """Run a range; if it fails, run its months one by one, so that a broken month fails alone.
 
         Raises:
             KeyboardInterrupt: the run was interrupted.
@@ -87,7 +92,7 @@ class Runs:
         self._listener(RangeFinished(one))
 
     def refresh_threads(self) -> None:
-        """Build the threads of what a long backfill has loaded so far.
+        """Build the threads of the mail that a long backfill has loaded so far.
 
         Raises:
             KeyboardInterrupt: the run was interrupted.
@@ -108,15 +113,15 @@ class Runs:
         for event in result.asset_materializations_for_node(_op_name("threads")):
             self.report.threads = _whole_number(event.metadata.get("threads"))
         if not result.success:
-            self.report.failed["threads"] = _reason(result)
+            self.report.failed["threads"] = first_reason(result)
         else:
             self.report.failed.pop("threads", None)
         self._threads_built = time.monotonic()
 
     def maintain_indexes(self) -> None:
-        """Compact and index what has changed: every month written leaves a fragment that slows it.
+        """Compact and index the indexes that have changed: each month written slows them.
 
-        Where little has changed, only if it is due.
+        An index in which little has changed is maintained only if that is due.
 
         Raises:
             KeyboardInterrupt: the run was interrupted.
@@ -129,12 +134,12 @@ class Runs:
         if not changed:
             return
         self._listener(StageStarted("indexes"))
-        job = self._defs.resolve_job_def("maintain_vectors")
+        job = self._defs.resolve_job_def("upkeep")
         result = self._execute(
             job, op_selection=[*changed, "sweep_archives"], run_config={"ops": changed}
         )
         if not result.success:
-            self.report.failed["indexes"] = _reason(result)
+            self.report.failed["indexes"] = first_reason(result)
 
     def _run_months(self, one: MonthRange, allow_loss: bool) -> bool:
         tags = dict(zip(RANGE, (one.first.key, one.last.key), strict=True))
@@ -148,7 +153,7 @@ class Runs:
         if result.success:
             self.report.done += one.months
         elif one.first == one.last:
-            self.report.failed[str(one.first)] = _reason(result)
+            self.report.failed[str(one.first)] = first_reason(result)
         return result.success
 
     def _execute(
@@ -158,7 +163,7 @@ class Runs:
         tags: Mapping[str, str] = MappingProxyType({}),
         **options: Any,
     ) -> dg.ExecuteInProcessResult:
-        """Run a job and count what it recorded, whatever became of it."""
+        """Run a job and count what it recorded, even if it failed."""
         run_id = str(uuid.uuid4())
         try:
             with dg.partition_loading_context(effective_dt=self._partitions_at):
@@ -172,12 +177,12 @@ class Runs:
                 )
         finally:
             self._count(run_id)
-        if _was_interrupted(result.all_events):
+        if was_interrupted(result):
             raise KeyboardInterrupt
         return result
 
     def _count(self, run_id: str) -> None:
-        """Add up what a run recorded, from the event log: a failed step's is not in the result."""
+        """Add the counts of a run from the event log: its result lacks those of failed steps."""
         records = self.instance.get_records_for_run(
             run_id, of_type=dg.DagsterEventType.ASSET_MATERIALIZATION
         ).records
@@ -196,19 +201,3 @@ def _op_name(asset: str) -> str:
 
 def _whole_number(value: object) -> int:
     return int(getattr(value, "value", 0) or 0)
-
-
-def _was_interrupted(events: Iterable[dg.DagsterEvent]) -> bool:
-    """Return whether Ctrl-C ended a run: Dagster swallows it where errors are not raised."""
-    failures = [
-        event.job_failure_data
-        for event in events
-        if event.event_type == dg.DagsterEventType.RUN_FAILURE
-    ]
-    reasons = [failure.failure_reason for failure in failures if failure.failure_reason]
-    return any(reason.value == "UNEXPECTED_TERMINATION" for reason in reasons)
-
-
-def _reason(result: dg.ExecuteInProcessResult) -> str:
-    """Return why a run failed: the check that stopped it, or the error of its first failed step."""
-    return next(filter(None, map(reason_of, result.all_events)), "the run failed")

@@ -1,12 +1,10 @@
-"""Ranges of months run by several processes at once, one of which builds threads now and then.
+"""Run ranges of months in several processes at once; one of them builds threads now and then.
 
-A process that dies, for example because memory ran out, costs the range that it was running: its
-months are run one by one, and the month that kills again fails alone.
+If a process dies, for example because memory ran out, the months of its range are run one by one.
+The month that kills a process again fails alone.
 
-[range_worker] A process of a backfill with several jobs: does the tasks that it is sent, one after another.
-
-Tasks come, and events go, over one pipe. The process ends when the pipe does, whatever it is
-doing: what was cut off is completed by the next backfill, and nobody would hear of it.
+Each process receives tasks and sends events over one pipe. It ends when the pipe ends, even in the
+middle of a task: the next backfill completes what was cut off.
 """
 
 import multiprocessing
@@ -42,38 +40,38 @@ from mail_assets.settings.settings import Settings
 
 
 class ThreadBuild(NamedTuple):
-    """A task: to build the threads of what is loaded so far."""
+    """A task: build the threads of the mail that is loaded so far."""
 
 
-#: What a process is sent: to run a range, or to build threads.
+#: A task of a process: run a range, or build threads.
 Task: TypeAlias = MonthRange | ThreadBuild
 
 
 class WorkerReady(NamedTuple):
-    """The process has started, and takes tasks."""
+    """Message of a process: it has started and takes tasks."""
 
 
 class TaskReport(NamedTuple):
-    """A task was done, or interrupted; `report` has what was done."""
+    """Message of a process: a task is done or was interrupted; `report` has its result."""
 
     report: Report
 
 
 @dataclass
 class RunInterrupts:
-    """Handles SIGINT: it stops a run, and nothing else of the process, such as a report of one."""
+    """Handler of SIGINT that stops a run but not the process, which still reports it."""
 
     is_running: bool = False
     _came: bool = False
 
     def __call__(self, _number: int, _frame: FrameType | None) -> None:
-        """Remember the signal, and stop the run that is going on."""
+        """Remember the signal, and stop the current run."""
         self._came = True
         if self.is_running:
             raise KeyboardInterrupt
 
     def start_run(self) -> None:
-        """Let SIGINT stop what follows; raises KeyboardInterrupt where it came before."""
+        """Let SIGINT stop the run that begins; raises KeyboardInterrupt if it came before."""
         self.is_running = True
         if self._came:
             raise KeyboardInterrupt
@@ -82,8 +80,8 @@ class RunInterrupts:
 def run_worker(
     connection: Connection, settings: Settings, assets: Sequence[str], allow_loss: bool
 ) -> None:
-    """Do the tasks that come until None does; send their events, and a TaskReport after each."""
-    # Ctrl-C on a terminal goes to its whole process group: the backfill passes it on, once
+    """Do each task that comes until None comes; send its events and then a TaskReport."""
+    # Ctrl-C on a terminal goes to its whole process group; the backfill passes it on once
     os.setpgid(0, 0)
     interrupts = RunInterrupts()
     signal.signal(signal.SIGINT, interrupts)
@@ -114,7 +112,7 @@ def _receive(connection: Connection, tasks: SimpleQueue[Task | None]) -> None:
         os._exit(1)
 
 
-#: Not forked: threads of gRPC and of Arrow do not survive it.
+#: Not forked: threads of gRPC and Arrow do not survive a fork.
 _PROCESSES = multiprocessing.get_context("spawn")
 
 
@@ -124,8 +122,6 @@ class RangeWorkerError(MailAssetsError):
 
 @dataclass(eq=False)
 class _Worker:
-    """A process, this end of its pipe, and what it is doing."""
-
     process: BaseProcess
     connection: Connection
     task: Task | None = None
@@ -134,7 +130,7 @@ class _Worker:
 
 @dataclass
 class RangeWorkers:
-    """Runs ranges in up to `jobs` processes, and adds to a report what they did."""
+    """Runs ranges in up to `jobs` processes, and adds their results to a report."""
 
     settings: Settings
     assets: Sequence[str]
@@ -150,7 +146,7 @@ class RangeWorkers:
 
         Raises:
             RangeWorkerError: a process died while it was starting.
-            KeyboardInterrupt: it was interrupted; the report has what was done until then.
+            KeyboardInterrupt: it was interrupted; the report has what was made until then.
         """
         planned = sum(len(one.months) for one in ranges)
         self.listener(RunsPlanned(planned, tuple(self.assets)))
@@ -165,17 +161,17 @@ class RangeWorkers:
                     raise KeyboardInterrupt
 
     def _assign(self, waiting: deque[MonthRange]) -> None:
-        """Give tasks to workers without one while ranges wait; start workers that are missing."""
+        """Give tasks to idle workers while ranges wait; start workers up to `jobs`."""
         while len(self._workers) < min(self.jobs, len(self._workers) + len(waiting)):
             self._workers.append(self._start())
         for worker in self._workers:
             if worker.task is None and waiting:
                 worker.task = self._choose_task(waiting)
-                with suppress(BrokenPipeError):  # it has died, as reading from it will tell
+                with suppress(BrokenPipeError):  # it has died: reading from it reports that
                     worker.connection.send(worker.task)
 
     def _choose_task(self, waiting: deque[MonthRange]) -> Task:
-        """Return the next range, or where it is time the building of threads."""
+        """Return the next range, or the building of threads if that is due."""
         are_built_now = any(isinstance(worker.task, ThreadBuild) for worker in self._workers)
         if are_built_now or time.monotonic() - self._threads_built <= REFRESH_THREADS:
             return waiting.popleft()
@@ -183,7 +179,7 @@ class RangeWorkers:
 
     def _start(self) -> _Worker:
         ours, theirs = _PROCESSES.Pipe()
-        # the processes that parse are shared out too, or N times as many as cores would compete
+        # parsing processes are shared too, or N times as many as there are cores would compete
         settings = replace(self.settings, jobs=max(1, self.settings.jobs // self.jobs))
         arguments = (theirs, settings, tuple(self.assets), self.allow_loss)
         process = _PROCESSES.Process(target=run_worker, args=arguments)
@@ -192,14 +188,14 @@ class RangeWorkers:
         return _Worker(process, ours)
 
     def _wait(self, interrupts: Connection) -> list[_Worker]:
-        """Return the workers that have something to say, or have died."""
+        """Return the workers that have sent something or have died."""
         ready = wait([interrupts, *(worker.connection for worker in self._workers)])
         if interrupts in ready:
             raise KeyboardInterrupt
         return [worker for worker in self._workers if worker.connection in ready]
 
     def _follow(self, worker: _Worker) -> list[MonthRange]:
-        """Take what a worker sent; return the ranges that its death leaves to others."""
+        """Receive a message of a worker; if it has died, return the ranges left to others."""
         try:
             received: Event | WorkerReady | TaskReport = worker.connection.recv()
         except (EOFError, ConnectionResetError):
@@ -221,14 +217,14 @@ class RangeWorkers:
         return task
 
     def _bury(self, worker: _Worker) -> list[MonthRange]:
-        """Return the months of the range that a worker was running, or report its only one."""
+        """Return the months of a dead worker's range; a single month is reported as failed."""
         self._workers.remove(worker)
         worker.process.join()
         ended = _describe_exit(worker.process.exitcode or 0)
         if not worker.is_ready:
             raise RangeWorkerError(f"a process of the backfill {ended} while it was starting")
         one = self._end_task(worker)
-        if not isinstance(one, MonthRange):  # threads are built in the end too
+        if not isinstance(one, MonthRange):  # threads are built at the end too
             return []
         if one.first != one.last:
             self.listener(RangeSplit(one))
@@ -239,7 +235,7 @@ class RangeWorkers:
 
     @contextmanager
     def _ending_workers(self) -> Iterator[None]:
-        """End the processes: idle ones at once, after Ctrl-C each when its run has stopped."""
+        """End the processes at the end: after Ctrl-C, each when its run has stopped."""
         try:
             yield
         except KeyboardInterrupt:
@@ -268,10 +264,10 @@ class RangeWorkers:
 
 @contextmanager
 def _receiving_interrupts() -> Iterator[Connection]:
-    """Receive Ctrl-C as a message, so that it cuts off none of a worker; the second raises."""
+    """Receive the first Ctrl-C as a message, so that it cuts off none of a worker."""
     ours, theirs = _PROCESSES.Pipe(duplex=False)
     if threading.current_thread() is not threading.main_thread():
-        yield ours  # Python gives signals to the main thread only
+        yield ours  # Python delivers signals to the main thread only
         return
     former = signal.getsignal(signal.SIGINT)
 

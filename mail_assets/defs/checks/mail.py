@@ -1,23 +1,11 @@
-"""Checks of `messages`: every message is accounted for, and few are strange.
-
-[mbox_archives] The check of `mbox_archives`: the dialect that lists.toml sets is that of the archives.
-
-[threads] The check of `threads`: every message is in a thread, and few replies refer to nothing.
-
-[thread_summaries] Checks of `thread_summaries`: sentences stand in their messages, and no summary is outdated.
-
-Summaries have no months, but their messages have: the step has those checked again whose threads it
-has summarized.
-
-[forgotten] The check of `vectors` that nothing forgotten has come back, in whatever place.
-"""
+"""The checks of archives, messages, threads and summaries, and that forgotten mail stays away."""
 
 from collections.abc import Sequence
 
 import dagster as dg
 import psycopg
 
-from mail_assets.defs.checks.months import CheckedMonth, check_months
+from mail_assets.defs.checks.months import ERROR, WARN, CheckedMonth, check_months, judge_each
 from mail_assets.defs.partitions import asset_key
 from mail_assets.defs.resources import (
     DatabaseResource,
@@ -34,6 +22,7 @@ from mail_assets.store.objects import ObjectStore
 from mail_assets.tables.checks import (
     MessageCounts,
     SummaryAges,
+    SummarySentences,
     Undated,
     Unthreaded,
     count_undated,
@@ -54,8 +43,24 @@ from mail_assets.tables.removed_messages import (
 )
 from mail_assets.words.index import MissingWordsError
 
+
+@dg.asset_check(asset=asset_key("mbox_archives"))
+def dialect_fits(
+    context: dg.AssetCheckExecutionContext, database: DatabaseResource
+) -> dg.AssetCheckResult:
+    """Archives are in the dialect that lists.toml sets. Otherwise set `better` there, the dialect
+    found, or leave the dialect out.
+    """
+    return check_months(context, database, judge_each(read_dialects, _judge_dialect), WARN)
+
+
+def _judge_dialect(dialects: tuple[str, str]) -> CheckedMonth:
+    dialect, found = dialects
+    return CheckedMonth(not contradicts(dialect, found), {"dialect": dialect, "better": found})
+
+
 #: Shares above which a month deserves a look. A clean technical list has less than 0.1 %
-#: in quarantine and 1 % repaired dates; a spam corpus has 6 %.
+#: in quarantine and 1 % repaired dates.
 MAX_QUARANTINED, MAX_UNDATED = 0.01, 0.05
 
 
@@ -66,15 +71,7 @@ def accounted_for(
     """Every message found in the archive is stored, a duplicate, quarantined or removed, and
     an archive that is not empty has messages.
     """
-    return check_months(context, database, _find_balances, dg.AssetCheckSeverity.ERROR)
-
-
-def _find_balances(
-    connection: psycopg.Connection, months: Sequence[ListMonth]
-) -> dict[ListMonth, CheckedMonth]:
-    return {
-        month: _judge_balance(one) for month, one in read_message_counts(connection, months).items()
-    }
+    return check_months(context, database, judge_each(read_message_counts, _judge_balance), ERROR)
 
 
 def _judge_balance(counts: MessageCounts) -> CheckedMonth:
@@ -91,14 +88,9 @@ def few_quarantined(
     context: dg.AssetCheckExecutionContext, database: DatabaseResource
 ) -> dg.AssetCheckResult:
     """Few messages are in quarantine."""
-    return check_months(context, database, _find_quarantined, dg.AssetCheckSeverity.WARN)
-
-
-def _find_quarantined(
-    connection: psycopg.Connection, months: Sequence[ListMonth]
-) -> dict[ListMonth, CheckedMonth]:
-    counts = read_message_counts(connection, months)
-    return {month: _judge_quarantined(one) for month, one in counts.items()}
+    return check_months(
+        context, database, judge_each(read_message_counts, _judge_quarantined), WARN
+    )
 
 
 def _judge_quarantined(counts: MessageCounts) -> CheckedMonth:
@@ -110,44 +102,18 @@ def _judge_quarantined(counts: MessageCounts) -> CheckedMonth:
 def few_undated(
     context: dg.AssetCheckExecutionContext, database: DatabaseResource
 ) -> dg.AssetCheckResult:
-    """Few messages have a date that had to be taken from elsewhere than their Date header."""
-    return check_months(context, database, _find_undated, dg.AssetCheckSeverity.WARN)
-
-
-def _find_undated(
-    connection: psycopg.Connection, months: Sequence[ListMonth]
-) -> dict[ListMonth, CheckedMonth]:
-    counts = count_undated(connection, months)
-    return {month: _judge_undated(one) for month, one in counts.items()}
+    """Few messages have a date that does not come from their Date header."""
+    return check_months(context, database, judge_each(count_undated, _judge_undated), WARN)
 
 
 def _judge_undated(counts: Undated) -> CheckedMonth:
     share = counts.undated / max(1, counts.total)
     figures = {"undated": counts.undated, "messages": counts.total, "share": round(share, 4)}
-    # one message of a small month proves nothing
+    # a single message proves nothing
     return CheckedMonth(share <= MAX_UNDATED or counts.undated <= 1, figures)
 
 
-@dg.asset_check(asset=asset_key("mbox_archives"))
-def dialect_fits(
-    context: dg.AssetCheckExecutionContext, database: DatabaseResource
-) -> dg.AssetCheckResult:
-    """No archive is written in another dialect than lists.toml sets: `better` is what to set there
-    instead, or leave the dialect out.
-    """
-    return check_months(context, database, _find_dialects, dg.AssetCheckSeverity.WARN)
-
-
-def _find_dialects(
-    connection: psycopg.Connection, months: Sequence[ListMonth]
-) -> dict[ListMonth, CheckedMonth]:
-    return {
-        month: CheckedMonth(not contradicts(dialect, found), {"dialect": dialect, "better": found})
-        for month, (dialect, found) in read_dialects(connection, months).items()
-    }
-
-
-#: The share of replies without a reference above which a month deserves a look.
+#: Share of replies without a reference above which a month deserves a look.
 MAX_UNTHREADED = 0.05
 
 
@@ -157,23 +123,20 @@ def few_unthreaded(
 ) -> dg.AssetCheckResult:
     """All messages are in threads, and few that are replies by their subject refer to nothing.
 
-    Threads have no months, but messages have: those that have changed are looked at.
+    The months of messages that have changed are checked: threads have no months.
     """
     return check_months(
-        context, database, _find_unthreaded, dg.AssetCheckSeverity.WARN, months_of="messages"
+        context,
+        database,
+        judge_each(count_unthreaded, _judge_unthreaded),
+        WARN,
+        months_of="messages",
     )
-
-
-def _find_unthreaded(
-    connection: psycopg.Connection, months: Sequence[ListMonth]
-) -> dict[ListMonth, CheckedMonth]:
-    counts = count_unthreaded(connection, months)
-    return {month: _judge_unthreaded(one) for month, one in counts.items()}
 
 
 def _judge_unthreaded(counts: Unthreaded) -> CheckedMonth:
     share = counts.replies_without_reference / max(1, counts.messages)
-    # one message of a small month proves nothing
+    # a single message proves nothing
     few = share <= MAX_UNTHREADED or counts.replies_without_reference <= 1
     figures = {**counts._asdict(), "share": round(share, 4)}
     return CheckedMonth(few and not counts.not_in_threads, figures)
@@ -185,8 +148,16 @@ def sentences_stand(
 ) -> dg.AssetCheckResult:
     """Each sentence of a summary stands in a message of its thread, at the characters it names."""
     return check_months(
-        context, database, _find_wrong_sentences, dg.AssetCheckSeverity.ERROR, months_of="messages"
+        context,
+        database,
+        judge_each(count_wrong_sentences, _judge_sentences),
+        ERROR,
+        months_of="messages",
     )
+
+
+def _judge_sentences(sentences: SummarySentences) -> CheckedMonth:
+    return CheckedMonth(not sentences.wrong, sentences._asdict())
 
 
 @dg.asset_check(asset=asset_key("thread_summaries"))
@@ -195,26 +166,13 @@ def summaries_current(
 ) -> dg.AssetCheckResult:
     """Each thread has a summary that is not older than the thread, and none was left waiting."""
     return check_months(
-        context, database, _find_outdated, dg.AssetCheckSeverity.WARN, months_of="messages"
+        context, database, judge_each(read_summary_ages, _judge_ages), WARN, months_of="messages"
     )
 
 
-def _find_wrong_sentences(
-    connection: psycopg.Connection, months: Sequence[ListMonth]
-) -> dict[ListMonth, CheckedMonth]:
-    counts = count_wrong_sentences(connection, months)
-    return {month: CheckedMonth(not one.wrong, one._asdict()) for month, one in counts.items()}
-
-
-def _find_outdated(
-    connection: psycopg.Connection, months: Sequence[ListMonth]
-) -> dict[ListMonth, CheckedMonth]:
-    ages = read_summary_ages(connection, months)
-    return {month: CheckedMonth(_are_current(one), one._asdict()) for month, one in ages.items()}
-
-
-def _are_current(ages: SummaryAges) -> bool:
-    return not (ages.outdated or ages.missing or ages.waiting)
+def _judge_ages(ages: SummaryAges) -> CheckedMonth:
+    current = not (ages.outdated or ages.missing or ages.waiting)
+    return CheckedMonth(current, ages._asdict())
 
 
 @dg.asset_check(asset=asset_key("vectors"), blocking=True)
@@ -226,7 +184,7 @@ def forgotten_stay_forgotten(
     vector_bucket: VectorBucketResource,
     words: WordsResource,
 ) -> dg.AssetCheckResult:
-    """What was forgotten is in no row, no file of embeddings and no index."""
+    """Forgotten mail is in no row, no file of embeddings and no index."""
     index = vector_bucket.open_index(encoder).index
     files, most_chunks = store.open(), encoder.model.sizes.max_chunks
     mail_words = words.open()
@@ -239,7 +197,7 @@ def forgotten_stay_forgotten(
             return dict.fromkeys(months, NOTHING)
         results: dict[ListMonth, CheckedMonth] = {}
         for month in months:
-            # of all indexes: one that was out of reach, with whatever bucket or encoder
+            # of all indexes, also of those that were out of reach or belong to another encoder
             unwanted = sum(map(len, unwanted_keys(connection, month).values()))
             unwanted_words = sum(map(len, unwanted_documents(connection, month).values()))
             rows = count_rows_left(connection, month, forgotten)
@@ -260,18 +218,17 @@ def forgotten_stay_forgotten(
             )
         return results
 
-    return check_months(context, database, find, dg.AssetCheckSeverity.ERROR)
+    return check_months(context, database, find, ERROR)
 
 
 def _count_texts_left(
     connection: psycopg.Connection, files: ObjectStore, file: str, month: ListMonth
 ) -> int:
-    """Count the vectors of a file whose texts no chunk of the month has."""
+    # texts that no chunk of the month has
     return len({*read_hashes(files, file)} - read_text_hashes(connection, month))
 
 
 def _count_documents_left(words: MailWords, month: ListMonth, prefixes: list[str]) -> int:
-    """Count the documents of removed messages, whose keys are the prefixes, in the word index."""
     if not prefixes:
         return 0
     try:
@@ -281,7 +238,6 @@ def _count_documents_left(words: MailWords, month: ListMonth, prefixes: list[str
 
 
 def _judge(figures: dict[str, int]) -> CheckedMonth:
-    """Return what is left of forgotten messages, which should be nothing."""
     return CheckedMonth(not any(figures.values()), figures)
 
 

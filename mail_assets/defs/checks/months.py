@@ -1,13 +1,13 @@
-"""What the checks of partitioned assets have in common: find the bad months and name them.
+"""Check the months of partitioned assets and name those that fail.
 
-Beside its asset a check looks at the months of the run, or, where the asset has no partitions, at
-those that have changed since it passed on them; run alone it looks at all that were ever made.
-Checks have no partitions of their own, which are a preview in Dagster 1.13.
+In a run with its asset, a check looks at the months of that run. If the asset has no partitions, it
+looks at the months that have changed since they passed. In a run without its asset, it looks at all
+months that were ever made. Checks have no partitions of their own: a preview in Dagster 1.13.
 """
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence, Set
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import dagster as dg
 import psycopg
@@ -24,10 +24,13 @@ from mail_assets.tables.partitions import (
     record_passed,
 )
 
-#: Months shown as rows and named in one sentence: a decade, and what people read.
+#: Severities of checks: those that fail a month, and those that only deserve a look.
+ERROR, WARN = dg.AssetCheckSeverity.ERROR, dg.AssetCheckSeverity.WARN
+
+#: Most months shown as rows, a decade, and most months named in one sentence.
 MOST_ROWS, MOST_NAMES = 120, 12
 
-#: Keys of an index that are compared at once: some 10 MB.
+#: Keys of an index that are compared at once; they take some 10 MB.
 KEYS_AT_ONCE = 50_000
 
 #: Dagster takes the columns of a table from its rows, and there may be none.
@@ -35,7 +38,7 @@ NO_MONTHS = dg.TableSchema([dg.TableColumn("month")])
 
 
 class CheckedMonth(NamedTuple):
-    """Whether a month passes, the figures that say why, and a reason where those do not."""
+    """Result of one month, its figures, and a reason if the figures do not give it."""
 
     passed: bool
     figures: Mapping[str, Any]
@@ -43,14 +46,30 @@ class CheckedMonth(NamedTuple):
 
 
 class KnownKeys(NamedTuple):
-    """The keys of a month: in the table that an index is made from, and in its manifest."""
+    """Keys of a month in the table that an index is made from, and in the index's manifest."""
 
     wanted: Set[str]
     entries: Mapping[str, Entry]
 
 
-#: Looks at some months.
+#: Checks some months.
 Find = Callable[[psycopg.Connection, Sequence[ListMonth]], Mapping[ListMonth, CheckedMonth]]
+
+_Counts = TypeVar("_Counts")
+
+
+def judge_each(
+    count: Callable[[psycopg.Connection, Sequence[ListMonth]], Mapping[ListMonth, _Counts]],
+    judge: Callable[[_Counts], CheckedMonth],
+) -> Find:
+    """Return a check of months that counts them all with one statement and judges each."""
+
+    def find(
+        connection: psycopg.Connection, months: Sequence[ListMonth]
+    ) -> dict[ListMonth, CheckedMonth]:
+        return {month: judge(counts) for month, counts in count(connection, months).items()}
+
+    return find
 
 
 def check_months(
@@ -60,9 +79,9 @@ def check_months(
     severity: dg.AssetCheckSeverity,
     months_of: str | None = None,
 ) -> dg.AssetCheckResult:
-    """Look at the months that are due, record those that pass, and return the result.
+    """Check the months that are due, record those that pass, and return the result.
 
-    `months_of` is the asset whose months these are, where it is not the one that is checked.
+    `months_of` is the asset that has the months, if it is not the checked one.
     """
     [key] = context.op_execution_context.selected_asset_check_keys
     asset = key.asset_key.path[-1]
@@ -81,11 +100,13 @@ def compare_months(
     find: Callable[[Mapping[ListMonth, KnownKeys]], Mapping[ListMonth, Counter[str]]],
     names: tuple[str, str],
 ) -> dict[ListMonth, CheckedMonth]:
-    """Compare the keys of some months in the table that an index is made from, its manifest and it.
+    """Compare the keys of months in three places: a table, the index made from it, its manifest.
 
-    `read` returns what is known of a month, `find` what the index has of some, which it is asked
-    once for many: the keys of a whole corpus do not fit into memory. `names` are those that the
-    figures of the table and of the index have.
+    Args:
+        read: returns the known keys of a month.
+        find: returns the keys that the index has of some months. It is asked for many months at
+            once, but not for all: the keys of a whole corpus do not fit into memory.
+        names: names of the table and of the index in the figures.
     """
     results: dict[ListMonth, CheckedMonth] = {}
     known: dict[ListMonth, KnownKeys] = {}
@@ -126,7 +147,7 @@ def _find_due(
 def month_result(
     results: Mapping[ListMonth, CheckedMonth], severity: dg.AssetCheckSeverity
 ) -> dg.AssetCheckResult:
-    """Return the result over some months, with the figures of the failed ones, else of all."""
+    """Return the result of some months, with the figures of those that failed, or else of all."""
     failed = {month: result for month, result in results.items() if not result.passed}
     rows = [
         dg.TableRecord({"month": month.key, **_reason(result), **result.figures})

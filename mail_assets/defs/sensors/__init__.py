@@ -1,1 +1,1 @@
-"""defs/sensors."""
+"""The sensors: what starts runs by itself, and what reports failed ones."""

@@ -1,6 +1,6 @@
 """The sensor that posts failed months, with their reasons, to a webhook.
 
-Dagster's run_failure_sensor is not used: it moves on where its function fails (1.13.27), so that a
+Dagster's run_failure_sensor is not used: it moves on if its function fails (1.13.27), so that a
 message to a webhook that is down would be lost.
 https://docs.dagster.io/guides/automate/sensors
 """
@@ -15,18 +15,18 @@ from mail_assets.defs.resources import AlertsResource
 from mail_assets.defs.runs import RunFailure, read_failures
 from mail_assets.http.webhook import WebhookError, escape
 
-#: Runs looked at by one tick, successful ones included; the next goes on behind them.
+#: Runs that one tick looks at, successful ones included; the next tick goes on after them.
 BATCH = 100
 
-#: Slack asks for at most 4,000 characters.
+#: Keep a message below the 4,000 characters of Slack.
 MOST_FAILURES, LONGEST_REASON = 10, 300
 
-#: A successful run may have failed checks.
+#: Ends of runs: a successful run may have failed checks.
 ENDS: Final = (dg.DagsterEventType.RUN_FAILURE, dg.DagsterEventType.RUN_SUCCESS)
 
 
 def build_failure_alerts(enabled: bool) -> dg.SensorDefinition:
-    """Build the sensor; it is switched on by itself where MAIL_ALERT_URL is set."""
+    """Build the sensor; it is on from the start if MAIL_ALERT_URL is set."""
     status = dg.DefaultSensorStatus.RUNNING if enabled else dg.DefaultSensorStatus.STOPPED
 
     @dg.sensor(
@@ -38,7 +38,7 @@ def build_failure_alerts(enabled: bool) -> dg.SensorDefinition:
         context: dg.SensorEvaluationContext, alerts: AlertsResource
     ) -> dg.SkipReason:
         """Post one message for each run that has failed, or that has a failed check of severity
-        ERROR, since the last tick. Where the webhook fails, the next tick tries again.
+        ERROR, since the last tick. If the webhook fails, the next tick tries again.
         """
         if not alerts.url:
             return dg.SkipReason("MAIL_ALERT_URL is not set")
@@ -51,7 +51,7 @@ def build_failure_alerts(enabled: bool) -> dg.SensorDefinition:
                 posted += _alert(context.instance, alerts, run_id)
             except WebhookError as error:
                 context.log.error(f"MAIL_ALERT_URL: {error}; run {run_id} is posted later")
-                if not posted:  # a tick that raises keeps its old cursor: post nothing twice
+                if not posted:  # a tick that raises keeps its old cursor and would post twice
                     raise
                 break
             context.update_cursor(str(storage_id))
@@ -77,7 +77,7 @@ def finished_runs(instance: dg.DagsterInstance, after: int) -> Iterator[tuple[st
 
 def alert_text(job: str, run: str, failures: list[RunFailure]) -> str:
     """Return the message about a run in Slack's markup; `run` is in that markup already."""
-    name = "materialization" if job.startswith("__") else job  # Dagster's name for it is internal
+    name = "materialization" if job.startswith("__") else job  # Dagster's own name is internal
     lines = [f"*{escape(name)}* failed, {run}:"]
     for failure in failures[:MOST_FAILURES]:
         reason = " ".join(failure.reason.split())
@@ -90,7 +90,7 @@ def alert_text(job: str, run: str, failures: list[RunFailure]) -> str:
 
 
 def _alert(instance: dg.DagsterInstance, alerts: AlertsResource, run_id: str) -> bool:
-    """Post the failures of a run, if it has any."""
+    """Post the failures of a run; return whether it has any."""
     failures, run = read_failures(instance, run_id), instance.get_run_by_id(run_id)
     if not failures or run is None:  # somebody deleted the run
         return False
@@ -99,6 +99,6 @@ def _alert(instance: dg.DagsterInstance, alerts: AlertsResource, run_id: str) ->
 
 
 def _newest(instance: dg.DagsterInstance) -> int:
-    """Return the id of the last event that ended a run, 0 where none has."""
+    """Return the id of the last event that ended a run, 0 if none has ended."""
     newest = (instance.fetch_run_status_changes(kind, limit=1).records for kind in ENDS)
     return max((record.storage_id for records in newest for record in records), default=0)

@@ -1,4 +1,4 @@
-"""The sensor for archives that are new at their source or have changed, and months that failed.
+"""The sensor that requests runs of new and changed archives, and of months that failed.
 
 A tick ends after 60 seconds, so listing has a time limit of its own.
 https://docs.dagster.io/guides/automate/sensors
@@ -20,13 +20,13 @@ from mail_assets.sources.source import Listing, list_archives
 from mail_assets.tables.health import find_behind
 from mail_assets.tables.mbox_archives import KnownArchive, known_archives
 
-#: Runs requested by one tick; the rest waits for the next. Fill a whole archive with a
-#: backfill, which makes one run of a year.
+#: Runs requested by one tick; the rest waits for the next. To fill a whole archive, a backfill is
+#: better: it makes one run of a year.
 BATCH = 24
 
 
 class Patience(NamedTuple):
-    """How long a tick waits for listings, in seconds: for one answer, and for all of them."""
+    """Seconds that a tick waits for one listing, and for all of them."""
 
     answer: float = 15.0
     all: float = 40.0
@@ -36,14 +36,14 @@ PATIENCE = Patience()
 
 
 class Cursor(NamedTuple):
-    """Where the next tick goes on: behind the month `after`, with the list `first`."""
+    """Place where the next tick goes on: after the month `after`, with the list `first`."""
 
     after: str = ""
     first: str = ""
 
     @classmethod
     def parse(cls, text: str | None) -> "Cursor":
-        """Read a cursor; one of an earlier release begins again."""
+        """Read a cursor; one that is not understood begins again."""
         try:
             return cls(**json.loads(text or "{}"))
         except (ValueError, TypeError):
@@ -60,7 +60,7 @@ class Cursor(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """What a tick does about each month: request a run by its key, or wait."""
+    """Decision about each month: request a run with a key, or wait."""
 
     run_keys: dict[ListMonth, str]
     in_flight: list[ListMonth]
@@ -80,16 +80,16 @@ def build_new_archives(
         minimum_interval_seconds=300,
         default_status=dg.DefaultSensorStatus.STOPPED,
         description="Request a run of every archive that is new at its source or has changed there,"
-        " and of every month that failed behind its archive.",
+        " and of every month that failed after its archive was fetched.",
     )
     def new_archives(
         context: dg.SensorEvaluationContext,
         database: DatabaseResource,
         archive_source: ArchiveSourceResource,
     ) -> dg.SensorResult | dg.SkipReason:
-        """Request a run for every archive that is new at its source or has changed there, for every
-        month that was not made of its archive, whatever run has fetched that, and for every month
-        whose last run here has failed, after a pause that grows with each failure.
+        """Request a run for every archive that is new or changed at its source, every month that
+        was not made of its fetched archive, and every month whose last run of this job failed.
+        The pause after a failure grows with each one.
         """
         cursor = Cursor.parse(context.cursor)
         sources = [archive_source.for_listing(n, patience.answer) for n in cursor.rotate(lists)]
@@ -108,7 +108,7 @@ def build_new_archives(
             month: _describe(news.get(month), known.get(month), behind.get(month))
             for month in {*failed, *news, *behind}
         }
-        # a file may name a month outside of all partitions, and a list may be gone
+        # a file may have a month outside of all partitions, and a list may be gone
         possible = {*partitions.get_partition_keys()}
         plan = plan_runs(
             {month: what for month, what in wanted.items() if month.key in possible},
@@ -143,10 +143,9 @@ def plan_runs(
     in_flight: Collection[ListMonth],
     now: dt.datetime,
 ) -> Plan:
-    """Decide about each wanted month, of which it is said what a run would change.
+    """Decide about each wanted month; `wanted` describes what a run of it would change.
 
-    Dagster never launches a run key twice. So a key names what would change, and the run that has
-    failed with it.
+    Dagster never launches a run key twice. So a key has this description and the last failed run.
     """
     plan = Plan({}, [], {})
     for month, what in sorted(wanted.items()):
@@ -162,21 +161,21 @@ def plan_runs(
 
 
 def next_batch(months: Iterable[ListMonth], after: str) -> list[ListMonth]:
-    """Return the next months behind a partition key; from the first one on, where none is left."""
+    """Return the next months after a partition key; if none is left, from the first one on."""
     waiting = sorted(months, key=lambda month: month.key)
     return ([month for month in waiting if month.key > after] or waiting)[:BATCH]
 
 
 def _is_news(version: str, known: KnownArchive | None) -> bool:
-    """Say whether a listing has more than is known; some sources cannot tell versions."""
+    """Return whether a listing has news; some sources cannot tell versions."""
     return known is None or (bool(version) and version != known.version)
 
 
 def _describe(new: str | None, known: KnownArchive | None, behind: str | None) -> str:
-    """Return what a run would change: the version, the one that it replaces, what is behind that.
+    """Return what a run would change: the version, the one it replaces, the first outdated asset.
 
-    A version alone comes back where a file is restored. A run that changes nothing says the same
-    again, and so is not repeated.
+    A version alone is not enough: it returns when a file is restored. After a run that changes
+    nothing the description is the same, so the run is not repeated.
     """
     if known is None:
         return new or ""
@@ -186,7 +185,7 @@ def _describe(new: str | None, known: KnownArchive | None, behind: str | None) -
 
 
 def _report(plan: Plan, listing: Listing) -> Iterator[str]:
-    """Yield what a tick has not requested, and why."""
+    """Yield the months that a tick has not requested, with the reason."""
     if plan.in_flight:
         yield f"in a run already: {_some(map(str, plan.in_flight))}"
     if plan.paused:
@@ -203,7 +202,7 @@ def _report(plan: Plan, listing: Listing) -> Iterator[str]:
 
 
 def _some(texts: Iterable[str], most: int = 5) -> str:
-    """Join texts; the log of a tick names the first few of many."""
+    """Join the first few of many texts, for the log of a tick."""
     texts = [*texts]
     more = f" and {len(texts) - most} more" if len(texts) > most else ""
     return f"{', '.join(texts[:most])}{more}"

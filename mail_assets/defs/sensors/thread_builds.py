@@ -1,7 +1,7 @@
-"""The sensor that has threads built and summarized, once behind the months that changed them.
+"""The sensor that requests threads to be built and summarized, once after all months that changed.
 
 Threads belong to no month: a reply is often in a later one, or on another list. Built in the run of
-each month they would be built 24 times by one tick of the sensor for archives.
+each month, they would be built 24 times after one tick of the sensor for archives.
 https://docs.dagster.io/guides/automate/sensors
 """
 
@@ -18,11 +18,11 @@ from mail_assets.defs.runs import IN_FLIGHT, Failures, months_in_flight, run_end
 from mail_assets.steps.build_threads import are_threads_outdated
 from mail_assets.tables.thread_summaries import are_summaries_outdated
 
-#: Runs of months are waited for so long: a backfill of days must not leave its mail without
-#: threads. Building them costs what has changed, not what there is.
+#: Longest wait for the runs of months: a backfill of days must not leave its mail without threads.
+#: The cost of building them depends on the mail that changed, not on all mail.
 LONGEST_WAIT = dt.timedelta(hours=1)
 
-#: Threads that nothing has changed are looked at so often, or they would seem overdue.
+#: Threads are built at least this often, or unchanged ones would be shown as overdue.
 REFRESH = dt.timedelta(days=1)
 
 
@@ -30,20 +30,20 @@ def build_new_threads(
     partitions: dg.MultiPartitionsDefinition,
     clock: Callable[[], dt.datetime] = lambda: dt.datetime.now(dt.UTC),
 ) -> dg.SensorDefinition:
-    """Build the sensor, which is on by itself: it asks for nothing where no mail was loaded."""
+    """Build the sensor. It is on from the start: without new mail it requests nothing."""
     lists = list_names(partitions)
 
     @dg.sensor(
         job=build_threads,
         minimum_interval_seconds=60,
         default_status=dg.DefaultSensorStatus.RUNNING,
-        description="Request that threads are built and summarized where messages have changed "
-        "since, once the runs of months are over, or after an hour of them.",
+        description="Request that threads are built and summarized if messages have changed since, "
+        "once the runs of months have ended or have taken an hour.",
     )
     def new_threads(
         context: dg.SensorEvaluationContext, database: DatabaseResource
     ) -> dg.RunRequest | dg.SkipReason:
-        """Request one run where messages wait for their threads. The cursor is since when."""
+        """Request one run if messages wait for their threads. The cursor is the time since then."""
         now = clock()
         with database.connect("sensor") as connection:
             outdated = are_threads_outdated(connection) or are_summaries_outdated(connection)
@@ -60,7 +60,7 @@ def build_new_threads(
         if failures and failures.retry_at > now:
             return dg.SkipReason(f"failed; again after {failures.retry_at:%Y-%m-%d %H:%M} UTC")
         if now - since < LONGEST_WAIT and months_in_flight(context.instance, lists):
-            return dg.SkipReason("months are in a run: the threads are built behind them")
+            return dg.SkipReason("months are in a run: the threads are built after them")
         context.update_cursor("")
         return dg.RunRequest()
 
@@ -68,14 +68,13 @@ def build_new_threads(
 
 
 def _is_due(instance: dg.DagsterInstance, now: dt.datetime) -> bool:
-    """Return whether threads that were built once are to be looked at again."""
+    """Return whether threads were built, but not within REFRESH."""
     event = instance.get_latest_materialization_event(asset_key("threads"))
     built = event and dt.datetime.fromtimestamp(event.timestamp, dt.UTC)
     return bool(built and now - built > REFRESH)
 
 
 def _last_failures(instance: dg.DagsterInstance) -> Failures | None:
-    """Return the runs that have failed since one succeeded."""
     ended = [dg.DagsterRunStatus.FAILURE, dg.DagsterRunStatus.SUCCESS]
     records = instance.get_run_records(
         dg.RunsFilter(job_name=build_threads.name, statuses=ended), limit=20

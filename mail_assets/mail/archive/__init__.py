@@ -1,1 +1,1 @@
-"""Archive files: decompression, From_ lines, and the raw messages of an mbox."""
+"""Where a message begins: decompression, From_ lines, and the raw messages of an mbox."""

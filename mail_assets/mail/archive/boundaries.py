@@ -1,40 +1,17 @@
-"""Decide which candidates for From_ lines start a message.
+"""Decide which From_ lines of an mbox start a message (RFC 4155 and the older dialects).
 
-Anybody can write a From_ line and a header into a body, and people attach whole archives. So a
-candidate is compared with the others of its archive:
+Anybody can write a From_ line and a header into a body, and people attach whole archives. So the
+candidates of an archive are compared with each other:
 
-1. An archive is written in one form; the rare forms count only where its first line has them.
-2. Lines inside what a trustworthy Content-Length spans are content.
-3. A blank line stands in front where the dialect's writer leaves one. Real writers (Mailman 2,
-   mutt) leave none behind a message whose last line has no end; such a start is known by what a
-   body hardly fakes: the closing delimiter of the message in front, or a header with the trace
-   of a relay.
-4. Where no blank line is promised, a line that is written like no other of the archive is none.
-5. What stands in a multipart that is closed further on is part of it.
+1. An archive is written in one form. A rare form counts only if the first line has it.
+2. Lines inside the span of a trustworthy Content-Length are content.
+3. A blank line precedes a message if the dialect's writer leaves one. Mailman 2 and mutt leave none
+   after a message whose last line has no line end. Such a start is accepted by what a body hardly
+   fakes: a closing MIME delimiter right above, or a header with the trace of a relay.
+4. If the dialect promises no blank line, a line written like no other of the archive is content.
+5. Lines in a multipart that is closed further down are content.
 
 What cannot be decided stays a start and is marked suspicious: nothing is lost.
-
-[from_lines] Find the lines of an archive that may be From_ lines, whatever stands around them.
-
-A candidate begins with `From `, has one of the five forms below, and the line behind it looks like
-a header field. Which candidates start a message is decided in starts.py by comparing them.
-
-    asctime  From jo@example.org Mon Jan  5 15:18:12 2026   the usual one; zones may be added
-    rfc822   From jo@example.org Mon, 5 Jan 2026 15:18:12 +0000   some exports
-    bare     From, or From -                                some exports of Thunderbird
-    undated  From jo@example.org, From 1844347792267@xxx, or the number alone   Google's exports
-    git      From 4f1c... Mon Sep 17 00:00:00 2001          the first line of git format-patch
-
-[header_blocks] Look into the header of a message that is still part of its archive, quickly.
-
-This runs for every message of every archive, before parsing: literal searches on a few kilobytes.
-
-[content_lengths] What Content-Length fields span, where a writer keeps them (the mboxcl dialects of System V).
-
-Messages bring the field along from elsewhere too, and anybody can write one: it counts only in an
-archive where nearly all messages have it and it leads exactly to the next From_ line.
-
-[open_multiparts] Whether a multipart message is still open at a place, by its outermost boundary.
 """
 
 import re
@@ -48,18 +25,28 @@ from typing import NamedTuple, TypeVar
 
 BOM = b"\xef\xbb\xbf"
 
+# --- From_ lines ---
+#
+# A candidate begins with `From `, has one of five forms, and a header field follows in the next
+# line:
+#
+#     asctime  From jo@example.org Mon Jan  5 15:18:12 2026   the usual one; zones may be added
+#     rfc822   From jo@example.org Mon, 5 Jan 2026 15:18:12 +0000   some exports
+#     bare     From, or From -                                some exports of Thunderbird
+#     undated  From jo@example.org, From 1844347792267@xxx, or the number alone   Google's exports
+#     git      From 4f1c... Mon Sep 17 00:00:00 2001          the first line of git format-patch
+
 _WEEKDAY = rb"(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun),? {1,4}"
 _MONTH = rb"(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)"
 _TIME = rb"\d\d:\d\d(?::\d\d)?"
-# Every repetition is bounded. The engine looks for the six bytes in front at 1.6 GB/s, mmap.find
-# at 1.2; the first line of a file has no line end in front.
+# Every repetition is bounded, so that the search is linear.
 _LINE = (
     rb"From (?:([0-9a-f]{7,64}) Mon Sep 17 00:00:00 2001[^\n]{0,40}"
     rb"|([^\n]{0,200}?)" + _WEEKDAY + rb"(?:"
     rb"" + _MONTH + rb" {1,4}\d{1,2} {1,4}" + _TIME + rb"([^\n]{0,30}? \d{4}(?!\d)[^\n]{0,40})"
     rb"|(\d{1,2}) " + _MONTH + rb" \d{4} {1,4}" + _TIME + rb"[^\n]{0,40})"
     rb"|(?:-|(-?\d{5,20}|[^\s@]{1,100}@[^\s@]{1,100}))?[ \t]{0,8}\r?)"
-    # relays of UUCP left a line of their own each: `>From jo Mon Jan  5 15:18 1987 remote from x`
+    # each UUCP relay left a line of its own: `>From jo Mon Jan  5 15:18 1987 remote from x`
     rb"(?=\n(?:>From [^\n]{1,300}\n){0,8}?>?([!-9;-~]{1,256})[ \t]{0,8}:)"
 )
 _FIRST = re.compile(_LINE)
@@ -71,44 +58,40 @@ _LETTERS_AND_DIGITS = bytes(c for c in range(128) if chr(c).isalnum())
 
 
 class Style(NamedTuple):
-    """How a From_ line is written.
-
-    `kind` is that of the sender: "list" (the list's own envelope), "address", "at" (`jo at
-    example.org`, in any language) or "word". `layout` is what a writer does the same way in every
-    line: whether it hides addresses, blanks behind the sender, and the signs around the year.
-    """
+    """How a From_ line is written."""
 
     form: str
     sender: bytes
-    kind: str
+    kind: str  # of the sender: "list" (its envelope), "address", "at" (`jo at host`) or "word"
+    # equal in all lines of one writer: addresses hidden, blanks after the sender, signs by the year
     layout: tuple[bool, int, bytes]
 
 
 class FromLine(NamedTuple):
-    """A line that may be a From_ line, and what stands around it."""
+    """A line that may be a From_ line."""
 
     offset: int
     end: int  # of the line: where the message begins
     style: Style
-    field: bytes  # the name of the field behind it, in lower case
-    after_blank: bool  # a blank line or nothing is in front
+    field: bytes  # name of the field in the next line, in lower case
+    after_blank: bool  # below a blank line, or first in the file
 
 
 def find_top(data: bytes | mmap) -> int:
-    """Return where an archive begins: behind a byte order mark and blank lines."""
+    """Return the offset of the first line after a byte order mark and blank lines."""
     begin = len(BOM) if data[: len(BOM)] == BOM else 0
     blank = _BLANK.match(data, begin)
     return blank.end() if blank else begin
 
 
 def find_from_lines(data: bytes | mmap) -> list[FromLine]:
-    """Return all candidates of an archive in order."""
+    """Return all candidates of an archive, in order."""
     top = find_top(data)
     first = _FIRST.match(data, top)
     lines = [_from_line(first, top, True)] if first else []
     for match in _NEXT.finditer(data, top):
         offset = match.start() + 1
-        # one line end behind another, or CRLF behind one
+        # a line end after another, or CRLF after one
         before = data[max(0, offset - 3) : offset - 1]
         lines.append(_from_line(match, offset, before.endswith(b"\n") or before == b"\n\r"))
     return lines
@@ -127,7 +110,7 @@ def _style(
     day: bytes | None,
     alone: bytes | None,
 ) -> Style:
-    """Return the style of a line; `year` is what stands behind an asctime date."""
+    """Return the style of a line; `year` is the text after an asctime date."""
     name = (sender or b"").rstrip()
     undated = "git" if commit else "undated" if alone else "bare"
     dated = "rfc822" if day else "asctime"
@@ -143,7 +126,9 @@ def _kind(sender: bytes) -> str:
     return "at" if b" " in sender.strip() else "word"
 
 
-MAX_HEADER = 64 << 10  # bytes that are looked at
+# --- headers, searched in the archive before any parsing ---
+
+MAX_HEADER = 64 << 10  # bytes searched
 
 _ID = re.compile(rb"\nmessage-id[ \t]{0,8}:", re.I)
 _DATE = re.compile(rb"\ndate[ \t]{0,8}:", re.I)
@@ -157,13 +142,10 @@ _BOUNDARY = re.compile(
 
 
 class HeaderBlock(NamedTuple):
-    """A header as written: a line end in front of each field, none behind the last.
-
-    `body` is where the body begins, None where no blank line was found.
-    """
+    """A header as written: a line end before each field, none after the last."""
 
     fields: bytes
-    body: int | None
+    body: int | None  # offset of the body; None without a blank line
 
     @property
     def has_id(self) -> bool:
@@ -177,12 +159,12 @@ class HeaderBlock(NamedTuple):
 
     @property
     def is_relayed(self) -> bool:
-        """Whether a relay left its trace in it."""
+        """Whether it has a Received field."""
         return _RECEIVED.search(self.fields) is not None
 
     @property
     def boundary(self) -> bytes | None:
-        """The outermost boundary of a multipart message, None for any other."""
+        """The outermost boundary of a multipart message; None for any other."""
         if b"ultipart/" not in self.fields:
             return None
         named = _BOUNDARY.search(self.fields)
@@ -190,7 +172,7 @@ class HeaderBlock(NamedTuple):
 
 
 def read_header(data: bytes | mmap, at: int, end: int) -> HeaderBlock:
-    """Return the header whose first field is at `at`, behind a line end, and not behind `end`."""
+    """Return the header whose first field begins at `at`, at most up to `end`."""
     begin, limit = at - 1, min(end, at - 1 + MAX_HEADER)
     line_end = data.find(b"\n", at, limit)
     blank = b"\n\r\n" if data[line_end - 1 : line_end] == b"\r" else b"\n\n"
@@ -200,14 +182,18 @@ def read_header(data: bytes | mmap, at: int, end: int) -> HeaderBlock:
     return HeaderBlock(data[begin:found], found + len(blank))
 
 
-#: The field of so many messages, and of this share, must lead to a From_ line or the end.
-MIN_RIGHT, MIN_SHARE = 2, 0.9
+# --- Content-Length (the mboxcl dialects of System V) ---
+#
+# Messages bring the field from elsewhere too, and anybody can write one.
+
+# Messages, and share of them, whose field leads exactly to a From_ line or the end of the archive.
+_MIN_RIGHT, _MIN_SHARE = 2, 0.9
 
 _LENGTH = re.compile(rb"\ncontent-length[ \t]{0,8}:[ \t]{0,8}(\d{1,12})\r?(?:\n|$)", re.I)
 
 
-class Contents(NamedTuple):
-    """Spans of bodies, in order and apart from each other."""
+class _Bodies(NamedTuple):
+    """Spans of bodies, ascending and disjoint."""
 
     begins: list[int]
     ends: list[int]
@@ -218,56 +204,56 @@ class Contents(NamedTuple):
         return index >= 0 and offset < self.ends[index]
 
 
-def find_contents(data: bytes | mmap, lines: Sequence[FromLine]) -> Contents:
-    """Return the bodies that Content-Length spans; none where the field cannot be trusted."""
+def _find_bodies(data: bytes | mmap, lines: Sequence[FromLine]) -> _Bodies:
+    """Return the bodies that Content-Length spans; none if the field cannot be trusted."""
     if not lines:
-        return Contents([], [])
+        return _Bodies([], [])
     ends = [line.offset for line in lines[1:]] + [len(data)]
     starts = {*ends}
-    contents = Contents([], [])
+    bodies = _Bodies([], [])
     seen = 0
     for line, end in zip(lines, ends, strict=True):
-        if contents.covers(line.offset):
+        if bodies.covers(line.offset):
             continue
         seen += 1
         if body := _body(data, read_header(data, line.end, end), starts):
-            contents.begins.append(body[0])
-            contents.ends.append(body[1])
-        elif seen == MIN_RIGHT and not contents.begins:
-            break  # the first messages have none: most archives end here
-    if len(contents.begins) < max(MIN_RIGHT, MIN_SHARE * seen):
-        return Contents([], [])
-    return contents
+            bodies.begins.append(body[0])
+            bodies.ends.append(body[1])
+        elif seen == _MIN_RIGHT and not bodies.begins:
+            break  # the first messages have no such field: the usual case
+    if len(bodies.begins) < max(_MIN_RIGHT, _MIN_SHARE * seen):
+        return _Bodies([], [])
+    return bodies
 
 
 def _body(data: bytes | mmap, header: HeaderBlock, starts: set[int]) -> tuple[int, int] | None:
-    """Return the span of the body behind a header if its length leads to a start or the end."""
     length = _LENGTH.search(header.fields)
     if length is None or header.body is None:
         return None
     end = header.body + int(length[1])
-    behind = (end, end + 1, end + 2) if data[end : end + 1] in (b"\n", b"\r") else (end,)
-    return (header.body, end) if any(place in starts for place in behind) else None
+    after = (end, end + 1, end + 2) if data[end : end + 1] in (b"\n", b"\r") else (end,)
+    return (header.body, end) if any(place in starts for place in after) else None
 
 
-MAX_LINE = 80  # bytes; a boundary has at most 70 (RFC 2046 section 5.1.1)
+# --- multiparts (RFC 2046 section 5.1.1) ---
+
+_MAX_LINE = 80  # bytes; a boundary has at most 70
 
 
-def follows_closing_delimiter(data: bytes | mmap, boundary: bytes | None, offset: int) -> bool:
-    """Return whether the line in front of `offset` closes a multipart of this boundary."""
+def _follows_closing_delimiter(data: bytes | mmap, boundary: bytes | None, offset: int) -> bool:
     if boundary is None:
         return False
-    line = data[max(0, offset - MAX_LINE) : offset].rstrip(b"\r\n").rpartition(b"\n")[2]
+    line = data[max(0, offset - _MAX_LINE) : offset].rstrip(b"\r\n").rpartition(b"\n")[2]
     return line == b"--" + boundary + b"--"
 
 
-def is_inside_multipart(
+def _is_inside_multipart(
     data: bytes | mmap, boundary: bytes | None, message: range, limit: int
 ) -> bool:
-    """Return whether a multipart is closed behind a message and in front of `limit`, not within.
+    """Return whether a multipart is closed after a message and before `limit`, not within it.
 
-    `message` is where it stands if it ends at the candidate in question. A message that was cut
-    off stays open; a copy of it behind it names the boundary first.
+    `message` is its span if it ends at the candidate. A truncated message stays open; a copy of it
+    further down names the boundary before it closes it.
     """
     if boundary is None or data.rfind(b"\n--" + boundary + b"--", message.start, message.stop) >= 0:
         return False
@@ -280,23 +266,25 @@ def is_inside_multipart(
     return False
 
 
-MOST_INSIDE = 16  # messages of an attached archive in which the end of the attachment is sought
+# --- starts of messages ---
 
-#: Kinds of senders that the writers which promise no blank line give their lines: those of
-#: postgresql.org's and Mailman's code, however rare in a month.
-OWN_KINDS = {"pg": ("list", "word"), "pipermail": ("at", "word")}
+_MOST_INSIDE = 16  # candidates further down, among which the end of an attached archive is sought
 
-#: A share of an archive's lines, or one line, may be written otherwise than the rest.
-MAX_ODD = 0.02
+# Kinds of senders in the lines of writers that promise no blank line, however rare in a month: from
+# the code of postgresql.org and of Mailman.
+_OWN_KINDS = {"pg": ("list", "word"), "pipermail": ("at", "word")}
 
-#: Archives of a writer that leaves no blank line: so many messages, and so large a share.
-MIN_OMITTED, MIN_OMITTED_SHARE = 3, 0.02
+_MAX_ODD = 0.02  # share of lines written differently from the rest; one line may always be
 
-#: Lines of which the shape says something; of which sender and first field do: the three
-#: messages of a month may come from two people.
-MIN_SHAPES, MIN_WRITTEN = 3, 20
+# Messages, and share of them, without a blank line above in an archive of a writer that leaves
+# none.
+_MIN_OMITTED, _MIN_OMITTED_SHARE = 3, 0.02
 
-Value = TypeVar("Value", bound=Hashable)
+# Lines needed to know the usual shape; to know the usual sender and first field, which takes more:
+# the three messages of a month may come from two people.
+_MIN_SHAPES, _MIN_WRITTEN = 3, 20
+
+_Value = TypeVar("_Value", bound=Hashable)
 
 
 class Start(NamedTuple):
@@ -304,25 +292,26 @@ class Start(NamedTuple):
 
     offset: int
     header: int
-    suspicious: bool  # perhaps no message but part of the one in front
+    suspicious: bool  # perhaps part of the message above
 
 
 def find_starts(data: bytes | mmap, dialect: str) -> list[Start]:
     """Return the starts of an archive's messages in order."""
-    lines = of_one_form(find_from_lines(data), find_top(data))
-    contents = find_contents(data, lines)
-    lines = [line for line in lines if not contents.covers(line.offset)]
+    lines = find_lines_of_one_form(data)
+    bodies = _find_bodies(data, lines)
+    lines = [line for line in lines if not bodies.covers(line.offset)]
     return [*_drop_content(data, lines, _Writer(lines, dialect), dialect in ("mboxo", "mboxrd"))]
 
 
-def of_one_form(lines: Sequence[FromLine], top: int) -> list[FromLine]:
-    """Return the lines whose form can start a message in this archive.
+def find_lines_of_one_form(data: bytes | mmap) -> list[FromLine]:
+    """Return the candidates whose form can start a message in this archive.
 
-    The lines of git format-patch occur unquoted, header and all, in messages that carry patches:
-    they start messages only in an archive that has nothing else.
+    The output of git format-patch stands unquoted, header included, in messages that carry patches.
+    Its lines start messages only in an archive that has no others.
     """
+    lines = find_from_lines(data)
     forms = {"asctime"}
-    if lines and lines[0].offset == top:
+    if lines and lines[0].offset == find_top(data):
         forms.add(lines[0].style.form)
     if any(line.style.form == "asctime" and line.after_blank for line in lines):
         forms.discard("git")
@@ -330,10 +319,10 @@ def of_one_form(lines: Sequence[FromLine], top: int) -> list[FromLine]:
 
 
 def often_omits_blank_lines(lines: Sequence[FromLine]) -> bool:
-    """Return whether the archive itself shows a writer that leaves no blank lines.
+    """Return whether the archive shows that its writer leaves no blank lines.
 
-    A single message can hold many lines: those that follow each other without a blank line count
-    once, unless they are most of the archive.
+    One message can hold many lines: a run of lines without blank lines above counts once, unless it
+    is most of the archive.
     """
     similar = [
         (front.after_blank, line.after_blank)
@@ -342,35 +331,33 @@ def often_omits_blank_lines(lines: Sequence[FromLine]) -> bool:
     ]
     omitted = sum(not blank for _, blank in similar)
     apart = sum(blank_before and not blank for blank_before, blank in similar)
-    is_rule = omitted >= MIN_OMITTED and 2 * omitted > len(lines)
-    return is_rule or apart >= max(MIN_OMITTED, MIN_OMITTED_SHARE * len(lines))
+    is_rule = omitted >= _MIN_OMITTED and 2 * omitted > len(lines)
+    return is_rule or apart >= max(_MIN_OMITTED, _MIN_OMITTED_SHARE * len(lines))
 
 
 class _Writer:
-    """How nearly all candidates of an archive are written, and what that says about one."""
+    """The usual style of the candidates of an archive, and what it says about one of them."""
 
     def __init__(self, lines: Sequence[FromLine], dialect: str) -> None:
-        self._own_kinds = OWN_KINDS.get(dialect, ())
+        self._own_kinds = _OWN_KINDS.get(dialect, ())
         self._shapes = Counter(map(self._shape, lines))
-        self._usual_shape = _usual(self._shapes, MIN_SHAPES)
-        self._sender = _usual(Counter(line.style.sender for line in lines), MIN_WRITTEN)
-        # who posts decides what stands first, unless everything comes through one program
+        self._usual_shape = _usual(self._shapes, _MIN_SHAPES)
+        self._sender = _usual(Counter(line.style.sender for line in lines), _MIN_WRITTEN)
+        # the first field depends on who posts, unless everything comes through one program
         fields = Counter(line.field for line in lines) if self._sender else Counter[bytes]()
-        self._field = _usual(fields, MIN_WRITTEN)
+        self._field = _usual(fields, _MIN_WRITTEN)
         self.leaves_blank = not self._own_kinds
         self._often_omits = self.leaves_blank and often_omits_blank_lines(lines)
 
     def _shape(self, line: FromLine) -> Hashable:
-        """Return what is the same in all lines of a writer; people's addresses differ."""
+        # people's addresses differ
         return (line.style.kind, line.style.layout) if self._own_kinds else line.style.layout
 
     def is_odd(self, line: FromLine) -> bool:
-        """Return whether a line is written otherwise than nearly all."""
         other_shape = self._usual_shape not in (None, self._shape(line))
         return other_shape or self._sender not in (None, line.style.sender)
 
     def starts_without_blank(self, line: FromLine, header: HeaderBlock) -> bool:
-        """Return whether a line without a blank line in front may start a message."""
         if not self.leaves_blank:
             unique = self._shapes[self._shape(line)] == 1
             return not (unique and self.is_odd(line) and line.style.kind not in self._own_kinds)
@@ -378,7 +365,6 @@ class _Writer:
         return written and (self._often_omits or header.is_relayed)
 
     def is_suspicious(self, line: FromLine, header: HeaderBlock) -> bool:
-        """Return whether a start may be part of the message in front of it."""
         if self.leaves_blank:
             whole = line.after_blank and (header.has_date or header.has_id)
         else:
@@ -389,29 +375,29 @@ class _Writer:
 def _drop_content(
     data: bytes | mmap, lines: Sequence[FromLine], writer: _Writer, quotes: bool
 ) -> Iterator[Start]:
-    """Yield the lines that start a message; `quotes`: the writer quotes those that do not."""
-    front: HeaderBlock | None = None
-    begin = 0  # of that header
+    """Yield the lines that start a message; `quotes`: the writer quotes all others."""
+    above: HeaderBlock | None = None  # header of the last start
+    begin = 0  # its offset
     ends = [line.offset for line in lines[1:]] + [len(data)]
     for index, line in enumerate(lines):
         at = line.offset
         header = read_header(data, line.end, ends[index])
-        boundary = front.boundary if front and not (quotes and line.after_blank) else None
-        known = front is None or line.after_blank or follows_closing_delimiter(data, boundary, at)
+        boundary = above.boundary if above and not (quotes and line.after_blank) else None
+        known = above is None or line.after_blank or _follows_closing_delimiter(data, boundary, at)
         if not (known or writer.starts_without_blank(line, header)):
             continue
         if boundary and not quotes:
-            limit = lines[index + MOST_INSIDE].offset if index + MOST_INSIDE < len(lines) else None
-            if is_inside_multipart(data, boundary, range(begin, at), limit or len(data)):
+            last = index + _MOST_INSIDE
+            limit = lines[last].offset if last < len(lines) else None
+            if _is_inside_multipart(data, boundary, range(begin, at), limit or len(data)):
                 continue
-        begin, front = line.end, header
-        yield Start(at, begin, writer.is_suspicious(line, front))
+        begin, above = line.end, header
+        yield Start(at, begin, writer.is_suspicious(line, header))
 
 
-def _usual(counts: Counter[Value], least: int) -> Value | None:
-    """Return the value that nearly all have, None where none has it or there are too few."""
+def _usual(counts: Counter[_Value], least: int) -> _Value | None:
     total = counts.total()
     if total < least:
         return None
     value, count = counts.most_common(1)[0]
-    return value if count >= total - max(1, MAX_ODD * total) else None
+    return value if count >= total - max(1, _MAX_ODD * total) else None

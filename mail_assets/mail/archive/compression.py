@@ -1,14 +1,7 @@
-"""Archive files as a stream of decompressed bytes: plain, gzip, bzip2, xz or zstd.
+"""Read and write compressed archive files: plain, gzip, bzip2, xz or zstd.
 
-The format is known by the first bytes; several compressed streams one after another are read to
-the end; whatever is wrong raises one error.
-
-[create] Write archives, compressed as another one is: the counterpart of compression.py.
-
-[unpacked] The decompressed bytes of an archive, mapped into memory and decompressed once.
-
-Where a message starts is decided by comparing it with all others, so an archive is read more
-than once; a mapping costs no memory and no second decompression.
+The first bytes of a file identify its format. Several compressed streams in a row are all read.
+Every fault raises one error, UnpackingError.
 """
 
 import bz2
@@ -22,7 +15,7 @@ import zlib
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, BinaryIO, Protocol
+from typing import IO, TYPE_CHECKING, Any, BinaryIO, NamedTuple, Protocol
 
 import zstandard
 
@@ -34,16 +27,16 @@ if TYPE_CHECKING:
 
 BUFFER = 1 << 20  # bytes decompressed at a time
 MAX_RATIO = 200  # decompressed to compressed size; mail has 4, the most repetitive list 50
-MIN_BOMB_BYTES = 512 << 20  # decompressed bytes below which the ratio does not matter
-INPUT = 4 << 10  # bytes; of zstd these hold at most about 1,000 blocks of 128 KiB decompressed
+MIN_BOMB_BYTES = 512 << 20  # decompressed; below, the ratio does not matter
+INPUT = 4 << 10  # bytes read at a time: in zstd at most about 128 MiB decompressed
 
 
 class ArchiveError(MonthError, DamagedDataError):
-    """An archive that cannot be read to its end, or that is no mbox."""
+    """An archive cannot be read to its end, or is no mbox."""
 
 
 class UnpackingError(ArchiveError):
-    """Compressed data that cannot be read to its end; `fault` says why, without the file's name."""
+    """Compressed data cannot be read to its end; `fault` says why, without the file's name."""
 
     remedy = "fetch the archive again"
 
@@ -56,24 +49,23 @@ class UnpackingError(ArchiveError):
 
 
 class BombError(UnpackingError):
-    """Compressed data that holds more than any mail archive does."""
+    """Compressed data holds more than any mail archive does."""
 
     remedy = "remove it from the source"
 
 
 def open_archive(path: Path) -> BinaryIO:
-    """Open plain, gzip, bzip2, xz or zstd input, known by its first bytes and not by its name.
+    """Open an archive for reading its decompressed bytes; its name does not matter.
 
-    Reading raises UnpackingError where the compressed data is damaged or cut off, and BombError
-    where it holds more than MIN_BOMB_BYTES, and more than MAX_RATIO times the bytes read so far.
+    Reading raises UnpackingError if the compressed data is damaged or truncated, and BombError if
+    it holds more than MIN_BOMB_BYTES and more than MAX_RATIO times the bytes read so far.
     """
     file = path.open("rb")
-    magic = file.read(6)
+    found = _find_compression(file.read(6))
     file.seek(0)
-    for start, kind, opener in _COMPRESSIONS:
-        if magic.startswith(start):
-            return io.BufferedReader(_Decompressed(path, kind, opener(file), file), BUFFER)
-    return file
+    if found is None:
+        return file
+    return io.BufferedReader(_Decompressed(path, found.name, found.reader(file), file), BUFFER)
 
 
 class _Source(Protocol):
@@ -81,7 +73,7 @@ class _Source(Protocol):
 
 
 class _Decompressed(io.RawIOBase):
-    """Decompressed bytes; whatever the decompressor raises becomes an UnpackingError."""
+    """Decompressed bytes; every error of the decompressor becomes an UnpackingError."""
 
     def __init__(self, path: Path, kind: str, source: _Source, file: BinaryIO) -> None:
         self._path, self._kind, self._source, self._file = path, kind, source, file
@@ -114,7 +106,7 @@ class _Decompressed(io.RawIOBase):
 
 
 class _Decompressor(Protocol):
-    """What the decompressors of one stream have in common: bzip2's, xz's and zstd's."""
+    """The decompressor of one stream of bzip2, xz or zstd."""
 
     @property
     def eof(self) -> bool: ...
@@ -126,16 +118,16 @@ class _Decompressor(Protocol):
 
 
 class _Streams:
-    """Compressed streams one after another, zero bytes between them (xz file format, 2.2).
+    """Compressed streams in a row, zero bytes between them (xz file format, 2.2).
 
-    The libraries' readers leave out without a word what stands behind the first: zstd's all of it,
-    those of bzip2 and xz what begins with padding or with damage.
+    The libraries' readers silently skip data after the first stream: zstd all of it, bzip2 and xz
+    what begins with padding or damage.
     """
 
     def __init__(self, file: BinaryIO, make: Callable[[], _Decompressor]) -> None:
         self._file, self._make = file, make
         self._stream = make()
-        self._inside = False  # a stream has begun and not ended
+        self._inside = False  # of a stream
         self._output = b""
 
     def read(self, size: int) -> bytes:
@@ -155,75 +147,81 @@ class _Streams:
             data = self._stream.unused_data
 
 
-def _read_streams(make: Callable[[], _Decompressor]) -> Callable[[BinaryIO], _Source]:
-    return lambda file: _Streams(file, make)
+class _Compression(NamedTuple):
+    name: str
+    magic: bytes
+    suffix: str
+    reader: Callable[[BinaryIO], _Source]
+    writer: Callable[[IO[Any]], Any]
 
 
-_COMPRESSIONS: tuple[tuple[bytes, str, Callable[[BinaryIO], _Source]], ...] = (
-    (b"\x1f\x8b", "gzip", lambda file: gzip.GzipFile(fileobj=file)),
-    (b"BZh", "bzip2", _read_streams(bz2.BZ2Decompressor)),
-    (b"\xfd7zXZ\x00", "xz", _read_streams(lzma.LZMADecompressor)),
-    (
-        b"\x28\xb5\x2f\xfd",
-        "zstd",
-        _read_streams(lambda: zstandard.ZstdDecompressor().decompressobj()),
+_COMPRESSIONS = (
+    _Compression(
+        *("gzip", b"\x1f\x8b", ".gz"),
+        lambda file: gzip.GzipFile(fileobj=file),
+        # neither the name nor the time of writing goes into the file
+        lambda file: gzip.GzipFile("", "wb", fileobj=file, mtime=0),
+    ),
+    _Compression(
+        *("bzip2", b"BZh", ".bz2"),
+        lambda file: _Streams(file, bz2.BZ2Decompressor),
+        lambda file: bz2.BZ2File(file, "wb"),
+    ),
+    _Compression(
+        *("xz", b"\xfd7zXZ\x00", ".xz"),
+        lambda file: _Streams(file, lzma.LZMADecompressor),
+        lambda file: lzma.LZMAFile(file, "wb"),  # noqa: SIM115
+    ),
+    _Compression(
+        *("zstd", b"\x28\xb5\x2f\xfd", ".zst"),
+        lambda file: _Streams(file, lambda: zstandard.ZstdDecompressor().decompressobj()),
+        lambda file: zstandard.ZstdCompressor().stream_writer(file, closefd=False),
     ),
 )
 
 
-_SUFFIXES = {
-    b"\x1f\x8b": ".gz",
-    b"BZh": ".bz2",
-    b"\xfd7zXZ\x00": ".xz",
-    b"\x28\xb5\x2f\xfd": ".zst",
-}
+def _find_compression(magic: bytes) -> _Compression | None:
+    return next((one for one in _COMPRESSIONS if magic.startswith(one.magic)), None)
 
 
 def archive_suffix(path: Path) -> str:
-    """Return the suffix that tells a reader how the file is compressed; "" if it is not."""
+    """Return the usual suffix for the compression of a file, "" if it is not compressed."""
     with path.open("rb") as file:
-        magic = file.read(6)
-    return next((suffix for start, suffix in _SUFFIXES.items() if magic.startswith(start)), "")
+        found = _find_compression(file.read(6))
+    return found.suffix if found else ""
 
 
 @contextmanager
 def create_archive(path: Path, suffix: str) -> Iterator[IO[bytes]]:
-    """Open a new file whose content is compressed as `suffix` says; the same input, the same bytes.
+    """Open a new file, compressed by `suffix`; equal input gives equal bytes.
 
     Raises:
-        KeyError: `suffix` is none that `archive_suffix` returns.
+        KeyError: `archive_suffix` never returns `suffix`.
     """
+    writers = {one.suffix: one.writer for one in _COMPRESSIONS}
     with ExitStack() as opened:
         file: IO[Any] = opened.enter_context(path.open("xb"))
         if suffix:
-            file = opened.enter_context(_COMPRESSORS[suffix](file))
+            file = opened.enter_context(writers[suffix](file))
         yield file
 
 
-_COMPRESSORS: dict[str, Any] = {
-    # neither the name nor the time of writing goes into the file
-    ".gz": lambda file: gzip.GzipFile("", "wb", fileobj=file, mtime=0),
-    ".bz2": lambda file: bz2.BZ2File(file, "wb"),
-    ".xz": lambda file: lzma.LZMAFile(file, "wb"),  # noqa: SIM115
-    ".zst": lambda file: zstandard.ZstdCompressor().stream_writer(file, closefd=False),
-}
-
-
 def unpacked_path(path: Path) -> Path:
-    """Return where the decompressed bytes of a file stand that was just fetched and verified."""
+    """Return the path for the decompressed bytes of a file that was just fetched and verified."""
     return path.with_name(f"{path.name}.unpacked")
 
 
 @contextmanager
 def unpacked(path: Path) -> Iterator[bytes | mmap.mmap]:
-    """Yield the decompressed bytes of an archive; they are gone behind the block.
+    """Map the decompressed bytes of an archive into memory, for the length of the block.
 
-    A compressed archive is written to an unnamed temporary file, unless its bytes stand beside it
-    already; one that is not is mapped where it is, and must not be cut meanwhile: archives are
+    Splitting compares the candidates of a whole archive, so it reads an archive more than once. A
+    compressed archive goes to an unnamed temporary file, unless `unpacked_path` already has its
+    bytes. A plain one is mapped in place and must not be truncated meanwhile: archives are
     replaced, never rewritten.
 
     Raises:
-        ArchiveError: the compressed data is damaged, cut off or a decompression bomb.
+        ArchiveError: the compressed data is damaged, truncated or a decompression bomb.
     """
     with ExitStack() as opened:
         copied = unpacked_path(path)
@@ -233,7 +231,7 @@ def unpacked(path: Path) -> Iterator[bytes | mmap.mmap]:
             shutil.copyfileobj(file, copy, BUFFER)
             copy.flush()
             file = copy
-        if not file.seek(0, 2):  # nothing cannot be mapped
+        if not file.seek(0, 2):  # an empty file cannot be mapped
             yield b""
             return
         yield opened.enter_context(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))

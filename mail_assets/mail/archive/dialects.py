@@ -1,6 +1,6 @@
-"""The dialects of mbox, and how to tell which one an archive is written in.
+"""The dialects of mbox, and the detection of the dialect of an archive.
 
-They differ in what becomes of body lines that begin with `From `, in the blank line between two
+They differ in the quoting of body lines that begin with `From `, in the blank line between two
 messages, and in how addresses are written:
 
     plain       nothing is quoted; a blank line ends each message
@@ -17,41 +17,35 @@ from mmap import mmap
 
 from mail_assets.mail.archive.boundaries import (
     FromLine,
-    find_from_lines,
-    find_top,
-    of_one_form,
+    find_lines_of_one_form,
     often_omits_blank_lines,
 )
 
 DIALECTS = ("pg", "plain", "mboxrd", "mboxo", "pipermail")
 
-#: Bytes at the beginning of an archive that are looked at: more than most months have.
-SAMPLE = 16 << 20
-
-#: The share of From_ lines that must be written by the same program.
-MOST = 0.8
-
-#: Messages of which at least one has no blank line in front where postgresql.org serves them:
-#: it leaves none before two thirds.
+SAMPLE = 16 << 20  # bytes at the beginning of an archive; most months are smaller
+MOST = 0.8  # share of From_ lines that must be written by the same program
+# In so many messages of postgresql.org at least one has no blank line above: two thirds have none.
 FEW = 20
 
 _PG_SENDER = re.compile(rb"[\w.+-]{1,100}-owner\+archive@[\w.-]{1,100}")
-# pipermail where addresses are not obfuscated: From_ and From have the same address
+# pipermail without hidden addresses: From_ and From have the same one
 _PIPERMAIL_HEADER = re.compile(rb"From: ([^\s()]{1,200}) \([^\n]{0,200}\)\r?\nDate: ")
-MAX_DEPTH = 40  # of `>` in front of From
+MAX_DEPTH = 40  # `>` before From
 _QUOTED = re.compile(rb">From ")
 _UNQUOTED = re.compile(rb"\n\r?\nFrom ")
-AGREEING = {("mboxrd", "mboxo"), ("pg", "plain")}  # set, found
-_AROUND = 400  # bytes: the lines around a quoted one
+AGREEING = {("mboxrd", "mboxo"), ("pg", "plain")}  # dialect set, dialect found
+_AROUND = 400  # bytes around a quoted line
 
 
 def find_dialect(data: bytes | mmap) -> str | None:
-    """Return the dialect that the first SAMPLE bytes of an archive speak for, None for none.
+    """Return the dialect that the first SAMPLE bytes of an archive show, None if they show none.
 
-    An archive in which no body has a line with `From ` reads the same as plain, mboxo and mboxrd.
+    An archive without a body line that begins with `From ` reads the same as plain, mboxo and
+    mboxrd.
     """
     sample = data[:SAMPLE]
-    lines = of_one_form(find_from_lines(sample), find_top(sample))
+    lines = find_lines_of_one_form(sample)
     if not lines or lines[0].style.form == "git":
         return None
     if _is_pipermail(sample, lines):
@@ -67,10 +61,10 @@ def find_dialect(data: bytes | mmap) -> str | None:
 
 
 def contradicts(setting: str, found: str) -> bool:
-    """Return whether an archive found to be of a dialect must not be read as another.
+    """Return whether an archive of the dialect `found` must not be read as `setting`.
 
-    A month may hold nothing that tells mboxrd from mboxo, or quotes nothing since nothing had to
-    be quoted; a found dialect of "" says nothing.
+    A month may hold nothing that distinguishes mboxrd from mboxo, or nothing that had to be quoted.
+    `found` is "" if nothing shows a dialect.
     """
     return found not in ("", setting) and (setting, found) not in AGREEING
 
@@ -86,9 +80,9 @@ def _is_pipermail(sample: bytes, lines: Sequence[FromLine]) -> bool:
 
 
 def _quoting(sample: bytes, lines: Sequence[FromLine]) -> str | None:
-    """Return how body lines that begin with `From ` are quoted, None where nothing shows it.
+    """Return the dialect that the quoting of `From ` in bodies shows, or None.
 
-    A `>` in front of From is the writer's only where the lines around it have one less.
+    A `>` before From is the writer's only if the lines around it have one less.
     """
     starts = {line.offset for line in lines if line.after_blank}
     if any(match.end() - len(b"From ") not in starts for match in _UNQUOTED.finditer(sample)):
@@ -108,12 +102,11 @@ def _quoting(sample: bytes, lines: Sequence[FromLine]) -> str | None:
 
 
 def _depth_around(sample: bytes, line: int) -> int:
-    """Return the most `>` that begin the line in front or the line behind; none of a From_ line."""
     before = sample[max(0, line - _AROUND) : max(0, line - 1)].rpartition(b"\n")[2]
-    behind = sample[line : line + _AROUND].partition(b"\n")[2]
+    after = sample[line : line + _AROUND].partition(b"\n")[2]
     if before.startswith(b"From "):
-        return len(behind)  # UUCP's own line at the top of a header
-    return max(len(text) - len(text.lstrip(b">")) for text in (before, behind))
+        return len(after)  # UUCP's own line at the top of a header
+    return max(len(text) - len(text.lstrip(b">")) for text in (before, after))
 
 
 def _most(answers: Iterable[bool]) -> bool:

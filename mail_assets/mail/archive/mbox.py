@@ -1,12 +1,4 @@
-"""Split an mbox archive of any dialect into raw messages, and read one back by its offset.
-
-[containers] Files that hold other files, or mail in another format than mbox: known by their first bytes.
-
-A file in a zip or tar file may be stored as it is, so its From_ lines would be found, but not the
-first, and a member's name would be taken for mail.
-
-[contents] What an archive holds, found in one pass over its bytes: its dialect, messages and list.
-"""
+"""Split an mbox archive of any dialect into raw messages, and read one back by its offset."""
 
 import hashlib
 import re
@@ -20,9 +12,11 @@ from mail_assets.mail.archive.boundaries import BOM, MAX_HEADER, Start, find_sta
 from mail_assets.mail.archive.compression import BUFFER, ArchiveError, open_archive, unpacked
 from mail_assets.mail.archive.dialects import DIALECTS, find_dialect
 
+# The first bytes of other formats: offset, bytes, name. A zip or tar file may store members as they
+# are: then From_ lines would be found, but not the first, and a member's name would pass for mail.
 _BEGINNINGS = (
     (0, b"PK\x03\x04", "a zip file"),
-    # POSIX.1-1988 and later: behind the first member's name, size and sum
+    # POSIX.1-1988 and later: after name, size and checksum of the first member
     (257, b"ustar", "a tar file"),
     (0, b"7z\xbc\xaf\x27\x1c", "a 7z file"),
     (0, b"Rar!\x1a\x07", "a rar file"),
@@ -33,17 +27,9 @@ _BEGINNINGS = (
     (0, b"\x01\x01\x01\x01\n", "a file of MMDF"),
 )
 
+MAX_MESSAGE = 100 << 20  # bytes; a longer message is cut and marked truncated
 
-def find_container(data: bytes | mmap) -> str:
-    """Name what a file is that does not begin with a From_ line, "" where it is none of those."""
-    return next(
-        (name for at, magic, name in _BEGINNINGS if data[at : at + len(magic)] == magic), ""
-    )
-
-
-MAX_MESSAGE = 100 << 20  # bytes; a longer message is cut and marked
-
-# Pine and UW-IMAP keep their own notes in a first pseudo message
+# Pine and UW-IMAP keep notes of their own in a first pseudo message.
 _FOLDER_DATA = re.compile(
     rb"\nSubject: DON'T DELETE THIS MESSAGE -- FOLDER INTERNAL DATA\r?\n", re.I
 )
@@ -57,19 +43,23 @@ class RawMessage(NamedTuple):
     """One message of an archive.
 
     `archive[offset:offset + length]` of the decompressed archive is the From_ line and the
-    message as written, without the blank line that mbox adds behind it.
+    message as written, without the blank line that mbox adds after it.
     """
 
     offset: int
     length: int
-    from_line: bytes  # without its line end; empty for bytes found before the first From_ line
-    raw: bytes  # header and body, `>From ` quoting undone where the dialect has it
+    from_line: bytes  # without its line end; empty for bytes before the first From_ line
+    raw: bytes  # header and body, with the dialect's `>From ` quoting undone
     truncated: bool  # longer than max_message
-    suspicious: bool  # perhaps a wrong split; see starts.py
+    suspicious: bool  # perhaps a wrong split; see boundaries.py
 
 
 def split_archive(path: Path, dialect: str, max_message: int = MAX_MESSAGE) -> Iterator[RawMessage]:
-    """Messages of an archive in file order; raises ArchiveError where it is damaged."""
+    """Yield the messages of an archive in order.
+
+    Raises:
+        ArchiveError: the archive is damaged, or no mbox.
+    """
     with unpacked(path) as data:
         yield from split_mbox(data, dialect, max_message, name=str(path))
 
@@ -77,32 +67,41 @@ def split_archive(path: Path, dialect: str, max_message: int = MAX_MESSAGE) -> I
 def split_mbox(
     data: bytes | mmap, dialect: str, max_message: int = MAX_MESSAGE, *, name: str = "archive"
 ) -> Iterator[RawMessage]:
-    """Messages of a decompressed archive in order; raises ArchiveError where it is no mbox.
+    """Yield the messages of a decompressed archive in order.
 
     Bytes before the first From_ line are a message that lost its From_ line, unless they are
-    blank. What a mail program keeps of its own in a pseudo message is left out.
+    blank. The pseudo message in which a mail program keeps its own notes is left out.
+
+    Raises:
+        ArchiveError: the archive is no mbox.
+        ValueError: the dialect is unknown.
     """
     if dialect not in DIALECTS:
         raise ValueError(f"mbox dialect {dialect!r} is not known; use one of {', '.join(DIALECTS)}")
     starts = find_starts(data, dialect)
     first = starts[0].offset if starts else len(data)
     if text := data[: min(first, max_message)].removeprefix(BOM).strip():
-        if container := find_container(data):
-            raise ArchiveError(f"{name}: is no mbox but {container}; convert it at the source")
+        for at, magic, format in _BEGINNINGS:
+            if data[at : at + len(magic)] == magic:
+                raise ArchiveError(f"{name}: is no mbox but {format}; convert it at the source")
         if not starts:
             raise ArchiveError(
-                f"{name}: is no mbox: no line `From sender date` with a header field behind it; "
+                f"{name}: is no mbox: no line `From sender date` above a header field; "
                 f"it begins with {text[:60]!r}"
             )
         starts.insert(0, Start(0, 0, suspicious=True))
     ends = [*(start.offset for start in starts[1:]), len(data)]
-    for start, end in zip(starts, ends, strict=False):  # an empty archive has an end alone
+    for start, end in zip(starts, ends, strict=False):  # an empty archive has an end only
         if start.offset > first or not _is_folder_data(data, start.header):
             yield _message(data, start, end, dialect, max_message)
 
 
 def read_range(path: Path, offset: int, length: int) -> bytes:
-    """`archive[offset:offset + length]` of the decompressed archive."""
+    """Return `archive[offset:offset + length]` of the decompressed archive.
+
+    Raises:
+        ArchiveError: the archive is damaged, or shorter.
+    """
     with open_archive(path) as archive:
         if archive.seekable():
             archive.seek(offset)
@@ -120,7 +119,7 @@ def read_range(path: Path, offset: int, length: int) -> bytes:
 
 
 def extract_message(data: bytes, dialect: str) -> bytes:
-    """Header and body of a message as RawMessage.raw has them, by the bytes of its range."""
+    """Return header and body as in RawMessage.raw; `data` is the range of the message."""
     line = data.find(b"\n") + 1 if data.startswith(b"From ") else 0
     return _unquote(data[line:], dialect)
 
@@ -141,7 +140,7 @@ def _message(
     truncated = end - start.offset > max_message
     if truncated:
         end = start.offset + max_message
-    # PostgreSQL's archives add no blank line, so one that is there is the message's own.
+    # PostgreSQL's archives add no blank line: one that is there belongs to the message.
     elif dialect != "pg":
         tail = data[max(start.header, end - 3) : end]
         end -= 2 if tail.endswith(b"\n\r\n") else 1 if tail.endswith(b"\n\n") else 0
@@ -160,28 +159,21 @@ _NAMING = re.compile(rb"^(?:from|date|subject)[ \t]{0,8}:[^\n]{0,998}", re.I | r
 
 
 class Contents(NamedTuple):
-    """What an archive holds.
+    """Contents of an archive, found in one pass."""
 
-    `dialect` is how it was read, `found_dialect` how it seems to be written, None where nothing
-    shows it. `messages` are digest -> Message-ID, "" where there is none: the digest is that of
-    the Message-ID, else of sender, date and subject, so that it is the same in every rendering.
-    `digest` is over all messages without their From_ lines; `list_id` is named by most of them,
-    "" where there is none.
-    """
-
-    dialect: str
-    found_dialect: str | None
-    found: int
-    digest: str
-    messages: dict[str, str]
-    list_id: str
+    dialect: str  # by which it was read
+    found_dialect: str | None  # shown by the archive itself
+    found: int  # messages
+    digest: str  # hex sha256 of all messages without their From_ lines
+    messages: dict[str, str]  # digest as `identify` gives it -> Message-ID, "" without one
+    list_id: str  # in most messages; "" if there is no such
 
 
 def read_contents(data: bytes | mmap, setting: str | None, name: str) -> Contents:
-    """Return what the decompressed bytes of an archive hold; `setting` is a dialect, if one is set.
+    """Return the contents of a decompressed archive; `setting` is the dialect if one is set.
 
     Raises:
-        ArchiveError: it is no mbox.
+        ArchiveError: the archive is no mbox.
     """
     found_dialect = find_dialect(data)
     dialect = setting or found_dialect or "plain"
@@ -201,7 +193,10 @@ def read_contents(data: bytes | mmap, setting: str | None, name: str) -> Content
 
 
 def identify(header: bytes) -> tuple[str, str]:
-    """Return the digest that a message is known by, and its Message-ID, "" where it has none."""
+    """Return a digest that identifies a message in every rendering, and its Message-ID or "".
+
+    The digest is of the Message-ID, else of From, Date and Subject.
+    """
     if named := _ID.search(header):
         return hashlib.sha256(named[1]).hexdigest(), _decode(named[1])
     fields = sorted(b" ".join(field.split()).lower() for field in _NAMING.findall(header))
@@ -219,5 +214,5 @@ def _list_id(header: bytes) -> str:
 
 
 def _decode(field: bytes) -> str:
-    """Return a field as text without NUL, which no table takes, and the parser leaves out too."""
+    # the parser leaves out NUL too, which no table takes
     return field.decode("utf-8", "replace").replace("\0", "")

@@ -1,1 +1,1 @@
-"""The kinds of lines in a message's body: new text, quotes, signatures, footers, patches."""
+"""Who wrote which line of a body: new text, quote, signature, footer or patch."""

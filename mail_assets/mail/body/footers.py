@@ -1,28 +1,20 @@
-"""Match the footers that programs write below a mail: list managers, services, companies.
+"""Match footers below a mail by what programs write, and learn those that a list repeats.
 
-[scrubbed_parts] Match what Mailman 2 writes where it flattens a mail of several parts for its archive.
-
-Scrubber.py puts a line between two parts, says what it left out, and for each part that it stored
-apart adds a note with the place. All of it is translated into the list's language, from the
-catalogues of Mailman 2.1 (messages/*/LC_MESSAGES/mailman.po, up to 2.1.39); the place is not:
+Known: list managers, services, companies' disclaimers, and the notes of Mailman 2. Mailman's
+Scrubber.py flattens a mail of several parts for its archive: it puts a line between two parts,
+names the parts left out, and adds a note with the place of each stored part. All is translated into
+the list's language (catalogues of Mailman 2.1, messages/*/LC_MESSAGES/mailman.po, up to 2.1.39),
+except the place:
 
     Skipped content of type multipart/alternative-------------- next part --------------
     A non-text attachment was scrubbed...
     Name: crane.png
     URL: <http://lists.example.org/pipermail/dev/attachments/20040105/5e5fcbf6/crane.png>
 
-[ending_lines] Which lines end a mail, as candidates for footer and signature, and their numbers.
-
-Numbers stand for lines: equal for lines that differ only in blanks, digits, addresses and tokens.
-
-[repeated_endings] Learn what repeats at the end of the messages of a list's month: footers and signatures.
-
-A block of lines that ends messages of several authors in several threads is the list's footer;
-one that ends several messages of one author is the author's signature. Blocks stand at the end
-of the body, above a footer, or at the end of a top post's own text. What a person wrote once
-repeats nowhere, so it is never taken for either. Only hashes of lines are kept, no text.
-
-[ending_heads] Find cheaply the lines at which a signature or a footer could begin: few of all.
+Learnt: a block of lines that ends messages of several authors in several threads is the list's
+footer; one that ends several messages of one author is the author's signature. A block is at the
+end of the body, above a footer, or at the end of a top post's own text. Text that a person wrote
+once repeats nowhere, so it is never taken. Only numbers of lines are kept, no text.
 """
 
 import re
@@ -49,8 +41,9 @@ _NEXT_PART_PHRASES = (
     *("następna część", "partea următoare", "следующая часть", "ďalšia časť", "naslednji del"),
     *("следећи дио", "sonraki bölüm", "наступна частина", "phần kế tiếp", "下一部分", "下一部份"),
 )
-#: What was left out, if anything, then the line between two parts: Mailman ends only the latter.
-NEXT_PART = re.compile(
+# A note on a part left out, if any, then the line between two parts: only the latter has a line
+# end.
+_NEXT_PART = re.compile(
     r"(?:[^\n]{0,60}[a-z]/[a-z][\w.+-]{0,60}?)?"
     rf"(?:-{{9,20}}+|━{{6}}) ?(?:{'|'.join(_NEXT_PART_PHRASES)}) ?(?:-{{9,20}}|━{{6}})$",
     re.I,
@@ -62,23 +55,23 @@ _STORED_PART = re.compile(
 )
 _MAX_NOTE = 8  # lines
 
-#: How the last line of such a block, or the first of a note, ends.
-SCRUBBED_ENDS = ("----", "━━━━", "...", "…", "hellip;")
+# the end of the last line of such a block, or of the first line of a note
+_SCRUBBED_ENDS = ("----", "━━━━", "...", "…", "hellip;")
 
 
-def match_scrubbed_part(body: BodyLines, i: int) -> LineBlock | None:
-    """The line between two parts with the note below it, or a note alone."""
+def _match_scrubbed_part(body: BodyLines, i: int) -> LineBlock | None:
+    # the line between two parts with the note below it, or a note alone
     text = body.texts[i]
-    if not text.endswith(SCRUBBED_ENDS):
+    if not text.endswith(_SCRUBBED_ENDS):
         return None
-    if not NEXT_PART.match(text):
+    if not _NEXT_PART.match(text):
         stop = _note_end(body.lines, i)
         return LineBlock(stop, "footer") if stop > i else None
     return LineBlock(max(i + 1, _note_end(body.lines, i + 1)), "footer")
 
 
 def _note_end(lines: list[str], i: int) -> int:
-    """Return the line behind a note that begins at i, or i where none does."""
+    """Return the line after the note that begins at i, or i without one."""
     for x in range(i + 1, min(len(lines), i + _MAX_NOTE)):
         if _STORED_PART.match(lines[x]):
             return x + 1
@@ -87,7 +80,7 @@ def _note_end(lines: list[str], i: int) -> int:
     return i
 
 
-_MAX_FOOTER = 8  # lines
+_MAX_LINKED = 8  # lines of a footer among which its link is sought
 _MAX_PARAGRAPH = 16  # lines of a clear footer or a disclaimer
 _MAX_ADVERT = 14  # lines between two rules
 _MIN_DISCLAIMER_WORDS = 2
@@ -105,8 +98,8 @@ _LIST_LINK = re.compile(r"(?i)mailing list|https?://|@")
 
 
 def match_list_footer(body: BodyLines, i: int) -> LineBlock | None:
-    """The footer of a list or a service: to the blank line, or over one above a lone link or id."""
-    if (scrubbed := match_scrubbed_part(body, i)) is not None:
+    """Match the footer of a list or a service, up to a blank line or a lone link or id below it."""
+    if (scrubbed := _match_scrubbed_part(body, i)) is not None:
         return scrubbed
     text = body.texts[i]
     if _BROADCAST.match(text) or _CLEAR.match(text):
@@ -121,7 +114,7 @@ def match_list_footer(body: BodyLines, i: int) -> LineBlock | None:
 
 
 def match_disclaimer(body: BodyLines, i: int) -> LineBlock | None:
-    """A company's disclaimer: a last paragraph that speaks of recipients and confidence."""
+    """Match a company's disclaimer: a paragraph about recipients and confidentiality."""
     if not _DISCLAIMER.match(body.texts[i]):
         return None
     stop = i
@@ -132,9 +125,9 @@ def match_disclaimer(body: BodyLines, i: int) -> LineBlock | None:
 
 
 def trim_footer(lines: list[str], block: list[int]) -> list[int]:
-    """Leave out of a learnt block, the last line first, paragraphs on top that many may write.
+    """Return a learnt block, the last line first, without paragraphs on top that anybody may write.
 
-    What is left begins with a paragraph that names a link, an address, a list or a rule.
+    The rest begins with a paragraph that has a link, an address, a list or a rule.
     """
     kept, paragraph = 0, 0  # the block's lines down to a paragraph's first; where it ends
     for count, i in enumerate(block, 1):
@@ -146,7 +139,7 @@ def trim_footer(lines: list[str], block: list[int]) -> list[int]:
 
 
 def _match_ruled(body: BodyLines, i: int) -> LineBlock | None:
-    """A footer below a rule, or an advert between it and the rule of the list's own footer."""
+    """Match a footer below a rule, or an advert above the rule of the list's own footer."""
     if _UNDERSCORES.match(body.texts[i]) and _has_link(body, i, 4):
         return LineBlock(_paragraph_end(body, i), "footer")
     if _clear_below(body, i):
@@ -161,7 +154,7 @@ def _match_ruled(body: BodyLines, i: int) -> LineBlock | None:
 
 
 def _clear_below(body: BodyLines, i: int) -> bool:
-    """Tell whether a clear footer begins in the next visible line, or a disclaimer does."""
+    """Return whether a clear footer or a disclaimer begins in the next visible line."""
     below = body.next_visible(i + 1)
     if below >= len(body.lines) or below > i + 2:
         return False
@@ -176,19 +169,17 @@ def _names_list(body: BodyLines, i: int) -> bool:
 
 
 def _has_link(body: BodyLines, i: int, lines: int) -> bool:
-    """Tell whether one of the next visible lines names a list, an address or a site."""
-    below = body.lines[i + 1 : body.first_quoted(i, i + _MAX_FOOTER)]
+    below = body.lines[i + 1 : body.first_quoted(i, i + _MAX_LINKED)]
     near = [line for line in below if line.strip()][:lines]
     return any(_LIST_LINK.search(line) for line in near)
 
 
 def _ends_paragraph(line: str) -> bool:
-    """Tell a signature's separator or another part right below."""
-    return line[:2] == "--" and (line.rstrip() == "--" or NEXT_PART.match(line) is not None)
+    return line[:2] == "--" and (line.rstrip() == "--" or _NEXT_PART.match(line) is not None)
 
 
 def _paragraph_end(body: BodyLines, i: int) -> int:
-    """Return the line below the paragraph, or below a link or an id that is alone under it."""
+    """Return the line after the paragraph, or after a lone link or id below it."""
     lines = body.lines
     limit = body.first_quoted(i, i + _MAX_PARAGRAPH)
     stop = i + 1
@@ -198,10 +189,12 @@ def _paragraph_end(body: BodyLines, i: int) -> int:
     return below + 1 if below < limit and _LONE_LINE.match(lines[below]) else stop
 
 
-MAX_FOOTER = 16  # visible lines
-MAX_SIGNATURE = 12  # visible lines
+# --- endings, learnt by numbers of lines ---
 
-# what differs from message to message or from reader to reader: links' tokens, numbers, addresses
+_MAX_FOOTER = 16  # visible lines
+_MAX_SIGNATURE = 12  # visible lines
+
+# parts that differ by message or by reader: tokens of links, numbers, addresses
 _TOKEN_OR_NUMBER = r"(?<=[/?=&])[\w%+.-]{12,}+|\d+"
 _VARYING = re.compile(_TOKEN_OR_NUMBER)
 _VARYING_OR_ADDRESS = re.compile(rf"[^\s<>()@]{{1,80}}+@[^\s<>()@]{{1,80}}+|{_TOKEN_OR_NUMBER}")
@@ -211,8 +204,9 @@ _MAY_VARY = re.compile(r"[\d/?=&]")
 class Ending(NamedTuple):
     """The last lines of a message as numbers, the last line first; no text can be read from it.
 
-    `tail` ends the body, above any footer that is known by name; `own` ends what the author
-    wrote above a quote that goes to the end. Numbers have 63 bits, as PostgreSQL's bigint holds.
+    `tail` ends the body, above any known footer; `own` ends the author's text above a quote that
+    goes to the end. Numbers have 63 bits, for PostgreSQL's bigint. They are equal for lines that
+    differ only in blanks, digits, addresses and tokens.
     """
 
     tail: tuple[int, ...] = ()
@@ -220,27 +214,27 @@ class Ending(NamedTuple):
 
 
 class EndingLines(NamedTuple):
-    """Which lines of a body form its ending: indexes, the last line first."""
+    """Indexes of the lines that end a body, the last line first."""
 
     tail: list[int]
     own: list[int]
 
 
 def find_ending_lines(lines: Sequence[str], kinds: Sequence[str]) -> EndingLines:
-    """Find the lines that may be footer or signature, by the kinds that the rules gave them.
+    """Return the lines that may be footer or signature, by their kinds from the rules.
 
-    The body's first visible line is the last of them at most: it tells what stands above.
+    They reach up to the first visible line at most.
     """
     first = next((i for i, line in enumerate(lines) if line.strip()), len(lines))
     at = len(lines) - 1
     while at >= first and (kinds[at] == "footer" or not lines[at].strip()):
         at -= 1
-    tail, at = _lines_above(lines, kinds, at, first, MAX_FOOTER + MAX_SIGNATURE)
+    tail, at = _lines_above(lines, kinds, at, first, _MAX_FOOTER + _MAX_SIGNATURE)
     end = at
     while at >= first and (kinds[at] in {"quote", "attribution"} or not lines[at].strip()):
         at -= 1
     quotes_rest = any(_begins_quote(lines, kinds, i) for i in range(at + 1, end + 1))
-    own = _lines_above(lines, kinds, at, first, MAX_SIGNATURE)[0] if quotes_rest else []
+    own = _lines_above(lines, kinds, at, first, _MAX_SIGNATURE)[0] if quotes_rest else []
     return EndingLines(tail, own)
 
 
@@ -253,19 +247,17 @@ def hash_ending(lines: Sequence[str], found: EndingLines) -> Ending:
 
 
 def hash_line(line: str) -> int:
-    """Return the number of a line, whatever its blanks, digits, addresses and tokens are."""
-    return number_of(_without_varying(" ".join(line.lower().split())))
+    """Return the number of a line, independent of blanks, digits, addresses and tokens."""
+    return _number_of(_without_varying(" ".join(line.lower().split())))
 
 
 def _without_varying(line: str) -> str:
-    """Put a sign in place of what varies: most lines hold nothing that does."""
     if "@" in line:
         return _VARYING_OR_ADDRESS.sub("#", line)
     return _VARYING.sub("#", line) if _MAY_VARY.search(line) else line
 
 
-def number_of(text: str) -> int:
-    """Return the number of a text."""
+def _number_of(text: str) -> int:
     return (
         int.from_bytes(blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()) >> 1
     )
@@ -274,7 +266,7 @@ def number_of(text: str) -> int:
 def _lines_above(
     lines: Sequence[str], kinds: Sequence[str], at: int, first: int, limit: int
 ) -> tuple[list[int], int]:
-    """Visible lines from `at` upwards that are no quote or patch, and where these begin."""
+    """Return visible lines from `at` upwards up to a quote or patch, and the line above them."""
     found: list[int] = []
     while at >= first and kinds[at] in {"text", "signature", "footer"} and len(found) < limit:
         if lines[at].strip():
@@ -284,29 +276,29 @@ def _lines_above(
 
 
 def _begins_quote(lines: Sequence[str], kinds: Sequence[str], i: int) -> bool:
-    """Tell an attribution, or a quote without marks, from quotes between answers."""
+    """Return whether line i is an attribution or an unmarked quote, not a quote between answers."""
     return kinds[i] == "attribution" or (lines[i].strip() != "" and ">" not in lines[i][:8])
 
 
-_MIN_FOOTER = 4  # authors, threads and different lines above
+_MIN_FOOTER = 4  # authors, threads, and different lines above
 _MIN_SIGNED = 3  # different lines above in one author's messages
-_FACTOR = 0x9E3779B97F4A7C15  # spreads the bits: Knuth's multiplicative hashing
+_FACTOR = 0x9E3779B97F4A7C15  # Knuth's multiplicative hashing
 _BITS = (1 << 63) - 1
 
 
 class EndingMatch(NamedTuple):
-    """How many visible lines of an ending's `tail` are footer, then signature; and of `own`."""
+    """Numbers of known visible lines of an ending, counted from the last line."""
 
-    footer: int = 0
-    signature: int = 0
-    own_signature: int = 0
+    footer: int = 0  # of `tail`
+    signature: int = 0  # of `tail`, above the footer
+    own_signature: int = 0  # of `own`
 
 
 @dataclass(frozen=True)
 class RepeatedEndings:
-    """What was learnt of a list's month: numbers that stand for blocks of lines.
+    """Footers and signatures learnt from a list's month, as numbers of blocks of lines.
 
-    Two values are equal where they mark the same lines of any message.
+    Equal values mark the same lines of any message.
     """
 
     footers: frozenset[int] = frozenset()
@@ -314,14 +306,14 @@ class RepeatedEndings:
 
     @cached_property
     def digest(self) -> str:
-        """Name this value in 32 hex digits: the same for the same messages in any order."""
+        """32 hex digits, equal for the same messages in any order."""
         numbers = f"{sorted(self.footers)} {sorted(self.signatures)}"
         return blake2b(numbers.encode(), digest_size=16).hexdigest()
 
     def match(self, author: str, ending: Ending) -> EndingMatch:
-        """Count the lines of an ending that are known.
+        """Count the known lines of an ending.
 
-        Where two values give the same match for a message, its segments are the same too.
+        A message with an equal match has equal segments.
         """
         footer = _count_known("", ending.tail, self.footers)
         signature = _count_known(author, ending.tail[footer:], self.signatures)
@@ -333,22 +325,22 @@ NO_ENDINGS = RepeatedEndings()
 
 
 class _Block(NamedTuple):
-    """The last lines of several messages: their number, how many, and whose, by position."""
+    """The last lines of several messages."""
 
-    number: int
-    length: int
-    places: list[int]
+    number: int  # of the block
+    length: int  # lines
+    places: list[int]  # indexes of the messages
 
 
 def learn_endings(endings: Iterable[tuple[str, str, Ending]]) -> RepeatedEndings:
     """Learn from all messages of a list's month: author, subject without "Re:", ending.
 
-    The order of the messages does not matter, nor do copies of one: a block counts by the
-    different lines that stand above it. Memory: some 30 numbers a message.
+    The order of the messages does not matter, nor do copies of one: a block counts by the different
+    lines above it. Memory: some 30 numbers a message.
     """
     known = list(endings)
     footers = _learn_footers(known)
-    author_numbers = {author: number_of(author) for author, _, _ in known}
+    author_numbers = {author: _number_of(author) for author, _, _ in known}
     signed: list[tuple[int, Sequence[int]]] = []
     for author, _, ending in known:
         footer = _count_known("", ending.tail, footers)
@@ -364,7 +356,7 @@ def learn_endings(endings: Iterable[tuple[str, str, Ending]]) -> RepeatedEndings
 
 def _learn_footers(known: Sequence[tuple[str, str, Ending]]) -> frozenset[int]:
     footers: set[int] = set()
-    nobody = number_of("")
+    nobody = _number_of("")
     tails = [(nobody, ending.tail) for _, _, ending in known]
     for block in _find_repeated(tails, _MIN_FOOTER):
         authors = {known[i][0] for i in block.places}
@@ -376,9 +368,9 @@ def _learn_footers(known: Sequence[tuple[str, str, Ending]]) -> frozenset[int]:
 
 
 def _find_repeated(endings: Sequence[tuple[int, Sequence[int]]], minimum: int) -> Iterator[_Block]:
-    """Yield the blocks that end at least `minimum` of the endings: author's number, lines.
+    """Yield the blocks that end at least `minimum` of the endings (author's number, lines).
 
-    Line by line upwards: what ends with a rare block is not looked at any more.
+    Goes upwards line by line; endings with a rare block drop out.
     """
     alive = [(number, i) for i, (number, _) in enumerate(endings)]
     length = 0
@@ -395,20 +387,17 @@ def _find_repeated(endings: Sequence[tuple[int, Sequence[int]]], minimum: int) -
 
 
 def _add_line(block: int, line: int) -> int:
-    """Return the number of a block with one more line above it."""
     return (block ^ line) * _FACTOR & _BITS
 
 
 def _line_above(lines: Sequence[int], length: int) -> int | None:
-    """Return the line above the last `length` lines; None above nothing."""
     return lines[length] if length < len(lines) else None
 
 
 def _count_known(author: str, lines: Sequence[int], known: frozenset[int]) -> int:
-    """Count the lines of the longest block that is known."""
     if not lines or not known:
         return 0
-    longest, block = 0, number_of(author)
+    longest, block = 0, _number_of(author)
     for length, line in enumerate(lines, 1):
         block = _add_line(block, line)
         if block in known:
@@ -416,18 +405,20 @@ def _count_known(author: str, lines: Sequence[int], known: frozenset[int]) -> in
     return longest
 
 
+# --- a quick test for lines at which an ending may begin: few of all ---
+
 _MARKS = "-_=*~#–—"
-_MAX_ABOVE = 30  # characters of a line above: a name, or a rule's rest; else a paragraph goes on
+_MAX_ABOVE = 30  # characters of a line above: a name or a rest of a rule; else a paragraph goes on
 _LAST_LATIN = "\u024f"
 _EDGES = '!<>*()[]{}_-=:,;."“”¡¿~# '
 _LIST = frozenset({"list", "List", "LIST"})
-_LAST_LETTERS = frozenset("tT") | {end[-1] for end in SCRUBBED_ENDS}
+_LAST_LETTERS = frozenset("tT") | {end[-1] for end in _SCRUBBED_ENDS}
 _RULE_ENDS = ("-", "_", "=", "*", "~", "#")
 _DEVICE_ENDS = ("送信", "küldve", "gönderildi", "보냄", "보냈습니다")
-#: The first letters of the phrases in other scripts than Latin.
+# first letters of the phrases in other scripts than Latin
 _FOREIGN_LETTERS = frozenset("онσςנأت发從从傳發")
 
-#: The first words of all phrases in footer_phrases.py and signature_phrases.py.
+# first words of all phrases of footers and signatures in phrases.py
 _FIRST_WORDS = frozenset(
     (
         *("to", "sent", "for", "you", "list", "subscribe", "unsubscribe", "yahoo", "community"),
@@ -445,9 +436,9 @@ _FIRST_WORDS = frozenset(
 
 
 def find_ending_heads(texts: list[str], own: list[int]) -> list[int]:
-    """Return those of some visible lines at which a signature or a footer could begin.
+    """Return the lines of `own`, all visible, at which a signature or a footer could begin.
 
-    texts: all lines of the body, without blanks at both ends.
+    `texts` are all lines of the body, without blanks at both ends.
     """
     return [
         i
@@ -462,13 +453,13 @@ def find_ending_heads(texts: list[str], own: list[int]) -> list[int]:
 
 
 def begins_ending(texts: list[str], i: int) -> bool:
-    """Tell whether a signature or a footer could begin at line i."""
+    """Return whether a signature or a footer could begin at line i."""
     text = texts[i]
     if not text:
         return False
     if text[0] in _MARKS:
         return text[:2] == "--" or text[:3] == "- -" or text[-1] in _MARKS or text[0] in "*_–—"
-    if text[-4:] in _LIST or text.endswith(SCRUBBED_ENDS):
+    if text[-4:] in _LIST or text.endswith(_SCRUBBED_ENDS):
         return True
     above = texts[i - 1] if i else ""
     if len(above) > _MAX_ABOVE and not above.endswith(_RULE_ENDS):
@@ -484,7 +475,6 @@ def begins_ending(texts: list[str], i: int) -> bool:
 
 
 def _is_foreign_ending(text: str) -> bool:
-    """Tell whether a text in another script could be the line of a device or a list's name."""
     lower = text.lower()
     return (
         not lower[0].isalpha()

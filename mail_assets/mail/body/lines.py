@@ -1,9 +1,4 @@
-"""What the rules for lines of a body share: the body's lines, a rule's type and its result.
-
-[runs] Runs of lines of one kind.
-
-[folding] Fold texts so that those are equal which mean the same to a reader of any program's mail.
-"""
+"""The lines of a body as the rules see them: kinds of lines, blocks, runs, folded text."""
 
 import re
 import unicodedata
@@ -14,7 +9,7 @@ from typing import NamedTuple
 
 
 class LineBlock(NamedTuple):
-    """Lines of one kind, from the current one up to stop."""
+    """Lines of one kind, from the current one up to `stop`."""
 
     stop: int
     kind: str
@@ -22,11 +17,10 @@ class LineBlock(NamedTuple):
 
 
 class QuoteHead(NamedTuple):
-    """Lines that announce a quote or a forwarded message, up to stop.
+    """Lines that announce a quote or a forwarded message, up to `stop`.
 
     Kinds: "attribution" (marked quotes follow), "unmarked" and "original" (an attribution and a
-    header block that stand above unmarked quotes, if nothing else says otherwise), "forwarded",
-    "text" (what only looks like it).
+    header block above unmarked quotes, by default), "forwarded", "text" (a lookalike).
     """
 
     stop: int
@@ -35,7 +29,7 @@ class QuoteHead(NamedTuple):
 
 @dataclass(slots=True)
 class BodyLines:
-    """The lines of a body, without their ends, and what is known about them so far."""
+    """The lines of a body, without their ends, and their kinds as far as known."""
 
     lines: list[str]
     texts: list[str]  # the lines without blanks at both ends
@@ -46,7 +40,7 @@ class BodyLines:
     text_above: bool = False
 
     def fill(self, start: int, block: LineBlock) -> None:
-        """Give the lines of a block its kind."""
+        """Set the kind of the lines of a block."""
         former = self.kinds[start : block.stop]
         if block.kind != "quote" and "patch" in former:  # a quoted diff is a quote
             kinds = ["patch" if kind == "patch" else block.kind for kind in former]
@@ -55,12 +49,12 @@ class BodyLines:
         self.kinds[start : block.stop] = kinds
 
     def first_quoted(self, start: int, stop: int) -> int:
-        """Return the first quoted line of those from start up to stop, else the last one's end."""
+        """Return the first quoted line from start up to stop, else the end of the last one."""
         found = self.quoted.find(1, start, stop)
         return min(stop, len(self.lines)) if found < 0 else found
 
     def has_text(self, start: int, stop: int) -> bool:
-        """Tell whether a line from start up to stop is of the kind "text" and not blank."""
+        """Return whether a line from start up to stop is text and not blank."""
         pairs = zip(self.kinds[start:stop], self.texts[start:stop], strict=True)
         return any(text and kind == "text" for kind, text in pairs)
 
@@ -71,7 +65,7 @@ class BodyLines:
         return i
 
     def quote_follows(self, i: int) -> bool:
-        """Tell whether the first visible line at or after i is quoted."""
+        """Return whether the first visible line at or after i is quoted."""
         i = self.next_visible(i)
         return i < len(self.lines) and bool(self.quoted[i])
 
@@ -85,7 +79,7 @@ LineRule = Callable[[BodyLines, int], LineBlock | None]
 
 
 def find_runs(kinds: Sequence[str]) -> Iterator[tuple[int, int, str]]:
-    """Yield the runs of lines of one kind: the first line, the one behind the last, the kind."""
+    """Yield the runs of lines of one kind: first line, line after the last, kind."""
     start = 0
     for kind, same in groupby(kinds):
         stop = start + len(list(same))
@@ -108,7 +102,10 @@ _UNSPACED = re.compile(r" ?([\u3040-\u30ff\u3400-\u9fff]) ?")  # kana and ideogr
 
 
 def fold(text: str) -> str:
-    """Take away case, accents, width, kinds of space, marks of direction, blanks at a colon."""
+    """Fold a text so that texts are equal if they mean the same in the mail of any program.
+
+    Removes case, accents, width, kinds of space, marks of direction, blanks before a colon.
+    """
     if text.isascii():
         return " ".join(text.lower().split()).replace(" :", ":")
     # NFKD makes full-width colons and all no-break spaces ASCII

@@ -1,14 +1,12 @@
 """Find the lines of a body that belong to a diff: unified, context or normal.
 
-Diffs are recognised by their own arithmetic, the line counts that every hunk announces
-(`hunks`), so prose after the last hunk is never swallowed. Context diffs matter: they were the
-house style of the PostgreSQL lists for their first fifteen years.
+Diffs are recognised by the line counts that every hunk announces, so prose after the last hunk is
+never swallowed. Context diffs matter: they were the style of the PostgreSQL lists for their first
+fifteen years.
 
-[hunks] The ends of the pieces of a diff, by the line counts that each piece announces.
-
-Each function returns the line behind the piece that begins at line i, or i where none does.
-A mailer may have wrapped long lines or stripped the blank of an empty context line; where the
-lines stop to look like the diff, the piece ends, so that prose behind it stays text.
+Each function `..._end` returns the line after the piece of a diff that begins at line i, or i if
+none does. A mailer may have wrapped long lines or stripped the blank of an empty context line. If
+the lines no longer look like the diff, the piece ends, so that prose after it stays text.
 """
 
 import re
@@ -27,12 +25,12 @@ _STAT = re.compile(r" \S[^|\n]{0,200}\|\s{1,9}(?:\d{1,9}\s?[+-]{0,99}|Bin\b[^\n]
 _STAT_SUM = re.compile(r" ?\d{1,9} files? changed(?:, \d{1,9} (?:insertion|deletion)|\s*$)")
 _STAT_MODE = re.compile(r" (?:(?:create|delete) mode \d{6} |rename \S|copy \S|mode change )")
 _WRAPPED_AFTER = 60  # a mailer wraps at 72 to 80 columns, so a continuation follows a long line
-_NAME_WRAPPED_AFTER = 50  # with a time behind it, of which a part may be wrapped
-_QUOTED_PRINTABLE = frozenset({"=20", "=09", "=A0"})  # an empty context line, never decoded
+_NAME_WRAPPED_AFTER = 50  # a time follows, part of which may be wrapped
+_QUOTED_PRINTABLE = frozenset({"=20", "=09", "=A0"})  # an empty context line, not decoded
 
 
-def unified_end(lines: Sequence[str], i: int) -> int:
-    """A hunk of diff -u: "@@ -1,5 +1,5 @@"."""
+def _unified_end(lines: Sequence[str], i: int) -> int:
+    """Match a hunk of diff -u: "@@ -1,5 +1,5 @@"."""
     match = _UNIFIED.match(lines[i])
     if not match:
         return i
@@ -54,8 +52,8 @@ def unified_end(lines: Sequence[str], i: int) -> int:
     return i
 
 
-def context_end(lines: Sequence[str], i: int) -> int:
-    """A hunk of diff -c; diff leaves out the lines of a half that has no change of its own."""
+def _context_end(lines: Sequence[str], i: int) -> int:
+    """Match a hunk of diff -c; a half without changes of its own has no lines."""
     if not _CONTEXT.match(lines[i]) or i + 1 >= len(lines):
         return i
     old = _CONTEXT_OLD.match(lines[i + 1])
@@ -76,8 +74,8 @@ def context_end(lines: Sequence[str], i: int) -> int:
     return end
 
 
-def file_names_end(lines: Sequence[str], i: int) -> int:
-    """The names of both files; a long one may be wrapped."""
+def _file_names_end(lines: Sequence[str], i: int) -> int:
+    """Match the names of both files; a long one may be wrapped."""
     for mark, other in (("--- ", "+++ "), ("*** ", "--- ")):
         if lines[i].startswith(mark):
             for x in range(i + 1, min(i + 3, len(lines))):
@@ -92,8 +90,8 @@ def file_names_end(lines: Sequence[str], i: int) -> int:
     return i
 
 
-def normal_end(lines: Sequence[str], i: int) -> int:
-    """A change of plain diff: "3,4c3", lines with "<", "---" and lines with ">"."""
+def _normal_end(lines: Sequence[str], i: int) -> int:
+    """Match a change of plain diff: "3,4c3", lines with "<", "---" and lines with ">"."""
     match = _NORMAL.match(lines[i])
     if not match:
         return i
@@ -106,8 +104,8 @@ def normal_end(lines: Sequence[str], i: int) -> int:
     return stop if stop > i + 1 else i
 
 
-def binary_end(lines: Sequence[str], i: int) -> int:
-    """git's base85: "literal" or "delta", lines, a blank line, and once more for the way back."""
+def _binary_end(lines: Sequence[str], i: int) -> int:
+    """Match git's base85: "literal" or "delta", lines, a blank line; again for the reverse."""
     if lines[i].rstrip() != "GIT binary patch":
         return i
     i += 1
@@ -121,7 +119,7 @@ def binary_end(lines: Sequence[str], i: int) -> int:
 
 
 def _is_wrapped(lines: Sequence[str], i: int) -> bool:
-    """Tell whether line i, inside a hunk but unmarked, is the wrapped rest of the one above."""
+    """Return whether the unmarked line i in a hunk is the wrapped rest of the line above."""
     following = lines[i + 1] if i + 1 < len(lines) else ""
     if len(lines[i - 1]) < _WRAPPED_AFTER:
         return False
@@ -129,12 +127,11 @@ def _is_wrapped(lines: Sequence[str], i: int) -> bool:
 
 
 def _count(first: str, last: str | None) -> int:
-    """Count the lines of a range as diff writes it: "5", "3,4" or "0"."""
     return int(last) - int(first) + 1 if last else int(first != "0")
 
 
 def _half_end(lines: Sequence[str], i: int, counts: re.Match[str]) -> int:
-    """Consume the announced lines, up to the header of the other half."""
+    """Return the line after the announced lines, at most the header of the other half."""
     stop = min(len(lines), i + _count(counts[1], counts[2]))
     for x in range(i, stop):
         line = lines[x]
@@ -158,11 +155,11 @@ def _signed_end(lines: Sequence[str], i: int, sign: str, count: int) -> int:
     return i
 
 
-def stat_end(lines: Sequence[str], i: int) -> int:
-    """A diffstat with its sum, and the "---" that git writes above it.
+def _stat_end(lines: Sequence[str], i: int) -> int:
+    """Match a diffstat with its sum, and the "---" that git writes above it.
 
-    The sum is needed: a table of a database client has rows that look the same. A row below
-    another one begins none, or each of a table's rows would read all that follow.
+    The sum is needed: rows of a table of a database client look the same. A row below another row
+    begins none, which keeps tables linear.
     """
     start = i
     if i and _STAT.match(lines[i - 1]):
@@ -180,8 +177,8 @@ def stat_end(lines: Sequence[str], i: int) -> int:
     return i
 
 
-def mercurial_end(lines: Sequence[str], i: int) -> int:
-    """The header of hg export; the commit message below it is no part of the diff."""
+def _mercurial_end(lines: Sequence[str], i: int) -> int:
+    """Match the header of hg export; the commit message below is no part of the diff."""
     if not lines[i].startswith("# HG changeset patch"):
         return i
     while i < len(lines) and _MERCURIAL.match(lines[i]):
@@ -190,13 +187,13 @@ def mercurial_end(lines: Sequence[str], i: int) -> int:
 
 
 _PIECES = (
-    unified_end,
-    context_end,
-    file_names_end,
-    normal_end,
-    binary_end,
-    stat_end,
-    mercurial_end,
+    _unified_end,
+    _context_end,
+    _file_names_end,
+    _normal_end,
+    _binary_end,
+    _stat_end,
+    _mercurial_end,
 )
 _START = re.compile(
     r"@@ -|\*\*\*|---(?: |$)|diff |Index: |GIT binary patch|={60}|\d+(?:,\d+)?[acd]\d|"
@@ -218,9 +215,9 @@ _NAMES = ("--- ", "*** ")
 
 
 def mark_patches(lines: Sequence[str], kinds: list[str]) -> None:
-    """Give the kind "patch" to the lines (without their ends) that belong to a diff.
+    """Set the kind "patch" for the lines (without their ends) that belong to a diff.
 
-    The file header lines count as diff, and the diffstat; the commit message does not.
+    File headers and the diffstat belong to it; the commit message does not.
     """
     for start, stop in _find_diffs(lines):
         kinds[start:stop] = ["patch"] * (stop - start)
@@ -238,14 +235,14 @@ def mark_patches(lines: Sequence[str], kinds: list[str]) -> None:
 
 
 def _find_diffs(lines: Sequence[str]) -> Iterator[tuple[int, int]]:
-    """Yield the first line of each diff that begins in the first column, and the one behind it."""
+    """Yield the first line of each diff that is not indented, and the line after it."""
     done = 0
     for i in [i for i, line in enumerate(lines) if line[:1] in _START_CHARACTERS]:
         if i < done or not _START.match(lines[i]):
             continue
         first, header_end = i, _header_end(lines, i)
         stop = _piece_end(lines, header_end)
-        if stop == header_end:  # no diff follows: prose can look alike, save for what git writes
+        if stop == header_end:  # no diff follows: only git's own header is no prose
             written = (x for x in range(i, header_end) if lines[x].startswith("diff --git "))
             first = next(written, header_end)
         yield first, stop
@@ -253,7 +250,6 @@ def _find_diffs(lines: Sequence[str]) -> Iterator[tuple[int, int]]:
 
 
 def _header_end(lines: Sequence[str], i: int) -> int:
-    """Return the line behind the file headers at i; one of their lines may be wrapped."""
     while i < len(lines) and (_HEADER.match(lines[i]) or _is_wrapped_header(lines, i)):
         i += 1
     return i
@@ -268,7 +264,6 @@ def _is_wrapped_header(lines: Sequence[str], i: int) -> bool:
 
 
 def _piece_end(lines: Sequence[str], i: int) -> int:
-    """Return the line after the piece of a diff that starts at i, or i where none does."""
     if i < len(lines):
         for piece_end in _PIECES:
             stop = piece_end(lines, i)

@@ -1,16 +1,13 @@
-"""The phrases of all languages by which mail programs announce what they quote.
+"""Phrases that mail programs and people write around quotes and at the end of a mail, by language.
 
-The phrases are data, one file for each language in `languages/`. They come from the programs'
-own translations: Thunderbird (mailnews.reply_header_* and forward_header_*), K-9 Mail
-(message_compose_reply_header_fmt*) and Roundcube (mailreplyintro, originalmessage), and from
+The phrases that announce a quote are in a TOML file for each language in `languages/`. They come
+from the programs' own translations: Thunderbird (mailnews.reply_header_* and forward_header_*), K-9
+Mail (message_compose_reply_header_fmt*) and Roundcube (mailreplyintro, originalmessage), and from
 samples of Gmail, Apple Mail, Outlook and Yahoo Mail in crisp-oss/email-forward-parser.
 
-[footer_phrases] What programs write at the end of mail: how their footers begin, by program. Data only.
-
-Each phrase is a regular expression that a footer's first line begins with, whatever its case.
-A list that writes something else needs no phrase here: what repeats is learnt.
-
-[signature_phrases] How people and phones end a mail, in many languages. Data only.
+The phrases of footers and signatures are below, as regular expressions for the begin of a line in
+any case. A list that writes something else needs no phrase here: what repeats is learnt
+(`footers`).
 """
 
 import re
@@ -23,19 +20,19 @@ from typing import Any, NamedTuple
 from mail_assets.mail.body.lines import fold
 
 _PLACEHOLDER = re.compile(r"\{(?:author|date|id)\}")
-_LOST = ("?", "\ufffd")  # what archives without a charset put in place of an accented letter
-_GAP = "\0"  # a placeholder once its name is of no use any more
+_LOST = ("?", "\ufffd")  # replaces an accented letter in archives without a charset
+_GAP = "\0"  # a placeholder whose name no longer matters
 
 
 class Template(NamedTuple):
-    """A phrase with placeholders: the words that are fixed, with something between them."""
+    """The fixed words of a phrase with placeholders."""
 
     start: str
     words: tuple[str, ...]
     end: str
 
     def matches(self, text: str) -> bool:
-        """Tell whether a folded text is an instance; every placeholder stands for something."""
+        """Return whether a folded text is an instance; no placeholder is empty."""
         if not (text.startswith(self.start) and text.endswith(self.end)):
             return False
         at = len(self.start)
@@ -47,16 +44,16 @@ class Template(NamedTuple):
         return at < len(text) - len(self.end)
 
     def key(self) -> str:
-        """Return the longest word with blanks around it, which any instance holds; "" for none."""
+        """Return the longest word between blanks, which every instance holds; "" without one."""
         fixed = _GAP.join((self.start, *self.words, self.end))
         tokens = [token for token in fixed.split() if _GAP not in token]
         return max(tokens, key=len, default="")
 
 
 class Phrases(NamedTuple):
-    """What all languages say, folded."""
+    """The folded phrases of all languages."""
 
-    attributions: dict[str, list[Template]]  # by the key of each; those without one are not ASCII
+    attributions: dict[str, list[Template]]  # by key; those without a key are not ASCII
     fields: dict[str, str]  # a field's name: "from", "date", "to", "cc", "subject" or "other"
     separators: dict[str, str]  # between dashes: "original", "forwarded" or "forwarded_end"
     separator_templates: list[tuple[Template, str]]
@@ -65,7 +62,7 @@ class Phrases(NamedTuple):
     ends: tuple[str, ...]  # of attributions that end in no colon
 
     def find_templates(self, text: str) -> list[Template]:
-        """Return the attributions of which a folded text may be an instance."""
+        """Return the attributions that a folded text may match."""
         tokens = text.split() if text.isascii() else (*text.split(), "")
         known = self.attributions
         return [template for token in tokens if token in known for template in known[token]]
@@ -76,7 +73,8 @@ def load_phrases() -> Phrases:
     """Read the files of all languages, once.
 
     Raises:
-        ValueError: a file is no TOML or has a template without a fixed word; it names both
+        ValueError: a file is no TOML or has a template without a fixed word; the message names
+        both.
     """
     phrases = Phrases({}, {}, {}, [], set(), (), ())
     folder = files("mail_assets.mail.body.languages")
@@ -94,10 +92,10 @@ def load_phrases() -> Phrases:
 
 
 def parse_template(phrase: str) -> Template:
-    """Split "On {date}, {author} wrote:" into what is fixed.
+    """Split "On {date}, {author} wrote:" into its fixed words.
 
     Raises:
-        ValueError: nothing but punctuation is fixed
+        ValueError: only punctuation is fixed.
     """
     start, *words, end = fold(_PLACEHOLDER.sub(_GAP, phrase)).split(_GAP)
     words = [word for word in words if _has_letter(word)]
@@ -107,7 +105,7 @@ def parse_template(phrase: str) -> Template:
 
 
 def _spellings(phrases: Iterable[str]) -> Iterator[str]:
-    """Yield phrases as they are written, and those in Latin letters with accents lost as well."""
+    """Yield phrases as written, and those in Latin letters also with lost accents."""
     for phrase in phrases:
         yield phrase
         fixed = _PLACEHOLDER.sub("", phrase)
@@ -186,7 +184,7 @@ LIST_PHRASES = (
     r"if you think it was sent incorrectly,? (?:please )?contact",
 )
 
-#: What scanners and free mail services add.
+#: Lines of virus scanners and free mail services.
 SERVICE_PHRASES = (
     r"no virus found in this (?:incoming |outgoing )?message",
     r"(?:internal virus database is out of date|checked by avg\b)",
@@ -203,7 +201,7 @@ SERVICE_PHRASES = (
     r"this mail (?:was )?sent (?:through|via)\b",
 )
 
-#: How companies' disclaimers begin; the paragraph must speak of a DISCLAIMER_WORDS two times.
+#: The begin of companies' disclaimers; the paragraph must hold two of DISCLAIMER_WORDS.
 DISCLAIMER_PHRASES = (
     r"(?:[\W_]{0,20})(?:confidentiality (?:notice|note|statement)|disclaimer|legal notice|"
     r"important(?: notice| information)?|notice of confidentiality|privileged)\b",
@@ -229,7 +227,7 @@ DISCLAIMER_WORDS = (
 )
 
 
-#: What phones and mail programs sign with: a line that begins so, whatever its case.
+#: The begin of the lines with which phones and mail programs sign.
 DEVICE_PHRASES = (
     r"(?:sent|posted|written) (?:from|via|using|by|with|on) (?:my |the |an? |iphone|ipad|mail\b|"
     r"yahoo|outlook\b|gmail|samsung|android|blackberry|windows|nokia|proton|tutanota|k-9|mobile|"
@@ -263,7 +261,7 @@ DEVICE_PHRASES = (
     r".{0,20}(?:에서 보냄|에서 보냈습니다)",
 )
 
-#: Words before a name at the end: "Regards,". They are text; the name below them is signature.
+#: Words before a name at the end, as "Regards,". They are text; the name below is signature.
 CLOSINGS = frozenset(
     phrase.strip()
     for phrase in """

@@ -1,19 +1,14 @@
-"""Find the lines of a body that carry a quote mark: "> ", "JD> " or a bar.
+"""Find quoted lines by their marks, and match what announces a quote without marks.
 
-[attributions] Find attributions ("On ... X wrote:"), the lines that tell who wrote what is quoted below.
+Marks are "> ", "JD> " or a bar. Announcements are:
 
-An attribution is looked for upwards from where a quote begins, so prose that reads like one stays
-text. Its words are those of `phrases`; right above a quote a name with its address, or a date,
-is enough, whatever verb the author chose.
-
-[header_blocks] Find header blocks: From, Sent, To and Subject as programs copy them above a message.
-
-Above an answered message Outlook and its like leave the message below unmarked; above a forwarded
-one it is new to the list. A separator says which, or else what stands around (`quote_heads`).
-
-[quote_heads] Match what announces a quote: attributions, header blocks, separators.
-
-A quote without quote marks is known only by what announces it.
+* Attributions ("On ... X wrote:"), sought upwards from the begin of a quote, so that prose that
+  reads
+  like one stays text. Their words are in `phrases`. Right above a quote a name with its address, or
+  a date, is enough, with any verb.
+* Header blocks: From, Sent, To and Subject as programs copy them above a message. Above an answered
+  message Outlook and its like leave the message below unmarked. Above a forwarded message the text
+  is new to the list. A separator decides which, else the context (`match_quote_head`).
 """
 
 import re
@@ -26,8 +21,10 @@ from typing import NamedTuple
 from mail_assets.mail.body.lines import BodyLines, LineBlock, QuoteHead, fold
 from mail_assets.mail.body.phrases import Template, load_phrases
 
-_MAX_LENGTH = 330  # characters
-_MAX_LINES = 4
+# --- attributions ---
+
+_MAX_LENGTH = 330  # characters of an attribution
+_MAX_LINES = 4  # of an attribution
 _MAX_BLANKS = 3  # lines between an attribution and its quote
 _MAX_NAME_WORDS = 10  # words of a name without address or date
 _MAX_LEAD = 24  # words of a name with address and date
@@ -38,7 +35,7 @@ _ENDS = (":", "：", ">", "]", ")")  # what lines of any language end in
 _ADDRESS = r"(?:<[^<>]{1,120}(?:@|\ at\ )[^<>]{1,120}>|\([^()]{1,80}@[^()]{1,80}\))"
 # Jo Roe <jo@example.org>, 2026-01-05 10:11:
 _NAMED = re.compile(rf"[^<>]{{0,80}}{_ADDRESS}[^<>:]{{0,40}}(?::[^<>:]{{0,20}}){{0,2}}:$")
-_NAMED_BEHIND = re.compile(r"\S{1,80}@\S{1,80} \([^()]{2,60}\):$")  # jo@example.org (Jo Roe):
+_ADDRESS_FIRST = re.compile(r"\S{1,80}@\S{1,80} \([^()]{2,60}\):$")  # jo@example.org (Jo Roe):
 _DATED_ADDRESS = re.compile(rf"\d{{4}}([-/])\d\d?\1\d\d?,? [^<>]{{0,80}}{_ADDRESS}:?$")  # Gmail
 _BRACKETED = re.compile(r"\[[A-Z][\w.'-]{0,30}(?: [A-Z][\w.'-]{0,30}){1,3}\]:?$")  # [Jo Roe]
 _FROM = re.compile(r"[*]?From:[*]? {1,9}[^:]{2,100}$")  # alone above a quote
@@ -50,28 +47,28 @@ _SENTENCE = re.compile(r"[!?:;：]$|[^\W\d]{4}\.$")  # the line is the end of on
 _DATE_FIRST = re.compile(r"\W{0,3}(?:\w{1,12}[.,]{0,2} ){0,2}\d")
 _NAME_FIRST = re.compile(r"[^\s<>]{1,30}(?: [^\s<>]{1,30}){0,4} ?<")
 
-_QUOTE_BEGIN = re.compile(rb"\x00(?=\x01)")  # in a line's place 1 where it is quoted
+_QUOTE_BEGIN = re.compile(rb"\x00(?=\x01)")  # 1 for a quoted line, as in `quoted`
 
 
 class _Candidate(NamedTuple):
-    """Lines from start on that may be one attribution, folded into one."""
+    """Lines that may be one attribution, folded into one text."""
 
     start: int
     text: str
-    first: int  # characters of the first line; all where there is one
+    first: int  # characters of the first line; of the whole text if it is one line
 
     def is_one_line(self) -> bool:
         return self.first >= len(self.text)
 
 
 def is_attribution(line: str) -> bool:
-    """Tell whether a line by itself reads like "On ... X wrote:"."""
+    """Return whether a single line reads like "On ... X wrote:"."""
     text = fold(line.strip(_DECORATION))
     return _matches_template(_Candidate(0, text, len(text)))
 
 
 def find_attributions(lines: list[str], quoted: bytearray) -> dict[int, int]:
-    """Return the attributions over marked quotes: the first line and the one behind each."""
+    """Return the attributions over marked quotes: first line -> line after the last."""
     found = {}
     for begin in _QUOTE_BEGIN.finditer(quoted):
         above = last = begin.start()
@@ -84,9 +81,9 @@ def find_attributions(lines: list[str], quoted: bytearray) -> dict[int, int]:
 
 
 def find_unmarked_attributions(lines: list[str], own: list[int]) -> dict[int, int]:
-    """Return what could be attributions of an unmarked quote and end with one of the own lines.
+    """Return possible attributions of an unmarked quote that end with one of the own lines.
 
-    They stand alone, begin with a date or a name and tell the time, as programs write them.
+    They stand alone, begin with a date or a name and hold a time, as programs write them.
     """
     found = {}
     for last in own:
@@ -106,7 +103,7 @@ def find_unmarked_attributions(lines: list[str], own: list[int]) -> dict[int, in
 
 
 def _is_dated(lines: list[str], candidate: _Candidate) -> bool:
-    """Tell whether lines below a blank one begin like a program's attribution, and tell a time."""
+    """Return whether lines below a blank one look like a program's attribution with a time."""
     start, text, _ = candidate
     alone = start == 0 or not lines[start - 1].strip()
     if not alone or _TIME.search(text) is None or _DATE.search(text) is None:
@@ -117,7 +114,7 @@ def _is_dated(lines: list[str], candidate: _Candidate) -> bool:
 def _attribution_start(
     lines: list[str], quoted: bytearray, last: int, *, blanks: int
 ) -> int | None:
-    """Return the first line of an attribution that ends with line last; the longest counts."""
+    """Return the first line of the longest attribution that ends with line `last`."""
     if last < 0 or quoted[last]:
         return None
     tail = _CUT.sub("", lines[last][-_MAX_LENGTH:]).rstrip(_DECORATION)
@@ -134,7 +131,6 @@ def _attribution_start(
 
 
 def _join_lines(lines: list[str], quoted: bytearray | None, last: int) -> Iterator[_Candidate]:
-    """Yield what may be one attribution that ends with line last, the longest first."""
     start = last
     length = len(lines[last])
     while start > 0 and last - start < _MAX_LINES - 1:
@@ -164,7 +160,7 @@ def _matches_template(candidate: _Candidate) -> bool:
 
 
 def _is_plausible(template: Template, candidate: _Candidate) -> bool:
-    """Tell whether what stands for the author is one, not a sentence that ends like "he wrote:"."""
+    """Return whether the place of the author holds one, not a sentence like "then he wrote:"."""
     text = candidate.text
     if template.start:
         return candidate.is_one_line() or any(map(str.isdigit, text)) or "@" in text
@@ -177,14 +173,13 @@ def _is_plausible(template: Template, candidate: _Candidate) -> bool:
 
 
 def _begins(text: str) -> bool:
-    """Tell whether a text of several lines begins with a date, or a name and an address."""
     return _DATE_FIRST.match(text) is not None or _NAME_FIRST.match(text) is not None
 
 
 def _has_shape(candidate: _Candidate) -> bool:
-    """Tell whether lines just above a quote name an author or a date, without a known verb."""
+    """Return whether lines right above a quote hold a name or a date, without a known verb."""
     text = candidate.text
-    if _NAMED.match(text) or _NAMED_BEHIND.match(text):
+    if _NAMED.match(text) or _ADDRESS_FIRST.match(text):
         return candidate.is_one_line() or _begins(text)
     if not text.endswith(":") or _DATE.search(text) is None:
         return False
@@ -192,17 +187,19 @@ def _has_shape(candidate: _Candidate) -> bool:
     return opens and sum(map(str.isdigit, text)) >= _MIN_DIGITS
 
 
-# "> ", ">> ", "JD> " (Supercite), in any script; a prompt such as "psql> " quotes nobody
+# --- quote marks ---
+
+# "> ", ">> ", "JD> " (Supercite), in any script; a prompt such as "psql> " is no quote
 _QUOTE = re.compile(
     r"[ \t]{0,3}(?:[>＞]"
     r"|(?!(?i:psql|sql|gdb|lldb|dbx|ftp|irb|perl)>)[^\W\d_]{1,4}[>＞](?=[>＞ \t]|$))"
 )
 _PROMPT = re.compile(r"[ \t]{0,3}>>>(?: |$)")  # Python's
-# depth 2 and more; ">>>> " and "> >>> " may be prompts that are quoted
+# depth 2 and more; ">>>> " and "> >>> " may be quoted prompts
 _NESTED = re.compile(r"[ \t]{0,3}(?:>>(?!>)|> >(?!>>))")
 _RUN = re.compile(rb"\x01+")
 _AMBIGUOUS = (">From ", ">>>>> ")
-_ABOVE_HOLE = re.compile(rb"\x01(?=\x00\x01)")  # in a line's place 1 where it is quoted
+_ABOVE_HOLE = re.compile(rb"\x01(?=\x00\x01)")  # 1 for a quoted line, as in `quoted`
 _CITED = re.compile(r"[ \t]{0,3}[^\W\d_]{1,4}>|\s*$")  # below Supercite's attribution
 _WRAPPED_AT = 70  # columns at most: mail programs wrap from 72 on, web mail earlier
 _MIN_WRAPPED = 45  # characters of a line that was wrapped
@@ -212,7 +209,7 @@ _TABLE = re.compile(r"\s*+[^|\s][^|\n]*+\||[ \t]*+[-+=]{3}[-+= \t]*+$")
 
 
 def find_quoted_lines(lines: list[str], kinds: list[str]) -> bytearray:
-    """Return 1 for each line that is marked as a quote, else 0; lines of a patch never are."""
+    """Return 1 for each line with a quote mark, else 0; lines of a patch have none."""
     quoted = bytearray(len(lines))
     marked = [
         i
@@ -234,10 +231,10 @@ def find_quoted_lines(lines: list[str], kinds: list[str]) -> bytearray:
 
 
 def _session_runs(lines: list[str], marked: list[int], quoted: bytearray) -> list[tuple[int, int]]:
-    """Runs of prompts, with unmarked lines around, of the author's own Python session.
+    """Return the runs of prompts of the author's own Python session, between unmarked lines.
 
-    Quotes of depth 3 come with others of depth 2, and an attribution stands above them. Beside
-    quotes of depth 1 a session shows by the output that is right below a prompt.
+    Quotes of depth 3 come with others of depth 2, and below an attribution. If there are quotes of
+    depth 1 too, a session is recognised by the output right below a prompt.
     """
     runs = [run.span() for run in _RUN.finditer(quoted) if ">>>" in lines[run.start()]]
     if not runs or any(_NESTED.match(lines[i]) for i in marked):
@@ -251,7 +248,7 @@ def _session_runs(lines: list[str], marked: list[int], quoted: bytearray) -> lis
 
 
 def _unmark(lines: list[str], marked: list[int], quoted: bytearray) -> None:
-    """Take out what is not quoted: lines that an mbox writer escaped, Supercite's attributions."""
+    """Unmark lines that an mbox writer escaped, and attributions of Supercite."""
     for i in [i for i in marked if lines[i].startswith(_AMBIGUOUS)]:
         if lines[i][1] == "F":  # an escape of new text, unless it is among quotes
             quoted[i] = 1 in quoted[max(i - 1, 0) : i] or 1 in quoted[i + 1 : i + 2]
@@ -260,10 +257,10 @@ def _unmark(lines: list[str], marked: list[int], quoted: bytearray) -> None:
 
 
 def _wrapped_rests(lines: list[str], kinds: list[str], quoted: bytearray) -> list[int]:
-    """Unmarked ends of quoted lines that the mail program had to wrap again.
+    """Return the unmarked ends of quoted lines that a mail program wrapped again.
 
-    Such an end is right between two quoted lines; the one above is full, so that the first
-    word had no room in it, and ends no sentence. One alone may be a short answer.
+    Such an end is right between two quoted lines. The line above is full and ends no sentence. A
+    single one may be a short answer.
     """
     holes = [match.end() for match in _ABOVE_HOLE.finditer(quoted)]
     if len(holes) < 2:
@@ -280,9 +277,9 @@ def _wrapped_rests(lines: list[str], kinds: list[str], quoted: bytearray) -> lis
 
 
 def _bar_runs(lines: list[str], kinds: list[str]) -> list[tuple[int, int]]:
-    """Runs of "| quoted" lines in paragraphs that hold no row of a table.
+    """Return the runs of "| quoted" lines in paragraphs without a row of a table.
 
-    Three lines make a run, one does in a body that has such a line under an attribution.
+    A run has three lines, or one in a body that has such a line under an attribution.
     """
     bars = {
         i
@@ -306,6 +303,8 @@ def _bar_runs(lines: list[str], kinds: list[str]) -> list[tuple[int, int]]:
     return runs
 
 
+# --- header blocks ---
+
 _MAX_FIELD_NAME = 40  # characters of a field's name, or of a line like "Begin forwarded message:"
 _MAX_SEPARATOR = 250  # characters
 _MAX_BLOCK = 16  # lines
@@ -325,8 +324,7 @@ _NOTES_DATE = re.compile(
     r"(?:[:.]\d\d)?(?: ?[AaPp]\.?[Mm]\.?)?\s{0,9}$"
 )
 
-#: The kinds of some lines, by their numbers.
-Kinds = dict[int, str]
+_Kinds = dict[int, str]  # line -> kind
 
 
 def separator_kind(line: str) -> str:
@@ -337,7 +335,6 @@ def separator_kind(line: str) -> str:
 
 @lru_cache(maxsize=1024)
 def _phrase_kind(text: str) -> str:
-    """Return what separator_kind() does, for a text that begins with a rule."""
     inner, closing, _ = text.strip(text[0] + " \t").partition(text[:2])
     if not inner:
         return ""
@@ -350,8 +347,10 @@ def _phrase_kind(text: str) -> str:
     return next((kind for t, kind in phrases.separator_templates if t.matches(phrase)), "")
 
 
-def find_header_blocks(lines: list[str], own: list[int], quoted: bytearray) -> dict[int, QuoteHead]:
-    """Return the header blocks, with their separators, by their first line."""
+def _find_header_blocks(
+    lines: list[str], own: list[int], quoted: bytearray
+) -> dict[int, QuoteHead]:
+    # with their separators, by their first line
     fields, separators = _find_fields(lines, own)
     separators |= _find_rules(lines, own)
     heads: dict[int, QuoteHead] = {}
@@ -369,8 +368,7 @@ def find_header_blocks(lines: list[str], own: list[int], quoted: bytearray) -> d
     return heads
 
 
-def _find_fields(lines: list[str], own: list[int]) -> tuple[Kinds, Kinds]:
-    """Return the kinds of the fields, and of the separators that look like one, by line."""
+def _find_fields(lines: list[str], own: list[int]) -> tuple[_Kinds, _Kinds]:
     phrases = load_phrases()
     fields, separators = {}, {}
     for i in own:
@@ -392,8 +390,7 @@ def _find_fields(lines: list[str], own: list[int]) -> tuple[Kinds, Kinds]:
     return fields, separators
 
 
-def _find_rules(lines: list[str], own: list[int]) -> Kinds:
-    """Return the kinds of the separators between rules, by line."""
+def _find_rules(lines: list[str], own: list[int]) -> _Kinds:
     separators = {}
     for i in own:
         line = lines[i]
@@ -425,7 +422,7 @@ def _bare_block(
 ) -> tuple[int, QuoteHead | None]:
     """Return a block without a separator, and its first line.
 
-    It needs author, date and one field more; right above a quote author and one more will do.
+    It needs author, date and one more field; right above a quote author and one more are enough.
     """
     stop = _block_end(lines, fields, i)
     kinds = {fields[x] for x in range(i, stop) if x in fields}
@@ -443,7 +440,6 @@ def _bare_block(
 
 
 def _block_end(lines: list[str], fields: dict[int, str], first: int) -> int:
-    """Return the line behind the last field of the block that begins at a field."""
     last = first
     seen = {fields[first]}
     for x in range(first + 1, min(first + _MAX_BLOCK, len(lines))):
@@ -451,7 +447,9 @@ def _block_end(lines: list[str], fields: dict[int, str], first: int) -> int:
             last = x
             seen.add(fields[x])
         elif not lines[x].strip():
-            if fields.get(x + 1, "other") in seen | {"other"}:  # some put a blank between fields
+            if fields.get(x + 1, "other") in seen | {
+                "other"
+            }:  # some put a blank line between fields
                 break
         elif x - last > _MAX_FOLDED and "@" not in lines[x] and ";" not in lines[x]:
             break
@@ -474,23 +472,23 @@ def _notes_start(lines: list[str], i: int) -> int:
 
 
 def find_quote_heads(lines: list[str], own: list[int], quoted: bytearray) -> dict[int, QuoteHead]:
-    """Return what could announce a quote or a forwarded message, by its first line.
+    """Return the possible announcements of a quote or a forwarded message by their first line.
 
-    own: the visible lines that are neither quoted nor of a diff.
+    `own` are the visible lines that are neither quoted nor of a diff.
     """
     last_quoted = quoted.rfind(1)
     unmarked = find_unmarked_attributions(lines, own[bisect(own, last_quoted) :])
     marked = find_attributions(lines, quoted)
     heads = {start: QuoteHead(stop, "unmarked") for start, stop in unmarked.items()}
     heads |= {start: QuoteHead(stop, "attribution") for start, stop in marked.items()}
-    return heads | find_header_blocks(lines, own, quoted)
+    return heads | _find_header_blocks(lines, own, quoted)
 
 
 def match_quote_head(body: BodyLines, i: int) -> LineBlock | None:
-    """An attribution, header block or separator; above unmarked quotes all the rest is a quote.
+    """Match an attribution, header block or separator.
 
-    It is if text stands above, which answers it, and no marked quote below. Without text above a
-    header block is a forwarded message, as it is where a separator says so: what is forwarded is
+    If there is text above, which answers it, and no marked quote below, all the rest is an unmarked
+    quote. Without text above, or by a separator, a header block is a forwarded message, which is
     new to the list and stays text. The same fields under git's magic line begin a commit message.
     """
     head = body.quote_heads.get(i)

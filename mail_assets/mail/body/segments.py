@@ -4,8 +4,6 @@ The body is never changed: segments are spans of it, so a chunk can cite exact c
 a reader can fold quotes. Libraries that parse replies assume top posting and cut answers
 written between the quotes; here a line stays text unless there is a reason to drop it.
 Diffs are found first, because a "-- " line inside a diff is code and no signature.
-
-[attached] Segments of a body that ends in the texts of attached messages, each a body of its own.
 """
 
 from collections.abc import Sequence
@@ -37,8 +35,8 @@ from mail_assets.mail.body.signatures import (
 
 SEGMENTER_VERSION = "6"
 
-#: Lines of a body that the rules look at; what is behind them is text. A megabyte, the most that a
-#: body has, is 25,000 lines of mail; only what was made to hurt has more.
+#: Lines to which the rules apply; later ones are text. A megabyte, the limit of a body, is 25,000
+#: lines of mail; only hostile mail has more.
 MAX_LINES = 50_000
 
 _RULES: tuple[LineRule, ...] = (
@@ -52,14 +50,11 @@ _RULES: tuple[LineRule, ...] = (
 
 
 class Segment(NamedTuple):
-    """The characters body[start:end], all of one kind.
-
-    Kinds: "text", "quote", "attribution", "signature" (PGP armour too), "footer", "patch".
-    """
+    """The characters body[start:end], all of one kind."""
 
     start: int
     end: int
-    kind: str
+    kind: str  # "text", "quote", "attribution", "signature" (PGP armour too), "footer" or "patch"
 
 
 def segment_body(
@@ -67,8 +62,8 @@ def segment_body(
 ) -> list[Segment]:
     r"""Cover the body with segments, without gaps, each ending at a line end ("\n" only).
 
-    The author's name and address say what a sign-off looks like, endings what is known to end
-    the list's mail and the author's, as learn_endings() found it.
+    The author's name and address identify a sign-off; `endings` are the footers and signatures
+    that `learn_endings` found in the list's mail.
     """
     head = body[: _end_of_lines(body, MAX_LINES)]
     lines = head.split("\n")  # splitlines() would also split at U+2028, form feed and others
@@ -84,14 +79,13 @@ def segment_body(
 
 
 def _end_of_lines(body: str, number: int) -> int:
-    """Return where the first lines of a body end."""
     if body.count("\n") <= number:
         return len(body)
     return len(body) - len(body.split("\n", number)[number])
 
 
 def mark_ending(body: str, parts: list[Segment], match: EndingMatch) -> list[Segment]:
-    """Return the segments of a body with its learnt ending; parts are those by the rules alone."""
+    """Return the segments of a body with its learnt ending; `parts` are those by the rules."""
     if not any(match):
         return parts
     lines = body.split("\n")
@@ -118,13 +112,13 @@ def _merge(body: str, lines: Sequence[str], kinds: Sequence[str]) -> list[Segmen
 
 
 def ending_of(body: str, parts: Sequence[Segment]) -> Ending:
-    """Return the ending of a body, to learn from; parts are its segments by the rules alone."""
+    """Return the ending of a body, to learn from; `parts` are its segments by the rules alone."""
     lines = body.split("\n")
     return hash_ending(lines, find_ending_lines(lines, _kinds_of_lines(body, lines, parts)))
 
 
 def new_text_spans(body: str, parts: Sequence[Segment]) -> list[tuple[int, int]]:
-    """Return what a semantic index should see: the text segments that are not blank."""
+    """Return the spans for a semantic index: the text segments that are not blank."""
     return [
         (s.start, s.end) for s in parts if s.kind == "text" and not body[s.start : s.end].isspace()
     ]
@@ -146,7 +140,7 @@ def _mark_lines(lines: list[str]) -> BodyLines:
 
 
 def _mark_blocks(body: BodyLines, candidates: list[int]) -> None:
-    """Give their kinds to the blocks that begin at one of the lines named, if a rule knows it."""
+    """Mark the blocks that begin at a candidate line, if a rule matches."""
     done = 0
     for i in candidates:
         if i < done or body.kinds[i] != "text":
@@ -164,7 +158,6 @@ def _mark_blocks(body: BodyLines, candidates: list[int]) -> None:
 
 
 def _kinds_of_lines(body: str, lines: Sequence[str], parts: Sequence[Segment]) -> list[str]:
-    """Return the kind of each line, as the segments have it."""
     kinds: list[str] = []
     for part in parts:
         kinds += [part.kind] * body.count("\n", part.start, part.end)
@@ -189,12 +182,11 @@ def own_body(body: str, attached: Sequence[tuple[int, int]]) -> str:
 def segment_with_attached(
     body: str, attached: Sequence[tuple[int, int]], own: Sequence[Segment] | None = None
 ) -> list[Segment]:
-    """Cover the body with segments, as segment_body() does.
+    """Cover a body that ends in attached messages with segments, like `segment_body`.
 
-    own are the segments of the message's own body, where they are known.
-
-    attached says of each attached message where it begins, and where its text does: the lines
-    between name its author, date and subject and are text.
+    `own` are the segments of the message's own body, if they are known. `attached` has for each
+    attached message its start and the start of its text: the lines between name its author, date
+    and subject and are text.
     """
     parts = [*(own or segment_body(own_body(body, attached)))]
     if not attached:
@@ -208,7 +200,6 @@ def segment_with_attached(
 
 
 def _join_equal(parts: Sequence[Segment]) -> list[Segment]:
-    """The segments, those of one kind that follow one another as one."""
     joined: list[Segment] = []
     for part in parts:
         if joined and joined[-1].kind == part.kind:

@@ -1,12 +1,9 @@
-"""Match what signs a mail below its text: "-- " and its block, PGP armour, phones.
+"""Match what signs a mail below its text: names, "-- " and its block, PGP armour, phones.
 
-[names] Tell whether a line is somebody's name: the author's own, or anybody's.
-
-[sign_offs] Find the names that people put below their text, with what stands under them.
-
-A closing ("Regards,") is text; the name under it and the lines that say how to reach its
-owner are signature, and so is a closing with the name behind it: "Regards, Jo". A name is the
-author's own, or stands under a closing. No sentence is ever taken.
+A sign-off is a name that people put below their text, with the lines under it. A closing
+("Regards,") is text. The name under it and the lines that say how to reach its owner are signature,
+and so is a closing with a name: "Regards, Jo". A name is the author's own, or below a closing. No
+sentence is ever taken.
 """
 
 import re
@@ -17,14 +14,16 @@ from mail_assets.mail.body.lines import BodyLines, LineBlock, find_runs
 from mail_assets.mail.body.phrases import CLOSINGS, DEVICE_PHRASES, THANKS
 from mail_assets.mail.body.quotes import is_attribution, separator_kind
 
-_MAX_WORDS = 4
+# --- names ---
+
+_MAX_WORDS = 4  # of a name
 _MIN_SHORT = 3  # letters that a short form shares with the name: "Serg" of "Sergio"
 _MAX_LOWER = 12  # letters of a lower-case name: "sam"
 _NAME_EDGES = " \t-–—~_=*/\\.,;!()<>\"'"
 _IDEOGRAPHS = re.compile(r"[\u3400-\u9fff]{2,}")  # a family name, or a given one
 _COMMENT = re.compile(r"\([^()]{0,80}\)")
 _WORD = re.compile(r"[^\W\d_]+")
-_COLUMN = re.compile(r"[ \t]{3,}|\t|[ \t]*\|")  # beside a drawing: "Jo Roe          |  ___"
+_COLUMN = re.compile(r"[ \t]{3,}|\t|[ \t]*\|")  # next to a drawing: "Jo Roe          |  ___"
 _NOT_NAMES = frozenset(
     (
         *("a", "all", "and", "any", "anybody", "anyone", "applied", "committed", "done", "for"),
@@ -38,13 +37,13 @@ _NOT_NAMES = frozenset(
 
 @lru_cache(maxsize=4096)
 def name_words(name: str, address: str) -> frozenset[str]:
-    """Return the words of an author's name in lower case, and those of the address's left part."""
+    """Return the words of an author's name and of the local part of the address, in lower case."""
     plain = _COMMENT.sub(" ", name)
     return frozenset(_WORD.findall(f"{plain} {address.partition('@')[0]}".casefold()))
 
 
 def is_name_of(line: str, words: frozenset[str]) -> bool:
-    """Tell whether a line is a form of a name: "- Jo", "jo roe", "Jo R. Roe", "J"."""
+    """Return whether a line is a form of a name: "- Jo", "jo roe", "Jo R. Roe", "J"."""
     if not words:
         return False
     text = _COLUMN.split(line.strip(), maxsplit=1)[0].strip(_NAME_EDGES)
@@ -61,7 +60,7 @@ def is_name_of(line: str, words: frozenset[str]) -> bool:
 
 
 def looks_like_name(line: str) -> bool:
-    """Tell whether a line could be a name: up to four words in capitals, or one that is not."""
+    """Return whether a line could be a name: up to four capitalised words, or one other word."""
     found = _COLUMN.split(line.strip(), maxsplit=1)[0].strip(_NAME_EDGES).split()
     if not 1 <= len(found) <= _MAX_WORDS or not all(_is_word(word) for word in found):
         return False
@@ -73,12 +72,12 @@ def looks_like_name(line: str) -> bool:
 
 
 def _is_form(short: str, word: str) -> bool:
-    """Tell whether a word is another or its beginning; "?" stands for a letter that was lost."""
+    """Return whether a word equals or begins another; "?" replaces a letter that was lost."""
     if "?" in short and len(short) == len(word):
         return all(mine in ("?", letter) for mine, letter in zip(short, word, strict=True))
     if short == word:
         return True
-    if _IDEOGRAPHS.fullmatch(short):  # names of these have no blank in them
+    if _IDEOGRAPHS.fullmatch(short):  # such names have no blank
         return word.startswith(short) or word.endswith(short)
     return len(short) >= _MIN_SHORT and word.startswith(short)
 
@@ -87,18 +86,20 @@ def _is_word(word: str) -> bool:
     return word.replace(".", "").replace("-", "").replace("'", "").replace("?", "").isalpha()
 
 
+# --- separators, PGP armour, phones ---
+
 _MAX_SIGNATURE = 40  # lines; a longer "signature" is text under a separator
-_NEAR_END = 12  # lines from a damaged separator to the end of the body, or
-_MAX_DAMAGED = 8  # visible lines below one that is farther from it
+# lines from a damaged separator to the end of the body, or visible lines below one farther from it
+_NEAR_END, _MAX_DAMAGED = 12, 8
 _MAX_LONE_SIGNATURE = 4  # lines (RFC 1855 section 2.1.1) without any text above
-_MAX_ARMOUR = 60
+_MAX_ARMOUR = 60  # lines
 
 _SEPARATOR = "-- "  # RFC 3676 section 4.3
-# without its blank, with a no-break one, in quoted-printable, escaped by PGP, made a dash
+# without its blank, with a no-break one, in quoted-printable, escaped by PGP, as a dash
 _DAMAGED = re.compile(r"(?:--[ \xa0\t]{0,3}|--=20|- -- ?|[–—] ?)$")
 _DASHES = frozenset("-–—")
-_SQL_COMMENT = re.compile(r"--(?!-)")  # beside a damaged separator
-_SQL_COMMENT_TEXT = re.compile(r"-- \S")  # beside a "-- "
+_SQL_COMMENT = re.compile(r"--(?!-)")  # next to a damaged separator
+_SQL_COMMENT_TEXT = re.compile(r"-- \S")  # next to a "-- "
 _ARMOUR = re.compile(
     r"-----(BEGIN PGP (?:SIGNED MESSAGE|SIGNATURE|PUBLIC KEY BLOCK)|END PGP SIGNATURE)-----\s*$"
 )
@@ -106,10 +107,10 @@ _DEVICE = re.compile(rf"(?i)[\W_]{{0,4}}(?:{'|'.join(DEVICE_PHRASES)})")
 
 
 def match_signature(body: BodyLines, i: int) -> LineBlock | None:
-    """ "-- " up to a quote, a patch, another block or the end; a damaged one has a short block.
+    """Match "-- " up to a quote, a patch, another block or the end.
 
-    A letter written below the separator, with nothing above it, is no signature. A separator
-    right above a list's footer belongs to the footer.
+    A damaged separator needs a short block. A letter below the separator, with nothing above it, is
+    no signature. A separator right above a list's footer belongs to the footer.
     """
     lines = body.lines
     if not _is_separator(lines[i]):
@@ -125,7 +126,7 @@ def match_signature(body: BodyLines, i: int) -> LineBlock | None:
         return None
     visible = sum(map(bool, body.texts[i + 1 : stop]))
     if lines[i] != _SEPARATOR and len(lines) - i > _NEAR_END:
-        between = stop < len(lines) and _is_separator(lines[stop])  # as grep has it
+        between = stop < len(lines) and _is_separator(lines[stop])  # as in the output of grep
         if between or visible > _MAX_DAMAGED:
             return None
     if not visible and stop == i + 1 < len(lines) and lines[stop][:1] not in "-_":
@@ -139,7 +140,7 @@ def match_signature(body: BodyLines, i: int) -> LineBlock | None:
 
 
 def match_pgp_armour(body: BodyLines, i: int) -> LineBlock | None:
-    """PGP: a signature or key as a whole, of a clear-signed message its frame only."""
+    """Match a PGP signature or key, and only the frame of a clear-signed message."""
     match = _ARMOUR.match(body.lines[i])
     if not match:
         return None
@@ -154,7 +155,10 @@ def match_pgp_armour(body: BodyLines, i: int) -> LineBlock | None:
 
 
 def match_device_signature(body: BodyLines, i: int) -> LineBlock | None:
-    """ "Sent from my phone", under a blank line or a name; a wrapped sentence can start so too."""
+    """Match "Sent from my phone" under a blank line or a name.
+
+    A wrapped sentence can start so too.
+    """
     above = body.texts[i - 1] if i else ""
     if (above and not looks_like_name(above)) or not _DEVICE.match(body.texts[i]):
         return None
@@ -173,7 +177,6 @@ def _is_separator(line: str) -> bool:
 
 
 def _ends_signature(body: BodyLines, i: int) -> bool:
-    """Tell whether something else begins at line i."""
     line = body.lines[i]
     return (
         bool(body.quoted[i])
@@ -186,12 +189,14 @@ def _ends_signature(body: BodyLines, i: int) -> bool:
     )
 
 
-_MAX_LINES = 12
+# --- sign-offs ---
+
+_MAX_LINES = 12  # of a sign-off
 _MAX_LINE = 76  # characters
 _MAX_TITLE = 50  # characters of a line that gives a title or a company
 _MIN_UNNAMED = 3  # lines of a learnt signature without a name or an address
 _MAX_ALONE = 30  # characters of a name between blank lines
-_MAX_CLOSING = 40
+_MAX_CLOSING = 40  # characters
 _MAX_CLOSING_WORDS = 4
 
 _UNDERSCORES = "_" * 20
@@ -206,14 +211,14 @@ _WISH = re.compile(
     r"looking forward to .{1,24})$"
 )
 _CLOSING_EDGES = " \t,.!;:-–—~*"
-#: Of all closings; "" where a mark stands before one.
+# of all closings; "" if a mark precedes one
 _FIRST_WORDS = frozenset({"", *(closing.split()[0].strip(_CLOSING_EDGES) for closing in CLOSINGS)})
 
 
 def mark_sign_offs(body: BodyLines, author: frozenset[str]) -> None:
-    """Give the kind "signature" to the sign-offs at the ends of the text.
+    """Set the kind "signature" for the sign-offs at the ends of the text.
 
-    author: the words of the author's name, as name_words() gives them.
+    `author` are the words of the author's name, from `name_words`.
     """
     first = body.next_visible(0)
     for start, stop, kind in reversed([*find_runs(body.kinds)]):
@@ -227,7 +232,7 @@ def mark_sign_offs(body: BodyLines, author: frozenset[str]) -> None:
 
 
 def _mark_run(body: BodyLines, run: range, author: frozenset[str]) -> None:
-    """Find the sign-off at the end of a run of text, and names alone above a postscript."""
+    """Mark the sign-off at the end of a run of text, and single names above a postscript."""
     lines, texts = body.lines, body.texts
     last = _last_visible(texts, run)
     while last in run:
@@ -245,12 +250,11 @@ def _mark_run(body: BodyLines, run: range, author: frozenset[str]) -> None:
 
 
 def _last_visible(texts: list[str], run: range) -> int:
-    """Return the last line of a run that is not blank; the one before the run for none."""
     return next((i for i in reversed(run) if texts[i]), run.start - 1)
 
 
 def is_closing(line: str) -> bool:
-    """Tell whether a line is a closing, such as "Best regards,"."""
+    """Return whether a line is a closing, such as "Best regards,"."""
     text = line.strip(_CLOSING_EDGES)
     if len(text) > _MAX_CLOSING:
         return False
@@ -259,10 +263,10 @@ def is_closing(line: str) -> bool:
 
 
 def trim_sign_off(lines: list[str], block: list[int]) -> list[int]:
-    """Leave out of a learnt block, the last line first, what its author may have meant as text.
+    """Return the part of a learnt block, the last line first, that its author did not mean as text.
 
-    What is left begins a paragraph or stands under a closing, is no sentence, and says how to
-    reach its owner, begins with what looks like a name, or is of three lines at least.
+    It begins a paragraph or follows a closing, is no sentence, and has a contact, a name in the
+    first line, or at least three lines.
     """
     block = list(block)
     while block and not _begins_sign_off(lines, block[-1]):
@@ -287,7 +291,7 @@ def _line_above(lines: list[str], i: int) -> str:
 
 
 def _claim_ruled(body: BodyLines, i: int, author: frozenset[str]) -> None:
-    """Give a block below a rule that begins with the author's name to the author, not the list."""
+    """Change a footer below a rule to a signature if it begins with the author's name."""
     kinds = body.kinds
     if i + 1 < len(kinds) and is_name_of(body.texts[i + 1], author):
         while i < len(kinds) and kinds[i] == "footer":
@@ -296,7 +300,7 @@ def _claim_ruled(body: BodyLines, i: int, author: frozenset[str]) -> None:
 
 
 def _sign_off_start(body: BodyLines, last: int, author: frozenset[str]) -> int:
-    """Return the first line of the sign-off that ends in line `last`; last + 1 for none."""
+    """Return the first line of the sign-off that ends in line `last`; last + 1 without one."""
     start = last + 1
     for i in range(last, max(last - _MAX_LINES, -1), -1):
         text = body.texts[i]
@@ -321,7 +325,6 @@ def _is_signed(body: BodyLines, i: int, author: frozenset[str]) -> bool:
 
 
 def _is_closing_with_name(line: str, author: frozenset[str]) -> bool:
-    """Tell "regards, jo roe"."""
     words = line.split()
     if words[0].strip(_CLOSING_EDGES).casefold() not in _FIRST_WORDS:
         return False
@@ -346,7 +349,6 @@ def _closing_above(body: BodyLines, i: int) -> bool:
 
 
 def _says_who(line: str) -> bool:
-    """Tell whether a line under a name gives a title, a company, an address or a number."""
     if len(line) > _MAX_LINE:
         return False
     return _CONTACT.search(line) is not None or (

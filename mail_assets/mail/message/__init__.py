@@ -1,1 +1,1 @@
-"""One message parsed from its bytes: header fields, MIME parts, body text, attachments."""
+"""What is in a message (RFC 5322, MIME): header fields, parts, body text, attachments."""

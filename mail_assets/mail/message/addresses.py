@@ -1,15 +1,7 @@
-"""Parse the addresses of From, To, Cc and Reply-To.
+"""Parse the address lists of From, To, Cc and Reply-To (RFC 5322 section 3.4) as mail writes them.
 
-RFC 5322 address lists as mail really writes them. Encoded words (RFC 2047) are decoded only
-after a list has been taken apart, since an encoded comma is no separator.
-
-[at_marks] What pipermail writes for the `@` of an address, in the languages of Mailman 2.
-
-HyperArch.py replaces `@` by its translation of " at " into the list's language and charset, so
-that an archive says `From: ana en example.org (Ana Gil)`. The table is from the catalogues of
-Mailman 2.1 (messages/*/LC_MESSAGES/mailman.po, up to 2.1.39). Korean, Norwegian and Swedish leave
-the entry empty, which gives the English one; the former Catalan `a`, with no blank on either side,
-cannot be told from a letter of the address.
+Encoded words (RFC 2047) are decoded only after a list has been taken apart, since an encoded comma
+is no separator.
 """
 
 import base64
@@ -21,7 +13,12 @@ from typing import NamedTuple
 
 from mail_assets.mail.message.headers import decode_value, unfold
 
-#: Mark -> charset of the catalogue, languages.
+#: The replacement of `@` in pipermail archives -> charset of the catalogue, languages.
+#:
+#: Mailman 2 (HyperArch.py) writes the translation of " at " in the list's language and charset:
+#: `From: ana en example.org (Ana Gil)`. From the catalogues of Mailman 2.1 up to 2.1.39
+#: (messages/*/LC_MESSAGES/mailman.po). Korean, Norwegian and Swedish have an empty entry and so the
+#: English mark. A former Catalan `a` without blanks cannot be distinguished from a letter.
 AT_MARKS = {
     " at ": ("ascii", "en da de fi fr hr hu ko lt no sv tr"),
     " a ": ("ascii", "ca ia it"),
@@ -46,8 +43,7 @@ AT_MARKS = {
     "在": ("gb2312", "zh_CN"),
     "於": ("big5", "zh_TW"),
 }
-# In ASCII and surrogates, as a field is taken apart; longest first, so that `at` does not hide
-# behind ` at `.
+# In ASCII and surrogates, as a field is taken apart; longest first, so that ` at ` wins over ` at`.
 _WRITTEN = sorted(
     {
         mark.encode(charset).decode("ascii", "surrogateescape")
@@ -61,7 +57,7 @@ _OBFUSCATED = re.compile(
     r"([^\s@<>()\[\]\",:;\udc80-\udcff]{1,64}?)(" + "|".join(map(re.escape, _WRITTEN)) + r")"
     r"((?:[A-Za-z0-9_-]{1,63}+\.){1,10}+[A-Za-z0-9-]{2,63}+)[ ]*+(?=\(|\Z)"
 )
-#: Mark as it is written -> its charset, where that is neither ASCII nor UTF-8.
+#: Mark as written -> its charset, if that is neither ASCII nor UTF-8.
 _LEGACY = {
     mark.encode(charset).decode("ascii", "surrogateescape"): charset
     for mark, (charset, _) in AT_MARKS.items()
@@ -71,7 +67,7 @@ ENGLISH_AT = re.compile(r"(?<!\s)\s++at\s++")
 
 
 def restore_at(value: str) -> str:
-    """A From field with the `@` of pipermail's `user at host.org (Name)` put back.
+    """Return a From field with the `@` of pipermail's `user at host.org (Name)` restored.
 
     The whole field must have that form, since `en` and `a` are words of names too.
     """
@@ -80,9 +76,9 @@ def restore_at(value: str) -> str:
 
 
 def find_charset(value: str) -> str:
-    """The charset of a list whose mark, with letters beyond ASCII, is in a From field; else "".
+    """Return the charset of a list by the non-ASCII mark in a From field, "" without one.
 
-    Pipermail writes its marks in the charset of the list, and takes bodies for that charset too.
+    Pipermail writes its marks in the charset of the list, and assumes it for bodies too.
     """
     found = _OBFUSCATED.match(value)
     return _LEGACY.get(found[2], "") if found else ""
@@ -92,7 +88,7 @@ MAX_ADDRESSES = 10_000
 MAX_EMAIL = 320  # characters: 64 for the local part, 255 for the domain (RFC 5321 section 4.5.3)
 MAX_NESTED_COMMENTS = 3  # within angle brackets
 MAX_NAME = 255  # characters of a name kept
-MAX_CACHED = 1_000  # bytes of a field that is looked up before it is parsed
+MAX_CACHED = 1_000  # bytes; longer fields are not cached
 MAX_NAME_PIECES = 6  # an unquoted `Doe, Jo, MD` has five
 
 _TOKEN = re.compile(
@@ -108,16 +104,16 @@ _SIMPLE = re.compile(
     re.ASCII | re.VERBOSE,
 )
 _ESCAPED = re.compile(r"\\(.)")
-# A quote that is never closed is taken too: a search from each escaped one takes their square.
+# An unclosed quote matches too: else a search from each escaped one is quadratic.
 _ESCAPED_IN_COMMENT = re.compile(r'"(?:[^"\\]|\\.)*+("?)|\\[()]')
 _ESCAPED_MARK = re.compile(r"\\[()]")
 _COMMENT = re.compile(r"\([^()]*+\)")
-# RFC 5322 section 4.4 lets blanks stand around the dots and the @
+# RFC 5322 section 4.4 allows blanks around the dots and the @
 _SPACED = re.compile(
     r"[^\s.@]++(?:\s*+\.\s*+[^\s.@]++)*+\s*+@\s*+[^\s.@]++(?:\s*+\.\s*+[^\s.@]++)*+\s*+\Z"
 )
 _SCHEME = re.compile(r"(?:mailto|smtp):", re.I)
-# Raw ISO-2022-JP, whose bytes look like brackets and commas, as mail of the 1990s has it
+# Raw ISO-2022-JP in mail of the 1990s: its bytes look like brackets and commas
 _RAW_JAPANESE = re.compile(r"\x1b\$[@B][^\x1b]*+(?:\x1b\([BJ])?")
 
 
@@ -131,10 +127,11 @@ class Address(NamedTuple):
 def parse_addresses(
     values: Iterable[bytes], fallback: str = "", *, obfuscated: bool = False
 ) -> tuple[Address, ...]:
-    """Mailboxes of raw field values in order, groups flattened, at most MAX_ADDRESSES + 1.
+    """Return the mailboxes of raw field values, groups flattened, at most MAX_ADDRESSES + 1.
 
-    Linear on any input. Unbalanced quotes and brackets cost a name at worst, never the rest of
-    the list. With obfuscated, pipermail's `user at host` is read as `user@host`.
+    Linear for any input. Unbalanced quotes and brackets cost a name at worst, never the rest of
+    the list. `fallback` is the charset tried on raw 8-bit bytes. With `obfuscated`, pipermail's
+    `user at host` is read as `user@host`.
     """
     found: tuple[Address, ...] = ()
     for value in values:
@@ -154,13 +151,13 @@ def _read(value: bytes, fallback: str, obfuscated: bool) -> tuple[Address, ...]:
     return tuple(islice(_mailboxes(text, fallback, obfuscated), MAX_ADDRESSES + 1))
 
 
-_read_again = lru_cache(maxsize=4_096)(_read)  # a list's people and addresses come back
+_read_again = lru_cache(maxsize=4_096)(_read)  # the people of a list repeat
 
 
 def _simple_mailboxes(value: str) -> list[Address]:
-    """The mailboxes of a field that only has simple ones; none where there is anything else.
+    """Return the mailboxes of a field that has only simple ones, else none.
 
-    So are 99 fields in 100; a mailbox takes 1 microsecond here and 10 in `_mailboxes`.
+    99 fields in 100 are simple, and a mailbox takes a tenth of the time of `_mailboxes`.
     """
     if "=?" in value or value.count("(") != value.count(")"):
         return []
@@ -181,7 +178,7 @@ def _mailboxes(value: str, fallback: str, obfuscated: bool) -> Iterator[Address]
     name: list[str] = []
     comment: list[str] = []
     angle: str | None = None
-    depth = before = 0  # before: pieces of the name in front of the angle brackets
+    depth = before = 0  # before: pieces of the name before the angle brackets
     if "\x1b$" in value:
         value = _RAW_JAPANESE.sub(_encode_japanese, value)
     if "\\" in value:
@@ -196,7 +193,7 @@ def _mailboxes(value: str, fallback: str, obfuscated: bool) -> Iterator[Address]
         elif kind == "mark" and token == "(":
             depth, comment = 1, []
         elif kind == "mark" and token == ":":
-            name = []  # what stood before was the name of a group
+            name = []  # it was the name of a group
         elif kind == "mark" and token in ",;":
             is_short = angle is None and 0 < len(name) < MAX_NAME_PIECES
             if token == "," and is_short and not _has_email(name, obfuscated):
@@ -219,7 +216,7 @@ def _mailboxes(value: str, fallback: str, obfuscated: bool) -> Iterator[Address]
 
 
 def _blank_escaped_marks(found: re.Match[str]) -> str:
-    """What is quoted as it is; elsewhere a blank for an escaped bracket."""
+    # quoted text stays as it is
     return found[0] if found[1] else _ESCAPED_MARK.sub(" ", found[0])
 
 
@@ -231,7 +228,7 @@ def _tokens(value: str) -> Iterator[tuple[str, str]]:
             at += 1
             continue
         at = token.end()
-        if token[0] == '"':  # never closed: no quote behind it can be trusted either
+        if token[0] == '"':  # never closed: no later quote can be trusted either
             value, at = value[at:].replace('"', " "), 0
             continue
         yield token.lastgroup or "", token[0]
@@ -258,9 +255,9 @@ def _mailbox(
 
 
 def _split_bare(phrase: str, fallback: str, obfuscated: bool) -> tuple[str, str]:
-    """Name and address of a mailbox without angle brackets.
+    """Return name and address of a mailbox without angle brackets.
 
-    A single word without an `@` is a local address (`root`), unless no address could look so.
+    A single ASCII word without an `@` is a local address (`root`).
     """
     if obfuscated:
         phrase = ENGLISH_AT.sub("@", phrase)
@@ -277,7 +274,7 @@ def _split_bare(phrase: str, fallback: str, obfuscated: bool) -> tuple[str, str]
 
 
 def _clean_email(email: str, fallback: str) -> str:
-    """An address in lower case, without comments, a route (`@relay:`) and stray marks."""
+    """Return an address in lower case, without comments, route (`@relay:`) and stray marks."""
     if "(" in email:
         for _ in range(MAX_NESTED_COMMENTS):
             email = _COMMENT.sub("", email)
@@ -296,21 +293,20 @@ def _encode_japanese(raw: re.Match[str]) -> str:
 
 
 def _text(value: str, fallback: str) -> str:
-    """A piece of the field, decoded for good."""
     return _unquote(" ".join(decode_value(_raw(value), fallback).split()))
 
 
 def _raw(text: str) -> bytes:
-    """The bytes of a piece of the field.
+    """Return the bytes of a piece of the field.
 
-    A field is taken apart as ASCII with a surrogate for each other byte (PEP 383): as Latin-1 the
+    A field is taken apart as ASCII with a surrogate for each other byte (PEP 383): in Latin-1 the
     second bytes of `à` and of the Cyrillic `х` would be white space.
     """
     return text.encode("utf-8", "surrogateescape")
 
 
 def _unquote(name: str) -> str:
-    """A name without the quotes around it; an apostrophe on one side only belongs to it."""
+    # an apostrophe on one side only belongs to the name
     name = name.strip('" ')
     if name.startswith("''") or name.endswith("''"):
         return name.strip("'\" ")

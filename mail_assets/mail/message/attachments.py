@@ -1,4 +1,4 @@
-"""Find the attachments of a message, and tell which of them are patches."""
+"""Find the attachments of a message (RFC 2183), and the patches among them."""
 
 import hashlib
 import re
@@ -13,7 +13,7 @@ from mail_assets.mail.message.part_text import decode_part, decode_part_text, ht
 
 MAX_PATCH_TEXT = 4 << 20  # characters of all patches of a message together
 
-MAX_BLANK = 256 << 10  # bytes of all parts without a name that are looked at for visible text
+MAX_BLANK = 256 << 10  # bytes of unnamed text parts of a message that are searched for visible text
 
 _SIGNATURES = frozenset(
     [
@@ -42,7 +42,7 @@ _DEFAULT_NAMES = {
 
 @dataclass(frozen=True, slots=True)
 class Attachment:
-    """A part that is neither body nor signature. size and sha256 are of the decoded content."""
+    """A part that is neither body nor signature. `size` and `sha256` are of the decoded content."""
 
     position: int  # among the attachments of the message, from 1
     name: str
@@ -63,7 +63,7 @@ class Attachments(NamedTuple):
 def find_attachments(parts: list[Part], in_body: frozenset[int]) -> Attachments:
     """Describe the parts that are attachments, and read the patches among them.
 
-    in_body holds the indices of the parts that the body was made of.
+    `in_body` holds the indices of the parts that make the body.
     """
     found: list[Attachment] = []
     texts: list[str] = []
@@ -82,7 +82,7 @@ def find_attachments(parts: list[Part], in_body: frozenset[int]) -> Attachments:
 
 
 def read_attached_file(raw: bytes, position: int) -> bytes | None:
-    """The decoded content of an attachment, None where the message has no such position."""
+    """Return the decoded content of an attachment, None if there is no such position."""
     tree = parse_mime(raw)
     contents = list_attached_parts(tree.parts, select_body(tree).used)
     return next((data for at, (_, data) in enumerate(contents, 1) if at == position), None)
@@ -91,8 +91,8 @@ def read_attached_file(raw: bytes, position: int) -> bytes | None:
 def list_attached_parts(parts: list[Part], in_body: frozenset[int]) -> Iterator[tuple[Part, bytes]]:
     """Yield the parts that are attachments with their content, in the order of the message.
 
-    They are neither body nor signature nor inside an attached message. A part of the body that
-    has a file name is an attachment too, and so is a calendar, which programs read.
+    They are neither body nor signature nor inside an attached message. A part of the body with a
+    file name is an attachment too, and so is a calendar, which programs read.
     """
     room = MAX_BLANK
     for part in parts:
@@ -110,14 +110,14 @@ def list_attached_parts(parts: list[Part], in_body: frozenset[int]) -> Iterator[
 
 
 def _is_blank(part: Part, data: bytes) -> bool:
-    """Tell whether a text part without a name shows nothing: a tracking image, a blank line."""
+    """Return whether an unnamed text part shows nothing: a tracking image, a blank line."""
     if not data.strip():
         return True
     return part.type == "text/html" and not html_to_text(decode_part_text(part).text).strip()
 
 
 def _is_patch(part: Part, data: bytes) -> bool:
-    """By type or name, or a text file (patches called `.txt` are common) that holds a diff."""
+    """Return whether it is a patch by type or name, or a text (often `.txt`) that holds a diff."""
     if part.type in _PATCH_TYPES or _PATCH_NAME.search(part.filename):
         return True
     return part.type.startswith("text/") and bool(_PATCH_START.search(data, 0, _PATCH_START_WITHIN))

@@ -1,18 +1,16 @@
-"""Find the author of a message behind a From that a list server or a gateway has rewritten.
+"""Find the author of a message whose From was rewritten, and the mailing list that a message names.
 
-Where a domain forbids others to send in its name (DMARC, RFC 7489), list servers put an address of
-their own into From:
+List servers put an address of their own into From if a domain forbids others to send in its name
+(DMARC, RFC 7489), and gateways do too:
 
     Jo via Dev <dev@lists.example.org>               Mailman (translated), Google Groups, Topicbox
     Jo via groups.io <jo=example.com@groups.io>      groups.io; the IETF writes `=40` for the `@`
-    "Jo" (via Dev Mailing List) <dev@example.org>    Sympa, which can be told to leave out the words
+    "Jo" (via Dev Mailing List) <dev@example.org>    Sympa, where the words are optional
     "Jo jo@example.com [dev]" <dev@yahoogroups.com>  Yahoo Groups
     Jo <0000012ab34c-dmarc-request@example.org>      LISTSERV
     Jo via GitHub <git@example.org>                  gateways of trackers
 
-[list_id] Find the mailing list that a message names: by List-Id, or what lists wrote before RFC 2919.
-
-The list whose archive holds the message may be another one; the pipeline knows it by the archive.
+The list is named by List-Id (RFC 2919) or older fields. The archive may belong to another list.
 """
 
 import binascii
@@ -29,15 +27,15 @@ MAX_LIST_ID = 255  # characters (RFC 2919 section 3)
 
 _IN_BRACKETS = re.compile(r"<([^<>]+)>")
 _OWNER = re.compile(r"^owner-|-(?:owner|bounces|admin|request)(?=[+=@])[^@]*+(?=@)")
-#: Fields with an address of the list: RFC 2369; vger; ezmlm, Yahoo and Google Groups; Mailman 2
+# Fields with an address of the list: RFC 2369; vger; ezmlm, Yahoo and Google Groups; Mailman 2
 _ADDRESS_FIELDS = ("list-post", "x-mailing-list", "mailing-list", "x-beenthere")
 _ADDRESS = re.compile(rb"(?<![\w.+=-])[\w.+=-]{1,64}+@[\w.-]{1,255}+")
 
 
 def find_list_id(headers: Headers) -> str:
-    """`name.domain` in lower case, "" where the message names no list.
+    """Return `name.domain` in lower case, "" if the message names no list.
 
-    List-Id, else the address in X-Mailing-List, else the list's owner in Sender.
+    By List-Id, else the address in X-Mailing-List, else the list's owner in Sender.
     """
     named = decode_field(headers, "list-id")
     if named:
@@ -54,14 +52,14 @@ def find_list_id(headers: Headers) -> str:
 
 
 def find_list_addresses(headers: Headers, list_id: str) -> frozenset[str]:
-    """The addresses that are the list's own, each as `name.domain`, the form of a List-Id."""
+    """Return the list's own addresses, each as `name.domain`, the form of a List-Id."""
     values = [value for name in _ADDRESS_FIELDS for value in headers.get(name, ())]
     own = _read_list_addresses(b" ".join(values)[:MAX_CACHED]) if values else frozenset()
     return own | {list_id} if list_id else own
 
 
 def is_list_address(email: str, own: frozenset[str]) -> bool:
-    """Tell whether an address is one of find_list_addresses."""
+    """Return whether an address is one of `find_list_addresses`."""
     return email.replace("@", ".", 1) in own
 
 
@@ -72,12 +70,11 @@ def _read_list_addresses(value: bytes) -> frozenset[str]:
 
 
 def _as_list_id(email: str) -> str:
-    """The address of a list, or of its owner, as a List-Id."""
     return _OWNER.sub("", email).replace("@", ".", 1)[:MAX_LIST_ID]
 
 
 _VIA = re.compile(r"(?<!\s)\s++\(?via\s++\S")
-# es, pl, eo, eu and ja in Mailman's catalogues; believed where From holds a list's own address
+# es, pl, eo, eu and ja in Mailman's catalogues; only if From holds a list's own address
 _FOREIGN_VIA = re.compile(
     r"(?<!\s)\s++(?:(?:vía|przez|tra)\s++\S"
     r"|\([^()]{1,100}+(?<= 経由)\)|,\s[^\s,]{1,100}+(?<=-en)\sbidez)"
@@ -91,25 +88,23 @@ People = Mapping[str, tuple[Address, ...]]
 
 
 class Author(NamedTuple):
-    """Who wrote a message.
-
-    munged: a list server or a gateway had rewritten From. uncertain: the author's address is not
-    to be found; email is that of From, or empty where that is the list's own.
-    """
+    """Author of a message."""
 
     name: str
     email: str
-    munged: bool = False
+    munged: bool = False  # a list server or a gateway had rewritten From
+    # the author's address is unknown: email is that of From, or empty if that is the list's own
     uncertain: bool = False
 
 
 def find_author(
     sender: Address, headers: Headers, people: People, list_id: str, enclosed: Iterable[Address]
 ) -> Author:
-    """The author of a message whose From holds the sender.
+    """Return the author of a message whose From holds `sender`.
 
-    people: the addresses of `reply-to`, `to` and `cc`; enclosed: those in From of enclosed
-    messages, since Mailman can wrap a mail whole. The address of a list is nobody's.
+    `people` are the addresses of `reply-to`, `to` and `cc`. `enclosed` are those in From of
+    enclosed messages, since Mailman can wrap a whole mail. The address of a list belongs to no
+    person.
     """
     own = find_list_addresses(headers, list_id)
     for original in parse_addresses(_values(headers, "x-original-from", "original-from")):
@@ -146,9 +141,9 @@ def _is_personal(email: str, own: frozenset[str]) -> bool:
 
 
 def _without_via(name: str, is_own: bool) -> str:
-    """The name in front of `via Dev` and the like; as it is where nothing of that kind follows.
+    """Return the name before `via Dev` and the like.
 
-    Before an address too, where From holds a list's own: Yahoo Groups put the author's there.
+    Also before an address if From holds a list's own: Yahoo Groups put the author's there.
     """
     short = name
     if found := _VIA.search(name) or (_FOREIGN_VIA.search(name) if is_own else None):
@@ -162,10 +157,10 @@ def _without_via(name: str, is_own: bool) -> str:
 
 
 def _decode_address(email: str, own: frozenset[str], is_munged: bool) -> str:
-    """The address that is written into the local part of another, "" where there is none.
+    """Return the address inside the local part of another, "" without one.
 
-    `jo=example.com@groups.io` counts where the host is the list's, since `=` may stand in anybody's
-    address; nobody's has `=40`.
+    `jo=example.com@groups.io` counts only if the host is the list's, since any address may hold
+    `=`. None holds `=40`.
     """
     local, _, host = email.rpartition("@")
     if "=" not in local or "bounce" in local:
@@ -181,7 +176,7 @@ def _decode_address(email: str, own: frozenset[str], is_munged: bool) -> str:
 
 
 def _is_name_of_list(sender: Address, own: frozenset[str]) -> bool:
-    """Tell whether a list posts for itself: no name, or one with a word of its address."""
+    """Return whether a list posts for itself: without a name, or with a word of its address."""
     words = _WORD.findall(sender.name.casefold())
     parts = set(_WORD.findall(" ".join([sender.email, *own])))
     return not words or any(
@@ -197,7 +192,7 @@ def _is_name_of_list(sender: Address, own: frozenset[str]) -> bool:
 def _find_named_first(
     sender: Address, known: Iterable[Address], own: frozenset[str]
 ) -> Address | None:
-    """The person whose name begins that of a list's own address: `Jo Roe über Dev`."""
+    """Return the person whose name begins the name of a list's address: `Jo Roe über Dev`."""
     name = f"{sender.name.casefold()} "
     for one in known:
         named = bool(one.name) and name.startswith(f"{one.name.casefold()} ")
@@ -211,7 +206,7 @@ def _find_named_first(
 
 
 def _stated_addresses(sender: Address, headers: Headers) -> Iterator[str]:
-    """Addresses in the sender's name (Yahoo Groups, Sympa), of Google Groups and of RFC 9057."""
+    """Yield addresses from the name (Yahoo Groups, Sympa), of Google Groups and of RFC 9057."""
     for word in sender.name.split():
         if "@" in word:
             yield word.strip("<>()[],;'\"").lower()
@@ -222,7 +217,7 @@ def _stated_addresses(sender: Address, headers: Headers) -> Iterator[str]:
 def _addresses_under(
     name: str, known: Iterable[Address], recipients: Iterable[Address]
 ) -> Iterator[str]:
-    """Addresses that others know under a name, but for those of a recipient with another name."""
+    """Yield addresses known under a name, except those of a recipient with another name."""
     folded = name.casefold()
 
     def is_same(one: Address) -> bool:
@@ -233,7 +228,6 @@ def _addresses_under(
 
 
 def _only_reply(people: People, own: frozenset[str]) -> Iterator[str]:
-    """The address in Reply-To, where it has one besides those of the list and the recipients."""
     recipients = {x.email for x in people["to"]}
     replies = {x.email for x in people["reply-to"] if _is_personal(x.email, own)} - recipients
     return iter(replies if len(replies) == 1 else ())

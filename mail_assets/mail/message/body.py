@@ -1,7 +1,4 @@
-"""Select the text parts of a message that a reader would see, and join them to its body.
-
-[attached_heads] The lines above the text of an attached message: who wrote it, when, and about what.
-"""
+"""Select the text parts of a message that a reader sees, and join them to its body."""
 
 import re
 from collections.abc import Iterable
@@ -12,13 +9,13 @@ from mail_assets.mail.message.mime import MimeTree
 from mail_assets.mail.message.part import Part
 from mail_assets.mail.message.part_text import KINDS, PartReader, PartText
 
-MAX_FIELD = 500  # characters
+MAX_FIELD = 500  # characters of a field above the text of an attached message
 
 _FIELDS = (("From", "from"), ("Date", "date"), ("Subject", "subject"))
 
 
-def format_head(headers: Headers, usual: str = "") -> str:
-    """Author, date and subject of a message, a line each, and a blank line; "" without any.
+def _format_head(headers: Headers, usual: str = "") -> str:
+    """Return author, date and subject of a message, a line each, and a blank line; "" without any.
 
     `usual` is the charset of its list.
     """
@@ -30,15 +27,15 @@ def format_head(headers: Headers, usual: str = "") -> str:
     return "".join([*lines, "\n"]) if lines else ""
 
 
-MAX_BODY = 1 << 20  # characters; a message of so much text is a log
+MAX_BODY = 1 << 20  # characters; longer texts are logs
 
 _NO_HTML = re.compile(
     r"(?i)not (?:support|display|read|able to (?:view|read|display))\w*.{0,40}\bhtml|"
     r"html[- ](?:capable|enabled|compatible|compliant)"
 )
-_MAX_NOTICE = 400  # characters; a longer plain part says more than that the reader shows no HTML
+_MAX_NOTICE = 400  # characters of a plain part that only says that the reader shows no HTML
 _PREFERRED = ("plain", "enriched", "html", "calendar")
-# Text for programs, and forms of a text that another part has too.
+# Text for programs, and other forms of a text that another part has.
 _NO_PROSE = frozenset(
     [
         *["text/css", "text/directory", "text/javascript", "text/rfc822-headers", "text/rtf"],
@@ -49,21 +46,21 @@ _NO_PROSE = frozenset(
 
 
 class AttachedText(NamedTuple):
-    """Where the text of an attached message stands in the body."""
+    """Offsets in the body at which an attached message begins."""
 
     start: int  # of the lines that name its author, date and subject
     text_start: int
 
 
 class Body(NamedTuple):
-    """The visible text of a message, and which parts it is."""
+    """The visible text of a message, and the parts that it is made of."""
 
     kind: str  # plain, enriched, html, calendar or none
     text: str
     attached: tuple[AttachedText, ...]
-    used: frozenset[int]  # indices of the parts whose text it is, or another form of whose text
+    used: frozenset[int]  # indices of the parts with this text, in this or another form
     capped: bool
-    guessed: bool = False  # the charset of a part
+    guessed: bool = False  # a part's charset had to be guessed
 
     @property
     def own_text(self) -> str:
@@ -73,16 +70,16 @@ class Body(NamedTuple):
 
 
 def is_text_part(part: Part) -> bool:
-    """Tell whether a body can be read from the part."""
+    """Return whether a body can be read from the part."""
     return part.type in KINDS
 
 
 def select_body(tree: MimeTree, usual: str = "") -> Body:
-    """The visible text of the message, followed by that of the messages attached to it.
+    """Return the visible text of the message, followed by that of the messages attached to it.
 
-    Of each message its unnamed text parts in order; where it has none, the named ones; where it
-    has none either, text of other types. An attached message begins with its author, date and
-    subject. `usual` is the charset of the list, for parts that name none.
+    Each message gives its unnamed text parts in order; without any, the named ones; without these
+    too, text of other types. An attached message begins with its author, date and subject. `usual`
+    is the charset of the list, for parts that name none.
     """
     reader = PartReader(usual)
     if not tree.attached:
@@ -102,7 +99,7 @@ def select_body(tree: MimeTree, usual: str = "") -> Body:
         if size > MAX_BODY:
             break
         text = _select(reader, parts)
-        head = format_head(tree.attached[message - 1], usual)
+        head = _format_head(tree.attached[message - 1], usual)
         above = texts[-1].rstrip("\n")
         size += len(above) - len(texts[-1]) + (2 if size else 0)
         texts[-1] = above + "\n\n" if size else ""
@@ -123,7 +120,6 @@ def select_body(tree: MimeTree, usual: str = "") -> Body:
 
 
 def _select(reader: PartReader, parts: list[Part]) -> Body:
-    """The text of one message, without those that are attached to it."""
     if len(parts) == 1 and (body := _read_only_part(reader, parts[0])):
         return body
     shown = [part for part in parts if part.disposition != "attachment"]
@@ -142,7 +138,6 @@ def _select(reader: PartReader, parts: list[Part]) -> Body:
 
 
 def _read_only_part(reader: PartReader, part: Part) -> Body | None:
-    """The body of a message that has one part, if that is plain text."""
     if part.type != "text/plain" or part.disposition == "attachment":
         return None
     text = reader.read(part)
@@ -152,16 +147,15 @@ def _read_only_part(reader: PartReader, part: Part) -> Body | None:
 
 
 def _may_be_prose(part: Part) -> bool:
-    """Tell whether a part of an unknown type is text, as RFC 2046 section 4.1.4 reads it."""
+    """Return whether a part of an unknown type is text, by RFC 2046 section 4.1.4."""
     return part.type.startswith("text/") and not is_text_part(part) and part.type not in _NO_PROSE
 
 
 def _join(reader: PartReader, parts: list[Part]) -> Body:
-    """Texts of the parts joined, one of each multipart/alternative.
+    """Return the texts of the parts joined, one of each multipart/alternative.
 
-    What is not plain text counts outside of an alternative only as long as there is no plain
-    text before it: behind plain text it repeats that, in front of plain text the latter is a
-    list footer.
+    Outside of an alternative other text counts only before any plain text: after plain text it
+    repeats that, and plain text after it is a list footer.
     """
     slots: dict[int, list[Part]] = {}
     for part in parts:
@@ -181,7 +175,7 @@ def _join(reader: PartReader, parts: list[Part]) -> Body:
 
 
 def _read_best_form(reader: PartReader, slot: list[Part], found: list[PartText]) -> PartText:
-    """The first of the forms that has text, and more than that the reader shows no HTML."""
+    """Return the first form with text, except a notice that the reader shows no HTML."""
     forms: dict[str, list[Part]] = {}
     for part in slot:
         forms.setdefault(KINDS.get(part.type, "plain"), []).append(part)
@@ -200,7 +194,6 @@ def _read_best_form(reader: PartReader, slot: list[Part], found: list[PartText])
 
 
 def _read_all(reader: PartReader, kind: str, parts: Iterable[Part]) -> PartText:
-    """Visible texts of parts that belong together."""
     texts = [reader.read(part) for part in parts]
     found = [one.text for one in texts if one.text]
     return PartText(kind, "\n".join(found), any(one.capped for one in texts))

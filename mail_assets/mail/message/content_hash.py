@@ -1,9 +1,9 @@
 """Hash the content of a message so that faithful copies agree, and find copies that lost letters.
 
 Archives render a message differently: line ends, folding, added fields, another charset or
-transfer encoding. Pipermail keeps From, Date, Subject, the ids and the text, and writes addresses
-in its own way. So what it keeps is what counts, in the form that all of them have: the author's
-address, decoded fields, decoded text.
+transfer encoding. Pipermail keeps only From, Date, Subject, the ids and the text, and rewrites
+addresses. The hash covers what all archives keep, in a common form: the author's address, decoded
+fields, decoded text.
 """
 
 import hashlib
@@ -18,16 +18,16 @@ from mail_assets.mail.message.ids import find_ids
 from mail_assets.mail.message.part import Part
 from mail_assets.mail.message.part_text import decode_part_text
 
-MAX_RENDERINGS = 20  # of one message that are compared with each other
+MAX_RENDERINGS = 20  # of one message, compared with each other
 
 _HASHED = ("date", "subject", "message-id")
 _IDS = ("in-reply-to", "references")
 
-# Charsets in which bytes of ASCII, without escapes, are what they look like.
+# Charsets in which bytes of ASCII without escapes mean ASCII.
 _ASCII_SUPERSETS = frozenset({"", "us-ascii", "ascii", "utf-8", "iso-8859-1", "iso-8859-15"})
-# What mbox writers put in front of a line of the body, and do not always take away again.
+# mbox writers put it before a line of the body, and readers do not always remove it.
 _ESCAPED_FROM = re.compile(rb"^>(?=From )", re.M)
-# pipermail's notice of an attachment that it took out, and the fields below it
+# pipermail's notice of a removed attachment, and the fields below it
 _SCRUBBED = re.compile(
     rb"^An? [^\n]{1,60} was scrubbed\.\.\.\n(?:[A-Z][A-Za-z]{2,6} ?:[^\n]*\n(?:[ \t][^\n]*\n)*)++",
     re.M,
@@ -38,21 +38,20 @@ _UNSURE = re.compile(rb"[?\x80-\xff]+")
 
 
 def hash_content(raw: bytes, tree: mime.MimeTree, dialect: str) -> str:
-    """Hex sha256 of the content of a message: the same for every faithful copy of it.
+    """Return the hex sha256 of the content of a message, equal for every faithful copy of it.
 
-    The address of From, Date, Subject, Message-ID, In-Reply-To, References and the text count. The
-    rest does not: names, recipients, header folding, charset and transfer encoding of a text, line
-    ends, blank lines at the end, the From_ line and the escape of lines that look like one, fields
-    that relays and list servers add. A message of several parts counts with its bytes, as they
-    are. In an archive of pipermail, which renders its mail again from time to time, the name and
-    description of a scrubbed attachment and all but date and hash of its address do not count
-    either.
+    It covers the address of From, Date, Subject, Message-ID, In-Reply-To, References and the text.
+    It ignores names, recipients, header folding, charset and transfer encoding of a text, line
+    ends, blank lines at the end, the From_ line and the escape of lines that look like one, and
+    fields that relays and list servers add. A message of several parts is hashed by its raw bytes.
+    Pipermail renders its mail again from time to time: of a scrubbed attachment only date and hash
+    of its address count.
     """
     return hashlib.sha256(_content(raw, tree, dialect)).hexdigest()
 
 
 def find_lossy_copies(raws: Iterable[bytes], dialect: str) -> frozenset[str]:
-    """Content hashes of messages that equal another one but for `?` instead of letters.
+    """Return the content hashes of messages that equal another one except for `?` for letters.
 
     Old pipermail wrote one or more `?` for every character outside of ASCII. Copies that differ
     in anything else, `what?` from `what??` included, are different messages.
@@ -76,9 +75,9 @@ def find_lossy_copies(raws: Iterable[bytes], dialect: str) -> frozenset[str]:
 
 
 def hash_outline(raw: bytes, dialect: str) -> bytes:
-    """Sha256 of the content with one `?` for each run of letters that pipermail may have lost.
+    """Return the sha256 of the content with one `?` for each run of letters that can be lost.
 
-    Only messages with one outline and several contents can be lossy copies of each other.
+    Only messages with equal outlines and different contents can be lossy copies of each other.
     """
     return _outline(_content(raw, mime.parse_mime(raw), dialect))
 
@@ -88,7 +87,6 @@ def _outline(content: bytes) -> bytes:
 
 
 def _content(raw: bytes, tree: mime.MimeTree, dialect: str) -> bytes:
-    """The fields and the body that are hashed."""
     body = _body(raw, tree)
     if b"From " in body:
         body = _ESCAPED_FROM.sub(b"", body)
@@ -98,7 +96,7 @@ def _content(raw: bytes, tree: mime.MimeTree, dialect: str) -> bytes:
 
 
 def _body(raw: bytes, tree: mime.MimeTree) -> bytes:
-    """The text of a message that is one text, in UTF-8; else its body as it is, with its type."""
+    """Return a message's only text in UTF-8; else the raw body with its type."""
     body = raw[tree.body_start :]
     if len(tree.parts) == 1 and tree.parts[0].source is raw and not tree.parts[0].message:
         part = tree.parts[0]
@@ -109,8 +107,7 @@ def _body(raw: bytes, tree: mime.MimeTree) -> bytes:
     return kinds + body.replace(b"\r\n", b"\n")
 
 
-def _is_plain(part: Part, body: bytes) -> bool:
-    """Tell whether decoding would change nothing: a look at the bytes, at 10 GB/s."""
+def _is_plain(part: Part, body: bytes) -> bool:  # decoding would change nothing
     return (
         body.isascii()
         and part.encoding not in ("base64", "quoted-printable")
@@ -125,9 +122,9 @@ def _decoded(part: Part, body: bytes) -> bytes:
 
 
 def _fields(headers: Headers, dialect: str) -> bytes:
-    """The fields that are hashed: the address of From, decoded values, ids without their brackets.
+    """Return the address of From, decoded values, and ids without their brackets.
 
-    What has nothing to decode is not: decoding all took a twelfth of the parser's time.
+    Plain values are not decoded, to save a twelfth of the parser's time.
     """
     authors = parse_addresses(headers.get("from", ()), obfuscated=dialect == "pipermail")
     address = next((one.email for one in authors), "")
@@ -142,7 +139,6 @@ def _fields(headers: Headers, dialect: str) -> bytes:
 
 
 def _squeezed(value: bytes) -> bytes:
-    """A value, decoded, with one space for any white space."""
     squeezed = b" ".join(value.split())
     if b"=?" not in squeezed and squeezed.isascii() and squeezed.decode("ascii").isprintable():
         return squeezed
@@ -154,9 +150,9 @@ def _scrubbed(notice: re.Match[bytes]) -> bytes:
 
 
 def _lost(ours: tuple[bytes, ...], theirs: tuple[bytes, ...]) -> bool:
-    """Tell whether ours has a question mark for each letter wherever it differs.
+    """Return whether ours has question marks wherever it differs.
 
-    One for each character or one for each byte of its charset, of which UTF-8 has the most.
+    One for each character, up to one for each byte of its charset; UTF-8 has the most bytes.
     """
     return all(
         our == their

@@ -1,11 +1,6 @@
-"""Parse the dates of Date and Received fields and of From_ lines, as mail programs wrote them.
+"""Parse dates of Date, Received and From_ lines, and decide when a message was sent.
 
-RFC 5322 section 3.3 and what departs from it. A `datetime` here is aware and in UTC. Which of a
-message's dates counts is decided in `sent_at`.
-
-[time_zones] Time zones as Date fields write them: `+0100`, `EST`, `(MET DST)`, `Eastern Daylight Time`.
-
-[sent_at] Decide when a message was sent: the first of its dates that can be believed.
+RFC 5322 section 3.3, and what mail programs wrote instead. A `datetime` here is aware and in UTC.
 """
 
 import re
@@ -28,7 +23,7 @@ _HOURS = {
     **{"est": -5, "edt": -4, "cst": -6, "cdt": -5, "mst": -7, "mdt": -6, "pst": -8, "pdt": -7},
 }
 _US_ZONE = re.compile(r"\b(eastern|central|mountain|pacific)\s+(standard|daylight)\b")
-# Readings that the PostgreSQL archives settled on, where a rule would say something else.
+# Exceptions to the rule, as the PostgreSQL archives read them.
 _ODD_ZONES = {"+-4-30": 270, "+-100": 60, "+0-900": -540, "mexico/general": -300}
 
 _COMMENT = re.compile(r"\(([^()]*)\)?")
@@ -39,7 +34,7 @@ _ZONE_NAME = re.compile(r"[a-z]{1,6}\d?(?![a-z])")
 
 
 def parse_offset(tail: str) -> tuple[int, bool]:
-    """Minutes east of Greenwich in what follows the time, and whether that is sure.
+    """Return the minutes east of Greenwich in the text after a time, and whether that is sure.
 
     An impossible offset gives way to the zone's name in the comment: `+6700 (EST)` is EST.
     """
@@ -70,9 +65,9 @@ def _named_zone(name: str) -> int | None:
 
 MAX_RAW = 1_000  # characters of a date field kept and read
 
-# The first three letters of a month, four where three do not tell: English, then what programs
-# wrote in ca cs da de el es et fi fr hu it nl no pl pt ro ru sv tr uk. Croatian is left out: its
-# lipanj, srpanj and listopad are other months than those of Czech and Polish.
+# The first three letters of a month, four if three are ambiguous: English, then those of ca cs da
+# de el es et fi fr hu it nl no pl pt ro ru sv tr uk. Croatian is left out: its lipanj, srpanj and
+# listopad are other months than in Czech and Polish.
 _MONTHS = {
     name: number
     for number, names in enumerate(
@@ -95,7 +90,7 @@ _MONTHS = {
     for name in names.split()
 }
 _ENGLISH = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
-# `Mon, 05 Jan 2026 15:18:12 +0100 (CET)`: what RFC 5322 section 3.3 asks for and nothing else
+# `Mon, 05 Jan 2026 15:18:12 +0100 (CET)`: exactly the form of RFC 5322 section 3.3
 _CANONICAL = re.compile(
     r"\s*(?:[A-Z][a-z][a-z], +)?(\d\d?) ([A-Z][a-z][a-z]) ([12]\d{3}) "
     r"([01]\d|2[0-3]):([0-5]\d):([0-5]\d) ([+-](?:0\d|1[0-3])[0-5]\d)(?: \([A-Z]{1,5}\))?\s*\Z",
@@ -114,7 +109,7 @@ _YEAR_MONTH_DAY = re.compile(r"(?<!\d)(\d{4})[-/.](\d{1,2})[-/.](\d{1,2})(?!\d)"
 
 
 class ParsedDate(NamedTuple):
-    """A date that was read; repaired where it is not what the text says by RFC 5322."""
+    """A date that was read; `repaired` if RFC 5322 would read the text differently."""
 
     at: datetime
     repaired: bool
@@ -129,15 +124,15 @@ class _Day(NamedTuple):
 
 
 def parse_date(text: str) -> ParsedDate | None:
-    """The date in a text, None where there is none; a missing zone means UTC."""
+    """Return the date in a text, None without one; a missing zone means UTC."""
     text = text[:MAX_RAW]
     return _canonical(text) or _read_any(text)
 
 
 def _canonical(text: str) -> ParsedDate | None:
-    """A date as the standard has it, which needs no repair; None for any other.
+    """Return a date in the standard form, None for any other.
 
-    Most dates are; this takes a tenth of the time of `_read_any`.
+    Most dates have it; this takes a tenth of the time of `_read_any`.
     """
     found = _CANONICAL.match(text)
     if found is None:
@@ -154,7 +149,6 @@ def _canonical(text: str) -> ParsedDate | None:
 
 @lru_cache(maxsize=64)  # a world of zones
 def _offset(zone: str) -> timedelta:
-    """What a zone as `+0100` is before Greenwich."""
     offset = timedelta(hours=int(zone[1:3]), minutes=int(zone[3:]))
     return -offset if zone[0] == "-" else offset
 
@@ -167,7 +161,7 @@ def _read_any(text: str) -> ParsedDate | None:
     hour = int(time[1])
     if time[4]:
         hour = hour % 12 + 12 * (time[4] in "Pp")
-    begin, end = day.year_at  # asctime puts the year behind the time, where a zone is looked for
+    begin, end = day.year_at  # asctime puts the year after the time, in the place of the zone
     without_year = text[:begin] + " " * (end - begin) + text[end:]
     minutes, sure = parse_offset(without_year[time.end() :].lower())
     minute, second = int(time[2]), min(int(time[3] or 0), 59)
@@ -203,9 +197,9 @@ def _is_foreign(month: str) -> bool:
 
 
 def _year(digits: str) -> int:
-    """`04` is 2004 and `99` is 1999 (RFC 5322 section 4.3); `102` and `0102` count from 1900.
+    """Return the year: `04` is 2004, `99` is 1999, `102` counts from 1900 (RFC 5322 section 4.3).
 
-    So does `19102`, where a program wrote 19 in front of the years since 1900.
+    `0102` counts from 1900 too, and so does `19102`, in which a program put 19 before the years.
     """
     year = int(digits)
     if 19_100 <= year < 19_200:
@@ -220,22 +214,22 @@ OUTSIDE_MONTH = timedelta(days=45)
 
 
 class SentAt(NamedTuple):
-    """The accepted date. source: `date`, `received`, `from_line` or `archive_month`."""
+    """The accepted date of a message."""
 
     at: datetime
-    source: str
+    source: str  # date, received, from_line or archive_month
     raw: str  # the Date field as written
     repaired: bool
 
 
 def decide_sent_at(dates: list[str], received: Iterable[str], from_line: str, month: str) -> SentAt:
-    """The first date to be believed of Date, earliest Received and From_ line, else the month.
+    """Return the first credible date of Date, earliest Received and From_ line, else the month.
 
-    Date must lie between 7 days before the earliest Received and 1 day after the latest, and
-    every source within 45 days of the archive's month (`YYYY-MM`). received holds the dates of
-    the Received fields, read only as far as needed: of five the topmost mostly settles it. All
-    copies of a message share its earliest hops, so the earliest dates them alike; one more than 7
-    days before the latest is of a clock that was wrong.
+    Date must lie between 7 days before the earliest Received and 1 day after the latest. Every
+    source must be within 45 days of the archive's month (`YYYY-MM`). `received` holds the dates of
+    the Received fields and is read only as far as needed. All copies of a message share its
+    earliest hops, so the earliest hop dates them alike; one more than 7 days before the latest
+    comes from a wrong clock.
     """
     first, low, high = _believable(month)
     raw = dates[0][:MAX_RAW] if dates else ""
@@ -254,7 +248,7 @@ def decide_sent_at(dates: list[str], received: Iterable[str], from_line: str, mo
 
 
 def _fits(at: datetime, hops: Iterable[datetime]) -> bool:
-    """Tell whether `min(hops) - BEFORE_RECEIVED <= at <= max(hops) + AFTER_RECEIVED`, if any."""
+    # min(hops) - BEFORE_RECEIVED <= at <= max(hops) + AFTER_RECEIVED, if there is a hop
     hop = None
     early = late = False
     lowest, highest = at - AFTER_RECEIVED, at + BEFORE_RECEIVED
@@ -266,15 +260,18 @@ def _fits(at: datetime, hops: Iterable[datetime]) -> bool:
     return hop is None
 
 
-@lru_cache(maxsize=64)  # a month is asked for with each of its messages
+@lru_cache(maxsize=64)  # every message of a month needs it
 def month_bounds(month: str) -> tuple[datetime, datetime]:
-    """First moment of a month `YYYY-MM` and of the next; ValueError for any other text."""
+    """Return the first moment of a month `YYYY-MM` and of the next.
+
+    Raises:
+        ValueError: the text is no month.
+    """
     first = datetime.strptime(month, "%Y-%m").replace(tzinfo=UTC)
     return first, (first + timedelta(days=31)).replace(day=1)
 
 
 @lru_cache(maxsize=64)
 def _believable(month: str) -> tuple[datetime, datetime, datetime]:
-    """First moment of a month, and the bounds of what a message in its archive may be dated."""
     first, end = month_bounds(month)
     return first, first - OUTSIDE_MONTH, end + OUTSIDE_MONTH

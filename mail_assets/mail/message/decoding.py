@@ -1,28 +1,28 @@
-"""Decode bytes of mail to clean text, by a charset label that may be wrong.
+"""Decode bytes of mail to clean text: transfer encodings (RFC 2045), and charsets.
 
-Labels are read by the WHATWG Encoding Standard (so `iso-8859-1` is windows-1252, which real mail
-means by it), then by a table of labels seen in mailing-list archives. No label reaches Python's
-codec registry by itself: `punycode` and `idna` are quadratic there, `zlib` and `hex` are no text.
+Labels follow the WHATWG Encoding Standard (so `iso-8859-1` is windows-1252, which real mail means
+by it), then a table of labels seen in mailing-list archives. No label reaches Python's codec
+registry by itself: `punycode` and `idna` are quadratic there, `zlib` and `hex` are no text.
 
-Where the label fails, each line is decoded on its own: mail quotes other mail, and mail programs
-of many years copied its bytes into text of another charset without a look at them. No charset is
-guessed by statistics, which would invent words.
-
-[transfer_encoding] Content transfer encodings undone: base64, quoted-printable, uuencode, yEnc.
+If the label fails, each line is decoded on its own: mail quotes other mail, and many programs
+copied its bytes unchecked into text of another charset. No charset is guessed by statistics, which
+would invent words.
 """
 
 import binascii
 import codecs
 import re
+import unicodedata
 from functools import lru_cache
+from itertools import groupby
 from typing import NamedTuple
 
 import webencodings
 
-#: Lines of one text, and characters of one line, that are looked at one by one.
+# lines of one text, and characters of one line, that are decoded one by one
 MAX_LINES = MAX_RUNS = 100_000
 
-# WHATWG name -> the Python codec that decodes most: supersets where senders label a subset.
+# WHATWG name -> the Python codec that decodes most: a superset if senders label a subset.
 _WHATWG_CODECS = {
     "big5": "big5hkscs",
     "euc-kr": "cp949",
@@ -33,7 +33,7 @@ _WHATWG_CODECS = {
     "windows-1252": "cp1252",
     "x-mac-cyrillic": "mac_cyrillic",
 }
-# Says nothing about the charset: the bytes decide.
+# Labels that say nothing about the charset: the bytes decide.
 _UNKNOWN = frozenset(
     [
         "0",
@@ -80,7 +80,7 @@ _ALIASES = {
 _STATEFUL = frozenset({"hz", "iso2022_jp_ext", "iso2022_kr", "utf_7", "utf-16-le", "utf-16-be"})
 _UTF_16 = frozenset({"utf-16", "utf-16-le", "utf-16-be"})  # their line ends have two bytes
 _UTF_16_MARKS = (b"\xff\xfe", b"\xfe\xff")
-# Text in another charset fails in these, so one that reads it all is true; any text is koi8-r.
+# Text in another charset fails in these, so one that decodes all is true; any bytes are koi8-r.
 _MULTIBYTE = _STATEFUL | {"big5hkscs", "cp932", "cp949", "euc_jp", "euc-jp", "gb18030"}
 _UTF_8 = frozenset({"utf-8", "utf_8"})
 # The WHATWG index: the five bytes that Python's cp1252 refuses are control characters.
@@ -91,13 +91,13 @@ _WINDOWS_1252 = "".join(
 _UTF_8_PAIR = re.compile(rb"[\xc2-\xf4][\x80-\xbf]")
 _NON_ASCII = re.compile(rb"[\x80-\xff]++")
 _JAPANESE_ESCAPE = re.compile(rb"\x1b\$[@B]")
-# The same without its escape characters, as some archives left it: always a match, so linear
+# The same after an archive dropped its escape characters: always a match, so linear
 _CUT_JAPANESE = re.compile(rb"\$[@B](?:(?!\([BJ])[!-~]{2})*+(\([BJ])?")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 class Decoded(NamedTuple):
-    """Clean text, and whether its charset had to be guessed: nothing named one that is true."""
+    """Clean text; `guessed` if no label named its true charset."""
 
     text: str
     guessed: bool
@@ -105,7 +105,7 @@ class Decoded(NamedTuple):
 
 @lru_cache(maxsize=256)  # few labels, many parts
 def find_codec(label: str) -> str | None:
-    """The Python codec for a charset label, None where the label is unknown or means nothing."""
+    """Return the Python codec for a charset label, None if it is unknown or means nothing."""
     name = label.strip(" \t\"'").lower().split(",")[0].split("*")[0].strip().replace(" ", "-")
     if name in _UNKNOWN:
         return None
@@ -118,12 +118,12 @@ def find_codec(label: str) -> str | None:
 
 
 def is_legacy(label: str) -> bool:
-    """Tell whether a label is of a charset of 8-bit text that does not show by its bytes."""
+    """Return whether a label names an 8-bit charset that its bytes do not reveal."""
     return find_codec(label) not in {None} | _UTF_8 | _UTF_16 | _STATEFUL
 
 
 def clean_text(text: str) -> str:
-    """Text that Postgres takes: LF line ends, no NUL, U+FFFD instead of lone surrogates."""
+    """Return text that Postgres takes: LF line ends, no NUL, U+FFFD for lone surrogates."""
     if "\r" in text:
         text = text.replace("\r\n", "\n").replace("\r", "\n")
     if "\0" in text:
@@ -131,19 +131,37 @@ def clean_text(text: str) -> str:
     return text if text.isascii() else _SURROGATE.sub("\ufffd", text)
 
 
+def compose(text: str) -> str:
+    """Return the text in Unicode's normal form NFC, in which letters are stored and compared.
+
+    Some programs send `e` with a combining accent for `é`, and Python's windows-1258 decodes
+    Vietnamese so. Ids, addresses and the input of hashes stay as they were sent.
+
+    Linear but for a sort: CPython's normalization orders combining marks by swapping neighbours,
+    which is quadratic (80,000 marks take 20 s), so it gets them in their order.
+    """
+    if text.isascii() or unicodedata.is_normalized("NFC", text):
+        return text
+    decomposed = "".join([unicodedata.normalize("NFD", one) for one in text])
+    ordered: list[str] = []
+    for _, run in groupby(decomposed, lambda one: unicodedata.combining(one) != 0):
+        ordered += sorted(run, key=unicodedata.combining)  # letters have 0
+    return unicodedata.normalize("NFC", "".join(ordered))
+
+
 def decode_text(data: bytes, label: str = "", fallback: str = "") -> str:
-    """Clean text by the label, as `decode` gives it."""
+    """Return the text of `decode`."""
     return decode(data, label, fallback).text
 
 
 def decode(data: bytes, label: str = "", fallback: str = "", usual: str = "") -> Decoded:
-    """Clean text by the label; never raises.
+    """Decode to clean text; never raises.
 
-    The label's codec if it decodes without fault, else UTF-8 if that does, else the codec of
-    `fallback`, a label found elsewhere in the message; where the message has no label but UTF-8,
-    that of `usual`, which its list usually has. Where none reads all, each line is decoded on its
-    own by the first that reads it; of a line that none reads, what is UTF-8 stays UTF-8 and the
-    rest is windows-1252, or U+FFFD where a label names a charset that is neither.
+    The first codec that decodes without fault: the label's, UTF-8, that of `fallback`, a label
+    elsewhere in the message. If the message has no label but UTF-8, that of `usual`, the charset of
+    its list, takes the place of `fallback`. If none decodes all, each line is decoded on its own by
+    the first that can. In a line that none decodes, UTF-8 stays UTF-8 and the rest is windows-1252,
+    or U+FFFD if a label names another charset.
     """
     codec = find_codec(label) if label else None
     if data.isascii() and codec not in _STATEFUL:
@@ -158,20 +176,20 @@ def decode(data: bytes, label: str = "", fallback: str = "", usual: str = "") ->
     text = _decode_strictly(data, candidates)
     if text is not None:
         return Decoded(clean_text(text.removeprefix("\ufeff")), False)
-    beside = find_codec(fallback) if fallback else None
-    if beside in _UTF_8:
-        beside = None
-    guessed = beside is None and (codec is None or codec in _UTF_8)
+    other = find_codec(fallback) if fallback else None
+    if other in _UTF_8:
+        other = None
+    guessed = other is None and (codec is None or codec in _UTF_8)
     if guessed and usual:
-        beside = find_codec(usual)
-    text = _decode_strictly(data, [beside]) if beside in _MULTIBYTE else None
+        other = find_codec(usual)
+    text = _decode_strictly(data, [other]) if other in _MULTIBYTE else None
     if text is None:
-        text = _decode_lines(data, [*candidates, beside] if beside else candidates)
+        text = _decode_lines(data, [*candidates, other] if other else candidates)
     return Decoded(clean_text(text.removeprefix("\ufeff")), guessed)
 
 
 def _restore_escapes(data: bytes) -> bytes:
-    """ISO-2022-JP with the escape characters that it lost; as it is where that gives no text."""
+    """Return ISO-2022-JP with its lost escape characters, or as it is if that gives no text."""
     restored = _CUT_JAPANESE.sub(
         lambda run: b"\x1b%b\x1b%b" % (run[0][:-2], run[1]) if run[1] else run[0], data
     )
@@ -183,10 +201,10 @@ def _restore_escapes(data: bytes) -> bytes:
 
 
 def _find_utf_16(data: bytes, codec: str | None) -> str | None:
-    """The codec by the byte order mark or the zero bytes; None where no byte is zero.
+    """Return the codec by the byte order mark or the zero bytes; None if no byte is zero.
 
     A space or a line end has a zero byte in UTF-16, so text without one has a false label. Senders
-    write either byte order without a mark, whatever RFC 2781 section 4.3 says.
+    write either byte order without a mark, against RFC 2781 section 4.3.
     """
     if data.startswith(_UTF_16_MARKS):
         return "utf-16"
@@ -197,7 +215,6 @@ def _find_utf_16(data: bytes, codec: str | None) -> str | None:
 
 
 def _decode_strictly(data: bytes, candidates: list[str]) -> str | None:
-    """The text by the first of the codecs that decodes it without fault."""
     for codec in candidates:
         if codec == "cp1252":
             return _decode_windows_1252(data)
@@ -209,7 +226,7 @@ def _decode_strictly(data: bytes, candidates: list[str]) -> str | None:
 
 
 def _decode_lines(data: bytes, candidates: list[str]) -> str:
-    """The text line by line; all lines behind MAX_LINES count as one."""
+    """Decode line by line; all lines after MAX_LINES count as one."""
     other = next((name for name in candidates if name not in _UTF_8), None)
     if other in _UTF_16:
         return data.decode(other, "replace")
@@ -225,7 +242,7 @@ def _decode_lines(data: bytes, candidates: list[str]) -> str:
 
 
 def _decode_mixed(line: bytes) -> str:
-    """UTF-8 and windows-1252 in one line, told apart at the runs of bytes beyond ASCII.
+    """Decode UTF-8 and windows-1252 in one line, each run of bytes beyond ASCII on its own.
 
     A line with more faults than characters of UTF-8 is windows-1252, in which a capital letter
     and a closing quote look like UTF-8.
@@ -240,7 +257,7 @@ def _decode_mixed(line: bytes) -> str:
 
 
 def _decode_run(run: bytes) -> bytes:
-    """A run as UTF-8: a letter of windows-1252, or UTF-8 with U+FFFD for what was cut off it."""
+    """Return a run as UTF-8: from windows-1252, or damaged UTF-8 with U+FFFD."""
     text = run.decode("utf-8", "replace")
     damaged = text.strip("\ufffd")
     return (text if damaged else _decode_windows_1252(run)).encode()
@@ -250,10 +267,10 @@ def _decode_windows_1252(data: bytes) -> str:
     return codecs.charmap_decode(data, "strict", _WINDOWS_1252)[0]
 
 
-MAX_FOOTER = 4 << 10  # bytes
+MAX_FOOTER = 4 << 10  # bytes at the end of base64 that are searched for a plain footer
 
 _NOT_BASE64 = re.compile(rb"[^A-Za-z0-9+/]+")
-# No line of base64 has a rule or spaces between words.
+# A rule, or spaces between words: no line of base64 has them.
 _FOOTER = re.compile(rb"^(?:[-_*]{2}|[^\s]{1,200}+[ \t]{1,20}+[^\s])", re.M)
 _YENC_LINE = re.compile(rb"^=y(?:begin|part|end) [^\n]*\n?|[\r\n]+", re.M)
 _YENC = bytes((byte - 42) % 256 for byte in range(256))
@@ -263,7 +280,7 @@ _UU_BEGIN = re.compile(rb"^begin [0-7]{3,4} [^\n]*\n", re.M)
 
 
 def decode_transfer(data: bytes, encoding: str) -> bytes:
-    """The data with its transfer encoding undone; an unknown encoding leaves them as they are."""
+    """Undo a content transfer encoding; data in an unknown one stays as it is."""
     if encoding == "quoted-printable":
         return binascii.a2b_qp(data)
     if encoding == "base64":
@@ -276,9 +293,9 @@ def decode_transfer(data: bytes, encoding: str) -> bytes:
 
 
 def split_off_footer(data: bytes) -> tuple[bytes, bytes]:
-    """Encoded base64, and the footer in plain text that a list server added behind it.
+    """Split base64 from the footer in plain text that a list server added.
 
-    All is plain text where the first line is: some senders name an encoding that they do not use.
+    If the first line is plain text, all is: some senders name an encoding that they do not use.
     """
     is_plain = _FOOTER.search(data, 0, 200)
     footer = is_plain or _FOOTER.search(data, max(0, len(data) - MAX_FOOTER))
@@ -286,7 +303,7 @@ def split_off_footer(data: bytes) -> tuple[bytes, bytes]:
 
 
 def decode_base64(data: bytes) -> bytes:
-    """Tolerant base64: junk is skipped, missing padding added, a lone last character dropped."""
+    """Decode base64 tolerantly: junk is skipped, padding added, a lone last character dropped."""
     try:
         return binascii.a2b_base64(data)
     except binascii.Error:
@@ -296,7 +313,6 @@ def decode_base64(data: bytes) -> bytes:
 
 
 def _decode_uuencode(data: bytes) -> bytes:
-    """Tolerant uuencode: the lines between `begin` and `end`, broken ones left out."""
     begin = _UU_BEGIN.search(data)
     if begin is None:
         return data
@@ -305,7 +321,7 @@ def _decode_uuencode(data: bytes) -> bytes:
         if line.rstrip() == b"end":
             break
         if not line.strip():
-            continue  # binascii takes an empty line for 32 bytes
+            continue  # binascii reads an empty line as 32 bytes
         try:
             out += binascii.a2b_uu(line.rstrip(b"\r"))
         except binascii.Error:
@@ -314,7 +330,10 @@ def _decode_uuencode(data: bytes) -> bytes:
 
 
 def _decode_yenc(data: bytes) -> bytes:
-    """Content between the lines `=ybegin` and `=yend` (http://www.yenc.org/yenc-draft.1.3.txt)."""
+    """Decode the content between `=ybegin` and `=yend`.
+
+    http://www.yenc.org/yenc-draft.1.3.txt
+    """
     data = _YENC_LINE.sub(b"", data)
     for escaped in _YENC_ESCAPED:
         data = data.replace(b"=%c" % escaped, b"%c" % (escaped - 64))

@@ -1,12 +1,10 @@
-"""Files that stand in the text of a message: uuencode, yEnc and BinHex, as before MIME.
+"""Messages inside other forms: files in the text from before MIME, and the signed data of S/MIME.
 
-The text around them stays text; the file is an attachment, whose content is decoded but for
-BinHex, a format of its own that Macintosh programs open.
+uuencode, yEnc and BinHex: the text around a file stays text; the file becomes an attachment,
+decoded except for BinHex, a format of its own that Macintosh programs open.
 
-[smime] Open the signed data of S/MIME (RFC 8551, RFC 5652), and tell what is encrypted.
-
-A walk over the BER elements in front of the content, forwards only: no certificate is read and
-no signature verified.
+S/MIME (RFC 8551, RFC 5652): a walk forwards over the BER elements before the content. No
+certificate is read and no signature verified.
 """
 
 import re
@@ -15,12 +13,12 @@ from typing import NamedTuple
 
 from mail_assets.mail.message.part import Part, clean_filename
 
-MAX_FILES = 100  # of one part; what is left stays text
+MAX_FILES = 100  # of one part; the rest stays text
 
-# One of these is in every _BEGIN; yEnc's has the first too. Each look takes 2 us of a message.
+# Every _BEGIN has one of these; yEnc's has the first.
 _MARKS = (b"begin ", b"(This file must be converted with BinHex")
 _PLAIN_ENCODINGS = frozenset({"", "7bit", "8bit", "binary"})
-# A first line, and behind it a full line of data, or the only one of a short file and its `end`.
+# A first line, then a full line of data, or the only one of a short file and its `end`.
 _BEGIN = re.compile(
     rb"^(?:begin[ ]{1,9}+[0-7]{3,4}[ ]{1,9}+(?P<uu>[^\r\n]{1,255}+)\r?\n"
     rb"(?=M[ -`]{58,64}+\r?\n|[!-L][ -`]{1,64}+\r?\n[` \r\n]{0,9}end\b)"
@@ -29,7 +27,7 @@ _BEGIN = re.compile(
     rb"(?P<binhex>:)(?=[!-,\-0-9@A-Z\[`a-r]{1,100}+\r?\n))",
     re.M,
 )
-# The first line that is no data, and the one behind the data that belongs to the file.
+# The first line that is no data; an `end` belongs to the file.
 _UU_END = re.compile(
     rb"^(?![!-`][ -`]{0,90}\r?\n)(?:[` ]?\r?\n)?(?:end[ \t]{0,9}(?:\r?\n|\Z))?", re.M
 )
@@ -39,7 +37,7 @@ _BINHEX_END = re.compile(
 
 
 class InlineFile(NamedTuple):
-    """The bytes source[start:end] that are a file, in one of the three formats."""
+    """A file at source[start:end]."""
 
     format: str  # uu, yenc or binhex
     name: str
@@ -48,7 +46,7 @@ class InlineFile(NamedTuple):
 
 
 def find_inline_files(part: Part) -> list[Part]:
-    """The text part alone; or its pieces, if files stand in it, in order."""
+    """Return the part itself; or its pieces in order, if it is a text with files."""
     if part.encoding not in _PLAIN_ENCODINGS or part.type != "text/plain":
         return [part]
     begin, binhex = (part.source.find(mark, part.start, part.end) for mark in _MARKS)
@@ -79,7 +77,6 @@ def _list_files(source: bytes, start: int, end: int) -> Iterator[InlineFile]:
 
 
 def _find_end(kind: str, source: bytes, start: int, end: int) -> int:
-    """Where the file ends whose data begin at source[start]."""
     if kind == "yenc":
         last = source.find(b"\n=yend ", start - 1, end)
         line_end = source.find(b"\n", last + 1, end) if last >= 0 else -1
@@ -122,14 +119,14 @@ _MAX_ELEMENTS = 100_000  # pieces of one content; OpenSSL writes 1,000 bytes and
 
 
 def is_smime(part: Part) -> bool:
-    """Tell whether the part says that it is an S/MIME container."""
+    """Return whether the part says that it is an S/MIME container."""
     return part.type in _TYPES or (
         part.type == "application/octet-stream" and part.filename.lower().endswith(".p7m")
     )
 
 
 def open_smime(data: bytes) -> tuple[bytes | None, bool]:
-    """The signed content, None where there is none; and whether the content is encrypted."""
+    """Return the signed content or None, and whether the content is encrypted."""
     try:
         at = _enter(data, 0, _SEQUENCE)
         name = _read(data, at)
@@ -139,7 +136,7 @@ def open_smime(data: bytes) -> tuple[bytes | None, bool]:
         at = _enter(data, _enter(data, name.end, _EXPLICIT), _SEQUENCE)
         at = _skip(data, _skip(data, at))  # version and digest algorithms
         at = _enter(data, at, _SEQUENCE)
-        at = _enter(data, _skip(data, at), _EXPLICIT)  # behind the type of the content
+        at = _enter(data, _skip(data, at), _EXPLICIT)  # after the type of the content
         return _read_octets(data, at), False
     except (IndexError, ValueError):
         return None, False
@@ -152,7 +149,7 @@ class _Element(NamedTuple):
 
 
 def _read(data: bytes, at: int) -> _Element:
-    """The element at data[at]; raises IndexError or ValueError where there is none."""
+    """Return the element at data[at]; raises IndexError or ValueError without one."""
     tag, length = data[at], data[at + 1]
     at += 2
     if length == 0x80:
@@ -167,7 +164,7 @@ def _read(data: bytes, at: int) -> _Element:
 
 
 def _enter(data: bytes, at: int, tag: int) -> int:
-    """Where the content of the element begins, which has to have the tag."""
+    """Return the start of the content; raises ValueError for another tag."""
     element = _read(data, at)
     if element.tag != tag:
         raise ValueError(f"tag {element.tag:#x} where {tag:#x} was expected")
@@ -175,7 +172,6 @@ def _enter(data: bytes, at: int, tag: int) -> int:
 
 
 def _skip(data: bytes, at: int) -> int:
-    """Where the element at data[at] ends."""
     depth = 0
     for _ in range(_MAX_ELEMENTS):
         element = _read(data, at)
@@ -189,7 +185,6 @@ def _skip(data: bytes, at: int) -> int:
 
 
 def _read_octets(data: bytes, at: int) -> bytes:
-    """An octet string, whole or in pieces."""
     first = _read(data, at)
     if first.tag == _OCTETS:
         return data[first.start : first.end]

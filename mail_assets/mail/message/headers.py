@@ -1,11 +1,8 @@
-"""Header blocks: finding the fields of one and reading their values.
+"""Header blocks (RFC 5322): fields, encoded words (RFC 2047), parameters (RFC 2231).
 
-Fields stay raw bytes until somebody asks: decoding first would let an encoded comma or angle
-bracket pass for syntax. What a field means is read in `ids`, `addresses`, `dates` and `subjects`.
-
-[encoded_words] RFC 2047: header values with encoded words, as one line of clean text.
-
-[parameters] Parameters of Content-Type and Content-Disposition, with the extensions of RFC 2231.
+Fields stay raw bytes until somebody needs them: decoding first would let an encoded comma or angle
+bracket pass for syntax. Modules named after the fields interpret them: ids, addresses, dates,
+authors.
 """
 
 import binascii
@@ -18,24 +15,24 @@ from urllib.parse import unquote_to_bytes
 from mail_assets.mail.message.decoding import decode_base64, decode_text
 
 _FOLD = re.compile(rb"[\r\n]+[ \t]*")
-# A question mark within the text should be encoded (RFC 2047 section 4.2) and now and then is not.
+# A question mark in the text should be encoded (RFC 2047 section 4.2) but sometimes is not.
 _WORD = re.compile(rb"=\?([^?\s]{1,60})\?([bBqQ])\?([^?]*+(?:(?<!=)\?(?!=)[^?]*+){0,4}+)\?=")
 _QUOTED_WORD = re.compile(rb'"(=\?[^"]+\?=)"')
 
 
 def unfold(value: bytes) -> bytes:
-    """The value on one line (RFC 5322 section 2.2.3)."""
+    """Return the value on one line (RFC 5322 section 2.2.3)."""
     return _FOLD.sub(b" ", value).strip() if b"\n" in value or b"\r" in value else value.strip()
 
 
 def decode_value(value: bytes, fallback: str = "") -> str:
-    """A field value as one line of clean text; fallback is the charset tried on raw 8-bit bytes.
+    """Return a field value as one line of clean text; `fallback` is the charset of raw 8-bit bytes.
 
     Adjacent words of one charset are joined as bytes first, since senders cut UTF-8 characters
     in two (against RFC 2047 section 5). Quotes around a word are dropped, as in
     `"=?utf-8?q?J=C3=B6rg?=" <j@example.org>`.
     """
-    if value.isascii() and b"=?" not in value:  # so are nine values in ten
+    if value.isascii() and b"=?" not in value:  # nine values in ten
         text = value.decode("ascii")
         if text.isprintable() or (text := unfold(value).decode("ascii")).isprintable():
             return text.strip()
@@ -43,9 +40,8 @@ def decode_value(value: bytes, fallback: str = "") -> str:
 
 
 def _decode(value: bytes, fallback: str) -> str:
-    """An unfolded value, whatever it holds."""
     if b"=?" not in value:
-        return to_one_line(decode_text(value, "", fallback))
+        return _to_one_line(decode_text(value, "", fallback))
     value = _QUOTED_WORD.sub(rb"\1", value)
     text: list[str] = []
     pending, label, at = bytearray(), "", 0
@@ -56,18 +52,15 @@ def _decode(value: bytes, fallback: str) -> str:
             pending.clear()
         if gap.strip() or at == 0:
             text.append(decode_text(gap, "", fallback))
-        pending += decode_base64(word[3]) if word[2] in b"bB" else _from_q(word[3])
+        pending += (
+            decode_base64(word[3]) if word[2] in b"bB" else binascii.a2b_qp(word[3], header=True)
+        )
         label, at = charset, word.end()
     text += decode_text(bytes(pending), label, fallback), decode_text(value[at:], "", fallback)
-    return to_one_line("".join(text))
+    return _to_one_line("".join(text))
 
 
-def _from_q(data: bytes) -> bytes:
-    return binascii.a2b_qp(data, header=True)
-
-
-def to_one_line(text: str) -> str:
-    """The text with spaces for line ends, and none around it."""
+def _to_one_line(text: str) -> str:
     return text.replace("\n", " ").strip() if "\n" in text else text.strip()
 
 
@@ -87,17 +80,17 @@ _USUAL_NAMES = {
     for name in _KEPT.decode().split("|")
     for spelling in (name, name.title(), name.title().replace("-Id", "-ID"), name.upper())
 }
-# The line end in front lets the engine jump from line to line: half the time of `^` with re.M.
+# The line end at the start lets the engine jump from line to line: half the time of `^` with re.M.
 _FIELD = re.compile(
     rb"\n(?=[acdfilmorstx])(" + _KEPT + rb")[ \t]*+:[ \t]*+([^\n]*+(?:\n[ \t][^\n]*+)*+)", re.I
 )
 _FIRST_LINE = re.compile(rb">?From |[!-9;-~]+[ \t]*:|[ \t]+[!-9;-~]+[ \t]*:")
 _BLOCK_END = re.compile(rb"\n\r?\n")
-# The common cases first: it is asked of every line of every header.
+# The common cases first: every line of every header is matched.
 _FIELD_LINE = rb"[ \t]|[\w-]{1,100}+:|[!-9;-~]{1,500}+[ \t]{0,100}+:|>?From "
-_NO_FIELD = re.compile(rb"\n(?!" + _FIELD_LINE + rb")")  # a blank line too
+_NO_FIELD = re.compile(rb"\n(?!" + _FIELD_LINE + rb")")  # or a blank line
 _TEXT = re.compile(rb"\n(?!" + _FIELD_LINE + rb"|[\r\n])")
-# A value that was folded without a space, not the body: another field is close below it.
+# A value folded without a space, not the body: another field is close below it.
 _FIELD_BELOW = re.compile(
     rb"\n(?:[^\n]*+\n(?:[ \t][^\n]*+\n){0,50}+){1,3}?(?:"
     + _KEPT
@@ -107,10 +100,10 @@ _FIELD_BELOW = re.compile(
 
 
 def parse_header_block(raw: bytes, start: int, end: int) -> tuple[Headers, int, bool]:
-    """Fields of the header block at raw[start:end], where the body starts, and whether it was cut.
+    """Return the fields of the block at raw[start:end], the body's offset, and whether it was cut.
 
-    Without a header block all of it is body. A line that can be no field ends the block as a
-    blank line does, and is the first of the body.
+    Without a header block all is body. A line that cannot be a field ends the block like a blank
+    line, and is the first of the body.
     """
     if raw.startswith((b"\n", b"\r\n"), start, end):
         return {}, start + (1 if raw[start] == 10 else 2), False
@@ -128,10 +121,9 @@ def parse_header_block(raw: bytes, start: int, end: int) -> tuple[Headers, int, 
 
 
 def _find_end(raw: bytes, start: int, end: int) -> tuple[int, int]:
-    """Where the fields of a header block end, and where the body begins."""
     line = _NO_FIELD.search(raw, start, end)
     blank = _BLOCK_END.match(raw, line.start(), end) if line else None
-    if blank is None:  # text stands among the fields or behind them
+    if blank is None:  # there is text among the fields or after them
         blank = _BLOCK_END.search(raw, start, end)
         if text := _find_text(raw, start, blank.start() if blank else end):
             return text, text
@@ -139,7 +131,7 @@ def _find_end(raw: bytes, start: int, end: int) -> tuple[int, int]:
 
 
 def _find_text(raw: bytes, start: int, stop: int) -> int | None:
-    """Where the body begins in a header block without a blank line behind it."""
+    # a header block without a blank line below
     if stop - start > MAX_BLOCK:
         stop = raw.rfind(b"\n", start, start + MAX_BLOCK)
     for line in _TEXT.finditer(raw, start, stop):
@@ -149,22 +141,22 @@ def _find_text(raw: bytes, start: int, stop: int) -> int | None:
 
 
 def first_value(headers: Headers, name: str) -> bytes:
-    """The first value of a field, b"" where there is none."""
+    """Return the first value of a field, b"" without one."""
     values = headers.get(name)
     return values[0] if values else b""
 
 
 def decode_fields(headers: Headers, name: str, fallback: str = "") -> list[str]:
-    """All values of a field, decoded."""
+    """Return all values of a field, decoded."""
     return [decode_value(value, fallback) for value in headers.get(name, ())]
 
 
 def decode_field(headers: Headers, name: str, fallback: str = "") -> str:
-    """The first value of a field, decoded; "" where there is none."""
+    """Return the first value of a field, decoded; "" without one."""
     return decode_value(first_value(headers, name), fallback)
 
 
-# Bounded repetitions: without them 64 KiB of one letter or of `a="\\"` cost minutes.
+# Bounded repetitions keep it linear: 64 KiB of one letter or of `a="\\"` would cost minutes.
 _PARAMETER = re.compile(
     rb"(?<![\w*-])([\w*-]{1,100}+)[ \t]{0,20}=[ \t]{0,20}"
     rb'("(?:[^"\\]|\\.){0,2000}+"|"[^";]*|[^;\s]*)',
@@ -173,13 +165,12 @@ _PARAMETER = re.compile(
 _ESCAPED = re.compile(rb"\\(.)", re.S)
 
 
-@lru_cache(maxsize=512)  # mail programs write the same few
+@lru_cache(maxsize=512)  # the values of a list repeat
 def parse_parameters(value: bytes) -> Mapping[str, str]:
-    """Parameters of Content-Type or Content-Disposition by lower-case name.
+    """Return the parameters of Content-Type or Content-Disposition by lower-case name.
 
-    RFC 2231 continuations are joined and percent-encoding is undone; RFC 2047 words, which do
-    not belong here but are common, are decoded. `text/plain charset=x` without the semicolon
-    occurs.
+    RFC 2231 continuations are joined and percent-encoding is undone. RFC 2047 words, which are
+    common against the standard, are decoded. `text/plain charset=x` without the semicolon is read.
     """
     value = unfold(value[:MAX_VALUE])
     _, _, rest = value.partition(b";" if b";" in value else b" ")
@@ -200,14 +191,14 @@ def parse_parameters(value: bytes) -> Mapping[str, str]:
 
 
 def _joined(pieces: dict[int, tuple[bool, bytes]]) -> str:
-    """The value of RFC 2231 pieces, the first of which may say `charset'language'`."""
+    """Join RFC 2231 pieces; the first may begin with `charset'language'`."""
     label, joined = "", bytearray()
     for number, (_, (encoded, data)) in enumerate(sorted(pieces.items())):
         if encoded:
             charset, *rest = data.split(b"'", 2)
-            # some programs say the charset in every piece
+            # some programs repeat the charset in every piece
             if len(rest) == 2 and (number == 0 or charset.decode("ascii", "replace") == label):
                 label, data = charset.decode("ascii", "replace"), rest[1]
             data = unquote_to_bytes(data)
         joined += data
-    return to_one_line(decode_text(bytes(joined), label))
+    return _to_one_line(decode_text(bytes(joined), label))

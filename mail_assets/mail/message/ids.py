@@ -1,9 +1,8 @@
-"""Parse the message ids of Message-ID, In-Reply-To and References.
+"""Parse Message-ID, In-Reply-To and References (RFC 5322 section 3.6.4), and base subjects.
 
-Ids carry no angle brackets and no whitespace and keep their case (RFC 5322 section 3.6.4).
-Values come in decoded: some web front ends send RFC 2047 words here.
-
-[subjects] The base subject, which all messages of a conversation share (RFC 5256 section 2.1).
+Ids carry no angle brackets and no whitespace and keep their case. Values come in decoded: some web
+front ends send RFC 2047 words here. The base subject (RFC 5256 section 2.1) is common to all
+messages of a conversation.
 """
 
 import hashlib
@@ -17,15 +16,15 @@ _ANGLE = re.compile(r"<([^<>]+)>")
 _NO_WORD = re.compile(r"[\s\x00-\x1f\x7f<>]")
 _BLANK = re.compile(r"[\s\x00-\x1f\x7f]+")
 # exmh and MH name the author before the id: `Message from Jo <jo@example.org> of "Fri, 5 Dec"
-# <1@example.org>`; Emacs writes `Jo <jo@example.org>'s message of "Fri, 5 Dec"`. An address taken
-# for an id would tie unrelated threads into one.
+# <1@example.org>`; Emacs writes `Jo <jo@example.org>'s message of "Fri, 5 Dec"`. An address read
+# as an id would join unrelated threads.
 _AUTHOR = re.compile(r"(?i)\bfrom:?\s[^<>\d]{0,100}<[^<>]{0,500}>|<[^<>]{0,500}>['\u2019]s\s")
-# Answers to the question of git send-email which message to reply to, as public-inbox knows them
+# Stray answers to git send-email's question which message to reply to, as in public-inbox
 _ANSWERS = frozenset({"y", "n"})
 
 
 def parse_message_id(values: Iterable[str]) -> str | None:
-    """The first id of the Message-ID fields, None where none of them has one.
+    """Return the first id of the Message-ID fields, None without one.
 
     `<id> (added by postmaster@...)` and an id without brackets are read; several words without
     brackets (`PM200011:12:45 AM`) are no id.
@@ -38,10 +37,9 @@ def parse_message_id(values: Iterable[str]) -> str | None:
 
 
 def normalize_id(text: str) -> str:
-    """Return an id that somebody typed or pasted as it is stored, "" where it cannot be one.
+    """Return a typed or pasted id in the form that is stored, "" if it cannot be one.
 
-    Brackets may be around it. An id longer than what is stored becomes its hash, as in replies to
-    it.
+    It may have brackets. An id that is too long becomes its hash, as in replies to it.
     """
     try:
         text.encode()
@@ -52,15 +50,15 @@ def normalize_id(text: str) -> str:
 
 
 def generate_message_id(*parts: str) -> str:
-    """The id of a message that has none: the same parts give the same id, in every archive."""
+    """Return an id for a message without one; equal parts give equal ids, in every archive."""
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:32] + "@generated.invalid"
 
 
 def parse_in_reply_to(values: Iterable[str], addresses: Set[str] = frozenset()) -> tuple[str, ...]:
-    """Ids of the In-Reply-To fields in order; prose without an id gives none.
+    """Return the ids of the In-Reply-To fields in order; prose without an id gives none.
 
-    addresses: those of the message's people, in lower case, which are no ids wherever they stand
-    (as in PublicInbox::MID::references).
+    `addresses` are those of the message's people, in lower case: they are never ids (as in
+    PublicInbox::MID::references).
     """
     found: dict[str, None] = {}
     for value in values:
@@ -69,9 +67,9 @@ def parse_in_reply_to(values: Iterable[str], addresses: Set[str] = frozenset()) 
 
 
 def parse_references(values: Iterable[str], addresses: Set[str] = frozenset()) -> tuple[str, ...]:
-    """Ids of the References fields, oldest first; of too many the first and the last are kept.
+    """Return the ids of the References fields, oldest first; of too many the first and last.
 
-    addresses: as in parse_in_reply_to.
+    `addresses`: see `parse_in_reply_to`.
     """
     found: dict[str, None] = {}
     for value in values:
@@ -83,7 +81,7 @@ def parse_references(values: Iterable[str], addresses: Set[str] = frozenset()) -
 
 
 def find_ids(value: str) -> list[str]:
-    """All ids in angle brackets; whitespace inside one comes from folding and is dropped."""
+    """Return all ids in angle brackets; whitespace inside comes from folding and is dropped."""
     found = _ANGLE.findall(value)
     together = "".join(found)
     fits = len(together) <= MAX_ID or max(map(len, found)) <= MAX_ID
@@ -93,7 +91,7 @@ def find_ids(value: str) -> list[str]:
 
 
 def _find_parents(value: str) -> list[str]:
-    """The ids of a field that names ancestors, without the address of an author in its prose."""
+    # without the address of an author in prose
     may_name_author = "'s" in value or "\u2019s" in value or "rom" in value or "ROM" in value
     return find_ids(_AUTHOR.sub(" ", value) if may_name_author else value)
 
@@ -106,7 +104,7 @@ def _bare(value: str, *, needs_at: bool) -> list[str]:
 
 
 def _short(found: str) -> str:
-    """An id beyond MAX_ID becomes its hash, so that replies still find it."""
+    # the hash of a long id lets replies find it
     if len(found) <= MAX_ID:
         return found
     return hashlib.sha256(found.encode()).hexdigest()[:32] + "@overlong.invalid"
@@ -121,8 +119,8 @@ def _capped(found: Collection[str], addresses: Set[str]) -> tuple[str, ...]:
 
 MAX_SUBJECT = 2_000  # characters; a Postgres btree entry holds at most 2,704 bytes
 
-# What mail programs put in front of replies and forwards, by language; Italian `R:` and `I:` are
-# left out, since they begin subjects of their own.
+# Prefixes of replies and forwards by language. Italian `R:` and `I:` are left out, since ordinary
+# subjects begin so.
 _PREFIXES = {
     "English": "re fw fwd",
     "Arabic": "رد",
@@ -154,7 +152,7 @@ _FORWARDED = "(fwd)"
 
 
 def base_subject(subject: str) -> str:
-    """The subject without reply and forward prefixes, list tags and patch counters.
+    """Return the subject without reply and forward prefixes, list tags and patch counters.
 
     `[HACKERS] Re: AW: Re[2]: [PATCH v3 2/5] fix x (fwd)` becomes `fix x`. A subject made of
     nothing else keeps its last part.

@@ -1,9 +1,7 @@
-"""Find the MIME parts of a raw message, as offsets into its bytes.
+"""Find the MIME parts of a raw message (RFC 2045, RFC 2046) as offsets into its bytes.
 
-Tolerant by design and bounded everywhere: a missing or unclosed boundary or a thousand nested
-multiparts give parts and flags, never an exception. Nothing recurses.
-
-[multipart] Split one multipart entity at its delimiter lines (RFC 2046 section 5.1.1).
+Tolerant and bounded everywhere: a missing or unclosed boundary or a thousand nested multiparts give
+parts and flags, never an exception. Nothing recurses.
 """
 
 import re
@@ -21,13 +19,13 @@ from mail_assets.mail.message.headers import (
 from mail_assets.mail.message.part import Entity, Part, find_declared_charset, make_part
 
 MAX_PARTS = 2_000  # of a message
-MAX_DELIMITERS = 100_000  # of one multipart, those that only look like one included
+MAX_DELIMITERS = 100_000  # of one multipart, lookalikes included
 
 _BOUNDARY = re.compile(rb'[;\s]boundary[ \t]*=[ \t]*("(?:[^"\\]|\\.)*+"|[^;\s]*)', re.I)
 _DELIMITER_AND_HEADER = re.compile(
     rb"^--(?!-)([^\s]{1,70}+)[ \t]{0,20}+\r?\n(?=content-[a-z-]{1,40}+:)", re.I | re.M
 )
-# Only MIME preambles of mail programs stand above the first delimiter here.
+# Only a mail program's MIME preamble may stand above the first delimiter.
 _HEADLESS = re.compile(
     rb"\s{0,20}+(?:This is an? [^\n]{0,60}MIME[^\n]{0,60}\n\s{0,20}+)?--([^\s]{1,70}+)"
     rb"[ \t]{0,20}+\r?\ncontent-[a-z-]{1,40}+:",
@@ -36,8 +34,7 @@ _HEADLESS = re.compile(
 _ESCAPED = re.compile(rb"\\(.)")
 
 
-def find_boundary(headers: Headers) -> bytes:
-    """The boundary of a multipart's Content-Type, b"" where it names none."""
+def _find_boundary(headers: Headers) -> bytes:
     value = unfold(first_value(headers, "content-type"))
     found = _BOUNDARY.search(value)
     if found:
@@ -45,16 +42,16 @@ def find_boundary(headers: Headers) -> bytes:
     return parse_parameters(value).get("boundary", "").encode()  # an RFC 2231 continuation
 
 
-def guess_boundary(raw: bytes, start: int, end: int) -> bytes:
-    """The boundary by the first line that looks like a delimiter above a part's header, or b""."""
+def _guess_boundary(raw: bytes, start: int, end: int) -> bytes:
+    # the first line that looks like a delimiter above a part's header
     line = _DELIMITER_AND_HEADER.search(raw, max(0, start - 1), end)
     return line[1] if line else b""
 
 
-def is_headless_multipart(raw: bytes, start: int, end: int) -> bool:
-    """Tell whether a body without a Content-Type is a multipart, closed by its last delimiter.
+def _is_headless_multipart(raw: bytes, start: int, end: int) -> bool:
+    """Return whether a body without a Content-Type is a closed multipart.
 
-    Mailman before 2.1 kept of a header in its archive no more than From, Date and Subject.
+    The archives of Mailman before 2.1 keep only From, Date and Subject of a header.
     """
     first = _HEADLESS.match(raw, start, end)
     return first is not None and raw.find(b"\n--" + first[1] + b"--", first.end(), end) >= 0
@@ -63,11 +60,11 @@ def is_headless_multipart(raw: bytes, start: int, end: int) -> bool:
 def split_multipart(
     raw: bytes, start: int, end: int, boundary: bytes
 ) -> list[tuple[int, int]] | None:
-    """Spans between the delimiter lines of one multipart (RFC 2046 section 5.1.1).
+    """Return the spans between the delimiter lines of one multipart (RFC 2046 section 5.1.1).
 
-    A delimiter line is the boundary between `--` and white space or the line end; what senders
-    write behind the white space is passed over. None without a delimiter line in front of a
-    part; an empty list where only the closing one is there, and no text above it.
+    A delimiter line is the boundary between `--` and white space or the line end; text after the
+    white space is ignored. None if no delimiter line begins a part; an empty list if there is only
+    the closing one, without text above it.
     """
     spans: list[tuple[int, int]] = []
     delimiter, at, open_at, any_line = b"--" + boundary, start, -1, False
@@ -109,7 +106,7 @@ _ENCRYPTED = frozenset({"multipart/encrypted", "application/pgp-encrypted"})
 
 
 class MimeTree(NamedTuple):
-    """Parts of a message in order, and the names of the faults met on the way."""
+    """Parts of a message in order, and the names of its faults."""
 
     headers: Headers
     parts: list[Part]
@@ -119,7 +116,7 @@ class MimeTree(NamedTuple):
 
 
 def parse_mime(raw: bytes) -> MimeTree:
-    """Headers and leaf parts of a raw message; raises nothing, for any bytes."""
+    """Return headers and leaf parts of a raw message; never raises."""
     headers, body_start, cut = parse_header_block(raw, 0, len(raw))
     walker = _Walker()
     walker.walk(Entity(headers, raw, body_start, len(raw), fallback=find_declared_charset(headers)))
@@ -149,10 +146,10 @@ class _Walker:
             stack += self._open(stack.pop())
 
     def _open(self, here: Entity) -> list[Entity]:
-        """Add the leaf that the entity is; or return what it contains, the last first."""
+        """Add the entity if it is a leaf; else return its content, the last part first."""
         content = here.content
         media = content.type or here.default
-        if not (content.type or here.depth) and is_headless_multipart(*here[1:4]):
+        if not (content.type or here.depth) and _is_headless_multipart(*here[1:4]):
             media = "multipart/mixed"
         if media in _ENCRYPTED and not here.message:
             self.flags.add("encrypted")
@@ -176,13 +173,12 @@ class _Walker:
         return self._attach(here) if media in _MESSAGE_TYPES and here.depth < MAX_DEPTH else []
 
     def _split(self, here: Entity, media: str) -> list[Entity] | None:
-        """The parts of a multipart, the last first; None where no delimiter line is found."""
-        boundary = find_boundary(here.headers)
+        boundary = _find_boundary(here.headers)
         spans = split_multipart(here.source, here.start, here.end, boundary)
         if spans is None and (decoded := self._decode(here)):
             here = decoded
             spans = split_multipart(here.source, here.start, here.end, boundary)
-        if spans is None and (boundary := guess_boundary(here.source, here.start, here.end)):
+        if spans is None and (boundary := _guess_boundary(here.source, here.start, here.end)):
             self.flags.add("no_boundary")
             spans = split_multipart(here.source, here.start, here.end, boundary)
         if spans is None:
@@ -197,7 +193,7 @@ class _Walker:
         return [_enter(inside, *span) for span in reversed(spans[:MAX_PARTS])]
 
     def _attach(self, here: Entity) -> list[Entity]:
-        """The message in a message part, which the standard forbids to encode (RFC 2046, 5.2.1)."""
+        """Return the message in a message part, which may be encoded against RFC 2046, 5.2.1."""
         here = here._replace(group=0, default="text/plain")
         inside = _enter(here, here.start, here.end)
         encoded = not inside.headers or _QUOTED_HEADER.search(here.source, here.start, inside.start)
@@ -210,7 +206,6 @@ class _Walker:
         return [inside._replace(message=len(self.attached), fallback=fallback)]
 
     def _open_smime(self, here: Entity) -> Entity | None:
-        """The entity that was signed; None where it was encrypted, or is none."""
         if here.depth >= MAX_DEPTH or not self._take(here):
             return None
         data = decode_transfer(here.source[here.start : here.end], here.encoding)
@@ -222,18 +217,16 @@ class _Walker:
         return _enter(here._replace(source=signed), 0, len(signed))
 
     def _decode(self, here: Entity) -> Entity | None:
-        """A container with its transfer encoding undone, None where it has none."""
         if here.encoding not in ("base64", "quoted-printable") or not self._take(here):
             return None
         data = decode_transfer(here.source[here.start : here.end], here.encoding)
         return here._replace(source=data, start=0, end=len(data))
 
     def _is_out_of_room(self, here: Entity) -> bool:
-        """Tell whether the content stays encoded, so that nobody would read it as text."""
+        """Return whether the content stays encoded and must not be read as text."""
         return self._room < 0 and here.encoding == "base64"
 
     def _take(self, here: Entity) -> bool:
-        """Tell whether the entity may still be decoded, and count its bytes."""
         self._room -= here.end - here.start
         if self._room < 0:
             self.flags.add("too_deep")
@@ -241,6 +234,5 @@ class _Walker:
 
 
 def _enter(parent: Entity, start: int, end: int) -> Entity:
-    """The entity at source[start:end], which takes what it does not say from its parent."""
     headers, body, _ = parse_header_block(parent.source, start, end)
     return parent._replace(headers=headers, start=body, end=end, depth=parent.depth + 1)

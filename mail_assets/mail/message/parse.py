@@ -1,11 +1,12 @@
 """Parse a raw message: any bytes give a Message, or an UnreadableMessageError with the reason.
 
-Each field is read by a module of its own: `headers`, `addresses`, `sent_at`, `ids`, `subjects`,
-`list_id`, `mime`, `body_selection`, `attachments` and `content_hash`.
+A module of its own reads each field: headers, addresses, authors, dates, ids, mime, body,
+attachments and content_hash.
 """
 
+from dataclasses import replace
 from functools import partial
-from itertools import chain
+from itertools import accumulate, chain, pairwise
 
 from mail_assets.errors import DamagedDataError
 from mail_assets.mail.archive.dialects import DIALECTS
@@ -17,12 +18,12 @@ from mail_assets.mail.message.addresses import (
     find_charset,
     parse_addresses,
 )
-from mail_assets.mail.message.attachments import find_attachments
+from mail_assets.mail.message.attachments import Attachment, find_attachments
 from mail_assets.mail.message.authors import find_author, find_list_id
-from mail_assets.mail.message.body import MAX_BODY, select_body
+from mail_assets.mail.message.body import MAX_BODY, AttachedText, select_body
 from mail_assets.mail.message.content_hash import hash_content
 from mail_assets.mail.message.dates import decide_sent_at, month_bounds
-from mail_assets.mail.message.decoding import decode, find_codec
+from mail_assets.mail.message.decoding import compose, decode, find_codec
 from mail_assets.mail.message.headers import (
     Headers,
     decode_field,
@@ -34,12 +35,6 @@ from mail_assets.mail.message.headers import (
 )
 from mail_assets.mail.message.ids import MAX_SUBJECT, base_subject
 from mail_assets.mail.message.message import Message
-from mail_assets.mail.message.normal_form import (
-    compose,
-    compose_body,
-    compose_names,
-    compose_people,
-)
 from mail_assets.mail.message.part import find_declared_charset
 
 #: Raise it when rows would come out differently from the same bytes.
@@ -47,7 +42,7 @@ PARSER_VERSION = "5"
 
 
 class UnreadableMessageError(DamagedDataError):
-    """Bytes that give no message; `reason` says why, for the quarantine."""
+    """Bytes give no message; `reason` says why, for the quarantine."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
@@ -55,9 +50,9 @@ class UnreadableMessageError(DamagedDataError):
 
 
 def parse_message(message: RawMessage, *, month: str, dialect: str, charset: str = "") -> Message:
-    """The message of one archive entry; `month` is that of the archive, as `YYYY-MM`.
+    """Return the message of one archive entry; `month` is the archive's, as `YYYY-MM`.
 
-    `charset` is the label of that in which mail of the list is that names none.
+    `charset` is the usual charset of the list, for mail that names none.
 
     Raises:
         UnreadableMessageError: the bytes give no message.
@@ -72,7 +67,7 @@ def parse_message(message: RawMessage, *, month: str, dialect: str, charset: str
         raise UnreadableMessageError(f"the message has {size} bytes, more than {MAX_MESSAGE}")
     try:
         return _parse(message, month, dialect, charset)
-    except Exception as error:  # one bad message must cost a row, not a month
+    except Exception as error:  # one bad message must not fail the month
         raise UnreadableMessageError(f"{type(error).__name__}: {error}") from error
 
 
@@ -105,7 +100,7 @@ def _parse(message: RawMessage, month: str, dialect: str, usual: str = "") -> Me
         sender, headers, people, list_id, chain.from_iterable(map(mailboxes, enclosed))
     )
 
-    # The date is behind the last semicolon (RFC 5322 section 3.6.7).
+    # the date follows the last semicolon (RFC 5322 section 3.6.7)
     received = (decode_value(hop[hop.rfind(b";") + 1 :]) for hop in headers.get("received", ()))
     sent = decide_sent_at(
         decode_fields(headers, "date"), received, message.from_line.decode("latin-1"), month
@@ -113,7 +108,7 @@ def _parse(message: RawMessage, month: str, dialect: str, usual: str = "") -> Me
 
     whole_subject = decode_field(headers, "subject", charset)
     subject = compose(whole_subject[:MAX_SUBJECT])[:MAX_SUBJECT]
-    text, attached = compose_body(body.text, body.attached)
+    text, attached = _compose_body(body.text, body.attached)
     if cut := len(text) > MAX_BODY:  # some letters are written as two or three in NFC
         text = text[:MAX_BODY]
         attached = tuple(one for one in attached if one.text_start <= MAX_BODY)
@@ -143,9 +138,9 @@ def _parse(message: RawMessage, month: str, dialect: str, usual: str = "") -> Me
         subject_base=base_subject(subject),
         from_name=compose(writer.name),
         from_email=writer.email,
-        reply_to=compose_people(people["reply-to"][:MAX_ADDRESSES]),
-        to=compose_people(people["to"][:MAX_ADDRESSES]),
-        cc=compose_people(people["cc"][:MAX_ADDRESSES]),
+        reply_to=_compose_people(people["reply-to"][:MAX_ADDRESSES]),
+        to=_compose_people(people["to"][:MAX_ADDRESSES]),
+        cc=_compose_people(people["cc"][:MAX_ADDRESSES]),
         sent_at=sent.at,
         date_source=sent.source,
         date_raw=sent.raw,
@@ -155,21 +150,47 @@ def _parse(message: RawMessage, month: str, dialect: str, usual: str = "") -> Me
         body_text=text,
         attached_texts=attached,
         body_kind=body.kind,
-        attachments=compose_names(attachments.found),
+        attachments=_compose_names(attachments.found),
         patch_texts=tuple(map(compose, attachments.patch_texts)),
         flags=tuple(sorted(flags)),
     )
 
 
+def _compose_people(people: tuple[Address, ...]) -> tuple[Address, ...]:
+    if all(one.name.isascii() for one in people):
+        return people
+    return tuple(one._replace(name=compose(one.name)) for one in people)
+
+
+def _compose_names(attachments: tuple[Attachment, ...]) -> tuple[Attachment, ...]:
+    # macOS decomposes file names
+    if all(one.name.isascii() for one in attachments):
+        return attachments
+    return tuple(replace(one, name=compose(one.name)) for one in attachments)
+
+
+def _compose_body(
+    text: str, attached: tuple[AttachedText, ...]
+) -> tuple[str, tuple[AttachedText, ...]]:
+    """Return the body in NFC, and the places of the attached messages in it."""
+    if not attached or text.isascii():
+        return compose(text), attached
+    # an attached message begins on a line of its own, so nothing composes across these places
+    places = sorted({0, len(text), *(place for one in attached for place in one)})
+    pieces = [compose(text[start:end]) for start, end in pairwise(places)]
+    moved = dict(zip(places, accumulate(map(len, pieces), initial=0), strict=True))
+    return "".join(pieces), tuple(AttachedText(*map(moved.__getitem__, one)) for one in attached)
+
+
 def _is_guessed(headers: Headers, named: str, dialect: str) -> bool:
-    """Tell whether the charset of Subject or From had to be guessed, but for pipermail's mark."""
+    """Return whether the charset of Subject or From was guessed, except for pipermail's mark."""
     fields = ("subject",) if dialect == "pipermail" else ("subject", "from")
     raw = (value for name in fields for value in headers.get(name, ()) if not value.isascii())
     return any(decode(value, fallback=named).guessed for value in raw)
 
 
 def _generate_id(tree: mime.MimeTree, date_raw: str) -> str:
-    """An id by what was sent: neither a list's settings nor the form of its letters change it."""
+    """Return an id from the message as sent, independent of a list's settings and of NFC."""
     named = next((part.charset for part in tree.parts if part.charset), "")
     subject = decode_field(tree.headers, "subject", named)[:MAX_SUBJECT]
     text = select_body(tree).own_text.strip()
@@ -177,5 +198,4 @@ def _generate_id(tree: mime.MimeTree, date_raw: str) -> str:
 
 
 def _raised(**flags: bool) -> set[str]:
-    """Names of the flags that are true."""
     return {name for name, is_true in flags.items() if is_true}

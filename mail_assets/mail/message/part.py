@@ -1,4 +1,4 @@
-"""A leaf of the MIME tree: where its content is, and what its header says of it."""
+"""A leaf of the MIME tree (RFC 2045): the place of its content, and what its header says of it."""
 
 import re
 from collections.abc import Mapping
@@ -9,21 +9,21 @@ from mail_assets.mail.message.decoding import find_codec
 from mail_assets.mail.message.headers import Headers, first_value, parse_parameters, unfold
 
 MAX_NAME = 255  # characters of a file name
-MAX_CACHED = 300  # bytes of the three fields together
+MAX_CACHED = 300  # bytes of the three fields together; longer ones are not cached
 
 _CONTENT_FIELDS = ("content-type", "content-transfer-encoding", "content-disposition")
 _TOKEN = re.compile(rb"[^\s;,()\"\x00]*")
 _WORD_CHARSET = re.compile(rb"=\?([^?*\s]{1,60}+)")
-# Control characters, and those that turn the direction of the text around them.
+# Control characters, and those that change the direction of the text around them.
 _CONTROLS = re.compile("[\0-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]+")
 
 
 class Part(NamedTuple):
-    """A leaf of the MIME tree, or an attached message (whose own parts follow it)."""
+    """A leaf of the MIME tree, or an attached message, whose own parts follow it."""
 
     number: int  # its index in MimeTree.parts
     type: str  # lower-case media type
-    source: bytes  # the raw message, or what a container in it was decoded to
+    source: bytes  # the raw message, or a decoded container in it
     start: int  # of the encoded content in source
     end: int
     encoding: str
@@ -33,12 +33,12 @@ class Part(NamedTuple):
     fallback: str  # the charset label of encoded words in the header of the message around it
     flowed: bool
     delsp: bool
-    group: int  # the outermost multipart/alternative around it, counted from 1; 0 outside of any
-    message: int  # the attached message that it belongs to, counted from 1; 0 for the message's own
+    group: int  # number of the outermost multipart/alternative around it, from 1; 0 without one
+    message: int  # number of the attached message around it, from 1; 0 for the message's own parts
 
 
 class Entity(NamedTuple):
-    """An entity still to be looked into: header and body, RFC 2045 section 2.4."""
+    """An entity that is not parsed yet: header and body (RFC 2045 section 2.4)."""
 
     headers: Headers
     source: bytes
@@ -52,21 +52,21 @@ class Entity(NamedTuple):
 
     @property
     def content(self) -> "Content":
-        """What the header says of the content."""
+        """The description of the content in the header."""
         kind, encoding, place = (first_value(self.headers, name) for name in _CONTENT_FIELDS)
         is_short = len(kind) + len(encoding) + len(place) < MAX_CACHED
         return (_read_content_again if is_short else _read_content)(kind, encoding, place)
 
     @property
     def encoding(self) -> str:
-        """The content transfer encoding in lower case, "" where it has none."""
+        """The content transfer encoding in lower case, "" without one."""
         return self.content.encoding
 
 
 class Content(NamedTuple):
-    """What the header of an entity says of its content; see Part."""
+    """Description of a content by the header of its entity; see Part."""
 
-    type: str  # "" without a Content-Type, text/plain where that holds no media type
+    type: str  # "" without a Content-Type, text/plain if that has no media type
     encoding: str
     disposition: str
     filename: str
@@ -76,7 +76,7 @@ class Content(NamedTuple):
 
 
 def make_part(here: Entity, content: Content, media: str, number: int) -> Part:
-    """The entity as a leaf."""
+    """Return the entity as a leaf of the tree."""
     _, encoding, disposition, filename, charset, flowed, delsp = content
     return Part(
         *(number, media, here.source, here.start, here.end),
@@ -86,7 +86,7 @@ def make_part(here: Entity, content: Content, media: str, number: int) -> Part:
 
 
 def clean_filename(name: str) -> str:
-    """A name that can only mean a file here: no folders, no control characters, not `..`."""
+    """Return a name without folders and control characters, "" for `.` and `..`."""
     if not name:
         return ""
     name = _CONTROLS.sub("", name.replace("\\", "/").rpartition("/")[2]).strip()
@@ -94,7 +94,7 @@ def clean_filename(name: str) -> str:
 
 
 def find_declared_charset(headers: Headers) -> str:
-    """The first charset but UTF-8 that encoded words of Subject or From name, "" without one."""
+    """Return the first charset except UTF-8 in encoded words of Subject or From, or ""."""
     for field in ("subject", "from"):
         for value in headers.get(field, ()):
             for word in _WORD_CHARSET.finditer(value) if b"=?" in value else ():
@@ -105,7 +105,6 @@ def find_declared_charset(headers: Headers) -> str:
 
 
 def _read_content(kind: bytes, encoding: bytes, place: bytes) -> Content:
-    """What the three fields say; a file name comes without folders and control characters."""
     media, named = _read_field(kind)
     disposition, placed = _read_field(place)
     is_type = media.count("/") == 1 and len(media) < 128
@@ -121,12 +120,11 @@ def _read_content(kind: bytes, encoding: bytes, place: bytes) -> Content:
     )
 
 
-# Nearly all mail of a list says one of a few things of its content.
+# Nearly all mail of a list has one of a few values.
 _read_content_again = lru_cache(maxsize=1_000)(_read_content)
 
 
 def _read_field(value: bytes) -> tuple[str, Mapping[str, str]]:
-    """The word in front of the parameters, in lower case, and the parameters by name."""
     word = _TOKEN.match(unfold(value))
     token = word[0].lower().decode("ascii", "replace") if word else ""
     has_parameters = b";" in value or b"=" in value

@@ -1,14 +1,7 @@
-"""The visible text of a part: plain, enriched, HTML or a calendar, as a reader would see it.
+"""Extract the visible text of a part as a reader sees it.
 
-[flowed] Paragraphs of format=flowed text as one line each (RFC 3676).
-
-[part_content] The decoded content of a MIME part: its bytes, or its text.
-
-[calendar_text] What an invitation says (iCalendar, RFC 5545), as text.
-
-[enriched] Convert text/enriched (RFC 1896) and the older text/richtext (RFC 1341) to text.
-
-[html] Convert HTML bodies to text, with quote marks in front of quoted lines.
+Plain text, with format=flowed undone (RFC 3676); text/enriched (RFC 1896) and text/richtext
+(RFC 1341); invitations (iCalendar, RFC 5545); HTML, with quote marks before quoted lines.
 """
 
 import re
@@ -21,11 +14,11 @@ from mail_assets.mail.message.part import Part
 
 
 def unflow(text: str, *, delsp: bool = False) -> str:
-    """format=flowed to logical lines (RFC 3676 section 4).
+    """Join the lines of each paragraph of format=flowed text (RFC 3676 section 4).
 
-    Quote marks stay in front of every line and space-stuffing is undone. The signature
-    separator `-- ` and blank lines are never joined to their neighbours, though some senders
-    leave a space at the end of a paragraph.
+    Quote marks stay before every line and space-stuffing is undone. The signature separator `-- `
+    and blank lines are never joined to their neighbours, though some senders leave a space at the
+    end of a paragraph.
     """
     lines: list[str] = []
     paragraph: list[str] = []  # pieces of an open flowed line
@@ -56,24 +49,24 @@ _META_CHARSET = re.compile(rb"""<meta[^>]{0,200}?charset=["']?([\w.:-]{1,40})"""
 
 
 class DecodedText(NamedTuple):
-    """Clean text with LF line ends; whether it was cut at MAX_TEXT, and its charset guessed."""
+    """Clean text with LF line ends."""
 
     text: str
-    capped: bool
-    guessed: bool
+    capped: bool  # cut at MAX_TEXT
+    guessed: bool  # its charset
 
 
 def decode_part(part: Part) -> bytes:
-    """The part's bytes with the transfer encoding undone."""
+    """Return the bytes of a part with its transfer encoding undone."""
     return decode_transfer(_encoded(part)[0], part.encoding)
 
 
 def decode_part_text(part: Part, usual: str = "") -> DecodedText:
-    """The part as text; `usual` is the charset of its list, for mail that names none."""
+    """Return a part as text; `usual` is the charset of its list, for mail that names none."""
     encoded, footer = _encoded(part)
     data = decode_transfer(encoded, part.encoding)
     if capped := len(data) > 4 * MAX_TEXT:
-        # Cut behind a line, so that no character is cut in two.
+        # cut after a line, so that no character is cut in two
         data = data[: data.rfind(b"\n", 0, 4 * MAX_TEXT) + 1 or 4 * MAX_TEXT]
     label = part.charset
     if not label and part.type == "text/html" and (meta := _META_CHARSET.search(data, 0, 4096)):
@@ -90,7 +83,7 @@ def decode_part_text(part: Part, usual: str = "") -> DecodedText:
 
 
 def _encoded(part: Part) -> tuple[bytes, bytes]:
-    """The encoded content, and the plain footer behind base64 text, which is not encoded."""
+    """Return the encoded content, and a plain footer after base64 text."""
     data = part.source[part.start : part.end]
     is_encoded_text = part.encoding == "base64" and part.type.startswith("text/")
     return split_off_footer(data) if is_encoded_text else (data, b"")
@@ -113,7 +106,7 @@ _LABELS = {
 
 
 def calendar_to_text(calendar: str) -> str:
-    """Summary, times, place and description of each event, a blank line between them."""
+    """Return summary, times, place and description of each event, separated by blank lines."""
     events: list[dict[str, str]] = []
     inside = ""
     for line in _UNFOLD.sub("", calendar).split("\n"):
@@ -124,7 +117,7 @@ def calendar_to_text(calendar: str) -> str:
             events.append({})
             inside = value
         elif name == "BEGIN" and inside:
-            inside += f" {value}"  # an alarm, whose description is not the event's
+            inside += f" {value}"  # an alarm; its description is not the event's
         elif name == "END":
             inside = inside.rpartition(" ")[0]
         elif inside and " " not in inside:
@@ -133,7 +126,6 @@ def calendar_to_text(calendar: str) -> str:
 
 
 def _split_line(line: str) -> tuple[str, str, str]:
-    """Name, parameters and value of a content line; "" for each where it is none."""
     found = _LINE.match(line)
     return (found[1].upper(), found[2], found[3].strip()) if found else ("", "", "")
 
@@ -164,21 +156,20 @@ _RICHTEXT_SHAPING = {"nl": "\n", "np": "\n", "lt": "<"}  # of richtext
 
 
 def enriched_to_text(text: str) -> str:
-    """The text without its commands: one line end is a space, n of them are n - 1."""
+    """Return the text without its commands: one line end is a space, n are n - 1."""
     text = _PARAMETERS.sub("", text).replace("<<", "\0")
     text = _LINE_ENDS.sub(lambda ends: "\n" * (len(ends[0]) - 1) or " ", text)
     text = _COMMAND.sub(lambda command: _RICHTEXT_SHAPING.get(command["name"].lower(), ""), text)
     return text.replace("\0", "<").strip()
 
 
-MAX_HTML = 2 << 20  # characters of HTML in one message that are read
+MAX_HTML = 2 << 20  # characters of HTML read of one message
 MAX_QUOTE_DEPTH = 20
-#: Lists within lists whose lines are indented: by all of them, 64 KB of `<ul>a` become 172 MB.
-MAX_LIST_DEPTH = 20
+MAX_LIST_DEPTH = 20  # indented levels; with no limit 64 KB of `<ul>a` become 172 MB
 
-# Private-use characters that mark where a quote begins and ends, from the tags to the text.
+# Private-use characters that mark the begin and end of a quote, from the tags to the text.
 _BEGIN, _END = "\ue0f0", "\ue0f1"
-# Each alternative ends at the end of the text if nothing else ends it, so no part is read twice.
+# The end of the text ends each alternative too, so no part is read twice.
 _MARKUP = re.compile(
     r"<!--.*?(?:-->|\Z)|<(?P<hidden>script|style)\b.*?(?:</(?P=hidden)\b[^>]*(?:>|\Z)|\Z)|"
     r"<(?P<name>/?[a-z][a-z0-9]*+)"
@@ -190,13 +181,13 @@ _SHAPING_TAG = re.compile(
     r"footer|h[1-6]|ul|ol|li|dl|dt|dd|table|caption|thead|tbody|tfoot|tr|td|th)\Z"
 )
 _LISTS, _TABLES = frozenset({"ul", "ol"}), frozenset({"table", "caption", "td", "th"})
-# A blockquote is a quote but where its style draws no line at its side: that one only indents.
+# A blockquote is a quote unless its style draws no line at its side: then it only indents.
 _CITED = re.compile(
     r"""type\s*=\s*["']?cite|class\s*=\s*["'][^"']*quote|border-left[^:;"']{0,20}:(?!\s*(?:none|0))""",
     re.I,
 )
 _STYLE = re.compile(r"\bstyle\s*=", re.I)
-# What Outlook and Yahoo! Mail draw around a quoted mail.
+# Outlook and Yahoo! Mail put it around a quoted mail.
 _CITED_DIV = re.compile(
     r"""border:\s*none;\s*border-left:\s*solid|class\s*=\s*["']?yahoo_quoted""", re.I
 )
@@ -205,10 +196,10 @@ _BLANK_LINES = re.compile(r"\n(?:[ \t]*\n){2,}")
 
 
 def html_to_text(html: str) -> str:
-    """The visible text of at most MAX_HTML characters with its line structure; never raises.
+    """Return the visible text of at most MAX_HTML characters with its lines; never raises.
 
-    What a mail program quoted gets `> ` in front of its lines, as in a plain-text reply; a
-    blockquote that only indents stays as it is.
+    Lines that a mail program quoted get `> ` as in a plain-text reply. A blockquote that only
+    indents stays as it is.
     """
     html = clean_text(html[:MAX_HTML]).replace(_BEGIN, "").replace(_END, "")
     text = extract_plain_text(
@@ -222,12 +213,12 @@ def html_to_text(html: str) -> str:
 
 
 def _shape(html: str) -> str:
-    """HTML reduced to the tags that shape its text, without attributes, the quotes marked.
+    """Reduce HTML to the tags that shape its text, without attributes, and mark the quotes.
 
-    The extractor is quadratic in unclosed links and fonts (9 s for 1 MB), in the attributes of
-    one tag (11 s for 256 KB), neither of which changes the text, and in lists within lists.
+    The extractor is quadratic in unclosed links and fonts, in the attributes of one tag, neither of
+    which changes the text, and in nested lists.
     """
-    cited: dict[str, list[bool]] = {"blockquote": [], "div": []}  # whether each open one is
+    cited: dict[str, list[bool]] = {"blockquote": [], "div": []}  # for each open one
     lists = _OpenLists()
 
     def shape(markup: re.Match[str]) -> str:
@@ -251,10 +242,10 @@ def _shape(html: str) -> str:
 
 
 class _OpenLists:
-    """The lists that are open at a tag, never fewer than a parser of HTML has open.
+    """The lists that are open at a tag, never fewer than an HTML parser has open.
 
-    The end of a list counts where it is the last that was opened, with no table begun in it:
-    another may be passed over by the parser, which then leaves the list open.
+    The end of a list counts only for the list opened last, with no table begun in it: a parser may
+    ignore any other and leave the list open.
     https://html.spec.whatwg.org/multipage/parsing.html#has-an-element-in-scope
     """
 
@@ -263,9 +254,9 @@ class _OpenLists:
         self._depth = 0
 
     def enter_or_leave(self, name: str) -> int:
-        """Take a tag of a list or table over, and return how many lists it is within, its own too.
+        """Count a tag of a list or table, and return the depth of lists, its own included.
 
-        0 where the end of a list is not that of the last.
+        0 if the end of a list is not that of the last one.
         """
         depth = self._depth
         if not name.startswith("/"):
@@ -300,7 +291,7 @@ def _with_quote_marks(text: str) -> str:
     return "\n".join(lines).replace(_BEGIN, "").replace(_END, "")
 
 
-# Media type -> the kind of text that can be read from it, the best first.
+# Media type -> kind of text
 KINDS = {
     "text/plain": "plain",
     "text/markdown": "plain",
@@ -314,25 +305,23 @@ KINDS = {
 
 
 class PartText(NamedTuple):
-    """Visible text, and whether it was cut."""
+    """The visible text of a part."""
 
     kind: str  # plain, enriched, html or calendar
     text: str
-    capped: bool
+    capped: bool  # it was cut
 
 
 class PartReader:
-    """Reads parts of one message, of at most MAX_HTML characters of HTML together.
-
-    `usual` is the charset of its list. `guessed` says that the charset of a part had to be guessed.
-    """
+    """Reads the parts of one message; `usual` is the charset of its list."""
 
     def __init__(self, usual: str = "") -> None:
-        self._usual, self.guessed = usual, False
+        self.guessed = False  # the charset of a part had to be guessed
+        self._usual = usual
         self._room = MAX_HTML
 
     def read(self, part: Part) -> PartText:
-        """The visible text of the part; "" where all of it is blank."""
+        """Return the visible text of the part, "" if all of it is blank."""
         kind = KINDS.get(part.type, "plain")
         text, capped, guessed = decode_part_text(part, self._usual)
         self.guessed = self.guessed or guessed

@@ -1,1 +1,1 @@
-"""Threads: which message answers which, from the ids that messages name."""
+"""Who answers whom: threads by the ids that messages name."""

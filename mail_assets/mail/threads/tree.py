@@ -1,30 +1,20 @@
-"""Build the thread trees of a whole corpus from Message-ID, In-Reply-To and References.
+"""Build the thread trees of a whole corpus from Message-ID, In-Reply-To and References (RFC 5322).
 
 A thread is a connected set: every id that a message names belongs to the message's thread,
-archived or not (an id without a message is a ghost). notmuch and public-inbox do the same;
-the result depends on the set of messages alone, not on their order of arrival.
+archived or not (an id without a message is a ghost). notmuch and public-inbox do the same.
+The result depends on the set of messages alone, not on their order of arrival.
 Everything is iterative: real chains are 100 deep and forged ones longer.
 
-[message] A message as threading sees it, and the choice among copies of one message.
+Parents follow JWZ (https://www.jwz.org/doc/threading.html) without its subject step.
 
-[links] Unite ids into threads, and link each to its parent.
+A thread's id is the smallest of its ids. It changes when a late message joins two threads, and
+when its own message vanishes from the archives. Aliases keep links to former ids alive:
 
-The parents follow JWZ (https://www.jwz.org/doc/threading.html) without its subject step.
-
-[aliases] Find the ids that lead to a thread without being in one, so that a link to a thread never rots.
-
-A thread's id is the smallest of its ids, so it changes when a late message ties two threads
-together, and when its own message vanishes from the archives.
-
-What is guaranteed of an id that ever was in a thread or was named by a message:
-
-* One that is in a thread leads there, whatever it led to before. While messages only come,
-  every id goes on being in a thread or being named by a message, so that all ids lead where
-  the set of messages alone says, in whatever order and portions it was loaded.
-* One that has vanished leads to its former thread for as long as that has a message left. Where
-  the thread fell apart, it leads to the part with the message that came first in it. This is
-  history: the set of messages no longer says what was together.
-* It stops leading anywhere when the last message of that thread is gone.
+* An id that is in a thread leads there. While messages only come, every id stays in a thread or
+  stays named by a message, so all ids lead where the set of messages alone says.
+* An id that has vanished leads to its former thread while that has a message left. If the thread
+  fell apart, it leads to the part with the message that came first in it.
+* It leads nowhere when the last message of that thread is gone.
 """
 
 import math
@@ -36,7 +26,7 @@ from typing import NamedTuple
 
 
 class ThreadMessage(NamedTuple):
-    """What threading needs of a message. Ids are without angle brackets."""
+    """The fields of a message that threading needs. Ids have no angle brackets."""
 
     id: str
     references: tuple[str, ...]  # oldest first
@@ -45,9 +35,10 @@ class ThreadMessage(NamedTuple):
 
 
 def choose_copies(messages: Iterable[ThreadMessage]) -> dict[str, ThreadMessage]:
-    """Return the copy that counts of each message, by id.
+    """Return one copy of each message, by id.
 
-    The earliest; of equally early ones that with the most references, then the smaller by value.
+    The earliest counts; of equally early ones that with the most references, then the smaller
+    value.
     """
 
     def rank(m: ThreadMessage) -> tuple[float, int, tuple[str, ...], tuple[str, ...]]:
@@ -62,13 +53,13 @@ def choose_copies(messages: Iterable[ThreadMessage]) -> dict[str, ThreadMessage]
 
 
 class DisjointSets:
-    """Union-find over ids, with path halving: near-linear whatever the shape of the corpus."""
+    """Union-find over ids with path halving: near-linear for any corpus."""
 
     def __init__(self) -> None:
         self._above: dict[str, str] = {}
 
     def find(self, x: str) -> str:
-        """The representative of the set of x; an unknown x is a set of its own."""
+        """Return the representative of the set of x; an unknown x is a set of its own."""
         above = self._above
         up = above.setdefault(x, x)
         while up != x:
@@ -82,7 +73,7 @@ class DisjointSets:
 
 
 def unite_threads(messages: Iterable[ThreadMessage]) -> DisjointSets:
-    """Unite each message with the ancestors that it names, those that link_parents believes."""
+    """Unite each message with the ancestors that it names."""
     sets = DisjointSets()
     for m in messages:
         mine = sets.find(m.id)
@@ -99,10 +90,10 @@ def unite_threads(messages: Iterable[ThreadMessage]) -> DisjointSets:
 def link_parents(messages: Iterable[ThreadMessage]) -> dict[str, str | None]:
     """Map each id, ghosts included, to its direct parent; messages must come oldest first.
 
-    First every message takes the parent that it names itself: its latest reference that
-    is not below it already. Then reference chains guess a parent for the ids that have
-    none. No link is ever replaced, so the root of an id can be kept in a disjoint set,
-    and hanging a root x below y makes a cycle exactly when x is the root of y.
+    First every message takes the parent that it names itself: its latest reference that is not
+    already below it. Then reference chains suggest a parent for the ids that have none. No link is
+    ever replaced, so a disjoint set can keep the root of an id, and hanging a root x below y makes
+    a cycle exactly when x is the root of y.
     """
     parents: dict[str, str | None] = {}
     trees = DisjointSets()
@@ -131,10 +122,10 @@ def link_parents(messages: Iterable[ThreadMessage]) -> dict[str, str | None]:
 
 
 def named_ancestors(m: ThreadMessage) -> list[str]:
-    """Ancestors named by a message, oldest first, itself left out.
+    """Return the ancestors named by a message, oldest first, without itself.
 
-    A sane In-Reply-To (exactly one id) is the direct parent and goes last, as in notmuch;
-    one with several ids counts only where there are no references, and then its first.
+    A sane In-Reply-To (exactly one id) is the direct parent and goes last, as in notmuch. Of
+    several ids the first counts, and only if there are no references.
     """
     chain = [x for x in dict.fromkeys(m.references) if x != m.id]
     direct = [x for x in m.in_reply_to if x != m.id]
@@ -149,9 +140,7 @@ def named_ancestors(m: ThreadMessage) -> list[str]:
 class ThreadNode:
     """One message of a thread, or a ghost with archived messages below it.
 
-    depth counts archived ancestors, so it is 0 where parent_id is None and one more than
-    the depth of parent_id elsewhere. position numbers the thread in pre-order from 0.
-    A thread has several root_ids where reference chains disagree or a cycle was broken.
+    A thread has several root_ids if reference chains disagree or a cycle was broken.
     """
 
     message_id: str
@@ -159,15 +148,15 @@ class ThreadNode:
     parent_id: str | None  # nearest archived ancestor
     parent_message_id: str | None  # direct parent, perhaps a ghost
     root_id: str  # topmost ancestor, perhaps a ghost
-    depth: int
-    position: int
+    depth: int  # number of archived ancestors
+    position: int  # in pre-order, from 0
     is_ghost: bool
 
 
 def build_trees(messages: Iterable[ThreadMessage]) -> list[ThreadNode]:
     """Thread the whole corpus; nodes come in (thread, position) order, oldest thread first.
 
-    Of several messages with one id one counts (choose_copies), whatever their order.
+    Of several messages with one id, `choose_copies` decides which counts.
     """
     archived = choose_copies(messages)
     in_order = sorted(archived.values(), key=lambda m: (m.sent_at, m.id))
@@ -197,7 +186,6 @@ def build_trees(messages: Iterable[ThreadMessage]) -> list[ThreadNode]:
 def _ages(
     roots: list[str], children: dict[str, list[str]], archived: dict[str, ThreadMessage]
 ) -> dict[str, float]:
-    """When each id was sent; a ghost is as old as what hangs below it, infinity for nothing."""
     order: list[str] = []
     stack = list(roots)
     while stack:
@@ -205,6 +193,7 @@ def _ages(
         order.append(x)
         if x in children:
             stack.extend(children[x])
+    # a ghost is as old as the oldest message below it; infinity without one
     ages: dict[str, float] = {}
     for x in reversed(order):
         message = archived.get(x)
@@ -222,7 +211,6 @@ def _thread(
     ages: dict[str, float],
     archived: dict[str, ThreadMessage],
 ) -> list[ThreadNode]:
-    """Walk one thread in pre-order. Ghosts with nothing archived below them are left out."""
     nodes: list[ThreadNode] = []
     stack: list[tuple[str, str | None, str, int]] = [(r, None, r, 0) for r in reversed(roots)]
     while stack:
@@ -232,7 +220,7 @@ def _thread(
         if not ghost:
             near, depth = x, depth + 1
         for child in reversed(children.get(x, ())):
-            if ages[child] < math.inf:
+            if ages[child] < math.inf:  # a ghost without archived messages below is left out
                 stack.append((child, near, root, depth))
     thread_id = min(node.message_id for node in nodes)
     for node in nodes:
@@ -241,13 +229,10 @@ def _thread(
 
 
 class Alias(NamedTuple):
-    """Where an id leads: to the thread of an archived message.
-
-    `named`: a message of that thread names the id; else it was there before.
-    """
+    """An id outside all threads leads to the thread of an archived message."""
 
     message_id: str
-    named: bool
+    named: bool  # a message of that thread names the id; else the id was there before
 
 
 def find_aliases(
@@ -256,9 +241,9 @@ def find_aliases(
     old_nodes: Sequence[ThreadNode],
     old_aliases: Mapping[str, Alias],
 ) -> dict[str, Alias]:
-    """Return what leads to threads that were built of `messages` as `nodes`.
+    """Return the aliases of the threads `nodes`, which were built from `messages`.
 
-    `old_nodes`, in (thread, position) order, and `old_aliases` are what these threads replace.
+    These threads replace `old_nodes`, in (thread, position) order, and `old_aliases`.
     """
     in_threads = {node.message_id for node in nodes}
     found: dict[str, Alias] = {}

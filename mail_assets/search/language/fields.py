@@ -14,7 +14,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from mail_assets.mail.message.normal_form import compose
+from mail_assets.mail.message.decoding import compose
 from mail_assets.search.language.expression import Field, Period
 from mail_assets.search.language.request import (
     KINDS,

@@ -30,8 +30,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from urllib.parse import unquote
 
+from mail_assets.mail.message.decoding import compose
 from mail_assets.mail.message.ids import normalize_id
-from mail_assets.mail.message.normal_form import compose
 from mail_assets.search.language.expression import (
     And,
     Clause,

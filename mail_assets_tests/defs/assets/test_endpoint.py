@@ -1,4 +1,4 @@
-"""The chain and a search with a model on a server: asked for what is new, its tokens recorded."""
+"""The chain and a search with a model on a server."""
 
 from collections.abc import Iterator
 
@@ -22,9 +22,7 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeServer]:
         yield server
 
 
-def test_a_month_is_encoded_by_the_server_and_found_again(
-    world: DagsterWorld, server: FakeServer
-) -> None:
+def test_month_is_encoded_by_the_server_and_found(world: DagsterWorld, server: FakeServer) -> None:
     name = RemoteModel(MODEL, server.url).name
     world.encoder_resource = EncoderResource(name=name, precision=REMOTE_PRECISION, cache="")
     world.archive(MARCH, mail("a"), mail("b", "A frozen worker."))

@@ -1,4 +1,4 @@
-"""`thread_summaries` as Dagster records it: figures, a few summaries to read, what was left."""
+"""`thread_summaries` as Dagster records it: figures, and the threads that were left."""
 
 from dataclasses import replace
 
@@ -28,7 +28,7 @@ def world(world: DagsterWorld) -> DagsterWorld:
     return world
 
 
-def test_a_run_records_figures_and_a_few_summaries_to_read(world: DagsterWorld) -> None:
+def test_summaries_record_figures(world: DagsterWorld) -> None:
     result = world.month(MARCH, select=WHOLE)
     assert result.success
     assert all(check.passed for check in result.get_asset_check_evaluations())
@@ -36,9 +36,6 @@ def test_a_run_records_figures_and_a_few_summaries_to_read(world: DagsterWorld) 
     figures = {name: recorded[name] for name in ("summaries", "made", "left", "failed", "requests")}
     assert figures == {"summaries": 2, "made": 2, "left": 0, "failed": 0, "requests": 0}
     assert recorded["dagster/row_count"] == 2
-    assert "2 messages, 2024-03-04 to 2024-03-04" in recorded["sample"]
-    assert "- *question*: Why does the pump stop at high tide" in recorded["sample"]
-    assert "<twice>" not in recorded["sample"], "the UI reads it as Markdown"
     assert "note" not in recorded
     again = world.month(MARCH, select=WHOLE)
     assert world.version(again, ASSET) == world.version(result, ASSET)
@@ -46,7 +43,7 @@ def test_a_run_records_figures_and_a_few_summaries_to_read(world: DagsterWorld) 
     assert (recorded["summaries"], recorded["made"]) == (2, 0)
 
 
-def test_only_the_months_of_threads_that_changed_are_checked_again(world: DagsterWorld) -> None:
+def test_summaries_check_only_months_of_changed_threads(world: DagsterWorld) -> None:
     world.month(MARCH, select=WHOLE)
     world.archive(APRIL, mail("d", references="<c@example.org>"), mail("e"))
     world.chain(APRIL, last="messages")
@@ -60,7 +57,7 @@ def test_only_the_months_of_threads_that_changed_are_checked_again(world: Dagste
         assert check.metadata["checked_months"].value == 0
 
 
-def test_a_thread_that_was_left_is_named_and_warned_of(
+def test_summaries_name_a_thread_that_was_left(
     world: DagsterWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(*_: object) -> None:
@@ -79,7 +76,7 @@ def test_a_thread_that_was_left_is_named_and_warned_of(
     assert all(check.passed for check in again.get_asset_check_evaluations())
 
 
-def test_a_chat_model_is_asked_about_what_changed_and_counted(
+def test_chat_model_is_asked_only_about_changed_threads(
     world: DagsterWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     reply = "question: The pump stops at high tide. [1]\nZoe agrees. [1]"
@@ -106,6 +103,6 @@ def test_a_chat_model_is_asked_about_what_changed_and_counted(
     assert (found["sentences_stand"], found["summaries_current"]) == (True, False)
 
 
-def test_the_code_version_is_the_fingerprint_of_the_maker() -> None:
+def test_summaries_have_the_fingerprint_of_their_maker() -> None:
     [spec] = build_thread_summaries("rules-7").specs
     assert spec.code_version == "rules-7"

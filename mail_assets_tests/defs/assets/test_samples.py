@@ -1,11 +1,11 @@
-"""The sample archives through the whole chain, with the lists.toml and model that are shipped."""
+"""The sample archives through the whole chain, with the shipped lists.toml and model."""
 
 import pytest
 
 from mail_assets.defs.definitions import build_defs
 from mail_assets.defs.partitions import asset_key
 from mail_assets.settings.settings import load_settings
-from mail_assets_tests.defs.dagster_world import CHAIN, DagsterWorld
+from mail_assets_tests.defs.dagster_world import CHAIN, DagsterWorld, range_tags
 
 MONTHS = {
     "harbor-dev|2024-03": 39,
@@ -16,16 +16,14 @@ MONTHS = {
 
 
 @pytest.mark.slow
-def test_the_samples_are_found_whole_and_searchable(world: DagsterWorld) -> None:
+def test_samples_are_loaded_whole_and_indexed(world: DagsterWorld) -> None:
     settings = load_settings({"MAIL_HOME": str(world.home), "MAIL_PG_DSN": world.dsn})
     defs = build_defs(settings, encoder=world.encoder_resource)
     job = defs.resolve_implicit_global_asset_job_def()
-    tags = {
-        "dagster/asset_partition_range_start": min(MONTHS),
-        "dagster/asset_partition_range_end": max(MONTHS),
-    }
     result = job.execute_in_process(
-        instance=world.instance, tags=tags, asset_selection=[asset_key(name) for name in CHAIN]
+        instance=world.instance,
+        tags=range_tags(min(MONTHS), max(MONTHS)),
+        asset_selection=[asset_key(name) for name in CHAIN],
     )
     messages = world.recorded(result, "messages")
     assert {key: figures["found"] for key, figures in messages.items()} == MONTHS

@@ -1,18 +1,15 @@
-"""The asset `search_audit`: takes over what was served, and shows it.
-
-[test_search_quality] `search_quality` measures a judged set, its check holds search to it, promotion asks it too.
-"""
+"""`search_audit` counts searches; `search_quality` measures a judged set and is checked by it."""
 
 import datetime as dt
 import json
 import re
-from functools import partial
 from typing import Any
 
 import dagster as dg
 import pytest
 
-from mail_assets.defs.assets.search import UNSET
+from mail_assets.defs.assets.search import UNSET, Figures, sum_up
+from mail_assets.defs.checks.search import search_quality_holds
 from mail_assets.defs.partitions import asset_key
 from mail_assets.evaluation.judged import read_judged_set
 from mail_assets.evaluation.quality import build_judge
@@ -24,23 +21,20 @@ from mail_assets.search.language.request import MODES
 from mail_assets.search.open import open_searcher
 from mail_assets.steps.write_vectors import write_vectors
 from mail_assets.tables.indexes import NewIndex, make_first_live, record_index
-from mail_assets.tables.search_audit import SearchKind, add_searches
+from mail_assets.tables.search_audit import DayPart, SearchKind, add_searches
 from mail_assets.vectors.open import open_bucket
 from mail_assets_tests.defs.dagster_world import CHAIN, DagsterWorld, failure
 from mail_assets_tests.world import HARBOR, MARCH, PROFILE, mail
 
 
 def materialize(world: DagsterWorld) -> dict[str, Any]:
-    """Return the metadata of a run of the job."""
-    job = world.defs.resolve_job_def("count_searches")
-    assert job.execute_in_process(instance=world.instance).success
-    event = world.instance.get_latest_materialization_event(asset_key("search_audit"))
-    assert event
-    assert event.asset_materialization
-    return {name: one.value for name, one in event.asset_materialization.metadata.items()}
+    """Return the metadata of a run of search_audit."""
+    result = world.month(MARCH, select=("search_audit",))
+    [metadata] = world.recorded(result, "search_audit").values()
+    return metadata
 
 
-def test_what_was_served_is_taken_over_and_shown(world: DagsterWorld) -> None:
+def test_search_audit_takes_over_served_searches(world: DagsterWorld) -> None:
     now = dt.datetime.now(dt.UTC).replace(minute=0, second=0, microsecond=0)
     page = SearchKind(now, "page", "hybrid", (), (), 10, 50, 200)
     old = page._replace(hour=now - dt.timedelta(days=40))
@@ -65,6 +59,31 @@ def test_what_was_served_is_taken_over_and_shown(world: DagsterWorld) -> None:
         assert f"'of': '{surface}'" in repr(shown["surfaces"])
     again = materialize(world)
     assert (again["searches"], again["changed"]) == (9, 0)
+
+
+DAY = dt.date(2024, 3, 4)
+
+
+def part(ms: int, searches: int, hits: int = 10, status: int = 200) -> DayPart:
+    return DayPart(DAY, "page", hits, ms, status, searches)
+
+
+def test_figures_sum_up_searches() -> None:
+    parts = [
+        part(50, 90),
+        part(20, 5, hits=0),
+        part(1000, 5),
+        part(1, 3, 0, 400),
+        part(5, 1, 0, 503),
+    ]
+    assert sum_up(parts) == Figures(104, 1, 3, 0.05, 50, 50)
+    assert sum_up([part(10, 94), part(300, 6)]).p95_ms == 300
+    assert sum_up([part(10, 95), part(300, 5)]).p95_ms == 10
+
+
+def test_figures_without_answers_have_no_times() -> None:
+    assert sum_up([]) == Figures(0, 0, 0, None, None, None)
+    assert sum_up([part(1, 2, 0, 503)]) == Figures(2, 2, 0, None, None, None)
 
 
 #: Three messages on each of three things, none of which shares a word with its question.
@@ -100,11 +119,8 @@ def judge_as(world: DagsterWorld, right: dict[str, str]) -> None:
 
 
 def measure(world: DagsterWorld, **config: Any) -> dg.ExecuteInProcessResult:
-    return world.defs.resolve_job_def("measure_quality").execute_in_process(
-        instance=world.instance,
-        run_config={"ops": {"mail__search_quality": {"config": config}}},
-        raise_on_error=False,
-    )
+    ops = {"ops": {"mail__search_quality": {"config": config}}}
+    return world.month(MARCH, select=("search_quality",), config=ops)
 
 
 def recorded(world: DagsterWorld, result: dg.ExecuteInProcessResult) -> dict[str, Any]:
@@ -145,7 +161,7 @@ def switch(world: DagsterWorld, name: str, *, force: bool = False) -> Promotion:
         return promote_vectors(connection, bucket, name, force=force, judge=judge)
 
 
-def test_without_a_judged_set_nothing_is_recorded_and_the_log_says_what_to_set(
+def test_quality_records_nothing_without_a_judged_set(
     world: DagsterWorld, capfd: pytest.CaptureFixture[str]
 ) -> None:
     result = measure(world)
@@ -155,14 +171,14 @@ def test_without_a_judged_set_nothing_is_recorded_and_the_log_says_what_to_set(
     assert result.get_asset_check_evaluations() == []
 
 
-def test_a_run_of_everything_succeeds_without_a_judged_set(world: DagsterWorld) -> None:
+def test_run_of_everything_needs_no_judged_set(world: DagsterWorld) -> None:
     world.archive(MARCH, mail("a"))
     result = world.month(MARCH, select=(*CHAIN, "threads", "search_quality"))
     assert result.success
     assert world.recorded(result, "search_quality") == {}
 
 
-def test_each_measurement_is_compared_with_the_first(
+def test_measurement_is_compared_with_the_first(
     measured: DagsterWorld,
 ) -> None:
     first = measure(measured)
@@ -176,7 +192,7 @@ def test_each_measurement_is_compared_with_the_first(
     assert metadata["topics"]["hybrid"] == dict.fromkeys(MAIL, 1.0)
     assert (check(first).passed, check(first).description) == (
         True,
-        "the first measurement of this index: later ones are held to it",
+        "the first measurement of this index: later ones are compared with it",
     )
 
     again = check(measure(measured))
@@ -201,7 +217,7 @@ def test_each_measurement_is_compared_with_the_first(
     assert (another.passed, another.description) == (True, check(first).description)
 
 
-def test_a_materialization_reported_by_hand_is_no_measurement(measured: DagsterWorld) -> None:
+def test_materialization_by_hand_is_no_measurement(measured: DagsterWorld) -> None:
     by_hand = dg.AssetMaterialization(asset_key("search_quality"))
     measured.instance.report_runless_asset_event(by_hand)
     assert "first measurement" in (check(measure(measured)).description or "")
@@ -211,7 +227,7 @@ def test_a_materialization_reported_by_hand_is_no_measurement(measured: DagsterW
     assert "against its first measurement on " in (check(again).description or "")
 
 
-def test_a_worse_index_is_shown_beside_refused_and_the_check_is_held_to_the_promotion(
+def test_worse_index_is_shown_and_refused_unless_forced(
     measured: DagsterWorld,
 ) -> None:
     fill_with_hashes(measured, measured.bucket)
@@ -228,11 +244,7 @@ def test_a_worse_index_is_shown_beside_refused_and_the_check_is_held_to_the_prom
     forced = switch(measured, FP32, force=True)
     assert (forced.forced, forced.report["quality_replaced"]["hybrid_ndcg10"]) == (True, 1.0)
 
-    stale = dg.AssetSelection.checks_for_assets(asset_key("search_quality"))
-    job = dg.define_asset_job("look", selection=stale)
-    defs = dg.Definitions.merge(measured.defs, dg.Definitions(jobs=[job]))
-    look = partial(defs.resolve_job_def("look").execute_in_process, instance=measured.instance)
-    before = check(look())
+    before = measured.check(search_quality_holds)
     assert (before.passed, before.severity) == (False, dg.AssetCheckSeverity.WARN)
     assert f"last measured of index {INT8}, live is {FP32}" in (before.description or "")
 
@@ -242,7 +254,7 @@ def test_a_worse_index_is_shown_beside_refused_and_the_check_is_held_to_the_prom
     assert not switch(measured, INT8).forced, "the better one is not refused"
 
 
-def test_another_bucket_is_asked_beside_where_a_run_names_it(measured: DagsterWorld) -> None:
+def test_quality_asks_another_bucket_if_a_run_names_it(measured: DagsterWorld) -> None:
     other = f"lance:{measured.home / 'other'}"
     fill_with_hashes(measured, other)
     metadata = recorded(measured, measure(measured, buckets=[other]))
@@ -263,7 +275,7 @@ def test_another_bucket_is_asked_beside_where_a_run_names_it(measured: DagsterWo
         (lambda folder: None, "nothing is indexed yet; run `mail-assets backfill`"),
     ],
 )
-def test_what_cannot_be_measured_is_named(world: DagsterWorld, spoil: Any, said: str) -> None:
+def test_quality_names_what_it_cannot_measure(world: DagsterWorld, spoil: Any, said: str) -> None:
     world.quality_set = world.home / "judged"
     judge_as(world, {thing: thing for thing in MAIL})
     spoil(world.quality_set)
@@ -272,13 +284,9 @@ def test_what_cannot_be_measured_is_named(world: DagsterWorld, spoil: Any, said:
     assert re.search(said, reported.description)
 
 
-def test_a_check_of_what_was_never_measured_says_what_to_do(world: DagsterWorld) -> None:
-    job = dg.define_asset_job(
-        "look", selection=dg.AssetSelection.checks_for_assets(asset_key("search_quality"))
-    )
-    defs = dg.Definitions.merge(world.defs, dg.Definitions(jobs=[job]))
-    result = defs.resolve_job_def("look").execute_in_process(instance=world.instance)
-    assert not check(result).passed
-    assert check(result).description == (
+def test_quality_check_says_what_to_do_if_not_measured(world: DagsterWorld) -> None:
+    result = world.check(search_quality_holds)
+    assert not result.passed
+    assert result.description == (
         "never measured: set MAIL_QUALITY_SET and materialize search_quality"
     )

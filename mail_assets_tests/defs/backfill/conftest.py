@@ -1,4 +1,4 @@
-"""A world whose backfills run on an ephemeral instance, and what they report."""
+"""Fixtures of backfills: a world with an ephemeral instance, and the events of its backfills."""
 
 from collections.abc import Iterator
 from contextlib import nullcontext

@@ -1,9 +1,4 @@
-"""Filling lists from the command line: the runs, what they did, what stops them.
-
-[test_months] Which months a backfill covers.
-
-[test_unchanged] Months that a backfill passes over: they become no run, and what is due is not passed over.
-"""
+"""Backfills in this process: their months, the months they pass over, and their results."""
 
 import os
 import signal
@@ -28,7 +23,7 @@ from mail_assets.defs.definitions import build_defs
 from mail_assets.defs.partitions import asset_key
 from mail_assets.defs.runs import PROCESS, LogLine, MonthFinished
 from mail_assets.month import ListMonth
-from mail_assets.processes.workers import name_process
+from mail_assets.processes.machine import name_process
 from mail_assets.settings.settings import Settings
 from mail_assets.sources.folder import FolderSource
 from mail_assets.sources.source import SourceError
@@ -37,15 +32,13 @@ from mail_assets.tables.mbox_archives import read_archive
 from mail_assets.words.lance import LanceWordIndex
 from mail_assets_tests.defs.backfill.conftest import Fill
 from mail_assets_tests.defs.dagster_world import DagsterWorld
-from mail_assets_tests.processes.test_workers import child, ended_process
+from mail_assets_tests.processes.test_machine import child, ended_process
 from mail_assets_tests.world import APRIL, EPOCH, HARBOR, MARCH, MAY, PIER, mail
 
 __all__ = ["child", "ended_process"]  # fixtures
 
 
-def test_a_backfill_fills_gaps_adds_up_and_then_has_nothing_to_do(
-    world: DagsterWorld, fill: Fill, events: list[Event]
-) -> None:
+def test_backfill_fills_gaps_once(world: DagsterWorld, fill: Fill, events: list[Event]) -> None:
     world.archive(MARCH, mail("a"), mail("b"), mail("a"))
     world.archive(MAY, mail("c", references="<a@example.org>"))
     world.archive(MARCH, mail("a"), list_name=PIER)
@@ -75,7 +68,7 @@ def test_a_backfill_fills_gaps_adds_up_and_then_has_nothing_to_do(
     assert again.counts_of("messages")["stored"] == 4
 
 
-def test_a_backfill_cancels_runs_of_a_process_that_was_killed_and_names_its_own(
+def test_backfill_cancels_runs_of_killed_processes(
     world: DagsterWorld, fill: Fill, ended_process: str
 ) -> None:
     killed = dg.DagsterRun("any", status=dg.DagsterRunStatus.STARTED, tags={PROCESS: ended_process})
@@ -88,7 +81,7 @@ def test_a_backfill_cancels_runs_of_a_process_that_was_killed_and_names_its_own(
 
 
 @pytest.mark.parametrize(("share", "maintained"), [(0.01, 1), (1.0, 0)])
-def test_an_index_in_which_little_has_changed_is_not_maintained(
+def test_index_with_few_changes_is_not_maintained(
     world: DagsterWorld,
     fill: Fill,
     monkeypatch: pytest.MonkeyPatch,
@@ -106,7 +99,7 @@ def test_an_index_in_which_little_has_changed_is_not_maintained(
     assert world.mail_words.index.count() == 3
 
 
-def test_a_month_that_cannot_be_made_fails_alone(
+def test_broken_month_of_a_backfill_fails_alone(
     world: DagsterWorld, fill: Fill, events: list[Event]
 ) -> None:
     world.archive(MARCH, mail("a"))
@@ -122,7 +115,7 @@ def test_a_month_that_cannot_be_made_fails_alone(
     assert report.threads == 2
 
 
-def test_a_blocking_check_fails_a_month_by_its_name(
+def test_blocking_check_fails_a_month_by_its_name(
     world: DagsterWorld, fill: Fill, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world.archive(MARCH, mail("a"))
@@ -137,9 +130,7 @@ def test_a_blocking_check_fails_a_month_by_its_name(
     }
 
 
-def test_a_month_that_fails_by_an_unforeseen_error_says_which(
-    world: DagsterWorld, fill: Fill
-) -> None:
+def test_unforeseen_error_of_a_month_is_reported(world: DagsterWorld, fill: Fill) -> None:
     world.archive(MARCH, mail("a"))
     with world.connect() as connection:
         connection.execute(
@@ -152,7 +143,7 @@ def test_a_month_that_fails_by_an_unforeseen_error_says_which(
     assert reason.startswith("psycopg.errors.DiskFull: the disk is full")
 
 
-def test_a_list_whose_source_is_down_fails_alone(
+def test_list_whose_source_is_down_fails_alone(
     world: DagsterWorld, fill: Fill, events: list[Event]
 ) -> None:
     world.archive(MARCH, mail("a"), list_name=PIER)
@@ -177,10 +168,10 @@ def test_runs_do_not_list_all_partitions_for_each_check(
     world.archive(MARCH, mail("a"))
     world.archive(MARCH, mail("b"), list_name=PIER)
     assert len(fill().done) == 2
-    assert len(listed) <= 4  # were 26, with 11 checks in each of two runs
+    assert len(listed) <= 4, "not once for each check"
 
 
-def test_events_say_what_is_planned_and_what_is_done(
+def test_events_have_the_plan_and_what_is_done(
     world: DagsterWorld, fill: Fill, events: list[Event]
 ) -> None:
     world.archive(MARCH, mail("a"))
@@ -200,7 +191,7 @@ def test_events_say_what_is_planned_and_what_is_done(
     assert [type(event) for event in events].count(RangeFinished) == 1
 
 
-def test_a_month_of_a_retried_step_is_counted_once(
+def test_month_of_a_retried_step_is_counted_once(
     world: DagsterWorld, fill: Fill, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world.archive(MARCH, mail("a"), mail("b"))
@@ -236,11 +227,11 @@ def test_definitions_are_built_once(
     assert len(built) == 1
 
 
-@pytest.mark.parametrize("step", ["assets.mbox_archives.fetch_archive", "assets.chunks.cut_chunks"])
-def test_ctrl_c_ends_a_backfill_with_what_was_done(
+@pytest.mark.parametrize("step", ["assets.mail.fetch_archive", "assets.index.cut_chunks"])
+def test_ctrl_c_ends_a_backfill_and_keeps_its_result(
     world: DagsterWorld, fill: Fill, monkeypatch: pytest.MonkeyPatch, step: str
 ) -> None:
-    """The first step has a retry policy, which Dagster follows on Ctrl-C too; the other none."""
+    """The first step has a retry policy, which Dagster also follows after Ctrl-C."""
     world.archive(MARCH, mail("a"), list_name=HARBOR)
     world.archive(MARCH, mail("b"), list_name=PIER)
     interrupts = []
@@ -265,7 +256,7 @@ def of_harbor(*months: str) -> list[ListMonth]:
     return [ListMonth(HARBOR, month) for month in months]
 
 
-def test_months_are_those_of_the_source_and_those_we_have(world: DagsterWorld) -> None:
+def test_months_are_those_of_source_and_archive(world: DagsterWorld) -> None:
     world.archive(MARCH, mail("a")).unlink()
     world.archive(MARCH, mail("a"))
     world.archives(MARCH)
@@ -286,7 +277,7 @@ def test_months_are_those_of_the_source_and_those_we_have(world: DagsterWorld) -
     assert months_archived(settings, HARBOR) == of_harbor(MARCH)
 
 
-def test_months_outside_of_all_partitions_are_told_from_future_ones(world: DagsterWorld) -> None:
+def test_months_outside_of_partitions_exclude_future_ones(world: DagsterWorld) -> None:
     for month in ("2023-12", MARCH, MAY, "2098-01"):
         world.archive(month, mail("x"))
     settings = world.settings()
@@ -299,7 +290,7 @@ def test_months_outside_of_all_partitions_are_told_from_future_ones(world: Dagst
 
 
 def ranges(events: list[Event]) -> list[str]:
-    """Return the ranges that were run since this was asked last."""
+    """Return the ranges that were run since the last call."""
     found = [str(event.range) for event in events if isinstance(event, RangeStarted)]
     events.clear()
     return found
@@ -316,7 +307,7 @@ def filled(world: DagsterWorld, fill: Fill, events: list[Event]) -> DagsterWorld
     return world
 
 
-def test_unchanged_months_are_no_run_and_are_counted(
+def test_unchanged_months_are_counted_and_not_run(
     filled: DagsterWorld, fill: Fill, events: list[Event]
 ) -> None:
     runs = filled.instance.get_runs_count()
@@ -337,7 +328,7 @@ def test_unchanged_months_are_no_run_and_are_counted(
     ]
 
 
-def test_what_its_source_has_changed_is_run_alone(
+def test_only_the_changed_month_is_run(
     filled: DagsterWorld, fill: Fill, events: list[Event]
 ) -> None:
     filled.archive(MAY, mail("c"), mail("e"), at=9)
@@ -350,7 +341,7 @@ def test_what_its_source_has_changed_is_run_alone(
     assert ranges(events) == [f"{HARBOR} {APRIL} to {APRIL}"]
 
 
-def test_an_archive_that_is_gone_from_its_source_fails_again_each_time(
+def test_vanished_archive_fails_in_each_backfill(
     filled: DagsterWorld, fill: Fill, events: list[Event]
 ) -> None:
     (filled.folder(PIER) / f"{PIER}.{MARCH}.mbox").unlink()
@@ -360,7 +351,7 @@ def test_an_archive_that_is_gone_from_its_source_fails_again_each_time(
         assert ranges(events) == [f"{PIER} {MARCH} to {MARCH}"]
 
 
-def test_a_loss_that_was_accepted_and_not_worked_off_is_by_the_next_backfill(
+def test_backfill_finishes_an_accepted_loss(
     filled: DagsterWorld, fill: Fill, events: list[Event]
 ) -> None:
     (filled.folder() / f"{HARBOR}.{MAY}.mbox").unlink()
@@ -372,7 +363,7 @@ def test_a_loss_that_was_accepted_and_not_worked_off_is_by_the_next_backfill(
     assert ranges(events) == []
 
 
-def test_a_month_whose_check_has_failed_is_run_until_it_passes(
+def test_month_with_a_failed_check_is_run_until_it_passes(
     filled: DagsterWorld, fill: Fill, events: list[Event]
 ) -> None:
     with filled.connect() as connection:
@@ -386,7 +377,7 @@ def test_a_month_whose_check_has_failed_is_run_until_it_passes(
         assert ranges(events) == [f"{HARBOR} {MAY} to {MAY}"]
 
 
-def test_a_month_that_the_ui_shows_as_failed_or_missing_is_run(
+def test_month_shown_as_failed_or_missing_is_run(
     filled: DagsterWorld, fill: Fill, events: list[Event], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(*_: object) -> None:
@@ -404,7 +395,7 @@ def test_a_month_that_the_ui_shows_as_failed_or_missing_is_run(
     assert ranges(events) == []
 
 
-def test_a_source_whose_listing_proves_nothing_is_asked_for_each_month(
+def test_source_with_a_weak_listing_is_asked_by_month(
     filled: DagsterWorld, fill: Fill, events: list[Event], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(FolderSource, "listing_proves", False)
@@ -422,7 +413,7 @@ def test_a_source_whose_listing_proves_nothing_is_asked_for_each_month(
     assert ranges(events) == [f"{HARBOR} {MAY} to {MAY}"]
 
 
-def test_a_source_that_cannot_be_asked_is_left_to_the_runs(
+def test_source_that_cannot_be_asked_is_left_to_the_runs(
     filled: DagsterWorld, fill: Fill, events: list[Event], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[object] = []
@@ -438,9 +429,7 @@ def test_a_source_that_cannot_be_asked_is_left_to_the_runs(
     assert len(asked) == 2, "once for each list"
 
 
-def test_an_index_is_filled_where_months_lack_it_only(
-    filled: DagsterWorld, events: list[Event]
-) -> None:
+def test_index_is_filled_only_for_missing_months(filled: DagsterWorld, events: list[Event]) -> None:
     report = fill_index(filled.settings(), events.append)
     assert ranges(events) == []
     assert len(report.unchanged) == 3

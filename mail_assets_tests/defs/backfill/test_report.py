@@ -1,7 +1,4 @@
-"""Counting what a backfill did.
-
-[test_ranges] Months cut into the ranges of runs.
-"""
+"""The counts of a backfill, and the ranges of months that it runs."""
 
 import pytest
 from hypothesis import given
@@ -20,7 +17,7 @@ from mail_assets_tests.world import HARBOR
 MARCH, APRIL = ListMonth("dev", "2024-03"), ListMonth("dev", "2024-04")
 
 
-def test_a_month_that_is_recorded_again_is_counted_once_and_its_work_twice() -> None:
+def test_month_recorded_twice_counts_once_its_work_twice() -> None:
     report = Report()
     report.add("mbox_archives", MARCH, {"found": 7, "bytes": 70, "fetched": 1})
     report.add("mbox_archives", MARCH, {"found": 7, "bytes": 70, "fetched": 0})
@@ -35,7 +32,7 @@ def test_texts_that_an_earlier_attempt_encoded_are_not_reused() -> None:
     assert report.counts_of("embeddings") == {"texts": 9, "encoded": 6, "reused": 3}
 
 
-def test_an_asset_without_a_record_counts_zero_of_everything() -> None:
+def test_asset_without_a_record_counts_zero_of_everything() -> None:
     report = Report()
     report.expect(CHAIN)
     assert report.assets == CHAIN
@@ -57,7 +54,7 @@ def test_an_asset_without_a_record_counts_zero_of_everything() -> None:
         (1_000_000, 999, 1, True),
     ],
 )
-def test_much_has_changed_from_a_hundredth_or_a_thousand_entries_on(
+def test_much_changed_begins_at_1_percent_or_1000_entries(
     held: int, written: int, deleted: int, much: bool
 ) -> None:
     report = Report()
@@ -87,7 +84,7 @@ def ranges_of(*ranges: tuple[str, str]) -> list[MonthRange]:
         (["2023-12", "2024-01"], [("2023-12", "2023-12"), ("2024-01", "2024-01")]),
     ],
 )
-def test_a_run_is_a_calendar_year(months: list[str], ranges: list[tuple[str, str]]) -> None:
+def test_run_is_a_calendar_year(months: list[str], ranges: list[tuple[str, str]]) -> None:
     assert calendar_year_ranges(of_harbor(*months)) == ranges_of(*ranges)
 
 
@@ -100,7 +97,7 @@ def test_a_run_is_a_calendar_year(months: list[str], ranges: list[tuple[str, str
         (["2023-12", "2024-01"], [("2023-12", "2023-12"), ("2024-01", "2024-01")]),
     ],
 )
-def test_a_contiguous_range_has_no_gap(months: list[str], ranges: list[tuple[str, str]]) -> None:
+def test_contiguous_range_has_no_gap(months: list[str], ranges: list[tuple[str, str]]) -> None:
     assert contiguous_ranges(of_harbor(*months)) == ranges_of(*ranges)
 
 
@@ -111,7 +108,7 @@ def test_contiguous_ranges_hold_the_months_and_no_others(months: set[str]) -> No
     assert all(one.first.year == one.last.year for one in ranges)
 
 
-def test_a_range_is_written_as_people_read_it() -> None:
+def test_range_is_written_for_people() -> None:
     [one] = ranges_of(("2024-02", "2024-04"))
     assert str(one) == f"{HARBOR} 2024-02 to 2024-04"
     assert one.months == of_harbor("2024-02", "2024-03", "2024-04")

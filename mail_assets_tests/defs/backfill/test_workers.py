@@ -1,4 +1,4 @@
-"""Several processes of a backfill: the same outcome as one, whatever becomes of a process."""
+"""A backfill in several processes has the same result as in one, also if a process dies."""
 
 import multiprocessing
 import os
@@ -50,7 +50,7 @@ def month_range(first: str, last: str) -> MonthRange:
 def shared(
     tmp_path: Path, mail_dsn: str, cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[World]:
-    """An empty world, with Dagster's storage where other processes find it."""
+    """An empty world whose storage of Dagster other processes find by the environment."""
     dagster_dsn = new_database(cluster)
     name = dagster_dsn.partition("?")[0].rpartition("/")[2]
     url = cluster.dsn(name, scheme="postgresql+psycopg2")
@@ -64,7 +64,7 @@ def shared(
 
 
 @pytest.mark.slow
-def test_two_jobs_make_what_one_makes(shared: World) -> None:
+def test_two_processes_make_the_same_as_one(shared: World) -> None:
     for name in (HARBOR, PIER):
         shared.archive(MARCH, mail("a"), mail("b", references="<a@example.org>"), list_name=name)
         shared.archive(MAY, mail("c"), mail("c"), list_name=name)
@@ -96,7 +96,7 @@ def test_two_jobs_make_what_one_makes(shared: World) -> None:
 
 
 @pytest.mark.slow
-def test_a_process_ends_when_its_backfill_is_gone(shared: World) -> None:
+def test_process_ends_with_its_backfill(shared: World) -> None:
     use_dagster_home(shared.settings())
     context = multiprocessing.get_context("spawn")
     ours, theirs = context.Pipe()
@@ -110,7 +110,7 @@ def test_a_process_ends_when_its_backfill_is_gone(shared: World) -> None:
 
 
 class Fakes:
-    """Runs ranges in processes that follow the protocol and run nothing."""
+    """Processes that follow the protocol of workers and run nothing."""
 
     def __init__(self, home: Path) -> None:
         self.events: list[Event] = []
@@ -125,9 +125,9 @@ class Fakes:
 def start_fake(
     connection: Connection, settings: Settings, assets: Sequence[str], allow_loss: bool
 ) -> None:
-    """Be done with every month at once; die in April; in May be interrupted with the backfill.
+    """Finish every month at once, but die in April, and in May interrupt the backfill.
 
-    It ends when its pipe does: Ctrl-C is passed on only to a process that was heard to be ready.
+    It ends with its pipe. The backfill passes Ctrl-C on only to a process that said it was ready.
     """
     backfill = multiprocessing.parent_process()
     assert backfill
@@ -158,13 +158,13 @@ def start_fake(
 
 
 def die_at_start(*_: object) -> None:
-    """Die before anything is said, as where a library is missing."""
+    """Die before the first message, as if a library were missing."""
     os._exit(3)
 
 
 @pytest.fixture
 def fakes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Fakes:
-    """Fakes, forked from one process that has imported Dagster, for all of them."""
+    """Fakes forked from one process that has imported Dagster."""
     processes = multiprocessing.get_context("forkserver")
     processes.set_forkserver_preload([__name__])
     monkeypatch.setattr(workers, "_PROCESSES", processes)
@@ -172,7 +172,7 @@ def fakes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Fakes:
     return Fakes(tmp_path)
 
 
-def test_a_month_that_kills_its_process_fails_alone(fakes: Fakes) -> None:
+def test_month_that_kills_its_process_fails_alone(fakes: Fakes) -> None:
     whole = month_range("2024-02", "2024-04")
     fakes.run(whole, month_range("2024-06", "2024-07"))
     assert fakes.report.done == [
@@ -185,7 +185,7 @@ def test_a_month_that_kills_its_process_fails_alone(fakes: Fakes) -> None:
     assert RangeFinished(month_range(APRIL, APRIL)) in fakes.events
 
 
-def test_one_process_builds_threads_between_ranges_where_it_is_time(
+def test_one_process_builds_threads_when_it_is_time(
     fakes: Fakes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ranges = [month_range(month, month) for month in ("2024-01", "2024-02", "2024-03")]
@@ -200,7 +200,7 @@ def test_one_process_builds_threads_between_ranges_where_it_is_time(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("jobs", [1, 2])
-def test_a_long_backfill_builds_the_threads_of_what_it_has_loaded(
+def test_long_backfill_builds_threads_in_between(
     shared: World, monkeypatch: pytest.MonkeyPatch, jobs: int
 ) -> None:
     for module in (runs, workers):
@@ -215,7 +215,7 @@ def test_a_long_backfill_builds_the_threads_of_what_it_has_loaded(
     assert (report.failed, report.threads) == ({}, 2)
 
 
-def test_ctrl_c_stops_the_runs_and_keeps_what_was_done(fakes: Fakes) -> None:
+def test_ctrl_c_stops_the_runs_and_keeps_the_result(fakes: Fakes) -> None:
     with pytest.raises(KeyboardInterrupt):
         fakes.run(month_range(MARCH, MARCH), month_range(MAY, MAY))
     assert fakes.report.interrupted
@@ -223,7 +223,7 @@ def test_ctrl_c_stops_the_runs_and_keeps_what_was_done(fakes: Fakes) -> None:
     assert multiprocessing.active_children() == []
 
 
-def test_a_process_that_cannot_start_ends_the_backfill(
+def test_process_that_cannot_start_ends_the_backfill(
     fakes: Fakes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(workers, "run_worker", die_at_start)

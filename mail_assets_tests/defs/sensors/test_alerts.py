@@ -20,7 +20,7 @@ from mail_assets_tests.world import APRIL, HARBOR, MARCH, MAY, mail
 
 
 class Tick:
-    """One tick of the sensor after the other; a tick that fails keeps the cursor, as Dagster's."""
+    """Ticks of the sensor; a tick that fails keeps the cursor, as in Dagster."""
 
     def __init__(self, instance: dg.DagsterInstance, url: str) -> None:
         self.instance, self.alerts = instance, AlertsResource(url=url)
@@ -47,7 +47,7 @@ def receiver() -> Iterator[Receiver]:
 
 @pytest.fixture
 def tick(world: DagsterWorld, receiver: Receiver) -> Tick:
-    """A sensor that has been switched on."""
+    """A sensor that is on."""
     made = Tick(world.instance, receiver.url)
     made()
     return made
@@ -62,7 +62,7 @@ def fail(world: DagsterWorld, month: str = MARCH) -> str:
     return result.run_id
 
 
-def test_a_failed_run_is_one_message_with_its_months_and_reasons(
+def test_alert_names_months_and_reasons_of_a_run(
     world: DagsterWorld, receiver: Receiver, tick: Tick
 ) -> None:
     world.archive(MARCH, mail("a"))
@@ -83,7 +83,7 @@ def test_a_failed_run_is_one_message_with_its_months_and_reasons(
     assert receiver.texts == [text]
 
 
-def test_a_message_links_to_the_run_where_the_ui_is_known(
+def test_alert_links_to_the_run_if_ui_url_is_set(
     world: DagsterWorld, receiver: Receiver, tick: Tick
 ) -> None:
     tick.alerts = AlertsResource(url=receiver.url, ui_url="http://127.0.0.1:3000")
@@ -92,7 +92,7 @@ def test_a_message_links_to_the_run_where_the_ui_is_known(
     assert f" failed, <http://127.0.0.1:3000/runs/{run}|run {run[:8]}>:\n" in receiver.texts[0]
 
 
-def test_a_failed_blocking_check_names_its_months_and_figures(
+def test_failed_blocking_check_names_its_months_and_figures(
     world: DagsterWorld, receiver: Receiver, tick: Tick, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world.archive(MARCH, mail("a"))
@@ -121,23 +121,21 @@ def checked(severity: dg.AssetCheckSeverity) -> dg.AssetChecksDefinition:
     return enough
 
 
-def test_a_failed_check_of_a_successful_run_is_posted(receiver: Receiver, tick: Tick) -> None:
+def test_failed_check_of_a_successful_run_is_posted(receiver: Receiver, tick: Tick) -> None:
     check = checked(dg.AssetCheckSeverity.ERROR)
     assert dg.materialize([stock, check], instance=tick.instance).success
     assert tick() == "runs posted: 1"
     assert receiver.texts[0].endswith("\n• stock: check enough: 3 &lt; 4")
 
 
-def test_a_check_that_warns_and_a_run_without_failures_are_not_posted(
-    receiver: Receiver, tick: Tick
-) -> None:
+def test_alerts_post_no_warning_and_no_success(receiver: Receiver, tick: Tick) -> None:
     check = checked(dg.AssetCheckSeverity.WARN)
     assert dg.materialize([stock, check], instance=tick.instance).success
     assert tick() == "no failed runs"
     assert receiver.texts == []
 
 
-def test_an_unforeseen_error_is_posted_with_its_step(receiver: Receiver, tick: Tick) -> None:
+def test_unforeseen_error_is_posted_with_its_step(receiver: Receiver, tick: Tick) -> None:
     @dg.op
     def divide() -> float:
         return 1 / 0
@@ -153,9 +151,7 @@ def test_an_unforeseen_error_is_posted_with_its_step(receiver: Receiver, tick: T
     assert second == "• divide: ZeroDivisionError: division by zero"
 
 
-def test_an_error_of_our_own_is_posted_rather_than_what_caused_it(
-    receiver: Receiver, tick: Tick
-) -> None:
+def test_alert_has_our_own_error_not_its_cause(receiver: Receiver, tick: Tick) -> None:
     @dg.op
     def divide() -> float:
         try:
@@ -172,7 +168,7 @@ def test_an_error_of_our_own_is_posted_rather_than_what_caused_it(
     assert receiver.texts[0].endswith(": harbor 2024-03: no messages; load them first")
 
 
-def test_a_run_that_ends_without_a_failed_step_is_posted(receiver: Receiver, tick: Tick) -> None:
+def test_run_that_fails_without_a_failed_step_is_posted(receiver: Receiver, tick: Tick) -> None:
     run = tick.instance.add_run(dg.DagsterRun(job_name="any", status=dg.DagsterRunStatus.STARTED))
     tick.instance.report_run_failed(run, "Exceeded maximum runtime of 9 seconds.")
     tick()
@@ -181,9 +177,7 @@ def test_a_run_that_ends_without_a_failed_step_is_posted(receiver: Receiver, tic
     ]
 
 
-def test_failures_before_the_sensor_was_switched_on_are_not_posted(
-    world: DagsterWorld, receiver: Receiver
-) -> None:
+def test_alerts_post_no_failure_before_they_are_on(world: DagsterWorld, receiver: Receiver) -> None:
     fail(world)
     tick = Tick(world.instance, receiver.url)
     tick()
@@ -192,7 +186,7 @@ def test_failures_before_the_sensor_was_switched_on_are_not_posted(
     assert tick() == "runs posted: 1"
 
 
-def test_what_a_webhook_refuses_is_posted_by_a_later_tick(
+def test_refused_alert_is_posted_by_a_later_tick(
     world: DagsterWorld, receiver: Receiver, tick: Tick
 ) -> None:
     for month in (MARCH, APRIL):
@@ -205,7 +199,7 @@ def test_what_a_webhook_refuses_is_posted_by_a_later_tick(
     assert [MARCH in text for text in receiver.texts] == [True, False]
 
 
-def test_what_was_posted_is_not_posted_again_where_the_next_fails(
+def test_alert_is_not_posted_twice_if_the_next_fails(
     world: DagsterWorld, receiver: Receiver, tick: Tick, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for month in (MARCH, APRIL):
@@ -224,7 +218,7 @@ def test_what_was_posted_is_not_posted_again_where_the_next_fails(
     assert [MARCH in text for text in receiver.texts] == [True, False]
 
 
-def test_without_a_webhook_nothing_is_posted(world: DagsterWorld, receiver: Receiver) -> None:
+def test_alerts_post_nothing_without_a_webhook(world: DagsterWorld, receiver: Receiver) -> None:
     tick = Tick(world.instance, "")
     fail(world)
     assert tick() == "MAIL_ALERT_URL is not set"
@@ -232,7 +226,7 @@ def test_without_a_webhook_nothing_is_posted(world: DagsterWorld, receiver: Rece
     assert build_failure_alerts(enabled=True).default_status == dg.DefaultSensorStatus.RUNNING
 
 
-def test_the_url_is_a_secret(
+def test_alert_url_is_a_secret(
     world: DagsterWorld, receiver: Receiver, tick: Tick, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG)
@@ -247,7 +241,7 @@ def test_the_url_is_a_secret(
     assert PATH not in repr(build_resources(settings))
 
 
-def test_a_long_report_is_cut() -> None:
+def test_long_alert_is_cut() -> None:
     failures = [RunFailure(f"harbor 2024-{n:02d}", "x" * 1000) for n in range(1, 13)]
     text = alert_text("refresh_archives", "run 1", failures)
     assert len(text) < 4000
@@ -255,5 +249,5 @@ def test_a_long_report_is_cut() -> None:
 
 
 @pytest.mark.parametrize("job", ["__ASSET_JOB", "__ASSET_JOB_0"])
-def test_a_run_without_a_job_of_ours_is_a_materialization(job: str) -> None:
+def test_alert_calls_an_unnamed_job_materialization(job: str) -> None:
     assert alert_text(job, "run 1", []) == "*materialization* failed, run 1:"

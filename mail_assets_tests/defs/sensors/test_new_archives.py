@@ -1,4 +1,4 @@
-"""The sensor for archives: what it asks for, in which portions, and when it stays silent."""
+"""The sensor for archives: the runs it requests, in batches, and the archives it ignores."""
 
 import json
 import socket
@@ -17,20 +17,20 @@ from mail_assets_tests.waits import LONG
 from mail_assets_tests.world import APRIL, HARBOR, MARCH, PIER, World, mail
 
 
-def test_new_archives_of_all_lists_are_asked_for(world: World, tick: Tick) -> None:
+def test_new_archives_of_all_lists_are_requested(world: World, tick: Tick) -> None:
     world.archive(MARCH, mail("a"))
     world.archive(APRIL, mail("b"), list_name=PIER)
     assert asked(tick()) == [f"{HARBOR}|{MARCH}", f"{PIER}|{APRIL}"]
 
 
-def test_archives_behind_the_last_month_are_left_alone(world: World, tick: Tick) -> None:
+def test_archives_after_the_last_month_are_ignored(world: World, tick: Tick) -> None:
     world.archive(MARCH, mail("a"))
     world.archive(APRIL, mail("b"))
     tick.last_month = MARCH
     assert asked(tick()) == [f"{HARBOR}|{MARCH}"]
 
 
-def test_new_messages_of_a_maildir_are_asked_for_in_their_months(world: World, tick: Tick) -> None:
+def test_new_messages_of_a_maildir_are_requested(world: World, tick: Tick) -> None:
     folder = world.home / "Mail"
     for name in ("cur", "new", "tmp"):
         (folder / name).mkdir(parents=True)
@@ -41,7 +41,7 @@ def test_new_messages_of_a_maildir_are_asked_for_in_their_months(world: World, t
     assert asked(tick()) == [f"{HARBOR}|{MARCH}", f"{HARBOR}|{APRIL}"]
 
 
-def test_what_has_not_changed_is_left_alone(world: World, tick: Tick) -> None:
+def test_unchanged_archive_is_not_requested(world: World, tick: Tick) -> None:
     world.archive(MARCH, mail("a"))
     world.chain()
     result = tick()
@@ -50,9 +50,7 @@ def test_what_has_not_changed_is_left_alone(world: World, tick: Tick) -> None:
 
 
 @pytest.mark.parametrize("last", ["archives", "messages", "words", "chunks", "embeddings"])
-def test_a_month_that_another_run_has_left_behind_its_archive_is_asked_for(
-    world: World, tick: Tick, last: str
-) -> None:
+def test_month_behind_its_archive_is_requested(world: World, tick: Tick, last: str) -> None:
     world.archive(MARCH, mail("a"))
     world.chain()
     world.archive(MARCH, mail("a"), mail("b"), at=1)
@@ -64,7 +62,7 @@ def test_a_month_that_another_run_has_left_behind_its_archive_is_asked_for(
     assert isinstance(tick(), dg.SkipReason)
 
 
-def test_a_changed_archive_is_asked_for_under_another_run_key(world: World, tick: Tick) -> None:
+def test_changed_archive_gets_another_run_key(world: World, tick: Tick) -> None:
     world.archive(MARCH, mail("a"))
     first = tick()
     world.archives()
@@ -79,9 +77,7 @@ def test_a_changed_archive_is_asked_for_under_another_run_key(world: World, tick
     assert str(after.run_key).startswith(f"{HARBOR}|{MARCH}@{size}-")
 
 
-def test_an_archive_that_returns_to_a_former_version_is_asked_for_each_time(
-    world: World, tick: Tick
-) -> None:
+def test_archive_with_a_former_version_is_requested(world: World, tick: Tick) -> None:
     versions = [[mail("a")], [mail("a"), mail("b")]] * 3
     keys = []
     for at, mails in enumerate(versions):
@@ -93,7 +89,7 @@ def test_an_archive_that_returns_to_a_former_version_is_asked_for_each_time(
     assert len({*keys}) == len(keys) == len(versions)
 
 
-def test_an_archive_of_an_old_month_that_comes_late_is_asked_for(world: World, tick: Tick) -> None:
+def test_late_archive_of_an_old_month_is_requested(world: World, tick: Tick) -> None:
     world.archive(APRIL, mail("a"))
     world.chain(APRIL)
     world.archives(MARCH)  # the source had none yet
@@ -101,7 +97,7 @@ def test_an_archive_of_an_old_month_that_comes_late_is_asked_for(world: World, t
     assert asked(tick(cursor=f"{HARBOR}|{APRIL}")) == [f"{HARBOR}|{MARCH}"]
 
 
-def test_a_source_that_cannot_tell_versions_is_asked_once(
+def test_source_without_versions_is_requested_once(
     world: World, tick: Tick, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(
@@ -118,7 +114,7 @@ def test_months_outside_the_partitions_are_passed_over(world: World, tick: Tick)
     assert isinstance(tick(), dg.SkipReason)
 
 
-def test_a_tick_asks_for_a_portion_and_the_next_goes_on(
+def test_tick_requests_a_batch_and_the_next_goes_on(
     world: World, tick: Tick, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(new_archives, "BATCH", 2)
@@ -135,7 +131,7 @@ def test_a_tick_asks_for_a_portion_and_the_next_goes_on(
     assert all(len(json.dumps(cursor)) < 150 for cursor in cursors)
 
 
-def test_portions_that_follow_one_another_have_every_month(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_batches_in_a_row_have_every_month(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(new_archives, "BATCH", 2)
     # as keys the longer name comes first, "dev-users|" before "dev|"
     months = [ListMonth(name, month) for name in ("dev", "dev-users") for month in (MARCH, APRIL)]
@@ -166,7 +162,7 @@ def hanging_server() -> Iterator[str]:
         yield f"http://127.0.0.1:{listener.getsockname()[1]}/"
 
 
-def test_a_server_that_hangs_is_asked_once_and_named_and_the_others_go_on(
+def test_hanging_server_is_asked_once_and_named(
     world: World, tick: Tick, hanging_server: str
 ) -> None:
     world.archive(MARCH, mail("a"), list_name=PIER)
@@ -178,7 +174,7 @@ def test_a_server_that_hangs_is_asked_once_and_named_and_the_others_go_on(
     assert f"could not list {HARBOR}\n" in tick.log.getvalue()
 
 
-def test_a_tick_ends_in_time_whatever_a_server_does(
+def test_tick_ends_in_time_with_a_slow_server(
     world: World, tick: Tick, hanging_server: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world.archive(MARCH, mail("a"), list_name=PIER)
@@ -189,7 +185,7 @@ def test_a_tick_ends_in_time_whatever_a_server_does(
     assert f"list {HARBOR}: no answer within 0.2 s" in tick.log.getvalue()
 
 
-def test_a_list_whose_turn_did_not_come_is_first_in_the_next_tick(
+def test_list_without_its_turn_is_first_in_the_next_tick(
     world: World, tick: Tick, hanging_server: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("mail_assets.sources.source.WORKERS", 1)
@@ -204,6 +200,6 @@ def test_a_list_whose_turn_did_not_come_is_first_in_the_next_tick(
 
 
 @pytest.mark.parametrize("cursor", [f"{HARBOR}|{APRIL}", "5", '{"x": 1}', "{}"])
-def test_a_cursor_of_another_release_begins_again(world: World, tick: Tick, cursor: str) -> None:
+def test_cursor_of_another_release_begins_again(world: World, tick: Tick, cursor: str) -> None:
     world.archive(MARCH, mail("a"))
     assert asked(tick(cursor)) == [f"{HARBOR}|{MARCH}"]

@@ -1,4 +1,4 @@
-"""The sensor for archives and runs: a failed month is asked for again, one in a run is not."""
+"""The sensor for archives requests failed months again, but no month in a run."""
 
 import datetime as dt
 
@@ -11,6 +11,8 @@ from dagster._core.remote_origin import (
 )
 
 from mail_assets.defs.partitions import asset_key
+from mail_assets.defs.runs import IN_FLIGHT
+from mail_assets_tests.defs.dagster_world import range_tags
 from mail_assets_tests.defs.sensor_tick import Tick, asked, run_keys
 from mail_assets_tests.world import APRIL, HARBOR, MARCH, PIER, World, mail
 
@@ -33,23 +35,23 @@ def work(context: dg.OpExecutionContext) -> None:
 
 @dg.job
 def refresh_archives() -> None:
-    """A run of a month, with no more of it than how it ends."""
+    """A run of a month that only ends well or badly."""
     work()
 
 
-def run_month(instance: dg.DagsterInstance, month: str, *, fails: bool) -> str:
-    """Run a month of harbor to its end; return the id of the run."""
+def run_month(
+    instance: dg.DagsterInstance, month: str, *, fails: bool, list_name: str = HARBOR
+) -> str:
+    """Run a month to its end; return the id of the run."""
     return refresh_archives.execute_in_process(
         instance=instance,
-        tags={"dagster/partition": f"{HARBOR}|{month}"},
+        tags={"dagster/partition": f"{list_name}|{month}"},
         run_config={"ops": {"work": {"config": {"fails": fails}}}},
         raise_on_error=False,
     ).run_id
 
 
-def test_a_month_whose_run_failed_is_asked_for_again_under_another_run_key(
-    world: World, tick: Tick
-) -> None:
+def test_failed_month_gets_another_run_key(world: World, tick: Tick) -> None:
     world.archive(MARCH, mail("a"))
     [before] = run_keys(tick())
     run = run_month(tick.instance, MARCH, fails=True)
@@ -57,7 +59,7 @@ def test_a_month_whose_run_failed_is_asked_for_again_under_another_run_key(
     assert run_keys(tick()) == [f"{before} after {run}"]
 
 
-def test_a_month_that_failed_behind_its_fetch_is_asked_for_again(world: World, tick: Tick) -> None:
+def test_month_that_failed_after_its_fetch_is_requested(world: World, tick: Tick) -> None:
     world.archive(MARCH, mail("a"))
     world.archives()  # known, so no news
     [before] = run_keys(tick())
@@ -67,7 +69,7 @@ def test_a_month_that_failed_behind_its_fetch_is_asked_for_again(world: World, t
     assert run_keys(tick()) == [f"{before} after {run}"]
 
 
-def test_the_pause_after_a_failure_doubles_up_to_a_day(world: World, tick: Tick) -> None:
+def test_pause_after_failures_doubles_up_to_a_day(world: World, tick: Tick) -> None:
     world.archive(MARCH, mail("a"))
     for minutes in [10, 20, 40, 80, 160, 320, 640, 1280, 1440, 1440]:
         run_month(tick.instance, MARCH, fails=True)
@@ -78,7 +80,7 @@ def test_the_pause_after_a_failure_doubles_up_to_a_day(world: World, tick: Tick)
         assert asked(tick()) == [f"{HARBOR}|{MARCH}"]
 
 
-def test_a_pause_is_told_with_its_reason_and_its_end(world: World, tick: Tick) -> None:
+def test_pause_is_reported_with_reason_and_end(world: World, tick: Tick) -> None:
     world.archive(MARCH, mail("a"))
     runs = [run_month(tick.instance, MARCH, fails=True) for _ in range(2)]
     result = tick()
@@ -92,7 +94,7 @@ def test_a_pause_is_told_with_its_reason_and_its_end(world: World, tick: Tick) -
     assert f"last run {runs[1][:8]}" in tick.log.getvalue()
 
 
-def test_a_success_ends_the_failures_before_it(world: World, tick: Tick) -> None:
+def test_success_ends_the_failures_before_it(world: World, tick: Tick) -> None:
     world.archive(MARCH, mail("a"))
     world.chain()
     run_month(tick.instance, MARCH, fails=True)
@@ -101,28 +103,16 @@ def test_a_success_ends_the_failures_before_it(world: World, tick: Tick) -> None
     assert isinstance(tick(), dg.SkipReason)
 
 
-@pytest.mark.parametrize(
-    "status",
-    [
-        dg.DagsterRunStatus.QUEUED,
-        dg.DagsterRunStatus.NOT_STARTED,
-        dg.DagsterRunStatus.STARTING,
-        dg.DagsterRunStatus.STARTED,
-        dg.DagsterRunStatus.CANCELING,
-    ],
-)
+@pytest.mark.parametrize("status", IN_FLIGHT)
 @pytest.mark.parametrize(
     "tags",
     [
         {"dagster/partition": f"{HARBOR}|{MARCH}"},
-        {
-            "dagster/asset_partition_range_start": f"{HARBOR}|2023-11",
-            "dagster/asset_partition_range_end": f"{PIER}|{MARCH}",
-        },
+        range_tags(f"{HARBOR}|2023-11", f"{PIER}|{MARCH}"),
     ],
     ids=["month", "range"],
 )
-def test_a_month_in_a_run_is_not_asked_for(
+def test_month_in_a_run_is_not_requested(
     world: World, tick: Tick, status: dg.DagsterRunStatus, tags: dict[str, str]
 ) -> None:
     run_month(tick.instance, MARCH, fails=True)
@@ -137,12 +127,7 @@ def test_a_month_in_a_run_is_not_asked_for(
     assert f"requested: {HARBOR} {APRIL}\n" in tick.log.getvalue()
 
 
-def test_a_failed_month_of_a_list_that_is_gone_is_passed_over(tick: Tick) -> None:
-    refresh_archives.execute_in_process(
-        instance=tick.instance,
-        tags={"dagster/partition": f"gone|{MARCH}"},
-        run_config={"ops": {"work": {"config": {"fails": True}}}},
-        raise_on_error=False,
-    )
+def test_failed_month_of_a_removed_list_is_ignored(tick: Tick) -> None:
+    run_month(tick.instance, MARCH, fails=True, list_name="gone")
     tick.now = dt.datetime.now(dt.UTC) + dt.timedelta(days=2)
     assert isinstance(tick(), dg.SkipReason)

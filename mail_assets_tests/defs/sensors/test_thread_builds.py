@@ -1,4 +1,4 @@
-"""The sensor for threads: one run behind the months that changed, whatever their number."""
+"""The sensor for threads requests one run after all months that changed."""
 
 import datetime as dt
 
@@ -54,13 +54,11 @@ def record_run(world: DagsterWorld, job: str, status: dg.DagsterRunStatus, **tag
     )
 
 
-def test_nothing_is_built_where_no_mail_was_loaded(ticks: Ticks) -> None:
+def test_threads_are_not_requested_without_mail(ticks: Ticks) -> None:
     assert "no message has changed" in ticks()
 
 
-def test_a_run_is_requested_once_behind_the_months_of_a_tick(
-    world: DagsterWorld, ticks: Ticks
-) -> None:
+def test_threads_are_requested_once_after_months(world: DagsterWorld, ticks: Ticks) -> None:
     world.archive(MARCH, mail("a"), mail("b", references="<a@example.org>"))
     world.chain(MARCH, last="messages")
     started = dg.DagsterRunStatus.STARTED
@@ -81,9 +79,7 @@ def test_a_run_is_requested_once_behind_the_months_of_a_tick(
     assert next(iter(result.get_asset_check_evaluations())).metadata["checked_months"].value == 0
 
 
-def test_a_text_that_changed_has_its_thread_summarized_and_what_a_run_left_waits(
-    world: DagsterWorld, ticks: Ticks
-) -> None:
+def test_changed_text_requests_its_summary(world: DagsterWorld, ticks: Ticks) -> None:
     world.archive(MARCH, mail("a"))
     world.chain(MARCH, last="messages")
     world.threads()
@@ -98,9 +94,7 @@ def test_a_text_that_changed_has_its_thread_summarized_and_what_a_run_left_waits
     assert "no message has changed" in ticks()
 
 
-def test_months_that_run_for_hours_do_not_keep_their_threads_waiting(
-    world: DagsterWorld, ticks: Ticks
-) -> None:
+def test_threads_do_not_wait_for_long_runs_of_months(world: DagsterWorld, ticks: Ticks) -> None:
     world.archive(MARCH, mail("a"))
     world.chain(MARCH, last="messages")
     started = dg.DagsterRunStatus.STARTED
@@ -113,7 +107,7 @@ def test_months_that_run_for_hours_do_not_keep_their_threads_waiting(
     assert "months are in a run" in ticks(), "the next hour begins"
 
 
-def test_a_build_that_failed_is_tried_again_after_a_growing_pause(
+def test_failed_thread_build_is_retried_after_growing_pause(
     world: DagsterWorld, ticks: Ticks
 ) -> None:
     world.archive(MARCH, mail("a"))
@@ -126,9 +120,7 @@ def test_a_build_that_failed_is_tried_again_after_a_growing_pause(
     assert "failed; again after" in ticks()
 
 
-def test_threads_that_nothing_changes_are_looked_at_daily_so_that_they_are_not_overdue(
-    world: DagsterWorld, ticks: Ticks
-) -> None:
+def test_unchanged_threads_are_built_daily(world: DagsterWorld, ticks: Ticks) -> None:
     world.instance.report_runless_asset_event(dg.AssetMaterialization(asset_key("threads")))
     assert "no message has changed" in ticks()
     ticks.now += 25 * HOUR

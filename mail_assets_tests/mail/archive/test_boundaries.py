@@ -37,7 +37,7 @@ def with_forged(text: bytes) -> list[bytes]:
 
 
 @pytest.mark.parametrize("dialect", ["plain", "mboxo", "mboxrd"])
-def test_a_from_line_without_a_blank_line_in_front_is_text(dialect: str) -> None:
+def test_from_line_without_a_blank_line_above_is_text(dialect: str) -> None:
     found = split(archive(PEOPLE, with_forged(b"He wrote:\n" + FORGED)), dialect)
     assert len(found) == 13
     assert b"Forged." in found[6].raw
@@ -45,32 +45,26 @@ def test_a_from_line_without_a_blank_line_in_front_is_text(dialect: str) -> None
 
 
 @pytest.mark.parametrize(("dialect", "line"), [("pg", PG), ("pipermail", PIPERMAIL)])
-def test_a_line_that_is_written_like_no_other_is_text_where_no_blank_line_is_promised(
-    dialect: str, line: bytes
-) -> None:
+def test_odd_line_without_a_blank_line_is_text(dialect: str, line: bytes) -> None:
     found = split(archive(line, with_forged(b"He wrote:\n" + FORGED), between=b""), dialect)
     assert len(found) == 13
     assert b"Forged." in found[6].raw
 
 
 @pytest.mark.parametrize(("dialect", "line"), [("pg", PG), ("pipermail", PIPERMAIL)])
-def test_a_line_that_is_written_like_no_other_behind_a_blank_line_is_suspicious(
-    dialect: str, line: bytes
-) -> None:
+def test_odd_line_after_a_blank_line_is_suspicious(dialect: str, line: bytes) -> None:
     found = split(archive(line, with_forged(b"He wrote:\n\n" + FORGED)), dialect)
     assert [one.suspicious for one in found] == [n == 7 for n in range(14)]
 
 
-def test_a_line_of_another_sender_is_suspicious_where_one_program_writes_all() -> None:
+def test_other_sender_is_suspicious_if_one_program_writes() -> None:
     bodies = [*TEXTS, *TEXTS, b"He wrote:\n\n" + FORGED]
     assert [one.suspicious for one in split(archive(PG, bodies))] == [n == 25 for n in range(26)]
 
 
 @pytest.mark.parametrize("fields", [IDS.splitlines(True)[0], IDS.splitlines(True)[1], b""])
 @pytest.mark.parametrize(("dialect", "line"), [("pg", PG), ("pipermail", PIPERMAIL)])
-def test_a_message_without_id_or_date_is_suspicious(
-    dialect: str, line: bytes, fields: bytes
-) -> None:
+def test_message_without_id_or_date_is_suspicious(dialect: str, line: bytes, fields: bytes) -> None:
     forged = line % 17 + FORGED_HEAD + fields + b"\nForged.\n"
     found = split(archive(line, with_forged(b"He wrote:\n" + forged)), dialect)
     assert [one.suspicious for one in found] == [n == 7 for n in range(14)]
@@ -86,21 +80,21 @@ RELAYED = b"Received: from a.example.org by b.example.org; Mon, 5 Jan 2026 10:00
 
 
 @pytest.mark.parametrize("dialect", ["plain", "mboxo", "mboxrd"])
-def test_a_message_behind_one_without_a_last_line_end_is_kept(dialect: str) -> None:
+def test_message_after_one_without_line_end_is_kept(dialect: str) -> None:
     """Mailman 2 and mutt add one line end to a message, whether it ends with one or not."""
     data = b"\n".join(PEOPLE % n + RELAYED + head(n) + b"text" for n in range(2))
     found = split(data, dialect)
     assert [one.suspicious for one in found] == [False, True]
 
 
-def test_a_message_behind_a_closing_delimiter_is_kept() -> None:
+def test_message_after_a_closing_delimiter_is_kept() -> None:
     multipart = b'Content-Type: multipart/mixed;\n boundary="b=1"\n'
     body = b"--b=1\n\ntext\n--b=1--"
     data = b"\n".join(PEOPLE % n + multipart + head(n) + body for n in range(3))
     assert len(split(data, "mboxo")) == 3
 
 
-def test_an_archive_without_any_blank_lines_is_split_and_flagged() -> None:
+def test_archive_without_blank_lines_is_split_and_flagged() -> None:
     found = split(archive(PEOPLE, TEXTS, between=b""))
     assert len(found) == 12
     assert [one.suspicious for one in found] == [n > 0 for n in range(12)]
@@ -110,7 +104,7 @@ ATTACHED = PEOPLE % 50 + head(50) + b"attached\n\n" + PEOPLE % 51 + head(51) + b
 
 
 @pytest.mark.parametrize("dialect", ["plain", "pg"])
-def test_an_attached_archive_is_part_of_its_message(dialect: str) -> None:
+def test_attached_archive_is_part_of_its_message(dialect: str) -> None:
     carrier = (
         PEOPLE % 1
         + b'Content-Type: multipart/mixed; boundary="b1"\n'
@@ -125,7 +119,7 @@ def test_an_attached_archive_is_part_of_its_message(dialect: str) -> None:
     assert found[1].raw.count(b"attached") == 2
 
 
-def test_a_message_that_was_cut_off_takes_no_other_with_it() -> None:
+def test_message_that_was_cut_off_takes_no_other_with_it() -> None:
     whole = b'Content-Type: multipart/mixed; boundary="b1"\n' + head(1) + b"--b1\n\nx\n--b1--\n"
     cut = whole.removesuffix(b"--b1--\n")
     data = PEOPLE % 1 + cut + b"\n" + PEOPLE % 2 + whole + b"\n" + PEOPLE % 3 + head(3)
@@ -157,7 +151,7 @@ FORMS = {
 @pytest.mark.parametrize("dialect", DIALECTS)
 @pytest.mark.parametrize("end", [b"\n", b"\r\n"], ids=["LF", "CRLF"])
 @pytest.mark.parametrize("form", FORMS)
-def test_an_archive_of_any_writer_is_split(form: str, end: bytes, dialect: str) -> None:
+def test_archive_of_any_writer_is_split(form: str, end: bytes, dialect: str) -> None:
     data = b"".join(FORMS[form] + head(n) + b"text\n\n" for n in range(4)).replace(b"\n", end)
     found = split(data, dialect)
     assert len(found) == 4
@@ -166,7 +160,7 @@ def test_an_archive_of_any_writer_is_split(form: str, end: bytes, dialect: str) 
 
 
 @pytest.mark.parametrize("end", [b"\n", b"\r\n"], ids=["LF", "CRLF"])
-def test_what_relays_of_uucp_wrote_above_a_header_belongs_to_it(end: bytes) -> None:
+def test_uucp_lines_above_a_header_belong_to_it(end: bytes) -> None:
     relays = (
         b">From jo Mon Jan  5 09:58 EST 1987 remote from pier\n>From uucp Mon Jan  5 09:59 1987\n"
     )
@@ -191,13 +185,13 @@ def test_rare_forms_start_nothing_in_other_archives(form: str) -> None:
     assert len(split(archive(PEOPLE, with_forged(b"See:\n\n" + forged)))) == 13
 
 
-def test_a_patch_in_front_of_other_mail_is_no_archive_of_patches() -> None:
+def test_patch_before_other_mail_is_no_archive_of_patches() -> None:
     found = split(GIT_LINE + head(1) + b"x\n\n" + PEOPLE % 2 + head(2) + GIT_LINE + head(3))
     assert [one.suspicious for one in found] == [True, False]
     assert found[1].from_line == (PEOPLE % 2).strip()
 
 
-def test_what_pine_keeps_for_itself_is_no_message() -> None:
+def test_pseudo_message_of_pine_is_left_out() -> None:
     own = (
         b"From MAILER-DAEMON Mon Jan  5 10:00:00 2026\nDate: 05 Jan 2026 10:00:00 +0000\n"
         b"From: Mail System Internal Data <MAILER-DAEMON@example.org>\n"
@@ -217,13 +211,13 @@ def mboxcl(bodies: Sequence[bytes]) -> bytes:
     )
 
 
-def test_a_content_length_that_leads_to_the_next_message_is_trusted() -> None:
+def test_content_length_to_the_next_message_is_trusted() -> None:
     found = split(mboxcl(with_forged(b"He wrote:\n\n" + FORGED)))
     assert len(found) == 13
     assert b"Forged." in found[6].raw
 
 
-def test_a_content_length_of_a_single_message_swallows_no_other() -> None:
+def test_content_length_of_a_single_message_swallows_no_other() -> None:
     others = archive(PEOPLE, TEXTS)
     own = PEOPLE % 1 + b"Content-Length: %d\n" % (len(others) + 3) + head(1) + b"x\n\n"
     assert len(split(own + others)) == 13

@@ -49,7 +49,7 @@ def test_concatenated_compressed_pieces_are_one_archive(kind: str, tmp_path: Pat
 
 
 @pytest.mark.parametrize("kind", COMPRESS)
-def test_what_stands_behind_padding_is_read(kind: str, tmp_path: Path) -> None:
+def test_stream_after_padding_is_read(kind: str, tmp_path: Path) -> None:
     path = tmp_path / "archive"
     middle = len(MANY) // 2
     pieces = COMPRESS[kind](MANY[:middle]), COMPRESS[kind](MANY[middle:]), b""
@@ -59,9 +59,7 @@ def test_what_stands_behind_padding_is_read(kind: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", COMPRESS)
 @pytest.mark.parametrize("behind", [b"junk" * 10, b"j"])
-def test_what_stands_behind_a_stream_and_is_none_is_damage(
-    kind: str, behind: bytes, tmp_path: Path
-) -> None:
+def test_junk_after_a_stream_is_damage(kind: str, behind: bytes, tmp_path: Path) -> None:
     path = tmp_path / "hackers.202601"
     path.write_bytes(COMPRESS[kind](MANY) + behind)
     with pytest.raises(ArchiveError, match=rf"hackers\.202601: {kind} data is damaged or cut off"):
@@ -70,9 +68,7 @@ def test_what_stands_behind_a_stream_and_is_none_is_damage(
 
 @pytest.mark.parametrize("kind", COMPRESS)
 @pytest.mark.parametrize("keep", [0.5, 0.99])
-def test_a_cut_off_archive_names_file_and_compression(
-    kind: str, keep: float, tmp_path: Path
-) -> None:
+def test_cut_off_archive_names_file_and_compression(kind: str, keep: float, tmp_path: Path) -> None:
     path = tmp_path / "hackers.202601"
     whole = COMPRESS[kind](MANY)
     path.write_bytes(whole[: int(len(whole) * keep)])
@@ -81,7 +77,7 @@ def test_a_cut_off_archive_names_file_and_compression(
 
 
 @pytest.mark.parametrize("kind", COMPRESS)
-def test_a_damaged_archive_names_file_and_compression(kind: str, tmp_path: Path) -> None:
+def test_damaged_archive_names_file_and_compression(kind: str, tmp_path: Path) -> None:
     path = tmp_path / "hackers.202601"
     data = bytearray(COMPRESS[kind](MANY))
     data[len(data) // 2 : len(data) // 2 + 60] = b"\xff" * 60
@@ -91,7 +87,7 @@ def test_a_damaged_archive_names_file_and_compression(kind: str, tmp_path: Path)
 
 
 @pytest.mark.parametrize("kind", COMPRESS)
-def test_a_bomb_is_refused_before_it_has_gone_off(
+def test_bomb_is_refused_before_it_has_gone_off(
     kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "hackers.202601"

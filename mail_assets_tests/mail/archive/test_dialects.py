@@ -44,7 +44,7 @@ CASES: dict[str, tuple[bytes, str | None]] = {
 
 @pytest.mark.parametrize("crlf", [False, True], ids=["LF", "CRLF"])
 @pytest.mark.parametrize("name", CASES)
-def test_a_dialect_is_known_by_what_its_writer_does(name: str, crlf: bool) -> None:
+def test_dialect_is_detected_by_its_writer(name: str, crlf: bool) -> None:
     data, dialect = CASES[name]
     assert find_dialect(data.replace(b"\n", b"\r\n") if crlf else data) == dialect
 
@@ -67,7 +67,7 @@ def test_no_more_than_a_sample_is_looked_at() -> None:
         ("pg", "plain", False),
     ],
 )
-def test_a_setting_contradicts_an_archive_that_shows_another(
+def test_setting_contradicts_an_archive_that_shows_another(
     setting: str, found: str, wrong: bool
 ) -> None:
     assert contradicts(setting, found) == wrong

@@ -75,7 +75,7 @@ def test_messages_are_found_by_rule(name: str, crlf: bool, tmp_path: Path) -> No
     assert split(data) == found
 
 
-def test_the_archive_holds_what_a_message_says_it_holds(tmp_path: Path) -> None:
+def test_offset_and_length_give_the_message(tmp_path: Path) -> None:
     first, second = LINE + head(1) + b"one\n", LINE + head(2) + b"two\n"
     data = first + b"\n" + second + b"\n"
     found = from_file(data, tmp_path)
@@ -85,7 +85,7 @@ def test_the_archive_holds_what_a_message_says_it_holds(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
-def test_one_blank_line_is_the_archive_s_own_unless_it_is_postgresql_s(dialect: str) -> None:
+def test_last_blank_line_belongs_to_all_archives_but_pg(dialect: str) -> None:
     found = split(LINE + head(1) + b"x\n\n\n" + LINE + head(2) + b"y\n", dialect)
     assert found[0].raw == head(1) + (b"x\n\n\n" if dialect == "pg" else b"x\n\n")
     assert found[1].raw == head(2) + b"y\n"
@@ -101,19 +101,19 @@ def test_one_blank_line_is_the_archive_s_own_unless_it_is_postgresql_s(dialect: 
         ("mboxrd", b"From a\n>From b\n"),
     ],
 )
-def test_quoted_from_lines_lose_what_the_dialect_added(dialect: str, body: bytes) -> None:
+def test_quoted_from_lines_are_unquoted(dialect: str, body: bytes) -> None:
     data = LINE + head(1) + b">From a\n>>From b\n"
     (found,) = split(data, dialect)
     assert found.raw == head(1) + body
     assert found.length == len(data)
 
 
-def test_an_unknown_dialect_is_refused() -> None:
+def test_unknown_dialect_is_refused() -> None:
     with pytest.raises(ValueError, match=r"maildir.*pg, plain"):
         split(b"", "maildir")
 
 
-def test_a_message_without_id_and_date_is_suspicious() -> None:
+def test_message_without_id_and_date_is_suspicious() -> None:
     found = split(LINE + b"Subject: Date: in a subject\n\nDate: x\n\n" + LINE + head(1))
     assert [message.suspicious for message in found] == [True, False]
 
@@ -130,7 +130,7 @@ def test_bytes_before_the_first_from_line_are_not_lost(tmp_path: Path) -> None:
     assert split(data) == found
 
 
-def test_overlong_bytes_before_the_first_from_line_are_cut_and_marked() -> None:
+def test_overlong_start_without_from_line_is_truncated() -> None:
     data = head(7) + b"x" * 9_000 + b"\n" + LINE + head(1)
     lost, found = split_mbox(data, "plain", 5_000)
     assert (lost.offset, lost.length, lost.truncated, lost.suspicious) == (0, 5_000, True, True)
@@ -138,7 +138,7 @@ def test_overlong_bytes_before_the_first_from_line_are_cut_and_marked() -> None:
 
 
 @pytest.mark.parametrize("data", [b"<!doctype html>\n<title>Log in</title>", b"\x00" * 5_000])
-def test_what_is_no_mbox_is_refused_by_name(data: bytes, tmp_path: Path) -> None:
+def test_other_files_are_refused_by_name(data: bytes, tmp_path: Path) -> None:
     with pytest.raises(ArchiveError, match=r"archive\.mbox: is no mbox"):
         from_file(data, tmp_path)
     with pytest.raises(ArchiveError, match="archive: is no mbox"):
@@ -170,7 +170,7 @@ def zip_file(data: bytes) -> bytes:
     ],
     ids=["tar", "zip", "gzip twice"],
 )
-def test_a_file_of_files_is_refused_though_from_lines_are_in_it(
+def test_file_of_files_is_refused_though_from_lines_are_in_it(
     pack: Callable[[bytes], bytes], what: str, tmp_path: Path
 ) -> None:
     data = pack(b"".join(LINE + head(n) + b"text\n\n" for n in range(3)))
@@ -185,26 +185,26 @@ def test_no_mail_can_say_that_its_archive_is_a_file_of_files() -> None:
     assert len(split(data)) == 2
 
 
-def test_an_overlong_message_is_cut_and_the_next_one_survives() -> None:
+def test_overlong_message_is_cut_and_the_next_one_survives() -> None:
     second = LINE + head(2) + b"y\n"
     data = LINE + head(1) + b"x" * 9_000 + b"\n\n" + second
     found = list(split_mbox(data, "plain", 5_000))
     assert [(m.truncated, m.length) for m in found] == [(True, 5_000), (False, len(second))]
 
 
-def test_a_byte_order_mark_hides_no_message() -> None:
+def test_byte_order_mark_hides_no_message() -> None:
     data = b"\xef\xbb\xbf" + LINE + head(1) + b"x\n\n" + LINE + head(2)
     first, second = split(data)
     assert (first.offset, first.suspicious, second.suspicious) == (3, False, False)
 
 
-def test_a_from_line_begins_a_line() -> None:
+def test_from_line_begins_a_line() -> None:
     data = LINE + head(1) + (b"x" * 200 + LINE + b"a: b\n") * 20
     assert [(raw.offset, raw.length) for raw in split(data)] == [(0, len(data))]
 
 
 @pytest.mark.parametrize("compress", [bytes, gzip.compress], ids=["plain", "gzip"])
-def test_memory_stays_near_a_few_blocks_however_long_a_message_is(
+def test_memory_stays_small_for_any_length_of_message(
     compress: Callable[[bytes], bytes], tmp_path: Path
 ) -> None:
     path = tmp_path / "archive"
@@ -219,7 +219,7 @@ def test_memory_stays_near_a_few_blocks_however_long_a_message_is(
     assert peak < 8 * BUFFER
 
 
-def test_an_archive_may_be_left_before_its_end(tmp_path: Path) -> None:
+def test_archive_may_be_left_before_its_end(tmp_path: Path) -> None:
     path = tmp_path / "archive"
     path.write_bytes((LINE + head(1) + b"x\n\n") * 3)
     messages = split_archive(path, "plain")
@@ -246,7 +246,7 @@ def mboxrd_quoted(body: bytes) -> bytes:
 
 @settings(max_examples=150)
 @given(bodies=st.lists(TEXT, min_size=1, max_size=5))
-def test_splitting_a_quoted_concatenation_gives_back_the_messages(bodies: list[bytes]) -> None:
+def test_splitting_quoted_messages_gives_them_back(bodies: list[bytes]) -> None:
     messages = [head(number) + body for number, body in enumerate(bodies)]
     data = b"".join(
         LINE + head(number) + mboxrd_quoted(body) + (b"\n" if body.endswith(b"\n") else b"\n\n")

@@ -97,7 +97,7 @@ UNDERSCORES = "_" * 47
         ),
     ],
 )  # fmt: skip
-def test_what_programs_add_is_footer(footer: str) -> None:
+def test_lines_added_by_programs_are_footer(footer: str) -> None:
     assert letters(TEXT + footer) == "tt" + "f" * len(footer.split("\n"))
 
 
@@ -113,7 +113,7 @@ def test_what_programs_add_is_footer(footer: str) -> None:
         "This one failed.\n\nMessage ID: <1@example.org>",
     ],
 )
-def test_what_people_write_stays(text: str) -> None:
+def test_lines_of_people_are_no_footer(text: str) -> None:
     assert set(letters(TEXT + text)) == {"t"}
 
 
@@ -129,7 +129,7 @@ def test_what_people_write_stays(text: str) -> None:
         "iPhone'umdan gönderildi", "Στάλθηκε από το iPhone μου", "Sent via BlackBerry by AT&T"
     ],
 )  # fmt: skip
-def test_what_phones_add_is_signature(line: str) -> None:
+def test_lines_added_by_phones_are_signature(line: str) -> None:
     assert letters(f"{TEXT}{line}\n") == "ttst"
     assert letters(f"{TEXT}Jo Roe\n{line}\n")[3] == "s"
 
@@ -162,7 +162,7 @@ PARAGRAPH = "A line of a paragraph that is long enough to go on below."
         *("名 mailing list -- x@example.org", "“This message is for the addressee"),
     ],
 )
-def test_an_ending_of_any_script_is_a_candidate(line: str) -> None:
+def test_ending_of_any_script_is_a_candidate(line: str) -> None:
     assert begins_ending([line.strip()], 0)
     assert find_ending_heads(["", line.strip()], [1]) == [1]
 
@@ -172,7 +172,7 @@ def test_most_lines_are_none(line: str) -> None:
     assert find_ending_heads([line], [0]) == []
 
 
-def test_a_phrase_inside_a_paragraph_is_none_but_a_rule_is_a_candidate() -> None:
+def test_phrase_inside_a_paragraph_is_no_footer() -> None:
     texts = [PARAGRAPH, "To unsubscribe, visit", PARAGRAPH, "----", "To unsubscribe, visit"]
     assert find_ending_heads(texts, [*range(5)]) == [3, 4]
 
@@ -203,7 +203,7 @@ def month_with_footer() -> list[tuple[str, str, str]]:
     return [(who, f"subject {n}", f"Dear all,\n{TEXTS[n]}{FOOTER}") for n, who in enumerate(PEOPLE)]
 
 
-def test_what_ends_messages_of_many_authors_is_footer() -> None:
+def test_block_that_ends_mail_of_many_authors_is_footer() -> None:
     endings = learn(month_with_footer())
     body = f"Something new.\nAnd more.{FOOTER}\n"
     assert kinds(body, "new@x.example", endings) == [
@@ -212,7 +212,7 @@ def test_what_ends_messages_of_many_authors_is_footer() -> None:
     ]
 
 
-def test_what_ends_several_messages_of_one_author_is_signature() -> None:
+def test_block_that_ends_mail_of_one_author_is_signature() -> None:
     signature = "Jo Roe\nHarbour office, room 5"
     bodies = [f"Hello,\n{text}\n\n{signature}\n" for text in TEXTS]
     endings = learn([("jo@x.example", f"s{n}", body) for n, body in enumerate(bodies)])
@@ -226,7 +226,7 @@ def test_nothing_is_learnt_of_nothing() -> None:
 
 
 @given(st.randoms(use_true_random=False))
-def test_the_order_of_messages_does_not_matter(chance: random.Random) -> None:
+def test_order_of_messages_does_not_matter(chance: random.Random) -> None:
     messages = [*month_with_footer(), *month_with_footer()]
     first = learn(messages)
     chance.shuffle(messages)
@@ -241,19 +241,19 @@ def test_copies_of_one_message_teach_nothing() -> None:
     assert learn(copies) == learn(resent) == NO_ENDINGS
 
 
-def test_templates_of_a_bot_keep_what_differs() -> None:
+def test_templates_of_a_bot_keep_their_differences() -> None:
     bodies = [f"Build {text}\n\nAll pass on https://ci.example\nGood night." for text in TEXTS]
     month = [("ci@x.example", f"build {n}", body) for n, body in enumerate(bodies)]
     assert kinds(bodies[0], "ci@x.example", learn(month))[0][1].startswith("Build The crane")
 
 
-def test_what_an_author_often_answers_stays_text() -> None:
+def test_frequent_answer_of_an_author_stays_text() -> None:
     bodies = [f"> {text}\nSeen.\n{text}\n\nApplied, thanks." for text in TEXTS]
     endings = learn([("jo@x.example", f"s{n}", body) for n, body in enumerate(bodies)])
     assert {kind for kind, _ in kinds(bodies[0], "jo@x.example", endings)} == {"quote", "text"}
 
 
-def test_a_closing_above_a_learnt_signature_stays_text() -> None:
+def test_closing_above_a_learnt_signature_stays_text() -> None:
     bodies = [f"Hello,\n{text}\n\nBest regards,\nJo Roe\nroom 5" for text in TEXTS]
     endings = learn([("jo@x.example", f"s{n}", body) for n, body in enumerate(bodies)])
     found = kinds(bodies[0], "jo@x.example", endings)
@@ -261,13 +261,13 @@ def test_a_closing_above_a_learnt_signature_stays_text() -> None:
     assert found[1] == ("signature", "Jo Roe\nroom 5")
 
 
-def test_what_many_people_ask_at_the_end_is_no_footer() -> None:
+def test_common_last_question_is_no_footer() -> None:
     month = [(who, f"s{n}", f"Hello,\n{TEXTS[n]}\n\nAny ideas?") for n, who in enumerate(PEOPLE)]
     endings = learn(month)
     assert {kind for kind, _ in kinds(month[0][2], PEOPLE[0], endings)} == {"text"}
 
 
-def test_a_signature_above_a_quote_of_the_rest_is_learnt() -> None:
+def test_signature_above_a_quote_of_the_rest_is_learnt() -> None:
     attribution = "On Mon, 5 Jan 2026, Ann wrote:\n> The crane?\n> Why?"
     bodies = [f"Hello,\n{text}\n\nJo Roe\nHarbour office\n\n{attribution}" for text in TEXTS]
     endings = learn([("x@x.example", f"s{n}", body) for n, body in enumerate(bodies)])
@@ -293,7 +293,7 @@ OTHER_LINES = [
 
 
 @pytest.mark.parametrize(("one", "other"), SAME_LINES)
-def test_lines_that_differ_in_what_varies_are_the_same(one: str, other: str) -> None:
+def test_lines_that_differ_in_varying_parts_are_equal(one: str, other: str) -> None:
     assert hash_line(one) == hash_line(other)
 
 
@@ -344,7 +344,7 @@ NEXT = "-------------- next part --------------"
         ),
     ],
 )
-def test_what_mailman_writes_in_place_of_a_part_is_footer(note: str) -> None:
+def test_mailmans_note_on_a_part_is_footer(note: str) -> None:
     lines = len(note.split("\n"))
     assert letters(TEXT + note) == "tt" + "f" * lines
 
@@ -358,9 +358,9 @@ def test_what_mailman_writes_in_place_of_a_part_is_footer(note: str) -> None:
         f"Wait...\nIt is not there:\nURL: <{STORED}>",
     ],
 )
-def test_what_people_write_stays_text(text: str) -> None:
+def test_notes_of_people_stay_text(text: str) -> None:
     assert set(letters(TEXT + text)) == {"t"}
 
 
-def test_the_text_of_the_next_part_stays_text() -> None:
+def test_text_of_the_next_part_stays_text() -> None:
     assert letters(f"{TEXT}{NEXT}\nAlso the winch.\nURL: https://example.org/winch") == "ttftt"

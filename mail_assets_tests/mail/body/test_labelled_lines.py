@@ -37,7 +37,7 @@ def rule_parts(message: Message) -> list[Segment]:
     return segment_body(message.body_text, message.from_name, message.from_email)
 
 
-def test_the_set_is_large_and_knows_all_kinds() -> None:
+def test_set_is_large_and_knows_all_kinds() -> None:
     labels = read_labels()
     assert sum(len(each.lines) for each in labels) >= 1_500
     assert {kind for each in labels for _, kind in each.lines} == set(KINDS)

@@ -158,6 +158,6 @@ def test_diffs_are_found_by_their_arithmetic(body: str, expected: str) -> None:
     assert letters(body.removesuffix("\n")) == expected
 
 
-def test_a_patch_of_5_000_lines_is_one_segment() -> None:
+def test_patch_of_5_000_lines_is_one_segment() -> None:
     body = "see\n@@ -1,2500 +1,2500 @@\n" + "-old\n" * 2500 + "+new\n" * 2500 + "bye\n"
     assert [part.kind for part in segment_body(body)] == ["text", "patch", "text"]

@@ -30,7 +30,7 @@ def filled(template: str) -> str:
     )
 
 
-def test_the_languages_of_most_archives_are_known() -> None:
+def test_languages_of_most_archives_are_known() -> None:
     common = (
         "en de fr es pt it nl sv da nb fi pl cs sk hu ro ru uk bg el tr zh ja ko ar he id vi ca"
     )
@@ -39,7 +39,7 @@ def test_the_languages_of_most_archives_are_known() -> None:
 
 
 @pytest.mark.parametrize("template", TEMPLATES)
-def test_each_attribution_stands_above_a_quote_and_is_text_elsewhere(template: str) -> None:
+def test_attribution_counts_only_above_a_quote(template: str) -> None:
     line = filled(template)
     assert letters(f"{line}\nJR> old\nmine") == "aqt"
     assert letters(f"Hello\n\n{line}\n\n> old\nmine") == "ttatqt"
@@ -58,13 +58,13 @@ def test_each_attribution_may_be_wrapped_and_decorated(template: str) -> None:
 
 
 @pytest.mark.parametrize("template", TEMPLATES)
-def test_marks_of_direction_and_kinds_of_space_make_no_difference(template: str) -> None:
+def test_direction_marks_and_spaces_make_no_difference(template: str) -> None:
     line = filled(template.removeprefix(">>>>> ")).replace(":", "\u202f:").replace(" ", "\xa0")
     assert letters(f"\u200f{line}\u202c\n> old") == "aq"
 
 
 @pytest.mark.parametrize("code", LANGUAGES)
-def test_a_header_block_over_unmarked_lines_quotes_the_rest(code: str) -> None:
+def test_header_block_over_unmarked_lines_quotes_the_rest(code: str) -> None:
     fields = LANGUAGES[code]["fields"]
     values = {
         "from": "Jo Roe <jo@example.org>", "date": "Monday, 5 January 2026 10:11",
@@ -82,7 +82,7 @@ def test_a_header_block_over_unmarked_lines_quotes_the_rest(code: str) -> None:
 
 
 @pytest.mark.parametrize("code", LANGUAGES)
-def test_separators_say_what_is_answered_and_what_is_forwarded(code: str) -> None:
+def test_separators_distinguish_answered_from_forwarded(code: str) -> None:
     language = LANGUAGES[code]
     for phrase in map(filled, language["original"]):
         for rule in (f"-----{phrase}-----", f"-------- {phrase} --------", f"--- {phrase} ---"):
@@ -96,12 +96,12 @@ def test_separators_say_what_is_answered_and_what_is_forwarded(code: str) -> Non
         assert letters(f"FYI\n{phrase}:\n\nFrom: A\nDate: x\n\nnews") == "taaaatt"
 
 
-def test_a_template_needs_a_word() -> None:
+def test_template_needs_a_word() -> None:
     with pytest.raises(ValueError, match="no word is fixed"):
         parse_template("{date}, {author}:")
 
 
-def test_an_attribution_is_found_by_a_word_of_its_own() -> None:
+def test_attribution_is_found_by_a_word_of_its_own() -> None:
     unkeyed = load_phrases().attributions[""]  # tried on every text: few, and all without blanks
     assert len(unkeyed) < 40
     assert not any("".join((t.start, *t.words, t.end)).isascii() for t in unkeyed)

@@ -57,7 +57,7 @@ FULL = "as long a line as the mail program of its author would ever send"
         ),
     ],
 )
-def test_marks_make_a_quote_where_nothing_else_explains_them(body: str, expected: str) -> None:
+def test_marks_make_a_quote_without_another_explanation(body: str, expected: str) -> None:
     assert letters(body) == expected
 
 
@@ -81,7 +81,7 @@ SESSION = ">>> import crane\n>>> crane.lift(3)\n'up'"
         pytest.param("> he:\n>>> why?\nno\n> so", "qqtq", id="below a quoted line"),
     ],
 )
-def test_a_session_beside_quotes_is_told_from_a_deep_quote(body: str, expected: str) -> None:
+def test_python_session_among_quotes_is_no_deep_quote(body: str, expected: str) -> None:
     assert letters(body) == expected
 
 
@@ -209,7 +209,7 @@ def test_a_session_beside_quotes_is_told_from_a_deep_quote(body: str, expected: 
         ),
     ],
 )
-def test_who_wrote_what_is_quoted_below(body: str, expected: str) -> None:
+def test_attribution_is_found_above_its_quote(body: str, expected: str) -> None:
     assert letters(body) == expected
 
 
@@ -283,7 +283,7 @@ def test_who_wrote_what_is_quoted_below(body: str, expected: str) -> None:
         pytest.param("On 12/11/20 9:32 AM, Jo Roe wrote:[...]", "a", id="cut"),
     ],
 )
-def test_programs_name_who_wrote_the_quote_below(head: str, expected: str) -> None:
+def test_attributions_of_programs_are_found(head: str, expected: str) -> None:
     assert letters(f"{head}\n> old\nmine") == f"{expected}qt"
 
 
@@ -379,7 +379,7 @@ def test_blocks_and_separators_of_programs(body: str, expected: str) -> None:
         pytest.param('printf("%s wrote:\\n", name);\n\n"> ";', id="code"),
     ],
 )
-def test_what_looks_alike_stays_text(body: str) -> None:
+def test_lookalikes_of_announcements_stay_text(body: str) -> None:
     assert set(letters(body)) == {"t"}
 
 
@@ -402,7 +402,7 @@ def test_prose_above_a_quote_stays_text(prose: str) -> None:
     assert letters(f"Hello\n\n{prose}\n> old\nmine") == "tttqt"
 
 
-def test_a_paragraph_above_an_attribution_stays_text() -> None:
+def test_paragraph_above_an_attribution_stays_text() -> None:
     prose = "We met on Monday and talked about it for long, as I told you\nin my last mail"
     assert letters(f"{prose}\nJo Roe wrote:\n> old") == "ttaq"
     assert letters(f"{prose}.\nOn 5 Jan 2026, Jo Roe wrote:\n> old") == "ttaq"

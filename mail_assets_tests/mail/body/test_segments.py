@@ -38,7 +38,7 @@ def test_lines_are_of_these_kinds(body: str, expected: str) -> None:
     assert letters(body) == expected
 
 
-def test_an_empty_body_has_no_segments_and_a_quote_no_new_text() -> None:
+def test_empty_body_has_no_segments_and_a_quote_no_new_text() -> None:
     assert segment_body("") == []
     body = "> a\n\n> b\n"
     assert new_text_spans(body, segment_body(body)) == []
@@ -96,7 +96,7 @@ def test_lines_that_could_be_nothing_else_are_always_new(body: str) -> None:
         "Index: x", "diff -x", "GIT binary patch\nliteral 1", "On", "a" * 500, "", " ",
     ],
 )  # fmt: skip
-def test_a_monotonous_body_takes_linear_time(line: str) -> None:
+def test_monotonous_body_takes_linear_time(line: str) -> None:
     # a rule that looked ahead to the end from each of 20,000 lines would not end here
     body = f"{line}\n" * 20_000
     assert segment_body(body)[-1].end == len(body)
@@ -126,11 +126,11 @@ HEAD = "From: Ann <ann@example.org>\nDate: Mon, 5 Jan 2026\nSubject: lease\n\n"
 INNER = "New text\nOn Monday Jo wrote:\n> old\n-- \nAnn\n"
 
 
-def test_a_body_without_attached_messages_is_segmented_as_ever() -> None:
+def test_body_without_attached_messages_is_segmented_as_ever() -> None:
     assert segment_with_attached(OWN, ()) == segment_body(OWN)
 
 
-def test_an_attached_message_has_quotes_and_a_signature_of_its_own() -> None:
+def test_attached_message_has_its_own_segments() -> None:
     body = OWN + HEAD + INNER
     attached = [(len(OWN), len(OWN) + len(HEAD))]
     parts = segment_with_attached(body, attached)
@@ -145,7 +145,7 @@ def test_an_attached_message_has_quotes_and_a_signature_of_its_own() -> None:
     ]
 
 
-def test_segments_of_one_kind_are_joined_where_messages_meet() -> None:
+def test_equal_segments_at_attached_messages_are_joined() -> None:
     body = "one\n\nSubject: b\n\ntwo\n\nthree\n"
     parts = segment_with_attached(body, [(5, 17), (22, 22)])
     assert parts == [(0, len(body), "text")]

@@ -100,7 +100,7 @@ HEADER += "Subject: x"
         ),
     ],
 )
-def test_what_ends_a_mail_is_not_new_text(body: str, expected: str) -> None:
+def test_endings_of_a_mail_are_no_new_text(body: str, expected: str) -> None:
     assert letters(body) == expected
 
 
@@ -125,12 +125,12 @@ def test_what_ends_a_mail_is_not_new_text(body: str, expected: str) -> None:
         pytest.param("\nmore", "tt", id="a blank line"),
     ],
 )
-def test_a_phone_signs_right_above_what_is_not_new(below: str, expected: str) -> None:
+def test_phone_signature_is_found_above_old_text(below: str, expected: str) -> None:
     assert letters(f"Yes.\n\nSent from my iPhone\n{below}") == f"tts{expected}"
 
 
 @pytest.mark.parametrize("below", ["to you", "_" * 40, "-" * 40, "From: here\nTo: there"])
-def test_a_sentence_that_begins_like_a_phones_signature_goes_on(below: str) -> None:
+def test_sentence_that_begins_like_a_phones_signature_goes_on(below: str) -> None:
     assert set(letters(f"Yes.\n\nSent from my crane\n{below}\nand back")) == {"t"}
 
 
@@ -162,7 +162,7 @@ TEXT = "The crane is broken.\n\n"
         pytest.param(TEXT + "We met\nJo Roe", "tttt", id="a name that ends a sentence"),
     ],
 )
-def test_a_name_under_a_closing_signs(body: str, expected: str) -> None:
+def test_name_under_a_closing_signs(body: str, expected: str) -> None:
     assert letters(body) == expected
 
 
@@ -189,7 +189,7 @@ def test_a_name_under_a_closing_signs(body: str, expected: str) -> None:
         pytest.param(TEXT + "Jo says it is.", "ttt", id="a sentence about the author"),
     ],
 )
-def test_the_author_s_own_name_signs(body: str, expected: str) -> None:
+def test_author_s_own_name_signs(body: str, expected: str) -> None:
     assert letters(body, "Josephine Roe (crane driver)", "jo@example.org") == expected
 
 
@@ -200,5 +200,5 @@ def test_the_author_s_own_name_signs(body: str, expected: str) -> None:
         *[("山本", "t"), ("田太", "t"), ("郎", "t"), ("以上", "t"), ("山田です。", "t")],
     ],
 )
-def test_a_name_without_blanks_is_signed_by_either_half(line: str, kind: str) -> None:
+def test_name_without_blanks_is_signed_by_either_half(line: str, kind: str) -> None:
     assert letters(f"本文です。\n\n{line}", "山田太郎", "taro@example.jp") == "tt" + kind

@@ -201,12 +201,12 @@ def test_simple_mailboxes_are_read_as_any_other_would_be(
     assert not quick or quick == list(room._mailboxes(value, "", obfuscated))
 
 
-def test_what_most_fields_hold_is_read_the_short_way() -> None:
+def test_common_fields_are_read_the_short_way() -> None:
     value = '"Doe, Jo (man)" <jo@x.org>, Ann O\'Neil <ann@x.org>,bob@x.org'
     assert [x.name for x in room._simple_mailboxes(value)] == ["Doe, Jo (man)", "Ann O'Neil", ""]
 
 
-def test_an_escaped_parenthesis_in_a_quoted_name_stays() -> None:
+def test_escaped_parenthesis_in_a_quoted_name_stays() -> None:
     assert read(b'"Jo \\(man pages\\)" <jo@x.org>') == [("Jo (man pages)", "jo@x.org")]
 
 
@@ -215,13 +215,13 @@ PEOPLE = [Address("Ana Gil", "ana.gil@lists.example.org")]
 
 @pytest.mark.parametrize("mark", AT_MARKS)
 @pytest.mark.parametrize("is_utf8", [False, True])
-def test_the_address_and_the_name_are_read_in_every_language(mark: str, is_utf8: bool) -> None:
+def test_address_and_the_name_are_read_in_every_language(mark: str, is_utf8: bool) -> None:
     charset = "utf-8" if is_utf8 else AT_MARKS[mark][0]
     value = f"ana.gil{mark}lists.example.org (Ana Gil)".encode(charset)
     assert list(parse_addresses([value], obfuscated=True)) == PEOPLE
 
 
-def test_who_has_no_name_has_the_address_for_one() -> None:
+def test_person_without_name_gets_the_address() -> None:
     value = b"ana en example.org (ana en example.org)"
     [found] = parse_addresses([value], obfuscated=True)
     assert found.email == "ana@example.org"

@@ -14,7 +14,7 @@ def read(raw: bytes) -> Message:
     return parse_message(raw_message(raw), month="2026-01", dialect="pg")
 
 
-def test_an_attachment_is_described_by_its_decoded_bytes() -> None:
+def test_attachment_is_described_by_its_decoded_bytes() -> None:
     part = named("application/pdf", "a.pdf\nContent-Transfer-Encoding: base64", b"aGVsbG8=")
     (found,) = read(multipart("mixed", PLAIN, part)).attachments
     assert (found.name, found.type, found.size) == ("a.pdf", "application/pdf", 5)

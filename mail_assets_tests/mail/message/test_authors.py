@@ -160,7 +160,7 @@ def test_ordinary_mail_has_its_sender_for_author(
         ),
     ],
 )
-def test_the_author_is_found_behind_a_list_server(sender: str, others: str) -> None:
+def test_author_of_a_rewritten_from_is_found(sender: str, others: str) -> None:
     found = read(f"From: {sender}\n{others}")
     assert (found.from_name, found.from_email) == ("Jo Doe", "jo@example.com")
     assert "munged_from" in found.flags
@@ -213,14 +213,14 @@ def test_the_author_is_found_behind_a_list_server(sender: str, others: str) -> N
         ),
     ],
 )
-def test_an_author_who_cannot_be_known_is_not_guessed(sender: str, others: str, email: str) -> None:
+def test_unknown_author_is_not_guessed(sender: str, others: str, email: str) -> None:
     found = read(f"From: {sender}\n{others}")
     assert (found.from_name, found.from_email) == ("Jo Doe", email)
     assert "author_uncertain" in found.flags
 
 
 @pytest.mark.parametrize("enclosed", ["Jo Doe <jo@example.com>", "Ann Roe <ann@example.com>"])
-def test_the_author_of_a_wrapped_mail_is_that_of_the_enclosed_one(enclosed: str) -> None:
+def test_wrapped_mail_has_the_author_of_the_enclosed(enclosed: str) -> None:
     found = read(
         f"From: Jo Doe via Dev <dev@lists.example.org>\n{LIST}",
         f"Content-Type: message/rfc822\n\nFrom: {enclosed}\nSubject: x\n\nx",
@@ -246,7 +246,7 @@ def test_the_author_of_a_wrapped_mail_is_that_of_the_enclosed_one(enclosed: str)
         (b"X: y", ""),
     ],
 )
-def test_the_list_is_found(field: bytes, list_id: str) -> None:
+def test_list_is_found(field: bytes, list_id: str) -> None:
     assert (
         parse_message(raw_message(field + b"\n\nx"), month="2026-01", dialect="pg").list_id
         == list_id

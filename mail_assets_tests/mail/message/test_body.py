@@ -113,7 +113,7 @@ NO_HTML = b"Your mail reader does not support HTML."
         (b"Content-Type: application/pgp; format=text\n\nsigned\n", "plain", "signed\n", []),
     ],
 )
-def test_body_and_attachments_are_told_apart(
+def test_body_and_attachments_are_distinguished(
     raw: bytes, kind: str, text: str, names: list[str]
 ) -> None:
     found = parse_message(raw_message(b"Subject: s\n" + raw), month="2026-01", dialect="pg")
@@ -141,7 +141,7 @@ INNER_TEXT = (
         b"Content-Type: message/global\n\n" + INNER,
     ],
 )
-def test_the_text_of_an_attached_message_follows_under_its_own_head(attached: bytes) -> None:
+def test_attached_text_follows_below_its_own_head(attached: bytes) -> None:
     raw = b"Subject: s\n" + multipart("mixed", PLAIN, attached)
     found = parse_message(raw_message(raw), month="2026-01", dialect="pg")
     assert found.body_text.rstrip() == f"plain\n\n{INNER_TEXT}".rstrip()
@@ -151,7 +151,7 @@ def test_the_text_of_an_attached_message_follows_under_its_own_head(attached: by
     assert [one.name for one in found.attachments] == ["message"]
 
 
-def test_an_id_is_made_of_the_own_text_only() -> None:
+def test_id_is_made_of_the_own_text_only() -> None:
     plain, attached = (
         parse_message(raw_message(b"Subject: s\n" + raw), month="2026-01", dialect="pg")
         for raw in (PLAIN, multipart("mixed", PLAIN, b"Content-Type: message/rfc822\n\n" + INNER))
@@ -210,9 +210,7 @@ def test_attached_texts_are_cut_with_the_body(monkeypatch: pytest.MonkeyPatch) -
         ),
     ],
 )
-def test_forms_of_text_beside_plain_and_html_are_read(
-    raw: bytes, kind: str, text: str, names: list[str]
-) -> None:
+def test_other_text_types_are_read(raw: bytes, kind: str, text: str, names: list[str]) -> None:
     found = parse_message(raw_message(b"Subject: s\n" + raw), month="2026-01", dialect="pg")
     assert (found.body_kind, found.body_text) == (kind, text)
     assert [attachment.name for attachment in found.attachments] == names

@@ -59,7 +59,7 @@ FOLDED = HEAD + b"Content-Type: text/plain\n\nbody\n\nmore\n"
         FOLDED.replace(b"text/plain", b"text/plain\nContent-Transfer-Encoding: quoted-printable"),
     ],
 )
-def test_the_content_hash_is_the_same_for_faithful_copies(copy: bytes) -> None:
+def test_content_hash_is_the_same_for_faithful_copies(copy: bytes) -> None:
     assert copy != FOLDED
     assert read(copy).content_hash == read(FOLDED).content_hash
     assert read(copy, from_line=b"From nobody now").content_hash == read(FOLDED).content_hash
@@ -107,7 +107,7 @@ def test_every_archivers_copy_has_one_hash(header: bytes, body: bytes, dialect: 
 
 
 @given(st.text(st.sampled_from("ab >F\nromé漢\x1b\r\0="), max_size=60))
-def test_the_quick_look_at_plain_text_hashes_what_decoding_hashes(text: str) -> None:
+def test_plain_text_hashes_as_decoded_text(text: str) -> None:
     plain = HEAD + b"\n" + text.encode()
     coded = HEAD + b"Content-Transfer-Encoding: base64\n\n" + base64.b64encode(text.encode())
     hashes = {hash_content(raw, mime.parse_mime(raw), "plain") for raw in (plain, coded)}
@@ -128,7 +128,7 @@ def test_the_quick_look_at_plain_text_hashes_what_decoding_hashes(text: str) -> 
         (b"body\n\nmore", b"body\nmore"),
     ],
 )
-def test_the_content_hash_changes_with_what_the_message_says(old: bytes, new: bytes) -> None:
+def test_content_hash_changes_with_the_content(old: bytes, new: bytes) -> None:
     assert old in FOLDED
     assert read(FOLDED.replace(old, new)).content_hash != read(FOLDED).content_hash
 
@@ -142,7 +142,7 @@ def test_the_content_hash_changes_with_what_the_message_says(old: bytes, new: by
         ("attachment.pgp", "attachment-0002.sig>"),
     ],
 )
-def test_a_scrubbed_attachment_may_be_named_anew_by_pipermail(old: str, new: str) -> None:
+def test_scrubbed_attachment_may_get_another_name(old: str, new: str) -> None:
     body = f"text\n{NOTICE}"
     assert old in body
     assert digest(body.replace(old, new)) == digest(body)
@@ -167,7 +167,7 @@ def test_all_else_of_a_scrubbed_attachment_counts(old: str, new: str) -> None:
     assert digest(body.replace(old, new)) != digest(body)
 
 
-def test_a_name_outside_of_a_notice_counts() -> None:
+def test_name_outside_of_a_notice_counts() -> None:
     assert digest("Name: a\nSize: 1\n") != digest("Name: b\nSize: 1\n")
 
 
@@ -191,13 +191,13 @@ def test_a_name_outside_of_a_notice_counts() -> None:
         (["same?", "same?"], [False, False]),
     ],
 )
-def test_a_copy_is_lossy_where_another_has_letters_for_its_question_marks(
+def test_copy_with_question_marks_for_letters_is_lossy(
     bodies: list[str], expected: list[bool]
 ) -> None:
     assert lossy(*bodies) == expected
 
 
-def test_a_message_under_another_id_is_no_copy() -> None:
+def test_message_under_another_id_is_no_copy() -> None:
     raw = HEAD + "\nFrançois".encode()
     other = HEAD.replace(b"<1@", b"<2@") + b"\nFran?ois"
     assert not find_lossy_copies([raw, other], "pipermail")
@@ -205,7 +205,7 @@ def test_a_message_under_another_id_is_no_copy() -> None:
 
 @settings(max_examples=200)
 @given(body=TEXT)
-def test_what_is_written_with_question_marks_is_the_lossy_copy(body: str) -> None:
+def test_copy_with_question_marks_is_the_lossy_one(body: str) -> None:
     written = body.encode("ascii", "replace").decode()
     assert lossy(written, body) == [written.rstrip("\n") != body.rstrip("\n"), False]
 

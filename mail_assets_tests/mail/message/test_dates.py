@@ -95,7 +95,7 @@ def test_broken_dates_are_read_and_say_so(text: str, expected: str) -> None:
         "99 Jan 2026 10:00 +0000",
     ],
 )
-def test_what_is_no_date_gives_none(text: str) -> None:
+def test_text_without_a_date_gives_none(text: str) -> None:
     assert parse_date(text) is None
 
 
@@ -127,7 +127,7 @@ PIECES = {
 
 @settings(max_examples=1_000)
 @given(pieces=st.tuples(*map(st.sampled_from, PIECES.values())))
-def test_a_canonical_date_is_read_as_any_other_would_be(pieces: tuple[str, ...]) -> None:
+def test_canonical_date_is_read_as_any_other_would_be(pieces: tuple[str, ...]) -> None:
     week, day, month, year, time, zone, comment = pieces
     text = f"{week}{day} {month} {year} {time} {zone}{comment}"
     quick = dates._canonical(text)
@@ -159,7 +159,7 @@ HOPS = [
         ([], [], "", "archive_month", "2026-01-01 00:00:00"),
     ],
 )
-def test_a_date_is_believed_within_its_bounds(
+def test_date_is_believed_within_its_bounds(
     dates: list[str], received: list[str], line: str, source: str, expected: str
 ) -> None:
     found = decide_sent_at(dates, received, line, "2026-01")
@@ -185,9 +185,7 @@ def test_any_text_gives_a_utc_date_or_none(words: list[str]) -> None:
     hours=st.lists(st.integers(-40 * 24, 40 * 24), min_size=1, max_size=5),
     unreadable=st.integers(0, 4),
 )
-def test_date_must_fit_all_received_dates_though_not_all_are_read(
-    hours: list[int], unreadable: int
-) -> None:
+def test_date_must_fit_received_dates_read_lazily(hours: list[int], unreadable: int) -> None:
     own = at("2026-01-15 12:00:00")
     hops = [own + timedelta(hours=hour) for hour in hours]
     lines = [f"{hop:%d %b %Y %H:%M:%S} +0000" for hop in hops]
@@ -211,7 +209,7 @@ def test_copies_of_undated_mail_are_sent_at_the_same_time() -> None:
     assert first == second
 
 
-def test_a_clock_that_was_wrong_does_not_date_undated_mail() -> None:
+def test_clock_that_was_wrong_does_not_date_undated_mail() -> None:
     wrong = "from home by list; Sat, 20 Dec 2025 15:20:00 +0000"
     assert decide_sent_at([], [*HOPS, wrong], LINE, "2026-01").at == at("2026-01-05 15:20:00")
 
@@ -228,7 +226,7 @@ def test_a_clock_that_was_wrong_does_not_date_undated_mail() -> None:
         ("nowhere", (0, False)),
     ],
 )
-def test_a_zone_is_minutes_east_and_sure_or_not(zone: str, offset: tuple[int, bool]) -> None:
+def test_zone_is_minutes_east_and_sure_or_not(zone: str, offset: tuple[int, bool]) -> None:
     assert parse_offset(f" {zone}".lower()) == offset
 
 

@@ -93,7 +93,7 @@ def test_labels_that_say_nothing_or_are_no_charset_have_none(label: str) -> None
         (b"+2AA-", "utf-7", "\ufffd"),
     ],
 )
-def test_bytes_are_read_by_a_true_label_and_in_spite_of_a_false_one(
+def test_bytes_are_decoded_by_true_and_despite_false_labels(
     data: bytes, label: str, text: str
 ) -> None:
     assert decode_text(data, label) == text
@@ -124,7 +124,7 @@ LINES = "relación, ALBARÁN\n".encode() + "línea y ALBARÁN\n".encode("cp1252"
         ("Ж\n".encode("koi8-r"), "koi8-r", "utf-8", "Ж\n"),
     ],
 )
-def test_what_the_label_cannot_read_is_decoded_by_line(
+def test_text_against_its_label_is_decoded_by_line(
     data: bytes, label: str, fallback: str, text: str
 ) -> None:
     assert decode_text(data, label, fallback) == text
@@ -159,7 +159,7 @@ RUSSIAN = "Ошибка ядра\nвторая\n"
         ("né\n".encode() + "Да".encode("koi8-r"), ("", ""), "koi8-r", "né\nДа", True),
     ],
 )
-def test_the_usual_charset_of_a_list_is_the_last_that_is_tried(
+def test_usual_charset_of_a_list_is_the_last_that_is_tried(
     data: bytes, named: tuple[str, str], usual: str, text: str, guessed: bool
 ) -> None:
     assert decode(data, *named, usual) == (text, guessed)
@@ -183,7 +183,7 @@ def test_no_letter_of_windows_1252_is_lost(label: str, text: str) -> None:
 
 @pytest.mark.parametrize("label", ["utf-16", "utf-16le", "utf-16be"])
 @pytest.mark.parametrize("codec", ["utf-16", "utf-16-le", "utf-16-be"])
-def test_the_byte_order_of_utf_16_is_found_out(label: str, codec: str) -> None:
+def test_byte_order_of_utf_16_is_found_out(label: str, codec: str) -> None:
     assert decode_text("né\nx".encode(codec), label) == "né\nx"
 
 
@@ -195,7 +195,7 @@ def test_unlabelled_text_may_begin_with_a_byte_order_mark() -> None:
     assert decode_text("né".encode("utf-16")) == "né"
 
 
-def test_unlabelled_bytes_are_read_by_the_fallback_before_windows_1252() -> None:
+def test_unlabelled_bytes_try_the_fallback_first() -> None:
     data = "Привет".encode("koi8-r")
     assert decode_text(data, "", "koi8-r") == "Привет"
     assert decode_text("Привет".encode(), "", "koi8-r") == "Привет"

@@ -41,7 +41,7 @@ def yencoded(name: str, data: bytes = DATA) -> bytes:
         (yencoded("y.bin"), "y.bin", DATA),
     ],
 )
-def test_a_file_in_the_text_is_an_attachment(block: bytes, name: str, data: bytes) -> None:
+def test_file_in_the_text_is_an_attachment(block: bytes, name: str, data: bytes) -> None:
     raw = b"Subject: s\n\nHere it is:\n\n" + block + b"\nThat was it.\n"
     found = parse_message(raw_message(raw), month="1996-01", dialect="pg")
     assert found.body_text.split() == ["Here", "it", "is:", "That", "was", "it."]

@@ -1,4 +1,4 @@
-"""What must stay out is known by its digest, and answers name it by a stand-in."""
+"""What must stay out is known by its digest, and answers name it by a placeholder."""
 
 import hashlib
 
@@ -12,8 +12,8 @@ from mail_assets.mail.message.forgotten import (
     Digests,
     Forgotten,
     find_addresses,
-    is_stand_in,
-    stand_in,
+    is_placeholder,
+    make_placeholder,
 )
 from mail_assets.mail.message.parse import parse_message
 from mail_assets_tests.mail.mails import raw_message
@@ -41,44 +41,38 @@ ONE, JO = DIGESTS.of_message("1@x"), DIGESTS.of_sender("jo@example.org")
         (Forgotten({ONE}, {JO}, {ONE}, Digests(b"another key")), None),
     ],
 )
-def test_a_message_stays_out_by_its_id_or_its_sender(
+def test_message_stays_out_by_its_id_or_its_sender(
     forgotten: Forgotten, removal: bytes | None
 ) -> None:
     message_id, author = MESSAGE.message_id, (MESSAGE.from_name, MESSAGE.from_email)
     assert forgotten.removal_of(message_id, *author) == removal
 
 
-def test_the_case_of_an_address_does_not_count_and_that_of_an_id_does() -> None:
+def test_digest_ignores_case_of_addresses_but_not_of_ids() -> None:
     assert DIGESTS.of_sender(" JO@example.ORG ") == JO
     assert DIGESTS.of_message("1@X") != ONE
     forgotten = Forgotten(messages={ONE}, digests=DIGESTS)
     assert forgotten.removal_of("1@X", "Jo", "jo@example.org") is None
 
 
-def test_an_id_and_an_address_of_the_same_letters_differ() -> None:
+def test_id_and_an_address_of_the_same_letters_differ() -> None:
     assert DIGESTS.of_message("a@x") != DIGESTS.of_sender("a@x")
 
 
 @given(st.lists(st.text(min_size=1, max_size=8)), st.sets(st.text(min_size=1, max_size=8)))
 @settings(max_examples=50)
-def test_hiding_keeps_the_order_and_what_is_not_forgotten(ids: list[str], gone: set[str]) -> None:
+def test_hiding_keeps_order_and_other_ids(ids: list[str], gone: set[str]) -> None:
     hidden = Forgotten(ids={*map(DIGESTS.of_message, gone)}, digests=DIGESTS).hide_ids(ids)
     assert len(hidden) == len(ids)
     for x, shown in zip(ids, hidden, strict=True):
-        assert shown == (stand_in(DIGESTS.of_message(x)) if x in gone else x)
-        assert is_stand_in(shown) == (x in gone)
+        assert shown == (make_placeholder(DIGESTS.of_message(x)) if x in gone else x)
+        assert is_placeholder(shown) == (x in gone)
 
 
-def test_a_digest_cannot_be_made_without_the_key() -> None:
+def test_digest_cannot_be_made_without_the_key() -> None:
     guess = hashlib.sha256(b"sender jo@example.org").digest()
     assert guess not in {JO, Digests(b"another key").of_sender("jo@example.org")}
     assert "key" not in repr(DIGESTS).replace("Digests", "")
-
-
-def test_the_digest_of_a_former_version_is_keyed_without_knowing_what_it_is_of() -> None:
-    """Version 0.1 stored the SHA-256 of the kind, a blank and the value."""
-    assert DIGESTS.of_hash(hashlib.sha256(b"message 1@x").digest()) == ONE
-    assert DIGESTS.of_hash(hashlib.sha256(b"sender jo@example.org").digest()) == JO
 
 
 FORGOTTEN_JO = Forgotten(senders={JO}, digests=DIGESTS)
@@ -99,13 +93,11 @@ FORGOTTEN_JO = Forgotten(senders={JO}, digests=DIGESTS)
         ("Jo Roe", "ann@example.org", False),
     ],
 )
-def test_an_author_is_known_by_an_address_and_by_one_in_the_name(
-    name: str, email: str, is_jo: bool
-) -> None:
+def test_author_is_found_by_address_or_one_in_the_name(name: str, email: str, is_jo: bool) -> None:
     assert FORGOTTEN_JO.removal_of_author(name, email) == (JO if is_jo else None)
 
 
-def test_a_forgotten_person_has_no_name_among_the_addresses_of_others() -> None:
+def test_forgotten_person_loses_name_and_address() -> None:
     ann = Address("Ann", "ann@example.org")
     shown = MESSAGE._replace(
         reply_to=(Address("Jo", "jo@example.org"),),
@@ -117,11 +109,11 @@ def test_a_forgotten_person_has_no_name_among_the_addresses_of_others() -> None:
     assert hidden._replace(reply_to=shown.reply_to, to=shown.to, cc=shown.cc) == shown
 
 
-def test_a_message_is_left_as_it_is_where_nothing_is_forgotten() -> None:
+def test_message_is_unchanged_if_nothing_is_forgotten() -> None:
     assert Forgotten().hide(MESSAGE) is MESSAGE
 
 
 @given(st.text(alphabet="jo@.x <>()\"',;:[]\n\u00a0", max_size=30))
-def test_every_at_sign_stands_in_an_address_that_is_looked_up(text: str) -> None:
+def test_text_with_an_at_sign_has_a_possible_address(text: str) -> None:
     assert sum(word.count("@") for word in find_addresses(text)) <= text.count("@")
     assert bool(find_addresses(text)) == ("@" in text)

@@ -49,7 +49,7 @@ def block(raw: bytes) -> tuple[dict[str, list[bytes]], bytes]:
         (b"", "", b""),
     ],
 )
-def test_a_block_ends_at_its_blank_line(raw: bytes, subject: str, body: bytes) -> None:
+def test_block_ends_at_its_blank_line(raw: bytes, subject: str, body: bytes) -> None:
     headers, rest = block(raw)
     assert (decode_field(headers, "subject"), rest) == (subject, body)
 
@@ -71,7 +71,7 @@ def test_oversized_blocks_are_cut_and_say_so(raw: bytes) -> None:
 
 @settings(max_examples=200)
 @given(VALUES)
-def test_any_bytes_have_a_body_behind_their_block(raw: bytes) -> None:
+def test_any_bytes_have_a_body_after_their_header_block(raw: bytes) -> None:
     headers, body, _ = parse_header_block(raw, 0, len(raw))
     assert 0 <= body <= len(raw)
     assert not headers or body > 0
@@ -123,7 +123,7 @@ def test_fields_are_those_that_begin_a_line(lines: list[bytes]) -> None:
         (b">From x\nSubject: s\n>From y\nTo: a@example.org\n\nbody", ["subject", "to"], b"body"),
     ],
 )
-def test_a_line_that_can_be_no_field_ends_the_header(
+def test_line_that_can_be_no_field_ends_the_header(
     raw: bytes, names: list[str], body: bytes
 ) -> None:
     headers, start, _ = parse_header_block(raw, 0, len(raw))
@@ -187,7 +187,7 @@ def test_hostile_values_stay_within_the_limit(value: bytes) -> None:
         max_size=8,
     ).map(b"".join)
 )
-def test_a_plain_value_is_what_decoding_would_give(value: bytes) -> None:
+def test_plain_value_equals_its_decoding(value: bytes) -> None:
     assert decode_value(value) == headers._decode(headers.unfold(value), "")
 
 

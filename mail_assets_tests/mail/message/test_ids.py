@@ -41,13 +41,11 @@ from mail_assets.mail.message.ids import (
         (["<1@x>", "<2@x>"], "1@x"),
     ],
 )
-def test_the_first_id_of_the_first_field_that_has_one(
-    values: list[str], expected: str | None
-) -> None:
+def test_first_id_of_the_first_field_that_has_one(values: list[str], expected: str | None) -> None:
     assert parse_message_id(values) == expected
 
 
-def test_a_generated_id_depends_on_every_part_and_on_nothing_else() -> None:
+def test_generated_id_depends_on_all_parts_only() -> None:
     made = generate_message_id("a", "b", "c")
     assert made == generate_message_id("a", "b", "c")
     assert made.endswith("@generated.invalid")
@@ -93,7 +91,7 @@ def test_in_reply_to_gives_ids_and_never_an_author_s_address(
         ("<1@x> <ann@example.org> <2@x>", ("1@x", "2@x")),
     ],
 )
-def test_the_addresses_of_a_message_are_no_ids(value: str, expected: tuple[str, ...]) -> None:
+def test_addresses_of_a_message_are_no_ids(value: str, expected: tuple[str, ...]) -> None:
     people = {"jo@example.org", "ann@example.org"}
     assert parse_in_reply_to([value], people) == expected
     assert parse_references([value], people) == expected
@@ -127,7 +125,7 @@ def test_of_too_many_references_the_first_and_the_last_stay() -> None:
     assert (found[0], found[1], found[-1]) == ("0@x", f"{5_001 - MAX_REFERENCES}@x", "4999@x")
 
 
-def test_an_overlong_id_is_the_same_wherever_it_is_named() -> None:
+def test_overlong_id_is_equal_in_all_fields() -> None:
     long = "x" * (MAX_ID + 1) + "@x"
     found = parse_message_id([f"<{long}>"])
     assert found is not None
@@ -185,7 +183,7 @@ def test_prefixes_and_tags_are_cut(subject: str, expected: str) -> None:
         st.sampled_from(["Re: ", "[X] ", "fwd:", " (fwd)", "fix", "]", "[", " ", "Re", "回复："])
     )
 )
-def test_a_base_subject_is_its_own_base_and_loses_no_visible_subject(words: list[str]) -> None:
+def test_base_subject_is_idempotent_and_not_empty(words: list[str]) -> None:
     subject = "".join(words)
     base = base_subject(subject)
     assert base_subject(base) == base

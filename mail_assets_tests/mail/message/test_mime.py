@@ -112,7 +112,7 @@ def test_leaf_parts_are_found(raw: bytes, expected: list[tuple[str, bytes]]) -> 
         ),
     ],
 )
-def test_a_body_is_found_in_spite_of_a_faulty_multipart(
+def test_body_is_found_in_spite_of_a_faulty_multipart(
     raw: bytes, expected: list[tuple[str, bytes]]
 ) -> None:
     assert contents(raw) == expected
@@ -126,7 +126,7 @@ def test_a_body_is_found_in_spite_of_a_faulty_multipart(
         b"Content-Type: text/plain\n" + headless(PLAIN),
     ],
 )
-def test_a_multipart_that_somebody_shows_stays_text(raw: bytes) -> None:
+def test_multipart_that_somebody_shows_stays_text(raw: bytes) -> None:
     assert contents(raw) == [("text/plain", raw.partition(b"\n\n")[2])]
 
 
@@ -158,7 +158,7 @@ def test_faults_are_named_and_text_is_kept(raw: bytes, flag: str) -> None:
 
 
 @pytest.mark.parametrize("media", [b"text/x-d\0iff", b"\0text/plain", b"text\0/plain"])
-def test_a_media_type_holds_no_nul_which_postgres_refuses(media: bytes) -> None:
+def test_media_type_has_no_nul(media: bytes) -> None:
     [part] = parse_mime(b"Content-Type: " + media + b"; name=x\n\nx").parts
     assert "\0" not in part.type
 

@@ -5,9 +5,9 @@ import unicodedata
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from mail_assets.mail.message.normal_form import compose, compose_body
 
 from mail_assets.mail.message.body import AttachedText
-from mail_assets.mail.message.normal_form import compose, compose_body
 
 # letters, marks of several classes, singletons, jamo, and what never composes again
 ODD = "ae<\n\u0301\u0316\u0323\u0344\u0f71\u2126\u212b\u1100\u1161\u11a8\ufb2c\uf900\U0001d160"

@@ -81,7 +81,7 @@ def test_every_repair_leaves_its_flag(raw: bytes, flag: str) -> None:
     assert list(found.flags) == sorted(found.flags)
 
 
-def test_what_the_splitter_marks_becomes_a_flag() -> None:
+def test_marks_of_the_splitter_become_flags() -> None:
     raw = RawMessage(0, 9, b"From a@b Mon Jan  5 15:18:12 2026", b"Subject: s\n\nx", True, True)
     found = parse_message(raw, month="2026-01", dialect="pg")
     assert {"truncated", "suspicious"} <= set(found.flags)
@@ -93,7 +93,7 @@ def test_what_the_splitter_marks_becomes_a_flag() -> None:
     )
 
 
-def test_a_rewritten_author_is_restored_and_the_reply_address_kept() -> None:
+def test_rewritten_author_is_restored_with_reply_to() -> None:
     raw = (
         b"From: Some Org via Announce <announce-noreply@lists.example.org>\n"
         b"Reply-To: Some Org <press@example.com>\n\nx"
@@ -117,14 +117,14 @@ def test_raw_8_bit_headers_are_read_by_the_charset_of_the_body() -> None:
 UNLABELLED = "From: Иван <ivan@example.org>\nSubject: Ошибка\n\nСбой ядра\n".encode("koi8-r")
 
 
-def test_mail_that_names_no_charset_is_read_by_that_of_its_list_and_flagged() -> None:
+def test_unlabelled_mail_uses_the_charset_of_its_list() -> None:
     found = read(UNLABELLED, charset="koi8-r")
     assert (found.from_name, found.subject, found.body_text) == ("Иван", "Ошибка", "Сбой ядра\n")
     assert "charset_guessed" in found.flags
     assert "charset_guessed" in read(UNLABELLED).flags
 
 
-def test_an_id_and_a_hash_do_not_depend_on_the_charset_of_the_list() -> None:
+def test_id_and_hash_ignore_the_charset_of_the_list() -> None:
     guessed, usual = read(UNLABELLED), read(UNLABELLED, charset="koi8-r")
     assert guessed.message_id == usual.message_id
     assert guessed.content_hash == usual.content_hash
@@ -141,7 +141,7 @@ def test_an_id_and_a_hash_do_not_depend_on_the_charset_of_the_list() -> None:
         (" at ", "windows-1252", "à bientôt"),
     ],
 )
-def test_pipermail_shows_the_charset_of_its_list_in_the_mark_for_the_at_sign(
+def test_pipermail_at_mark_shows_the_charset_of_the_list(
     mark: str, charset: str, text: str
 ) -> None:
     raw = f"From: jo{mark}example.org (Jo)\nSubject: {text}\n\n{text}\n".encode(charset)
@@ -174,7 +174,7 @@ def test_texts_of_a_message_are_stored_composed() -> None:
     assert [one.name for one in found.attachments] == ["Zoé"]
 
 
-def test_letters_that_grow_in_their_normal_form_stay_within_the_limit() -> None:
+def test_text_that_grows_in_nfc_stays_within_the_limit() -> None:
     found = read(HEAD + b"\n" + ("\ufb2c" * 10 + "\n").encode() * (MAX_BODY // 11))
     assert len(found.body_text) == MAX_BODY
     assert found.flags == ("text_capped",)
@@ -188,7 +188,7 @@ def test_vietnamese_of_windows_1258_is_stored_composed() -> None:
     assert read(HEAD + head + data.encode("cp1258")).body_text == text
 
 
-def test_ids_and_hashes_are_of_what_was_sent() -> None:
+def test_ids_and_hashes_are_not_normalised() -> None:
     raw = "Subject: réunion\n\nété\n"
     sent, composed = read(unicodedata.normalize("NFD", raw).encode()), read(raw.encode())
     assert sent.body_text == composed.body_text
@@ -196,7 +196,7 @@ def test_ids_and_hashes_are_of_what_was_sent() -> None:
     assert sent.content_hash != composed.content_hash
 
 
-def test_a_generated_id_is_the_same_in_every_copy() -> None:
+def test_generated_id_is_the_same_in_every_copy() -> None:
     raw = b"From: jo@example.org\nDate: Mon, 5 Jan 2026 15:18:12 +0100\nSubject: a b\n\nx\n"
     copy = raw.replace(b"Subject: a b", b"Received: x\nSubject: a\n b").replace(b"\n", b"\r\n")
     made = {read(raw).message_id, read(copy + b"\r\n").message_id}
@@ -209,13 +209,13 @@ def test_a_generated_id_is_the_same_in_every_copy() -> None:
     [(b"", "empty"), (b"\n \r\n", "empty"), (b"x" * (MAX_MESSAGE + 1), f"{MAX_MESSAGE + 1} bytes")],
     ids=["nothing", "blank", "too long"],
 )
-def test_what_is_no_message_is_unreadable_for_a_reason(raw: bytes, reason: str) -> None:
+def test_unreadable_bytes_have_a_reason(raw: bytes, reason: str) -> None:
     with pytest.raises(UnreadableMessageError, match=reason) as error:
         read(raw)
     assert reason in error.value.reason
 
 
-def test_an_unforeseen_error_makes_one_message_unreadable(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unforeseen_error_makes_one_message_unreadable(monkeypatch: pytest.MonkeyPatch) -> None:
     def exhausted(*_: object) -> None:
         raise MemoryError("no room")
 
@@ -225,7 +225,7 @@ def test_an_unforeseen_error_makes_one_message_unreadable(monkeypatch: pytest.Mo
 
 
 @pytest.mark.parametrize("options", [("January", "pg"), ("2026-01", "mbx")])
-def test_a_wrong_call_is_no_unreadable_message(options: tuple[str, str]) -> None:
+def test_wrong_call_is_no_unreadable_message(options: tuple[str, str]) -> None:
     with pytest.raises(ValueError, match=r"January|mbx") as error:
         parse_message(raw_message(b"Subject: s\n\nx"), month=options[0], dialect=options[1])
     assert not isinstance(error.value, UnreadableMessageError)
@@ -316,7 +316,7 @@ def test_hostile_mail_parses_without_an_unforeseen_error(name: str) -> None:
     check_message(module._parse(raw_message(HOSTILE[name] + b"\n\nx"), "2026-01", "pg"))
 
 
-def test_a_compressed_month_reads_back_message_by_message(tmp_path: Path) -> None:
+def test_compressed_month_reads_back_message_by_message(tmp_path: Path) -> None:
     line = b"From a@b Mon Jan  5 15:18:12 2026\n"
     path = tmp_path / "x.202601"
     path.write_bytes(gzip.compress((line + HEAD + b"\nx\n\n") * 2))

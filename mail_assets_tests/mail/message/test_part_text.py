@@ -131,13 +131,13 @@ def test_any_html_gives_text_for_postgres(html: str) -> None:
         ("<a " + "b " * 3_000, ""),
     ],
 )
-def test_markup_that_never_ends_hides_at_most_what_is_behind_it(html: str, behind: str) -> None:
+def test_unclosed_markup_hides_only_later_text(html: str, behind: str) -> None:
     assert html_to_text(f"<p>seen</p>{html}end").split("\n")[0] == "seen"
     assert html_to_text(f"<p>seen</p>{html}end").removeprefix("seen").strip() == behind
 
 
 @pytest.mark.parametrize("tag", ["ul", "ol"])
-def test_lists_within_lists_are_indented_so_far_and_keep_their_lines(tag: str) -> None:
+def test_nested_lists_are_indented_up_to_a_limit(tag: str) -> None:
     def indents(depth: int, closed: str = "") -> list[int]:
         lines = html_to_text(f"<{tag}><li>x" * depth + closed + "<p>end").split("\n")
         return [len(line) - len(line.lstrip()) for line in lines if line.strip()]
@@ -153,7 +153,7 @@ def test_lists_within_lists_are_indented_so_far_and_keep_their_lines(tag: str) -
     ["<ul>x</ol>", "<ul><table><td>x</ul>", "<ul><ol>x</ul>", "<ul><table>x</ul>", "<ol>x</p>"],
 )
 @pytest.mark.parametrize("before", ["", "</ul>" * 2_000 + "</ol>" * 2_000])
-def test_lists_within_lists_are_known_whatever_ends_others(before: str, unit: str) -> None:
+def test_nested_lists_are_counted_despite_stray_ends(before: str, unit: str) -> None:
     html = before + unit * 2_000
     assert len(html_to_text(html)) < 10 * len(html)
 
@@ -176,7 +176,7 @@ def test_text_is_cut_at_the_limit_and_never_inside_a_character(letter: str) -> N
     assert set(text) == {letter, "\n"}
 
 
-def test_an_html_part_without_a_charset_is_read_by_its_own_meta_tag() -> None:
+def test_html_without_a_charset_uses_its_meta_tag() -> None:
     raw = b'Content-Type: text/html\n\n<meta charset="koi8-r">' + "Привет".encode("koi8-r")
     assert decode_part_text(parse_mime(raw).parts[0])[0].endswith("Привет")
 
@@ -187,9 +187,7 @@ def test_an_html_part_without_a_charset_is_read_by_its_own_meta_tag() -> None:
     "footer",
     ["_______________\nharbor mailing list\n", "-- \nTo unsubscribe: x\n", "To leave, write\n"],
 )
-def test_a_footer_that_a_list_put_behind_base64_is_kept(
-    text: str, charset: str, footer: str
-) -> None:
+def test_plain_footer_after_base64_is_kept(text: str, charset: str, footer: str) -> None:
     head = f"Content-Type: text/plain; charset={charset}\nContent-Transfer-Encoding: base64\n\n"
     raw = head.encode() + base64.encodebytes(text.encode(charset)) + footer.encode()
     [part] = parse_mime(raw).parts

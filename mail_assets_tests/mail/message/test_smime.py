@@ -72,7 +72,7 @@ def test_signed_content_comes_out_whole(name: str) -> None:
 
 
 @pytest.mark.parametrize("media", ["application/pkcs7-mime", "application/x-pkcs7-mime"])
-def test_a_signed_mail_shows_its_text(media: str) -> None:
+def test_signed_mail_shows_its_text(media: str) -> None:
     raw = (
         f"Content-Type: {media}; smime-type=signed-data; name=smime.p7m\n"
         "Content-Transfer-Encoding: base64\n\n"
@@ -97,7 +97,7 @@ def test_a_signed_mail_shows_its_text(media: str) -> None:
         b"\n\n-----BEGIN PGP MESSAGE-----\n\nhQEMA\n-----END PGP MESSAGE-----\n",
     ],
 )
-def test_what_nobody_can_read_is_flagged(raw: bytes) -> None:
+def test_encrypted_message_is_flagged(raw: bytes) -> None:
     found = parse_message(raw_message(b"Subject: s\n" + raw), month="2026-01", dialect="pg")
     assert "encrypted" in found.flags
 
@@ -109,7 +109,7 @@ def test_armour_that_somebody_shows_is_no_encrypted_mail() -> None:
 
 @settings(max_examples=300)
 @given(at=st.integers(0, len(STREAMED) - 1), byte=st.integers(0, 255), cut=st.booleans())
-def test_a_damaged_container_raises_nothing(at: int, byte: int, cut: bool) -> None:
+def test_damaged_container_raises_nothing(at: int, byte: int, cut: bool) -> None:
     for data in CONTAINERS["in pieces"], STREAMED:
         place = min(at, len(data) - 1)
         damaged = data[:place] + bytes([byte]) + (b"" if cut else data[place + 1 :])

@@ -73,7 +73,7 @@ def follow(*corpora: Sequence[ThreadMessage], start: Led | None = None) -> dict[
         ),
     ],
 )
-def test_ids_lead_where_they_must(
+def test_ids_lead_to_their_threads(
     corpora: list[list[ThreadMessage]], expected: dict[str, Alias]
 ) -> None:
     assert follow(*corpora) == expected
@@ -81,7 +81,7 @@ def test_ids_lead_where_they_must(
 
 @given(corpora, corpora)
 @settings(max_examples=150)
-def test_every_id_leads_somewhere_while_its_thread_has_a_message(
+def test_id_leads_somewhere_while_its_thread_has_mail(
     first: list[ThreadMessage], second: list[ThreadMessage]
 ) -> None:
     old, new = build_trees(first), build_trees(second)
@@ -103,7 +103,7 @@ def test_every_id_leads_somewhere_while_its_thread_has_a_message(
 
 @given(corpora, st.integers(0, 14))
 @settings(max_examples=150)
-def test_while_messages_only_come_aliases_say_what_the_messages_say(
+def test_aliases_ignore_history_while_mail_only_comes(
     corpus: list[ThreadMessage], cut: int
 ) -> None:
     at_once = find_aliases(corpus, build_trees(corpus), (), {})

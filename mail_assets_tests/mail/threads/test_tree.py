@@ -109,7 +109,7 @@ def test_threads_have_this_shape(messages: list[ThreadMessage], expected: list[s
     assert outline(messages) == expected
 
 
-def test_the_earliest_copy_counts_and_then_the_one_with_most_references() -> None:
+def test_earliest_copy_counts_then_most_references() -> None:
     copies = [
         mail("m", "", "", 2),
         mail("m", "", "", 1),
@@ -122,7 +122,7 @@ def test_the_earliest_copy_counts_and_then_the_one_with_most_references() -> Non
 
 
 @pytest.mark.parametrize("newest_first", [False, True])
-def test_a_chain_of_100_000_messages_needs_neither_recursion_nor_its_square(
+def test_chain_of_100_000_messages_takes_linear_time(
     newest_first: bool,
 ) -> None:
     size = 100_000
@@ -149,9 +149,7 @@ messages = st.lists(
 
 @given(messages, st.randoms(use_true_random=False))
 @settings(max_examples=200)
-def test_the_order_of_the_load_does_not_matter(
-    corpus: list[ThreadMessage], rng: random.Random
-) -> None:
+def test_order_of_the_load_does_not_matter(corpus: list[ThreadMessage], rng: random.Random) -> None:
     expected = build_trees(corpus)
     again = corpus + rng.sample(corpus, min(3, len(corpus)))  # a partition loaded twice
     rng.shuffle(again)

@@ -1,0 +1,309 @@
+"""Types of the documents that pages, JSON and tools are made of.
+
+Code builds documents as these types, and openapi.py describes the API with them. Where addresses
+are hidden, documents and schemas lack the private keys (privacy.py). The hits of a search are
+described by the dataclasses in search/response.py.
+"""
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+# pydantic reads no other TypedDict before Python 3.12
+from typing_extensions import TypedDict
+
+#: A document of a type that its maker does not fix: a response with its page, or a feed.
+Document = dict[str, Any]
+
+
+class SearchPage(TypedDict):
+    """The keys that a search document has besides those of its response.
+
+    `url` repeats the search; `previous` and `next` lead to other pages; `parameters` are those of
+    the request; `indexed_to` is the newest month in the index.
+    """
+
+    url: str
+    previous: str | None
+    next: str | None
+    parameters: dict[str, str]
+    indexed_to: str | None
+
+
+class Place(TypedDict):
+    """A month of a list that has a copy of a message."""
+
+    list: str
+    month: str
+
+
+class AttachedFile(TypedDict):
+    """An attachment: name and type as the sender gave them, size in bytes, URL of the content."""
+
+    name: str
+    type: str
+    size: int
+    url: str
+
+
+class OtherText(TypedDict):
+    """Another text under the Message-ID of a message, and the places that have it."""
+
+    subject: str
+    from_name: str
+    body_text: str
+    segments: list[tuple[int, int, str]]
+    sent_at: str
+    places: list[Place]
+
+
+class Links(TypedDict):
+    """The URLs of the messages before and after one."""
+
+    previous: str | None
+    next: str | None
+
+
+class ListNeighbours(TypedDict):
+    """The URLs of the messages before and after one in a list."""
+
+    list: str
+    previous: str | None
+    next: str | None
+
+
+class MessageDocument(TypedDict):
+    """A message. Segments are [start, end, kind] in characters of its text.
+
+    `other_texts` have the same id, which some programs give twice. `mentions` are ids of messages
+    that the texts name. `previous` and `next` are its neighbours in the thread, `in_lists` those
+    in each of its lists. `depth` counts the messages above it.
+    """
+
+    message_id: str
+    thread_id: str | None
+    parent_id: str | None
+    depth: int | None
+    subject: str
+    from_name: str
+    from_email: str
+    recipients: list[str]
+    cc: list[str]
+    in_reply_to: list[str]
+    flags: list[str]
+    body_text: str
+    segments: list[tuple[int, int, str]]
+    sent_at: str
+    places: list[Place]
+    attachments: list[AttachedFile]
+    url: str
+    other_texts: list[OtherText]
+    previous: str | None
+    next: str | None
+    in_lists: list[ListNeighbours]
+    mentions: list[str]
+
+
+class PostAttachment(AttachedFile):
+    """An attachment of a message of a thread: also its number from 1 and its content's hash."""
+
+    position: int
+    sha256: str
+    is_patch: bool
+
+
+class PostDocument(TypedDict):
+    """A message of a thread, or a ghost: no archive has its message, so only its place is known.
+
+    `characters` is the length of the whole text; `body_text` may be only its beginning.
+    """
+
+    position: int
+    depth: int
+    message_id: str
+    is_ghost: bool
+    parent_id: str | None
+    parent_message_id: str | None
+    places: list[Place]
+    from_name: str
+    from_email: str
+    sent_at: str | None
+    subject: str
+    subject_base: str
+    body_text: str
+    characters: int
+    segments: list[tuple[int, int, str]]
+    attachments: list[PostAttachment]
+    url: str | None
+
+
+class SentenceDocument(TypedDict):
+    """A sentence of a summary: `part` is question, discussion or outcome.
+
+    Its source is the characters `start` to `end` of a message; messages of `also` say the same.
+    """
+
+    text: str
+    part: str
+    message_id: str
+    start: int
+    end: int
+    also: list[str]
+    url: str
+
+
+class SummaryDocument(TypedDict):
+    """The summary of a thread, made when it had `messages` messages.
+
+    `verbatim`: the sentences are those of the messages; else a model (`maker`) wrote them.
+    """
+
+    thread_id: str
+    maker: str
+    verbatim: bool
+    messages: int
+    first_sent_at: str
+    last_sent_at: str
+    participants: list[str]
+    patches: list[str]
+    sentences: list[SentenceDocument]
+
+
+class ThreadDocument(TypedDict):
+    """A page of a conversation, in the order of its tree; `pages` are the URLs of all pages.
+
+    `positions` counts the messages and ghosts of the whole thread, `people` its senders.
+    `mentions` are ids of messages that the texts of the page name.
+    """
+
+    thread_id: str
+    subject: str
+    lists: list[str]
+    positions: int
+    messages: int
+    people: int
+    first_sent_at: str | None
+    last_sent_at: str | None
+    summary: SummaryDocument | None
+    posts: list[PostDocument]
+    url: str
+    pages: list[str]
+    previous: str | None
+    next: str | None
+    mentions: list[str]
+
+
+class TitleDocument(TypedDict):
+    """Subject, sender and date of a message."""
+
+    message_id: str
+    subject: str
+    from_name: str
+    from_email: str
+    sent_at: str
+    url: str
+
+
+class ListDocument(TypedDict):
+    """A mailing list: the number of its messages, in all and by month."""
+
+    name: str
+    messages: int
+    months: dict[str, int]
+    url: str
+
+
+class MonthPost(TitleDocument):
+    """A message of a month, with its thread and its depth there."""
+
+    thread_id: str
+    depth: int
+
+
+class MonthDocument(TypedDict):
+    """A page of a month of a list, thread by thread, from the message number `first` on.
+
+    `previous` and `next` lead to other pages of it; `earlier` and `later` are the nearest months.
+    """
+
+    list: str
+    month: str
+    messages: int
+    first: int
+    posts: Sequence[MonthPost]  # to mypy, `list` is the key above
+    url: str
+    previous: str | None
+    next: str | None
+    earlier: str | None
+    later: str | None
+
+
+class ListsDocument(TypedDict):
+    """All lists; `indexed_to` is the newest month of any."""
+
+    lists: list[ListDocument]
+    indexed_to: str | None
+    url: str
+
+
+class CitationDocument(TypedDict):
+    """A message that an answer cites by a number; spans are characters of its text."""
+
+    number: int
+    message_id: str
+    lists: list[str]
+    month: str
+    subject: str
+    from_name: str
+    from_email: str
+    sent_at: str
+    spans: list[tuple[int, int]]
+    url: str
+
+
+class AnswerDocument(TypedDict):
+    """An answer. `sufficient`: the mail answers the question; `complete`: it did not break off."""
+
+    question: str
+    maker: str
+    text: str
+    sufficient: bool
+    complete: bool
+    fault: str
+    citations: list[CitationDocument]
+    dropped: int
+    took_ms: float
+
+
+#: Codes by which programs tell errors apart: each is in docs/serving.md.
+Code = Literal[
+    "bad_request",
+    "not_published",
+    "cross_site",
+    "not_found",
+    "unknown_list",
+    "unknown_month",
+    "method_not_allowed",
+    "timeout",
+    "forgotten",
+    "removed_upstream",
+    "too_large",
+    "unsupported_media_type",
+    "too_many_requests",
+    "internal",
+    "overloaded",
+    "unavailable",
+]
+
+
+class ErrorDetail(TypedDict):
+    """A code for programs, a message for people, and values that would be right."""
+
+    code: Code
+    message: str
+    allowed: list[str]
+
+
+class ErrorDocument(TypedDict):
+    """The body of every error."""
+
+    error: ErrorDetail

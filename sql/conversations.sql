@@ -1,0 +1,59 @@
+-- Reading a thread as a conversation. Used by reading/conversations.py.
+
+-- name: count
+-- From the state of the last build.
+select (counts->>'threads')::int from partitions where asset = 'threads' and list is null
+
+-- name: resolve
+-- The thread that an id is in or leads to, and its position there.
+select thread_id, position from threads where message_id = %(id)s
+union all
+select t.thread_id, t.position
+  from thread_aliases a
+  join threads t using (message_id)
+ where a.id = %(id)s
+
+-- name: conversation
+-- The nodes of a thread in order, each with the earliest copy of its message and all its places: at
+-- most `most` from a position on, and `characters` of each text; null is no limit. A message that
+-- has gone since threads were built is a ghost, as it will be in the next build.
+select t.position, t.depth, t.message_id, t.is_ghost or m.message_id is null as is_ghost,
+       t.parent_id, t.parent_message_id,
+       coalesce(places.archives, '{}') as archives,
+       m.from_name, m.from_email, m.sent_at, m.subject, m.subject_base,
+       coalesce(left(m.body_text, %(characters)s), m.body_text) as body_text,
+       char_length(m.body_text) as characters, m.segments, m.attachments
+  from threads t
+  left join lateral (
+       select array_agg(distinct c.list || '|' || c.month) as archives
+         from messages c
+        where c.message_id = t.message_id) places on true
+  left join lateral (
+       select c.*
+         from messages c
+        where c.message_id = t.message_id
+        order by c.variant, c.sent_at, c.list, c.month
+        limit 1) m on true
+ where t.thread_id = %(thread_id)s and t.position >= %(first)s
+ order by t.position
+ limit %(most)s
+
+-- name: extent
+-- The size of a thread, its authors and dates; no text is read.
+select max(t.position) + 1 as positions,
+       count(distinct m.message_id) filter (where not t.is_ghost) as messages,
+       count(distinct lower(m.from_email)) as people,
+       array_remove(array_agg(distinct m.list), null) as lists,
+       min(m.sent_at) as first_sent_at, max(m.sent_at) as last_sent_at,
+       coalesce((array_agg(m.subject_base order by t.position, m.variant)
+                 filter (where m.message_id is not null))[1], '') as subject_base
+  from threads t
+  left join messages m on m.message_id = t.message_id
+ where t.thread_id = %(thread_id)s
+
+-- name: page_starts
+-- The first node of each page of `size` positions of a thread.
+select distinct on (position / %(size)s) message_id
+  from threads
+ where thread_id = %(thread_id)s
+ order by position / %(size)s, position

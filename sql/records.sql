@@ -1,0 +1,44 @@
+-- Messages and chunks as records for people. Used by reading/records.py.
+
+-- name: list
+-- A row for each message, looked up one by one: see known in messages.sql.
+select e.message_id, e.month, m.subject, m.from_email, m.sent_at, m.in_reply_to, t.thread_id,
+       e.archive_offset, e.archive_length, e.content_hash, m.flags
+  from archive_entries e
+ cross join lateral (
+       select subject, from_email, sent_at, in_reply_to, flags
+         from messages
+        where (list, month, message_id, variant) = (e.list, e.month, e.message_id, e.variant)
+        limit 1) m
+  left join threads t on t.message_id = e.message_id
+ where e.list = %(list)s and (%(month)s::text is null or e.month = %(month)s)
+   and e.outcome = 'stored'
+ order by e.month, e.ordinal
+
+-- name: show
+select m.*, e.archive_offset, e.archive_length, t.thread_id, t.parent_id, t.depth, t.position
+  from messages m
+  join archive_entries e using (list, month, message_id, variant)
+  left join threads t on t.message_id = m.message_id
+ where m.message_id = %(message_id)s and e.outcome = 'stored'
+ order by m.list, m.month, m.variant
+
+-- name: chunks
+select key, list, month, variant, index, text, spans, tokens
+  from chunks
+ where message_id = %(message_id)s
+ order by list, month, variant, index
+
+-- name: around
+-- The spans of some chunks in their messages, each with some characters before and after it. A
+-- compressed body is read once for each chunk, and not for each span.
+select c.key,
+       array(
+           select substr(b.body, greatest(c.spans[i] - %(context)s, 0) + 1,
+                         c.spans[i + 1] - greatest(c.spans[i] - %(context)s, 0) + %(context)s)
+             from generate_series(1, cardinality(c.spans), 2) as i
+            order by i)
+  from chunks c
+  join messages m using (list, month, message_id, variant)
+ cross join lateral (select m.body_text || '' as body offset 0) b
+ where c.key = any(%(keys)s)

@@ -1,0 +1,1089 @@
+-- The schema of the mail database: tables, indexes, functions, triggers and views, with a comment
+-- on each table and column. Applied once to an empty schema, in one transaction, by
+-- postgres/migrations.py, which records it in schema_migrations. Later changes are numbered
+-- migrations (sql/001_NAME.sql, 002_...): this file is not edited after a release.
+--
+--   archives       mbox_archives, former_archives, removed_upstream
+--   messages       messages, archive_entries, quarantine, senders
+--   threads        threads, thread_aliases, thread_changes
+--   summaries      thread_summaries, summary_changes, view thread_contents
+--   chunks         chunks
+--   indexes        vectors, words, indexes, live_indexes, promotions
+--   encoders       encoder_probes, encoded_texts
+--   progress       partitions, passed_checks
+--   forgetting     removals, removed_messages, cut_messages, view left_out, forget_keys
+--   searches       served_searches, search_audit
+--
+-- Every row of a partitioned asset carries (list, month). A partition owns its rows, and nothing
+-- else writes them.
+
+
+-- Migrations ------------------------------------------------------------------------------------
+
+create table schema_migrations (
+    number      integer primary key,
+    name        text not null,
+    sha256      text not null,
+    applied_at  timestamptz not null default now()
+);
+
+comment on table schema_migrations is
+    'Files that were applied to this database: sql/schema.sql and migrations (sql/NNN_NAME.sql).';
+comment on column schema_migrations.number is 'Number of the migration; 0 for the schema.';
+comment on column schema_migrations.name is 'Name of the migration.';
+comment on column schema_migrations.sha256 is 'SHA-256 of its file.';
+comment on column schema_migrations.applied_at is 'When it was applied.';
+
+
+-- Texts that are searched for a part ------------------------------------------------------------
+
+-- pg_trgm finds a part of a sender, subject, receiver or file name without reading every message.
+-- It is trusted: the owner of a database may create it. A server without it returns the same
+-- results by reading the tables.
+do $$
+begin
+    if exists (select from pg_available_extensions where name = 'pg_trgm') then
+        create extension if not exists pg_trgm;
+    end if;
+exception when insufficient_privilege then
+    raise notice 'pg_trgm cannot be created: a part of a sender is found by reading all messages';
+end $$;
+
+create function like_pattern(part text) returns text
+    language sql immutable strict parallel safe
+    return '%' || replace(replace(replace(lower(part), '\', '\\'), '%', '\%'), '_', '\_') || '%';
+comment on function like_pattern(text) is
+    'The LIKE pattern of texts in lower case that contain this one, in any case.';
+
+-- The next two are in plpgsql because PostgreSQL 18 plans a function in SQL again in each call
+-- where statements are planned for their values (plan_cache_mode = force_custom_plan), as searches
+-- are.
+
+create function join_receivers(recipients text[], cc text[]) returns text
+language plpgsql immutable strict parallel safe as $$
+begin
+    return lower(array_to_string(recipients || cc, e'\n'));
+end $$;
+comment on function join_receivers(text[], text[]) is
+    'All receivers of a message as one text in lower case, for an index.';
+
+create function join_file_names(attachments jsonb) returns text
+language plpgsql immutable strict parallel safe as $$
+declare
+    names text[] := '{}';
+begin
+    for place in 0 .. jsonb_array_length(attachments) - 1 loop
+        names := names || (attachments -> place ->> 'name');
+    end loop;
+    return lower(array_to_string(names, e'\n'));
+end $$;
+comment on function join_file_names(jsonb) is
+    'The names of the attached files of a message as one text in lower case, for an index.';
+
+
+-- Archives --------------------------------------------------------------------------------------
+
+create table mbox_archives (
+    list            text not null,
+    month           text not null check (month ~ '^\d{4}-\d\d$'),
+    source          text not null,
+    object_key      text,
+    sha256          text not null default '',
+    bytes           bigint not null default 0,
+    version         text not null default '',
+    found           integer not null default 0,
+    content_sha256  text not null default '',
+    fetched_at      timestamptz not null default now(),
+    dialect         text not null default '',
+    found_dialect   text not null default '',
+    list_id         text not null default '',
+    primary key (list, month)
+);
+
+comment on table mbox_archives is
+    'One row per list and month: the archive as it was fetched from the source. The file is in '
+    'the archive store.';
+comment on column mbox_archives.list is 'Name of the mailing list.';
+comment on column mbox_archives.month is 'Month of the archive, YYYY-MM.';
+comment on column mbox_archives.source is 'Where the archive was fetched from.';
+comment on column mbox_archives.object_key is
+    'Key of the file in the archive store; null if the source has no archive for this month.';
+comment on column mbox_archives.sha256 is
+    'SHA-256 of the file as fetched, in hexadecimal; empty if there is none.';
+comment on column mbox_archives.bytes is 'Size of the file as fetched, in bytes.';
+comment on column mbox_archives.version is
+    'Version of the file as the source reported it: an ETag, a date, or size and modification '
+    'time.';
+comment on column mbox_archives.found is 'Number of messages in the archive.';
+comment on column mbox_archives.content_sha256 is
+    'SHA-256 over the messages without their From_ lines: equal means that nothing has changed.';
+comment on column mbox_archives.fetched_at is 'When the row was last written.';
+comment on column mbox_archives.dialect is
+    'Dialect that the archive is read in: that of lists.toml, else found_dialect.';
+comment on column mbox_archives.found_dialect is 'Dialect that the bytes of the archive show.';
+comment on column mbox_archives.list_id is
+    'List-Id of most of its messages; empty if most name none.';
+
+create table former_archives (
+    object_key  text primary key,
+    list        text not null,
+    month       text not null,
+    kept_until  timestamptz not null
+);
+create index former_archives_kept_until on former_archives (kept_until);
+
+comment on table former_archives is
+    'Files of archives that others have replaced, kept for MAIL_KEEP_ARCHIVES days.';
+comment on column former_archives.object_key is 'Key in the archive store.';
+comment on column former_archives.list is 'Name of the mailing list.';
+comment on column former_archives.month is 'Month of the archive, YYYY-MM.';
+comment on column former_archives.kept_until is 'When the file may be deleted.';
+
+create table removed_upstream (
+    list        text not null,
+    month       text not null,
+    digest      text not null,
+    message_id  text not null,
+    former_key  text not null,
+    noticed_at  timestamptz not null default now(),
+    primary key (list, month, digest)
+);
+create index removed_upstream_message_id on removed_upstream (message_id);
+
+comment on table removed_upstream is
+    'Messages that the archive of a month held once and holds no more.';
+comment on column removed_upstream.list is 'Name of the mailing list.';
+comment on column removed_upstream.month is 'Month of the archive, YYYY-MM.';
+comment on column removed_upstream.digest is
+    'SHA-256 of the Message-ID; of sender, date and subject where there is none.';
+comment on column removed_upstream.message_id is 'Message-ID; empty if the message has none.';
+comment on column removed_upstream.former_key is
+    'Key in the archive store of the former archive, which has the message.';
+comment on column removed_upstream.noticed_at is 'When the loss was noticed.';
+
+
+-- Messages --------------------------------------------------------------------------------------
+
+create function count_new_text(segments jsonb) returns integer
+language sql immutable strict parallel safe as $$
+    select coalesce(sum((s.part ->> 1)::integer - (s.part ->> 0)::integer), 0)::integer
+      from jsonb_array_elements(segments) as s (part)
+     where s.part ->> 2 = 'text'
+$$;
+comment on function count_new_text(jsonb) is
+    'Counts the characters of a body that are its author''s new text, by its segments.';
+
+-- search is computed at insert and not generated: a generated column is computed for unchanged
+-- rows too, and cannot take the language of the list.
+create table messages (
+    list             text not null,
+    month            text not null,
+    message_id       text not null,
+    variant          smallint not null,
+    content_hash     text not null,
+    row_hash         bytea not null,
+    sent_at          timestamptz not null,
+    date_source      text not null,
+    date_raw         text not null,
+    subject          text not null,
+    subject_base     text not null,
+    from_name        text not null,
+    from_email       text not null,
+    reply_to         text[] not null,
+    recipients       text[] not null,
+    cc               text[] not null,
+    in_reply_to      text[] not null,
+    refs             text[] not null,
+    list_id          text not null,
+    body_kind        text not null,
+    body_text        text not null,
+    segments         jsonb not null,
+    attachments      jsonb not null,
+    identifiers      text[] not null,
+    flags            text[] not null,
+    search           tsvector not null,
+    new_text_length  integer not null
+        generated always as (count_new_text(segments)) stored,
+    primary key (list, month, message_id, variant)
+);
+create index messages_message_id on messages (message_id);
+create index messages_sent_at on messages (sent_at);
+create index messages_from_email on messages (lower(from_email));
+create index messages_search on messages using gin (search);
+create index messages_attachments on messages (sent_at) where attachments <> '[]';
+create index messages_references on messages using gin ((refs || in_reply_to));
+create index messages_list_date on messages (list, sent_at, message_id);
+
+comment on table messages is
+    'One row per message, list and month, as parsed from the archive. A message posted to three '
+    'lists has three rows.';
+comment on column messages.list is 'Name of the mailing list.';
+comment on column messages.month is 'Month of the archive that holds the message, YYYY-MM.';
+comment on column messages.message_id is
+    'Message-ID without angle brackets; generated if the message has none.';
+comment on column messages.variant is
+    '0 for the first content with this Message-ID in the archive, 1 and up for different contents '
+    'with the same one.';
+comment on column messages.content_hash is
+    'SHA-256 of the content, in hexadecimal: equal in copies of one message.';
+comment on column messages.row_hash is
+    'SHA-256 over all that the row was made from: the bytes of the message, the versions that '
+    'read them, the variant and the ending that was learnt. Equal means that it is not written '
+    'again.';
+comment on column messages.sent_at is
+    'When the message was sent: from its Date field, repaired where needed.';
+comment on column messages.date_source is
+    'Where sent_at comes from: date, received, from_line or archive_month.';
+comment on column messages.date_raw is 'The Date field as written.';
+comment on column messages.subject is 'Decoded subject.';
+comment on column messages.subject_base is 'Subject without list tags and reply prefixes.';
+comment on column messages.from_name is 'Display name of the author.';
+comment on column messages.from_email is 'Address of the author.';
+comment on column messages.reply_to is 'Reply-To addresses, as "Name <address>".';
+comment on column messages.recipients is 'To addresses, as "Name <address>".';
+comment on column messages.cc is 'Cc addresses, as "Name <address>".';
+comment on column messages.in_reply_to is 'Message-IDs from the In-Reply-To field.';
+comment on column messages.refs is 'Message-IDs from the References field, oldest first.';
+comment on column messages.list_id is 'List-Id in lower case; empty if the message names no list.';
+comment on column messages.body_kind is
+    'Part that body_text was read from: plain, enriched, html, calendar or none.';
+comment on column messages.body_text is
+    'Body as plain text, quotes and signatures included; the texts of attached messages follow, '
+    'each after its author, date and subject. Spans and citations count its characters.';
+comment on column messages.segments is
+    'Parts of body_text without gaps: [[start, end, kind], ...] in characters; kind is text, '
+    'quote, attribution, signature, footer or patch.';
+comment on column messages.attachments is
+    'Attached files in the order of the message: position (from 1), name, type, size, sha256 of '
+    'the decoded content, is_patch. The bytes are in the archive: `mail-assets show '
+    '--attachment`.';
+comment on column messages.identifiers is
+    'Names of files, functions, parameters and error codes in the new text and patches, found by '
+    'exact search.';
+comment on column messages.flags is
+    'Repairs and oddities of the message, such as generated_id, date_repaired or truncated.';
+comment on column messages.search is
+    'Full-text vector: subject (weight A), new text (B) and identifiers, in the language of the '
+    'list.';
+comment on column messages.new_text_length is
+    'Characters of the new text, which is the body without quotes, attributions, signature, '
+    'footer and patches.';
+-- A tsvector does not shrink when it is compressed.
+alter table messages alter search set storage external;
+
+create function message_key(
+    list text, month text, message_id text, variant smallint, content_hash text) returns text
+    language sql stable parallel safe
+    return left(encode(sha256(convert_to(
+               list || '|' || month || '|' || message_id
+               || case when variant > 0 then ' ' || content_hash else '' end, 'UTF8')), 'hex'), 32);
+comment on function message_key(text, text, text, smallint, text) is
+    'The key of a message in an index of words. The keys of its chunks are this, # and a number.';
+
+create table archive_entries (
+    list            text not null,
+    month           text not null,
+    ordinal         integer not null,
+    archive_offset  bigint not null,
+    archive_length  bigint not null,
+    digest          bytea not null,
+    outcome         text not null
+        check (outcome in ('stored', 'duplicate', 'quarantined', 'removed')),
+    message_id      text,
+    variant         smallint,
+    content_hash    text,
+    outline         bytea,
+    ending          bytea,
+    primary key (list, month, ordinal)
+);
+create unique index archive_entries_stored on archive_entries (list, month, message_id, variant)
+ where outcome = 'stored';
+
+comment on table archive_entries is
+    'One row per message found in an archive: the position of its bytes, and its outcome. '
+    'Positions are those of the file that messages were last read from.';
+comment on column archive_entries.list is 'Name of the mailing list.';
+comment on column archive_entries.month is 'Month of the archive, YYYY-MM.';
+comment on column archive_entries.ordinal is 'Position in the archive, from 0.';
+comment on column archive_entries.archive_offset is
+    'First byte of the message in the uncompressed archive.';
+comment on column archive_entries.archive_length is
+    'Length of the message in the uncompressed archive, in bytes.';
+comment on column archive_entries.digest is
+    'BLAKE2b digest of the bytes that the message was read from, its From_ line only where the '
+    'date was taken from it: bytes with a known digest are not parsed again.';
+comment on column archive_entries.outcome is
+    'stored (in messages), duplicate (of the message named), quarantined or removed.';
+comment on column archive_entries.message_id is
+    'Message-ID, also of what it duplicates; null if quarantined or removed.';
+comment on column archive_entries.variant is
+    'Variant of the message, also of what it duplicates; null if quarantined or removed.';
+comment on column archive_entries.content_hash is
+    'SHA-256 of its content, in hexadecimal; null if quarantined or removed.';
+comment on column archive_entries.outline is
+    'Digest of its content without the letters that pipermail may have lost; null in other '
+    'dialects.';
+comment on column archive_entries.ending is
+    'Hashes of its last lines, from which footers and signatures of the month are learnt.';
+
+create table quarantine (
+    list            text not null,
+    month           text not null,
+    ordinal         integer not null,
+    archive_offset  bigint not null,
+    archive_length  bigint not null,
+    reason          text not null,
+    parser_version  text not null,
+    primary key (list, month, ordinal)
+);
+
+comment on table quarantine is
+    'Messages that could not be parsed. Their bytes stay in the archive.';
+comment on column quarantine.list is 'Name of the mailing list.';
+comment on column quarantine.month is 'Month of the archive that holds the message, YYYY-MM.';
+comment on column quarantine.ordinal is 'Position in the archive, from 0.';
+comment on column quarantine.archive_offset is
+    'First byte of the message in the uncompressed archive.';
+comment on column quarantine.archive_length is
+    'Length of the message in the uncompressed archive, in bytes.';
+comment on column quarantine.reason is 'Why the message could not be parsed.';
+comment on column quarantine.parser_version is 'Version of the parser that gave up.';
+
+create table senders (
+    list     text not null,
+    month    text not null,
+    address  text not null,
+    person   text not null
+);
+create index senders_address on senders (address);
+create index senders_month on senders (list, month, person);
+
+comment on table senders is
+    'Senders of each month of each list, to find them by a part of the name or address.';
+comment on column senders.list is 'Name of the mailing list.';
+comment on column senders.month is 'Month of the archive, YYYY-MM.';
+comment on column senders.address is 'Address in From, in lower case.';
+comment on column senders.person is 'Name and address in From, in lower case.';
+
+-- Indexes that need pg_trgm.
+do $$
+begin
+    if exists (select from pg_extension where extname = 'pg_trgm') then
+        create index messages_subject on messages using gin (lower(subject) gin_trgm_ops);
+        create index messages_receivers on messages
+            using gin (join_receivers(recipients, cc) gin_trgm_ops);
+        create index messages_file_names on messages
+            using gin (join_file_names(attachments) gin_trgm_ops) where attachments <> '[]';
+        create index senders_person on senders using gin (person gin_trgm_ops);
+    end if;
+end $$;
+
+-- Triggers keep senders: no writer of messages can leave it out, and a deleted sender is gone in
+-- the same transaction.
+--
+-- These functions and note_thread_updates compare sets by `except`, which reads each set once: a
+-- trigger's statement is planned for a few rows and its plan is kept for the session, however many
+-- rows come later. `offset 0` limits what is read of a table to the months in question.
+
+create function note_senders() returns trigger language plpgsql as $$
+begin
+    insert into senders (list, month, address, person)
+    select list, month, lower(from_email), lower(from_name || ' ' || from_email)
+      from changed
+    except
+    select s.list, s.month, s.address, s.person
+      from (select distinct list, month from changed) c
+     cross join lateral (
+           select list, month, address, person from senders
+            where (list, month) = (c.list, c.month)
+           offset 0) s;
+    return null;
+end $$;
+comment on function note_senders() is 'Adds the authors of messages to senders.';
+
+create function forget_senders() returns trigger language plpgsql as $$
+begin
+    delete from senders s
+     using (select list, month, lower(from_email) as address,
+                   lower(from_name || ' ' || from_email) as person
+              from unchanged
+            except
+            select m.list, m.month, lower(m.from_email),
+                   lower(m.from_name || ' ' || m.from_email)
+              from (select distinct list, month from unchanged) u
+             cross join lateral (
+                   select list, month, from_name, from_email from messages
+                    where (list, month) = (u.list, u.month)
+                   offset 0) m) gone
+     where (s.list, s.month, s.address, s.person)
+           = (gone.list, gone.month, gone.address, gone.person);
+    return null;
+end $$;
+comment on function forget_senders() is 'Deletes authors without messages from senders.';
+
+create trigger senders_inserted after insert on messages
+referencing new table as changed
+for each statement execute function note_senders();
+
+create trigger senders_updated after update on messages
+referencing new table as changed
+for each statement execute function note_senders();
+
+create trigger senders_replaced after update on messages
+referencing old table as unchanged
+for each statement execute function forget_senders();
+
+create trigger senders_deleted after delete on messages
+referencing old table as unchanged
+for each statement execute function forget_senders();
+
+
+-- Threads ---------------------------------------------------------------------------------------
+
+create table threads (
+    message_id         text primary key,
+    thread_id          text not null,
+    parent_id          text,
+    parent_message_id  text,
+    root_id            text not null,
+    depth              integer not null,
+    position           integer not null,
+    is_ghost           boolean not null
+);
+create index threads_thread_id on threads (thread_id, position);
+
+comment on table threads is
+    'One row per message of a thread, over all lists and months. A ghost is a message that others '
+    'refer to and no archive holds.';
+comment on column threads.message_id is 'Message-ID of the message or ghost.';
+comment on column threads.thread_id is 'The smallest Message-ID in the thread, ghosts included.';
+comment on column threads.parent_id is
+    'The nearest ancestor that is archived; null if there is none.';
+comment on column threads.parent_message_id is
+    'The direct parent, which may be a ghost; null at the top of a thread.';
+comment on column threads.root_id is 'The topmost ancestor, which may be a ghost.';
+comment on column threads.depth is 'Number of archived ancestors.';
+comment on column threads.position is 'Position in the thread in pre-order, from 0.';
+comment on column threads.is_ghost is 'True if no archive holds the message.';
+
+create table thread_aliases (
+    id          text primary key,
+    message_id  text not null,
+    named       boolean not null
+);
+create index thread_aliases_message_id on thread_aliases (message_id);
+
+comment on table thread_aliases is
+    'Message-IDs that lead to a thread without being part of it, so that links to a thread keep '
+    'working.';
+comment on column thread_aliases.id is 'Message-ID that is not in threads.';
+comment on column thread_aliases.message_id is 'A message of the thread that the id leads to.';
+comment on column thread_aliases.named is
+    'True if a message of the thread refers to the id; false if the id was part of the thread '
+    'before.';
+
+create table thread_changes (
+    message_id  text not null
+);
+create index thread_changes_message_id on thread_changes (message_id);
+
+comment on table thread_changes is
+    'Messages that were added, deleted or changed their references since threads were last built. '
+    'Filled by triggers on messages.';
+comment on column thread_changes.message_id is 'Message-ID of the message.';
+-- No statistics: they hold common values, are kept when a table has become empty, and would name
+-- forgotten mail.
+alter table thread_changes alter message_id set statistics 0;
+
+create function note_thread_changes() returns trigger language plpgsql as $$
+begin
+    insert into thread_changes select distinct message_id from changed;
+    return null;
+end $$;
+comment on function note_thread_changes() is 'Adds messages that came or went to thread_changes.';
+
+create function note_thread_updates() returns trigger language plpgsql as $$
+begin
+    insert into thread_changes
+    select distinct message_id
+      from (select list, month, message_id, variant, refs, in_reply_to, sent_at from changed
+            except
+            select list, month, message_id, variant, refs, in_reply_to, sent_at from unchanged) n;
+    return null;
+end $$;
+comment on function note_thread_updates() is
+    'Adds messages with other references or another date to thread_changes.';
+
+create trigger messages_inserted after insert on messages
+referencing new table as changed
+for each statement execute function note_thread_changes();
+
+create trigger messages_deleted after delete on messages
+referencing old table as changed
+for each statement execute function note_thread_changes();
+
+create trigger messages_updated after update on messages
+referencing old table as unchanged new table as changed
+for each statement execute function note_thread_updates();
+
+
+-- Summaries of threads --------------------------------------------------------------------------
+
+create table thread_summaries (
+    thread_id      text primary key,
+    maker          text not null,
+    verbatim       boolean not null,
+    content_hash   bytea not null,
+    messages       integer not null,
+    first_sent_at  timestamptz not null,
+    last_sent_at   timestamptz not null,
+    participants   text[] not null,
+    patches        text[] not null,
+    sentences      jsonb not null,
+    made_at        timestamptz not null default now()
+);
+
+comment on table thread_summaries is
+    'One row per thread: a summary in sentences that each name the message they come from.';
+comment on column thread_summaries.thread_id is 'The thread, as in threads.';
+comment on column thread_summaries.maker is
+    'Fingerprint of what made it: rules and their version, or a chat model.';
+comment on column thread_summaries.verbatim is
+    'True if the sentences are those of the messages, false if a model wrote them.';
+comment on column thread_summaries.content_hash is
+    'Hash of all that it was made of, from thread_contents.';
+comment on column thread_summaries.messages is 'Number of archived messages it was made of.';
+comment on column thread_summaries.first_sent_at is 'When the earliest message was sent.';
+comment on column thread_summaries.last_sent_at is 'When the latest message was sent.';
+comment on column thread_summaries.participants is
+    'Names of those who wrote, in the order of their first message.';
+comment on column thread_summaries.patches is 'Message-IDs of messages that carry a patch.';
+comment on column thread_summaries.sentences is
+    'Sentences in order: text, part (question, discussion, outcome), the message that carries it, '
+    'start and end in characters of its body_text, and other messages that carry it.';
+comment on column thread_summaries.made_at is 'When it was made.';
+
+-- A thread may have several rows: at a unique key, parallel loads would wait for each other.
+create table summary_changes (
+    thread_id  text not null,
+    noted_at   timestamptz not null default now()
+);
+create index summary_changes_thread_id on summary_changes (thread_id);
+
+comment on table summary_changes is
+    'Threads that have changed since they were summarized. Filled by triggers on messages and '
+    'threads.';
+comment on column summary_changes.thread_id is 'The thread, as in threads.';
+comment on column summary_changes.noted_at is 'When the transaction that changed it began.';
+-- No statistics, as of thread_changes.
+alter table summary_changes alter thread_id set statistics 0;
+
+-- The earliest copy of each archived message counts. The rights and the row-level security of the
+-- reader apply, not those of the owner.
+create view thread_contents with (security_invoker = true) as
+select t.thread_id, count(*)::integer as messages, sum(m.characters)::bigint as characters,
+       sha256(convert_to(string_agg(m.content, '' order by t.position), 'UTF8')) as content_hash
+  from threads t
+ cross join lateral (
+       select length(c.body_text) as characters,
+              md5(jsonb_build_array(
+                  c.message_id, t.parent_id, c.from_name, c.from_email,
+                  extract(epoch from c.sent_at), c.subject, c.body_text, c.segments)::text)
+              || case when c.attachments @> '[{"is_patch": true}]' then 'patch attached' else '' end
+                  as content
+         from messages c
+        where c.message_id = t.message_id
+        order by c.variant, c.sent_at, c.list, c.month
+        limit 1) m
+ group by t.thread_id;
+comment on view thread_contents is
+    'Of each thread with an archived message: the number of these, the length of their texts, and '
+    'a hash of all that a summary is made of.';
+
+create function note_summary_messages() returns trigger language plpgsql as $$
+begin
+    insert into summary_changes (thread_id)
+    select distinct t.thread_id from changed c join threads t using (message_id);
+    return null;
+end $$;
+comment on function note_summary_messages() is
+    'Adds the threads of new messages to summary_changes; their summaries stay until they are '
+    'made again.';
+
+create function drop_summaries_of_messages() returns trigger language plpgsql as $$
+begin
+    with touched as materialized (
+        select distinct t.thread_id
+          from unchanged o
+          join threads t using (message_id)
+         where not exists (
+               select from messages m
+                where (m.list, m.month, m.message_id, m.variant)
+                      = (o.list, o.month, o.message_id, o.variant)
+                  and (m.from_name, m.from_email, m.sent_at, m.subject, m.body_text, m.segments,
+                       m.attachments @> '[{"is_patch": true}]')
+                      is not distinct from (o.from_name, o.from_email, o.sent_at, o.subject,
+                                            o.body_text, o.segments,
+                                            o.attachments @> '[{"is_patch": true}]'))),
+    dropped as (
+        delete from thread_summaries s using touched where s.thread_id = touched.thread_id)
+    insert into summary_changes (thread_id) select thread_id from touched;
+    return null;
+end $$;
+comment on function drop_summaries_of_messages() is
+    'Deletes the summaries of threads that lost or changed a message, at once.';
+
+create function note_summary_threads() returns trigger language plpgsql as $$
+begin
+    insert into summary_changes (thread_id) select distinct thread_id from changed;
+    return null;
+end $$;
+comment on function note_summary_threads() is
+    'Adds threads that grew or are in another order to summary_changes.';
+
+create function drop_summaries_of_threads() returns trigger language plpgsql as $$
+begin
+    with touched as materialized (
+        select distinct o.thread_id
+          from unchanged o
+         where not exists (
+               select from threads t
+                where (t.message_id, t.thread_id) = (o.message_id, o.thread_id))),
+    emptied as materialized (
+        select thread_id from touched o
+         where not exists (select from threads t where t.thread_id = o.thread_id)),
+    dropped as (
+        delete from thread_summaries s using touched where s.thread_id = touched.thread_id),
+    forgotten as (
+        delete from summary_changes c using emptied where c.thread_id = emptied.thread_id)
+    insert into summary_changes (thread_id)
+    select thread_id from touched except select thread_id from emptied;
+    return null;
+end $$;
+comment on function drop_summaries_of_threads() is
+    'Deletes the summaries of threads that a message left, at once: a message that a summary was '
+    'made of is in its thread for as long as the summary exists.';
+
+create trigger summaries_messages_inserted after insert on messages
+referencing new table as changed
+for each statement execute function note_summary_messages();
+
+create trigger summaries_messages_updated after update on messages
+referencing old table as unchanged
+for each statement execute function drop_summaries_of_messages();
+
+create trigger summaries_messages_deleted after delete on messages
+referencing old table as unchanged
+for each statement execute function drop_summaries_of_messages();
+
+create trigger summaries_threads_inserted after insert on threads
+referencing new table as changed
+for each statement execute function note_summary_threads();
+
+create trigger summaries_threads_updated after update on threads
+referencing new table as changed
+for each statement execute function note_summary_threads();
+
+create trigger summaries_threads_replaced after update on threads
+referencing old table as unchanged
+for each statement execute function drop_summaries_of_threads();
+
+create trigger summaries_threads_deleted after delete on threads
+referencing old table as unchanged
+for each statement execute function drop_summaries_of_threads();
+
+
+-- Chunks ----------------------------------------------------------------------------------------
+
+create table chunks (
+    key         text primary key,
+    list        text not null,
+    month       text not null,
+    message_id  text not null,
+    variant     smallint not null,
+    index       integer not null,
+    text        text not null,
+    spans       integer[] not null,
+    tokens      integer not null,
+    text_hash   bytea not null
+);
+create index chunks_archive on chunks (list, month);
+create index chunks_message_id on chunks (message_id);
+create index chunks_text_hash on chunks (text_hash);
+
+comment on table chunks is
+    'Pieces of the new text of messages (without quotes and signatures), each of the size that '
+    'the encoder takes.';
+comment on column chunks.key is
+    'Key of the chunk and of its vector: a hash of list, month and Message-ID, then # and the '
+    'index.';
+comment on column chunks.list is 'Name of the mailing list.';
+comment on column chunks.month is 'Month of the archive that holds the message, YYYY-MM.';
+comment on column chunks.message_id is 'Message-ID of the message.';
+comment on column chunks.variant is 'Variant of the message, as in messages.';
+comment on column chunks.index is 'Position of the chunk in its message, from 0.';
+comment on column chunks.text is 'Text of the chunk: exactly what its spans cut out of the body.';
+comment on column chunks.spans is
+    'Where the text stands in messages.body_text: start, end, start, end, ... in characters.';
+comment on column chunks.tokens is 'Number of tokens that the encoder reads, with the subject.';
+comment on column chunks.text_hash is
+    'SHA-256 of what the encoder reads, the subject and the text: chunks with equal hashes share '
+    'a vector.';
+
+
+-- Indexes outside of the database ---------------------------------------------------------------
+
+-- vectors and words are manifests. A row is written before its vector or document and deleted
+-- after it: every key that is in an index is in its manifest.
+
+create table vectors (
+    index_name  text not null,
+    key         text not null,
+    list        text not null,
+    month       text not null,
+    digest      bytea not null,
+    written     boolean not null,
+    primary key (index_name, key)
+);
+create index vectors_archive on vectors (list, month, index_name);
+
+comment on table vectors is
+    'Manifest of the vector indexes: which keys each partition has in an index. The vectors '
+    'themselves are in the vector bucket.';
+comment on column vectors.index_name is 'URL of the bucket and name of the index.';
+comment on column vectors.key is 'Key of the vector, that of its chunk.';
+comment on column vectors.list is 'Name of the mailing list.';
+comment on column vectors.month is 'Month of the archive that holds the message, YYYY-MM.';
+comment on column vectors.digest is
+    'Digest over text, encoder and metadata of the vector: equal means that it is not written '
+    'again.';
+comment on column vectors.written is
+    'True once the vector is in the bucket; false while it is about to be written.';
+
+create table words (
+    index_name  text not null,
+    key         text not null,
+    list        text not null,
+    month       text not null,
+    digest      bytea not null,
+    written     boolean not null,
+    primary key (index_name, key)
+);
+create index words_archive on words (list, month, index_name);
+
+comment on table words is
+    'Manifest of the word index: which keys each partition has in it. The documents themselves '
+    'are in the index that MAIL_WORDS names.';
+comment on column words.index_name is 'URL and name of the index.';
+comment on column words.key is
+    'Key of the document, one for each row of messages: what the keys of its chunks begin with.';
+comment on column words.list is 'Name of the mailing list.';
+comment on column words.month is 'Month of the archive that holds the message, YYYY-MM.';
+comment on column words.digest is
+    'The row_hash of the message that the document was made from; if it differs, the document is '
+    'written again.';
+comment on column words.written is
+    'Whether the index has the document; false from before it is written until all of the month '
+    'are.';
+
+create table indexes (
+    bucket       text not null,
+    name         text not null,
+    encoder      text not null,
+    precision    text not null,
+    fingerprint  text not null,
+    made_at      timestamptz not null default now(),
+    primary key (bucket, name)
+);
+
+comment on table indexes is 'Indexes of vectors and of words that were filled from this database.';
+comment on column indexes.bucket is
+    'URL of the place that holds it: as in MAIL_VECTORS, or as in MAIL_WORDS for an index of '
+    'words.';
+comment on column indexes.name is 'Name of the index in that place.';
+comment on column indexes.encoder is
+    'Encoder that makes its vectors, as in MAIL_ENCODER; bm25 for an index of words.';
+comment on column indexes.precision is
+    'Precision of that encoder, as in MAIL_PRECISION; exact for an index of words.';
+comment on column indexes.fingerprint is
+    'Fingerprint of everything that decides what its vectors mean; the version of an index of '
+    'words.';
+comment on column indexes.made_at is
+    'When the index was registered, before its first vector or document was written.';
+
+create table live_indexes (
+    bucket  text primary key,
+    name    text not null,
+    since   timestamptz not null default now(),
+    foreign key (bucket, name) references indexes
+);
+
+comment on table live_indexes is 'The index of each place that search uses.';
+comment on column live_indexes.bucket is 'URL of the place, as in indexes.';
+comment on column live_indexes.name is 'Name of the live index.';
+comment on column live_indexes.since is 'When it became live.';
+
+create table promotions (
+    bucket    text not null,
+    name      text not null,
+    replaced  text,
+    forced    boolean not null,
+    report    jsonb not null,
+    at        timestamptz not null default clock_timestamp()
+);
+
+comment on table promotions is
+    'Every switch of a live index: by mail-assets index promote, or by the upkeep of the word '
+    'index where one of another version is complete.';
+comment on column promotions.bucket is 'URL of the place, as in indexes.';
+comment on column promotions.name is 'Name of the index that became live.';
+comment on column promotions.replaced is
+    'Name of the index that was live before; null if there was none.';
+comment on column promotions.forced is
+    'True if the index was promoted although it was incomplete or worse.';
+comment on column promotions.report is 'Figures of the index at that moment.';
+comment on column promotions.at is 'When it was promoted.';
+
+
+-- Encoders --------------------------------------------------------------------------------------
+
+create table encoder_probes (
+    fingerprint  text primary key,
+    vector       bytea not null,
+    machine      text not null,
+    made_at      timestamptz not null default now()
+);
+
+comment on table encoder_probes is
+    'The vector of a fixed text by each encoder: a machine that makes another one must not add to '
+    'the same index.';
+comment on column encoder_probes.fingerprint is 'Fingerprint of the encoder.';
+comment on column encoder_probes.vector is 'The vector, float32 in little-endian order.';
+comment on column encoder_probes.machine is 'Processor and ONNX Runtime that made it.';
+comment on column encoder_probes.made_at is 'When it was made.';
+
+create table encoded_texts (
+    fingerprint  text not null,
+    text_hash    bytea not null,
+    number       bigint generated always as identity,
+    vector       bytea not null,
+    primary key (fingerprint, text_hash)
+);
+create unique index encoded_texts_number on encoded_texts (number);
+
+comment on table encoded_texts is
+    'Vectors of chunks that searches have encoded to rank what a static index found. A cache: '
+    'each is made again where it is missing.';
+comment on column encoded_texts.fingerprint is 'Fingerprint of the encoder that made the vector.';
+comment on column encoded_texts.text_hash is 'Digest of the text that was encoded, as in chunks.';
+comment on column encoded_texts.number is 'Grows with each row: the lowest are the oldest.';
+comment on column encoded_texts.vector is 'The vector, float32 in little-endian order.';
+-- Floats do not compress.
+alter table encoded_texts alter vector set storage external;
+
+
+-- Progress --------------------------------------------------------------------------------------
+
+create table partitions (
+    asset       text not null,
+    list        text,
+    month       text,
+    inputs      text not null,
+    digest      text not null,
+    counts      jsonb not null,
+    updated_at  timestamptz not null default now(),
+    constraint partitions_key unique nulls not distinct (asset, list, month)
+);
+
+comment on table partitions is
+    'One row per partition of an asset: its inputs and the digest of its content. Equal inputs '
+    'mean that a run has nothing to do.';
+comment on column partitions.asset is 'Name of the asset.';
+comment on column partitions.list is
+    'Name of the mailing list; null for an asset without partitions.';
+comment on column partitions.month is 'Month, YYYY-MM; null for an asset without partitions.';
+comment on column partitions.inputs is
+    'Digests of all that the partition was made from: inputs, settings and versions.';
+comment on column partitions.digest is 'Digest of the content of the partition.';
+comment on column partitions.counts is 'Figures of the last run that changed the partition.';
+comment on column partitions.updated_at is 'When the partition last changed.';
+
+create table passed_checks (
+    asset       text not null,
+    check_name  text not null,
+    list        text not null,
+    month       text not null,
+    updated_at  timestamptz not null,
+    primary key (asset, check_name, list, month)
+);
+
+comment on table passed_checks is
+    'One row per check of an asset and month that has passed: not to be run again until the month '
+    'changes.';
+comment on column passed_checks.asset is 'Name of the asset that is checked.';
+comment on column passed_checks.check_name is 'Name of the check.';
+comment on column passed_checks.list is 'Name of the mailing list.';
+comment on column passed_checks.month is 'Month, YYYY-MM.';
+comment on column passed_checks.updated_at is
+    'partitions.updated_at of the month that the check has looked at.';
+
+
+-- Forgetting ------------------------------------------------------------------------------------
+
+-- Digests, made with a key that is not in the database: no table says what was forgotten.
+
+create table removals (
+    digest      bytea primary key,
+    kind        text not null check (kind in ('message', 'sender')),
+    reason      text not null,
+    removed_by  text not null,
+    removed_at  timestamptz not null default now(),
+    cut         boolean not null default false
+);
+
+comment on table removals is
+    'Mail that must stay out of all tables, files and indexes: the entries of mail-assets '
+    'forget, as digests.';
+comment on column removals.digest is
+    'HMAC-SHA-256, with the key of the installation, of the Message-ID or the address; without '
+    'the key neither can be read or guessed from it.';
+comment on column removals.kind is 'message or sender.';
+comment on column removals.reason is 'Why it was removed.';
+comment on column removals.removed_by is 'Who removed it.';
+comment on column removals.removed_at is 'When it was removed.';
+comment on column removals.cut is
+    'True if archives are stored without it: forget --archives rewrite.';
+
+create table removed_messages (
+    list            text not null,
+    month           text not null,
+    ordinal         integer not null,
+    removal         bytea not null,
+    message_digest  bytea,
+    key_prefix      text not null,
+    primary key (list, month, ordinal)
+);
+
+comment on table removed_messages is
+    'Messages that an archive holds and that were not loaded because of an entry in removals.';
+comment on column removed_messages.list is 'Name of the mailing list.';
+comment on column removed_messages.month is 'Month of the archive that holds the message, YYYY-MM.';
+comment on column removed_messages.ordinal is 'Position in the archive, from 0.';
+comment on column removed_messages.removal is 'Digest of the entry in removals.';
+comment on column removed_messages.message_digest is
+    'Keyed digest of the Message-ID that references must not name; null if the id stays visible.';
+comment on column removed_messages.key_prefix is
+    'Beginning of the keys of its chunks and vectors, up to the #.';
+
+create table cut_messages (
+    list            text not null,
+    month           text not null,
+    key_prefix      text not null,
+    removal         bytea not null,
+    message_digest  bytea,
+    primary key (list, month, key_prefix)
+);
+
+comment on table cut_messages is
+    'Messages that the stored archive of the month has not, but had: cut out because of an entry '
+    'in removals, or lost by the source, before or after they were forgotten.';
+comment on column cut_messages.list is 'Name of the mailing list.';
+comment on column cut_messages.month is 'Month of the archive, YYYY-MM.';
+comment on column cut_messages.key_prefix is
+    'Beginning of the keys that its chunks and vectors had, up to the #.';
+comment on column cut_messages.removal is 'Digest of the entry in removals.';
+comment on column cut_messages.message_digest is
+    'Keyed digest of the Message-ID that references must not name; null if the id stays visible.';
+
+-- The rights of the reader apply, as in thread_contents.
+create view left_out with (security_invoker = true) as
+select list, month, removal, message_digest, key_prefix from removed_messages
+union
+select list, month, removal, message_digest, key_prefix from cut_messages;
+
+comment on view left_out is
+    'Messages that months leave out because of an entry in removals, whether the stored archive '
+    'has them or not.';
+comment on column left_out.list is 'Name of the mailing list.';
+comment on column left_out.month is 'Month of the archive, YYYY-MM.';
+comment on column left_out.removal is 'Digest of the entry in removals.';
+comment on column left_out.message_digest is
+    'Keyed digest of the Message-ID that references must not name; null if the id stays visible.';
+comment on column left_out.key_prefix is
+    'Beginning of the keys of its chunks and vectors, up to the #.';
+
+create table forget_keys (
+    one          boolean primary key default true check (one),
+    check_value  bytea not null,
+    made_at      timestamptz not null default now()
+);
+
+comment on table forget_keys is
+    'At most one row: identifies the key of the digests in removals and removed_messages. The '
+    'key itself is outside the database, in MAIL_FORGET_KEY or MAIL_HOME/forget.key.';
+comment on column forget_keys.one is 'Always true: there is one key.';
+comment on column forget_keys.check_value is
+    'HMAC-SHA-256 of a constant with the key: tells a wrong key, and does not give it away.';
+comment on column forget_keys.made_at is 'When the digests were first made with it.';
+
+
+-- Searches that were served ---------------------------------------------------------------------
+
+-- No queries and no clients. Servers only add to served_searches, so that they need no other right
+-- to write; the asset search_audit moves the rows.
+
+create table served_searches (
+    hour      timestamptz not null,
+    surface   text not null,
+    mode      text not null,
+    fields    text[] not null,
+    lists     text[] not null,
+    hits      integer not null,
+    ms        integer not null,
+    status    integer not null,
+    searches  integer not null check (searches > 0)
+);
+
+comment on table served_searches is
+    'Searches that were served and are not in search_audit yet: rows are only added.';
+comment on column served_searches.hour is 'Hour that the searches were asked in, UTC.';
+comment on column served_searches.surface is 'page, api, feed, export or mcp.';
+comment on column served_searches.mode is
+    'hybrid, semantic, fulltext or similar; empty where the search could not be read.';
+comment on column served_searches.fields is
+    'Names of the fields that were used, such as from or after, without their values.';
+comment on column served_searches.lists is 'Known lists that the search was limited to.';
+comment on column served_searches.hits is
+    'Hits of a page, rounded up: 0, 1, 2, 5, 10, 20, 50 or 100.';
+comment on column served_searches.ms is
+    'Milliseconds, rounded up to a number that begins with 1, 1.5, 2, 3, 5 or 7.';
+comment on column served_searches.status is 'HTTP status: 200, or what was wrong.';
+comment on column served_searches.searches is 'Searches that agree in all of this.';
+
+create table search_audit (
+    hour      timestamptz not null,
+    surface   text not null,
+    mode      text not null,
+    fields    text[] not null,
+    lists     text[] not null,
+    hits      integer not null,
+    ms        integer not null,
+    status    integer not null,
+    searches  bigint not null check (searches > 0),
+    primary key (hour, surface, mode, fields, lists, hits, ms, status)
+);
+
+comment on table search_audit is
+    'One row per hour and kind of search: how many were served. No query, no client.';
+comment on column search_audit.hour is 'Hour that the searches were asked in, UTC.';
+comment on column search_audit.surface is 'page, api, feed, export or mcp.';
+comment on column search_audit.mode is
+    'hybrid, semantic, fulltext or similar; empty where the search could not be read.';
+comment on column search_audit.fields is
+    'Names of the fields that were used, such as from or after, without their values.';
+comment on column search_audit.lists is 'Known lists that the search was limited to.';
+comment on column search_audit.hits is 'Hits of a page, rounded up: 0, 1, 2, 5, 10, 20, 50 or 100.';
+comment on column search_audit.ms is
+    'Milliseconds, rounded up to a number that begins with 1, 1.5, 2, 3, 5 or 7.';
+comment on column search_audit.status is 'HTTP status: 200, or what was wrong.';
+comment on column search_audit.searches is 'Searches that agree in all of this.';
