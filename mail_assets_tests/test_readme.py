@@ -1,56 +1,26 @@
-"""The README and the docs name what there is to set."""
+"""The README and the docs name the commands and variables that exist."""
 
 import re
 
-import pytest
-
+from mail_assets.cli import main
+from mail_assets.settings.variables import TABLE
 from mail_assets_tests.conftest import REPOSITORY
 
 #: A whole name: "MAIL_CHAT_" is a beginning.
-VARIABLE = re.compile(r"\b(?:MAIL|DAGSTER)_[A-Z_]*[A-Z]\b")
-#: The first cell of a row of a table.
-CELL = re.compile(r"^\| (`[^|]*`) \|", re.MULTILINE)
+VARIABLE = re.compile(r"`((?:MAIL|DAGSTER)_[A-Z_]*[A-Z])`")
+#: Read by the files of docs/deployment.md, not by the package.
+OF_COMPOSE = {"MAIL_WORKERS", "MAIL_LISTS_FOLDER", "MAIL_IMAGE", "MAIL_UI_PORT", "MAIL_WEB_PORT"}
 
 
-def variables(folder: str, pattern: str) -> set[str]:
-    texts = (path.read_text(encoding="utf-8") for path in (REPOSITORY / folder).rglob(pattern))
-    return {name for text in texts for name in VARIABLE.findall(text)}
+def test_variables_in_the_docs_exist() -> None:
+    pages = [REPOSITORY / "README.md", *(REPOSITORY / "docs").rglob("*.md")]
+    named = {name for page in pages for name in VARIABLE.findall(page.read_text(encoding="utf-8"))}
+    exist = {row.name for section in TABLE for row in section.rows}
+    assert named - exist == OF_COMPOSE
 
 
-def rows(text: str) -> list[str]:
-    """Return the variables that have a row; "_B" behind "MAIL_WEB_A" is MAIL_WEB_B."""
-    found: list[str] = []
-    for cell in CELL.findall(text):
-        names: list[str] = []
-        for name in re.findall(r"`(\w+)`", cell):
-            if name.startswith("_") and names:
-                name = names[0].rpartition("_")[0] + name
-            names += VARIABLE.findall(name)
-        found += names
-    return found
-
-
-def settings_table() -> list[str]:
-    readme = (REPOSITORY / "README.md").read_text()
-    return rows(readme.partition("\n## Settings\n")[2].partition("\n### ")[0])
-
-
-def test_what_is_abbreviated_in_a_row_is_a_variable_too() -> None:
-    text = "| `MAIL_WEB_READS`, `_EXPORTS` | `1` |\n| `MAIL_CHAT_` | |\n| see `MAIL_HOME` | |\n"
-    assert rows(text) == ["MAIL_WEB_READS", "MAIL_WEB_EXPORTS"]
-
-
-def test_every_variable_has_one_row() -> None:
-    assert len(settings_table()) == len({*settings_table()})
-
-
-def test_every_variable_of_the_settings_has_a_row_here_or_in_the_docs() -> None:
-    pages = (path.read_text(encoding="utf-8") for path in (REPOSITORY / "docs").rglob("*.md"))
-    explained = {*settings_table(), *(name for page in pages for name in rows(page))}
-    used = variables("mail_assets/settings", "*.py") | variables("mail_assets/openai", "*.py")
-    assert used - explained == set()
-
-
-@pytest.mark.parametrize("name", sorted({*settings_table()}))
-def test_every_variable_that_is_explained_exists(name: str) -> None:
-    assert name in variables("mail_assets", "*.py")
+def test_readme_names_every_command() -> None:
+    table = (REPOSITORY / "README.md").read_text(encoding="utf-8").partition("| command |")[2]
+    rows = re.findall(r"^\| (`[^|]*`) \|", table.partition("\n\n")[0], re.MULTILINE)
+    named = {words.split()[0] for row in rows for words in re.findall("`([^`]+)`", row)}
+    assert named == {*main.list_commands(None)}  # type: ignore[arg-type]

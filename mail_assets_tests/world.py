@@ -21,7 +21,9 @@ import psycopg
 from mail_assets.encoding.local_encoder import encoder_lock
 from mail_assets.encoding.models import LOCAL_MODELS
 from mail_assets.encoding.tokenizer import load_tokenizer
-from mail_assets.indexes.vectors import MailVectors, index_spec
+from mail_assets.forgetting.archives import cut_archives
+from mail_assets.forgetting.forget import ForgetReport, ForgetRequest, forget_messages
+from mail_assets.indexes.vectors import MailVectors, index_spec, open_known_index
 from mail_assets.indexes.words import MailWords, open_mail_words
 from mail_assets.mail.message.forgotten import Digests
 from mail_assets.month import ListMonth
@@ -63,6 +65,10 @@ DIGESTS = Digests(bytes.fromhex(FORGET_KEY))
 EPOCH = 1_700_000_000
 
 STEPS = ("archives", "messages", "words", "chunks", "embeddings", "vectors")
+
+
+class Killed(BaseException):
+    """Stands for a kill inside this process."""
 
 
 def mail(
@@ -191,6 +197,18 @@ class World:
         os.utime(path, (EPOCH + at, EPOCH + at))
         return path
 
+    def load(
+        self,
+        *mails: bytes,
+        month: str = MARCH,
+        list_name: str = HARBOR,
+        at: int = 0,
+        last: str = "messages",
+    ) -> None:
+        """Write the archive of a month, and run the steps up to the `last`."""
+        self.archive(month, *mails, list_name=list_name, at=at)
+        self.chain(month, list_name, last=last)
+
     @contextmanager
     def connect(self) -> Iterator[psycopg.Connection]:
         """Open a connection to the migrated database."""
@@ -259,6 +277,21 @@ class World:
         """Run the steps in order, up to the `last`."""
         steps = STEPS[: STEPS.index(last) + 1]
         return {step: getattr(self, step)(month, list_name) for step in steps}
+
+    def forget(self, request: ForgetRequest) -> ForgetReport:
+        """Forget as the command does, but for archives."""
+        with self.workspace() as workspace:
+            return forget_messages(workspace, request, self.open_index)
+
+    def cut(self, report: ForgetReport) -> tuple[int, dict[str, str]]:
+        """Cut what was forgotten out of the archives of the lists."""
+        with self.workspace() as workspace:
+            defaults = dict.fromkeys((HARBOR, PIER), ListDefaults("english"))
+            return cut_archives(workspace, report.uncut, defaults)
+
+    def open_index(self, name: str) -> VectorIndex:
+        """Open a vector index by its name in the manifest."""
+        return open_known_index(Database(self.home, self.dsn), name)
 
     def rows(self, table: str, columns: str = "*", where: str = "true") -> list[tuple[Any, ...]]:
         """Return rows, sorted by all columns."""

@@ -49,8 +49,8 @@ def answer(
     writes the answer, which may be wrong: its citations are checked to exist, and lead to the
     messages.
 
-    Without QUESTION, questions are read from standard input, one a line: each follows up on those
-    before it, and an empty line begins anew.
+    Without QUESTION, questions are read from standard input, one a line. Each follows up on those
+    before it; after an empty line, the next question stands alone.
     """
     if question is not None and not question.strip():
         raise click.UsageError("the question is empty")
@@ -87,7 +87,7 @@ def answer(
                 continue
             found = _show(stream_answer(maker, evidence), as_json)
             if question is None and not as_json:
-                click.echo()  # parts an answer from the next
+                click.echo()  # separates the answer from the next
             history.append(Turn(asked, found.text))
             incomplete = incomplete or not found.complete
     if wrong or incomplete:
@@ -95,7 +95,7 @@ def answer(
 
 
 def _read_questions() -> Iterator[str]:
-    """Yield the lines of standard input; a person who types them sees a prompt."""
+    """Yield the lines of standard input, with a prompt on a terminal."""
     asks = sys.stdin.isatty()
     while True:
         if asks:
@@ -149,7 +149,7 @@ def _print_sources(found: "Answer") -> None:
 
 
 def _print_remarks(found: "Answer") -> None:
-    """Print on standard error what the answer lacks."""
+    """Print the faults of the answer on standard error."""
     if not found.excerpts:
         print_note("nothing was found to answer from")
     elif not found.complete:

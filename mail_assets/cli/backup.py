@@ -1,9 +1,4 @@
-"""backup: what cannot be made again, in a folder.
-
-[restore] restore: a home made again from a backup.
-
-[prune] prune: what is old and not needed deleted.
-"""
+"""backup, restore, prune: save a home in a folder, make it again, delete what is old."""
 
 import shlex
 import sys
@@ -25,7 +20,7 @@ from mail_assets.cli.command import (
     print_table,
 )
 from mail_assets.cli.forget import forget_here
-from mail_assets.operations.prune import KEEP_DAYS, LEAST_DAYS
+from mail_assets.operations import KEEP_DAYS, LEAST_DAYS
 from mail_assets.settings.settings import Settings
 
 
@@ -41,13 +36,13 @@ def backup(settings: Settings, folder: Path, whole: bool, as_json: bool) -> None
 
     That is the archives as fetched, what was forgotten, what vanished from its source, and the
     settings. The rest is made again by `restore` and `backfill`. With --all the tables are dumped,
-    Dagster's too, and the embeddings copied, so that nothing is parsed or encoded again. Again into
-    the same folder it copies only the files that are new, and the former backup counts until this
-    one is whole. A backfill may run meanwhile.
+    Dagster's too, and the embeddings copied, so that nothing is parsed or encoded again. A second
+    backup into the same folder copies only new files, and the former one counts until the new one
+    is complete. A backfill may run meanwhile.
 
-    FOLDER is new or empty, or has a former backup, and lies apart from MAIL_HOME. Files in it that
-    no backup wrote are left alone. It holds mail, and the key of what was forgotten: guard it
-    like the home.
+    FOLDER is new or empty, or has a former backup, and lies outside MAIL_HOME. Files in it that no
+    backup wrote are left alone. It holds mail, and the key of what was forgotten: guard it like the
+    home.
     """
     from dataclasses import asdict
 
@@ -85,7 +80,7 @@ def backup(settings: Settings, folder: Path, whole: bool, as_json: bool) -> None
 
 
 def _settings_files(settings: Settings) -> list[Path]:
-    """Return the files that say what is configured, for the person who restores."""
+    """Return the files of the configuration, for the person who restores."""
     judged = settings.quality_set.iterdir() if settings.quality_set else ()
     found = [settings.lists_file, *sorted(judged)]
     return [path for path in found if path.is_file()]
@@ -96,16 +91,16 @@ def _settings_files(settings: Settings) -> list[Path]:
 @click.option(
     "--only-forgotten",
     is_flag=True,
-    help="Only what was forgotten, into any home: it goes here too.",
+    help="Only the list of what was forgotten, into any home; its mail goes here too.",
 )
 @pass_settings
 def restore(settings: Settings, folder: Path, only_forgotten: bool) -> None:
     """Bring the backup in FOLDER into a home without archives.
 
     `mail-assets backfill --stored` then makes everything else from the archives, whether their
-    sources still have them or not. What was forgotten after the backup was made comes back: take
-    that over from a newer backup with --only-forgotten, before or after, or forget it again. What
-    is here of it is forgotten at once, as `mail-assets forget` does it.
+    sources still have them or not. Mail that was forgotten after the backup comes back: take the
+    list from a newer backup with --only-forgotten, before or after, or forget the mail again.
+    Mail of the list that is here is forgotten at once, as `mail-assets forget` does it.
     """
     from mail_assets.cli.home import database_urls
     from mail_assets.forgetting.forget import forget_again
@@ -123,7 +118,7 @@ def restore(settings: Settings, folder: Path, only_forgotten: bool) -> None:
         made = restore_backup(databases, open_store(settings.store), settings.forget_key, folder)
     click.echo(f"restored the backup of {made.made_at}: {plural(made.files, 'file')}")
     forget_here(settings, forget_again, again)
-    print_note("what was forgotten later than that is not forgotten in it (docs/operations.md)")
+    print_note("mail that was forgotten after this backup is back (docs/operations.md)")
     print_note("run `mail-assets backfill --stored` to make everything else from the archives")
 
 
@@ -141,10 +136,10 @@ def restore(settings: Settings, folder: Path, only_forgotten: bool) -> None:
 def prune(settings: Settings, keep_days: int, dry_run: bool, as_json: bool) -> None:
     """Delete what is old and not needed.
 
-    Dagster's runs and events, but for the last of each partition and check, quality over time and
-    what failed and was not made since; embeddings of encoders whose index was retired, and of
-    texts that are gone; former archives kept for MAIL_KEEP_ARCHIVES days; old versions of indexes
-    that no search is reading. A backfill may run meanwhile.
+    It deletes Dagster's runs and events, embeddings that no index needs, former archives after
+    MAIL_KEEP_ARCHIVES days, and old versions of indexes that no search is reading. It keeps the
+    last run of each partition and check, quality over time, and failures that no later run has
+    made good. A backfill may run meanwhile.
     """
     from mail_assets.defs.pruning import PrunePlan, prune_home
 

@@ -1,92 +1,62 @@
-"""What every command shares: its settings, its examples, its errors and its exit codes.
+"""Parts that commands share: the group, settings, errors, exit codes, options and printing.
 
-[output] Printing: JSON, tables and notes. Standard output carries the answer and nothing else.
-
-[options] Options that commands share, and what is checked of their values.
-
-[terminal] What the terminal can show, by the conventions of its environment variables.
-
-https://no-color.org, https://docs.gitlab.com/ci/variables/predefined_variables (CI)
-
-[completion] completion: the script that lets a shell complete commands, options and list names.
+Standard output carries the answer of a command and nothing else; notes and errors go to standard
+error.
 """
 
 import difflib
 import json
-import os
+import logging
 import re
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import wraps
+from importlib import import_module
 from typing import Any, NoReturn
 
 import click
-import psycopg
-from click.shell_completion import CompletionItem, get_completion_class
+from click.shell_completion import CompletionItem
 
 from mail_assets.errors import MailAssetsError, NotFoundError, WrongInputError
 from mail_assets.month import is_month
-from mail_assets.settings.settings import Settings, blame_folder, load_settings
+from mail_assets.settings.settings import Settings, blame_folder, load_settings, load_terminal
 from mail_assets.settings.values import SettingsError
+
+#: Exit codes: something failed or there is nothing of that name; a wrong argument or setting.
+FAILED, WRONG_INPUT = 1, 2
 
 #: Mail is written by strangers: an escape sequence in it must not reach the terminal.
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
-def print_json(value: object) -> None:
-    """Print one JSON value on one line."""
-    click.echo(json.dumps(value, ensure_ascii=False, default=str))
+class CommandGroup(click.Group):
+    """A group whose commands are imported when they are asked for.
 
-
-def print_note(text: str) -> None:
-    """Print what is not the answer, on standard error."""
-    click.echo(text, err=True)
-
-
-def print_table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    """Print rows with aligned columns, numbers to the right; nothing where there are no rows.
-
-    An empty header is left out.
+    `places`: name of a command -> "MODULE:FUNCTION" in this package.
     """
-    from tabulate import tabulate
 
-    rows = [[*row] for row in rows]
-    if not rows:
-        return
-    align = ["right" if isinstance(value, int | float) else "left" for value in rows[0]]
-    cells = [[_format_cell(value) for value in row] for row in rows]
-    text = tabulate(
-        cells, header, tablefmt="plain", disable_numparse=True, colalign=align, headersalign=align
-    )
-    first, *rest = (line.rstrip() for line in text.splitlines())
-    click.secho(first, bold=bool(header))
-    for line in rest:
-        click.echo(line)
+    def __init__(self, places: Mapping[str, str], **attributes: Any) -> None:
+        super().__init__(**attributes)
+        self._places = places
 
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the names of all commands."""
+        return sorted(self._places)
 
-def printable(text: str) -> str:
-    """Return text of a mail without control characters, but for line feeds and tabs."""
-    return _CONTROLS.sub("\N{REPLACEMENT CHARACTER}", text.replace("\r\n", "\n"))
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import a command; None for an unknown name."""
+        if cmd_name not in self._places:
+            return None
+        module, _, function = self._places[cmd_name].partition(":")
+        command: click.Command = getattr(import_module(f"mail_assets.cli.{module}"), function)
+        return command
 
-
-def printable_line(text: str) -> str:
-    """Return text of a mail on one line, without control characters."""
-    return printable(" ".join(text.split()))
-
-
-def plural(count: int, one: str, many: str = "") -> str:
-    """Return a count and its noun: "1 message", "2 messages"."""
-    return f"{count} {one if count == 1 else many or f'{one}s'}"
-
-
-def _format_cell(value: object) -> str:
-    if isinstance(value, int) and not isinstance(value, bool):
-        return f"{value:,}"
-    return printable_line(str(value))
-
-
-#: Exit codes: something failed or there is nothing of that name; a wrong argument or setting.
-FAILED, WRONG_INPUT = 1, 2
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run a command, with logging and colours set up."""
+        logging.basicConfig(level=logging.WARNING, format="%(name)s: %(message)s")
+        if not shows_colour():
+            ctx.color = False
+        return super().invoke(ctx)
 
 
 def examples(*command_lines: str) -> str:
@@ -99,8 +69,8 @@ def examples(*command_lines: str) -> str:
 def report_errors(command: Callable[..., None]) -> Callable[..., None]:
     """Turn an expected error of a command into a line and an exit code.
 
-    Expected are the errors of this project, of the database and of the system: their text says
-    what is wrong. Any other is a fault of the program and keeps its traceback.
+    Errors of this project, of the database and of the system are expected: their text says what is
+    wrong. Any other error is a fault of the program and keeps its traceback.
     """
 
     @wraps(command)
@@ -109,12 +79,21 @@ def report_errors(command: Callable[..., None]) -> Callable[..., None]:
             command(*args, **kwargs)
         except BrokenPipeError:  # `| head`: click ends quietly
             raise
+        except (MailAssetsError, OSError) as error:
+            wrong = isinstance(error, WrongInputError) and not isinstance(error, NotFoundError)
+            exit_with(str(error), WRONG_INPUT if wrong else FAILED)
         except Exception as error:
-            if not _is_expected(error):
+            if not _is_of_database(error):
                 raise
-            exit_with(_message(error), WRONG_INPUT if _is_wrong_input(error) else FAILED)
+            exit_with(" ".join(str(error).split()))
 
     return run
+
+
+def _is_of_database(error: Exception) -> bool:
+    """Return whether psycopg raised an error; without psycopg, none did."""
+    psycopg = sys.modules.get("psycopg")
+    return psycopg is not None and isinstance(error, psycopg.Error)
 
 
 def pass_settings(command: Callable[..., None]) -> Callable[..., None]:
@@ -136,24 +115,6 @@ def exit_with(message: str, code: int = FAILED) -> NoReturn:
     """Print an error on standard error and end the process with an exit code."""
     print_error(message)
     sys.exit(code)
-
-
-def print_error(message: str) -> None:
-    """Print an error on standard error, with the program's name in front."""
-    print_note(f"mail-assets: {message}")
-
-
-def _message(error: Exception) -> str:
-    text = str(error)
-    return " ".join(text.split()) if isinstance(error, psycopg.Error) else text
-
-
-def _is_expected(error: Exception) -> bool:
-    return isinstance(error, MailAssetsError | psycopg.Error | OSError)
-
-
-def _is_wrong_input(error: Exception) -> bool:
-    return isinstance(error, WrongInputError) and not isinstance(error, NotFoundError)
 
 
 def complete_lists(
@@ -189,7 +150,7 @@ json_lines_option = click.option(
 def refuse_empty(
     context: click.Context, parameter: click.Parameter, value: str | None
 ) -> str | None:
-    """Refuse an option without a value: taken for one that is not given it would change nothing.
+    """Refuse an empty option: it would have no effect, as if it were not given.
 
     Raises:
         click.BadParameter: the value is empty.
@@ -197,19 +158,6 @@ def refuse_empty(
     if value is not None and not value.strip():
         raise click.BadParameter("must not be empty")
     return value
-
-
-def read_message_id(text: str) -> str:
-    """Return a Message-ID as it is stored, "" where no message can have it.
-
-    Raises:
-        click.UsageError: nothing is given.
-    """
-    from mail_assets.mail.message.ids import normalize_id
-
-    if not text.strip(" <>"):
-        raise click.UsageError("the Message-ID is empty")
-    return normalize_id(text)
 
 
 _FILTERS = (
@@ -235,7 +183,7 @@ def filter_options(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def select_lists(settings: Settings, names: Sequence[str]) -> tuple[str, ...]:
-    """Return the lists that were named, all where none was.
+    """Return the named lists, all of them without a name.
 
     Raises:
         SettingsError: there is no list of that name.
@@ -249,42 +197,90 @@ def select_lists(settings: Settings, names: Sequence[str]) -> tuple[str, ...]:
 
 
 def check_month(option: str, month: str | None) -> None:
-    """Refuse what is no month.
+    """Check the month of an option.
 
     Raises:
-        SettingsError: it is not written YYYY-MM.
+        SettingsError: the text is not a month written YYYY-MM.
     """
     if month is not None and not is_month(month):
         raise SettingsError(option, month, 'must be a month such as "1997-01"')
 
 
+def read_message_id(text: str) -> str:
+    """Return a Message-ID as it is stored, "" where no message can have it.
+
+    Raises:
+        click.UsageError: nothing is given.
+    """
+    from mail_assets.mail.message.ids import normalize_id
+
+    if not text.strip(" <>"):
+        raise click.UsageError("the Message-ID is empty")
+    return normalize_id(text)
+
+
+def print_json(value: object) -> None:
+    """Print one JSON value on one line."""
+    click.echo(json.dumps(value, ensure_ascii=False, default=str))
+
+
+def print_note(text: str) -> None:
+    """Print on standard error a text that is not the answer."""
+    click.echo(text, err=True)
+
+
+def print_error(message: str) -> None:
+    """Print an error on standard error, with the name of the program in front."""
+    print_note(f"mail-assets: {message}")
+
+
+def print_table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+    """Print rows with aligned columns, numbers to the right; nothing without rows.
+
+    An empty header is left out.
+    """
+    from tabulate import tabulate
+
+    rows = [[*row] for row in rows]
+    if not rows:
+        return
+    align = ["right" if isinstance(value, int | float) else "left" for value in rows[0]]
+    cells = [[_format_cell(value) for value in row] for row in rows]
+    text = tabulate(
+        cells, header, tablefmt="plain", disable_numparse=True, colalign=align, headersalign=align
+    )
+    first, *rest = (line.rstrip() for line in text.splitlines())
+    click.secho(first, bold=bool(header))
+    for line in rest:
+        click.echo(line)
+
+
+def _format_cell(value: object) -> str:
+    if isinstance(value, int) and not isinstance(value, bool):
+        return f"{value:,}"
+    return printable_line(str(value))
+
+
+def printable(text: str) -> str:
+    """Return text of a mail without control characters, except line feeds and tabs."""
+    return _CONTROLS.sub("\N{REPLACEMENT CHARACTER}", text.replace("\r\n", "\n"))
+
+
+def printable_line(text: str) -> str:
+    """Return text of a mail on one line, without control characters."""
+    return printable(" ".join(text.split()))
+
+
+def plural(count: int, one: str, many: str = "") -> str:
+    """Return a count and its noun: "1 message", "2 messages"."""
+    return f"{count} {one if count == 1 else many or f'{one}s'}"
+
+
 def shows_progress() -> bool:
     """Return whether standard error is a terminal on which a display can be redrawn."""
-    return sys.stderr.isatty() and shows_colour() and not os.environ.get("CI")
+    return sys.stderr.isatty() and load_terminal().redraw
 
 
 def shows_colour() -> bool:
-    """Return whether a terminal may be given colours: not with NO_COLOR or TERM=dumb."""
-    return not os.environ.get("NO_COLOR") and os.environ.get("TERM") not in ("dumb", "unknown")
-
-
-PROGRAM = "mail-assets"
-
-
-@click.command(
-    epilog=examples(
-        'eval "$(mail-assets completion bash)"   # in ~/.bashrc; zsh alike',
-        "mail-assets completion fish > ~/.config/fish/completions/mail-assets.fish",
-    )
-)
-@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
-@click.pass_context
-def completion(context: click.Context, shell: str) -> None:
-    """Print the completion script of a shell.
-
-    With it the shell completes commands, options and the names of lists.
-    """
-    kind = get_completion_class(shell)
-    assert kind is not None, "click knows each of the choices"
-    variable = f"_{PROGRAM.upper().replace('-', '_')}_COMPLETE"
-    click.echo(kind(context.find_root().command, {}, PROGRAM, variable).source())
+    """Return whether a terminal may be given colours."""
+    return load_terminal().colour

@@ -1,7 +1,4 @@
-"""evaluate: judged sets of queries run through search.
-
-[judged] Judged queries that a command is given: two files, or the folder of MAIL_QUALITY_SET.
-"""
+"""evaluate: judged sets of queries run through search."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -147,7 +144,7 @@ def evaluate(  # a parameter for each option
 
 
 def note_unknown(settings: Settings, asked: "Sequence[JudgedSet]") -> None:
-    """Print how many judged messages are not in the archive: a set may be of another archive."""
+    """Note the judged messages that are not in the archive: a set may be of another archive."""
     from mail_assets.reading.browsing import find_archived_ids
 
     with settings.database.connect("evaluate") as connection:
@@ -162,7 +159,7 @@ def note_unknown(settings: Settings, asked: "Sequence[JudgedSet]") -> None:
 
 
 def _serialize(found: "list[tuple[JudgedSet, list[Score]]]") -> dict[str, Any]:
-    """Return summaries and scores, each with the name of its set where that has one."""
+    """Return summaries and scores, each with the name of its set if it has one."""
     from mail_assets.evaluation.quality import serialize_scores
 
     parts: dict[str, Any] = {"modes": [], "queries": []}
@@ -174,7 +171,6 @@ def _serialize(found: "list[tuple[JudgedSet, list[Score]]]") -> dict[str, Any]:
 
 
 def _print(found: "list[tuple[JudgedSet, list[Score]]]") -> None:
-    """Print a row for each mode of each set."""
     import pandas as pd
 
     from mail_assets.evaluation.quality import build_summary_table, summarise_scores

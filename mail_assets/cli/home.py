@@ -1,22 +1,12 @@
-"""up: the database and the Dagster home made ready.
-
-[server] The embedded server as the commands up, down and status see it, and what to call a server.
-
-[down] down: the embedded server stopped, and on request deleted.
-
-[status] status: the settings, and the state of the database.
-
-[doctor] doctor: what is wrong with a home, and what mends it.
-"""
+"""up, down, status, doctor: the database and the folders of a home."""
 
 import shlex
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
-import psycopg
 
-from mail_assets.cli.backfill import show_activity
 from mail_assets.cli.command import (
     FAILED,
     examples,
@@ -27,55 +17,10 @@ from mail_assets.cli.command import (
     print_note,
     print_table,
 )
-from mail_assets.postgres.database import DAGSTER, MAIL, embedded, embedded_dsn
-from mail_assets.postgres.embedded import Cluster
-from mail_assets.postgres.errors import PostgresError
-from mail_assets.settings.settings import Settings
+from mail_assets.settings.settings import Settings, list_set
 
-
-def find_server(settings: Settings) -> Cluster | None:
-    """Return the embedded server, None where it was never started; to open it makes its folder."""
-    return embedded(settings.home) if _folder(settings).is_dir() else None
-
-
-def describe_address(settings: Settings) -> str:
-    """Return where the database is, without a password: a folder, or HOST/DATABASE."""
-    if not settings.pg_dsn:
-        return f"embedded in {embedded(settings.home).paths.root}"
-    facts = psycopg.conninfo.conninfo_to_dict(settings.pg_dsn)
-    return f"{facts.get('host', 'local')}/{facts.get('dbname', '')}"
-
-
-def describe_state(settings: Settings) -> str:
-    """Return where the database is and whether it runs or answers; starts nothing."""
-    server = find_server(settings)
-    if not settings.pg_dsn and not server:
-        return f"embedded in {_folder(settings)}: not made yet, starts on demand"
-    try:
-        if not settings.pg_dsn and server:
-            state = "running" if server.running() else "stopped, starts on demand"
-        else:
-            with psycopg.connect(settings.pg_dsn, connect_timeout=5):
-                state = "answers"
-    except (PostgresError, psycopg.OperationalError) as error:
-        state = " ".join(str(error).split())
-    return f"{describe_address(settings)}: {state}"
-
-
-def database_urls(settings: Settings) -> dict[str, str]:
-    """Return the URLs of the mail database and of Dagster's, for psycopg, by name.
-
-    The embedded server is started for them, and makes them where they are missing.
-    """
-    return {
-        MAIL: settings.database.url(),
-        DAGSTER: settings.dagster_url.replace("postgresql+psycopg2://", "postgresql://", 1)
-        or embedded_dsn(settings.home, DAGSTER),
-    }
-
-
-def _folder(settings: Settings) -> Path:
-    return settings.home / "postgres"
+if TYPE_CHECKING:
+    from mail_assets.postgres.embedded import Cluster
 
 
 @click.command(epilog=examples("mail-assets up"))
@@ -84,10 +29,9 @@ def up(settings: Settings) -> None:
     """Start the database, make the Dagster home, look for the model.
 
     Tables are brought up to date. Without MAIL_PG_DSN the database is an embedded server below
-    MAIL_HOME. Other commands start it on demand too. A model that is not installed is an error
-    that names the command to install it.
+    MAIL_HOME, which other commands start on demand too. If the model is not installed, the error
+    names the command to install it.
     """
-    pass
     from mail_assets.defs.instance import use_dagster_home
     from mail_assets.encoding.open import check_model
 
@@ -114,8 +58,6 @@ def down(settings: Settings, delete_data: bool, yes: bool) -> None:
     With --delete-data the tables and Dagster's history are deleted. Archives, embeddings and
     vectors below MAIL_HOME stay.
     """
-    pass
-
     server = find_server(settings)
     if delete_data:
         if not server or not server.paths.data.is_dir():
@@ -135,18 +77,20 @@ def down(settings: Settings, delete_data: bool, yes: bool) -> None:
 def status(settings: Settings, as_json: bool) -> None:
     """Show the settings and the state of the database.
 
-    Nothing is started or made.
+    The variables that are set come last, without secrets. Nothing is started or made.
     """
-    facts = read_status(settings)
+    facts, given = read_status(settings), list_set()
     if as_json:
-        print_json(facts)
-    else:
-        print_table((), list(facts.items()))
+        print_json({**facts, "variables": given})
+        return
+    print_table((), facts.items())
+    if given:
+        click.echo()
+        print_table((), given.items())
 
 
 def read_status(settings: Settings) -> dict[str, str]:
-    """Return the configured values, and the state of the database."""
-    pass
+    """Return the places and the encoder in use, and the state of the database."""
     from mail_assets.encoding.open import compute_fingerprint
     from mail_assets.indexes.names import index_name
 
@@ -169,11 +113,12 @@ def read_status(settings: Settings) -> dict[str, str]:
 def doctor(settings: Settings, as_json: bool) -> None:
     """Say what is wrong, and the command that mends it.
 
-    Months that failed or are not made from the archives of now, indexes that are missing or of a
-    former version, settings that contradict, an encoder that differs, locks that are left, disks
-    that fill, history that nothing needs, a server of another version. Nothing is changed, and no
-    table is read whole. Exit code 1 says that something was found.
+    It looks for months that failed or were made from older archives, indexes that are missing or of
+    a former version, settings that contradict each other, another encoder, locks that were left,
+    full disks, history that nothing needs, and a server of another version. Nothing is changed, and
+    no table is read whole. Exit code 1: something was found.
     """
+    from mail_assets.cli.backfill import show_activity
     from mail_assets.defs.doctor import examine_home
 
     with show_activity("looking"):
@@ -187,3 +132,62 @@ def doctor(settings: Settings, as_json: bool) -> None:
     if findings:
         sys.exit(FAILED)
     print_note("nothing found")
+
+
+def find_server(settings: Settings) -> "Cluster | None":
+    """Return the embedded server, None if it was never started; to open it makes its folder."""
+    if not _folder(settings).is_dir():
+        return None
+    from mail_assets.postgres.database import embedded
+
+    return embedded(settings.home)
+
+
+def describe_address(settings: Settings) -> str:
+    """Return the place of the database without a password: a folder, or HOST/DATABASE."""
+    if not settings.pg_dsn:
+        from mail_assets.postgres.database import embedded
+
+        return f"embedded in {embedded(settings.home).paths.root}"
+    from psycopg.conninfo import conninfo_to_dict
+
+    facts = conninfo_to_dict(settings.pg_dsn)
+    return f"{facts.get('host', 'local')}/{facts.get('dbname', '')}"
+
+
+def describe_state(settings: Settings) -> str:
+    """Return the place of the database, and whether it runs or answers; starts nothing."""
+    server = find_server(settings)
+    if not settings.pg_dsn and not server:
+        return f"embedded in {_folder(settings)}: not made yet, starts on demand"
+    import psycopg
+
+    from mail_assets.postgres.errors import PostgresError
+
+    try:
+        if not settings.pg_dsn and server:
+            state = "running" if server.running() else "stopped, starts on demand"
+        else:
+            with psycopg.connect(settings.pg_dsn, connect_timeout=5):
+                state = "answers"
+    except (PostgresError, psycopg.OperationalError) as error:
+        state = " ".join(str(error).split())
+    return f"{describe_address(settings)}: {state}"
+
+
+def database_urls(settings: Settings) -> dict[str, str]:
+    """Return the URLs of the mail database and of Dagster's, for psycopg, by name.
+
+    The embedded server is started for them, and makes them where they are missing.
+    """
+    from mail_assets.postgres.database import DAGSTER, MAIL, embedded_dsn
+
+    return {
+        MAIL: settings.database.url(),
+        DAGSTER: settings.dagster_url.replace("postgresql+psycopg2://", "postgresql://", 1)
+        or embedded_dsn(settings.home, DAGSTER),
+    }
+
+
+def _folder(settings: Settings) -> Path:
+    return settings.home / "postgres"

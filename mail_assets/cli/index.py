@@ -1,7 +1,4 @@
-"""index: the indexes of the vector bucket, and which of them search asks.
-
-[reconcile] reconcile: the indexes of vectors and words compared with what they should hold.
-"""
+"""index, reconcile: build, promote and retire indexes, and compare them with the tables."""
 
 import sys
 from collections.abc import Iterator
@@ -10,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import click
-import psycopg
 
 from mail_assets.cli.backfill import exit_by, follow_backfill, show_activity, use_model
 from mail_assets.cli.command import (
@@ -29,6 +25,8 @@ from mail_assets.cli.evaluate import judged_options, read_judged_queries
 from mail_assets.settings.settings import Settings
 
 if TYPE_CHECKING:
+    import psycopg
+
     from mail_assets.evaluation.judged import JudgedQuery
     from mail_assets.indexes.mail_index import MailBucket
     from mail_assets.indexes.reconcile import Reconciliation
@@ -37,7 +35,7 @@ if TYPE_CHECKING:
 class OpenBucket(NamedTuple):
     """The vector bucket of the settings, with the mail database that has its manifests."""
 
-    connection: psycopg.Connection
+    connection: "psycopg.Connection"
     bucket: "MailBucket"
 
 
@@ -73,8 +71,8 @@ def index() -> None:
 
     Each encoder and precision has an index of its own. To change: set MAIL_ENCODER or
     MAIL_PRECISION, `build` its index beside the live one, `promote` it, and `retire` the old one
-    when it is no longer needed. The index of words changes by itself where a new version makes
-    it otherwise: `backfill` fills it, and it becomes live when it has every message.
+    when it is no longer needed. If a new version makes the index of words differently, the index
+    changes by itself: `backfill` fills it, and it becomes live when it has every message.
     """
 
 
@@ -128,12 +126,12 @@ def fill(
     qrels: Path | None,
     min_relevant: int | None,
 ) -> None:
-    """Fill the index that a static one stands in for.
+    """Fill the index that a static one replaces for now.
 
-    After `mail-assets backfill --fast`: encodes all months with the model, newest first, while
-    search goes on. What searches have encoded is not encoded again, and after Ctrl-C or a failure
-    the same command goes on where it ended. --promote makes the index live by the rules of `index
-    promote`.
+    Run it after `mail-assets backfill --fast`: it encodes all months with the model, newest first,
+    while search goes on. Texts that searches have encoded are not encoded again, and after Ctrl-C
+    or a failure the same command goes on where it ended. --promote makes the index live by the
+    rules of `index promote`.
     """
     judged = read_judged_queries(settings, queries, qrels, min_relevant)
     settings = use_model(settings)
@@ -204,7 +202,6 @@ def _promote(
     force: bool = False,
     as_json: bool = False,
 ) -> None:
-    """Promote an index and say what became of it."""
     from mail_assets.evaluation.quality import build_judge, describe_quality
     from mail_assets.indexes.live import promote_vectors
     from mail_assets.search.open import open_searcher
@@ -249,8 +246,8 @@ def retire(settings: Settings, name: str) -> None:
 def reconcile(settings: Settings, repair: bool, delete_foreign: bool, as_json: bool) -> None:
     """Compare the indexes with what they should hold.
 
-    Every key is compared with the manifest, and with the chunks in the index of the configured
-    encoder, with the messages in that of words. Exit code 1 says that they differed.
+    Every key is compared with the manifest. The index of the configured encoder is compared with
+    the chunks, that of words with the messages. Exit code 1: they differed.
     """
     from mail_assets.indexes.reconcile import reconcile
     from mail_assets.indexes.vectors import open_mail_vectors
@@ -272,7 +269,7 @@ def reconcile(settings: Settings, repair: bool, delete_foreign: bool, as_json: b
     if all(one.clean for one in found):
         return
     if repair:
-        print_error("repaired what could be; `mail-assets backfill` writes what is missing")
+        print_error("repaired; `mail-assets backfill` writes what is missing")
     sys.exit(FAILED)
 
 

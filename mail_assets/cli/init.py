@@ -1,12 +1,12 @@
 """init: write a first lists.toml."""
 
-import os
-
 import click
 
 from mail_assets.cli.command import check_month, examples, report_errors
-from mail_assets.settings.values import SettingsError, absolute_path, read_lists_path
-from mail_assets.sources.urls import split_kind
+from mail_assets.environment import VARIABLES
+from mail_assets.settings.lists import check_name, write_lists_file
+from mail_assets.settings.settings import read_lists_path
+from mail_assets.settings.values import SettingsError, absolute_path
 
 NEXT = """\
 Next:
@@ -38,16 +38,14 @@ Next:
 def init(name: str | None, source: str | None, **more: str | None) -> None:
     """Write a first lists.toml.
 
-    It has one mailing list, or an example to edit. The file is the one that MAIL_LISTS names.
-    Without it, that of the checkout, or mail-assets/lists.toml in the folder for configuration
-    (~/.config). A file that exists is not changed.
+    It has one mailing list, or an example to edit. MAIL_LISTS names the file; the default is that
+    of the checkout, or mail-assets/lists.toml in the folder for configuration (~/.config). A file
+    that exists is not changed.
     """
     if bool(name) != bool(source) or (any(more.values()) and not name):
         raise click.UsageError("--name and --source are needed, or no option at all")
     check_month("--start", more["start"])
-    from mail_assets.settings.lists import check_name, write_lists_file
-
-    path = read_lists_path(os.environ)
+    path = read_lists_path(VARIABLES)
     tables = {}
     if name and source:
         check_name("--name", name)
@@ -66,6 +64,8 @@ def _absolute_source(source: str) -> str:
     Raises:
         SettingsError: there is no such folder or file.
     """
+    from mail_assets.sources.urls import split_kind
+
     kind, place = split_kind(source)
     if "://" in place:
         return source

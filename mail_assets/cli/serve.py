@@ -1,9 +1,4 @@
-"""serve: the archive as web pages.
-
-[service] The search service of the commands that serve others.
-
-[mcp] mcp: the archive as tools of an assistant that starts this command.
-"""
+"""serve, mcp: the archive as web pages, and as tools of an assistant."""
 
 import socket
 from collections.abc import Iterator
@@ -21,9 +16,9 @@ if TYPE_CHECKING:
 
 @contextmanager
 def open_documents(settings: Settings, processes: int = 0) -> "Iterator[Documents]":
-    """Yield the documents of the archive of the settings, as they may be published.
+    """Yield the documents of the archive, as they may be published.
 
-    Searches run in so many processes, or in threads of this one.
+    Searches run in that many processes; with 0, in threads of this one.
     """
     from mail_assets.processes.machine import count_physical_cores
     from mail_assets.web.documents import Documents
@@ -59,14 +54,12 @@ def serve(settings: Settings, host: str, port: int) -> None:
 
     Pages show messages and threads too; each has its data beside it, and /mcp has the tools.
 
-    Addresses are hidden unless MAIL_WEB_ADDRESSES=shown. Put a proxy in front of it where others
-    reach it: docs/serving.md shows one.
+    Addresses are hidden unless MAIL_WEB_ADDRESSES=shown. Put a proxy in front if others can reach
+    it: docs/serving.md shows one.
     """
     import uvicorn
 
     from mail_assets.answers.chat import open_maker
-
-    pass
     from mail_assets.web.app import Application
     from mail_assets.web.connections import server_config
     from mail_assets.web.limits import Clients, Limits
@@ -87,14 +80,14 @@ def serve(settings: Settings, host: str, port: int) -> None:
 
 
 def _write_url(host: str, port: int) -> str:
-    """Return where a host serves; an address with colons stands in brackets (RFC 3986, 3.2.2)."""
+    """Return the URL of a host; an address with colons stands in brackets (RFC 3986, 3.2.2)."""
     return f"http://{f'[{host}]' if ':' in host else host}:{port}"
 
 
 def _bind(host: str, port: int) -> list[socket.socket]:
-    """Take the port of each address of a host; who else has it is told before anything is opened.
+    """Bind a port of each address of a host; a taken port is reported before anything is opened.
 
-    Nothing listens yet: nobody connects before there is somebody who answers.
+    Nothing listens yet: no client connects before the server can answer.
     """
     bound: list[socket.socket] = []
     try:
@@ -123,7 +116,6 @@ def mcp(settings: Settings) -> None:
     They are those of the Model Context Protocol; an assistant starts this command by itself.
     `mail-assets serve` has the same at /mcp.
     """
-    pass
     from mail_assets.web.mcp import build_mcp_server
 
     with open_documents(settings) as documents:

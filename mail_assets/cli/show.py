@@ -1,11 +1,4 @@
-"""show: one message, in every list and month that has it.
-
-[message_view] What `mail-assets show` prints of the copies of a message.
-
-[list] list: the messages of a list.
-
-[stats] stats: how much is stored, for each list.
-"""
+"""show: one message, in every list and month that has it."""
 
 import re
 import sys
@@ -14,32 +7,24 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-import psycopg
 
 from mail_assets.cli.command import (
     WRONG_INPUT,
-    check_month,
-    complete_lists,
     examples,
     exit_with,
-    json_lines_option,
-    json_option,
     pass_settings,
-    plural,
     print_json,
-    print_table,
     printable,
     printable_line,
     read_message_id,
-    select_lists,
 )
-from mail_assets.reading.records import read_message_chunks
 from mail_assets.settings.settings import Settings
-from mail_assets.tables.mbox_archives import Vanished
-from mail_assets.tables.messages import utc
 
 if TYPE_CHECKING:
+    import psycopg
+
     from mail_assets.reading.attachments import AttachmentContent
+    from mail_assets.tables.mbox_archives import Vanished
 
 
 #: A row of messages with its thread: one for each list, month and content.
@@ -47,7 +32,9 @@ CopyRow = Mapping[str, Any]
 
 
 def format_message(row: CopyRow) -> str:
-    """Return headers and body of a copy, its place and its thread first."""
+    """Return headers and body of a copy, after its place and its thread."""
+    from mail_assets.tables.messages import utc
+
     thread = row["thread_id"] and (
         f"{row['thread_id']}, depth {row['depth']}, position {row['position']}"
     )
@@ -72,8 +59,8 @@ def format_message(row: CopyRow) -> str:
     return "\n".join([*lines, "", printable(row["body_text"])])
 
 
-def format_vanished(message_id: str, vanished: Vanished) -> str:
-    """Return where a message was, and how long the archive is kept that still has it."""
+def format_vanished(message_id: str, vanished: "Vanished") -> str:
+    """Return the month of a vanished message, and until when an archive still has it."""
     until = vanished.kept_until
     kept = f"its former archive is kept until {until:%Y-%m-%d}" if until else "no archive has it"
     return (
@@ -83,15 +70,17 @@ def format_vanished(message_id: str, vanished: Vanished) -> str:
 
 
 def read_chunks(
-    connection: psycopg.Connection, copies: Iterable[CopyRow]
+    connection: "psycopg.Connection", copies: Iterable[CopyRow]
 ) -> Iterator[dict[str, Any]]:
     """Yield the chunks of all copies, with their places and spans."""
+    from mail_assets.reading.records import read_message_chunks
+
     for message_id in sorted({row["message_id"] for row in copies}):
         yield from read_message_chunks(connection, message_id)
 
 
 def read_vectors(
-    settings: Settings, connection: psycopg.Connection, copies: Iterable[CopyRow]
+    settings: Settings, connection: "psycopg.Connection", copies: Iterable[CopyRow]
 ) -> Iterator[dict[str, Any]]:
     """Yield each vector of the copies in the live index: key, metadata and values."""
     from mail_assets.indexes.live import live_encoder
@@ -105,7 +94,7 @@ def read_vectors(
         yield {"key": key, "metadata": vector.metadata, "values": values}
 
 
-#: Control characters of a terminal, which a stranger wrote, and bytes that are no text.
+#: Control characters, which would steer a terminal, and bytes that are no text.
 _NOT_FOR_TERMINALS = re.compile(rb"[\0-\x08\x0b\x0c\x0e-\x1f\x7f]")
 
 
@@ -145,7 +134,6 @@ def show(
     after the first: --raw prints an mbox of them, From_ lines included. Attachments are listed
     with their numbers.
     """
-    pass
     from mail_assets.month import ListMonth
     from mail_assets.reading.attachments import read_attachment, read_raw_message
     from mail_assets.reading.records import show_message
@@ -196,62 +184,3 @@ def _write_attachment(content: "AttachmentContent", output: Path | None) -> None
         name = printable_line(f"{content.name or 'the file'} ({content.type})")
         exit_with(f"{name} is not fit for a terminal; write it with --output FILE", WRONG_INPUT)
     click.echo(content.data, nl=False)
-
-
-@click.command(
-    "list",
-    epilog=examples("mail-assets list --list harbor-dev --month 2024-03"),
-)
-@click.option(
-    "--list",
-    "list_name",
-    required=True,
-    metavar="LIST",
-    help="Which list.",
-    shell_complete=complete_lists,
-)
-@click.option("--month", metavar="YYYY-MM", help="Only this month.")
-@json_lines_option
-@pass_settings
-def list_messages(settings: Settings, list_name: str, month: str | None, as_json: bool) -> None:
-    """List the messages of a mailing list.
-
-    They are in the order of its archives: day, author, subject.
-    """
-    from mail_assets.reading.records import list_messages
-
-    select_lists(settings, (list_name,))
-    check_month("--month", month)
-    with settings.database.connect("list") as connection:
-        # one by one, not as a table: a list of 400,000 messages is not read into memory
-        for row in list_messages(connection, list_name, month):
-            if as_json:
-                print_json(row)
-            else:
-                sender, subject = map(printable_line, (row["from_email"], row["subject"]))
-                click.echo(f"{row['sent_at'][:10]}  {sender:<32.32}  {subject}")
-
-
-@click.command(epilog=examples("mail-assets stats"))
-@json_option
-@pass_settings
-def stats(settings: Settings, as_json: bool) -> None:
-    """Count what is stored, for each list."""
-    from mail_assets.indexes.live import find_live_words, live_encoder
-    from mail_assets.indexes.names import index_name, manifest_name
-    from mail_assets.reading.browsing import read_stats
-
-    with settings.database.connect("stats") as connection:
-        live = live_encoder(connection, settings.vectors, settings.encoder, settings.precision)
-        vectors = manifest_name(settings.vectors, index_name(*live))
-        words = manifest_name(settings.words, find_live_words(connection, settings.words))
-        figures = read_stats(connection, settings.lists, vectors, words)
-    if as_json:
-        print_json(figures)
-        return
-    lists = figures["lists"]
-    print_table(
-        ("list", *next(iter(lists.values()))),
-        [(name, *counts.values()) for name, counts in lists.items()],
-    )
-    click.echo(plural(figures["threads"], "thread"))

@@ -28,14 +28,14 @@ def install(settings: Settings, public: str | None) -> None:
     """Install the SQL functions of search.
 
     They are search_semantic, search_fulltext, search_hybrid and search_messages_with_chunks.
-    Install them again after each change of lists.toml and each new version. Without --public
-    nobody but the owner can ask; what was public before is not any more.
+    Install them again after each change of lists.toml and each new version. Without --public only
+    the owner can call them, also if they were public before.
     """
     from mail_assets.postgres.programs import vector_cpu_ok
     from mail_assets.sql_functions.install import install_functions
 
     languages = settings.languages
-    # The embedded server's pgvector does not run on every processor; another's is its own affair.
+    # The pgvector of the embedded server does not run on every processor.
     vectors = bool(settings.pg_dsn) or vector_cpu_ok()
     with settings.database.connect("sql") as connection:
         able = install_functions(connection, languages, vectors=vectors, public=public)

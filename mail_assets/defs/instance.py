@@ -17,6 +17,7 @@ from dagster_postgres.utils import DagsterPostgresException
 from sqlalchemy import exc
 
 from mail_assets.checkout import dagster_yaml, find_checkout
+from mail_assets.environment import set_variable
 from mail_assets.errors import MailAssetsError
 from mail_assets.postgres.database import embedded
 from mail_assets.postgres.programs import find_last_failure
@@ -79,7 +80,7 @@ def use_dagster_home(settings: Settings) -> Path:
     Dagster itself refuses a relative path and "~".
     """
     home = settings.dagster_home
-    os.environ["DAGSTER_HOME"] = str(home)
+    set_variable("DAGSTER_HOME", str(home))
     # the home of other projects may have no dagster.yaml: it keeps Dagster's defaults
     if home == settings.home / "dagster" or _is_empty(home) or (home / "dagster.yaml").exists():
         write_dagster_yaml(home)

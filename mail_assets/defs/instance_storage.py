@@ -10,7 +10,6 @@ complete_tables creates tables that a kill has left out.
 It relies on private modules of Dagster; a test covers each.
 """
 
-import os
 from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
@@ -26,6 +25,7 @@ from dagster_postgres.utils import create_pg_engine, pg_alembic_config
 from sqlalchemy import Connection, Engine, Index, Table, inspect, make_url
 from sqlalchemy.exc import ArgumentError
 
+from mail_assets.environment import set_default
 from mail_assets.postgres.database import DAGSTER, embedded_dsn
 from mail_assets.settings.settings import load_dagster_settings
 from mail_assets.settings.values import SettingsError, hide_secrets
@@ -61,7 +61,7 @@ class MailStorage(DagsterStorage, ConfigurableClass):
         url = settings.postgres_url or embedded_dsn(
             settings.home, DAGSTER, scheme="postgresql+psycopg2"
         )
-        os.environ.setdefault(*_EVENT_BATCH)
+        set_default(*_EVENT_BATCH)
         storage = DagsterPostgresStorage(url, inst_data=inst_data)
         storage._event_log_storage = MailEventLog(url, should_autocreate_tables=False)
         keep_connection(storage, url)

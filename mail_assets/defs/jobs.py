@@ -3,8 +3,6 @@
 https://docs.dagster.io/guides/build/jobs
 """
 
-from typing import Any
-
 import dagster as dg
 
 from mail_assets.defs.partitions import asset_key
@@ -19,9 +17,10 @@ from mail_assets.defs.resources import (
 from mail_assets.defs.runs import first_reason, process_tag, was_interrupted
 from mail_assets.defs.test_queries import test_queries
 from mail_assets.indexes.live import LifecycleError, follow_version
-from mail_assets.indexes.mail_index import Filled
-from mail_assets.operations.prune import KEEP_DAYS
+from mail_assets.operations import KEEP_DAYS
 from mail_assets.steps.fetch_archive import sweep_former_archives
+from mail_assets.vectors.index import VectorIndex
+from mail_assets.words.index import WordIndex
 
 #: Dagster ends a run that goes through a whole corpus after 6 hours: it hangs.
 _SIX_HOURS = {"dagster/max_runtime": str(6 * 3600)}
@@ -134,7 +133,9 @@ def maintain_words(
     context.add_output_metadata({"indexes": dg.MetadataValue.table([record])})
 
 
-def _maintain(context: dg.OpExecutionContext, config: MaintainConfig, index: Filled[Any]) -> None:
+def _maintain(
+    context: dg.OpExecutionContext, config: MaintainConfig, index: VectorIndex | WordIndex
+) -> None:
     if config.little_changed and not index.needs_upkeep():
         context.log.info(f"little has changed in {index.label}: its upkeep is not due yet")
         return

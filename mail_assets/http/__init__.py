@@ -1,1 +1,1 @@
-"""What HTTP clients share: header fields, retries, hosts, webhooks."""
+"""Parts that HTTP clients share: header fields, retries, hosts, webhooks."""

@@ -1,13 +1,8 @@
-"""Send a failed request again: which failures are worth it, after how long, and when to give up.
+"""Requests over HTTP: retries of failed ones, header fields, hosts of this machine.
 
-One set of rules for archive servers, model servers and vector buckets. It is ours, and not
-tenacity's: botocore keeps the loop of a bucket's requests to itself and asks for the next wait
-alone, tenacity has neither Retry-After nor a budget of retries, and without these what is left
-of it is the loop in `call_with_retries`.
-
-[headers] Header fields of HTTP: a file's version, the conditions of a request, and Retry-After.
-
-[hosts] Tell this machine's own host names and addresses from others.
+Archive servers, model servers and vector buckets share one set of retry rules. They are not
+tenacity's: botocore keeps the loop to itself and asks only for the next wait, and tenacity has
+neither Retry-After nor a budget of retries.
 """
 
 import logging
@@ -29,20 +24,20 @@ logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-#: Answers of 500 and above that no waiting changes: not implemented, HTTP version not supported,
-#: and those of RFC 2295, 5842, 2774 and 6585 that speak of configuration.
+#: Statuses of 500 and above that no waiting changes: not implemented, HTTP version not supported,
+#: and faults of configuration by RFC 2295, 5842, 2774 and 6585.
 _PERMANENT = frozenset({501, 505, 506, 508, 510, 511})
 
 
 def is_transient(status: int) -> bool:
-    """Say whether the same request may be answered otherwise later: time-outs, limits, outages."""
+    """Return whether the same request may succeed later: time-outs, limits, outages."""
     return status in (408, 429) or (status >= 500 and status not in _PERMANENT)
 
 
 class TransientError(MailAssetsError):
-    """A failed attempt that another may make good; the message must hold no credentials.
+    """A failed attempt; another may succeed. The message must hold no credentials.
 
-    `retry_after` is how many seconds the server asks to wait, None where it does not say.
+    `retry_after`: the seconds that the server asks to wait, None where it does not say.
     """
 
     def __init__(self, message: str, retry_after: float | None = None) -> None:
@@ -51,10 +46,9 @@ class TransientError(MailAssetsError):
 
 
 class GivenUpError(MailAssetsError):
-    """No further attempt: the message of the last TransientError, and what was tried.
+    """The end of all attempts: the message of the last TransientError, and their number and time.
 
-    `seconds` are those of failed attempts and of the waits between them; `stopped` says that a
-    wait was interrupted.
+    `seconds`: of failed attempts and the waits between them. `stopped`: a wait was interrupted.
     """
 
     def __init__(
@@ -69,15 +63,15 @@ class GivenUpError(MailAssetsError):
 
 @dataclass(frozen=True, kw_only=True)
 class RetryPolicy:
-    """When to send a request again; all times are in seconds.
+    """Rules of sending a request again; all times are in seconds.
 
     The n-th wait is `first_wait` * 2**(n-1), at most `longest_wait`, less a random share of up to
     `jitter` of it, so that clients that failed together do not come back together:
     https://aws.amazon.com/blogs/architecture/exponential-backoff-and-jitter/
-    With `exact_retry_after` the time of Retry-After is the wait; otherwise it is added to it.
+    With `exact_retry_after` the time of Retry-After is the wait; without, it is added to the wait.
 
-    Given up is after `attempts` in all, when the next wait would end after `patience`, and when
-    the server asks for more than `longest_retry_after`.
+    A caller gives up after `attempts` in all, when the next wait would end after `patience`, and
+    when the server asks for more than `longest_retry_after`.
     """
 
     first_wait: float
@@ -91,9 +85,9 @@ class RetryPolicy:
     def next_wait(
         self, attempts: int, retry_after: float | None = None, seconds: float = 0.0
     ) -> float | None:
-        """Return the wait after that many failed attempts, which took `seconds`; None to give up.
+        """Return the wait after `attempts` that failed and took `seconds`; None to give up.
 
-        `retry_after` is what the last answer asked for.
+        `retry_after`: the wait that the last answer asked for.
         """
         if attempts >= self.attempts or (retry_after or 0.0) > self.longest_retry_after:
             return None
@@ -105,10 +99,10 @@ class RetryPolicy:
 
 
 class RetryBudget:
-    """How many retries this process may still make, for all requests to a service together.
+    """Retries that this process may still make, for all requests to a service together.
 
-    It stops many requests at once from hammering a service that is down: a retry takes COST, a
-    request that is answered gives 1 back. (The figures of the AWS SDKs' standard mode.)
+    It keeps many requests from hammering a service that is down: a retry takes COST, an answered
+    request gives 1 back. (The figures of the AWS SDKs' standard mode.)
     """
 
     CAPACITY, COST = 500, 5
@@ -136,7 +130,7 @@ def call_with_retries(
     policy: RetryPolicy,
     pause: Callable[[float], object] = time.sleep,
 ) -> T:
-    """Return what `attempt` returns, calling it again after each TransientError.
+    """Return the result of `attempt`, calling it again after each TransientError.
 
     `pause` waits for some seconds, and returns true where the caller no longer wants an answer.
 
@@ -170,7 +164,7 @@ def file_version(headers: Mapping[str, str]) -> str:
 
 
 def conditional_headers(version: str) -> dict[str, str]:
-    """Return the fields that spare the download of a file that is still of this version."""
+    """Return the fields that spare the download of a file that still has this version."""
     if _ETAG.fullmatch(version):
         return {"If-None-Match": version}
     return {} if _parse_date(version) is None else {"If-Modified-Since": version}
@@ -194,7 +188,7 @@ def _parse_date(text: str) -> datetime | None:
 
 
 def is_loopback(host: str) -> bool:
-    """Say whether a host name or address is this machine's own: what it gets leaves no machine."""
+    """Return whether a host name or address is this machine's own."""
     try:
         return ip_address(host).is_loopback
     except ValueError:

@@ -1,7 +1,7 @@
 """Post a message to a webhook in Slack's format, which Mattermost and others take too.
 
-The URL of a webhook is a secret: whoever knows it may post. It is in no log and no error. So this
-is the standard library's client: httpx logs each URL.
+The URL of a webhook is a secret: everyone who knows it may post. It is in no log and no error. That
+is why this uses the client of the standard library: httpx logs each URL.
 https://docs.slack.dev/messaging/sending-messages-using-incoming-webhooks
 """
 
@@ -23,7 +23,7 @@ class WebhookError(MailAssetsError):
 
 
 def check_webhook(url: str) -> None:
-    """Raise ValueError, with a short reason, where a URL cannot be a webhook's; opens nothing."""
+    """Raise ValueError, with a short reason, for a URL that is no webhook's; opens nothing."""
     try:
         parts = urlsplit(url)
         host, _ = parts.hostname or "", parts.port
@@ -43,7 +43,7 @@ def escape(text: str) -> str:
 
 
 def post_message(url: str, text: str) -> None:
-    """Post a text, which is in Slack's markup.
+    """Post a text in Slack's markup.
 
     Raises:
         WebhookError: the server refuses it, or does not answer.

@@ -41,7 +41,7 @@ class TextEncoder(Protocol):
 
     @property
     def fingerprint(self) -> str:
-        """Identify everything that decides what a vector means."""
+        """Identify everything that decides what a vector means, except the machine."""
 
     def encode_documents(self, texts: Sequence[str]) -> Vectors:
         """Return one vector per text."""
@@ -52,10 +52,13 @@ class Encoder(TextEncoder, Protocol):
 
     @property
     def dimension(self) -> int:
-        """The length of its vectors."""
+        """The length of its vectors, which the fingerprint of a model on a server leaves out."""
 
     def wait_turn(self, report_wait: Callable[[], None]) -> AbstractContextManager[None]:
-        """Keep other encoders of this machine waiting during a block."""
+        """Keep other encoders of this machine waiting during a block.
+
+        `report_wait` is called when this one has to wait for another.
+        """
 
 
 class ProbedEncoder:

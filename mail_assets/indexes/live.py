@@ -178,8 +178,8 @@ def promote_vectors(
         report |= verdict.figures
         if verdict.worse and not force:
             raise LifecycleError(
-                f"index {name} is not fit to be live: {verdict.worse}; use --force if it is "
-                "to be live all the same"
+                f"index {name} is not fit to be live: {verdict.worse}; use --force to promote it "
+                "anyway"
             )
         reasons += [verdict.worse] if verdict.worse else []
     replaced = switch_live(connection, url, name, bool(reasons), report)

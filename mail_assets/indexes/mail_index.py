@@ -6,9 +6,9 @@ manifest in Postgres (tables/indexes.py), because not every backend can list the
 
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Generic, NamedTuple, Protocol, Self, TypeVar, cast
+from typing import ClassVar, Generic, NamedTuple, Protocol, Self, TypeVar, cast
 
 import psycopg
 
@@ -17,15 +17,20 @@ from mail_assets.month import ListMonth, month_number
 from mail_assets.tables.indexes import IndexMonth, Manifest, NewIndex, mark_lost
 from mail_assets.tables.partitions import locked_index
 from mail_assets.vectors.filters import Filter
-from mail_assets.vectors.index import Bucket, MissingIndexError, VectorError
-from mail_assets.vectors.vector import MetadataValue
-from mail_assets.words.index import MissingWordsError, WordsError
+from mail_assets.vectors.index import (
+    Bucket,
+    MetadataValue,
+    MissingIndexError,
+    VectorError,
+    VectorIndex,
+)
+from mail_assets.words.index import MissingWordsError, WordIndex, WordsError
 
 #: An index that does not exist; an index that fails.
 MISSING = (MissingIndexError, MissingWordsError)
 FAILED = (VectorError, WordsError)
 
-Item_contra = TypeVar("Item_contra", contravariant=True)
+Index = TypeVar("Index", VectorIndex, WordIndex)
 
 
 class Listable(Protocol):
@@ -33,48 +38,6 @@ class Listable(Protocol):
 
     def find_values(self, field: str, filter: Filter, /) -> Iterator[tuple[str, MetadataValue]]:
         """Iterate over the keys that match, each with its value of a field."""
-
-
-class Filled(Listable, Protocol[Item_contra]):
-    """The common contract of an index of vectors and an index of words."""
-
-    label: str
-
-    def ensure(self, before: Callable[[], object], /) -> None:
-        """Create the index where there is none; `before` is called first then."""
-
-    def put(self, items: Iterable[Item_contra], /) -> object:
-        """Insert or overwrite."""
-
-    def insert(self, items: Iterable[Item_contra], /) -> object:
-        """Put items under keys that are not there."""
-
-    def delete(self, keys: Iterable[str], /, among: Filter | None = None) -> object:
-        """Delete by key, among the entries that a filter matches."""
-
-    def keys(self) -> Iterator[str]:
-        """Iterate over all keys."""
-
-    def find(self, filter: Filter, /) -> Iterator[str]:
-        """Iterate over the keys that match."""
-
-    def count_groups(self, fields: Sequence[str], /) -> Counter[tuple[object, ...]]:
-        """Count the entries by the values of some fields."""
-
-    def describe(self) -> dict[str, str | int]:
-        """Return facts for people, with one request."""
-
-    def needs_upkeep(self) -> bool:
-        """Return whether much was written since the last upkeep."""
-
-    def catch_up(self) -> None:
-        """Index what is new, in as little time as it takes."""
-
-    def maintain(self, *, erase: bool = False) -> None:
-        """Bring the search structures up to date; `erase` leaves nothing of deleted entries."""
-
-
-Index = TypeVar("Index", bound=Filled[Any])
 
 
 @dataclass(frozen=True)
@@ -104,7 +67,7 @@ class MailIndex(ABC, Generic[Index]):
 
     @property
     def lists_by_filter(self) -> bool:
-        """Whether the backend lists the keys of a month."""
+        """True if the backend lists the keys of a month."""
         return True
 
     @abstractmethod

@@ -10,10 +10,12 @@ from typing import Any, NamedTuple
 
 import psycopg
 
-from mail_assets.indexes.mail_index import FAILED, Filled, MailIndex, month_filter
+from mail_assets.indexes.mail_index import FAILED, MailIndex, month_filter
 from mail_assets.month import ListMonth
 from mail_assets.tables.indexes import Entry, drop_keys, mark_intended, mark_written, read_manifest
 from mail_assets.tables.partitions import Partition, locked_if_free
+from mail_assets.vectors.index import VectorIndex
+from mail_assets.words.index import WordIndex
 from mail_assets.workspace import Workspace
 
 
@@ -67,7 +69,7 @@ def compare_month(
 ) -> MonthKeys:
     """Return the keys of a month, as wanted, as recorded and as they are.
 
-    `made` is the number of entries that the last run made from the same inputs, None where they have
+    `made` is the number of entries that the last run made from the same inputs, None if they have
     changed. The manifest then says what is wanted, and no row is read, unless keys of it were lost
     or removed since.
     """
@@ -108,7 +110,7 @@ def write_month(
     return Changes(len(fresh), len(stale))
 
 
-def maintain_if_due(workspace: Workspace, index: Filled[Any]) -> bool:
+def maintain_if_due(workspace: Workspace, index: VectorIndex | WordIndex) -> bool:
     """Maintain an index that much was written to since the last time; return whether it was done.
 
     So it stays fast through a long backfill. One process does it, and others write meanwhile. The

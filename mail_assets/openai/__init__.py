@@ -1,4 +1,4 @@
-"""Servers that speak OpenAI's HTTP API: their settings, requests to them, streams from them.
+"""Servers that speak OpenAI's HTTP API: requests, streams and errors.
 
-Nothing here knows mail: vectors are encoding/endpoint.py, answers are answers/answer.py.
+Nothing here knows mail. Vectors are made in `encoding/`, answers in `answers/`.
 """

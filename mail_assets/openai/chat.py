@@ -1,26 +1,7 @@
-"""Ask a chat model: messages are sent, the answer comes as a stream of text.
+"""Ask a chat model: messages are sent, the answer comes as a stream of text or as a whole reply.
 
-https://platform.openai.com/docs/api-reference/chat-streaming, as served by OpenAI, Ollama, vLLM and
-others. Only `model`, `messages` and `stream` are sent: the names of other fields differ.
-
-[sse] Parse server-sent events: bytes as they come, cut anywhere, to the data of each event.
-
-https://html.spec.whatwg.org/multipage/server-sent-events.html#event-stream-interpretation
-Comments, which servers send to keep a connection alive, and other fields than `data` are passed
-over. An event that the end of the stream cuts off is given all the same, where the standard drops
-it: some servers leave the last empty line out, and what is really cut is no JSON.
-
-[thoughts] Leave out what a model thinks before it answers.
-
-Servers that know the model send it apart, or not at all; others send it as the answer's beginning,
-between `<think>` and `</think>`, as the models of DeepSeek and Qwen write it.
-
-[chat] Settings of a chat model on a server.
-
-[reply] Ask a chat model and wait for its whole reply, with the tokens that it took.
-
-https://platform.openai.com/docs/api-reference/chat/create, as served by OpenAI, Ollama, vLLM and
-others. Only `model` and `messages` are sent: the names of other fields differ.
+https://platform.openai.com/docs/api-reference/chat, as served by OpenAI, Ollama, vLLM and others.
+Only `model`, `messages` and `stream` are sent: the names of other fields differ.
 """
 
 import codecs
@@ -31,94 +12,24 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from mail_assets.openai.client import Client, join_halves, replace_halves
-from mail_assets.openai.variables import Environ, VariableError, read_number, read_url
+
+PATH = "chat/completions"
+#: Seconds that a person waits for the server to accept the question, retries included.
+PATIENCE = 30.0
+#: Characters of a token, about, where a server does not count.
+CHARACTERS_OF_TOKEN = 4
 
 _LINE_END = re.compile(r"\r\n|\r|\n")
-
-
-def parse_events(pieces: Iterable[bytes]) -> Iterator[str]:
-    """Yield the data of each event that has any."""
-    data: list[str] = []
-    for line in _lines(pieces):
-        name, _, value = line.partition(":")
-        if not line and data:
-            yield "\n".join(data)
-            data = []
-        elif name == "data":
-            data.append(value.removeprefix(" "))
-    if data:
-        yield "\n".join(data)
-
-
-def _lines(pieces: Iterable[bytes]) -> Iterator[str]:
-    decoder = codecs.getincrementaldecoder("utf-8-sig")("replace")
-    rest = ""
-    for piece in pieces:
-        rest += decoder.decode(piece)
-        # a \r at the end may be the first half of a \r\n
-        whole = len(rest) - rest.endswith("\r")
-        *lines, tail = _LINE_END.split(rest[:whole])
-        yield from lines
-        rest = tail + rest[whole:]
-    yield from _LINE_END.split(rest + decoder.decode(b"", final=True))
-
-
 _BEGIN, _END = "<think>", "</think>"
-
-
-def leave_out_thoughts(texts: Iterable[str]) -> Iterator[str]:
-    """Yield the texts of an answer without thoughts before it; of those without end nothing."""
-    pieces = iter(texts)
-    head = ""
-    for text in pieces:
-        head += text
-        begun = head.lstrip()
-        if begun.startswith(_BEGIN):
-            _, ended, answer = begun.partition(_END)
-            if answer.strip():
-                yield answer.lstrip()
-                break
-            # however long they are, each piece is looked at once
-            head = _BEGIN + (_END if ended else begun[len(_BEGIN) :][-len(_END) :])
-        elif not _BEGIN.startswith(begun):
-            yield head
-            break
-    else:
-        if head and not head.startswith(_BEGIN):
-            yield head
-    yield from pieces
 
 
 @dataclass(frozen=True)
 class ChatModel:
-    """A chat model; `budget` is how many tokens of excerpts a question may carry."""
+    """A chat model; a question may carry `budget` tokens of excerpts."""
 
     model: str
     url: str
     budget: int = 6_000
-
-
-def read_chat(env: Environ) -> ChatModel | None:
-    """Return the chat model of MAIL_CHAT_URL and MAIL_CHAT_MODEL, None where neither is set.
-
-    There is no default server: mail is sent nowhere unasked.
-
-    Raises:
-        VariableError: one of the two is missing, or a variable is wrong.
-    """
-    budget = read_number(env, "MAIL_CHAT_BUDGET", 6_000, 1_000, 1_000_000)
-    url, model = env.get("MAIL_CHAT_URL", ""), env.get("MAIL_CHAT_MODEL", "").strip()
-    if not url and not model:
-        return None
-    if not url or not model:
-        missing, other = ("URL", "MODEL") if model else ("MODEL", "URL")
-        raise VariableError(f"MAIL_CHAT_{missing}", "", f"needed beside MAIL_CHAT_{other}")
-    return ChatModel(model, read_url(env, "MAIL_CHAT_URL"), budget)
-
-
-PATH = "chat/completions"
-#: Seconds in all that somebody who waits for an answer waits for the server to take the question.
-PATIENCE = 30.0
 
 
 class ChatMessage(NamedTuple):
@@ -132,8 +43,8 @@ def complete(client: Client, chat: ChatModel, messages: Sequence[ChatMessage]) -
     """Yield the answer's text as it comes.
 
     Raises:
-        EndpointError: the server refuses, fails, breaks off, or ends the answer for any other
-            reason than that it is complete. What came before it was yielded.
+        EndpointError: the server refuses, fails, breaks off, or ends the answer before it is
+            complete. The text up to there was yielded.
     """
     body = {
         "model": chat.model,
@@ -167,7 +78,7 @@ def _texts(client: Client, pieces: Iterable[bytes]) -> Iterator[str]:
 
 
 def _choice(client: Client, data: str) -> dict[str, Any]:
-    """Return the first choice of an event, empty where there is none (a count of tokens)."""
+    """Return the first choice of an event; an event that counts tokens has none."""
     try:
         event = json.loads(data)
     except (ValueError, RecursionError):
@@ -179,13 +90,10 @@ def _choice(client: Client, data: str) -> dict[str, Any]:
     return choice if isinstance(choice, dict) else {}
 
 
-#: Characters of a token, about, where a server does not count.
-CHARACTERS_OF_TOKEN = 4
-
-
 class Reply(NamedTuple):
-    """The text of a reply; it is whole where `reason` is "stop". Tokens are as the server counts
-    them, else a quarter of the characters.
+    """A reply, complete where `reason` is "stop".
+
+    Tokens are as the server counts them, else a quarter of the characters.
     """
 
     text: str
@@ -195,7 +103,7 @@ class Reply(NamedTuple):
 
 
 def count_prompt_tokens(messages: Sequence[ChatMessage]) -> int:
-    """Return about how many tokens messages have."""
+    """Estimate the tokens of messages."""
     return sum(len(message.content) for message in messages) // CHARACTERS_OF_TOKEN
 
 
@@ -203,7 +111,7 @@ def ask_model(client: Client, chat: ChatModel, messages: Sequence[ChatMessage]) 
     """Return the reply to messages.
 
     Raises:
-        EndpointError: the server refuses, is not there for longer than `PATIENCE`, or sends none.
+        EndpointError: the server refuses, does not answer within `PATIENCE`, or sends no reply.
     """
     body = {"model": chat.model, "messages": [message._asdict() for message in messages]}
     answer = client.post(PATH, body, PATIENCE)
@@ -226,3 +134,63 @@ def ask_model(client: Client, chat: ChatModel, messages: Sequence[ChatMessage]) 
 
 def _count(tokens: object, estimate: int) -> int:
     return tokens if isinstance(tokens, int) and tokens >= 0 else estimate
+
+
+def leave_out_thoughts(texts: Iterable[str]) -> Iterator[str]:
+    """Yield an answer without the thoughts before it; thoughts without an end give no answer.
+
+    Servers that know the model send its thoughts apart, or not at all. Others send them at the
+    beginning of the answer, between `<think>` and `</think>`, as models of DeepSeek and Qwen do.
+    """
+    pieces = iter(texts)
+    head = ""
+    for text in pieces:
+        head += text
+        begun = head.lstrip()
+        if begun.startswith(_BEGIN):
+            _, ended, answer = begun.partition(_END)
+            if answer.strip():
+                yield answer.lstrip()
+                break
+            # each piece is looked at once, however long the thoughts are
+            head = _BEGIN + (_END if ended else begun[len(_BEGIN) :][-len(_END) :])
+        elif not _BEGIN.startswith(begun):
+            yield head
+            break
+    else:
+        if head and not head.startswith(_BEGIN):
+            yield head
+    yield from pieces
+
+
+def parse_events(pieces: Iterable[bytes]) -> Iterator[str]:
+    """Yield the data of each server-sent event that has any; the bytes may be cut anywhere.
+
+    https://html.spec.whatwg.org/multipage/server-sent-events.html#event-stream-interpretation
+    Comments, which keep a connection alive, and fields other than `data` are skipped. An event that
+    the end of the stream cuts off is given too, where the standard drops it: some servers leave out
+    the last empty line, and an event that is really cut is no JSON.
+    """
+    data: list[str] = []
+    for line in _lines(pieces):
+        name, _, value = line.partition(":")
+        if not line and data:
+            yield "\n".join(data)
+            data = []
+        elif name == "data":
+            data.append(value.removeprefix(" "))
+    if data:
+        yield "\n".join(data)
+
+
+def _lines(pieces: Iterable[bytes]) -> Iterator[str]:
+    decoder = codecs.getincrementaldecoder("utf-8-sig")("replace")
+    rest = ""
+    for piece in pieces:
+        rest += decoder.decode(piece)
+        # a \r at the end may be the first half of a \r\n
+        whole = len(rest) - rest.endswith("\r")
+        *lines, tail = _LINE_END.split(rest[:whole])
+        yield from lines
+        rest = tail + rest[whole:]
+    yield from _LINE_END.split(rest + decoder.decode(b"", final=True))

@@ -1,16 +1,11 @@
 """HTTP client of an OpenAI-compatible server: POST, retries, errors with the server's words.
 
-A request is sent again after a failed connection or a transient status, until it has taken as
-long as its caller has patience; everything else fails at once. The API key is in one header and
-nowhere else: not in an error, a log or a repr.
-
-[errors] Errors of an OpenAI-compatible server, and what its refusals say.
-
-[characters] Characters beyond U+FFFF that JSON writes as two halves ("\\ud83e\\udd86"): joined, or replaced.
-
-A server that sends a token an event may send the halves in two of them, and a model may say one
-alone. No file, terminal or database takes a half.
+A request is sent again after a failed connection or a transient status, until the patience of its
+caller is used up; everything else fails at once. The API key is in one header and nowhere else: not
+in an error, a log or a repr. httpx is imported by the first client: it takes 0.1 s.
 """
+
+from __future__ import annotations
 
 import json
 import re
@@ -18,9 +13,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import Any, Self, TypeVar
-
-import httpx
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from mail_assets.errors import UnavailableError
 from mail_assets.http.requests import (
@@ -32,6 +25,18 @@ from mail_assets.http.requests import (
     retry_after,
 )
 
+if TYPE_CHECKING:
+    import httpx
+
+T = TypeVar("T")
+
+USER_AGENT = "mail-assets"
+CONNECT_TIMEOUT = 10.0  # seconds
+#: Between two bytes, in seconds: a model on a laptop's processor takes minutes for a batch.
+READ_TIMEOUT = 300.0
+MAX_MESSAGE = 400  # characters of what a server says
+
+_RETRIES = RetryPolicy(first_wait=1.0, longest_wait=60.0, jitter=0.5)
 #: A 429 that no waiting changes: https://platform.openai.com/docs/guides/error-codes
 _OUT_OF_QUOTA = re.compile(r"insufficient_quota|exceeded your current quota", re.IGNORECASE)
 #: OpenAI and vLLM: "maximum context length is"; Ollama: "input length exceeds the context
@@ -45,7 +50,7 @@ _TOO_LONG = re.compile(
 class EndpointError(UnavailableError):
     """A server refuses, fails, or sends no valid answer: names it, its words and the remedy.
 
-    `too_long` says that it refuses an input for its length.
+    `too_long`: it refuses an input for its length.
     """
 
     notice = "the index cannot be searched at the moment"
@@ -55,64 +60,9 @@ class EndpointError(UnavailableError):
         self.too_long = too_long
 
 
-def is_too_long(message: str) -> bool:
-    """Say whether a server refuses an input for its length."""
-    return _TOO_LONG.search(message) is not None
-
-
-def is_out_of_quota(text: str) -> bool:
-    """Say whether a server refuses because a quota is used up, which no waiting changes."""
-    return _OUT_OF_QUOTA.search(text) is not None
-
-
-def error_message(text: str) -> str:
-    """Return the message in the body of a refusal.
-
-    {"error": {"message": ...}} (OpenAI), {"error": ...} (Ollama), {"message": ...} (vLLM),
-    {"detail": ...} (Voyage), or whatever a proxy in between writes.
-    """
-    said: object = text
-    try:
-        found = json.loads(text)
-        for name in ("error", "message", "detail"):
-            if isinstance(found, dict) and found.get(name):
-                said = found = found[name]
-    except (ValueError, RecursionError):
-        pass
-    return str(said).strip()
-
-
-def join_halves(texts: Iterable[str]) -> Iterator[str]:
-    """Yield texts with the halves of a character that two of them share in the latter."""
-    held = ""
-    for text in texts:
-        text = held + text
-        held = text[-1:] if "\ud800" <= text[-1:] <= "\udbff" else ""
-        if whole := replace_halves(text.removesuffix(held)):
-            yield whole
-    if held:
-        yield replace_halves(held)
-
-
-def replace_halves(text: str) -> str:
-    """Return text with both halves of a character joined, and one alone as U+FFFD."""
-    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
-
-
-USER_AGENT = "mail-assets"
-CONNECT_TIMEOUT = 10.0  # seconds
-#: Between two bytes, in seconds: a model on a laptop's processor takes minutes for a batch.
-READ_TIMEOUT = 300.0
-MAX_MESSAGE = 400  # characters of what a server says
-
-_RETRIES = RetryPolicy(first_wait=1.0, longest_wait=60.0, jitter=0.5)
-
-T = TypeVar("T")
-
-
 @dataclass(frozen=True)
 class Server:
-    """The URL and the API key of a server; its settings begin with `setting`: MAIL_ENCODER."""
+    """The URL and the API key of a server; its variables begin with `setting`, as MAIL_CHAT."""
 
     setting: str
     url: str
@@ -135,6 +85,8 @@ class Client:
         headers = {"User-Agent": USER_AGENT}
         if server.key:
             headers["Authorization"] = f"Bearer {server.key}"
+        import httpx
+
         self._http = httpx.Client(
             headers=headers, timeout=httpx.Timeout(READ_TIMEOUT, connect=CONNECT_TIMEOUT)
         )
@@ -162,7 +114,7 @@ class Client:
         ends when `stopped` is set.
 
         Raises:
-            EndpointError: the server refuses, or is not there for longer than that.
+            EndpointError: the server refuses, or does not answer within that time.
         """
 
         def attempt() -> dict[str, Any]:
@@ -229,6 +181,8 @@ class Client:
     @contextmanager
     def _network_errors(self, path: str) -> Iterator[None]:
         """Turn httpx's errors into TransientError."""
+        import httpx
+
         try:
             yield
         except httpx.HTTPError as error:
@@ -286,3 +240,52 @@ class Client:
             wait = error.retry_after
             asks = "" if wait is None else f" (asks to wait {wait:.0f} s)"
             raise EndpointError(f"{fault}{asks}; run again later") from None
+
+
+def is_too_long(message: str) -> bool:
+    """Return whether a server refuses an input for its length."""
+    return _TOO_LONG.search(message) is not None
+
+
+def is_out_of_quota(text: str) -> bool:
+    """Return whether a quota is used up, which no waiting changes."""
+    return _OUT_OF_QUOTA.search(text) is not None
+
+
+def error_message(text: str) -> str:
+    """Return the message in the body of a refusal.
+
+    {"error": {"message": ...}} (OpenAI), {"error": ...} (Ollama), {"message": ...} (vLLM),
+    {"detail": ...} (Voyage), or the text that a proxy in between writes.
+    """
+    said: object = text
+    try:
+        found = json.loads(text)
+        for name in ("error", "message", "detail"):
+            if isinstance(found, dict) and found.get(name):
+                said = found = found[name]
+    except (ValueError, RecursionError):
+        pass
+    return str(said).strip()
+
+
+def join_halves(texts: Iterable[str]) -> Iterator[str]:
+    """Yield texts; a character whose halves are in two of them is whole in the second.
+
+    JSON writes a character beyond U+FFFF as two halves ("\\ud83e\\udd86"). A server that sends a
+    token an event may send them in two events, and a model may write one alone. No file, terminal
+    or database takes a half.
+    """
+    held = ""
+    for text in texts:
+        text = held + text
+        held = text[-1:] if "\ud800" <= text[-1:] <= "\udbff" else ""
+        if whole := replace_halves(text.removesuffix(held)):
+            yield whole
+    if held:
+        yield replace_halves(held)
+
+
+def replace_halves(text: str) -> str:
+    """Return text with the halves of a character joined, and a half alone as U+FFFD."""
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")

@@ -5,7 +5,6 @@ programs' and are neither dumped nor replaced. The programs run as this process'
 reads servers of its own version and of older ones.
 """
 
-import os
 import re
 import shutil
 import subprocess
@@ -19,6 +18,7 @@ import psycopg
 from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
+from mail_assets.environment import child_environment
 from mail_assets.postgres.errors import PostgresError
 from mail_assets.postgres.programs import LOCALE, find_bindir
 from mail_assets.postgres.statements import statement
@@ -194,7 +194,7 @@ def _address(dsn: str) -> tuple[str, dict[str, str]]:
     """
     place = {name: str(value) for name, value in conninfo_to_dict(dsn).items() if value}
     password = place.pop("password", "")
-    environment = os.environ | {"LC_ALL": LOCALE}
+    environment = child_environment(LC_ALL=LOCALE)
     if password:
         environment["PGPASSWORD"] = password
     return make_conninfo(**place), environment

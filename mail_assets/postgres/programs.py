@@ -24,6 +24,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import NamedTuple, TypedDict
 
+from mail_assets.environment import VARIABLES, child_environment
 from mail_assets.postgres.errors import PostgresError
 
 
@@ -58,7 +59,7 @@ def server_account() -> ServerAccount:
     """
     if os.geteuid() != 0:
         return ServerAccount(os.geteuid(), os.getegid(), {})
-    named = os.environ.get("MAIL_PG_USER")
+    named = VARIABLES.get("MAIL_PG_USER")
     wanted = [named] if named else ["postgres", "nobody"]
     known = {entry.pw_name: entry for entry in pwd.getpwall()}
     entry = next((known[name] for name in wanted if name in known), None)
@@ -87,7 +88,7 @@ def find_bindir() -> Path:
     Raises:
         PostgresError: there is none, or `MAIL_PG_BIN` has none.
     """
-    if path := os.environ.get("MAIL_PG_BIN"):
+    if path := VARIABLES.get("MAIL_PG_BIN"):
         if not (Path(path) / "postgres").exists():
             raise PostgresError(f"MAIL_PG_BIN={path!r}: there is no postgres in it")
         return Path(path).resolve()
@@ -195,8 +196,7 @@ class Programs:
         Raises:
             PostgresError: it failed; the message ends with the log.
         """
-        environment = {k: v for k, v in os.environ.items() if not k.startswith("PG")}
-        environment["LC_ALL"] = LOCALE
+        environment = child_environment(without="PG", LC_ALL=LOCALE)
         with self.log.open("ab") as file:
             code = subprocess.run(
                 [str(self.folder / program), *map(str, arguments)],

@@ -17,6 +17,7 @@ from contextlib import suppress
 from itertools import chain, islice
 from typing import Any, Self, TypeVar
 
+from mail_assets.environment import child_environment
 from mail_assets.errors import UnavailableError
 
 PROGRAM = "mail_assets.processes.worker_process"
@@ -76,7 +77,7 @@ class Worker:
             [sys.executable, "-m", PROGRAM, *self._arguments],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+            env=child_environment(PYTHONPATH=os.pathsep.join(filter(None, sys.path))),
         )
         self._call = b""
         return self._process

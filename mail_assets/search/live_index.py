@@ -14,8 +14,7 @@ import psycopg
 from mail_assets.encoding.models import DEFAULT_PRECISION, STATIC, LocalModel
 from mail_assets.postgres.pending import Pending
 from mail_assets.vectors.filters import Filter
-from mail_assets.vectors.index import Match, MissingIndexError, VectorError, VectorIndex
-from mail_assets.vectors.vector import Floats
+from mail_assets.vectors.index import Floats, Match, MissingIndexError, VectorError, VectorIndex
 from mail_assets.words.index import WordsError
 
 if TYPE_CHECKING:

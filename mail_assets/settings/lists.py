@@ -1,7 +1,4 @@
-"""The mailing lists and their months, read from lists.toml and checked.
-
-[new_lists_file] A first lists.toml: the text that `mail-assets init` writes.
-"""
+"""lists.toml: the mailing lists and their months, read and checked; and a first one, written."""
 
 import json
 import re
@@ -10,15 +7,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import starmap
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from mail_assets.mail.archive.dialects import DIALECTS
-from mail_assets.mail.message.decoding import is_legacy
-from mail_assets.month import is_month
-from mail_assets.settings.values import SettingsError, absolute_path, one_of
-from mail_assets.sources.open import check_source
-from mail_assets.sources.urls import split_kind
-from mail_assets.steps.outcome import ListDefaults
+from mail_assets.month import PATTERN as MONTH
+from mail_assets.settings.values import SettingsError, absolute_path, choice, one_of
+
+if TYPE_CHECKING:
+    from mail_assets.steps.outcome import ListDefaults
 
 #: Older than any list named in this project. Changing it later orphans history.
 FIRST_MONTH = "1995-01"
@@ -31,10 +26,10 @@ LANGUAGES = (
     *("russian", "serbian", "spanish", "swedish", "tamil", "turkish", "yiddish"),
 )
 
-#: A list's name is part of a partition key (no `|`, `,`, `[`, `]`), a path and a URL.
+#: The name of a list is part of a partition key (no `|`, `,`, `[`, `]`), a path and a URL.
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 _KEYS = {"source", "dialect", "language", "start", "charset"}
-#: What stands above the lists, so that none can have this name.
+#: Keys that stand above the lists: no list can have such a name.
 _BOUNDS = ("first_month", "last_month")
 _REMEDY = "write one with `mail-assets init`, or set MAIL_LISTS"
 
@@ -43,10 +38,9 @@ _REMEDY = "write one with `mail-assets init`, or set MAIL_LISTS"
 class MailingList:
     """One mailing list of lists.toml.
 
-    `source` is a folder, an https:// or an s3:// URL; `dialect` says how its mbox files are
-    written, None where each archive is to be asked; `language` is a PostgreSQL text search
-    configuration; `start` is its first month, "YYYY-MM"; `charset` is that of mail that names none,
-    "" where it is windows-1252.
+    `source` is a folder, an https:// or an s3:// URL. `dialect` names how its mbox files are
+    written; None: each archive is examined. `language` is a PostgreSQL text search configuration,
+    `start` its first month, "YYYY-MM". `charset` is that of mail that names none; "": windows-1252.
     """
 
     name: str
@@ -57,13 +51,15 @@ class MailingList:
     charset: str = ""
 
     @property
-    def defaults(self) -> ListDefaults:
+    def defaults(self) -> "ListDefaults":
         """The language and charset of mail that names none."""
+        from mail_assets.steps.outcome import ListDefaults
+
         return ListDefaults(self.language, self.charset)
 
 
 class ListsFile(NamedTuple):
-    """What a lists.toml says: the first and the last month of all lists, and the lists by name.
+    """The content of a lists.toml: first and last month of all lists, and the lists by name.
 
     Without a `last_month` new months keep coming.
     """
@@ -74,8 +70,6 @@ class ListsFile(NamedTuple):
 
 
 class _Bounds(NamedTuple):
-    """The first and the last month of all partitions."""
-
     first: str
     last: str | None
 
@@ -101,7 +95,7 @@ def check_name(place: str, name: str) -> None:
     """Check the name of a list.
 
     Raises:
-        SettingsError: no list can have it.
+        SettingsError: no list can have this name.
     """
     if not _NAME.fullmatch(name):
         raise SettingsError(place, name, "a list's name is letters, digits, '.', '_' and '-'")
@@ -110,10 +104,10 @@ def check_name(place: str, name: str) -> None:
 
 
 def parse_lists(text: str, path: Path) -> ListsFile:
-    """Return what the text of a lists.toml at `path` says.
+    """Parse the text of a lists.toml at `path`.
 
     Raises:
-        SettingsError: it is wrong.
+        SettingsError: the text is wrong.
     """
     try:
         document = tomllib.loads(text)
@@ -152,11 +146,12 @@ def _mailing_list(
             raise SettingsError(f"{place} {key}", value, "must be a string")
     source = _read_source(f"{place} source", table.get("source", ""), folder)
     dialect = table.get("dialect")
-    if dialect is not None and dialect not in DIALECTS:
-        raise SettingsError(f"{place} dialect", dialect, one_of(DIALECTS))
+    if dialect is not None:
+        from mail_assets.mail.archive.dialects import DIALECTS
+
+        choice(*DIALECTS)(f"{place} dialect", dialect)
     language = table.get("language", "english")
-    if language not in LANGUAGES:
-        raise SettingsError(f"{place} language", language, one_of(LANGUAGES))
+    choice(*LANGUAGES)(f"{place} language", language)
     start = table.get("start", bounds.first)
     _require_month(f"{place} start", start)
     if start < bounds.first:
@@ -165,16 +160,29 @@ def _mailing_list(
         )
     if bounds.last and start > bounds.last:
         raise SettingsError(f"{place} start", start, f"must not be after last_month {bounds.last}")
-    charset = table.get("charset", "")
-    if charset and not is_legacy(charset):
+    charset = _read_charset(f"{place} charset", table.get("charset", ""))
+    return MailingList(name, source, dialect, language, start, charset)
+
+
+def _read_charset(name: str, value: str) -> str:
+    if not value:
+        return ""
+    from mail_assets.mail.message.decoding import is_legacy
+
+    if not is_legacy(value):
         rule = (
             "must be a charset of 8-bit text such as koi8-r, euc-jp or gb2312; UTF-8 shows itself"
         )
-        raise SettingsError(f"{place} charset", charset, rule)
-    return MailingList(name, source, dialect, language, start, "-".join(charset.lower().split()))
+        raise SettingsError(name, value, rule)
+    return "-".join(value.lower().split())
 
 
 def _read_source(name: str, value: str, folder: Path) -> str:
+    if value.strip() and ":" not in value:  # a path, without a kind or a scheme to check
+        return str(absolute_path(name, value, folder).resolve())
+    from mail_assets.sources.open import check_source
+    from mail_assets.sources.urls import split_kind
+
     kind, place = split_kind(value)
     if place and "://" not in place:
         place = str(absolute_path(name, place, folder).resolve())
@@ -187,7 +195,7 @@ def _read_source(name: str, value: str, folder: Path) -> str:
 
 
 def _require_month(name: str, value: object) -> None:
-    if not isinstance(value, str) or not is_month(value):
+    if not isinstance(value, str) or not re.fullmatch(MONTH, value):
         raise SettingsError(name, value, 'must be a month such as "1997-01"')
 
 
@@ -219,9 +227,9 @@ _EXAMPLE = """
 
 
 def format_lists_file(tables: Mapping[str, Mapping[str, str]]) -> str:
-    """Return the text of a lists.toml with some lists; without any, with an example in comments.
+    """Return the text of a lists.toml with these lists; without any, with an example in comments.
 
-    `tables` has the table of each list by its name: source, dialect, language, start.
+    `tables`: list -> its table, with source, dialect, language, start.
     """
     starts = [table["start"] for table in tables.values() if "start" in table]
     head = f"{_HEAD}first_month = {_toml_string(min(starts, default=FIRST_MONTH))}\n"
@@ -229,10 +237,10 @@ def format_lists_file(tables: Mapping[str, Mapping[str, str]]) -> str:
 
 
 def write_lists_file(path: Path, tables: Mapping[str, Mapping[str, str]]) -> None:
-    """Write a new lists.toml, whose lists are checked first.
+    """Check the lists and write them to a new lists.toml.
 
     Raises:
-        SettingsError: a list is wrong, the file exists, or it cannot be written.
+        SettingsError: a list is wrong, or the file exists or cannot be written.
     """
     text = format_lists_file(tables)
     if tables:

@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import IO, NamedTuple
 from urllib.parse import urlsplit
 
+from mail_assets.environment import child_environment
 from mail_assets.mail.archive.mbox import MAX_MESSAGE
 from mail_assets.sources.message_source import (
     Arrival,
@@ -290,7 +291,7 @@ def _running(
 
 
 def _environment(config: dict[str, str]) -> dict[str, str]:
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    environment = child_environment(without="GIT_")
     entries = [*_CONFIG.items(), *config.items()]
     environment |= _ENVIRONMENT | {"GIT_CONFIG_COUNT": str(len(entries))}
     for number, (key, value) in enumerate(entries):

@@ -7,14 +7,10 @@ turns, part by part.
 """
 
 import time
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Sequence
 from itertools import islice
-from typing import Protocol
 
-import numpy as np
-import numpy.typing as npt
-
+from mail_assets.indexes.encoder_probe import Encoder
 from mail_assets.month import ListMonth
 from mail_assets.steps.outcome import Outcome, StepError, rate
 from mail_assets.store.embeddings import (
@@ -44,27 +40,6 @@ ASSET = "embeddings"
 
 #: Texts to a part: 10 s of work lost at most on a slow core, and 1.5 MB a file.
 PART = 1_000
-
-
-class Encoder(Protocol):
-    """An encoder as this step uses it."""
-
-    @property
-    def fingerprint(self) -> str:
-        """Identify everything that decides what a vector means."""
-
-    @property
-    def dimension(self) -> int:
-        """The length of its vectors, which the fingerprint of a model on a server leaves out."""
-
-    def wait_turn(self, report_wait: Callable[[], None]) -> AbstractContextManager[None]:
-        """Keep other encoders of this machine waiting during a block.
-
-        `report_wait` is called when this one has to wait for another.
-        """
-
-    def encode_documents(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
-        """Return one vector per text."""
 
 
 def encode_chunks(workspace: Workspace, month: ListMonth, encoder: Encoder) -> Outcome:

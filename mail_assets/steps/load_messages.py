@@ -77,7 +77,7 @@ def load_messages(workspace: Workspace, month: ListMonth, defaults: ListDefaults
     connection, partition = workspace.connection, Partition(ASSET, month)
     with locked(connection, partition):
         archive = read_archive(connection, month)
-        if archive is None or (archive.object_key and not archive.dialect):
+        if archive is None:
             raise StepError(f"{month}: no archive yet; materialize mbox_archives first")
         inputs, made_by = message_inputs(archive, defaults), _made_by_now(archive, defaults)
         state = read_state(connection, partition)
@@ -183,7 +183,6 @@ class _Loader:
     def _write_changed(
         self, reader: MonthReader, contents: MonthContents, known: KnownMonth
     ) -> tuple[int, dict[int, str]]:
-        """Write the rows that differ; return their number, and why others could not be stored."""
         changed = {
             ordinal: row
             for ordinal, row in contents.rows.items()

@@ -1,4 +1,4 @@
-"""`mail-assets backup` and `restore`: a home lost with its sources, and searched again."""
+"""`mail-assets backup` and `restore`: a home is lost with its sources and made again."""
 
 import json
 import shutil
@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from mail_assets.postgres.embedded import Cluster
-from mail_assets_tests.cli.conftest import Home
+from mail_assets_tests.cli.conftest import Home, assert_fails
 from mail_assets_tests.conftest import drop_database, new_database
 from mail_assets_tests.world import FORGET_KEY, MARCH, World, mail
 
@@ -19,7 +19,7 @@ def search(home: Home) -> list[str]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("whole", [(), ("--all",)], ids=["records", "whole"])
-def test_a_home_that_was_lost_with_its_sources_is_searched_again(
+def test_lost_home_is_restored_and_searched_without_sources(
     whole: tuple[str, ...], tmp_path: Path, cluster: Cluster, model_cache: Path
 ) -> None:
     folder, old = tmp_path / "old", new_database(cluster)
@@ -59,7 +59,7 @@ def test_a_home_that_was_lost_with_its_sources_is_searched_again(
         drop_database(cluster, new)
 
 
-def test_a_former_archive_that_is_lost_is_said_and_fails_no_backup(
+def test_lost_former_archive_is_noted_and_fails_no_backup(
     tmp_path: Path, mail_dsn: str, model_cache: Path
 ) -> None:
     world = World(tmp_path / "home", mail_dsn)
@@ -80,7 +80,7 @@ def test_a_former_archive_that_is_lost_is_said_and_fails_no_backup(
     assert f"the store has lost {current}: `mail-assets backfill`" in failed.stderr
 
 
-def test_a_folder_that_is_no_backup_is_an_error(
+def test_restore_needs_a_folder_with_a_backup(
     tmp_path: Path, mail_dsn: str, model_cache: Path
 ) -> None:
     home = Home(tmp_path, mail_dsn, model_cache)
@@ -91,7 +91,7 @@ def test_a_folder_that_is_no_backup_is_an_error(
 
 
 @pytest.mark.parametrize("place", ["", "store", "backup"])
-def test_a_backup_into_the_home_is_an_error_and_changes_no_file(
+def test_backup_into_the_home_is_refused(
     tmp_path: Path, mail_dsn: str, model_cache: Path, place: str
 ) -> None:
     home = Home(tmp_path, mail_dsn, model_cache)
@@ -100,14 +100,11 @@ def test_a_backup_into_the_home_is_an_error_and_changes_no_file(
     store.write_bytes(b"one")
     before = [*tmp_path.rglob("*")]
     result = home.run("backup", str(tmp_path / place))
-    assert (result.exit_code, result.stdout) == (1, "")
-    assert "choose a folder apart from it" in result.stderr
+    assert_fails(result, 1, "choose a folder apart from it")
     assert [*tmp_path.rglob("*")] == before
 
 
-def test_a_store_elsewhere_is_no_folder_for_its_backup(
-    tmp_path: Path, mail_dsn: str, model_cache: Path
-) -> None:
+def test_backup_into_the_store_is_refused(tmp_path: Path, mail_dsn: str, model_cache: Path) -> None:
     folder, store = tmp_path / "home", tmp_path / "store"
     folder.mkdir()
     home = Home(folder, mail_dsn, model_cache)

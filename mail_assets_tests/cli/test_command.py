@@ -1,11 +1,4 @@
-"""`mail-assets completion`, and what a shell is given to choose from.
-
-[test_options] Names of lists: checked, suggested, completed.
-
-[test_output] Printing tables, and text that strangers wrote.
-
-[test_terminal] What a terminal may be given.
-"""
+"""Parts that commands share: completion, names of lists, tables, text of strangers, terminals."""
 
 import io
 
@@ -61,7 +54,7 @@ def test_commands_and_list_names_are_completed(
     assert [line.partition(",")[2] for line in done.stdout.decode().split()] == choices
 
 
-def test_wrong_settings_complete_nothing_and_say_nothing(bare: dict[str, str]) -> None:
+def test_wrong_settings_complete_nothing(bare: dict[str, str]) -> None:
     environ = bare | {
         "MAIL_LISTS": "/does/not/exist.toml",
         "_MAIL_ASSETS_COMPLETE": "bash_complete",
@@ -72,13 +65,13 @@ def test_wrong_settings_complete_nothing_and_say_nothing(bare: dict[str, str]) -
     assert (done.stdout.strip(), done.stderr) == (b"", b"")
 
 
-def test_an_unknown_list_suggests_the_nearest(bare: dict[str, str]) -> None:
+def test_unknown_list_suggests_the_nearest(bare: dict[str, str]) -> None:
     result = CliRunner().invoke(main, ["backfill", "--list", "quite"], env=bare)
     assert (result.exit_code, result.stdout) == (2, "")
     assert result.stderr == "mail-assets: --list='quite': did you mean quiet? there are: quiet\n"
 
 
-def test_a_table_is_aligned_and_numbers_are_to_the_right(
+def test_table_is_aligned_with_numbers_to_the_right(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     print_table(("list", "messages", "note"), [("dev", 1_234_567, ""), ("users", 8, "a\x1b[2Jb")])
@@ -89,12 +82,12 @@ def test_a_table_is_aligned_and_numbers_are_to_the_right(
     )
 
 
-def test_a_table_without_rows_is_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+def test_table_without_rows_is_nothing(capsys: pytest.CaptureFixture[str]) -> None:
     print_table(("list", "messages"), [])
     assert capsys.readouterr().out == ""
 
 
-def test_a_table_without_header_is_its_rows(capsys: pytest.CaptureFixture[str]) -> None:
+def test_table_without_a_header_is_its_rows(capsys: pytest.CaptureFixture[str]) -> None:
     print_table((), [("home", "/x"), ("encoder", "1e5")])
     assert capsys.readouterr().out == "home     /x\nencoder  1e5\n"
 
@@ -116,7 +109,7 @@ def test_text_keeps_its_lines_and_tabs() -> None:
     assert printable("a\r\n\tb\x07") == "a\n\tb\N{REPLACEMENT CHARACTER}"
 
 
-def test_a_count_has_its_noun() -> None:
+def test_count_has_its_noun() -> None:
     assert [plural(0, "hit"), plural(1, "hit"), plural(2, "person", "people")] == [
         "0 hits",
         "1 hit",
@@ -129,22 +122,13 @@ class Terminal(io.StringIO):
         return True
 
 
-@pytest.mark.parametrize(
-    ("environ", "colour", "progress"),
-    [
-        ({}, True, True),
-        ({"NO_COLOR": ""}, True, True),
-        ({"NO_COLOR": "1"}, False, False),
-        ({"TERM": "dumb"}, False, False),
-        ({"CI": "true"}, True, False),
-    ],
-)
-def test_the_environment_decides(
-    monkeypatch: pytest.MonkeyPatch, environ: dict[str, str], colour: bool, progress: bool
-) -> None:
-    for name, value in {"TERM": "xterm", "NO_COLOR": "", "CI": "", **environ}.items():
+def test_progress_is_redrawn_only_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in {"TERM": "xterm", "NO_COLOR": "", "CI": ""}.items():
         monkeypatch.setenv(name, value)
     monkeypatch.setattr("sys.stderr", Terminal())
-    assert (shows_colour(), shows_progress()) == (colour, progress)
+    assert (shows_colour(), shows_progress()) == (True, True)
+    monkeypatch.setenv("CI", "true")
+    assert (shows_colour(), shows_progress()) == (True, False)
+    monkeypatch.setenv("CI", "")
     monkeypatch.setattr("sys.stderr", io.StringIO())
-    assert not shows_progress()
+    assert (shows_colour(), shows_progress()) == (True, False)

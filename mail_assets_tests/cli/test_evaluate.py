@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from mail_assets_tests.cli.conftest import Run
+from mail_assets_tests.cli.conftest import Run, assert_fails
 from mail_assets_tests.sample_corpus import QUERY, ROOT
 
 
@@ -19,7 +19,7 @@ def files(tmp_path: Path) -> list[str]:
     return ["--queries", str(queries), "--qrels", str(qrels), "--min-relevant", "1"]
 
 
-def test_a_judged_set_is_a_table_with_a_row_for_each_mode(run: Run, files: list[str]) -> None:
+def test_evaluate_prints_a_row_for_each_mode(run: Run, files: list[str]) -> None:
     result = run("evaluate", *files)
     assert (result.exit_code, result.stderr) == (0, "")
     lines = result.stdout.splitlines()
@@ -31,7 +31,7 @@ def test_a_judged_set_is_a_table_with_a_row_for_each_mode(run: Run, files: list[
     ]
 
 
-def test_json_has_the_summaries_and_every_query(run: Run, files: list[str]) -> None:
+def test_evaluate_json_has_summaries_and_every_query(run: Run, files: list[str]) -> None:
     result = run("evaluate", *files, "--mode", "semantic", "--list", "harbor-users", "--json")
     answer = json.loads(result.stdout)
     (mode,) = answer["modes"]
@@ -41,7 +41,7 @@ def test_json_has_the_summaries_and_every_query(run: Run, files: list[str]) -> N
 
 
 @pytest.mark.parametrize("options", [(), ("--json",)])
-def test_judged_messages_that_are_not_in_the_archive_are_counted(
+def test_judged_messages_missing_from_the_archive_are_noted(
     run: Run, files: list[str], tmp_path: Path, options: tuple[str, ...]
 ) -> None:
     with (tmp_path / "qrels.tsv").open("a") as qrels:
@@ -52,7 +52,7 @@ def test_judged_messages_that_are_not_in_the_archive_are_counted(
     assert said in result.stderr
 
 
-def test_several_sets_are_asked_in_one_call_each_of_its_list(
+def test_several_sets_are_asked_each_of_its_list(
     run: Run, files: list[str], tmp_path: Path
 ) -> None:
     mode = ("--mode", "fulltext", "--min-relevant", "1")
@@ -71,7 +71,7 @@ def test_several_sets_are_asked_in_one_call_each_of_its_list(
         (("--set", "{folder}", "--queries", "{folder}/queries.jsonl"), "give --set, or"),
     ],
 )
-def test_a_wrong_set_is_named(
+def test_wrong_set_is_named(
     run: Run, files: list[str], tmp_path: Path, arguments: tuple[str, ...], said: str
 ) -> None:
     wrong = run("evaluate", "--min-relevant", "1", *(a.format(folder=tmp_path) for a in arguments))
@@ -79,13 +79,12 @@ def test_a_wrong_set_is_named(
     assert said in wrong.stderr
 
 
-def test_an_unknown_mode_is_a_wrong_argument(run: Run, files: list[str]) -> None:
+def test_unknown_mode_is_a_wrong_argument(run: Run, files: list[str]) -> None:
     result = run("evaluate", *files, "--mode", "fuzzy")
-    assert (result.exit_code, result.stdout) == (2, "")
-    assert "mode 'fuzzy': allowed are" in result.stderr
+    assert_fails(result, 2, "mode 'fuzzy': allowed are")
 
 
-def test_without_files_the_judged_set_of_the_settings_is_asked(
+def test_evaluate_asks_the_set_of_the_settings_by_default(
     run: Run, files: list[str], tmp_path: Path
 ) -> None:
     fulltext = ("evaluate", "--mode", "fulltext", "--min-relevant", "1")

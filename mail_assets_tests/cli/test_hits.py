@@ -1,10 +1,10 @@
-"""What is printed of a hit."""
+"""Hits printed for people."""
 
 from dataclasses import replace
 
 import pytest
 
-from mail_assets.cli.search import print_hits
+from mail_assets.cli.hits import print_hits
 from mail_assets.search.response import ChunkHit, FoundBy, Hit, HitExplanation, NewerCopy, Response
 
 HIT = Hit(
@@ -30,7 +30,7 @@ def printed(hit: Hit, capsys: pytest.CaptureFixture[str]) -> str:
         ("date", {}, "dev", "date (newest with all that is asked); words boats"),
     ],
 )
-def test_a_hit_says_what_found_it_and_its_score_where_it_has_one(
+def test_hit_shows_its_retrievers_and_its_score(
     capsys: pytest.CaptureFixture[str],
     found_by: FoundBy,
     ranks: dict[str, int],
@@ -43,7 +43,7 @@ def test_a_hit_says_what_found_it_and_its_score_where_it_has_one(
     assert f"    why: {why}\n" in said
 
 
-def test_no_id_steers_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+def test_ids_have_no_control_characters(capsys: pytest.CaptureFixture[str]) -> None:
     hostile = ("b\x9b31m@example.org",)
     said = printed(replace(HIT, copies=hostile, in_thread=hostile), capsys)
     assert "\x9b" not in said
@@ -51,7 +51,7 @@ def test_no_id_steers_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
     assert "    in its thread: <b\ufffd31m@example.org>\n" in said
 
 
-def test_the_newest_version_is_named_in_a_line(capsys: pytest.CaptureFixture[str]) -> None:
+def test_newest_version_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     said = "    newer: 2024-03-09, [PATCH v3] count boats\ufffd <b@example.org>\n"
     assert said in printed(replace(HIT, newer_copy=NEWER), capsys)
     assert "newer" not in printed(HIT, capsys)

@@ -1,9 +1,4 @@
-"""`mail-assets doctor`: a home breaks in turns, and the commands that it prints mend it.
-
-[test_status] `mail-assets status`: what is configured and what is there; it starts nothing.
-
-[test_up] `mail-assets up` and `down`: the embedded server started, stopped, deleted.
-"""
+"""`mail-assets up`, `down`, `status` and `doctor`."""
 
 import gzip
 import json
@@ -27,7 +22,7 @@ from mail_assets.defs.runs import PROCESS
 from mail_assets.postgres.database import embedded
 from mail_assets.postgres.embedded import Cluster
 from mail_assets.settings.settings import load_settings
-from mail_assets_tests.cli.conftest import Home, Run
+from mail_assets_tests.cli.conftest import Home, Run, assert_fails
 from mail_assets_tests.postgres.conftest import folder
 from mail_assets_tests.world import mail
 
@@ -51,7 +46,7 @@ def leave_run(home: Path, dsn: str) -> None:
             instance.add_run(dg.DagsterRun("any", status=dg.DagsterRunStatus.STARTED, tags=tags))
 
 
-#: How a home breaks, and what is said of it.
+#: Name -> a way to break a home, and the problem that doctor reports.
 BROKEN: dict[str, tuple[Callable[[Path, str], None], str]] = {
     "months": (delete_states, "not made yet, or from other archives: messages"),
     "vectors": (
@@ -64,7 +59,7 @@ BROKEN: dict[str, tuple[Callable[[Path, str], None], str]] = {
 
 
 @pytest.mark.slow
-def test_what_is_broken_is_found_alone_and_its_command_mends_it(
+def test_doctor_finds_one_fault_and_its_command_mends_it(
     tmp_path: Path, mail_dsn: str, model_cache: Path
 ) -> None:
     home = Home(tmp_path, mail_dsn, model_cache)
@@ -86,7 +81,7 @@ def test_what_is_broken_is_found_alone_and_its_command_mends_it(
 
 
 @pytest.mark.slow
-def test_a_month_that_failed_on_the_command_line_is_found_until_its_command_has_made_it(
+def test_doctor_finds_a_failed_month_until_it_is_made(
     tmp_path: Path, mail_dsn: str, model_cache: Path
 ) -> None:
     home = Home(tmp_path, mail_dsn, model_cache)
@@ -112,7 +107,7 @@ def test_a_month_that_failed_on_the_command_line_is_found_until_its_command_has_
 
 
 @pytest.mark.slow
-def test_a_month_that_vanished_is_mended_by_its_command_if_that_is_meant(
+def test_doctor_names_the_command_for_a_vanished_month(
     tmp_path: Path, mail_dsn: str, model_cache: Path
 ) -> None:
     home = Home(tmp_path, mail_dsn, model_cache)
@@ -136,7 +131,7 @@ def test_a_month_that_vanished_is_mended_by_its_command_if_that_is_meant(
     assert home.run("doctor").exit_code == 0
 
 
-def test_data_of_another_major_version_are_a_finding(folder: Path, bare: dict[str, str]) -> None:
+def test_doctor_finds_data_of_another_major_version(folder: Path, bare: dict[str, str]) -> None:
     data = folder / "postgres" / "pg9"
     data.mkdir(parents=True)
     (data / "PG_VERSION").write_text("9\n")
@@ -147,7 +142,7 @@ def test_data_of_another_major_version_are_a_finding(folder: Path, bare: dict[st
     )
 
 
-def test_a_full_disk_is_found_though_its_server_does_not_start(
+def test_doctor_finds_a_full_disk_without_a_server(
     folder: Path, bare: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     server = Cluster(folder / "postgres").start()
@@ -167,7 +162,7 @@ def test_a_full_disk_is_found_though_its_server_does_not_start(
     assert stopped["remedy"] == "make room, then `mail-assets up`"
 
 
-def test_status_and_down_with_nothing_there_make_and_start_nothing(bare: dict[str, str]) -> None:
+def test_status_and_down_make_and_start_nothing(bare: dict[str, str]) -> None:
     runner = CliRunner()
     status = runner.invoke(main, ["status", "--json"], env=bare)
     assert (status.exit_code, status.stderr) == (0, "")
@@ -175,18 +170,18 @@ def test_status_and_down_with_nothing_there_make_and_start_nothing(bare: dict[st
     assert facts["postgres"].endswith("not made yet, starts on demand")
     assert facts["lists"].endswith("lists.toml: quiet")
     assert facts["fingerprint"] in facts["index"]
+    assert facts["variables"].items() >= bare.items()
     down = runner.invoke(main, ["down"], env=bare)
     assert (down.exit_code, down.stdout) == (0, "was not running\n")
     assert not Path(bare["MAIL_HOME"]).exists()
 
 
-def test_a_wrong_number_of_a_chat_model_stops_where_no_model_is_set(bare: dict[str, str]) -> None:
+def test_wrong_number_stops_also_without_a_chat_model(bare: dict[str, str]) -> None:
     result = CliRunner().invoke(main, ["status"], env={**bare, "MAIL_CHAT_BUDGET": "-3"})
-    assert (result.exit_code, result.stdout) == (2, "")
-    assert "MAIL_CHAT_BUDGET='-3': must be a whole number from 1000" in result.stderr
+    assert_fails(result, 2, "MAIL_CHAT_BUDGET='-3': must be a whole number from 1000")
 
 
-def test_status_says_whether_ones_own_server_answers_and_hides_the_password(run: Run) -> None:
+def test_status_of_an_own_server_hides_the_password(run: Run) -> None:
     answering = json.loads(run("status", "--json").stdout)
     assert answering["postgres"].endswith(": answers")
     result = run("status", MAIL_PG_DSN="postgresql://u:secret@127.0.0.1:1/d")
@@ -196,7 +191,7 @@ def test_status_says_whether_ones_own_server_answers_and_hides_the_password(run:
     assert "secret" not in result.stdout + result.stderr
 
 
-def test_status_knows_the_index_of_a_model_on_a_server_without_asking_it(
+def test_status_does_not_ask_the_server_of_a_model(
     bare: dict[str, str],
 ) -> None:
     # nobody listens on this port
@@ -208,7 +203,7 @@ def test_status_knows_the_index_of_a_model_on_a_server_without_asking_it(
     assert facts["index"] == f"mail2-bge-m3-{facts['fingerprint']}"
 
 
-def test_a_home_that_cannot_be_made_is_named_with_the_remedy(
+def test_home_that_cannot_be_made_is_named(
     bare: dict[str, str],
 ) -> None:
     done = CliRunner().invoke(main, ["up"], env={**bare, "MAIL_HOME": "/proc/nowhere/home"})
@@ -218,7 +213,7 @@ def test_a_home_that_cannot_be_made_is_named_with_the_remedy(
 
 
 @pytest.mark.slow
-def test_up_starts_down_stops_and_on_request_deletes(bare: dict[str, str]) -> None:
+def test_up_starts_and_down_stops_and_deletes(bare: dict[str, str]) -> None:
     home = Path(bare["MAIL_HOME"])
     settings = load_settings(bare)
     runner = CliRunner()
@@ -238,8 +233,7 @@ def test_up_starts_down_stops_and_on_request_deletes(bare: dict[str, str]) -> No
         data = embedded(home).paths.data
         kept = data.is_dir()
         deleted = runner.invoke(main, ["down", "--delete-data", "--yes"], env=bare)
-    assert (refused.exit_code, refused.stdout) == (1, "")
-    assert f"Delete all data in {data}?" in refused.stderr
+    assert_fails(refused, 1, f"Delete all data in {data}?")
     assert kept
     assert (deleted.exit_code, deleted.stdout) == (0, "deleted\n")
     assert not data.exists()

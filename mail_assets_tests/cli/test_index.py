@@ -1,27 +1,34 @@
-"""`mail-assets index`: the life of an index from the command line, with `reconcile` beside it."""
+"""`mail-assets index` and `reconcile`: an index is built, filled, promoted, compared, retired."""
 
 import json
 import re
 from pathlib import Path
 
+import psycopg
 import pytest
+from click.testing import CliRunner
 
-from mail_assets.encoding.open import compute_fingerprint
+from mail_assets.cli import main
+from mail_assets.encoding.open import _open_remote, compute_fingerprint
 from mail_assets.indexes.vectors import index_spec, open_mail_bucket
 from mail_assets.postgres.embedded import Cluster
 from mail_assets.settings.settings import load_settings
 from mail_assets.words.index import NAME
-from mail_assets_tests.cli.conftest import Home
+from mail_assets_tests.cli.conftest import Home, assert_fails
 from mail_assets_tests.conftest import new_database
+from mail_assets_tests.encoding.fake_openai import MODEL as REMOTE
+from mail_assets_tests.encoding.fake_openai import fake_openai
+from mail_assets_tests.openai.fake_server import KEY, serving
 
 MODEL = "all-minilm-l6-v2"
-INT8, FP32 = (
-    f"mail2-{MODEL}-{compute_fingerprint(MODEL, precision)}" for precision in ("int8", "fp32")
+STATIC, INT8, FP32 = (
+    f"mail2-{MODEL}-{compute_fingerprint(MODEL, precision)}"
+    for precision in ("static", "int8", "fp32")
 )
 
 
 @pytest.mark.slow
-def test_an_index_is_built_promoted_and_retired_and_search_goes_on(
+def test_index_is_built_promoted_and_retired_under_search(
     tmp_path: Path, cluster: Cluster, model_cache: Path
 ) -> None:
     home = Home(tmp_path, new_database(cluster), model_cache)
@@ -93,10 +100,86 @@ def write_judged(home: Path) -> str:
 
 
 @pytest.mark.parametrize("act", ["promote", "retire"])
-def test_an_unknown_index_is_a_line_and_exit_code_1(
-    tmp_path: Path, mail_dsn: str, model_cache: Path, act: str
-) -> None:
+def test_unknown_index_exits_1(tmp_path: Path, mail_dsn: str, model_cache: Path, act: str) -> None:
     result = Home(tmp_path, mail_dsn, model_cache).run("index", act, "nobody")
     assert (result.exit_code, result.stdout) == (1, "")
     assert result.stderr.startswith("mail-assets: no index nobody was filled in lance:")
     assert result.stderr.endswith("there are: none\n")
+
+
+def live_precisions(home: Home) -> list[tuple[str, bool]]:
+    rows = map(json.loads, home.lines("index", "list", "--json"))
+    return [(row["precision"], row["live"]) for row in rows if row["encoder"] == MODEL]
+
+
+def count_kept(dsn: str) -> int:
+    with psycopg.connect(dsn) as connection:
+        row = connection.execute("select count(*) from encoded_texts").fetchone()
+    return int(row[0]) if row else 0
+
+
+@pytest.mark.slow
+def test_static_index_is_live_until_the_models_is_filled(
+    tmp_path: Path, cluster: Cluster, model_cache: Path
+) -> None:
+    dsn = new_database(cluster)
+    home = Home(tmp_path, dsn, model_cache)
+    hinted = home.run("backfill", "--fast")
+    assert hinted.exit_code == 0, hinted.output
+    assert "mail-assets index fill --promote" in hinted.stderr
+    assert live_precisions(home) == [("static", True)]
+
+    search = ("search", "una jirafa alta", "--limit", "1", "--json")
+    for mode in ("semantic", "hybrid"):
+        [found] = json.loads(home.lines(*search, "--mode", mode)[0])["hits"]
+        assert "jirafa" in found["chunks"][0]["text"]
+    kept = count_kept(dsn)
+    assert kept > 0
+    lazy = json.loads(home.lines(*search, "--mode", "semantic")[0])["hits"][0]
+    assert count_kept(dsn) == kept
+
+    filled, promoted = home.lines("index", "fill", "--promote")
+    assert filled == f"{INT8}: 1 month, 15 vectors, 15 written, 0 deleted"
+    assert promoted == f"{INT8} is live, after {STATIC}"
+    assert live_precisions(home) == [("static", False), ("int8", True)]
+    assert count_kept(dsn) == 0
+    exact = json.loads(home.lines(*search, "--mode", "semantic")[0])["hits"][0]
+    assert exact["message_id"] == lazy["message_id"]
+    assert exact["chunks"][0]["distance"] == pytest.approx(lazy["chunks"][0]["distance"], abs=1e-4)
+    assert count_kept(dsn) == 0
+
+    again = home.lines("index", "fill")
+    assert again == [f"{INT8}: 1 month, 15 vectors, 0 written, 0 deleted"]
+    refused = home.run("backfill", "--fast")
+    assert_fails(refused, 2, "is live already")
+
+
+def test_reconcile_does_not_need_the_server_of_the_encoder(
+    tmp_path: Path, mail_dsn: str, model_cache: Path
+) -> None:
+    home = Home(tmp_path, mail_dsn, model_cache)
+    with serving(fake_openai()) as server:
+        home.environ |= {
+            "MAIL_ENCODER": f"openai:{REMOTE}",
+            "MAIL_ENCODER_URL": server.url,
+            "MAIL_ENCODER_KEY": KEY,
+        }
+        home.lines("backfill")
+    _open_remote.cache_clear()  # it knows the dimension
+    clean, words = home.lines("reconcile")
+    assert words.startswith("words-")
+    assert words.endswith(", clean")
+    assert clean.startswith(f"mail2-{REMOTE}-")
+    assert clean.endswith(", clean")
+
+
+@pytest.mark.parametrize("command", [("backfill",), ("index", "build")])
+def test_command_needs_its_model_before_it_begins(
+    bare: dict[str, str], tmp_path: Path, command: tuple[str, ...]
+) -> None:
+    (tmp_path / "models" / "gte-small").mkdir(parents=True)
+    model = {"MAIL_ENCODER": "gte-small", "MAIL_MODEL_DIR": str(tmp_path / "models")}
+    done = CliRunner().invoke(main, command, env=bare | model)
+    assert_fails(done, 1, "gte-small/tokenizer.json: expected sha256")
+    assert "To get the file: hf download thenlper/gte-small tokenizer.json" in done.stderr
+    assert not Path(bare["MAIL_HOME"]).exists()

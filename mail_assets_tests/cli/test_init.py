@@ -1,4 +1,4 @@
-"""`init`: a first lists.toml, where the settings look for it, that is never overwritten."""
+"""`mail-assets init`: a first lists.toml, which is never overwritten."""
 
 from pathlib import Path
 
@@ -7,6 +7,7 @@ from click.testing import CliRunner
 
 from mail_assets.cli import main
 from mail_assets.settings.lists import read_lists
+from mail_assets_tests.cli.conftest import assert_fails
 
 SOURCE = "https://lists.example.org/pipermail/my-list/"
 
@@ -17,7 +18,7 @@ def lists_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "etc" / "lists.toml"
 
 
-def test_a_list_is_written_and_the_next_commands_are_named(lists_file: Path) -> None:
+def test_init_writes_a_list_and_names_the_next_commands(lists_file: Path) -> None:
     options = ("--dialect", "pipermail", "--language", "german", "--start", "2010-03")
     done = CliRunner().invoke(main, ["init", "--name", "my-list", "--source", SOURCE, *options])
     assert (done.exit_code, done.stderr) == (0, "")
@@ -29,14 +30,14 @@ def test_a_list_is_written_and_the_next_commands_are_named(lists_file: Path) -> 
     assert (mailing_list.dialect, mailing_list.start) == ("pipermail", "2010-03")
 
 
-def test_without_options_there_is_an_example_to_uncomment(lists_file: Path) -> None:
+def test_init_without_options_writes_an_example(lists_file: Path) -> None:
     done = CliRunner().invoke(main, ["init"])
     assert done.exit_code == 0
     assert "Uncomment" in done.stdout
     assert "# [my-list]" in lists_file.read_text()
 
 
-def test_a_folder_is_relative_to_where_the_command_is_given(
+def test_source_folder_is_relative_to_the_current_folder(
     lists_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "here" / "mail").mkdir(parents=True)
@@ -47,7 +48,7 @@ def test_a_folder_is_relative_to_where_the_command_is_given(
 
 
 @pytest.mark.parametrize(("source", "written"), [("x", "{0}/x"), ("mbox:x", "mbox:{0}/x")])
-def test_a_single_mbox_file_is_a_source(
+def test_single_mbox_file_is_a_source(
     lists_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, source: str, written: str
 ) -> None:
     (tmp_path / "x").touch()
@@ -74,16 +75,15 @@ def test_a_single_mbox_file_is_a_source(
         (("--name", "dev", "--source", SOURCE, "--dialect", "mbx"), "dialect='mbx': allowed: "),
     ],
 )
-def test_a_wrong_option_is_named_and_nothing_is_written(
+def test_wrong_option_is_named_and_nothing_is_written(
     lists_file: Path, options: tuple[str, ...], says: str
 ) -> None:
     done = CliRunner().invoke(main, ["init", *options])
-    assert (done.exit_code, done.stdout) == (2, "")
-    assert says in done.stderr
+    assert_fails(done, 2, says)
     assert not lists_file.exists()
 
 
-def test_a_file_that_exists_is_kept(lists_file: Path) -> None:
+def test_existing_file_is_kept(lists_file: Path) -> None:
     lists_file.parent.mkdir()
     lists_file.write_text("mine")
     done = CliRunner().invoke(main, ["init", "--name", "dev", "--source", SOURCE])

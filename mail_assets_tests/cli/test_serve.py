@@ -1,4 +1,4 @@
-"""`mail-assets serve`: the port that it takes, before it says so."""
+"""`mail-assets serve`: the port that it takes before it prints its address."""
 
 import socket
 from urllib.parse import urlsplit
@@ -11,9 +11,7 @@ from mail_assets.cli.serve import _bind, _write_url
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])
-def test_a_port_that_is_taken_is_named_and_no_address_is_printed(
-    bare: dict[str, str], host: str
-) -> None:
+def test_taken_port_is_named_and_no_address_is_printed(bare: dict[str, str], host: str) -> None:
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = str(other.getsockname()[1])
         result = CliRunner().invoke(main, ["serve", "--host", host, "--port", port], env=bare)
@@ -24,14 +22,14 @@ def test_a_port_that_is_taken_is_named_and_no_address_is_printed(
 
 
 @pytest.mark.parametrize("host", ["nowhere.invalid", "a..b", "192.0.2.1"])
-def test_a_host_that_is_not_this_machine_is_named(bare: dict[str, str], host: str) -> None:
+def test_host_of_another_machine_is_named(bare: dict[str, str], host: str) -> None:
     result = CliRunner().invoke(main, ["serve", "--host", host, "--port", "0"], env=bare)
     assert (result.exit_code, result.stdout) == (1, "")
     assert result.stderr.startswith(f"mail-assets: cannot serve at {host} port 0: ")
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "0.0.0.0", ""])
-def test_what_is_bound_can_be_listened_on(host: str) -> None:
+def test_bound_socket_can_be_listened_on(host: str) -> None:
     for one in _bind(host, 0):
         with one:
             one.listen()
@@ -42,6 +40,6 @@ def test_what_is_bound_can_be_listened_on(host: str) -> None:
     ("host", "url"),
     [("127.0.0.1", "http://127.0.0.1:8000"), ("::1", "http://[::1]:8000"), ("a", "http://a:8000")],
 )
-def test_where_it_serves_is_a_url(host: str, url: str) -> None:
+def test_address_of_serve_is_a_url(host: str, url: str) -> None:
     assert _write_url(host, 8000) == url
     assert urlsplit(url).port == 8000

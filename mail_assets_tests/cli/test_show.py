@@ -1,24 +1,24 @@
-"""`mail-assets show`.
-
-[test_list] `mail-assets list`.
-
-[test_stats] `mail-assets stats`.
-"""
+"""`mail-assets show`: copies, bytes, chunks, attachments."""
 
 import gzip
 import hashlib
 import json
+import re
 import sys
 from pathlib import Path
 
 import psycopg
 import pytest
+from click.testing import CliRunner
 
+from mail_assets.cli import main
 from mail_assets.cli.show import _write_attachment
 from mail_assets.reading.attachments import AttachmentContent
-from mail_assets_tests.cli.conftest import Run, spawn
+from mail_assets_tests.cli.conftest import Run, assert_fails
 from mail_assets_tests.conftest import REPOSITORY
-from mail_assets_tests.sample_corpus import ROOT, TRICKS, Corpus
+from mail_assets_tests.sample_corpus import ROOT
+from mail_assets_tests.world import HARBOR, World, mail
+from mail_assets_tests.world import MARCH as MONTH
 
 MARCH = REPOSITORY / "samples" / "harbor-dev" / "harbor-dev.2024-03.mbox"
 USERS = REPOSITORY / "samples" / "harbor-users"
@@ -34,9 +34,7 @@ def test_show_takes_an_id_with_or_without_brackets(run: Run, given: str) -> None
 
 @pytest.mark.parametrize("options", [[], ["--raw"], ["--chunks"], ["--vectors"]])
 @pytest.mark.parametrize("given", ["nobody@nowhere.example", "' or true --", "\udcff"])
-def test_show_of_an_unknown_id_says_so_and_exits_1(
-    run: Run, given: str, options: list[str]
-) -> None:
+def test_show_of_an_unknown_id_exits_1(run: Run, given: str, options: list[str]) -> None:
     result = run("show", *options, "--", given)
     assert (result.exit_code, result.stdout) == (1, "")
     assert result.stderr.startswith("mail-assets: no message ")
@@ -44,10 +42,9 @@ def test_show_of_an_unknown_id_says_so_and_exits_1(
 
 @pytest.mark.parametrize("command", ["show", "thread", "similar"])
 @pytest.mark.parametrize("given", ["", " ", "<>", "< >"])
-def test_an_empty_id_is_a_wrong_argument(run: Run, command: str, given: str) -> None:
+def test_empty_id_is_a_wrong_argument(run: Run, command: str, given: str) -> None:
     result = run(command, given)
-    assert (result.exit_code, result.stdout) == (2, "")
-    assert "the Message-ID is empty" in result.stderr
+    assert_fails(result, 2, "the Message-ID is empty")
 
 
 def archive_bytes(list_: str, month: str) -> bytes:
@@ -60,9 +57,7 @@ def archive_bytes(list_: str, month: str) -> bytes:
     ).read_bytes()
 
 
-def test_show_raw_is_the_bytes_of_the_archive_copy_after_copy(
-    run: Run, connection: psycopg.Connection
-) -> None:
+def test_show_raw_prints_the_bytes_of_every_copy(run: Run, connection: psycopg.Connection) -> None:
     rows = connection.execute(
         "select message_id, list, month, archive_offset, archive_length from archive_entries"
         " where outcome = 'stored' and list <> 'harbor-es'"
@@ -82,7 +77,7 @@ def test_show_raw_is_the_bytes_of_the_archive_copy_after_copy(
         assert result.stdout_bytes == expected[message_id]
 
 
-def test_show_gives_both_contents_under_one_id(run: Run) -> None:
+def test_show_prints_both_contents_of_one_id(run: Run) -> None:
     text = run("show", "twice@example.es").stdout
     assert text.index("Subject: Primera") < text.index("Subject: Segunda")
     assert "Flags: variant" in text
@@ -100,7 +95,7 @@ def test_show_names_every_list_of_a_cross_post(run: Run, connection: psycopg.Con
     assert "Archive: harbor-users " in text
 
 
-def test_show_chunks_and_vectors_belong_together(run: Run) -> None:
+def test_show_chunks_and_vectors_have_the_same_keys(run: Run) -> None:
     result = run("show", ROOT, "--chunks")
     chunks = [json.loads(line) for line in result.stdout.splitlines()]
     result = run("show", ROOT, "--vectors")
@@ -112,7 +107,7 @@ def test_show_chunks_and_vectors_belong_together(run: Run) -> None:
         assert vector["metadata"]["list"] == "harbor-users"
 
 
-def test_a_message_without_chunks_is_there_all_the_same(
+def test_show_of_a_message_without_chunks_is_no_failure(
     run: Run, connection: psycopg.Connection
 ) -> None:
     connection.execute(
@@ -143,10 +138,9 @@ def test_show_raw_reads_the_file_that_messages_has_read(
         connection.execute(f"update mbox_archives set object_key = %s where {where}", row)
 
 
-def test_show_raw_without_its_archive_says_what_to_do_and_exits_1(run: Run, tmp_path: Path) -> None:
+def test_show_raw_without_its_archive_names_the_remedy(run: Run, tmp_path: Path) -> None:
     result = run("show", "--raw", ROOT, MAIL_STORE=str(tmp_path))
-    assert (result.exit_code, result.stdout) == (1, "")
-    assert "harbor-users 2024-03: the archive of its messages is missing" in result.stderr
+    assert_fails(result, 1, "harbor-users 2024-03: the archive of its messages is missing")
     assert "materialize mbox_archives" in result.stderr
 
 
@@ -161,7 +155,7 @@ def attached(connection: psycopg.Connection) -> tuple[str, int, dict[str, object
     return row[0], len(row[1]), row[1][-1]
 
 
-def test_show_lists_attachments_by_the_number_that_gets_their_bytes(
+def test_show_numbers_attachments_and_writes_their_bytes(
     run: Run, attached: tuple[str, int, dict[str, object]], tmp_path: Path
 ) -> None:
     message_id, number, about = attached
@@ -179,31 +173,28 @@ def test_show_lists_attachments_by_the_number_that_gets_their_bytes(
     assert target.read_bytes() == result.stdout_bytes
 
 
-def test_show_of_an_attachment_that_is_not_there_says_what_is(
+def test_show_of_a_missing_attachment_lists_the_others(
     run: Run, attached: tuple[str, int, dict[str, object]]
 ) -> None:
     message_id, number, about = attached
     result = run("show", message_id, "--attachment", str(number + 1))
-    assert (result.exit_code, result.stdout) == (1, "")
-    assert f"{message_id} has no attachment {number + 1}: it has " in result.stderr
+    assert_fails(result, 1, f"{message_id} has no attachment {number + 1}: it has ")
     assert f"{number} ({about['name']})" in result.stderr
 
 
 @pytest.mark.parametrize("other", ["--raw", "--chunks", "--vectors"])
-def test_an_attachment_is_shown_alone(run: Run, other: str) -> None:
+def test_attachment_is_shown_alone(run: Run, other: str) -> None:
     result = run("show", ROOT, "--attachment", "1", other)
-    assert (result.exit_code, result.stdout) == (2, "")
-    assert "--attachment: not with --raw, --chunks or --vectors" in result.stderr
+    assert_fails(result, 2, "--attachment: not with --raw, --chunks or --vectors")
 
 
 def test_show_output_needs_an_attachment(run: Run, tmp_path: Path) -> None:
     result = run("show", ROOT, "--output", str(tmp_path / "x"))
-    assert (result.exit_code, result.stdout) == (2, "")
-    assert "--output needs --attachment" in result.stderr
+    assert_fails(result, 2, "--output needs --attachment")
 
 
 @pytest.mark.parametrize(("data", "is_shown"), [(b"text\n", True), (b"\x1b[2J", False)])
-def test_a_terminal_gets_no_control_characters(
+def test_attachment_on_a_terminal_has_no_control_characters(
     monkeypatch: pytest.MonkeyPatch,
     capfdbinary: pytest.CaptureFixture[bytes],
     data: bytes,
@@ -221,67 +212,19 @@ def test_a_terminal_gets_no_control_characters(
     assert (b"--output FILE" in captured.err) is not is_shown
 
 
-def test_list_gives_each_message_on_a_line_in_the_order_of_the_archive(run: Run) -> None:
-    result = run("list", "--list", "harbor-dev", "--json")
-    assert (result.exit_code, result.stderr) == (0, "")
-    rows = [json.loads(line) for line in result.stdout.splitlines()]
-    assert len(rows) == 58
-    assert [*rows[0]] == [
-        "message_id", "month", "subject", "from_email", "sent_at", "in_reply_to", "thread_id",
-        "archive_offset", "archive_length", "content_hash", "flags",
-    ]  # fmt: skip
-    places = [(row["month"], row["archive_offset"]) for row in rows]
-    assert places == sorted(places)
-    assert all(row["sent_at"].endswith("Z") and "<" not in row["message_id"] for row in rows)
-
-
-def test_list_of_a_month_has_that_month_only(run: Run) -> None:
-    result = run("list", "--list", "harbor-dev", "--month", "2024-04", "--json")
-    rows = [json.loads(line) for line in result.stdout.splitlines()]
-    assert {row["month"] for row in rows} == {"2024-04"}
-    assert len(rows) == 20
-    people = run("list", "--list", "harbor-dev", "--month", "2024-04")
-    assert len(people.stdout.splitlines()) == 20
-
-
-def test_list_of_a_month_without_mail_is_empty_and_no_failure(run: Run) -> None:
-    result = run("list", "--list", "harbor-dev", "--month", "2001-01", "--json")
-    assert (result.exit_code, result.stdout, result.stderr) == (0, "", "")
-
-
-def test_a_reader_of_list_that_leaves_early_sees_no_traceback(corpus: Corpus) -> None:
-    done = spawn(["list", "--list", "harbor-dev", "--json"], corpus.environ, "| head -1")
-    assert json.loads(done.stdout)["month"] == "2024-03"
-    assert done.stderr == b""
-
-
-def test_stats_account_for_every_message(run: Run) -> None:
-    result = run("stats", "--json")
-    assert (result.exit_code, result.stderr) == (0, "")
-    (line,) = result.stdout.splitlines()
-    figures = json.loads(line)
-    assert [*figures] == ["lists", "threads"]
-    assert [*figures["lists"]] == ["harbor-dev", "harbor-es", "harbor-users"]
-    assert figures["threads"] > 10
-    for one in figures["lists"].values():
-        assert [*one] == [
-            "months", "found", "messages", "duplicates", "quarantined", "removed", "words",
-            "chunks", "vectors",
-        ]  # fmt: skip
-        assert one["found"] == one["messages"] + one["duplicates"] + one["quarantined"]
-        assert one["chunks"] == one["vectors"] > 0
-        assert one["words"] == one["messages"]
-    dev, es, users = figures["lists"].values()
-    assert (dev["months"], dev["found"], dev["duplicates"]) == (2, 59, 1)
-    assert (users["months"], users["found"]) == (2, 40)
-    assert (es["months"], es["found"], es["messages"]) == (1, len(TRICKS), len(TRICKS))
-
-
-def test_stats_for_people_is_a_table(run: Run) -> None:
-    result = run("stats")
-    assert result.exit_code == 0
-    header, *rows, threads = result.stdout.splitlines()
-    assert {"list", "found", "chunks"} <= {*header.split()}
-    assert [row.split()[0] for row in rows] == ["harbor-dev", "harbor-es", "harbor-users"]
-    assert {len(row.split()) for row in rows} == {len(header.split())}
-    assert threads.endswith(" threads")
+def test_vanished_message_is_named_with_its_archive(tmp_path: Path, mail_dsn: str) -> None:
+    world = World(tmp_path, mail_dsn)
+    world.keep_days = 30
+    for at, names in enumerate(["ab", "a"]):
+        world.archive(MONTH, *map(mail, names), at=at)
+        world.chain(last="messages")
+    (tmp_path / "lists.toml").write_text(f'[{HARBOR}]\nsource = "{world.folder()}"\n')
+    environ = {
+        "MAIL_HOME": str(tmp_path),
+        "MAIL_LISTS": str(tmp_path / "lists.toml"),
+        "MAIL_PG_DSN": mail_dsn,
+    }
+    shown = CliRunner().invoke(main, ["show", "b@example.org"], env=environ)
+    assert shown.exit_code == 1
+    said = rf"message b@example.org of {HARBOR} {MONTH} was removed upstream, noticed \d{{4}}-"
+    assert re.search(said + r".*; its former archive is kept until \d{4}-", shown.stderr)

@@ -1,7 +1,4 @@
-"""`mail-assets thread`.
-
-[test_thread_view] What a conversation looks like on paper.
-"""
+"""`mail-assets thread`: a conversation as a tree, and its summary."""
 
 import datetime as dt
 import json
@@ -18,7 +15,7 @@ from mail_assets_tests.sample_corpus import ROOT
 
 
 @pytest.mark.parametrize("given", [ROOT, f"<{ROOT}>"])
-def test_thread_prints_the_conversation_and_marks_what_was_asked_for(run: Run, given: str) -> None:
+def test_thread_prints_the_conversation_and_marks_the_id(run: Run, given: str) -> None:
     result = run("thread", given)
     assert (result.exit_code, result.stderr) == (0, "")
     lines = [line.lstrip("│ ") for line in result.stdout.splitlines()]
@@ -31,7 +28,7 @@ def test_thread_prints_the_conversation_and_marks_what_was_asked_for(run: Run, g
     assert "\n│ > " in run("thread", "--full", given).stdout
 
 
-def test_thread_as_json_is_the_same_from_each_of_its_messages(run: Run) -> None:
+def test_thread_json_is_the_same_from_each_message(run: Run) -> None:
     first = run("thread", ROOT, "--json")
     assert (first.exit_code, first.stderr) == (0, "")
     said = json.loads(first.stdout)
@@ -41,13 +38,13 @@ def test_thread_as_json_is_the_same_from_each_of_its_messages(run: Run) -> None:
 
 
 @pytest.mark.parametrize("given", ["nobody@nowhere.example", "' or true --", "\udcff"])
-def test_thread_of_an_unknown_id_says_so_and_exits_1(run: Run, given: str) -> None:
+def test_thread_of_an_unknown_id_exits_1(run: Run, given: str) -> None:
     result = run("thread", "--", given)
     assert (result.exit_code, result.stdout) == (1, "")
     assert result.stderr.startswith("mail-assets: no thread has ")
 
 
-def test_the_summary_of_a_thread_is_printed_with_the_messages_of_its_sentences(run: Run) -> None:
+def test_summary_names_the_message_of_each_sentence(run: Run) -> None:
     result = run("thread", ROOT, "--summary")
     assert (result.exit_code, result.stderr) == (0, "")
     said = json.loads(run("thread", ROOT, "--summary", "--json").stdout)
@@ -120,7 +117,7 @@ Bo
 """
 
 
-def test_a_conversation_is_a_tree_with_quotes_folded() -> None:
+def test_conversation_is_a_tree_with_quotes_folded() -> None:
     said = paper(
         post(0, 0, "It holds.\n"), ghost(1, 1), post(2, 1, ANSWER, "0@x", name="Bo"), asked="2@x"
     )
@@ -148,7 +145,7 @@ It holds.
     )
 
 
-def test_a_conversation_may_have_lost_all_its_messages() -> None:
+def test_conversation_without_messages_is_printed() -> None:
     assert (
         paper(ghost(0, 0))
         == """\
@@ -160,18 +157,18 @@ def test_a_conversation_may_have_lost_all_its_messages() -> None:
     )
 
 
-def test_everything_is_there_when_it_is_asked_for() -> None:
+def test_full_conversation_has_quotes_and_signatures() -> None:
     said = paper(post(0, 0, ANSWER), full=True)
     assert said.endswith(ANSWER.rstrip("\n").replace("-- \n", "--\n"))
     assert said.startswith("Leases\n1 message by 1 person, 2024-03-04, in dev, users\n")
 
 
-def test_a_patch_is_folded() -> None:
+def test_patch_is_folded() -> None:
     patch = "--- a/x.c\n+++ b/x.c\n@@ -1 +1 @@\n-a\n+b\n"
     assert paper(post(0, 0, f"Look:\n\n{patch}")).endswith("Look:\n[5 lines of a patch]")
 
 
-def test_a_new_subject_is_said_once() -> None:
+def test_new_subject_is_printed_once() -> None:
     said = paper(
         post(0, 0), post(1, 1, parent="0@x", subject="Clocks"), post(2, 2, "", "1@x", "Clocks")
     )
@@ -179,13 +176,13 @@ def test_a_new_subject_is_said_once() -> None:
     assert "Subject: Re: Leases" not in said
 
 
-def test_a_deep_thread_stays_readable() -> None:
+def test_deep_thread_is_indented_ten_levels_at_most() -> None:
     said = paper(*(post(n, n, parent=f"{n - 1}@x" if n else None) for n in range(40)))
     assert max(line.count("│") for line in said.splitlines()) == 10
 
 
 @pytest.mark.parametrize("hostile", ["\x1b[2J", "\x9b31m", "\r", "\x07"])
-def test_what_a_stranger_wrote_does_not_steer_the_terminal(hostile: str) -> None:
+def test_text_of_mail_has_no_control_characters(hostile: str) -> None:
     said = paper(post(0, 0, f"a{hostile}b\n", subject=f"x{hostile}", name=f"n{hostile}"))
     assert hostile not in said
     assert "a\N{REPLACEMENT CHARACTER}" in said

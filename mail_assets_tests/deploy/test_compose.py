@@ -12,7 +12,8 @@ import pytest
 import yaml
 
 from benchmarks.deployment import Service, read_services
-from mail_assets.settings.settings import SHARED_VARIABLES, load_dagster_settings, load_settings
+from mail_assets.settings.settings import load_dagster_settings, load_settings
+from mail_assets.settings.variables import SHARED
 from mail_assets_tests.conftest import REPOSITORY
 
 BIN = Path(sys.executable).parent
@@ -70,7 +71,7 @@ def test_part_has_every_variable_of_its_dagster_yaml(part: Service) -> None:
 @pytest.mark.parametrize("part", PARTS, ids=part_name)
 def test_part_refuses_local_state_and_has_its_settings(part: Service, tmp_path: Path) -> None:
     assert part.environment["MAIL_LOCAL_STATE"] == "refuse"
-    assert {*SHARED_VARIABLES} <= part.environment.keys()
+    assert {row.name for row in SHARED} <= part.environment.keys()
     lists = tmp_path / "lists.toml"
     lists.write_text('[dev]\nsource = "s3://bucket/dev"\n')
     settings = load_settings({**part.environment, "MAIL_LISTS": str(lists)})

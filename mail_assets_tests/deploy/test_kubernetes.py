@@ -11,7 +11,8 @@ import yaml
 from dagster_k8s.container_context import K8sContainerContext
 from dagster_k8s.job import DagsterK8sJobConfig, construct_dagster_k8s_job
 
-from mail_assets.settings.settings import SHARED_VARIABLES, load_dagster_settings, load_settings
+from mail_assets.settings.settings import load_dagster_settings, load_settings
+from mail_assets.settings.variables import SHARED
 from mail_assets_tests.conftest import REPOSITORY
 
 VALUES = yaml.safe_load((REPOSITORY / "deploy" / "kubernetes" / "values.yaml").read_text())
@@ -78,7 +79,7 @@ def test_run_is_not_root_and_has_resource_limits(
 
 def test_run_has_every_required_variable(container: dict[str, Any]) -> None:
     environ = {one["name"]: one.get("value", "from a secret") for one in container["env"]}
-    assert {*SHARED_VARIABLES} <= environ.keys()
+    assert {row.name for row in SHARED} <= environ.keys()
     assert environ["MAIL_LOCAL_STATE"] == "refuse"
     assert environ["DAGSTER_HOME"] == VALUES["global"]["dagsterHome"]
     settings = load_settings({**environ, "MAIL_LISTS": str(REPOSITORY / "lists.toml")})

@@ -17,13 +17,11 @@ from mail_assets.month import ListMonth
 from mail_assets.postgres.database import Database
 from mail_assets.reading.attachments import read_raw_message
 from mail_assets.reading.records import show_message
-from mail_assets.steps.outcome import ListDefaults
 from mail_assets.tables.checks import read_message_counts
 from mail_assets.tables.removals import withdraw_removals
-from mail_assets_tests.world import APRIL, DIGESTS, HARBOR, MARCH, World, mail
+from mail_assets_tests.world import APRIL, DIGESTS, HARBOR, MARCH, Killed, World, mail
 
 HERE, NEXT = ListMonth(HARBOR, MARCH), ListMonth(HARBOR, APRIL)
-DEFAULTS = {HARBOR: ListDefaults("english")}
 EVE = "eve@example.net"
 SECRET = mail("secret", "The harbour master sleeps.")
 HERS = mail("hers", "Tides.", sender=EVE)
@@ -43,10 +41,7 @@ def world(tmp_path: Path, mail_dsn: str) -> World:
 
 
 def forget(world: World, request: ForgetRequest = REQUEST) -> tuple[int, dict[str, str]]:
-    database = Database(world.home, world.dsn)
-    with world.workspace() as workspace:
-        report = forget_messages(workspace, request, lambda name: open_known_index(database, name))
-        return cut_archives(workspace, report.uncut, DEFAULTS)
+    return world.cut(world.forget(request))
 
 
 def holding(world: World, request: ForgetRequest = REQUEST) -> list[str]:
@@ -78,7 +73,7 @@ def raw(world: World, message_id: str) -> bytes:
         return read_raw_message(workspace.connection, workspace.store, month, *place)
 
 
-def test_the_stored_archive_loses_the_message_and_nothing_else(world: World) -> None:
+def test_stored_archive_loses_the_message_and_nothing_else(world: World) -> None:
     assert forget(world) == (1, {})
     assert stored(world) == [mail("a") + mail("b")]
     assert holding(world) == []
@@ -87,7 +82,7 @@ def test_the_stored_archive_loses_the_message_and_nothing_else(world: World) -> 
     assert forget(world) == (0, {})
 
 
-def test_no_fetch_brings_it_back_and_the_source_is_known_again(world: World) -> None:
+def test_no_fetch_brings_a_cut_message_back(world: World) -> None:
     forget(world)
     before = world.file_times()
     again = world.chain(MARCH)
@@ -102,7 +97,7 @@ def test_no_fetch_brings_it_back_and_the_source_is_known_again(world: World) -> 
     assert balanced(world)
 
 
-def test_mail_of_a_forgotten_sender_that_comes_later_is_never_stored(world: World) -> None:
+def test_later_mail_of_a_forgotten_sender_is_never_stored(world: World) -> None:
     forget(world)
     late = mail("late", "More tides.", sender=EVE)
     world.archive(APRIL, ANSWER, mail("r", references="<late@example.org>"), late, at=1)
@@ -115,7 +110,7 @@ def test_mail_of_a_forgotten_sender_that_comes_later_is_never_stored(world: Worl
     assert balanced(world)
 
 
-def test_answers_name_a_lost_forgotten_message_by_its_placeholder(world: World) -> None:
+def test_answers_name_a_cut_message_by_its_placeholder(world: World) -> None:
     forget(world)
     refs = world.rows("messages", "refs", "message_id = 'answer@example.org'")
     threads = world.rows("threads")
@@ -126,7 +121,7 @@ def test_answers_name_a_lost_forgotten_message_by_its_placeholder(world: World) 
     assert [row for row in world.rows("threads") if row[0] != "new@example.org"] == threads
 
 
-def test_what_is_remembered_is_fetched_whole_again(world: World) -> None:
+def test_remembered_message_is_fetched_again(world: World) -> None:
     rows = world.rows("messages", "list, month, message_id, body_text, refs")
     forget(world)
     digests = [DIGESTS.of_message("secret@example.org"), DIGESTS.of_sender(EVE)]
@@ -140,7 +135,7 @@ def test_what_is_remembered_is_fetched_whole_again(world: World) -> None:
     assert stored(world) == [mail("a") + SECRET + mail("b") + HERS + SECRET]
 
 
-def test_an_archive_that_is_kept_is_named(world: World) -> None:
+def test_archive_that_still_holds_it_is_named(world: World) -> None:
     keep = REQUEST._replace(cut=False)
     assert forget(world, keep) == (0, {})
     [(key,)] = world.rows("mbox_archives", "object_key", f"month = '{MARCH}'")
@@ -150,12 +145,9 @@ def test_an_archive_that_is_kept_is_named(world: World) -> None:
     assert holding(world) == []
 
 
-def test_a_kill_before_the_month_is_loaded_is_finished_by_the_next(
+def test_kill_before_the_load_is_finished_by_the_next_run(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    class Killed(BaseException):
-        pass
-
     def kill(*_: object) -> None:
         raise Killed
 
@@ -170,7 +162,7 @@ def test_a_kill_before_the_month_is_loaded_is_finished_by_the_next(
     assert balanced(world)
 
 
-def test_a_month_of_nothing_else_is_an_empty_archive(world: World) -> None:
+def test_month_of_nothing_else_is_an_empty_archive(world: World) -> None:
     world.archive(APRIL, HERS, at=1)
     world.archives(APRIL, allow_loss=True)
     world.chain(APRIL)
@@ -180,7 +172,7 @@ def test_a_month_of_nothing_else_is_an_empty_archive(world: World) -> None:
     assert balanced(world)
 
 
-def test_a_damaged_archive_is_named_and_the_others_lose_the_message(world: World) -> None:
+def test_damaged_archive_is_named_and_others_are_cut(world: World) -> None:
     world.archive(APRIL, ANSWER, HERS, at=1)
     world.chain(APRIL)
     [key] = world.store.keys(f"archives/{HARBOR}/{MARCH}/")
@@ -193,7 +185,7 @@ def test_a_damaged_archive_is_named_and_the_others_lose_the_message(world: World
     assert not [data for data in stored(world, APRIL) if b"Tides." in data]
 
 
-def test_a_list_that_is_configured_no_more_is_named(world: World) -> None:
+def test_list_that_is_no_longer_configured_is_named(world: World) -> None:
     database = Database(world.home, world.dsn)
     with world.workspace() as workspace:
         report = forget_messages(workspace, REQUEST, lambda name: open_known_index(database, name))
@@ -212,7 +204,7 @@ PACKED: dict[str, Callable[[bytes], bytes]] = {
 
 
 @pytest.mark.parametrize("suffix", PACKED)
-def test_a_compressed_archive_stays_compressed_as_it_was(world: World, suffix: str) -> None:
+def test_compressed_archive_stays_compressed_as_it_was(world: World, suffix: str) -> None:
     plain = world.archive(MARCH, mail("a"), SECRET, mail("b"))
     plain.with_name(f"{plain.name}{suffix}").write_bytes(PACKED[suffix](plain.read_bytes()))
     plain.unlink()

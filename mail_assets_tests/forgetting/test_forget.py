@@ -1,4 +1,4 @@
-"""What another home has forgotten is forgotten here as if it had been asked for here."""
+"""Removals of another home are forgotten here as if they had been asked for here."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -6,16 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from mail_assets.forgetting.archives import cut_archives
-from mail_assets.forgetting.forget import ForgetReport, ForgetRequest, forget_again, forget_messages
-from mail_assets.indexes.vectors import open_known_index
+from mail_assets.forgetting.forget import ForgetReport, ForgetRequest, forget_again
 from mail_assets.month import ListMonth
 from mail_assets.operations.backup import BackupPlan, back_up
 from mail_assets.operations.restore import restore_backup, restore_forgotten
-from mail_assets.postgres.database import Database
 from mail_assets.postgres.embedded import Cluster
 from mail_assets.reading.browsing import read_stats
-from mail_assets.steps.outcome import ListDefaults
 from mail_assets.store.embeddings import file_key, read_embeddings, write_embeddings
 from mail_assets.tables.checks import read_message_counts
 from mail_assets.tables.removals import list_removals, read_forgotten
@@ -24,7 +20,6 @@ from mail_assets_tests.conftest import drop_database, new_database
 from mail_assets_tests.world import APRIL, HARBOR, MARCH, World, mail
 
 EVE = "eve@example.net"
-DEFAULTS = {HARBOR: ListDefaults("english")}
 REQUEST = ForgetRequest(["secret@example.org"], [EVE], "asked to", "the postmaster")
 TRACES = ("secret@example.org", "hers@example.org", EVE, "sleeps on tuesdays", "high tide")
 
@@ -67,19 +62,16 @@ def fill(world: World) -> None:
 
 
 def forget(world: World, request: ForgetRequest = REQUEST) -> ForgetReport:
-    database = Database(world.home, world.dsn)
-    with world.workspace() as workspace:
-        report = forget_messages(workspace, request, lambda name: open_known_index(database, name))
-        cut_archives(workspace, report.uncut, DEFAULTS)
+    report = world.forget(request)
+    world.cut(report)
     return report
 
 
 def take_over(world: World, folder: Path) -> ForgetReport:
-    database = Database(world.home, world.dsn)
     restore_forgotten(world.dsn, world.forget_key, folder)
     with world.workspace() as workspace:
-        report = forget_again(workspace, lambda name: open_known_index(database, name))
-        assert cut_archives(workspace, report.uncut, DEFAULTS)[1] == {}
+        report = forget_again(workspace, world.open_index)
+    assert world.cut(report)[1] == {}
     return report
 
 
@@ -121,7 +113,7 @@ def figures(world: World) -> tuple[object, ...]:
 
 
 @pytest.mark.parametrize("cut", [False, True], ids=["keep", "rewrite"])
-def test_what_is_taken_over_leaves_what_forgetting_here_leaves(
+def test_restored_removals_leave_what_forgetting_here_leaves(
     worlds: tuple[World, World], tmp_path: Path, cut: bool
 ) -> None:
     here, there = worlds
@@ -146,7 +138,7 @@ def test_what_is_taken_over_leaves_what_forgetting_here_leaves(
     assert (again.removals, again.vectors, again.files) == (frozenset(), 0, 0)
 
 
-def test_a_list_that_is_filled_no_more_forgets_too(
+def test_list_that_is_no_longer_filled_forgets_too(
     worlds: tuple[World, World], tmp_path: Path
 ) -> None:
     here, there = worlds
@@ -159,7 +151,7 @@ def test_a_list_that_is_filled_no_more_forgets_too(
     assert len(here.rows("removed_messages")) == 2
 
 
-def test_ids_that_were_loaded_before_their_removals_came_are_hidden_later(
+def test_ids_loaded_before_their_removals_are_hidden(
     worlds: tuple[World, World], tmp_path: Path
 ) -> None:
     """As a version left them that loaded the months again, and knew of the ids already."""
@@ -175,7 +167,7 @@ def test_ids_that_were_loaded_before_their_removals_came_are_hidden_later(
     assert (left(here), traces(here)) == (0, [])
 
 
-def test_an_archive_of_before_loses_what_was_cut_out_of_a_newer_one(
+def test_older_archive_loses_what_a_newer_one_has_lost(
     worlds: tuple[World, World], tmp_path: Path, cluster: Cluster
 ) -> None:
     _, there = worlds
@@ -195,9 +187,7 @@ def test_an_archive_of_before_loses_what_was_cut_out_of_a_newer_one(
         }  # fmt: skip
 
 
-def test_a_removal_that_is_kept_here_and_was_cut_there_is_cut(
-    worlds: tuple[World, World], tmp_path: Path
-) -> None:
+def test_removal_cut_in_the_backup_is_cut_here(worlds: tuple[World, World], tmp_path: Path) -> None:
     here, there = worlds
     forget(here)
     forget(there, REQUEST._replace(cut=True))
@@ -205,7 +195,7 @@ def test_a_removal_that_is_kept_here_and_was_cut_there_is_cut(
     assert b"Tuesdays" not in held(here)
 
 
-def test_where_nothing_was_forgotten_no_key_is_needed(worlds: tuple[World, World]) -> None:
+def test_no_key_is_needed_without_removals(worlds: tuple[World, World]) -> None:
     here, _ = worlds
     with here.workspace() as workspace:
         report = forget_again(workspace, lambda name: here.index)

@@ -8,11 +8,9 @@ import pytest
 
 from mail_assets.forgetting import clean
 from mail_assets.forgetting import forget as step
-from mail_assets.forgetting.forget import ForgetReport, ForgetRequest, forget_messages
-from mail_assets.indexes.vectors import open_known_index
+from mail_assets.forgetting.forget import ForgetReport, ForgetRequest
 from mail_assets.mail.message.forgotten import make_placeholder
 from mail_assets.month import ListMonth
-from mail_assets.postgres.database import Database
 from mail_assets.postgres.programs import vector_cpu_ok
 from mail_assets.reading.conversations import Conversation, read_thread
 from mail_assets.steps.build_threads import build_threads
@@ -29,6 +27,7 @@ from mail_assets_tests.world import (
     HARBOR,
     MARCH,
     PIER,
+    Killed,
     World,
     mail,
     read_documents,
@@ -53,11 +52,10 @@ BUCKETS = [
 ]
 
 
-@pytest.fixture(params=BUCKETS)
-def filled(request: pytest.FixtureRequest, tmp_path: Path, mail_dsn: str) -> World:
+@pytest.fixture
+def filled(request: pytest.FixtureRequest, world: World) -> World:
     """Two lists and two months; the forgotten message is in both lists, twice in one."""
-    world = World(tmp_path, mail_dsn)
-    if request.param == "pgvector":
+    if getattr(request, "param", "lance") == "pgvector":
         world.bucket = "pgvector:"
     world.archive(MARCH, ROOT, FORGOTTEN, mail("b"), FORGOTTEN)
     world.archive(APRIL, ANSWER, OTHER)
@@ -75,10 +73,7 @@ def fill(world: World) -> None:
 
 def forget(world: World, *names: str, senders: tuple[str, ...] = ()) -> ForgetReport:
     ids = {f"{name}@example.org" for name in names}
-    request = ForgetRequest(ids, senders, "asked to", "the postmaster")
-    database = Database(world.home, world.dsn)
-    with world.workspace() as workspace:
-        return forget_messages(workspace, request, lambda name: open_known_index(database, name))
+    return world.forget(ForgetRequest(ids, senders, "asked to", "the postmaster"))
 
 
 def find_conversation(world: World, message_id: str) -> Conversation | None:
@@ -129,7 +124,8 @@ def keys_agree(world: World) -> bool:
     return {*world.index.keys()} == chunks == manifest
 
 
-def test_a_forgotten_message_is_nowhere_and_a_backfill_brings_none_back(filled: World) -> None:
+@pytest.mark.parametrize("filled", BUCKETS, indirect=True)
+def test_forgotten_message_is_gone_and_stays_so_in_backfills(filled: World) -> None:
     assert traces(filled) == [*TRACES]
     report = forget(filled, "secret", senders=("EVE@example.net",))
     assert (len(report.copies), report.vectors, report.failed) == (3, 3, {})
@@ -149,6 +145,7 @@ def test_a_forgotten_message_is_nowhere_and_a_backfill_brings_none_back(filled: 
     assert filled.rows("messages", "message_id", f"list = '{PIER}'") == [("c@example.org",)]
 
 
+@pytest.mark.parametrize("filled", BUCKETS, indirect=True)
 def test_forgetting_leaves_what_loading_without_it_makes(
     filled: World, tmp_path: Path, mail_dsn: str
 ) -> None:
@@ -192,7 +189,7 @@ def test_answers_stay_in_their_thread_under_a_placeholder(filled: World) -> None
         ]
 
 
-def test_a_link_to_a_forgotten_leaf_leads_to_its_thread(world: World) -> None:
+def test_link_to_a_forgotten_leaf_leads_to_its_thread(world: World) -> None:
     world.archive(MARCH, ROOT, mail("0leaf", references="<a@example.org>"))
     world.chain(MARCH)
     world.threads()
@@ -204,7 +201,7 @@ def test_a_link_to_a_forgotten_leaf_leads_to_its_thread(world: World) -> None:
     assert "0leaf" not in dump(world)
 
 
-def test_threads_after_forgetting_are_those_built_anew(filled: World) -> None:
+def test_threads_after_forgetting_are_those_of_a_full_build(filled: World) -> None:
     forget(filled, "secret", senders=("eve@example.net",))
     built = filled.rows("threads")
     with filled.connect() as connection:
@@ -213,7 +210,7 @@ def test_threads_after_forgetting_are_those_built_anew(filled: World) -> None:
     assert filled.rows("threads") == built
 
 
-def test_a_sender_is_forgotten_with_mail_that_comes_later(filled: World) -> None:
+def test_later_mail_of_a_forgotten_sender_is_kept_out(filled: World) -> None:
     later = mail("later", "Eve is back.", sender="EVE@example.net")
     forget(filled, senders=("eve@example.net",))
     assert traces(filled) == []
@@ -230,7 +227,7 @@ def test_a_sender_is_forgotten_with_mail_that_comes_later(filled: World) -> None
     assert balanced(filled)
 
 
-def test_mail_of_a_forgotten_sender_stays_hidden_where_its_archive_loses_it(world: World) -> None:
+def test_id_of_a_forgotten_sender_stays_hidden_without_archive(world: World) -> None:
     by_eve = mail("root", sender="eve@example.net")
     answer = mail("answer", references="<root@example.org>")
     world.archive(MARCH, by_eve, answer, mail("b"))
@@ -258,7 +255,7 @@ def test_mail_of_a_forgotten_sender_stays_hidden_where_its_archive_loses_it(worl
     assert world.rows("messages", "message_id, refs", "message_id like 'answer@%'") == before
 
 
-def test_footers_that_forgotten_mail_has_taught_are_unlearnt_by_the_next_load(world: World) -> None:
+def test_next_load_unlearns_footers_of_forgotten_mail(world: World) -> None:
     footer = "\n\n_____\nharbour mailing list\n12 Quay Street"
     names = ("ann", "bob", "cy", "dee")
     letters = [
@@ -277,7 +274,7 @@ def test_footers_that_forgotten_mail_has_taught_are_unlearnt_by_the_next_load(wo
     assert world.rows("messages", "message_id, segments") == after != learnt
 
 
-def test_a_second_content_by_a_forgotten_sender_leaves_the_first(world: World) -> None:
+def test_forgotten_second_content_leaves_the_first(world: World) -> None:
     impostor = mail("a", "An impostor.", sender="eve@example.net")
     reply = mail("r", references="<a@example.org>")
     world.archive(MARCH, ROOT, impostor)
@@ -319,7 +316,7 @@ def test_files_of_other_encoders_and_parts_are_cleaned_too(filled: World) -> Non
         assert held <= texts
 
 
-def test_a_month_of_nothing_else_keeps_no_file(world: World) -> None:
+def test_month_of_nothing_else_keeps_no_file(world: World) -> None:
     world.archive(MARCH, FORGOTTEN)
     world.chain(MARCH)
     forget(world, "secret")
@@ -331,7 +328,8 @@ def test_a_month_of_nothing_else_keeps_no_file(world: World) -> None:
     assert fill_one["vectors"].counts["written"] == 0
 
 
-def test_an_index_out_of_reach_is_named_and_done_by_the_next(
+@pytest.mark.parametrize("filled", BUCKETS, indirect=True)
+def test_vector_index_out_of_reach_is_cleaned_by_the_next_run(
     filled: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def down(index: VectorIndex, keys: Any) -> None:
@@ -350,7 +348,7 @@ def test_an_index_out_of_reach_is_named_and_done_by_the_next(
     assert keys_agree(filled)
 
 
-def test_a_word_index_out_of_reach_is_named_and_done_by_the_next(
+def test_word_index_out_of_reach_is_cleaned_by_the_next_run(
     filled: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def down(index: LanceWordIndex, *, erase: bool) -> None:
@@ -369,7 +367,7 @@ def test_a_word_index_out_of_reach_is_named_and_done_by_the_next(
     assert forget(filled, "secret").documents == 0
 
 
-def test_old_versions_are_erased_where_a_run_took_the_document_out(filled: World) -> None:
+def test_old_versions_are_erased_after_a_run_deleted_a_key(filled: World) -> None:
     """Between a forgetting that was killed and the next a run may delete it, and not erase it."""
     [(key,)] = filled.rows("words", "key", f"month = '{APRIL}' limit 1")
     filled.mail_words.index.delete([key])
@@ -384,12 +382,9 @@ def files_holding(world: World, text: str) -> list[Path]:
     return [path for path in files if text.encode() in path.read_bytes()]
 
 
-def test_a_kill_before_files_and_indexes_is_finished_by_the_next(
+def test_kill_before_the_indexes_is_finished_by_the_next_run(
     filled: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    class Killed(BaseException):
-        pass
-
     def kill(*_: Any) -> None:
         raise Killed
 
@@ -404,7 +399,7 @@ def test_a_kill_before_files_and_indexes_is_finished_by_the_next(
     assert keys_agree(filled)
 
 
-def test_the_list_says_why_and_not_what(filled: World) -> None:
+def test_list_of_removals_has_reasons_and_no_mail(filled: World) -> None:
     forget(filled, "secret", senders=("eve@example.net",))
     forget(filled, "secret")
     with filled.connect() as connection:
@@ -415,7 +410,8 @@ def test_the_list_says_why_and_not_what(filled: World) -> None:
     assert {kind: r.copies for kind, r in removals.items()} == {"message": 2, "sender": 1}
 
 
-def test_what_is_taken_back_comes_with_the_next_backfill(filled: World) -> None:
+@pytest.mark.parametrize("filled", BUCKETS, indirect=True)
+def test_withdrawn_removal_brings_mail_with_the_next_backfill(filled: World) -> None:
     before = filled.holds()
     threads = filled.rows("threads")
     forget(filled, "secret", senders=("eve@example.net",))
@@ -432,7 +428,7 @@ def test_what_is_taken_back_comes_with_the_next_backfill(filled: World) -> None:
     assert filled.rows("threads") == threads
 
 
-def test_what_was_never_here_is_kept_out_all_the_same(filled: World) -> None:
+def test_message_that_never_arrived_is_kept_out_too(filled: World) -> None:
     report = forget(filled, "unheard")
     assert (report.copies, report.chunks, report.vectors, report.files) == ([], 0, 0, 0)
     filled.archive(MARCH, ROOT, FORGOTTEN, mail("b"), FORGOTTEN, mail("unheard"), at=3)

@@ -1,4 +1,4 @@
-"""Forgotten people are not among the addresses of others: not now, not at a later load."""
+"""Forgotten people leave the address columns of other mail, now and at later loads."""
 
 from collections.abc import Collection
 from pathlib import Path
@@ -10,12 +10,9 @@ from mail_assets.forgetting.forget import (
     ForgetRequest,
     count_mentions,
     find_matches,
-    forget_messages,
 )
-from mail_assets.indexes.vectors import open_known_index
 from mail_assets.mail.message.forgotten import NOBODY
 from mail_assets.month import ListMonth
-from mail_assets.postgres.database import Database
 from mail_assets.tables.removals import withdraw_removals
 from mail_assets_tests.world import APRIL, DIGESTS, HARBOR, MARCH, World, mail
 
@@ -42,9 +39,7 @@ def world(tmp_path: Path, mail_dsn: str) -> World:
 
 
 def forget(world: World, request: ForgetRequest = ONE) -> ForgetReport:
-    database = Database(world.home, world.dsn)
-    with world.workspace() as workspace:
-        return forget_messages(workspace, request, lambda name: open_known_index(database, name))
+    return world.forget(request)
 
 
 def addresses(world: World) -> dict[str, Collection[str]]:
@@ -63,7 +58,7 @@ AFTER = {
 }
 
 
-def test_an_address_gives_way_to_a_placeholder_now_and_at_every_later_load(world: World) -> None:
+def test_address_is_replaced_now_and_at_every_later_load(world: World) -> None:
     report = forget(world)
     assert (len(report.copies), report.people) == (1, 3)
     assert addresses(world) == AFTER
@@ -74,7 +69,7 @@ def test_an_address_gives_way_to_a_placeholder_now_and_at_every_later_load(world
     assert addresses(world) == {**AFTER, "late": [NOBODY.email]}
 
 
-def test_loading_without_the_rows_of_before_makes_the_same_rows(world: World) -> None:
+def test_load_without_former_rows_makes_the_same_rows(world: World) -> None:
     forget(world)
     left = addresses(world)
     with world.connect() as connection:
@@ -91,7 +86,7 @@ def test_other_mail_is_untouched(world: World) -> None:
     assert world.rows("messages", "*, ctid::text, xmin::text", where) == before
 
 
-def test_who_is_remembered_is_among_the_addresses_again_after_a_backfill(world: World) -> None:
+def test_remembered_person_is_shown_after_a_backfill(world: World) -> None:
     before = addresses(world)
     forget(world)
     with world.connect() as connection:
@@ -102,7 +97,7 @@ def test_who_is_remembered_is_among_the_addresses_again_after_a_backfill(world: 
     assert addresses(world) == before
 
 
-def test_a_month_that_only_names_a_person_is_loaded_again_too(world: World) -> None:
+def test_month_that_only_names_a_person_is_loaded_again(world: World) -> None:
     world.archive(APRIL, mail("other"), mail("named", headers=f"To: {EVE}"), at=1)
     world.chain(APRIL)
     before = addresses(world)
@@ -115,7 +110,7 @@ def test_a_month_that_only_names_a_person_is_loaded_again_too(world: World) -> N
     assert addresses(world) == before
 
 
-def test_mail_under_a_list_s_address_is_known_by_the_author_s_in_its_name(world: World) -> None:
+def test_author_is_known_by_the_name_under_a_list_address(world: World) -> None:
     munged = mail("munged", "Tides by proxy.").replace(
         b"From: Ann <ann@example.org>", b"From: eve@example.net via harbor <harbor@x.example>"
     )
@@ -132,7 +127,7 @@ def test_mail_under_a_list_s_address_is_known_by_the_author_s_in_its_name(world:
     assert ids == [("more@example.org",), ("other@example.org",)]
 
 
-def test_who_names_a_person_where_it_stays_is_counted(world: World) -> None:
+def test_mentions_in_text_stay_and_are_counted(world: World) -> None:
     with world.connect() as connection:
         copies = find_matches(connection, ONE)
         assert count_mentions(connection, ONE, copies) == (3, 1)

@@ -1,4 +1,4 @@
-"""Mail that vanished from its source before it is forgotten is in no place either."""
+"""Mail that vanished from its source before it was forgotten is removed everywhere too."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -6,12 +6,11 @@ from pathlib import Path
 import pytest
 
 from mail_assets.forgetting.archives import cut_archives, find_archives_holding
-from mail_assets.forgetting.forget import ForgetReport, ForgetRequest, forget_messages
-from mail_assets.indexes.vectors import MailVectors, index_spec, open_known_index
+from mail_assets.forgetting.forget import ForgetReport, ForgetRequest
+from mail_assets.indexes.vectors import MailVectors, index_spec
 from mail_assets.indexes.words import open_mail_words
 from mail_assets.mail.message.forgotten import make_placeholder
 from mail_assets.month import ListMonth
-from mail_assets.postgres.database import Database
 from mail_assets.steps.encode_chunks import encode_chunks
 from mail_assets.steps.outcome import ListDefaults
 from mail_assets.steps.write_vectors import write_vectors
@@ -89,9 +88,8 @@ def forget(
     world: World, request: ForgetRequest, defaults: dict[str, ListDefaults] | None = None
 ) -> tuple[ForgetReport, list[str], dict[str, str]]:
     """Forget as the command does: the report, the archives still named, and what was not cut."""
-    database = Database(world.home, world.dsn)
+    report = world.forget(request)
     with world.workspace() as workspace:
-        report = forget_messages(workspace, request, lambda name: open_known_index(database, name))
         _, failed = cut_archives(
             workspace, report.uncut, defaults or {HARBOR: ListDefaults("english")}
         )
@@ -122,7 +120,7 @@ def traces(world: World, *traces: str) -> list[str]:
 @pytest.mark.parametrize(
     ("request_", "name"), [(BY_ID, "secret@example.org"), (BY_SENDER, "hers@example.org")]
 )
-def test_it_is_in_no_table_index_or_file_now_and_when_it_comes_back(
+def test_vanished_mail_is_forgotten_now_and_when_it_returns(
     world: World, lose: Callable[[World], None], cut: bool, request_: ForgetRequest, name: str
 ) -> None:
     former = vanish(world, lose)
@@ -151,7 +149,7 @@ def test_it_is_in_no_table_index_or_file_now_and_when_it_comes_back(
     assert bool(holding) != cut
 
 
-def test_mail_of_a_sender_that_no_archive_has_leaves_no_vector(world: World) -> None:
+def test_mail_of_a_sender_in_no_archive_leaves_no_vector(world: World) -> None:
     world.keep_days = 0
     vanish(world, lose_some)
     world.archives()
@@ -161,7 +159,7 @@ def test_mail_of_a_sender_that_no_archive_has_leaves_no_vector(world: World) -> 
     assert keys_left(world) == []
 
 
-def test_every_former_archive_that_held_it_is_named_or_cut(world: World) -> None:
+def test_every_former_archive_with_it_is_named_or_cut(world: World) -> None:
     world.archive(MARCH, OTHERS[0], SECRET, HERS, OTHERS[1], MORE, at=1)
     world.chain(MARCH)
     vanish(world, lose_all)
@@ -172,7 +170,7 @@ def test_every_former_archive_that_held_it_is_named_or_cut(world: World) -> None
     assert len(world.rows("former_archives")) == 1, "without it both are the same"
 
 
-def test_a_damaged_former_archive_is_named_and_everything_else_is_cleaned(world: World) -> None:
+def test_damaged_former_archive_is_named_and_the_rest_cleaned(world: World) -> None:
     former = vanish(world, lose_some)
     [(key,)] = world.rows("former_archives", "object_key")
     (world.home / "store" / key).write_bytes(b"no mail at all")

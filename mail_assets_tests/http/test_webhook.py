@@ -1,4 +1,4 @@
-"""Messages to a webhook: what is posted, how a refusal reads, and that the URL stays secret."""
+"""Messages to a webhook: posted, refused, and the URL kept secret."""
 
 import logging
 import socket
@@ -19,7 +19,7 @@ def receiver() -> Iterator[Receiver]:
 @pytest.mark.parametrize(
     "text", ["plain", "line\nline", "naïve — ✓", "a &amp; b &lt;c&gt;", '\\ "']
 )
-def test_a_text_arrives_as_it_is(receiver: Receiver, text: str) -> None:
+def test_text_arrives_unchanged(receiver: Receiver, text: str) -> None:
     post_message(receiver.url, text)
     assert receiver.texts == [text]
 
@@ -34,7 +34,7 @@ def test_a_text_arrives_as_it_is(receiver: Receiver, text: str) -> None:
         ((307, ""), "HTTP 307: Temporary Redirect"),
     ],
 )
-def test_a_refusal_is_an_error_with_the_servers_answer(
+def test_refusal_is_an_error_with_the_servers_answer(
     receiver: Receiver, refusal: tuple[int, str], fault: str
 ) -> None:
     receiver.refusals.append(refusal)
@@ -44,14 +44,14 @@ def test_a_refusal_is_an_error_with_the_servers_answer(
     assert receiver.texts == []
 
 
-def test_a_server_that_is_not_there_is_an_error() -> None:
+def test_missing_server_is_an_error() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
     with pytest.raises(WebhookError, match=r"no answer: .*refused"):
         post_message(f"http://127.0.0.1:{port}{PATH}", "text")
 
 
-def test_the_url_is_in_no_log_and_no_error(
+def test_url_is_in_no_log_and_no_error(
     receiver: Receiver, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG)
@@ -67,7 +67,7 @@ def test_the_url_is_in_no_log_and_no_error(
     "url",
     ["https://hooks.slack.com/x", "http://127.0.0.1:9/x", "http://localhost/x", "http://[::1]/x"],
 )
-def test_a_webhook_is_https_or_on_this_machine(url: str) -> None:
+def test_webhook_is_https_or_on_this_machine(url: str) -> None:
     check_webhook(url)
 
 
@@ -79,7 +79,7 @@ def test_a_webhook_is_https_or_on_this_machine(url: str) -> None:
         *("https://exa mple.org", "https://example.org/\n", "https://exämple.org"),
     ],
 )
-def test_any_other_url_is_refused_without_being_repeated(url: str) -> None:
+def test_other_urls_are_refused_and_not_repeated(url: str) -> None:
     with pytest.raises(ValueError, match=r"^must be ") as error:
         check_webhook(url)
     assert not url or url not in str(error.value)

@@ -1,4 +1,4 @@
-"""A machine that makes other vectors than the one that began is told so before its first text."""
+"""A machine that makes other vectors than the first one is refused before its first text."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -41,13 +41,13 @@ def said(connection: psycopg.Connection, encoder: Hashing) -> list[str]:
     return lines
 
 
-def test_the_same_machine_is_silent(migrated: psycopg.Connection, tmp_path: Path) -> None:
+def test_probe_is_silent_on_the_same_machine(migrated: psycopg.Connection, tmp_path: Path) -> None:
     assert said(migrated, Hashing(tmp_path)) == []
     assert said(migrated, Hashing(tmp_path)) == []
     assert said(migrated, Turned(tmp_path, 0.9995)) == []
 
 
-def test_another_rounding_is_a_warning_with_both_machines(
+def test_probe_warns_of_another_rounding_with_both_machines(
     migrated: psycopg.Connection, tmp_path: Path
 ) -> None:
     said(migrated, Hashing(tmp_path))
@@ -56,7 +56,7 @@ def test_another_rounding_is_a_warning_with_both_machines(
     assert line.count(describe_machine()) == 2
 
 
-def test_other_vectors_are_an_error_with_the_remedy(
+def test_probe_refuses_other_vectors_with_remedy(
     migrated: psycopg.Connection, tmp_path: Path
 ) -> None:
     said(migrated, Hashing(tmp_path))
@@ -67,9 +67,7 @@ def test_other_vectors_are_an_error_with_the_remedy(
     assert said(migrated, other) == []
 
 
-def test_before_queries_it_is_compared_and_not_recorded(
-    migrated: psycopg.Connection, tmp_path: Path
-) -> None:
+def test_check_before_queries_records_nothing(migrated: psycopg.Connection, tmp_path: Path) -> None:
     encoder, lines = Hashing(tmp_path), list[str]()
     check_encoder(migrated, encoder, lines.append)
     assert encoder.calls == [], "nothing was encoded with it yet"
@@ -82,7 +80,9 @@ def test_before_queries_it_is_compared_and_not_recorded(
         check_encoder(migrated, Turned(tmp_path, 0.9), lines.append)
 
 
-def test_a_text_is_encoded_after_one_probe(migrated: psycopg.Connection, tmp_path: Path) -> None:
+def test_encoder_is_probed_once_before_its_first_text(
+    migrated: psycopg.Connection, tmp_path: Path
+) -> None:
     encoder = Hashing(tmp_path)
     probed = ProbedEncoder(encoder, migrated, print)
     probed.encode_documents(["a", "b"])

@@ -12,24 +12,24 @@ from mail_assets.indexes.live import (
     Verdict,
     complete_indexes,
     describe_indexes,
+    follow_version,
     live_encoder,
     promote_vectors,
+    promote_words,
     retire_index,
 )
 from mail_assets.indexes.mail_index import MailBucket
 from mail_assets.indexes.vectors import MailVectors, index_spec
+from mail_assets.indexes.words import MailWords, open_mail_words, open_words_bucket
 from mail_assets.month import ListMonth
+from mail_assets.search.language.request import Request
+from mail_assets.search.open import SearchSettings, open_searcher
 from mail_assets.steps.write_vectors import write_vectors
-from mail_assets.tables.indexes import (
-    IndexRecord,
-    NewIndex,
-    make_first_live,
-    read_promotion,
-    record_index,
-)
+from mail_assets.steps.write_words import write_words
+from mail_assets.tables.indexes import IndexRecord, live_index, read_promotion
 from mail_assets.vectors.index import IndexSpec, MissingIndexError, VectorIndex
 from mail_assets.vectors.open import open_bucket
-from mail_assets_tests.world import HARBOR, MARCH, PROFILE, World, mail
+from mail_assets_tests.world import APRIL, HARBOR, MARCH, PROFILE, World, mail
 
 INT8, FP32 = (index_spec(PROFILE, precision).name for precision in ("int8", "fp32"))
 
@@ -43,17 +43,10 @@ def index_of(world: World, precision: str) -> VectorIndex:
 
 
 def fill(world: World, precision: str) -> None:
-    """Do for March what the asset does."""
     index, fingerprint = index_of(world, precision), world.encoder.fingerprint
     with world.workspace() as workspace:
-        record_index(
-            workspace.connection,
-            world.bucket,
-            NewIndex(index.spec.name, PROFILE, precision, fingerprint),
-        )
-        mail_index = MailVectors(index, world.bucket, PROFILE, precision, fingerprint)
-        write_vectors(workspace, ListMonth(HARBOR, MARCH), mail_index)
-        make_first_live(workspace.connection, world.bucket, index.spec.name)
+        mail_vectors = MailVectors(index, world.bucket, PROFILE, precision, fingerprint)
+        write_vectors(workspace, ListMonth(HARBOR, MARCH), mail_vectors)
 
 
 @pytest.fixture
@@ -82,11 +75,11 @@ def promotions(world: World) -> list[tuple[Any, ...]]:
     return world.rows("promotions", "name, replaced, forced")
 
 
-def test_before_anything_is_filled_the_encoder_in_force_is_asked(world: World) -> None:
+def test_configured_encoder_is_asked_before_any_is_live(world: World) -> None:
     assert live(world) == (PROFILE, "configured")
 
 
-def test_the_first_filled_is_live_and_a_complete_one_is_promoted_and_back(filled: World) -> None:
+def test_complete_index_is_promoted_and_back(filled: World) -> None:
     assert live(filled) == (PROFILE, "int8")
     done = switch(filled, FP32)
     assert done[:5] == (FP32, PROFILE, "fp32", INT8, False)
@@ -97,7 +90,7 @@ def test_the_first_filled_is_live_and_a_complete_one_is_promoted_and_back(filled
     assert promotions(filled) == [(FP32, INT8, False), (INT8, FP32, False)]
 
 
-def test_an_incomplete_one_is_refused_with_what_it_lacks(filled: World) -> None:
+def test_incomplete_index_is_refused_unless_forced(filled: World) -> None:
     index = index_of(filled, "fp32")
     index.delete([min(index.keys())])
     with pytest.raises(
@@ -111,7 +104,7 @@ def test_an_incomplete_one_is_refused_with_what_it_lacks(filled: World) -> None:
     assert promotions(filled) == [(FP32, INT8, True)]
 
 
-def test_an_index_behind_its_chunks_is_refused(filled: World) -> None:
+def test_outdated_index_is_refused(filled: World) -> None:
     filled.archive(MARCH, mail("a"), mail("b", "Edited."), at=1)
     filled.chain()  # brings the int8 index up to date
     with pytest.raises(LifecycleError, match="1 keys are outdated"):
@@ -128,7 +121,7 @@ def judge_of(worse: str, asked: list[tuple[str, str | None]]) -> Judge:
     return judge
 
 
-def test_one_that_is_judged_worse_is_refused_and_forced(filled: World) -> None:
+def test_worse_index_is_refused_unless_forced(filled: World) -> None:
     asked: list[tuple[str, str | None]] = []
     with pytest.raises(LifecycleError, match="not fit to be live: answers worse; use --force"):
         switch(filled, FP32, judge=judge_of("answers worse", asked))
@@ -138,7 +131,7 @@ def test_one_that_is_judged_worse_is_refused_and_forced(filled: World) -> None:
     assert asked == [(FP32, INT8), (FP32, INT8)]
 
 
-def test_what_a_judge_found_is_recorded_and_the_live_one_is_judged_alone(filled: World) -> None:
+def test_verdict_is_recorded_and_the_live_one_judged_alone(filled: World) -> None:
     asked: list[tuple[str, str | None]] = []
     for name in (FP32, FP32):
         assert not switch(filled, name, judge=judge_of("", asked)).forced
@@ -149,7 +142,7 @@ def test_what_a_judge_found_is_recorded_and_the_live_one_is_judged_alone(filled:
     assert (promoted.name, promoted.report["quality"]) == (FP32, {"queries": 3})
 
 
-def test_a_live_index_whose_encoder_is_gone_is_not_judged(filled: World) -> None:
+def test_live_index_without_its_encoder_is_not_judged(filled: World) -> None:
     with filled.connect() as connection:
         connection.execute(b"update indexes set encoder = 'gone-small' where precision = 'int8'")
     asked: list[tuple[str, str | None]] = []
@@ -157,7 +150,7 @@ def test_a_live_index_whose_encoder_is_gone_is_not_judged(filled: World) -> None
     assert asked == [(FP32, None)]
 
 
-def test_an_incomplete_one_is_not_judged_at_all(filled: World) -> None:
+def test_incomplete_index_is_not_judged(filled: World) -> None:
     index = index_of(filled, "fp32")
     index.delete([min(index.keys())])
     asked: list[tuple[str, str | None]] = []
@@ -166,7 +159,7 @@ def test_an_incomplete_one_is_not_judged_at_all(filled: World) -> None:
     assert asked == []
 
 
-def test_the_live_one_and_the_complete_ones_are_compared(filled: World) -> None:
+def test_live_and_complete_indexes_are_compared(filled: World) -> None:
     def names() -> list[str]:
         with filled.connect() as connection:
             return [one.name for one in complete_indexes(connection, filled.bucket)]
@@ -185,7 +178,7 @@ def test_the_live_one_and_the_complete_ones_are_compared(filled: World) -> None:
         names()
 
 
-def test_an_index_that_no_query_could_ask_is_refused_even_by_force(
+def test_index_of_another_dimension_is_refused_even_by_force(
     filled: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("mail_assets.indexes.vectors.find_dimension", lambda _: 32)
@@ -195,13 +188,13 @@ def test_an_index_that_no_query_could_ask_is_refused_even_by_force(
     assert (live(filled), promotions(filled)) == ((PROFILE, "int8"), [])
 
 
-def test_an_unknown_index_is_refused_with_those_there_are(filled: World) -> None:
+def test_unknown_index_is_refused_with_the_known_names(filled: World) -> None:
     for act in (switch, drop):
         with pytest.raises(LifecycleError, match=f"no index other .*there are: {INT8}, {FP32}"):
             act(filled, "other")
 
 
-def test_an_index_of_an_encoder_that_is_gone_is_named_with_the_remedy(filled: World) -> None:
+def test_index_without_its_encoder_is_refused_with_remedy(filled: World) -> None:
     with filled.connect() as connection:
         connection.execute(b"update indexes set encoder = 'gone-small' where precision = 'int8'")
     with pytest.raises(LifecycleError, match=r"gone-small int8 .*does not have; run the version"):
@@ -216,13 +209,13 @@ def drop(world: World, name: str) -> None:
         retire_index(connection, bucket_of(world), name)
 
 
-def test_the_live_index_is_not_retired(filled: World) -> None:
+def test_live_index_is_not_retired(filled: World) -> None:
     with pytest.raises(LifecycleError, match=f"{INT8} is live: promote another one first"):
         drop(filled, INT8)
     assert index_of(filled, "int8").count() == 2
 
 
-def test_a_retired_index_is_gone_with_its_manifest_and_the_other_stays(filled: World) -> None:
+def test_retired_index_is_deleted_with_its_manifest(filled: World) -> None:
     drop(filled, FP32)
     with pytest.raises(MissingIndexError):
         index_of(filled, "fp32").count()
@@ -232,7 +225,7 @@ def test_a_retired_index_is_gone_with_its_manifest_and_the_other_stays(filled: W
     assert index_of(filled, "fp32").count() == 2
 
 
-def test_indexes_are_described_with_what_is_known_of_them(filled: World) -> None:
+def test_indexes_of_the_bucket_are_described(filled: World) -> None:
     index_of(filled, "fp32").drop()
     open_bucket(filled.bucket).index(IndexSpec("other", 2, {})).ensure()
     with filled.connect() as connection:
@@ -245,7 +238,7 @@ def test_indexes_are_described_with_what_is_known_of_them(filled: World) -> None
     ]
 
 
-def test_a_switch_waits_for_another(filled: World) -> None:
+def test_promotion_waits_for_another_one(filled: World) -> None:
     with filled.connect() as other, other.transaction():
         other.execute(
             "select pg_advisory_xact_lock(hashtextextended('index ' || %s, 0))", [filled.bucket]
@@ -254,3 +247,93 @@ def test_a_switch_waits_for_another(filled: World) -> None:
             connection.execute("set lock_timeout = '50ms'")
             with pytest.raises(psycopg.errors.LockNotAvailable):
                 promote_vectors(connection, bucket_of(filled), FP32)
+
+
+@pytest.fixture
+def filled_words(world: World) -> World:
+    """A world whose live index of words has two months."""
+    for month in (MARCH, APRIL):
+        world.archive(month, mail("a"), mail("b"))
+        world.chain(month, last="words")
+    return world
+
+
+def newer(world: World) -> MailWords:
+    return open_mail_words(world.words_url, "words-next")
+
+
+def fill_newer(world: World, month: str) -> None:
+    with world.workspace() as workspace:
+        write_words(workspace, ListMonth(HARBOR, month), newer(world))
+
+
+def live_words(world: World) -> str:
+    with world.connect() as connection:
+        found = live_index(connection, world.words_url)
+    assert found
+    return found.name
+
+
+def test_newer_word_index_is_live_when_it_has_every_month(filled_words: World) -> None:
+    old = filled_words.mail_words.name
+    with filled_words.connect() as connection:
+        for month in (MARCH, APRIL):
+            assert not follow_version(connection, newer(filled_words))
+            with pytest.raises(LifecycleError, match="index words-next lacks messages"):
+                promote_words(connection, newer(filled_words))
+            fill_newer(filled_words, month)
+            assert live_words(filled_words) == old
+        assert follow_version(connection, newer(filled_words))
+        assert not follow_version(connection, newer(filled_words)), "it is live already"
+    assert live_words(filled_words) == "words-next"
+    assert filled_words.rows("promotions", "name, replaced, forced") == [("words-next", old, False)]
+
+
+def test_incomplete_word_index_is_live_by_force(filled_words: World) -> None:
+    fill_newer(filled_words, MARCH)
+    with filled_words.connect() as connection:
+        promote_words(connection, newer(filled_words), force=True)
+    assert live_words(filled_words) == "words-next"
+    assert filled_words.rows("promotions", "forced") == [(True,)]
+
+
+def test_old_word_index_is_listed_and_retired(filled_words: World) -> None:
+    for month in (MARCH, APRIL):
+        fill_newer(filled_words, month)
+    old, bucket = filled_words.mail_words.name, open_words_bucket(filled_words.words_url)
+    with filled_words.connect() as connection:
+        with pytest.raises(LifecycleError, match=f"index {old} is live"):
+            retire_index(connection, bucket, old)
+        follow_version(connection, newer(filled_words))
+        listed = [
+            (one["name"], one["live"], one["written"])
+            for one in describe_indexes(connection, bucket)
+        ]
+        assert listed == [(old, False, 4), ("words-next", True, 4)]
+        retire_index(connection, bucket, old)
+        assert [one["name"] for one in describe_indexes(connection, bucket)] == ["words-next"]
+    assert {name for (name,) in filled_words.rows("words", "index_name")} == {
+        newer(filled_words).manifest.index_name
+    }
+
+
+def test_search_asks_the_live_word_index(filled_words: World) -> None:
+    settings = filled_words.settings()
+    asked = SearchSettings(
+        settings.database,
+        settings.vectors,
+        settings.words,
+        settings.encoder,
+        settings.precision,
+        settings.model_cache,
+        settings.languages,
+    )
+    fill_newer(filled_words, MARCH)
+    found = []
+    with filled_words.connect() as connection:
+        for _ in range(2):
+            with open_searcher(asked) as searcher:
+                response = searcher.search(Request(f"stands month:{APRIL}", mode="fulltext"))
+            found.append(len(response.hits))
+            promote_words(connection, newer(filled_words), force=True)
+    assert found == [2, 0], "the new one has no April yet"

@@ -1,7 +1,4 @@
-"""The keys that a run of several months looks for in an index, and those that it need not.
-
-[test_index_upkeep] Upkeep of an index that is being filled: when it is due, by one process, and never in the way.
-"""
+"""Keys of months are looked for no more often than needed; upkeep of a filled index is in time."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -14,9 +11,8 @@ from mail_assets.month import ListMonth
 from mail_assets.tables.partitions import Partition, locked
 from mail_assets.vectors import lance
 from mail_assets.vectors.filters import Filter, matches_filter
-from mail_assets.vectors.index import MissingIndexError, VectorError
+from mail_assets.vectors.index import MetadataValue, MissingIndexError, VectorError
 from mail_assets.vectors.lance import LanceIndex
-from mail_assets.vectors.vector import MetadataValue
 from mail_assets.words import lance as word_maintenance
 from mail_assets.words.index import MissingWordsError
 from mail_assets.words.lance import LanceWordIndex
@@ -55,7 +51,7 @@ FILLED = (
 )
 
 
-def test_keys_of_several_months_are_found_in_one_look_for_each_list() -> None:
+def test_keys_of_months_are_found_in_one_look_per_list() -> None:
     index = Keys(FILLED)
     found = find_keys(index, [IN_MARCH, IN_APRIL, JUNE, AT_THE_PIER])
     assert found == {IN_MARCH: {"a": 2}, IN_APRIL: {"b": 1}, JUNE: {}, AT_THE_PIER: {"c": 1}}
@@ -72,25 +68,25 @@ def test_keys_of_several_months_are_found_in_one_look_for_each_list() -> None:
         (FILLED[3:], [IN_MARCH, AT_THE_PIER], set[ListMonth]()),
     ],
 )
-def test_months_are_unfilled_where_the_index_has_nothing_of_any(
+def test_months_are_unfilled_when_the_index_has_none_of_them(
     rows: Sequence[tuple[str, str, int]], months: list[ListMonth], unfilled: set[ListMonth]
 ) -> None:
     assert find_unfilled(Keys(rows), months) == unfilled
 
 
-def test_a_single_month_is_not_looked_for_twice() -> None:
+def test_single_month_is_not_looked_for_twice() -> None:
     index = Keys(())
     assert find_unfilled(index, [IN_MARCH]) == frozenset()
     assert index.looks == []
 
 
 @pytest.mark.parametrize("missing", [MissingIndexError, MissingWordsError])
-def test_an_index_that_is_not_there_has_nothing_of_any_month(missing: type[Exception]) -> None:
+def test_missing_index_has_nothing_of_any_month(missing: type[Exception]) -> None:
     months = [IN_MARCH, IN_APRIL]
     assert find_unfilled(Keys((), missing), months) == {*months}
 
 
-def test_a_month_that_another_run_has_written_meanwhile_is_looked_for(world: World) -> None:
+def test_month_that_another_run_wrote_is_looked_for(world: World) -> None:
     world.archive(MARCH, mail("a"), mail("b"))
     world.archive(APRIL, mail("c"))
     months = [IN_MARCH, IN_APRIL]
@@ -104,7 +100,7 @@ def test_a_month_that_another_run_has_written_meanwhile_is_looked_for(world: Wor
             assert index.month_keys(IN_MARCH, ()) == {}, "its manifest says that it has none"
 
 
-def test_of_filled_months_the_keys_of_others_are_found(world: World) -> None:
+def test_keys_without_manifest_are_found_in_filled_months(world: World) -> None:
     world.archive(MARCH, mail("a"))
     world.chain(MARCH)
     months = [IN_MARCH, IN_APRIL]
@@ -129,7 +125,7 @@ def fragments(index: LanceIndex | LanceWordIndex) -> int:
 
 
 @pytest.mark.usefixtures("small")
-def test_a_long_backfill_leaves_few_fragments_before_its_end(world: World) -> None:
+def test_long_backfill_keeps_few_fragments(world: World) -> None:
     most = 0
     for month in MONTHS:
         world.archive(month, mail(f"of-{month}"))
@@ -144,7 +140,7 @@ def test_a_long_backfill_leaves_few_fragments_before_its_end(world: World) -> No
 
 
 @pytest.mark.usefixtures("small")
-def test_one_process_maintains_and_the_others_go_on(
+def test_one_process_maintains_and_the_others_continue(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(LanceIndex, "needs_upkeep", lambda index: True)
@@ -158,7 +154,7 @@ def test_one_process_maintains_and_the_others_go_on(
 
 
 @pytest.mark.parametrize("failing", ["needs_upkeep", "catch_up"])
-def test_a_month_is_done_though_its_index_cannot_be_maintained(
+def test_month_is_done_although_maintenance_fails(
     world: World, monkeypatch: pytest.MonkeyPatch, failing: str
 ) -> None:
     def fail(index: LanceIndex) -> None:

@@ -1,4 +1,4 @@
-"""A whole index against the manifest and the chunks: what differs is found, named and repaired."""
+"""A whole index is compared with its manifest and its rows; differences are named and repaired."""
 
 from collections.abc import Callable, Iterator
 
@@ -10,12 +10,15 @@ from mail_assets.month import ListMonth
 from mail_assets.tables import bucket_keys
 from mail_assets.vectors.index import MissingIndexError, Vector
 from mail_assets.vectors.lance import LanceIndex
+from mail_assets.words.index import Document
 from mail_assets_tests.world import APRIL, HARBOR, MARCH, World, mail
+
+IN_MARCH, IN_APRIL = ListMonth(HARBOR, MARCH), ListMonth(HARBOR, APRIL)
 
 
 @pytest.fixture
 def filled(world: World) -> World:
-    """A world with two months in the bucket."""
+    """A world with two months in both indexes."""
     world.archive(MARCH, mail("a"), mail("b"), mail("c"))
     world.archive(APRIL, mail("d"))
     world.chain(MARCH)
@@ -23,9 +26,10 @@ def filled(world: World) -> World:
     return world
 
 
-def look(world: World, **options: bool) -> Reconciliation:
+def look(world: World, kind: str = "vectors", **options: bool) -> Reconciliation:
     with world.connect() as connection:
-        return reconcile(connection, world.mail_index, **options)
+        index = world.mail_index if kind == "vectors" else world.mail_words
+        return reconcile(connection, index, **options)
 
 
 def sql(world: World, statement: str) -> None:
@@ -42,8 +46,14 @@ def lose_a_vector(world: World) -> None:
     world.index.delete([key_of(world, "a")])
 
 
+def lose_a_document(world: World) -> None:
+    [(key,), *_] = world.rows("words", "key", f"month = '{MARCH}'")
+    world.mail_words.index.delete([key])
+
+
 def lose_the_marks(world: World) -> None:
-    sql(world, "update vectors set written = false where month = '2024-03'")
+    for table in ("vectors", "words"):
+        sql(world, f"update {table} set written = false where month = '2024-03'")
 
 
 def lose_a_chunk(world: World) -> None:
@@ -60,53 +70,73 @@ def add_foreign(world: World) -> None:
     world.index.put(Vector(f"foreign#{n}", own.values, {}) for n in range(3))
 
 
+def add_foreign_words(world: World) -> None:
+    world.mail_words.index.put(
+        Document(f"foreign{n}", IN_MARCH, "x@y", 0, 0, "z", ("first",), ("word",)) for n in range(3)
+    )
+
+
 def change_a_subject(world: World) -> None:
     sql(world, "update messages set subject_base = 'else' where message_id = 'c@example.org'")
 
 
-SPOILED: list[tuple[Callable[[World], None], dict[str, int], list[ListMonth | None]]] = [
-    (lose_a_vector, {"missing": 1}, [ListMonth(HARBOR, MARCH)]),
-    (lose_the_marks, {"missing": 3}, [ListMonth(HARBOR, MARCH)]),
-    (lose_a_chunk, {"stale": 1}, [ListMonth(HARBOR, MARCH)]),
-    (lose_a_month, {"stale": 1}, [ListMonth(HARBOR, APRIL)]),
-    (add_foreign, {"foreign": 3}, [None]),
-    (change_a_subject, {"outdated": 1}, [ListMonth(HARBOR, MARCH)]),
+def change_a_message(world: World) -> None:
+    sql(world, "update messages set row_hash = 'x' where message_id = 'b@example.org'")
+
+
+SPOILED: list[tuple[str, Callable[[World], None], dict[str, int], ListMonth | None]] = [
+    ("vectors", lose_a_vector, {"missing": 1}, IN_MARCH),
+    ("words", lose_a_document, {"missing": 1}, IN_MARCH),
+    ("vectors", lose_the_marks, {"missing": 3}, IN_MARCH),
+    ("words", lose_the_marks, {"missing": 3}, IN_MARCH),
+    ("vectors", lose_a_chunk, {"stale": 1}, IN_MARCH),
+    ("vectors", lose_a_month, {"stale": 1}, IN_APRIL),
+    ("words", lose_a_month, {"stale": 1}, IN_APRIL),
+    ("vectors", add_foreign, {"foreign": 3}, None),
+    ("words", add_foreign_words, {"foreign": 3}, None),
+    ("vectors", change_a_subject, {"outdated": 1}, IN_MARCH),
+    ("words", change_a_message, {"outdated": 1}, IN_MARCH),
 ]
 
 
-def test_what_the_chain_makes_is_clean(filled: World) -> None:
-    found = look(filled)
+@pytest.mark.parametrize(("kind", "source"), [("vectors", "chunks"), ("words", "messages")])
+def test_filled_index_is_clean(world: World, kind: str, source: str) -> None:
+    world.archive(MARCH, mail("a"), mail("b"), mail("c"), mail("c", "Another."))
+    world.chain(MARCH)
+    found = look(world, kind)
     assert found.clean
-    assert found.figures == {"bucket": 4, "chunks": 4, "manifest": 4}
+    assert found.figures == {"bucket": 4, source: 4, "manifest": 4}
     assert found.counts == dict.fromkeys(FAULTS, 0)
 
 
 @pytest.mark.parametrize(
-    ("spoil", "counts", "months"), SPOILED, ids=lambda x: getattr(x, "__name__", "")
+    ("kind", "spoil", "counts", "month"), SPOILED, ids=lambda x: getattr(x, "__name__", "")
 )
 def test_each_fault_is_counted_named_and_repaired(
     filled: World,
+    kind: str,
     spoil: Callable[[World], None],
     counts: dict[str, int],
-    months: list[ListMonth | None],
+    month: ListMonth | None,
 ) -> None:
     spoil(filled)
     before = filled.holds()
-    found = look(filled)
+    found = look(filled, kind)
     assert not found.clean
     assert found.counts == dict.fromkeys(FAULTS, 0) | counts
-    assert [fault.month for fault in found.faults] == months
+    assert [fault.month for fault in found.faults] == [month]
     assert all(len(fault.examples) == min(3, fault.keys) for fault in found.faults)
     assert filled.holds() == before, "looking changes nothing"
-    assert look(filled, repair=True, delete_foreign=True).counts == found.counts
-    marked = len(filled.rows("vectors", "key", "not written"))
-    assert marked == counts.get("missing", 0) + counts.get("outdated", 0)
-    if months == [ListMonth(HARBOR, MARCH)]:
-        filled.vectors()
-    assert look(filled).clean
+    assert look(filled, kind, repair=True, delete_foreign=True).counts == found.counts
+    if spoil is not lose_the_marks:
+        marked = len(filled.rows(kind, "key", "not written"))
+        assert marked == counts.get("missing", 0) + counts.get("outdated", 0)
+    if month == IN_MARCH:
+        filled.chain(MARCH, last=kind)
+    assert look(filled, kind).clean
 
 
-def test_foreign_keys_go_only_when_asked_for(filled: World) -> None:
+def test_foreign_keys_are_deleted_only_when_asked_for(filled: World) -> None:
     add_foreign(filled)
     look(filled, repair=True)
     assert filled.index.count() == 7
@@ -114,7 +144,7 @@ def test_foreign_keys_go_only_when_asked_for(filled: World) -> None:
     assert filled.index.count() == 4
 
 
-def test_a_key_that_the_bucket_has_twice_is_written_anew(
+def test_key_that_the_bucket_has_twice_is_written_again(
     filled: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # What LanceDB can do where two processes merge one key; see lance/columns.py.
@@ -128,7 +158,7 @@ def test_a_key_that_the_bucket_has_twice_is_written_anew(
     assert look(filled).clean
 
 
-def test_a_chunk_that_came_back_is_not_deleted(
+def test_vector_of_a_chunk_that_came_back_is_not_deleted(
     filled: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lose_a_chunk(filled)
@@ -144,7 +174,9 @@ def test_a_chunk_that_came_back_is_not_deleted(
     assert look(filled).clean
 
 
-def test_more_than_a_page_is_repaired(filled: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_repair_takes_more_than_one_page_of_keys(
+    filled: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(bucket_keys, "KEYS_PER_PAGE", 2)
     add_foreign(filled)
     sql(filled, "delete from chunks")
@@ -153,7 +185,7 @@ def test_more_than_a_page_is_repaired(filled: World, monkeypatch: pytest.MonkeyP
     assert filled.rows("vectors") == []
 
 
-def test_an_index_that_does_not_exist_is_named_and_to_be_repaired_lacks_every_key(
+def test_missing_index_is_named_and_repair_marks_every_key(
     filled: World,
 ) -> None:
     lose_a_month(filled)

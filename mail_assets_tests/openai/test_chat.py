@@ -1,11 +1,4 @@
-"""A streamed chat completion: its text, its end, and every way in which it ends otherwise.
-
-[test_reply] A whole reply of a chat model.
-
-[test_sse] Server-sent events, cut at every byte.
-
-[test_thoughts] What a model thinks before its answer is no part of it, however it comes in pieces.
-"""
+"""Chat completions: streamed and whole, server-sent events, and thoughts before an answer."""
 
 from collections.abc import Iterator
 
@@ -20,10 +13,8 @@ from mail_assets.openai.chat import (
     complete,
     leave_out_thoughts,
     parse_events,
-    read_chat,
 )
 from mail_assets.openai.client import Client, EndpointError, Server
-from mail_assets.openai.variables import VariableError
 from mail_assets_tests.openai.fake_chat import MODEL, chunk, fake_chat, stream
 from mail_assets_tests.openai.fake_server import KEY, FakeServer, Reply, serving
 
@@ -46,15 +37,13 @@ def ask(client: Client, model: str = MODEL) -> Iterator[str]:
     return complete(client, ChatModel(model, "unused"), ASKED)
 
 
-def test_text_comes_in_pieces_and_only_what_all_servers_know_is_sent(
-    client: Client, server: FakeServer
-) -> None:
+def test_answer_comes_in_pieces_and_few_fields_are_sent(client: Client, server: FakeServer) -> None:
     assert [*ask(client)] == ["The ", "harbor ", "master 🦆."]
     messages = [{"role": "system", "content": "be brief"}, {"role": "user", "content": "who?"}]
     assert server.seen[0].body == {"model": MODEL, "messages": messages, "stream": True}
 
 
-def test_a_stream_may_be_cut_at_every_byte(client: Client, server: FakeServer) -> None:
+def test_stream_may_be_cut_at_every_byte(client: Client, server: FakeServer) -> None:
     whole = b"".join(stream(["One 🦆", " [1]"]))
     for cut in range(1, len(whole)):
         server.script = [Reply(pieces=[whole[:cut], whole[cut:]])]
@@ -63,7 +52,7 @@ def test_a_stream_may_be_cut_at_every_byte(client: Client, server: FakeServer) -
     assert "".join(ask(client)) == "One 🦆 [1]"
 
 
-def test_halves_of_a_character_in_two_events_are_one(client: Client, server: FakeServer) -> None:
+def test_halves_of_a_character_in_two_events_are_joined(client: Client, server: FakeServer) -> None:
     server.script = [Reply(pieces=stream(["One \ud83e", "\udd86 [1]", " \ud83e"]))]
     assert "".join(ask(client)) == "One 🦆 [1] \ufffd"
 
@@ -82,29 +71,32 @@ def test_halves_of_a_character_in_two_events_are_one(client: Client, server: Fak
         [chunk("<think>"), chunk("no?</think>"), chunk("\n\n"), chunk("yes", "stop")],
     ],
 )
-def test_the_ways_in_which_servers_differ_are_understood(
+def test_streams_of_different_servers_are_understood(
     client: Client, server: FakeServer, pieces: list[bytes]
 ) -> None:
     server.script = [Reply(pieces=pieces)]
     assert [*ask(client)] == ["yes"]
 
 
+HALF = [chunk("half "), chunk("an")]
+
+
 @pytest.mark.parametrize(
     ("reply", "says"),
     [
-        (Reply(pieces=[chunk("half "), chunk("an")], cut=1), "RemoteProtocolError"),
-        (Reply(pieces=[chunk("half "), chunk("an")]), "the answer broke off"),
+        (Reply(pieces=HALF, cut=1), "RemoteProtocolError"),
+        (Reply(pieces=HALF), "the answer broke off"),
         (Reply(pieces=stream(["half ", "an"], "length")), "finish_reason is 'length'"),
         (Reply(pieces=stream(["half ", "an"], "content_filter")), "is 'content_filter'"),
         (
-            Reply(pieces=[chunk("half "), chunk("an"), b'data: {"error": {"message": "oom"}}\n\n']),
+            Reply(pieces=[*HALF, b'data: {"error": {"message": "oom"}}\n\n']),
             "failed in mid-answer: ",
         ),
-        (Reply(pieces=[chunk("half "), chunk("an"), b'data: {"choi']), "failed in mid-answer: {"),
-        (Reply(pieces=[chunk("half "), chunk("an"), b"data: [1]\n\n"]), "failed in mid-answer: ["),
+        (Reply(pieces=[*HALF, b'data: {"choi']), "failed in mid-answer: {"),
+        (Reply(pieces=[*HALF, b"data: [1]\n\n"]), "failed in mid-answer: ["),
     ],
 )
-def test_an_answer_that_is_not_whole_is_an_error_after_what_came(
+def test_incomplete_answer_is_an_error_after_its_text(
     client: Client, server: FakeServer, reply: Reply, says: str
 ) -> None:
     server.script = [reply]
@@ -119,7 +111,7 @@ def test_an_answer_that_is_not_whole_is_an_error_after_what_came(
 @pytest.mark.parametrize(
     "body", ['{"choices": [{"message": {"content": "yes"}}]}', "<html>\nSign in\n</html>", ""]
 )
-def test_a_server_that_does_not_stream_is_told_from_one_that_breaks_off(
+def test_server_that_does_not_stream_is_named(
     client: Client, server: FakeServer, body: str
 ) -> None:
     server.script = [Reply(body)]
@@ -127,12 +119,12 @@ def test_a_server_that_does_not_stream_is_told_from_one_that_breaks_off(
         list(ask(client))
 
 
-def test_a_wrong_model_is_said_by_the_server(client: Client) -> None:
+def test_wrong_model_is_an_error_in_the_servers_words(client: Client) -> None:
     with pytest.raises(EndpointError, match="The model 'other' does not exist; check MAIL_CHAT_U"):
         list(ask(client, "other"))
 
 
-def test_the_key_is_in_no_error_of_a_stream(client: Client, server: FakeServer) -> None:
+def test_key_is_in_no_error_of_a_stream(client: Client, server: FakeServer) -> None:
     server.script = [Reply(pieces=[f'data: {{"error": "bad key {KEY}"}}\n\n'.encode()])]
     with pytest.raises(EndpointError, match=r"bad key \*\*\*") as caught:
         list(ask(client))
@@ -143,30 +135,6 @@ def test_half_a_character_in_an_error_is_replaced(client: Client, server: FakeSe
     server.script = [Reply({"error": {"message": "no \ud83e"}}, 400)]
     with pytest.raises(EndpointError, match="HTTP 400: no \ufffd"):
         list(ask(client))
-
-
-def test_a_chat_model_is_off_until_it_is_named() -> None:
-    assert read_chat({}) is None
-    env = {"MAIL_CHAT_URL": "http://127.0.0.1:11434/v1/", "MAIL_CHAT_MODEL": "llama3.2"}
-    assert read_chat(env) == ChatModel("llama3.2", "http://127.0.0.1:11434/v1", 6000)
-
-
-@pytest.mark.parametrize(
-    ("env", "name"),
-    [
-        ({"MAIL_CHAT_URL": "http://h/v1"}, "MAIL_CHAT_MODEL"),
-        ({"MAIL_CHAT_MODEL": "m"}, "MAIL_CHAT_URL"),
-        ({"MAIL_CHAT_MODEL": "m", "MAIL_CHAT_URL": "h/v1"}, "MAIL_CHAT_URL"),
-        (
-            {"MAIL_CHAT_MODEL": "m", "MAIL_CHAT_URL": "http://h", "MAIL_CHAT_BUDGET": "999"},
-            "MAIL_CHAT_BUDGET",
-        ),
-    ],
-)
-def test_half_a_chat_model_is_refused(env: dict[str, str], name: str) -> None:
-    with pytest.raises(VariableError) as caught:
-        read_chat(env)
-    assert caught.value.args[0] == name
 
 
 def test_half_a_character_in_a_reply_is_replaced() -> None:
@@ -197,9 +165,7 @@ CASES = [
 
 
 @pytest.mark.parametrize(("stream", "found"), CASES)
-def test_events_are_those_of_the_standard_wherever_the_bytes_are_cut(
-    stream: bytes, found: list[str]
-) -> None:
+def test_events_are_those_of_the_standard_at_every_cut(stream: bytes, found: list[str]) -> None:
     assert [*parse_events([stream])] == found
     assert [*parse_events(stream[i : i + 1] for i in range(len(stream)))] == found
     for cut in range(len(stream)):
@@ -208,12 +174,12 @@ def test_events_are_those_of_the_standard_wherever_the_bytes_are_cut(
 
 @settings(max_examples=100)
 @given(st.lists(st.text(st.characters(exclude_characters="\r\n", codec="utf-8")), max_size=5))
-def test_what_is_sent_arrives(texts: list[str]) -> None:
+def test_any_text_arrives_as_an_event(texts: list[str]) -> None:
     sent = b"".join(f"data: {text}\n\n".encode() for text in texts)
     assert [*parse_events(sent[i : i + 3] for i in range(0, len(sent), 3))] == texts
 
 
-def test_an_event_is_given_when_it_is_whole_and_not_later() -> None:
+def test_event_is_given_as_soon_as_it_is_complete() -> None:
     given: list[str] = []
 
     def pieces() -> Iterator[bytes]:
@@ -242,11 +208,11 @@ def test_an_event_is_given_when_it_is_whole_and_not_later() -> None:
         ("", ""),
     ],
 )
-def test_one_block_of_thoughts_is_left_out_at_the_beginning(said: str, answer: str) -> None:
+def test_thoughts_at_the_beginning_are_left_out(said: str, answer: str) -> None:
     for size in range(1, len(said) + 2):
         pieces = [said[at : at + size] for at in range(0, len(said), size)]
         assert "".join(leave_out_thoughts(pieces)) == answer
 
 
-def test_an_answer_without_thoughts_waits_for_nothing() -> None:
+def test_answer_without_thoughts_is_not_held_back() -> None:
     assert [*leave_out_thoughts(["The ", "lease"])] == ["The ", "lease"]

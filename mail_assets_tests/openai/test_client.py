@@ -1,7 +1,4 @@
-"""Requests: what is tried again and for how long, what fails at once, what is never told.
-
-[test_characters] What is made of halves of characters, wherever a text is cut, can be written as UTF-8.
-"""
+"""Requests to a server: retries, final failures, secrets, and halves of characters."""
 
 import logging
 import re
@@ -30,7 +27,7 @@ def server() -> Iterator[FakeServer]:
 
 
 class Pauses(list[float]):
-    """How long each pause would have been; none is made."""
+    """Records the seconds of each pause and does not wait."""
 
     def __call__(self, stopped: threading.Event, seconds: float) -> None:
         self.append(seconds)
@@ -57,13 +54,13 @@ def refused(client: Client, patience: float = PATIENCE) -> EndpointError:
     return caught.value
 
 
-def test_an_object_goes_and_an_object_comes(client: Client, pauses: Pauses) -> None:
+def test_post_sends_and_returns_an_object(client: Client, pauses: Pauses) -> None:
     assert post(client) == {**OK, "asked": {"question": "?"}}
     assert pauses == []
 
 
 @pytest.mark.parametrize("status", [408, 429, 500, 502, 503, 504, 529])
-def test_a_passing_failure_is_tried_again_with_growing_pauses(
+def test_transient_failure_is_retried_with_growing_pauses(
     client: Client, server: FakeServer, pauses: Pauses, status: int
 ) -> None:
     server.script = [Reply("not now", status)] * 4
@@ -73,9 +70,7 @@ def test_a_passing_failure_is_tried_again_with_growing_pauses(
         assert most / 2 <= pause <= most
 
 
-def test_a_connection_that_breaks_is_made_again(
-    client: Client, server: FakeServer, pauses: Pauses
-) -> None:
+def test_broken_connection_is_retried(client: Client, server: FakeServer, pauses: Pauses) -> None:
     server.script = [Reply(OK, cut=5), Reply(OK, cut=5)]
     assert post(client)["answer"] == 42
     assert len(pauses) == 2
@@ -98,7 +93,7 @@ def test_retry_after_is_obeyed_in_seconds_and_as_a_date(
     assert 39 - took <= second < 43
 
 
-def test_a_server_that_asks_for_more_than_there_is_patience_for_fails_at_once(
+def test_wait_beyond_the_patience_fails_at_once(
     client: Client, server: FakeServer, pauses: Pauses
 ) -> None:
     server.script = [Reply("busy", 429, [("Retry-After", "3600")])] * 2
@@ -107,7 +102,7 @@ def test_a_server_that_asks_for_more_than_there_is_patience_for_fails_at_once(
     assert (pauses, len(server.seen)) == ([], 1)
 
 
-def test_patience_ends_and_says_how_often_and_how_long(
+def test_end_of_patience_reports_attempts_and_seconds(
     client: Client, server: FakeServer, pauses: Pauses
 ) -> None:
     server.script = [Reply("out of memory", 500)] * 50
@@ -122,7 +117,7 @@ def test_patience_ends_and_says_how_often_and_how_long(
     assert sum(pauses) <= 20 < sum(pauses) + took + 2 ** len(pauses), "the next may be as long"
 
 
-def test_no_server_is_a_passing_failure_that_names_the_place(pauses: Pauses) -> None:
+def test_missing_server_is_retried_and_named(pauses: Pauses) -> None:
     with (
         Client(Server("MAIL_THING", "http://127.0.0.1:1/v1"), pauses) as client,
         pytest.raises(EndpointError, match=r"http://127.0.0.1:1/v1/things: ConnectError: "),
@@ -131,7 +126,7 @@ def test_no_server_is_a_passing_failure_that_names_the_place(pauses: Pauses) -> 
     assert len(pauses) > 2
 
 
-def test_a_stop_ends_a_pause(client: Client, server: FakeServer) -> None:
+def test_stop_ends_a_pause(client: Client, server: FakeServer) -> None:
     server.script = [Reply("", 429, [("Retry-After", "50")])] * 2
     stopped = threading.Event()
     stopped.set()
@@ -168,7 +163,7 @@ def openai(message: str, code: str = "") -> dict[str, Any]:
         (Reply("[" * 100_000), "answers no JSON object"),
     ],
 )
-def test_everything_else_fails_at_once_with_the_servers_words(
+def test_other_failures_end_at_once_with_the_servers_words(
     client: Client, server: FakeServer, pauses: Pauses, reply: Reply, says: str
 ) -> None:
     server.script = [reply]
@@ -187,15 +182,13 @@ def test_everything_else_fails_at_once_with_the_servers_words(
         "Input validation error: `inputs` must have less than 512 tokens. Given: 600",
     ],
 )
-def test_a_refusal_for_length_is_known_as_one(
-    client: Client, server: FakeServer, says: str
-) -> None:
+def test_refusal_for_length_is_recognised(client: Client, server: FakeServer, says: str) -> None:
     server.script = [Reply(openai(says), 400), Reply(openai("no such field"), 400)]
     assert refused(client).too_long
     assert not refused(client).too_long
 
 
-def test_a_missing_key_is_told_from_a_wrong_one(server: FakeServer) -> None:
+def test_missing_key_and_wrong_key_have_own_messages(server: FakeServer) -> None:
     for key, says in (("", "MAIL_THING_KEY is not set"), ("wrong", "MAIL_THING_KEY is refused")):
         with Client(Server("MAIL_THING", server.url, key)) as client:
             assert says in str(refused(client))
@@ -203,7 +196,7 @@ def test_a_missing_key_is_told_from_a_wrong_one(server: FakeServer) -> None:
 
 
 @pytest.mark.parametrize("cut", [0, 330, 380, 395])
-def test_the_key_is_in_no_error_log_or_repr(
+def test_key_is_in_no_error_log_or_repr(
     server: FakeServer, caplog: pytest.LogCaptureFixture, cut: int
 ) -> None:
     caplog.set_level(logging.DEBUG)
@@ -220,13 +213,13 @@ def test_the_key_is_in_no_error_log_or_repr(
     assert {seen.headers["authorization"] for seen in server.seen} == {f"Bearer {KEY}"}
 
 
-def test_a_stream_gives_what_has_come(client: Client, server: FakeServer) -> None:
+def test_stream_gives_its_pieces(client: Client, server: FakeServer) -> None:
     server.script = [Reply(pieces=[b"one ", b"two ", b"three"])]
     with client.stream("things", {}, PATIENCE) as pieces:
         assert b"".join(pieces) == b"one two three"
 
 
-def test_a_stream_is_tried_again_until_it_begins(
+def test_stream_is_retried_until_it_begins(
     client: Client, server: FakeServer, pauses: Pauses
 ) -> None:
     server.script = [Reply("", 503), Reply("", 429), Reply(pieces=[b"x"])]
@@ -235,7 +228,7 @@ def test_a_stream_is_tried_again_until_it_begins(
     assert len(pauses) == 2
 
 
-def test_a_stream_that_breaks_is_an_error_after_what_had_come(
+def test_broken_stream_is_an_error_after_its_pieces(
     client: Client, server: FakeServer, pauses: Pauses
 ) -> None:
     server.script = [Reply(pieces=[b"one "], cut=1)]
@@ -247,7 +240,7 @@ def test_a_stream_that_breaks_is_an_error_after_what_had_come(
     assert (got, pauses, len(server.seen)) == ([b"one "], [], 1)
 
 
-def test_a_stream_that_is_refused_says_why(client: Client, server: FakeServer) -> None:
+def test_refused_stream_has_the_servers_words(client: Client, server: FakeServer) -> None:
     server.script = [Reply(openai("no such model"), 404)]
     with (
         pytest.raises(EndpointError, match="HTTP 404: no such model"),
@@ -272,7 +265,7 @@ def test_halves_are_joined_and_one_alone_is_replaced(texts: list[str], joined: s
 
 
 @given(st.lists(st.text(st.characters(codec=None, exclude_categories=()))))
-def test_pieces_make_what_the_whole_makes(texts: list[str]) -> None:
+def test_halves_join_across_pieces_as_in_the_whole(texts: list[str]) -> None:
     joined = "".join(join_halves(texts))
     assert joined == replace_halves("".join(texts))
     assert joined.encode().decode() == joined

@@ -1,7 +1,4 @@
-"""A backup: a home is destroyed, restored and filled again, and nothing differs from before.
-
-[test_backup_folder] The folder of a backup: whose files are in it, and which are deleted.
-"""
+"""A home that is lost, restored and filled again is as before; a backup deletes only its own."""
 
 import json
 from collections.abc import Callable, Iterator, Mapping
@@ -118,9 +115,7 @@ def ids(world: World) -> set[str]:
 
 
 def forget(world: World, *ids: str) -> None:
-    request = ForgetRequest({*ids}, (), "asked", "test", False)
-    with world.workspace() as workspace:
-        forget_messages(workspace, request, lambda name: world.index)
+    world.forget(ForgetRequest({*ids}, (), "asked", "test", False))
 
 
 def forget_all(world: World) -> None:
@@ -158,7 +153,7 @@ def everything(world: World) -> dict[str, Any]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("whole", [False, True], ids=["records", "whole"])
-def test_after_restore_and_backfill_every_table_file_and_vector_is_as_before(
+def test_restore_and_backfill_bring_everything_back(
     filled: World, new_home: NewHome, tmp_path: Path, whole: bool
 ) -> None:
     made = save(filled, tmp_path / "backup", whole)
@@ -172,7 +167,7 @@ def test_after_restore_and_backfill_every_table_file_and_vector_is_as_before(
     assert len(other.encoder.texts) == (0 if whole else len(texts))
 
 
-def test_a_backup_goes_on_from_the_former_one(world: World, tmp_path: Path) -> None:
+def test_backup_continues_the_former_one(world: World, tmp_path: Path) -> None:
     folder, gone = tmp_path / "backup", "embeddings/harbor/2024-04/gone.parquet"
     world.store.put_bytes("embeddings/harbor/2024-03/one.parquet", b"one")
     world.store.put_bytes(gone, b"gone")
@@ -210,7 +205,7 @@ def test_files_that_no_backup_wrote_stay_as_they_are(world: World, tmp_path: Pat
     assert [path.name for path in (folder / first.folder).iterdir()] == ["notes.txt"]
 
 
-def test_what_a_killed_backup_wrote_is_deleted_by_the_next(
+def test_files_of_a_killed_backup_are_deleted_by_the_next(
     world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = tmp_path / "backup"
@@ -230,9 +225,7 @@ def test_what_a_killed_backup_wrote_is_deleted_by_the_next(
     assert [path.name for path in folder.glob("rows-*")] == [made.folder]
 
 
-def test_settings_that_lie_in_the_backup_are_those_of_the_home(
-    world: World, tmp_path: Path
-) -> None:
+def test_settings_inside_the_backup_are_not_copied(world: World, tmp_path: Path) -> None:
     folder, lists = tmp_path / "backup", tmp_path / "lists.toml"
     lists.write_text("first")
     with world.workspace() as workspace:
@@ -253,7 +246,7 @@ def inodes(folder: Path) -> dict[str, int]:
 @pytest.mark.parametrize(
     "at", ["_copy_missing", "_copy_settings", "dump_database", "write_private"]
 )
-def test_until_a_backup_is_whole_the_former_one_counts(
+def test_former_backup_counts_until_the_new_one_is_whole(
     world: World, new_home: NewHome, tmp_path: Path, at: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = tmp_path / "backup"
@@ -273,7 +266,7 @@ def test_until_a_backup_is_whole_the_former_one_counts(
     assert ids(other) == {"a", "d", "e"}
 
 
-def test_an_archive_that_is_replaced_meanwhile_is_taken_as_it_is_then(
+def test_archive_replaced_during_a_backup_is_taken_as_it_is(
     world: World, new_home: NewHome, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     copy, folder = back_up_module.copy_object, tmp_path / "backup"
@@ -295,16 +288,14 @@ def test_an_archive_that_is_replaced_meanwhile_is_taken_as_it_is_then(
     assert ids(other) == ids(world) == {"a", "d", "e", "f"}
 
 
-def test_a_file_that_the_store_has_lost_is_named_and_the_rest_is_kept(
-    world: World, tmp_path: Path
-) -> None:
+def test_file_that_the_store_lost_is_named_and_the_rest_kept(world: World, tmp_path: Path) -> None:
     [lost] = world.rows("mbox_archives", "object_key", f"month = '{APRIL}'")
     world.store.delete(lost[0])
     made = save(world, tmp_path / "backup")
     assert (made.lost, made.files) == ([lost[0]], 2)
 
 
-def test_what_was_forgotten_before_the_backup_stays_forgotten(
+def test_mail_forgotten_before_the_backup_stays_forgotten(
     world: World, new_home: NewHome, tmp_path: Path
 ) -> None:
     save(world, tmp_path / "backup")
@@ -316,7 +307,7 @@ def test_what_was_forgotten_before_the_backup_stays_forgotten(
 
 @pytest.mark.parametrize(("when", "found"), [("before", "ae"), ("after", "ae"), ("never", "ade")])
 @pytest.mark.parametrize("whole", [False, True], ids=["records", "whole"])
-def test_what_was_forgotten_after_the_backup_is_taken_over_from_a_newer_one(
+def test_later_removals_are_taken_from_a_newer_backup(
     world: World, new_home: NewHome, tmp_path: Path, when: str, found: str, whole: bool
 ) -> None:
     older, newer = save_around_forgetting(world, tmp_path, whole)
@@ -334,7 +325,7 @@ def test_what_was_forgotten_after_the_backup_is_taken_over_from_a_newer_one(
     assert ids(other) == {*found}
 
 
-def test_a_home_with_archives_is_refused(world: World, tmp_path: Path) -> None:
+def test_restore_into_a_home_with_archives_is_refused(world: World, tmp_path: Path) -> None:
     save(world, tmp_path / "backup")
     before = world.rows("messages", "ctid::text, xmin::text")
     with pytest.raises(BackupError, match="down --delete-data"):
@@ -349,7 +340,7 @@ def test_a_home_with_archives_is_refused(world: World, tmp_path: Path) -> None:
         *((True, at) for at in ("restore_database", "index_again", "merge_forgotten", "migrate")),
     ],
 )
-def test_a_restore_that_was_stopped_is_run_again_and_forgets_nothing(
+def test_stopped_restore_is_run_again_and_forgets_nothing(
     world: World,
     new_home: NewHome,
     tmp_path: Path,
@@ -377,7 +368,7 @@ def test_a_restore_that_was_stopped_is_run_again_and_forgets_nothing(
         restore(other, older)
 
 
-def test_where_the_dump_of_another_database_fails_the_mail_is_as_it_was(
+def test_failed_dump_of_another_database_leaves_the_mail(
     world: World, new_home: NewHome, tmp_path: Path
 ) -> None:
     history, other = new_home("history"), new_home("other")
@@ -393,13 +384,13 @@ def test_where_the_dump_of_another_database_fails_the_mail_is_as_it_was(
     assert ids(other) == {"a", "d", "e"}
 
 
-def test_databases_that_are_one_are_dumped_once(world: World, tmp_path: Path) -> None:
+def test_same_database_is_dumped_once(world: World, tmp_path: Path) -> None:
     with world.workspace() as workspace:
         plan = BackupPlan({"mail": world.dsn, "dagster": world.dsn})
         assert back_up(workspace, tmp_path / "backup", plan).dumps == ["mail"]
 
 
-def test_a_folder_without_a_whole_backup_is_refused(world: World, tmp_path: Path) -> None:
+def test_folder_without_a_whole_backup_is_refused(world: World, tmp_path: Path) -> None:
     folder = tmp_path / "backup"
     with pytest.raises(BackupError, match=r"no backup\.json"):
         read_backup(folder)
@@ -424,7 +415,7 @@ def test_another_key_than_that_of_the_backup_is_refused(
         restore(new_home("other"), tmp_path / "backup", KeySource(given="3b" * 32))
 
 
-def test_what_two_homes_have_forgotten_with_different_keys_is_not_mixed(
+def test_removals_of_homes_with_different_keys_are_not_mixed(
     world: World, new_home: NewHome, tmp_path: Path
 ) -> None:
     save(world, tmp_path / "backup")
@@ -441,9 +432,7 @@ def test_what_two_homes_have_forgotten_with_different_keys_is_not_mixed(
         restore(other, tmp_path / "backup", key)
 
 
-def test_the_key_in_a_file_travels_with_the_backup(
-    world: World, new_home: NewHome, tmp_path: Path
-) -> None:
+def test_key_in_a_file_is_in_the_backup(world: World, new_home: NewHome, tmp_path: Path) -> None:
     folder, file = tmp_path / "backup", tmp_path / "forget.key"
     file.write_text("2a" * 32)
     file.chmod(0o600)
@@ -457,13 +446,13 @@ def test_the_key_in_a_file_travels_with_the_backup(
     assert (folder / "forget.key").stat().st_mode & 0o77 == 0
 
 
-def test_a_dump_that_fails_is_an_error_with_its_reason(world: World, tmp_path: Path) -> None:
+def test_failed_dump_is_an_error_with_its_reason(world: World, tmp_path: Path) -> None:
     gone = world.dsn.replace("test_", "none_")
     with world.workspace() as workspace, pytest.raises(PostgresError, match="does not exist"):
         back_up(workspace, tmp_path / "backup", BackupPlan({"mail": gone}))
 
 
-def test_a_backup_is_not_replaced_by_that_of_another_home(
+def test_backup_is_not_replaced_by_that_of_another_home(
     filled: World, new_home: NewHome, tmp_path: Path
 ) -> None:
     folder = tmp_path / "backup"
@@ -510,7 +499,7 @@ def link(target: Path, path: Path) -> Path:
     ],
     ids=["is", "lies in", "lies deep in", "holds", "is by dots", "is by a link", "in by a link"],
 )
-def test_a_folder_in_use_is_refused_and_not_touched(
+def test_folder_in_use_is_refused_and_not_touched(
     tmp_path: Path, choose: Callable[[Path], Path]
 ) -> None:
     home = tmp_path / "above" / "home"
@@ -522,13 +511,13 @@ def test_a_folder_in_use_is_refused_and_not_touched(
     assert files(tmp_path) == before
 
 
-def test_a_home_in_a_former_backup_is_not_taken_for_one(tmp_path: Path) -> None:
+def test_home_inside_a_former_backup_is_not_taken_for_one(tmp_path: Path) -> None:
     write(BackupFolder(tmp_path), "store/a")
     with pytest.raises(BackupError, match="apart from it"):
         BackupFolder(tmp_path, [tmp_path])
 
 
-def test_a_folder_with_files_and_no_list_of_a_backup_is_refused(tmp_path: Path) -> None:
+def test_folder_with_files_of_others_is_refused(tmp_path: Path) -> None:
     (tmp_path / "letter.txt").write_text("mine")
     with pytest.raises(BackupError, match="new or empty"):
         BackupFolder(tmp_path)
@@ -536,7 +525,7 @@ def test_a_folder_with_files_and_no_list_of_a_backup_is_refused(tmp_path: Path) 
 
 
 @pytest.mark.parametrize("made", [False, True], ids=["new", "empty"])
-def test_a_folder_that_is_new_or_empty_is_taken(tmp_path: Path, made: bool) -> None:
+def test_new_or_empty_folder_is_taken(tmp_path: Path, made: bool) -> None:
     folder = tmp_path / "a" / "b"
     if made:
         folder.mkdir(parents=True)
@@ -547,7 +536,7 @@ def test_a_folder_that_is_new_or_empty_is_taken(tmp_path: Path, made: bool) -> N
 
 
 @pytest.mark.parametrize("name", ["lists.toml", "store/a", "store"])
-def test_a_file_that_no_backup_wrote_is_not_replaced(tmp_path: Path, name: str) -> None:
+def test_file_that_no_backup_wrote_is_not_replaced(tmp_path: Path, name: str) -> None:
     write(BackupFolder(tmp_path), "backup.json")
     mine = tmp_path / name
     mine.parent.mkdir(exist_ok=True)
@@ -558,7 +547,7 @@ def test_a_file_that_no_backup_wrote_is_not_replaced(tmp_path: Path, name: str) 
     assert mine.read_text() == "mine"
 
 
-def test_what_is_not_wanted_goes_with_its_folders_and_the_rest_stays(tmp_path: Path) -> None:
+def test_unwanted_files_are_deleted_with_their_empty_folders(tmp_path: Path) -> None:
     write(BackupFolder(tmp_path), "rows-1/a.csv", "store/a/b/old", "store/a/kept", "lists.toml")
     (tmp_path / "rows-1" / "mine").write_text("mine")
     folder = BackupFolder(tmp_path)
@@ -576,7 +565,7 @@ def test_what_is_not_wanted_goes_with_its_folders_and_the_rest_stays(tmp_path: P
     assert {"store/new", "rows-1/mine"} <= files(tmp_path)
 
 
-def test_backups_at_a_time_delete_nothing_of_each_other_that_is_new(tmp_path: Path) -> None:
+def test_concurrent_backups_keep_each_other_s_new_files(tmp_path: Path) -> None:
     one, other = BackupFolder(tmp_path), BackupFolder(tmp_path)
     write(one, "rows-1/a.csv")
     write(other, "rows-2/a.csv")

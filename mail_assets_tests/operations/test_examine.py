@@ -1,4 +1,4 @@
-"""Faults of a database and its indexes: each gives its finding, and mending ends it."""
+"""Each fault of a home gives a finding, whose remedy mends it."""
 
 import shutil
 import subprocess
@@ -85,7 +85,7 @@ def behind(connection: psycopg.Connection, index_name: str = "") -> list[Finding
     return [*examine_months(connection, lambda month: True, index_name)]
 
 
-def test_a_list_that_is_stored_and_no_longer_configured_is_named(
+def test_list_that_is_no_longer_configured_is_named(
     world: World, connection: psycopg.Connection
 ) -> None:
     lists_file = world.home / "lists.toml"
@@ -98,9 +98,7 @@ def test_a_list_that_is_stored_and_no_longer_configured_is_named(
     assert left.remedy.startswith(f"put [{HARBOR}] with its source back into {lists_file}: ")
 
 
-def test_a_list_without_messages_is_not_missed(
-    world: World, connection: psycopg.Connection
-) -> None:
+def test_list_without_messages_is_not_named(world: World, connection: psycopg.Connection) -> None:
     world.archive(MARCH)
     world.chain(MARCH)
     assert not [*examine_lists(connection, [PIER], world.home / "lists.toml")]
@@ -109,7 +107,7 @@ def test_a_list_without_messages_is_not_missed(
 @pytest.mark.parametrize(
     "now", [ListDefaults("german"), ListDefaults("english", "koi8-r")], ids=str
 )
-def test_months_of_another_language_or_charset_are_named_until_they_are_made_again(
+def test_months_with_other_list_defaults_are_named(
     world: World, connection: psycopg.Connection, now: ListDefaults
 ) -> None:
     for month in (MARCH, APRIL):
@@ -129,7 +127,7 @@ def test_months_of_another_language_or_charset_are_named_until_they_are_made_aga
     assert not [*examine_defaults(connection, changed)]
 
 
-def test_months_that_are_behind_are_named_with_the_first_asset_to_make(
+def test_months_behind_are_named_with_the_first_asset_to_make(
     world: World, connection: psycopg.Connection
 ) -> None:
     for month in (MARCH, APRIL):
@@ -161,7 +159,7 @@ def test_months_that_are_behind_are_named_with_the_first_asset_to_make(
     assert not [*behind(connection)]
 
 
-def test_a_forgetting_leaves_no_month_behind_and_hides_none_that_was(
+def test_forgetting_neither_adds_nor_hides_months_behind(
     world: World, connection: psycopg.Connection
 ) -> None:
     for month in (MARCH, APRIL):
@@ -202,7 +200,7 @@ def test_months_that_no_run_can_make_are_not_named(
     assert found.where == f"{PIER} {APRIL}"
 
 
-def test_mail_that_came_while_another_index_was_filled_is_missed_in_the_live_one(
+def test_month_is_behind_when_only_another_index_has_it(
     world: World, connection: psycopg.Connection
 ) -> None:
     world.archive(MARCH, mail("a"))
@@ -231,7 +229,7 @@ def test_mail_that_came_while_another_index_was_filled_is_missed_in_the_live_one
     assert not behind(connection, live)
 
 
-def test_what_a_forgetting_could_not_reach_is_named_until_the_next_has_done_it(
+def test_forgotten_mail_out_of_reach_is_named_until_cleaned(
     world: World, connection: psycopg.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world.archive(MARCH, mail("a"), mail("secret"))
@@ -264,9 +262,7 @@ def test_what_a_forgetting_could_not_reach_is_named_until_the_next_has_done_it(
     assert not [*examine_forgotten(connection)]
 
 
-def test_an_index_that_search_asks_and_that_is_gone_is_named(
-    world: World, connection: psycopg.Connection
-) -> None:
+def test_live_index_that_is_missing_is_named(world: World, connection: psycopg.Connection) -> None:
     bucket, words = MailBucket(open_bucket(world.bucket), world.bucket), world.mail_words
 
     def look() -> list[str]:
@@ -307,7 +303,7 @@ def run(remedy: str, dsn: str) -> None:
     )
 
 
-def test_tables_without_statistics_and_locks_that_are_left_are_mended_by_their_commands(
+def test_remedies_mend_missing_statistics_and_idle_locks(
     world: World, connection: psycopg.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     psql = psql_command(world.settings())
@@ -338,7 +334,7 @@ def test_tables_without_statistics_and_locks_that_are_left_are_mended_by_their_c
             left.execute("select 1")
 
 
-def test_tables_without_statistics_are_found_in_the_schema_of_the_tables_alone(
+def test_statistics_are_looked_for_in_one_schema_only(
     world: World,
 ) -> None:
     with psycopg.connect(world.dsn, autocommit=True) as connection:
@@ -353,7 +349,7 @@ def test_tables_without_statistics_are_found_in_the_schema_of_the_tables_alone(
         assert find_without_statistics(connection) == []
 
 
-def test_an_encoder_that_makes_other_vectors_is_named(
+def test_encoder_that_makes_other_vectors_is_named(
     world: World, connection: psycopg.Connection
 ) -> None:
     probe_encoder(connection, world.encoder, print)
@@ -369,9 +365,7 @@ def test_an_encoder_that_makes_other_vectors_is_named(
     assert found.problem == "the encoder makes other vectors here"
 
 
-def test_a_disk_that_is_nearly_full_is_named_once(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_nearly_full_disk_is_named_once(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     def usage(path: Path) -> tuple[int, int, int]:
         return 100 << 30, 99 << 30, 1 << 30
 

@@ -1,4 +1,4 @@
-"""Files that nothing uses any more go, and nothing else; what was kept is as it was."""
+"""Pruning deletes the files that nothing uses any more, and nothing else."""
 
 import datetime as dt
 import os
@@ -65,7 +65,7 @@ def encode_otherwise(world: World, fingerprint: str, recorded: bool) -> str:
     return key_of(world, fingerprint)
 
 
-def test_files_of_an_encoder_without_an_index_go_when_they_are_old(world: World, age: Age) -> None:
+def test_old_files_of_encoders_without_index_are_deleted(world: World, age: Age) -> None:
     unused = encode_otherwise(world, "unused", recorded=False)
     used = encode_otherwise(world, "used", recorded=True)
     own = key_of(world, world.encoder.fingerprint)
@@ -83,7 +83,7 @@ def test_files_of_an_encoder_without_an_index_go_when_they_are_old(world: World,
     assert not any(prune(world).values())
 
 
-def test_parts_that_no_run_has_finished_go_when_they_are_old(world: World, age: Age) -> None:
+def test_old_unfinished_parts_are_deleted(world: World, age: Age) -> None:
     month = ListMonth(HARBOR, MARCH)
     parts = parts_prefix(month, world.encoder.fingerprint)
     young, old = part_key(parts, b"\x01" * 32), part_key(parts, b"\x02" * 32)
@@ -123,7 +123,7 @@ class Swept(FolderStore):
 
 
 @pytest.mark.parametrize("moment", ["listed", "looked at", "fetched"])
-def test_parts_that_a_run_deletes_meanwhile_are_gone_and_no_error(
+def test_parts_that_a_run_deletes_meanwhile_are_no_error(
     world: World, age: Age, moment: str
 ) -> None:
     month = ListMonth(HARBOR, MARCH)
@@ -139,9 +139,7 @@ def test_parts_that_a_run_deletes_meanwhile_are_gone_and_no_error(
     assert sum(one.things for one in found) == (moment == "fetched")
 
 
-def test_vectors_of_texts_that_are_gone_go_from_the_files_of_other_encoders(
-    world: World, age: Age
-) -> None:
+def test_vectors_of_vanished_texts_leave_files_of_encoders(world: World, age: Age) -> None:
     key = encode_otherwise(world, "used", recorded=True)
     before = world.holds()["files"]
     age(key, 100)
@@ -161,7 +159,7 @@ def test_vectors_of_texts_that_are_gone_go_from_the_files_of_other_encoders(
     assert own.exists()
 
 
-def test_former_archives_go_when_their_days_are_over(world: World) -> None:
+def test_former_archives_are_deleted_after_their_days(world: World) -> None:
     world.keep_days = 1
     world.archive(MARCH, mail("a"), mail("b"), mail("d"), at=60)
     world.archives(allow_loss=True)

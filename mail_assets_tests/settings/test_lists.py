@@ -1,12 +1,21 @@
-"""lists.toml: what it may say, its defaults, and mistakes named with place and remedy."""
+"""lists.toml: keys, defaults and mistakes; and the first one that `init` writes."""
 
+import tomllib
 from pathlib import Path
 
 import psycopg
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from mail_assets.month import months_between
-from mail_assets.settings.lists import LANGUAGES, MailingList, read_lists
+from mail_assets.settings.lists import (
+    LANGUAGES,
+    MailingList,
+    format_lists_file,
+    read_lists,
+    write_lists_file,
+)
 from mail_assets.settings.values import SettingsError
 from mail_assets.sources.open import open_source
 from mail_assets.sources.source import HttpOptions
@@ -48,7 +57,7 @@ def test_lists_are_sorted_and_have_defaults(lists_file: Path) -> None:
         ("imap:mail", "{0}/imap:mail"),
     ],
 )
-def test_a_folder_is_relative_to_the_file_that_names_it(
+def test_folder_is_relative_to_its_lists_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, source: str, folder: str
 ) -> None:
     (tmp_path / "etc").mkdir()
@@ -103,9 +112,7 @@ SOURCE = 'source = "mail"\n'
         (f'[dev]\n{SOURCE}start = "2001-1"\n', "[dev] start='2001-1': must be a month"),
     ],
 )
-def test_a_wrong_lists_file_is_named_with_place_and_remedy(
-    lists_file: Path, toml: str, says: str
-) -> None:
+def test_wrong_lists_file_is_named_with_its_place(lists_file: Path, toml: str, says: str) -> None:
     lists_file.write_text(toml)
     with pytest.raises(SettingsError) as caught:
         read_lists(lists_file)
@@ -116,20 +123,20 @@ def test_a_wrong_lists_file_is_named_with_place_and_remedy(
     assert "\n" not in message
 
 
-def test_a_lists_file_in_another_encoding_is_named(lists_file: Path) -> None:
+def test_lists_file_must_be_utf_8(lists_file: Path) -> None:
     lists_file.write_bytes('[dev]\nsource = "Müll"\n'.encode("latin-1"))
     with pytest.raises(SettingsError, match="not a readable TOML file"):
         read_lists(lists_file)
 
 
-def test_a_password_in_a_lists_source_is_not_repeated(lists_file: Path) -> None:
+def test_password_in_a_source_is_not_repeated(lists_file: Path) -> None:
     lists_file.write_text(f'[dev]\nsource = "https://u:{SECRET}@host/[x"\n')
     with pytest.raises(SettingsError, match=r"https://\*\*\*@host/") as caught:
         read_lists(lists_file)
     assert SECRET not in str(caught.value)
 
 
-def test_the_repositorys_own_lists_load_and_are_there(tmp_path: Path) -> None:
+def test_own_lists_load_and_have_their_archives(tmp_path: Path) -> None:
     first_month, last_month, lists = read_lists(REPOSITORY / "lists.toml")
     partitions = months_between(first_month, last_month or "2099-12")
     for name, one in lists.items():
@@ -140,7 +147,7 @@ def test_the_repositorys_own_lists_load_and_are_there(tmp_path: Path) -> None:
         assert archives == partitions, "every partition of the demo can be filled"
 
 
-def test_the_eight_postgresql_lists_load() -> None:
+def test_postgresql_lists_load() -> None:
     lists = read_lists(REPOSITORY / "lists.postgresql.toml").lists
     assert len(lists) == 8
     for name, mail_list in lists.items():
@@ -148,7 +155,7 @@ def test_the_eight_postgresql_lists_load() -> None:
         assert (mail_list.dialect, mail_list.start) == ("pg", "1997-01")
 
 
-def test_a_charset_is_one_word_in_small_letters(tmp_path: Path) -> None:
+def test_charset_is_one_word_in_small_letters(tmp_path: Path) -> None:
     path = tmp_path / "lists.toml"
     path.write_text(f'[dev]\n{SOURCE}charset = " KOI8 R"\n', encoding="utf-8")
     assert read_lists(path).lists["dev"].defaults == ("english", "koi8-r")
@@ -158,3 +165,75 @@ def test_languages_are_those_of_the_server(postgres_dsn: str) -> None:
     with psycopg.connect(postgres_dsn) as connection:
         rows = connection.execute("select cfgname from pg_ts_config").fetchall()
     assert sorted(LANGUAGES) == sorted(name for (name,) in rows)
+
+
+PLACE = "https://lists.example.org/dev/"
+
+
+def test_written_list_is_read_back(tmp_path: Path) -> None:
+    path = tmp_path / "new" / "lists.toml"
+    table = {"source": PLACE, "dialect": "pipermail", "language": "german", "start": "2010-03"}
+    write_lists_file(path, {"my-list": table})
+    assert read_lists(path) == (
+        "2010-03",
+        None,
+        {"my-list": MailingList("my-list", PLACE, "pipermail", "german", "2010-03")},
+    )
+
+
+def test_written_list_has_defaults_for_the_rest(tmp_path: Path) -> None:
+    path = tmp_path / "lists.toml"
+    write_lists_file(path, {"my-list": {"source": PLACE}})
+    assert read_lists(path).lists["my-list"] == MailingList(
+        "my-list", PLACE, None, "english", "1995-01"
+    )
+
+
+def test_file_without_lists_has_an_example(tmp_path: Path) -> None:
+    path = tmp_path / "lists.toml"
+    write_lists_file(path, {})
+    with pytest.raises(SettingsError, match=r"names no list; add a .NAME. table"):
+        read_lists(path)
+    head, example = path.read_text().split("\n# [my-list]\n")
+    path.write_text(f"{head}\n[my-list]\n{example.replace('# ', '')}".replace("1995-01", "2010-03"))
+    assert read_lists(path).lists["my-list"].start == "2010-03"
+
+
+def test_comments_are_those_of_the_own_lists_file() -> None:
+    explained = (REPOSITORY / "lists.toml").read_text().partition("\n\n")[0]
+    assert format_lists_file({}).startswith(explained)
+
+
+@given(st.text(st.characters(codec="utf-8", exclude_characters="\x7f")))
+def test_any_source_is_one_toml_string(source: str) -> None:
+    text = format_lists_file({"dev": {"source": source}})
+    assert tomllib.loads(text)["dev"] == {"source": source}
+
+
+def test_existing_file_is_never_overwritten(tmp_path: Path) -> None:
+    path = tmp_path / "lists.toml"
+    path.write_text("mine")
+    with pytest.raises(SettingsError, match=r"exists already; add a .NAME. table to it"):
+        write_lists_file(path, {"my-list": {"source": PLACE}})
+    assert path.read_text() == "mine"
+
+
+@pytest.mark.parametrize(
+    ("name", "table", "says"),
+    [
+        ("a/b", {"source": PLACE}, "a list's name is letters"),
+        ("dev", {"source": "ftp://host"}, "source='ftp://host'"),
+        ("dev", {"source": PLACE, "dialect": "mbx"}, "dialect='mbx': allowed: "),
+        ("dev", {"source": PLACE, "start": "2010"}, "first_month='2010': must be a month"),
+        ("dev", {"source": "a\x7fb"}, "not a readable TOML file"),
+        ("dev", {"source": "a\udcffb"}, "cannot be written"),
+    ],
+)
+def test_wrong_list_leaves_no_file(
+    tmp_path: Path, name: str, table: dict[str, str], says: str
+) -> None:
+    path = tmp_path / "lists.toml"
+    with pytest.raises(SettingsError) as caught:
+        write_lists_file(path, {name: table})
+    assert says in str(caught.value)
+    assert not path.exists()

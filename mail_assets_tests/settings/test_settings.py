@@ -1,19 +1,4 @@
-"""The settings of alerts: which URLs are taken, and that the webhook's is never repeated.
-
-[test_archives] MAIL_KEEP_ARCHIVES: how long former archives are kept.
-
-[test_asset_graph] Owners and freshness: what may be set, and mistakes named with the remedy.
-
-[test_dagster] The settings of Dagster's storage do not depend on the lists.
-
-[test_environment] All settings at once: defaults that need nothing, and what is set is taken.
-
-[test_folders] Errors of folders that settings name, told with the setting and the remedy.
-
-[test_local_state] A worker with a variable missing stops, and says which; one machine alone needs none.
-
-[test_summaries] What makes summaries, as the environment says.
-"""
+"""All settings at once: default places, values that are set, and settings that join variables."""
 
 import errno
 import os
@@ -22,114 +7,259 @@ from pathlib import Path
 
 import pytest
 
+from mail_assets.encoding.models import RemoteModel
+from mail_assets.openai.chat import ChatModel
+from mail_assets.processes import machine
+from mail_assets.settings import settings as module
 from mail_assets.settings.settings import (
-    CHAT,
-    EXTRACTIVE,
-    FRESH_HOURS,
-    SHARED_VARIABLES,
-    SUMMARY_TOKENS,
     Settings,
+    Terminal,
     blame_folder,
     load_dagster_settings,
     load_settings,
-    read_alert_url,
-    read_base_url,
-    read_fresh_hours,
-    read_keep_archives,
-    read_owners,
+    load_terminal,
+    read_home,
+    read_lists_path,
 )
-from mail_assets.settings.values import SettingsError
+from mail_assets.settings.values import SettingsError, absolute_path
+from mail_assets.settings.variables import CHAT, EXTRACTIVE, SHARED, SUMMARY_TOKENS, WEB_RATES
+from mail_assets.web.limits import DEFAULT_ALLOWANCES, Allowance, Cost
 from mail_assets_tests.conftest import REPOSITORY
 
-
-def test_alerts_are_off_where_nothing_is_set() -> None:
-    assert read_alert_url({}) == read_base_url({}, "MAIL_UI_URL", "x") == ""
-
-
-def test_a_webhook_is_taken_as_it_is() -> None:
-    url = "https://hooks.slack.com/services/T0/B0/XYZ"
-    assert read_alert_url({"MAIL_ALERT_URL": f" {url}\n"}) == url
+SECRET = "s3cr3t"
+URL = f"postgresql+psycopg2://dagster:{SECRET}@db/dagster"
 
 
-def test_a_wrong_webhook_is_refused_and_not_repeated() -> None:
-    with pytest.raises(SettingsError) as error:
-        read_alert_url({"MAIL_ALERT_URL": "http://example.org/services/T0/B0/XYZ"})
-    assert str(error.value) == (
-        "MAIL_ALERT_URL='***': must be an https:// URL; http:// only for this machine"
+def test_settings_have_defaults_without_an_environment() -> None:
+    settings = load_settings({})
+    assert settings.home == REPOSITORY / "var"
+    assert settings.store == str(REPOSITORY / "var" / "store")
+    assert settings.vectors == f"lance:{REPOSITORY / 'var' / 'vectors'}"
+    assert (settings.encoder, settings.precision) == ("all-minilm-l6-v2", "int8")
+    assert (settings.provider, settings.quality_set, settings.chat) == ("cpu", None, None)
+    assert (settings.pg_dsn, settings.dagster_url, settings.http_auth) == ("", "", "")
+    assert settings.dagster_home == REPOSITORY / "var" / "dagster"
+    assert [*settings.lists] == ["harbor-dev", "harbor-users"]
+
+
+def test_empty_variables_count_as_unset() -> None:
+    names = ("HOME", "LISTS", "STORE", "VECTORS", "ENCODER", "PRECISION", "PG_DSN", "HTTP_AUTH")
+    assert load_settings({f"MAIL_{name}": "" for name in names}) == load_settings({})
+
+
+def test_environment_of_the_process_is_read(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("MAIL_HOME", str(tmp_path))
+    assert load_settings().home == tmp_path
+
+
+def test_set_values_are_taken(tmp_path: Path) -> None:
+    lists_file = tmp_path / "lists.toml"
+    lists_file.write_text('[dev]\nsource = "s3://bucket/dev"\n')
+    settings = load_settings(
+        {
+            "MAIL_HOME": str(tmp_path / "home"),
+            "MAIL_LISTS": str(lists_file),
+            "MAIL_STORE": "s3://bucket/prefix",
+            "MAIL_VECTORS": "s3vectors://bucket?region=eu-central-1",
+            "MAIL_ENCODER": "all-minilm-l6-v2",
+            "MAIL_PRECISION": "fp32",
+            "MAIL_PROVIDER": "openvino",
+            "MAIL_PG_DSN": f"host=db user=mail password={SECRET}",
+            "DAGSTER_POSTGRES_URL": URL,
+            "MAIL_HTTP_AUTH": f"archives:{SECRET}",
+            "MAIL_MODEL_DIR": "/srv/m",
+            "MAIL_JOBS": "3",
+        }
     )
+    assert settings.home == tmp_path / "home"
+    assert settings.store == "s3://bucket/prefix"
+    assert settings.vectors == "s3vectors://bucket?region=eu-central-1"
+    assert (settings.encoder, settings.precision) == ("all-minilm-l6-v2", "fp32")
+    assert (settings.provider, settings.jobs) == ("openvino", 3)
+    assert settings.pg_dsn == f"host=db user=mail password={SECRET}"
+    assert (settings.dagster_url, settings.http_auth) == (URL, f"archives:{SECRET}")
+    assert settings.model_cache == Path("/srv/m")
+    assert SECRET not in repr(settings)
 
 
-@pytest.mark.parametrize(
-    ("value", "url"),
-    [
-        ("http://127.0.0.1:3000/", "http://127.0.0.1:3000"),
-        ("https://dagster.example.org/mail", "https://dagster.example.org/mail"),
-    ],
-)
-def test_the_base_url_of_the_ui_ends_without_a_slash(value: str, url: str) -> None:
-    assert read_base_url({"MAIL_UI_URL": value}, "MAIL_UI_URL", "http://127.0.0.1:3000") == url
-
-
-@pytest.mark.parametrize(
-    "value",
-    [
-        *("127.0.0.1:3000", "ftp://example.org", "http://", "http://[::1", "http://a b"),
-        *("https://user:password@example.org", "https://example.org/?x", "https://a.org/#b"),
-        *("https://a.org/<b>", "https://a.org/a|b"),
-    ],
-)
-def test_any_other_base_url_is_refused(value: str) -> None:
-    with pytest.raises(SettingsError, match=r"MAIL_UI_URL=.*: must be a base URL such as"):
-        read_base_url({"MAIL_UI_URL": value}, "MAIL_UI_URL", "http://127.0.0.1:3000")
-
-
-@pytest.mark.parametrize(("value", "days"), [("", 30), ("0", 0), ("7", 7)])
-def test_days_are_a_number(value: str, days: int) -> None:
-    assert read_keep_archives({"MAIL_KEEP_ARCHIVES": value}) == days
-
-
-@pytest.mark.parametrize("value", ["-1", "a week", "1.5", "٣"])
-def test_other_values_are_refused(value: str) -> None:
+def test_words_are_in_another_place_than_vectors(tmp_path: Path) -> None:
+    place = f"lance:{tmp_path}"
     with pytest.raises(
-        SettingsError, match=r"MAIL_KEEP_ARCHIVES=.* must be 0 to 99999 days; 0: not kept"
+        SettingsError, match=r"MAIL_WORDS=.*must be another place than MAIL_VECTORS"
     ):
-        read_keep_archives({"MAIL_KEEP_ARCHIVES": value})
+        load_settings({"MAIL_VECTORS": place, "MAIL_WORDS": place})
+
+
+@pytest.fixture
+def wheel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty folder to be in, with the package in a wheel elsewhere."""
+    monkeypatch.setattr(module, "find_checkout", lambda: None)
+    monkeypatch.setenv("HOME", "/home/ann")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_checkout_keeps_everything_in_itself() -> None:
+    assert read_home({"XDG_DATA_HOME": "/data"}) == REPOSITORY / "var"
+    assert read_lists_path({"XDG_CONFIG_HOME": "/config"}) == REPOSITORY / "lists.toml"
+
+
+@pytest.mark.usefixtures("wheel")
+@pytest.mark.parametrize(
+    ("environ", "home", "lists_file"),
+    [
+        ({}, "/home/ann/.local/share/mail-assets", "/home/ann/.config/mail-assets/lists.toml"),
+        (
+            {"XDG_DATA_HOME": "/data", "XDG_CONFIG_HOME": "/config"},
+            "/data/mail-assets",
+            "/config/mail-assets/lists.toml",
+        ),
+        (  # the specification: a relative path is to be ignored
+            {"XDG_DATA_HOME": "data", "XDG_CONFIG_HOME": "./config"},
+            "/home/ann/.local/share/mail-assets",
+            "/home/ann/.config/mail-assets/lists.toml",
+        ),
+        ({"MAIL_HOME": "/srv/mail", "MAIL_LISTS": "/etc/l.toml"}, "/srv/mail", "/etc/l.toml"),
+        ({"MAIL_HOME": "~/mail", "MAIL_LISTS": "~/l.toml"}, "/home/ann/mail", "/home/ann/l.toml"),
+    ],
+)
+def test_wheel_has_the_folders_of_the_user(
+    environ: dict[str, str], home: str, lists_file: str
+) -> None:
+    assert str(read_home(environ)) == home
+    assert str(read_lists_path(environ)) == lists_file
+
+
+def test_lists_file_in_the_current_folder_comes_first(wheel: Path) -> None:
+    (wheel / "lists.toml").touch()
+    assert read_lists_path({"XDG_CONFIG_HOME": "/config"}) == wheel / "lists.toml"
+    assert read_lists_path({"MAIL_LISTS": "/etc/l.toml"}) == Path("/etc/l.toml")
+
+
+@pytest.mark.usefixtures("wheel")
+@pytest.mark.parametrize("user", ["", "ann"])
+def test_home_of_the_user_must_be_absolute(user: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", user)
+    for read in (read_home, read_lists_path):
+        with pytest.raises(SettingsError, match="HOME is no absolute path"):
+            read({})
+        assert read({"MAIL_HOME": "/srv/mail", "MAIL_LISTS": "/srv/mail"}) == Path("/srv/mail")
+    with pytest.raises(SettingsError, match="MAIL_HOME='~/mail': HOME is no absolute path"):
+        read_home({"MAIL_HOME": "~/mail"})
+
+
+def test_relative_path_begins_in_its_folder_or_here(wheel: Path) -> None:
+    assert absolute_path("X", "mail") == wheel / "mail"
+    assert absolute_path("X", "mail", Path("/srv")) == Path("/srv/mail")
+    assert absolute_path("X", "~/mail", Path("/srv")) == Path("/home/ann/mail")
+    with pytest.raises(SettingsError, match="X='~no-such-user-here': not a usable path"):
+        absolute_path("X", "~no-such-user-here")
 
 
 @pytest.mark.parametrize(
-    ("value", "owners"),
+    ("environ", "model"),
     [
-        ("", ()),
-        (" , ", ()),
-        ("ann@example.org", ("ann@example.org",)),
-        ("team:mail, ann@example.org", ("team:mail", "ann@example.org")),
+        (
+            {
+                "MAIL_ENCODER": "openai:voyage-3.5",
+                "MAIL_ENCODER_URL": "https://api.voyageai.com/v1/",
+                "MAIL_ENCODER_KEY": SECRET,
+                "MAIL_ENCODER_DIMENSION": "1024",
+                "MAIL_ENCODER_MAX_TOKENS": "600",
+                "MAIL_ENCODER_QUERY_PREFIX": "query: ",
+                "MAIL_ENCODER_DOCUMENT_PREFIX": "passage: ",
+                "MAIL_ENCODER_BATCH": "128",
+                "MAIL_ENCODER_IN_FLIGHT": "8",
+            },
+            RemoteModel(
+                "voyage-3.5",
+                "https://api.voyageai.com/v1",
+                *(1024, 600, "query: ", "passage: ", 128, 8),
+            ),
+        ),
+        (
+            {"MAIL_ENCODER": "openai:nomic:v1.5", "MAIL_ENCODER_URL": "http://127.0.0.1:11434/v1"},
+            RemoteModel("nomic:v1.5", "http://127.0.0.1:11434/v1"),
+        ),
     ],
 )
-def test_owners_are_separated_by_commas(value: str, owners: tuple[str, ...]) -> None:
-    assert read_owners({"MAIL_OWNERS": value}) == owners
+def test_remote_model_is_one_name_without_its_key(
+    environ: dict[str, str], model: RemoteModel
+) -> None:
+    settings = load_settings(environ)
+    assert (settings.encoder, settings.precision) == (model.name, "served")
+    assert RemoteModel.parse(settings.encoder) == model
+    assert SECRET not in repr(settings)
 
 
-@pytest.mark.parametrize("value", ["ann", "team:", "ann@example", "team:mail;ann@example.org,x"])
-def test_what_is_no_owner_is_named(value: str) -> None:
-    with pytest.raises(SettingsError, match=r"MAIL_OWNERS=.* an e-mail address or team:NAME"):
-        read_owners({"MAIL_OWNERS": value})
+CHAT_MODEL = {"MAIL_CHAT_URL": "http://127.0.0.1:11434/v1/", "MAIL_CHAT_MODEL": "llama3.2"}
 
 
-@pytest.mark.parametrize(("value", "hours"), [("", FRESH_HOURS), ("0", 0), ("168", 168)])
-def test_freshness_is_a_number_of_hours(value: str, hours: int) -> None:
-    assert read_fresh_hours({"MAIL_FRESH_HOURS": value}) == hours
+def test_chat_model_is_taken_where_it_is_named() -> None:
+    chat = ChatModel("llama3.2", "http://127.0.0.1:11434/v1", 6000)
+    assert load_settings(CHAT_MODEL).chat == chat
 
 
-@pytest.mark.parametrize("value", ["daily", "-1", "1.5", "999999"])
-def test_what_is_no_number_of_hours_is_named(value: str) -> None:
-    with pytest.raises(SettingsError, match=r"MAIL_FRESH_HOURS=.* must be 0 to 99999 hours; 0: n"):
-        read_fresh_hours({"MAIL_FRESH_HOURS": value})
+@pytest.mark.parametrize(
+    ("environ", "wanted"),
+    [
+        ({}, (EXTRACTIVE, SUMMARY_TOKENS)),
+        (CHAT_MODEL, (EXTRACTIVE, SUMMARY_TOKENS)),
+        ({**CHAT_MODEL, "MAIL_SUMMARIES": "chat"}, (CHAT, SUMMARY_TOKENS)),
+        ({"MAIL_SUMMARY_TOKENS": "5000"}, (EXTRACTIVE, 5_000)),
+    ],
+    ids=["nothing", "a-model-for-answers", "chat", "tokens"],
+)
+def test_summaries_use_a_model_only_when_asked(
+    environ: dict[str, str], wanted: tuple[str, int]
+) -> None:
+    assert load_settings(environ).summaries == wanted
 
 
-URL = "postgresql+psycopg2://dagster:s3cr3t@db/dagster"
+def test_limits_that_are_set_hold_on_this_machine_too() -> None:
+    assert load_settings({}).web_limits == DEFAULT_ALLOWANCES
+    limits = load_settings({"MAIL_WEB_SEARCHES": "5", "MAIL_WEB_ANSWERS": "0"}).web_limits
+    assert limits[Cost.search] == Allowance(5, DEFAULT_ALLOWANCES[Cost.search].at_once, 5)
+    assert limits[Cost.answer].per_minute == 0
+    assert limits[Cost.read] == DEFAULT_ALLOWANCES[Cost.read]
 
 
-def test_a_mistake_in_lists_toml_does_not_stop_dagsters_storage(tmp_path: Path) -> None:
+def test_default_limits_are_those_of_the_server() -> None:
+    defaults = {Cost(cost): row.default for cost, row in WEB_RATES.items()}
+    assert defaults == {cost: one.per_minute for cost, one in DEFAULT_ALLOWANCES.items()}
+
+
+@pytest.mark.parametrize(("cores", "processes"), [(1, 2), (2, 2), (3, 3), (64, 4)])
+def test_web_processes_are_one_a_core_within_bounds(
+    cores: int, processes: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(machine, "count_physical_cores", lambda: cores)
+    assert load_settings({}).web_processes == processes
+    assert load_settings({}).jobs == cores
+    for text in ("0", "9"):
+        assert load_settings({"MAIL_WEB_PROCESSES": text}).web_processes == int(text)
+
+
+@pytest.mark.parametrize(
+    ("environ", "terminal"),
+    [
+        ({}, (True, True)),
+        ({"TERM": "xterm-256color"}, (True, True)),
+        ({"TERM": "dumb"}, (False, False)),
+        ({"NO_COLOR": "1"}, (False, False)),
+        ({"NO_COLOR": ""}, (True, True)),
+        ({"CI": "true"}, (True, False)),
+    ],
+)
+def test_terminal_follows_the_usual_variables(
+    environ: dict[str, str], terminal: tuple[bool, bool]
+) -> None:
+    assert load_terminal(environ) == Terminal(*terminal)
+
+
+def test_wrong_lists_file_does_not_stop_dagsters_storage(tmp_path: Path) -> None:
     lists_file = tmp_path / "lists.toml"
     lists_file.write_text("[dev\n")
     environ = {
@@ -141,80 +271,69 @@ def test_a_mistake_in_lists_toml_does_not_stop_dagsters_storage(tmp_path: Path) 
         load_settings(environ)
     settings = load_dagster_settings(environ)
     assert (settings.home, settings.postgres_url) == (tmp_path, URL)
-    assert "s3cr3t" not in repr(settings)
+    assert SECRET not in repr(settings)
 
 
 @pytest.mark.parametrize("environ", [{}, {"DAGSTER_POSTGRES_URL": URL}])
-def test_it_has_the_defaults_of_all_settings(environ: dict[str, str]) -> None:
+def test_storage_has_the_defaults_of_all_settings(environ: dict[str, str]) -> None:
     settings, every = load_dagster_settings(environ), load_settings(environ)
     assert (settings.home, settings.postgres_url) == (every.home, every.dagster_url)
 
 
-def test_a_url_for_another_driver_is_refused_without_its_password() -> None:
-    with pytest.raises(SettingsError, match=r"='postgresql://\*\*\*': must begin with postgresql"):
-        load_dagster_settings({"DAGSTER_POSTGRES_URL": URL.replace("+psycopg2", "")})
+WHOLE = {
+    "MAIL_LOCAL_STATE": "refuse",
+    "DAGSTER_HOME": "/opt/deploy/celery",
+    "DAGSTER_POSTGRES_URL": "postgresql+psycopg2://mail@postgres/dagster",
+    "MAIL_LISTS": str(REPOSITORY / "lists.toml"),
+    "MAIL_PG_DSN": "postgresql://mail@postgres/mail",
+    "MAIL_STORE": "s3://bucket/store",
+    "MAIL_VECTORS": "lance:/mounted/vectors",
+    "MAIL_WORDS": "lance:/mounted/words",
+}
 
 
-SECRET = "s3cr3t"
+def test_worker_with_all_variables_starts() -> None:
+    assert {row.name for row in SHARED} == WHOLE.keys() - {"MAIL_LOCAL_STATE"}
+    assert load_settings(WHOLE).store == "s3://bucket/store"
 
 
-def test_without_an_environment_everything_has_a_default() -> None:
-    settings = load_settings({})
-    assert settings.home == REPOSITORY / "var"
-    assert settings.store == str(REPOSITORY / "var" / "store")
-    assert settings.vectors == f"lance:{REPOSITORY / 'var' / 'vectors'}"
-    assert (settings.encoder, settings.precision) == ("all-minilm-l6-v2", "int8")
-    assert (settings.pg_dsn, settings.dagster_url, settings.http_auth) == ("", "", "")
-    assert settings.dagster_home == REPOSITORY / "var" / "dagster"
-    assert [*settings.lists] == ["harbor-dev", "harbor-users"]
+@pytest.mark.parametrize("name", [row.name for row in SHARED])
+@pytest.mark.parametrize("value", [None, ""])
+def test_worker_with_a_missing_variable_stops(name: str, value: str | None) -> None:
+    environ = {key: text for key, text in {**WHOLE, name: value}.items() if text is not None}
+    with pytest.raises(SettingsError, match=f"MAIL_LOCAL_STATE='refuse': not set: {name}; set"):
+        load_settings(environ)
 
 
-def test_an_empty_variable_is_one_that_is_not_set() -> None:
-    names = ("HOME", "LISTS", "STORE", "VECTORS", "ENCODER", "PRECISION", "PG_DSN", "HTTP_AUTH")
-    assert load_settings({f"MAIL_{name}": "" for name in names}) == load_settings({})
-
-
-def test_the_process_s_own_environment_is_read(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.setenv("MAIL_HOME", str(tmp_path))
-    assert load_settings().home == tmp_path
-
-
-def test_what_is_set_is_taken(tmp_path: Path) -> None:
-    lists_file = tmp_path / "lists.toml"
-    lists_file.write_text('[dev]\nsource = "s3://bucket/dev"\n')
-    settings = load_settings(
-        {
-            "MAIL_HOME": str(tmp_path / "home"),
-            "MAIL_LISTS": str(lists_file),
-            "MAIL_STORE": "s3://bucket/prefix",
-            "MAIL_VECTORS": "s3vectors://bucket?region=eu-central-1",
-            "MAIL_ENCODER": "all-minilm-l6-v2",
-            "MAIL_PRECISION": "fp32",
-            "MAIL_PG_DSN": f"host=db user=mail password={SECRET}",
-            "DAGSTER_POSTGRES_URL": f"postgresql+psycopg2://u:{SECRET}@db/dagster",
-            "MAIL_HTTP_AUTH": f"archives:{SECRET}",
-        }
+def test_all_missing_variables_are_named_at_once() -> None:
+    with pytest.raises(SettingsError) as raised:
+        load_settings({"MAIL_LOCAL_STATE": "refuse"})
+    assert str(raised.value) == (
+        "MAIL_LOCAL_STATE='refuse': not set: DAGSTER_HOME, DAGSTER_POSTGRES_URL, MAIL_LISTS, "
+        "MAIL_PG_DSN, MAIL_STORE, MAIL_VECTORS, MAIL_WORDS; set them as the other machines have "
+        "them, or MAIL_LOCAL_STATE=allow to use this machine alone"
     )
-    assert settings.home == tmp_path / "home"
-    assert settings.store == "s3://bucket/prefix"
-    assert settings.vectors == "s3vectors://bucket?region=eu-central-1"
-    assert (settings.encoder, settings.precision) == ("all-minilm-l6-v2", "fp32")
-    assert settings.pg_dsn == f"host=db user=mail password={SECRET}"
-    assert settings.http_auth == f"archives:{SECRET}"
-    assert SECRET not in repr(settings)
 
 
-def test_models_are_kept_in_the_home_unless_told_otherwise(tmp_path: Path) -> None:
-    home = {"MAIL_HOME": str(tmp_path)}
-    assert load_settings(home).model_cache == tmp_path / "models"
-    assert load_settings({**home, "MAIL_MODEL_DIR": "/srv/m"}).model_cache == Path("/srv/m")
+def test_daemon_needs_only_dagsters_storage() -> None:
+    alone = {name: WHOLE[name] for name in ("MAIL_LOCAL_STATE", "DAGSTER_POSTGRES_URL")}
+    assert load_dagster_settings(alone).postgres_url == WHOLE["DAGSTER_POSTGRES_URL"]
+    with pytest.raises(SettingsError, match="not set: DAGSTER_POSTGRES_URL; set"):
+        load_dagster_settings({"MAIL_LOCAL_STATE": "refuse"})
+
+
+@pytest.mark.parametrize("value", ["", "allow"])
+def test_one_machine_alone_needs_no_variable(value: str) -> None:
+    environ = {"MAIL_LOCAL_STATE": value}
+    assert load_settings(environ) == load_settings({})
+    assert load_dagster_settings(environ) == load_dagster_settings({})
+    with pytest.raises(SettingsError, match="MAIL_LOCAL_STATE='no': allowed: allow, refuse"):
+        load_settings({"MAIL_LOCAL_STATE": "no"})
 
 
 @pytest.fixture
 def settings(tmp_path: Path) -> Settings:
-    """Settings whose home is there, and whose other folders are not."""
+    """Settings whose home exists, and whose other folders do not."""
     (tmp_path / "home").mkdir()
     return replace(
         load_settings({"MAIL_HOME": str(tmp_path / "home")}),
@@ -234,7 +353,7 @@ def settings(tmp_path: Path) -> Settings:
         (errno.EPERM, "models/a/b", "MAIL_MODEL_DIR='{0}/models': Operation not permitted: {0}"),
     ],
 )
-def test_the_setting_of_a_folder_that_cannot_be_used_is_named(
+def test_unusable_folder_is_blamed_on_its_setting(
     settings: Settings, tmp_path: Path, code: int, path: str, said: str
 ) -> None:
     blamed = blame_folder(settings, OSError(code, os.strerror(code), str(tmp_path / path)))
@@ -246,101 +365,15 @@ def test_the_setting_of_a_folder_that_cannot_be_used_is_named(
     ("code", "path"),
     [
         (errno.EACCES, "elsewhere"),
-        (errno.EACCES, ""),  # above the folders, and there: none of them was to be made
+        (errno.EACCES, ""),  # above the folders, and existing: none of them had to be made
         (errno.ENOENT, "home/gone.parquet"),
         (errno.ENOSPC, "home/full"),
     ],
 )
-def test_other_errors_are_of_no_setting(
+def test_other_errors_are_blamed_on_no_setting(
     settings: Settings, tmp_path: Path, code: int, path: str
 ) -> None:
     error = OSError(code, os.strerror(code), str(tmp_path / path))
     assert blame_folder(settings, error) is None
     assert blame_folder(settings, OSError("no file is named")) is None
     assert blame_folder(settings, OSError(code, os.strerror(code), 3)) is None
-
-
-WHOLE = {
-    "MAIL_LOCAL_STATE": "refuse",
-    "DAGSTER_HOME": "/opt/deploy/celery",
-    "DAGSTER_POSTGRES_URL": "postgresql+psycopg2://mail@postgres/dagster",
-    "MAIL_LISTS": str(REPOSITORY / "lists.toml"),
-    "MAIL_PG_DSN": "postgresql://mail@postgres/mail",
-    "MAIL_STORE": "s3://bucket/store",
-    "MAIL_VECTORS": "lance:/mounted/vectors",
-    "MAIL_WORDS": "lance:/mounted/words",
-}
-
-
-def test_a_worker_with_all_variables_starts() -> None:
-    assert {*SHARED_VARIABLES} == WHOLE.keys() - {"MAIL_LOCAL_STATE"}
-    assert load_settings(WHOLE).store == "s3://bucket/store"
-
-
-@pytest.mark.parametrize("name", SHARED_VARIABLES)
-@pytest.mark.parametrize("value", [None, ""])
-def test_a_worker_with_one_missing_stops_and_names_it(name: str, value: str | None) -> None:
-    environ = {key: text for key, text in {**WHOLE, name: value}.items() if text is not None}
-    with pytest.raises(SettingsError, match=f"MAIL_LOCAL_STATE='refuse': not set: {name}; set"):
-        load_settings(environ)
-
-
-def test_all_missing_variables_are_named_at_once_with_both_remedies() -> None:
-    with pytest.raises(SettingsError) as raised:
-        load_settings({"MAIL_LOCAL_STATE": "refuse"})
-    assert str(raised.value) == (
-        "MAIL_LOCAL_STATE='refuse': not set: DAGSTER_HOME, DAGSTER_POSTGRES_URL, MAIL_LISTS, "
-        "MAIL_PG_DSN, MAIL_STORE, MAIL_VECTORS, MAIL_WORDS; set them as the other machines have "
-        "them, or MAIL_LOCAL_STATE=allow to use this machine alone"
-    )
-
-
-def test_the_webserver_and_the_daemon_need_dagsters_storage_only() -> None:
-    alone = {name: WHOLE[name] for name in ("MAIL_LOCAL_STATE", "DAGSTER_POSTGRES_URL")}
-    assert load_dagster_settings(alone).postgres_url == WHOLE["DAGSTER_POSTGRES_URL"]
-    with pytest.raises(SettingsError, match="not set: DAGSTER_POSTGRES_URL; set"):
-        load_dagster_settings({"MAIL_LOCAL_STATE": "refuse"})
-
-
-@pytest.mark.parametrize("value", [None, "", "allow"])
-def test_one_machine_alone_needs_no_variable(value: str | None) -> None:
-    environ = {} if value is None else {"MAIL_LOCAL_STATE": value}
-    assert load_settings(environ) == load_settings({})
-    assert load_dagster_settings(environ) == load_dagster_settings({})
-
-
-def test_another_value_is_refused() -> None:
-    with pytest.raises(SettingsError, match="MAIL_LOCAL_STATE='no': allowed: allow, refuse"):
-        load_settings({"MAIL_LOCAL_STATE": "no"})
-
-
-CHAT_MODEL = {"MAIL_CHAT_URL": "http://localhost:1/v1", "MAIL_CHAT_MODEL": "made-mini"}
-
-
-@pytest.mark.parametrize(
-    ("variables", "wanted"),
-    [
-        ({}, (EXTRACTIVE, SUMMARY_TOKENS)),
-        (CHAT_MODEL, (EXTRACTIVE, SUMMARY_TOKENS)),
-        ({**CHAT_MODEL, "MAIL_SUMMARIES": "chat"}, (CHAT, SUMMARY_TOKENS)),
-        ({"MAIL_SUMMARY_TOKENS": "5000"}, (EXTRACTIVE, 5_000)),
-    ],
-    ids=["nothing", "a-model-for-answers", "chat", "tokens"],
-)
-def test_summaries_need_no_model_unless_one_is_asked_for(
-    variables: dict[str, str], wanted: tuple[str, int]
-) -> None:
-    assert load_settings(variables).summaries == wanted
-
-
-@pytest.mark.parametrize(
-    ("variables", "said"),
-    [
-        ({"MAIL_SUMMARIES": "chat"}, "needs MAIL_CHAT_URL and MAIL_CHAT_MODEL"),
-        ({"MAIL_SUMMARIES": "best"}, "extractive"),
-        ({"MAIL_SUMMARY_TOKENS": "many"}, "MAIL_SUMMARY_TOKENS"),
-    ],
-)
-def test_a_wrong_value_is_named(variables: dict[str, str], said: str) -> None:
-    with pytest.raises(SettingsError, match=said):
-        load_settings(variables)

@@ -1,4 +1,4 @@
-"""What an archive lost: which messages, who is told, how long the former archive is kept."""
+"""Lost messages are refused or recorded, and their former archive is kept for some days."""
 
 import re
 
@@ -30,7 +30,7 @@ def expire(world: World) -> None:
         connection.execute("update former_archives set kept_until = now()")
 
 
-def test_messages_replaced_by_as_many_others_are_lost(world: World) -> None:
+def test_messages_replaced_by_as_many_others_count_as_lost(world: World) -> None:
     world.archive(MARCH, *mails(*range(200)))
     world.archives()
     before = world.writes()
@@ -42,7 +42,7 @@ def test_messages_replaced_by_as_many_others_are_lost(world: World) -> None:
 
 
 @pytest.mark.parametrize("change", ["rendering", "order", "copies"])
-def test_another_rendering_of_the_same_messages_loses_none(world: World, change: str) -> None:
+def test_another_rendering_of_the_messages_loses_none(world: World, change: str) -> None:
     letters = mails(*range(20))
     world.archive(MARCH, *letters)
     world.archives()
@@ -56,7 +56,7 @@ def test_another_rendering_of_the_same_messages_loses_none(world: World, change:
     assert removed(world) == []
 
 
-def test_messages_without_an_id_are_known_by_sender_date_and_subject() -> None:
+def test_message_without_id_is_known_by_sender_date_subject() -> None:
     header = b"From: Jo <jo@example.org>\nDate: Mon, 5 Jan 2026\nSubject: tides\n"
     digest, message_id = identify(header)
     assert message_id == ""
@@ -64,7 +64,7 @@ def test_messages_without_an_id_are_known_by_sender_date_and_subject() -> None:
     assert identify(header.replace(b"tides", b"ebb")) != (digest, "")
 
 
-def test_a_vanished_message_is_recorded_until_it_comes_back(world: World) -> None:
+def test_vanished_message_is_recorded_until_it_comes_back(world: World) -> None:
     world.keep_days = 30
     world.archive(MARCH, *mails(1, 2, 3))
     first = world.archives()
@@ -81,7 +81,7 @@ def test_a_vanished_message_is_recorded_until_it_comes_back(world: World) -> Non
     assert removed(world) == []
 
 
-def test_a_damaged_id_that_vanishes_is_recorded_as_it_was_stored(world: World) -> None:
+def test_vanished_damaged_id_is_recorded_as_it_was_stored(world: World) -> None:
     damaged = mail("m1").replace(b"m1@", b"m\x001@")
     long = mail("m2").replace(b"<m2@", b"<" + 501 * b"m" + b"@")
     world.archive(MARCH, damaged, long, *mails(*range(3, 8)))
@@ -96,13 +96,13 @@ def test_a_damaged_id_that_vanishes_is_recorded_as_it_was_stored(world: World) -
     assert len(stored - kept) == 2
 
 
-def test_a_list_id_may_be_damaged(world: World) -> None:
+def test_damaged_list_id_is_accepted(world: World) -> None:
     world.archive(MARCH, list_mail("m1", "dev\0.example.org"))
     world.archives()
     assert world.rows("mbox_archives", "list_id") == [("dev.example.org",)]
 
 
-def test_a_vanished_archive_leaves_all_its_messages_recorded(world: World) -> None:
+def test_vanished_archive_leaves_all_its_messages_recorded(world: World) -> None:
     world.keep_days = 30
     path = world.archive(MARCH, *mails(1, 2))
     world.archives()
@@ -114,7 +114,7 @@ def test_a_vanished_archive_leaves_all_its_messages_recorded(world: World) -> No
     assert len([*world.store.keys("archives/")]) == 1
 
 
-def test_a_vanished_month_is_behind_until_nothing_made_of_it_is_left(world: World) -> None:
+def test_vanished_month_is_behind_until_all_of_it_is_deleted(world: World) -> None:
     for month in (MARCH, APRIL):
         world.archive(month, mail(month))
         world.chain(month)
@@ -131,7 +131,7 @@ def test_a_vanished_month_is_behind_until_nothing_made_of_it_is_left(world: Worl
     assert world.rows("messages", "month") == [(MARCH,)]
 
 
-def test_a_former_archive_is_kept_for_its_days(world: World) -> None:
+def test_former_archive_is_kept_for_its_days(world: World) -> None:
     world.keep_days = 30
     for at in range(3):
         world.archive(MARCH, *mails(*range(at + 1)), at=at)
@@ -147,7 +147,7 @@ def test_a_former_archive_is_kept_for_its_days(world: World) -> None:
     assert world.rows("former_archives") == []
 
 
-def test_the_next_fetch_of_the_month_deletes_what_is_over(world: World) -> None:
+def test_next_fetch_deletes_expired_former_archives(world: World) -> None:
     world.keep_days = 30
     for at in range(2):
         world.archive(MARCH, *mails(*range(at + 1)), at=at)
@@ -157,7 +157,7 @@ def test_the_next_fetch_of_the_month_deletes_what_is_over(world: World) -> None:
     assert len([*world.store.keys("archives/")]) == 1
 
 
-def test_an_archive_of_another_list_is_refused_by_name(world: World) -> None:
+def test_archive_of_another_list_is_refused_by_name(world: World) -> None:
     for month in (MARCH, APRIL):
         world.archive(month, list_mail("a", "harbor.lists.example.org"))
         world.archives(month)
@@ -169,7 +169,7 @@ def test_an_archive_of_another_list_is_refused_by_name(world: World) -> None:
     assert world.archives(MAY, allow_loss=True).counts["found"] == 1
 
 
-def test_a_renamed_list_is_accepted_once_for_a_month_and_twice_for_the_list(world: World) -> None:
+def test_renamed_list_is_usual_after_two_accepted_months(world: World) -> None:
     for month in ("2023-10", "2023-11", "2023-12", MARCH):
         world.archive(month, list_mail("a", "harbor.lists.example.org"))
         world.archives(month)
@@ -184,7 +184,7 @@ def test_a_renamed_list_is_accepted_once_for_a_month_and_twice_for_the_list(worl
     assert world.archives("2024-06").counts["found"] == 1
 
 
-def test_a_list_may_move_to_another_host(world: World) -> None:
+def test_list_may_move_to_another_host(world: World) -> None:
     for month in (MARCH, APRIL):
         world.archive(month, list_mail("a", "harbor.lists.example.org"))
         world.archives(month)

@@ -22,15 +22,14 @@ REPLY = "<a@example.org>"
 
 
 def load(world: World, month: str, list_name: str, *mails: bytes, at: int = 0) -> None:
-    world.archive(month, *mails, list_name=list_name, at=at)
-    world.chain(month, list_name, last="messages")
+    world.load(*mails, month=month, list_name=list_name, at=at)
 
 
 def threads(world: World) -> dict[str, str]:
     return dict(world.rows("threads", "message_id, thread_id", "not is_ghost"))
 
 
-def test_a_thread_goes_on_over_months_and_lists(world: World) -> None:
+def test_thread_continues_over_months_and_lists(world: World) -> None:
     load(world, MARCH, HARBOR, mail("a"), mail("other"))
     load(world, APRIL, HARBOR, mail("b", references=REPLY))
     load(world, MARCH, PIER, mail("c", references=REPLY))
@@ -42,7 +41,7 @@ def test_a_thread_goes_on_over_months_and_lists(world: World) -> None:
     assert outcome.counts["ghosts"] == 0
 
 
-def test_a_missing_parent_is_a_ghost_until_it_comes(world: World) -> None:
+def test_missing_parent_is_a_ghost_until_it_comes(world: World) -> None:
     load(world, APRIL, HARBOR, mail("b", references=REPLY), mail("c", references=REPLY))
     assert world.threads().counts["ghosts"] == 1
     load(world, MARCH, HARBOR, mail("a"))
@@ -51,7 +50,7 @@ def test_a_missing_parent_is_a_ghost_until_it_comes(world: World) -> None:
     assert outcome.counts["threads"] == 1
 
 
-def test_the_order_of_loading_does_not_matter(world: World) -> None:
+def test_order_of_loading_does_not_matter(world: World) -> None:
     load(world, APRIL, HARBOR, mail("b", references=REPLY))
     world.threads()
     load(world, MARCH, HARBOR, mail("a"), mail("x"))
@@ -65,7 +64,7 @@ def test_the_order_of_loading_does_not_matter(world: World) -> None:
     assert world.threads().digest == late.digest
 
 
-def test_a_second_run_writes_nothing(world: World) -> None:
+def test_second_run_writes_nothing(world: World) -> None:
     load(world, MARCH, HARBOR, mail("a"), mail("b", references=REPLY))
     first, before = world.threads(), world.writes()
     again = world.threads()
@@ -75,7 +74,7 @@ def test_a_second_run_writes_nothing(world: World) -> None:
     assert again.counts == {**first.counts, "written": 0, "deleted": 0}
 
 
-def test_just_the_difference_is_written(world: World) -> None:
+def test_run_writes_only_the_difference(world: World) -> None:
     load(world, MARCH, HARBOR, mail("a"), mail("b"), mail("c"))
     world.threads()
     load(world, MARCH, HARBOR, mail("a"), mail("b"), mail("d"), at=1)
@@ -90,7 +89,7 @@ def test_an_empty_corpus_has_no_threads(world: World) -> None:
     assert not world.threads().changed
 
 
-def test_a_change_reads_and_writes_what_it_touches(world: World) -> None:
+def test_change_reads_and_writes_only_what_it_touches(world: World) -> None:
     load(world, MARCH, HARBOR, *(mail(f"m{n}") for n in range(20)))
     assert world.threads().counts["read"] == 20
     load(world, APRIL, HARBOR, mail("r", references="<m7@example.org>"))
@@ -99,7 +98,7 @@ def test_a_change_reads_and_writes_what_it_touches(world: World) -> None:
     assert (counts["messages"], counts["threads"], counts["ghosts"]) == (21, 20, 0)
 
 
-def test_another_version_builds_all_anew_and_writes_the_difference(
+def test_another_version_builds_all_and_writes_the_difference(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     load(world, MARCH, HARBOR, mail("a"), mail("b"))
@@ -112,7 +111,7 @@ def test_another_version_builds_all_anew_and_writes_the_difference(
     assert again.digest == first.digest
 
 
-def test_a_link_to_a_thread_outlives_merging_and_splitting(world: World) -> None:
+def test_link_to_a_thread_outlives_merging_and_splitting(world: World) -> None:
     load(world, MARCH, HARBOR, mail("b"), mail("c"))
     world.threads()
     load(world, APRIL, HARBOR, mail("a", references="<b@example.org> <c@example.org>"))
@@ -126,7 +125,7 @@ def test_a_link_to_a_thread_outlives_merging_and_splitting(world: World) -> None
         assert find_place(connection, "unheard@example.org") is None
 
 
-def test_a_load_that_commits_meanwhile_costs_a_portion_and_no_run(
+def test_portion_is_built_again_when_a_load_commits_meanwhile(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     load(world, MARCH, HARBOR, mail("b"), mail("c"))
@@ -192,7 +191,7 @@ def hide(connection: psycopg.Connection, *names: str) -> None:
         hide_ids(connection, {name: f"hidden-{name}" for name in names})
 
 
-def test_figures_and_digest_go_on_from_what_hidden_ids_have_left(world: World) -> None:
+def test_figures_and_digest_continue_after_ids_are_hidden(world: World) -> None:
     load(world, MARCH, HARBOR, mail("a"), mail("b", references=REPLY), mail("alone"))
     load(world, APRIL, HARBOR, mail("c", references="<lost@example.org>"))
     world.threads()
@@ -218,7 +217,7 @@ def connection(
 
 @given(HISTORY, st.sampled_from([1, 2, 5, 100]))
 @settings(max_examples=80)
-def test_building_what_changed_in_portions_is_building_all(
+def test_changes_in_portions_give_the_threads_of_a_full_build(
     connection: psycopg.Connection,
     history: list[tuple[int, Mails, bool, int | None]],
     portion: int,

@@ -1,28 +1,24 @@
 """Cutting a month's new text into chunks: from scratch, again, and after a change."""
 
+from functools import partial
 from typing import Any
 
 import pytest
 
 from mail_assets.encoding.models import LOCAL_MODELS
 from mail_assets.steps import cut_chunks as step
-from mail_assets.steps.outcome import StepError
 from mail_assets.tables import chunks, messages
 from mail_assets.text.chunking import Chunks, chunk_body
-from mail_assets_tests.world import APRIL, HARBOR, MARCH, PIER, PROFILE, World, mail
+from mail_assets_tests.world import HARBOR, PIER, PROFILE, World, mail
 
 LONG = "\n\n".join(f"Paragraph {n} says a few words more about the lease." for n in range(60))
 VERSIONS = "key, list, month, ctid::text, xmin::text"
 
 
-def load(
-    world: World, *mails: bytes, at: int = 0, month: str = MARCH, list_name: str = HARBOR
-) -> None:
-    world.archive(month, *mails, list_name=list_name, at=at)
-    world.chain(month, list_name, last="messages")
+load = partial(World.load, last="messages")
 
 
-def test_the_text_of_each_chunk_is_what_its_spans_cut_out(world: World) -> None:
+def test_text_of_a_chunk_is_exactly_its_spans(world: World) -> None:
     load(world, mail("a", LONG), mail("b", "> quoted\n\nAn answer."))
     outcome = world.chunks()
     bodies = dict(world.rows("messages", "message_id, body_text"))
@@ -39,7 +35,7 @@ def test_the_text_of_each_chunk_is_what_its_spans_cut_out(world: World) -> None:
     assert not [text for _, text, *_ in rows if "quoted" in text]
 
 
-def test_bodies_are_read_and_chunks_staged_some_at_a_time(
+def test_bodies_and_chunks_are_handled_in_small_groups(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     load(world, *(mail(f"m{n}", f"Lease {n}.\n\n{LONG}") for n in range(9)))
@@ -52,17 +48,7 @@ def test_bodies_are_read_and_chunks_staged_some_at_a_time(
     assert (world.chunks().digest, world.rows("chunks")) == whole
 
 
-def test_a_second_run_writes_nothing(world: World) -> None:
-    load(world, mail("a", LONG), mail("b"))
-    first, before = world.chunks(), world.writes()
-    again = world.chunks()
-    assert world.writes() == before
-    assert not again.changed
-    assert again.digest == first.digest
-    assert again.counts == {**first.counts, "written": 0, "deleted": 0}
-
-
-def test_just_the_difference_is_written(world: World) -> None:
+def test_run_writes_only_the_difference(world: World) -> None:
     load(world, mail("a", LONG), mail("b"), mail("c"))
     world.chunks()
     before = {key: mark for key, *mark in world.rows("chunks", VERSIONS, "message_id like 'a%'")}
@@ -73,7 +59,7 @@ def test_just_the_difference_is_written(world: World) -> None:
     assert after == before
 
 
-def test_a_message_that_moves_in_the_archive_writes_no_chunk(world: World) -> None:
+def test_message_that_moves_in_the_archive_writes_no_chunk(world: World) -> None:
     load(world, mail("a"), mail("b"))
     first = world.chunks()
     load(world, mail("b"), mail("a"), at=1)
@@ -89,7 +75,7 @@ def test_variants_of_a_message_have_chunks_of_their_own(world: World) -> None:
     assert len({key for (key,) in world.rows("chunks", "key")}) == 2
 
 
-def test_a_message_in_two_lists_has_two_keys_and_one_text(world: World) -> None:
+def test_message_on_two_lists_has_two_keys_and_one_text(world: World) -> None:
     for name in (HARBOR, PIER):
         load(world, mail("a"), list_name=name)
         world.chunks(list_name=name)
@@ -97,20 +83,7 @@ def test_a_message_in_two_lists_has_two_keys_and_one_text(world: World) -> None:
     assert len({text for (text,) in world.rows("chunks", "text_hash")}) == 1
 
 
-def test_other_partitions_are_untouched(world: World) -> None:
-    for month, name in [(APRIL, HARBOR), (MARCH, PIER)]:
-        load(world, mail("a"), month=month, list_name=name)
-        world.chunks(month, name)
-    others = world.rows("chunks", VERSIONS)
-    load(world, mail("a"))
-    world.chunks()
-    load(world, mail("b"), at=1)
-    world.chunks()
-    where = f"(list, month) <> ('{HARBOR}', '{MARCH}')"
-    assert world.rows("chunks", VERSIONS, where) == others
-
-
-def test_a_new_chunker_cuts_anew(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_new_chunker_version_cuts_again(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     load(world, mail("a"))
     world.chunks()
     monkeypatch.setattr(step, "CHUNKER_VERSION", "another")
@@ -123,16 +96,3 @@ def test_a_new_chunker_cuts_anew(world: World, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(step, "chunk_body", counted)
     world.chunks()
     assert len(calls) == 1
-
-
-def test_an_empty_month_has_no_chunks(world: World) -> None:
-    world.chain(last="messages")
-    assert world.chunks().counts["chunks"] == 0
-    assert not world.chunks().changed
-
-
-def test_no_messages_yet_names_the_remedy(world: World) -> None:
-    with pytest.raises(
-        StepError, match=f"{HARBOR} {MARCH}: no messages yet; materialize messages first"
-    ):
-        world.chunks()

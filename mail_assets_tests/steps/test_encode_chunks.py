@@ -1,8 +1,9 @@
-"""Encoding a month: a text is encoded once, whatever list, month or killed run it stood in."""
+"""A text is encoded once, for all lists and months, and after a killed run."""
 
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -25,20 +26,12 @@ from mail_assets.tables.chunks import count_unencoded
 from mail_assets.tables.encoded_texts import keep_encoded
 from mail_assets.text.chunking import build_document
 from mail_assets_tests.waits import LONG
-from mail_assets_tests.world import APRIL, HARBOR, MARCH, PIER, PROFILE, World, mail
+from mail_assets_tests.world import APRIL, HARBOR, MARCH, PIER, PROFILE, Killed, World, mail
 
 DIMENSION = LOCAL_MODELS[PROFILE].dimension
 
 
-class Killed(BaseException):
-    """Stands for a kill inside this process."""
-
-
-def load(
-    world: World, *mails: bytes, at: int = 0, month: str = MARCH, list_name: str = HARBOR
-) -> None:
-    world.archive(month, *mails, list_name=list_name, at=at)
-    world.chain(month, list_name, last="chunks")
+load = partial(World.load, last="chunks")
 
 
 def key(world: World, month: str = MARCH, list_name: str = HARBOR) -> str:
@@ -50,7 +43,7 @@ def hashes(world: World) -> set[bytes]:
     return {bytes(text_hash) for (text_hash,) in world.rows("chunks", "text_hash", where)}
 
 
-def test_the_file_has_one_vector_per_distinct_text(world: World) -> None:
+def test_file_has_one_vector_per_distinct_text(world: World) -> None:
     load(world, mail("a"), mail("b", "Thanks.", subject="s"), mail("c", "Thanks.", subject="s"))
     outcome = world.embeddings()
     vectors = read_embeddings(world.store, key(world))
@@ -61,7 +54,7 @@ def test_the_file_has_one_vector_per_distinct_text(world: World) -> None:
     assert outcome.counts["tokens"] > 0
 
 
-def test_what_searches_have_encoded_is_not_encoded_again(world: World) -> None:
+def test_texts_that_searches_encoded_are_not_encoded_again(world: World) -> None:
     load(world, mail("a"), mail("b"))
     kept = {text: np.ones(DIMENSION, np.float32) for text in sorted(hashes(world))[:1]}
     with world.connect() as connection:
@@ -75,7 +68,7 @@ def test_what_searches_have_encoded_is_not_encoded_again(world: World) -> None:
     assert vectors[text].tolist() == vector.tolist()
 
 
-def test_the_subject_is_encoded_with_the_text(world: World) -> None:
+def test_subject_is_encoded_with_the_text(world: World) -> None:
     load(world, mail("a", "Thanks.", subject="Re: frozen workers"))
     world.embeddings()
     [text] = world.encoder.texts
@@ -83,18 +76,7 @@ def test_the_subject_is_encoded_with_the_text(world: World) -> None:
     assert "Thanks." in text
 
 
-def test_a_second_run_encodes_and_writes_nothing(world: World) -> None:
-    load(world, mail("a"), mail("b"))
-    first, before = world.embeddings(), world.writes()
-    again = world.embeddings()
-    assert world.writes() == before
-    assert len(world.encoder.texts) == 2
-    assert not again.changed
-    assert again.digest == first.digest
-    assert again.counts == {**first.counts, "encoded": 0, "reused": 2}
-
-
-def test_only_new_texts_are_encoded_and_old_ones_leave_the_file(world: World) -> None:
+def test_new_texts_are_encoded_and_old_ones_leave_the_file(world: World) -> None:
     load(world, mail("a"), mail("b"), mail("c"))
     world.embeddings()
     load(world, mail("a"), mail("b", "Edited."), mail("d"), at=1)
@@ -109,7 +91,7 @@ def test_only_new_texts_are_encoded_and_old_ones_leave_the_file(world: World) ->
     assert read_embeddings(world.store, key(world)).keys() == hashes(world)
 
 
-def test_a_text_less_is_taken_out_of_the_file(world: World) -> None:
+def test_text_that_is_gone_leaves_the_file(world: World) -> None:
     load(world, mail("a"), mail("b"))
     world.embeddings()
     load(world, mail("a"), at=1)
@@ -119,7 +101,7 @@ def test_a_text_less_is_taken_out_of_the_file(world: World) -> None:
     assert read_embeddings(world.store, key(world)).keys() == hashes(world)
 
 
-def test_the_same_texts_leave_the_file_alone(world: World) -> None:
+def test_same_texts_leave_the_file_unchanged(world: World) -> None:
     load(world, mail("a", "Thanks.", subject="s"))
     world.embeddings()
     before = world.file_times()[key(world)]
@@ -129,7 +111,7 @@ def test_the_same_texts_leave_the_file_alone(world: World) -> None:
     assert world.file_times()[key(world)] == before
 
 
-def test_a_text_in_two_lists_is_encoded_once(world: World) -> None:
+def test_text_on_two_lists_is_encoded_once(world: World) -> None:
     load(world, mail("a"), mail("b"))
     world.embeddings()
     load(world, mail("a"), mail("c"), list_name=PIER)
@@ -142,7 +124,7 @@ def test_a_text_in_two_lists_is_encoded_once(world: World) -> None:
     assert np.array_equal(own[shared], other[shared])
 
 
-def test_a_text_of_many_months_is_read_from_one_file(
+def test_text_of_many_months_is_read_from_one_file(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for month in (MARCH, APRIL):
@@ -161,7 +143,7 @@ def test_a_text_of_many_months_is_read_from_one_file(
 
 
 @pytest.mark.parametrize("part", [1, 3, 100])
-def test_the_size_of_the_parts_changes_no_byte(
+def test_size_of_the_parts_changes_no_byte(
     part: int, world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     load(world, *(mail(f"m{n}") for n in range(7)))
@@ -184,7 +166,7 @@ def test_the_size_of_the_parts_changes_no_byte(
     assert (world.home / "store" / key(world)).read_bytes() == made
 
 
-def test_another_months_file_may_go_while_a_month_is_encoded(
+def test_file_of_another_month_may_vanish_meanwhile(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     load(world, mail("a"), mail("b"), list_name=PIER)
@@ -202,7 +184,7 @@ def test_another_months_file_may_go_while_a_month_is_encoded(
     assert read_embeddings(world.store, key(world)).keys() == hashes(world)
 
 
-def test_chunks_written_anew_meanwhile_are_encoded_by_the_next_run(
+def test_chunks_written_meanwhile_are_encoded_by_the_next_run(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(step, "PART", 2)
@@ -222,7 +204,7 @@ def test_chunks_written_anew_meanwhile_are_encoded_by_the_next_run(
     assert len(world.encoder.texts) == len({*world.encoder.texts}) == 9
 
 
-def test_the_parts_of_a_killed_run_are_used_and_swept(
+def test_parts_of_a_killed_run_are_used_and_deleted(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(step, "PART", 2)
@@ -247,7 +229,7 @@ def test_the_parts_of_a_killed_run_are_used_and_swept(
     assert [*world.store.keys("embeddings/")] == [key(world)]
 
 
-def test_a_file_is_not_mixed_with_vectors_of_another_dimension(world: World) -> None:
+def test_file_is_not_mixed_with_another_dimension(world: World) -> None:
     load(world, mail("a"))
     world.embeddings()
     load(world, mail("a"), mail("b"), at=1)
@@ -264,9 +246,7 @@ def test_a_file_is_not_mixed_with_vectors_of_another_dimension(world: World) -> 
 
 
 @pytest.mark.parametrize("held", [True, False])
-def test_vectors_of_another_dimension_are_not_used_wherever_they_are(
-    world: World, held: bool
-) -> None:
+def test_vectors_of_another_dimension_are_never_reused(world: World, held: bool) -> None:
     """A server made them once: in a part, for another month, for a search."""
     if held:
         load(world, mail("a"))
@@ -291,7 +271,7 @@ def test_vectors_of_another_dimension_are_not_used_wherever_they_are(
     assert [*world.store.keys(parts)] == []
 
 
-def test_progress_is_said_with_each_part(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_progress_is_logged_with_each_part(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(step, "PART", 2)
     load(world, *(mail(f"m{n}") for n in range(5)))
     world.said.clear()
@@ -302,7 +282,7 @@ def test_progress_is_said_with_each_part(world: World, monkeypatch: pytest.Monke
     ]
 
 
-def test_a_lost_file_is_made_again(world: World) -> None:
+def test_lost_file_is_made_again(world: World) -> None:
     load(world, mail("a"))
     world.embeddings()
     world.store.delete(key(world))
@@ -310,15 +290,7 @@ def test_a_lost_file_is_made_again(world: World) -> None:
     assert read_embeddings(world.store, key(world)).keys() == hashes(world)
 
 
-def test_an_empty_month_has_no_file(world: World) -> None:
-    load(world)
-    outcome = world.embeddings()
-    assert outcome.counts["texts"] == outcome.counts["bytes"] == 0
-    assert [*world.store.keys("embeddings/")] == []
-    assert not world.embeddings().changed
-
-
-def test_a_month_that_became_empty_loses_its_file(world: World) -> None:
+def test_month_that_became_empty_loses_its_file(world: World) -> None:
     load(world, mail("a"))
     world.embeddings()
     load(world, at=1)
@@ -337,17 +309,7 @@ def test_another_encoder_has_a_file_of_its_own(
     assert {*world.store.keys("embeddings/")} == {old, key(world)}
 
 
-def test_other_partitions_are_untouched(world: World) -> None:
-    load(world, mail("a"), month=APRIL)
-    world.embeddings(APRIL)
-    path = world.home / "store" / key(world, APRIL)
-    before = path.stat().st_mtime_ns, path.read_bytes()
-    load(world, mail("a"), mail("b"))
-    world.embeddings()
-    assert (path.stat().st_mtime_ns, path.read_bytes()) == before
-
-
-def test_what_is_left_counts_the_months_that_this_encoder_has_not_done(world: World) -> None:
+def test_months_that_wait_for_this_encoder_are_counted(world: World) -> None:
     def left(encoder: str = world.encoder.fingerprint) -> int:
         with world.connect() as connection:
             return count_unencoded(connection, encoder)
@@ -370,14 +332,7 @@ def test_what_is_left_counts_the_months_that_this_encoder_has_not_done(world: Wo
     assert left() == 0  # not -2, which would hide what others lack
 
 
-def test_no_chunks_yet_names_the_remedy(world: World) -> None:
-    with pytest.raises(
-        StepError, match=f"{HARBOR} {MARCH}: no chunks yet; materialize chunks first"
-    ):
-        world.embeddings()
-
-
-def test_a_month_waits_while_another_process_encodes(world: World) -> None:
+def test_month_waits_while_another_process_encodes(world: World) -> None:
     load(world, mail("a"), mail("b"))
     run = threading.Thread(target=world.embeddings)
     with encoder_lock(world.encoder.models, fail):
@@ -390,7 +345,7 @@ def test_a_month_waits_while_another_process_encodes(world: World) -> None:
     assert len(world.encoder.texts) == 2
 
 
-def test_a_long_month_reports_its_waiting_once_and_lets_others_encode_between_its_parts(
+def test_month_waits_per_part_and_reports_it_once(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(step, "PART", 1)
@@ -410,7 +365,7 @@ def test_a_long_month_reports_its_waiting_once_and_lets_others_encode_between_it
     assert sum("waiting" in line for line in world.said) == 1
 
 
-def test_a_month_with_nothing_to_encode_does_not_wait(world: World) -> None:
+def test_month_with_nothing_to_encode_does_not_wait(world: World) -> None:
     load(world, mail("a"))
     world.embeddings()
     load(world, mail("a"), list_name=PIER)

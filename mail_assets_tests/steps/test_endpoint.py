@@ -1,4 +1,4 @@
-"""Encoding a month by a server that dies: what it has answered for is never asked again."""
+"""A server that dies while it encodes a month is never asked again for what it answered."""
 
 import json
 import subprocess
@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from mail_assets.encoding.models import RemoteModel
 from mail_assets.encoding.open import open_tokenizer
-from mail_assets.encoding.remote_encoder import RemoteEncoder, RemoteModel
+from mail_assets.encoding.remote_encoder import RemoteEncoder
 from mail_assets.month import ListMonth
 from mail_assets.openai.client import Client, EndpointError, Server
 from mail_assets.steps import encode_chunks as step
@@ -81,9 +82,7 @@ def endpoint(server: Process, pause: Callable[..., object]) -> RemoteEncoder:
     return RemoteEncoder(model, open_tokenizer(model.name), client)
 
 
-def test_a_killed_server_costs_the_part_in_flight_and_no_more(
-    loaded: World, server: Process
-) -> None:
+def test_killed_server_costs_only_the_part_in_flight(loaded: World, server: Process) -> None:
     # two parts are kept; of the third, one request of three has been answered
     server.start(requests=7)
     encoder = endpoint(server, lambda stopped, seconds: None)
@@ -106,9 +105,7 @@ def test_a_killed_server_costs_the_part_in_flight_and_no_more(
     encoder.close()
 
 
-def test_a_server_that_comes_back_in_time_is_not_even_noticed(
-    loaded: World, server: Process
-) -> None:
+def test_server_that_comes_back_in_time_costs_nothing(loaded: World, server: Process) -> None:
     server.start(requests=4)
     pauses: list[float] = []
 

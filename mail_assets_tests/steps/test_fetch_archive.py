@@ -1,4 +1,4 @@
-"""Fetching the archive of a month: what is kept, what is refused, what is swept."""
+"""Fetching an archive keeps its bytes, refuses losses, and deletes superseded files."""
 
 import gzip
 import re
@@ -8,8 +8,12 @@ from typing import BinaryIO, NamedTuple
 import pytest
 
 from mail_assets.mail.archive.compression import open_archive
+from mail_assets.month import ListMonth
 from mail_assets.sources.source import SourceError
+from mail_assets.steps.fetch_archive import FetchOptions, fetch_archive
 from mail_assets.steps.outcome import StepError
+from mail_assets.steps.unchanged_months import confirm_archive
+from mail_assets_tests.sources.web import Reply, serve, template
 from mail_assets_tests.world import APRIL, HARBOR, MARCH, PIER, World, mail
 
 OTHER_FROM = "From other@example.org Tue Mar  5 10:11:12 2024"
@@ -19,7 +23,7 @@ def mails(count: int) -> list[bytes]:
     return [mail(f"m{number}") for number in range(count)]
 
 
-def test_an_archive_is_kept_as_its_source_has_it(world: World) -> None:
+def test_archive_is_kept_as_its_source_has_it(world: World) -> None:
     path = world.archive(MARCH, *mails(3))
     outcome = world.archives()
     [(key, sha256)] = world.rows("mbox_archives", "object_key, sha256")
@@ -31,25 +35,14 @@ def test_an_archive_is_kept_as_its_source_has_it(world: World) -> None:
     assert outcome.counts["fetched"] == 1
 
 
-def test_a_compressed_archive_says_so_in_its_name(world: World) -> None:
+def test_compressed_archive_has_its_suffix_in_the_store(world: World) -> None:
     (world.folder() / f"{HARBOR}.{MARCH}.mbox.gz").write_bytes(gzip.compress(mail("a")))
     assert world.archives().counts["found"] == 1
     [(key,)] = world.rows("mbox_archives", "object_key")
     assert key.endswith(".mbox.gz")
 
 
-def test_an_unchanged_archive_writes_nothing(world: World) -> None:
-    world.archive(MARCH, *mails(3))
-    first, before = world.archives(), world.writes()
-    again = world.archives()
-    assert world.writes() == before
-    assert not again.changed
-    assert again.digest == first.digest
-    assert again.counts["fetched"] == 0
-    assert again.counts["found"] == 3
-
-
-def test_other_from_lines_are_no_news(world: World) -> None:
+def test_other_from_lines_do_not_change_the_archive(world: World) -> None:
     world.archive(MARCH, *mails(3))
     first = world.archives()
     files = world.file_times()
@@ -66,7 +59,7 @@ def test_other_from_lines_are_no_news(world: World) -> None:
     assert world.archives().counts["fetched"] == 0
 
 
-def test_a_month_without_archive_is_empty_and_says_so(world: World) -> None:
+def test_month_without_archive_is_empty_with_a_note(world: World) -> None:
     world.archive(MARCH, *mails(1))
     outcome = world.archives(APRIL)
     assert outcome.note == "the source has no archive for this month"
@@ -77,7 +70,7 @@ def test_a_month_without_archive_is_empty_and_says_so(world: World) -> None:
     assert world.writes() == before
 
 
-def test_an_archive_that_comes_late_is_fetched(world: World) -> None:
+def test_archive_that_comes_late_is_fetched(world: World) -> None:
     world.archives()
     world.archive(MARCH, *mails(2))
     outcome = world.archives()
@@ -108,7 +101,7 @@ LOSSES = [
 
 
 @pytest.mark.parametrize("loss", LOSSES, ids=str)
-def test_a_loss_is_refused_beyond_one_message_and_three_per_cent(world: World, loss: Loss) -> None:
+def test_loss_beyond_one_message_and_3_percent_is_refused(world: World, loss: Loss) -> None:
     path = world.archive(MARCH, *mails(loss.old))
     world.archives()
     before = world.writes()
@@ -131,7 +124,7 @@ def test_a_loss_is_refused_beyond_one_message_and_three_per_cent(world: World, l
     assert world.archives(allow_loss=True).counts["found"] == (loss.new or 0)
 
 
-def test_a_superseded_file_stays_while_messages_need_it(world: World) -> None:
+def test_superseded_file_stays_while_messages_need_it(world: World) -> None:
     world.archive(MARCH, *mails(2))
     world.chain(last="messages")
     [old] = world.store.keys("archives/")
@@ -163,7 +156,7 @@ def test_sweeping_leaves_other_months_and_lists_alone(world: World) -> None:
     ]
 
 
-def test_a_file_that_the_store_has_lost_is_fetched_again(world: World) -> None:
+def test_file_that_the_store_lost_is_fetched_again(world: World) -> None:
     world.archive(MARCH, *mails(2))
     world.archives()
     [key] = world.store.keys("archives/")
@@ -174,7 +167,7 @@ def test_a_file_that_the_store_has_lost_is_fetched_again(world: World) -> None:
     assert [*world.store.keys("archives/")] == [key]
 
 
-def test_another_dialect_reads_the_same_bytes_anew(world: World) -> None:
+def test_another_dialect_reads_the_same_bytes_again(world: World) -> None:
     world.dialect = "mboxrd"
     world.archive(MARCH, mail("a", ">From here on the text is quoted."))
     before = world.archives()
@@ -185,7 +178,7 @@ def test_another_dialect_reads_the_same_bytes_anew(world: World) -> None:
     assert world.archives().counts["fetched"] == 0
 
 
-def test_the_same_messages_quoted_otherwise_are_read_right_in_the_next_dialect(
+def test_other_quoting_is_stored_when_the_dialect_differs(
     world: World,
 ) -> None:
     world.dialect = "mboxo"
@@ -199,7 +192,7 @@ def test_the_same_messages_quoted_otherwise_are_read_right_in_the_next_dialect(
     assert world.rows("messages", "body_text") == [("From here on the text is easy.\n",)]
 
 
-def test_an_edited_message_is_a_new_file(world: World) -> None:
+def test_edited_message_gives_a_new_file(world: World) -> None:
     world.archive(MARCH, mail("a"), mail("b"))
     before = world.archives()
     world.archive(MARCH, mail("a"), mail("b", "Edited by a moderator."), at=1)
@@ -208,7 +201,7 @@ def test_an_edited_message_is_a_new_file(world: World) -> None:
     assert after.digest != before.digest
 
 
-def test_what_is_no_archive_is_refused_and_changes_nothing(world: World) -> None:
+def test_fetched_page_is_refused_and_changes_nothing(world: World) -> None:
     world.archive(MARCH, mail("a"))
     world.archives()
     before = world.writes()
@@ -230,7 +223,7 @@ High water at nine.
 """
 
 
-def test_a_dialect_that_is_not_set_is_found_out(world: World) -> None:
+def test_dialect_is_found_when_it_is_not_set(world: World) -> None:
     world.dialect = None
     world.archive(MARCH, PIPERMAIL)
     world.archives()
@@ -239,26 +232,24 @@ def test_a_dialect_that_is_not_set_is_found_out(world: World) -> None:
     assert world.rows("messages", "from_name, from_email") == [("Jo Doe", "jo@example.org")]
 
 
-def test_a_dialect_that_is_set_is_kept_beside_what_was_found(world: World) -> None:
+def test_dialect_that_is_set_is_kept_with_the_found_one(world: World) -> None:
     world.dialect = "mboxrd"
     world.archive(MARCH, PIPERMAIL)
     world.archives()
     assert world.rows("mbox_archives", "dialect, found_dialect") == [("mboxrd", "pipermail")]
 
 
-def test_an_archive_of_a_former_version_is_examined_again(world: World) -> None:
+def test_archive_of_a_former_version_is_examined_again(world: World) -> None:
     world.archive(MARCH, mail("a"))
     world.archives()
     with world.connect() as connection:
-        connection.execute("update mbox_archives set dialect = '', found_dialect = ''")
+        connection.execute("update mbox_archives set found_dialect = ''")
         connection.execute("update partitions set inputs = 'a plain' where asset = 'mbox_archives'")
-    with pytest.raises(StepError, match="no archive yet; materialize mbox_archives first"):
-        world.messages()
     world.archives()
-    assert world.messages().counts["stored"] == 1
+    assert world.rows("mbox_archives", "found_dialect") == [("mboxrd",)]
 
 
-def test_a_fetched_file_is_decompressed_once(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_fetched_file_is_decompressed_once(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     opened = []
 
     def count(path: Path) -> BinaryIO:
@@ -270,3 +261,47 @@ def test_a_fetched_file_is_decompressed_once(world: World, monkeypatch: pytest.M
     (world.folder() / f"{HARBOR}.{MARCH}.mbox.gz").write_bytes(gzip.compress(mail("a")))
     assert world.archives().counts["found"] == 1
     assert opened == ["archive.part"]
+
+
+MONTH = ListMonth("hackers", "2024-03")
+OPTIONS = FetchOptions("plain")
+NEWER = (("Last-Modified", "Mon, 01 Apr 2024 00:00:00 GMT"),)
+OLDER = (("Last-Modified", "Fri, 01 Mar 2024 00:00:00 GMT"),)
+
+
+def test_older_file_at_another_url_replaces_the_kept_one(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("no_proxy", "*")
+    with serve() as server, world.workspace() as workspace:
+        server.on("/wrong.202403", Reply(mail("a"), headers=NEWER))
+        older = Reply(status=304), Reply(mail("b"), headers=OLDER)
+        url = server.on("/right.202403", *older, *older, Reply(status=304))
+        fetch_archive(workspace, MONTH, template(server, "/wrong.{yyyymm}"), OPTIONS)
+        right = template(server, "/right.{yyyymm}")
+        assert not confirm_archive(workspace, MONTH, right, OPTIONS)
+        assert fetch_archive(workspace, MONTH, right, OPTIONS).changed
+        assert world.rows("mbox_archives", "source") == [(url,)]
+        [key] = world.store.keys("archives/")
+        assert (world.home / "store" / key).read_bytes() == mail("b")
+        asked = len(server.seen)
+        assert confirm_archive(workspace, MONTH, right, OPTIONS)
+        assert not fetch_archive(workspace, MONTH, right, OPTIONS).changed
+        assert len(server.seen) == asked + 2, "once each: the version is that of this URL"
+
+
+def test_same_file_at_another_url_is_kept_and_recorded(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("no_proxy", "*")
+    with serve() as server, world.workspace() as workspace:
+        tag = (("ETag", '"1"'),)
+        for path in ("/old.202403", "/new.202403"):
+            server.on(path, Reply(mail("a"), headers=tag))
+        fetch_archive(workspace, MONTH, template(server, "/old.{yyyymm}"), OPTIONS)
+        files = world.file_times()
+        new = template(server, "/new.{yyyymm}")
+        assert confirm_archive(workspace, MONTH, new, OPTIONS)
+        assert not fetch_archive(workspace, MONTH, new, OPTIONS).changed
+        assert world.file_times() == files
+        assert world.rows("mbox_archives", "source") == [(f"{server.base}/new.202403",)]

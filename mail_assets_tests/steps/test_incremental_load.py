@@ -1,4 +1,4 @@
-"""A load after changes leaves what a first load of the same archive would, at the cost of them."""
+"""A load after changes gives the rows of a first load, and costs only the changes."""
 
 import random
 from collections.abc import Callable, Sequence
@@ -44,7 +44,7 @@ def load_afresh(world: World) -> dict[str, list[tuple[Any, ...]]]:
 
 
 def variety() -> list[bytes]:
-    """Mail of all outcomes: contents under one id, duplicates, letters lost, dates from anywhere."""
+    """Mail of all outcomes: contents under one id, duplicates, lost letters, various dates."""
     mails = [
         mail(
             f"m{n}",
@@ -81,7 +81,7 @@ def edit(chance: random.Random, mails: list[bytes], stock: Sequence[bytes]) -> l
 
 @pytest.mark.parametrize("dialect", ["plain", "pipermail"])
 @pytest.mark.parametrize("seed", range(4))
-def test_any_edits_end_as_a_first_load_would(world: World, seed: int, dialect: str) -> None:
+def test_edits_give_the_rows_of_a_first_load(world: World, seed: int, dialect: str) -> None:
     chance = random.Random(seed)
     world.dialect = dialect
     stock = variety()
@@ -95,7 +95,7 @@ def test_any_edits_end_as_a_first_load_would(world: World, seed: int, dialect: s
 
 
 @pytest.mark.parametrize("senders", [(), ("author2@example.org",)], ids=["by id", "by sender"])
-def test_forgetting_between_two_loads_ends_as_before_the_first(
+def test_forgetting_between_loads_equals_forgetting_before(
     world: World, senders: tuple[str, ...]
 ) -> None:
     mails = [*variety()[:14], *variety()[4:6]]
@@ -133,7 +133,7 @@ def count_parsed(monkeypatch: pytest.MonkeyPatch) -> Callable[[], int]:
 
 
 @pytest.mark.parametrize("place", [0, 20, 40], ids=["top", "middle", "bottom"])
-def test_one_message_more_costs_one_row_and_one_parse(
+def test_one_more_message_costs_one_row_and_one_parse(
     world: World, monkeypatch: pytest.MonkeyPatch, place: int
 ) -> None:
     mails = [mail(f"m{n}") for n in range(40)]
@@ -152,7 +152,7 @@ def test_one_message_more_costs_one_row_and_one_parse(
     ]
 
 
-def test_a_footer_that_is_learnt_later_marks_the_mail_that_was_there(
+def test_footer_learnt_later_marks_earlier_mail(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Four authors in four threads make a footer; until then it is text, or a signature."""
@@ -172,7 +172,7 @@ def test_a_footer_that_is_learnt_later_marks_the_mail_that_was_there(
     assert parsed() == 1
 
 
-def test_an_invented_from_line_changes_nothing(world: World) -> None:
+def test_invented_from_line_changes_nothing(world: World) -> None:
     """Some servers make up the line at each download; where it gives the date it counts."""
     mails = [mail("dated"), mail("undated", date="no date")]
     load(world, mails, 0)
@@ -184,7 +184,9 @@ def test_an_invented_from_line_changes_nothing(world: World) -> None:
     assert sent["dated@example.org"].startswith("2024-03-04")
 
 
-def test_an_earlier_version_knows_nothing(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_load_by_another_version_parses_everything(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
     from mail_assets.steps import load_messages as step
 
     mails = [mail("a"), mail("b")]

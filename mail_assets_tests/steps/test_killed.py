@@ -1,4 +1,4 @@
-"""A run killed at any point leaves what the next run completes: no trace of it remains."""
+"""A run killed at any point is completed by the next, without a trace."""
 
 import psycopg
 import pytest
@@ -37,7 +37,7 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory, cluster: object) -> di
 
 @pytest.mark.slow
 @pytest.mark.parametrize("point", POINTS)
-def test_a_run_after_a_kill_ends_as_if_nothing_had_happened(
+def test_run_after_a_kill_gives_the_same_result(
     world: World, undisturbed: dict[str, object], point: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     old(world)

@@ -3,6 +3,7 @@
 import itertools
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
 import pytest
@@ -15,24 +16,20 @@ from mail_assets.month import ListMonth
 from mail_assets.steps import load_messages as step
 from mail_assets.steps import read_month
 from mail_assets.steps.load_messages import load_messages
-from mail_assets.steps.outcome import ListDefaults, StepError
+from mail_assets.steps.outcome import ListDefaults
 from mail_assets.tables.messages import delete_rows
 from mail_assets_tests.waits import LONG
-from mail_assets_tests.world import APRIL, HARBOR, MARCH, PIER, World, mail
+from mail_assets_tests.world import HARBOR, MARCH, PIER, World, mail
 
 
 def accounted(counts: dict[str, int | float]) -> bool:
     return counts["found"] == counts["stored"] + counts["duplicates"] + counts["quarantined"]
 
 
-def load(
-    world: World, *mails: bytes, at: int = 0, month: str = MARCH, list_name: str = HARBOR
-) -> None:
-    world.archive(month, *mails, list_name=list_name, at=at)
-    world.archives(month, list_name)
+load = partial(World.load, last="archives")
 
 
-def test_every_message_is_stored_a_duplicate_or_quarantined(world: World) -> None:
+def test_every_message_is_stored_duplicate_or_quarantined(world: World) -> None:
     load(world, mail("a"), mail("b"), mail("a"), mail("b", "Other words under the same id."))
     outcome = world.messages()
     assert accounted(outcome.counts)
@@ -51,7 +48,7 @@ def test_every_message_is_stored_a_duplicate_or_quarantined(world: World) -> Non
     assert world.rows("messages", "message_id, variant") == keys
 
 
-def test_what_cannot_be_read_is_quarantined_with_its_place(
+def test_unreadable_message_is_quarantined_with_its_place(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     mails = [mail("a"), mail("b"), mail("c")]
@@ -71,7 +68,7 @@ def test_what_cannot_be_read_is_quarantined_with_its_place(
     ]
 
 
-def test_what_is_quarantined_is_tried_again_by_the_next_parser(
+def test_quarantined_message_is_tried_by_the_next_parser(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     load(world, mail("a"), mail("b"))
@@ -91,7 +88,7 @@ def test_what_is_quarantined_is_tried_again_by_the_next_parser(
     assert len(world.rows("messages")) == 2
 
 
-def test_one_message_at_every_limit_costs_the_month_nothing(world: World) -> None:
+def test_message_at_every_limit_costs_the_month_nothing(world: World) -> None:
     """200,000 letters of four bytes and 500 long names: more than a full-text vector can hold."""
     names = " ".join(f"{'𐐀' * 195}_{n:03}" for n in range(500))
     text = " ".join("𐐀" * 4 + str(n) for n in range(40_000))
@@ -108,7 +105,7 @@ def test_one_message_at_every_limit_costs_the_month_nothing(world: World) -> Non
     ]
 
 
-def test_what_postgres_refuses_is_quarantined_alone(
+def test_row_that_postgres_refuses_is_quarantined_alone(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(read_month, "find_identifiers", lambda text, _: ["x" * text.count("!")])
@@ -127,7 +124,7 @@ def test_what_postgres_refuses_is_quarantined_alone(
 
 
 @pytest.mark.parametrize("order", [1, -1], ids=["lossy first", "lossy last"])
-def test_of_pipermail_copies_the_one_that_lost_no_letters_is_kept(world: World, order: int) -> None:
+def test_pipermail_copy_that_lost_no_letters_is_kept(world: World, order: int) -> None:
     copies = [mail("a", "Fran?ois says so."), mail("a", "François says so.")]
     world.dialect = "pipermail"
     load(world, *copies[::order], mail("b", "What?"), mail("b", "What??"))
@@ -141,21 +138,11 @@ def test_of_pipermail_copies_the_one_that_lost_no_letters_is_kept(world: World, 
     ]
 
 
-def test_what_the_splitter_marks_is_a_flag_of_the_row(world: World) -> None:
+def test_mark_of_the_splitter_is_a_flag_of_the_row(world: World) -> None:
     load(world, mail("a"), b"From b@example.org Fri Mar  1 10:00:00 2024\nSubject: a quote\n\nx\n")
     assert world.messages().counts["suspicious"] == 1
     rows = world.rows("messages", "message_id = 'a@example.org', 'suspicious' = any(flags)")
     assert rows == [(False, True), (True, False)]
-
-
-def test_a_second_run_writes_nothing(world: World) -> None:
-    load(world, mail("a"), mail("b"))
-    first, before = world.messages(), world.writes()
-    again = world.messages()
-    assert world.writes() == before
-    assert not again.changed
-    assert again.digest == first.digest
-    assert again.counts == {**first.counts, "written": 0, "deleted": 0}
 
 
 @pytest.mark.parametrize(
@@ -168,7 +155,7 @@ def test_a_second_run_writes_nothing(world: World) -> None:
     ],
     ids=["added", "removed", "edited", "another"],
 )
-def test_just_the_difference_is_written(
+def test_run_writes_only_the_difference(
     world: World, mails: list[bytes], written: int, deleted: int, same: list[str]
 ) -> None:
     load(world, mail("a"), mail("b"))
@@ -185,14 +172,7 @@ def test_just_the_difference_is_written(
         assert after[f"{name}@example.org"] == before[f"{name}@example.org"]
 
 
-def test_a_month_without_archive_has_no_rows(world: World) -> None:
-    world.archives()
-    outcome = world.messages()
-    assert outcome.counts["found"] == outcome.counts["stored"] == 0
-    assert not world.messages().changed
-
-
-def test_a_month_whose_archive_vanished_for_good_loses_its_rows(world: World) -> None:
+def test_month_whose_archive_vanished_loses_its_rows(world: World) -> None:
     load(world, mail("a"), mail("b"))
     world.messages()
     (world.folder() / f"{HARBOR}.{MARCH}.mbox").unlink()
@@ -201,22 +181,7 @@ def test_a_month_whose_archive_vanished_for_good_loses_its_rows(world: World) ->
     assert world.rows("messages") == []
 
 
-def test_other_partitions_are_untouched(world: World) -> None:
-    for month, name in [(APRIL, HARBOR), (MARCH, PIER)]:
-        load(world, mail("a"), mail("b"), month=month, list_name=name)
-        world.messages(month, name)
-    versions = "list, month, message_id, ctid::text, xmin::text"
-    others = world.rows("messages", versions)
-    load(world, mail("a"), mail("c"))
-    world.messages()
-    load(world, mail("c"), at=1)
-    world.messages()
-    where = f"(list, month) <> ('{HARBOR}', '{MARCH}')"
-    assert world.rows("messages", versions, where) == others
-    assert len(world.rows("messages")) == 5
-
-
-def test_another_language_or_dialect_writes_the_month_anew(
+def test_another_dialect_or_version_loads_the_month_again(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     load(world, mail("a", ">From here on the text is quoted."))
@@ -229,14 +194,7 @@ def test_another_language_or_dialect_writes_the_month_anew(
     assert world.messages().counts["written"] == 1
 
 
-def test_no_archive_yet_names_the_remedy(world: World) -> None:
-    with pytest.raises(
-        StepError, match=rf"{HARBOR} {MARCH}: no archive yet; materialize mbox_archives first"
-    ):
-        world.messages()
-
-
-def test_a_file_that_the_store_has_lost_names_the_remedy(world: World) -> None:
+def test_file_that_the_store_lost_is_an_error_with_remedy(world: World) -> None:
     load(world, mail("a"))
     [key] = world.store.keys("archives/")
     world.store.delete(key)
@@ -244,7 +202,7 @@ def test_a_file_that_the_store_has_lost_names_the_remedy(world: World) -> None:
         world.messages()
 
 
-def test_a_damaged_archive_leaves_the_month_as_it_was(world: World) -> None:
+def test_damaged_archive_leaves_the_month_as_it_was(world: World) -> None:
     load(world, mail("a"), mail("b"))
     world.messages()
     load(world, mail("a"), mail("c"), at=1)
@@ -259,7 +217,9 @@ def test_a_damaged_archive_leaves_the_month_as_it_was(world: World) -> None:
     assert world.messages().counts["written"] == 1
 
 
-def test_progress_says_how_far_and_how_long(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_progress_has_messages_rate_and_time_left(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(step, "PROGRESS", 0.0)
     load(world, mail("a"), mail("b"))
     world.messages()
@@ -281,7 +241,7 @@ def test_another_charset_of_the_list_reads_its_mail_again(world: World) -> None:
     assert world.rows("messages", "message_id, content_hash") == keys
 
 
-def test_loads_that_delete_summaries_in_another_order_both_end(
+def test_loads_that_delete_the_same_summaries_both_end(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in (HARBOR, PIER):
@@ -308,3 +268,33 @@ def test_loads_that_delete_summaries_in_another_order_both_end(
         (PIER, "b@example.org", "New words.\n"),
     ]
     assert world.rows("thread_summaries") == []
+
+
+DIGEST = b"""\
+From list@example.org Mon Mar  4 10:00:00 2024
+From: list@example.org
+Date: Mon, 4 Mar 2024 10:00:00 +0000
+Subject: harbor Digest
+Message-ID: <digest@example.org>
+Content-Type: multipart/digest; boundary=b
+
+--b
+
+From: Ann <ann@example.org>
+Subject: Mooring
+
+> an albatross was quoted
+The walrus moored at noon.
+--
+Ann
+--b--
+
+"""
+
+
+def test_text_of_an_attached_message_is_searched(world: World) -> None:
+    load(world, DIGEST)
+    world.messages()
+    for word, is_found in (("walrus", True), ("mooring", True), ("albatross", False)):
+        found = world.rows("messages", "message_id", f"search @@ to_tsquery('english', '{word}')")
+        assert found == ([("digest@example.org",)] if is_found else []), word

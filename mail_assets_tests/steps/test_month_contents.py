@@ -1,4 +1,4 @@
-"""What becomes of each message of a month."""
+"""The number of different messages under one Message-ID is limited."""
 
 import pytest
 
@@ -13,7 +13,7 @@ def facts(content: str) -> Facts:
     return Facts("always@example.org", content, b"", None)
 
 
-def test_an_id_that_each_message_has_costs_only_those_that_have_no_number() -> None:
+def test_variants_beyond_the_limit_are_quarantined() -> None:
     contents = [facts(str(number)) for number in range(MAX_VARIANT + 3)]
     outcomes = decide_outcomes([*contents, contents[0]], frozenset(), Forgotten())
     assert outcomes[MAX_VARIANT] == MessageOutcome("stored", MAX_VARIANT)
@@ -24,7 +24,7 @@ def test_an_id_that_each_message_has_costs_only_those_that_have_no_number() -> N
     assert outcomes[-1] == MessageOutcome("duplicate", 0)
 
 
-def test_a_month_in_which_too_many_messages_have_one_id_is_stored_but_for_those(
+def test_month_is_stored_without_variants_beyond_the_limit(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(month_contents, "MAX_VARIANT", 1)

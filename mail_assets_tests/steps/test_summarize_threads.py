@@ -1,4 +1,4 @@
-"""Summaries follow their threads: what changed is made again, nothing else, whatever happens."""
+"""Summaries follow their threads: only those of changed threads are made again."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -39,8 +39,7 @@ def fail_at(name: str, error: BaseException) -> Callable[[set[str]], None]:
 
 
 def load(world: World, month: str, *mails: bytes, list_name: str = HARBOR, at: int = 0) -> None:
-    world.archive(month, *mails, list_name=list_name, at=at)
-    world.chain(month, list_name, last="messages")
+    world.load(*mails, month=month, list_name=list_name, at=at)
 
 
 def build(world: World) -> dict[str, int | float]:
@@ -92,7 +91,7 @@ def three(world: World) -> World:
     [(PICTURE, PATCH, ["b@example.org"]), (PATCH, PICTURE, [])],
     ids=["came", "went"],
 )
-def test_a_patch_may_be_attached_and_the_summary_follows_it(
+def test_summary_follows_an_attached_patch(
     world: World, former: tuple[str, str], later: tuple[str, str], patches: list[str]
 ) -> None:
     alone = mail("c", QUESTION)
@@ -109,7 +108,7 @@ def test_a_patch_may_be_attached_and_the_summary_follows_it(
     assert summary.patches == patches
 
 
-def test_an_attachment_that_is_no_patch_changes_no_summary(world: World) -> None:
+def test_attachment_without_patch_changes_no_summary(world: World) -> None:
     load(world, MARCH, mail("a", QUESTION), attaching("b", *PICTURE))
     build(world)
     before = made(world)
@@ -118,7 +117,7 @@ def test_an_attachment_that_is_no_patch_changes_no_summary(world: World) -> None
     assert build(world)["made"] == 0
 
 
-def test_each_thread_has_a_summary_whose_sentences_stand_in_its_messages(three: World) -> None:
+def test_sentences_of_a_summary_stand_in_its_messages(three: World) -> None:
     with three.connect() as connection:
         summary = read_summary(connection, "a@example.org")
         assert read_summary(connection, "b@example.org") is None
@@ -132,7 +131,7 @@ def test_each_thread_has_a_summary_whose_sentences_stand_in_its_messages(three: 
     assert len(three.rows("thread_summaries")) == 3
 
 
-def test_a_second_run_writes_nothing(three: World) -> None:
+def test_second_run_writes_nothing(three: World) -> None:
     before = three.writes()
     again = three.summaries()
     assert three.writes() == before
@@ -140,7 +139,7 @@ def test_a_second_run_writes_nothing(three: World) -> None:
     assert again.counts["summaries"] == 3
 
 
-def test_a_thread_that_grew_is_summarized_again_and_no_other(three: World) -> None:
+def test_only_a_thread_that_grew_is_summarized_again(three: World) -> None:
     before, digest = made(three), three.summaries().digest
     load(three, APRIL, mail("e", ANSWER, references=f"{A} {B}"))
     three.threads()
@@ -153,7 +152,7 @@ def test_a_thread_that_grew_is_summarized_again_and_no_other(three: World) -> No
     assert three.rows("thread_summaries", "messages", "thread_id = 'a@example.org'") == [(3,)]
 
 
-def test_threads_that_merge_or_split_lose_their_summaries_at_once(three: World) -> None:
+def test_merged_or_split_threads_lose_their_summaries_at_once(three: World) -> None:
     load(three, APRIL, mail("join", references="<c@example.org> <d@example.org>"))
     three.threads()
     assert {*made(three)} == {"a@example.org", "c@example.org"}
@@ -170,7 +169,7 @@ def test_threads_that_merge_or_split_lose_their_summaries_at_once(three: World) 
     [(QUESTION, 0), ("It stopped again today. Nobody knows why it did.", 1)],
     ids=["the-same", "another"],
 )
-def test_a_text_that_changes_takes_the_summary_of_its_thread_with_it(
+def test_changed_text_deletes_the_summary_of_its_thread(
     three: World, body: str, remade: int
 ) -> None:
     mails = [mail("a", body), mail("b", ANSWER, references=A), mail("c"), mail("d")]
@@ -180,7 +179,7 @@ def test_a_text_that_changes_takes_the_summary_of_its_thread_with_it(
     assert len(made(three)) == 4
 
 
-def test_a_copy_on_another_list_changes_nothing(three: World) -> None:
+def test_copy_on_another_list_changes_nothing(three: World) -> None:
     before = made(three)
     load(three, MARCH, mail("a", QUESTION), list_name=PIER)
     counts = build(three)
@@ -188,14 +187,14 @@ def test_a_copy_on_another_list_changes_nothing(three: World) -> None:
     assert made(three) == before
 
 
-def test_a_vanished_message_takes_the_summary_of_its_thread_with_it(three: World) -> None:
+def test_vanished_message_deletes_the_summary_of_its_thread(three: World) -> None:
     load(three, MARCH, mail("a", QUESTION), mail("c"), mail("d"), at=1)
     assert {*made(three)} == {"c@example.org", "d@example.org"}
     assert build(three)["made"] == 1
     assert len(made(three)) == 3
 
 
-def test_another_maker_makes_all_of_them_again(three: World) -> None:
+def test_another_maker_makes_all_summaries_again(three: World) -> None:
     with three.connect() as connection:
         other = ExtractiveMaker(fingerprint="another")
         outcome = summarize_threads(connection, other, three.said.append)
@@ -207,7 +206,7 @@ def test_another_maker_makes_all_of_them_again(three: World) -> None:
 
 @pytest.mark.parametrize("portion", [1, 10_000])
 @pytest.mark.parametrize("looked_at", [1, 2, 500])
-def test_portions_do_not_matter(
+def test_size_of_the_portions_does_not_matter(
     three: World, monkeypatch: pytest.MonkeyPatch, looked_at: int, portion: int
 ) -> None:
     columns = "thread_id, messages, first_sent_at, participants, patches, sentences"
@@ -231,7 +230,7 @@ def test_processes_make_the_same_summaries(world: World, monkeypatch: pytest.Mon
     assert world.rows("thread_summaries", "thread_id, sentences") == whole
 
 
-def test_a_thread_that_fails_is_told_of_and_made_by_the_next_run(three: World) -> None:
+def test_failed_thread_is_reported_and_made_by_the_next_run(three: World) -> None:
     load(three, APRIL, mail("e", references=A), mail("f", references="<c@example.org>"))
     three.threads()
     with three.connect() as connection:
@@ -243,7 +242,7 @@ def test_a_thread_that_fails_is_told_of_and_made_by_the_next_run(three: World) -
     assert three.summaries().counts["left"] == 0
 
 
-def test_a_run_that_is_stopped_keeps_what_it_has_made_and_the_next_goes_on(world: World) -> None:
+def test_stopped_run_keeps_its_work_and_the_next_continues(world: World) -> None:
     load(world, MARCH, *(mail(name) for name in "abcdef"))
     world.threads()
     with world.connect() as connection:
@@ -255,7 +254,7 @@ def test_a_run_that_is_stopped_keeps_what_it_has_made_and_the_next_goes_on(world
     assert world.summaries().counts["made"] == 3
 
 
-def test_threads_that_always_fail_keep_no_others_waiting(world: World) -> None:
+def test_threads_that_always_fail_do_not_block_others(world: World) -> None:
     load(world, MARCH, *(mail(name) for name in "abcdefgh"))
     world.threads()
     tried: list[list[str]] = []
@@ -275,7 +274,7 @@ def test_threads_that_always_fail_keep_no_others_waiting(world: World) -> None:
     assert {*made(world)} == {f"{name}@example.org" for name in "fgh"}
 
 
-def test_a_killed_run_keeps_its_portions(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_killed_run_keeps_its_portions(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     load(world, MARCH, *(mail(name) for name in "abc"))
     world.threads()
     with world.connect() as connection:
@@ -293,9 +292,7 @@ def test_a_killed_run_keeps_its_portions(world: World, monkeypatch: pytest.Monke
         b"delete from messages where message_id = 'a@example.org'",
     ],
 )
-def test_what_changed_while_it_was_summarized_is_not_written(
-    world: World, statement: bytes
-) -> None:
+def test_thread_that_changed_meanwhile_is_not_written(world: World, statement: bytes) -> None:
     load(world, MARCH, mail("a", QUESTION))
     world.threads()
     with world.connect() as connection, world.connect() as other:
@@ -304,7 +301,7 @@ def test_what_changed_while_it_was_summarized_is_not_written(
     assert made(world) == {}
 
 
-def test_a_thread_that_another_writes_is_left_for_the_next_run(three: World) -> None:
+def test_thread_that_is_locked_is_left_for_the_next_run(three: World) -> None:
     load(three, APRIL, mail("e", references=A))
     three.threads()
     with three.connect() as other, other.transaction():
@@ -316,7 +313,7 @@ def test_a_thread_that_another_writes_is_left_for_the_next_run(three: World) -> 
     assert three.summaries().counts["made"] == 1
 
 
-def test_a_long_thread_is_read_in_part(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_long_thread_is_read_in_part(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("mail_assets.tables.thread_summaries.MOST_CHARACTERS", 100)
     load(
         world, MARCH, mail("a", QUESTION), mail("b", ANSWER, references=A), mail("c", references=A)
@@ -326,7 +323,7 @@ def test_a_long_thread_is_read_in_part(world: World, monkeypatch: pytest.MonkeyP
     assert {one["message_id"] for one in sentences} == {"a@example.org"}
 
 
-def test_a_month_of_no_mail_has_no_summaries(world: World) -> None:
+def test_empty_corpus_has_no_summaries(world: World) -> None:
     assert build(world)["summaries"] == 0
     load(world, MAY)
     assert not world.summaries().changed

@@ -1,4 +1,4 @@
-"""Months that need no run: their steps would write nothing, and every kind of change is noticed."""
+"""Months are unchanged if their steps would write nothing; every change is noticed."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -8,15 +8,13 @@ from typing import NamedTuple
 import pytest
 
 from mail_assets.encoding.models import LOCAL_MODELS
-from mail_assets.forgetting.forget import ForgetRequest, forget_messages
-from mail_assets.indexes.vectors import open_known_index
+from mail_assets.forgetting.forget import ForgetRequest
 from mail_assets.month import ListMonth
 from mail_assets.steps.fetch_archive import FetchOptions
 from mail_assets.steps.outcome import ListDefaults
 from mail_assets.steps.unchanged_months import Chain, find_unchanged
 from mail_assets.store.embeddings import file_key
 from mail_assets.tables.health import find_behind
-from mail_assets.tables.indexes import NewIndex, make_first_live, record_index
 from mail_assets.tables.mbox_archives import read_archive
 from mail_assets.tables.partitions import (
     MonthCheck,
@@ -50,16 +48,8 @@ def filled(world: World) -> World:
 
 
 def run_chain(world: World, months: list[ListMonth] = MONTHS) -> None:
-    """Run every step of months, as the assets do."""
-    index = world.mail_index
-    with world.connect() as connection:
-        record = NewIndex(index.name, PROFILE, "int8", index.fingerprint)
-        record_index(connection, world.bucket, record)
     for month in months:
-        made = world.chain(month.month, month.list_name)
-        if made["vectors"].counts["chunks"]:
-            with world.connect() as connection:
-                make_first_live(connection, world.bucket, index.name)
+        world.chain(month.month, month.list_name)
 
 
 def chain(world: World) -> Chain:
@@ -110,12 +100,7 @@ def document_lost(world: World) -> None:
 
 
 def forget(world: World) -> None:
-    with world.workspace() as workspace:
-        forget_messages(
-            workspace,
-            ForgetRequest(["a@example.org"], [], "asked to", "the postmaster"),
-            lambda index: open_known_index(world.settings().database, index),
-        )
+    world.forget(ForgetRequest(["a@example.org"], [], "asked to", "the postmaster"))
 
 
 def take_back(world: World) -> None:
@@ -153,7 +138,7 @@ CHANGES = [
     Change("the store has lost the archive", archive_lost),
     Change("the archive was fetched again", new_messages),
     *(
-        Change(f"killed behind {step}", killed_before(step))
+        Change(f"killed after {step}", killed_before(step))
         for step in ("messages", "words", "chunks", "embeddings")
     ),
     Change("the store has lost the embeddings", embeddings_lost),
@@ -176,7 +161,7 @@ CHANGES = [
 ]
 
 
-def test_every_change_is_noticed_and_what_is_left_out_would_write_nothing(filled: World) -> None:
+def test_month_is_unchanged_exactly_when_steps_write_nothing(filled: World) -> None:
     """One world for all of them: each change is mended by a run, as a backfill would."""
     assert unchanged(filled) == {*MONTHS}
     for what, make in CHANGES:
@@ -204,7 +189,7 @@ def test_another_version_of_a_step_changes_every_month(
             assert unchanged(filled) == set(), version
 
 
-def test_another_setting_changes_every_month_that_has_mail(filled: World) -> None:
+def test_another_setting_changes_every_month_with_mail(filled: World) -> None:
     made = chain(filled)
     settings = {
         "dialect": made._replace(options=dict.fromkeys(made.options, FetchOptions("mboxrd"))),
@@ -231,7 +216,7 @@ def service(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("place", ["vectors", "vectors at a service", "words"])
-def test_an_index_that_is_gone_or_that_no_search_asks_changes_every_month_that_has_mail(
+def test_index_that_is_lost_or_not_live_changes_all_months(
     filled: World, service: str, place: str
 ) -> None:
     if place == "vectors at a service":
@@ -249,9 +234,7 @@ def test_an_index_that_is_gone_or_that_no_search_asks_changes_every_month_that_h
     assert unchanged(filled) == {ListMonth(HARBOR, APRIL)}
 
 
-def test_a_month_that_makes_a_lost_index_anew_leaves_the_others_to_be_made(
-    filled: World, service: str
-) -> None:
+def test_lost_index_changes_months_until_each_is_filled(filled: World, service: str) -> None:
     second = ListMonth(PIER, MARCH)
     filled.archive(MARCH, mail("c"), list_name=PIER)
     filled.bucket = service
@@ -271,7 +254,7 @@ def test_a_month_that_makes_a_lost_index_anew_leaves_the_others_to_be_made(
     assert filled.index.count() == 3
 
 
-def test_a_check_that_has_not_passed_on_a_month_as_it_is_keeps_it(filled: World) -> None:
+def test_month_without_its_passed_checks_is_not_unchanged(filled: World) -> None:
     check = MonthCheck("chunks", "spans", "chunks")
     made_by = chain(filled)._replace(checks=frozenset({("chunks", "spans"), ("threads", "few")}))
     assert unchanged(filled, made_by) == set()
@@ -287,7 +270,7 @@ def test_a_check_that_has_not_passed_on_a_month_as_it_is_keeps_it(filled: World)
     assert unchanged(filled, made_by) == {*MONTHS} - {FIRST}
 
 
-def test_what_was_lost_and_written_again_is_to_be_checked_again(filled: World) -> None:
+def test_month_that_was_written_again_is_checked_again(filled: World) -> None:
     losses = {"vectors": vector_lost, "words": document_lost, "embeddings": embeddings_lost}
     for asset, lose in losses.items():
         check = MonthCheck(asset, "there", asset)
@@ -303,7 +286,7 @@ def test_what_was_lost_and_written_again_is_to_be_checked_again(filled: World) -
         assert (before.inputs, before.digest) == (after.inputs, after.digest)
 
 
-def test_all_months_are_found_with_as_many_statements_as_one(
+def test_all_months_take_as_many_statements_as_one(
     filled: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     scans: list[object] = []

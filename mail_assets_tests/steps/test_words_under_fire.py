@@ -1,4 +1,4 @@
-"""Several processes at one word index: it ends as the messages say, each key once."""
+"""Several processes fill one word index: it ends with each message once."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from mail_assets.indexes.reconcile import reconcile
-from mail_assets.words import lance_query
+from mail_assets.words import lance
 from mail_assets.words.index import WordsError
 from mail_assets_tests.vectors.processes import run_together
 from mail_assets_tests.world import APRIL, MARCH, World, mail, read_documents
@@ -20,7 +20,7 @@ MONTHS, ROUNDS = (MARCH, APRIL, "2024-05", "2024-06"), 5
 
 def act(home: Path, dsn: str, month: str | None, barrier: Barrier) -> None:
     """Write the words of a month in several commits; without a month maintain the index."""
-    lance_query.MAX_BATCH = 6
+    lance.MAX_BATCH = 6
     world = World(home, dsn)
     barrier.wait()
     if month:
@@ -47,7 +47,7 @@ def begin_fills(home: Path, dsn: str, month: str, barrier: Barrier) -> None:
 
 
 @pytest.mark.slow
-def test_processes_that_begin_an_index_together_make_one(world: World) -> None:
+def test_processes_that_start_together_make_one_index(world: World) -> None:
     for month in MONTHS:
         world.archive(month, mail("m1", f"The quay of {month}."))
         world.chain(month, last="messages")
@@ -58,7 +58,7 @@ def test_processes_that_begin_an_index_together_make_one(world: World) -> None:
 
 
 @pytest.mark.slow
-def test_two_processes_write_their_months_beside_upkeep(world: World) -> None:
+def test_two_processes_write_their_months_during_upkeep(world: World) -> None:
     for month in (MARCH, APRIL):
         world.archive(month, *(mail(f"m{n}", f"Quay number {n}.") for n in range(MAILS)))
         world.chain(month, last="messages")

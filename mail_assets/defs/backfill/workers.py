@@ -180,7 +180,7 @@ class RangeWorkers:
     def _start(self) -> _Worker:
         ours, theirs = _PROCESSES.Pipe()
         # parsing processes are shared too, or N times as many as there are cores would compete
-        settings = replace(self.settings, jobs=max(1, self.settings.jobs // self.jobs))
+        settings = replace(self.settings, given_jobs=max(1, self.settings.jobs // self.jobs))
         arguments = (theirs, settings, tuple(self.assets), self.allow_loss)
         process = _PROCESSES.Process(target=run_worker, args=arguments)
         process.start()

@@ -7,7 +7,8 @@ import pytest
 from mail_assets.defs.assets.mail import build_thread_summaries
 from mail_assets.defs.definitions import build_defs
 from mail_assets.openai.chat import ChatModel
-from mail_assets.settings.settings import CHAT, SummarySettings
+from mail_assets.settings.settings import SummarySettings
+from mail_assets.settings.variables import CHAT
 from mail_assets.summaries.maker import ExtractiveMaker, SummaryError
 from mail_assets_tests.defs.dagster_world import DagsterWorld
 from mail_assets_tests.openai.fake_chat import MODEL, fake_chat

@@ -1,15 +1,14 @@
-"""Mail under the Message-ID of a forgotten sender's mail: it stays in its thread and in search."""
+"""Mail under the Message-ID of forgotten mail stays in its thread and in search."""
 
 import pytest
 
-from mail_assets.forgetting.archives import cut_archives, find_archives_holding
-from mail_assets.forgetting.forget import ForgetReport, ForgetRequest, forget_again, forget_messages
+from mail_assets.forgetting.archives import find_archives_holding
+from mail_assets.forgetting.forget import ForgetReport, ForgetRequest, forget_again
 from mail_assets.indexes.vectors import open_known_index
 from mail_assets.mail.message.forgotten import make_placeholder
 from mail_assets.month import ListMonth
 from mail_assets.postgres.database import Database
 from mail_assets.postgres.statements import statement
-from mail_assets.steps.outcome import ListDefaults
 from mail_assets.tables.health import find_behind
 from mail_assets.tables.removals import CutMessage, read_forgotten, record_cut, withdraw_removals
 from mail_assets.tables.removed_messages import (
@@ -34,11 +33,9 @@ THREAD = [("a@example.org", None, False), ("r@example.org", "a@example.org", Fal
 
 def forget(world: World, cut: bool = False) -> tuple[ForgetReport, list[str]]:
     """Forget Eve; return the report, and the archives that still hold her mail."""
-    database = Database(world.home, world.dsn)
-    request = ForgetRequest([], [EVE], "asked to", "the postmaster", cut=cut)
+    report = world.forget(ForgetRequest([], [EVE], "asked to", "the postmaster", cut=cut))
+    world.cut(report)
     with world.workspace() as workspace:
-        report = forget_messages(workspace, request, lambda name: open_known_index(database, name))
-        cut_archives(workspace, report.uncut, {HARBOR: ListDefaults("english")})
         return report, find_archives_holding(workspace, report.removals, report.former)
 
 
@@ -65,7 +62,7 @@ def bodies(world: World) -> list[tuple[object, ...]]:
     return world.rows("messages", "variant, body_text", "message_id = 'a@example.org'")
 
 
-def test_what_a_forgotten_sender_wrote_first_under_an_id_leaves_what_others_wrote(
+def test_forgotten_first_content_leaves_those_of_others(
     world: World,
 ) -> None:
     world.archive(APRIL, REPLY)
@@ -84,7 +81,7 @@ def test_what_a_forgotten_sender_wrote_first_under_an_id_leaves_what_others_wrot
         assert count_left(world) == 0
 
 
-def test_an_id_that_mail_elsewhere_has_already_is_not_hidden(world: World) -> None:
+def test_id_that_other_mail_has_is_not_hidden(world: World) -> None:
     world.archive(MARCH, THEIRS, list_name=PIER)
     world.archive(MARCH, HERS, mail("x"))
     world.archive(APRIL, REPLY)
@@ -101,7 +98,7 @@ def test_an_id_that_mail_elsewhere_has_already_is_not_hidden(world: World) -> No
         world.threads()
 
 
-def test_an_id_that_other_mail_brings_later_is_shown_again(world: World) -> None:
+def test_id_that_other_mail_brings_later_is_shown_again(world: World) -> None:
     world.archive(MARCH, HERS, mail("x"))
     world.archive(APRIL, REPLY)
     for month in (MARCH, APRIL):
@@ -121,7 +118,7 @@ def test_an_id_that_other_mail_brings_later_is_shown_again(world: World) -> None
     assert [name for (name,) in world.rows("threads", "message_id") if "forgotten" in name] == []
 
 
-def test_mail_that_takes_the_place_of_forgotten_mail_stays_in_the_indexes(world: World) -> None:
+def test_mail_in_place_of_forgotten_mail_stays_in_the_indexes(world: World) -> None:
     world.archive(MARCH, HERS, mail("x"))
     world.chain(MARCH)
     forget(world)
@@ -136,7 +133,7 @@ def test_mail_that_takes_the_place_of_forgotten_mail_stays_in_the_indexes(world:
         assert forget(world)[0].documents == 0
 
 
-def test_archives_lose_it_alone_and_have_it_again_when_it_is_remembered(world: World) -> None:
+def test_archive_loses_only_it_and_has_it_when_remembered(world: World) -> None:
     world.archive(MARCH, HERS, THEIRS)
     world.archive(APRIL, REPLY)
     for month in (MARCH, APRIL):
@@ -159,9 +156,7 @@ def test_archives_lose_it_alone_and_have_it_again_when_it_is_remembered(world: W
 
 
 @pytest.mark.parametrize("cut", [False, True], ids=["keep", "rewrite"])
-def test_a_former_archive_that_has_it_takes_nothing_from_what_came_instead(
-    world: World, cut: bool
-) -> None:
+def test_former_archive_with_it_leaves_the_mail_of_others(world: World, cut: bool) -> None:
     world.keep_days = 30
     world.archive(MARCH, HERS, mail("x"), mail("lost"))
     world.chain(MARCH)
@@ -176,7 +171,7 @@ def test_a_former_archive_that_has_it_takes_nothing_from_what_came_instead(
         assert bodies(world) == [(0, "The tide is high.\n")]
 
 
-def test_what_a_backup_has_of_forgotten_mail_takes_nothing_from_what_is_here_instead(
+def test_backup_with_it_leaves_the_mail_of_others(
     world: World,
 ) -> None:
     world.archive(MARCH, THEIRS)
@@ -197,7 +192,7 @@ def test_what_a_backup_has_of_forgotten_mail_takes_nothing_from_what_is_here_ins
     assert thread(world) == THREAD
 
 
-def test_an_id_is_hidden_when_nobody_else_s_mail_has_it_any_more(world: World) -> None:
+def test_id_is_hidden_when_no_other_mail_has_it_any_more(world: World) -> None:
     world.archive(MARCH, HERS, mail("a", "Eve once more.", sender=EVE), mail("x"))
     world.archive(APRIL, REPLY)
     for month in (MARCH, APRIL):
@@ -209,7 +204,7 @@ def test_an_id_is_hidden_when_nobody_else_s_mail_has_it_any_more(world: World) -
     assert world.rows("removed_messages", "message_digest is null") == [(False,), (False,)]
 
 
-def test_what_is_like_a_message_is_asked_of_the_first_content_that_is_left(world: World) -> None:
+def test_similar_mail_is_found_by_the_first_content_left(world: World) -> None:
     world.archive(MARCH, HERS, THEIRS)
     world.chain(MARCH)
     forget(world)

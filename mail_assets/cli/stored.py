@@ -1,0 +1,77 @@
+"""list, stats: the messages of a list, and counts of what is stored."""
+
+import click
+
+from mail_assets.cli.command import (
+    check_month,
+    complete_lists,
+    examples,
+    json_lines_option,
+    json_option,
+    pass_settings,
+    plural,
+    print_json,
+    print_table,
+    printable_line,
+    select_lists,
+)
+from mail_assets.settings.settings import Settings
+
+
+@click.command(
+    "list",
+    epilog=examples("mail-assets list --list harbor-dev --month 2024-03"),
+)
+@click.option(
+    "--list",
+    "list_name",
+    required=True,
+    metavar="LIST",
+    help="Which list.",
+    shell_complete=complete_lists,
+)
+@click.option("--month", metavar="YYYY-MM", help="Only this month.")
+@json_lines_option
+@pass_settings
+def list_messages(settings: Settings, list_name: str, month: str | None, as_json: bool) -> None:
+    """List the messages of a mailing list.
+
+    They are in the order of its archives: day, author, subject.
+    """
+    from mail_assets.reading.records import list_messages
+
+    select_lists(settings, (list_name,))
+    check_month("--month", month)
+    with settings.database.connect("list") as connection:
+        # one by one, not as a table: a list of 400,000 messages is not read into memory
+        for row in list_messages(connection, list_name, month):
+            if as_json:
+                print_json(row)
+            else:
+                sender, subject = map(printable_line, (row["from_email"], row["subject"]))
+                click.echo(f"{row['sent_at'][:10]}  {sender:<32.32}  {subject}")
+
+
+@click.command(epilog=examples("mail-assets stats"))
+@json_option
+@pass_settings
+def stats(settings: Settings, as_json: bool) -> None:
+    """Count what is stored, for each list."""
+    from mail_assets.indexes.live import find_live_words, live_encoder
+    from mail_assets.indexes.names import index_name, manifest_name
+    from mail_assets.reading.browsing import read_stats
+
+    with settings.database.connect("stats") as connection:
+        live = live_encoder(connection, settings.vectors, settings.encoder, settings.precision)
+        vectors = manifest_name(settings.vectors, index_name(*live))
+        words = manifest_name(settings.words, find_live_words(connection, settings.words))
+        figures = read_stats(connection, settings.lists, vectors, words)
+    if as_json:
+        print_json(figures)
+        return
+    lists = figures["lists"]
+    print_table(
+        ("list", *next(iter(lists.values()))),
+        [(name, *counts.values()) for name, counts in lists.items()],
+    )
+    click.echo(plural(figures["threads"], "thread"))

