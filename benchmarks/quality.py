@@ -24,7 +24,7 @@ from mail_assets.evaluation.judged import read_judged_set
 from mail_assets.evaluation.quality import estimate_mean
 from mail_assets.evaluation.scores import score_queries
 from mail_assets.search.language.request import MODES, Group, Mode
-from mail_assets.search.live_index import EncodedIndex
+from mail_assets.search.live_index import VectorSearch
 from mail_assets.search.open import open_searcher
 from mail_assets.search.searcher import Searcher
 from mail_assets.settings.settings import load_settings
@@ -58,7 +58,7 @@ def main() -> None:
     arguments = parser.parse_args()
     with open_index(arguments.index) as searcher:
         if arguments.static_alone:
-            patch.object(EncodedIndex, "reranker", lambda self: None).start()
+            patch.object(VectorSearch, "reranker", lambda self: None).start()
         asked = [(written, mode) for written in arguments.sets for mode in arguments.mode or MODES]
         found = pd.DataFrame(one for ask in asked for one in measure(searcher, *ask))
     if arguments.keep:

@@ -4,7 +4,7 @@
 -- {passes} is replaced by the conditions of sql/filters.sql that a request has. They are in every
 -- statement that finds messages, because the metadata of a vector can be older than its message.
 -- {passes_in_lists} are those other than the lists, which are compared differently, and
--- {passes_beside_indexed} those that are not met already. {source} is the table of messages, or the
+-- {passes_unindexed} those that are not met already. {source} is the table of messages, or the
 -- statement `indexed` or `walked`.
 
 -- name: lexemes
@@ -127,7 +127,7 @@ spread as materialized (
            select ('(' || n::bigint * s.relpages / %(spread)s::bigint || ',1)')::tid
              from size s
             cross join generate_series(0, %(spread)s - 1) as n)))
-(select m.message_id, {passes_beside_indexed}, (select share from spread)
+(select m.message_id, {passes_unindexed}, (select share from spread)
    from {source} m
   where not (select met from spread)
   limit %(most)s)

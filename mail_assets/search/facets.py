@@ -100,5 +100,4 @@ def _count(
 
 
 def _sort(counts: Mapping[str, int], most: int | None = None) -> dict[str, int]:
-    """Return counts with the highest first, then by name."""
     return dict(sorted(counts.items(), key=lambda one: (-one[1], one[0]))[:most])

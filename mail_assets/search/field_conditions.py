@@ -319,5 +319,4 @@ def _period_filter(period: Period, *, negated: bool) -> Filter:
 
 
 def _epoch(day: dt.date) -> int:
-    """Return the first second of a day in UTC, since 1970."""
     return int(dt.datetime(day.year, day.month, day.day, tzinfo=dt.UTC).timestamp())

@@ -190,7 +190,7 @@ class MessageFilter:
         text = text.replace("{passes}", _conjunction(self.conditions))
         text = text.replace("{passes_in_lists}", _conjunction(self.conditions[1:]))
         others = [one for one in self.conditions if one not in self.indexed]
-        text = text.replace("{passes_beside_indexed}", _conjunction(others))
+        text = text.replace("{passes_unindexed}", _conjunction(others))
         text = text.replace("{indexed}", _conjunction(self.indexed))
         return text.replace("{walked}", _conjunction(self.walked))
 

@@ -127,7 +127,6 @@ def _search(
 
 
 def _build_filter(language: LanguageQuery, looked_up: LookedUp) -> Filter | None:
-    """Return the conditions that the index knows, in the lists of a language."""
     known = looked_up.filters.word_filter.where
     conditions: list[Filter] = [] if known is None else [known]
     if len(looked_up.query.by_language) > 1:

@@ -181,7 +181,6 @@ def _spread(scores: Sequence[float]) -> list[float]:
 
 
 def _merge(known: _Found, found: Candidate, claim: float, ranks: dict[str, int]) -> _Found:
-    """Return a message that both legs found, in the copy of the first."""
     chunks = known.chunks
     if found.copy == known.candidate.copy:
         chunks = chunks or found.chunks

@@ -266,7 +266,6 @@ def _find_surroundings(text: str, parts: Iterable[str]) -> Iterator[Span]:
 
 
 def _find_starts(text: str, part: str) -> Iterator[int]:
-    """Yield the places of a part that do not begin within a word."""
     at = text.find(part)
     while at >= 0:
         if at == 0 or not (text[at].isalnum() and _continues(text[at - 1])):
@@ -275,7 +274,6 @@ def _find_starts(text: str, part: str) -> Iterator[int]:
 
 
 def _continues(letter: str) -> bool:
-    """Return whether a word may continue after a letter."""
     return letter.isalnum() and not is_unspaced(letter)
 
 

@@ -7,7 +7,7 @@ which is retired meanwhile is repeated. indexes/live.py makes an index live.
 import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias, TypeVar
 
 import psycopg
 
@@ -41,44 +41,9 @@ class Model(NamedTuple):
     encode_query: Callable[[str], Floats]
 
 
-class VectorSearch(Protocol):
-    """One vector index, which is searched by text."""
-
-    @property
-    def name(self) -> LiveName:
-        """The encoder and precision of the index."""
-
-    def max_constraints(self) -> int:
-        """Return how many constraints a filter may have; each value of $in is one."""
-
-    def max_matches(self) -> int:
-        """Return how many matches the index returns at most."""
-
-    def nearest(
-        self, text: str, top_k: int, where: Filter | None, *, from_mail: bool = False
-    ) -> list[Match]:
-        """Return the vectors nearest to a query, or a text from the mail, nearest first."""
-
-    def reranker(self) -> Model | None:
-        """Return the model that reranks the matches, None where the index ranks by it already."""
-
-    def similarities(self, text: str, others: Sequence[str]) -> list[float]:
-        """Return the cosine similarity of a query to each of some texts."""
-
-    def unknown_share(self, text: str) -> float:
-        """Return the share of a query's tokens that the encoder does not know, 0 to 1."""
-
-
-class VectorSource(Protocol):
-    """Looks up the vector index of a search."""
-
-    def ask(self, connection: psycopg.Connection) -> Pending[VectorSearch]:
-        """Send the look-up of the live index; the answer is the opened index."""
-
-
 @dataclass(frozen=True)
-class EncodedIndex:
-    """An index and the encoder that made its vectors.
+class VectorSearch:
+    """A vector index that is searched by text, with the encoder that made its vectors.
 
     `open_encoder` takes the name and precision of an encoder, `encode_query` also a text.
     """
@@ -149,6 +114,10 @@ class EncodedIndex:
         return Model(self.open_encoder(*name), functools.partial(self.encode_query, *name))
 
 
+#: Sends the look-up of the live vector index; the answer is the opened index.
+AskVectors: TypeAlias = Callable[[psycopg.Connection], Pending[VectorSearch]]
+
+
 class LiveIndex:
     """The live index of a bucket.
 
@@ -170,7 +139,7 @@ class LiveIndex:
         )
         self._kept: tuple[LiveName, VectorIndex] | None = None
 
-    def ask(self, connection: psycopg.Connection) -> Pending[EncodedIndex]:
+    def ask(self, connection: psycopg.Connection) -> Pending[VectorSearch]:
         """Send the look-up; to read the answer opens the index, which may take seconds at first.
 
         Raises:
@@ -178,11 +147,11 @@ class LiveIndex:
         """
         return self._ask_live(connection).then(self._open)
 
-    def _open(self, live: LiveName) -> EncodedIndex:
+    def _open(self, live: LiveName) -> VectorSearch:
         self._open_encoder(*live)  # now: what opens an encoder is not the search's own time
         if self._kept is None or self._kept[0] != live:
             self._kept = live, self._open_index(*live)
-        return EncodedIndex(live, self._kept[1], self._open_encoder, self._encode_query)
+        return VectorSearch(live, self._kept[1], self._open_encoder, self._encode_query)
 
 
 def follow_live(

@@ -16,7 +16,7 @@ from mail_assets.search.field_conditions import IndexFilter
 from mail_assets.search.filters import MessageFilter
 from mail_assets.search.language.request import VECTOR_MODES
 from mail_assets.search.language.syntax import ParsedRequest
-from mail_assets.search.live_index import VectorSearch, VectorSource
+from mail_assets.search.live_index import AskVectors, VectorSearch
 from mail_assets.search.query import Frequencies, FrequencyReader, Query, ask_query
 from mail_assets.tables.health import find_left_lists
 from mail_assets.words.index import WordIndex
@@ -74,12 +74,12 @@ class LookUp:
         self,
         connection: psycopg.Connection,
         ask_words: AskWords,
-        vectors: VectorSource,
+        ask_vectors: AskVectors,
         languages: Mapping[str, str],
     ) -> None:
         self._connection = connection
         self._ask_words = ask_words
-        self._vectors = vectors
+        self._ask_vectors = ask_vectors
         self._languages = languages
         self._frequencies = FrequencyReader(connection)
         self._queries: dict[tuple[object, ...], Query] = {}
@@ -93,7 +93,7 @@ class LookUp:
         """
         needs_vectors = parsed.ranks and parsed.request.mode in VECTOR_MODES
         with self._connection.pipeline():
-            index = self._vectors.ask(self._connection) if needs_vectors else None
+            index = self._ask_vectors(self._connection) if needs_vectors else None
             words = self._ask_words(self._connection)
             frequencies = self._frequencies.ask()
             passing = self._ask_passing(parsed, filters)
@@ -122,7 +122,7 @@ class LookUp:
 
     def open_index(self) -> VectorSearch:
         """Look up and open the live index alone."""
-        return self._vectors.ask(self._connection).read()
+        return self._ask_vectors(self._connection).read()
 
     def read_query(self, parsed: ParsedRequest, filters: MessageFilter) -> Query:
         """Return the query in the stems of the lists that are searched."""

@@ -178,7 +178,6 @@ def _score_at(matches: IndexMatches, place: int) -> float:
 
 
 def _merge_chunks(matches: Iterable[Match], at_place: dict[int, Candidate]) -> list[Candidate]:
-    """Return the messages of chunks, each in the copy with the nearest one."""
     found: dict[str, Candidate] = {}
     chunks: dict[str, dict[str, float]] = {}
     for place, match in enumerate(matches, 1):

@@ -91,7 +91,7 @@ def open_searcher(
             lambda *name: _open_bucket(settings.database, vectors).index(index_spec(*name)),
             functools.partial(_open_checked_encoder, settings.database, settings.models),
         )
-        yield Searcher(connect(), ask_words, live, settings.languages, connect)
+        yield Searcher(connect(), ask_words, live.ask, settings.languages, connect)
 
 
 def prepare_connection(connection: psycopg.Connection, statement_seconds: int = 0) -> None:

@@ -213,7 +213,6 @@ class HitReader:
 
 
 def _group_copies(rows: Iterable[tuple[Any, ...]]) -> dict[str, _Copies]:
-    """Return every copy of the messages, by Message-ID."""
     copies: dict[str, _Copies] = {}
     for message_id, list_name, month, variant, *columns in rows:
         copy = MessageCopy(known_month(list_name, month), variant)
@@ -222,7 +221,6 @@ def _group_copies(rows: Iterable[tuple[Any, ...]]) -> dict[str, _Copies]:
 
 
 def _group_chunks(rows: Iterable[tuple[Any, ...]]) -> dict[int, list[StoredChunk]]:
-    """Return the chunks of each candidate's copy, by the place of the candidate from 1."""
     chunks: dict[int, list[StoredChunk]] = {}
     for place, key, index, text, spans in rows:
         pairs = tuple(zip(spans[::2], spans[1::2], strict=True))
@@ -275,7 +273,6 @@ def _find_reason(candidate: Candidate, query: Query | None) -> FoundBy:
 
 
 def _drop_repeated(words: Iterable[str]) -> tuple[str, ...]:
-    """Return each word once, in any case, as it is written first."""
     first: dict[str, str] = {}
     for word in words:
         first.setdefault(word.lower(), word)

@@ -220,12 +220,10 @@ def _conditions_of(clause: Clause, matches: Mapping[Text, TextMatch]) -> _WordCo
 
 
 def _is_exact(clause: WordClause) -> bool:
-    """Return whether an index of words compares all of a clause."""
     return not isinstance(clause, Prefix) or len(clause.text) <= EXACT_PREFIX
 
 
 def _tsquery(clauses: Iterable[Clause], matches: Mapping[Text, TextMatch]) -> str:
-    """Return the clauses of texts alone as a tsquery."""
     parts = []
     for clause in clauses:
         texts = [

@@ -13,7 +13,7 @@ SHORTEST = 240
 #: languages has no blanks.
 MAX_CUT = 20
 _BLANK = re.compile(r"\s+")
-#: What may have a meaning in Markdown; a backslash takes it away (CommonMark 0.31, 2.4).
+#: Signs with a meaning in Markdown; a backslash takes it away (CommonMark 0.31, 2.4).
 _PUNCTUATION = re.compile(r"[!-/:-@\[-`{-~]")
 
 
@@ -69,7 +69,7 @@ class ChunkHit:
             at += end - cut
 
 
-#: What found a message: words or meaning, its thread alone, its id, or a list by date.
+#: The way a message was found: words or meaning, its thread alone, its id, or a list by date.
 FoundBy = Literal["legs", "thread", "id", "date"]
 #: The reason that is shown where no leg found a message.
 REASONS = {

@@ -421,6 +421,5 @@ def milliseconds_since(began: float) -> float:
 
 
 def _measure(work: Callable[[], T]) -> tuple[T, float]:
-    """Return the result of some work, and its milliseconds."""
     began = time.perf_counter()
     return work(), milliseconds_since(began)

@@ -20,7 +20,7 @@ from mail_assets.search.language.request import (
     strip_brackets,
 )
 from mail_assets.search.language.syntax import ParsedRequest, loosen, parse_request
-from mail_assets.search.live_index import VectorSource, follow_live
+from mail_assets.search.live_index import AskVectors, follow_live
 from mail_assets.search.look_up import AskWords, LookedUp, LookUp
 from mail_assets.search.page import HitReader, read_page
 from mail_assets.search.response import Response
@@ -45,19 +45,19 @@ class Searcher:
         self,
         connection: psycopg.Connection,
         ask_words: AskWords,
-        vectors: VectorSource,
+        ask_vectors: AskVectors,
         languages: Mapping[str, str],
         reconnect: Callable[[], psycopg.Connection] | None = None,
     ) -> None:
         self._ask_words = ask_words
-        self._vectors = vectors
+        self._ask_vectors = ask_vectors
         self._languages = languages
         self._reconnect = reconnect
         self._use(connection)
 
     def _use(self, connection: psycopg.Connection) -> None:
         self._connection = connection
-        self._look_up = LookUp(connection, self._ask_words, self._vectors, self._languages)
+        self._look_up = LookUp(connection, self._ask_words, self._ask_vectors, self._languages)
         self._hits = HitReader(connection)
         self._stems = StemReader(connection)
         self.retriever = Retriever(connection)

@@ -101,7 +101,6 @@ def rerank(
 
 
 def _select_nearest(semantic: Sequence[Candidate]) -> Sequence[Candidate]:
-    """Return the messages of the nearest chunks, nearest first."""
     distances = sorted(distance for one in semantic for distance in one.chunks.values())
     last = distances[:NEAREST_CHUNKS][-1:]
     return [one for one in semantic if last and min(one.chunks.values()) <= last[0]]

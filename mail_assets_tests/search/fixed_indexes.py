@@ -1,6 +1,7 @@
 """Indexes whose answers the test decides, and queries read at once."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
 
 import psycopg
 
@@ -11,50 +12,42 @@ from mail_assets.search.look_up import AskWords
 from mail_assets.search.query import Query, ask_query
 from mail_assets.search.semantic import HYBRID_CHUNKS
 from mail_assets.vectors.filters import Filter
-from mail_assets.vectors.index import Match
+from mail_assets.vectors.index import Capabilities, Match
 from mail_assets.words.index import WordIndex
 
 Nearest = Callable[[str, int, Filter | None], list[Match]]
 
 
 class FixedVectors:
-    """Answers every text with the matches of a function; `depths` and `filters` note each call."""
+    """An index that answers each text with the matches of a function; notes depths and filters.
 
-    name = LiveName("fixed", "exact")
+    It is its own encoder, whose vector of a text is the text, and the look-up that finds it live.
+    """
+
+    label = fingerprint = "fixed vectors"
 
     def __init__(
         self, nearest: Nearest, max_matches: int = HYBRID_CHUNKS, max_constraints: int = 50
     ) -> None:
         self._nearest = nearest
-        self._max_matches = max_matches
-        self._max_constraints = max_constraints
+        self.capabilities = Capabilities(
+            1, 1, 1, max_matches, 1, list_filter=False, max_constraints=max_constraints
+        )
         self.depths: list[int] = []
         self.filters: list[Filter | None] = []
 
-    def ask(self, connection: psycopg.Connection) -> Pending[VectorSearch]:
-        return Pending.known(self)
+    def __call__(self, connection: psycopg.Connection) -> Pending[VectorSearch]:
+        me: Any = self
+        name = LiveName("fixed", "exact")
+        return Pending.known(VectorSearch(name, me, lambda *_: me, lambda *given: given[-1]))
 
-    def max_constraints(self) -> int:
-        return self._max_constraints
+    def encode_query(self, text: str) -> str:
+        return text
 
-    def max_matches(self) -> int:
-        return self._max_matches
-
-    def nearest(
-        self, text: str, top_k: int, where: Filter | None, *, from_mail: bool = False
-    ) -> list[Match]:
+    def query(self, text: str, top_k: int, where: Filter | None, *, metadata: bool) -> list[Match]:
         self.depths.append(top_k)
         self.filters.append(where)
         return self._nearest(text, top_k, where)
-
-    def reranker(self) -> None:
-        """It ranks as the test decides."""
-
-    def similarities(self, text: str, others: Sequence[str]) -> list[float]:
-        return [0.0] * len(others)
-
-    def unknown_share(self, text: str) -> float:
-        return 0.0
 
 
 def always(*matches: Match) -> FixedVectors:

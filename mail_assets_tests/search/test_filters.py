@@ -10,7 +10,7 @@ from mail_assets.search import field_conditions, filters
 from mail_assets.search.filters import compile_filters
 from mail_assets.search.language.request import MODES, Mode, Request, RequestError
 from mail_assets.search.language.syntax import parse_request
-from mail_assets.search.live_index import EncodedIndex
+from mail_assets.search.live_index import VectorSearch
 from mail_assets.search.matches import read_copies
 from mail_assets.search.searcher import Searcher
 from mail_assets.vectors.filters import count_constraints
@@ -196,7 +196,7 @@ def test_sender_of_many_addresses_is_checked_by_postgresql(
 ) -> None:
     pushed = ids(search("lease", mode=mode, limit=100, sender="example.com"))
     monkeypatch.setattr(filters, "MAX_WORD_CONSTRAINTS", 0)
-    monkeypatch.setattr(EncodedIndex, "max_constraints", lambda _: 0)
+    monkeypatch.setattr(VectorSearch, "max_constraints", lambda _: 0)
     assert {*ids(search("lease", mode=mode, limit=100, sender="example.com"))} == {*pushed} != set()
 
 

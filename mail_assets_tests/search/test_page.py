@@ -98,7 +98,7 @@ def test_pages_of_any_size_reach_all_of_a_list_by_date(
     group: str,
     overlap: float,
 ) -> None:
-    # at 0 whatever one author sent with one subject is one hit
+    # at 0 all messages of one author with one subject are one hit
     monkeypatch.setattr(page, "MIN_OVERLAP", overlap)
     whole = search(query, limit=100, group=group, facets=True)
     assert whole.facets is not None

@@ -1,4 +1,4 @@
-"""What search reads: a query that few messages meet does not read all of them."""
+"""A query that few messages meet does not read all of them."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -29,7 +29,7 @@ from mail_assets_tests.search.fixed_indexes import always, asking, read_query
 LANGUAGES = {"harbor": "english", "quay": "english"}
 KEY = f"{17:032}#0"
 COUNT, QUAY = 20_000, 30
-#: Messages that a statement may look at beside those that pass, and bounds as small as the corpus.
+#: Messages that a statement may read besides those that pass, and bounds for the small corpus.
 MOST = 3_000
 WALKED, FOUND, MANY = 1_000, 500, 50
 

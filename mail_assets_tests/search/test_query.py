@@ -71,7 +71,7 @@ def test_excluded_identifier_does_not_rank() -> None:
         # stop words are in no index: PostgreSQL looks for them in the text
         ('"out of a table"', WordQuery((Term("tabl"),), required=(("tabl",),)), ""),
         ('slow -"out of a table"', WordQuery((Term("slow"),)), ""),
-        # stop words require nothing; beside a field PostgreSQL alone decides
+        # stop words require nothing; with a field PostgreSQL alone decides
         ('slow "of the" -the', WordQuery((Term("slow"),)), ""),
         ("slow or from:tom", WordQuery((Term("slow"),)), ""),
         # every word is required where the newest come first

@@ -1,4 +1,4 @@
-"""How often a search waits for PostgreSQL: look-up, what the indexes found, the page."""
+"""A search waits for PostgreSQL three times: look-up, confirmation, page."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace

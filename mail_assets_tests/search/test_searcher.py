@@ -9,7 +9,7 @@ import psycopg
 import pytest
 
 from mail_assets.search.language.request import MODES, RequestError
-from mail_assets.search.live_index import EncodedIndex
+from mail_assets.search.live_index import VectorSearch
 from mail_assets.search.searcher import Searcher
 from mail_assets.vectors.index import Match
 from mail_assets_tests.sample_corpus import QUERY, ROOT, Search, ids
@@ -128,14 +128,14 @@ def test_explained_response_is_json_for_any_query(search: Search, query: str) ->
 
 
 @pytest.mark.parametrize(
-    ("beside", "found"),
+    ("others", "found"),
     [("", True), ("-zebra", True), ("-lease", False), ("zebr*", False), ("leas*", True)],
 )
 @pytest.mark.parametrize("mode", MODES)
 def test_pasted_id_finds_a_message_that_meets_filters(
-    search: Search, mode: str, beside: str, found: bool
+    search: Search, mode: str, others: str, found: bool
 ) -> None:
-    assert (ROOT in ids(search(f"<{ROOT}> {beside}", mode=mode))) is found
+    assert (ROOT in ids(search(f"<{ROOT}> {others}", mode=mode))) is found
 
 
 def test_similar_messages_leave_out_the_message(searcher: Searcher) -> None:
@@ -152,13 +152,13 @@ def test_vectors_of_similar_texts_are_not_kept(
     search: Search, searcher: Searcher, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[bool] = []
-    nearest = EncodedIndex.nearest
+    nearest = VectorSearch.nearest
 
-    def record(self: EncodedIndex, *given: Any, from_mail: bool) -> list[Match]:
+    def record(self: VectorSearch, *given: Any, from_mail: bool) -> list[Match]:
         asked.append(from_mail)
         return nearest(self, *given, from_mail=from_mail)
 
-    monkeypatch.setattr(EncodedIndex, "nearest", record)
+    monkeypatch.setattr(VectorSearch, "nearest", record)
     searcher.similar(f"<{ROOT}>")
     assert asked
     assert all(asked)

@@ -105,7 +105,7 @@ def letters(text: str) -> list[str]:
     return found
 
 
-#: What stands between other characters.
+#: Runs of such letters between other characters.
 RUNS = [
     run
     for text in TEXTS.values()
@@ -160,7 +160,7 @@ def test_highlight_is_the_part_that_was_asked(searcher: Searcher, part: str) -> 
         ("-deferredModel says", set()),
         ("<pyHandle:224>", {"tag"}),
         ('"<tr model"', {"tag"}),
-        # beside letters of such scripts names are found as they are written
+        # next to letters of such scripts names are found as they are written
         ('"pg_class"', {"zh-names", "latin"}),
         ("pg_class sort:date", {"zh-names", "latin"}),
         ("40P01", {"zh-names", "ja", "ko", "latin"}),
@@ -179,7 +179,7 @@ def test_highlight_is_the_part_that_was_asked(searcher: Searcher, part: str) -> 
         ("备份 遺失 sort:date", set()),
         ("-(备份 or 遺失) list:lists 40P01", {"zh-names", "ja", "ko", "latin"}),
         ('"pg_class表中查到40P01"', {"zh-names"}),
-        # stop words are not compared beside such letters
+        # stop words are not compared next to such letters
         ('"the 数据库"', {"zh"}),
     ],
 )

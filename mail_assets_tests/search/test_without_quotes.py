@@ -1,4 +1,4 @@
-"""Phrases that nothing is found with count as words where words stand beside them."""
+"""Phrases without a hit count as words if the query has words too."""
 
 import pytest
 
@@ -12,10 +12,10 @@ FIELDS = "list:harbor-dev -toast after:2024-03"
 
 
 @pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("beside", ["", FIELDS])
-def test_phrase_without_hits_is_searched_as_words(search: Search, mode: str, beside: str) -> None:
-    found = search(f"{PASTED} {beside}", mode=mode, facets=True, explain=True)
-    words = search(f"{WORDS} {beside}", mode=mode, facets=True, explain=True)
+@pytest.mark.parametrize("fields", ["", FIELDS])
+def test_phrase_without_hits_is_searched_as_words(search: Search, mode: str, fields: str) -> None:
+    found = search(f"{PASTED} {fields}", mode=mode, facets=True, explain=True)
+    words = search(f"{WORDS} {fields}", mode=mode, facets=True, explain=True)
     assert ids(found) == ids(words) != []
     assert found.facets == words.facets
     assert found.explain is not None

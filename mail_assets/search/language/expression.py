@@ -170,7 +170,6 @@ def _normalize(node: Node, *, negated: bool) -> list[Clause]:
 
 
 def _distribute(alternatives: list[list[Clause]]) -> list[Clause]:
-    """Return the clauses of `one or other` from the clauses of each."""
     clauses: list[Clause] = [()]
     for alternative in alternatives:
         _check_size(len(clauses) * len(alternative))

@@ -156,7 +156,6 @@ def _read_run(run: str) -> Iterator[Token]:
 
 
 def _is_special(run: str) -> bool:
-    """Return whether a run is more than a word."""
     if run.startswith("-"):
         return bool(_EXCLUDABLE.match(run, 1))
     return [*_read_run(run)] != [Token("word", run)]
@@ -184,7 +183,6 @@ class Parser:
         return node if isinstance(node, And) else And((node,))
 
     def _sequence(self, *, top: bool = False) -> Node:
-        """Read operands up to a closing parenthesis."""
         groups: list[list[Node]] = []
         joins: Token | None = None
         while (token := self._next()) is not None and token.kind != ")":

@@ -211,7 +211,6 @@ def read_request_fields(request: Request) -> list[Node]:
 
 
 def _check_period(clauses: Sequence[Clause]) -> None:
-    """Check that all periods together have a day."""
     periods = [
         clause[0].leaf.value
         for clause in clauses

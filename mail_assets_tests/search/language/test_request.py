@@ -79,6 +79,6 @@ def test_other_text_is_refused_as_a_day(text: str) -> None:
 
 
 @given(st.text(max_size=30) | st.from_regex(r"\d{4}(-\d\d){0,2}", fullmatch=True))
-def test_day_is_read_or_refused_whatever_stands_there(text: str) -> None:
+def test_any_text_is_read_as_a_day_or_refused(text: str) -> None:
     with contextlib.suppress(RequestError):
         assert parse_day(text).isoformat().startswith(text.strip()[:4])

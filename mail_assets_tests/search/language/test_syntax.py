@@ -67,7 +67,7 @@ def test_text_without_an_id_has_none(text: str) -> None:
     assert not [one for one in find_pasted_ids(text) if one != "a@"]
 
 
-def test_few_ids_are_looked_for_whatever_the_link() -> None:
+def test_link_has_few_ids() -> None:
     assert len(find_pasted_ids("https://x.org/" + "a@b/" * 500)) <= MAX_IDS
 
 
