@@ -20,7 +20,6 @@ from mail_assets.cli.command import (
     read_filters,
     select_lists,
 )
-from mail_assets.cli.search import open_configured_searcher
 from mail_assets.settings.settings import Settings
 
 if TYPE_CHECKING:
@@ -64,6 +63,7 @@ def answer(
     from mail_assets.answers.evidence import find_evidence
     from mail_assets.answers.maker import stream_answer
     from mail_assets.search.language.request import RequestError
+    from mail_assets.search.open import open_searcher
 
     chat = None if options["extractive"] else settings.chat
     history: list[Turn] = []
@@ -71,7 +71,7 @@ def answer(
     with (
         open_maker(chat, settings.chat_key) as maker,
         settings.database.connect("answer") as connection,
-        open_configured_searcher(settings) as searcher,
+        open_searcher(settings.search) as searcher,
     ):
         for asked in [question] if question is not None else _read_questions():
             if not asked.strip():

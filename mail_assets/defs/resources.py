@@ -264,20 +264,20 @@ class SearchResource(dg.ConfigurableResource):
 
     def open(self) -> AbstractContextManager[Searcher]:
         """Open a searcher; its first semantic query loads the model."""
-        encoder = self.encoder
-        return open_searcher(self._settings(self.vectors, encoder.name, encoder.precision))
+        return open_searcher(self._settings)
 
     def open_index(self, bucket: str, index: IndexRecord) -> AbstractContextManager[Searcher]:
         """Open a searcher over one index of a bucket, live or not."""
-        return open_searcher(self._settings(bucket, index.encoder, index.precision), pinned=True)
+        return open_searcher(self._settings, index=index, bucket=bucket)
 
-    def _settings(self, bucket: str, encoder: str, precision: str) -> SearchSettings:
+    @property
+    def _settings(self) -> SearchSettings:
         return SearchSettings(
             self.database.database,
-            bucket,
+            self.vectors,
             self.words.url,
-            encoder,
-            precision,
+            self.encoder.name,
+            self.encoder.precision,
             Path(self.encoder.cache),
             self.languages,
         )
