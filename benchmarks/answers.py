@@ -37,9 +37,9 @@ from mail_assets.answers.answer import Answer, Turn
 from mail_assets.answers.chat import open_maker
 from mail_assets.answers.evidence import Evidence, find_evidence
 from mail_assets.answers.maker import AnswerMaker, read_answer, stream_answer
-from mail_assets.cli.search import open_configured_searcher
 from mail_assets.evaluation.judged import QRELS, read_judgements
 from mail_assets.search.language.request import MODES, Mode, Request
+from mail_assets.search.open import open_searcher
 from mail_assets.search.searcher import Searcher
 from mail_assets.settings.settings import load_settings
 
@@ -183,7 +183,7 @@ def main() -> None:
     with (
         open_maker(settings.chat if arguments.chat else None, settings.chat_key) as maker,
         settings.database.connect("answers") as connection,
-        open_configured_searcher(settings) as searcher,
+        open_searcher(settings.search) as searcher,
     ):
         topics = {k: v for folder in arguments.judged for k, v in read_topics(folder).items()}
         asker = Asker(searcher, connection, maker, arguments.mode)

@@ -15,9 +15,9 @@ from collections.abc import Iterator
 
 import psycopg
 
-from mail_assets.cli.search import open_configured_searcher
 from mail_assets.postgres.database import Database
 from mail_assets.search.language.request import MODES, Request
+from mail_assets.search.open import open_searcher
 from mail_assets.search.response import Hit
 from mail_assets.settings.settings import load_settings
 
@@ -34,7 +34,7 @@ def main() -> None:
     hits = spans = 0
     faults: list[str] = []
     with (
-        open_configured_searcher(settings) as searcher,
+        open_searcher(settings.search) as searcher,
         Database(settings.home, settings.pg_dsn).connect("highlights") as connection,
     ):
         for query, mode in questions(connection):

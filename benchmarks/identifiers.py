@@ -14,9 +14,9 @@ import argparse
 
 import psycopg
 
-from mail_assets.cli.search import open_configured_searcher
 from mail_assets.postgres.database import Database
 from mail_assets.search.language.request import MODES, Request
+from mail_assets.search.open import open_searcher
 from mail_assets.search.searcher import Searcher
 from mail_assets.settings.settings import load_settings
 
@@ -56,7 +56,7 @@ def main() -> None:
     mode = parser.parse_args().mode
     settings = load_settings()
     with (
-        open_configured_searcher(settings) as searcher,
+        open_searcher(settings.search) as searcher,
         Database(settings.home, settings.pg_dsn).connect("identifiers") as connection,
     ):
         for where in ("its list", "all lists"):

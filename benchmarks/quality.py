@@ -20,12 +20,12 @@ from unittest.mock import patch
 
 import pandas as pd
 
-from mail_assets.cli.search import open_configured_searcher
 from mail_assets.evaluation.judged import read_judged_set
 from mail_assets.evaluation.quality import estimate_mean
 from mail_assets.evaluation.scores import score_queries
 from mail_assets.search.language.request import MODES, Group, Mode
-from mail_assets.search.live_index import EncodedIndex
+from mail_assets.search.live_index import VectorSearch
+from mail_assets.search.open import open_searcher
 from mail_assets.search.searcher import Searcher
 from mail_assets.settings.settings import load_settings
 from mail_assets.tables.indexes import list_indexes
@@ -58,7 +58,7 @@ def main() -> None:
     arguments = parser.parse_args()
     with open_index(arguments.index) as searcher:
         if arguments.static_alone:
-            patch.object(EncodedIndex, "reranker", lambda self: None).start()
+            patch.object(VectorSearch, "reranker", lambda self: None).start()
         asked = [(written, mode) for written in arguments.sets for mode in arguments.mode or MODES]
         found = pd.DataFrame(one for ask in asked for one in measure(searcher, *ask))
     if arguments.keep:
@@ -75,7 +75,8 @@ def open_index(name: str) -> AbstractContextManager[Searcher]:
     settings = load_settings()
     with settings.database.connect("quality") as connection:
         made = list_indexes(connection, settings.vectors)
-    return open_configured_searcher(settings, next((x for x in made if x.name == name), None))
+    index = next((x for x in made if x.name == name), None)
+    return open_searcher(settings.search, index=index)
 
 
 def measure(searcher: Searcher, written: str, mode: str) -> Iterator[Figure]:

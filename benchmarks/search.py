@@ -27,9 +27,9 @@ import pandas as pd
 import psycopg
 
 from benchmarks.pipeline import machine
-from mail_assets.cli.search import open_configured_searcher
 from mail_assets.cli.serve import open_documents
 from mail_assets.search.language.request import MODES, Request
+from mail_assets.search.open import open_searcher
 from mail_assets.search.response import Response
 from mail_assets.search.searcher import Searcher
 from mail_assets.settings.settings import load_settings
@@ -155,7 +155,7 @@ def main() -> None:
     print("data: {:,} messages, {:,} chunks, {} lists\n".format(*sizes or (0, 0, 0)))
     kinds = {kind: [make(one) for one in sources] for kind, make in KINDS.items()}
     kinds |= {kind: [query] for kind, query in HOSTILE.items()}
-    with open_configured_searcher(settings) as searcher:
+    with open_searcher(settings.search) as searcher:
         searcher.search(Request("warm up"))
         spare_from_collection()  # as `serve` does
         rows, parts = zip(*(measure(searcher, *kind) for kind in kinds.items()), strict=True)

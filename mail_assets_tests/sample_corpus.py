@@ -85,20 +85,7 @@ class Corpus:
 
     @property
     def search_settings(self) -> SearchSettings:
-        return search_settings(self.settings)
-
-
-def search_settings(settings: Settings) -> SearchSettings:
-    """Return what a searcher over these settings is opened with."""
-    return SearchSettings(
-        settings.database,
-        settings.vectors,
-        settings.words,
-        settings.encoder,
-        settings.precision,
-        settings.model_cache,
-        settings.languages,
-    )
+        return self.settings.search
 
 
 def write_tricks(folder: Path) -> None:

@@ -1,6 +1,6 @@
--- One condition for each field of a query, on messages m. search/sql_conditions.py puts those that a
--- request has, or their opposites, in place of {passes} in search.sql, and no others: a condition
--- that is always true would keep the planner from its indexes. None is ever null.
+-- One condition for each field of a query, on messages m. search/filters.py puts those that a request
+-- has, or their opposites, in place of {passes} in search.sql, and no others: a condition that is
+-- always true would keep the planner from its indexes. None is ever null.
 
 -- name: lists
 m.list = any(%(lists)s)
@@ -22,7 +22,7 @@ lower(m.from_email) = any(%(senders)s)
 join_receivers(m.recipients, m.cc) like like_pattern(%(receiver)s)
 
 -- name: receiver_name
--- As receiver, but for the addresses, which the index has; those in names may be disguised.
+-- As receiver, without the addresses, which the index has; addresses in names may be disguised.
 join_receivers(m.recipients, m.cc) like like_pattern(%(receiver_name)s)
 and regexp_replace(join_receivers(m.recipients, m.cc), '\S*@\S*', '', 'g')
     like like_pattern(%(receiver_name)s)
@@ -34,14 +34,14 @@ and (regexp_replace(join_receivers(m.recipients, m.cc), '\S+@\S+', '', 'g') !~ %
 lower(m.subject) like like_pattern(%(subject)s)
 
 -- name: shown_subject
--- As subject, but for the addresses in it.
+-- As subject, without the addresses in it.
 lower(m.subject) like like_pattern(%(shown_subject)s)
 and (lower(m.subject) !~ %(signs)s
      or regexp_replace(lower(m.subject), %(addresses)s, e'\n', 'g')
         like like_pattern(%(shown_subject)s))
 
 -- name: threads
--- An array, which an index is asked for in an alternative too.
+-- As an array, for which an index is used in an alternative too.
 m.message_id = any(array(select t.message_id from threads t where t.thread_id = any(%(threads)s)))
 
 -- name: ids
@@ -64,7 +64,7 @@ m.attachments <> '[]'
 m.attachments <> '[]' and join_file_names(m.attachments) like like_pattern(%(file)s)
 
 -- name: shown_file
--- As file, but for the addresses in it.
+-- As file, without the addresses in it.
 m.attachments <> '[]' and join_file_names(m.attachments) like like_pattern(%(shown_file)s)
 and (join_file_names(m.attachments) !~ %(signs)s
      or regexp_replace(join_file_names(m.attachments), %(addresses)s, e'\n', 'g')
@@ -74,10 +74,10 @@ and (join_file_names(m.attachments) !~ %(signs)s
 m.search @@ %(words)s::tsquery
 
 -- name: phrase
--- A phrase with words that have no lexeme (stop words). They are in no index: its places in the
--- subject and the text are found by a pattern, and each is a match where its other words are and
--- nothing of it is quoted. A place begins behind all texts before it, so their lengths are summed: to
--- cut the new text out first takes twice as long, and more of long messages with many quotes.
+-- A phrase with words that have no lexeme (stop words), which are in no index. A pattern finds its
+-- places in the subject and the text; a place matches where it has the other words and nothing of it
+-- is quoted. A place begins after all texts before it, so their lengths are summed: to cut the new
+-- text out first takes twice as long, and longer for messages with many quotes.
 m.search @@ %(words)s::tsquery
 and (m.body_text ~* %(pattern)s or m.subject ~* %(pattern)s)
 and exists (

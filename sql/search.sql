@@ -1,15 +1,17 @@
--- Finding messages, and reading what a hit shows. Used by search/.
+-- The statements of search: what a query and its fields mean, finding messages, reading hits. Used by
+-- search/.
 --
 -- {passes} is replaced by the conditions of sql/filters.sql that a request has. They are in every
 -- statement that finds messages, because the metadata of a vector can be older than its message.
--- {passes_in_lists} are those beside the lists, where these are compared otherwise, and
--- {passes_beside_indexed} those that are not met already. {source} is the table of messages, or a
--- statement, `indexed` or `walked`.
+-- {passes_in_lists} are those other than the lists, which are compared differently, and
+-- {passes_unindexed} those that are not met already. {source} is the table of messages, or the
+-- statement `indexed` or `walked`.
 
 -- name: lexemes
 -- Texts in one language: as a phrase, as lexemes in their order, the places of these, the words that
--- have no lexeme, and the text in lower case. What is not ASCII begins words whose stems may have other
--- letters (Äpf, apf): those that the stemmer leaves where no ending is behind them (qaqq).
+-- have no lexeme, and the text in lower case. The last column has the beginnings of stems whose letters
+-- may differ from the word's (Äpf, apf): those that the stemmer leaves before an ending that it does
+-- not know (qaqq).
 select phraseto_tsquery(%(language)s::regconfig, t.text)::text,
        array(select w.lexeme
                from unnest(to_tsvector(%(language)s::regconfig, t.text)) as w
@@ -27,15 +29,14 @@ select phraseto_tsquery(%(language)s::regconfig, t.text)::text,
   from unnest(%(texts)s::text[]) with ordinality as t (text, number)
  order by t.number
 
--- name: stored
--- What the indexes found, as it is stored now: copies of messages by words, at places from 1, and
--- chunks by meaning, at places from -1 downwards, null where one was refused before; those that exist
--- and pass the filters. Of the best one by words, which lexemes it has; of each, whether its new text
--- is brief. At place 0 the messages of the best threads, those of each in its order, so many of each.
--- Messages are found by what was asked and filtered then (offset 0): of files and receivers the
--- planner expects 4 messages, and would begin with the 3,000 that there are. The lists are compared
--- before the messages are read: an index that is read with an array of them takes four times as long
--- for each row.
+-- name: confirmed
+-- The matches of the indexes that are stored and pass the filters: copies of messages by words, at
+-- places from 1, and chunks by meaning, at places from -1 downwards; null for one that was refused
+-- before. `is_brief`: its new text is short. The last column has the lexemes of the best message by
+-- words. At place 0 are messages of the best threads, in their order, up to a limit for each.
+-- Messages are found by their keys and filtered then (offset 0): the planner expects 4 messages of a
+-- file or receiver, and would begin with the 3,000 that there are. The lists are compared before the
+-- messages are read: an index that is read with an array of them takes four times as long per row.
 with asked as materialized (
     select w.place, w.list, w.month, w.message_id, w.variant::smallint as variant
       from rows from (json_array_elements_text(%(found_lists)s),
@@ -95,26 +96,26 @@ select 0, w.message_id, w.list, w.month, w.variant, b.thread_id, false, false, n
 
 -- name: indexed
 -- The messages that an index finds for the filters. Planned apart (offset 0): for a limit, or for the
--- newest, the planner would rather read messages as they come until enough pass, which may be none.
+-- newest, the planner would read messages in order until enough pass, which may be none.
 select * from messages m where {indexed} offset 0
 
 -- name: walked
--- The newest messages of the lists and days that are asked, up to a limit.
+-- The newest messages of the requested lists and days, up to a limit.
 select * from messages m where {walked} order by m.sent_at desc limit %(walked)s
 
 -- name: horizon
--- When the first message was sent that is not among these; no row where all are.
+-- The time of the first message that a walk does not reach; no row where it reaches all.
 select m.sent_at from messages m where {walked} order by m.sent_at desc limit 1 offset %(walked)s
 
 -- name: indexed_count
--- How many messages an index finds, up to a limit.
+-- The number of messages that an index finds, up to a limit.
 select count(*) from (select from {source} m limit %(most)s) f
 
 -- name: passing
--- Which of the messages that an index finds, up to a limit, pass the filters. Of what many messages
--- meet, nothing is asked: to find 300,000 takes the index of a pattern 100 ms. A row without an id then
--- says so, and which share of all it is. That is told by one message in each of some pages, evenly
--- spread, if enough of these meet it: the newest know nothing of who wrote ten years ago.
+-- The messages that an index finds, up to a limit, each with whether it passes the filters. Conditions
+-- that many messages meet are not asked: to find 300,000 takes the index of a pattern 100 ms. Then a
+-- row without an id has their share of all messages. A sample decides, one message in each of some
+-- evenly spread pages; the newest alone would not show who wrote ten years ago.
 with size as materialized (
     select relpages, reltuples from pg_class where oid = 'messages'::regclass),
 spread as materialized (
@@ -126,7 +127,7 @@ spread as materialized (
            select ('(' || n::bigint * s.relpages / %(spread)s::bigint || ',1)')::tid
              from size s
             cross join generate_series(0, %(spread)s - 1) as n)))
-(select m.message_id, {passes_beside_indexed}, (select share from spread)
+(select m.message_id, {passes_unindexed}, (select share from spread)
    from {source} m
   where not (select met from spread)
   limit %(most)s)
@@ -143,7 +144,7 @@ select m.message_id, m.list, m.month, m.variant, t.thread_id
  limit %(most)s
 
 -- name: last_sent
--- When the last of some messages was sent.
+-- The time of the last of some messages.
 select max(sent_at) from messages where message_id = any(%(message_ids)s)
 
 -- name: by_id
@@ -185,7 +186,7 @@ select w.language, w.word, tsvector_to_array(to_tsvector(w.language::regconfig, 
   from unnest(%(languages)s::text[], %(words)s::text[]) as w (language, word)
 
 -- name: chunk_texts
--- The first chunks of a message, from which similar messages are searched.
+-- The first chunks of a message, by which similar messages are searched.
 select c.text, m.subject_base
   from chunks c
   join messages m using (list, month, message_id, variant)
@@ -195,7 +196,7 @@ select c.text, m.subject_base
  limit %(most)s
 
 -- name: facets
--- How many messages pass the filters, by list, month, year, author, sender and kind: of the newest,
+-- Numbers of messages that pass the filters, by list, month, year, author, sender and kind: of the newest,
 -- up to a limit. A message is counted once in each, however many copies it has.
 with matching as materialized (
     select m.message_id, m.list, m.sent_at at time zone 'UTC' as sent,
@@ -220,3 +221,58 @@ select f.facet, f.value, count(distinct m.message_id)
  group by f.facet, f.value
 union all
 select 'copies', '', count(*) from matching
+
+-- name: corpus
+-- The number of messages, as VACUUM and ANALYZE counted them: another number, other statistics.
+select reltuples::bigint from pg_class where oid = 'messages'::regclass
+
+-- name: word_shares
+-- The share of messages that have a lexeme, for the commonest ones as the last ANALYZE found them.
+select e.lexeme, e.share
+  from pg_stats s
+ cross join lateral unnest(s.most_common_elems::text::text[], s.most_common_elem_freqs)
+       as e (lexeme, share)
+ where s.schemaname = current_schema() and s.tablename = 'messages' and s.attname = 'search'
+   and e.lexeme is not null
+
+-- name: sampled_shares
+-- The same before the first ANALYZE, from a sample of the messages.
+with sampled as materialized (select search from messages limit %(most)s)
+select u.lexeme, count(*)::float8 / (select count(*) from sampled)
+  from sampled, unnest(sampled.search) as u (lexeme, positions, weights)
+ group by u.lexeme
+
+-- name: senders
+-- The addresses that a sender filter matches: the address itself if it exists, else those that
+-- contain each word of the text in the address or in its name: "Lane, Tom" is Tom G. Lane. The index
+-- senders_person finds those with the longest word; it does not support "all".
+with exact as materialized (
+    select address from senders where address = lower(%(sender)s) limit 1)
+select address from exact
+union all
+(select distinct address
+   from senders
+  where not exists (select from exact)
+    and person like like_pattern(%(longest)s)
+    and person like all(array(
+            select like_pattern(w.word) from unnest(%(words)s::text[]) as w (word)))
+  limit %(most)s)
+
+-- name: senders_by_name
+-- The addresses whose names contain each word of a text. Addresses in names, which may be disguised,
+-- do not count.
+with wanted as materialized (
+    select array(select like_pattern(w.word) from unnest(%(words)s::text[]) as w (word)) as parts)
+select distinct s.address
+  from wanted w
+ cross join senders s
+ cross join lateral (select left(s.person, -length(s.address) - 1) as name) n
+ where s.person like like_pattern(%(longest)s)
+   and regexp_replace(n.name, '\S*@\S*', '', 'g') like all(w.parts)
+   and (n.name !~ %(signs)s
+        or regexp_replace(n.name, %(addresses)s, e'\n', 'g') like all(w.parts))
+ limit %(most)s
+
+-- name: thread
+-- The thread of a message.
+select thread_id from threads where message_id = %(message_id)s

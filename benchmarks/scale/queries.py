@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from mail_assets.cli.search import open_configured_searcher
 from mail_assets.search.language.request import MODES, Request
+from mail_assets.search.open import open_searcher
 from mail_assets.settings.settings import Settings, load_settings
 
 #: Subjects of the corpus, drawn by the hash of their messages' ids.
@@ -32,7 +32,7 @@ def measure_queries(settings: Settings) -> dict[str, Any]:
     with settings.database.connect("scale") as connection:
         subjects = [text for (text,) in connection.execute(SUBJECTS, [QUERIES])]
     figures = {}
-    with open_configured_searcher(settings) as searcher:
+    with open_searcher(settings.search) as searcher:
         for mode in MODES:
             requests = [Request(text, mode=mode) for text in subjects]
             rounds = [[searcher.search(one).took_ms for one in requests] for _ in range(ROUNDS + 1)]

@@ -17,9 +17,9 @@ from mail_assets.cli.command import (
     print_json,
     print_note,
     printable_line,
+    read_filters,
     select_lists,
 )
-from mail_assets.cli.search import open_configured_searcher
 from mail_assets.settings.settings import Settings
 
 if TYPE_CHECKING:
@@ -63,6 +63,7 @@ def answer(
     from mail_assets.answers.evidence import find_evidence
     from mail_assets.answers.maker import stream_answer
     from mail_assets.search.language.request import RequestError
+    from mail_assets.search.open import open_searcher
 
     chat = None if options["extractive"] else settings.chat
     history: list[Turn] = []
@@ -70,7 +71,7 @@ def answer(
     with (
         open_maker(chat, settings.chat_key) as maker,
         settings.database.connect("answer") as connection,
-        open_configured_searcher(settings) as searcher,
+        open_searcher(settings.search) as searcher,
     ):
         for asked in [question] if question is not None else _read_questions():
             if not asked.strip():
@@ -107,17 +108,13 @@ def _read_questions() -> Iterator[str]:
 
 
 def _build_request(question: str, lists: tuple[str, ...], options: dict[str, Any]) -> "Request":
-    from mail_assets.search.language.fields import parse_day
     from mail_assets.search.language.request import Request
 
     return Request(
         query=question,
         mode=options["mode"],
         limit=options["limit"],
-        lists=lists,
-        after=parse_day(options["after"]) if options["after"] else None,
-        before=parse_day(options["before"]) if options["before"] else None,
-        sender=options["sender"] or "",
+        **read_filters(lists, options),
     )
 
 

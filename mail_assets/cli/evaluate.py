@@ -16,7 +16,6 @@ from mail_assets.cli.command import (
     print_table,
     select_lists,
 )
-from mail_assets.cli.search import open_configured_searcher
 from mail_assets.settings.settings import Settings
 
 if TYPE_CHECKING:
@@ -119,6 +118,7 @@ def evaluate(  # a parameter for each option
     from mail_assets.evaluation.judged import JudgedSet
     from mail_assets.evaluation.scores import score_queries
     from mail_assets.search.language.request import MODES
+    from mail_assets.search.open import open_searcher
 
     select_lists(settings, lists)
     if sets and (queries or qrels):
@@ -131,7 +131,7 @@ def evaluate(  # a parameter for each option
         asked = [JudgedSet("", lists, judged)]
     for one in asked:
         select_lists(settings, one.lists)
-    with open_configured_searcher(settings) as searcher:
+    with open_searcher(settings.search) as searcher:
         found = [
             (one, score_queries(searcher.search, one.queries, modes or MODES, one.lists))
             for one in asked

@@ -73,7 +73,7 @@ def _print_hit(number: int, hit: "Hit") -> None:
 
 def _title(hit: "Hit") -> str:
     """Return the subject on one line, its highlights marked."""
-    from mail_assets.search.hits import mark_spans
+    from mail_assets.search.response import mark_spans
 
     pieces = mark_spans(hit.subject, hit.subject_highlights)
     shown = (click.style(printable(text), bold=True, underline=marked) for text, marked in pieces)
@@ -82,7 +82,7 @@ def _title(hit: "Hit") -> str:
 
 def _snippet(chunk: "ChunkHit") -> str:
     """Return a snippet of a chunk on one line, its highlights marked."""
-    from mail_assets.search.hits import SHORTEST, cut_snippet
+    from mail_assets.search.response import SHORTEST, cut_snippet
 
     pieces = []
     for text, marked in cut_snippet(chunk, SHORTEST):

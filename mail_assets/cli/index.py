@@ -3,7 +3,6 @@
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -23,7 +22,6 @@ from mail_assets.cli.command import (
     print_table,
 )
 from mail_assets.cli.evaluate import judged_options, read_judged_queries
-from mail_assets.cli.search import open_configured_searcher
 from mail_assets.settings.settings import Settings
 
 if TYPE_CHECKING:
@@ -72,7 +70,7 @@ def index() -> None:
     """Manage the indexes of vectors and words.
 
     Each encoder and precision has an index of its own. To change: set MAIL_ENCODER or
-    MAIL_PRECISION, `build` its index beside the live one, `promote` it, and `retire` the old one
+    MAIL_PRECISION, `build` its index next to the live one, `promote` it, and `retire` the old one
     when it is no longer needed. If a new version makes the index of words differently, the index
     changes by itself: `backfill` fills it, and it becomes live when it has every message.
     """
@@ -206,8 +204,11 @@ def _promote(
 ) -> None:
     from mail_assets.evaluation.quality import build_judge, describe_quality
     from mail_assets.indexes.live import promote_vectors
+    from mail_assets.search.open import open_searcher
 
-    judge = build_judge(judged, partial(open_configured_searcher, settings)) if judged else None
+    judge = None
+    if judged:
+        judge = build_judge(judged, lambda index: open_searcher(settings.search, index=index))
     with open_bucket(settings) as (connection, bucket):
         done = promote_vectors(connection, bucket, name, force=force, judge=judge)
     if as_json:

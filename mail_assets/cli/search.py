@@ -1,7 +1,5 @@
 """search, similar: one query or a file of them; messages near in meaning to one message."""
 
-from contextlib import AbstractContextManager
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +11,7 @@ from mail_assets.cli.command import (
     json_option,
     pass_settings,
     print_json,
+    read_filters,
     read_message_id,
     select_lists,
 )
@@ -21,9 +20,6 @@ from mail_assets.settings.settings import Settings
 
 if TYPE_CHECKING:
     from mail_assets.search.language.request import Request
-    from mail_assets.search.open import SearchSettings
-    from mail_assets.search.searcher import Searcher
-    from mail_assets.tables.indexes import IndexRecord
 
 
 @click.command(
@@ -74,6 +70,8 @@ def search(
     with a dash before it for the opposite. A pasted Message-ID finds that message. Put `--` before
     a query that begins with a dash.
     """
+    from mail_assets.search.open import open_searcher
+
     if (query is None) == (queries is None):
         raise click.UsageError("give either a QUERY or --queries FILE")
     if lists:
@@ -84,7 +82,7 @@ def search(
         else _requests(queries, lists, options)
     )
 
-    with open_configured_searcher(settings) as searcher:
+    with open_searcher(settings.search) as searcher:
         for request in requests:
             response = searcher.search(request)
             if as_json or queries:
@@ -110,7 +108,6 @@ def _requests(file: Path, lists: tuple[str, ...], options: dict[str, Any]) -> "l
 def _request(
     query_id: str, query: str, lists: tuple[str, ...], options: dict[str, Any]
 ) -> "Request":
-    from mail_assets.search.language.fields import parse_day
     from mail_assets.search.language.request import Request
     from mail_assets.search.language.syntax import parse_request
 
@@ -124,10 +121,7 @@ def _request(
         sort=options["sort"],
         facets=options["facets"],
         explain=options["explain"],
-        lists=lists,
-        after=parse_day(options["after"]) if options["after"] else None,
-        before=parse_day(options["before"]) if options["before"] else None,
-        sender=options["sender"] or "",
+        **read_filters(lists, options),
         query_id=query_id,
     )
     parse_request(request)  # a wrong filter stops here, before anything is opened
@@ -141,40 +135,12 @@ def _request(
 @pass_settings
 def similar(settings: Settings, message_id: str, limit: int, as_json: bool) -> None:
     """Show the messages nearest in meaning to one message."""
+    from mail_assets.search.open import open_searcher
+
     wanted = read_message_id(message_id)
-    with open_configured_searcher(settings) as searcher:
+    with open_searcher(settings.search) as searcher:
         response = searcher.similar(wanted, limit)
     if as_json:
         print_json(response.as_json())
     else:
         print_hits(response)
-
-
-def open_configured_searcher(
-    settings: Settings, index: "IndexRecord | None" = None
-) -> "AbstractContextManager[Searcher]":
-    """Open a searcher over the database and bucket of the settings.
-
-    It asks the live index, or the one given, live or not.
-    """
-    from mail_assets.search.open import open_searcher
-
-    wanted = search_settings(settings)
-    if index is not None:
-        wanted = replace(wanted, encoder=index.encoder, precision=index.precision)
-    return open_searcher(wanted, pinned=index is not None)
-
-
-def search_settings(settings: Settings) -> "SearchSettings":
-    """Return what a searcher is opened with."""
-    from mail_assets.search.open import SearchSettings
-
-    return SearchSettings(
-        settings.database,
-        settings.vectors,
-        settings.words,
-        settings.encoder,
-        settings.precision,
-        settings.model_cache,
-        settings.languages,
-    )

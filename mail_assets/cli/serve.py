@@ -3,13 +3,11 @@
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import click
 
 from mail_assets.cli.command import examples, exit_with, pass_settings
-from mail_assets.cli.search import search_settings
 from mail_assets.settings.settings import Settings
 
 if TYPE_CHECKING:
@@ -25,11 +23,10 @@ def open_documents(settings: Settings, processes: int = 0) -> "Iterator[Document
     from mail_assets.processes.machine import count_physical_cores
     from mail_assets.web.documents import Documents
     from mail_assets.web.privacy import Publication
-    from mail_assets.web.searchers import STATEMENT_SECONDS, SearchService, ServiceOptions
+    from mail_assets.web.searchers import SearchService, ServiceOptions
 
-    search = replace(search_settings(settings), statement_seconds=STATEMENT_SECONDS)
     options = ServiceOptions(
-        search,
+        settings.search,
         settings.forget_key,
         settings.store,
         # two threads a core: while one waits for the database, another can run
@@ -55,7 +52,7 @@ def open_documents(settings: Settings, processes: int = 0) -> "Iterator[Document
 def serve(settings: Settings, host: str, port: int) -> None:
     """Serve search as web pages, JSON, and tools for assistants.
 
-    Pages show messages and threads too; each has its data beside it, and /mcp has the tools.
+    Pages show messages and threads too; each page has its data as JSON, and /mcp has the tools.
 
     Addresses are hidden unless MAIL_WEB_ADDRESSES=shown. Put a proxy in front if others can reach
     it: docs/serving.md shows one.

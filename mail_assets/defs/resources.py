@@ -17,13 +17,8 @@ import psycopg
 from pydantic import Field, PrivateAttr
 from tokenizers import Tokenizer
 
-from mail_assets.encoding.models import LocalModel, RemoteModel
-from mail_assets.encoding.open import (
-    compute_fingerprint,
-    open_encoder,
-    open_tokenizer,
-    resolve_model,
-)
+from mail_assets.encoding.models import LocalModel, RemoteModel, compute_fingerprint, resolve_model
+from mail_assets.encoding.open import open_encoder, open_tokenizer
 from mail_assets.encoding.remote_encoder import RemoteEncoder
 from mail_assets.http.webhook import post_message
 from mail_assets.indexes.live import live_encoder
@@ -269,20 +264,20 @@ class SearchResource(dg.ConfigurableResource):
 
     def open(self) -> AbstractContextManager[Searcher]:
         """Open a searcher; its first semantic query loads the model."""
-        encoder = self.encoder
-        return open_searcher(self._settings(self.vectors, encoder.name, encoder.precision))
+        return open_searcher(self._settings)
 
     def open_index(self, bucket: str, index: IndexRecord) -> AbstractContextManager[Searcher]:
         """Open a searcher over one index of a bucket, live or not."""
-        return open_searcher(self._settings(bucket, index.encoder, index.precision), pinned=True)
+        return open_searcher(self._settings, index=index, bucket=bucket)
 
-    def _settings(self, bucket: str, encoder: str, precision: str) -> SearchSettings:
+    @property
+    def _settings(self) -> SearchSettings:
         return SearchSettings(
             self.database.database,
-            bucket,
+            self.vectors,
             self.words.url,
-            encoder,
-            precision,
+            self.encoder.name,
+            self.encoder.precision,
             Path(self.encoder.cache),
             self.languages,
         )

@@ -12,7 +12,6 @@ import dagster as dg
 from pydantic import Field
 
 from mail_assets.defs.resources import SearchResource
-from mail_assets.search.hits import escape_markdown, render_snippet_markdown
 from mail_assets.search.language.fields import parse_day
 from mail_assets.search.language.permalink import name_phrases
 from mail_assets.search.language.request import (
@@ -24,7 +23,7 @@ from mail_assets.search.language.request import (
     RequestError,
 )
 from mail_assets.search.language.syntax import parse_request
-from mail_assets.search.response import Hit, Response
+from mail_assets.search.response import Hit, Response, escape_markdown, render_snippet_markdown
 
 __test__ = False  # a job, which pytest would collect by its name
 

@@ -16,6 +16,7 @@ from mail_assets.indexes.names import manifest_name
 from mail_assets.indexes.reconcile import reconcile
 from mail_assets.indexes.vectors import MailVectors, index_spec, name_spec
 from mail_assets.indexes.words import MailWords
+from mail_assets.postgres.pending import Pending
 from mail_assets.tables.encoded_texts import drop_encoded
 from mail_assets.tables.indexes import (
     IndexRecord,
@@ -238,18 +239,12 @@ def _current_spec(record: IndexRecord) -> IndexSpec:
 
 def find_live_words(connection: psycopg.Connection, url: str) -> str:
     """Return the name of the live word index, or this version's where none was filled yet."""
-    return ask_live_words(connection, url)()
+    return ask_live_words(connection, url).read()
 
 
-def ask_live_words(connection: psycopg.Connection, url: str) -> Callable[[], str]:
-    """Send the look-up of the live word index; return the function that reads its name."""
-    answer = ask_live_index(connection, url)
-
-    def name() -> str:
-        live = answer()
-        return live.name if live else NAME
-
-    return name
+def ask_live_words(connection: psycopg.Connection, url: str) -> Pending[str]:
+    """Send the look-up of the name that `find_live_words` returns."""
+    return ask_live_index(connection, url).then(lambda live: live.name if live else NAME)
 
 
 def promote_words(

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import psycopg
 
-from mail_assets.encoding.open import compute_fingerprint, find_dimension
+from mail_assets.encoding.models import compute_fingerprint
+from mail_assets.encoding.open import find_dimension
 from mail_assets.errors import WrongInputError
 from mail_assets.indexes.mail_index import MailBucket, MailIndex
 from mail_assets.indexes.names import VECTORS_VERSION, index_name, split_manifest_name

@@ -1,6 +1,7 @@
-"""Search: query -> legs -> fusion -> hits.
+"""Search: a request becomes a page of hits.
 
-A request (request.py, syntax.py) becomes a query (query.py, terms.py) and filters (filters.py); two
-legs rank messages (fulltext_leg.py, semantic_leg.py); fusion.py makes one ranking of them, as
-retrieval.py asks; hits.py and page.py show it. searcher.py does all of this, open.py opens one.
+searcher.py is the whole way, and open.py opens a searcher. Below them stand, from top to bottom:
+facets.py and page.py (hits), retrieval.py (both indexes are asked, PostgreSQL confirms, one
+ranking), fusion.py, newest.py, fulltext.py, semantic.py, look_up.py, matches.py, filters.py,
+query.py, and language/ (what was asked).
 """

@@ -1,15 +1,13 @@
-"""Fields as they are checked: a sender as its addresses, a message of a thread as the thread.
+"""Fields of a query as conditions, and as filters of the indexes of vectors and of words.
 
-[hidden_text] What a filter by a part of a name or subject must not see where addresses are hidden.
+PostgreSQL resolves the values: a sender to addresses, a message of a thread to the thread. A filter
+of an index has `$and` and `$or` around single fields, which all backends take; a not becomes the
+opposite of its field ($nin, the other side of a day). Conditions that an index cannot check are
+left out, so that it finds too much and never too little; PostgreSQL decides.
 
-The pattern is PostgreSQL's, for texts in lower case: it takes out all that pages mask
-(serving/addresses.py), and a little more, as which top-level domains there are is not asked.
-
-[index_filters] The fields of a query as filters of an index: of the vectors, or of the words.
-
-A filter has `$and` and `$or` around single fields, which all backends take; a not becomes the
-opposite of its field ($nin, the other side of a day). What an index cannot check is left out, so
-that it finds too much and never too little; PostgreSQL decides.
+Where addresses are hidden, conditions on parts of names and subjects must not see them: a pattern
+of PostgreSQL takes them out of the texts. It covers all that pages mask (web/addresses.py) and a
+little more, as it does not check top-level domains.
 """
 
 import datetime as dt
@@ -27,7 +25,7 @@ from mail_assets.search.language.expression import Clause, Condition, Field, Per
 from mail_assets.search.language.request import RequestError, quote
 from mail_assets.vectors.filters import Filter, count_constraints
 
-#: Characters that are not ASCII are letters: what PostgreSQL takes for one depends on its locale.
+#: All characters beyond ASCII count as letters: PostgreSQL's own letters depend on its locale.
 _LETTER, _LABEL = r"(?:[a-z]|[^\x01-\x7f])", r"(?:[0-9a-z_-]|[^\x01-\x7f])+"
 _BLANK = r"[ \t\u00a0]"
 _LOCAL = r"(?:\"[^\"\n]+\"|[^][\s\"(),/:;<>@\\]+)"
@@ -53,22 +51,29 @@ _BEHIND = (
     rf"{_BLANK}{{0,2}}(?:(?:{_SIGNS}|[\"']){_BLANK}{{0,2}})?"
     rf"(?:\r?\n[ \t>|]{{0,6}})?(?:{_SIGNS}{_BLANK}{{0,2}})?"
 )
-#: Pipermail's marks of the languages, behind what begins no prose; they hold no sign of a pattern.
+#: Pipermail's "at" in other languages, after a beginning that prose does not have; the marks
+#: contain no sign of a pattern.
 _MARK = f"(?:{'|'.join(AT_MARKS)})"
 _LISTED = rf"{_MARK}(?<=(?:<|mailto:){_LOCAL}{_MARK}){_DOMAIN}"
-#: Signs of which every address has one: they are looked for first, in a 40th of the time.
+#: Every address has one of these signs: they are looked for first, in a 40th of the time.
 SIGNS = "@|[\uff20\ufe6b]|40|64;|commat;|\\[a\\]|(?<![0-9a-z])at(?![0-9a-z])|<|mailto:"
 #: An address, also several in a row.
 ADDRESSES = (
     rf"{_LOCAL}(?:@(?:{_DOMAIN}|{_LABEL})|{_ENCODED}{_NAMED}"
     rf"|{_BEFORE}(?:@|{_ENCODED}|{_WORD}){_BEHIND}{_NAMED}|{_LISTED})+"
 )
-#: The parameters of statements.
+#: Parameters of statements that leave out addresses.
 HIDDEN = {"signs": SIGNS, "addresses": ADDRESSES}
 
-
-#: Addresses that a sender filter may match; more says nothing about a person.
+#: Addresses that a sender filter may match: more of them are no one person.
 MAX_SENDERS = 2_000
+#: Conditions that PostgreSQL indexes together with the list: days and months of lists.
+OF_DAYS = frozenset({"months", "period"})
+#: Conditions that replace those of fields where addresses are hidden.
+_SHOWN = {"to": "receiver_name", "subject": "shown_subject", "file": "shown_file"}
+SHOWN_TEXTS = frozenset(_SHOWN.values())
+#: A part of a text with three letters can be found by an index of trigrams.
+_TRIGRAM = re.compile(r"[^\W_]{3}")
 
 
 class FieldCondition(NamedTuple):
@@ -83,9 +88,6 @@ class FieldCondition(NamedTuple):
     negated: bool = False
 
 
-#: What a part of a text has that an index of its trigrams can find.
-_TRIGRAM = re.compile(r"[^\W_]{3}")
-
 #: Alternatives, of fields and of texts.
 MixedClause: TypeAlias = tuple[FieldCondition | Condition, ...]
 
@@ -97,17 +99,10 @@ class ResolvedClause(NamedTuple):
     always: bool = False
 
 
-#: What PostgreSQL finds by its indexes of lists and days, and of lists and months, as lists alone.
-OF_DAYS = frozenset({"months", "period"})
-#: Texts that are compared as far as they are shown where addresses are hidden, by their fields.
-_SHOWN = {"to": "receiver_name", "subject": "shown_subject", "file": "shown_file"}
-SHOWN_TEXTS = frozenset(_SHOWN.values())
-
-
 def is_indexed(clause: Sequence[FieldCondition]) -> bool:
-    """Say whether an index of PostgreSQL finds the messages that meet one of these.
+    """Return whether an index of PostgreSQL finds the messages that meet one of these conditions.
 
-    Those of days or lists alone are not found by it: they are walked.
+    It does not for days or lists alone: their messages are walked.
     """
     found = [_has_index(one) for one in clause]
     by_date = [one.name == "lists" or one.name in OF_DAYS for one in clause]
@@ -127,12 +122,12 @@ def _has_index(condition: FieldCondition) -> bool:
 def resolve_clause(
     connection: psycopg.Connection, clause: Clause, *, names_only: bool = False
 ) -> ResolvedClause:
-    """Return a clause with what PostgreSQL knows of its fields; texts stay as they are.
+    """Return a clause with its fields resolved by PostgreSQL; texts stay as they are.
 
-    With `names_only` people are compared by their names, and texts as far as they are shown.
+    With `names_only` people are compared by their names, and texts without addresses.
 
     Raises:
-        RequestError: a sender matches too many addresses, or is one where only names count.
+        RequestError: a sender matches too many addresses, or is an address with `names_only`.
     """
     met: list[FieldCondition | Condition] = []
     values: dict[str, list[str]] = {}
@@ -167,7 +162,7 @@ def _resolve_field(
         case "after" | "before" | "date":
             return FieldCondition("period", value, negated)
         case "from":
-            query = statement("field_values", "senders")
+            query = statement("search", "senders")
             return FieldCondition("senders", _find_senders(connection, str(value), query), negated)
         case "thread":
             return FieldCondition("threads", _find_threads(connection, str(value)), negated)
@@ -183,7 +178,7 @@ def _resolve_field(
 def _resolve_shown(
     connection: psycopg.Connection, field: Field, *, negated: bool
 ) -> FieldCondition:
-    """Return a condition that tells nothing of addresses, whatever its value."""
+    """Return a condition that reveals no address."""
     value = str(field.value)
     if "@" in value and field.name in ("from", "to"):
         raise RequestError(
@@ -191,12 +186,11 @@ def _resolve_shown(
         )
     if field.name in _SHOWN:
         return FieldCondition(_SHOWN[field.name], value, negated)
-    query = statement("field_values", "senders_by_name")
+    query = statement("search", "senders_by_name")
     return FieldCondition("senders", _find_senders(connection, value, query), negated)
 
 
 def _find_senders(connection: psycopg.Connection, sender: str, query: LiteralString) -> list[str]:
-    """Return the addresses that a sender filter matches, or those beside the names that it does."""
     sender = sender.strip()
     words = [*dict.fromkeys(sender.replace(",", " ").split())] or [sender]
     parameters = {
@@ -215,15 +209,12 @@ def _find_senders(connection: psycopg.Connection, sender: str, query: LiteralStr
 
 
 def _find_threads(connection: psycopg.Connection, message_id: str) -> list[str]:
-    """Return the thread of a message; none where there is no such message."""
-    rows = connection.execute(
-        statement("field_values", "thread"), {"message_id": message_id}
-    ).fetchall()
+    rows = connection.execute(statement("search", "thread"), {"message_id": message_id}).fetchall()
     return [thread for (thread,) in rows]
 
 
 class IndexFilter(NamedTuple):
-    """What an index checks, None for nothing, and whether that is all that is asked."""
+    """A filter that an index checks, None for nothing; `complete`: nothing else is asked."""
 
     where: Filter | None
     complete: bool
@@ -233,17 +224,17 @@ UNFILTERED = IndexFilter(None, complete=True)
 
 
 class IndexFields(NamedTuple):
-    """What an index keeps of a message, beside list, month and day.
+    """The fields of a message that an index has in addition to list, month and day.
 
-    `flags`: what it has (patch, reply, first, attachment); else `kind` says whether it has a patch.
-    `texts`: characters that it keeps of the sender and of the id, None for all.
+    With `flags` it has all kinds (patch, reply, first, attachment), without only `kind`, a patch.
+    `texts`: the number of characters that it keeps of the sender and of the id, None for all.
     """
 
     flags: bool
     texts: Mapping[str, int | None]
 
 
-#: Constraints in a filter of the index of words, each value of $in is one: to read it takes 9 us.
+#: Constraints in a filter of the index of words: each value of $in is one, and takes 9 us to read.
 MAX_WORD_CONSTRAINTS = 5_000
 VECTOR_FIELDS = IndexFields(flags=False, texts={"sender": MAX_SENDER, "message_id": MAX_ID})
 WORD_FIELDS = IndexFields(flags=True, texts={"sender": None, "message_id": None})
@@ -254,7 +245,7 @@ _TEXTS = {"senders": "sender", "ids": "message_id"}
 def build_index_filter(
     clauses: Iterable[Sequence[FieldCondition]], fields: IndexFields, max_constraints: int
 ) -> IndexFilter:
-    """Return what an index checks of some clauses: those that fit into a filter of that length."""
+    """Return the filter of those clauses that the index knows and that fit into its length."""
     filters: list[Filter] = []
     complete = True
     for clause in clauses:
@@ -276,7 +267,7 @@ def all_of(filters: Sequence[Filter]) -> Filter | None:
 
 
 def _clause_filter(clause: Iterable[FieldCondition], fields: IndexFields) -> Filter | None:
-    """Return a filter that holds where one of some conditions does, None where one is unknown."""
+    """Return a filter for alternatives, None where the index does not know all of them."""
     alternatives = [_field_filter(one, fields) for one in clause]
     known = [one for one in alternatives if one is not None]
     if len(known) < len(alternatives):
@@ -285,7 +276,7 @@ def _clause_filter(clause: Iterable[FieldCondition], fields: IndexFields) -> Fil
 
 
 def _field_filter(condition: FieldCondition, fields: IndexFields) -> Filter | None:
-    """Return what an index checks of a condition, None where it cannot."""
+    """Return the filter of a condition, None where the index does not know it."""
     value, negated = condition.value, condition.negated
     among = "$nin" if negated else "$in"
     match condition.name:
@@ -310,7 +301,7 @@ def _text_filter(
     name: str, values: Sequence[str], longest: int | None, negated: bool
 ) -> Filter | None:
     kept = sorted({value[:longest] for value in values})
-    # A value that is cut would exclude others that begin as it does.
+    # A shortened value would exclude others that begin alike.
     if negated and kept != sorted(values):
         return None
     return {name: {"$nin" if negated else "$in": kept}}
@@ -328,5 +319,4 @@ def _period_filter(period: Period, *, negated: bool) -> Filter:
 
 
 def _epoch(day: dt.date) -> int:
-    """Return the first second of a day in UTC, since 1970."""
     return int(dt.datetime(day.year, day.month, day.day, tzinfo=dt.UTC).timestamp())

@@ -1,9 +1,7 @@
 """The conditions of a request, compiled for PostgreSQL and for the indexes of vectors and words.
 
-An index filters by what it keeps of a message; PostgreSQL filters by the message itself and
-decides, because what an index keeps can be older than the message.
-
-[sql_conditions] Conditions of sql/filters.sql put together, each with its own parameters.
+An index filters by the fields that it keeps of a message, which can be older than the message. So
+PostgreSQL filters by the message itself, and decides.
 """
 
 from collections.abc import Collection, Iterable, Sequence
@@ -35,7 +33,7 @@ from mail_assets.search.query import LanguageQuery, Query
 
 
 class SqlConditions:
-    """Conditions on messages m, which all hold, and their parameters."""
+    """Conditions of sql/filters.sql on messages m, which all hold, each with its own parameters."""
 
     def __init__(
         self, conditions: Iterable[LiteralString] = (), parameters: dict[str, Any] | None = None
@@ -45,7 +43,7 @@ class SqlConditions:
 
     @classmethod
     def of_lists(cls, lists: Sequence[str]) -> "SqlConditions":
-        """Return that a message is in one of these lists; the parameter is `lists`."""
+        """Return the condition that a message is in one of these lists."""
         return cls([read_condition("lists")], {"lists": [*lists]})
 
     def add_any(
@@ -53,7 +51,7 @@ class SqlConditions:
         clause: Iterable[FieldCondition | Condition],
         queries: Sequence[LanguageQuery] = (),
     ) -> None:
-        """Add that one of these is met; `queries` have the texts among them by language."""
+        """Add the condition that one of a clause is met; `queries` have its texts by language."""
         asked = [*clause]
         parts = [
             self._field(one) if isinstance(one, FieldCondition) else self._text(one, queries)
@@ -61,28 +59,21 @@ class SqlConditions:
         ]
         if len(asked) > 1:
             parts = [
-                self._in_lists(part) if _is_of_days(one) else part
+                # days have no index of their own
+                _join(" and ", [read_condition("lists"), part]) if _is_of_days(one) else part
                 for one, part in zip(asked, parts, strict=True)
             ]
         self.conditions.append(_join(" or ", parts))
-
-    def _in_lists(self, part: LiteralString) -> LiteralString:
-        """Return that it holds in the lists that are searched: days have no index of their own."""
-        return _join(" and ", [read_condition("lists"), part])
 
     def require_words(self, queries: Sequence[LanguageQuery]) -> None:
         """Add the tsquery of each language that requires any."""
         for one in queries:
             if one.required:
                 words = self._render("words", words=one.required)
-                if not self._is_searched_by(one):
+                if not {*self.parameters["lists"]} <= {*one.lists}:
                     others = self._render("lists", lists=one.lists)
                     words = _join(" or ", [f"not {others}", words])
                 self.conditions.append(words)
-
-    def _is_searched_by(self, query: LanguageQuery) -> bool:
-        """Say whether all lists that are searched are of the language."""
-        return {*self.parameters["lists"]} <= {*query.lists}
 
     def _field(self, condition: FieldCondition) -> LiteralString:
         name, value, negated = condition
@@ -96,7 +87,7 @@ class SqlConditions:
         return f"not {text}" if negated else text
 
     def _text(self, condition: Condition, queries: Sequence[LanguageQuery]) -> LiteralString:
-        """Return that a message matches a text in the language of its list, or does not.
+        """Return the condition that a message matches a text in its list's language, or does not.
 
         A text without a lexeme in a language requires nothing of its messages.
         """
@@ -145,24 +136,23 @@ def _join(operator: LiteralString, parts: Sequence[LiteralString]) -> LiteralStr
     return parts[0] if len(parts) == 1 else f"({operator.join(parts)})"
 
 
-#: Messages that are looked at, the newest, for conditions that no index knows: they take 60 ms.
+#: The newest messages that are looked at for conditions that no index knows: they take 60 ms.
 MAX_WALKED = 10_000
 
-#: Where messages are read from: from all, from those that an index finds, or from the newest.
+#: The messages that a statement reads: all, those that an index finds, or the newest.
 Source = Literal["messages", "indexed", "walked"]
 
 
 @dataclass(frozen=True)
 class MessageFilter:
-    """What every hit meets, as conditions in SQL with their parameters, and for the indexes.
+    """The conditions that every hit meets, in SQL with their parameters, and for the indexes.
 
-    `conditions` are on messages m, that on their lists first. `word_filter` is what the index of
-    words checks of them; what a vector index checks of `fields` depends on how long a filter it
-    takes, and `only_fields` says that nothing else is asked. `words_say_all` says that the index of
-    words checks all that is asked, of words too. `indexed` are those of the conditions for which
-    PostgreSQL has an index, `walked` those on lists and days, whose messages it has by date; others
-    would be looked at in every message. `mixed` are alternatives of fields and texts, which
-    `require_words` adds.
+    `conditions` are on messages m, the one on their lists first. `word_filter` is the part that the
+    index of words checks. The part of `fields` that a vector index checks depends on the length of
+    its filters. `only_fields`: nothing but fields is asked. `words_say_all`: the index of words
+    checks all that is asked, words too. `indexed` are the conditions for which PostgreSQL has an
+    index, `walked` those on lists and days, whose messages it has by date; others would be checked
+    on every message. `mixed` are alternatives of fields and texts, which `require_words` adds.
     """
 
     conditions: tuple[LiteralString, ...]
@@ -183,12 +173,12 @@ class MessageFilter:
 
     @property
     def index_finds_all(self) -> bool:
-        """Whether all that an index finds in the lists and days that are asked passes."""
+        """True if all messages that an index finds in the requested lists and days pass."""
         return not self.mixed and len(self.conditions) == len(self.indexed) + len(self.walked)
 
     @property
     def ids_say_all(self) -> bool:
-        """Whether nothing is left to check of messages whose ids were found for the filter.
+        """True if nothing is left to check on messages whose ids were found for the filter.
 
         PostgreSQL finds them by the fields, or the index of words by all that it knows.
         """
@@ -199,8 +189,8 @@ class MessageFilter:
         text = statement("search", name).replace("{source}", self._source())
         text = text.replace("{passes}", _conjunction(self.conditions))
         text = text.replace("{passes_in_lists}", _conjunction(self.conditions[1:]))
-        beside = [one for one in self.conditions if one not in self.indexed]
-        text = text.replace("{passes_beside_indexed}", _conjunction(beside))
+        others = [one for one in self.conditions if one not in self.indexed]
+        text = text.replace("{passes_unindexed}", _conjunction(others))
         text = text.replace("{indexed}", _conjunction(self.indexed))
         return text.replace("{walked}", _conjunction(self.walked))
 
@@ -212,11 +202,11 @@ class MessageFilter:
         return f"({statement('search', 'walked')})"
 
     def find_by_index(self) -> "MessageFilter":
-        """Return the filter for statements that look at what an index finds."""
+        """Return the filter for statements that read the messages which an index finds."""
         return replace(self, source="indexed")
 
     def walk(self) -> "MessageFilter":
-        """Return the filter for statements that look at the newest messages, MAX_WALKED of them."""
+        """Return the filter for statements that read the MAX_WALKED newest messages."""
         parameters = {**self.parameters, "walked": MAX_WALKED}
         return replace(self, source="walked", parameters=parameters)
 
@@ -240,7 +230,7 @@ class MessageFilter:
         )
 
     def name_lists(self) -> "MessageFilter":
-        """Return the filter that names its lists to the indexes, every known one if need be."""
+        """Return the filter that names its lists to the indexes, even if all known are searched."""
         named = (FieldCondition("lists", self.lists),)
         if named in self.fields:
             return self
@@ -249,14 +239,14 @@ class MessageFilter:
         complete = found.complete and self.word_filter.complete
         return replace(self, fields=fields, word_filter=found._replace(complete=complete))
 
-    def require_field(self, condition: FieldCondition) -> "MessageFilter":
-        """Return the filter with a condition that PostgreSQL alone checks."""
+    def require_ids(self, message_ids: Iterable[str]) -> "MessageFilter":
+        """Return the filter for some messages alone, which PostgreSQL compares by their ids."""
         sql = SqlConditions(self.conditions, self.parameters)
-        sql.add_any([condition])
+        sql.add_any([FieldCondition("ids", [*message_ids])])
         return replace(self, conditions=tuple(sql.conditions), parameters=sql.parameters)
 
     def vector_filter(self, max_constraints: int) -> IndexFilter:
-        """Return what a vector index checks that takes so many constraints in a filter."""
+        """Return the part that a vector index checks, with up to `max_constraints` constraints."""
         found = build_index_filter(self.fields, VECTOR_FIELDS, max_constraints)
         return found._replace(complete=found.complete and self.only_fields)
 
@@ -268,13 +258,13 @@ def compile_filters(
     *,
     names_only: bool = False,
 ) -> MessageFilter | None:
-    """Return what the fields of a request ask, None where no message can meet it.
+    """Return the filter of the fields of a request, None where no message can meet it.
 
     With `names_only` people are compared by their names.
 
     Raises:
-        RequestError: a list is unknown, a sender matches too many addresses, or is one where only
-            names count.
+        RequestError: a list is unknown, a sender matches too many addresses, or is an address with
+            `names_only`.
     """
     asked = [clause for clause in clauses if any(isinstance(one.leaf, Field) for one in clause)]
     _check_lists(asked, known_lists)
@@ -336,7 +326,7 @@ def _is_of_lists(clause: Clause) -> bool:
 
 
 def _admits(clause: Clause, name: str) -> bool:
-    """Say whether messages of a list can meet a clause, as far as the clause is about lists."""
+    """Return whether messages of a list can meet a clause; always, if it is not about lists."""
     return not _is_of_lists(clause) or any(
         (one.leaf == Field("list", name)) != one.negated for one in clause
     )

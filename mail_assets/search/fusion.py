@@ -3,53 +3,54 @@
     score = strength * (own + threads * thread) / (1 + threads)
             * (1 + beginning - brevity) / (1 + first)
 
-1. `own` is the weighted sum of what each leg says of a message, spread from 0 (its last) to 1 (its
-   best), so that no leg's scale counts; `thread` is the same of the best of its thread in each leg.
+1. `own` is the weighted sum of a message's scores in the legs. The scores of a leg are spread from
+   0 (its last) to 1 (its best), so that its scale does not matter. `thread` is the same sum for the
+   best message of its thread in each leg.
 2. A question that full text finds whole (`covered` near 1: a pasted sentence, an identifier) is
-   left to full text, and brings no thread along: it looks for that message. Of a few words this
-   says less: some message has any three of them.
+   left to full text, and threads do not count: the question is about that message. For a few words
+   this holds less: some message has any three of them.
 3. Threads weigh less the longer a question is: a short one names a topic, a long one a message.
-4. Who does not paste rather means the message that began a thread than one of its answers:
-   `beginning` is `first` for those, 0 for others. Nor does he mean "Thank you!", which has the
-   thread's subject and nothing beside it: `brevity` is `brief` for those, 0 for others.
-5. `strength` is what the legs' best reach of what they could: BM25 of the most that a message could
-   have, cosine above FLOOR. It is one number for a query and puts queries on one scale.
-6. Beside anything better, what is below FLOOR is not found by meaning. Where only one leg finds
+4. Queries that are not pasted text usually want the first message of a thread: `beginning` is
+   `first` for those, 0 for others. They do not want "Thank you!", which has the thread's subject
+   and little else: `brevity` is `brief` for such messages, 0 for others.
+5. `strength` is the weighted sum of the legs' best scores: the share of the best possible BM25, and
+   cosine above FLOOR. It is one number for a query and puts queries on one scale.
+6. If anything better is found, similarities below FLOOR do not count. If only one leg finds
    anything, its order stands.
 
-How the numbers were chosen, and what else was tried: docs/search-experiments.md.
+docs/search-experiments.md has the measurements behind the numbers.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from mail_assets.search.candidates import Candidate
+from mail_assets.search.matches import Candidate
 
 MIN_FULLTEXT_WEIGHT, MAX_FULLTEXT_WEIGHT = 0.6, 0.95
 #: The power of what is covered: half of the way to MAX_FULLTEXT_WEIGHT is at 0.92.
 WHOLE = 8
-#: What a thread's evidence weighs beside a message's own score.
+#: The weight of a thread's evidence; a message's own score weighs 1.
 THREAD_WEIGHT = 4.0
-#: Words up to which a question rather names a topic than a message, also where it is found whole.
+#: Words up to which a question names a topic rather than a message, also where it is found whole.
 SHORT_QUESTION = 12
-#: What the first message of a thread has beside its score, as a share of it.
+#: The bonus of the first message of a thread, as a share of its score.
 FIRST_WEIGHT = 0.1
-#: What a message that says little has less, as a share of it.
+#: The malus of a message with little text of its own, as a share of its score.
 BRIEF_WEIGHT = 0.2
-#: The cosine similarity of texts that have nothing to do with each other, at most: nonsense reaches
-#: 0.3 with the default model, questions of people 0.5 and more.
+#: The highest cosine similarity of unrelated texts. With the default model nonsense reaches 0.3,
+#: and questions of people 0.5 and more.
 FLOOR = 0.2
-#: The score below which the best hit answers no question: of nonsense 85 % have less, of sentences
-#: that point at a message 3 %.
+#: The score below which the best hit answers no question: most nonsense queries score less, and few
+#: sentences that point at a message.
 MIN_STRENGTH = 0.15
 
 
 @dataclass(frozen=True)
 class Mix:
-    """What each leg weighs, of 1 together; threads beside a message's own score.
+    """The weights of the legs, 1 together, and of threads, where a message's own score weighs 1.
 
-    `first` is what first messages have more, `brief` what brief ones have less.
+    `first` is the bonus of first messages, `brief` the malus of brief ones.
     """
 
     semantic: float
@@ -70,7 +71,7 @@ class _Leg(NamedTuple):
 
 
 class _Found(NamedTuple):
-    """A message that legs found: in the copy of the first, what they claim of it together."""
+    """A message that legs found, in the copy of the first leg; `own` sums their scores."""
 
     candidate: Candidate
     own: float
@@ -79,9 +80,10 @@ class _Found(NamedTuple):
 
 
 def weigh_legs(covered: float, words: int, names: int = 0) -> Mix:
-    """Return the mix for a question of so many words, of which some are names of things.
+    """Return the mix for a question; `words` is its number of words, `names` that of identifiers.
 
-    `covered` is as in FulltextRanking. A question of names alone was pasted.
+    `covered` is the share of its weight that the best message by words has. A question of names
+    alone counts as pasted.
     """
     pasted = min(1.0, words / SHORT_QUESTION) if words > names else 1.0
     whole = pasted * covered**WHOLE
@@ -127,7 +129,7 @@ def add_thread_messages(
 ) -> list[Candidate]:
     """Return candidates and those messages of their threads that no leg found, best first.
 
-    These have no score of their own: they follow those of their thread that have, in its order.
+    Added messages have no score of their own: they follow the others of their thread, in its order.
     """
     found = {one.message_id for one in ranked}
     threads = {one.thread_id: one.thread_score for one in ranked}
@@ -136,7 +138,7 @@ def add_thread_messages(
         for one in messages
         if one.message_id not in found and one.thread_id in threads
     ]
-    # Python's sort is stable: what is equal stays in its order.
+    # Python's sort is stable: equal scores keep their order.
     return sorted([*ranked, *added], key=lambda one: -one.score)
 
 
@@ -153,7 +155,6 @@ def _build_leg(
 
 
 def _add_leg(leg: _Leg, fused: dict[str, _Found], evidence: dict[str, float]) -> None:
-    """Add a leg's candidates, and the best of each thread as its evidence."""
     best: dict[str, float] = {}
     for rank, (one, score) in enumerate(zip(leg.candidates, leg.scores, strict=True), 1):
         claim, known = leg.weight * score, fused.get(one.message_id)
@@ -167,7 +168,7 @@ def _add_leg(leg: _Leg, fused: dict[str, _Found], evidence: dict[str, float]) ->
 
 
 def _above_floor(one: Candidate) -> float:
-    """Return a similarity as the share of what is between FLOOR and the same text."""
+    """Return a similarity on a scale from FLOOR, 0, to the same text, 1."""
     return max(0.0, (one.score - FLOOR) / (1 - FLOOR))
 
 
@@ -180,7 +181,6 @@ def _spread(scores: Sequence[float]) -> list[float]:
 
 
 def _merge(known: _Found, found: Candidate, claim: float, ranks: dict[str, int]) -> _Found:
-    """Return a message that both legs found, in the copy of the first."""
     chunks = known.chunks
     if found.copy == known.candidate.copy:
         chunks = chunks or found.chunks
@@ -188,7 +188,6 @@ def _merge(known: _Found, found: Candidate, claim: float, ranks: dict[str, int])
 
 
 def _score(found: _Found, evidence: float, mix: Mix, strength: float) -> Candidate:
-    """Return a candidate with its own score and its thread's evidence, weighed."""
     one = found.candidate
     strength *= (1 + mix.first * one.begins - mix.brief * one.is_brief) / (1 + mix.first)
     thread_score = strength * mix.threads * evidence / (1 + mix.threads)

@@ -1,32 +1,45 @@
-"""The words of a query in the text of a chunk, and their places in the message's body.
-
-[text_weights] How much of a query a text or a thread has: its words weigh as in search, rare ones more.
-"""
+"""The words of a query in texts: the chunks that a hit shows, highlights, and their weight."""
 
 import math
 import re
+from bisect import bisect_left
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 from typing import NamedTuple
 
 import psycopg
 
 from mail_assets.postgres.statements import statement
-from mail_assets.search.fulltext import measure_coverage, weigh_query
 from mail_assets.search.lexemes import match_any
-from mail_assets.search.live_index import LookedUp
-from mail_assets.search.query import Query, WeighedTerm
-from mail_assets.search.response import Span
+from mail_assets.search.look_up import LookedUp
+from mail_assets.search.matches import Candidate
+from mail_assets.search.query import Query, WeighedTerm, measure_coverage, weigh_query
+from mail_assets.search.response import SHORTEST, ChunkHit, Span, find_start
 from mail_assets.text.letters import distinct_words, find_words, is_unspaced
 
-#: Words, and what stands between blanks, that are kept as read, and those of one page more.
+#: Chunks that are shown of a message.
+MAX_CHUNKS = 3
+#: Messages of a thread that are looked at, those around the one that was found: answers stand near
+#: their question, and a thread of thousands contains any word.
+THREAD_MESSAGES = 60
+#: Words, and texts between blanks, whose stems are kept; one page may add more.
 KEPT_WORDS = 100_000
 _TO_BLANK = re.compile(r"[^ \n]*")
 
 
-class Highlights(NamedTuple):
-    """Where a text has words of the query, ascending and disjoint, and their lexemes' weight.
+class StoredChunk(NamedTuple):
+    """A chunk as it is stored; `spans` are the places of its text in the body."""
 
-    `lexemes` has those of each span: several where pairs of unspaced letters overlap.
+    key: str
+    index: int  # type: ignore[assignment]  # hides tuple.index(), which nobody calls
+    text: str
+    spans: tuple[Span, ...]
+
+
+class Highlights(NamedTuple):
+    """The places where a text has words of the query, ascending and disjoint.
+
+    `weight` is that of all their lexemes. `lexemes` has those of each span: several where pairs of
+    unspaced letters overlap.
     """
 
     spans: list[Span]
@@ -54,7 +67,7 @@ class Highlighter:
         lowered = _lower(text)
         found = [*_find_wanted(lowered, self._stems)]
         found += ((at, name) for name in self._names for at in _find_starts(lowered, name))
-        # A name comes before its pieces, which are not found beside it.
+        # A name comes before its pieces, which are then not found within it.
         found.sort(key=lambda one: (one[0], -len(one[1])))
         spans: list[Span] = []
         lexemes: list[set[str]] = []
@@ -71,19 +84,20 @@ class Highlighter:
         return Highlights(spans, weight, lexemes)
 
     def weigh(self, lexemes: Set[str]) -> float:
-        """Return what some lexemes weigh together."""
+        """Return the weight of some lexemes together."""
         # fsum: a set has another order in each process, and a rounded sum would follow it
         return math.fsum(self._weights.get(lexeme, 0.0) for lexeme in lexemes)
 
 
 class StemReader:
-    """Reads the stems of words over one connection, of each word once."""
+    """Reads the stems of words over one connection, each word once."""
 
     def __init__(self, connection: psycopg.Connection) -> None:
         self._connection = connection
-        #: Of each language what was read, words and all between blanks that has them, and the words
-        #: of each of its lexemes. To take a text apart at blanks is a fifth of finding its words.
+        #: By language, the words that were read and the texts between blanks that contain them: to
+        #: take texts apart at blanks costs a fifth of finding their words.
         self._known: dict[str, set[str]] = {}
+        #: The words of each lexeme of a language.
         self._of_lexeme: dict[tuple[str, str], set[str]] = {}
 
     def build_highlighter(
@@ -97,8 +111,8 @@ class StemReader:
     def _find_words(self, query: Query, texts: Iterable[str]) -> dict[str, str]:
         """Return the words of these and other texts that are words of the query: word -> lexeme.
 
-        A stem need not begin as its word does (umlauts, the article of Arabic), so that of every
-        word is asked for.
+        A stem need not begin as its word does (umlauts, the article of Arabic), so the stem of
+        every word is read.
         """
         wanted = {one.language: {*one.lexemes, *one.pieces} for one in query.by_language}
         parts = set[str]().union(*(_lower(text).split() for text in texts))
@@ -133,6 +147,77 @@ class StemReader:
             self._known[language] |= read
 
 
+def select_chunks(
+    candidate: Candidate, chunks: Sequence[StoredChunk], highlighter: Highlighter
+) -> list[ChunkHit]:
+    """Return the chunks of a message that match best, best first.
+
+    If none matches, because the message was found by its thread alone, the first one is shown.
+    """
+    # A long message has dozens of chunks: where words do not rank them, only those that are shown
+    # are highlighted.
+    by_words = "fulltext" in candidate.ranks
+    highlights = {chunk.key: highlighter.find(chunk.text) for chunk in chunks if by_words}
+    evidence = _weigh_chunks(candidate, chunks, highlights)
+    ranked = sorted(chunks, key=lambda chunk: (-evidence[chunk.key], chunk.index))
+    best = evidence[ranked[0].key] if ranked else 0.0
+    shown = [chunk for chunk in ranked[:MAX_CHUNKS] if evidence[chunk.key] > 0] or ranked[:1]
+    highlights |= {c.key: highlighter.find(c.text) for c in shown if c.key not in highlights}
+    return [
+        ChunkHit(
+            key=chunk.key,
+            index=chunk.index,
+            text=chunk.text,
+            spans=chunk.spans,
+            score=_share(candidate.score, evidence[chunk.key] / best if best else 1.0),
+            distance=candidate.chunks.get(chunk.key),
+            highlights=to_body_spans(highlights[chunk.key].spans, chunk.spans),
+            focus=_find_focus(chunk.text, highlights[chunk.key], highlighter),
+        )
+        for chunk in shown
+    ]
+
+
+def _weigh_chunks(
+    candidate: Candidate, chunks: Sequence[StoredChunk], highlights: Mapping[str, Highlights]
+) -> dict[str, float]:
+    """Return how well each chunk matches, by its key: 0 to 2.
+
+    The sum of the weight of its words, where full text found the message, and its similarity, each
+    as a share of the best chunk's. `highlights` are those of all chunks, or of none.
+    """
+    heaviest = max((one.weight for one in highlights.values()), default=0.0) or 1.0
+    nearest = max((1 - distance for distance in candidate.chunks.values()), default=0.0) or 1.0
+    evidence = {}
+    for key in (chunk.key for chunk in chunks):
+        words = highlights[key].weight / heaviest if highlights else 0.0
+        near = (1 - candidate.chunks[key]) / nearest if key in candidate.chunks else 0.0
+        evidence[key] = words + near
+    return evidence
+
+
+def _share(score: float, share: float) -> float:
+    """Return the score of a chunk whose evidence is a share of the best one's."""
+    return round(score - abs(score) * (1 - share), 6)
+
+
+def _find_focus(text: str, found: Highlights, highlighter: Highlighter) -> int:
+    """Return the start of the highlight whose snippet has most of the query, 0 without one.
+
+    That is the weight of its different lexemes, then their number: by meaning none has a weight.
+    """
+    best, focus = (-1.0, 0), 0
+    for at, _ in found.spans:
+        start = find_start(text, at, SHORTEST)
+        first = bisect_left(found.spans, (start, 0))
+        last = bisect_left(found.spans, (start + SHORTEST, 0))
+        lexemes = set[str]().union(*found.lexemes[first:last])
+        weight = highlighter.weigh(lexemes), len(lexemes)
+        if weight > best:
+            best, focus = weight, at
+    return focus
+
+
 def to_body_spans(spans: Iterable[Span], chunk: Sequence[Span]) -> tuple[Span, ...]:
     """Return spans of a chunk's text as spans of the body, cut where the chunk's are.
 
@@ -151,7 +236,7 @@ def to_body_spans(spans: Iterable[Span], chunk: Sequence[Span]) -> tuple[Span, .
 
 
 def _lower(text: str) -> str:
-    """Return a text in lower case, every character at its place: of a few it would be two."""
+    """Return a text in lower case, every character at its place: a few would become two."""
     lowered = text.lower()
     if len(lowered) == len(text):
         return lowered
@@ -159,10 +244,10 @@ def _lower(text: str) -> str:
 
 
 def _find_wanted(text: str, wanted: Collection[str]) -> Iterator[tuple[int, str]]:
-    """Yield where a text has words that are wanted.
+    """Yield the places of wanted words in a text.
 
-    What stands between blanks around each place is looked at: all words of a text take eight times
-    as long.
+    Only the text between the blanks around each place is taken apart: all words of a text take
+    eight times as long.
     """
     for start, end in {*_find_surroundings(text, wanted)}:
         for at, word in find_words(text[start:end]):
@@ -170,8 +255,8 @@ def _find_wanted(text: str, wanted: Collection[str]) -> Iterator[tuple[int, str]
                 yield start + at, word
 
 
-def _find_surroundings(text: str, parts: Iterable[str]) -> Iterator[tuple[int, int]]:
-    """Yield from which blank to which the parts stand."""
+def _find_surroundings(text: str, parts: Iterable[str]) -> Iterator[Span]:
+    """Yield the spans between blanks that contain a part."""
     for part in parts:
         at = text.find(part)
         while at >= 0:
@@ -181,28 +266,21 @@ def _find_surroundings(text: str, parts: Iterable[str]) -> Iterator[tuple[int, i
 
 
 def _find_starts(text: str, part: str) -> Iterator[int]:
-    """Yield where a text has a part that does not begin within a word."""
     at = text.find(part)
     while at >= 0:
-        if at == 0 or not (text[at].isalnum() and _goes_on(text[at - 1])):
+        if at == 0 or not (text[at].isalnum() and _continues(text[at - 1])):
             yield at
         at = text.find(part, at + 1)
 
 
-def _goes_on(letter: str) -> bool:
-    """Say whether a word may go on behind a letter."""
+def _continues(letter: str) -> bool:
     return letter.isalnum() and not is_unspaced(letter)
-
-
-#: Messages of a thread that are looked at, those around the one that was found: who answers is near
-#: who asks, and a thread of thousands has any word.
-THREAD_MESSAGES = 60
 
 
 def weigh_texts(stems: StemReader, found: LookedUp, texts: Sequence[str]) -> list[float]:
     """Return the share of the query's weight that each text has, 0 to 1.
 
-    Of a query in several languages it is the share of the weight in the language that has most.
+    For a query in several languages it is the share in the language whose weight is largest.
     """
     languages = weigh_query(found.query, found.frequencies)
     whole = max((one.weight for one in languages), default=0.0)
@@ -216,8 +294,8 @@ def weigh_texts(stems: StemReader, found: LookedUp, texts: Sequence[str]) -> lis
 def weigh_thread(connection: psycopg.Connection, found: LookedUp, message_id: str) -> float:
     """Return the share of the query's weight that a message has with its thread, 0 to less than 1.
 
-    Of k words it is (k - 1) / k at most: whatever is found has one, so that one says nothing. They
-    are counted in the language that knows most stop words.
+    For k words it is (k - 1) / k at most: every message that was found has one word, so that one
+    word proves nothing. The words are counted in the language that knows most stop words.
     """
     languages = weigh_query(found.query, found.frequencies)
     lexemes = sorted({term.lexeme for one in languages for term in one.terms})

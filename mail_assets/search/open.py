@@ -1,13 +1,13 @@
 """Open a searcher: the mail database, the index of words, the live index, its encoder.
 
-What takes long is opened once per process and shared by its searchers: LanceDB takes a second to
+Slow parts are opened once per process and shared by its searchers: LanceDB takes a second to
 import, a model half a second to load. A searcher of its own costs a connection.
 """
 
 import contextlib
 import functools
 import logging
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,9 +20,10 @@ from mail_assets.indexes.encoder_probe import check_encoder
 from mail_assets.indexes.live import ask_live_words, check_live
 from mail_assets.indexes.vectors import index_spec, open_mail_bucket
 from mail_assets.postgres.database import Database
+from mail_assets.postgres.pending import Pending
 from mail_assets.search.live_index import LiveIndex, LiveName
 from mail_assets.search.searcher import Searcher
-from mail_assets.tables.indexes import ask_live_index
+from mail_assets.tables.indexes import IndexRecord, ask_live_index
 from mail_assets.vectors.index import Bucket, VectorIndex
 from mail_assets.words.index import WordIndex
 from mail_assets.words.open import open_words
@@ -35,12 +36,12 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class SearchSettings:
-    """What a searcher is opened with.
+    """The settings of a searcher.
 
     `vectors` is the bucket's URL and `words` that of the index of words; `encoder` and `precision`
     are those of the configured index, which is searched while no index is live; `models` is the
     folder of prepared models; `languages` maps each list that is searched to its text search
-    configuration. `statement_seconds` is what a statement may take, 0 for any time.
+    configuration.
     """
 
     database: Database
@@ -50,52 +51,55 @@ class SearchSettings:
     precision: str
     models: Path
     languages: Mapping[str, str]
-    statement_seconds: int = 0
 
 
 @contextlib.contextmanager
-def open_searcher(settings: SearchSettings, *, pinned: bool = False) -> Iterator[Searcher]:
+def open_searcher(
+    settings: SearchSettings,
+    *,
+    index: IndexRecord | None = None,
+    bucket: str = "",
+    statement_seconds: int = 0,
+) -> Iterator[Searcher]:
     """Yield a searcher over the live index, or the configured one while none is live.
 
-    A `pinned` one searches the configured index, live or not.
+    With `index` it searches that one, live or not; `bucket` is the URL of its bucket, where that is
+    not the one of the settings. `statement_seconds` limits each statement, 0 for no limit.
     """
+    vectors = bucket or settings.vectors
     with contextlib.ExitStack() as stack:
 
         def connect() -> psycopg.Connection:
             connection = stack.enter_context(settings.database.connect("search"))
-            prepare_connection(connection, settings.statement_seconds)
+            prepare_connection(connection, statement_seconds)
             return connection
 
-        configured = (settings.encoder, settings.precision)
+        def ask_live(connection: psycopg.Connection) -> Pending[LiveName]:
+            if index is not None:
+                return Pending.known(LiveName(index.encoder, index.precision))
+            return ask_live_index(connection, vectors).then(
+                lambda live: LiveName(*check_live(live, settings.encoder, settings.precision))
+            )
 
-        def ask_live(connection: psycopg.Connection) -> Callable[[], LiveName]:
-            if pinned:
-                return lambda: configured
-            answer = ask_live_index(connection, settings.vectors)
-            return lambda: check_live(answer(), *configured)
+        def ask_words(connection: psycopg.Connection) -> Pending[WordIndex]:
+            return ask_live_words(connection, settings.words).then(
+                functools.partial(_open_words_once, settings.words)
+            )
 
-        def ask_words(connection: psycopg.Connection) -> Callable[[], WordIndex]:
-            name = ask_live_words(connection, settings.words)
-            return lambda: _open_words_once(settings.words, name())
-
-        bucket = functools.partial(_open_bucket, settings.database, settings.vectors)
         live = LiveIndex(
             ask_live,
-            open_index=lambda *name: bucket().index(index_spec(*name)),
-            open_encoder=functools.partial(
-                _open_checked_encoder, settings.database, settings.models
-            ),
+            lambda *name: _open_bucket(settings.database, vectors).index(index_spec(*name)),
+            functools.partial(_open_checked_encoder, settings.database, settings.models),
         )
-        connection = connect()
-        yield Searcher(connection, ask_words, live, settings.languages, connect)
+        yield Searcher(connect(), ask_words, live.ask, settings.languages, connect)
 
 
 def prepare_connection(connection: psycopg.Connection, statement_seconds: int = 0) -> None:
-    """Let PostgreSQL plan each statement for its values, compile none, and end one that takes long.
+    """Let PostgreSQL plan each statement for its values, compile none, and end long ones.
 
     A plan for any values reads all messages for some (a rare word, a list without mail), and
     compiling one takes longer than any search. No table is read from end to end where an index
-    would do: of what a pattern may match the planner knows little.
+    would do: the planner knows little of how many rows a pattern matches.
     """
     connection.execute(
         "set plan_cache_mode = force_custom_plan; set jit = off; set enable_seqscan = off"
@@ -126,10 +130,12 @@ def _open_words_once(url: str, name: str) -> WordIndex:
 
 @functools.cache
 def _open_checked_encoder(database: Database, models: Path, name: str, precision: str) -> "Encoder":
-    """Open an encoder whose vectors are those of the machine that filled its index.
+    """Open an encoder, and check that this machine makes the vectors that its index holds.
+
+    A model on a server makes its vectors there, and is not checked.
 
     Raises:
-        EncoderProbeError: they are others. A model on a server is its own affair.
+        EncoderProbeError: it makes others.
     """
     encoder = _open_encoder_once(name, precision, models)
     if not name.startswith(REMOTE_SCHEME):

@@ -1,56 +1,112 @@
-"""One page of hits: near-duplicates folded, and few hits of any thread.
-
-[near_duplicates] Near-duplicates among hits: a patch that was sent again, a question posted twice.
-
-[facets] How many messages match, by list, year, author, sender and kind.
-
-Of a query of conditions alone (fields, phrases, what is excluded) all messages that meet them are
-counted where an index finds them: up to MAX_COUNTED copies, and of required words so many of the
-newest as are looked at (max_depth); else, and where many of the newest messages meet them, these
-alone. Of a query with words that may be missing nearly every message matches a little; what the
-legs found is counted, on all pages, as far as its score is asked for.
-"""
+"""A page of hits: ranked matches are read, near-duplicates folded, few shown of any thread."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from typing import Any, NamedTuple
 
 import psycopg
 
 from mail_assets.mail.message.ids import base_subject
-from mail_assets.search.candidates import Candidate
-from mail_assets.search.field_conditions import FieldCondition
-from mail_assets.search.filters import MessageFilter
-from mail_assets.search.fulltext import (
-    find_horizon,
-    find_newest,
-    find_required,
-    max_depth,
-    reads_little,
-)
-from mail_assets.search.hits import HitReader
+from mail_assets.month import known_month
+from mail_assets.postgres.statements import statement
+from mail_assets.search.highlights import Highlighter, StemReader, StoredChunk, select_chunks
 from mail_assets.search.language.request import Group, Request
-from mail_assets.search.language.syntax import ParsedRequest
-from mail_assets.search.live_index import LookedUp
-from mail_assets.search.response import Facets, Hit, NewerCopy
-from mail_assets.search.retrieval import SPARE_CANDIDATES, Retrieval
+from mail_assets.search.matches import Candidate, MessageCopy
+from mail_assets.search.query import Query, WeighedTerm
+from mail_assets.search.response import FoundBy, Hit, HitExplanation, NewerCopy
+from mail_assets.search.retrieval import SPARE_CANDIDATES, RankedMatches
+from mail_assets.tables.messages import utc
 
+#: Hits of one thread, by what a request groups by; a group that is not here has no limit.
+MAX_OF_THREAD = {Group.few: 3, Group.thread: 1}
+#: A further message of a thread needs this share of the first one's own score. One with less is
+#: there for its thread, which has its place on the page already.
+OWN_SHARE = 0.25
 #: Share of words that the best chunks of two messages have in common to be one hit.
 MIN_OVERLAP = 0.9
-#: Hits that are folded into others. Whatever comes after them is a hit of its own, so that a page
-#: of a corpus full of near-duplicates costs little more than another.
+#: Hits that are folded into others. Later ones are hits of their own, so that a page of a corpus
+#: full of near-duplicates costs little more than another.
 FOLDED = 100
+
+
+class Page(NamedTuple):
+    """The hits of a page; `is_short`: fewer than the request asks for."""
+
+    hits: tuple[Hit, ...]
+    is_short: bool
+
+
+def read_page(reader: "HitReader", request: Request, found: RankedMatches) -> Page:
+    """Return the page that a request asks for.
+
+    Which candidates are hits, and their order, depends on the query alone: pages of any size
+    follow one another. Candidates are read in growing blocks until folding leaves enough hits.
+    """
+    candidates = select_scored(request, found.candidates)
+    ranked, rest = select_of_threads(candidates, _limit(request, found), found.first)
+    last = request.offset + request.limit
+    folder = Folder()
+    start, end = 0, last + SPARE_CANDIDATES
+    while start < len(ranked) and len(folder.hits) < last:
+        folder.add(reader.read(ranked[start:end], found.query, found.terms))
+        start, end = end, 2 * end
+    hits = tuple(name_rest(folder, rest, last)[request.offset :])
+    return Page(hits, len(hits) < request.limit)
+
+
+def select_scored(request: Request, candidates: Iterable[Candidate]) -> list[Candidate]:
+    """Return the candidates that have the minimum score of a request."""
+    least = request.min_score
+    return [one for one in candidates if least is None or one.score >= least]
+
+
+def select_of_threads(
+    ranked: Sequence[Candidate], most: int | None, first: int | None = None
+) -> tuple[list[Candidate], dict[str, list[str]]]:
+    """Return up to `most` candidates of each thread, and the ids of the rest by thread.
+
+    A further message of a thread that has little score of its own is of the rest. Nothing is left
+    out where all of the `first` are of one thread: there is nothing to make room for. Those are the
+    same for pages of any size, while deeper candidates may be of another thread.
+    """
+    if most is None or len({one.thread_key for one in ranked[:first]}) == 1 < most:
+        return [*ranked], {}
+    taken: Counter[str] = Counter()
+    best: dict[str, Candidate] = {}
+    selected: list[Candidate] = []
+    rest: dict[str, list[str]] = {}
+    for one in ranked:
+        claims = _claims_much(one, best.setdefault(one.thread_key, one))
+        if claims and taken[one.thread_key] < most:
+            taken[one.thread_key] += 1
+            selected.append(one)
+        else:
+            rest.setdefault(one.thread_key, []).append(one.message_id)
+    return selected, rest
+
+
+def _claims_much(one: Candidate, first: Candidate) -> bool:
+    own, most = one.score - one.thread_score, first.score - first.thread_score
+    return one is first or not one.thread_score or own >= OWN_SHARE * most
+
+
+def _limit(request: Request, found: RankedMatches) -> int | None:
+    """Return how many hits a thread has at most, None for all: a list by date leaves none out."""
+    group = Group(request.group)
+    if group == Group.few and not (found.query and found.query.ranks):
+        return None
+    return MAX_OF_THREAD.get(group)
 
 
 class Folder:
     """Hits, best first, without near-duplicates of an earlier one, which names them in `copies`.
 
-    The earlier one stays, though a maintainer reviews the newest: which that is depends on how many
-    are read, and pages of any size have the same hits. So the newest is named beside it.
-
     Near-duplicates have the same sender, the same subject but for its marks (Re:, [PATCH v2]), and
-    the same words in the chunk that matches best. `threads` has the threads of all that was added,
-    each with the place of the hit that its first one is, or is folded into.
+    the same words in the chunk that matches best. The earlier one stays, though a maintainer
+    reviews the newest: the newest depends on how many are read, and pages of any size have the same
+    hits. So the hit names the newest as well. `threads` maps each thread that was added to the
+    place of the hit that its first message is, or is folded into.
     """
 
     def __init__(self) -> None:
@@ -60,7 +116,7 @@ class Folder:
         self._alike: dict[tuple[str, str], list[tuple[int, set[str]]]] = {}
 
     def add(self, hits: Iterable[Hit]) -> None:
-        """Add hits that come after those which were added before."""
+        """Add hits that follow those which were added before."""
         for hit in hits:
             self._added += 1
             words = {*hit.chunks[0].text.lower().split()} if hit.chunks else set()
@@ -84,7 +140,7 @@ def _fold(kept: Hit, hit: Hit) -> Hit:
 
 
 def _overlap(words: set[str], others: set[str]) -> bool:
-    """Say whether two texts have nearly the same words; of none nothing is known."""
+    """Return whether two texts have nearly the same words; an empty text is like no other."""
     fewer, more = sorted((len(words), len(others)))
     if not fewer or fewer < MIN_OVERLAP * more:
         return False
@@ -92,73 +148,8 @@ def _overlap(words: set[str], others: set[str]) -> bool:
     return both >= MIN_OVERLAP * (fewer + more - both)
 
 
-#: Hits of one thread, by what a request groups by; a group that is not here has no limit.
-MAX_OF_THREAD = {Group.few: 3, Group.thread: 1}
-#: What a further message of a thread claims for itself, at least, of what its first one does: less,
-#: and it is there for its thread, which has its place on the page already.
-OWN_SHARE = 0.25
-
-
-def read_page(reader: HitReader, request: Request, found: Retrieval) -> list[Hit]:
-    """Return the hits of the page that a request asks for.
-
-    Which candidates are hits, and their order, depends on the query alone: pages of any size
-    follow one another. Candidates are read in growing blocks until folding leaves enough hits.
-    """
-    candidates = select_scored(request, found.candidates)
-    ranked, rest = select_of_threads(candidates, _limit(request, found), found.first)
-    last = request.offset + request.limit
-    folder = Folder()
-    start, end = 0, last + SPARE_CANDIDATES
-    while start < len(ranked) and len(folder.hits) < last:
-        folder.add(reader.read(ranked[start:end], found.query, found.terms))
-        start, end = end, 2 * end
-    return name_rest(folder, rest, last)[request.offset :]
-
-
-def select_scored(request: Request, candidates: Iterable[Candidate]) -> list[Candidate]:
-    """Return the candidates with the score that a request asks for at least."""
-    least = request.min_score
-    return [one for one in candidates if least is None or one.score >= least]
-
-
-def select_of_threads(
-    ranked: Sequence[Candidate], most: int | None, first: int | None = None
-) -> tuple[list[Candidate], dict[str, list[str]]]:
-    """Return the best of each thread, `most` at most, and the ids of the rest by thread.
-
-    A further one that claims little for itself is of the rest.
-
-    Where all of the `first` are of one thread none is left out: there is nothing to make room for.
-    Those are the same for pages of any size; what is asked for deeper may be of another one.
-    """
-    if most is None or len({one.thread_key for one in ranked[:first]}) == 1 < most:
-        return [*ranked], {}
-    taken: Counter[str] = Counter()
-    best: dict[str, Candidate] = {}
-    selected: list[Candidate] = []
-    rest: dict[str, list[str]] = {}
-    for one in ranked:
-        claims = _claims_much(one, best.setdefault(one.thread_key, one))
-        if claims and taken[one.thread_key] < most:
-            taken[one.thread_key] += 1
-            selected.append(one)
-        else:
-            rest.setdefault(one.thread_key, []).append(one.message_id)
-    return selected, rest
-
-
-def _claims_much(one: Candidate, first: Candidate) -> bool:
-    """Tell whether a message of a thread is more than a part of what its first one shows."""
-    own, most = one.score - one.thread_score, first.score - first.thread_score
-    return one is first or not one.thread_score or own >= OWN_SHARE * most
-
-
 def name_rest(folder: Folder, rest: Mapping[str, Sequence[str]], last: int) -> list[Hit]:
-    """Return the hits up to the last of a page, with the ids of what was found of threads besides.
-
-    The first message of a thread names them: its hit, or the one that it is folded into.
-    """
+    """Return the hits up to the last of a page, each with the rest of the threads that it names."""
     named: dict[int, list[str]] = {}
     for thread, place in folder.threads.items():
         named.setdefault(place, []).extend(rest.get(thread, ()))
@@ -168,104 +159,121 @@ def name_rest(folder: Folder, rest: Mapping[str, Sequence[str]], last: int) -> l
     ]
 
 
-def _limit(request: Request, found: Retrieval) -> int | None:
-    """Return how many hits a thread has at most, None for all: a list by date leaves none out."""
-    group = Group(request.group)
-    if group == Group.few and not (found.query and found.query.ranks):
-        return None
-    return MAX_OF_THREAD.get(group)
+#: The columns of a message that are shown, by copy.
+_Copies = dict[MessageCopy, tuple[Any, ...]]
 
 
-#: Copies of messages that are counted: this bounds the cost.
-MAX_COUNTED = 10_000
-#: Of the newest messages (filters.MAX_WALKED) so many are enough to say how they are spread. They
-#: are a twentieth, and as many of all would take an index long to read.
-MANY = 500
-#: Authors and senders that are named.
-MAX_AUTHORS = 20
+class HitReader:
+    """Reads candidates as hits over one connection, in one round trip to PostgreSQL.
 
-
-#: Of a request that no message can meet.
-NO_FACETS = Facets(
-    0, at_least=False, lists={}, months={}, years={}, authors={}, senders={}, kinds={}
-)
-
-
-def count_facets(
-    connection: psycopg.Connection, parsed: ParsedRequest, filters: MessageFilter, found: Retrieval
-) -> Facets:
-    """Return how many messages match a request, for which `found` was found.
-
-    Raises:
-        WordsError: the index of words is missing or fails.
+    Words that it has not seen before take another, for their stems.
     """
-    candidates = select_scored(parsed.request, found.candidates)
-    if found.looked_up is None:  # an id was pasted
-        return _count_named(connection, filters, candidates)
-    if not parsed.is_exact or parsed.request.min_score is not None:
-        return _count_named(connection, filters, candidates, at_least=True)
-    counted = _count_all(connection, found.looked_up)
-    if counted.at_least and counted.total < len(candidates):
-        return _count_named(connection, filters, candidates, at_least=True)
-    return counted
+
+    def __init__(self, connection: psycopg.Connection) -> None:
+        self._connection = connection
+        self._stems = StemReader(connection)
+
+    def read(
+        self, candidates: Sequence[Candidate], query: Query | None, terms: Sequence[WeighedTerm]
+    ) -> list[Hit]:
+        """Return candidates as hits, the words of the query highlighted.
+
+        A message that was deleted meanwhile is left out.
+        """
+        with self._connection.pipeline():
+            asked_copies = self._ask("page_copies", candidates)
+            asked_chunks = self._ask("page_chunks", candidates)
+        copies = _group_copies(asked_copies.fetchall())
+        chunks = _group_chunks(asked_chunks.fetchall())
+        texts = [chunk.text for of_message in chunks.values() for chunk in of_message]
+        texts += [subject for of_one in copies.values() for subject, *_ in of_one.values()]
+        highlighter = self._stems.build_highlighter(query, terms, texts)
+        return [
+            _build_hit(
+                candidate,
+                copies[candidate.message_id],
+                chunks.get(place, []),
+                highlighter,
+                _find_reason(candidate, query),
+            )
+            for place, candidate in enumerate(candidates, 1)
+            if candidate.copy in copies.get(candidate.message_id, {})
+        ]
+
+    def _ask(self, name: str, candidates: Sequence[Candidate]) -> psycopg.Cursor[tuple[Any, ...]]:
+        return self._connection.execute(
+            statement("search", name),
+            {
+                "message_ids": [one.message_id for one in candidates],
+                "lists": [one.copy.month.list_name for one in candidates],
+                "months": [one.copy.month.month for one in candidates],
+                "variants": [one.copy.variant for one in candidates],
+            },
+        )
 
 
-def _count_named(
-    connection: psycopg.Connection,
-    filters: MessageFilter,
-    candidates: Iterable[Candidate],
-    *,
-    at_least: bool = False,
-) -> Facets:
-    ids = sorted(one.message_id for one in candidates)
-    named = filters.require_field(FieldCondition("ids", ids))
-    return _count(connection, named, at_least=at_least)
+def _group_copies(rows: Iterable[tuple[Any, ...]]) -> dict[str, _Copies]:
+    copies: dict[str, _Copies] = {}
+    for message_id, list_name, month, variant, *columns in rows:
+        copy = MessageCopy(known_month(list_name, month), variant)
+        copies.setdefault(message_id, {})[copy] = tuple(columns)
+    return copies
 
 
-def _count_all(connection: psycopg.Connection, looked_up: LookedUp) -> Facets:
-    """Return how many messages meet the conditions: all that do, or those of the newest."""
-    filters = looked_up.filters
-    ids = looked_up.passing
-    most = min(MAX_COUNTED, max_depth(looked_up.query))
-    if ids is None:
-        ids = find_required(looked_up, most)
-    if ids is not None:
-        return _count(connection, filters.require_field(FieldCondition("ids", [*ids])))
-    if newest_ids := find_newest(looked_up, most):
-        named = filters.require_field(FieldCondition("ids", newest_ids.message_ids))
-        return _count(connection, named, at_least=True)
-    is_left = find_horizon(connection, filters) is not None
-    newest = _count(connection, filters.walk(), at_least=is_left)
-    if is_left and newest.total < MANY and reads_little(connection, filters):
-        return _count(connection, filters.find_by_index())
-    return newest
+def _group_chunks(rows: Iterable[tuple[Any, ...]]) -> dict[int, list[StoredChunk]]:
+    chunks: dict[int, list[StoredChunk]] = {}
+    for place, key, index, text, spans in rows:
+        pairs = tuple(zip(spans[::2], spans[1::2], strict=True))
+        chunks.setdefault(place, []).append(StoredChunk(key, index, text, pairs))
+    return chunks
 
 
-def _count(
-    connection: psycopg.Connection, filters: MessageFilter, *, at_least: bool = False
-) -> Facets:
-    rows = connection.execute(
-        filters.statement("facets"), {**filters.parameters, "most": MAX_COUNTED + 1}
-    ).fetchall()
-    counts: dict[str, dict[str, int]] = {}
-    for facet, value, messages in rows:
-        counts.setdefault(facet, {})[value] = messages
-    cut = counts.get("copies", {}).get("", 0) > MAX_COUNTED
-    return Facets(
-        total=counts.get("messages", {}).get("", 0),
-        at_least=cut or at_least,
-        lists=_most_first(counts.get("list", {})),
-        months=dict(sorted(counts.get("month", {}).items())),
-        years=dict(sorted(counts.get("year", {}).items())),
-        authors=_first_of(counts.get("author", {})),
-        senders=_first_of(counts.get("sender", {})),
-        kinds=_most_first(counts.get("kind", {})),
+def _build_hit(
+    candidate: Candidate,
+    copies: _Copies,
+    chunks: Sequence[StoredChunk],
+    highlighter: Highlighter,
+    found_by: FoundBy,
+) -> Hit:
+    """Return a hit as the candidate's copy is stored, with the names of all lists that carry it."""
+    subject, from_name, from_email, sent_at, thread_id, attachments = copies[candidate.copy]
+    shown = select_chunks(candidate, chunks, highlighter)
+    titled = highlighter.find(subject).spans
+    words = [subject[start:end] for start, end in titled]
+    words += [text for chunk in shown for text, marked in chunk.pieces() if marked]
+    return Hit(
+        message_id=candidate.message_id,
+        lists=tuple(sorted({copy.month.list_name for copy in copies})),
+        month=candidate.copy.month.month,
+        subject=subject,
+        from_name=from_name,
+        from_email=from_email,
+        sent_at=utc(sent_at),
+        score=candidate.score,
+        thread_id=thread_id,
+        chunks=tuple(shown),
+        why=HitExplanation(
+            ranks={**candidate.ranks},
+            words=_drop_repeated(words),
+            distance=min(candidate.chunks.values(), default=None),
+            thread_score=candidate.thread_score,
+            found_by=found_by,
+        ),
+        attachments=tuple(name for name in attachments if name),
+        subject_highlights=tuple(titled),
     )
 
 
-def _first_of(counts: Mapping[str, int]) -> dict[str, int]:
-    return dict([*_most_first(counts).items()][:MAX_AUTHORS])
+def _find_reason(candidate: Candidate, query: Query | None) -> FoundBy:
+    if candidate.ranks:
+        return "legs"
+    if query is None:
+        return "id"
+    return "thread" if query.ranks else "date"
 
 
-def _most_first(counts: Mapping[str, int]) -> dict[str, int]:
-    return dict(sorted(counts.items(), key=lambda one: (-one[1], one[0])))
+def _drop_repeated(words: Iterable[str]) -> tuple[str, ...]:
+    first: dict[str, str] = {}
+    for word in words:
+        first.setdefault(word.lower(), word)
+    return tuple(first.values())

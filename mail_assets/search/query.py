@@ -1,30 +1,26 @@
-"""A query in the lexemes of each language: what ranks, and what every hit must have.
+"""A query in the lexemes of each language: the terms that rank, and what every hit must have.
 
-PostgreSQL makes the lexemes, by the text search configuration of each list. What is required is
-said twice: for an index of words (`WordQuery`), which may find too much, and as a tsquery by which
-PostgreSQL verifies. Both are put together of quoted lexemes: nothing that a user types reaches
-PostgreSQL as an operator.
+PostgreSQL makes the lexemes, by the text search configuration of each list. What is required has
+two forms: a `WordQuery` for the index of words, which may find too much, and a tsquery by which
+PostgreSQL verifies. Both are made of quoted lexemes: nothing that a user types reaches PostgreSQL
+as an operator.
 
-[query_text] The text of a query that ranks, taken apart into words and names.
-
-[frequencies] How many messages have a word, from PostgreSQL's statistics: read once after each ANALYZE.
-
-[terms] The lexemes of a query and how much each weighs: rare ones weigh more.
+A term weighs more the fewer messages contain it, by the inverse document frequency of BM25
+(Robertson, Zaragoza 2009):
 
     weight = share * ln(1 + (N - n + 0.5) / (n + 0.5)), n of N messages contain the lexeme
-
-which is the inverse document frequency of BM25 (Robertson, Zaragoza 2009).
 """
 
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any, NamedTuple
 
 import psycopg
 
+from mail_assets.postgres.pending import Pending
 from mail_assets.postgres.statements import statement
 from mail_assets.search.language.expression import Clause, Text
 from mail_assets.search.language.syntax import ParsedRequest
@@ -32,6 +28,16 @@ from mail_assets.search.lexemes import Lexemes, TextMatch, ask_lexemes, match_te
 from mail_assets.text.identifiers import find_identifiers
 from mail_assets.words.query import EXACT_PREFIX, Phrase, Prefix, Term, WordQuery
 from mail_assets.words.query import Clause as WordClause
+
+#: An identifier weighs as two words, each of its pieces as a quarter of one: a message with
+#: `harbor_lease` comes before those with the harbor and the lease.
+IDENTIFIER_SHARE, PIECE_SHARE = 2.0, 0.25
+#: Terms that are searched for, the heaviest: a pasted page has hundreds, and is found by these.
+MAX_TERMS = 64
+#: Messages that are read for statistics before the first ANALYZE.
+SAMPLED = 1_000
+#: A word that is not among the commonest 1,000 stands in far fewer messages than the last of them.
+RARER = 10
 
 
 class ParsedQuery(NamedTuple):
@@ -51,7 +57,9 @@ def take_apart(text: str) -> ParsedQuery:
     names = find_identifiers(text)
     parts = {part for name in names for part in _identifier_parts(name)}
     identifiers = [name for name in names if name not in parts]
-    return ParsedQuery(_without(text, identifiers), identifiers, sorted(parts))
+    for name in sorted(identifiers, key=len, reverse=True):
+        text = re.sub(re.escape(name), " ", text, flags=re.IGNORECASE)
+    return ParsedQuery(text, identifiers, sorted(parts))
 
 
 def _identifier_parts(name: str) -> set[str]:
@@ -59,25 +67,13 @@ def _identifier_parts(name: str) -> set[str]:
     return {*find_identifiers(name)} - {name, name.rpartition("/")[2]}
 
 
-def _without(text: str, names: Iterable[str]) -> str:
-    """Return a text without the names in it, longest first, in any case."""
-    for name in sorted(names, key=len, reverse=True):
-        text = re.sub(re.escape(name), " ", text, flags=re.IGNORECASE)
-    return text
-
-
-#: The share of an identifier is that of two words, and of each of its pieces a quarter: a message
-#: that contains `harbor_lease` comes before those that contain the harbor and the lease.
-IDENTIFIER_SHARE, PIECE_SHARE = 2.0, 0.25
-
-
 class LanguageQuery(NamedTuple):
     """A query in the lexemes of one language, for the lists that are written in it.
 
-    `words` is the query for an index of words. `required` is a tsquery that every hit matches,
-    empty where nothing is required; `matches` say how it matches its single texts. `lexemes` are
-    those of the plain text, `pieces` those of the identifiers. `words_say_all` says that an index
-    of words checks all that is required.
+    `words` is the query for the index of words, and `words_say_all`: that index checks all that is
+    required. `required` is a tsquery that every hit matches, empty where nothing is required;
+    `matches` are those of its single texts. `lexemes` are those of the plain text, `pieces` those
+    of the identifiers.
     """
 
     language: str
@@ -93,8 +89,8 @@ class LanguageQuery(NamedTuple):
 class Query(NamedTuple):
     """A query as text, taken apart, and in the lexemes of each language.
 
-    `ranks` is false where the newest come first: only conditions are asked, or sort is date.
-    `patterned` are the clauses that have a phrase with stop words: no tsquery requires them.
+    `ranks`: the best come first, not the newest. `patterned` are the clauses that have a phrase
+    with stop words: no tsquery requires them.
     """
 
     text: str
@@ -109,8 +105,8 @@ def ask_query(
     request: ParsedRequest,
     languages: Mapping[str, str],
     lists: Iterable[str],
-) -> Callable[[], Query]:
-    """Ask for the lexemes of a query for some lists; return what makes the query of the answer.
+) -> Pending[Query]:
+    """Ask for the lexemes of a query for some lists; the answer is the query made of them.
 
     `languages` maps lists to text search configurations.
     """
@@ -120,32 +116,32 @@ def ask_query(
         by_language.setdefault(languages[name], []).append(name)
     own = (parsed.plain, " ".join(parsed.identifiers))
     texts = [*own, *(one.text for one in request.texts)]
-    answers = {one: ask_lexemes(connection, one, texts) for one in sorted(by_language)}
+    asked = {one: ask_lexemes(connection, one, texts) for one in sorted(by_language)}
 
     def build() -> Query:
-        read = {language: answer() for language, answer in answers.items()}
+        lexemes = {language: answer.read() for language, answer in asked.items()}
         matches = match_texts(
-            request.texts, {language: lexemes[len(own) :] for language, lexemes in read.items()}
+            request.texts, {language: read[len(own) :] for language, read in lexemes.items()}
         )
         patterned = tuple(one for one in request.clauses if _has_pattern(one, matches.values()))
         queries = [
             _build_query(
-                request, parsed, _Reading(one, by_language[one], lexemes, matches[one], patterned)
+                request, parsed, _Reading(one, by_language[one], read, matches[one], patterned)
             )
-            for one, lexemes in read.items()
+            for one, read in lexemes.items()
         ]
-        asked = [
+        required = [
             one
             for one in queries
             if one.words.terms or any(match.tsquery for match in one.matches.values())
         ]
-        return Query(request.text, parsed, asked, request.ranks, patterned)
+        return Query(request.text, parsed, required, request.ranks, patterned)
 
-    return build
+    return Pending(build)
 
 
 class _Reading(NamedTuple):
-    """What one language makes of a query: of its plain text and its names first."""
+    """The texts of a query as one language reads them: first the plain text, then the names."""
 
     language: str
     lists: list[str]
@@ -181,9 +177,9 @@ def _terms(parsed: ParsedQuery, plain: list[str], names: list[str]) -> tuple[Ter
 
 
 class _WordConditions(NamedTuple):
-    """What an index of words can check: what is required, what is excluded, and whether it is all.
+    """The conditions that an index of words can check; `are_all`: there are no others.
 
-    A phrase counts as checked: what has a stop word between its words is found too, which is rare.
+    A phrase counts as checked, though a stop word may stand between its words: that is rare.
     """
 
     required: tuple[tuple[WordClause, ...], ...] = ()
@@ -194,7 +190,6 @@ class _WordConditions(NamedTuple):
 def _word_conditions(
     clauses: Iterable[Clause], matches: Mapping[Text, TextMatch]
 ) -> _WordConditions:
-    """Return what an index of words can check of a query."""
     found = [_conditions_of(clause, matches) for clause in clauses]
     return _WordConditions(
         tuple(chain.from_iterable(one.required for one in found)),
@@ -204,10 +199,10 @@ def _word_conditions(
 
 
 def _conditions_of(clause: Clause, matches: Mapping[Text, TextMatch]) -> _WordConditions:
-    """Return what an index of words can check of one clause.
+    """Return the conditions of one clause that an index of words can check.
 
-    What would exclude too much is left to PostgreSQL: a phrase without its stop words, and a prefix
-    of which an index may compare the beginning alone.
+    PostgreSQL checks those that would exclude too much: a phrase without its stop words, and a
+    prefix of which an index may compare the beginning alone.
     """
     texts = [matches[one.leaf] for one in clause if isinstance(one.leaf, Text)]
     if len(texts) < len(clause) or not all(text.clauses for text in texts):
@@ -225,12 +220,10 @@ def _conditions_of(clause: Clause, matches: Mapping[Text, TextMatch]) -> _WordCo
 
 
 def _is_exact(clause: WordClause) -> bool:
-    """Say whether an index of words compares all of a clause."""
     return not isinstance(clause, Prefix) or len(clause.text) <= EXACT_PREFIX
 
 
 def _tsquery(clauses: Iterable[Clause], matches: Mapping[Text, TextMatch]) -> str:
-    """Return the clauses that are of texts alone as a tsquery."""
     parts = []
     for clause in clauses:
         texts = [
@@ -243,23 +236,17 @@ def _tsquery(clauses: Iterable[Clause], matches: Mapping[Text, TextMatch]) -> st
 
 
 def _has_pattern(clause: Clause, by_language: Iterable[Mapping[Text, TextMatch]]) -> bool:
-    """Say whether a clause of texts alone has one that a pattern finds in some language."""
+    """Return whether a clause of texts alone has one that needs a pattern in some language."""
     texts = [one.leaf for one in clause if isinstance(one.leaf, Text)]
     found = (matches[text].pattern for matches in by_language for text in texts)
     return len(texts) == len(clause) and any(found)
 
 
-#: Messages that are looked at where there was no ANALYZE yet.
-SAMPLED = 1_000
-#: A word that is not among the commonest 1,000 stands in far fewer messages than the last of them.
-RARER = 10
-
-
 class Frequencies:
     """The number of messages, and how many of them have a lexeme.
 
-    A lexeme that the statistics do not name is rarer than those that they name: it is taken for
-    RARER times as rare as the rarest. Both are estimates, which scale scores and rank nothing.
+    A lexeme that the statistics do not name is rarer than all that they name: it counts as RARER
+    times as rare as the rarest. These estimates scale scores and rank nothing.
     """
 
     def __init__(self, messages: int, shares: Mapping[str, float]) -> None:
@@ -269,50 +256,47 @@ class Frequencies:
         self._unknown = rarest / RARER
 
     def names(self, lexeme: str) -> bool:
-        """Say whether the statistics name a lexeme: it is among the commonest."""
+        """Return whether the statistics name a lexeme: it is among the commonest."""
         return lexeme in self._shares
 
     def count(self, lexeme: str) -> int:
-        """Return how many messages have a lexeme, about."""
+        """Return about how many messages have a lexeme."""
         return round(self._shares.get(lexeme, self._unknown) * self.messages)
 
 
 class FrequencyReader:
-    """Reads the statistics again when they are others; for one connection."""
+    """Reads the statistics over one connection, again after each ANALYZE."""
 
     def __init__(self, connection: psycopg.Connection) -> None:
         self._connection = connection
-        self._read: tuple[int, Frequencies] | None = None
+        self._kept: tuple[int, Frequencies] | None = None
 
-    def ask(self) -> Callable[[], Frequencies]:
-        """Send the question whether the statistics are others; return what reads the answer."""
-        asked = self._connection.execute(statement("frequencies", "corpus"))
-        return lambda: self._answer(int((asked.fetchone() or (0,))[0]))
+    def ask(self) -> Pending[Frequencies]:
+        """Ask for the number of messages; the statistics are read again where it changed."""
+        return Pending(self._connection.execute(statement("search", "corpus")).fetchone).then(
+            lambda row: self._keep(int(row[0]) if row else 0)
+        )
 
-    def _answer(self, messages: int) -> Frequencies:
-        if self._read is None or self._read[0] != messages:
-            self._read = messages, self._read_frequencies(messages)
-        return self._read[1]
+    def _keep(self, messages: int) -> Frequencies:
+        if self._kept is None or self._kept[0] != messages:
+            self._kept = messages, self._read(messages)
+        return self._kept[1]
 
-    def _read_frequencies(self, messages: int) -> Frequencies:
+    def _read(self, messages: int) -> Frequencies:
         if messages > 0:
-            rows = self._connection.execute(statement("frequencies", "word_shares")).fetchall()
+            rows = self._connection.execute(statement("search", "word_shares")).fetchall()
             if rows:
                 return Frequencies(messages, dict(rows))
         parameters = {"most": SAMPLED}
-        sampled = self._connection.execute(statement("frequencies", "sampled_shares"), parameters)
+        sampled = self._connection.execute(statement("search", "sampled_shares"), parameters)
         return Frequencies(max(messages, SAMPLED), dict(sampled.fetchall()))
-
-
-#: Terms that are searched for, the heaviest; a pasted page has hundreds, and is found by these.
-MAX_TERMS = 64
 
 
 @dataclass(frozen=True)
 class WeighedTerm:
     """A lexeme of a query: about how many messages contain it, its share and its weight.
 
-    `is_named`: the statistics name it; of others is only known that they are rarer.
+    `is_named`: the statistics name it; other lexemes are only known to be rarer.
     """
 
     lexeme: str
@@ -322,7 +306,7 @@ class WeighedTerm:
     is_named: bool = True
 
     def explain(self) -> dict[str, Any]:
-        """Return it as JSON; the number of messages is null where it is not known."""
+        """Return the term for JSON; the number of messages is null where it is not known."""
         known = self.messages if self.is_named else None
         return {
             "lexeme": self.lexeme,
@@ -344,3 +328,31 @@ def _weigh(lexeme: str, share: float, frequencies: Frequencies) -> WeighedTerm:
     others = max(frequencies.messages - messages, 0)
     rarity = math.log(1 + (others + 0.5) / (messages + 0.5))
     return WeighedTerm(lexeme, messages, share * rarity, share, frequencies.names(lexeme))
+
+
+@dataclass(frozen=True)
+class LanguageTerms:
+    """A query in the stems of one language, and its weighed terms."""
+
+    query: LanguageQuery
+    terms: list[WeighedTerm]
+
+    @property
+    def weight(self) -> float:
+        """The weight of all terms."""
+        return sum(term.weight for term in self.terms)
+
+
+def weigh_query(query: Query, frequencies: Frequencies) -> list[LanguageTerms]:
+    """Return the terms of a query in each of its languages."""
+    return [LanguageTerms(one, weigh_terms(one, frequencies)) for one in query.by_language]
+
+
+def measure_coverage(languages: Iterable[LanguageTerms], lexemes: frozenset[str]) -> float:
+    """Return the share of a query's weight that some lexemes have, in the language that fits."""
+    shares = [
+        sum(term.weight for term in one.terms if term.lexeme in lexemes) / one.weight
+        for one in languages
+        if one.weight
+    ]
+    return round(max(shares, default=0.0), 4)

@@ -1,19 +1,29 @@
 """A search response: hits with all that is needed to show them and to cite the exact lines."""
 
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 Span = tuple[int, int]
 
+#: Characters of the shortest snippet that is shown of a chunk: a longer one contains it.
+SHORTEST = 240
+#: Characters of a word that are left out where a snippet would begin within it; text of some
+#: languages has no blanks.
+MAX_CUT = 20
+_BLANK = re.compile(r"\s+")
+#: Signs with a meaning in Markdown; a backslash takes it away (CommonMark 0.31, 2.4).
+_PUNCTUATION = re.compile(r"[!-/:-@\[-`{-~]")
+
 
 @dataclass(frozen=True)
 class Facets:
-    """How many messages match: by list, month, year (UTC), author, sender and kind, most first.
+    """Numbers of messages that match: by list, month, year (UTC), author, sender and kind.
 
-    Authors are addresses, senders are names as they are written; of both it is those with the most
-    messages. Months and years are in their order. A message that is in several lists, or of several
-    kinds, counts in each. `at_least`: more match than `total`, which were not counted.
+    The most frequent value comes first, months and years are in their order. Authors are addresses,
+    senders are names as they are written; of both only the most frequent are counted. A message
+    with several values counts in each. `at_least`: more messages match than `total`.
     """
 
     total: int
@@ -33,7 +43,7 @@ class ChunkHit:
     `highlights` are the words of the query in it, in characters of the body as well. `score` is the
     message's for its best chunk, less for the others; `distance` is the cosine distance of its
     vector, None where the index did not return it. `focus` is the character of `text` around which
-    it has most of the query: a snippet begins a little before.
+    most of the query is: a snippet begins a little before.
     """
 
     key: str
@@ -59,9 +69,9 @@ class ChunkHit:
             at += end - cut
 
 
-#: What found a message: words or meaning, its thread alone, its id, or a list by date.
+#: The way a message was found: words or meaning, its thread alone, its id, or a list by date.
 FoundBy = Literal["legs", "thread", "id", "date"]
-#: How it is said where no leg found a message.
+#: The reason that is shown where no leg found a message.
 REASONS = {
     "thread": "its thread",
     "id": "its id",
@@ -73,7 +83,7 @@ REASONS = {
 class HitExplanation:
     """Why a message is a hit.
 
-    `ranks`: its rank in each leg that found it, from 1; where none did, `found_by` says what did.
+    `ranks`: its rank from 1 in each leg that found it; `found_by` names the reason where none did.
     Messages that are listed by date have no score. `words`: the words of the query in its subject
     and chunks, as they are written there. `distance`: cosine distance of its nearest chunk.
     `thread_score`: the part of the score that comes from the best messages of its thread.
@@ -112,9 +122,9 @@ class Hit:
 
     Higher scores are better, within one response. `copies` are the ids of near-duplicates that were
     folded into it: the same sender, subject and words; `newer_copy` is the newest of them, where it
-    is newer than the hit. `in_thread` are the messages of its thread that were found too and are no
+    is newer than the hit. `in_thread` are other messages of its thread that were found and are no
     hits, best first: a thread has three hits at most, or one where hits are grouped by thread. The
-    first hit of the thread names them; where that is folded into a hit of another thread, this one.
+    first hit of the thread names them, or the hit that this one is folded into.
     `subject_highlights` are the words of the query in the subject, in characters of it.
     """
 
@@ -140,13 +150,13 @@ class Hit:
 class Response:
     """The hits, best first.
 
-    `short`: fewer hits than requested. No more match, or more than the depth of a leg would have
-    to be read, or an approximate index found fewer under a filter. `looked_back_to`: of a
-    list by date that ends early, messages before that day (UTC) were not looked at.
-    `without_quotes` are phrases that nothing was found with, beside words: the hits are those of
-    the same search with the words of the phrases, any of which may be missing. `permalink` is a
-    query that asks for the same again. If requested: `explain` has how the query was understood
-    ("query"), the terms, the counts and times of the legs; `facets` how many messages match.
+    `short`: fewer hits than requested. Either no more match, or a leg would have to be read deeper
+    than its limit, or an approximate index found fewer under a filter. `looked_back_to`: a list by
+    date ends early, and messages before that day (UTC) were not looked at. `without_quotes`:
+    phrases that nothing was found with; the hits are those of the same search with the words of the
+    phrases, any of which may be missing. `permalink`: a query that asks for the same again. If
+    requested, `explain` says how the query was understood ("query"), the terms, the counts and
+    times of the legs; `facets` count the messages that match.
     """
 
     query_id: str
@@ -162,5 +172,52 @@ class Response:
     without_quotes: tuple[str, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
-        """Return the response as what json.dumps takes."""
+        """Return the response as plain values for json.dumps."""
         return asdict(self)
+
+
+def find_start(text: str, focus: int, size: int) -> int:
+    """Return where a snippet of a text begins: a third of it before its focus, at a word."""
+    start = max(0, focus - size // 3)
+    blank = _BLANK.search(text, start - 1, min(focus, start + MAX_CUT)) if start else None
+    return blank.end() if blank else start
+
+
+def cut_snippet(chunk: ChunkHit, size: int) -> Iterator[tuple[str, bool]]:
+    """Yield about `size` characters of a chunk, starting shortly before its focus.
+
+    They come in pieces, each with whether it is highlighted. White space becomes single spaces, and
+    "..." marks where the chunk continues.
+    """
+    start = find_start(chunk.text, chunk.focus, size)
+    if start:
+        yield "...", False
+    at = 0
+    for text, marked in chunk.pieces():
+        part = text[max(0, start - at) : max(0, start + size - at)]
+        if part:
+            yield _BLANK.sub(" ", part), marked
+        at += len(text)
+    if at > start + size:
+        yield "...", False
+
+
+def mark_spans(text: str, spans: Iterable[Span]) -> Iterator[tuple[str, bool]]:
+    """Yield a text in pieces, each with whether it is one of some ascending spans."""
+    at = 0
+    for start, end in spans:
+        yield text[at:start], False
+        yield text[start:end], True
+        at = end
+    yield text[at:], False
+
+
+def render_snippet_markdown(chunk: ChunkHit, size: int) -> str:
+    """Return a snippet as one line of Markdown, its highlights bold."""
+    pieces = ((escape_markdown(text), marked) for text, marked in cut_snippet(chunk, size))
+    return "".join(f"**{text}**" if marked else text for text, marked in pieces).strip()
+
+
+def escape_markdown(text: str) -> str:
+    """Return text that Markdown shows unchanged: mail must not insert images or links."""
+    return _PUNCTUATION.sub(r"\\\g<0>", _BLANK.sub(" ", text))

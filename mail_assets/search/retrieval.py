@@ -1,51 +1,89 @@
-"""From a request to ranked candidates: which legs search, and how their rankings are combined."""
+"""Retrieval: both indexes are asked, PostgreSQL confirms the matches, and one ranking is made.
+
+The index of words and the index of vectors are asked at the same time. Some filters are applied
+only when PostgreSQL confirms; if too few matches pass, the indexes are asked once more, as deep as
+the share that passed suggests.
+"""
 
 import datetime as dt
-from collections.abc import Iterable, Mapping, Sequence
+import math
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import asdict
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import psycopg
 
-from mail_assets.search.ask_indexes import Depths, Legs, Rankings
-from mail_assets.search.candidates import (
-    Candidate,
-    Found,
-    append_unknown,
-    read_candidates,
-    read_stored,
-)
 from mail_assets.search.filters import MessageFilter
 from mail_assets.search.fulltext import (
     DEEPER,
     FULLTEXT_DEPTH,
     HYBRID_MESSAGES,
+    MAX_DEPTH,
     MESSAGES_OF_A_HIT,
     PAGE_DEPTH,
-    list_newest,
+    enough,
+    find_required,
     max_depth,
+    search_words,
 )
 from mail_assets.search.fusion import add_thread_messages, fuse, rank_single_leg, weigh_legs
 from mail_assets.search.language.request import Mode, Request
-from mail_assets.search.live_index import LookedUp, VectorSearch
-from mail_assets.search.query import Query, WeighedTerm
-from mail_assets.search.semantic import HYBRID_CHUNKS, SEMANTIC_DEPTH, search_vectors
+from mail_assets.search.live_index import Model, VectorSearch
+from mail_assets.search.look_up import LookedUp
+from mail_assets.search.matches import (
+    NO_MATCHES,
+    Candidate,
+    ConfirmedMatches,
+    Depths,
+    Identity,
+    IndexMatches,
+    WordHit,
+    append_unknown,
+    confirm_matches,
+    read_copies,
+)
+from mail_assets.search.newest import list_newest
+from mail_assets.search.query import (
+    LanguageTerms,
+    Query,
+    WeighedTerm,
+    measure_coverage,
+    weigh_query,
+)
+from mail_assets.search.semantic import (
+    HYBRID_CHUNKS,
+    MAX_NEAREST,
+    SEMANTIC_DEPTH,
+    Vector,
+    rerank,
+    search_vectors,
+)
 from mail_assets.text.letters import pair_letters
+from mail_assets.vectors.index import Match
 
 #: Chunks that are asked for each hit up to the last of a page: of some messages several are found.
 CHUNKS_OF_A_HIT = 3
 #: Candidates beyond a page, for those that are folded into another hit.
 SPARE_CANDIDATES = 5
+#: Messages with the words that a query requires, up to which the vector index is asked about these
+#: alone, and misses none.
+FEW_REQUIRED = 500
+#: An index is asked for so many times of what it takes at the share that passes: the share falls.
+SPARE = 2
+
+T = TypeVar("T")
 
 
-class Retrieval(NamedTuple):
+class RankedMatches(NamedTuple):
     """Candidates, best first, with the query and terms that found them, and what to explain.
 
-    `looked_back_to`: messages before that day were not looked at. `looked_up` is what the
-    search began with, None where an id was pasted. `asked` is how many copies of the newest were
-    asked for, None where to ask for more finds no more. `first`: so many of the candidates every
-    page has, however deep it asks, None for all.
+    `looked_back_to`: messages before that day were not looked at. `looked_up` is what the search
+    began with, None where an id was pasted. `asked`: how many copies of the newest were asked for,
+    None where there are no more. `first`: how many of the candidates every page has, however deep
+    it asks, None for all.
     """
 
     candidates: list[Candidate]
@@ -57,33 +95,54 @@ class Retrieval(NamedTuple):
     asked: int | None = None
     first: int | None = None
 
+    @property
+    def opening_ms(self) -> float:
+        """The milliseconds that it took to open the indexes."""
+        return self.looked_up.opening_ms if self.looked_up else 0.0
+
+
+class LegRankings(NamedTuple):
+    """The confirmed candidates of each leg, other messages of the best threads, and the terms.
+
+    `covered` is the share of the query's weight that the best message by words contains: 1 where it
+    has every term. `milliseconds` are those of each part.
+    """
+
+    fulltext: list[Candidate]
+    semantic: list[Candidate]
+    members: list[Candidate]
+    covered: float
+    terms: list[WeighedTerm]
+    milliseconds: dict[str, float]
+
 
 class Retriever:
-    """Finds candidates over one connection."""
+    """Finds candidates over one connection, which only the thread of the caller uses."""
 
     def __init__(self, connection: psycopg.Connection) -> None:
         self.connection = connection
-        self._legs = Legs(connection)
+        #: Asks the vector index, and encodes a query for reranking. The thread is kept: a busy
+        #: machine takes milliseconds to start one.
+        self._ahead = ThreadPoolExecutor(1)
 
-    def find_pasted(self, message_ids: Iterable[str], filters: MessageFilter) -> Retrieval | None:
-        """Return the first message of some ids; None where none is a stored one's."""
+    def find_pasted(
+        self, message_ids: Iterable[str], filters: MessageFilter
+    ) -> RankedMatches | None:
+        """Return the first message of some ids; None where none of them is stored."""
         for message_id in message_ids:
-            if copies := self._read("by_id", filters, message_id=message_id):
-                return Retrieval([copies[0]._replace(score=1.0)])
+            if copies := read_copies(self.connection, filters, "by_id", message_id=message_id):
+                return RankedMatches([copies[0]._replace(score=1.0)])
         return None
 
-    def retrieve(self, request: Request, looked_up: LookedUp) -> Retrieval:
+    def retrieve(self, request: Request, looked_up: LookedUp) -> RankedMatches:
         """Return everything that a request finds, best first, or newest first if nothing ranks.
 
-        What a leg says of a message does not depend on how many are asked for, so one leg alone is
-        asked for more where a later page wants them.
+        The score of a message in a leg does not depend on how many are asked for, so one leg alone
+        is asked for more where a later page wants them.
 
         Raises:
             VectorError, WordsError: an index is missing or fails.
         """
-        return self._retrieve(request, looked_up)._replace(looked_up=looked_up)
-
-    def _retrieve(self, request: Request, looked_up: LookedUp) -> Retrieval:
         last = request.offset + request.limit
         if not looked_up.query.ranks:
             return self._list_newest(looked_up, last + SPARE_CANDIDATES)
@@ -91,13 +150,12 @@ class Retriever:
             return self._retrieve_hybrid(looked_up)
         if request.mode == Mode.fulltext:
             depth = FULLTEXT_DEPTH if request.facets else PAGE_DEPTH
-            deepest = max_depth(looked_up.query)
-            depth = min(max(depth, MESSAGES_OF_A_HIT * last), deepest)
+            depth = min(max(depth, MESSAGES_OF_A_HIT * last), max_depth(looked_up.query))
             return self._retrieve_fulltext(looked_up, depth)
         return self._retrieve_semantic(looked_up, last)
 
-    def retrieve_more(self, found: Retrieval) -> Retrieval | None:
-        """Return more of a list by date, from its begin; None where there is no more.
+    def retrieve_more(self, found: RankedMatches) -> RankedMatches | None:
+        """Return a longer list by date, from its beginning; None where there is no more.
 
         Raises:
             WordsError: the index of words is missing or fails.
@@ -108,27 +166,23 @@ class Retriever:
 
     def retrieve_similar(
         self, index: VectorSearch, message_id: str, texts: Iterable[str], filters: MessageFilter
-    ) -> Retrieval:
+    ) -> RankedMatches:
         """Return the messages nearest to any of the texts of a message, without that one."""
         best: dict[str, Candidate] = {}
         where = filters.vector_filter(index.max_constraints()).where
         for text in texts:
-            found = Found(by_meaning=search_vectors(index, text, where, from_mail=True))
-            for one in read_stored(self.connection, filters, found).by_meaning:
+            matches = IndexMatches(by_meaning=search_vectors(index, text, where, from_mail=True))
+            for one in confirm_matches(self.connection, filters, matches).by_meaning:
                 known = best.setdefault(one.message_id, one)
                 if one.score > known.score:
                     best[one.message_id] = one
         best.pop(message_id, None)
         ranked = sorted(best.values(), key=lambda one: (-one.score, one.message_id))
-        return Retrieval(rank_single_leg("semantic", ranked))
+        return RankedMatches(rank_single_leg("semantic", ranked))
 
-    def rank_legs(self, looked_up: LookedUp) -> Rankings:
-        """Return what both legs rank, and the messages of the best threads."""
-        return self._legs.rank(looked_up, Depths(HYBRID_MESSAGES, HYBRID_CHUNKS), threads=True)
-
-    def _list_newest(self, looked_up: LookedUp, most: int) -> Retrieval:
+    def _list_newest(self, looked_up: LookedUp, most: int) -> RankedMatches:
         newest = list_newest(self.connection, looked_up, most)
-        return Retrieval(
+        return RankedMatches(
             newest.candidates,
             looked_up.query,
             looked_back_to=newest.looked_back_to,
@@ -136,55 +190,236 @@ class Retriever:
             asked=None if newest.is_all else most,
         )
 
-    def _retrieve_fulltext(self, looked_up: LookedUp, depth: int) -> Retrieval:
-        ranked = self._legs.rank(looked_up, Depths(words=depth))
-        terms = ranked.fulltext.terms
-        explanation = {"terms": _explain_terms(terms), "ms": ranked.milliseconds}
-        candidates = rank_single_leg("fulltext", ranked.fulltext.candidates)
-        return Retrieval(candidates, looked_up.query, terms, explanation, first=PAGE_DEPTH)
+    def _retrieve_fulltext(self, looked_up: LookedUp, depth: int) -> RankedMatches:
+        ranked = self.rank_legs(looked_up, Depths(words=depth))
+        return RankedMatches(
+            rank_single_leg("fulltext", ranked.fulltext),
+            looked_up.query,
+            ranked.terms,
+            {"terms": _explain_terms(ranked.terms), "ms": ranked.milliseconds},
+            looked_up=looked_up,
+            first=PAGE_DEPTH,
+        )
 
-    def _retrieve_semantic(self, looked_up: LookedUp, last: int) -> Retrieval:
+    def _retrieve_semantic(self, looked_up: LookedUp, last: int) -> RankedMatches:
         """Return the candidates by meaning, enough for a page that ends at `last`.
 
-        An approximate index that is asked deeper finds others too that are near: they follow what
-        was found before, so that pages of any size follow one another. Where nothing was, no page
-        has anything.
+        An approximate index that is asked deeper finds other near vectors too. They follow those
+        that were found before, so that pages of any size follow one another. Where nothing was
+        found, no page has anything.
         """
         depth = SEMANTIC_DEPTH
-        ranked = self._legs.rank(looked_up, Depths(vectors=depth))
+        ranked = self.rank_legs(looked_up, Depths(vectors=depth))
         found, milliseconds = ranked.semantic, ranked.milliseconds
         first = len(found)
         while found and depth < CHUNKS_OF_A_HIT * last:
             depth *= DEEPER
-            ranked = self._legs.rank(looked_up, Depths(vectors=depth))
+            ranked = self.rank_legs(looked_up, Depths(vectors=depth))
             found = append_unknown(found, ranked.semantic)
             spent = ranked.milliseconds
             milliseconds = {part: round(ms + spent[part], 1) for part, ms in milliseconds.items()}
-        candidates = rank_single_leg("semantic", found)
-        return Retrieval(candidates, looked_up.query, (), {"ms": milliseconds}, first=first)
+        return RankedMatches(
+            rank_single_leg("semantic", found),
+            looked_up.query,
+            explanation={"ms": milliseconds},
+            looked_up=looked_up,
+            first=first,
+        )
 
-    def _retrieve_hybrid(self, looked_up: LookedUp) -> Retrieval:
-        ranked = self.rank_legs(looked_up)
-        fulltext, semantic = ranked.fulltext, ranked.semantic
+    def _retrieve_hybrid(self, looked_up: LookedUp) -> RankedMatches:
+        ranked = self.rank_legs(looked_up, Depths(HYBRID_MESSAGES, HYBRID_CHUNKS), threads=True)
         query = looked_up.query
         names = len(query.parsed.identifiers)
-        weights = weigh_legs(fulltext.covered, len(pair_letters(query.text).split()), names)
-        fused = fuse(semantic, fulltext.candidates, weights)
+        weights = weigh_legs(ranked.covered, len(pair_letters(query.text).split()), names)
+        fused = fuse(ranked.semantic, ranked.fulltext, weights)
         explanation = {
             "mix": asdict(weights),
-            "covered": fulltext.covered,
-            "terms": _explain_terms(fulltext.terms),
-            "semantic": len(semantic),
-            "fulltext": len(fulltext.candidates),
+            "covered": ranked.covered,
+            "terms": _explain_terms(ranked.terms),
+            "semantic": len(ranked.semantic),
+            "fulltext": len(ranked.fulltext),
             "members": len(ranked.members),
             "ms": ranked.milliseconds,
         }
         candidates = add_thread_messages(fused, ranked.members)
-        return Retrieval(candidates, query, fulltext.terms, explanation)
+        return RankedMatches(candidates, query, ranked.terms, explanation, looked_up=looked_up)
 
-    def _read(self, name: str, filters: MessageFilter, **parameters: object) -> list[Candidate]:
-        return read_candidates(self.connection, filters, name, **parameters)
+    def rank_legs(
+        self, looked_up: LookedUp, depths: Depths, *, threads: bool = False
+    ) -> LegRankings:
+        """Ask the indexes, and return the confirmed candidates of each.
+
+        The messages of the best threads are read only with `threads`.
+
+        Raises:
+            VectorError, WordsError: an index is missing or fails.
+        """
+        languages = weigh_query(looked_up.query, looked_up.frequencies) if depths.words else []
+        lexemes = sorted({term.lexeme for one in languages for term in one.terms})
+        matches, confirmed, confirm_ms = IndexMatches(), NO_MATCHES, 0.0
+        wanted: Depths | None = choose_first_depths(looked_up, depths)
+        refused: set[Identity] = set()
+        model = looked_up.vectors.reranker() if looked_up.vectors else None
+        vector: Future[Vector] | None = None
+        while wanted is not None:
+            matches = self._ask_indexes(looked_up, languages, wanted, matches)
+            if model and vector is None:  # encoded while PostgreSQL confirms
+                vector = self._ahead.submit(model.encode_query, looked_up.query.text)
+            began = time.perf_counter()
+            confirmed = confirm_matches(
+                self.connection,
+                looked_up.filters,
+                matches,
+                lexemes,
+                refused=refused,
+                threads=threads,
+            )
+            confirm_ms += milliseconds_since(began)
+            wanted = choose_depths(looked_up, depths, matches, confirmed)
+            if wanted is not None:
+                refused = confirmed.find_refused(matches)
+        semantic, began = confirmed.by_meaning, time.perf_counter()
+        if model and vector:
+            semantic = self._rerank(model, vector.result(), confirmed)
+        return LegRankings(
+            confirmed.by_words,
+            semantic,
+            confirmed.members,
+            measure_coverage(languages, confirmed.lexemes),
+            [term for one in languages for term in one.terms],
+            {
+                "nearest": matches.vectors_ms,
+                "words": matches.words_ms,
+                "stored": round(confirm_ms, 1),
+                "rerank": milliseconds_since(began) if model else 0.0,
+            },
+        )
+
+    def _ask_indexes(
+        self,
+        looked_up: LookedUp,
+        languages: Sequence[LanguageTerms],
+        depths: Depths,
+        before: IndexMatches,
+    ) -> IndexMatches:
+        """Return the matches of both indexes; an index that was asked as deep before rests.
+
+        The vector index is asked by the other thread, which touches no connection.
+        """
+
+        def find_words() -> Sequence[WordHit]:
+            if depths.words == before.asked.words:
+                return before.by_words
+            return search_words(looked_up, languages, depths.words)
+
+        # Both release the interpreter's lock.
+        asked = self._ahead.submit(_measure, lambda: _find_nearest(looked_up, depths, before))
+        by_words, words_ms = _measure(find_words)
+        nearest, vectors_ms = asked.result()
+        return IndexMatches(
+            by_words,
+            nearest.matches,
+            Depths(depths.words, nearest.asked),
+            nearest.passing,
+            round(before.words_ms + words_ms, 1),
+            round(before.vectors_ms + vectors_ms, 1),
+        )
+
+    def _rerank(self, model: Model, query: Vector, found: ConfirmedMatches) -> list[Candidate]:
+        return rerank(self.connection, model.encoder, query, found.by_meaning, found.by_words)
+
+
+class _Nearest(NamedTuple):
+    """The matches of the vector index, how many were asked for, and the ids it was limited to."""
+
+    matches: Sequence[Match]
+    asked: int
+    passing: Sequence[str] | None
+
+
+def _find_nearest(looked_up: LookedUp, depths: Depths, before: IndexMatches) -> _Nearest:
+    index, (where, complete) = looked_up.vectors, looked_up.vector_filter
+    passing, depth = before.passing, depths.vectors
+    if index is None or depth == before.asked.vectors:
+        return _Nearest(before.by_meaning, before.asked.vectors, passing)
+    if not before.asked.vectors:
+        passing = _find_few_passing(looked_up, index.max_constraints())
+        if passing is None and not complete:
+            depth = widen(depth, _known_share(looked_up), MAX_NEAREST)
+    depth = min(depth, index.max_matches())
+    matches = search_vectors(index, looked_up.query.text, where, passing, depth)
+    return _Nearest(matches, depth, passing)
+
+
+def _find_few_passing(looked_up: LookedUp, most: int) -> Sequence[str] | None:
+    """Return the ids of the messages that pass, if they are as few as the index takes."""
+    passing = looked_up.passing.ids
+    if passing is None and not looked_up.vector_filter.complete:
+        passing = find_required(looked_up, min(FEW_REQUIRED, most))
+    return passing if passing is None or len(passing) <= most else None
+
+
+def _known_share(looked_up: LookedUp) -> float | None:
+    """Return the share of all messages that passes, None where a message's words decide too."""
+    query = looked_up.query
+    decide = (one.words.required or one.words.excluded for one in query.by_language)
+    return None if query.patterned or any(decide) else looked_up.passing.share
+
+
+def choose_first_depths(looked_up: LookedUp, wanted: Depths) -> Depths:
+    """Return how deep the index of words is asked first: deeper where a known share passes."""
+    share = _known_share(looked_up)
+    if not wanted.words or share is None:
+        return wanted
+    words = widen(enough(wanted.words), share, MAX_DEPTH)
+    return wanted._replace(words=max(wanted.words, words))
+
+
+def choose_depths(
+    looked_up: LookedUp, wanted: Depths, matches: IndexMatches, confirmed: ConfirmedMatches
+) -> Depths | None:
+    """Return how deep the indexes are asked next, None where enough passes or there is no more."""
+    query, asked = looked_up.query, matches.asked
+    words = vectors = 0
+    if wanted.words and not looked_up.filters.word_filter.complete:
+        found, passed = len(matches.by_words), len(confirmed.by_words)
+        words = deepen(asked.words, found, passed, enough(wanted.words), max_depth(query))
+    all_checked = looked_up.vector_filter.complete or (
+        matches.passing is not None and looked_up.filters.ids_say_all
+    )
+    # A phrase with stop words is looked for in the text of each message: words alone are enough.
+    if looked_up.vectors and not all_checked and not (query.patterned and wanted.words):
+        most = min(MAX_NEAREST, max_depth(query), looked_up.vectors.max_matches())
+        chunks = sum(len(one.chunks) for one in confirmed.by_meaning)
+        found = len(matches.by_meaning)
+        vectors = deepen(asked.vectors, found, chunks, wanted.vectors, most)
+    if not words and not vectors:
+        return None
+    return Depths(words or asked.words, vectors or asked.vectors)
+
+
+def widen(wanted: int, share: float | None, most: int) -> int:
+    """Return how many an index is asked for first, if a later filter passes a share of them."""
+    return DEEPER * wanted if share is None else min(most, math.ceil(SPARE * wanted / share))
+
+
+def deepen(asked: int, found: int, passed: int, wanted: int, most: int) -> int:
+    """Return how many an index is asked for next, 0 where enough passed or it has no more."""
+    if passed >= wanted or found < asked or asked >= most:
+        return 0
+    needed = SPARE * wanted * asked // passed if passed else most
+    return min(most, max(DEEPER * wanted, needed))
 
 
 def _explain_terms(terms: Iterable[WeighedTerm]) -> list[dict[str, Any]]:
     return [term.explain() for term in terms]
+
+
+def milliseconds_since(began: float) -> float:
+    """Return the milliseconds since a moment of time.perf_counter."""
+    return round((time.perf_counter() - began) * 1000, 1)
+
+
+def _measure(work: Callable[[], T]) -> tuple[T, float]:
+    began = time.perf_counter()
+    return work(), milliseconds_since(began)

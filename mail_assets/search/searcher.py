@@ -7,10 +7,9 @@ from typing import TypeVar
 import psycopg
 
 from mail_assets.postgres.statements import statement
-from mail_assets.search.ask_indexes import Rankings
+from mail_assets.search.facets import NO_FACETS, count_facets
 from mail_assets.search.filters import MessageFilter, compile_filters
 from mail_assets.search.highlights import StemReader, weigh_texts, weigh_thread
-from mail_assets.search.hits import HitReader
 from mail_assets.search.language.permalink import build_permalink, describe_request
 from mail_assets.search.language.request import (
     MissingMessageError,
@@ -21,18 +20,11 @@ from mail_assets.search.language.request import (
     strip_brackets,
 )
 from mail_assets.search.language.syntax import ParsedRequest, loosen, parse_request
-from mail_assets.search.live_index import (
-    AskWords,
-    LiveName,
-    LookedUp,
-    LookUp,
-    VectorSearch,
-    VectorSource,
-    follow_live,
-)
-from mail_assets.search.page import NO_FACETS, count_facets, read_page
+from mail_assets.search.live_index import AskVectors, follow_live
+from mail_assets.search.look_up import AskWords, LookedUp, LookUp
+from mail_assets.search.page import HitReader, read_page
 from mail_assets.search.response import Response
-from mail_assets.search.retrieval import Retrieval, Retriever
+from mail_assets.search.retrieval import RankedMatches, Retriever, milliseconds_since
 from mail_assets.text.chunking import build_document
 
 #: Chunks of a message that similar messages are searched with.
@@ -45,27 +37,27 @@ class Searcher:
     """Answers requests over one connection; not for use by several threads at once.
 
     `languages` maps each list that is searched to its text search configuration. `reconnect` opens
-    another connection where the server has closed this one. What takes a request raises what
-    `search` does.
+    another connection where the server has closed this one. Every method that takes a request
+    raises the errors of `search`.
     """
 
     def __init__(
         self,
         connection: psycopg.Connection,
         ask_words: AskWords,
-        vectors: VectorSource,
+        ask_vectors: AskVectors,
         languages: Mapping[str, str],
         reconnect: Callable[[], psycopg.Connection] | None = None,
     ) -> None:
         self._ask_words = ask_words
-        self._vectors = vectors
+        self._ask_vectors = ask_vectors
         self._languages = languages
         self._reconnect = reconnect
         self._use(connection)
 
     def _use(self, connection: psycopg.Connection) -> None:
         self._connection = connection
-        self._look_up = LookUp(connection, self._ask_words, self._vectors, self._languages)
+        self._look_up = LookUp(connection, self._ask_words, self._ask_vectors, self._languages)
         self._hits = HitReader(connection)
         self._stems = StemReader(connection)
         self.retriever = Retriever(connection)
@@ -80,34 +72,31 @@ class Searcher:
         """
         return self._connected(lambda: self._search(request))
 
-    def rank(self, request: Request) -> Rankings:
-        """Return what both legs of a hybrid search rank, before fusion: for measurements."""
-        return self.retriever.rank_legs(self._read_request(request))
-
     def weigh_texts(self, request: Request, texts: Sequence[str]) -> list[float]:
-        """Return how much of a query each text has: the share of its words' weight, 0 to 1."""
-        return self._connected(lambda: weigh_texts(self._stems, self._read_request(request), texts))
+        """Return the share of a query's weight that each text has, 0 to 1."""
+        return self._connected(lambda: weigh_texts(self._stems, self.look_up(request), texts))
 
     def weigh_thread(self, request: Request, message_id: str) -> float:
-        """Return how much of a query a message has with those around it in its thread, 0 to 1.
+        """Return the share of a query's weight that a message has with its thread.
 
-        Of k words it is (k - 1) / k at most.
+        For k words it is (k - 1) / k at most.
         """
         return self._connected(
-            lambda: weigh_thread(self._connection, self._read_request(request), message_id)
+            lambda: weigh_thread(self._connection, self.look_up(request), message_id)
         )
 
     def compare_texts(self, request: Request, texts: Sequence[str]) -> list[float]:
-        """Return how near each text is to a query in meaning: cosines, 0 without a model."""
-        found = self._connected(lambda: self._read_request(request))
+        """Return the cosine similarity of each text to a query, 0 where the mode has no model."""
+        found = self._connected(lambda: self.look_up(request))
         vectors = found.vectors
         return vectors.similarities(found.query.text, texts) if vectors else [0.0] * len(texts)
 
     def find_unknown_share(self, request: Request) -> tuple[float, str]:
-        """Return which share of a query's tokens the encoder does not know, and the encoder."""
-        found = self._connected(lambda: self._read_request(request))
-        vectors = found.vectors
-        return (vectors.unknown_share(found.query.text), vectors.name[0]) if vectors else (0.0, "")
+        """Return the share of a query's tokens that the encoder does not know, and its name."""
+        found = self._connected(lambda: self.look_up(request))
+        if found.vectors is None:
+            return 0.0, ""
+        return found.vectors.unknown_share(found.query.text), found.vectors.name.encoder
 
     def similar(self, message_id: str, limit: int = 10) -> Response:
         """Return the messages whose meaning is nearest to that of a message, without itself.
@@ -122,29 +111,30 @@ class Searcher:
         began = time.perf_counter()
         asked = parsed = parse_request(request)
         wanted = asked.request
-        filters, found, opening_ms = self._find(asked)
+        filters, found = self._find(asked)
+        opening_ms = found.opening_ms
         if filters and not found.candidates and asked.phrases:
             parsed = loosen(asked)
-            filters, found, more_ms = self._find(parsed)
-            opening_ms += more_ms
+            filters, found = self._find(parsed)
+            opening_ms += found.opening_ms
         page_began = time.perf_counter()
-        hits = read_page(self._hits, wanted, found)
-        while len(hits) < wanted.limit and (more := self.retriever.retrieve_more(found)):
+        page = read_page(self._hits, wanted, found)
+        while page.is_short and (more := self.retriever.retrieve_more(found)):
             found = more
-            hits = read_page(self._hits, wanted, found)
+            page = read_page(self._hits, wanted, found)
         facets = NO_FACETS if wanted.facets else None
         if filters and wanted.facets:
             facets = count_facets(self._connection, parsed, filters, found)
         explanation = {"query": describe_request(parsed), **found.explanation}
         if parts := explanation.get("ms"):
-            explanation["ms"] = {**parts, "page": _milliseconds_since(page_began)}
+            explanation["ms"] = {**parts, "page": milliseconds_since(page_began)}
         return Response(
             query_id=request.query_id,
             query=request.query,
             mode=str(wanted.mode),
-            took_ms=round(_milliseconds_since(began) - opening_ms, 1),
-            short=len(hits) < wanted.limit,
-            hits=tuple(hits),
+            took_ms=round(milliseconds_since(began) - opening_ms, 1),
+            short=page.is_short,
+            hits=page.hits,
             permalink=build_permalink(asked),
             without_quotes=() if parsed is asked else tuple(asked.phrases),
             looked_back_to=str(found.looked_back_to) if found.looked_back_to else None,
@@ -152,12 +142,20 @@ class Searcher:
             facets=facets,
         )
 
-    def _find(self, parsed: ParsedRequest) -> tuple[MessageFilter | None, Retrieval, float]:
-        """Return what a request filters by and finds, and how long it took to open an index."""
+    def _find(self, parsed: ParsedRequest) -> tuple[MessageFilter | None, RankedMatches]:
+        """Return the filter of a request, None where no message can meet it, and the matches."""
         filters = self._compile(parsed)
         if filters is None:
-            return None, Retrieval([]), 0.0
-        return filters, *self._retrieve(parsed, filters)
+            return None, RankedMatches([])
+        if pasted := self._find_pasted(parsed, filters):
+            return filters, pasted
+        found = follow_live(
+            lambda: self._look_up.read(parsed, filters),
+            lambda looked_up: looked_up.live,
+            lambda looked_up: self.retriever.retrieve(parsed.request, looked_up),
+            lambda found: not found.candidates,
+        )
+        return filters, found
 
     def _compile(self, parsed: ParsedRequest) -> MessageFilter | None:
         return compile_filters(
@@ -167,28 +165,17 @@ class Searcher:
             names_only=parsed.request.names_only,
         )
 
-    def _retrieve(self, parsed: ParsedRequest, filters: MessageFilter) -> tuple[Retrieval, float]:
-        """Return what is found, and the milliseconds that it took to open an index."""
-        if pasted := self._find_pasted(parsed, filters):
-            return pasted, 0.0
-
-        def look_up() -> tuple[object, LookedUp]:
-            looked_up = self._look_up.read(parsed, filters)
-            return looked_up.live, looked_up
-
-        return follow_live(
-            look_up,
-            lambda found: (self.retriever.retrieve(parsed.request, found), found.opening_ms),
-            lambda answer: not answer[0].candidates,
-        )
-
-    def _find_pasted(self, parsed: ParsedRequest, filters: MessageFilter) -> Retrieval | None:
+    def _find_pasted(self, parsed: ParsedRequest, filters: MessageFilter) -> RankedMatches | None:
         if parsed.message_ids and parsed.texts and parsed.ranks:
             filters = filters.require_words(self._look_up.read_query(parsed, filters))
         return self.retriever.find_pasted(parsed.message_ids, filters)
 
-    def _read_request(self, request: Request) -> LookedUp:
-        """Look up what a request needs, which must have messages that pass its filters."""
+    def look_up(self, request: Request) -> LookedUp:
+        """Look up what a request needs before the indexes are asked.
+
+        Raises:
+            RequestError: no message can pass its filters.
+        """
         parsed = parse_request(request)
         filters = self._compile(parsed)
         if filters is None:
@@ -205,30 +192,26 @@ class Searcher:
         if not rows or filters is None:
             raise MissingMessageError(f"no message {quote(message_id)} with text")
         texts = [build_document(subject, text) for text, subject in rows]
-
-        def look_up() -> tuple[LiveName, VectorSearch]:
-            index = self._look_up.index()
-            return index.name, index
-
-        look_up()  # opens the index, which is not the search's own time
+        self._look_up.open_index()  # now: it is not the search's own time
         began = time.perf_counter()
         found = follow_live(
-            look_up,
+            self._look_up.open_index,
+            lambda index: index.name,
             lambda index: self.retriever.retrieve_similar(index, wanted, texts, filters),
-            lambda answer: not answer.candidates,
+            lambda found: not found.candidates,
         )
-        hits = read_page(self._hits, request, found)
+        page = read_page(self._hits, request, found)
         return Response(
             query_id="",
             query=message_id,
             mode="similar",
-            took_ms=_milliseconds_since(began),
-            short=len(hits) < limit,
-            hits=tuple(hits),
+            took_ms=milliseconds_since(began),
+            short=page.is_short,
+            hits=page.hits,
         )
 
     def _connected(self, work: Callable[[], T]) -> T:
-        """Do some work, once more over another connection where the server closed this one."""
+        """Do some work; once more over another connection where the server closed this one."""
         try:
             return work()
         except psycopg.OperationalError:
@@ -236,7 +219,3 @@ class Searcher:
                 raise
             self._use(self._reconnect())
             return work()
-
-
-def _milliseconds_since(began: float) -> float:
-    return round((time.perf_counter() - began) * 1000, 1)

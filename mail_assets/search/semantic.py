@@ -1,10 +1,9 @@
 """The semantic leg: messages ranked by their chunk that is nearest to the query.
 
-[lazy_lane] The lazy lane: candidates of a static index, ranked by the model that the table was made from.
-
-A static index is there in minutes and finds the right messages, but ranks them worse. So the best
-of it, and the best by words, are encoded by the model when somebody asks for them. Each text is
-encoded once: its vector is kept until the model's own index is live.
+A static index is filled in minutes and finds the right messages, but ranks them worse. So its best
+matches, and the best by words, are reranked by the model that its table was made from: the model
+encodes their chunks when a query finds them. Each text is encoded once: its vector is kept until
+the model's own index is live.
 """
 
 import logging
@@ -16,8 +15,8 @@ import psycopg
 
 from mail_assets.indexes.encoder_probe import Encoder, ProbedEncoder
 from mail_assets.indexes.vectors import MAX_ID
-from mail_assets.search.candidates import Candidate
 from mail_assets.search.live_index import VectorSearch
+from mail_assets.search.matches import Candidate
 from mail_assets.tables.encoded_texts import (
     CandidateChunk,
     WantedChunks,
@@ -28,6 +27,10 @@ from mail_assets.text.chunking import build_document
 from mail_assets.vectors.filters import Filter
 from mail_assets.vectors.index import Match
 
+logger = logging.getLogger(__name__)
+
+Vector = npt.NDArray[np.float32]
+
 #: Chunks that hybrid asks for, and that are enough where filters are applied after the index:
 #: 100 to 400 rank no better (docs/search-experiments.md, "Depth"), and 100 take half as long again.
 HYBRID_CHUNKS = 50
@@ -35,6 +38,10 @@ HYBRID_CHUNKS = 50
 SEMANTIC_DEPTH = 100
 #: Chunks that are looked at where filters are applied after the index and few of them pass.
 MAX_NEAREST = 2_000
+#: Chunks of the static index, and messages by words, that the model reranks (docs/encoders.md).
+NEAREST_CHUNKS, MESSAGES_BY_WORDS = 50, 50
+#: Chunks that are encoded of a message found by words alone: the nearest of them is not known.
+FIRST_CHUNKS = 2
 
 
 def search_vectors(
@@ -48,9 +55,9 @@ def search_vectors(
 ) -> list[Match]:
     """Return up to `depth` chunks that match a filter of the index, nearest first.
 
-    What the index does not know of a request is checked later: see stored.py. `passing` are the ids
-    of the few messages that pass, where somebody knows them: they take the place of the filter. A
-    query is kept with its vector, a text `from_mail` is not.
+    PostgreSQL checks the rest of a request when it confirms. `passing` are the ids of the few
+    messages that pass, where they are known: they take the place of the filter. The vector of a
+    query is kept, that of a text `from_mail` is not.
 
     Raises:
         VectorError: the index is missing or fails.
@@ -64,17 +71,6 @@ def search_vectors(
     return index.nearest(text, top_k, where, from_mail=from_mail)
 
 
-#: Chunks of the static index, and messages by words, that are ranked anew. Settings are measured in
-#: docs/encoders.md, "What was tried".
-NEAREST_CHUNKS, MESSAGES_BY_WORDS = 50, 50
-#: Chunks that are encoded of a message found by words alone: which of them is nearest is not known.
-FIRST_CHUNKS = 2
-
-logger = logging.getLogger(__name__)
-
-Vector = npt.NDArray[np.float32]
-
-
 def rerank(
     connection: psycopg.Connection,
     encoder: Encoder,
@@ -84,9 +80,9 @@ def rerank(
 ) -> list[Candidate]:
     """Return the candidates of the semantic leg, ranked by the model.
 
-    They are those with one of the chunks nearest by the static index, and the best of `fulltext`,
+    First come the messages with the nearest chunks of the static index and the best of `fulltext`,
     each with its similarity to `query`, which the model encoded. The rest of `semantic` follows in
-    its order: a later page asks for more of it, and the pages before stay as they were.
+    its order: a later page asks for more of it, and earlier pages stay as they were.
     """
     nearest = _select_nearest(semantic)
     tail = semantic[len(nearest) :]
@@ -105,7 +101,6 @@ def rerank(
 
 
 def _select_nearest(semantic: Sequence[Candidate]) -> Sequence[Candidate]:
-    """Return the messages, nearest first, that the nearest chunks belong to."""
     distances = sorted(distance for one in semantic for distance in one.chunks.values())
     last = distances[:NEAREST_CHUNKS][-1:]
     return [one for one in semantic if last and min(one.chunks.values()) <= last[0]]
@@ -143,7 +138,7 @@ def _encode_missing(
 ) -> Mapping[bytes, Vector]:
     """Return the vectors of the chunks that had none, and keep them.
 
-    Those that are kept become part of an index, so the encoder is probed before.
+    Kept vectors become part of an index, so the encoder is probed first.
     """
     missing = {
         one.text_hash: build_document(one.subject, one.text) for one in chunks if one.vector is None

@@ -1,7 +1,7 @@
 """All settings of the package, typed: the environment, read through the table, and lists.toml.
 
 A wrong value stops the process at its start, with one line that names the variable, the value and
-what is allowed. Secrets come from the environment only and are left out of `repr` and of messages.
+the rule. Secrets come from the environment only and are left out of `repr` and of messages.
 Rules that join several variables stand here; the rules of one are in `values`.
 """
 
@@ -51,6 +51,7 @@ from mail_assets.settings.variables import (
 if TYPE_CHECKING:
     from mail_assets.openai.chat import ChatModel
     from mail_assets.postgres.database import Database
+    from mail_assets.search.open import SearchSettings
     from mail_assets.steps.outcome import ListDefaults
     from mail_assets.tables.removals import KeySource
     from mail_assets.web.limits import Allowance, Cost
@@ -118,6 +119,21 @@ class Settings:
         from mail_assets.postgres.database import Database
 
         return Database(self.home, self.pg_dsn)
+
+    @property
+    def search(self) -> "SearchSettings":
+        """The settings of a searcher."""
+        from mail_assets.search.open import SearchSettings
+
+        return SearchSettings(
+            self.database,
+            self.vectors,
+            self.words,
+            self.encoder,
+            self.precision,
+            self.model_cache,
+            self.languages,
+        )
 
     @property
     def forget_key(self) -> "KeySource":

@@ -7,7 +7,7 @@ may be live.
 """
 
 import datetime as dt
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, NamedTuple
 
 import psycopg
@@ -15,6 +15,7 @@ from psycopg import sql
 from psycopg.types.json import Jsonb
 
 from mail_assets.month import ListMonth
+from mail_assets.postgres.pending import Pending
 from mail_assets.postgres.statements import read_value, statement
 
 
@@ -127,21 +128,13 @@ def make_first_live(connection: psycopg.Connection, bucket: str, name: str) -> N
 
 def live_index(connection: psycopg.Connection, bucket: str) -> IndexRecord | None:
     """Return the index that search uses, None if none was filled yet."""
-    return ask_live_index(connection, bucket)()
+    return ask_live_index(connection, bucket).read()
 
 
-def ask_live_index(connection: psycopg.Connection, bucket: str) -> Callable[[], IndexRecord | None]:
-    """Send the query for the live index and return a function that reads its result.
-
-    In a pipeline the query is sent together with other statements.
-    """
+def ask_live_index(connection: psycopg.Connection, bucket: str) -> Pending[IndexRecord | None]:
+    """Send the query for the live index, which `live_index` returns."""
     cursor = connection.execute(statement("indexes", "live"), {"bucket": bucket})
-
-    def answer() -> IndexRecord | None:
-        row = cursor.fetchone()
-        return IndexRecord(*row) if row else None
-
-    return answer
+    return Pending(cursor.fetchone).then(lambda row: IndexRecord(*row) if row else None)
 
 
 def list_indexes(connection: psycopg.Connection, bucket: str) -> list[IndexRecord]:

@@ -76,7 +76,8 @@ class ThreadSlot:
 
     def __init__(self, settings: SearchSettings, reads: ConnectionPool) -> None:
         self._opened = ExitStack()
-        searcher = self._opened.enter_context(open_searcher(settings))
+        opening = open_searcher(settings, statement_seconds=STATEMENT_SECONDS)
+        searcher = self._opened.enter_context(opening)
         self._archive = OpenArchive(searcher, reads)
 
     def run(
@@ -156,7 +157,8 @@ class _ArchiveRunner:
 
     def _open(self) -> OpenArchive:
         with ExitStack() as opened:
-            searcher = opened.enter_context(open_searcher(self.settings))
+            opening = open_searcher(self.settings, statement_seconds=STATEMENT_SECONDS)
+            searcher = opened.enter_context(opening)
             reads = opened.enter_context(open_reads(self.settings.database.url(), 1))
             self._opened = opened.pop_all()
         self._archive = OpenArchive(searcher, reads)

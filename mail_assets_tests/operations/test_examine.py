@@ -11,7 +11,7 @@ import psycopg
 import pytest
 
 from mail_assets.defs.doctor import psql_command
-from mail_assets.encoding.open import compute_fingerprint
+from mail_assets.encoding.models import compute_fingerprint
 from mail_assets.forgetting import clean
 from mail_assets.forgetting.archives import cut_archives
 from mail_assets.forgetting.forget import ForgetRequest, forget_messages

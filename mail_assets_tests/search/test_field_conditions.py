@@ -23,14 +23,12 @@ def strip(connection: psycopg.Connection, text: str) -> str:
 
 
 @pytest.mark.parametrize("address", WRITTEN)
-def test_an_address_is_taken_out_however_it_is_written(
-    connection: psycopg.Connection, address: str
-) -> None:
+def test_address_is_taken_out_in_any_spelling(connection: psycopg.Connection, address: str) -> None:
     assert strip(connection, f"write to {address}, or not") == "write to \n, or not"
 
 
 @pytest.mark.parametrize("mark", AT_MARKS)
-def test_an_address_is_taken_out_as_pipermail_writes_it_in_each_language(
+def test_address_is_taken_out_in_pipermails_languages(
     connection: psycopg.Connection, mark: str
 ) -> None:
     text = f"Ana Gil <ana.gil{mark}lists.example.org> escribió"
@@ -57,7 +55,7 @@ def test_subjects_without_addresses_stay(connection: psycopg.Connection, subject
 @given(
     st.lists(st.sampled_from([*PIECES, "q", "é", "＠", "。"]), max_size=30).map("".join), st.data()
 )
-def test_what_is_masked_is_not_found(
+def test_masked_address_is_not_found(
     connection: psycopg.Connection, text: str, data: st.DataObject
 ) -> None:
     masked = mask_addresses(text)

@@ -1,50 +1,39 @@
-"""Any combination of filters finds what a scan of everything finds, on two vector backends."""
+"""Random fields with and, or and not find what a scan finds: in PostgreSQL and in all indexes."""
 
-import datetime as dt
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import psycopg
 import pytest
 
 from mail_assets.encoding.local_encoder import LocalEncoder, open_local_encoder
+from mail_assets.month import month_number
 from mail_assets.postgres.programs import vector_cpu_ok
-from mail_assets.search import filters
-from mail_assets.search.language.request import Request
+from mail_assets.postgres.statements import statement
+from mail_assets.search import filters as module
+from mail_assets.search.field_conditions import VECTOR_FIELDS
+from mail_assets.search.filters import compile_filters
+from mail_assets.search.language.request import EmptyPeriodError, Request, RequestError
+from mail_assets.search.language.syntax import parse_request
 from mail_assets.search.open import open_index
 from mail_assets.search.response import Hit
 from mail_assets.search.searcher import Searcher
-from mail_assets.vectors.filters import Filter
-from mail_assets.vectors.index import Match, VectorIndex
+from mail_assets.vectors.filters import matches_filter
+from mail_assets.vectors.index import VectorIndex
 from mail_assets.vectors.open import open_bucket
 from mail_assets.words.index import WordIndex
 from mail_assets_tests.sample_corpus import Corpus
-from mail_assets_tests.search.fixed_vectors import FixedVectors, asking
+from mail_assets_tests.search.field_trees import Row, flags, make_tree, read_rows
+from mail_assets_tests.search.fixed_indexes import FixedVectors, asking, read_query
 
-COMBINATIONS = 200
+QUERIES = 300
+#: Searches of each backend, with each bound.
+SEARCHES = 50
 QUERY = "harbor lease queue upgrade"
 LEXEMES = "harbor | leas | queue | queu | upgrad"
-
-
-class Row(NamedTuple):
-    """All that a filter can look at, and the vectors of a row's chunks."""
-
-    message_id: str
-    name: str
-    month: str
-    sent_at: dt.datetime
-    sender: tuple[str, str]
-    receivers: list[str]
-    subject: str
-    thread_id: str
-    is_patch: bool
-    is_reply: bool
-    attachments: list[str]
-    has_words: bool
-    vectors: np.ndarray[Any, Any]
 
 
 @pytest.fixture(scope="module")
@@ -71,88 +60,85 @@ def pgvector(corpus: Corpus, lance: VectorIndex) -> Iterator[VectorIndex]:
 
 
 @pytest.fixture(scope="module")
-def rows(connection: psycopg.Connection, lance: VectorIndex) -> list[Row]:
-    stored = lance.get([*lance.keys()], data=True)
-    chunks: dict[tuple[Any, ...], list[Any]] = {}
-    for key, *row in connection.execute("select key, message_id, list, month, variant from chunks"):
-        chunks.setdefault(tuple(row), []).append(stored[key].values)
-    found = connection.execute(
-        "select m.message_id, m.list, m.month, m.sent_at, m.from_name, m.from_email,"
-        " m.recipients || m.cc, m.subject, t.thread_id, m.segments, m.attachments,"
-        " m.in_reply_to || m.refs, m.search @@ %s::tsquery, m.variant"
-        " from messages m join threads t using (message_id)",
-        [LEXEMES],
-    ).fetchall()
-    return [
-        Row(
-            *(r[0], r[1], r[2], r[3], (r[4], r[5]), r[6], r[7], r[8]),
-            is_patch=any(s[2] == "patch" for s in r[9]) or any(a["is_patch"] for a in r[10]),
-            is_reply=bool(r[11]),
-            attachments=[a["name"] for a in r[10]],
-            has_words=r[12],
-            vectors=np.stack(chunks.get((r[0], r[1], r[2], r[13]), [np.zeros(384)])),
-        )
-        for r in found
-    ]
+def rows(connection: psycopg.Connection) -> list[Row]:
+    return read_rows(connection)
 
 
-def passes(row: Row, senders: set[str], request: Request) -> bool:
-    """What the filters of a request mean, said again without SQL."""
-    day = row.sent_at.astimezone(dt.UTC).date()
-    return (
-        (not request.lists or row.name in request.lists)
-        and (not request.months or row.month in request.months)
-        and (request.after is None or day >= request.after)
-        and (request.before is None or day < request.before)
-        and (not request.sender or row.sender[1].lower() in senders)
-        and (not request.receiver or request.receiver.lower() in "\n".join(row.receivers).lower())
-        and (not request.subject or request.subject.lower() in row.subject.lower())
-        and (not request.thread or row.thread_id == request.thread)
-        and ("patch" not in request.kinds or row.is_patch)
-        and ("reply" not in request.kinds or row.is_reply)
-        and ("first" not in request.kinds or not row.is_reply)
-        and (not request.has_attachment or bool(row.attachments))
-        and (
-            not request.attachment
-            or any(request.attachment.lower() in name.lower() for name in row.attachments)
-        )
-    )
-
-
-def senders_of(rows: list[Row], part: str) -> set[str]:
-    """Addresses that a sender stands for: itself, else all of those that hold its words."""
-    low = part.lower()
-    all_ = {row.sender[1].lower() for row in rows}
-    return {low} if low in all_ else {
-        row.sender[1].lower()
-        for row in rows
-        if all(word in f"{row.sender[0]} {row.sender[1]}".lower() for word in low.split())
-    }  # fmt: skip
-
-
-def combination(rows: list[Row], chance: random.Random, mode: str) -> Request:
-    """Some filters whose values are those of some row, so that most find something."""
-    row = chance.choice(rows)
-    day = row.sent_at.astimezone(dt.UTC).date()
-    choices: dict[str, Any] = {
-        "lists": tuple({row.name, chance.choice(rows).name}),
-        "months": (row.month,),
-        "after": day - dt.timedelta(chance.randrange(9)),
-        "before": day + dt.timedelta(chance.randrange(1, 9)),
-        "sender": chance.choice([row.sender[1].upper(), row.sender[0][:5], "example"]),
-        "receiver": chance.choice([*row.receivers, "lists"])[2:9],
-        "subject": row.subject[:6].strip(),
-        "thread": row.thread_id,
-        "kinds": tuple(chance.sample(["patch", "reply", "first"], 1)),
-        "has_attachment": True,
-        "attachment": (chance.choice(row.attachments) if row.attachments else "patch")[-6:],
+def vector_metadata(row: Row) -> dict[str, Any]:
+    kept = VECTOR_FIELDS.texts
+    return {
+        "list": row["list"],
+        "month": month_number(row["month"]),
+        "sent_at": int(row["sent_at"].timestamp()),
+        "sender": row["sender"][: kept["sender"]],
+        "message_id": row["id"][: kept["message_id"]],
+        "kind": "patch" if "patch" in flags(row) else "text",
     }
-    names = chance.sample([*choices], chance.choice([1, 1, 2, 2, 3]))
-    given = {name: choices[name] for name in names}
-    return Request(QUERY, mode=mode, limit=100, group="message", **given)
 
 
-def pages_of(searcher: Searcher, asked: Request) -> list[Hit]:
+def test_any_tree_of_fields_finds_what_a_scan_finds(
+    connection: psycopg.Connection, corpus: Corpus, rows: list[Row]
+) -> None:
+    chance, matched = random.Random("trees"), 0
+    languages = corpus.settings.languages
+    for _ in range(QUERIES):
+        query, means = make_tree(rows, chance)
+        expected = {row["id"] for row in rows if means(row)}
+        try:
+            parsed = parse_request(Request(query))
+        except RequestError:  # a period without a day
+            assert expected == set(), query
+            continue
+        filters = compile_filters(connection, parsed.clauses, languages)
+        if filters is None:
+            assert expected == set(), query
+            continue
+        required = filters.require_words(read_query(connection, parsed, languages, filters.lists))
+        found = connection.execute(
+            required.find_by_index().statement("passing"),
+            {**required.parameters, "most": 10_000, "spread": 1, "least": 1, "many": 1_000_000},
+        ).fetchall()
+        assert {one for one, passes, _ in found if passes} == expected, query
+        matched += bool(expected)
+        for row in rows:
+            word_metadata = {**vector_metadata(row), "sender": row["sender"], "flags": flags(row)}
+            for (where, complete), metadata in (
+                (required.vector_filter(100), vector_metadata(row)),
+                (required.word_filter, word_metadata),
+            ):
+                passes = where is None or matches_filter(where, metadata)
+                assert passes or not means(row), (query, where)
+                assert not complete or passes == means(row), (query, where)
+    assert matched > QUERIES // 2
+
+
+def test_conditions_are_in_the_statement_as_values(connection: psycopg.Connection) -> None:
+    parsed = parse_request(Request('subject:"x\'; drop table messages; --" or to:%'))
+    filters = compile_filters(connection, parsed.clauses, ["harbor-dev"])
+    assert filters is not None
+    assert "drop table" not in filters.statement("newest")
+    assert "{passes}" in statement("search", "newest")
+
+
+Scores = dict[tuple[str, str, str, int], float]
+
+
+@pytest.fixture(scope="module")
+def similarities(
+    connection: psycopg.Connection, lance: VectorIndex, encoder: LocalEncoder
+) -> Scores:
+    """The similarity of each copy's nearest chunk to the query."""
+    vector, stored = encoder.encode_query(QUERY), lance.get([*lance.keys()], data=True)
+    best: Scores = {}
+    for key, *copy in connection.execute(
+        "select key, message_id, list, month, variant from chunks"
+    ):
+        score = float(np.asarray(stored[key].values) @ vector)
+        best[*copy] = max(best.get((*copy,), -1.0), score)
+    return best
+
+
+def turn_pages(searcher: Searcher, asked: Request) -> list[Hit]:
     """Return the hits of all pages, up to the first that is short."""
     hits: list[Hit] = []
     while True:
@@ -166,74 +152,69 @@ def key(hit: Hit) -> tuple[str, str, str]:
     return hit.message_id, hit.month, hit.subject
 
 
-def found(hits: list[Hit]) -> set[str]:
-    return {i for hit in hits for i in (hit.message_id, *hit.copies)}
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("backend", ["lance", "pgvector"])
 @pytest.mark.parametrize("values", [3, 50])
-def test_any_filters_find_what_a_scan_finds(
+def test_search_with_fields_finds_what_a_scan_finds(
     request: pytest.FixtureRequest,
     connection: psycopg.Connection,
     corpus: Corpus,
     encoder: LocalEncoder,
     rows: list[Row],
+    similarities: Scores,
     words: WordIndex,
     monkeypatch: pytest.MonkeyPatch,
     backend: str,
     values: int,
 ) -> None:
     index: VectorIndex = request.getfixturevalue(backend)
-    # few values put to the index, so that most filters are checked behind it
-    monkeypatch.setattr(filters, "MAX_WORD_CONSTRAINTS", values)
+    # few values in the filters of indexes, so that most are checked afterwards
+    monkeypatch.setattr(module, "MAX_WORD_CONSTRAINTS", values)
     vector = encoder.encode_query(QUERY)
-
-    def nearest(_: str, top_k: int, where: Filter | None) -> list[Match]:
-        return index.query(vector, top_k, where)
-
-    vectors = FixedVectors(nearest, 10_000, max_constraints=values)
+    vectors = FixedVectors(
+        lambda _, top_k, where: index.query(vector, top_k, where), 10_000, max_constraints=values
+    )
     searcher = Searcher(connection, asking(words), vectors, corpus.settings.languages)
+    having = connection.execute(
+        "select message_id, list, month, variant from messages where search @@ %s::tsquery",
+        [LEXEMES],
+    )
+    worded = {*having.fetchall()}
     # a filter takes messages away and leaves the scores of the others by words as they are
     whole = {
         key(hit): hit.score
         for name in corpus.settings.languages
         for month in ("2024-03", "2024-04")
-        for hit in pages_of(
-            searcher,
-            Request(QUERY, "fulltext", 100, (name,), months=(month,), group="message"),
+        for hit in turn_pages(
+            searcher, Request(QUERY, "fulltext", 100, (name,), months=(month,), group="message")
         )
     }
-    chance = random.Random(f"{backend} {values}")
-    hits = 0
-    for _ in range(COMBINATIONS // 4):  # in two modes, with two bounds
-        for mode, scan in (("semantic", by_meaning(vector)), ("fulltext", by_words)):
-            asked = combination(rows, chance, mode)
-            senders = senders_of(rows, asked.sender) if asked.sender else set()
-            passing = [row for row in rows if passes(row, senders, asked)]
-            expected = scan(passing)
-            shown = pages_of(searcher, asked)
-            assert found(shown) == expected.keys(), asked
-            scores = [hit.score for hit in shown]
+    chance, found = random.Random(f"{backend} {values}"), 0
+    for _ in range(SEARCHES):
+        fields, means = make_tree(rows, chance, depth=1, texts=0)
+        passing = [
+            (row["id"], row["list"], row["month"], row["variant"]) for row in rows if means(row)
+        ]
+        near: dict[str, float] = {}
+        for copy in passing:
+            if copy in similarities:
+                near[copy[0]] = max(near.get(copy[0], -1.0), similarities[copy])
+        by_mode = {
+            "semantic": near.keys(),
+            "fulltext": {copy[0] for copy in passing if copy in worded},
+        }
+        for mode, expected in by_mode.items():
+            asked = Request(f"{QUERY} {fields}", mode=mode, limit=100, group="message")
+            try:
+                hits = turn_pages(searcher, asked)
+            except EmptyPeriodError:
+                hits = []
+            ids = {one for hit in hits for one in (hit.message_id, *hit.copies)}
+            assert ids == expected, asked
+            scores = [hit.score for hit in hits]
             assert scores == sorted(scores, reverse=True), asked
-            for hit in shown:
-                score = expected[hit.message_id] if mode == "semantic" else whole.get(key(hit))
+            for hit in hits:
+                score = near[hit.message_id] if mode == "semantic" else whole.get(key(hit))
                 assert hit.score == pytest.approx(score, abs=2e-3), asked  # halfvec
-            hits += len(expected)
-    assert hits > COMBINATIONS // 2
-
-
-def by_words(rows: list[Row]) -> dict[str, float]:
-    return {row.message_id: 0.0 for row in rows if row.has_words}
-
-
-def by_meaning(vector: Any) -> Callable[[list[Row]], dict[str, float]]:
-    def scan(rows: list[Row]) -> dict[str, float]:
-        best: dict[str, float] = {}
-        for row in rows:
-            if row.vectors.any():
-                score = float((row.vectors @ vector).max())
-                best[row.message_id] = max(best.get(row.message_id, -1.0), score)
-        return best
-
-    return scan
+            found += len(expected)
+    assert found > 2 * SEARCHES

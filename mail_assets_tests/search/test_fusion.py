@@ -8,7 +8,6 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from mail_assets.month import ListMonth
-from mail_assets.search.candidates import Candidate, MessageCopy
 from mail_assets.search.fusion import (
     FLOOR,
     MAX_FULLTEXT_WEIGHT,
@@ -21,6 +20,7 @@ from mail_assets.search.fusion import (
     fuse,
     weigh_legs,
 )
+from mail_assets.search.matches import Candidate, MessageCopy
 
 DEV, USERS = ListMonth("dev", "2024-03"), ListMonth("users", "2024-03")
 HERE, THERE = MessageCopy(DEV, 0), MessageCopy(USERS, 0)
@@ -42,9 +42,7 @@ def ids(ranked: list[Candidate]) -> list[str]:
     return [one.message_id for one in ranked]
 
 
-def test_the_more_of_a_question_full_text_finds_the_more_it_counts_and_the_less_do_threads() -> (
-    None
-):
+def test_coverage_raises_fulltext_and_lowers_threads() -> None:
     mixes = [weigh_legs(covered, SHORT_QUESTION) for covered in (0.0, 0.3, 0.8, 1.0)]
     shares, threads = [mix.fulltext for mix in mixes], [mix.threads for mix in mixes]
     assert (shares[0], shares[-1]) == (MIN_FULLTEXT_WEIGHT, MAX_FULLTEXT_WEIGHT)
@@ -53,7 +51,7 @@ def test_the_more_of_a_question_full_text_finds_the_more_it_counts_and_the_less_
     assert all(mix.semantic + mix.fulltext == pytest.approx(1) for mix in mixes)
 
 
-def test_a_few_words_that_one_message_has_were_not_pasted_but_a_name_was() -> None:
+def test_few_words_are_not_pasted_but_a_name_is() -> None:
     threads = [weigh_legs(1.0, words).threads for words in (1, 3, SHORT_QUESTION, 30)]
     assert threads == sorted(threads, reverse=True)
     assert threads[0] > THREAD_WEIGHT / 2 > 0 == threads[2]
@@ -61,7 +59,7 @@ def test_a_few_words_that_one_message_has_were_not_pasted_but_a_name_was() -> No
     assert weigh_legs(1.0, 2, names=1) == weigh_legs(1.0, 2)
 
 
-def test_of_equals_one_that_says_little_comes_last_unless_the_question_was_pasted() -> None:
+def test_brief_message_comes_last_unless_question_is_pasted() -> None:
     brief = meant("a", 0.5, thread="t")._replace(is_brief=True)
     found = [brief, meant("b", 0.5, thread="t")]
     words = [worded("a", 0.5, thread="t")._replace(is_brief=True), worded("b", 0.5, thread="t")]
@@ -69,7 +67,7 @@ def test_of_equals_one_that_says_little_comes_last_unless_the_question_was_paste
     assert ids(fuse(found, words, weigh_legs(1.0, SHORT_QUESTION))) == ["a", "b"]
 
 
-def test_of_equals_the_first_of_a_thread_comes_first_unless_the_question_was_pasted() -> None:
+def test_first_message_leads_unless_question_is_pasted() -> None:
     answer, question = worded("a", 1.0, thread="t"), worded("q", 1.0, thread="u")
     fulltext = [answer, question._replace(begins=True), worded("last", 0.1)]
     semantic = [meant("last", 0.5), meant("x", 0.3)]
@@ -79,7 +77,7 @@ def test_of_equals_the_first_of_a_thread_comes_first_unless_the_question_was_pas
     assert all(0 <= one.score <= 1 for one in best)
 
 
-def test_what_one_leg_alone_finds_stays_in_its_order() -> None:
+def test_single_leg_keeps_its_order() -> None:
     fulltext = [worded("a", 0.51), worded("b", 0.5)._replace(begins=True), worded("c", 0.1)]
     assert ids(fuse([], fulltext, weigh_legs(0.3, 20))) == ["a", "b", "c"]
 
@@ -89,7 +87,7 @@ def test_threads_weigh_less_the_longer_a_question_is() -> None:
     assert threads == [THREAD_WEIGHT] * 3 + [THREAD_WEIGHT / 2, THREAD_WEIGHT / 4]
 
 
-def test_scores_say_what_the_legs_reach_of_what_they_could() -> None:
+def test_scores_are_the_strength_of_the_legs() -> None:
     semantic, fulltext = [meant("a", 0.6), meant("b", 0.4)], [worded("a", 0.7), worded("c", 0.1)]
     ranked = fuse(semantic, fulltext, EVEN)
     strength = 0.5 * (0.6 - FLOOR) / (1 - FLOOR) + 0.5 * 0.7
@@ -101,14 +99,14 @@ def test_scores_say_what_the_legs_reach_of_what_they_could() -> None:
     assert ranked[0].ranks == {"semantic": 1, "fulltext": 1}
 
 
-def test_nonsense_scores_below_what_answers_a_question() -> None:
+def test_nonsense_scores_below_the_minimum() -> None:
     mix = weigh_legs(0.3, 6)
     (best, *_) = fuse([meant("a", 0.27), meant("b", 0.25)], [worded("b", 0.15)], mix)
     assert best.score < MIN_STRENGTH
     assert [one.score for one in fuse([meant("a", FLOOR), meant("b", 0.1)], [], mix)] == [0, 0]
 
 
-def test_the_copy_is_that_of_the_weightier_leg() -> None:
+def test_copy_is_that_of_the_leg_with_more_weight() -> None:
     semantic, fulltext = [meant("a", 0.5, HERE)], [worded("a", 0.5, THERE)]
     (found,) = fuse(semantic, fulltext, Mix(0.7, 0.3, 0.0))
     assert (found.copy, found.chunks) == (HERE, {"a#0": 0.5})
@@ -118,7 +116,7 @@ def test_the_copy_is_that_of_the_weightier_leg() -> None:
     assert found.chunks == {"a#0": 0.5}
 
 
-def test_the_best_of_a_thread_lifts_its_members() -> None:
+def test_best_of_a_thread_lifts_its_members() -> None:
     fulltext = [worded("root", 1.0, thread="t"), worded("alone", 0.6)]
     fulltext += [worded("reply", 0.4, thread="t"), worded("last", 0.0)]
     semantic = [meant("other", 1.0), meant("last", 0.3)]
@@ -135,7 +133,7 @@ def test_the_best_of_a_thread_lifts_its_members() -> None:
     ]
 
 
-def test_a_thread_is_lifted_by_its_best_in_each_leg_though_they_are_two_messages() -> None:
+def test_thread_is_lifted_by_its_best_in_each_leg() -> None:
     semantic = [meant("a1", 0.9, thread="a"), meant("b1", 0.7, thread="b"), meant("x", 0.3)]
     fulltext = [worded("a2", 0.9, thread="a"), worded("b1", 0.7, thread="b"), worded("x", 0.1)]
     assert ids(fuse(semantic, fulltext, ALONE)) == ["b1", "a1", "a2", "x"]
@@ -143,7 +141,7 @@ def test_a_thread_is_lifted_by_its_best_in_each_leg_though_they_are_two_messages
     assert ids(fuse(semantic, fulltext, EVEN)) == ["a1", "a2", "b1", "x"]
 
 
-def test_members_that_no_leg_found_follow_those_that_one_did_in_the_order_of_the_thread() -> None:
+def test_thread_messages_follow_those_that_a_leg_found() -> None:
     fulltext = [worded("found", 1.0, thread="t"), worded("weak", 0.2, thread="t")]
     semantic = [meant("x", 0.5), meant("last", 0.3)]
     silent = [worded(i, 0.0, thread="t") for i in ("z", "found", "b")]
@@ -171,7 +169,7 @@ def ranked(scores: Mapping[str, float], threads: str = "") -> list[Candidate]:
 
 
 @given(SCORES, SCORES, MIXES)
-def test_fusing_loses_nobody_and_scores_descend_within_zero_and_one(
+def test_fusion_keeps_all_with_descending_scores(
     meaning: dict[str, float], words: dict[str, float], mix: Mix
 ) -> None:
     fused = fuse(ranked(meaning, "abcd"), ranked(words, "abcd"), mix)
@@ -183,7 +181,7 @@ def test_fusing_loses_nobody_and_scores_descend_within_zero_and_one(
 
 
 @given(SCORES, SCORES, MIXES)
-def test_a_message_that_is_first_in_both_legs_is_first(
+def test_message_that_is_first_in_both_legs_is_first(
     meaning: dict[str, float], words: dict[str, float], mix: Mix
 ) -> None:
     best = {"first": 2.0}
@@ -192,7 +190,7 @@ def test_a_message_that_is_first_in_both_legs_is_first(
 
 
 @given(SCORES, MIXES, st.sampled_from(["semantic", "fulltext"]))
-def test_where_one_leg_finds_nothing_the_order_of_the_other_stands(
+def test_empty_leg_leaves_the_order_of_the_other(
     scores: dict[str, float], mix: Mix, name: str
 ) -> None:
     leg = ranked(scores, "abcd")
@@ -201,7 +199,7 @@ def test_where_one_leg_finds_nothing_the_order_of_the_other_stands(
 
 
 @given(SCORES, SCORES, MIXES, st.lists(st.floats(-1, FLOOR), max_size=5))
-def test_what_is_below_the_floor_changes_nothing(
+def test_similarity_below_the_floor_changes_nothing(
     meaning: dict[str, float], words: dict[str, float], mix: Mix, noise: list[float]
 ) -> None:
     assume(meaning or words)
@@ -211,7 +209,7 @@ def test_what_is_below_the_floor_changes_nothing(
 
 
 @given(SCORES, SCORES, MIXES)
-def test_who_is_better_in_both_legs_is_not_behind(
+def test_better_in_both_legs_is_not_ranked_lower(
     meaning: dict[str, float], words: dict[str, float], mix: Mix
 ) -> None:
     order = ids(fuse(ranked(meaning), ranked(words), mix))

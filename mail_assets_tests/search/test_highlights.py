@@ -1,7 +1,4 @@
-"""Highlights are the words of the query, and cut the body where they stand.
-
-[test_text_weights] Texts are measured against a query by the words that search weighs, and by the model.
-"""
+"""Highlights are the words of the query in texts, and their weight measures a text."""
 
 import re
 from itertools import permutations
@@ -11,17 +8,25 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mail_assets.search.highlights import Highlighter, StemReader, to_body_spans
+from mail_assets.month import ListMonth
+from mail_assets.search.highlights import (
+    Highlighter,
+    StemReader,
+    StoredChunk,
+    select_chunks,
+    to_body_spans,
+)
 from mail_assets.search.language.request import Mode, Request, RequestError
 from mail_assets.search.language.syntax import parse_request
+from mail_assets.search.matches import Candidate, MessageCopy
 from mail_assets.search.query import WeighedTerm
-from mail_assets.search.response import ChunkHit
+from mail_assets.search.response import SHORTEST, ChunkHit, cut_snippet
 from mail_assets.search.searcher import Searcher
 from mail_assets.text.letters import find_words
-from mail_assets_tests.search.queries import read_query
+from mail_assets_tests.search.fixed_indexes import read_query
 
 
-def test_highlights_are_words_by_their_stem_and_names_as_written() -> None:
+def test_highlights_are_stems_and_names_as_written() -> None:
     terms = [
         WeighedTerm("leas", 5, 2.0),
         WeighedTerm("harbor_lease", 1, 3.0),
@@ -39,9 +44,7 @@ def test_highlights_are_words_by_their_stem_and_names_as_written() -> None:
     st.text("abAB_-. İΣéxy", max_size=60),
     st.sets(st.text("abéxy", min_size=1, max_size=5), max_size=4),
 )
-def test_the_words_of_a_text_are_those_that_a_pattern_of_any_word_finds(
-    text: str, wanted: set[str]
-) -> None:
+def test_highlights_are_the_words_that_a_pattern_finds(text: str, wanted: set[str]) -> None:
     expected = [
         match.span()
         for match in re.finditer(r"[^\W_]+", text)
@@ -54,7 +57,7 @@ def test_the_words_of_a_text_are_those_that_a_pattern_of_any_word_finds(
     st.text("ab_\n 数据库ฐ้กé\u0301İ", max_size=30),
     st.lists(st.text("ab数据库ฐ้กé\u0301İ", min_size=1, max_size=3)),
 )
-def test_words_that_are_marked_are_those_of_the_text(text: str, wanted: list[str]) -> None:
+def test_highlights_are_words_of_the_text(text: str, wanted: list[str]) -> None:
     stems = {word: word for asked in wanted for _, word in find_words(asked.lower())}
     marked = {
         at for start, end in Highlighter(stems, [], []).find(text).spans for at in range(start, end)
@@ -83,7 +86,7 @@ def test_words_that_are_marked_are_those_of_the_text(text: str, wanted: list[str
         ),
     ],
 )
-def test_a_word_is_marked_by_its_stem_whatever_letters_that_has(
+def test_word_is_marked_by_a_stem_of_other_letters(
     connection: psycopg.Connection, language: str, query: str, text: str, marked: list[str]
 ) -> None:
     asked = read_query(connection, parse_request(Request(query)), {"one": language}, ["one"])
@@ -92,7 +95,7 @@ def test_a_word_is_marked_by_its_stem_whatever_letters_that_has(
 
 
 @pytest.mark.parametrize("words", [*permutations(("large", "small", "minus"))])
-def test_the_weight_of_a_text_does_not_depend_on_the_order_of_its_words(
+def test_weight_does_not_depend_on_the_order_of_words(
     words: tuple[str, str, str],
 ) -> None:
     # summed one after the other, the small one is lost in half of the orders
@@ -103,7 +106,7 @@ def test_the_weight_of_a_text_does_not_depend_on_the_order_of_its_words(
 
 
 @given(st.lists(st.tuples(st.integers(0, 5), st.integers(1, 9)), min_size=1, max_size=5), st.data())
-def test_a_span_of_a_chunk_is_the_same_characters_in_the_body(
+def test_span_of_a_chunk_has_the_same_text_in_the_body(
     pieces: list[tuple[int, int]], data: st.DataObject
 ) -> None:
     body = "".join(chr(0x4E00 + i) for i in range(100))
@@ -125,12 +128,12 @@ REQUEST = Request("when do leases expire", lists=("harbor-dev",))
 TEXTS = ["The lease had expired.", "A lease is renewed.", "Bread is baked at night.", ""]
 
 
-def test_a_text_has_the_share_of_the_words_in_any_form(searcher: Searcher) -> None:
+def test_text_has_the_weight_of_words_in_any_form(searcher: Searcher) -> None:
     both, one, none, empty = searcher.weigh_texts(REQUEST, TEXTS)
     assert both == 1.0 > one > none == empty == 0.0
 
 
-def test_meaning_is_compared_where_a_model_is_asked(searcher: Searcher) -> None:
+def test_texts_are_compared_by_meaning_with_a_model(searcher: Searcher) -> None:
     both, one, none, _ = searcher.compare_texts(REQUEST, TEXTS)
     assert min(both, one) > none
     assert searcher.compare_texts(REQUEST, []) == []
@@ -142,7 +145,7 @@ def test_meaning_is_compared_where_a_model_is_asked(searcher: Searcher) -> None:
 MESSAGE = "20240304090533.GE9223@solheim.example.org"
 
 
-def test_a_message_has_the_words_of_its_thread_too(searcher: Searcher) -> None:
+def test_message_has_the_words_of_its_thread(searcher: Searcher) -> None:
     def weigh(words: str) -> float:
         return searcher.weigh_thread(Request(words), MESSAGE)
 
@@ -152,10 +155,46 @@ def test_a_message_has_the_words_of_its_thread_too(searcher: Searcher) -> None:
     assert searcher.weigh_thread(Request("lease worker"), "no@such.example.org") == 0.0
 
 
-def test_a_query_without_words_weighs_nothing(searcher: Searcher) -> None:
+def test_query_without_words_weighs_nothing(searcher: Searcher) -> None:
     assert searcher.weigh_texts(Request("has:patch"), TEXTS) == [0.0] * len(TEXTS)
 
 
-def test_a_wrong_filter_is_an_error(searcher: Searcher) -> None:
+def test_wrong_filter_is_an_error(searcher: Searcher) -> None:
     with pytest.raises(RequestError):
         searcher.weigh_texts(Request("lease", lists=("nowhere",)), TEXTS)
+
+
+FOUND = Candidate("key", MessageCopy(ListMonth("dev", "2024-03"), 0), None, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("words", "focus"),
+    [
+        # of the place where it begins, the rarest word and the most of them: not what comes first
+        ({5: "common", 900: "rare"}, 900),
+        ({5: "common", 20: "usual", 900: "rare"}, 900),
+        ({5: "common", 500: "usual", 600: "common"}, 500),
+        ({5: "common", 50: "common", 500: "common", 600: "usual"}, 500),
+        ({5: "other", 500: "another", 650: "other"}, 500),  # of which nothing is known: two of them
+        ({5: "rare", 900: "rare"}, 5),
+        # what stands further than the snippet is long does not count
+        ({5: "usual", 300: "rare", 500: "usual", 590: "rare"}, 500),
+        ({}, 0),
+    ],
+)
+def test_chunk_is_shown_where_it_has_most_of_the_query(words: dict[int, str], focus: int) -> None:
+    letters = ["."] * 1000
+    for at, word in words.items():
+        letters[at - 1 : at + len(word) + 1] = f" {word} "
+    text = "".join(letters)
+    terms = [
+        WeighedTerm("rare", 1, 9.0),
+        WeighedTerm("usual", 50, 2.0),
+        WeighedTerm("common", 99, 1.0),
+    ]
+    highlighter = Highlighter({word: word for word in words.values()}, [], terms)
+    stored = StoredChunk("key#0", 0, text, ((0, len(text)),))
+    [shown] = select_chunks(FOUND, [stored], highlighter)
+    assert shown.focus == focus
+    said = "".join(text for text, marked in cut_snippet(shown, SHORTEST) if marked)
+    assert said.startswith(words.get(focus, ""))

@@ -1,7 +1,4 @@
-"""Texts of a query: where a phrase with stop words may stand.
-
-[test_phrase_pattern] Where a phrase with stop words may stand: the pattern finds every form of its other words.
-"""
+"""Texts of a query in lexemes: prefixes, and the pattern of a phrase with stop words."""
 
 import itertools
 import json
@@ -29,10 +26,10 @@ from mail_assets_tests.sample_corpus import Corpus
         ("simple", "out of memory", set()),
     ],
 )
-def test_words_without_a_lexeme_are_the_stop_words_of_the_language(
+def test_words_without_a_lexeme_are_stop_words(
     connection: psycopg.Connection, language: str, text: str, stop_words: set[str]
 ) -> None:
-    (read,) = ask_lexemes(connection, language, [text])()
+    (read,) = ask_lexemes(connection, language, [text]).read()
     assert read.stop_words == stop_words
 
 
@@ -50,10 +47,10 @@ def test_words_without_a_lexeme_are_the_stop_words_of_the_language(
         ("out of memory", "出现out of memories", True),
     ],
 )
-def test_a_pattern_finds_the_places_of_a_phrase_and_its_tsquery_decides(
+def test_pattern_finds_a_phrase_and_tsquery_decides(
     connection: psycopg.Connection, phrase: str, text: str, stands: bool
 ) -> None:
-    (read,) = ask_lexemes(connection, "english", [phrase])()
+    (read,) = ask_lexemes(connection, "english", [phrase]).read()
     match = match_text(Text("phrase", phrase), read, "english")
     found = connection.execute(
         "select from regexp_matches(%s, %s, 'gi') as f (place)"
@@ -85,10 +82,10 @@ def test_a_pattern_finds_the_places_of_a_phrase_and_its_tsquery_decides(
         ("simple", "Élé", "Élégant", True),
     ],
 )
-def test_a_prefix_finds_words_that_begin_so_whatever_letters_their_stems_have(
+def test_prefix_finds_words_with_stems_of_other_letters(
     connection: psycopg.Connection, language: str, prefix: str, word: str, begins: bool
 ) -> None:
-    (read,) = ask_lexemes(connection, language, [prefix])()
+    (read,) = ask_lexemes(connection, language, [prefix]).read()
     match = match_text(Text("prefix", prefix), read, language)
     [lexemes, found] = connection.execute(
         "select tsvector_to_array(v), v @@ %s::tsquery from to_tsvector(%s::regconfig, %s) as v",
@@ -132,7 +129,7 @@ def test_words_of_a_stem_begin_alike(
     assert [parts[0].rpartition(")")[2], *parts[1:]] == ["the", *words]
 
 
-def test_a_phrase_has_a_pattern_where_it_has_stop_words_and_is_not_long() -> None:
+def test_pattern_needs_stop_words_and_a_short_phrase() -> None:
     assert build_pattern("vacuum full", ["vacuum", "full"], set(), "english") == ""
     longest, lexemes = "the lease " * (MAX_PATTERN // 2), ["leas"] * (MAX_PATTERN // 2)
     assert build_pattern(longest, lexemes, {"the"}, "english")
@@ -141,7 +138,7 @@ def test_a_phrase_has_a_pattern_where_it_has_stop_words_and_is_not_long() -> Non
 
 
 @pytest.mark.parametrize("language", ["english", "spanish", "german"])
-def test_a_pattern_finds_every_word_with_the_stem_of_the_one_that_is_asked(
+def test_pattern_finds_every_word_with_the_same_stem(
     connection: psycopg.Connection, corpus: Corpus, language: str
 ) -> None:
     texts = connection.execute("select lower(body_text) from messages").fetchall()
@@ -149,7 +146,7 @@ def test_a_pattern_finds_every_word_with_the_stem_of_the_one_that_is_asked(
     words = sorted(found.union(IRREGULAR.split()))
     by_stem: dict[str, list[str]] = {}
     patterns = {}
-    for word, read in zip(words, ask_lexemes(connection, language, words)(), strict=True):
+    for word, read in zip(words, ask_lexemes(connection, language, words).read(), strict=True):
         if len(read.lexemes) == 1:
             by_stem.setdefault(read.lexemes[0], []).append(word)
             patterns[word] = build_pattern(f"zzz {word}", read.lexemes, {"zzz"}, language)
@@ -164,7 +161,7 @@ def test_a_pattern_finds_every_word_with_the_stem_of_the_one_that_is_asked(
     assert missed == []
 
 
-def test_a_place_counts_where_nothing_of_it_is_quoted(connection: psycopg.Connection) -> None:
+def test_phrase_matches_only_outside_quotes(connection: psycopg.Connection) -> None:
     chance = random.Random("places")
     messages = [make_parts(chance) for _ in range(2_000)]
     place = re.compile(r"\bthe\W+leas\w*", re.IGNORECASE)

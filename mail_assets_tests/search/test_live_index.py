@@ -7,20 +7,15 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from mail_assets.encoding.open import compute_fingerprint
+from mail_assets.encoding.models import compute_fingerprint
 from mail_assets.indexes.live import LifecycleError, check_live, promote_vectors, retire_index
 from mail_assets.indexes.mail_index import MailBucket
 from mail_assets.indexes.vectors import index_spec, open_mail_bucket
 from mail_assets.postgres.database import Database
 from mail_assets.postgres.embedded import Cluster
+from mail_assets.postgres.pending import Pending
 from mail_assets.search.language.request import Request
-from mail_assets.search.live_index import (
-    KEPT_VECTORS,
-    LiveIndex,
-    LiveName,
-    VectorSearch,
-    follow_live,
-)
+from mail_assets.search.live_index import KEPT_VECTORS, LiveIndex, LiveName, follow_live
 from mail_assets.search.open import open_searcher
 from mail_assets.search.searcher import Searcher
 from mail_assets.settings.settings import load_settings
@@ -104,7 +99,7 @@ def loop(two: Corpus) -> Iterator[Loop]:
 
 
 @pytest.mark.slow
-def test_a_loop_of_queries_sees_a_promotion_and_back_and_no_error(two: Corpus, loop: Loop) -> None:
+def test_queries_follow_a_promotion_without_error(two: Corpus, loop: Loop) -> None:
     settings = two.settings
     bucket = open_mail_bucket(settings.database, settings.vectors)
     int8, fp32 = (index_spec(settings.encoder, precision).name for precision in ("int8", "fp32"))
@@ -163,9 +158,9 @@ class Pair:
             record_index(connection, self.url, record)
         make_first_live(connection, self.url, self.name("int8"))
 
-        def ask_live(connection: psycopg.Connection) -> Callable[[], tuple[str, str]]:
-            answer = ask_live_index(connection, self.url)
-            return lambda: check_live(answer(), PROFILE, "fp32")
+        def ask_live(connection: psycopg.Connection) -> Pending[LiveName]:
+            asked = ask_live_index(connection, self.url)
+            return asked.then(lambda live: LiveName(*check_live(live, PROFILE, "fp32")))
 
         self.opened: list[str] = []
         self.heard: list[tuple[str, str]] = []
@@ -187,14 +182,12 @@ class Pair:
         switch_live(self.connection, self.url, self.name(precision), False, {})
 
     def ask(self, text: str = "text", *, from_mail: bool = False) -> str:
-        def look_up() -> tuple[LiveName, VectorSearch]:
-            index = self.live.ask(self.connection)()
-            return index.name, index
-
-        def nearest(index: VectorSearch) -> list[Match]:
-            return index.nearest(text, 1, None, from_mail=from_mail)
-
-        found = follow_live(look_up, nearest, lambda matches: not matches)
+        found = follow_live(
+            lambda: self.live.ask(self.connection).read(),
+            lambda index: index.name,
+            lambda index: index.nearest(text, 1, None, from_mail=from_mail),
+            lambda matches: not matches,
+        )
         return found[0].key if found else "nothing"
 
 
@@ -211,33 +204,33 @@ def failing(error: Exception) -> Callable[[], object]:
     return fail
 
 
-def test_the_live_index_is_asked_with_its_own_encoder_whatever_is_in_force(pair: Pair) -> None:
+def test_live_index_is_asked_with_its_own_encoder(pair: Pair) -> None:
     assert pair.ask() == "int8 int8"
     pair.switch("fp32")
     assert pair.ask() == "fp32 fp32"
 
 
-def test_a_query_that_is_asked_again_is_not_encoded_again(pair: Pair) -> None:
+def test_repeated_query_is_encoded_once(pair: Pair) -> None:
     assert [pair.ask(text) for text in ("one", "two", "one")] == ["int8 int8"] * 3
     pair.switch("fp32")
     assert pair.ask("one") == "fp32 fp32"
     assert pair.heard == [("int8", "one"), ("int8", "two"), ("fp32", "one")]
 
 
-def test_what_is_encoded_of_the_mail_is_not_kept(pair: Pair) -> None:
+def test_vector_of_mail_is_not_kept(pair: Pair) -> None:
     for _ in range(2):
         assert pair.ask("a message", from_mail=True) == "int8 int8"
     assert len(pair.heard) == 2
 
 
-def test_of_many_queries_those_asked_last_are_kept(pair: Pair) -> None:
+def test_vectors_of_the_last_queries_are_kept(pair: Pair) -> None:
     texts = [f"query {n}" for n in range(KEPT_VECTORS + 1)]
     for text in [*texts, texts[-1], texts[0]]:
         pair.ask(text)
     assert [text for _, text in pair.heard] == [*texts, texts[0]]
 
 
-def test_an_index_stays_open_until_another_is_live(pair: Pair) -> None:
+def test_index_stays_open_until_another_is_live(pair: Pair) -> None:
     for precision in ("int8", "int8", "fp32", "fp32", "int8"):
         pair.switch(precision)
         pair.ask()
@@ -245,9 +238,7 @@ def test_an_index_stays_open_until_another_is_live(pair: Pair) -> None:
 
 
 @pytest.mark.parametrize("error", [VectorError("a file is gone"), MissingIndexError("gone")])
-def test_a_query_whose_index_goes_while_it_is_read_is_asked_of_the_live_one(
-    pair: Pair, error: Exception
-) -> None:
+def test_query_is_repeated_if_its_index_goes(pair: Pair, error: Exception) -> None:
     def overtaken() -> None:
         pair.switch("fp32")
         raise error
@@ -256,13 +247,13 @@ def test_a_query_whose_index_goes_while_it_is_read_is_asked_of_the_live_one(
     assert pair.ask() == "fp32 fp32"
 
 
-def test_an_index_that_is_emptied_while_it_is_read_is_not_believed(pair: Pair) -> None:
+def test_query_is_repeated_if_its_index_is_emptied(pair: Pair) -> None:
     pair.indexes["int8"].before = lambda: pair.switch("fp32")
     pair.indexes["int8"].is_empty = True
     assert pair.ask() == "fp32 fp32"
 
 
-def test_a_live_index_that_has_nothing_is_asked_once(pair: Pair) -> None:
+def test_empty_live_index_is_asked_once(pair: Pair) -> None:
     asked: list[None] = []
     pair.indexes["int8"].before = lambda: asked.append(None)
     pair.indexes["int8"].is_empty = True
@@ -270,19 +261,19 @@ def test_a_live_index_that_has_nothing_is_asked_once(pair: Pair) -> None:
     assert len(asked) == 1
 
 
-def test_a_live_index_that_fails_is_an_error_as_it_is(pair: Pair) -> None:
+def test_error_of_a_live_index_is_raised(pair: Pair) -> None:
     pair.indexes["int8"].before = failing(VectorError("the disk is broken"))
     with pytest.raises(VectorError, match="the disk is broken"):
         pair.ask()
 
 
-def test_an_empty_bucket_is_named_with_the_encoder_and_the_remedy(pair: Pair) -> None:
+def test_empty_bucket_error_names_encoder_and_remedy(pair: Pair) -> None:
     pair.indexes["int8"].before = failing(MissingIndexError("gone"))
     with pytest.raises(MissingIndexError, match=f"int8: nothing is .* {PROFILE} int8; run `mail-"):
         pair.ask()
 
 
-def test_an_encoder_that_is_gone_is_named(pair: Pair) -> None:
+def test_missing_encoder_is_named(pair: Pair) -> None:
     pair.connection.execute("update indexes set encoder = 'gone-small' where precision = 'int8'")
     with pytest.raises(LifecycleError, match=r"gone-small int8 .* does not have"):
         pair.ask()

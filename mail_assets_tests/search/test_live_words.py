@@ -90,7 +90,7 @@ def loop(small: Corpus) -> Iterator[Loop]:
     thread.join()
 
 
-def test_a_loop_of_queries_sees_no_error_and_nothing_forgotten(small: Corpus, loop: Loop) -> None:
+def test_queries_follow_word_indexes_without_error(small: Corpus, loop: Loop) -> None:
     settings = small.settings
     assert all({GONE, STAYS} <= found for found in loop.go_on())
     other = open_mail_words(settings.words, OTHER)

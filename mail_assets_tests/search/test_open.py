@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from mail_assets.encoding.open import compute_fingerprint
+from mail_assets.encoding.models import compute_fingerprint
 from mail_assets.indexes.encoder_probe import EncoderProbeError
 from mail_assets.postgres.database import Database
 from mail_assets.postgres.embedded import Cluster
@@ -17,9 +17,7 @@ from mail_assets_tests.conftest import new_database
 from mail_assets_tests.sample_corpus import Corpus
 
 
-def test_an_empty_database_answers_by_words_and_says_what_is_missing_for_meaning(
-    cluster: Cluster, corpus: Corpus
-) -> None:
+def test_empty_database_answers_by_words_only(cluster: Cluster, corpus: Corpus) -> None:
     home = corpus.settings.home
     empty = replace(
         corpus.search_settings,
@@ -33,9 +31,7 @@ def test_an_empty_database_answers_by_words_and_says_what_is_missing_for_meaning
                 searcher.search(Request("jobs", mode=mode))
 
 
-def test_a_machine_whose_vectors_are_not_those_of_the_index_asks_no_vectors(
-    cluster: Cluster, corpus: Corpus
-) -> None:
+def test_other_machine_vectors_are_refused(cluster: Cluster, corpus: Corpus) -> None:
     home = corpus.settings.home
     settings = replace(corpus.search_settings, database=Database(home, new_database(cluster)))
     fingerprint = compute_fingerprint(settings.encoder, settings.precision)

@@ -1,10 +1,6 @@
-"""Pages follow one another, threads are one hit where hits are grouped, and scores can be cut.
+"""Pages follow one another, near-duplicates are one hit, and a thread has few."""
 
-[test_facets] Facets count what matches, and say where they stopped.
-
-[test_near_duplicates] Near-duplicates are one hit, and only these.
-"""
-
+import random
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import replace
@@ -16,12 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mail_assets.month import ListMonth
-from mail_assets.search import filters, fulltext, page, retrieval
-from mail_assets.search import page as facets_room
-from mail_assets.search.ask_indexes import Depths, Legs, Rankings
-from mail_assets.search.candidates import Candidate, MessageCopy
+from mail_assets.search import fulltext, page, retrieval
 from mail_assets.search.language.request import GROUPS, MODES, Group
-from mail_assets.search.live_index import LookedUp
+from mail_assets.search.look_up import LookedUp
+from mail_assets.search.matches import Candidate, Depths, MessageCopy
 from mail_assets.search.page import (
     FOLDED,
     MAX_OF_THREAD,
@@ -31,6 +25,7 @@ from mail_assets.search.page import (
     select_of_threads,
 )
 from mail_assets.search.response import ChunkHit, Hit, HitExplanation, NewerCopy, Response
+from mail_assets.search.retrieval import LegRankings, Retriever
 from mail_assets_tests.sample_corpus import QUERY, ROOT, Search, ids
 
 
@@ -44,7 +39,7 @@ def test_pages_follow_one_another(search: Search, mode: str, group: str) -> None
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_a_thread_is_one_hit_that_names_the_others_found_in_it(search: Search, mode: str) -> None:
+def test_grouped_thread_is_one_hit_that_names_the_others(search: Search, mode: str) -> None:
     hits = search(QUERY, mode=mode, limit=20, group="thread").hits
     threads = [h.thread_id for h in hits]
     assert len({*threads}) == len(threads)
@@ -54,9 +49,7 @@ def test_a_thread_is_one_hit_that_names_the_others_found_in_it(search: Search, m
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_a_thread_has_three_hits_at_most_and_the_first_names_the_rest(
-    search: Search, mode: str
-) -> None:
+def test_thread_has_three_hits_and_the_first_names_the_rest(search: Search, mode: str) -> None:
     few = search(QUERY, mode=mode, limit=100).hits
     every = search(QUERY, mode=mode, limit=100, group="message").hits
     threads = Counter(hit.thread_id for hit in few)
@@ -76,7 +69,7 @@ def ids_of(hits: Iterable[Hit]) -> list[str]:
     return [hit.message_id for hit in hits]
 
 
-def test_what_is_found_in_one_thread_or_listed_by_date_is_not_cut(search: Search) -> None:
+def test_single_thread_and_list_by_date_are_not_cut(search: Search) -> None:
     thread = search(QUERY, limit=1).hits[0].message_id
     assert len(search(QUERY, thread=thread, limit=50).hits) > MAX_OF_THREAD[Group.few]
     newest = search("after:2000", limit=100)
@@ -96,7 +89,7 @@ def turn_pages(search: Search, query: str, size: int, group: str) -> list[Respon
 @pytest.mark.parametrize("size", [1, 4, 100])
 @pytest.mark.parametrize("query", ["list:harbor-dev", "from:example.org lease sort:date"])
 @pytest.mark.parametrize("overlap", [0, MIN_OVERLAP])
-def test_a_list_by_date_is_reached_whole_by_pages_of_any_size(
+def test_pages_of_any_size_reach_all_of_a_list_by_date(
     search: Search,
     connection: psycopg.Connection,
     monkeypatch: pytest.MonkeyPatch,
@@ -105,7 +98,7 @@ def test_a_list_by_date_is_reached_whole_by_pages_of_any_size(
     group: str,
     overlap: float,
 ) -> None:
-    # at 0 whatever one author sent with one subject is one hit
+    # at 0 all messages of one author with one subject are one hit
     monkeypatch.setattr(page, "MIN_OVERLAP", overlap)
     whole = search(query, limit=100, group=group, facets=True)
     assert whole.facets is not None
@@ -122,19 +115,19 @@ THREADS = "select distinct thread_id from threads where message_id = any(%(ids)s
 
 
 @pytest.mark.parametrize("size", [1, 7])
-def test_pages_by_meaning_follow_one_another_however_deep(
+def test_deep_pages_by_meaning_follow_one_another(
     search: Search, monkeypatch: pytest.MonkeyPatch, size: int
 ) -> None:
     monkeypatch.setattr(retrieval, "SEMANTIC_DEPTH", 4)
     # an index that finds others when it is asked deeper, as approximate ones do
     monkeypatch.setattr(retrieval, "DEEPER", 3)
-    asked = Legs.rank
+    rank_legs = Retriever.rank_legs
 
-    def rank(legs: Legs, looked_up: LookedUp, depths: Depths) -> Rankings:
-        found = asked(legs, looked_up, depths)
+    def rank_others(legs: Retriever, looked_up: LookedUp, depths: Depths) -> LegRankings:
+        found = rank_legs(legs, looked_up, depths)
         return found._replace(semantic=found.semantic[depths.vectors // 10 :])
 
-    monkeypatch.setattr(Legs, "rank", rank)
+    monkeypatch.setattr(Retriever, "rank_legs", rank_others)
     whole = ids(search(QUERY, mode="semantic", limit=42, group="message"))
     pages = [
         ids(search(QUERY, mode="semantic", limit=size, offset=at, group="message"))
@@ -145,7 +138,7 @@ def test_pages_by_meaning_follow_one_another_however_deep(
 
 
 @pytest.mark.parametrize("size", [2, 3])
-def test_pages_by_words_reach_all_that_pass_a_filter_behind_the_index(
+def test_pages_by_words_reach_all_that_pass_a_filter(
     search: Search, monkeypatch: pytest.MonkeyPatch, size: int
 ) -> None:
     query = "lease worker job queue harbor -subject:a mode:fulltext"  # 7 of 80 pass
@@ -161,7 +154,7 @@ COPY = MessageCopy(ListMonth("dev", "2024-03"), 0)
 
 
 @given(st.lists(st.sampled_from("abc")), st.sampled_from([1, 3, None]))
-def test_the_best_of_each_thread_are_hits_and_nobody_is_lost(
+def test_best_of_each_thread_are_hits_and_none_is_lost(
     threads: list[str], most: int | None
 ) -> None:
     ranked = [Candidate(str(n), COPY, thread, 1.0) for n, thread in enumerate(threads)]
@@ -173,7 +166,7 @@ def test_the_best_of_each_thread_are_hits_and_nobody_is_lost(
         assert max(Counter(one.thread_key for one in selected).values()) <= most
 
 
-def test_what_is_asked_for_deeper_does_not_say_whether_all_is_of_one_thread() -> None:
+def test_deeper_candidates_do_not_change_the_thread_limit() -> None:
     ranked = [Candidate(str(n), COPY, "a" if n < 5 else "b", 1.0) for n in range(7)]
     assert select_of_threads(ranked[:5], 3, 5) == (ranked[:5], {})
     assert select_of_threads(ranked, 3, 5) == (ranked, {})
@@ -184,7 +177,7 @@ def test_what_is_asked_for_deeper_does_not_say_whether_all_is_of_one_thread() ->
     ("mode", "query"),
     [("fulltext", "upgrade"), ("semantic", "completed jobs leave the hot table")],
 )
-def test_pages_follow_one_another_where_what_is_found_first_is_of_one_thread(
+def test_pages_follow_if_the_first_hits_are_of_one_thread(
     search: Search, monkeypatch: pytest.MonkeyPatch, mode: str, query: str
 ) -> None:
     for name in ("PAGE_DEPTH", "SEMANTIC_DEPTH"):
@@ -198,7 +191,7 @@ def test_pages_follow_one_another_where_what_is_found_first_is_of_one_thread(
     assert len({hit.thread_id for hit in whole[:3]}) == 1 < len({hit.thread_id for hit in whole})
 
 
-def test_a_further_message_that_its_thread_alone_brings_gives_its_place_to_others() -> None:
+def test_message_found_by_its_thread_gives_way_to_others() -> None:
     own = {"first": 0.2, "second": 0.05, "third": 0.04, "fourth": 0.0, "other": 0.1}
     ranked = [
         Candidate(name, COPY, "b" if name == "other" else "a", 0.5 + claim, thread_score=0.5)
@@ -210,7 +203,7 @@ def test_a_further_message_that_its_thread_alone_brings_gives_its_place_to_other
 
 
 @pytest.mark.parametrize("query", ["from:ingrid", "lease sort:date", "list:harbor-dev"])
-def test_a_list_by_date_has_no_scores_and_is_not_cut_by_one(search: Search, query: str) -> None:
+def test_list_by_date_is_not_cut_by_a_score(search: Search, query: str) -> None:
     whole = search(query, limit=20, facets=True)
     found = search(query, limit=20, facets=True, min_score=0.2)
     assert ids(found) == ids(whole) != []
@@ -218,122 +211,12 @@ def test_a_list_by_date_has_no_scores_and_is_not_cut_by_one(search: Search, quer
     assert ids(search(f"{query} score:0.2", limit=20)) == ids(whole)
 
 
-def test_a_minimum_score_cuts_the_end_and_says_short(search: Search) -> None:
+def test_minimum_score_cuts_the_end_of_a_page(search: Search) -> None:
     whole = search(QUERY, mode="semantic", limit=20).hits
     least = whole[5].score
     cut = search(QUERY, mode="semantic", limit=20, min_score=least)
     assert ids(cut) == [h.message_id for h in whole if h.score >= least]
     assert cut.short
-
-
-ROWS = """
-select m.message_id, m.list, extract(year from m.sent_at at time zone 'UTC')::text,
-       lower(m.from_email), m.in_reply_to <> '{}' or m.refs <> '{}',
-       to_char(m.sent_at at time zone 'UTC', 'YYYY-MM')
-  from messages m
-"""
-
-
-def count(connection: psycopg.Connection, where: str) -> dict[str, Any]:
-    """Count the messages that meet a condition, in Python."""
-    rows = connection.execute(f"{ROWS} where {where}").fetchall()
-
-    def by(column: int) -> dict[Any, int]:
-        return Counter(value for _, value in {(row[0], row[column]) for row in rows})
-
-    replies = by(4)
-    return {
-        "total": len({row[0] for row in rows}),
-        "lists": by(1),
-        "years": by(2),
-        "authors": by(3),
-        "months": by(5),
-        "kinds": {"reply": replies.get(True, 0), "first": replies.get(False, 0)},
-    }
-
-
-@pytest.mark.parametrize(
-    ("query", "where"),
-    [
-        ("list:harbor-users", "m.list = 'harbor-users'"),
-        ("-list:harbor-users", "m.list <> 'harbor-users'"),
-        ("from:ingrid or has:attachment", "m.from_email ~ 'ingrid' or m.attachments <> '[]'"),
-        ('list:harbor-dev "lease"', "m.list = 'harbor-dev' and m.search @@ 'leas'"),
-        ("list:harbor-dev lease queue sort:date",
-         "m.list = 'harbor-dev' and m.search @@ 'leas & queue'"),
-        ("from:nobody@nowhere.example", "false"),
-    ],
-)  # fmt: skip
-def test_all_messages_that_meet_conditions_are_counted(
-    search: Search, connection: psycopg.Connection, query: str, where: str
-) -> None:
-    found = search(query, facets=True, limit=1).facets
-    expected = count(connection, where)
-    assert found is not None
-    assert not found.at_least
-    for name in ("total", "lists", "months", "years"):
-        assert getattr(found, name) == expected[name]
-    assert [*found.months] == sorted(found.months)
-    counts = [*found.authors.values()]
-    assert counts == sorted(counts, reverse=True)
-    assert {*found.authors.items()} <= {*expected["authors"].items()}
-    kinds = {kind: found.kinds.get(kind, 0) for kind in ("reply", "first")}
-    assert kinds == expected["kinds"]
-
-
-@pytest.mark.parametrize("mode", MODES)
-def test_of_a_ranked_query_what_was_found_is_counted(search: Search, mode: str) -> None:
-    response = search("lease worker", mode=mode, facets=True, limit=100)
-    assert response.facets is not None
-    assert response.facets.at_least
-    found = {one for hit in response.hits for one in (hit.message_id, *hit.copies)}
-    assert response.facets.total >= len(found) > 0
-    assert response.as_json()["facets"]["total"] == response.facets.total
-
-
-def test_a_pasted_id_counts_one(search: Search) -> None:
-    facets = search(ROOT, facets=True).facets
-    assert facets is not None
-    assert (facets.total, facets.at_least) == (1, False)
-
-
-@pytest.mark.parametrize("query", ["lease worker", '"lease"', "list:harbor-dev lease"])
-@pytest.mark.parametrize("mode", MODES)
-def test_what_has_too_low_a_score_is_not_counted(search: Search, query: str, mode: str) -> None:
-    scores = [hit.score for hit in search(query, mode=mode, limit=100, group="message").hits]
-    cut = search(query, mode=mode, min_score=scores[2], facets=True).facets
-    assert cut is not None
-    assert cut.total == sum(score >= scores[2] for score in scores)
-    none = search(query, mode=mode, min_score=1.01, facets=True).facets
-    assert none is not None
-    assert none.total == 0
-
-
-@pytest.mark.parametrize(
-    "query", ['"the lease"', '"lease"', 'list:harbor-users OR "lease"', "lease or from:ingrid"]
-)
-def test_as_many_are_counted_as_are_found(
-    search: Search, monkeypatch: pytest.MonkeyPatch, query: str
-) -> None:
-    monkeypatch.setattr(facets_room, "max_depth", lambda _: 2)
-    monkeypatch.setattr(filters, "MAX_WALKED", 1)
-    response = search(query, facets=True, limit=100)
-    facets = response.facets
-    assert facets is not None
-    assert facets.at_least
-    assert facets.total >= len(response.hits) > 2
-    assert {*facets.lists} >= {name for hit in response.hits for name in hit.lists}
-
-
-def test_no_more_than_a_bound_is_counted(search: Search, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(facets_room, "MAX_COUNTED", 5)
-    facets = search("list:harbor-users", facets=True).facets
-    assert facets is not None
-    assert (facets.total, facets.at_least) == (6, True)
-
-
-def test_facets_are_counted_if_they_are_asked_for(search: Search) -> None:
-    assert search("lease").facets is None
 
 
 def hit(message_id: str, **fields: Any) -> Hit:
@@ -359,7 +242,7 @@ def hit(message_id: str, **fields: Any) -> Hit:
         ({"text": "one two three four five six seven eight other"}, False),
     ],
 )
-def test_what_one_sender_sent_twice_is_one_hit(other: dict[str, Any], folded: bool) -> None:
+def test_near_duplicates_of_a_sender_are_one_hit(other: dict[str, Any], folded: bool) -> None:
     folder = Folder()
     folder.add([hit("a", subject="[PATCH] s"), hit("x", from_email="e@f")])
     folder.add([hit("b", **other)])
@@ -378,9 +261,7 @@ def test_what_one_sender_sent_twice_is_one_hit(other: dict[str, Any], folded: bo
         ([1], None),
     ],
 )
-def test_a_hit_names_the_newest_of_what_is_folded_into_it(
-    days: list[int], newer: str | None
-) -> None:
+def test_hit_names_its_newest_duplicate(days: list[int], newer: str | None) -> None:
     folder = Folder()
     sent = {str(n): f"2024-03-0{day}T09:00:00Z" for n, day in enumerate(days, 1)}
     subjects = {one: f"[PATCH v{one}] s" for one in sent}
@@ -392,7 +273,7 @@ def test_a_hit_names_the_newest_of_what_is_folded_into_it(
 
 
 @pytest.mark.parametrize("block", [1, 7, 2 * FOLDED])
-def test_only_the_best_are_folded_however_they_are_added(block: int) -> None:
+def test_only_the_best_hits_are_folded(block: int) -> None:
     folder = Folder()
     many = [hit(str(n)) for n in range(FOLDED + 3)]
     for start in range(0, len(many), block):
@@ -411,7 +292,7 @@ def test_only_the_best_are_folded_however_they_are_added(block: int) -> None:
         ({"a": "z", "b": "y", "c": "z"}, {"a": ("z1", "z2"), "b": ("y1",)}),
     ],
 )
-def test_what_was_found_of_a_thread_is_named_though_its_best_message_is_folded(
+def test_thread_is_named_by_the_hit_it_is_folded_into(
     threads: dict[str, str], named: dict[str, tuple[str, ...]]
 ) -> None:
     folder = Folder()
@@ -420,3 +301,87 @@ def test_what_was_found_of_a_thread_is_named_though_its_best_message_is_folded(
     rest = {"x": ["x1"], "y": ["y1"], "z": ["z1", "z2"]}
     assert {one.message_id: one.in_thread for one in name_rest(folder, rest, 10)} == named
     assert [one.message_id for one in name_rest(folder, rest, 1)] == ["a"]
+
+
+@pytest.mark.slow
+def test_highlights_are_text_of_the_body(search: Search, connection: psycopg.Connection) -> None:
+    bodies = connection.execute(
+        "select list, month, message_id, body_text from messages"
+    ).fetchall()
+    texts: dict[str, set[str]] = {}
+    for *_, message_id, body in bodies:
+        texts.setdefault(message_id, set()).add(body)
+    words = sorted(
+        {w for *_, body in bodies for w in body.split() if '"' not in w and ":" not in w}
+    )
+    chance = random.Random(6)
+    checked = highlighted = 0
+    while checked < 1_000:
+        query, mode = " ".join(chance.sample(words, 3)), chance.choice(MODES)
+        for found in search(query, mode=mode, limit=50, group="message").hits:
+            checked += 1
+            for chunk in found.chunks:
+                cuts = [(s, e) for s, e in (*chunk.spans, *chunk.highlights)]
+                assert any(
+                    chunk.text == "".join(body[s:e] for s, e in chunk.spans)
+                    and all(0 <= s < e <= len(body) for s, e in cuts)
+                    for body in texts[found.message_id]
+                )
+                marked = [piece for piece, is_marked in chunk.pieces() if is_marked]
+                highlighted += len(marked)
+                assert all(piece in chunk.text for piece in marked)
+    assert highlighted > checked
+
+
+def test_hit_explains_why_it_is_found(search: Search) -> None:
+    response = search(QUERY, explain=True)
+    by_both = [h for h in response.hits if {*h.why.ranks} == {"semantic", "fulltext"}]
+    assert by_both
+    assert all(h.why.words and h.why.distance is not None for h in by_both)
+    assert response.explain is not None
+    assert response.explain["mix"]["semantic"] + response.explain["mix"]["fulltext"] == 1
+    assert [t["lexeme"] for t in response.explain["terms"]]
+    assert search(QUERY).explain is None
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize(
+    ("query", "found_by"),
+    [
+        (f"<{ROOT}>", "id"),
+        ("lease renew sort:date", "date"),
+        ("list:harbor-dev", "date"),
+        ('"ran out"', "legs"),
+    ],
+)
+def test_hit_names_what_found_it(search: Search, mode: str, query: str, found_by: str) -> None:
+    hits = search(query, mode=mode).hits
+    assert {hit.why.found_by for hit in hits} == {found_by}
+    assert {bool(hit.why.ranks) for hit in hits} == {found_by == "legs"}
+
+
+def test_thread_messages_without_a_leg_are_marked(search: Search) -> None:
+    hits = search(QUERY, limit=100, group="message").hits
+    assert {hit.why.found_by for hit in hits} == {"legs", "thread"}
+    assert all(bool(hit.why.ranks) == (hit.why.found_by == "legs") for hit in hits)
+
+
+def test_words_of_the_subject_are_reasons_named_once(search: Search) -> None:
+    for hit in search("lease renewal Upgrade", mode="fulltext", limit=20).hits:
+        titled = [hit.subject[start:end] for start, end in hit.subject_highlights]
+        named = [word.lower() for word in hit.why.words]
+        assert named
+        assert len({*named}) == len(named)
+        assert {word.lower() for word in titled} <= {*named}
+        assert hit.subject_highlights or hit.chunks[0].highlights
+    [hit] = search("subject:Nombres nombres", mode="fulltext").hits
+    assert (hit.subject_highlights, hit.why.words) == (((0, 7),), ("Nombres",))
+
+
+@pytest.mark.parametrize("mode", ["hybrid", "fulltext"])
+def test_explanation_counts_messages_of_known_words(search: Search, mode: str) -> None:
+    explained = search("lease quuxblargh", mode=mode, explain=True).explain
+    assert explained is not None
+    english = {one["lexeme"]: one["messages"] for one in explained["terms"]}
+    assert english["leas"] > 10
+    assert english["quuxblargh"] is None

@@ -1,4 +1,4 @@
-"""What search reads: a query that few messages meet does not read all of them."""
+"""A query that few messages meet does not read all of them."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from mail_assets.month import ListMonth
 from mail_assets.postgres.embedded import Cluster
-from mail_assets.search import filters, fulltext, live_index, page
+from mail_assets.search import facets, filters, look_up, newest
 from mail_assets.search.filters import compile_filters
 from mail_assets.search.language.request import GROUPS, MODES, Request, RequestError
 from mail_assets.search.language.syntax import parse_request
@@ -24,13 +24,12 @@ from mail_assets.words.index import WordMatch
 from mail_assets.words.query import WordQuery
 from mail_assets_tests.conftest import drop_database, new_database
 from mail_assets_tests.postgres.test_statement_costs import count_rows
-from mail_assets_tests.search.fixed_vectors import always, asking
-from mail_assets_tests.search.queries import read_query
+from mail_assets_tests.search.fixed_indexes import always, asking, read_query
 
 LANGUAGES = {"harbor": "english", "quay": "english"}
 KEY = f"{17:032}#0"
 COUNT, QUAY = 20_000, 30
-#: Messages that a statement may look at beside those that pass, and bounds as small as the corpus.
+#: Messages that a statement may read besides those that pass, and bounds for the small corpus.
 MOST = 3_000
 WALKED, FOUND, MANY = 1_000, 500, 50
 
@@ -89,7 +88,7 @@ def many(cluster: Cluster, mail_template: str) -> Iterator[psycopg.Connection]:
         ("subject:12345x OR to:dev-777@", ["12345@example.org", "777@example.org"]),
     ],
 )
-def test_a_part_of_a_field_is_found_without_reading_every_message(
+def test_part_of_a_field_is_found_by_an_index(
     many: psycopg.Connection, query: str, found: list[str]
 ) -> None:
     parsed = parse_request(Request(query))
@@ -112,7 +111,7 @@ def test_a_part_of_a_field_is_found_without_reading_every_message(
         ("file:fix-19999", 1),
     ],
 )
-def test_what_many_messages_meet_is_not_looked_up(
+def test_condition_of_many_messages_is_not_looked_up(
     many: psycopg.Connection, query: str, found: int | None
 ) -> None:
     asked = compile_filters(many, parse_request(Request(query)).clauses, LANGUAGES)
@@ -135,14 +134,14 @@ def test_what_many_messages_meet_is_not_looked_up(
     ],
     ids=["none", "one", "several"],
 )
-def test_the_names_of_files_are_one_text(
+def test_names_of_files_are_one_text(
     many: psycopg.Connection, attachments: str, names: str
 ) -> None:
     found = many.execute("select join_file_names(%s::jsonb)", [attachments]).fetchone()
     assert found == (names,)
 
 
-def test_no_function_is_planned_anew_for_each_message(many: psycopg.Connection) -> None:
+def test_no_function_is_planned_for_each_message(many: psycopg.Connection) -> None:
     """In sessions that plan for values PostgreSQL 18 does so with functions in SQL."""
     called = ["join_receivers", "join_file_names"]
     found = many.execute(
@@ -224,10 +223,10 @@ def ask(many: psycopg.Connection, request: Request) -> tuple[Response, dict[str,
     sent = Sent()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(filters, "MAX_WALKED", WALKED)
-        patch.setattr(fulltext, "MAX_WALKED", WALKED)
-        patch.setattr(live_index, "FEW", FOUND)
-        patch.setattr(live_index, "MANY", 4 * FOUND)
-        patch.setattr(page, "MANY", MANY)
+        patch.setattr(newest, "MAX_WALKED", WALKED)
+        patch.setattr(look_up, "FEW", FOUND)
+        patch.setattr(look_up, "MANY", 4 * FOUND)
+        patch.setattr(facets, "MANY", MANY)
         sent.listen(many, patch)
         response = searcher.search(request)
     most = Counter[str]()
@@ -268,7 +267,7 @@ def test_no_statement_of_any_query_reads_every_message(
         ("subject:note -has:attachment", 0, False),
     ],
 )
-def test_what_no_index_knows_is_looked_for_in_the_newest_messages(
+def test_condition_without_an_index_reads_the_newest(
     many: psycopg.Connection, query: str, hits: int, is_whole: bool
 ) -> None:
     response, _ = ask(many, Request(query))
@@ -285,9 +284,7 @@ def test_what_no_index_knows_is_looked_for_in_the_newest_messages(
         "list:quay OR subject:zebra",
     ],
 )
-def test_alternatives_of_lists_days_and_people_are_found_by_indexes(
-    many: psycopg.Connection, query: str
-) -> None:
+def test_alternatives_of_fields_are_found_by_indexes(many: psycopg.Connection, query: str) -> None:
     response, read = ask(many, Request(query, facets=True))
     assert response.looked_back_to is None
     assert response.facets is not None
@@ -296,7 +293,7 @@ def test_alternatives_of_lists_days_and_people_are_found_by_indexes(
     assert read["messages"] <= MOST
 
 
-def test_what_an_index_finds_far_back_is_found(many: psycopg.Connection) -> None:
+def test_old_messages_are_found_by_an_index(many: psycopg.Connection) -> None:
     """More than few messages, none of them among the newest."""
     old = "update messages set subject = 'Buoy ' || subject where sent_at < '2024-03-05'"
     with many.transaction(force_rollback=True):

@@ -1,7 +1,4 @@
-"""A query in lexemes: PostgreSQL accepts every part, and an index of words is asked the same.
-
-[test_query_text] The text of a query taken apart into words and names.
-"""
+"""A query in lexemes: PostgreSQL accepts every part, and an index of words is asked the same."""
 
 import psycopg
 import pytest
@@ -12,7 +9,7 @@ from mail_assets.search.language.request import Request, RequestError
 from mail_assets.search.language.syntax import parse_request
 from mail_assets.search.query import LanguageQuery, take_apart
 from mail_assets.words.query import Phrase, Prefix, Term, WordQuery
-from mail_assets_tests.search.queries import read_query
+from mail_assets_tests.search.fixed_indexes import read_query
 
 
 def question(connection: psycopg.Connection, query: str) -> LanguageQuery | None:
@@ -20,7 +17,7 @@ def question(connection: psycopg.Connection, query: str) -> LanguageQuery | None
     return found.by_language[0] if found.by_language else None
 
 
-def test_an_excluded_identifier_is_not_looked_for() -> None:
+def test_excluded_identifier_does_not_rank() -> None:
     assert "pg_class" not in parse_request(Request("catalog -pg_class")).text
     assert "pg_class" in parse_request(Request("catalog pg_class")).text
 
@@ -74,7 +71,7 @@ def test_an_excluded_identifier_is_not_looked_for() -> None:
         # stop words are in no index: PostgreSQL looks for them in the text
         ('"out of a table"', WordQuery((Term("tabl"),), required=(("tabl",),)), ""),
         ('slow -"out of a table"', WordQuery((Term("slow"),)), ""),
-        # stop words require nothing; beside a field PostgreSQL alone decides
+        # stop words require nothing; with a field PostgreSQL alone decides
         ('slow "of the" -the', WordQuery((Term("slow"),)), ""),
         ("slow or from:tom", WordQuery((Term("slow"),)), ""),
         # every word is required where the newest come first
@@ -82,7 +79,7 @@ def test_an_excluded_identifier_is_not_looked_for() -> None:
          "('slow') & ('tabl')"),
     ],
 )  # fmt: skip
-def test_what_ranks_and_what_is_required(
+def test_query_has_terms_and_required_words(
     connection: psycopg.Connection, query: str, words: WordQuery, required: str
 ) -> None:
     found = question(connection, query)
@@ -91,7 +88,7 @@ def test_what_ranks_and_what_is_required(
     connection.execute("select %s::tsquery", [found.required])
 
 
-def test_the_pieces_of_a_name_are_kept_apart_from_the_words(
+def test_pieces_of_a_name_are_kept_apart_from_the_words(
     connection: psycopg.Connection,
 ) -> None:
     found = question(connection, "why does harbor_lease_renew renewing fail")
@@ -103,7 +100,7 @@ def test_the_pieces_of_a_name_are_kept_apart_from_the_words(
 
 
 @pytest.mark.parametrize("query", ["the of and", "?!... ()", "-the", '-"not this"', "\u3000'"])
-def test_nothing_is_asked_where_no_word_is_left(connection: psycopg.Connection, query: str) -> None:
+def test_query_without_words_is_empty(connection: psycopg.Connection, query: str) -> None:
     assert question(connection, query) is None
 
 
@@ -142,7 +139,7 @@ def test_no_query_is_an_error_in_postgres(
 
 
 @pytest.mark.parametrize("query", ["ж" * 2000, "x" * 2000, "x_" * 900, "a b " * 499])
-def test_a_query_as_long_as_allowed_is_no_error(connection: psycopg.Connection, query: str) -> None:
+def test_query_as_long_as_allowed_is_no_error(connection: psycopg.Connection, query: str) -> None:
     question(connection, query)
 
 
@@ -155,7 +152,7 @@ def test_a_query_as_long_as_allowed_is_no_error(connection: psycopg.Connection, 
         ("plain words", [], []),
     ],
 )
-def test_an_identifier_is_the_name_as_written_and_the_file_of_a_path(
+def test_identifiers_are_names_and_the_file_of_a_path(
     query: str, identifiers: list[str], parts: list[str]
 ) -> None:
     words = take_apart(query)

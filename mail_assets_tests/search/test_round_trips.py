@@ -1,4 +1,4 @@
-"""How often a search waits for PostgreSQL: look-up, what the indexes found, the page."""
+"""A search waits for PostgreSQL three times: look-up, confirmation, page."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -62,7 +62,7 @@ def count_trips(searcher: Searcher, request: Request, path: Path) -> int:
     ],
 )
 @pytest.mark.parametrize("mode", MODES)
-def test_a_search_takes_three_round_trips_or_says_why(
+def test_search_takes_three_round_trips(
     searcher: Searcher, count: Count, query: str, trips: int, mode: Mode
 ) -> None:
     request = Request(query, mode=mode)
@@ -70,9 +70,7 @@ def test_a_search_takes_three_round_trips_or_says_why(
     assert count(request) == trips
 
 
-def test_words_that_no_page_has_shown_take_one_more_in_all_languages_together(
-    corpus: Corpus, tmp_path: Path
-) -> None:
+def test_new_words_take_one_more_round_trip(corpus: Corpus, tmp_path: Path) -> None:
     assert len({*corpus.settings.languages.values()}) > 1
     with open_searcher(corpus.search_settings) as searcher:
         searcher.retriever.connection.prepare_threshold = None
@@ -85,7 +83,7 @@ def test_words_that_no_page_has_shown_take_one_more_in_all_languages_together(
     assert trips[2] <= 4
 
 
-def test_a_search_goes_on_where_the_server_was_started_anew(
+def test_search_reconnects_after_a_server_restart(
     corpus: Corpus, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     server = Cluster(tmp_path_factory.mktemp("restarted"))

@@ -9,7 +9,7 @@ import psycopg
 import pytest
 
 from mail_assets.search.language.request import MODES, RequestError
-from mail_assets.search.live_index import EncodedIndex
+from mail_assets.search.live_index import VectorSearch
 from mail_assets.search.searcher import Searcher
 from mail_assets.vectors.index import Match
 from mail_assets_tests.sample_corpus import QUERY, ROOT, Search, ids
@@ -17,9 +17,7 @@ from mail_assets_tests.sample_corpus import QUERY, ROOT, Search, ids
 
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("limit", [1, 7, 100])
-def test_an_answer_is_ordered_folded_and_of_the_size_asked(
-    search: Search, mode: str, limit: int
-) -> None:
+def test_response_is_ordered_folded_and_of_its_size(search: Search, mode: str, limit: int) -> None:
     response = search(QUERY, mode=mode, limit=limit)
     scores = [hit.score for hit in response.hits]
     assert scores == sorted(scores, reverse=True)
@@ -30,9 +28,7 @@ def test_an_answer_is_ordered_folded_and_of_the_size_asked(
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_the_same_question_has_the_same_answer_and_a_longer_page_begins_as_a_shorter(
-    search: Search, mode: str
-) -> None:
+def test_longer_page_begins_as_a_shorter_one(search: Search, mode: str) -> None:
     hits = search(QUERY, mode=mode, limit=100).hits
     assert search(QUERY, mode=mode, limit=100).hits == hits
     # a longer page may find more of a thread, which its first hit names
@@ -47,7 +43,7 @@ def test_the_same_question_has_the_same_answer_and_a_longer_page_begins_as_a_sho
 
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("query", [QUERY, "40P01", "harbor_lease_renew", "ballenas texto distinto"])
-def test_chunks_are_spans_of_the_body_and_the_best_stands_first(
+def test_chunks_are_spans_of_the_body_best_first(
     search: Search, connection: psycopg.Connection, mode: str, query: str
 ) -> None:
     for hit in search(query, mode=mode, limit=50).hits:
@@ -65,7 +61,7 @@ def test_chunks_are_spans_of_the_body_and_the_best_stands_first(
             assert "".join(row[4][start:end] for start, end in chunk.spans) == chunk.text
 
 
-def test_a_hit_shows_the_message_as_it_is_stored(
+def test_hit_shows_the_message_as_it_is_stored(
     search: Search, connection: psycopg.Connection
 ) -> None:
     hit = search(QUERY, mode="semantic", limit=1).hits[0]
@@ -80,14 +76,14 @@ def test_a_hit_shows_the_message_as_it_is_stored(
     assert sent.tzinfo == dt.UTC
 
 
-def test_a_question_in_other_words_finds_its_answer(search: Search) -> None:
+def test_question_in_other_words_finds_its_answer(search: Search) -> None:
     # Several answers differ by 0.01 in cosine: their order depends on the processor's int8 kernels.
     assert ROOT in ids(search(QUERY, mode="semantic", limit=10))
     assert ROOT in ids(search(QUERY, mode="hybrid", limit=10))
 
 
 @pytest.mark.parametrize(("query", "messages"), [("40P01", 5), ("harbor_lease_renew", 6)])
-def test_an_identifier_finds_all_messages_that_have_it_and_no_other_first(
+def test_identifier_finds_its_messages_first(
     search: Search, connection: psycopg.Connection, query: str, messages: int
 ) -> None:
     rows = connection.execute(
@@ -103,13 +99,13 @@ def test_an_identifier_finds_all_messages_that_have_it_and_no_other_first(
 @pytest.mark.parametrize(
     "query", ["pg_class", "PG_CLASS", "pg_catalog.pg_class", "heapam.c", "access/heap/heapam.c"]
 )
-def test_a_part_of_a_dotted_name_or_path_finds_the_whole(search: Search, query: str) -> None:
+def test_part_of_a_dotted_name_or_path_finds_the_whole(search: Search, query: str) -> None:
     response = search(query, mode="fulltext")
     assert ids(response)[0] == "names@example.es"
     assert "pg_catalog.pg_class" in response.hits[0].chunks[0].text
 
 
-def test_the_chunk_that_holds_an_identifier_speaks_for_its_message(search: Search) -> None:
+def test_chunk_with_the_identifier_is_shown(search: Search) -> None:
     hits = search("harbor_lease_renew", mode="fulltext", limit=6).hits
     spoke = [hit for hit in hits if "harbor_lease_renew" in hit.chunks[0].text.lower()]
     assert len(spoke) >= 4  # in two it stands in a patch
@@ -117,9 +113,7 @@ def test_the_chunk_that_holds_an_identifier_speaks_for_its_message(search: Searc
 
 
 @pytest.mark.parametrize("query", ["cebra.c", "cebollas inexistentes", "src/zoo/cebra.c"])
-def test_the_chunk_that_holds_the_words_speaks_for_a_long_message(
-    search: Search, query: str
-) -> None:
+def test_chunk_with_the_words_of_a_long_message_is_shown(search: Search, query: str) -> None:
     hit = search(query, mode="fulltext", limit=1).hits[0]
     chunk = hit.chunks[0]
     assert hit.message_id == "long@example.es"
@@ -128,23 +122,23 @@ def test_the_chunk_that_holds_the_words_speaks_for_a_long_message(
 
 
 @pytest.mark.parametrize("query", ["list:harbor-dev", f"<{ROOT}>", QUERY])
-def test_an_explained_response_is_json_whatever_was_asked(search: Search, query: str) -> None:
+def test_explained_response_is_json_for_any_query(search: Search, query: str) -> None:
     response = search(query, explain=True)
     assert json.loads(json.dumps(response.as_json()))["explain"] == response.explain
 
 
 @pytest.mark.parametrize(
-    ("beside", "found"),
+    ("others", "found"),
     [("", True), ("-zebra", True), ("-lease", False), ("zebr*", False), ("leas*", True)],
 )
 @pytest.mark.parametrize("mode", MODES)
-def test_a_pasted_id_finds_its_message_if_that_meets_what_is_asked_beside_it(
-    search: Search, mode: str, beside: str, found: bool
+def test_pasted_id_finds_a_message_that_meets_filters(
+    search: Search, mode: str, others: str, found: bool
 ) -> None:
-    assert (ROOT in ids(search(f"<{ROOT}> {beside}", mode=mode))) is found
+    assert (ROOT in ids(search(f"<{ROOT}> {others}", mode=mode))) is found
 
 
-def test_what_is_like_a_message_is_not_itself(searcher: Searcher) -> None:
+def test_similar_messages_leave_out_the_message(searcher: Searcher) -> None:
     response = searcher.similar(f"<{ROOT}>", limit=5)
     assert len(response.hits) == 5
     assert ROOT not in ids(response)
@@ -154,17 +148,17 @@ def test_what_is_like_a_message_is_not_itself(searcher: Searcher) -> None:
         searcher.similar("nobody@nowhere")
 
 
-def test_the_texts_of_a_message_are_not_kept_with_the_queries(
+def test_vectors_of_similar_texts_are_not_kept(
     search: Search, searcher: Searcher, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[bool] = []
-    nearest = EncodedIndex.nearest
+    nearest = VectorSearch.nearest
 
-    def record(self: EncodedIndex, *given: Any, from_mail: bool) -> list[Match]:
+    def record(self: VectorSearch, *given: Any, from_mail: bool) -> list[Match]:
         asked.append(from_mail)
         return nearest(self, *given, from_mail=from_mail)
 
-    monkeypatch.setattr(EncodedIndex, "nearest", record)
+    monkeypatch.setattr(VectorSearch, "nearest", record)
     searcher.similar(f"<{ROOT}>")
     assert asked
     assert all(asked)

@@ -8,7 +8,7 @@ import pytest
 from mail_assets.indexes.encoder_probe import PROBE_TEXT, EncoderProbeError
 from mail_assets.month import ListMonth
 from mail_assets.search import semantic
-from mail_assets.search.candidates import Candidate, MessageCopy
+from mail_assets.search.matches import Candidate, MessageCopy
 from mail_assets.search.semantic import Vector, rerank
 from mail_assets.tables.encoded_texts import EncoderProbe, keep_encoded, record_probe, sweep_encoded
 from mail_assets_tests.world import HARBOR, MARCH, Hashing, World, mail
@@ -62,7 +62,7 @@ def ids(ranked: list[Candidate]) -> list[str]:
     return [one.message_id.partition("@")[0] for one in ranked]
 
 
-def test_the_model_ranks_what_index_and_words_found(
+def test_model_ranks_matches_of_index_and_words(
     world: World, model: Hashing, query: Vector
 ) -> None:
     with world.connect() as connection:
@@ -75,7 +75,7 @@ def test_the_model_ranks_what_index_and_words_found(
     assert [one.score for one in ranked] == sorted((one.score for one in ranked), reverse=True)
 
 
-def test_a_text_is_encoded_once(world: World, model: Hashing, query: Vector) -> None:
+def test_text_is_encoded_once(world: World, model: Hashing, query: Vector) -> None:
     with world.connect() as connection:
         first = rerank(connection, model, query, candidates(world, "ab"))
         again = rerank(connection, model, query, candidates(world, "ab"))
@@ -84,7 +84,7 @@ def test_a_text_is_encoded_once(world: World, model: Hashing, query: Vector) -> 
     assert [len(call) for call in model.calls if call != [PROBE_TEXT]] == [2, 1]
 
 
-def test_another_model_encodes_anew(world: World, model: Hashing, query: Vector) -> None:
+def test_another_model_encodes_again(world: World, model: Hashing, query: Vector) -> None:
     other = Hashing(world.home / "models")
     other.fingerprint = "another"
     with world.connect() as connection:
@@ -94,7 +94,7 @@ def test_another_model_encodes_anew(world: World, model: Hashing, query: Vector)
     assert len(other.calls[1]) == 1
 
 
-def test_a_machine_that_makes_other_vectors_keeps_none(
+def test_machine_that_makes_other_vectors_keeps_none(
     world: World, model: Hashing, query: Vector
 ) -> None:
     with world.connect() as connection:
@@ -105,7 +105,7 @@ def test_a_machine_that_makes_other_vectors_keeps_none(
     assert world.rows("encoded_texts") == []
 
 
-def test_what_is_further_down_follows_in_its_order(
+def test_rest_of_the_ranking_keeps_its_order(
     world: World, model: Hashing, query: Vector, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(semantic, "NEAREST_CHUNKS", 2)
@@ -117,15 +117,13 @@ def test_what_is_further_down_follows_in_its_order(
     assert longer[3].score <= longer[2].score <= longer[1].score
 
 
-def test_nothing_found_is_nothing_ranked(world: World, model: Hashing, query: Vector) -> None:
+def test_nothing_is_ranked_if_nothing_is_found(world: World, model: Hashing, query: Vector) -> None:
     with world.connect() as connection:
         assert rerank(connection, model, query, []) == []
     assert model.calls == []
 
 
-def test_chunks_that_were_deleted_meanwhile_are_left_out(
-    world: World, model: Hashing, query: Vector
-) -> None:
+def test_deleted_chunks_are_left_out(world: World, model: Hashing, query: Vector) -> None:
     with world.connect() as connection:
         found = candidates(world, "ab")
         connection.execute("delete from chunks")
@@ -133,7 +131,7 @@ def test_chunks_that_were_deleted_meanwhile_are_left_out(
     assert model.calls == []
 
 
-def test_the_oldest_vectors_go_first(world: World) -> None:
+def test_oldest_vectors_go_first(world: World) -> None:
     vector = np.ones(3, np.float32)
     texts = [bytes(h) for (h,) in world.rows("chunks", "text_hash")]
     with world.connect() as connection:
@@ -142,13 +140,13 @@ def test_the_oldest_vectors_go_first(world: World) -> None:
     assert {bytes(h) for (h,) in world.rows("encoded_texts", "text_hash")} == {*texts[-2:]}
 
 
-def test_a_text_that_no_chunk_has_is_not_kept(world: World) -> None:
+def test_text_that_no_chunk_has_is_not_kept(world: World) -> None:
     with world.connect() as connection:
         keep_encoded(connection, "x", {b"\0" * 32: np.ones(3, np.float32)})
     assert world.rows("encoded_texts") == []
 
 
-def test_keeping_waits_for_no_forgetting_and_keeps_nothing_that_it_deletes(world: World) -> None:
+def test_vectors_of_forgotten_text_are_not_kept(world: World) -> None:
     forgotten, old, new = (bytes(text) for (text,) in world.rows("chunks", "text_hash")[:3])
     vector = np.ones(3, np.float32)
     with world.connect() as forgetting, world.connect() as searching:

@@ -105,7 +105,7 @@ def letters(text: str) -> list[str]:
     return found
 
 
-#: What stands between other characters.
+#: Runs of such letters between other characters.
 RUNS = [
     run
     for text in TEXTS.values()
@@ -123,7 +123,7 @@ def parts(draw: st.DrawFn) -> str:
 
 
 @given(parts())
-def test_a_text_is_found_by_any_part_of_it(
+def test_text_is_found_by_any_part_of_it(
     searcher: Searcher, db: psycopg.Connection, part: str
 ) -> None:
     having = {name for name, text in TEXTS.items() if part in text}
@@ -145,7 +145,7 @@ def test_pairs_are_the_same_in_sql(db: psycopg.Connection, text: str) -> None:
 
 
 @given(parts())
-def test_what_is_highlighted_is_the_part_that_was_asked(searcher: Searcher, part: str) -> None:
+def test_highlight_is_the_part_that_was_asked(searcher: Searcher, part: str) -> None:
     for hit in search(searcher, f'"{part}"').hits:
         (chunk,) = hit.chunks
         assert [text for text, marked in chunk.pieces() if marked] == [part]
@@ -160,7 +160,7 @@ def test_what_is_highlighted_is_the_part_that_was_asked(searcher: Searcher, part
         ("-deferredModel says", set()),
         ("<pyHandle:224>", {"tag"}),
         ('"<tr model"', {"tag"}),
-        # beside letters of such scripts names are found as they are written
+        # next to letters of such scripts names are found as they are written
         ('"pg_class"', {"zh-names", "latin"}),
         ("pg_class sort:date", {"zh-names", "latin"}),
         ("40P01", {"zh-names", "ja", "ko", "latin"}),
@@ -179,7 +179,7 @@ def test_what_is_highlighted_is_the_part_that_was_asked(searcher: Searcher, part
         ("备份 遺失 sort:date", set()),
         ("-(备份 or 遺失) list:lists 40P01", {"zh-names", "ja", "ko", "latin"}),
         ('"pg_class表中查到40P01"', {"zh-names"}),
-        # stop words are not compared beside such letters
+        # stop words are not compared next to such letters
         ('"the 数据库"', {"zh"}),
     ],
 )
@@ -189,7 +189,7 @@ def test_queries_mean_the_same_in_every_script(
     assert find(searcher, query) == expected
 
 
-def test_a_name_ranks_and_is_highlighted_beside_such_letters(searcher: Searcher) -> None:
+def test_name_next_to_unspaced_letters_is_found(searcher: Searcher) -> None:
     hits = search(searcher, "pg_class").hits
     assert {one.message_id for one in hits[:2]} == {"zh-names@example.org", "latin@example.org"}
     assert all(one.why.words == ("pg_class",) for one in hits[:2])
@@ -200,6 +200,6 @@ def test_tags_are_text_in_sql_too(db: psycopg.Connection, query: str) -> None:
     assert find_by_sql(db, query) == {"tag"}
 
 
-def test_words_that_are_in_no_message_are_named(db: psycopg.Connection) -> None:
+def test_missing_words_are_named(db: psycopg.Connection) -> None:
     words = ["数据库", "恐龙", "백업", "memory", "dinosaur"]
     assert find_unknown_words(db, words, ["english"]) == ["恐龙", "dinosaur"]

@@ -1,4 +1,4 @@
-"""Phrases that nothing is found with count as words where words stand beside them."""
+"""Phrases without a hit count as words if the query has words too."""
 
 import pytest
 
@@ -12,12 +12,10 @@ FIELDS = "list:harbor-dev -toast after:2024-03"
 
 
 @pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("beside", ["", FIELDS])
-def test_an_error_message_finds_what_its_words_find_and_that_is_said(
-    search: Search, mode: str, beside: str
-) -> None:
-    found = search(f"{PASTED} {beside}", mode=mode, facets=True, explain=True)
-    words = search(f"{WORDS} {beside}", mode=mode, facets=True, explain=True)
+@pytest.mark.parametrize("fields", ["", FIELDS])
+def test_phrase_without_hits_is_searched_as_words(search: Search, mode: str, fields: str) -> None:
+    found = search(f"{PASTED} {fields}", mode=mode, facets=True, explain=True)
+    words = search(f"{WORDS} {fields}", mode=mode, facets=True, explain=True)
     assert ids(found) == ids(words) != []
     assert found.facets == words.facets
     assert found.explain is not None
@@ -29,7 +27,7 @@ def test_an_error_message_finds_what_its_words_find_and_that_is_said(
 
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("group", ["few", "message"])
-def test_its_pages_of_any_size_follow_one_another(search: Search, mode: str, group: str) -> None:
+def test_pages_without_quotes_follow_one_another(search: Search, mode: str, group: str) -> None:
     whole = search(PASTED, mode=mode, limit=100, group=group)
     pages = [search(PASTED, mode=mode, limit=4, offset=at, group=group) for at in (0, 4, 8)]
     assert [one for page in pages for one in ids(page)] == ids(whole)[:12]
@@ -51,7 +49,7 @@ def test_its_pages_of_any_size_follow_one_another(search: Search, mode: str, gro
         ('lease "ran out"', {"min_score": 1.5}),
     ],
 )
-def test_an_empty_page_stays_one_where_phrases_were_meant(
+def test_phrase_alone_without_hits_stays_empty(
     search: Search, mode: str, query: str, options: dict[str, float]
 ) -> None:
     found = search(query, mode=mode, **options)
@@ -59,9 +57,7 @@ def test_an_empty_page_stays_one_where_phrases_were_meant(
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_a_phrase_that_something_holds_is_required_and_an_excluded_one_excludes(
-    search: Search, mode: str
-) -> None:
+def test_phrase_with_hits_is_required(search: Search, mode: str) -> None:
     strict = search('lease "ran out"', mode=mode, limit=100)
     assert strict.hits
     assert {*ids(search("lease ran out", mode=mode, limit=100))} - {*ids(strict)}
@@ -82,6 +78,6 @@ def test_a_phrase_that_something_holds_is_required_and_an_excluded_one_excludes(
         ('a "list:b OR -cd"', r"a \list:b \OR \-cd"),
     ],
 )
-def test_words_of_phrases_take_their_place(query: str, same: str) -> None:
+def test_words_replace_their_phrase(query: str, same: str) -> None:
     loose, words = loosen(parse_request(Request(query))), parse_request(Request(same))
     assert (loose.node, loose.clauses) == (words.node, words.clauses)

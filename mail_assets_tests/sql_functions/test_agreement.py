@@ -12,19 +12,19 @@ from hypothesis import strategies as st
 
 from mail_assets.encoding.local_encoder import LocalEncoder
 from mail_assets.month import ListMonth
-from mail_assets.search.ask_indexes import Depths, Legs
-from mail_assets.search.candidates import Candidate, MessageCopy
 from mail_assets.search.filters import MessageFilter, compile_filters
 from mail_assets.search.fulltext import FULLTEXT_DEPTH
 from mail_assets.search.language.request import Request
 from mail_assets.search.language.syntax import parse_request
-from mail_assets.search.live_index import LookedUp, LookUp
+from mail_assets.search.look_up import LookedUp, LookUp
+from mail_assets.search.matches import Candidate, Depths, MessageCopy
+from mail_assets.search.retrieval import Retriever
 from mail_assets.search.semantic import SEMANTIC_DEPTH
 from mail_assets.text.identifiers import _names_in_patch, find_identifiers
 from mail_assets.vectors.index import VectorIndex
 from mail_assets.words.open import open_words
 from mail_assets_tests.sample_corpus import Corpus
-from mail_assets_tests.search.fixed_vectors import FixedVectors, always, asking
+from mail_assets_tests.search.fixed_indexes import FixedVectors, always, asking
 from mail_assets_tests.sql_functions.conftest import call, vector_text
 
 QUESTIONS = [
@@ -84,7 +84,7 @@ def by_words(
     db: psycopg.Connection, corpus: Corpus, query: str, filters: dict[str, Any]
 ) -> list[Candidate]:
     looked_up = look_up(db, corpus, query, filters)
-    return Legs(db).rank(looked_up, Depths(words=FULLTEXT_DEPTH)).fulltext.candidates
+    return Retriever(db).rank_legs(looked_up, Depths(words=FULLTEXT_DEPTH)).fulltext
 
 
 def by_meaning(
@@ -97,7 +97,9 @@ def by_meaning(
 ) -> list[Candidate]:
     vectors = FixedVectors(lambda _, top_k, where: index.query(vector, top_k, where), 10_000)
     looked_up = look_up(db, corpus, "x", filters, vectors)
-    return Legs(db).rank(looked_up, Depths(vectors=max(SEMANTIC_DEPTH, 3 * count))).semantic
+    return (
+        Retriever(db).rank_legs(looked_up, Depths(vectors=max(SEMANTIC_DEPTH, 3 * count))).semantic
+    )
 
 
 @pytest.mark.parametrize("filters", FILTERS)

@@ -19,7 +19,7 @@ from mail_assets.web.documents import Documents
 from mail_assets.web.limits import DEFAULT_ALLOWANCES, Clients, Limits
 from mail_assets.web.privacy import HIDDEN, SHOWN, Publication
 from mail_assets.web.searchers import SearchService, ServiceOptions
-from mail_assets_tests.sample_corpus import Corpus, search_settings
+from mail_assets_tests.sample_corpus import Corpus
 from mail_assets_tests.waits import LONG
 from mail_assets_tests.world import MARCH, World
 
@@ -57,7 +57,7 @@ def open_service(
     **options: bool,
 ) -> Iterator[SearchService]:
     """Yield a service of an archive; close it."""
-    search = search_settings(settings)
+    search = settings.search
     service = kind(
         ServiceOptions(search, settings.forget_key, settings.store, searchers, **options)
     )

@@ -1,8 +1,8 @@
-"""What a query asks, as a tree, and as clauses that every hit meets.
+"""The expression of a query: a tree, and the clauses that every hit meets.
 
 A tree is made of texts and fields with and, or and not. `to_clauses` turns it into its conjunctive
-normal form: each hit meets one condition of every clause at least. SQL, the index of vectors and
-the index of words all take this one form, and a not stands before a single text or field only.
+normal form: each hit meets at least one condition of every clause. SQL, the index of vectors and
+the index of words all take this one form; a not stands before a single text or field only.
 """
 
 import datetime as dt
@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple, TypeAlias
 
 from mail_assets.search.language.request import RequestError
 
-#: Clauses and conditions of a query; what people write has fewer than ten.
+#: Clauses of a query, and conditions of a clause; people write fewer than ten.
 MAX_CLAUSES = 64
 
 
@@ -50,7 +50,7 @@ class And:
 
 @dataclass(frozen=True)
 class Or:
-    """One of these at least."""
+    """At least one of these."""
 
     parts: tuple["Node", ...]
 
@@ -89,7 +89,7 @@ def leaves(node: Node) -> Iterator[Leaf]:
 
 
 def only_words(node: Node) -> bool:
-    """Say whether a tree is made of words alone, which rank and are not required."""
+    """Return whether a tree is made of words alone, which rank and are not required."""
     match node:
         case And(parts) | Or(parts):
             return all(map(only_words, parts))
@@ -101,15 +101,14 @@ def only_words(node: Node) -> bool:
 def ranking_text(node: Node) -> str:
     """Return the texts that rank as one text: words and phrases that are not negated.
 
-    A prefix is no word; it only narrows.
+    A prefix only filters.
     """
     match node:
         case And(parts):
-            said = map(ranking_text, parts)
-            return " ".join(one for one in said if one)
+            return " ".join(filter(None, map(ranking_text, parts)))
         case Or(parts):
-            said = map(ranking_text, parts)
-            return (" or " if only_words(node) else " ").join(one for one in said if one)
+            separator = " or " if only_words(node) else " "
+            return separator.join(filter(None, map(ranking_text, parts)))
         case Text(kind="word" | "phrase"):
             return node.text
     return ""
@@ -126,7 +125,7 @@ def held_phrases(node: Node) -> list[str]:
 
 
 def drop_quotes(node: Node) -> Node:
-    """Return a tree with the words of its phrases in their place, but for those negated."""
+    """Return a tree with phrases that are not negated replaced by their words."""
     match node:
         case And(parts):
             flat: list[Node] = []
@@ -142,7 +141,7 @@ def drop_quotes(node: Node) -> Node:
 
 
 def to_clauses(node: Node, *, words: bool = False) -> tuple[Clause, ...]:
-    """Return what every hit meets. Words alone may be missing, unless `words` are required too.
+    """Return the clauses that every hit meets; words alone are in them only with `words`.
 
     Raises:
         RequestError: there are more than MAX_CLAUSES clauses, or conditions in one.
@@ -157,7 +156,7 @@ def to_clauses(node: Node, *, words: bool = False) -> tuple[Clause, ...]:
 
 
 def _normalize(node: Node, *, negated: bool) -> list[Clause]:
-    """Return a tree in conjunctive normal form; De Morgan takes a not down to the leaves."""
+    """Return a tree in conjunctive normal form; De Morgan's laws move a not to the leaves."""
     match node:
         case Not(part):
             return _normalize(part, negated=not negated)
@@ -171,7 +170,6 @@ def _normalize(node: Node, *, negated: bool) -> list[Clause]:
 
 
 def _distribute(alternatives: list[list[Clause]]) -> list[Clause]:
-    """Return the clauses of `one or other` from the clauses of each."""
     clauses: list[Clause] = [()]
     for alternative in alternatives:
         _check_size(len(clauses) * len(alternative))

@@ -1,12 +1,11 @@
-"""The fields of a query: which values each takes, and what they mean.
+"""The fields of a query: the values that each takes, and their meaning.
 
-`name:value` is a field where the value has the form of that field's values, and text otherwise:
-`mode:0644`, `subject:/C=US/CN=x` and `file:main.c:12` come out of error messages. A value in quotes
-is always meant as the field's. A value of the right form that does not exist (`has:pach`,
-`limit:many`, a list that there is not) is an error and never text: it would silently search
-something else.
+`name:value` is a field if the value has the form of that field's values, and text otherwise:
+`mode:0644`, `subject:/C=US/CN=x` and `file:main.c:12` come from error messages. A value in quotes
+is always one of the field. A value of the right form that does not exist (`has:pach`, `limit:many`,
+an unknown list) is an error and never text: the search would silently be a different one.
 
-[dates] Days and periods as people type them: 2024, 2024-05, 2024-05-17, 2y, 10d, 2024-05..2024-06.
+Days and periods are read as people type them: 2024, 2024-05, 2024-05-17, 2y, 10d, 2024-05..2024-06.
 """
 
 import calendar
@@ -40,7 +39,7 @@ _DAYS = {"d": 1, "w": 7}
 def parse_day(text: str, today: dt.date | None = None) -> dt.date:
     """Read "2024", "2024-05" or "2024-05-17" as its first day, and "10d", "2w", "3m", "2y" as ago.
 
-    `today` is that of UTC where it is not given.
+    `today` is that of UTC by default.
 
     Raises:
         RequestError: it is none of these.
@@ -49,7 +48,7 @@ def parse_day(text: str, today: dt.date | None = None) -> dt.date:
 
 
 def parse_period(text: str, today: dt.date | None = None) -> Period:
-    """Read a day, month or year as all of it, and "START..END", each of which may be missing.
+    """Read a whole day, month or year, or "START..END", where START or END may be missing.
 
     Raises:
         RequestError: it is none of these, or ends before it begins.
@@ -66,17 +65,17 @@ def parse_period(text: str, today: dt.date | None = None) -> Period:
 
 
 def check_period(start: dt.date | None, end: dt.date | None) -> None:
-    """Refuse a period without a day.
+    """Check that a period has a day.
 
     Raises:
-        RequestError: it ends before it begins.
+        EmptyPeriodError: it ends before it begins.
     """
     if start and end and start >= end:
         raise EmptyPeriodError(f"nothing is after {start} and before {end}")
 
 
 def _parse_period(text: str, today: dt.date | None) -> tuple[dt.date, dt.date | None]:
-    """Return the first day, and the day after the last, None where the calendar ends before."""
+    """Return the first day, and the day after the last, None after the end of the calendar."""
     text = text.strip()
     try:
         if match := _WRITTEN_DAY.fullmatch(text):
@@ -106,10 +105,10 @@ def _next_day(day: dt.date) -> dt.date | None:
 
 
 def _shift_months(day: dt.date, months: int) -> dt.date:
-    """Return the same day of another month, its last where that is shorter.
+    """Return the same day of another month, or its last day if that month is shorter.
 
     Raises:
-        ValueError: that is before year 1 or after 9999.
+        ValueError: it is before year 1 or after 9999.
     """
     year, month = divmod(day.year * 12 + day.month - 1 + months, 12)
     if not dt.MINYEAR <= year <= dt.MAXYEAR:
@@ -126,7 +125,7 @@ _SUBJECT = re.compile(r"\A[\w\[][^\s=\"]*")
 _FILE = re.compile(r"\A[\w.][^\s/\\:=\"]*")
 _ID = re.compile(r"\A<?[^\s<>\"@]+@[^\s<>\"]+>?")
 
-#: What a value must look like where it is not in quotes.
+#: The form of a value without quotes.
 _FORMS: dict[str, re.Pattern[str]] = {
     "from": _PERSON,
     "to": _PERSON,
@@ -143,7 +142,7 @@ _FORMS: dict[str, re.Pattern[str]] = {
 #: Other words for a kind.
 _KINDS = {"attachments": "attachment", "patches": "patch", "replies": "reply"}
 
-#: What sets an option of the request: name of the field, of the option, and what reads a value.
+#: Fields that set an option of the request: the option's name, and the function that reads a value.
 OPTIONS: dict[str, tuple[str, Callable[[str], Any]]] = {
     "mode": ("mode", str),
     "group": ("group", str),
@@ -152,12 +151,12 @@ OPTIONS: dict[str, tuple[str, Callable[[str], Any]]] = {
     "offset": ("offset", int),
     "score": ("min_score", float),
 }
-#: Fields of which a message has one value: several side by side are alternatives.
+#: Fields of which a message has one value: several in one query are alternatives.
 EXCLUSIVE = frozenset({"from", "list", "month", "thread", "id", "date"})
 
 
 def is_field(name: str, value: str, *, quoted: bool) -> bool:
-    """Say whether `name:value` is meant as a field."""
+    """Return whether `name:value` is meant as a field."""
     form = _FORMS.get(name)
     if form is None:
         return False
@@ -165,7 +164,7 @@ def is_field(name: str, value: str, *, quoted: bool) -> bool:
 
 
 def read_field(name: str, value: str, today: dt.date | None) -> Field:
-    """Return a field that is_field knows, its value checked.
+    """Return a field that `is_field` accepts, its value checked.
 
     Raises:
         RequestError: the field does not take the value.
@@ -187,7 +186,7 @@ def read_field(name: str, value: str, today: dt.date | None) -> Field:
             return Field("date", parse_period(value, today))
         case "thread" | "id" | "from":
             return Field(name, strip_brackets(value) or value)
-        case "to":  # as for files, all of a message are compared as lines of one text
+        case "to":  # receivers, and files, of a message are compared as lines of one text
             return Field(name, (strip_brackets(value) or value).replace("\n", " "))
         case "file":
             return Field(name, value.replace("\n", " "))
@@ -208,7 +207,7 @@ def read_option(name: str, value: str) -> tuple[str, Any]:
 
 
 def write_field(name: str, value: object) -> str:
-    """Return a field as it is typed, so that it is read as the same."""
+    """Return a field as text that is read as the same field."""
     if isinstance(value, Period):
         value = _write_period(name, value)
     text = str(value)

@@ -1,7 +1,4 @@
-"""The recursive descent over the tokens of a query; syntax.py has its grammar.
-
-[tokens] A query in pieces: words, phrases, fields, and the signs between them.
-"""
+"""The tokens of a query, and the recursive descent over them; syntax.py documents the grammar."""
 
 import datetime as dt
 import re
@@ -13,14 +10,14 @@ from mail_assets.search.language.fields import EXCLUSIVE, OPTIONS, is_field, rea
 from mail_assets.search.language.request import RequestError
 from mail_assets.text.letters import IDEOGRAPHS, MARKS, UNSPACED
 
-#: Parentheses in each other; those further inside are not looked at.
+#: Nested parentheses; deeper ones are ignored.
 MAX_DEPTH = 20
 
 _NAME = re.compile(r"([a-z]+):")
 _ESCAPED_COLON = re.compile(r"([a-z]+)\\:")
 _BRACKETED = re.compile(r"<[^\s<>]++>(?!\S)")
 _LETTER = rf"[\w{MARKS}]"
-#: Three letters, two of an unspaced script, or one that says something by itself.
+#: A prefix has three letters, two of an unspaced script, or one that is a word by itself.
 _PREFIX = re.compile(rf"(?:{_LETTER}{{3,}}|[{UNSPACED}]{_LETTER}|{_LETTER}*[{IDEOGRAPHS}])\*")
 _EXCLUDABLE = re.compile(rf"\w{_LETTER}|[{IDEOGRAPHS}]\*")
 
@@ -36,17 +33,17 @@ class Token(NamedTuple):
 
 
 def tokenize(query: str) -> list[Token]:
-    """Take a query apart. Any text is a query: what is no sign of the language is a word."""
+    """Return the tokens of a query; any text without a sign of the language is words."""
     return [*_Tokenizer(query).tokens()]
 
 
 def is_plain(word: str) -> bool:
-    """Say whether a word that stands alone is read as it is, not as a sign of the language."""
+    """Return whether a word that stands alone is read as it is, not as a sign of the language."""
     return tokenize(word) == [Token("word", word)]
 
 
 class _Tokenizer:
-    """Reads a query from left to right; of the open parentheses, `ignored` ones are too deep."""
+    """Reads a query from left to right; `ignored` counts open parentheses that are too deep."""
 
     def __init__(self, query: str) -> None:
         self.query, self.at = query, 0
@@ -96,7 +93,7 @@ class _Tokenizer:
             yield Token("phrase", text)
 
     def _excludes(self) -> bool:
-        """Say whether the dash here stands before what can be excluded, not before an option."""
+        """Return whether the dash here excludes something, and begins no command-line option."""
         after = self.query[self.at + 1 : self.at + 3]
         if after[:1] == '"':  # a phrase without text is no token: the next one would be excluded
             end = self.query.find('"', self.at + 2)
@@ -104,7 +101,7 @@ class _Tokenizer:
         return after[:1] == "(" or bool(_EXCLUDABLE.match(after))
 
     def _run(self) -> Iterator[Token]:
-        """Read up to the next space or quote, and a closing parenthesis that is not its own."""
+        """Read up to the next space or quote; closing parentheses without an opening one end it."""
         start = self.at
         if (pasted := _BRACKETED.match(self.query, start)) and "@" in pasted[0]:
             self.at = pasted.end()  # a Message-ID, which may hold any sign
@@ -141,7 +138,6 @@ class _Tokenizer:
 
 
 def _read_run(run: str) -> Iterator[Token]:
-    """Read what stands between spaces."""
     if not run:
         return
     bare = run.lstrip("\\")
@@ -160,13 +156,12 @@ def _read_run(run: str) -> Iterator[Token]:
 
 
 def _is_special(run: str) -> bool:
-    """Say whether a run is more than a word."""
     if run.startswith("-"):
         return bool(_EXCLUDABLE.match(run, 1))
     return [*_read_run(run)] != [Token("word", run)]
 
 
-#: What an address, a host or a path has between its parts.
+#: A sign between the parts of an address, a host or a path.
 _WHOLE = re.compile(r"\w[@/.:]\w")
 
 
@@ -179,7 +174,7 @@ class Parser:
         self.options: dict[str, Any] = {}
 
     def parse(self) -> And:
-        """Return all that the tokens ask.
+        """Return the expression of the tokens.
 
         Raises:
             RequestError: a field does not take its value.
@@ -188,7 +183,6 @@ class Parser:
         return node if isinstance(node, And) else And((node,))
 
     def _sequence(self, *, top: bool = False) -> Node:
-        """Read operands up to a closing parenthesis."""
         groups: list[list[Node]] = []
         joins: Token | None = None
         while (token := self._next()) is not None and token.kind != ")":
@@ -202,7 +196,7 @@ class Parser:
                 else:
                     groups.append([operand])
                 joins = None
-        if joins:  # nothing stands behind it
+        if joins:  # nothing follows it
             groups.append([Text("word", joins.text)])
         return _all_of([one_of_these(group) for group in groups])
 
@@ -212,7 +206,7 @@ class Parser:
                 node = self._sequence()
                 if node == And(()):
                     return None
-                # in parentheses it is no alternative to the same field beside them
+                # in parentheses it is no alternative to the same field outside
                 return And((node,)) if isinstance(node, Field) else node
             case "not":
                 return self._negated()
@@ -248,9 +242,9 @@ class Parser:
 
 
 def _excluded_phrase(word: str) -> Text | None:
-    """Return what excludes a word, in parts where it has hyphens.
+    """Return the phrase that excludes a word, in parts where it has hyphens.
 
-    PostgreSQL has the parts of `well-known` besides, and an address or a path as a whole.
+    PostgreSQL indexes the parts of `well-known` too, but an address or a path only as a whole.
     """
     apart = word if _WHOLE.search(word) else word.replace("-", " ")
     text = " ".join(apart.split())
@@ -258,7 +252,7 @@ def _excluded_phrase(word: str) -> Text | None:
 
 
 def one_of_these(parts: Sequence[Node]) -> Node:
-    """Return one of these; of one, itself."""
+    """Return the alternatives of these; a single one stays itself."""
     if len(parts) == 1:
         return parts[0]
     flat: list[Node] = []
@@ -272,7 +266,7 @@ def _unwrap(node: Node) -> Node:
 
 
 def _all_of(parts: Sequence[Node]) -> Node:
-    """Return all of these; the same exclusive field, several times, as alternatives."""
+    """Return all of these; several values of one exclusive field become alternatives."""
     merged: list[Node] = []
     places: dict[str, int] = {}
     for part in parts:

@@ -1,7 +1,4 @@
-"""A request as one string: a query that asks for the same again.
-
-[reading] How a request was understood, in one line of plain words.
-"""
+"""A request as one query that asks for the same again, and as a line of plain words."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -25,9 +22,9 @@ from mail_assets.search.language.syntax import ParsedRequest
 
 
 def build_permalink(parsed: ParsedRequest) -> str:
-    """Return the query that is read as the same; relative dates become days.
+    """Return the query that is read as the same request; relative dates become days.
 
-    What is asked in another order has the same: options, conditions, then texts as they stand.
+    Requests in another order have the same query: options, conditions, then texts in their order.
     """
     defaults = {field.name: field.default for field in fields(Request)}
     options = {
@@ -40,7 +37,7 @@ def build_permalink(parsed: ParsedRequest) -> str:
 
 
 def _sort_conditions(node: And) -> Iterator[Node]:
-    """Yield the parts without a text, each once, in the order of the alphabet; then the others."""
+    """Yield the parts without a text, each once, in alphabetical order; then the others."""
     conditions = {part: _write(part) for part in node.parts if not _has_text(part)}
     yield from sorted(
         conditions, key=lambda part: (conditions[part].lstrip("(-"), conditions[part])
@@ -53,7 +50,7 @@ def _has_text(node: Node) -> bool:
 
 
 def _write_all(node: And) -> str:
-    """Return all parts; of a field that would become an alternative, each in parentheses."""
+    """Return all parts; fields that would become alternatives are each in parentheses."""
     names = Counter(part.name for part in node.parts if isinstance(part, Field))
     alone = {name for name in EXCLUSIVE if names[name] > 1}
     return " ".join(
@@ -65,9 +62,9 @@ def _write_all(node: And) -> str:
 
 
 def _in_parentheses(written: str) -> str:
-    """Return a group; its end is kept off a word that would take it for its own.
+    """Return a group; a space keeps its end from a word that would take the parenthesis.
 
-    A Message-ID in brackets is one only before a space or the end.
+    A Message-ID in brackets is recognized only before a space or the end.
     """
     last = written.rpartition(" ")[2]
     takes = last.count("(") > last.count(")") or last.endswith(">")
@@ -83,7 +80,7 @@ def _write(node: Node) -> str:
         case Not(Text("phrase", text)) if _is_excluded_alone(text):
             return f"-{text}"
         case Not(part):
-            written = _write(part)  # of two dashes neither would be a not
+            written = _write(part)  # two dashes together would be no not
             return f"-{_in_parentheses(written) if isinstance(part, Not) else written}"
         case Field(name, value):
             return write_field(name, value)
@@ -96,16 +93,16 @@ def _write(node: Node) -> str:
 
 
 def _is_excluded_alone(text: str) -> bool:
-    """Say whether a dash before a text, without quotes, is read as a not before all of it."""
+    """Return whether a dash before a text without quotes excludes all of it."""
     return tokenize(f"-{text}") == [Token("not", "-"), Token("word", text)]
 
 
-#: Phrases that are named, of those that nothing was found with.
+#: Phrases without a hit that are named.
 MAX_NAMED = 3
 
 
 def describe_request(parsed: ParsedRequest) -> str:
-    """Return what ranks, what every hit meets, and how it is sorted.
+    """Return a line that describes a request: what ranks, what every hit meets, and the order.
 
     words: lease renew · phrase "could not open" · not: toast · from: tom or from: ingrid
     """
@@ -127,7 +124,7 @@ def describe_request(parsed: ParsedRequest) -> str:
 
 
 def name_phrases(phrases: Sequence[str]) -> str:
-    """Return some phrases in quotes, long ones and long lists cut: "one" and "two" and 3 more."""
+    """Return phrases in quotes, long ones and long lists cut: "one" and "two" and 3 more."""
     shown = [f'"{one[:QUOTED]}..."' if len(one) > QUOTED else f'"{one}"' for one in phrases]
     more = f" and {len(shown) - MAX_NAMED} more" if len(shown) > MAX_NAMED else ""
     return " and ".join(shown[:MAX_NAMED]) + more

@@ -1,6 +1,6 @@
 """A search request: query, mode, page and filters, checked when it is made.
 
-What is written in the query, such as `from:tom`, is read by syntax.py.
+syntax.py reads the fields in the query, such as `from:tom`.
 """
 
 import datetime as dt
@@ -14,7 +14,7 @@ from mail_assets.month import is_month
 
 
 class Mode(StrEnum):
-    """How messages are found. Members are named as their values: Dagster configures by name."""
+    """The way messages are found; members are named as their values: Dagster uses the names."""
 
     hybrid = "hybrid"
     semantic = "semantic"
@@ -22,7 +22,7 @@ class Mode(StrEnum):
 
 
 class Group(StrEnum):
-    """How many hits a thread has: a few, all (each message by itself), or one, its best message."""
+    """Hits of a thread: a few, all (each message by itself), or one, its best message."""
 
     few = "few"
     message = "message"
@@ -30,7 +30,7 @@ class Group(StrEnum):
 
 
 class Sort(StrEnum):
-    """What comes first: the best hits, or the newest messages that have every word."""
+    """The order of hits: the best first, or the newest messages that have every word."""
 
     relevance = "relevance"
     date = "date"
@@ -56,35 +56,35 @@ QUOTED = 40
 
 
 class RequestError(WrongInputError):
-    """A request that cannot be answered: the message says what is wrong and what is allowed."""
+    """A request that cannot be answered: names the fault and the allowed values."""
 
 
 class MissingMessageError(NotFoundError, RequestError):
-    """A request about a message that is not there, or has no text."""
+    """A request about a message that is not stored, or has no text."""
 
 
 class EmptyPeriodError(RequestError):
-    """A request for a period that ends before it begins: nothing can be in it."""
+    """A request for a period that ends before it begins."""
 
 
 @dataclass(frozen=True)
 class Request:
     """A search in the archive.
 
-    The query is in the language of syntax.py, which has fields too: what they ask and what the
-    fields of the request ask holds together. It may be empty if there is a filter, which then finds
-    the newest messages. `mode` is a value of Mode, `group` one of Group, `sort` one of Sort; what
-    the query says of these, of limit, offset and min_score goes before.
+    The query is in the language of syntax.py. Its fields and those of the request are combined with
+    AND. It may be empty if there is a filter, which then finds the newest messages. `mode` is a
+    value of Mode, `group` one of Group, `sort` one of Sort; the query may set these, limit, offset
+    and min_score too, and then its values count.
 
     `lists` empty means all lists; `months` are those of the archives, "YYYY-MM". `after`
     (inclusive) and `before` (exclusive) are days in UTC. `sender` is an address, or a part of a
     name or address; `receiver`, `subject` and `attachment` (a file's name) are parts too.
-    `thread` is the id of any message of a thread; `without` are ids of messages that are searched
-    as if they were not there. `facets` asks how many messages match, by list, year, author and
-    kind. With `names_only` senders and receivers are compared by their names, and subjects and
-    files without the addresses in them, so that nobody can find out whether he guesses one.
-    `min_score` is in the scale of the mode: cosine similarity in semantic, the share of the best
-    possible score in the others. What is listed by date has no score, and is not cut.
+    `thread` is the id of any message of a thread; messages with the ids in `without` are left out.
+    `facets` asks how many messages match, by list, year, author and kind. With `names_only` senders
+    and receivers are compared by their names, and subjects and files without the addresses in them,
+    so that nobody can confirm a guessed address. `min_score` is in the scale of the mode: cosine
+    similarity in semantic, the share of the best possible score in the others. Messages that are
+    listed by date have no score, and are not cut.
 
     Raises:
         RequestError: a field is wrong.
@@ -143,14 +143,14 @@ class Request:
 
     @property
     def has_filters(self) -> bool:
-        """Whether any field filters."""
+        """True if any field filters."""
         given = (self.lists, self.months, self.after, self.before, self.sender, self.receiver)
         more = (self.subject, self.thread, self.kinds, self.has_attachment, self.attachment)
         return any((*given, *more))
 
 
 def strip_brackets(message_id: str) -> str:
-    """Return a Message-ID without angle brackets and spaces around it, however many there are."""
+    """Return a Message-ID without any angle brackets and spaces around it."""
     while (bare := message_id.strip().removeprefix("<").removesuffix(">")) != message_id:
         message_id = bare
     return bare
@@ -162,30 +162,30 @@ def quote(text: str) -> str:
 
 
 def check_month(month: str) -> None:
-    """Refuse what is no month of an archive.
+    """Check a month of an archive.
 
     Raises:
-        RequestError: it is not written YYYY-MM, or none from 1970 to 2099.
+        RequestError: it is not YYYY-MM from 1970 to 2099.
     """
     if not is_month(month):
         raise RequestError(f"month {quote(month)}: write YYYY-MM, from 1970-01 to 2099-12")
 
 
 def one_of(name: str, value: str, allowed: tuple[str, ...]) -> None:
-    """Refuse a value that is not allowed.
+    """Check that a value is allowed.
 
     Raises:
-        RequestError: it is none of them.
+        RequestError: it is not.
     """
     if value not in allowed:
         raise RequestError(f"{name} {quote(value)}: allowed are {', '.join(allowed)}")
 
 
 def check_text(name: str, text: str, most: int) -> None:
-    """Refuse a text that is too long, or that PostgreSQL does not take.
+    """Check the length of a text, and that PostgreSQL takes it.
 
     Raises:
-        RequestError: says which, and why.
+        RequestError: it is too long, or PostgreSQL does not take it.
     """
     if len(text) > most:
         raise RequestError(f"the {name} has {len(text)} characters, at most {most}")

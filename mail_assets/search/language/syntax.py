@@ -4,10 +4,10 @@
     operand = ["-"] ( word | prefix* | "phrase" | field | "(" query ")" )
     field   = name ":" ( value | '"' value '"' )
 
-Words rank, and any of them may be missing. Everything else is required of every hit: phrases,
-prefixes (`leas*`), fields, and that what has a dash before it is absent. `or`, in any case, joins
-its two neighbours before anything else does, as in Google and Gmail: `a or b c` is `(a or b) c`. A
-word counts as required where the other side of an `or` is, or a dash stands before its parentheses.
+Words rank, and any of them may be missing. Every hit must have everything else: phrases, prefixes
+(`leas*`) and fields; an operand with a dash must be absent. `or`, in any case, joins its two
+neighbours first, as in Google and Gmail: `a or b c` is `(a or b) c`. A word is required if the
+other side of its `or` is, or if a dash stands before its parentheses.
 
     from:tom to:hackers list:pgsql-bugs subject:vacuum thread:ID id:ID file:fix.patch
     after:2024-03 after:2y before:2024-06-15 date:2024-05..2024-06 month:2024-05
@@ -15,14 +15,13 @@ word counts as required where the other side of an `or` is, or a dash stands bef
     mode:semantic group:thread sort:date limit:20 offset:20 score:0.4
 
 A message has one id, author, list, month, thread and date, so `list:a list:b` are alternatives.
-Several of the others must all hold. fields.py says where `name:value` is text; a backslash before a
-word makes it text, whatever it is. A dash before one letter or another dash (`-t`, `--schema-only`)
-is an option of some command. Names of fields are in lower case: `Error:x` is text. Parentheses and
-quotes without their other half are ignored, so there is no wrong syntax.
+Several of the other fields must all hold. fields.py defines which `name:value` is text; a backslash
+makes the next word text. A dash before one letter or another dash (`-t`, `--schema-only`) begins an
+option of some command. Names of fields are in lower case: `Error:x` is text. Parentheses and quotes
+without their other half are ignored, so there is no wrong syntax. A Message-ID instead of a
+question, bare, in brackets or in a link, finds that message.
 https://notmuchmail.org/manpages/notmuch-search-terms-7/
 https://support.google.com/mail/answer/7190
-
-[pasted_ids] Message-IDs that somebody pasted instead of a question: bare, in brackets, or in a link.
 """
 
 import datetime as dt
@@ -53,19 +52,19 @@ from mail_assets.search.language.request import MAX_QUERY, Request, RequestError
 
 _SCHEME = re.compile(r"(?i)\A(?:mid|id|message-id):\s*")
 _LINK = re.compile(r"(?i)\Ahttps?://[^/\s]+/")
-#: Links that say the id in their query: ?i=ID, ?id=ID, ?q=ID.
+#: Links with the id in their query: ?i=ID, ?id=ID, ?q=ID.
 _IN_QUERY = re.compile(r"[?&](?:i|id|q|mid|message-id)=([^&#\s]+)")
-#: Signs that end a sentence, or close what an id stood in.
+#: Signs of the sentence around an id.
 _AROUND = ".,;:)'\""
 #: Ids that are looked for.
 MAX_IDS = 6
 
 
 def find_pasted_ids(text: str) -> tuple[str, ...]:
-    """Return the Message-IDs that a text may be, most likely first; none where it is no id.
+    """Return the Message-IDs that a text may be, most likely first; none if it is no id.
 
-    An id may hold `/`, several `@`, a domain in square brackets and, in brackets, quoted words
-    (RFC 5322, section 3.6.4, and what programs make of it). In a link it may be percent-encoded.
+    An id may contain `/`, several `@`, a domain in square brackets and, in brackets, quoted words
+    (RFC 5322, section 3.6.4, and the variants of programs). In a link it may be percent-encoded.
     """
     text = _SCHEME.sub("", text.strip(), count=1)
     if text.startswith("<") and text.endswith(">"):
@@ -78,10 +77,10 @@ def find_pasted_ids(text: str) -> tuple[str, ...]:
 
 
 def _in_link(rest: str) -> list[str]:
-    """Return what may be the id in a link, without its scheme and host.
+    """Return the parts of a link, without its scheme and host, that may be the id.
 
-    The last segment of the path with an `@`, and that one with those before it: an id may hold `/`.
-    What archives put behind an id (/raw, /T/#u) has none.
+    These are the last segment of the path with an `@`, and that one with those before it: an id may
+    contain `/`. The suffixes that archives append to an id (/raw, /T/#u) have no `@`.
     """
     found = [unquote(value) for value in _IN_QUERY.findall(rest)]
     path = re.split(r"[?#]", rest, maxsplit=1)[0]
@@ -98,19 +97,19 @@ def _normalize(texts: list[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(one for one in ids if "@" in one.strip("@")))[:MAX_IDS]
 
 
-#: Fields and phrases that are looked at; a permalink has one for each value of each field.
+#: Fields and phrases of a query; a permalink has one for each value of each field.
 MAX_TOKENS = 500
-#: What a query of signs alone is read as: no error, and nothing that could be searched for.
+#: The word for which a query of signs alone stands: no error, and no message has it.
 SIGNS = Text("word", "?")
 
 
 @dataclass(frozen=True)
 class ParsedRequest:
-    """A request that was read: what ranks, and what every hit meets.
+    """A request that was read: the text that ranks, and the clauses that every hit meets.
 
-    `request` has the options as they are in force. `node` is all that is asked, the fields of the
-    request before the query. `text` is what the encoder reads; it is empty where only conditions
-    are asked. `message_ids` are those that the query may be, pasted.
+    `request` has the options of the query too. `node` is the whole expression, the fields of the
+    request before the query. `text` is the one for the encoder, empty if only conditions are asked.
+    `message_ids` are those that the query may be, pasted.
     """
 
     request: Request
@@ -121,19 +120,19 @@ class ParsedRequest:
 
     @property
     def ranks(self) -> bool:
-        """Whether the best come first; else the newest that meet the conditions."""
+        """True if the best come first, not the newest that meet the conditions."""
         return bool(self.text) and self.request.sort == Sort.relevance
 
     @property
     def is_exact(self) -> bool:
-        """Whether what meets the clauses matches: no word may be missing."""
+        """True if every message that meets the clauses matches: no word may be missing."""
         return self.request.sort == Sort.date or not any(map(only_words, self.node.parts))
 
     @property
     def phrases(self) -> list[str]:
-        """The phrases that hits hold beside words that rank; of phrases alone there are none.
+        """The phrases of a query that has words too, which rank.
 
-        Who pastes an error message has not asked for the name that the program quotes in it.
+        A pasted error message does not ask for the name that the program quotes in it.
         """
         words = (part for part in self.node.parts if only_words(part))
         has_words = any(char.isalnum() for part in words for char in ranking_text(part))
@@ -147,7 +146,7 @@ class ParsedRequest:
 
 
 def parse_request(request: Request, today: dt.date | None = None) -> ParsedRequest:
-    """Read a request; `today`, from which `after:2y` counts, is that of UTC if not given.
+    """Read a request; `today`, from which `after:2y` counts, is that of UTC by default.
 
     Raises:
         RequestError: a field does not take its value, or the query asks too much.
@@ -164,13 +163,13 @@ def parse_request(request: Request, today: dt.date | None = None) -> ParsedReque
         asked = And((SIGNS,))
     node = And((*given, *asked.parts))
     wanted = replace(request, **parser.options)
-    # The newest of what has any of the words would be of no use: every word is required.
+    # The newest messages with any of the words would be of no use: every word is required.
     clauses = to_clauses(node, words=wanted.sort == Sort.date)
     _check_period(clauses)
     text = ranking_text(asked)
     if len(text) > MAX_QUERY:
         raise RequestError(f"the query has {len(text)} characters, at most {MAX_QUERY}")
-    if not text or wanted.sort == Sort.date:  # what is listed by date has no score
+    if not text or wanted.sort == Sort.date:  # a list by date has no scores
         wanted = replace(wanted, min_score=None)
     return ParsedRequest(
         request=wanted,
@@ -189,7 +188,7 @@ def loosen(parsed: ParsedRequest) -> ParsedRequest:
 
 
 def read_request_fields(request: Request) -> list[Node]:
-    """Return the fields of a request as the language has them."""
+    """Return the fields of a request as nodes of the query language."""
     given: list[Node] = []
     for name, values in (("list", request.lists), ("month", request.months)):
         if values:
@@ -212,7 +211,6 @@ def read_request_fields(request: Request) -> list[Node]:
 
 
 def _check_period(clauses: Sequence[Clause]) -> None:
-    """Refuse a period that ends before it begins."""
     periods = [
         clause[0].leaf.value
         for clause in clauses

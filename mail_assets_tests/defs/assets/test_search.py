@@ -3,13 +3,11 @@
 import datetime as dt
 import json
 import re
-from functools import partial
 from typing import Any
 
 import dagster as dg
 import pytest
 
-from mail_assets.cli.search import open_configured_searcher
 from mail_assets.defs.assets.search import UNSET, Figures, sum_up
 from mail_assets.defs.checks.search import search_quality_holds
 from mail_assets.defs.partitions import asset_key
@@ -20,6 +18,7 @@ from mail_assets.indexes.mail_index import MailBucket
 from mail_assets.indexes.vectors import MailVectors, index_spec
 from mail_assets.month import ListMonth
 from mail_assets.search.language.request import MODES
+from mail_assets.search.open import open_searcher
 from mail_assets.steps.write_vectors import write_vectors
 from mail_assets.tables.indexes import NewIndex, make_first_live, record_index
 from mail_assets.tables.search_audit import DayPart, SearchKind, add_searches
@@ -153,8 +152,9 @@ def fill_with_hashes(world: DagsterWorld, bucket: str) -> None:
 def switch(world: DagsterWorld, name: str, *, force: bool = False) -> Promotion:
     """Do what `mail-assets index promote` does."""
     assert world.quality_set
+    settings = world.settings().search
     judge = build_judge(
-        read_judged_set(world.quality_set), partial(open_configured_searcher, world.settings())
+        read_judged_set(world.quality_set), lambda index: open_searcher(settings, index=index)
     )
     bucket = MailBucket(open_bucket(world.bucket), world.bucket)
     with world.connect() as connection:

@@ -1,7 +1,4 @@
-"""A permalink is read as the request that it was made from.
-
-[test_reading] How a query was understood is said in plain words.
-"""
+"""A permalink is read as the request that it was made from; a request is described in words."""
 
 import contextlib
 import datetime as dt
@@ -21,7 +18,7 @@ TODAY = dt.date(2024, 3, 31)
 
 
 def asked(request: Request) -> tuple[Any, ...]:
-    """All that a request asks."""
+    """Return all that a request asks."""
     read = parse_request(request, TODAY)
     options = ("mode", "group", "sort", "limit", "offset", "min_score")
     return (
@@ -85,7 +82,7 @@ NAME = TEXT.filter(str.strip)
 )
 @example({"query": '(x or <"a"@b>)'})
 @settings(max_examples=300)
-def test_a_permalink_asks_for_the_same_again(fields: dict[str, Any]) -> None:
+def test_permalink_asks_for_the_same_again(fields: dict[str, Any]) -> None:
     try:
         request = Request(**fields)
         parse_request(request, TODAY)
@@ -125,7 +122,7 @@ def test_permalinks_of_long_random_queries_ask_for_the_same() -> None:
         (Request("is:reply -list:b (list:c or list:d)"), "kind:reply -list:b (list:c OR list:d)"),
     ],
 )
-def test_a_permalink_is_what_a_person_would_type(request_: Request, link: str) -> None:
+def test_permalink_is_what_a_person_would_type(request_: Request, link: str) -> None:
     assert build_permalink(parse_request(request_, TODAY)) == link
 
 
@@ -150,11 +147,11 @@ def test_a_permalink_is_what_a_person_would_type(request_: Request, link: str) -
         ("x mode:semantic score:0.5", "words: x · mode: semantic · score: 0.5"),
     ],
 )
-def test_a_query_is_read_aloud(query: str, said: str) -> None:
+def test_query_is_described_in_words(query: str, said: str) -> None:
     assert describe_request(parse_request(Request(query), dt.date(2024, 3, 31))) == said
 
 
-def test_the_explanation_begins_with_how_the_query_was_understood(search: Search) -> None:
+def test_explanation_begins_with_the_query_as_understood(search: Search) -> None:
     explain = search("lease -worker", explain=True).explain
     assert explain is not None
     assert next(iter(explain.items())) == ("query", 'words: lease · not: "worker" · mode: hybrid')

@@ -45,9 +45,7 @@ from mail_assets.search.language.request import (
         ),
     ],
 )
-def test_a_request_that_cannot_be_answered_is_refused_with_its_reason(
-    fields: dict[str, object], reason: str
-) -> None:
+def test_request_is_refused_with_its_reason(fields: dict[str, object], reason: str) -> None:
     with pytest.raises(RequestError, match=reason):
         Request(**fields)  # type: ignore[arg-type]
 
@@ -67,7 +65,7 @@ def test_any_other_text_is_a_query(query: str) -> None:
         ("0001", dt.date(1, 1, 1)),
     ],
 )
-def test_a_day_is_a_year_a_month_or_a_day(text: str, day: dt.date) -> None:
+def test_day_is_a_year_a_month_or_a_day(text: str, day: dt.date) -> None:
     assert parse_day(text) == day
 
 
@@ -75,12 +73,12 @@ def test_a_day_is_a_year_a_month_or_a_day(text: str, day: dt.date) -> None:
     "text",
     ["", "0000", "24", "2024-5", "2024-13", "2023-02-29", "2024-01-01T00", "yesterday", "٢٠٢٤"],
 )
-def test_what_is_no_day_is_refused(text: str) -> None:
+def test_other_text_is_refused_as_a_day(text: str) -> None:
     with pytest.raises(RequestError, match="is no day: write YYYY"):
         parse_day(text)
 
 
 @given(st.text(max_size=30) | st.from_regex(r"\d{4}(-\d\d){0,2}", fullmatch=True))
-def test_a_day_is_read_or_refused_whatever_stands_there(text: str) -> None:
+def test_any_text_is_read_as_a_day_or_refused(text: str) -> None:
     with contextlib.suppress(RequestError):
         assert parse_day(text).isoformat().startswith(text.strip()[:4])

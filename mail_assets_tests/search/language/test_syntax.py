@@ -1,7 +1,4 @@
-"""Message-IDs are known however they are pasted.
-
-[test_syntax] The query language: what each construct means, and what is only text.
-"""
+"""The query language: the meaning of each construct, plain text, and pasted Message-IDs."""
 
 import contextlib
 import datetime as dt
@@ -18,7 +15,7 @@ from mail_assets.search.language.syntax import (
 )
 from mail_assets_tests.sample_corpus import ROOT, Search, ids
 
-#: What mail programs and RFC 5322, section 3.6.4, make of an id.
+#: Ids of mail programs and of RFC 5322, section 3.6.4.
 IDS = [
     "20240304090533.GE9223@solheim.example.org",
     "CAH2-Wz=x+y_z%5B1%5D@mail.example.com",
@@ -38,7 +35,7 @@ IDS = [
 
 @pytest.mark.parametrize("wanted", IDS)
 @pytest.mark.parametrize("form", ["{}", "<{}>", " <{}> ", "mid:{}", "id:<{}>", "Message-ID: <{}>"])
-def test_an_id_is_known_bare_in_brackets_and_behind_its_name(wanted: str, form: str) -> None:
+def test_id_is_found_bare_in_brackets_or_after_its_name(wanted: str, form: str) -> None:
     assert find_pasted_ids(form.format(wanted))[0] == wanted
 
 
@@ -56,7 +53,7 @@ LINKS = [
 
 
 @pytest.mark.parametrize("link", LINKS)
-def test_an_id_is_known_in_a_link(link: str) -> None:
+def test_id_is_found_in_a_link(link: str) -> None:
     assert find_pasted_ids(link.format("2024.GE9223@x.org"))[0] == "2024.GE9223@x.org"
     assert find_pasted_ids(link.format("2024%2FGE%2b9@x.org"))[0] == "2024/GE+9@x.org"
     assert find_pasted_ids(link.format("2024.GE9223%40x.org"))[0] == "2024.GE9223@x.org"
@@ -66,11 +63,11 @@ def test_an_id_is_known_in_a_link(link: str) -> None:
 @pytest.mark.parametrize(
     "text", ["", "@", "@@", "who is tom@x.org", "harbor", "a@", "https://x.org/a/b", "<>", "mid:"]
 )
-def test_what_has_no_id_is_none(text: str) -> None:
+def test_text_without_an_id_has_none(text: str) -> None:
     assert not [one for one in find_pasted_ids(text) if one != "a@"]
 
 
-def test_few_ids_are_looked_for_whatever_the_link() -> None:
+def test_link_has_few_ids() -> None:
     assert len(find_pasted_ids("https://x.org/" + "a@b/" * 500)) <= MAX_IDS
 
 
@@ -147,7 +144,7 @@ def since(year: int, month: int, day: int) -> Period:
         ("date:2023..2024-02", "", [
             [yes("date", Period(dt.date(2023, 1, 1), dt.date(2024, 3, 1)))]]),
         ("date:..2023", "", [[yes("date", Period(None, dt.date(2024, 1, 1)))]]),
-        # of what a message has one, several are alternatives
+        # a message has one list, month or thread: several are alternatives
         ("list:a list:b c", "c", [[yes("list", "a"), yes("list", "b")]]),
         ("month:2024-03 month:2024-04", "", [[yes("month", "2024-03"), yes("month", "2024-04")]]),
         ("(list:a) (list:b)", "", [[yes("list", "a")], [yes("list", "b")]]),
@@ -159,7 +156,7 @@ def since(year: int, month: int, day: int) -> Period:
         ("-(from:tom has:patch)", "", [[no("from", "tom"), no("kind", "patch")]]),
         ("-(-has:patch)", "", [[yes("kind", "patch")]]),
         ("x -(aa -bb)", "x", [[Condition(Text("word", "aa"), True), phrase("bb")]]),
-        # or: between the two beside it
+        # or: between its two neighbours
         ("from:a OR from:b", "", [[yes("from", "a"), yes("from", "b")]]),
         ("from:a or from:b lease", "lease", [[yes("from", "a"), yes("from", "b")]]),
         ("list:x or list:y OR to:z", "", [[yes("list", "x"), yes("list", "y"), yes("to", "z")]]),
@@ -169,7 +166,7 @@ def since(year: int, month: int, day: int) -> Period:
         ("has:patch or -from:tom", "", [[yes("kind", "patch"), no("from", "tom")]]),
         ("(from:a has:patch) or from:b", "", [
             [yes("from", "a"), yes("from", "b")], [yes("kind", "patch"), yes("from", "b")]]),
-        # what has no other half, is doubled or empty, says nothing
+        # signs without their other half, doubled or empty, are ignored
         ("or lease", "or lease", []),
         ("lease or", "lease or", []),
         ("a or or b", "a or b", []),
@@ -180,7 +177,7 @@ def since(year: int, month: int, day: int) -> Period:
         ('a -"" lease', "a - lease", []),
         ('(x -"") y', "x - y", []),
         ('x -" " -bad', "x -", [[without("bad")]]),
-        # text: quoted, pasted, escaped, without a value, of no form that the field has
+        # text: quoted, pasted, escaped, without a value, or not of the field's form
         ('"see list:x for it"', "see list:x for it", [[phrase("see list:x for it")]]),
         ("mode:0644", "mode:0644", []),
         ("subject:/C=US/CN=foo", "subject:/C=US/CN=foo", []),
@@ -198,30 +195,30 @@ def since(year: int, month: int, day: int) -> Period:
         ("( -", "-", []),
     ],
 )  # fmt: skip
-def test_a_query_is_words_that_rank_and_conditions_that_hold(
+def test_query_is_words_that_rank_and_conditions_that_hold(
     query: str, text: str, clauses: list[list[Condition]]
 ) -> None:
     parsed = read(query)
     assert (parsed.text, [[*clause] for clause in parsed.clauses]) == (text, clauses)
 
 
-def test_a_query_says_how_it_is_searched() -> None:
+def test_query_says_how_it_is_searched() -> None:
     asked = read("x mode:semantic group:thread limit:3 offset:6 score:0.5").request
     assert (asked.mode, asked.group, asked.limit, asked.offset, asked.min_score) == (
         *("semantic", "thread", 3, 6, 0.5),
     )
 
 
-def test_an_option_behind_an_empty_exclusion_is_an_option() -> None:
+def test_option_after_an_empty_exclusion_is_read() -> None:
     assert read('x -"" limit:5').request.limit == 5
 
 
 @pytest.mark.parametrize("query", ['<"a-b"@x.org>', "<a(b@x.org>", "<-or@x.org> has:patch", "a@b"])
-def test_a_pasted_id_may_hold_any_sign(query: str) -> None:
+def test_pasted_id_may_hold_any_sign(query: str) -> None:
     assert read(query).message_ids == (query.split()[0].strip("<>"),)
 
 
-def test_sorted_by_date_every_word_is_required_and_nothing_ranks() -> None:
+def test_every_word_is_required_when_sorted_by_date() -> None:
     parsed = read('lease "hot table" or renew sort:date')
     assert parsed.clauses == ((word("lease"),), (phrase("hot table"), word("renew")))
     assert not parsed.ranks
@@ -229,7 +226,7 @@ def test_sorted_by_date_every_word_is_required_and_nothing_ranks() -> None:
     assert not read("from:tom").ranks
 
 
-def test_fields_of_a_request_hold_beside_those_of_its_query() -> None:
+def test_request_fields_are_added_to_query_fields() -> None:
     parsed = parse_request(Request("x from:a", sender="b", subject="c", lists=("d", "e")))
     assert parsed.clauses == (
         (yes("list", "d"), yes("list", "e")),
@@ -270,7 +267,7 @@ def test_fields_of_a_request_hold_beside_those_of_its_query() -> None:
         (f'from:"{"x" * 2_001}"', "the from has 2001 characters"),
     ],
 )
-def test_what_cannot_be_meant_is_refused(query: str, said: str) -> None:
+def test_impossible_query_is_refused(query: str, said: str) -> None:
     with pytest.raises(RequestError, match=said):
         read(query)
 
@@ -303,7 +300,7 @@ def test_filters_in_a_query_reach_the_search(search: Search) -> None:
 @pytest.mark.parametrize(
     "query", [ROOT, f"<{ROOT}>", f" mid:{ROOT} ", f"https://lists.example.org/harbor-users/{ROOT}/"]
 )
-def test_a_pasted_message_id_finds_that_message(search: Search, query: str) -> None:
+def test_pasted_message_id_finds_that_message(search: Search, query: str) -> None:
     response = search(query)
     assert ids(response) == [ROOT]
     assert response.hits[0].chunks

@@ -14,61 +14,53 @@ from mail_assets.vectors.index import Match
 from mail_assets.words.index import WordIndex, WordMatch
 from mail_assets.words.query import WordQuery
 from mail_assets_tests.sample_corpus import ROOT, Corpus, Search
-from mail_assets_tests.search.fixed_vectors import FixedVectors, always, asking
+from mail_assets_tests.search.fixed_indexes import always, asking
+
+CONFIGURED = {"harbor-dev": "english", "harbor-users": "english"}
 
 
 @pytest.mark.parametrize(
     ("known", "where"),
     [
-        (("harbor-dev", "harbor-users"), {"list": {"$in": ["harbor-dev", "harbor-users"]}}),
+        ((*CONFIGURED,), {"list": {"$in": [*CONFIGURED]}}),
         (("harbor-dev", "harbor-es", "harbor-users"), None),
     ],
 )
-def test_an_index_is_told_the_lists_where_it_has_others_whose_places_count_for_nothing(
+def test_indexes_are_asked_by_list_if_others_are_stored(
     connection: psycopg.Connection, words: WordIndex, known: tuple[str, ...], where: object
 ) -> None:
-    asked: list[object] = []
-
     class Noting:
         label = words.label
+        filters: list[object] = []  # noqa: RUF012
 
         def search(self, query: WordQuery, top_k: int, where: Any = None) -> list[WordMatch]:
-            asked.append(where)
+            self.filters.append(where)
             return []
 
-    def nearest(_: str, top_k: int, where: object) -> list[Match]:
-        asked.append(where)
-        return []
-
-    languages = dict.fromkeys(known, "english")
-    asking_words: Any = asking(Noting())  # type: ignore[arg-type]
-    searcher = Searcher(connection, asking_words, FixedVectors(nearest), languages)
+    noting: Any = Noting()
+    vectors = always()
+    searcher = Searcher(connection, asking(noting), vectors, dict.fromkeys(known, "english"))
     searcher.search(Request("ballenas"))
     searcher.similar(ROOT, limit=1)
-    assert len(asked) >= 3
-    assert all(one == where for one in asked)
+    assert len(noting.filters) >= 1
+    assert len(vectors.filters) >= 2
+    assert all(one == where for one in [*noting.filters, *vectors.filters])
 
 
-def test_what_is_nearest_in_a_list_that_is_not_configured_takes_no_place_of_others(
+def test_unconfigured_list_takes_no_place_of_others(
     corpus: Corpus, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(retrieval, "SEMANTIC_DEPTH", 1)
-    languages = {"harbor-dev": "english", "harbor-users": "english"}
-    with open_searcher(replace(corpus.search_settings, languages=languages)) as searcher:
+    with open_searcher(replace(corpus.search_settings, languages=CONFIGURED)) as searcher:
         found = searcher.search(Request("ballenas y tortugas", mode="semantic", limit=1))
     assert found.hits
 
 
-def test_lists_that_are_not_configured_any_more_are_not_searched(
+def test_unconfigured_list_is_not_searched(
     connection: psycopg.Connection, search: Search, words: WordIndex
 ) -> None:
-    ranked = search("ballenas", mode="semantic").hits
-    assert ranked[0].message_id == "twice@example.es"
-    matches = [*ranked[0].chunks]
-    searcher = Searcher(
-        connection,
-        asking(words),
-        always(*(Match(chunk.key, 0.1, {}) for chunk in matches)),
-        {"harbor-dev": "english", "harbor-users": "english"},
-    )
+    best = search("ballenas", mode="semantic").hits[0]
+    assert best.message_id == "twice@example.es"
+    vectors = always(*(Match(chunk.key, 0.1, {}) for chunk in best.chunks))
+    searcher = Searcher(connection, asking(words), vectors, CONFIGURED)
     assert searcher.search(Request("ballenas")).hits == ()

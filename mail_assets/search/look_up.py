@@ -1,0 +1,159 @@
+"""Look-ups of a search before it asks the indexes, in one round trip to PostgreSQL.
+
+They are the live indexes, the query in the stems of each language, the size of the statistics of
+words, and the ids of the messages that pass filters which no index knows, where these are few.
+After each ANALYZE another round trip finds lists that are stored and not searched.
+"""
+
+import time
+from collections.abc import Callable, Mapping
+from typing import NamedTuple, TypeAlias
+
+import psycopg
+
+from mail_assets.postgres.pending import Pending
+from mail_assets.search.field_conditions import IndexFilter
+from mail_assets.search.filters import MessageFilter
+from mail_assets.search.language.request import VECTOR_MODES
+from mail_assets.search.language.syntax import ParsedRequest
+from mail_assets.search.live_index import AskVectors, VectorSearch
+from mail_assets.search.query import Frequencies, FrequencyReader, Query, ask_query
+from mail_assets.tables.health import find_left_lists
+from mail_assets.words.index import WordIndex
+
+#: Messages that an index of PostgreSQL may find for a filter. The other indexes are then asked
+#: about these alone, and miss none; of more messages the best are read until enough pass.
+FEW = 10_000
+#: Messages of an evenly spread sample that shows beforehand whether an index would find MANY. Fewer
+#: than LEAST of them may be chance: FEW among 2 million gave 10 in none of 100,000 samples.
+SPREAD, MANY, LEAST = 300, 15_000, 10
+#: Queries whose stems are kept.
+KEPT_QUERIES = 1_000
+
+#: Sends the look-up of the live index of words; the answer is the opened index.
+AskWords: TypeAlias = Callable[[psycopg.Connection], Pending[WordIndex]]
+
+
+class Passing(NamedTuple):
+    """The ids of the messages that pass, None where they are many or the indexes know them.
+
+    For many, `share` is their share of all messages, estimated: 0 to 1.
+    """
+
+    ids: tuple[str, ...] | None = None
+    share: float | None = None
+
+
+class LookedUp(NamedTuple):
+    """The values that a search looks up before it asks the indexes.
+
+    `filters` has the words that the query requires, `vector_filter` is the part of it that the
+    vector index checks. `opening_ms` were spent on opening index and encoder, which is not the
+    search's own time.
+    """
+
+    query: Query
+    filters: MessageFilter
+    vector_filter: IndexFilter
+    frequencies: Frequencies
+    words: WordIndex
+    vectors: VectorSearch | None
+    passing: Passing
+    opening_ms: float
+
+    @property
+    def live(self) -> tuple[object, str]:
+        """Identity of the indexes in use."""
+        return self.vectors and self.vectors.name, self.words.label
+
+
+class LookUp:
+    """Looks up over one connection; `languages` maps lists to text search configurations."""
+
+    def __init__(
+        self,
+        connection: psycopg.Connection,
+        ask_words: AskWords,
+        ask_vectors: AskVectors,
+        languages: Mapping[str, str],
+    ) -> None:
+        self._connection = connection
+        self._ask_words = ask_words
+        self._ask_vectors = ask_vectors
+        self._languages = languages
+        self._frequencies = FrequencyReader(connection)
+        self._queries: dict[tuple[object, ...], Query] = {}
+        self._left: tuple[Frequencies | None, bool] | None = None
+
+    def read(self, parsed: ParsedRequest, filters: MessageFilter) -> LookedUp:
+        """Look up what a request needs; the vector index only where its mode asks one.
+
+        Raises:
+            BucketError, LifecycleError, EncoderError: the live index cannot be asked.
+        """
+        needs_vectors = parsed.ranks and parsed.request.mode in VECTOR_MODES
+        with self._connection.pipeline():
+            index = self._ask_vectors(self._connection) if needs_vectors else None
+            words = self._ask_words(self._connection)
+            frequencies = self._frequencies.ask()
+            passing = self._ask_passing(parsed, filters)
+            asked = self._ask_query(parsed, filters)
+        query, known = asked.read(), passing.read()
+        began = time.perf_counter()
+        opened, opened_words = index.read() if index else None, words.read()
+        opening_ms = (time.perf_counter() - began) * 1000
+        statistics = frequencies.read()
+        limits = self.name_lists(filters, statistics).require_words(query)
+        where = limits.vector_filter(opened.max_constraints() if opened else 0)
+        return LookedUp(query, limits, where, statistics, opened_words, opened, known, opening_ms)
+
+    def name_lists(
+        self, filters: MessageFilter, statistics: Frequencies | None = None
+    ) -> MessageFilter:
+        """Return the filter; it names its lists if the indexes have lists that are not searched.
+
+        Messages of those pass nowhere, and would take the place of others. After much mail the
+        statistics change, and the lists are compared again.
+        """
+        if self._left is None or self._left[0] is not (statistics or self._left[0]):
+            left = find_left_lists(self._connection, self._languages)
+            self._left = statistics, bool(left)
+        return filters.name_lists() if self._left[1] else filters
+
+    def open_index(self) -> VectorSearch:
+        """Look up and open the live index alone."""
+        return self._ask_vectors(self._connection).read()
+
+    def read_query(self, parsed: ParsedRequest, filters: MessageFilter) -> Query:
+        """Return the query in the stems of the lists that are searched."""
+        return self._ask_query(parsed, filters).read()
+
+    def _ask_query(self, parsed: ParsedRequest, filters: MessageFilter) -> Pending[Query]:
+        key = (parsed, *filters.lists)
+        if known := self._queries.get(key):
+            return Pending.known(known)
+
+        def keep(query: Query) -> Query:
+            if len(self._queries) >= KEPT_QUERIES:
+                self._queries.pop(next(iter(self._queries)))
+            self._queries[key] = query
+            return query
+
+        return ask_query(self._connection, parsed, self._languages, filters.lists).then(keep)
+
+    def _ask_passing(self, parsed: ParsedRequest, filters: MessageFilter) -> Pending[Passing]:
+        """Ask for the messages that pass, unless the indexes that rank know them all."""
+        if not filters.indexed or (parsed.ranks and filters.word_filter.complete):
+            return Pending.known(Passing())
+        found = filters.find_by_index()
+        sample = {"spread": SPREAD, "many": MANY, "least": LEAST}
+        parameters = {**found.parameters, **sample, "most": FEW + 1}
+        asked = self._connection.execute(found.statement("passing"), parameters)
+        return Pending(asked.fetchall).then(_read_passing)
+
+
+def _read_passing(rows: list[tuple[str | None, bool, float | None]]) -> Passing:
+    """Return the messages that pass; a row without an id says that they are many."""
+    if len(rows) > FEW or (rows and rows[-1][0] is None):
+        return Passing(share=rows[-1][-1] or None)
+    return Passing(tuple({message_id for message_id, passes, _ in rows if passes and message_id}))

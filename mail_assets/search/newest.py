@@ -1,0 +1,128 @@
+"""Lists by date: the newest messages that meet conditions, and how far back they were looked for.
+
+The index of words finds messages with required words, an index of PostgreSQL those of few senders,
+threads or names. Other messages are looked at from the newest on. Both stop at a limit: no message
+may meet conditions that no index knows.
+"""
+
+import datetime as dt
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import psycopg
+
+from mail_assets.postgres.statements import statement
+from mail_assets.search.filters import MAX_WALKED, MessageFilter
+from mail_assets.search.fulltext import DEEPER, ENOUGH, max_depth, search_required
+from mail_assets.search.look_up import LookedUp
+from mail_assets.search.matches import Candidate, first_copies, read_copies
+
+
+class Newest(NamedTuple):
+    """Messages, newest first.
+
+    `is_all`: no more are found, however many are asked for. `looked_back_to`: messages before that
+    day were not looked at.
+    """
+
+    candidates: list[Candidate]
+    is_all: bool
+    looked_back_to: dt.date | None = None
+
+
+@dataclass(frozen=True)
+class NewestIds:
+    """The ids of the newest messages with required words.
+
+    `oldest` are the last of each language that has more.
+    """
+
+    message_ids: list[str]
+    oldest: list[str]
+
+    @property
+    def complete(self) -> bool:
+        """True if there are no others."""
+        return not self.oldest
+
+
+def list_newest(connection: psycopg.Connection, looked_up: LookedUp, most: int) -> Newest:
+    """Return the newest messages that pass the filters, of `most` copies.
+
+    Raises:
+        WordsError: the index of words is missing or fails.
+    """
+    filters = looked_up.filters
+    deepest = max_depth(looked_up.query)
+    depth = min(deepest, max(ENOUGH, most))
+    while (ids := find_newest(looked_up, depth)) is not None:
+        copies = _read_named(connection, filters, ids.message_ids, most)
+        if len(copies) >= most or ids.complete or depth == deepest:
+            break
+        depth = min(deepest, DEEPER * depth)
+    if ids is not None:
+        is_all = len(copies) < most
+        day = _find_first_day(connection, ids) if is_all else None
+        return Newest(first_copies(copies), is_all, day)
+    if looked_up.passing.ids is not None:
+        copies = _read_named(connection, filters, looked_up.passing.ids, most)
+        return Newest(first_copies(copies), len(copies) < most)
+    copies = read_copies(connection, filters.walk(), "newest", most=most)
+    if len(copies) < most and reads_little(connection, filters):
+        copies = read_copies(connection, filters.find_by_index(), "newest", most=most)
+    elif len(copies) < most:
+        return Newest(first_copies(copies), True, find_horizon(connection, filters))
+    return Newest(first_copies(copies), len(copies) < most)
+
+
+def find_newest(looked_up: LookedUp, most: int) -> NewestIds | None:
+    """Return the `most` newest messages of each language with the words that a query requires.
+
+    None where a language requires none that the index knows: PostgreSQL finds these.
+
+    Raises:
+        WordsError: the index of words is missing or fails.
+    """
+    by_language = search_required(looked_up, most)
+    if by_language is None:
+        return None
+    found = {match.message_id for matches in by_language for match in matches}
+    oldest = [matches[-1].message_id for matches in by_language if len(matches) >= most]
+    return NewestIds(sorted(found), oldest)
+
+
+def reads_little(connection: psycopg.Connection, filters: MessageFilter) -> bool:
+    """Return whether an index finds the messages that pass, and not many others."""
+    if not filters.indexed or filters.index_finds_all:
+        return bool(filters.indexed)
+    found = filters.find_by_index()
+    parameters = {**found.parameters, "most": MAX_WALKED + 1}
+    row = connection.execute(found.statement("indexed_count"), parameters).fetchone()
+    return row is not None and row[0] <= MAX_WALKED
+
+
+def find_horizon(connection: psycopg.Connection, filters: MessageFilter) -> dt.date | None:
+    """Return the first day (UTC) that a walk looks at whole, None where it looks at all."""
+    walked = filters.walk()
+    row = connection.execute(walked.statement("horizon"), walked.parameters).fetchone()
+    return _day_after(row[0]) if row else None
+
+
+def _find_first_day(connection: psycopg.Connection, ids: NewestIds) -> dt.date | None:
+    """Return the first day (UTC) of which an index named all messages, None where of every day."""
+    if ids.complete:
+        return None
+    parameters = {"message_ids": ids.oldest}
+    row = connection.execute(statement("search", "last_sent"), parameters).fetchone()
+    return _day_after(row[0]) if row and row[0] else None
+
+
+def _read_named(
+    connection: psycopg.Connection, filters: MessageFilter, ids: Iterable[str], most: int
+) -> list[Candidate]:
+    return read_copies(connection, filters.require_ids(ids), "newest", most=most)
+
+
+def _day_after(sent_at: dt.datetime) -> dt.date:
+    return sent_at.astimezone(dt.UTC).date() + dt.timedelta(1)

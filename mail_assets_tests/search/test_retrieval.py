@@ -1,0 +1,188 @@
+"""The indexes are asked as deep as it takes, where filters are applied after them."""
+
+from typing import Any
+
+import psycopg
+import pytest
+
+from mail_assets.search import look_up, retrieval
+from mail_assets.search.fulltext import ENOUGH
+from mail_assets.search.language.request import Request
+from mail_assets.search.matches import ConfirmedMatches, IndexMatches, confirm_matches
+from mail_assets.search.retrieval import deepen, widen
+from mail_assets.search.searcher import Searcher
+from mail_assets.search.semantic import HYBRID_CHUNKS
+from mail_assets.vectors.filters import Filter
+from mail_assets.vectors.index import Match
+from mail_assets.words.index import WordIndex, WordMatch
+from mail_assets.words.query import WordQuery
+from mail_assets_tests.sample_corpus import Corpus, Search, ids
+from mail_assets_tests.search.fixed_indexes import FixedVectors, asking
+
+MOST = 4_800
+
+
+@pytest.mark.parametrize(
+    ("asked", "found", "passed", "depth"),
+    [
+        (150, 150, 100, 0),  # enough pass
+        (150, 149, 0, 0),  # there is no more
+        (150, 150, 90, 400),  # four times the wanted, not to be asked again
+        (1_200, 1_200, 80, 3_000),  # twice the needed, if as many pass there
+        (150, 150, 15, 2_000),  # a tenth passes: 1,000 would do, if as many did there
+        (150, 150, 1, MOST),
+        (150, 150, 0, MOST),  # at once, not step by step
+        (MOST, MOST, 0, 0),
+    ],
+)
+def test_next_depth_follows_the_share_that_passed(
+    asked: int, found: int, passed: int, depth: int
+) -> None:
+    assert deepen(asked, found, passed, 100, MOST) == depth
+
+
+@pytest.mark.parametrize(
+    ("share", "depth"), [(None, 400), (1.0, 200), (0.5, 400), (0.06, 3_334), (0.01, MOST)], ids=str
+)
+def test_first_depth_follows_the_share_of_all_messages(share: float | None, depth: int) -> None:
+    assert widen(100, share, MOST) == depth
+
+
+class DeepWords:
+    """An index of words with as many messages as it is asked for, none of them stored."""
+
+    label = "deep words"
+
+    def __init__(self, words: WordIndex) -> None:
+        self.depths: list[int] = []
+        self._match = words.search(WordQuery((), (("leas",),)), 1)[0]
+
+    def search(self, query: WordQuery, top_k: int, where: object = None) -> list[WordMatch]:
+        self.depths.append(top_k)
+        return [self._match._replace(message_id=f"{n}@x", score=1.0) for n in range(top_k)]
+
+    def list_ids(self, query: WordQuery, most: int, where: object = None) -> list[str]:
+        return [f"{n}@x" for n in range(most)]
+
+
+def make_chunks(_: str, top_k: int, where: object) -> list[Match]:
+    """Return chunks that are not stored."""
+    return [Match(f"{n}#0", 0.1, {}) for n in range(top_k)]
+
+
+@pytest.mark.parametrize(
+    ("query", "by_words", "by_meaning"),
+    [
+        ("lease", [150], [50]),
+        # both indexes are filtered afterwards, and few messages of the corpus do not pass
+        ("lease -subject:zebra", [150, 4_800], [200, 2_000]),
+        # each text would be searched for the phrase: by words alone
+        ('"the lease"', [150, 1_200], [200]),
+    ],
+)
+def test_indexes_are_asked_once_more_if_nothing_passes(
+    connection: psycopg.Connection,
+    corpus: Corpus,
+    words: WordIndex,
+    query: str,
+    by_words: list[int],
+    by_meaning: list[int],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    read, refused = [0], []
+
+    def confirm(*given: Any, **options: Any) -> ConfirmedMatches:
+        matches: IndexMatches = given[2]
+        read.append(len(matches.by_words) + len(matches.by_meaning))
+        refused.append(len(options["refused"]))
+        return confirm_matches(*given, **options)
+
+    monkeypatch.setattr(retrieval, "confirm_matches", confirm)
+    deep, vectors = DeepWords(words), FixedVectors(make_chunks, 10_000)
+    searcher = Searcher(connection, asking(deep), vectors, corpus.settings.languages)  # type: ignore[arg-type]
+    assert searcher.search(Request(query, lists=("harbor-dev",))).hits == ()
+    assert (deep.depths, vectors.depths) == (by_words, by_meaning)
+    assert refused == read[:-1]  # these are not read again
+
+
+@pytest.mark.parametrize(
+    ("query", "is_known"),
+    [("lease to:harbor", True), ('"lease" to:harbor', False), ('"the lease" to:harbor', False)],
+)
+def test_known_share_decides_the_first_depths(
+    connection: psycopg.Connection,
+    corpus: Corpus,
+    words: WordIndex,
+    query: str,
+    is_known: bool,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(look_up, "MANY", 0)
+    monkeypatch.setattr(look_up, "LEAST", 1)
+    monkeypatch.setattr(retrieval, "SPARE", 20)
+    deep, vectors = DeepWords(words), FixedVectors(lambda *_: [], 10_000)
+    searcher = Searcher(connection, asking(deep), vectors, corpus.settings.languages)  # type: ignore[arg-type]
+    searcher.search(Request(query))
+    first = (deep.depths[0], vectors.depths[0])
+    assert (first >= (20 * ENOUGH, 20 * HYBRID_CHUNKS)) if is_known else (first == (150, 200))
+
+
+def test_index_is_not_asked_twice_at_one_depth(
+    connection: psycopg.Connection,
+    corpus: Corpus,
+    words: WordIndex,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Too few of the vectors pass; there are no more messages by words."""
+    monkeypatch.setattr(retrieval, "MAX_NEAREST", 400)
+
+    class Counted:
+        label, list_ids = words.label, words.list_ids
+        asked = 0
+
+        def search(
+            self, query: WordQuery, top_k: int, where: Filter | None = None
+        ) -> list[WordMatch]:
+            self.asked += 1
+            return words.search(query, top_k, where)
+
+    counted, vectors = Counted(), FixedVectors(make_chunks, 10_000)
+    searcher = Searcher(connection, asking(counted), vectors, corpus.settings.languages)  # type: ignore[arg-type]
+    assert searcher.search(Request("lease -subject:zebra", lists=("harbor-dev",))).hits
+    assert (counted.asked, vectors.depths) == (1, [200, 400])
+
+
+@pytest.mark.parametrize(
+    ("others", "is_deeper"),
+    [
+        # PostgreSQL named the messages by all that is asked
+        ("subject:lease", False),
+        ("subject:lease -zebra", True),
+        ('subject:lease "lease"', True),
+        ("(subject:lease or zebra) subject:lease", True),
+        # the index of words named them
+        ('"lease"', False),
+        ('"lease" -zebra', False),
+        ('"lease" -"hot zebra"', True),
+        ("leas*", False),
+        ("harbor_lease*", True),
+        ('"lease" -(hot zebra)', True),
+    ],
+)
+def test_named_messages_need_depth_if_checks_are_left(
+    connection: psycopg.Connection,
+    corpus: Corpus,
+    words: WordIndex,
+    search: Search,
+    others: str,
+    is_deeper: bool,
+) -> None:
+    query = f"queue {others} list:harbor-dev mode:semantic"
+    hit = search(query, limit=1).hits[0]
+    every = make_chunks("", 2_000, None)
+    every.insert(100 if is_deeper else 0, Match(hit.chunks[0].key, 0.1, {}))
+    vectors = FixedVectors(lambda _, top_k, where: every[:top_k], 10_000, 10_000)
+    searcher = Searcher(connection, asking(words), vectors, corpus.settings.languages)
+    assert ids(searcher.search(Request(query))) == [hit.message_id]
+    assert vectors.depths == ([100, 2_000] if is_deeper else [100])
+    assert all([*(where or {})] == ["message_id"] for where in vectors.filters)
