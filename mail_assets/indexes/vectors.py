@@ -72,7 +72,7 @@ class MailVectors(MailIndex[VectorIndex]):
         return {fact.key: vector_digest(fact, month, self.fingerprint) for fact in facts}
 
     def _look_up(self, keys: Collection[str]) -> Iterable[str]:
-        return self.index.get(keys)
+        return self.index.get(keys).keys()
 
 
 def index_spec(encoder: str, precision: str) -> IndexSpec:
