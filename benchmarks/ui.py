@@ -26,8 +26,8 @@ from typing import NamedTuple
 import dagster as dg
 import httpx
 
-from mail_assets.defs.backfill.daemon import Follower, launch_months
-from mail_assets.defs.backfill.report import CHAIN, Report
+from mail_assets.defs.backfill.daemon import Launched, launch_months, wait_for_backfill
+from mail_assets.defs.backfill.report import Report
 from mail_assets.defs.definitions import build_defs
 from mail_assets.defs.instance import use_dagster_home
 from mail_assets.defs.partitions import asset_key, list_months
@@ -104,10 +104,10 @@ def make_backfill() -> str:
     months = list_months(tuple(settings.lists), settings.first_month, settings.last_month)
     first = [ListMonth.parse(key) for key in months.get_partition_keys()[:3]]
     with dg.DagsterInstance.get() as instance:
-        backfill = launch_months(instance, defs, CHAIN, first)
-        began = time.monotonic()
-        Follower(instance, [*settings.lists], lambda _: None, Report()).follow([backfill])
-        print(f"a backfill of 3 list-months: {time.monotonic() - began:.0f} s", flush=True)
+        backfill = launch_months(instance, defs, first)
+    began = time.monotonic()
+    wait_for_backfill(settings, Launched(backfill, first, Report()))
+    print(f"a backfill of 3 list-months: {time.monotonic() - began:.0f} s", flush=True)
     return backfill
 
 

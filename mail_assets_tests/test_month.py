@@ -1,4 +1,4 @@
-"""A list's month and its spellings, and months counted."""
+"""A month of a list, its written forms, and months counted."""
 
 import pytest
 from hypothesis import given

@@ -20,7 +20,7 @@ from mail_assets.cli.command import (
     print_table,
 )
 from mail_assets.cli.forget import forget_here
-from mail_assets.operations.prune import KEEP_DAYS, LEAST_DAYS
+from mail_assets.operations import KEEP_DAYS, LEAST_DAYS
 from mail_assets.settings.settings import Settings
 
 

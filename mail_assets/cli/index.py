@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import click
-import psycopg
 
 from mail_assets.cli.backfill import exit_by, follow_backfill, show_activity, use_model
 from mail_assets.cli.command import (
@@ -28,6 +27,8 @@ from mail_assets.cli.search import open_configured_searcher
 from mail_assets.settings.settings import Settings
 
 if TYPE_CHECKING:
+    import psycopg
+
     from mail_assets.evaluation.judged import JudgedQuery
     from mail_assets.indexes.mail_index import MailBucket
     from mail_assets.indexes.reconcile import Reconciliation
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 class OpenBucket(NamedTuple):
     """The vector bucket of the settings, with the mail database that has its manifests."""
 
-    connection: psycopg.Connection
+    connection: "psycopg.Connection"
     bucket: "MailBucket"
 
 

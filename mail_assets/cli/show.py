@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-import psycopg
 
 from mail_assets.cli.command import (
     WRONG_INPUT,
@@ -19,13 +18,13 @@ from mail_assets.cli.command import (
     printable_line,
     read_message_id,
 )
-from mail_assets.reading.records import read_message_chunks
 from mail_assets.settings.settings import Settings
-from mail_assets.tables.mbox_archives import Vanished
-from mail_assets.tables.messages import utc
 
 if TYPE_CHECKING:
+    import psycopg
+
     from mail_assets.reading.attachments import AttachmentContent
+    from mail_assets.tables.mbox_archives import Vanished
 
 
 #: A row of messages with its thread: one for each list, month and content.
@@ -34,6 +33,8 @@ CopyRow = Mapping[str, Any]
 
 def format_message(row: CopyRow) -> str:
     """Return headers and body of a copy, after its place and its thread."""
+    from mail_assets.tables.messages import utc
+
     thread = row["thread_id"] and (
         f"{row['thread_id']}, depth {row['depth']}, position {row['position']}"
     )
@@ -58,7 +59,7 @@ def format_message(row: CopyRow) -> str:
     return "\n".join([*lines, "", printable(row["body_text"])])
 
 
-def format_vanished(message_id: str, vanished: Vanished) -> str:
+def format_vanished(message_id: str, vanished: "Vanished") -> str:
     """Return the month of a vanished message, and until when an archive still has it."""
     until = vanished.kept_until
     kept = f"its former archive is kept until {until:%Y-%m-%d}" if until else "no archive has it"
@@ -69,15 +70,17 @@ def format_vanished(message_id: str, vanished: Vanished) -> str:
 
 
 def read_chunks(
-    connection: psycopg.Connection, copies: Iterable[CopyRow]
+    connection: "psycopg.Connection", copies: Iterable[CopyRow]
 ) -> Iterator[dict[str, Any]]:
     """Yield the chunks of all copies, with their places and spans."""
+    from mail_assets.reading.records import read_message_chunks
+
     for message_id in sorted({row["message_id"] for row in copies}):
         yield from read_message_chunks(connection, message_id)
 
 
 def read_vectors(
-    settings: Settings, connection: psycopg.Connection, copies: Iterable[CopyRow]
+    settings: Settings, connection: "psycopg.Connection", copies: Iterable[CopyRow]
 ) -> Iterator[dict[str, Any]]:
     """Yield each vector of the copies in the live index: key, metadata and values."""
     from mail_assets.indexes.live import live_encoder

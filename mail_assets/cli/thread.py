@@ -4,6 +4,7 @@ import datetime as dt
 from collections.abc import Iterator
 from itertools import groupby
 from textwrap import fill
+from typing import TYPE_CHECKING
 
 import click
 
@@ -18,10 +19,11 @@ from mail_assets.cli.command import (
     printable_line,
     read_message_id,
 )
-from mail_assets.mail.message.forgotten import is_placeholder
-from mail_assets.reading.conversations import Conversation, Post
 from mail_assets.settings.settings import Settings
-from mail_assets.tables.thread_summaries import ThreadSummary
+
+if TYPE_CHECKING:
+    from mail_assets.reading.conversations import Conversation, Post
+    from mail_assets.tables.thread_summaries import ThreadSummary
 
 #: Levels of indentation: a line has to stay readable.
 MAX_INDENT = 10
@@ -31,7 +33,7 @@ _FOLDED = {"quote": "quoted", "attribution": "quoted", "patch": "of a patch"}
 _SHOWN = {"text", *_FOLDED}
 
 
-def format_conversation(conversation: Conversation, asked: str, full: bool) -> Iterator[str]:
+def format_conversation(conversation: "Conversation", asked: str, full: bool) -> Iterator[str]:
     """Yield a heading and one text a post, in pre-order; the post `asked` for is marked.
 
     Without `full`, quotes and patches are folded, and signatures and footers are left out.
@@ -56,9 +58,11 @@ def format_conversation(conversation: Conversation, asked: str, full: bool) -> I
         yield "\n".join(["", *(f"{guide}{line}".rstrip() for line in lines)])
 
 
-def _heading(post: Post, subject_above: str, marked: bool) -> Iterator[str]:
+def _heading(post: "Post", subject_above: str, marked: bool) -> Iterator[str]:
     mark = "→ " if marked else ""
     if post.is_ghost:
+        from mail_assets.mail.message.forgotten import is_placeholder
+
         why = "forgotten" if is_placeholder(post.message_id) else "in none of the archives"
         yield click.style(f"{mark}({why})", italic=True)
     else:
@@ -71,7 +75,7 @@ def _heading(post: Post, subject_above: str, marked: bool) -> Iterator[str]:
     yield click.style(f"<{printable(post.message_id)}>", dim=True)
 
 
-def _body(post: Post, full: bool) -> list[str]:
+def _body(post: "Post", full: bool) -> list[str]:
     if full or not post.segments:
         return _text_lines(post.body_text)
     shown = [
@@ -101,12 +105,12 @@ def _day(moment: dt.datetime) -> str:
 WIDTH = 88
 
 
-def format_summary(conversation: Conversation, summary: ThreadSummary) -> str:
+def format_summary(conversation: "Conversation", summary: "ThreadSummary") -> str:
     """Return the summary of a thread: each sentence, who wrote it, and in which message."""
     return "\n".join(_summary_lines(conversation, summary))
 
 
-def _summary_lines(conversation: Conversation, summary: ThreadSummary) -> Iterator[str]:
+def _summary_lines(conversation: "Conversation", summary: "ThreadSummary") -> Iterator[str]:
     posts = {post.message_id: post for post in conversation.messages}
     subject = next(iter(posts.values())).subject_base if posts else ""
     yield click.style(printable_line(subject) or "(no subject)", bold=True)

@@ -17,13 +17,14 @@ import psycopg
 from mail_assets.defs.instance import DagsterStorageError, open_instance
 from mail_assets.defs.pruning import HistoryError, count_prunable_runs
 from mail_assets.defs.runs import Failures, abandoned_runs, failed_months, read_failures
+from mail_assets.encoding.models import REMOTE_SCHEME
 from mail_assets.encoding.open import compute_fingerprint, open_encoder
-from mail_assets.encoding.remote_encoder import REMOTE_SCHEME
 from mail_assets.indexes.mail_index import MailBucket
 from mail_assets.indexes.names import index_name, manifest_name
 from mail_assets.indexes.vectors import open_mail_bucket
 from mail_assets.indexes.words import open_mail_words, open_words_bucket
 from mail_assets.month import ListMonth
+from mail_assets.operations import KEEP_DAYS
 from mail_assets.operations.examine import (
     BACKFILL,
     Finding,
@@ -38,7 +39,6 @@ from mail_assets.operations.examine import (
     examine_words,
     span,
 )
-from mail_assets.operations.prune import KEEP_DAYS
 from mail_assets.postgres.database import MAIL, embedded
 from mail_assets.postgres.embedded import PORT
 from mail_assets.postgres.errors import OldDataError, PostgresError

@@ -17,7 +17,7 @@ from mail_assets.defs.resources import (
 from mail_assets.defs.runs import first_reason, process_tag, was_interrupted
 from mail_assets.defs.test_queries import test_queries
 from mail_assets.indexes.live import LifecycleError, follow_version
-from mail_assets.operations.prune import KEEP_DAYS
+from mail_assets.operations import KEEP_DAYS
 from mail_assets.steps.fetch_archive import sweep_former_archives
 from mail_assets.vectors.index import VectorIndex
 from mail_assets.words.index import WordIndex

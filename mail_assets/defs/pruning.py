@@ -32,9 +32,8 @@ from mail_assets.defs.test_queries import test_queries
 from mail_assets.encoding.open import compute_fingerprint
 from mail_assets.errors import MailAssetsError
 from mail_assets.lance.upkeep import prune_versions
+from mail_assets.operations import KEEP_DAYS, LEAST_DAYS
 from mail_assets.operations.prune import (
-    KEEP_DAYS,
-    LEAST_DAYS,
     Pruned,
     prune_archives,
     prune_embeddings,

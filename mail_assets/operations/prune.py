@@ -23,9 +23,6 @@ from mail_assets.tables.partitions import Partition, locked
 from mail_assets.tables.removed_messages import read_text_hashes
 from mail_assets.workspace import Workspace
 
-#: Days that everything is kept: by default, and at least.
-KEEP_DAYS, LEAST_DAYS = 90, 30
-
 
 class Pruned(NamedTuple):
     """Number of things of a kind that are deleted, and their bytes; None where they are unknown."""

@@ -19,10 +19,9 @@ from mail_assets.mail.archive.dialects import find_dialect
 from mail_assets.mail.archive.mbox import split_mbox
 from mail_assets.month import ListMonth, next_month
 from mail_assets.sources.archive_file import is_empty, save_archive
-from mail_assets.sources.http_reader import HttpReader
-from mail_assets.sources.source import ArchiveSource, Fetched, HttpOptions, Unchanged
+from mail_assets.sources.source import Fetched, Unchanged
 from mail_assets.sources.urls import hyperkitty_export
-from mail_assets.sources.web_pages import months_since
+from mail_assets.sources.web_pages import UnlistedSource
 
 # The form of Python's email package (email/generator.py, _make_boundary), in the field that
 # HyperKitty writes itself; a quoted one in a body stays.
@@ -31,17 +30,8 @@ _DIGITS = 19
 _DIALECT = "plain"  # by default; older versions write `jo at host`
 
 
-class HyperKittySource(ArchiveSource):
+class HyperKittySource(UnlistedSource):
     """A list of HyperKitty, by the URL of its page: https://host/archives/list/NAME@DOMAIN/."""
-
-    def __init__(self, list_name: str, url: str, options: HttpOptions, start: str) -> None:
-        super().__init__(list_name, url)
-        self._reader = HttpReader(self, options)
-        self._start = start
-
-    def versions(self) -> dict[ListMonth, str]:
-        """Return month -> "" for every month, without a request: some may have no archive."""
-        return self.by_list_month(months_since(self._start))
 
     def fetch(self, month: ListMonth, target: Path, known: str = "") -> Fetched | Unchanged | None:
         """Download the month's export; None if it has no message. See ArchiveSource."""
@@ -49,7 +39,7 @@ class HyperKittySource(ArchiveSource):
         url = f"{hyperkitty_export(self.url)}-{month.month}.mbox.gz?{days}"
         export = target.with_name(f"{target.name}.export")
         try:
-            if self._reader.download(month, url, export, "") is None:
+            if self.reader.download(month, url, export, "") is None:
                 raise self.error(
                     month,
                     f"{url} is not there: the server has no such list, or its administrator has"

@@ -18,8 +18,8 @@ from mail_assets.month import ListMonth
 from mail_assets.sources.git import GitInbox, fetch_repository
 from mail_assets.sources.http_reader import HttpReader, password_for
 from mail_assets.sources.message_source import MessageSource, hold_folder, read_pairs, write_pairs
-from mail_assets.sources.source import ArchiveSource, Fetched, HttpOptions, SourceError, Unchanged
-from mail_assets.sources.web_pages import days_of_month, drop_empty, months_since
+from mail_assets.sources.source import Fetched, HttpOptions, SourceError, Unchanged
+from mail_assets.sources.web_pages import UnlistedSource, days_of_month, drop_empty
 
 MAX_MANIFEST = 16 << 20  # bytes; an epoch has 300
 
@@ -101,20 +101,11 @@ def _fingerprint(entry: object) -> str:
     return value if isinstance(value, str) and _FINGERPRINT.fullmatch(value) else ""
 
 
-class PublicInboxMboxSource(ArchiveSource):
+class PublicInboxMboxSource(UnlistedSource):
     """The messages of a public-inbox at an http(s) URL, requested month by month."""
-
-    def __init__(self, list_name: str, url: str, options: HttpOptions, start: str) -> None:
-        super().__init__(list_name, url)
-        self._reader = HttpReader(self, options)
-        self._start = start
-
-    def versions(self) -> dict[ListMonth, str]:
-        """Return month -> "" for every month, without a request: some may have no archive."""
-        return self.by_list_month(months_since(self._start))
 
     def fetch(self, month: ListMonth, target: Path, known: str = "") -> Fetched | Unchanged | None:
         """Download the month's messages; None if it has none. See ArchiveSource."""
         first, last = (day.replace("-", "") for day in days_of_month(month.month))
         url = f"{self.url.rstrip('/')}/?q=dt:{first}000000..{last}235959&x=m"
-        return drop_empty(self._reader.download(month, url, target, known, "POST"))
+        return drop_empty(self.reader.download(month, url, target, known, "POST"))

@@ -62,26 +62,26 @@ class PageSource(ArchiveSource):
         return links
 
 
-class TemplateSource(ArchiveSource):
-    """Archives whose URLs follow from the month, from `start` to the running month (UTC)."""
+class UnlistedSource(ArchiveSource):
+    """A server without a listing: archives from the month `start` to the running one (UTC)."""
 
     def __init__(self, list_name: str, url: str, options: HttpOptions, start: str) -> None:
         super().__init__(list_name, url)
-        self._reader = HttpReader(self, options)
+        self.reader = HttpReader(self, options)
         self._start = start
 
     def versions(self) -> dict[ListMonth, str]:
         """Return month -> "" for every month, without a request: some may have no archive."""
-        return self.by_list_month(months_since(self._start))
+        now = f"{datetime.now(UTC):%Y-%m}"
+        return self.by_list_month(dict.fromkeys(months_between(self._start, now), ""))
+
+
+class TemplateSource(UnlistedSource):
+    """Archives whose URLs follow from the month."""
 
     def fetch(self, month: ListMonth, target: Path, known: str = "") -> Fetched | Unchanged | None:
         """Download the month's URL; None if it answers 404 or 410. See ArchiveSource."""
-        return self._reader.download(month, fill_template(self.url, month.month), target, known)
-
-
-def months_since(start: str) -> dict[str, str]:
-    """Return month -> "" from `start` to the running month (UTC), for servers without a listing."""
-    return dict.fromkeys(months_between(start, f"{datetime.now(UTC):%Y-%m}"), "")
+        return self.reader.download(month, fill_template(self.url, month.month), target, known)
 
 
 def days_of_month(month: str) -> tuple[str, str]:

@@ -15,8 +15,6 @@ import json
 import logging
 from collections.abc import (
     AsyncIterator,
-    Awaitable,
-    Callable,
     Generator,
     Iterable,
     Iterator,
@@ -65,8 +63,6 @@ FORM, JSON, EVENTS, HTML = (
 )
 #: Caches must not keep answers, and proxies must not buffer them.
 HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
-
-ShowError = Callable[[Request, Exception], Awaitable[Response]]
 
 
 class AnswerEvent(NamedTuple):
@@ -217,7 +213,6 @@ class AnswerRoutes:
     writers: Workers
     answering: Answering
     pages: Pages
-    show_error: ShowError
 
     def list_routes(self) -> Iterator[Route]:
         """Yield the routes."""
@@ -227,29 +222,23 @@ class AnswerRoutes:
         return await (self._answer if request.method == "POST" else self._show_form)(request)
 
     async def _show_form(self, request: Request) -> Response:
-        try:
-            [given] = read_query(request)
-            parameters = read_parameters(given, QUESTION_PARAMETERS)
-            make_request(parameters)
-            return HTMLResponse(self.pages.question(parameters))
-        except Exception as error:
-            return await self.show_error(request, error)
+        [given] = read_query(request)
+        parameters = read_parameters(given, QUESTION_PARAMETERS)
+        make_request(parameters)
+        return HTMLResponse(self.pages.question(parameters))
 
     async def _answer(self, request: Request) -> Response:
-        try:
-            _require_same_site(request)
-            given = await read_question(request)
-            evidence = await self.searches.run(lambda: self.answering.find(given))
-            events = self.answering.stream(evidence)
-            wanted = choose_type(request.headers.get("accept", ""))
-            if wanted == EVENTS:
-                return StreamingResponse(self._stream(events), headers=HEADERS, media_type=EVENTS)
-            answer = read_events(await self._collect(request, events))
-            if wanted == JSON:
-                return JSONResponse(answer, headers=HEADERS)
-            return HTMLResponse(self.pages.answer(answer, given), headers=HEADERS)
-        except Exception as error:
-            return await self.show_error(request, error)
+        _require_same_site(request)
+        given = await read_question(request)
+        evidence = await self.searches.run(lambda: self.answering.find(given))
+        events = self.answering.stream(evidence)
+        wanted = choose_type(request.headers.get("accept", ""))
+        if wanted == EVENTS:
+            return StreamingResponse(self._stream(events), headers=HEADERS, media_type=EVENTS)
+        answer = read_events(await self._collect(request, events))
+        if wanted == JSON:
+            return JSONResponse(answer, headers=HEADERS)
+        return HTMLResponse(self.pages.answer(answer, given), headers=HEADERS)
 
     async def _collect(
         self, request: Request, events: Generator[AnswerEvent, None, None]

@@ -76,6 +76,32 @@ HEADERS = {
 }
 
 
+class ErrorResponses:
+    """ASGI middleware that responds to errors, if they come before the response has begun."""
+
+    def __init__(
+        self, app: ASGIApp, respond: Callable[[Request, Exception], Awaitable[Response]]
+    ) -> None:
+        self._app, self._respond = app, respond
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request, or respond with its error."""
+        has_begun = False
+
+        async def send_and_note(message: Message) -> None:
+            nonlocal has_begun
+            has_begun = True
+            await send(message)
+
+        try:
+            await self._app(scope, receive, send_and_note)
+        except Exception as error:
+            if has_begun or scope["type"] != "http":
+                raise
+            response = await self._respond(Request(scope), error)
+            await response(scope, receive, send)
+
+
 class SecurityHeaders:
     """ASGI middleware that adds HEADERS to every response."""
 
@@ -177,18 +203,17 @@ class Application:
         """Return the ASGI application."""
         app = Starlette(
             routes=[*self._routes()],
-            middleware=[Middleware(SecurityHeaders), self._admission()],
+            middleware=[
+                Middleware(SecurityHeaders),
+                Middleware(ErrorResponses, respond=self._show_error),
+                Middleware(Admission, limits=self.limits, clients=self.clients),
+            ],
             exception_handlers={404: self._show_error, 405: self._show_error},
             lifespan=self._live,
         )
         # it redirects to the Host that the client sent, and caches keep that for others
         app.router.redirect_slashes = False
         return app
-
-    def _admission(self) -> Middleware:
-        return Middleware(
-            Admission, limits=self.limits, clients=self.clients, refuse=self._show_error
-        )
 
     @contextlib.asynccontextmanager
     async def _live(self, _: Starlette) -> AsyncIterator[None]:
@@ -197,11 +222,10 @@ class Application:
 
     def _routes(self) -> Iterator[BaseRoute]:
         downloads = Downloads(self.documents, self._exports)
-        yield from FileRoutes(self._reads, self._exports, downloads, self._show_error).list_routes()
+        yield from FileRoutes(self._reads, self._exports, downloads).list_routes()
         answering = Answering(replace(self.documents, surface="answer"), self.maker)
-        yield from AnswerRoutes(
-            self._searches, self._writers, answering, self._pages, self._show_error
-        ).list_routes()
+        answers = AnswerRoutes(self._searches, self._writers, answering, self._pages)
+        yield from answers.list_routes()
         feeds = Feeds(replace(self.documents, surface="feed"), self._exports)
         for view in _list_views(self.documents, self._pages, feeds, self._describe_api):
             for path in view.paths:
@@ -234,10 +258,7 @@ class Application:
         workers = self._searches if cost is Cost.search else self._reads
 
         async def answer(request: Request) -> Response:
-            try:
-                return await workers.run(lambda: self._respond(request, view))
-            except Exception as error:
-                return await self._show_error(request, error)
+            return await workers.run(lambda: self._respond(request, view))
 
         return answer
 

@@ -14,12 +14,7 @@ from mail_assets.reading.browsing import (
     read_titles,
 )
 from mail_assets.tables.messages import utc
-from mail_assets.web.document_types import (
-    ListDocument,
-    ListsDocument,
-    MonthDocument,
-    TitleDocument,
-)
+from mail_assets.web.document_types import ListDocument, ListsDocument, MonthDocument, TitleDocument
 from mail_assets.web.privacy import Publication
 from mail_assets.web.requests import list_url, month_url, page_url
 from mail_assets.web.responses import ServingError

@@ -98,7 +98,6 @@ class Downloads:
         return open_store(self.documents.service.options.store)
 
     def _mask(self, found: AttachmentContent) -> bytes:
-        """Return the bytes of a text without its addresses."""
         text = _read_text(found)
         if text is None:
             message = (
@@ -137,18 +136,16 @@ def _read_text(found: AttachmentContent) -> str | None:
     return None
 
 
-ShowError = Callable[[Request, Exception], Awaitable[Response]]
 Read = Callable[[Request], tuple[Any, ...]]
 
 
 @dataclass(frozen=True)
 class FileRoutes:
-    """Responds with files; `show_error` makes the response for an error."""
+    """Responds with files."""
 
     workers: Workers
     exports: Exports
     downloads: Downloads
-    show_error: ShowError
 
     def list_routes(self) -> Iterator[Route]:
         """Yield the routes; app.py lists them before the message's page, which takes any path."""
@@ -166,10 +163,7 @@ class FileRoutes:
         self, read: Read, make: Callable[..., Export], max_age: int = DEFAULT_MAX_AGE
     ) -> Callable[[Request], Awaitable[Response]]:
         async def answer(request: Request) -> Response:
-            try:
-                export = await self.workers.run(lambda: make(*read(request)))
-            except Exception as error:
-                return await self.show_error(request, error)
+            export = await self.workers.run(lambda: make(*read(request)))
             return StreamingResponse(
                 self.workers.follow(export.pieces),
                 headers=_as_file(export.name, max_age),
@@ -182,10 +176,7 @@ class FileRoutes:
         self, read: Read, make: Callable[..., Download]
     ) -> Callable[[Request], Awaitable[Response]]:
         async def answer(request: Request) -> Response:
-            try:
-                file = await self.workers.run(lambda: make(*read(request)))
-            except Exception as error:
-                return await self.show_error(request, error)
+            file = await self.workers.run(lambda: make(*read(request)))
             return Response(file.data, headers=_as_file(file.name), media_type=file.media_type)
 
         return answer

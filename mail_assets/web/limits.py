@@ -8,8 +8,8 @@ import json
 import math
 import time
 from collections import Counter, OrderedDict
-from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from enum import StrEnum
 from ipaddress import IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
@@ -17,8 +17,6 @@ from typing import NamedTuple, TypeAlias
 
 import anyio
 from starlette.datastructures import Headers, QueryParams
-from starlette.requests import Request
-from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from mail_assets.web.requests import ADDRESS
@@ -179,31 +177,27 @@ _SEARCHES = frozenset({"search", "similar"})
 _EXPORTS = frozenset({"search.mbox.gz", "thread.mbox.gz"})
 _SEARCHING_TOOLS = frozenset({"semantic_search", "similar", "explain_search"})
 
-Refuse = Callable[[Request, Exception], Awaitable[Response]]
-
 
 class Admission:
-    """ASGI middleware that admits requests within limits; `refuse` responds to the others."""
+    """ASGI middleware that admits requests within limits."""
 
-    def __init__(self, app: ASGIApp, limits: Limits, clients: Clients, refuse: Refuse) -> None:
-        self._app, self._limits, self._clients, self._refuse = app, limits, clients, refuse
+    def __init__(self, app: ASGIApp, limits: Limits, clients: Clients) -> None:
+        self._app, self._limits, self._clients = app, limits, clients
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request, or refuse it."""
+        """Answer a request.
+
+        Raises:
+            ServingError: the request is too large or too slow, or beyond a limit.
+        """
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        with ExitStack() as admitted:
-            try:
-                body = await _read_body(scope, receive)
-                if cost := find_cost(scope["method"], scope["path"], body, scope["query_string"]):
-                    client = self._clients.identify(scope)
-                    admitted.enter_context(self._limits.admit(client, cost))
-            except ServingError as error:
-                response = await self._refuse(Request(scope), error)
-                await response(scope, receive, send)
-            else:
-                await self._app(scope, _replay(body, receive), send)
+        body = await _read_body(scope, receive)
+        cost = find_cost(scope["method"], scope["path"], body, scope["query_string"])
+        client = self._clients.identify(scope)
+        with self._limits.admit(client, cost) if cost else nullcontext():
+            await self._app(scope, _replay(body, receive), send)
 
 
 def find_cost(method: str, path: str, body: bytes, query: bytes = b"") -> Cost | None:
@@ -229,7 +223,6 @@ def _is_redirected(query: bytes) -> bool:
 
 
 def _calls_search(body: bytes) -> bool:
-    """Return whether a message of the Model Context Protocol calls a tool that searches."""
     try:
         match json.loads(body):
             case {"params": {"name": str(name)}}:

@@ -71,11 +71,7 @@ FORMATS = {
 }
 #: Labels of the choices of a form, by parameter and value.
 CHOICES = {
-    "mode": {
-        "hybrid": "words and meaning",
-        "semantic": "meaning alone",
-        "fulltext": "words alone",
-    },
+    "mode": {"hybrid": "words and meaning", "semantic": "meaning alone", "fulltext": "words alone"},
     "group": {
         "few": "three of a thread",
         "thread": "the best of each thread",
@@ -267,7 +263,6 @@ def _sender(message: Mapping[str, str]) -> str:
 
 
 def _filter_url(**fields: str) -> str:
-    """Return the address of a search by fields, in their order."""
     return search_url(" ".join(write_field(name, value) for name, value in fields.items()))
 
 

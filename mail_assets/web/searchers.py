@@ -63,10 +63,7 @@ class SearchSlot(Protocol):
     """A place in which one search runs at a time."""
 
     def run(
-        self,
-        function: Callable[Concatenate[OpenArchive, P], T],
-        *args: P.args,
-        **kwargs: P.kwargs,
+        self, function: Callable[Concatenate[OpenArchive, P], T], *args: P.args, **kwargs: P.kwargs
     ) -> T:
         """Call a function with an open archive; return its result."""
 
@@ -83,10 +80,7 @@ class ThreadSlot:
         self._archive = OpenArchive(searcher, reads)
 
     def run(
-        self,
-        function: Callable[Concatenate[OpenArchive, P], T],
-        *args: P.args,
-        **kwargs: P.kwargs,
+        self, function: Callable[Concatenate[OpenArchive, P], T], *args: P.args, **kwargs: P.kwargs
     ) -> T:
         """Call a function with the archive; return its result."""
         return function(self._archive, *args, **kwargs)
@@ -109,10 +103,7 @@ class ProcessSlot:
         self._call = pickle.dumps((_ArchiveRunner.answer, _ArchiveRunner(settings)))
 
     def run(
-        self,
-        function: Callable[Concatenate[OpenArchive, P], T],
-        *args: P.args,
-        **kwargs: P.kwargs,
+        self, function: Callable[Concatenate[OpenArchive, P], T], *args: P.args, **kwargs: P.kwargs
     ) -> T:
         """Call a function of a module in the process; return its result.
 
@@ -161,7 +152,7 @@ class _ArchiveRunner:
             return _Answered(error=_sendable(error))
         finally:
             if is_first:
-                _spare_from_collection()
+                spare_from_collection()
 
     def _open(self) -> OpenArchive:
         with ExitStack() as opened:
@@ -172,7 +163,7 @@ class _ArchiveRunner:
         return self._archive
 
 
-def _spare_from_collection() -> None:
+def spare_from_collection() -> None:
     """Exclude loaded modules from garbage collection: to scan 180,000 objects takes 90 ms."""
     gc.collect()
     gc.freeze()

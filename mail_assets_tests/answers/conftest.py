@@ -1,4 +1,4 @@
-"""Answers are made from the corpus that search finds in."""
+"""Share the connection to the sample corpus with the tests of search."""
 
 from mail_assets_tests.search.conftest import connection
 

@@ -1,4 +1,4 @@
-"""Excerpts of messages that are nowhere stored."""
+"""Make excerpts of messages that no archive has."""
 
 from mail_assets.answers.excerpts import Excerpt
 from mail_assets.search.response import Hit, HitExplanation

@@ -1,4 +1,4 @@
-"""Questions are answered over the samples, by a strict loopback chat server."""
+"""A chat server on loopback answers questions about the samples."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -55,9 +55,7 @@ def ask(
         yield ask
 
 
-def test_an_answer_is_shown_as_it_comes_with_its_citations_checked(
-    ask: Ask, shown: list[str]
-) -> None:
+def test_answer_streams_with_checked_citations(ask: Ask, shown: list[str]) -> None:
     found = ask()
     assert found.text == "The lease ran out [1][2], see."
     assert "".join(shown) == found.text
@@ -67,7 +65,7 @@ def test_an_answer_is_shown_as_it_comes_with_its_citations_checked(
     assert [citation.number for citation in found.citations] == [1, 2]
 
 
-def test_citations_lead_to_the_characters_of_their_messages(
+def test_citation_spans_are_the_sent_characters(
     ask: Ask, server: FakeServer, connection: psycopg.Connection
 ) -> None:
     found = ask()
@@ -85,7 +83,7 @@ def test_citations_lead_to_the_characters_of_their_messages(
     assert sent.endswith(f"\n\nQuestion: {QUERY}")
 
 
-def test_filters_decide_what_may_be_sent(ask: Ask, server: FakeServer) -> None:
+def test_filters_limit_the_sent_excerpts(ask: Ask, server: FakeServer) -> None:
     ask("lease", lists=("harbor-users",), limit=5)
     sent = server.seen[0].body["messages"][1]["content"]
     lists = [line for line in sent.split("\n") if line.startswith("| List: ")]
@@ -106,7 +104,7 @@ def test_filters_decide_what_may_be_sent(ask: Ask, server: FakeServer) -> None:
         ["Insufficient: nothing on tides [99]."],
     ],
 )
-def test_a_refusal_is_known_by_its_mark_which_is_not_shown(
+def test_refusal_is_recognized_and_its_mark_is_hidden(
     ask: Ask, server: FakeServer, shown: list[str], said: list[str]
 ) -> None:
     server.script = [Reply(pieces=stream(said))]
@@ -116,7 +114,7 @@ def test_a_refusal_is_known_by_its_mark_which_is_not_shown(
     assert found.citations == ()
 
 
-def test_a_refusal_may_begin_with_a_name_in_underscores(ask: Ask, server: FakeServer) -> None:
+def test_refusal_may_begin_with_underscores(ask: Ask, server: FakeServer) -> None:
     server.script = [Reply(pieces=stream([INSUFFICIENT, " ", "__init__ is not named."]))]
     assert ask().text == "__init__ is not named."
 
@@ -131,9 +129,7 @@ def test_a_refusal_may_begin_with_a_name_in_underscores(ask: Ask, server: FakeSe
         "**So** it is [1]",
     ],
 )
-def test_a_word_that_begins_like_the_mark_is_an_answer(
-    ask: Ask, server: FakeServer, said: str
-) -> None:
+def test_word_like_the_mark_is_an_answer(ask: Ask, server: FakeServer, said: str) -> None:
     server.script = [Reply(pieces=stream([*said]))]
     found = ask()
     assert (found.sufficient, found.text) == (True, said)
@@ -147,7 +143,7 @@ def test_a_word_that_begins_like_the_mark_is_an_answer(
         (Reply(pieces=stream(["It waits [1] and [", "2"], "length")), "finish_reason is 'length'"),
     ],
 )
-def test_a_failure_in_mid_answer_leaves_what_was_said_and_says_so(
+def test_broken_answer_keeps_its_text_and_reports_the_fault(
     ask: Ask, server: FakeServer, shown: list[str], reply: Reply, says: str
 ) -> None:
     server.script = [reply]
@@ -159,13 +155,13 @@ def test_a_failure_in_mid_answer_leaves_what_was_said_and_says_so(
     assert len(server.seen) == 1
 
 
-def test_a_failure_within_the_first_word_is_one_in_mid_answer(ask: Ask, server: FakeServer) -> None:
+def test_failure_within_the_first_word_breaks_the_answer(ask: Ask, server: FakeServer) -> None:
     server.script = [Reply(pieces=[chunk("INSU")], cut=1)]
     found = ask()
     assert (found.complete, found.sufficient, found.text) == (False, True, "INSU")
 
 
-def test_a_failure_before_the_first_word_is_an_error(
+def test_failure_before_the_first_word_is_an_error(
     ask: Ask, server: FakeServer, shown: list[str]
 ) -> None:
     server.script = [Reply(pieces=[b": wait\n\n"], cut=1)]
@@ -174,22 +170,20 @@ def test_a_failure_before_the_first_word_is_an_error(
     assert shown == []
 
 
-def test_a_model_that_says_nothing_has_not_answered(ask: Ask, server: FakeServer) -> None:
+def test_empty_answer_is_incomplete(ask: Ask, server: FakeServer) -> None:
     server.script = [Reply(pieces=stream([" \n"]))]
     found = ask()
     assert (found.complete, found.fault) == (False, "the model answered nothing")
 
 
 @pytest.mark.parametrize("question", ["xyzzy", "ornitorrinco"])
-def test_where_there_is_nothing_to_answer_from_nobody_is_asked(
-    ask: Ask, server: FakeServer, question: str
-) -> None:
+def test_model_is_not_called_without_excerpts(ask: Ask, server: FakeServer, question: str) -> None:
     found = ask(question, mode="fulltext")
     assert (found.sufficient, found.complete, found.excerpts) == (False, True, 0)
     assert server.seen == []
 
 
-def test_an_answer_is_json(ask: Ask) -> None:
+def test_answer_as_json_has_its_keys(ask: Ask) -> None:
     found = ask().as_json()
     assert [*found] == [
         *("question", "maker", "text", "sufficient", "complete", "fault", "citations"),
@@ -201,7 +195,7 @@ def test_an_answer_is_json(ask: Ask) -> None:
     ]
 
 
-def test_a_follow_up_is_searched_and_asked_in_its_context(ask: Ask, server: FakeServer) -> None:
+def test_follow_up_is_asked_with_its_history(ask: Ask, server: FakeServer) -> None:
     ask("and since when", history=[Turn(QUERY, "The lease ran out [1], see [4].")])
     system, question, answer, last = server.seen[0].body["messages"]
     assert system["role"] == "system"
@@ -212,9 +206,7 @@ def test_a_follow_up_is_searched_and_asked_in_its_context(ask: Ask, server: Fake
     assert f"\n| Message-ID: {ROOT}\n" in last["content"]
 
 
-def test_mail_that_was_not_given_is_not_cited_by_its_id_or_url_either(
-    ask: Ask, server: FakeServer
-) -> None:
+def test_unknown_ids_and_urls_are_removed(ask: Ask, server: FakeServer) -> None:
     said = f"It ran out <{ROOT}>, see <made@up.example.org> or https://up.example.org/m/1 [1]."
     server.script = [Reply(pieces=stream([*said]))]
     found = ask()

@@ -71,7 +71,7 @@ def shown(pieces: list[str]) -> tuple[str, list[int], int]:
 
 
 @pytest.mark.parametrize(("text", "seen", "cited", "dropped"), CASES)
-def test_a_citation_is_shown_if_there_is_such_an_excerpt_wherever_the_text_is_cut(
+def test_citations_are_checked_wherever_the_text_is_cut(
     text: str, seen: str, cited: list[int], dropped: int
 ) -> None:
     assert shown([text]) == (seen, cited, dropped)
@@ -81,40 +81,14 @@ def test_a_citation_is_shown_if_there_is_such_an_excerpt_wherever_the_text_is_cu
 
 
 PARTS = st.sampled_from(
-    [
-        "[",
-        "]",
-        "1",
-        "2",
-        "9",
-        ",",
-        "-",
-        " ",
-        "`",
-        "```",
-        "\n",
-        "a",
-        "[1]",
-        "[9]",
-        "[2, 8]",
-        "`x[9]`",
-        "(",
-        ")",
-        "\u3010",
-        "\u3011",
-        "^",
-        "excerpt",
-        "(1)",
-        "(8)",
-    ]
-)
+    ["[", "]", "1", "2", "9", ",", "-", " ", "`", "```", "\n", "a", "[1]", "[9]", "[2, 8]",
+     "`x[9]`", "(", ")", "\u3010", "\u3011", "^", "excerpt", "(1)", "(8)"]
+)  # fmt: skip
 
 
 @settings(max_examples=400)
 @given(st.lists(PARTS, max_size=30), st.data())
-def test_what_is_shown_does_not_depend_on_how_the_stream_is_cut(
-    parts: list[str], data: st.DataObject
-) -> None:
+def test_shown_text_does_not_depend_on_the_pieces(parts: list[str], data: st.DataObject) -> None:
     text = "".join(parts)
     cuts = sorted(data.draw(st.lists(st.integers(0, len(text)), max_size=6)))
     edges = [0, *cuts, len(text)]
@@ -126,14 +100,14 @@ def test_what_is_shown_does_not_depend_on_how_the_stream_is_cut(
 @example(["[", "[9]", "9", "]"])
 @example(["[", ",", "1", "1", "]"])
 @given(st.lists(PARTS.filter(lambda part: "`" not in part), max_size=30))
-def test_no_citation_of_nothing_is_ever_shown(parts: list[str]) -> None:
+def test_unknown_citation_is_never_shown(parts: list[str]) -> None:
     citations = CitationFilter(NUMBERS)
     seen = "".join(citations.feed(part) for part in parts)
     for numbers in re.findall(r"[\[\u3010](?:excerpt)?([\d ,;^-]*\d)[\]\u3011]", seen):
         assert {int(number) for number in re.findall(r"\d+", numbers)} <= {*NUMBERS}
 
 
-def test_text_is_shown_as_it_comes_and_only_what_may_be_a_citation_waits() -> None:
+def test_only_possible_citations_are_held_back() -> None:
     citations = CitationFilter(NUMBERS)
     assert citations.feed("The harbor") == "The harbor"
     assert citations.feed(" master says [") == " master says"
@@ -142,7 +116,7 @@ def test_text_is_shown_as_it_comes_and_only_what_may_be_a_citation_waits() -> No
     assert citations.feed(" [sic") == " [sic"
 
 
-def test_nothing_waits_for_ever() -> None:
+def test_long_text_is_not_held_back() -> None:
     citations = CitationFilter(NUMBERS)
     assert len(citations.feed("`" + "x" * 300)) == 301
     assert len(citations.feed(" [" + "1, " * 100)) > 0

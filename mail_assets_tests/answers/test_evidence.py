@@ -1,7 +1,4 @@
-"""A follow-up is asked with what came before it, within bounds.
-
-[test_outcomes] What the summaries of the best threads say was decided is evidence, cited as the message.
-"""
+"""Follow-up questions keep their context; outcomes of threads are evidence."""
 
 from dataclasses import replace
 
@@ -24,7 +21,7 @@ from mail_assets.search.response import Hit
 from mail_assets.search.searcher import Searcher
 
 
-def test_the_latest_turns_count_and_long_ones_are_cut() -> None:
+def test_history_has_the_latest_turns_cut() -> None:
     turns = [Turn(f"{n} {'q' * 5_000}", "a" * 5_000) for n in range(9)]
     bounded = bound_history(turns)
     assert [turn.question[:1] for turn in bounded] == ["5", "6", "7", "8"]
@@ -32,12 +29,12 @@ def test_the_latest_turns_count_and_long_ones_are_cut() -> None:
     assert {len(turn.answer) for turn in bounded} == {MAX_EARLIER}
 
 
-def test_an_earlier_answer_loses_its_citations_in_any_form() -> None:
+def test_earlier_answers_lose_their_citations() -> None:
     (turn,) = bound_history([Turn("why?", "So [1], thus [Excerpt 2] and \u30103\u3011.")])
     assert turn.answer == "So, thus and."
 
 
-def test_a_follow_up_is_searched_with_the_questions_before_it_and_alone() -> None:
+def test_follow_up_is_searched_with_and_without_history() -> None:
     request = Request("and since when?", lists=("dev",))
     turns = [Turn(text, "-") for text in ("first", "second", "third")]
     queries = [one.query for one in requests_in_context(request, turns)]
@@ -47,7 +44,7 @@ def test_a_follow_up_is_searched_with_the_questions_before_it_and_alone() -> Non
 
 
 @pytest.mark.parametrize("length", [10, 1_500, 1_999, 2_000])
-def test_what_is_searched_for_stays_within_what_a_query_may_have(length: int) -> None:
+def test_query_with_history_fits_the_limit(length: int) -> None:
     request = Request("q" * length)
     turns = bound_history([Turn("e" * 5_000, "-"), Turn("f" * 5_000, "-")])
     for one in requests_in_context(request, turns):
@@ -68,11 +65,11 @@ def hits(searcher: Searcher, connection: psycopg.Connection) -> list[Hit]:
         " order by s.thread_id limit 1"
     ).fetchall()
     first, *others = searcher.search(REQUEST).hits
-    # another message of the thread is the hit; that of the outcome was found beside it
+    # the hit is another message of the thread; search found that of the outcome too
     return [replace(first, thread_id=thread_id, in_thread=(message_id,)), *others]
 
 
-def test_an_outcome_is_cited_as_the_characters_of_its_message(
+def test_outcome_has_the_span_of_its_message(
     hits: list[Hit], connection: psycopg.Connection
 ) -> None:
     outcome, *_ = find_outcomes(connection, hits, BUDGET)
@@ -90,14 +87,14 @@ def test_an_outcome_is_cited_as_the_characters_of_its_message(
     assert outcome.hit.lists == ("harbor-dev",)
 
 
-def test_what_search_has_not_found_is_not_read(
+def test_outcome_of_an_unfound_message_is_not_read(
     hits: list[Hit], connection: psycopg.Connection
 ) -> None:
     [outcome] = [x for x in find_outcomes(connection, hits, BUDGET) if x.hit.score == 0.0]
     assert outcome.hit.message_id in hits[0].in_thread
-    beside = [replace(hit, in_thread=()) for hit in hits]
+    others = [replace(hit, in_thread=()) for hit in hits]
     assert outcome.hit.message_id not in {
-        one.hit.message_id for one in find_outcomes(connection, beside, BUDGET)
+        one.hit.message_id for one in find_outcomes(connection, others, BUDGET)
     }
     assert find_outcomes(connection, [], BUDGET) == []
 
@@ -110,7 +107,7 @@ def test_outcomes_take_a_small_part_of_the_budget(
         assert sum(count_tokens(one.text) for one in found) <= budget * BUDGET_SHARE
 
 
-def test_evidence_has_each_outcome_once_behind_the_excerpts_of_the_hits(
+def test_outcomes_follow_the_excerpts_of_the_hits_once(
     searcher: Searcher, connection: psycopg.Connection
 ) -> None:
     found = find_evidence(searcher, connection, REQUEST, BUDGET)

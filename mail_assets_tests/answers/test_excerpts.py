@@ -1,4 +1,4 @@
-"""Excerpts are within the budget, the best first, each text once and from the body."""
+"""Excerpts fit the budget, best first, and have each text of the body once."""
 
 from collections.abc import Sequence
 
@@ -56,7 +56,7 @@ def chosen(hits: Sequence[Hit], pieces: dict[str, ChunkText], budget: int) -> li
     ]
 
 
-def test_each_hits_best_chunk_comes_before_the_second_of_any_and_neighbours_last() -> None:
+def test_best_chunks_come_first_and_neighbours_last() -> None:
     hits = [hit("a", 4, 8), hit("b", 2)]
     pieces = {f"{name}#{i}": piece(4 * i, 4 * i + 4) for name in "ab" for i in range(10)}
     cost = piece(0, 4).cost
@@ -68,12 +68,12 @@ def test_each_hits_best_chunk_comes_before_the_second_of_any_and_neighbours_last
     assert growth[8] == growth[9] == [("a@x", 12), ("a@x", 12), ("b@x", 12)]
 
 
-def test_what_does_not_fit_makes_room_for_what_does() -> None:
+def test_smaller_chunk_is_taken_if_a_larger_does_not_fit() -> None:
     pieces = {"a#0": piece(0, 4), "b#0": piece(0, 4, tokens=5000), "c#0": piece(0, 4)}
     assert chosen([hit("a", 0), hit("b", 0), hit("c", 0)], pieces, 1000) == [("a@x", 4), ("c@x", 4)]
 
 
-def test_excerpts_of_one_message_stand_together_in_the_order_of_its_body() -> None:
+def test_excerpts_of_a_message_are_in_body_order() -> None:
     pieces = {f"a#{i}": piece(4 * i, 4 * i + 4) for i in (0, 5, 9)} | {"b#0": piece(0, 4)}
     found = select_excerpts([hit("a", 9, 0, 5), hit("b", 0)], pieces, 10_000)
     assert [e.number for e in found] == [1, 2, 3, 4]
@@ -81,7 +81,7 @@ def test_excerpts_of_one_message_stand_together_in_the_order_of_its_body() -> No
     assert [e.spans[0][0] for e in found[:3]] == [0, 20 * LINE, 36 * LINE]
 
 
-def test_neighbours_are_the_keys_on_both_sides() -> None:
+def test_neighbour_keys_are_before_and_after() -> None:
     assert neighbour_keys("0af#7") == ("0af#6", "0af#8")
     assert neighbour_keys("0af#0") == ("0af#-1", "0af#1")
 
@@ -95,7 +95,7 @@ def test_neighbours_are_the_keys_on_both_sides() -> None:
         ([piece(0, 4), piece(5, 8)], [(0, 4), (5, 8)]),
     ],
 )
-def test_text_that_chunks_share_stands_once_and_a_gap_is_marked(
+def test_joined_chunks_share_text_once_and_mark_gaps(
     pieces: list[ChunkText], lines: list[tuple[int, int]]
 ) -> None:
     spans, text = join_chunks(pieces)
@@ -106,14 +106,11 @@ def test_text_that_chunks_share_stands_once_and_a_gap_is_marked(
 @settings(max_examples=100)
 @given(
     st.dictionaries(
-        st.sampled_from([f"{name}#{i}" for name in "abc" for i in range(6)]),
-        st.integers(1, 400),
+        st.sampled_from([f"{name}#{i}" for name in "abc" for i in range(6)]), st.integers(1, 400)
     ),
     st.integers(0, 3000),
 )
-def test_the_budget_is_kept_and_every_excerpt_stands_in_the_body(
-    tokens: dict[str, int], budget: int
-) -> None:
+def test_excerpts_fit_the_budget_and_match_the_body(tokens: dict[str, int], budget: int) -> None:
     pieces = {key: piece(int(key[2]) * 4, int(key[2]) * 4 + 5, n) for key, n in tokens.items()}
     hits = [hit("a", 3, 1), hit("b", 0), hit("c", 5, 2)]
     excerpts = select_excerpts(hits, pieces, budget)
@@ -133,7 +130,7 @@ def test_the_budget_is_kept_and_every_excerpt_stands_in_the_body(
     assert used <= budget
 
 
-def test_excerpts_of_real_hits_are_cut_from_their_bodies(
+def test_excerpts_of_real_hits_match_their_bodies(
     search: Search, connection: psycopg.Connection
 ) -> None:
     hits = search(QUERY, limit=12).hits
@@ -153,7 +150,7 @@ def test_excerpts_of_real_hits_are_cut_from_their_bodies(
 
 
 @pytest.mark.parametrize("budget", [1000, 2000, 6000])
-def test_what_is_sent_keeps_to_the_budget(
+def test_prompt_fits_the_budget(
     search: Search, connection: psycopg.Connection, budget: int
 ) -> None:
     excerpts = find_excerpts(connection, search(QUERY, limit=50).hits, budget)
@@ -164,16 +161,12 @@ def test_what_is_sent_keeps_to_the_budget(
     assert budget / 2 < sent - rules <= budget
 
 
-def test_a_budget_that_nothing_fits_is_refused(
-    search: Search, connection: psycopg.Connection
-) -> None:
+def test_too_small_budget_is_refused(search: Search, connection: psycopg.Connection) -> None:
     with pytest.raises(BudgetError, match=r"MAIL_CHAT_BUDGET='10': an excerpt takes \d+ at least"):
         find_excerpts(connection, search(QUERY).hits, 10)
 
 
-def test_no_hits_and_messages_without_text_make_no_excerpts(
-    search: Search, connection: psycopg.Connection
-) -> None:
+def test_hits_without_text_have_no_excerpts(search: Search, connection: psycopg.Connection) -> None:
     assert find_excerpts(connection, [], 6000) == []
     hits = search("ornitorrinco", mode="fulltext").hits
     assert [hit.message_id for hit in hits] == ["quoted@example.es"]

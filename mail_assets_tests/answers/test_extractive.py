@@ -1,4 +1,4 @@
-"""Without a model, sentences of the mail answer, each with the place where it stands."""
+"""Sentences of the mail answer without a model, with their places."""
 
 from collections.abc import Sequence
 
@@ -38,7 +38,7 @@ def weighed(number: int, place: int, share: float, text: str = "") -> WeighedSen
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_each_sentence_stands_at_the_span_that_is_cited(
+def test_cited_spans_are_the_sentences(
     searcher: Searcher, connection: psycopg.Connection, mode: str
 ) -> None:
     found = answer(searcher, connection, Request(QUESTION, mode=mode))
@@ -53,14 +53,14 @@ def test_each_sentence_stands_at_the_span_that_is_cited(
     assert cited == lines
 
 
-def test_the_same_question_has_the_same_answer(
+def test_same_question_has_the_same_answer(
     searcher: Searcher, connection: psycopg.Connection
 ) -> None:
     texts = {answer(searcher, connection, Request(QUESTION)).text for _ in range(3)}
     assert len(texts) == 1
 
 
-def test_a_question_that_the_archive_does_not_answer_is_refused(
+def test_unanswerable_question_is_refused(
     searcher: Searcher, connection: psycopg.Connection
 ) -> None:
     found = answer(searcher, connection, Request("which oven bakes the best sourdough bread"))
@@ -68,7 +68,7 @@ def test_a_question_that_the_archive_does_not_answer_is_refused(
     assert found.citations == ()
 
 
-def test_a_follow_up_is_answered_in_its_context(
+def test_follow_up_is_answered_in_its_context(
     searcher: Searcher, connection: psycopg.Connection
 ) -> None:
     follow_up = Request("and what was it changed to?")
@@ -78,7 +78,7 @@ def test_a_follow_up_is_answered_in_its_context(
     assert asked.sufficient
 
 
-def test_the_words_of_the_best_hits_thread_add_to_the_confidence(
+def test_confidence_includes_the_words_of_the_thread(
     searcher: Searcher, connection: psycopg.Connection
 ) -> None:
     request = Request(QUESTION)
@@ -89,7 +89,7 @@ def test_the_words_of_the_best_hits_thread_add_to_the_confidence(
     assert found.confidence == pytest.approx((best.score + nearest + words) / 3)
 
 
-def test_a_message_that_is_named_by_its_id_is_what_is_asked_for(
+def test_question_with_an_id_has_full_confidence(
     searcher: Searcher, connection: psycopg.Connection
 ) -> None:
     request = Request("<20240304090533.GE9223@solheim.example.org>")
@@ -106,19 +106,19 @@ def test_a_message_that_is_named_by_its_id_is_what_is_asked_for(
         ("почему теряется lease", "hybrid", False),
     ],
 )
-def test_of_a_question_in_a_script_that_the_encoder_does_not_know_nothing_is_claimed(
+def test_unknown_script_of_a_question_is_doubted(
     searcher: Searcher, connection: psycopg.Connection, question: str, mode: str, doubts: bool
 ) -> None:
     found = find_evidence(searcher, connection, Request(question, mode=mode), MAKER.budget)
     assert bool(found.doubt) == doubts
     assert (found.confidence == 0) == doubts
     if doubts:
-        told = read_answer(stream_answer(MAKER, found))
-        assert (told.text, told.sufficient) == (f"{NOT_ENOUGH}\n{found.doubt}", False)
+        said = read_answer(stream_answer(MAKER, found))
+        assert (said.text, said.sufficient) == (f"{NOT_ENOUGH}\n{found.doubt}", False)
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_below_the_floor_of_a_mode_there_is_no_answer(mode: str) -> None:
+def test_confidence_below_the_floor_gives_no_answer(mode: str) -> None:
     floor = FLOORS[Mode(mode)]
     found = evidence([excerpt(1, "")], [weighed(1, 0, 1.0)])
     for score, count in ((floor, 1), (floor - 0.001, 0)):
@@ -126,7 +126,7 @@ def test_below_the_floor_of_a_mode_there_is_no_answer(mode: str) -> None:
         assert len(choose_sentences(of_mode)) == count
 
 
-def test_the_best_are_chosen_few_of_a_message_in_the_order_of_the_mail() -> None:
+def test_best_sentences_are_chosen_in_order_of_the_mail() -> None:
     excerpts = [excerpt(1, "", 0.8), excerpt(2, "", 0.7), excerpt(3, "", 0.6)]
     of_first = [weighed(1, place, 0.9 - 0.01 * place) for place in range(6)]
     others = [weighed(2, 1, 0.5), weighed(2, 0, 0.6), weighed(3, 0, 0.5)]
@@ -137,7 +137,7 @@ def test_the_best_are_chosen_few_of_a_message_in_the_order_of_the_mail() -> None
     ]
 
 
-def test_what_has_no_word_of_the_question_or_repeats_a_sentence_is_left_out() -> None:
+def test_repeated_and_unrelated_sentences_are_left_out() -> None:
     said = "The lease of a worker expires after thirty seconds."
     again = "So the lease of a worker expires after thirty seconds, as was said."
     sentences = [weighed(1, 0, 0.9, said), weighed(2, 0, 0.8, again), weighed(2, 1, 0.0)]

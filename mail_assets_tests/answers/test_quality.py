@@ -1,4 +1,4 @@
-"""What makes answers is measured on questions to the samples, with and without an answer there."""
+"""Makers are measured on questions with and without an answer in the samples."""
 
 from collections.abc import Iterator, Sequence
 
@@ -75,7 +75,7 @@ def chat(request: pytest.FixtureRequest) -> Iterator[ChatMaker]:
         yield ChatMaker(client, ChatModel(MODEL, server.url))
 
 
-def test_sentences_of_the_mail_answer_what_it_answers_and_refuse_the_rest(
+def test_extractive_answers_are_right_or_refused(
     searcher: Searcher, connection: psycopg.Connection
 ) -> None:
     measures = measure(searcher, connection, ExtractiveMaker(), ANSWERED)
@@ -85,7 +85,7 @@ def test_sentences_of_the_mail_answer_what_it_answers_and_refuse_the_rest(
     assert measures["relevant"] > 0.2  # one message of up to five is judged for each question
 
 
-def test_a_chat_model_is_measured_by_what_its_citations_support(
+def test_chat_answers_are_measured_by_their_citations(
     searcher: Searcher,
     connection: psycopg.Connection,
     chat: ChatMaker,

@@ -1,4 +1,4 @@
-"""Sentences of excerpts: which may stand in an answer, where they stand, what each says."""
+"""Sentences of excerpts are chosen, placed and scored."""
 
 from collections.abc import Sequence
 
@@ -33,7 +33,7 @@ from mail_assets_tests.answers.excerpts import excerpt
         "So:\n\n  man/a/lease.2: Add the lease of a worker\n  sys/a.2: X: wfix\n  man/b.2: X: fix",
     ],
 )
-def test_what_says_nothing_by_itself_cannot_be_chosen(text: str) -> None:
+def test_meaningless_sentence_is_not_chosen(text: str) -> None:
     assert [*find_telling_sentences(excerpt(1, text))] == []
 
 
@@ -47,12 +47,12 @@ def test_what_says_nothing_by_itself_cannot_be_chosen(text: str) -> None:
         "As harbor/lease.c: the lease of a worker expires at noon",
     ],
 )
-def test_a_sentence_without_a_mark_is_whole_at_the_end_of_its_paragraph(text: str) -> None:
+def test_unmarked_sentence_ends_with_its_paragraph(text: str) -> None:
     [found] = find_telling_sentences(excerpt(1, text))
     assert found.text.endswith(("at noon", 'noon.")'))
 
 
-def test_a_sentence_is_found_at_its_place_in_the_body() -> None:
+def test_sentence_has_its_place_in_the_body() -> None:
     text = "Hi Bo,\n\nThe lease of a worker\nexpires after a while.  It is renewed by a thread."
     found = [*find_telling_sentences(excerpt(1, text))]
     assert [one.text for one in found] == [
@@ -75,7 +75,7 @@ def test_a_sentence_is_found_at_its_place_in_the_body() -> None:
     ],
     ids=["japanese", "too-short", "no-mark-or-blank", "no-mark", "empty"],
 )
-def test_sentences_are_as_long_as_people_read_in_any_script(text: str, count: int) -> None:
+def test_sentence_length_is_limited_in_any_script(text: str, count: int) -> None:
     assert len([*find_telling_sentences(excerpt(1, text))]) == count
 
 
@@ -84,7 +84,7 @@ def weigh(texts: Sequence[str]) -> list[float]:
     return [sum(word in text.split() for word in ("lease", "Leases")) / 2 for text in texts]
 
 
-def test_a_word_of_the_subject_counts_a_third_and_the_message_as_search_ranks_it() -> None:
+def test_score_adds_subject_words_and_the_message_score() -> None:
     meter = Meter(weigh, lambda texts: [0.0] * len(texts))
     excerpts = [
         excerpt(1, "The lease of a worker expires.", 0.8),
@@ -99,7 +99,7 @@ def test_a_word_of_the_subject_counts_a_third_and_the_message_as_search_ranks_it
     assert weaker.score == pytest.approx(0.5 + SUBJECT_SHARE * 0.5 + 0.5)
 
 
-def test_similarity_is_spread_and_asked_of_the_best_alone() -> None:
+def test_similarity_is_scaled_and_only_for_the_best() -> None:
     asked: list[str] = []
 
     def compare(texts: Sequence[str]) -> list[float]:
@@ -114,5 +114,5 @@ def test_similarity_is_spread_and_asked_of_the_best_alone() -> None:
     assert found[3].score == pytest.approx(found[0].score + SIMILARITY_SHARE)
 
 
-def test_nothing_is_found_in_nothing() -> None:
+def test_no_excerpts_have_no_sentences() -> None:
     assert weigh_sentences([], Meter(weigh, lambda texts: [])) == []

@@ -1,4 +1,4 @@
-"""Files of queries and judgements are read, or refused with the number of the wrong line."""
+"""Files of queries and judgements are read, or refused with the wrong line."""
 
 from pathlib import Path
 
@@ -21,9 +21,7 @@ def file(tmp_path: Path) -> Path:
         "\ufeffq\ta@b\t1\nq\t c@d \t2\nq\te@f\t0\n",
     ],
 )
-def test_ids_are_read_with_and_without_brackets_heading_and_carriage_returns(
-    file: Path, text: str
-) -> None:
+def test_judgements_are_read_in_every_spelling(file: Path, text: str) -> None:
     file.write_text(text, encoding="utf-8", newline="")
     assert read_judgements(file) == {"q": {"a@b": 1, "c@d": 2}}
 
@@ -38,19 +36,19 @@ def test_ids_are_read_with_and_without_brackets_heading_and_carriage_returns(
         ("q\ta\t1\nr\ta\t0\nq\t<a>\t0\n", "line 3: <a> has the grade 0 for query q, and 1 on"),
     ],
 )
-def test_what_is_no_judgement_is_named_by_its_line(file: Path, text: str, said: str) -> None:
+def test_wrong_judgement_is_named_by_its_line(file: Path, text: str, said: str) -> None:
     file.write_text(text)
     with pytest.raises(RequestError, match=said):
         read_judgements(file)
 
 
-def test_bytes_that_are_no_text_are_refused(file: Path) -> None:
+def test_file_that_is_not_utf8_is_refused(file: Path) -> None:
     file.write_bytes(b"q\t\xe9\t1\n")
     with pytest.raises(RequestError, match="is not UTF-8"):
         read_judgements(file)
 
 
-def test_queries_with_too_few_relevant_messages_are_left_out(file: Path, tmp_path: Path) -> None:
+def test_queries_with_few_relevant_messages_are_left_out(file: Path, tmp_path: Path) -> None:
     queries = tmp_path / "queries.jsonl"
     queries.write_text('{"_id": "b", "text": "two"}\n{"_id": "a", "text": "one"}\n')
     file.write_text("a\tx\t1\nb\tx\t1\nb\ty\t1\nc\tz\t1\n")
@@ -62,16 +60,14 @@ def test_queries_with_too_few_relevant_messages_are_left_out(file: Path, tmp_pat
         read_judged(queries, file)
 
 
-def test_a_set_that_looks_for_known_messages_keeps_all_its_queries(
-    file: Path, tmp_path: Path
-) -> None:
+def test_known_item_set_keeps_all_queries(file: Path, tmp_path: Path) -> None:
     queries = tmp_path / "queries.jsonl"
     queries.write_text('{"_id": "a", "text": "one"}\n{"_id": "b", "text": "two"}\n')
     file.write_text("a\tx\t1\nb\ty\t1\n")
     assert [one.query_id for one in read_judged(queries, file)] == ["a", "b"]
 
 
-def test_a_judgement_may_stand_twice(file: Path) -> None:
+def test_repeated_judgement_is_allowed(file: Path) -> None:
     file.write_text("q\ta\t1\nq\t<a>\t1\nq\tb\t0\nq\tb\t0\n")
     assert read_judgements(file) == {"q": {"a": 1}}
 
@@ -83,7 +79,7 @@ def test_a_judgement_may_stand_twice(file: Path) -> None:
         ('{"_id": "b", "text": " "}', "line 3: the query is empty"),
     ],
 )
-def test_a_query_that_cannot_be_measured_is_named_by_its_line(
+def test_wrong_query_is_named_by_its_line(
     file: Path, tmp_path: Path, second: str, said: str
 ) -> None:
     queries = tmp_path / "queries.jsonl"
@@ -93,7 +89,7 @@ def test_a_query_that_cannot_be_measured_is_named_by_its_line(
         read_judged(queries, file)
 
 
-def test_the_messages_that_hold_a_question_are_read(file: Path) -> None:
+def test_citing_messages_are_read(file: Path) -> None:
     file.write_text(
         '{"_id": "a", "text": "one", "citing": "<x@y>"}\n'
         '{"_id": "b", "text": "two", "citing": ["x@y", "z@y"]}\n'

@@ -1,9 +1,4 @@
-"""Figures are recorded under names that stay; a judge refuses an index that answers worse.
-
-[test_comparison] A drop is one beyond the interval or in nearly every query, and names the queries that lost.
-
-[test_summary] A summary's interval contains its mean and is reproducible.
-"""
+"""Records of quality have stable names; a judge refuses a worse index."""
 
 import json
 from collections.abc import Mapping
@@ -33,7 +28,7 @@ from mail_assets.tables.indexes import IndexRecord
 JUDGED = [JudgedQuery(f"q{n}", f"about {n}", {f"m{n}": 1}) for n in range(12)]
 
 
-def test_a_judged_set_is_known_by_its_content_not_its_order() -> None:
+def test_digest_depends_on_content_not_on_order() -> None:
     assert digest_judged_set(JUDGED) == digest_judged_set(JUDGED[::-1])
     assert digest_judged_set(JUDGED) != digest_judged_set(JUDGED[1:])
     assert digest_judged_set(JUDGED) != digest_judged_set(
@@ -44,11 +39,11 @@ def test_a_judged_set_is_known_by_its_content_not_its_order() -> None:
     )
 
 
-def test_the_digest_of_a_set_stays_what_it_was_recorded_as() -> None:
+def test_digest_of_a_recorded_set_is_stable() -> None:
     assert digest_judged_set(JUDGED[:2]) == "368393f980f1"
 
 
-def test_figures_are_plain_numbers_under_names_that_stay() -> None:
+def test_quality_record_has_stable_names() -> None:
     score = Score("hybrid", "q0", 0.5, 1.0, 0.25, 1.0, 8.0, 12.0)
     found = json.loads(json.dumps(build_quality_record(JUDGED[:1], [score])))
     names = [
@@ -81,7 +76,7 @@ def index(name: str) -> IndexRecord:
 
 
 @pytest.mark.parametrize(("candidate", "live", "worse"), [(1, 1, ""), (1, 3, ""), (3, 1, "hybrid")])
-def test_a_judge_refuses_what_answers_worse(candidate: int, live: int, worse: str) -> None:
+def test_judge_refuses_a_worse_index(candidate: int, live: int, worse: str) -> None:
     ranks = {"new": candidate, "old": live}
     judge = build_judge(JUDGED, cast(OpenIndex, lambda one: nullcontext(Finding(ranks[one.name]))))
     verdict = judge(index("new"), index("old"))
@@ -92,7 +87,7 @@ def test_a_judge_refuses_what_answers_worse(candidate: int, live: int, worse: st
     assert [line.split(":")[0] for line in lines] == ["this index", "the live one"]
 
 
-def test_a_judge_records_the_only_index_without_comparing() -> None:
+def test_judge_records_the_only_index() -> None:
     judge = build_judge(JUDGED, cast(OpenIndex, lambda one: nullcontext(Finding(2))))
     verdict = judge(index("new"), None)
     assert ([*verdict.figures], verdict.worse) == (["quality"], "")
@@ -127,7 +122,7 @@ MIXED = {f"q{n}": n / 11 for n in range(12)}
         (MIXED, {"q11": 1.0, "q10": 0.9, "q9": 0.8, "q8": 0.7}, True),
     ],
 )
-def test_a_drop_is_beyond_the_interval_or_nearly_everywhere(
+def test_worse_is_beyond_the_interval_or_nearly_everywhere(
     then: dict[str, float], losses: dict[str, float], worse: bool
 ) -> None:
     now = {query: value - losses.get(query, 0.0) for query, value in then.items()}
@@ -141,7 +136,7 @@ SHARES = st.lists(st.floats(0, 1), min_size=1, max_size=20)
 
 @settings(max_examples=50)
 @given(SHARES)
-def test_what_stays_or_improves_is_never_worse(values: list[float]) -> None:
+def test_equal_or_better_is_never_worse(values: list[float]) -> None:
     then = {str(n): value for n, value in enumerate(values)}
     assert changed(then, then) == (False, [])
     assert (
@@ -149,7 +144,7 @@ def test_what_stays_or_improves_is_never_worse(values: list[float]) -> None:
     )
 
 
-def test_the_queries_that_lost_are_named_most_first_and_counted() -> None:
+def test_lost_queries_are_named_worst_first() -> None:
     now = {query: 0.0 if query in ("q5", "q6") else 0.5 for query in EVEN}
     [change] = compare_topics({"hybrid": EVEN}, {"hybrid": now, "fulltext": now})
     assert [lost.query_id for lost in change.lost[:3]] == ["q5", "q6", "q0"]
@@ -159,13 +154,13 @@ def test_the_queries_that_lost_are_named_most_first_and_counted() -> None:
     )
 
 
-def test_only_queries_asked_both_times_are_compared() -> None:
+def test_only_common_queries_are_compared() -> None:
     assert compare_topics(of(a=1.0), of(b=0.0)) == []
     [change] = compare_topics(of(a=1.0, gone=1.0), of(a=1.0, new=0.0))
     assert (change.now.mean, change.lost) == (1.0, ())
 
 
-def test_an_interval_holds_the_mean_and_is_the_same_each_time() -> None:
+def test_interval_has_the_mean_and_is_reproducible() -> None:
     values = [0.0, 0.2, 0.9, 1.0, 1.0, 0.4]
     found = estimate_mean(values)
     assert found.low < found.mean < found.high

@@ -1,7 +1,4 @@
-"""A judged set is run through search, and timed when the caches are warm.
-
-[test_measures] The measures agree with values worked out by hand.
-"""
+"""Judged sets run through search; measures agree with values by hand."""
 
 import math
 from collections.abc import Callable
@@ -19,7 +16,7 @@ from mail_assets_tests.sample_corpus import QUERY, ROOT, Search
 
 
 def answering(ids: str, took: list[float]) -> Callable[[Request], Response]:
-    """A search that finds the same whatever is asked, and takes the next of `took`."""
+    """A search that always finds the same, with the next latency of `took`."""
 
     class Found:
         def __init__(self, message_id: str) -> None:
@@ -40,7 +37,7 @@ def answering(ids: str, took: list[float]) -> Callable[[Request], Response]:
     return search
 
 
-def test_the_first_answer_of_a_mode_is_not_timed() -> None:
+def test_first_query_of_a_mode_warms_up() -> None:
     judged = [JudgedQuery("one", "q", {"a": 1}), JudgedQuery("two", "q", {"b": 1})]
     scores = score_queries(answering("ab", [999.0, 1.0, 3.0]), judged, ["semantic"])
     assert [(s.query_id, s.mrr, s.took_ms) for s in scores] == [("one", 1, 1), ("two", 0.5, 3)]
@@ -49,7 +46,7 @@ def test_the_first_answer_of_a_mode_is_not_timed() -> None:
     assert summary.measures["mrr"].mean == 0.75
 
 
-def test_a_judged_set_is_run_in_every_mode(search: Search) -> None:
+def test_judged_set_runs_in_every_mode(search: Search) -> None:
     judged = [JudgedQuery("lease", QUERY, {ROOT: 1})]
     scores = score_queries(lambda r: search(r.query, mode=r.mode), judged, ["hybrid", "semantic"])
     assert [s.mode for s in scores] == ["hybrid", "semantic"]
@@ -58,13 +55,13 @@ def test_a_judged_set_is_run_in_every_mode(search: Search) -> None:
     assert [one["query_id"] for one in serialize_scores(scores)["queries"]] == ["lease", "lease"]
 
 
-def test_threads_among_the_first_ten_are_counted() -> None:
+def test_threads_of_the_first_ten_are_counted() -> None:
     judged = [JudgedQuery("one", "q", {"a": 1})]
     (score,) = score_queries(answering("aAbBcCaAbBdef", [1.0, 1.0]), judged, ["semantic"])
     assert score.threads_10 == 3
 
 
-def test_messages_are_judged_one_by_one_unless_pages_are_asked_for() -> None:
+def test_default_group_is_single_messages() -> None:
     judged, groups = [JudgedQuery("one", "q", {"a": 1})], list[str]()
     answer = answering("ab", [0.0] * 4)
 
@@ -77,7 +74,7 @@ def test_messages_are_judged_one_by_one_unless_pages_are_asked_for() -> None:
     assert groups == [Group.message, Group.message, Group.few, Group.few]
 
 
-def test_a_judged_query_is_asked_without_the_message_that_cites(search: Search) -> None:
+def test_citing_messages_are_excluded_from_search(search: Search) -> None:
     asked: list[Request] = []
 
     def ask(request: Request) -> Response:
@@ -90,7 +87,7 @@ def test_a_judged_query_is_asked_without_the_message_that_cites(search: Search) 
     assert [one.mrr for one in scores] == [0.0] * len(MODES)
 
 
-def test_a_mode_that_does_not_exist_is_refused() -> None:
+def test_unknown_mode_is_refused() -> None:
     with pytest.raises(RequestError, match="'fuzzy': allowed are"):
         score_queries(answering("", []), [JudgedQuery("a", "q", {"a": 1})], ["fuzzy"])
 
@@ -113,7 +110,9 @@ LOG3 = math.log2(3)
         ("abcdefghij", dict.fromkeys("abcdefghijkl", 1), 1.0),  # no more than ten can be shown
     ],
 )
-def test_ndcg(ranking: str, relevant: dict[str, int], expected: float) -> None:
+def test_ndcg_agrees_with_values_by_hand(
+    ranking: str, relevant: dict[str, int], expected: float
+) -> None:
     assert ndcg([*ranking], relevant, 10) == pytest.approx(expected)
 
 
@@ -121,7 +120,7 @@ def test_ndcg(ranking: str, relevant: dict[str, int], expected: float) -> None:
     ("ranking", "rank", "recalled", "succeeded"),
     [("a", 1.0, 0.5, 1.0), ("xxb", 1 / 3, 0.5, 0.0), ("ba", 1.0, 1.0, 1.0), ("xy", 0, 0, 0)],
 )
-def test_rank_recall_and_success(
+def test_rank_recall_and_success_agree_by_hand(
     ranking: str, rank: float, recalled: float, succeeded: float
 ) -> None:
     relevant = {"a": 1, "b": 1}
@@ -131,7 +130,7 @@ def test_rank_recall_and_success(
 
 
 @given(st.permutations("abcdef"), st.dictionaries(st.sampled_from("abcdxy"), st.integers(1, 3)))
-def test_no_order_beats_that_of_the_grades(ranking: list[str], relevant: dict[str, int]) -> None:
+def test_no_order_beats_the_order_of_grades(ranking: list[str], relevant: dict[str, int]) -> None:
     if relevant:
         best = sorted(relevant, key=lambda i: -relevant[i])
         assert ndcg(best, relevant, 10) == pytest.approx(1.0)

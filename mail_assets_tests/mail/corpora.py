@@ -1,4 +1,4 @@
-"""Real archives beside the repository, for the tests that want them: skipped where absent."""
+"""Real archives outside the repository; tests that need them are skipped without them."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,7 @@
-"""Mail made to hurt: archives of one message each, built by name.
+"""Hostile mail: archives of one message each, built by name.
 
-What lives here: the cases, the same bytes at every call. What does not: what must come out
-(`test_hostile`) and what it costs (`benchmarks.hostile`).
+The bytes are equal at every call. `test_hostile` has the expected results, `benchmarks.hostile`
+measures the cost.
 """
 
 import base64

@@ -1,4 +1,4 @@
-"""What must hold of every message and of all that is made of it, whatever the bytes were."""
+"""Invariants of every message and of its segments, chunks and names, for any bytes."""
 
 from collections.abc import Sequence
 from datetime import UTC

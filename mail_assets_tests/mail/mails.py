@@ -1,4 +1,4 @@
-"""Hand-written mail that several tests take apart."""
+"""Hand-written mail for several tests."""
 
 from mail_assets.mail.archive.mbox import RawMessage
 

@@ -1,4 +1,4 @@
-"""The parser's short ways, each compared with the long way that it saves, on any message."""
+"""The parser's short ways, each compared with the long way that it saves, for any message."""
 
 from mail_assets.mail.message import content_hash, dates, headers, ids
 from mail_assets.mail.message.headers import decode_value, parse_header_block, unfold

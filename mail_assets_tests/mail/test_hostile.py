@@ -1,4 +1,4 @@
-"""Mail made to hurt: what comes out is bounded, and what was left out is flagged."""
+"""Hostile mail: results are bounded, and flags name the omissions."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Hand-written mails, mutated: from the archive to chunks and names nothing raises."""
+"""Mutated hand-written mail: nothing raises from the archive to chunks and names."""
 
 from hypothesis import given, settings
 from hypothesis import strategies as st

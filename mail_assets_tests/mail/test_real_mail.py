@@ -1,4 +1,4 @@
-"""Real archives, counted and read: the figures are known from elsewhere."""
+"""Real archives: counts known from elsewhere, and invariants."""
 
 import functools
 import gzip

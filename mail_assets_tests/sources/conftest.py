@@ -1,4 +1,4 @@
-"""Web servers of this process, and a record of the pauses that a source would have slept."""
+"""Web servers of this process, and a record of the pauses of a source instead of sleeping."""
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack

@@ -1,4 +1,4 @@
-"""Months of the list that the tests of sources read."""
+"""Months of the list in the tests of sources."""
 
 from mail_assets.month import ListMonth
 

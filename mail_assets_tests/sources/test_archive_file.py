@@ -1,7 +1,4 @@
-"""What passes as an archive, and what is refused and leaves nothing behind.
-
-[test_archive_names] Months in file names and in templates.
-"""
+"""Archives that pass the check, and content that is refused without leaving a file."""
 
 import bz2
 import gzip

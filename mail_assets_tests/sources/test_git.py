@@ -1,4 +1,4 @@
-"""A folder that one process at a time works in."""
+"""The lock of a cache folder."""
 
 import fcntl
 import os

@@ -1,11 +1,4 @@
-"""What arrives from a server, and what is known of it.
-
-[test_content_coding] A content coding is undone in bounded pieces, however it arrives.
-
-[test_links] The links of a page.
-
-[test_passwords] Who gets which password, and that none is ever shown.
-"""
+"""Downloads, content codings, links of a page, and passwords."""
 
 import base64
 import gzip

@@ -1,7 +1,4 @@
-"""Messages written as mboxrd come back as they were.
-
-[test_message_month] The month in which a single message is filed.
-"""
+"""Messages written as mboxrd come back unchanged, each in one month."""
 
 import subprocess
 from datetime import UTC, datetime, timedelta

@@ -1,4 +1,4 @@
-"""Which URLs are sources, and which source they open."""
+"""URLs of sources, and the sources that they open."""
 
 import subprocess
 import sys

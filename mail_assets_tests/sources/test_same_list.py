@@ -1,6 +1,6 @@
-"""One list, kept by different programs, gives the same messages and threads.
+"""A list kept by different programs gives equal messages and threads.
 
-But for the last line end of a message: an mbox needs one.
+Except for the last line end of a message: an mbox needs one.
 """
 
 from pathlib import Path

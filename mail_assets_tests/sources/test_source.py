@@ -1,4 +1,4 @@
-"""Several lists are listed at once; one that fails, hangs or has no turn is named."""
+"""Listings of several lists in parallel: failures and time-outs are reported by list."""
 
 import threading
 from collections.abc import Callable, Iterator

@@ -1,4 +1,4 @@
-"""The time for listing several lists, which is over when a test says so and not by the clock."""
+"""A time limit for listing several lists that ends by a test's decision, not by the clock."""
 
 from collections.abc import Mapping
 from concurrent.futures import Future

@@ -1,4 +1,4 @@
-"""The files of embeddings: whole, sorted, and the same bytes for the same vectors."""
+"""Files of embeddings: whole, sorted, and equal for equal vectors."""
 
 import hashlib
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What is particular to a folder: syncing, the umask, files of killed writers and of others."""
+"""Particulars of a folder: syncing, the umask, files of killed writers and of others."""
 
 import errno
 import os

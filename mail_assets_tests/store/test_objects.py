@@ -1,4 +1,4 @@
-"""The store of files: the same promises from a folder and from S3 (moto's server)."""
+"""The promises of an object store, from a folder and from S3 (moto's server)."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""What is particular to S3: prefixes, downloads, pages of a listing, a missing bucket."""
+"""Particulars of S3: prefixes, downloads, pages of a listing, a missing bucket."""
 
 from collections.abc import Iterator
 from pathlib import Path

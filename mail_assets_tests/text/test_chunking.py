@@ -1,13 +1,4 @@
-"""MISSING.
-
-[test_blocks] Blocks of lines that are kept whole.
-
-[test_chunk_sizes] Chunk sizes that can work, and sizes that cannot.
-
-[test_cut_points] The places where a text may be cut.
-
-[test_document] What the encoder sees of a chunk.
-"""
+"""Chunks of a message: sizes, cut points, blocks kept whole, and the document of a chunk."""
 
 from itertools import pairwise
 

@@ -1,7 +1,4 @@
-"""Unspaced letters become pairs; words of a text, with the places where they stand.
-
-[test_word_count] Words are counted alike in scripts with blanks and without.
-"""
+"""Pairs of unspaced letters, words with their offsets, and counts of words."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""Sentences of mail: where they end, and what is none."""
+"""Sentences of mail, and other text without sentences."""
 
 import pytest
 

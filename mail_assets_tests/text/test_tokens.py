@@ -1,4 +1,4 @@
-"""The tokens of a text, by their first characters."""
+"""Tokens of a text by their first characters."""
 
 import pytest
 from hypothesis import given, settings

@@ -1,4 +1,4 @@
-"""An assistant that calls one tool, as a real client of the protocol does."""
+"""Call one tool with a real client of the Model Context Protocol."""
 
 import asyncio
 from typing import Any

@@ -1,4 +1,4 @@
-"""Real servers on loopback: over the sample corpus, and over a world that a test fills."""
+"""Real servers on loopback, over the sample corpus or over a world that a test fills."""
 
 import socket
 import threading
@@ -21,16 +21,16 @@ from mail_assets.web.privacy import HIDDEN, SHOWN, Publication
 from mail_assets.web.searchers import SearchService, ServiceOptions
 from mail_assets_tests.sample_corpus import Corpus, search_settings
 from mail_assets_tests.waits import LONG
-from mail_assets_tests.world import World
+from mail_assets_tests.world import MARCH, World
 
-#: As many requests of a client as it likes; tests are one.
+#: No limits by client: all tests are one.
 UNLIMITED = {cost: one._replace(per_minute=0) for cost, one in DEFAULT_ALLOWANCES.items()}
-#: Where readers find it: not where the tests do.
+#: The public URL, which is not the one that tests use.
 BASE_URL = "https://archive.example.org"
 
 
 class ReportingServer(uvicorn.Server):
-    """A server that says when it is ready, and that leaves signals alone."""
+    """A server that reports when it is ready, and leaves signals alone."""
 
     def __init__(self, config: uvicorn.Config) -> None:
         super().__init__(config)
@@ -41,6 +41,32 @@ class ReportingServer(uvicorn.Server):
         self.ready.set()
 
 
+def fill(world: World, *mails: bytes, last: str = "words") -> World:
+    """Archive mail of March 2024 and run the steps up to `last`; return the world."""
+    world.archive(MARCH, *mails)
+    world.chain(last=last)
+    world.threads()
+    return world
+
+
+@contextmanager
+def open_service(
+    settings: Settings,
+    searchers: int = 1,
+    kind: type[SearchService] = SearchService,
+    **options: bool,
+) -> Iterator[SearchService]:
+    """Yield a service of an archive; close it."""
+    search = search_settings(settings)
+    service = kind(
+        ServiceOptions(search, settings.forget_key, settings.store, searchers, **options)
+    )
+    try:
+        yield service
+    finally:
+        service.close()
+
+
 @contextmanager
 def open_app(
     settings: Settings,
@@ -49,17 +75,11 @@ def open_app(
     clients: Clients | None = None,
     maker: AnswerMaker | None = None,
 ) -> Iterator[Starlette]:
-    """Yield the application of an archive, without limits by client."""
-    options = ServiceOptions(
-        search_settings(settings), settings.forget_key, settings.store, searchers=2
-    )
-    service = SearchService(options)
-    documents = Documents(service, Publication(addresses))
+    """Yield the application of an archive, by default without limits by client."""
     maker, limits = maker or ExtractiveMaker(), limits or Limits(UNLIMITED)
-    try:
+    with open_service(settings, searchers=2) as service:
+        documents = Documents(service, Publication(addresses))
         yield Application(documents, BASE_URL, maker, (), limits, clients or Clients()).build()
-    finally:
-        service.close()
 
 
 @contextmanager
@@ -70,7 +90,7 @@ def serving(
     clients: Clients | None = None,
     maker: AnswerMaker | None = None,
 ) -> Iterator[httpx.Client]:
-    """Serve an archive as `mail-assets serve` does, without limits by client; yield a client."""
+    """Serve an archive as `mail-assets serve` does; yield a client."""
     clients = clients or Clients()
     with open_app(settings, addresses, limits, clients, maker) as app:
         server = ReportingServer(server_config(app, clients, port=0))
@@ -88,7 +108,7 @@ def serving(
 
 
 def raw_request(client: httpx.Client, data: bytes) -> bytes:
-    """Return what a server answers to bytes, up to the end of its first line."""
+    """Send bytes to a server; return the first line of its answer."""
     with socket.create_connection((client.base_url.host, client.base_url.port), LONG) as connection:
         connection.sendall(data)
         with connection.makefile("rb") as answer:
@@ -111,6 +131,6 @@ def private(corpus: Corpus) -> Iterator[httpx.Client]:
 
 @contextmanager
 def serving_world(world: World, addresses: str = HIDDEN) -> Iterator[httpx.Client]:
-    """Serve what a world holds, to strangers unless addresses are shown."""
+    """Serve a world, by default with addresses hidden."""
     with serving(world.settings(), addresses) as client:
         yield client

@@ -1,4 +1,4 @@
-"""What a harvester makes of a response, and how an assistant's tool is called."""
+"""Decode responses as a harvester does, and call tools of assistants."""
 
 import base64
 import binascii

@@ -1,4 +1,4 @@
-"""What tests have a search process do; a process finds functions by their module."""
+"""Functions for search processes, which import them by module and name."""
 
 import gc
 import os

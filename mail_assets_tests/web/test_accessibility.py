@@ -1,4 +1,4 @@
-"""Pages in a real browser, for whoever has no mouse, a narrow screen, large letters, or paper.
+"""Pages in a real browser work by keyboard, on narrow screens, with large letters, on paper.
 
 https://www.w3.org/TR/WCAG22/ : 1.4.10 reflow, 2.1.1 keyboard, 2.1.2 no trap, 2.4.7 visible focus
 """
@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from mail_assets_tests.web.chromium import CHROMIUM, Chromium, browsing
-from mail_assets_tests.web.conftest import serving_world
+from mail_assets_tests.web.conftest import fill, serving_world
 from mail_assets_tests.world import World, mail
 
 pytestmark = [
@@ -45,16 +45,16 @@ PATHS = [
     f"/message/{UNBROKEN}@example.org",
 ]
 OPEN = "document.querySelectorAll('details').forEach(one => { one.open = true; })"
-#: The next Tab begins anew, also where a field has had the focus.
+#: The next Tab begins at the top of the page, even if a field had the focus.
 START = (
     "document.body.tabIndex = -1; document.body.focus(); document.body.removeAttribute('tabindex')"
 )
 WIDTHS = "[document.documentElement.scrollWidth, document.documentElement.clientWidth]"
-#: What reaches furthest to the right.
+#: The elements that are too wide.
 WIDEST = """[...document.querySelectorAll('body *')].filter(
   one => one.getBoundingClientRect().right > document.documentElement.clientWidth)
   .map(one => one.outerHTML.slice(0, 60)).slice(0, 3)"""
-#: What a keyboard has to reach, in its order.
+#: Controls that a keyboard must reach, in order.
 INTERACTIVE = """[...document.querySelectorAll(
   'a[href], button, input:not([type=hidden]), select, textarea, summary')]
   .filter(one => one.tabIndex >= 0 && one.getClientRects().length).length"""
@@ -92,9 +92,7 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chromium]:
 @pytest.fixture
 def site(tmp_path: Path, mail_dsn: str) -> Iterator[str]:
     world = World(tmp_path, mail_dsn)
-    world.archive("2024-03", *MAILS)
-    world.chain(last="words")
-    world.threads()
+    fill(world, *MAILS)
     with serving_world(world) as client:
         yield str(client.base_url).rstrip("/")
 
@@ -122,7 +120,7 @@ def test_no_page_is_wider_than_a_narrow_screen(site: str, browser: Chromium) -> 
     assert wide == {}
 
 
-def test_all_is_reached_by_keyboard_and_seen_where_it_is(site: str, browser: Chromium) -> None:
+def test_keyboard_reaches_every_control_in_order(site: str, browser: Chromium) -> None:
     for path in PATHS:
         show(browser, 1200)
         browser.visit(site + path)
@@ -147,7 +145,7 @@ def press_tab(browser: Chromium, most: int) -> Iterator[dict[str, Any]]:
         yield focused
 
 
-def test_paper_has_the_mail_unfolded_and_nothing_to_press(site: str, browser: Chromium) -> None:
+def test_printed_page_has_unfolded_mail_and_no_controls(site: str, browser: Chromium) -> None:
     browser.ask("Emulation.setEmulatedMedia", media="print")
     browser.visit(f"{site}/message/m2@example.org")
     printed = evaluate(browser, PRINTED)
@@ -158,7 +156,7 @@ def test_paper_has_the_mail_unfolded_and_nothing_to_press(site: str, browser: Ch
 
 
 @pytest.mark.parametrize(("number", "direction"), [(2, "ltr"), (3, "rtl")])
-def test_writing_runs_in_its_own_direction(
+def test_text_has_its_own_direction(
     site: str, browser: Chromium, number: int, direction: str
 ) -> None:
     browser.visit(f"{site}/message/m{number}@example.org")

@@ -1,4 +1,4 @@
-"""Questions over a real server: answered as the client asks, by a form or by a program."""
+"""Questions are answered over HTTP as events, JSON or a page."""
 
 import json
 import socket
@@ -19,7 +19,7 @@ from mail_assets_tests.openai.fake_server import KEY, FakeServer, Json, Reply
 from mail_assets_tests.openai.fake_server import serving as serving_fake
 from mail_assets_tests.sample_corpus import QUERY, Corpus
 from mail_assets_tests.waits import LONG
-from mail_assets_tests.web.conftest import serving, serving_world
+from mail_assets_tests.web.conftest import fill, serving, serving_world
 from mail_assets_tests.web.test_privacy import read_addresses
 from mail_assets_tests.world import World, mail
 
@@ -60,7 +60,7 @@ def serving_model(corpus: Corpus, chat: FakeServer) -> Iterator[httpx.Client]:
         yield served
 
 
-def test_an_answer_arrives_in_events(answered: httpx.Client) -> None:
+def test_answer_arrives_as_events(answered: httpx.Client) -> None:
     response = answered.post("/answer", data={"q": QUERY}, headers=EVENTS)
     assert response.status_code == 200
     assert response.headers["content-type"].startswith("text/event-stream")
@@ -81,7 +81,7 @@ def test_an_answer_arrives_in_events(answered: httpx.Client) -> None:
     assert (end["sufficient"], end["complete"], end["dropped"]) == (True, True, 1)
 
 
-def test_the_same_answer_is_data_and_a_page(answered: httpx.Client) -> None:
+def test_answer_is_also_json_and_page(answered: httpx.Client) -> None:
     data = answered.post("/answer", json={"q": QUERY}, headers=DATA).json()
     assert data["text"] == "The lease ran out [1][2], see."
     assert data["maker"] == MODEL
@@ -93,7 +93,7 @@ def test_the_same_answer_is_data_and_a_page(answered: httpx.Client) -> None:
     assert f'value="{QUERY}"' in page.text
 
 
-def test_reading_the_form_asks_nobody(answered: httpx.Client, chat: FakeServer) -> None:
+def test_form_sends_nothing_to_the_model(answered: httpx.Client, chat: FakeServer) -> None:
     before = len(chat.seen)
     for path in ("/answer", f"/answer?q={QUERY}", f"/search?q={QUERY}"):
         page = answered.get(path)
@@ -104,7 +104,7 @@ def test_reading_the_form_asks_nobody(answered: httpx.Client, chat: FakeServer) 
     assert '<script src="/static/answer.js" defer>' in answered.get(f"/search?q={QUERY}").text
 
 
-def test_no_address_is_sent_to_the_model(
+def test_model_receives_no_address(
     answered: httpx.Client, chat: FakeServer, corpus: Corpus
 ) -> None:
     answered.post("/answer", json={"q": QUERY})
@@ -114,7 +114,7 @@ def test_no_address_is_sent_to_the_model(
     assert not [one for one in addresses if f"<{one}>" in asked.lower()]
 
 
-def test_without_a_model_sentences_answer(public: httpx.Client) -> None:
+def test_extractive_answer_is_given_without_model(public: httpx.Client) -> None:
     data = public.post("/answer", json={"q": QUERY}, headers=DATA).json()
     assert data["maker"] == "extractive"
     assert data["complete"]
@@ -123,7 +123,7 @@ def test_without_a_model_sentences_answer(public: httpx.Client) -> None:
     assert "<script" not in public.get(f"/search?q={QUERY}").text
 
 
-def test_a_filter_that_nothing_passes_leaves_nothing_to_answer_from(public: httpx.Client) -> None:
+def test_answer_is_insufficient_if_filter_excludes_all(public: httpx.Client) -> None:
     answer = public.post("/answer", json={"q": QUERY, "sender": "nobody"}, headers=DATA).json()
     assert not answer["sufficient"]
     assert not answer["citations"]
@@ -147,7 +147,7 @@ def test_a_filter_that_nothing_passes_leaves_nothing_to_answer_from(public: http
         ({"Content-Type": "application/json", "Sec-Fetch-Site": "cross-site"}, b'{"q":"x"}', 403),
     ],
 )
-def test_what_is_no_question_is_refused_in_the_one_shape(
+def test_wrong_question_is_refused_as_json_and_page(
     public: httpx.Client, headers: dict[str, str], body: bytes, status: int
 ) -> None:
     response = public.post("/answer", content=body, headers=headers)
@@ -169,11 +169,11 @@ def test_what_is_no_question_is_refused_in_the_one_shape(
         ("application/json;q=0.9", "application/json"),
     ],
 )
-def test_the_client_chooses(accept: str, kind: str) -> None:
+def test_accept_header_chooses_the_format(accept: str, kind: str) -> None:
     assert choose_type(accept) == kind
 
 
-def test_a_model_that_fails_is_told_without_its_address(corpus: Corpus) -> None:
+def test_failing_model_is_reported_without_its_url(corpus: Corpus) -> None:
     broken = FakeServer({"/v1/chat/completions": lambda _: Reply({"no": "stream"})})
     with serving_fake(broken) as server, serving_model(corpus, server) as served:
         events = read_events(served.post("/answer", data={"q": QUERY}, headers=EVENTS).text)
@@ -204,7 +204,7 @@ class SlowModel:
             self.noticed.set()
 
 
-def test_a_client_that_leaves_ends_the_answer(corpus: Corpus) -> None:
+def test_leaving_client_ends_the_stream(corpus: Corpus) -> None:
     model = SlowModel()
     slow = FakeServer({"/v1/chat/completions": model.answer})
     with serving_fake(slow) as server, serving_model(corpus, server) as served:
@@ -218,7 +218,7 @@ def test_a_client_that_leaves_ends_the_answer(corpus: Corpus) -> None:
 
 
 @pytest.mark.parametrize("accept", ["application/json", "text/html"])
-def test_a_client_that_leaves_before_the_whole_answer_ends_it(corpus: Corpus, accept: str) -> None:
+def test_leaving_client_ends_a_whole_answer(corpus: Corpus, accept: str) -> None:
     model = SlowModel()
     slow = FakeServer({"/v1/chat/completions": model.answer})
     body = json.dumps({"q": QUERY})
@@ -243,13 +243,11 @@ CUT = "The ocelot sleeps in the old barn until noon. " * 3 + (
 
 
 @pytest.mark.parametrize("question", ["who wants the ocelot", "when does the barn open the ocelot"])
-def test_no_part_of_an_address_is_in_an_answer_or_in_what_a_model_is_told(
+def test_answer_and_prompt_have_no_part_of_an_address(
     world: World, chat: FakeServer, question: str
 ) -> None:
-    world.archive("2024-03", mail("a", CUT * 20))
-    world.chain(last="words")
+    fill(world, mail("a", CUT * 20))
     world.chain(last="chunks")
-    world.threads()
     with serving_world(world) as client:
         given = {"q": question, "mode": "fulltext"}
         said = client.post("/answer", json=given, headers=DATA).text

@@ -1,4 +1,4 @@
-"""The pages over a real server: what they show, what they refuse, and how they are addressed."""
+"""Pages and JSON over a real server: contents, errors, headers and redirects."""
 
 import json
 from html.parser import HTMLParser
@@ -40,7 +40,7 @@ class Page(HTMLParser):
 
 
 @pytest.mark.parametrize("path", PAGES)
-def test_a_page_is_whole_and_loads_nothing_from_elsewhere(public: httpx.Client, path: str) -> None:
+def test_page_is_complete_and_loads_nothing_foreign(public: httpx.Client, path: str) -> None:
     response = public.get(path)
     assert response.status_code == 200
     assert response.headers["content-type"] == "text/html; charset=utf-8"
@@ -52,7 +52,7 @@ def test_a_page_is_whole_and_loads_nothing_from_elsewhere(public: httpx.Client, 
 
 
 @pytest.mark.parametrize("path", PAGES[1:])
-def test_each_link_of_a_page_leads_somewhere(public: httpx.Client, path: str) -> None:
+def test_links_of_a_page_are_not_broken(public: httpx.Client, path: str) -> None:
     links = {link.partition("#")[0] for link in Page(public.get(path).text).links}
     inside = sorted(link for link in links if link.startswith("/") and "?" not in link)
     assert inside
@@ -60,7 +60,9 @@ def test_each_link_of_a_page_leads_somewhere(public: httpx.Client, path: str) ->
     assert answers == dict.fromkeys(inside, 200)
 
 
-def test_hits_are_those_of_the_searcher(private: httpx.Client, searcher: Searcher) -> None:
+def test_search_json_has_the_hits_of_the_searcher(
+    private: httpx.Client, searcher: Searcher
+) -> None:
     parameters = {"q": QUERY, "limit": "5"}
     served = private.get("/search.json", params=parameters).json()
     asked = json.loads(json.dumps(searcher.search(make_request(parameters)).as_json()))
@@ -70,7 +72,7 @@ def test_hits_are_those_of_the_searcher(private: httpx.Client, searcher: Searche
     assert served["facets"] == asked["facets"]
 
 
-def test_pages_of_hits_follow_one_another(public: httpx.Client) -> None:
+def test_next_and_previous_pages_continue_the_hits(public: httpx.Client) -> None:
     whole = public.get("/search.json", params={"q": QUERY, "limit": "20"}).json()
     first = public.get("/search.json", params={"q": QUERY, "limit": "10"}).json()
     assert first["previous"] is None
@@ -80,7 +82,7 @@ def test_pages_of_hits_follow_one_another(public: httpx.Client) -> None:
     assert public.get(second["previous"]).status_code == 200
 
 
-def test_the_link_to_a_search_finds_the_same(public: httpx.Client) -> None:
+def test_search_url_finds_the_same_hits(public: httpx.Client) -> None:
     path = f"/search.json?q={QUERY}&list=harbor-dev&after=2024&mode=fulltext"
     first = public.get(path).json()
     again = public.get(first["url"].replace("/search?", "/search.json?")).json()
@@ -90,7 +92,7 @@ def test_the_link_to_a_search_finds_the_same(public: httpx.Client) -> None:
     assert again["url"] == first["url"]
 
 
-def test_a_message_is_shown_with_its_place_in_the_thread(public: httpx.Client) -> None:
+def test_message_has_its_place_in_the_thread(public: httpx.Client) -> None:
     message = public.get(f"/message.json/{ROOT}").json()
     thread = public.get(f"/thread.json/{ROOT}").json()
     at = [post["message_id"] for post in thread["posts"]].index(ROOT)
@@ -104,7 +106,7 @@ def test_a_message_is_shown_with_its_place_in_the_thread(public: httpx.Client) -
 @pytest.mark.parametrize(
     "path", ["/message-id/%3C{}%3E", "/message-id/{}/", "/message-id/flat/{}", "/message/?id={}"]
 )
-def test_links_of_other_archives_work(public: httpx.Client, path: str) -> None:
+def test_links_of_other_archives_are_redirected(public: httpx.Client, path: str) -> None:
     assert public.get(path.format(ROOT), follow_redirects=True).status_code == 200
 
 
@@ -119,7 +121,7 @@ def test_links_of_other_archives_work(public: httpx.Client, path: str) -> None:
         ("/%5Cevil.example/", "/%5Cevil.example"),
     ],
 )
-def test_a_slash_too_many_leads_to_the_page_and_never_out(
+def test_trailing_slash_redirects_within_the_site(
     public: httpx.Client, path: str, where: str
 ) -> None:
     url = f"{str(public.base_url).rstrip('/')}{path}"
@@ -146,9 +148,7 @@ def test_a_slash_too_many_leads_to_the_page_and_never_out(
         ("/search.json?q=a&after=2024&before=2023", 404, "not_found"),
     ],
 )
-def test_what_is_wrong_is_said_in_one_shape(
-    public: httpx.Client, path: str, status: int, code: str
-) -> None:
+def test_errors_have_one_shape(public: httpx.Client, path: str, status: int, code: str) -> None:
     response = public.get(path)
     assert (response.status_code, response.json()["error"]["code"]) == (status, code)
     assert set(response.json()["error"]) == {"code", "message", "allowed"}
@@ -158,7 +158,7 @@ def test_what_is_wrong_is_said_in_one_shape(
     assert page.headers["content-type"].startswith("text/html")
 
 
-def test_an_empty_search_is_the_form_and_the_newest_messages(public: httpx.Client) -> None:
+def test_empty_search_shows_form_and_newest_messages(public: httpx.Client) -> None:
     assert public.get("/search?q=&list=").text == public.get("/").text
     hits = public.get("/search.json?q=").json()["hits"]
     times = [hit["sent_at"] for hit in hits]
@@ -166,7 +166,7 @@ def test_an_empty_search_is_the_form_and_the_newest_messages(public: httpx.Clien
     assert times == sorted(times, reverse=True)
 
 
-def test_a_wrong_search_keeps_what_was_typed(public: httpx.Client) -> None:
+def test_wrong_search_keeps_the_filled_form(public: httpx.Client) -> None:
     page = public.get("/search", params={"q": "has:pach ballast", "list": "harbor-dev"})
     assert page.status_code == 400
     assert 'value="has:pach ballast"' in page.text
@@ -174,14 +174,14 @@ def test_a_wrong_search_keeps_what_was_typed(public: httpx.Client) -> None:
     assert "kind &#39;pach&#39;: allowed are" in page.text
 
 
-def test_a_page_that_is_not_there_is_a_page(public: httpx.Client) -> None:
+def test_missing_page_is_an_html_page(public: httpx.Client) -> None:
     response = public.get("/nowhere")
     assert response.status_code == 404
     assert "there is no such page" in response.text
     assert "<title>Not found</title>" in response.text
 
 
-def test_nothing_is_changed_by_a_request(public: httpx.Client) -> None:
+def test_post_is_not_allowed_on_pages(public: httpx.Client) -> None:
     for path in ("/search", "/search.json", "/message.json/x", "/health"):
         response = public.post(path, data={"q": "x"})
         assert response.status_code == 405
@@ -189,23 +189,21 @@ def test_nothing_is_changed_by_a_request(public: httpx.Client) -> None:
     assert {*public.post("/search.json").json()["error"]["allowed"]} == {"GET", "HEAD"}
 
 
-def test_an_unknown_id_is_told_what_is_near(public: httpx.Client) -> None:
+def test_unknown_id_names_the_nearest_ids(public: httpx.Client) -> None:
     for path in (f"/message.json/{ROOT[:-4]}", f"/message.json/{ROOT}x"):
         assert public.get(path).json()["error"]["allowed"][0] == ROOT
     assert f'href="/message/{ROOT}"' in public.get(f"/message/{ROOT[:-4]}").text
     assert not public.get("/message.json/nothing-alike@example.org").json()["error"]["allowed"]
 
 
-def test_an_error_of_data_is_data(public: httpx.Client) -> None:
+def test_error_of_json_is_json(public: httpx.Client) -> None:
     assert public.get("/nowhere.json").json()["error"]["code"] == "not_found"
     allowed = public.get("/search.json?q=a&colour=red").json()["error"]["allowed"]
     assert allowed == [*SEARCH_PARAMETERS]
 
 
 @pytest.mark.parametrize("path", [*PAGES[1:], f"/search.json?q={QUERY}", f"/thread.json/{ROOT}"])
-def test_what_a_client_has_already_is_not_sent_again(
-    public: httpx.Client, private: httpx.Client, path: str
-) -> None:
+def test_known_etag_gets_304(public: httpx.Client, private: httpx.Client, path: str) -> None:
     first = public.get(path)
     tag = first.headers["etag"]
     for known in (tag, tag.removeprefix("W/"), f'"x", {tag}', "*"):
@@ -227,20 +225,18 @@ def test_what_a_client_has_already_is_not_sent_again(
         ("/lists", 300),
     ],
 )
-def test_a_search_is_kept_for_a_minute_in_every_form(
-    public: httpx.Client, path: str, seconds: int
-) -> None:
+def test_cache_time_is_short_for_searches(public: httpx.Client, path: str, seconds: int) -> None:
     kept = public.get(path).headers["cache-control"]
     assert kept == f"max-age={seconds}"
 
 
-def test_page_and_data_are_told_apart(public: httpx.Client) -> None:
+def test_page_and_json_have_different_etags(public: httpx.Client) -> None:
     page, data = public.get(f"/thread/{ROOT}"), public.get(f"/thread.json/{ROOT}")
     assert page.headers["etag"] != data.headers["etag"]
 
 
 @pytest.mark.parametrize("path", [*PAGES, f"/message.json/{ROOT}"])
-def test_the_head_of_a_page_is_that_of_the_page(public: httpx.Client, path: str) -> None:
+def test_head_has_the_headers_of_get(public: httpx.Client, path: str) -> None:
     head = public.head(path)
     assert head.content == b""
     whole = public.get(path).headers
@@ -248,7 +244,7 @@ def test_the_head_of_a_page_is_that_of_the_page(public: httpx.Client, path: str)
         assert head.headers.get(name) == whole.get(name)
 
 
-def test_health_and_readiness_are_told(public: httpx.Client) -> None:
+def test_health_and_ready_answer(public: httpx.Client) -> None:
     assert public.get("/health").text == "ok\n"
     assert public.get("/ready").text == "ready\n"
     assert "Disallow: /search" in public.get("/robots.txt").text

@@ -1,10 +1,9 @@
-"""Searches are counted without what was asked; no search waits for it or fails because of it."""
+"""Searches are counted without their words; no search waits for it or fails by it."""
 
 import threading
 from collections import Counter
 from dataclasses import replace
 
-import httpx
 import psycopg
 import pytest
 
@@ -13,10 +12,9 @@ from mail_assets.tables.search_audit import SearchKind
 from mail_assets.web import audit
 from mail_assets.web.audit import Counts, SearchAudit
 from mail_assets.web.responses import ServingError
-from mail_assets.web.searchers import SearchService, ServiceOptions
-from mail_assets_tests.sample_corpus import search_settings
 from mail_assets_tests.waits import LONG
-from mail_assets_tests.web.conftest import serving
+from mail_assets_tests.web.conftest import fill, open_service, serving
+from mail_assets_tests.web.readings import ask_tool
 from mail_assets_tests.world import HARBOR, PIER, World, mail
 
 NEVER = 3600.0
@@ -43,7 +41,7 @@ def count(made: SearchAudit, query: str = "ballast", hits: int = 3) -> None:
         watched.hits = hits
 
 
-def test_names_of_fields_and_known_lists_are_counted_and_no_value() -> None:
+def test_audit_counts_field_names_and_no_values() -> None:
     store = Store()
     made = SearchAudit((HARBOR, PIER), store, NEVER)
     count(made, f"from:ann subject:secret -list:hidden list:{HARBOR} has:patch words", 7)
@@ -66,7 +64,7 @@ def test_names_of_fields_and_known_lists_are_counted_and_no_value() -> None:
         (ZeroDivisionError(), 500),
     ],
 )
-def test_a_search_that_fails_is_counted_as_what_it_is(error: Exception, status: int) -> None:
+def test_failed_search_is_counted_with_its_status(error: Exception, status: int) -> None:
     store = Store()
     made = SearchAudit((), store, NEVER)
     with pytest.raises(type(error)), made.watch("api"):
@@ -75,7 +73,7 @@ def test_a_search_that_fails_is_counted_as_what_it_is(error: Exception, status: 
     assert [(kind.status, kind.mode, kind.hits) for kind in store.kept] == [(status, "", 0)]
 
 
-def test_counts_that_cannot_be_written_are_kept(caplog: pytest.LogCaptureFixture) -> None:
+def test_counts_are_kept_if_they_cannot_be_written(caplog: pytest.LogCaptureFixture) -> None:
     store = Store()
     made = SearchAudit((), store, NEVER)
     store.fails = True
@@ -83,14 +81,14 @@ def test_counts_that_cannot_be_written_are_kept(caplog: pytest.LogCaptureFixture
         count(made)
         made.write_counts()
     assert (store.tried, store.kept) == (3, {})
-    assert len(caplog.records) == 1, "said once"
+    assert len(caplog.records) == 1, "logged once"
     store.fails = False
     count(made)
     made.close()
     assert sum(store.kept.values()) == 4
 
 
-def test_what_is_kept_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_kept_counts_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(audit, "MAX_KINDS", 2)
     store = Store()
     made = SearchAudit((), store, NEVER)
@@ -101,7 +99,7 @@ def test_what_is_kept_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(store.kept) == 2
 
 
-def test_no_search_waits_for_the_writer() -> None:
+def test_search_does_not_wait_for_the_writer() -> None:
     writing, go_on = threading.Event(), threading.Event()
 
     def write(_: Counts) -> None:
@@ -118,24 +116,15 @@ def test_no_search_waits_for_the_writer() -> None:
         made.close()
 
 
-def test_nothing_is_counted_where_that_is_switched_off() -> None:
+def test_nothing_is_counted_if_audit_is_off() -> None:
     made = SearchAudit((), None)
     count(made)
     assert not made._counts
     made.close()
 
 
-def ask_tool(client: httpx.Client, name: str, **arguments: str) -> httpx.Response:
-    headers = {"accept": "application/json, text/event-stream"}
-    params = {"name": name, "arguments": arguments}
-    request = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
-    return client.post("/mcp", json=request, headers=headers)
-
-
-def test_every_surface_is_counted_for_itself(world: World) -> None:
-    world.archive("2024-03", mail("a", "whale"))
-    world.chain(last="words")
-    world.threads()
+def test_each_surface_is_counted_separately(world: World) -> None:
+    fill(world, mail("a", "whale"))
     with serving(world.settings()) as client:
         page = {"q": "whale from:ann", "mode": "fulltext", "list": HARBOR}
         assert client.get("/search", params=page).status_code == 200
@@ -157,7 +146,7 @@ def test_every_surface_is_counted_for_itself(world: World) -> None:
     ]
 
 
-def test_a_role_that_reads_mail_and_adds_counts_is_all_that_serving_needs(world: World) -> None:
+def test_serving_needs_only_to_read_and_to_add_counts(world: World) -> None:
     world.archive("2024-03", mail("a", "whale"))
     world.chain(last="words")
     with world.connect() as connection:
@@ -168,19 +157,17 @@ def test_a_role_that_reads_mail_and_adds_counts_is_all_that_serving_needs(world:
         ):
             connection.execute(line)
     settings = replace(world.settings(), pg_dsn=f"{world.dsn}&options=-c%20role%3Dmail_web")
-    options = ServiceOptions(search_settings(settings), world.forget_key, settings.store, 1)
-    service = SearchService(options)
     try:
-        with service.audit.watch("page") as watched:
-            watched.request = Request("whale", mode="fulltext")
-            assert len(service.search(watched.request).hits) == 1
-        with (
-            settings.database.connect("test") as connection,
-            pytest.raises(psycopg.errors.InsufficientPrivilege),
-        ):
-            connection.execute("delete from messages")
+        with open_service(settings) as service:
+            with service.audit.watch("page") as watched:
+                watched.request = Request("whale", mode="fulltext")
+                assert len(service.search(watched.request).hits) == 1
+            with (
+                settings.database.connect("test") as connection,
+                pytest.raises(psycopg.errors.InsufficientPrivilege),
+            ):
+                connection.execute("delete from messages")
     finally:
-        service.close()
         with world.connect() as connection:
             connection.execute("drop owned by mail_web")
             connection.execute("drop role mail_web")

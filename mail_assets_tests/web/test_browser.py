@@ -16,7 +16,7 @@ from mail_assets_tests.openai.fake_chat import fake_chat
 from mail_assets_tests.openai.fake_server import serving as serving_fake
 from mail_assets_tests.sample_corpus import QUERY, Corpus
 from mail_assets_tests.web.chromium import CHROMIUM, EXECUTED, REFUSED, Chromium, browsing
-from mail_assets_tests.web.conftest import serving_world
+from mail_assets_tests.web.conftest import fill, serving_world
 from mail_assets_tests.web.test_answers import serving_model
 from mail_assets_tests.web.test_connections import listening
 from mail_assets_tests.world import World, mail
@@ -63,9 +63,7 @@ def hostile(number: int, attack: str) -> bytes:
 
 @contextmanager
 def opened(world: World, browser: Chromium) -> Iterator[tuple[Chromium, str]]:
-    world.archive("2024-03", *(hostile(n, attack) for n, attack in enumerate([ALL, *ATTACKS])))
-    world.chain(last="words")
-    world.threads()
+    fill(world, *(hostile(n, attack) for n, attack in enumerate([ALL, *ATTACKS])))
     with serving_world(world) as client:
         yield browser, str(client.base_url)
 
@@ -81,7 +79,7 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chromium]:
         yield started
 
 
-def test_what_runs_and_what_is_refused_is_seen(browser: Chromium) -> None:
+def test_browser_reports_scripts_and_refusals(browser: Chromium) -> None:
     async def attacked(request: Request) -> Response:
         policy = {"Content-Security-Policy": request.query_params.get("policy", "")}
         return HTMLResponse(f"<p>{ATTACKS[0]} {ATTACKS[1]}", headers=policy)
@@ -94,7 +92,7 @@ def test_what_runs_and_what_is_refused_is_seen(browser: Chromium) -> None:
         assert of(strict, REFUSED)
 
 
-def test_nothing_of_a_mail_runs_or_has_to_be_refused(world: World, browser: Chromium) -> None:
+def test_nothing_in_mail_runs_in_a_browser(world: World, browser: Chromium) -> None:
     query = quote(f"whale {ALL}"[:1500])
     paths = [
         "/",
@@ -133,9 +131,7 @@ ANSWER = """new Promise(give => {
 })"""
 
 
-def test_what_an_answer_cites_is_linked_above_the_hits_and_no_code(
-    corpus: Corpus, browser: Chromium
-) -> None:
+def test_script_links_citations_but_not_code(corpus: Corpus, browser: Chromium) -> None:
     model = fake_chat("Read `argv[1]` ", "first [1].\n```\nboats[1]\n```\nSo [1].")
     with serving_fake(model) as chat, serving_model(corpus, chat) as client:
         browser.visit(f"{client.base_url}/search?q={quote(QUERY)}")

@@ -1,4 +1,4 @@
-"""Connections that wait for nothing are closed, however many there are."""
+"""Slow and idle connections are closed, and their number is limited."""
 
 import contextlib
 import socket
@@ -83,18 +83,14 @@ def wait_for_end(connection: socket.socket) -> None:
 
 
 @pytest.mark.parametrize("head", [b"", b"GET / HTTP/1.1\r\n", b"GET / HTTP/1.1\r\nX-Slow: "])
-def test_a_request_that_does_not_come_ends_the_connection(
-    monkeypatch: pytest.MonkeyPatch, head: bytes
-) -> None:
+def test_slow_first_request_is_disconnected(monkeypatch: pytest.MonkeyPatch, head: bytes) -> None:
     monkeypatch.setattr(connections, "HEAD_SECONDS", 0.01)
     with listening(App()) as place, socket.create_connection(place) as connection:
         connection.sendall(head)
         wait_for_end(connection)
 
 
-def test_the_second_request_of_a_connection_is_not_waited_for_either(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_slow_second_request_is_disconnected(monkeypatch: pytest.MonkeyPatch) -> None:
     with listening(App()) as place, socket.create_connection(place) as connection:
         assert ask(connection) == 200
         monkeypatch.setattr(connections, "HEAD_SECONDS", 0.01)
@@ -102,7 +98,7 @@ def test_the_second_request_of_a_connection_is_not_waited_for_either(
         wait_for_end(connection)
 
 
-def test_a_head_without_end_is_not_read() -> None:
+def test_endless_head_is_disconnected() -> None:
     with listening(App()) as place, socket.create_connection(place) as connection:
         connection.sendall(b"GET / HTTP/1.1\r\nX-Long: ")
         with contextlib.suppress(ConnectionError):
@@ -122,7 +118,7 @@ def test_a_head_without_end_is_not_read() -> None:
     ],
 )
 @pytest.mark.parametrize("before", [b"", GET])
-def test_a_head_that_comes_at_once_has_the_same_bound(
+def test_head_that_arrives_at_once_has_the_same_limit(
     before: bytes, start: bytes, piece: bytes, end: bytes, size: int, is_taken: bool
 ) -> None:
     head = start + piece * (size // len(piece)) + end + b"Connection: close\r\n\r\n"
@@ -133,7 +129,7 @@ def test_a_head_that_comes_at_once_has_the_same_bound(
     assert any(b"close" in fields for fields in app.asked) is is_taken
 
 
-def test_a_reader_who_stalls_ends_the_connection(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_client_that_stops_reading_is_disconnected(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connections, "STALL_SECONDS", 0.01)
     app = App(LARGE)
     with listening(app) as place, socket.create_connection(place) as connection:
@@ -142,7 +138,7 @@ def test_a_reader_who_stalls_ends_the_connection(monkeypatch: pytest.MonkeyPatch
         wait_for_end(connection)
 
 
-def test_a_reader_who_reads_gets_all_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_client_that_reads_gets_the_whole_body(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connections, "STALL_SECONDS", 600)
     app = App(LARGE)
     with listening(app) as place, socket.create_connection(place, LONG) as connection:
@@ -185,7 +181,7 @@ def two_connections(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
 
 
 @pytest.mark.parametrize(("limit", "clients"), BOUNDS)
-def test_where_all_have_requests_under_way_one_more_is_refused(
+def test_connection_is_refused_if_all_others_are_busy(
     two_connections: Callable[[str], None], limit: str, clients: Clients
 ) -> None:
     two_connections(limit)
@@ -203,7 +199,7 @@ def test_where_all_have_requests_under_way_one_more_is_refused(
 
 @pytest.mark.parametrize("sent", SLOW)
 @pytest.mark.parametrize(("limit", "clients"), BOUNDS)
-def test_who_asks_nothing_keeps_nobody_out(
+def test_idle_connections_make_room_for_new_ones(
     two_connections: Callable[[str], None], limit: str, clients: Clients, sent: bytes
 ) -> None:
     two_connections(limit)
@@ -218,7 +214,7 @@ def test_who_asks_nothing_keeps_nobody_out(
             wait_for_end(one)
 
 
-def test_who_asked_last_keeps_his_place_longest(two_connections: Callable[[str], None]) -> None:
+def test_oldest_idle_connection_is_closed_first(two_connections: Callable[[str], None]) -> None:
     two_connections("MAX_OF_CLIENT")
     with listening(App()) as place, ExitStack() as stack:
         first, second = (stack.enter_context(socket.create_connection(place)) for _ in range(2))
@@ -229,7 +225,9 @@ def test_who_asked_last_keeps_his_place_longest(two_connections: Callable[[str],
             wait_for_end(oldest)
 
 
-def test_the_clients_of_a_proxy_are_not_one(two_connections: Callable[[str], None]) -> None:
+def test_clients_behind_a_proxy_do_not_share_a_limit(
+    two_connections: Callable[[str], None],
+) -> None:
     two_connections("MAX_OF_CLIENT")
     app = Busy()
     with listening(app, PROXY) as place, ExitStack() as stack:
@@ -240,7 +238,7 @@ def test_the_clients_of_a_proxy_are_not_one(two_connections: Callable[[str], Non
             assert app.begun.acquire(timeout=LONG)
 
 
-def test_a_web_socket_is_not_opened(capfd: pytest.CaptureFixture[str]) -> None:
+def test_web_socket_is_not_opened(capfd: pytest.CaptureFixture[str]) -> None:
     asked = b"\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n\r\n"
     with listening(App()) as place, socket.create_connection(place, LONG) as connection:
         connection.sendall(GET.replace(b"\r\n\r\n", asked))

@@ -1,4 +1,4 @@
-"""All that can be reached is read as a harvester would: no address of the archive is in it."""
+"""A crawler that decodes like a harvester finds no address of the archive."""
 
 from collections import deque
 from collections.abc import Iterable
@@ -8,11 +8,11 @@ import httpx
 import pytest
 
 from mail_assets.web.privacy import SHOWN
-from mail_assets_tests.web.conftest import BASE_URL, serving_world
+from mail_assets_tests.web.conftest import BASE_URL, fill, serving_world
 from mail_assets_tests.web.readings import ask_tool, find_links, read_response, readings
 from mail_assets_tests.world import World, mail
 
-#: Each address is of a user who occurs nowhere else, and is written in its own way.
+#: Users of addresses; each occurs once, in one spelling.
 USERS = [f"zq{name}x" for name in ("sender", "to", "cc", "reply", "name", "subject", "file")]
 SPELLED = {
     "zqplainx": "zqplainx@harbour.example",
@@ -30,7 +30,7 @@ SPELLED = {
     "zqpatchx": "Signed-off-by: Ann <zqpatchx@harbour.example>",
 }
 BODY = "\n".join(f"whale {text} ballast\n> {text}" for text in SPELLED.values())
-#: Pages that are read; what links lead to beyond is the same again.
+#: Most pages that are read.
 MOST = 150
 
 
@@ -49,14 +49,8 @@ def attached(number: int, body: str) -> bytes:
     ).replace(b"From: Ann", b'From: "zqnamex@harbour.example via harbor"')
 
 
-def fill(world: World) -> None:
-    world.archive("2024-03", *(attached(number, BODY) for number in range(2)))
-    world.chain(last="words")
-    world.threads()
-
-
 def crawl(client: httpx.Client, seeds: Iterable[str]) -> dict[str, str]:
-    """Return the responses of all paths that some lead to, by path."""
+    """Return the responses of all paths that the seeds lead to, by path."""
     waiting = deque(dict.fromkeys(seeds))
     found: dict[str, str] = {}
     while waiting and len(found) < MOST:
@@ -74,14 +68,7 @@ def seeds() -> list[str]:
     pages += [f"thread{kind}/{ids[0]}" for kind in (".json", ".atom", ".mbox.gz")]
     pages += [f"{name}/{ids[0]}" for name in ("message.mbox", "similar", "similar.json")]
     pages += [f"{name}/m9@example.org" for name in ("message.json", "thread", "similar.json")]
-    asked = [
-        "whale",
-        '"whale ballast"',
-        "ballast sort:date",
-        "from:tom",
-        "file:zq",
-        "subject:for",
-    ]
+    asked = ["whale", '"whale ballast"', "ballast sort:date", "from:tom", "file:zq", "subject:for"]
     asked += ["has:attachment", "list:nowhere", "zq*", "harbour"]
     pages += [
         f"search{kind}?q={quote(query)}&mode=fulltext&group=message"
@@ -109,31 +96,31 @@ def ask_tools(client: httpx.Client) -> dict[str, str]:
 
 
 def find_users(responses: dict[str, str]) -> dict[str, set[str]]:
-    """Return the users of addresses that responses tell, by where."""
-    told = {}
+    """Return the users whose addresses are in responses, by path."""
+    leaked = {}
     for where, text in responses.items():
         every = "\n".join(readings(text))
         if users := {user for user in (*USERS, *SPELLED) if user in every}:
-            told[where] = users
-    return told
+            leaked[where] = users
+    return leaked
 
 
-def test_no_address_is_anywhere(world: World) -> None:
-    fill(world)
+def test_crawler_finds_no_address(world: World) -> None:
+    fill(world, *(attached(number, BODY) for number in range(2)))
     with serving_world(world) as client:
         responses = crawl(client, seeds()) | ask_tools(client)
     assert len(responses) > 60
     assert find_users(responses) == {}
 
 
-def test_the_crawler_would_find_them(world: World) -> None:
-    fill(world)
+def test_crawler_finds_addresses_that_are_shown(world: World) -> None:
+    fill(world, *(attached(number, BODY) for number in range(2)))
     with serving_world(world, SHOWN) as client:
         responses = crawl(client, seeds()) | ask_tools(client)
-    told = find_users(responses)
-    assert set().union(*told.values()) == {*USERS, *SPELLED}
+    found = find_users(responses)
+    assert set().union(*found.values()) == {*USERS, *SPELLED}
     for kind in ("/search", "/message/", "/thread.atom", "/thread.mbox.gz", "get_message"):
-        assert [where for where in told if where.startswith(kind)], kind
+        assert [where for where in found if where.startswith(kind)], kind
 
 
 @pytest.mark.parametrize(
@@ -146,9 +133,7 @@ def test_the_crawler_would_find_them(world: World) -> None:
         {"x-original-url": "/evil.example", "x-rewrite-url": "/evil.example"},
     ],
 )
-def test_what_a_client_says_of_the_host_is_in_no_response(
-    public: httpx.Client, headers: dict[str, str]
-) -> None:
+def test_forged_host_is_in_no_response(public: httpx.Client, headers: dict[str, str]) -> None:
     for path in (
         "/",
         "/lists.json",

@@ -1,15 +1,26 @@
-"""Each text under a Message-ID can be read where search leads to."""
+"""Documents are complete and bounded, and the same on every surface."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, TypeVar
 
 import httpx
+import psycopg
 import pytest
 
+from mail_assets.indexes.words import open_mail_words
+from mail_assets.search import filters
 from mail_assets.web import documents
-from mail_assets_tests.web.conftest import serving_world
+from mail_assets.web.document_types import ThreadDocument
+from mail_assets.web.documents import POST_CHARACTERS, POSTS, Documents
+from mail_assets.web.mcp_text import describe_hits
+from mail_assets.web.privacy import SHOWN, Publication
+from mail_assets.web.searchers import SearchService
+from mail_assets_tests.sample_corpus import ROOT
+from mail_assets_tests.web.conftest import fill, open_service, serving_world
 from mail_assets_tests.web.readings import ask_tool
 from mail_assets_tests.web.test_openapi import check, read_api
-from mail_assets_tests.world import PIER, World, mail
+from mail_assets_tests.world import MARCH, PIER, World, mail
 
 ID = "a@example.org"
 FOOTER = "_______________________________________________\nHarbor mailing list\n"
@@ -18,7 +29,7 @@ TEXTS = ("A walrus came.", "An ocelot came.", "A heron came; write to jo@example
 
 @pytest.fixture
 def client(world: World) -> Iterator[httpx.Client]:
-    """A message under whose id three texts stand, the last on another list too."""
+    """A server with three texts under one id, the last also on another list."""
     world.archive("2024-03", *(mail("a", text) for text in TEXTS))
     world.archive("2024-03", mail("a", f"{TEXTS[2]}\n{FOOTER}"), list_name=PIER)
     for name in ("harbor", PIER):
@@ -29,7 +40,7 @@ def client(world: World) -> Iterator[httpx.Client]:
 
 
 @pytest.mark.parametrize("word", ["walrus", "ocelot", "heron"])
-def test_what_is_found_stands_on_the_page_of_the_hit(client: httpx.Client, word: str) -> None:
+def test_page_of_a_hit_has_the_found_text(client: httpx.Client, word: str) -> None:
     [hit] = client.get("/search.json", params={"q": f"{word} mode:fulltext"}).json()["hits"]
     page = client.get(hit["url"]).text
     assert word in page
@@ -37,7 +48,7 @@ def test_what_is_found_stands_on_the_page_of_the_hit(client: httpx.Client, word:
     assert "jo@example.org" not in page
 
 
-def test_the_data_has_each_text_once_with_its_places(client: httpx.Client) -> None:
+def test_message_has_each_text_once_with_its_places(client: httpx.Client) -> None:
     document = client.get(f"/message.json/{ID}").json()
     check(read_api(client), "MessageDocument", document)
     texts = [document, *document["other_texts"]]
@@ -50,15 +61,217 @@ def test_the_data_has_each_text_once_with_its_places(client: httpx.Client) -> No
 
 
 @pytest.mark.parametrize(("text", "word"), [(1, "walrus"), (2, "ocelot"), (3, "heron")])
-def test_an_assistant_chooses_a_text(client: httpx.Client, text: int, word: str) -> None:
+def test_get_message_chooses_a_text(client: httpx.Client, text: int, word: str) -> None:
     said = ask_tool(client, "get_message", message_id=ID, text=text).text
     assert f"| A{'n' if word == 'ocelot' else ''} {word} came" in said
-    assert "its id has 3 texts: choose by text, from 1" in said
+    assert "the id has 3 texts; choose one with text, from 1" in said
 
 
-def test_of_many_texts_some_are_shown(
+def test_number_of_other_texts_is_limited(
     client: httpx.Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(documents, "MAX_OTHERS", 1)
     [other] = client.get(f"/message.json/{ID}").json()["other_texts"]
     assert "ocelot" in other["body_text"]
+
+
+BODY = "The harbor master counts the boats of each quay before the tide turns at night."
+SEARCH = {"q": "boats quay", "mode": "fulltext"}
+
+
+@pytest.fixture
+def patched(world: World) -> Iterator[httpx.Client]:
+    """A server with three versions of a patch; the oldest ranks first."""
+    versions = [("a", "[PATCH] count boats", 4), ("b", "[PATCH v3] count boats", 9)]
+    versions.append(("c", "[PATCH v2] count boats", 6))
+    mails = (
+        mail(name, BODY, subject=subject, date=f"{day:02} Mar 2024 09:00:00 +0000")
+        for name, subject, day in versions
+    )
+    fill(world, *mails, last="chunks")
+    with serving_world(world) as client:
+        yield client
+
+
+def test_every_surface_names_the_newest_version(patched: httpx.Client) -> None:
+    document = patched.get("/search.json", params=SEARCH).json()
+    check(read_api(patched), "SearchDocument", document)
+    [hit] = document["hits"]
+    assert (hit["message_id"], hit["copies"]) == (
+        "a@example.org",
+        ["b@example.org", "c@example.org"],
+    )
+    assert hit["newer_copy"] == {
+        "message_id": "b@example.org",
+        "subject": "[PATCH v3] count boats",
+        "sent_at": "2024-03-09T09:00:00Z",
+        "url": "/message/b@example.org",
+    }
+    page = patched.get("/search", params=SEARCH).text
+    link = '<a href="/message/b@example.org">[PATCH v3] count boats</a>'
+    assert f'Newer: {link}, <time datetime="2024-03-09T09:00:00Z">2024-03-09</time>' in page
+
+    said = ask_tool(patched, "semantic_search", query="boats quay mode:fulltext").text
+    assert "sent again with nearly the same words: message b@example.org" in said
+
+
+#: No index knows what has no such subject.
+QUERY = "/search{}?q=-subject%3Azzz"
+
+
+def test_page_names_the_first_day_of_a_limited_search(
+    public: httpx.Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert public.get(QUERY.format(".json")).json()["looked_back_to"] is None
+    monkeypatch.setattr(filters, "MAX_WALKED", 3)
+    found = public.get(QUERY.format(".json")).json()
+    day = found["looked_back_to"]
+    assert day > "2024-03"
+    page = public.get(QUERY.format("")).text
+    assert f"Only messages from {day} on were looked at" in page
+    assert f"<code>before:{day}</code>" in page
+
+
+@pytest.mark.parametrize("short", [True, False])
+def test_tool_names_the_first_day_if_hits_are_short(
+    public: httpx.Client, monkeypatch: pytest.MonkeyPatch, short: bool
+) -> None:
+    monkeypatch.setattr(filters, "MAX_WALKED", 3)
+    found = public.get(QUERY.format(".json")).json() | {"short": short}
+    text = describe_hits(found, 1_000)
+    assert ("were looked at: for others add before:" in text) is short
+    assert "before:" in describe_hits(found | {"hits": []}, 1_000)
+
+
+QUESTION = "Whom do I ask about the pump? Write to jo.poe@example.net or call the office."
+
+
+def test_thread_begins_with_its_summary(public: httpx.Client) -> None:
+    thread = public.get(f"/thread.json/{ROOT}").json()
+    summary = thread["summary"]
+    assert summary["messages"] == thread["messages"]
+    assert summary["sentences"]
+    bodies = {post["message_id"]: post["body_text"] for post in thread["posts"]}
+    page = " ".join(public.get(f"/thread/{ROOT}").text.split())
+    assert page.count('<section class="summary"') == 1
+    for one in summary["sentences"]:
+        assert bodies[one["message_id"]][one["start"] : one["end"]] == one["text"]
+        assert one["url"] in page
+    assert page.index('id="summary"') < page.index("<article")
+
+
+def test_grouped_hits_have_first_and_last_sentence(public: httpx.Client) -> None:
+    found = public.get("/search.json?q=jobs&group=thread").json()["hits"]
+    assert found
+    for hit in found:
+        thread = public.get(f"/thread.json/{hit['message_id']}").json()
+        sentences = thread["summary"]["sentences"]
+        assert hit["summary"] == (
+            sentences if len(sentences) < 2 else [sentences[0], sentences[-1]]
+        )
+    assert "sentences" in public.get("/search?q=jobs&group=thread").text
+    assert "summary" not in public.get("/search.json?q=jobs&group=few").json()["hits"][0]
+
+
+@pytest.fixture
+def summarized(world: World) -> World:
+    """A thread whose question has an address, summarized."""
+    world.archive(MARCH, mail("a", QUESTION), mail("b", references="<a@example.org>"))
+    world.chain(MARCH, last="messages")
+    open_mail_words(world.words_url).index.ensure()
+    world.threads()
+    world.summaries()
+    return world
+
+
+@pytest.mark.parametrize("addresses", ["hidden", SHOWN])
+def test_address_cut_by_a_sentence_is_hidden(summarized: World, addresses: str) -> None:
+    at = QUESTION.index("poe@")
+    cut = f"""update thread_summaries set sentences = jsonb_build_array(jsonb_build_object(
+        'part', 'question', 'message_id', 'a@example.org', 'also', '[]'::jsonb,
+        'start', {at}, 'end', {at + 11}, 'text', '{QUESTION[at : at + 11]}'))"""
+    with summarized.connect() as connection:
+        connection.execute(cut.encode())
+    with open_service(summarized.settings()) as service:
+        summary = Documents(service, Publication(addresses)).thread("a@example.org")["summary"]
+    assert summary
+    [sentence] = summary["sentences"]
+    assert len(sentence["text"]) == 11
+    assert (sentence["text"] == "poe@example") == (addresses == SHOWN)
+    assert (sentence["text"] == 11 * "•") == (addresses == "hidden")
+    assert sentence["message_id"] == "a@example.org"
+
+
+T = TypeVar("T")
+
+#: Messages of the large thread, and characters of its longest.
+MANY, LONG = 2 * POSTS + 20, 3 * POST_CHARACTERS
+
+
+class TracedService(SearchService):
+    """Counts the round trips of reads: the server sends one ReadyForQuery in each."""
+
+    trace_file: Path
+    trips = 0
+
+    def read(self, function: Callable[..., T], *args: Any, **kwargs: Any) -> T:
+        def traced(connection: psycopg.Connection) -> T:
+            with self.trace_file.open("w+b") as trace:
+                connection.pgconn.trace(trace.fileno())
+                try:
+                    return function(connection, *args, **kwargs)
+                finally:
+                    connection.pgconn.untrace()
+                    trace.seek(0)
+                    self.trips += sum(b"ReadyForQuery" in line for line in trace)
+
+        return super().read(traced)
+
+
+@pytest.fixture
+def service(world: World, tmp_path: Path) -> Iterator[TracedService]:
+    """A thread of two messages, and one of many whose last is long."""
+    large = [
+        mail(f"b{n}", references=f"<b{n // 2}@example.org>" if n else "", body=f"Number {n}.")
+        for n in range(MANY)
+    ]
+    longest = mail("long", body="A line of text.\n" * (LONG // 16), references="<b0@example.org>")
+    small = [mail("a0"), mail("a1", references="<a0@example.org>")]
+    fill(world, *small, *large, longest, last="messages").summaries()
+    with open_service(world.settings(), kind=TracedService) as service:
+        assert isinstance(service, TracedService)
+        service.trace_file = tmp_path / "trace"
+        yield service
+
+
+def test_round_trips_do_not_depend_on_the_thread_size(service: TracedService) -> None:
+    documents = Documents(service, Publication())
+    for make in (documents.thread, documents.message):
+        trips = []
+        for id in ("a1@example.org", f"b{MANY - 1}@example.org"):
+            service.trips = 0
+            make(id)
+            trips.append(service.trips)
+        assert trips[0] == trips[1] <= 6
+
+
+def test_thread_pages_are_bounded_and_have_each_post_once(service: TracedService) -> None:
+    documents = Documents(service, Publication())
+    page: ThreadDocument | None = documents.thread("b0@example.org")
+    seen: list[str] = []
+    while page:
+        assert len(page["posts"]) <= POSTS
+        assert all(len(post["body_text"]) <= POST_CHARACTERS for post in page["posts"])
+        seen += [post["message_id"] for post in page["posts"]]
+        page = documents.thread(page["next"].removeprefix("/thread/")) if page["next"] else None
+    assert sorted(seen) == sorted({*seen})
+    assert len(seen) == MANY + 1
+
+
+def test_id_leads_to_the_page_with_its_message(service: TracedService) -> None:
+    for id in ("b0", f"b{MANY - 1}", "long"):
+        page = Documents(service, Publication()).thread(f"{id}@example.org")
+        assert f"{id}@example.org" in [post["message_id"] for post in page["posts"]]
+        assert page["messages"] == MANY + 1
+        assert page["url"] in page["pages"]
+        assert len(page["pages"]) == -(-(MANY + 1) // POSTS)

@@ -1,7 +1,4 @@
-"""Mailboxes over a real server: every message once, whole, and as it may be published.
-
-[test_mailbox] Messages written for an mbox: read back whole, however hostile what is in them.
-"""
+"""Mailboxes and files are complete, valid, and have only what may be published."""
 
 import contextlib
 import datetime as dt
@@ -19,15 +16,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mail_assets.web import exports
-from mail_assets.web import searchers as service_module
+from mail_assets.web import exports, searchers
 from mail_assets.web.documents import Documents
 from mail_assets.web.exports import COUNT, Exports, name_file, quote_raw, write_message
 from mail_assets.web.privacy import Publication
-from mail_assets.web.searchers import SearchService, ServiceOptions
 from mail_assets_tests.sample_corpus import ROOT, Corpus
 from mail_assets_tests.waits import wait_until
-from mail_assets_tests.web.conftest import serving_world
+from mail_assets_tests.web.conftest import fill, open_service, serving_world
 from mail_assets_tests.web.test_privacy import HEAD, TAIL, UUENCODED, armour
 from mail_assets_tests.world import World, mail
 
@@ -55,7 +50,7 @@ def split(tmp_path: Path) -> Split:
     return split
 
 
-def test_a_thread_comes_out_of_git_as_it_is(private: httpx.Client, split: Split) -> None:
+def test_git_reads_a_thread_from_its_mailbox(private: httpx.Client, split: Split) -> None:
     response = private.get(f"/thread.mbox.gz/{ROOT}")
     assert response.headers["content-type"] == "application/gzip"
     name = f"thread-{ROOT.replace('@', '-')}.mbox.gz"
@@ -72,7 +67,7 @@ def test_a_thread_comes_out_of_git_as_it_is(private: httpx.Client, split: Split)
     assert f"Archived-At: <https://archive.example.org/message/{ROOT}>\n".encode() in data
 
 
-def test_a_search_is_exported_with_all_its_pages(
+def test_mailbox_of_a_search_has_all_its_pages(
     public: httpx.Client, split: Split, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(exports, "MAX_LIMIT", 7)
@@ -83,15 +78,12 @@ def test_a_search_is_exported_with_all_its_pages(
     assert [*exported] == [hit["message_id"] for hit in shown]
 
 
-def test_a_mailbox_that_is_begun_waits_its_turn_for_the_next_page(
+def test_mailbox_waits_for_a_slot_between_pages(
     corpus: Corpus, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(exports, "MAX_LIMIT", 7)
-    monkeypatch.setattr(service_module, "WAIT_SECONDS", 0.0)
-    settings = corpus.settings
-    options = ServiceOptions(corpus.search_settings, settings.forget_key, settings.store, 1)
-    service = SearchService(options)
-    try:
+    with open_service(corpus.settings) as service:
+        monkeypatch.setattr(searchers, "WAIT_SECONDS", 0.0)
         mailboxes = Exports(Documents(service, Publication()), "https://archive.example.org")
         begun = mailboxes.search({"list": "harbor-dev", "group": "message"})
         with ThreadPoolExecutor(1) as threads:
@@ -100,12 +92,10 @@ def test_a_mailbox_that_is_begun_waits_its_turn_for_the_next_page(
                 wait_until(lambda: rest.done() or bool(service._permits._waiting))
                 assert not rest.done()
             assert gzip.decompress(rest.result()).count(b"\nMessage-ID: ") > 20
-    finally:
-        service.close()
 
 
 @pytest.mark.parametrize("query", ["lease limit:2", "lease offset:1", "nothingofthekind"])
-def test_a_query_with_a_page_of_its_own_is_exported_once(public: httpx.Client, query: str) -> None:
+def test_query_with_limit_or_offset_is_exported_once(public: httpx.Client, query: str) -> None:
     response = public.get("/search.mbox.gz", params={"q": query, "mode": "fulltext"})
     data = gzip.decompress(response.content)
     found = [line for line in data.split(b"\n") if line.startswith(b"Message-ID: ")]
@@ -125,15 +115,13 @@ def test_a_query_with_a_page_of_its_own_is_exported_once(public: httpx.Client, q
         ("/message/attachment/1", 400),
     ],
 )
-def test_what_cannot_be_exported_is_an_error_and_no_file(
-    public: httpx.Client, path: str, status: int
-) -> None:
+def test_wrong_export_is_an_error_and_no_file(public: httpx.Client, path: str, status: int) -> None:
     response = public.get(path)
     assert response.status_code == status
     assert "content-disposition" not in response.headers
 
 
-def test_a_message_is_given_as_it_was_sent_where_addresses_are_shown(
+def test_message_is_raw_only_if_addresses_are_shown(
     private: httpx.Client, public: httpx.Client
 ) -> None:
     raw = private.get(f"/message.mbox/{ROOT}").text
@@ -166,13 +154,11 @@ def harbor(world: World) -> World:
         "Content-Type: message/rfc822\nContent-Disposition: attachment\n\n"
         "From: Jo <jo@example.org>\nSubject: x\n\nText",
     )
-    world.archive("2024-03", mail("a", body, headers=ATTACHED), mail("b"))
-    world.chain(last="messages")
-    world.threads()
+    fill(world, mail("a", body, headers=ATTACHED), mail("b"), last="messages")
     return world
 
 
-def test_strangers_get_attachments_that_are_text_without_addresses(harbor: World) -> None:
+def test_hidden_addresses_allow_only_masked_text_files(harbor: World) -> None:
     with serving_world(harbor) as client:
         links = [
             one["url"] for one in client.get("/message.json/a@example.org").json()["attachments"]
@@ -200,12 +186,11 @@ KEYS = [
 ]
 
 
-def test_strangers_get_no_keys_and_nothing_that_is_mostly_encoded(world: World) -> None:
+def test_hidden_addresses_forbid_keys_and_encoded_files(world: World) -> None:
     parts = [f"Content-Type: {type}; name=x.asc\n\n{text}" for type, text in KEYS]
     code = "+a line of code\n" * 200
     parts.append(f"Content-Type: text/x-diff; name=x.patch\n\n{code}+{armour()}\n")
-    world.archive("2024-03", mail("a", attach(*parts), headers=ATTACHED))
-    world.chain(last="messages")
+    fill(world, mail("a", attach(*parts), headers=ATTACHED), last="messages")
     with serving_world(world) as client:
         for number, part in enumerate(KEYS, 1):
             response = client.get(f"/message/a@example.org/attachment/{number}")
@@ -242,17 +227,16 @@ FOLDED = [
 ]
 
 
-def test_addresses_are_hidden_where_the_line_of_an_attachment_is_folded(world: World) -> None:
+def test_addresses_in_folded_lines_are_masked(world: World) -> None:
     parts = [f"Content-Type: {type}\n\n{text}\n" for type, text, _ in FOLDED]
-    world.archive("2024-03", mail("a", attach(*parts), headers=ATTACHED))
-    world.chain(last="messages")
+    fill(world, mail("a", attach(*parts), headers=ATTACHED), last="messages")
     with serving_world(world) as client:
         for number, (type, _, masked) in enumerate(FOLDED, 1):
             shown = client.get(f"/message/a@example.org/attachment/{number}").text
             assert shown.strip() == masked.replace("X", "\N{BULLET}").strip(), type
 
 
-def test_readers_who_see_addresses_get_the_bytes(harbor: World) -> None:
+def test_shown_addresses_allow_the_original_bytes(harbor: World) -> None:
     with serving_world(harbor, addresses="shown") as client:
         patch = client.get("/message/a@example.org/attachment/1")
         assert patch.content.strip() == TEXT.strip()
@@ -309,14 +293,14 @@ def read_text(message: Any) -> str:
         "",
     ],
 )
-def test_a_body_comes_back_as_it_was(body: str) -> None:
+def test_mboxrd_body_is_read_back_unchanged(body: str) -> None:
     message = read_back(write_message({**MESSAGE, "body_text": body}, {}))
     assert read_text(message).rstrip("\n") == body.rstrip("\n")
 
 
 @settings(derandomize=True, max_examples=100, deadline=None)
 @given(TEXTS, TEXTS, TEXTS)
-def test_no_field_becomes_another(subject: str, name: str, file: str) -> None:
+def test_field_value_begins_no_other_field(subject: str, name: str, file: str) -> None:
     given = {"subject": subject, "from_name": name, "attachments": [{"name": file, "type": "x/y"}]}
     written = write_message({**MESSAGE, **given}, {COUNT: "1"})
     header, _, body = written.partition(b"\n\n")
@@ -328,7 +312,7 @@ def test_no_field_becomes_another(subject: str, name: str, file: str) -> None:
     assert body == b"A text.\n\n"
 
 
-def test_people_and_ids_are_read_back() -> None:
+def test_names_and_ids_are_read_back() -> None:
     given = {
         "from_name": 'Jürgen "the whale", of the sea',
         "message_id": "ü 1@example.org\r\nX: y",
@@ -344,14 +328,14 @@ def test_people_and_ids_are_read_back() -> None:
     assert b"Message-ID: <\xc3\xbc1@example.orgX:y>\n" in write_message({**MESSAGE, **given}, {})
 
 
-def test_whom_a_hidden_message_is_from_is_nobody() -> None:
+def test_hidden_sender_has_an_invalid_address() -> None:
     hidden = {key: MESSAGE[key] for key in MESSAGE.keys() - {"from_email", "recipients", "cc"}}
     message = read_back(write_message(hidden, {}))
     assert message["from"].addresses[0].addr_spec == "hidden@addresses.invalid"
     assert message["to"] is None
 
 
-def test_raw_bytes_are_quoted(tmp_path: Path) -> None:
+def test_raw_message_is_quoted(tmp_path: Path) -> None:
     raw = b"Subject: x\n\nFrom me\n>From you\nend"
     when = dt.datetime(2024, 3, 4, 9, tzinfo=dt.UTC)
     (tmp_path / "mbox").write_bytes(quote_raw(raw, when) * 2)
@@ -370,5 +354,5 @@ def test_raw_bytes_are_quoted(tmp_path: Path) -> None:
         ("x" * 1000, f"thread-{'x' * 80}.mbox"),
     ],
 )
-def test_a_file_has_a_plain_name(about: str, name: str) -> None:
+def test_file_name_is_plain(about: str, name: str) -> None:
     assert name_file("thread", about, ".mbox") == name

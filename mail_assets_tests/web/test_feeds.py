@@ -1,4 +1,4 @@
-"""Feeds: what RFC 4287 demands, with ids that do not depend on who asks, nor under which name."""
+"""Feeds are valid Atom (RFC 4287), with ids that do not depend on the client."""
 
 from xml.etree import ElementTree
 
@@ -6,7 +6,7 @@ import httpx
 import pytest
 
 from mail_assets_tests.sample_corpus import QUERY, ROOT
-from mail_assets_tests.web.conftest import BASE_URL, serving_world
+from mail_assets_tests.web.conftest import BASE_URL, fill, serving_world
 from mail_assets_tests.world import World, mail
 
 ATOM = "{http://www.w3.org/2005/Atom}"
@@ -28,7 +28,7 @@ def texts(feed: ElementTree.Element, name: str) -> list[str]:
 
 
 @pytest.mark.parametrize("path", FEEDS)
-def test_a_feed_has_what_the_format_demands(public: httpx.Client, path: str) -> None:
+def test_feed_is_valid_atom(public: httpx.Client, path: str) -> None:
     feed = read_feed(public.get(path))
     entries = [*feed.iter(f"{ATOM}entry")]
     assert entries
@@ -45,7 +45,9 @@ def test_a_feed_has_what_the_format_demands(public: httpx.Client, path: str) -> 
 
 
 @pytest.mark.parametrize("path", FEEDS)
-def test_no_id_depends_on_who_asks(public: httpx.Client, private: httpx.Client, path: str) -> None:
+def test_feed_ids_do_not_depend_on_the_client(
+    public: httpx.Client, private: httpx.Client, path: str
+) -> None:
     forged = {"Host": "evil.example", "X-Forwarded-Host": "evil.example"}
     asked = public.get(path, headers=forged)
     assert "evil.example" not in asked.text
@@ -56,7 +58,7 @@ def test_no_id_depends_on_who_asks(public: httpx.Client, private: httpx.Client, 
     assert all(id.startswith("mid:") for id in texts(one, "id"))
 
 
-def test_a_feed_of_a_search_by_meaning_keeps_its_order(public: httpx.Client) -> None:
+def test_feed_of_a_semantic_search_keeps_its_order(public: httpx.Client) -> None:
     parameters = {"q": QUERY, "mode": "semantic", "sort": "relevance", "limit": "5"}
     feed = read_feed(public.get("/search.atom", params=parameters))
     hits = public.get("/search.json", params=parameters).json()["hits"]
@@ -73,24 +75,20 @@ def test_a_feed_of_a_search_by_meaning_keeps_its_order(public: httpx.Client) -> 
         ("?list=harbor-dev&q=lease", "Search: lease, harbor-dev"),
     ],
 )
-def test_the_title_of_a_feed_says_what_it_is_of(
-    public: httpx.Client, asked: str, title: str
-) -> None:
+def test_feed_title_names_the_search(public: httpx.Client, asked: str, title: str) -> None:
     assert read_feed(public.get(f"/search.atom{asked}")).findtext(f"{ATOM}title") == title
 
 
-def test_a_search_without_a_hit_is_an_empty_feed(public: httpx.Client) -> None:
+def test_search_without_hits_is_an_empty_feed(public: httpx.Client) -> None:
     feed = read_feed(public.get("/search.atom?q=nothingofthekind&mode=fulltext"))
     assert not [*feed.iter(f"{ATOM}entry")]
     assert public.get("/search.atom?q=has:pach").status_code == 400
     assert public.get("/thread.atom/nobody@example.org").status_code == 404
 
 
-def test_no_mail_breaks_the_feed(world: World) -> None:
+def test_hostile_mail_does_not_break_the_feed(world: World) -> None:
     hostile = "]]></content></entry>\x0b\x1b\ufffe\U0001f986 &amp; <b onclick='x'>"
-    world.archive("2024-03", mail("a", f"whale {hostile}", subject=hostile.replace("\x0b", "")))
-    world.chain(last="words")
-    world.threads()
+    fill(world, mail("a", f"whale {hostile}", subject=hostile.replace("\x0b", "")))
     with serving_world(world) as client:
         for path in ("/search.atom?q=whale&mode=fulltext", "/thread.atom/a@example.org"):
             feed = read_feed(client.get(path))

@@ -1,4 +1,4 @@
-"""Mail that attacks the browser: shown as text, wherever it stands."""
+"""Hostile mail is shown as text on every page."""
 
 import html
 import re
@@ -9,7 +9,7 @@ import httpx
 
 from mail_assets.web.privacy import HIDDEN, SHOWN
 from mail_assets_tests.forgetting.test_forget_messages import forget
-from mail_assets_tests.web.conftest import serving_world
+from mail_assets_tests.web.conftest import fill, serving_world
 from mail_assets_tests.world import World, mail
 
 ATTACKS = [
@@ -47,9 +47,9 @@ def check(response: httpx.Response) -> None:
     assert "5332114" not in response.text
 
 
-def test_nothing_of_a_mail_becomes_markup(world: World) -> None:
-    world.archive(
-        "2024-03",
+def test_mail_becomes_no_markup(world: World) -> None:
+    fill(
+        world,
         *(
             mail(
                 f"m{n}",
@@ -61,8 +61,6 @@ def test_nothing_of_a_mail_becomes_markup(world: World) -> None:
             for n, attack in enumerate(ATTACKS)
         ),
     )
-    world.chain(last="words")
-    world.threads()
     with serving_world(world) as client:
         for n in range(len(ATTACKS)):
             check(client.get(f"/message/m{n}@example.org"))
@@ -75,7 +73,7 @@ def test_nothing_of_a_mail_becomes_markup(world: World) -> None:
 
 
 class Turned(HTMLParser):
-    """Text that turns its line around: how often it stands by itself, and where beside ours."""
+    """Text with bidi controls: how often it is isolated, and where it is not."""
 
     def __init__(self, page: str) -> None:
         super().__init__()
@@ -102,15 +100,13 @@ class Turned(HTMLParser):
                 self.loose.append(f"{' '.join(tag for tag, _ in self._open)}: {data}")
 
 
-def test_what_turns_the_direction_of_a_line_turns_no_text_beside_it(world: World) -> None:
+def test_bidi_controls_do_not_affect_other_text(world: World) -> None:
     turned = [
         mail(f"{TURN}a", f"> whale {TURN}\n> quoted\n\nwhale {TURN}", subject=f"whale {TURN}"),
         mail("b", "whale", subject=f"other {TURN}", references=f"<{TURN}a@example.org>"),
         mail("c", "whale", references=f"<b@example.org> <{TURN}ghost@example.org>"),
     ]
-    world.archive("2024-03", *(one.replace(b"Ann", f"{TURN}Ann".encode()) for one in turned))
-    world.chain(last="words")
-    world.threads()
+    fill(world, *(one.replace(b"Ann", f"{TURN}Ann".encode()) for one in turned))
     paths = [
         f"/message/{quote(TURN)}a@example.org",
         "/thread/b@example.org",
@@ -125,10 +121,8 @@ def test_what_turns_the_direction_of_a_line_turns_no_text_beside_it(world: World
         assert all(page.kept for page in pages.values())
 
 
-def test_a_forgotten_message_is_gone_and_not_unknown(world: World) -> None:
-    world.archive("2024-03", mail("a"), mail("b", references="<a@example.org>"))
-    world.chain(last="words")
-    world.threads()
+def test_forgotten_message_is_gone(world: World) -> None:
+    fill(world, mail("a"), mail("b", references="<a@example.org>"))
     with serving_world(world) as client:
         assert client.get("/message/a@example.org").status_code == 200
         forget(world, "a")
@@ -142,12 +136,10 @@ def test_a_forgotten_message_is_gone_and_not_unknown(world: World) -> None:
         assert "a@example.org" not in thread.text
 
 
-def test_the_links_of_ids_that_look_like_paths_lead_to_their_messages(world: World) -> None:
+def test_ids_like_paths_have_working_links(world: World) -> None:
     names = ["x/attachment/1", "attachment/1", "x/../y", "/x/"]
     attached = 'Content-Type: text/plain\nContent-Disposition: attachment; filename="a.txt"'
-    world.archive("2024-03", *(mail(name, headers=attached) for name in names))
-    world.chain(last="words")
-    world.threads()
+    fill(world, *(mail(name, headers=attached) for name in names))
     with serving_world(world) as client:
         posts = client.get("/lists.json/harbor/2024-03").json()["posts"]
         assert len(posts) == len(names)

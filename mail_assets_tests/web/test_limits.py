@@ -1,9 +1,4 @@
-"""Requests are refused before they cost anything: by what they are, from whom, how large.
-
-[test_clients] Clients are told apart by their address, and nobody chooses his own.
-
-[test_limits] A client gets what it is allowed, evenly, and takes nothing from others.
-"""
+"""Requests are refused early: by cost, by client, by size, and by the number at once."""
 
 import json
 import socket
@@ -34,6 +29,7 @@ from mail_assets.web.searchers import SearchService
 from mail_assets_tests.sample_corpus import QUERY, ROOT, Corpus
 from mail_assets_tests.waits import LONG
 from mail_assets_tests.web.conftest import UNLIMITED, raw_request, serving
+from mail_assets_tests.web.readings import ask_tool
 
 
 def call(tool: str) -> bytes:
@@ -62,7 +58,9 @@ def call(tool: str) -> bytes:
         ("POST", "/mcp", b"\xff", Cost.read),
     ],
 )
-def test_a_request_costs_what_it_does(method: str, path: str, body: bytes, cost: Any) -> None:
+def test_cost_of_a_request_follows_its_path_and_tool(
+    method: str, path: str, body: bytes, cost: Any
+) -> None:
     assert find_cost(method, path, body) == cost
 
 
@@ -76,9 +74,7 @@ def test_a_request_costs_what_it_does(method: str, path: str, body: bytes, cost:
         ("/search.json", b"q=lease&list=&mode=hybrid", Cost.search),
     ],
 )
-def test_a_search_that_is_only_sent_to_its_address_is_none(
-    path: str, query: bytes, cost: Cost
-) -> None:
+def test_redirected_search_costs_a_read(path: str, query: bytes, cost: Cost) -> None:
     assert find_cost("GET", path, b"", query) == cost
 
 
@@ -93,14 +89,12 @@ def limited(corpus: Corpus) -> Iterator[httpx.Client]:
     }
     clients = Clients((ip_network("127.0.0.1"),))
     with serving(
-        corpus.settings,
-        limits=Limits(allowances, clock=lambda: 0.0),
-        clients=clients,
+        corpus.settings, limits=Limits(allowances, clock=lambda: 0.0), clients=clients
     ) as client:
         yield client
 
 
-def test_who_asks_too_much_is_told_when_to_come_again(limited: httpx.Client) -> None:
+def test_too_many_requests_get_429_with_retry_after(limited: httpx.Client) -> None:
     headers = {"x-forwarded-for": "192.0.2.1"}
     for path in (f"/search.json?q={QUERY}", f"/similar.json/{ROOT}"):
         assert limited.get(path, headers=headers).status_code == 200
@@ -117,36 +111,29 @@ def test_who_asks_too_much_is_told_when_to_come_again(limited: httpx.Client) -> 
     assert limited.get(f"/search.json?q={QUERY}", headers=other).status_code == 200
 
 
-def test_a_tool_that_searches_is_counted_as_a_search(limited: httpx.Client) -> None:
-    headers = {
-        "x-forwarded-for": "192.0.2.9",
-        "accept": "application/json, text/event-stream",
-        "mcp-protocol-version": "2025-11-25",
-    }
-    request = {
-        "jsonrpc": "2.0",
-        "id": 1,
-        "method": "tools/call",
-        "params": {"name": "semantic_search", "arguments": {"query": QUERY}},
-    }
-    answers = [limited.post("/mcp", json=request, headers=headers) for _ in range(3)]
+def test_searching_tool_is_counted_as_a_search(limited: httpx.Client) -> None:
+    limited.headers["x-forwarded-for"] = "192.0.2.9"
+    try:
+        answers = [ask_tool(limited, "semantic_search", query=QUERY) for _ in range(3)]
+    finally:
+        del limited.headers["x-forwarded-for"]
     assert [one.status_code for one in answers] == [200, 200, 429]
     assert answers[-1].json()["error"]["code"] == "too_many_requests"
 
 
 @pytest.mark.parametrize("path", ["/mcp", "/search", "/nowhere"])
-def test_a_body_that_is_too_large_is_not_read(public: httpx.Client, path: str) -> None:
+def test_large_body_is_refused(public: httpx.Client, path: str) -> None:
     head = f"POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Length: {10 << 20}\r\n\r\n"
     assert raw_request(public, head.encode()).startswith(b"HTTP/1.1 413 ")
 
 
-def test_a_body_without_a_size_is_read_up_to_its_bound(public: httpx.Client) -> None:
+def test_chunked_body_is_refused_at_the_limit(public: httpx.Client) -> None:
     head = b"POST /mcp HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n"
     chunk = b"%x\r\n%b\r\n" % (MAX_BODY, b"x" * MAX_BODY)
     assert raw_request(public, head + chunk + b"1\r\nx\r\n").startswith(b"HTTP/1.1 413 ")
 
 
-def test_who_leaves_in_the_middle_of_a_search_takes_no_place(corpus: Corpus) -> None:
+def test_client_that_leaves_frees_its_place(corpus: Corpus) -> None:
     limits = Limits(UNLIMITED)
     with serving(corpus.settings, limits=limits) as client:
         place = (client.base_url.host, client.base_url.port)
@@ -158,9 +145,7 @@ def test_who_leaves_in_the_middle_of_a_search_takes_no_place(corpus: Corpus) -> 
     assert not +limits._running
 
 
-def test_what_is_read_does_not_wait_behind_searches(
-    corpus: Corpus, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_reads_do_not_wait_for_searches(corpus: Corpus, monkeypatch: pytest.MonkeyPatch) -> None:
     go_on = threading.Event()
 
     def search(self: SearchService, request: Request, patience: float = 0.0) -> Response:
@@ -179,9 +164,7 @@ def test_what_is_read_does_not_wait_behind_searches(
             assert client.get(f"/message.json/{ROOT}").status_code == 200
 
 
-def test_as_many_are_under_way_as_the_limits_say(
-    corpus: Corpus, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_requests_at_once_are_limited(corpus: Corpus, monkeypatch: pytest.MonkeyPatch) -> None:
     go_on = threading.Event()
     read, at_once = SearchService.read, DEFAULT_ALLOWANCES[Cost.read].at_once
 
@@ -210,9 +193,7 @@ def test_as_many_are_under_way_as_the_limits_say(
                 assert answer.readline() == b"HTTP/1.1 200 OK\r\n"
 
 
-def test_who_would_wait_too_long_for_a_thread_is_told_to_come_again(
-    corpus: Corpus, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_request_without_a_thread_gets_503(corpus: Corpus, monkeypatch: pytest.MonkeyPatch) -> None:
     go_on = threading.Event()
 
     def search(self: SearchService, request: Request, patience: float = 0.0) -> Response:
@@ -258,7 +239,7 @@ def identify(peer: str, *forwarded: str, believed: bool = True) -> str:
         ("testclient", "testclient"),
     ],
 )
-def test_a_client_is_an_address_or_a_network_of_a_subscriber(peer: str, client: str) -> None:
+def test_client_is_an_ipv4_address_or_ipv6_network(peer: str, client: str) -> None:
     assert identify(peer) == client
 
 
@@ -286,13 +267,11 @@ def test_a_client_is_an_address_or_a_network_of_a_subscriber(peer: str, client: 
         ("192.0.2.9", ["192.0.2.7"], "192.0.2.9"),
     ],
 )
-def test_a_proxy_that_is_believed_names_the_client(
-    peer: str, forwarded: list[str], client: str
-) -> None:
+def test_known_proxy_names_the_client(peer: str, forwarded: list[str], client: str) -> None:
     assert identify(peer, *forwarded) == client
 
 
-def test_nobody_is_believed_unless_named() -> None:
+def test_unknown_proxy_is_not_believed() -> None:
     assert identify("10.0.0.1", "192.0.2.7", believed=False) == "10.0.0.1"
 
 
@@ -321,7 +300,7 @@ def ask(limits: Limits, client: str = "a", cost: Cost = Cost.search) -> int:
         return error.retry_after
 
 
-def test_a_minutes_requests_may_come_at_once_and_more_one_by_one(clock: Clock) -> None:
+def test_bucket_allows_a_burst_and_then_refills(clock: Clock) -> None:
     limits = make(clock, 6)
     assert [ask(limits) for _ in range(8)] == [0] * 6 + [10, 10]
     clock.now = 9.0
@@ -330,7 +309,7 @@ def test_a_minutes_requests_may_come_at_once_and_more_one_by_one(clock: Clock) -
     assert [ask(limits), ask(limits)] == [0, 10]
 
 
-def test_who_comes_when_told_to_is_admitted(clock: Clock) -> None:
+def test_client_that_waits_is_admitted(clock: Clock) -> None:
     limits = make(clock, 7)
     for _ in range(50):
         clock.now += ask(limits)
@@ -339,7 +318,7 @@ def test_who_comes_when_told_to_is_admitted(clock: Clock) -> None:
         assert not wait or ask(limits) == 0
 
 
-def test_a_refusal_is_said_as_all_errors_are(clock: Clock) -> None:
+def test_refusal_has_a_status_and_a_code(clock: Clock) -> None:
     limits = make(clock, 1)
     ask(limits)
     with pytest.raises(ServingError) as refused, limits.admit("a", Cost.search):
@@ -347,19 +326,19 @@ def test_a_refusal_is_said_as_all_errors_are(clock: Clock) -> None:
     assert (refused.value.status, refused.value.code) == (429, "too_many_requests")
 
 
-def test_clients_and_kinds_of_requests_are_counted_apart(clock: Clock) -> None:
+def test_clients_and_costs_have_separate_buckets(clock: Clock) -> None:
     limits = make(clock, 1)
     assert [ask(limits, "a"), ask(limits, "a")] == [0, 60]
     assert ask(limits, "b") == 0
     assert ask(limits, "a", Cost.read) == 0
 
 
-def test_no_number_is_any_number(clock: Clock) -> None:
+def test_zero_allows_any_number(clock: Clock) -> None:
     limits = make(clock, 0)
     assert {ask(limits) for _ in range(1_000)} == {0}
 
 
-def test_rest_fills_a_bucket_and_no_more(clock: Clock) -> None:
+def test_bucket_does_not_overflow(clock: Clock) -> None:
     limits = make(clock, 3)
     clock.now = 1e6
     ask(limits)
@@ -367,7 +346,7 @@ def test_rest_fills_a_bucket_and_no_more(clock: Clock) -> None:
     assert [ask(limits) for _ in range(4)] == [0, 0, 0, 20]
 
 
-def test_many_clients_take_no_memory(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_number_of_buckets_is_limited(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "MAX_CLIENTS", 10)
     made = make(clock, 1)
     for number in range(1_000):
@@ -376,7 +355,7 @@ def test_many_clients_take_no_memory(clock: Clock, monkeypatch: pytest.MonkeyPat
     assert ask(made, "192.0.2.999") == 60  # the last ones are known
 
 
-def test_what_runs_at_once_is_bounded_for_all(clock: Clock) -> None:
+def test_limit_at_once_holds_for_all_clients(clock: Clock) -> None:
     limits = make(clock, 0, at_once=3)
     with ExitStack() as running:
         for client in "abc":
@@ -388,7 +367,7 @@ def test_what_runs_at_once_is_bounded_for_all(clock: Clock) -> None:
     assert ask(limits, "d") == 0
 
 
-def test_a_request_that_is_turned_away_costs_nothing(clock: Clock) -> None:
+def test_refused_request_takes_no_token(clock: Clock) -> None:
     limits = make(clock, 1, at_once=1)
     with (
         limits.admit("a", Cost.search),
@@ -399,7 +378,7 @@ def test_a_request_that_is_turned_away_costs_nothing(clock: Clock) -> None:
     assert ask(limits, "b") == 0
 
 
-def test_a_request_that_fails_runs_no_longer(clock: Clock) -> None:
+def test_failed_request_frees_its_place(clock: Clock) -> None:
     limits = make(clock, 0, at_once=1)
     with pytest.raises(ZeroDivisionError), limits.admit("a", Cost.search):
         raise ZeroDivisionError
@@ -407,7 +386,7 @@ def test_a_request_that_fails_runs_no_longer(clock: Clock) -> None:
 
 
 @pytest.mark.parametrize("here", ["127.0.0.1", "::/64", ""])
-def test_clients_on_this_machine_have_an_allowance_of_their_own(clock: Clock, here: str) -> None:
+def test_local_clients_have_their_own_allowance(clock: Clock, here: str) -> None:
     assert [ask(make(clock, 1), here) for _ in range(50)] == [0] * 50
     limits = Limits(dict.fromkeys(Cost, Allowance(1, 100, per_minute_here=2)), clock)
     assert [ask(limits, here) for _ in range(3)] == [0, 0, 30]

@@ -1,4 +1,4 @@
-"""The description of the API: what it promises is what is served."""
+"""Documents and paths are as the description of the API says."""
 
 import re
 from typing import Any, get_args
@@ -8,11 +8,11 @@ import pytest
 from jsonschema import Draft202012Validator
 from starlette.routing import Route
 
+from mail_assets.web.document_types import Code
 from mail_assets.web.privacy import HIDDEN, SHOWN
 from mail_assets.web.requests import SEARCH_PARAMETERS
-from mail_assets.web.responses import Code
 from mail_assets_tests.sample_corpus import QUERY, REPOSITORY, ROOT, Corpus
-from mail_assets_tests.web.conftest import open_app, serving_world
+from mail_assets_tests.web.conftest import fill, open_app, serving_world
 from mail_assets_tests.world import World, mail
 
 DOCUMENTS = [
@@ -44,15 +44,12 @@ def check(api: dict[str, Any], name: str, document: object) -> None:
         one: schema | ({"additionalProperties": False} if "properties" in schema else {})
         for one, schema in schemas.items()
     }
-    schema = {
-        "$ref": f"#/components/schemas/{name}",
-        "components": {"schemas": closed},
-    }
+    schema = {"$ref": f"#/components/schemas/{name}", "components": {"schemas": closed}}
     Draft202012Validator(schema).validate(document)
 
 
 @pytest.mark.parametrize(("name", "path"), DOCUMENTS)
-def test_documents_are_as_they_are_described(
+def test_documents_match_their_schemas(
     public: httpx.Client, private: httpx.Client, name: str, path: str
 ) -> None:
     for client in (public, private):
@@ -60,19 +57,17 @@ def test_documents_are_as_they_are_described(
 
 
 @pytest.mark.parametrize("addresses", [HIDDEN, SHOWN])
-def test_so_are_those_of_attachments_ghosts_and_empty_texts(world: World, addresses: str) -> None:
+def test_attachments_ghosts_and_empty_texts_match_schemas(world: World, addresses: str) -> None:
     attached = (
         "\n--b\nContent-Type: text/plain\n\nwhale\n--b\nContent-Type: text/x-patch\n"
         'Content-Disposition: attachment; filename="a.patch"\n\n--- a\n+++ b\n--b--\n'
     )
     mixed = "Content-Type: multipart/mixed; boundary=b"
-    world.archive(
-        "2024-03",
+    fill(
+        world,
         mail("a", attached, headers=mixed, references="<ghost@example.org>"),
         mail("b", "", subject="", references="<a@example.org>"),
     )
-    world.chain(last="words")
-    world.threads()
     with serving_world(world, addresses) as client:
         api, documents = read_api(client), {}
         for id in ("a@example.org", "b@example.org", "ghost@example.org"):
@@ -85,9 +80,7 @@ def test_so_are_those_of_attachments_ghosts_and_empty_texts(world: World, addres
     assert post["attachments"]
 
 
-def test_every_path_that_programs_are_answered_at_is_described(
-    corpus: Corpus, public: httpx.Client
-) -> None:
+def test_every_path_for_programs_is_described(corpus: Corpus, public: httpx.Client) -> None:
     with open_app(corpus.settings) as app:
         paths = {
             route.path.replace(":path}", "}") for route in app.routes if isinstance(route, Route)
@@ -97,24 +90,24 @@ def test_every_path_that_programs_are_answered_at_is_described(
     assert served <= read_api(public)["paths"].keys()
 
 
-def test_every_code_of_an_error_is_documented_and_described(public: httpx.Client) -> None:
+def test_every_error_code_is_documented_and_described(public: httpx.Client) -> None:
     codes = {*get_args(Code)}
     schemas = read_api(public)["components"]["schemas"]
     assert {*schemas["ErrorDetail"]["properties"]["code"]["enum"]} == codes
     text = (REPOSITORY / "docs/serving.md").read_text()
     paragraph = text.partition("\nAn error has one shape")[2].partition("\n\n")[0]
-    told = " ".join(paragraph.split())
-    statuses = re.findall(r"\b[45]\d\d ((?:`\w+`(?:, | or |))+)", told)
+    listed = " ".join(paragraph.split())
+    statuses = re.findall(r"\b[45]\d\d ((?:`\w+`(?:, | or |))+)", listed)
     assert {code for some in statuses for code in re.findall(r"`(\w+)`", some)} == codes
 
 
-def test_an_answer_is_as_it_is_described(public: httpx.Client) -> None:
+def test_answer_matches_its_schema(public: httpx.Client) -> None:
     asked = {"Accept": "application/json"}
     answer = public.post("/answer", json={"q": QUERY}, headers=asked).json()
     check(read_api(public), "AnswerDocument", answer)
 
 
-def test_keys_of_addresses_are_described_only_where_they_are_shown(
+def test_private_keys_are_described_only_if_shown(
     public: httpx.Client, private: httpx.Client
 ) -> None:
     assert "from_email" not in public.get("/openapi.json").text
@@ -122,14 +115,14 @@ def test_keys_of_addresses_are_described_only_where_they_are_shown(
     assert "from_email" in hit["required"]
 
 
-def test_every_parameter_and_list_is_named(public: httpx.Client) -> None:
+def test_every_parameter_and_list_is_described(public: httpx.Client) -> None:
     api = read_api(public)
     parameters = {one["name"]: one for one in api["paths"]["/search.json"]["get"]["parameters"]}
     assert parameters.keys() == SEARCH_PARAMETERS.keys()
     assert "harbor-dev" in parameters["list"]["schema"]["enum"]
 
 
-def test_every_path_leads_somewhere(public: httpx.Client) -> None:
+def test_described_paths_and_methods_exist(public: httpx.Client) -> None:
     for path, methods in read_api(public)["paths"].items():
         url = path.format(id=ROOT, number=1, list="harbor-dev", month="2024-03")
         if "get" in methods:

@@ -1,11 +1,19 @@
-"""Bodies in parts: nothing is lost, quotes are apart, links lead where they say."""
+"""Parts of pages: bodies lose no text, quotes are separate, links lead where they say."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from mail_assets.mail.body.segments import Segment
 from mail_assets.web.addresses import mask_addresses
-from mail_assets.web.page_parts import OPEN_QUOTE, Piece, link_pieces, split_parts
+from mail_assets.web.page_parts import (
+    OPEN_QUOTE,
+    Piece,
+    choose_pages,
+    link_pieces,
+    split_parts,
+    view_answer,
+)
 
 BODY = "Ann wrote:\n> why?\n\nBecause.\n-- \nBob\n"
 SEGMENTS = [
@@ -20,7 +28,7 @@ def text_of(pieces: list[Piece] | tuple[Piece, ...]) -> str:
     return "".join(piece.text for piece in pieces)
 
 
-def test_an_attribution_goes_with_its_quote() -> None:
+def test_attribution_is_part_of_its_quote() -> None:
     parts = [*split_parts(BODY, SEGMENTS, frozenset())]
     assert [(part.kind, part.is_folded, len(part.lines)) for part in parts] == [
         ("quote", False, 2),
@@ -30,7 +38,7 @@ def test_an_attribution_goes_with_its_quote() -> None:
     assert [text_of(line) for line in parts[0].lines] == ["Ann wrote:", "> why?"]
 
 
-def test_a_long_quote_is_folded_and_says_how_it_begins() -> None:
+def test_long_quote_is_folded_with_its_first_line() -> None:
     body = "Ann wrote:\n" + "> why?\n" * OPEN_QUOTE
     [part] = split_parts(body, [Segment(0, len(body), "quote")], frozenset())
     assert (part.is_folded, part.opening) == (True, "Ann wrote:")
@@ -38,14 +46,14 @@ def test_a_long_quote_is_folded_and_says_how_it_begins() -> None:
     assert (short.is_folded, short.opening) == (False, "why?")
 
 
-def test_a_footer_goes_with_the_signature_before_it() -> None:
+def test_footer_is_part_of_the_signature() -> None:
     body = "-- \nBob\n____\nThe list\n"
     segments = [Segment(0, 8, "signature"), Segment(8, len(body), "footer")]
     [part] = split_parts(body, segments, frozenset())
     assert (part.kind, part.is_folded, part.opening) == ("signature", True, "Bob")
 
 
-def test_a_body_without_segments_is_text() -> None:
+def test_body_without_segments_is_text() -> None:
     [part] = split_parts(BODY, [], frozenset())
     assert "\n".join(map(text_of, part.lines)) == BODY.strip("\n")
 
@@ -59,14 +67,14 @@ def test_urls_and_known_ids_are_links() -> None:
     ]
 
 
-def test_a_link_to_another_archive_is_whole_or_none() -> None:
+def test_url_is_linked_whole_or_not_at_all() -> None:
     url = "https://example.org/list/id1@example.org/"
     assert [*link_pieces(f"See <{url}>", {"id1@example.org"})][1] == Piece(url, url)
     hidden = mask_addresses(f"See <{url}>")
     assert [*link_pieces(hidden, frozenset())] == [Piece(hidden)]
 
 
-def test_what_could_deceive_is_no_link() -> None:
+def test_deceptive_url_is_not_linked() -> None:
     for line in (
         "javascript:alert(1)",
         "data:text/html,x",
@@ -79,10 +87,50 @@ def test_what_could_deceive_is_no_link() -> None:
 
 
 @given(st.text(st.sampled_from("ab:/.@ <>()\u202e&?\"'ht ps"), max_size=60))
-def test_pieces_are_the_line(line: str) -> None:
+def test_pieces_join_to_the_line(line: str) -> None:
     pieces = [*link_pieces(line, {"a@b"})]
     assert text_of(pieces) == line
     assert all(
         not piece.url or piece.url.startswith(("https://", "http://", "/message"))
         for piece in pieces
     )
+
+
+CITATIONS = [{"number": number, "url": f"/message/{number}@example.org"} for number in (1, 2)]
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("It holds [1].\n\nNot for long [1, 2].", ["It holds [{1}].", "Not for long [{1}, {2}]."]),
+        ("Read `argv[1]` first [2].", ["Read `argv[1]` first [{2}]."]),
+        ("So:\n```\nboats[1]\n\nat[2]\n```\nIt is [1].",
+         ["So:", "```", "boats[1]", "at[2]", "```", "It is [{1}]."]),
+        ("```\nboats[1]", ["```", "boats[1]"]),
+        ("A `tick [1]\nand another` [3]", ["A `tick [{1}]", "and another` [3]"]),
+        ("", []),
+    ],
+)  # fmt: skip
+def test_citations_are_links_except_in_code(text: str, shown: list[str]) -> None:
+    paragraphs = view_answer({"text": text, "citations": CITATIONS})
+    assert [
+        "".join(f"{{{piece.text}}}" if piece.url else piece.text for piece in paragraph)
+        for paragraph in paragraphs
+    ] == shown
+
+
+@pytest.mark.parametrize(
+    ("count", "here", "linked"),
+    [
+        (1, 0, [0]),
+        (3, 1, [0, 1, 2]),
+        (100, 0, [0, 1, 2, 3, 99]),
+        (100, 50, [0, 47, 48, 49, 50, 51, 52, 53, 99]),
+        (100, 99, [0, 96, 97, 98, 99]),
+    ],
+)
+def test_thread_page_links_its_neighbours_and_both_ends(
+    count: int, here: int, linked: list[int]
+) -> None:
+    pages = [f"/thread/{number}" for number in range(count)]
+    assert choose_pages({"pages": pages, "url": pages[here]}) == linked

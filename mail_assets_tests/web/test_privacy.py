@@ -1,11 +1,4 @@
-"""Addresses are on no page, and in no data, however they might be written there.
-
-[test_encoded] What is encoded in a text is masked at its length, and what only looks long is not.
-
-[test_passages] The passages of hits show nothing of an address, wherever a chunk has its borders.
-
-[test_publication] The one door: what is not listed as an id is masked, wherever it stands.
-"""
+"""Addresses and encoded data are masked on every page, in JSON and in passages of hits."""
 
 import base64
 import binascii
@@ -15,7 +8,6 @@ import re
 import textwrap
 from collections.abc import Iterable, Iterator
 from itertools import count, pairwise
-from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
@@ -28,17 +20,11 @@ from hypothesis import strategies as st
 
 from mail_assets.web.addresses import MASK
 from mail_assets.web.documents import POST_CHARACTERS, Documents
-from mail_assets.web.privacy import (
-    HIDDEN,
-    SHOWN,
-    Publication,
-    is_encoded,
-    mask_encoded,
-)
+from mail_assets.web.privacy import HIDDEN, SHOWN, Publication, is_encoded, mask_encoded
 from mail_assets.web.requests import page_url
-from mail_assets.web.searchers import SearchService, ServiceOptions
-from mail_assets_tests.sample_corpus import QUERY, Corpus, search_settings
-from mail_assets_tests.web.conftest import serving_world
+from mail_assets.web.searchers import SearchService
+from mail_assets_tests.sample_corpus import QUERY, Corpus
+from mail_assets_tests.web.conftest import fill, open_service, serving_world
 from mail_assets_tests.web.readings import ask_tool, read_response
 from mail_assets_tests.world import World, mail
 
@@ -65,15 +51,15 @@ def blacken(text: str) -> str:
 
 @pytest.mark.parametrize("width", [60, 64, 76, 10_000])
 @pytest.mark.parametrize("margin", ["", "> ", "> > ", "    ", "| "])
-def test_lines_of_base64_are_masked_and_their_margins_are_not(width: int, margin: str) -> None:
-    before, behind = "My key:\n\n", "\n\nYours,\nAnn"
+def test_base64_is_masked_without_its_margins(width: int, margin: str) -> None:
+    before, after = "My key:\n\n", "\n\nYours,\nAnn"
     lines = textwrap.indent(armour(width), margin)
-    text = before + lines + behind
-    assert mask_encoded(text) == before + blacken(lines) + behind
+    text = before + lines + after
+    assert mask_encoded(text) == before + blacken(lines) + after
     assert mask_encoded(text.replace("\n", "\r\n")) == mask_encoded(text).replace("\n", "\r\n")
 
 
-def test_a_patch_that_adds_a_key_holds_none_of_it() -> None:
+def test_key_in_a_patch_is_masked() -> None:
     patch = textwrap.indent(f"{HEAD}\n\n{armour()}\n{TAIL}\n", "+")
     masked = mask_encoded(patch)
     assert len(masked) == len(patch)
@@ -81,7 +67,7 @@ def test_a_patch_that_adds_a_key_holds_none_of_it() -> None:
     assert HEAD in masked
 
 
-def test_of_a_text_that_was_cut_the_rest_of_a_line_is_masked_too() -> None:
+def test_base64_is_masked_in_a_cut_text() -> None:
     for start in range(64):
         masked = mask_encoded(armour()[start:])
         assert masked == blacken(armour()[start:])
@@ -113,7 +99,7 @@ PLAIN = [
 
 
 @pytest.mark.parametrize("text", PLAIN)
-def test_what_is_only_long_stays(text: str) -> None:
+def test_long_plain_text_is_unchanged(text: str) -> None:
     assert mask_encoded(text) == text
     assert not is_encoded(text)
 
@@ -129,7 +115,7 @@ def test_what_is_only_long_stays(text: str) -> None:
         ("words " * 1_000 + f"\n\n{armour()}\n", False),
     ],
 )
-def test_a_text_with_a_key_or_mostly_encoded_is_encoded(text: str, encoded: bool) -> None:
+def test_text_is_encoded_if_it_has_a_key_or_mostly_data(text: str, encoded: bool) -> None:
     assert is_encoded(text) == encoded
 
 
@@ -142,19 +128,15 @@ BROKEN = "whale " + "The fox is quick. " * 12 + "Write to ingrid.wagner@\ncorp.e
 
 @pytest.fixture
 def built(world: World) -> World:
-    world.archive("2024-03", mail("a", FORWARDED), mail("b", BROKEN * 12))
-    world.chain(last="words")
+    fill(world, mail("a", FORWARDED), mail("b", BROKEN * 12))
     world.chain(last="chunks")
-    world.threads()
     return world
 
 
 @pytest.fixture
-def service(built: World, tmp_path: Path) -> Iterator[SearchService]:
-    options = ServiceOptions(search_settings(built.settings()), built.forget_key, "", 1)
-    opened = SearchService(options)
-    yield opened
-    opened.close()
+def service(built: World) -> Iterator[SearchService]:
+    with open_service(built.settings()) as service:
+        yield service
 
 
 def passages(service: SearchService, addresses: str) -> list[str]:
@@ -164,21 +146,19 @@ def passages(service: SearchService, addresses: str) -> list[str]:
     return [chunk["text"] for hit in hits for chunk in hit["chunks"]]
 
 
-def test_no_part_of_an_address_is_in_a_passage(service: SearchService) -> None:
+def test_passages_have_no_part_of_an_address(service: SearchService) -> None:
     texts = passages(service, HIDDEN)
     assert len(texts) > 3
     assert not [text for text in texts if any(part in text for part in PARTS)]
     assert any("fox" in text for text in texts)
 
 
-def test_where_addresses_are_shown_passages_are_as_they_were_written(
-    service: SearchService,
-) -> None:
+def test_passages_are_unchanged_if_addresses_are_shown(service: SearchService) -> None:
     assert any("wagner" in text for text in passages(service, SHOWN))
 
 
 def chunks_cut_at(connection: psycopg.Connection, size: int) -> list[dict[str, Any]]:
-    """Cut all chunks anew, at every so many characters, and return them as those of hits."""
+    """Cut all messages into chunks of `size` characters; return them as hits have them."""
     connection.execute("delete from chunks")
     rows = connection.execute("select list, month, message_id, variant, body_text from messages")
     found = []
@@ -198,7 +178,7 @@ def chunks_cut_at(connection: psycopg.Connection, size: int) -> list[dict[str, A
 
 
 @pytest.mark.parametrize("size", [5, 17, 61])
-def test_passages_hide_together_what_their_message_hides(
+def test_passages_hide_the_same_as_their_message(
     built: World, service: SearchService, size: int
 ) -> None:
     with built.connect() as connection:
@@ -209,7 +189,7 @@ def test_passages_hide_together_what_their_message_hides(
     assert shown == "".join(Publication().publish(body) for (body,) in bodies)
 
 
-def test_of_a_message_that_was_replaced_meanwhile_nothing_is_shown(
+def test_passage_is_masked_if_its_message_was_replaced(
     built: World, service: SearchService
 ) -> None:
     with built.connect() as connection:
@@ -229,7 +209,7 @@ DOCUMENT = {
 }
 
 
-def test_a_field_that_nobody_thought_of_is_masked() -> None:
+def test_unknown_key_is_masked() -> None:
     seen = Publication(HIDDEN).publish(DOCUMENT)
     assert seen == {
         "message_id": "id1@example.org",
@@ -238,13 +218,13 @@ def test_a_field_that_nobody_thought_of_is_masked() -> None:
     }
 
 
-def test_senders_of_whom_the_same_is_left_are_counted_together() -> None:
+def test_senders_that_mask_alike_are_counted_together() -> None:
     senders = {"ann@example.org": 2, "Bo": 1, "bob@example.org": 3}
     seen = Publication(HIDDEN).publish({"senders": senders})
     assert seen == {"senders": {MASK * 15: 5, "Bo": 1}}
 
 
-def test_nothing_is_masked_where_addresses_are_shown() -> None:
+def test_nothing_is_masked_if_addresses_are_shown() -> None:
     assert Publication(SHOWN).publish(DOCUMENT) is DOCUMENT
 
 
@@ -261,7 +241,7 @@ PIECES = [
     st.lists(st.sampled_from(PIECES), min_size=200, max_size=500).map("".join),
     st.lists(st.integers(0, 2_000), max_size=20),
 )
-def test_parts_hide_together_what_the_whole_hides(text: str, borders: list[int]) -> None:
+def test_parts_hide_the_same_as_the_whole_text(text: str, borders: list[int]) -> None:
     assert "".join(hide_parts(text, borders)) == Publication(HIDDEN).publish(text)
 
 
@@ -269,14 +249,14 @@ def test_parts_hide_together_what_the_whole_hides(text: str, borders: list[int])
     "link", ["b.org@", "b@", "bo.org at ", "bo.org (at) ", "@b.org at ", "b+@"]
 )
 @pytest.mark.parametrize("size", [7, 50, 401])
-def test_a_row_of_addresses_is_cut_anywhere(link: str, size: int) -> None:
+def test_parts_of_joined_addresses_hide_the_same(link: str, size: int) -> None:
     text = link * 300
     parts = "".join(hide_parts(text, range(0, len(text), size)))
     assert parts == Publication(HIDDEN).publish(text)
 
 
 @pytest.mark.parametrize("size", [1, 7, 40, 64, 65, 300])
-def test_parts_of_a_key_hide_what_the_whole_hides(size: int) -> None:
+def test_parts_of_a_key_hide_the_same(size: int) -> None:
     data = base64.b64encode(hashlib.shake_256(b"key").digest(1_501)).decode()
     lines = "\n".join(data[at : at + 64] for at in range(0, len(data), 64))
     text = f"My key follows.\n\nVersion: 1\n\n{lines}\n=Qh7d\n\nThat was it.\n"
@@ -316,7 +296,7 @@ def spellings(text: str) -> set[str]:
     return {one.lower() for one in (text, plain, unquote(plain), _TAGS.sub("", plain))}
 
 
-def test_no_address_is_anywhere(public: httpx.Client, corpus: Corpus) -> None:
+def test_pages_and_json_have_no_address(public: httpx.Client, corpus: Corpus) -> None:
     addresses = read_addresses(corpus)
     assert len(addresses) > 10
     ids = read_ids(corpus)
@@ -333,17 +313,15 @@ def test_no_address_is_anywhere(public: httpx.Client, corpus: Corpus) -> None:
                 assert not [address for address in addresses if address in text], one
 
 
-def test_who_wants_to_shows_them(private: httpx.Client) -> None:
+def test_shown_addresses_are_in_json(private: httpx.Client) -> None:
     hits = private.get("/search.json", params={"q": QUERY}).json()["hits"]
     assert all("@" in hit["from_email"] for hit in hits)
 
 
-def test_no_key_that_is_pasted_is_anywhere(world: World) -> None:
+def test_pasted_key_is_on_no_surface(world: World) -> None:
     body = f"My whale key:\n\n{HEAD}\n\n{armour()}\n{TAIL}\n\nWrite to me about whales."
     answer = mail("b", body, subject="whale", references="<a@example.org>")
-    world.archive("2024-03", mail("a", body, subject="whale"), answer)
-    world.chain(last="words")
-    world.threads()
+    fill(world, mail("a", body, subject="whale"), answer)
     id = "a@example.org"
     paths = [f"/{page}/{id}" for page in ("message", "thread", "message.json", "thread.json")]
     paths += [f"/thread.atom/{id}", f"/thread.mbox.gz/{id}", f"/message.mbox/{id}"]
@@ -363,11 +341,9 @@ def test_no_key_that_is_pasted_is_anywhere(world: World) -> None:
 
 
 @pytest.mark.parametrize("line", ["harbor.example about it.", "harbor.example " + "x" * 800])
-def test_no_part_of_an_address_is_where_a_thread_cuts_a_text(world: World, line: str) -> None:
+def test_cut_text_of_a_thread_has_no_part_of_an_address(world: World, line: str) -> None:
     whole = "A line about whales that is whole.\n" * ((POST_CHARACTERS - 60) // 35)
-    world.archive("2024-03", mail("a", f"{whole}Write to anna.moor@\n{line}\n{whole}"))
-    world.chain(last="messages")
-    world.threads()
+    fill(world, mail("a", f"{whole}Write to anna.moor@\n{line}\n{whole}"), last="messages")
     with serving_world(world) as client:
         [post] = client.get("/thread.json/a@example.org").json()["posts"]
         pages = [client.get("/thread/a@example.org").text, post["body_text"]]
@@ -379,11 +355,11 @@ def test_no_part_of_an_address_is_where_a_thread_cuts_a_text(world: World, line:
         assert "anna.moor" not in text
 
 
-def test_nobody_makes_an_address_readable_in_the_mail_of_others(world: World) -> None:
+def test_hostile_message_ids_unmask_no_address(world: World) -> None:
     anna, carl, id = "anna.moor@harbor.example", "carl.moor@harbor.example", "b1@example.org"
     body = f"whale To: {anna}, {carl}; see <{id}>"
-    world.archive(
-        "2024-03",
+    fill(
+        world,
         mail("a", body, subject=f"whale {anna} {carl}"),
         mail("b1", references="<a@example.org>"),
         mail("c", headers=f"In-Reply-To: <{anna}>"),
@@ -391,8 +367,6 @@ def test_nobody_makes_an_address_readable_in_the_mail_of_others(world: World) ->
         mail("e", sender=carl),
         mail("f").replace(b"<f@example.org>", f"<{carl}>".encode()),
     )
-    world.chain(last="words")
-    world.threads()
     paths = [f"/{page}/a@example.org" for page in ("message", "message.json", "thread.json")]
     paths += ["/message.mbox/a@example.org", "/thread.atom/a@example.org"]
     with serving_world(world) as client:

@@ -1,9 +1,4 @@
-"""Parameters of a search: what they ask for, and how wrong ones are refused.
-
-[test_search_address] A search has one address, from which its page makes the form that leads there again.
-
-[test_urls] URLs: whatever an id is, its page is found under it.
-"""
+"""Parameters, addresses of searches, and URLs of pages are read and written consistently."""
 
 import contextlib
 import datetime as dt
@@ -36,7 +31,7 @@ from mail_assets.web.responses import ServingError
 from mail_assets_tests.sample_corpus import QUERY
 
 
-def test_empty_parameters_are_as_if_not_given() -> None:
+def test_empty_parameters_are_ignored() -> None:
     assert read_parameters({"q": "x", "list": "", "after": " "}) == {"q": "x"}
 
 
@@ -62,7 +57,7 @@ def test_parameters_become_a_request() -> None:
         ({"q": "x" * 200_000}, "characters"),
     ],
 )
-def test_a_wrong_parameter_is_named(given: dict[str, str], said: str) -> None:
+def test_wrong_parameter_is_named(given: dict[str, str], said: str) -> None:
     with pytest.raises((RequestError, ServingError), match=said):
         make_request(read_parameters(given))
 
@@ -113,7 +108,7 @@ def asked(parsed: ParsedRequest) -> object:
 
 @given(GIVEN)
 @settings(max_examples=200)
-def test_the_address_asks_for_the_same_and_is_its_own(given: dict[str, str]) -> None:
+def test_address_repeats_the_search_and_is_canonical(given: dict[str, str]) -> None:
     with contextlib.suppress(RequestError, ServingError):
         parsed = read(given)
         address = find_address(parsed)
@@ -125,7 +120,7 @@ def test_the_address_asks_for_the_same_and_is_its_own(given: dict[str, str]) -> 
 
 @given(GIVEN)
 @settings(max_examples=200)
-def test_the_form_of_a_page_leads_to_its_address(given: dict[str, str]) -> None:
+def test_form_leads_to_the_same_address(given: dict[str, str]) -> None:
     with contextlib.suppress(RequestError, ServingError):
         parsed = read(given)
         first = find_address(parsed, offset=0)
@@ -143,7 +138,9 @@ def test_the_form_of_a_page_leads_to_its_address(given: dict[str, str]) -> None:
         ({"q": "-list:a"}, {"q": "-list:a"}),
     ],
 )
-def test_the_form_has_what_its_fields_can_hold(given: dict[str, str], form: dict[str, str]) -> None:
+def test_form_fields_take_their_parts_of_the_query(
+    given: dict[str, str], form: dict[str, str]
+) -> None:
     shown = fill_form(read(given))
     options = {"mode": "hybrid", "group": "few", "sort": "relevance"}
     assert shown == options | form
@@ -161,7 +158,9 @@ def test_the_form_has_what_its_fields_can_hold(given: dict[str, str], form: dict
         ("lease offset:20", "kind", "reply", "kind:reply lease"),
     ],
 )
-def test_one_value_is_chosen_after_another(query: str, name: str, value: str, refined: str) -> None:
+def test_refining_replaces_exclusive_conditions(
+    query: str, name: str, value: str, refined: str
+) -> None:
     address = refine(read({"q": query}), read_field(name, value, None))
     assert parameters_of(address) == {"q": refined}
 
@@ -174,7 +173,7 @@ def test_one_value_is_chosen_after_another(query: str, name: str, value: str, re
         f"/search?q={QUERY}&list=harbor-dev&offset=0",
     ],
 )
-def test_equivalent_searches_are_sent_to_one_address(public: httpx.Client, path: str) -> None:
+def test_equivalent_searches_redirect_to_one_address(public: httpx.Client, path: str) -> None:
     response = public.get(path, headers={"host": "evil.example"}, follow_redirects=False)
     assert (response.status_code, response.content) == (303, b"")
     wanted = public.get(path.replace("/search?", "/search.json?")).json()["url"]
@@ -185,7 +184,7 @@ def test_equivalent_searches_are_sent_to_one_address(public: httpx.Client, path:
     assert "<option selected>harbor-dev</option>" in page.text
 
 
-def test_days_of_an_address_stay(public: httpx.Client) -> None:
+def test_relative_days_become_dates(public: httpx.Client) -> None:
     year = dt.datetime.now(dt.UTC).year - 2
     [address] = {
         public.get(path, follow_redirects=False).headers["location"].partition("-")[0]
@@ -195,17 +194,17 @@ def test_days_of_an_address_stay(public: httpx.Client) -> None:
 
 
 @pytest.mark.parametrize("kind", [".json", ".atom", ".mbox.gz"])
-def test_programs_are_answered_where_they_ask(public: httpx.Client, kind: str) -> None:
+def test_formats_for_programs_are_not_redirected(public: httpx.Client, kind: str) -> None:
     path = f"/search{kind}?q={QUERY}&list=&mode=fulltext"
     assert public.get(path, follow_redirects=False).status_code == 200
 
 
 @pytest.mark.parametrize("path", ["/search", "/search?q=", "/search?q=&list=&mode="])
-def test_the_address_of_no_search_is_the_first_page(public: httpx.Client, path: str) -> None:
+def test_empty_search_redirects_home(public: httpx.Client, path: str) -> None:
     assert public.get(path, follow_redirects=False).headers["location"] == "/"
 
 
-def test_each_link_of_a_page_is_the_address_of_a_search(public: httpx.Client) -> None:
+def test_links_to_searches_are_canonical(public: httpx.Client) -> None:
     page = public.get("/search", params={"q": f"{QUERY} date:2024"}).text
     links = {part.partition('"')[0] for part in page.split('href="')[1:]}
     searches = sorted(link.replace("&amp;", "&") for link in links if link.startswith("/search?"))
@@ -219,7 +218,7 @@ IDS = TEXTS | PATHS
 
 
 @given(IDS)
-def test_the_id_is_read_from_its_url(id: str) -> None:
+def test_id_is_read_from_its_url(id: str) -> None:
     parts = urlsplit(page_url("message", id))
     read = (
         parse_qs(parts.query)["id"][0] if parts.query else unquote(parts.path)[len("/message/") :]
@@ -230,23 +229,23 @@ def test_the_id_is_read_from_its_url(id: str) -> None:
     assert path[-2] != "attachment"
 
 
-def test_data_is_beside_its_page() -> None:
+def test_format_url_adds_the_format() -> None:
     assert format_url("/message/a@example.org", "json") == "/message.json/a@example.org"
     assert format_url("/search?q=a%2Fb", "atom") == "/search.atom?q=a%2Fb"
     assert format_url("/lists/a/2024-03?first=100", "json") == "/lists.json/a/2024-03?first=100"
 
 
-def test_a_list_and_its_months_have_urls() -> None:
+def test_list_and_month_urls_are_encoded() -> None:
     assert list_url("a/b") == "/lists/a%2Fb"
     assert month_url("dev", "2024-03") == "/lists/dev/2024-03"
     assert month_url("dev", "2024-03", 100) == "/lists/dev/2024-03?first=100"
 
 
-def test_a_place_in_a_thread_is_a_fragment_of_plain_letters() -> None:
+def test_place_url_has_a_plain_fragment() -> None:
     path, mark, fragment = place_url("a@example.org").partition("#")
     assert (path, mark) == ("/thread/a@example.org", "#")
     assert fragment.isalnum()
 
 
-def test_empty_parameters_are_left_out() -> None:
+def test_search_url_leaves_out_empty_parameters() -> None:
     assert search_url("a b", list="", offset=20) == "/search?q=a+b&offset=20"

@@ -1,4 +1,4 @@
-"""What a client may keep, and when it is to be sent again."""
+"""Entity tags follow the settings that change a page."""
 
 from dataclasses import replace
 
@@ -9,22 +9,18 @@ from mail_assets.answers.chat import ChatMaker
 from mail_assets.openai.chat import ChatModel
 from mail_assets.openai.client import Client, Server
 from mail_assets_tests.web import conftest
-from mail_assets_tests.web.conftest import serving
+from mail_assets_tests.web.conftest import fill, serving
 from mail_assets_tests.world import HARBOR, World, mail
 
 
 @pytest.fixture
 def whale(world: World) -> World:
     """A world of one message."""
-    world.archive("2024-03", mail("a", "whale"))
-    world.chain(last="words")
-    world.threads()
+    fill(world, mail("a", "whale"))
     return world
 
 
-def test_what_was_made_with_other_settings_is_sent_again(
-    whale: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_etag_changes_with_the_settings(whale: World, monkeypatch: pytest.MonkeyPatch) -> None:
     page, feed = (f"/search{kind}?q=whale+mode:fulltext" for kind in ("", ".atom"))
     settings = whale.settings()
     with serving(settings) as client:

@@ -1,7 +1,4 @@
-"""Permits: as many at once as there are, in the order of who came.
-
-[test_search_slots] Searches in processes of their own: the same answers and errors, and none is left behind.
-"""
+"""Searches run in limited slots, in threads or processes, and survive failures."""
 
 import os
 import threading
@@ -10,16 +7,19 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
+import psycopg
 import pytest
 
 from mail_assets.processes.machine import list_physical_cores
 from mail_assets.processes.workers import WorkerError
 from mail_assets.search.language.request import Mode, Request, RequestError
+from mail_assets.sql_functions.install import install_functions
 from mail_assets.vectors.index import VectorError
-from mail_assets.web import searchers as service_module
-from mail_assets.web.responses import read_error
-from mail_assets.web.searchers import Permits, ProcessSlot, SearchService, ServiceOptions
-from mail_assets_tests.sample_corpus import Corpus
+from mail_assets.web import searchers
+from mail_assets.web.responses import ServingError, read_error
+from mail_assets.web.searchers import Permits, ProcessSlot, SearchService
+from mail_assets_tests.sample_corpus import Corpus, Search
+from mail_assets_tests.web.conftest import open_service, serving
 from mail_assets_tests.web.slot_functions import (
     count_objects,
     describe_process,
@@ -28,15 +28,16 @@ from mail_assets_tests.web.slot_functions import (
     kill_once,
     list_thread_cores,
 )
+from mail_assets_tests.world import World, mail
 
 
 def wait_until_waiting(permits: Permits, count: int) -> None:
-    """Return when so many threads wait for a permit."""
+    """Return when `count` threads wait for a permit."""
     while len(permits._waiting) < count:
         threading.Event().wait(0.001)
 
 
-def test_there_are_as_many_as_said() -> None:
+def test_permits_are_limited() -> None:
     permits = Permits(2)
     assert permits.acquire(0)
     assert permits.acquire(0)
@@ -45,7 +46,7 @@ def test_there_are_as_many_as_said() -> None:
     assert permits.acquire(0)
 
 
-def test_who_came_first_is_next_also_before_the_one_that_gives_back() -> None:
+def test_permit_goes_to_the_longest_waiting_thread() -> None:
     permits, order = Permits(1), []
 
     def work(name: int) -> None:
@@ -65,7 +66,7 @@ def test_who_came_first_is_next_also_before_the_one_that_gives_back() -> None:
     assert order == [0, 1, 2, 3]
 
 
-def test_who_stops_waiting_takes_none() -> None:
+def test_timed_out_thread_takes_no_permit() -> None:
     permits = Permits(1)
     permits.acquire()
     assert not permits.acquire(0.001)
@@ -74,7 +75,7 @@ def test_who_stops_waiting_takes_none() -> None:
     assert not permits.acquire(0)
 
 
-def test_no_permit_is_lost_or_made_by_many_threads() -> None:
+def test_many_threads_keep_the_number_of_permits() -> None:
     permits, inside, most = Permits(2), [], []
 
     def work(number: int) -> None:
@@ -94,97 +95,183 @@ def test_no_permit_is_lost_or_made_by_many_threads() -> None:
 
 
 @pytest.fixture(scope="module")
-def service(corpus: Corpus) -> Iterator[SearchService]:
+def processes(corpus: Corpus) -> Iterator[SearchService]:
     """A service of two processes."""
-    settings = corpus.settings
-    options = ServiceOptions(
-        corpus.search_settings, settings.forget_key, settings.store, 2, in_processes=True
-    )
-    service = SearchService(options)
-    service.warm_up()
-    yield service
-    service.close()
+    with open_service(corpus.settings, searchers=2, in_processes=True) as service:
+        service.warm_up()
+        yield service
 
 
-def test_warming_up_starts_every_process_and_each_has_a_core(service: SearchService) -> None:
-    found = [slot.run(describe_process) for slot in service._idle]
+def test_warm_up_starts_each_process_on_its_core(processes: SearchService) -> None:
+    found = [slot.run(describe_process) for slot in processes._idle]
     assert len({process for process, _ in found}) == 2
     assert os.getpid() not in {process for process, _ in found}
     allowed = list_physical_cores()
     turns = [{allowed[number % len(allowed)]} for number in range(len(found))]
     assert sorted(map(sorted, (cores for _, cores in found))) == sorted(map(sorted, turns))
-    for slot in service._idle:
+    for slot in processes._idle:
         assert len(slot.run(list_thread_cores)) == 1
 
 
-def test_what_a_process_has_loaded_is_never_collected(service: SearchService) -> None:
-    for slot in service._idle:
+def test_loaded_objects_are_not_garbage_collected(processes: SearchService) -> None:
+    for slot in processes._idle:
         spared, others = slot.run(count_objects)
         assert spared > 10 * others
 
 
-def test_similar_messages_and_evidence_are_found_there_too(service: SearchService) -> None:
-    best = service.search(Request("lease")).hits[0]
-    near = service.find_similar(best.message_id, 3)
+def test_process_finds_similar_messages_and_evidence(processes: SearchService) -> None:
+    best = processes.search(Request("lease")).hits[0]
+    near = processes.find_similar(best.message_id, 3)
     assert near.hits
     assert best.message_id not in [hit.message_id for hit in near.hits]
-    evidence = service.find_evidence(Request("why do jobs run twice"), 2_000)
+    evidence = processes.find_evidence(Request("why do jobs run twice"), 2_000)
     assert evidence.excerpts
 
 
-def test_errors_are_those_that_were_raised(service: SearchService) -> None:
+def test_process_raises_the_original_error(processes: SearchService) -> None:
     with pytest.raises(RequestError, match="harbor-nowhere") as refused:
-        service.search(Request("lease list:harbor-nowhere"))
-    told = read_error(refused.value)
-    assert told is not None
-    assert told.status == 400
+        processes.search(Request("lease list:harbor-nowhere"))
+    shown = read_error(refused.value)
+    assert shown
+    assert shown.status == 400
     assert "searcher.py" in refused.value.__notes__[0]
 
 
-def test_an_error_that_cannot_be_sent_is_told_by_its_text(service: SearchService) -> None:
+def test_unpicklable_error_is_sent_as_text(processes: SearchService) -> None:
     with pytest.raises(RuntimeError, match="NotSendableError: lantern at pier 4"):
-        service._idle[0].run(fail)
-    assert service.search(Request("lease")).hits
+        processes._idle[0].run(fail)
+    assert processes.search(Request("lease")).hits
 
 
-def test_a_killed_process_is_started_again_and_the_search_answered(
-    service: SearchService, tmp_path: Path, caplog: pytest.LogCaptureFixture
+def test_killed_process_is_restarted(
+    processes: SearchService, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    slot = service._idle[0]
+    slot = processes._idle[0]
     before, _ = slot.run(describe_process)
     assert slot.run(kill_once, str(tmp_path / "killed")) != before
-    assert "exit code -9" in caplog.text
-    assert service.search(Request("lease")).hits
+    assert "code -9" in caplog.text
+    assert processes.search(Request("lease")).hits
 
 
-def test_a_search_that_kills_each_process_is_refused_alone(service: SearchService) -> None:
-    slot = service._idle[0]
-    with pytest.raises(WorkerError, match=r"exit code -9.*MAIL_WEB_PROCESSES") as died:
+def test_search_that_kills_processes_is_refused(processes: SearchService) -> None:
+    slot = processes._idle[0]
+    with pytest.raises(WorkerError, match=r"code -9.*MAIL_WEB_PROCESSES") as died:
         slot.run(kill_always)
-    told = read_error(died.value)
-    assert told is not None
-    assert (told.status, told.code) == (503, "unavailable")
-    assert service.search(Request("lease")).hits
+    shown = read_error(died.value)
+    assert shown
+    assert (shown.status, shown.code) == (503, "unavailable")
+    assert processes.search(Request("lease")).hits
 
 
-def test_an_index_that_is_missing_is_told(corpus: Corpus, tmp_path: Path) -> None:
+def test_missing_index_is_reported(corpus: Corpus, tmp_path: Path) -> None:
     settings = replace(corpus.search_settings, vectors=f"lance:{tmp_path}")
     slot = ProcessSlot(settings, 0)
     try:
         with pytest.raises(VectorError):
-            slot.run(service_module._search, Request("lease", mode=Mode.semantic))
+            slot.run(searchers._search, Request("lease", mode=Mode.semantic))
     finally:
         slot.close()
 
 
-def test_a_closed_service_has_no_process(corpus: Corpus) -> None:
-    settings = corpus.settings
-    options = ServiceOptions(
-        corpus.search_settings, settings.forget_key, settings.store, 1, in_processes=True
-    )
-    service = SearchService(options)
-    service.search(Request("lease"))
-    process, _ = service._idle[0].run(describe_process)
-    service.close()
+def test_closed_service_has_no_process(corpus: Corpus) -> None:
+    with open_service(corpus.settings, in_processes=True) as service:
+        service.search(Request("lease"))
+        process, _ = service._idle[0].run(describe_process)
     with pytest.raises(ProcessLookupError):
         os.kill(process, 0)
+
+
+QUERIES = ["lease", "retry", "vacuum", "clock", "worker", "pause"]
+
+
+@pytest.fixture(scope="module")
+def threads(corpus: Corpus) -> Iterator[SearchService]:
+    """A service of two searchers in this process."""
+    with open_service(corpus.settings, searchers=2) as service:
+        yield service
+
+
+@pytest.fixture(params=["threads", "processes"])
+def service(request: pytest.FixtureRequest) -> SearchService:
+    """A service of two searchers, in threads of this process or in processes of their own."""
+    found: SearchService = request.getfixturevalue(request.param)
+    return found
+
+
+def test_many_threads_get_the_same_hits(
+    service: SearchService, search: Search, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(searchers, "WAIT_SECONDS", 600.0)
+    wanted = {query: [hit.message_id for hit in search(query).hits] for query in QUERIES}
+    with ThreadPoolExecutor(6) as threads:
+        answers = [*threads.map(lambda query: service.search(Request(query)), QUERIES * 3)]
+    assert [[hit.message_id for hit in one.hits] for one in answers] == [
+        wanted[query] for query in QUERIES * 3
+    ]
+
+
+def test_search_without_a_free_slot_is_refused(
+    service: SearchService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(searchers, "WAIT_SECONDS", 0.0)
+    with service._lend_slot(), service._lend_slot(), pytest.raises(ServingError) as refused:
+        service.search(Request("lease"))
+    assert (refused.value.status, refused.value.retry_after) == (503, 1)
+    assert service.search(Request("lease")).hits
+
+
+def test_closed_connections_are_replaced(service: SearchService, corpus: Corpus) -> None:
+    def is_served() -> bool:
+        return bool(
+            service.search(Request("lease")).hits
+            and service.find_evidence(Request("why do jobs run twice"), 2_000).excerpts
+            and service.read(lambda connection: connection.execute("select 1").fetchone())
+        )
+
+    assert is_served()
+    with psycopg.connect(corpus.settings.pg_dsn, autocommit=True) as connection:
+        closed = connection.execute(
+            "select count(pg_terminate_backend(pid, 60000)) from pg_stat_activity"
+            " where application_name in ('mail_assets/search', 'mail_assets/serve')"
+            " and datname = current_database()"
+        ).fetchone()
+    assert closed
+    assert closed[0] >= 2
+    assert is_served()
+
+
+def test_read_connection_cannot_write(threads: SearchService) -> None:
+    with pytest.raises(psycopg.errors.ReadOnlySqlTransaction):
+        threads.read(lambda connection: connection.execute("delete from threads"))
+
+
+def test_slots_open_when_needed(corpus: Corpus) -> None:
+    with open_service(corpus.settings, searchers=2) as service:
+        service.search(Request("lease"))
+        service.search(Request("retry"))
+        assert len(service._idle) == 1
+        with service._lend_slot(), ThreadPoolExecutor(1) as threads:
+            threads.submit(service.search, Request("lease")).result()
+        assert len(service._idle) == 2
+
+
+def test_service_is_not_ready_if_rows_are_hidden(world: World) -> None:
+    world.archive("2024-03", mail("a", "whale"))
+    world.chain(last="words")
+    settings = replace(world.settings(), pg_dsn=f"{world.dsn}&options=-c%20role%3Dshelf_reader")
+    with world.connect() as owner:
+        owner.execute("create role shelf_reader")
+        owner.execute("create role shelf_public")
+        owner.execute("grant select on all tables in schema public to shelf_reader")
+        try:
+            with serving(settings) as client:
+                assert client.get("/ready").text == "ready\n"
+                install_functions(owner, {}, vectors=False, public="shelf_public")
+                hidden = client.get("/ready")
+                assert (hidden.status_code, hidden.text) == (503, "the database cannot be used\n")
+                owner.execute("alter role shelf_reader bypassrls")
+                assert client.get("/ready").text == "ready\n"
+                assert client.get("/message.json/a@example.org").status_code == 200
+        finally:
+            owner.execute("drop owned by shelf_reader, shelf_public")
+            owner.execute("drop role shelf_reader, shelf_public")

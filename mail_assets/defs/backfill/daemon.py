@@ -73,7 +73,7 @@ def launch_lists(settings: Settings, request: BackfillRequest) -> Launched:
         backfill_id = ""
         if months:
             defs = build_defs(settings)
-            backfill_id = _launch(instance, defs, months, request.allow_loss)
+            backfill_id = launch_months(instance, defs, months, allow_loss=request.allow_loss)
     return Launched(backfill_id, months, report)
 
 
@@ -110,12 +110,14 @@ def _require_daemon(instance: dg.DagsterInstance) -> None:
         )
 
 
-def _launch(
+def launch_months(
     instance: dg.DagsterInstance,
     defs: dg.Definitions,
     months: Sequence[ListMonth],
-    allow_loss: bool,
+    *,
+    allow_loss: bool = False,
 ) -> str:
+    """Ask the daemon for a backfill of months; return the id of the backfill."""
     archives = asset_key("mbox_archives").to_python_identifier()
     config = {"ops": {archives: {"config": {"allow_loss": True}}}} if allow_loss else None
     keys = [month.key for month in months]

@@ -60,6 +60,12 @@ def find_dialect(data: bytes | mmap) -> str | None:
     return _quoting(sample, lines) or ("pg" if often_omits_blank_lines(lines) else None)
 
 
+def check_dialect(dialect: str) -> None:
+    """Raise ValueError if a dialect is unknown."""
+    if dialect not in DIALECTS:
+        raise ValueError(f"mbox dialect {dialect!r} is not known; use one of {', '.join(DIALECTS)}")
+
+
 def contradicts(setting: str, found: str) -> bool:
     """Return whether an archive of the dialect `found` must not be read as `setting`.
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from mail_assets.mail.archive.boundaries import BOM, MAX_HEADER, Start, find_starts
 from mail_assets.mail.archive.compression import BUFFER, ArchiveError, open_archive, unpacked
-from mail_assets.mail.archive.dialects import DIALECTS, find_dialect
+from mail_assets.mail.archive.dialects import check_dialect, find_dialect
 
 # The first bytes of other formats: offset, bytes, name. A zip or tar file may store members as they
 # are: then From_ lines would be found, but not the first, and a member's name would pass for mail.
@@ -76,8 +76,7 @@ def split_mbox(
         ArchiveError: the archive is no mbox.
         ValueError: the dialect is unknown.
     """
-    if dialect not in DIALECTS:
-        raise ValueError(f"mbox dialect {dialect!r} is not known; use one of {', '.join(DIALECTS)}")
+    check_dialect(dialect)
     starts = find_starts(data, dialect)
     first = starts[0].offset if starts else len(data)
     if text := data[: min(first, max_message)].removeprefix(BOM).strip():

@@ -9,7 +9,7 @@ from functools import partial
 from itertools import accumulate, chain, pairwise
 
 from mail_assets.errors import DamagedDataError
-from mail_assets.mail.archive.dialects import DIALECTS
+from mail_assets.mail.archive.dialects import check_dialect
 from mail_assets.mail.archive.mbox import MAX_MESSAGE, RawMessage
 from mail_assets.mail.message import ids, mime
 from mail_assets.mail.message.addresses import (
@@ -59,8 +59,7 @@ def parse_message(message: RawMessage, *, month: str, dialect: str, charset: str
         ValueError: the month is not `YYYY-MM`, or the dialect is unknown.
     """
     month_bounds(month)
-    if dialect not in DIALECTS:
-        raise ValueError(f"mbox dialect {dialect!r} is not known; use one of {', '.join(DIALECTS)}")
+    check_dialect(dialect)
     if not message.raw or message.raw.isspace():
         raise UnreadableMessageError("the message is empty")
     if (size := len(message.raw)) > MAX_MESSAGE:

@@ -1,4 +1,4 @@
-"""Which From_ lines start a message: forms of real writers, forged ones, attached archives."""
+"""From_ lines that start a message: real writers, forgeries, attached archives."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""Compressed archives, and reading single messages back out of them."""
+"""Compressed archives, and single messages read back from them."""
 
 import bz2
 import gzip

@@ -1,4 +1,4 @@
-"""How an archive is written, found in its bytes."""
+"""Detection of the dialect of an archive."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Splitting archives: where messages start and end, in every dialect."""
+"""Splitting archives of every dialect into messages."""
 
 import gzip
 import io

@@ -1,7 +1,7 @@
-"""The labelled set: what kind each line of some real messages is, as a person reads them.
+"""The labelled set: the kind of each line of some real messages, as a person reads them.
 
 labelled/README.md says how it was drawn and labelled. It holds hashes and labels, no mail, so
-it can be scored only where the archives are.
+it needs the archives.
 """
 
 import hashlib

@@ -1,11 +1,4 @@
-"""Footers of list managers, services and companies, and what only looks like them.
-
-[test_ending_heads] Candidates for endings: what rules could match is never left out, most lines are.
-
-[test_repeated_endings] What repeats at the end of a list's messages is learnt, whatever their order.
-
-[test_scrubbed_parts] What Mailman writes into the mail of its archive in place of parts, in the list's language.
-"""
+"""Footers by known phrases, learnt endings, notes of Mailman, and lookalikes."""
 
 import random
 

@@ -1,4 +1,4 @@
-"""Segments against lines that were labelled by hand: no worse than they were measured to be."""
+"""Segments against lines labelled by hand: no worse than measured before."""
 
 from collections.abc import Callable, Iterable
 

@@ -1,9 +1,4 @@
-"""Quote marks, and what only looks like them.
-
-[test_attributions] Attributions and Outlook's header blocks.
-
-[test_quote_heads] What programs write above quotes and forwarded messages, whole; and prose that looks alike.
-"""
+"""Quote marks, attributions, header blocks and separators, and lookalikes."""
 
 import pytest
 

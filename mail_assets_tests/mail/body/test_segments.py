@@ -1,7 +1,4 @@
-"""Segments of a whole body: they cover it, they cite it, they take linear time.
-
-[test_attached] Segments of a body with attached messages: each text is a body of its own.
-"""
+"""Segments of a whole body, attached messages included: complete, exact, in linear time."""
 
 import re
 

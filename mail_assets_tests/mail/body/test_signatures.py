@@ -1,7 +1,4 @@
-"""Signatures, PGP armour and list footers, and what only looks like them.
-
-[test_sign_offs] Names under a text, with what stands below them, are signature; sentences never are.
-"""
+"""Signatures, PGP armour, phones and sign-offs; sentences are never taken."""
 
 import pytest
 

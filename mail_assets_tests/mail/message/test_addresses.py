@@ -1,7 +1,4 @@
-"""Address lists as mail writes them, and the author behind a rewritten From.
-
-[test_at_marks] Addresses that pipermail wrote in the language of the list.
-"""
+"""Address lists as mail writes them, and addresses of pipermail in its languages."""
 
 import pytest
 from hypothesis import given, settings

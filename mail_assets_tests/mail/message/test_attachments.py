@@ -1,4 +1,4 @@
-"""Attachments, and which of them are patches."""
+"""Attachments, and the patches among them."""
 
 import hashlib
 

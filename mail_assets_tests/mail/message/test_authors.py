@@ -1,7 +1,4 @@
-"""The author behind a From that a list server or a gateway has rewritten.
-
-[test_list_id] The list that a message names.
-"""
+"""The author of a rewritten From, and the list that a message names."""
 
 import pytest
 

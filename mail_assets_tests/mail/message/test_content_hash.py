@@ -1,4 +1,4 @@
-"""Which messages are copies of one another, and which only look alike."""
+"""Copies of a message have one hash; lookalikes have others."""
 
 import base64
 import quopri

@@ -1,9 +1,4 @@
-"""Dates as written, and repaired.
-
-[test_sent_at] Which of a message's dates is believed.
-
-[test_time_zones] Time zones as mail programs wrote them.
-"""
+"""Dates and zones as written and repaired, and the date of a message."""
 
 from datetime import UTC, datetime, timedelta
 

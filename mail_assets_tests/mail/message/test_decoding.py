@@ -1,13 +1,19 @@
-"""Charset labels and the text they give, true or not.
+"""Charset labels, true or not, transfer encodings, whole and broken, and Unicode's NFC."""
 
-[test_transfer_encoding] Transfer encodings, whole and broken.
-"""
+import unicodedata
 
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from mail_assets.mail.message.decoding import clean_text, decode, decode_text, find_codec, is_legacy
+from mail_assets.mail.message.decoding import (
+    clean_text,
+    compose,
+    decode,
+    decode_text,
+    find_codec,
+    is_legacy,
+)
 from mail_assets.mail.message.mime import parse_mime
 from mail_assets.mail.message.part_text import decode_part
 
@@ -256,3 +262,22 @@ def test_transfer_encodings_are_undone_as_far_as_they_hold(
 ) -> None:
     raw = b"Content-Transfer-Encoding: " + encoding + b"\n\n" + data
     assert decode_part(parse_mime(raw).parts[0]) == expected
+
+
+# letters, marks of several classes, singletons, jamo, and what never composes again
+ODD = "ae<\n\u0301\u0316\u0323\u0344\u0f71\u2126\u212b\u1100\u1161\u11a8\ufb2c\uf900\U0001d160"
+
+
+@given(st.text(st.sampled_from(ODD)) | st.text())
+def test_text_is_composed_as_unicode_says(text: str) -> None:
+    assert compose(text) == unicodedata.normalize("NFC", text)
+
+
+@pytest.mark.parametrize("marks", ["\u0301\u0316", "\u0316\u0301", "\u0344\u0316", "\u0301"])
+def test_marks_without_end_are_put_in_order(marks: str) -> None:
+    assert unicodedata.is_normalized("NFC", compose("a" + marks * 250_000))
+
+
+def test_text_that_is_composed_already_is_not_copied() -> None:
+    for text in ("plain", "présidente", "数据库"):
+        assert compose(text) is text

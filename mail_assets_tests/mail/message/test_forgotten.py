@@ -1,4 +1,4 @@
-"""What must stay out is known by its digest, and answers name it by a placeholder."""
+"""Forgotten messages and people are recognised by digests and named by placeholders."""
 
 import hashlib
 

@@ -1,9 +1,4 @@
-"""Header blocks: which fields they hold, and where the body begins.
-
-[test_encoded_words] Header values decoded: encoded words, raw 8-bit bytes, folding.
-
-[test_parameters] Parameters of Content-Type and Content-Disposition.
-"""
+"""Header blocks, decoded values, and parameters."""
 
 import re
 

@@ -1,7 +1,4 @@
-"""Message identifiers, well-formed and not.
-
-[test_subjects] Base subjects.
-"""
+"""Message ids and base subjects, well-formed and not."""
 
 import pytest
 from hypothesis import given, settings

@@ -174,6 +174,17 @@ def test_texts_of_a_message_are_stored_composed() -> None:
     assert [one.name for one in found.attachments] == ["Zoé"]
 
 
+def test_attached_text_keeps_its_place_when_composed() -> None:
+    own, inner = (unicodedata.normalize("NFD", text) for text in ("réunion", "été"))
+    sender = unicodedata.normalize("NFD", "From: Zoé\n\n")
+    part = f"Content-Type: message/rfc822\n\n{sender}{inner}\n"
+    found = read(HEAD + multipart("mixed", f"\n{own}\n".encode(), part.encode()))
+    [(start, text_start)] = found.attached_texts
+    assert found.body_text[:start].strip() == "réunion"
+    assert found.body_text[start:text_start] == "From: Zoé\n\n"
+    assert found.body_text[text_start:].strip() == "été"
+
+
 def test_text_that_grows_in_nfc_stays_within_the_limit() -> None:
     found = read(HEAD + b"\n" + ("\ufb2c" * 10 + "\n").encode() * (MAX_BODY // 11))
     assert len(found.body_text) == MAX_BODY

@@ -1,9 +1,4 @@
-"""format=flowed (RFC 3676).
-
-[test_html] HTML bodies as text.
-
-[test_part_content] The text of a part: its charset, flowed lines, limits.
-"""
+"""The text of a part: charset, flowed lines, HTML and other types, limits."""
 
 import base64
 

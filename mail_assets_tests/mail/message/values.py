@@ -1,4 +1,4 @@
-"""Header values for tests: pieces that matter to a decoder, and values made to hurt."""
+"""Header values for tests: pieces that matter to a decoder, and hostile values."""
 
 from hypothesis import strategies as st
 

@@ -1,4 +1,4 @@
-"""Where ids lead that stand in no thread: named ones by the messages, vanished ones by history."""
+"""Ids outside of threads: named ones follow the messages, vanished ones the history."""
 
 from collections.abc import Mapping, Sequence
 
