@@ -2,7 +2,7 @@
 
 So a searcher that stays open follows a promotion with its next query, and a search that was on its
 way to an index that is retired is repeated. What makes an index live:
-steps/index_lifecycle.py.
+indexes/live.py.
 
 [look_up] What a search looks up before it asks the indexes, in one round trip to PostgreSQL.
 
