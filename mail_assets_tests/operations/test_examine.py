@@ -67,11 +67,6 @@ CONFIGURED = IndexRecord(
 
 
 @pytest.fixture
-def world(tmp_path: Path, mail_dsn: str) -> World:
-    return World(tmp_path, mail_dsn)
-
-
-@pytest.fixture
 def connection(world: World) -> Iterator[psycopg.Connection]:
     with world.connect() as connection:
         yield connection
