@@ -1,4 +1,4 @@
-"""Write a fetched archive to its file, and refuse content that is no archive.
+"""Write a fetched archive to its file, and refuse other content.
 
 Servers send pages and errors in place of archives, and connections break: every file is read
 through its decompressor to the end before it gets its name.

@@ -6,12 +6,12 @@ candidates of an archive are compared with each other:
 1. An archive is written in one form. A rare form counts only if the first line has it.
 2. Lines inside the span of a trustworthy Content-Length are content.
 3. A blank line precedes a message if the dialect's writer leaves one. Mailman 2 and mutt leave none
-   after a message whose last line has no line end. Such a start is accepted by what a body hardly
+   after a message whose last line has no line end. Such a start needs evidence that a body hardly
    fakes: a closing MIME delimiter right above, or a header with the trace of a relay.
 4. If the dialect promises no blank line, a line written like no other of the archive is content.
 5. Lines in a multipart that is closed further down are content.
 
-What cannot be decided stays a start and is marked suspicious: nothing is lost.
+A doubtful candidate stays a start and is marked suspicious: nothing is lost.
 """
 
 import re
@@ -58,7 +58,7 @@ _LETTERS_AND_DIGITS = bytes(c for c in range(128) if chr(c).isalnum())
 
 
 class Style(NamedTuple):
-    """How a From_ line is written."""
+    """The style of a From_ line."""
 
     form: str
     sender: bytes
@@ -149,17 +149,17 @@ class HeaderBlock(NamedTuple):
 
     @property
     def has_id(self) -> bool:
-        """Whether it has a Message-ID."""
+        """True if it has a Message-ID."""
         return b"\nMessage-ID:" in self.fields or _ID.search(self.fields) is not None
 
     @property
     def has_date(self) -> bool:
-        """Whether it has a Date."""
+        """True if it has a Date."""
         return b"\nDate:" in self.fields or _DATE.search(self.fields) is not None
 
     @property
     def is_relayed(self) -> bool:
-        """Whether it has a Received field."""
+        """True if it has a Received field: a relay left its trace."""
         return _RECEIVED.search(self.fields) is not None
 
     @property
@@ -288,7 +288,7 @@ _Value = TypeVar("_Value", bound=Hashable)
 
 
 class Start(NamedTuple):
-    """Where a message starts: its From_ line at `offset`, its header at `header`."""
+    """The start of a message: offsets of its From_ line and of its header."""
 
     offset: int
     header: int
@@ -336,7 +336,7 @@ def often_omits_blank_lines(lines: Sequence[FromLine]) -> bool:
 
 
 class _Writer:
-    """The usual style of the candidates of an archive, and what it says about one of them."""
+    """The usual style of the candidates of an archive, to judge one of them."""
 
     def __init__(self, lines: Sequence[FromLine], dialect: str) -> None:
         self._own_kinds = _OWN_KINDS.get(dialect, ())

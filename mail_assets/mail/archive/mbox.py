@@ -165,7 +165,7 @@ class Contents(NamedTuple):
     found: int  # messages
     digest: str  # hex sha256 of all messages without their From_ lines
     messages: dict[str, str]  # digest as `identify` gives it -> Message-ID, "" without one
-    list_id: str  # in most messages; "" if there is no such
+    list_id: str  # named by most messages; "" without a majority
 
 
 def read_contents(data: bytes | mmap, setting: str | None, name: str) -> Contents:

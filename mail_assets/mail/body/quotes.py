@@ -31,7 +31,7 @@ _MAX_LEAD = 24  # words of a name with address and date
 _MIN_DIGITS = 5  # of a date with a day; "In 2019, they found:" has four
 _DECORATION = " \t\xa0-=*_\u200e\u200f\u202a\u202b\u202c\u2066\u2067\u2068\u2069"
 _COLONS = frozenset(":：")
-_ENDS = (":", "：", ">", "]", ")")  # what lines of any language end in
+_ENDS = (":", "：", ">", "]", ")")  # ends of attributions in any language
 _ADDRESS = r"(?:<[^<>]{1,120}(?:@|\ at\ )[^<>]{1,120}>|\([^()]{1,80}@[^()]{1,80}\))"
 # Jo Roe <jo@example.org>, 2026-01-05 10:11:
 _NAMED = re.compile(rf"[^<>]{{0,80}}{_ADDRESS}[^<>:]{{0,40}}(?::[^<>:]{{0,20}}){{0,2}}:$")

@@ -145,7 +145,7 @@ def open_smime(data: bytes) -> tuple[bytes | None, bool]:
 class _Element(NamedTuple):
     tag: int
     start: int  # of the content
-    end: int  # -1 where an end-of-contents element ends it
+    end: int  # -1 if an end-of-contents element ends it
 
 
 def _read(data: bytes, at: int) -> _Element:
