@@ -13,6 +13,8 @@ from typing import NamedTuple
 
 from mail_assets.mail.message.headers import decode_value, unfold
 
+# --- pipermail's marks for `@` ---
+
 #: The replacement of `@` in pipermail archives -> charset of the catalogue, languages.
 #:
 #: Mailman 2 (HyperArch.py) writes the translation of " at " in the list's language and charset:
@@ -83,6 +85,8 @@ def find_charset(value: str) -> str:
     found = _OBFUSCATED.match(value)
     return _LEGACY.get(found[2], "") if found else ""
 
+
+# --- address lists ---
 
 MAX_ADDRESSES = 10_000
 MAX_EMAIL = 320  # characters: 64 for the local part, 255 for the domain (RFC 5321 section 4.5.3)

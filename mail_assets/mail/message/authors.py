@@ -23,6 +23,8 @@ from typing import NamedTuple
 from mail_assets.mail.message.addresses import MAX_CACHED, Address, parse_addresses
 from mail_assets.mail.message.headers import Headers, decode_field
 
+# --- the list ---
+
 MAX_LIST_ID = 255  # characters (RFC 2919 section 3)
 
 _IN_BRACKETS = re.compile(r"<([^<>]+)>")
@@ -72,6 +74,8 @@ def _read_list_addresses(value: bytes) -> frozenset[str]:
 def _as_list_id(email: str) -> str:
     return _OWNER.sub("", email).replace("@", ".", 1)[:MAX_LIST_ID]
 
+
+# --- the author ---
 
 _VIA = re.compile(r"(?<!\s)\s++\(?via\s++\S")
 # es, pl, eo, eu and ja in Mailman's catalogues; only if From holds a list's own address

@@ -13,6 +13,8 @@ from typing import NamedTuple
 
 from mail_assets.mail.message.part import Part, clean_filename
 
+# --- uuencode, yEnc, BinHex ---
+
 MAX_FILES = 100  # of one part; the rest stays text
 
 # Every _BEGIN has one of these; yEnc's has the first.
@@ -104,6 +106,8 @@ def _text_between(part: Part, start: int, end: int) -> list[Part]:
     has_text = part.source[start:end].strip()
     return [part._replace(start=start, end=end)] if has_text else []
 
+
+# --- S/MIME ---
 
 _TYPES = frozenset({"application/pkcs7-mime", "application/x-pkcs7-mime"})
 _SIGNED = b"\x2a\x86\x48\x86\xf7\x0d\x01\x07\x02"
