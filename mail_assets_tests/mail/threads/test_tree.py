@@ -1,3 +1,5 @@
+"""Shapes of threads, and properties of any corpus."""
+
 import random
 from collections.abc import Sequence
 
@@ -15,7 +17,7 @@ def mail(
 
 
 def outline(messages: Sequence[ThreadMessage]) -> list[str]:
-    """One line for each node: indented by depth, "?" behind a ghost, threads told apart."""
+    """One line for each node: thread, indent by depth, "?" after a ghost."""
     nodes = build_trees(messages)
     return [
         f"{node.thread_id}: {'  ' * node.depth}{node.message_id}{'?' * node.is_ghost}"
@@ -166,7 +168,7 @@ def ancestors(m: ThreadMessage) -> set[str]:
 
 
 def united(corpus: Sequence[ThreadMessage]) -> dict[str, str]:
-    """Smallest id that stands in a thread and is reachable from each message, by brute force."""
+    """Smallest id in a thread that is reachable from each message, by brute force."""
     standing = {node.message_id for node in build_trees(corpus)}
     kept: dict[str, ThreadMessage] = {}
     for m in corpus:
