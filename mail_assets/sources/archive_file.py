@@ -68,11 +68,7 @@ def verify_archive(
 
 
 def save_archive(
-    chunks: Iterable[bytes],
-    target: Path,
-    *,
-    max_bytes: int | None = None,
-    downloaded: bool = False,
+    chunks: Iterable[bytes], target: Path, *, max_bytes: int | None = None, downloaded: bool = False
 ) -> tuple[int, str]:
     """Write `chunks` to `target` if they make an archive; return their size and sha256 (hex).
 

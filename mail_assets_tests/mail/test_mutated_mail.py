@@ -68,11 +68,7 @@ PIECES = st.sampled_from(
     ]
 )  # fmt: skip
 EDITS = st.lists(
-    st.tuples(
-        st.integers(0, len(ARCHIVE)),
-        st.integers(0, 60),
-        PIECES | st.binary(max_size=8),
-    ),
+    st.tuples(st.integers(0, len(ARCHIVE)), st.integers(0, 60), PIECES | st.binary(max_size=8)),
     max_size=12,
 )
 

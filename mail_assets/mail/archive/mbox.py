@@ -33,10 +33,7 @@ MAX_MESSAGE = 100 << 20  # bytes; a longer message is cut and marked truncated
 _FOLDER_DATA = re.compile(
     rb"\nSubject: DON'T DELETE THIS MESSAGE -- FOLDER INTERNAL DATA\r?\n", re.I
 )
-_UNQUOTE = {
-    "mboxrd": re.compile(rb"^>(>*From )", re.M),
-    "mboxo": re.compile(rb"^>(From )", re.M),
-}
+_UNQUOTE = {"mboxrd": re.compile(rb"^>(>*From )", re.M), "mboxo": re.compile(rb"^>(From )", re.M)}
 
 
 class RawMessage(NamedTuple):

@@ -144,12 +144,7 @@ _ESCAPE = re.compile(r"\\([\\;,nN])")
 _COMPONENTS = frozenset({"VEVENT", "VTODO", "VJOURNAL"})
 _TIME = re.compile(r"(\d{4})(\d\d)(\d\d)(?:T(\d\d)(\d\d)\d\d(Z?))?\Z")
 _ZONE = re.compile(r';TZID="?([^";:]{1,100})', re.I)
-_LABELS = {
-    "DTSTART": "Start",
-    "DTEND": "End",
-    "DUE": "Due",
-    "LOCATION": "Location",
-}
+_LABELS = {"DTSTART": "Start", "DTEND": "End", "DUE": "Due", "LOCATION": "Location"}
 
 
 def calendar_to_text(calendar: str) -> str:
@@ -254,11 +249,7 @@ def html_to_text(html: str) -> str:
     """
     html = clean_text(html[:MAX_HTML]).replace(_BEGIN, "").replace(_END, "")
     text = extract_plain_text(
-        _shape(html),
-        main_content=False,
-        preserve_formatting=True,
-        alt_texts=False,
-        links=False,
+        _shape(html), main_content=False, preserve_formatting=True, alt_texts=False, links=False
     )
     return _BLANK_LINES.sub("\n\n", _with_quote_marks(clean_text(text))).strip("\n")
 

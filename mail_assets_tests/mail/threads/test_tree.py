@@ -45,9 +45,7 @@ def outline(messages: Sequence[ThreadMessage]) -> list[str]:
             id="bridge merges two threads, one root hangs under the other as it says",
         ),
         pytest.param(
-            [mail("a", "b", "b", 1), mail("b", "a", "a", 2)],
-            ["a: b", "a:   a"],
-            id="cycle",
+            [mail("a", "b", "b", 1), mail("b", "a", "a", 2)], ["a: b", "a:   a"], id="cycle"
         ),
         pytest.param([mail("s", "s", "s", 1)], ["s: s"], id="self-reference"),
         pytest.param(
@@ -124,9 +122,7 @@ def test_earliest_copy_counts_then_most_references() -> None:
 
 
 @pytest.mark.parametrize("newest_first", [False, True])
-def test_chain_of_100_000_messages_takes_linear_time(
-    newest_first: bool,
-) -> None:
+def test_chain_of_100_000_messages_takes_linear_time(newest_first: bool) -> None:
     size = 100_000
     chain = [
         mail(f"m{i:06}", f"m{i - 1:06}" if i else "", "", float(-i if newest_first else i))
