@@ -26,13 +26,13 @@ from mail_assets.search.language.request import (
 from mail_assets.search.language.syntax import parse_request
 from mail_assets.search.response import Hit, Response
 
+__test__ = False  # a job, which pytest would collect by its name
+
 EXAMPLES = ["why do jobs run twice", "delete old rows without bloat"]
 
 
 class TestQueries(dg.Config):
     """Run configuration of serve_test_queries."""
-
-    __test__ = False  # pytest would collect the name as a test case
 
     queries: list[str] = Field(
         default=EXAMPLES,
