@@ -183,7 +183,7 @@ def is_attribution(line: str) -> bool:
     return _matches_template(_Candidate(0, text, len(text)))
 
 
-def find_attributions(lines: list[str], quoted: bytearray) -> dict[int, int]:
+def _find_attributions(lines: list[str], quoted: bytearray) -> dict[int, int]:
     """Return the attributions over marked quotes: first line -> line after the last."""
     found = {}
     for begin in _QUOTE_BEGIN.finditer(quoted):
@@ -196,7 +196,7 @@ def find_attributions(lines: list[str], quoted: bytearray) -> dict[int, int]:
     return found
 
 
-def find_unmarked_attributions(lines: list[str], own: list[int]) -> dict[int, int]:
+def _find_unmarked_attributions(lines: list[str], own: list[int]) -> dict[int, int]:
     """Return possible attributions of an unmarked quote that end with one of the own lines.
 
     They stand alone, begin with a date or a name and hold a time, as programs write them.
@@ -477,8 +477,8 @@ def find_quote_heads(lines: list[str], own: list[int], quoted: bytearray) -> dic
     `own` are the visible lines that are neither quoted nor of a diff.
     """
     last_quoted = quoted.rfind(1)
-    unmarked = find_unmarked_attributions(lines, own[bisect(own, last_quoted) :])
-    marked = find_attributions(lines, quoted)
+    unmarked = _find_unmarked_attributions(lines, own[bisect(own, last_quoted) :])
+    marked = _find_attributions(lines, quoted)
     heads = {start: QuoteHead(stop, "unmarked") for start, stop in unmarked.items()}
     heads |= {start: QuoteHead(stop, "attribution") for start, stop in marked.items()}
     return heads | _find_header_blocks(lines, own, quoted)
