@@ -32,7 +32,8 @@ from onnx import TensorProto, helper, numpy_helper
 
 from benchmarks.contenders import MODEL, Result, Vectors
 from benchmarks.mail_chunks import chunks_of, messages
-from mail_assets.encoding.model_build import IR_VERSION, OPSET, prepare_model, quantise_weights
+from mail_assets.encoding.model_build import IR_VERSION, OPSET, quantise_weights
+from mail_assets.encoding.model_cache import prepare_model
 from mail_assets.encoding.model_files import verify_file
 from mail_assets.encoding.models import GRAPH_PRECISIONS, find_local_model
 from mail_assets.encoding.tokenizer import load_tokenizer

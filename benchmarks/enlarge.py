@@ -26,8 +26,7 @@ from mail_assets.settings.settings import load_settings
 from mail_assets.steps.write_words import make_documents
 from mail_assets.tables.indexes import live_index, make_first_live, record_index
 from mail_assets.tables.words import read_digests
-from mail_assets.vectors.index import VectorIndex
-from mail_assets.vectors.vector import Metadata, Vector
+from mail_assets.vectors.index import Metadata, Vector, VectorIndex
 
 RARE = 20
 NOISE = 0.35

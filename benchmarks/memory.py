@@ -23,7 +23,7 @@ import psycopg
 
 from benchmarks.contenders import peak_mb
 from mail_assets.encoding.local_encoder import open_local_encoder
-from mail_assets.encoding.model_build import prepare_model
+from mail_assets.encoding.model_cache import prepare_model
 from mail_assets.encoding.models import find_local_model
 from mail_assets.month import ListMonth
 from mail_assets.postgres.database import Database

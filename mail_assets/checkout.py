@@ -1,7 +1,7 @@
-"""Whether the package runs from a checkout or from an installed wheel, and where its files are.
+"""Places of the package's files: in a checkout next to the package, in a wheel inside it.
 
-A checkout (also one that is installed with `pip install --editable`) has sql/ and dagster.yaml
-beside the package; the wheel carries them inside, which tells the two apart.
+A checkout, also one installed with `pip install --editable`, has sql/ and dagster.yaml next to the
+package. That tells the two apart.
 """
 
 from importlib import resources
@@ -14,7 +14,7 @@ def find_checkout() -> Path | None:
     """Return the root of the checkout that this package runs from; None in an installed wheel.
 
     Raises:
-        FileNotFoundError: neither has the SQL files.
+        FileNotFoundError: there are no SQL files in either place.
     """
     if (_PACKAGE / "sql").is_dir():
         return None

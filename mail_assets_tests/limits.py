@@ -1,4 +1,4 @@
-"""Upkeep of a LanceDB table as a test wants it due: with other limits for what may wait."""
+"""Other limits for the upkeep of a LanceDB table, so that a test can make it due."""
 
 from types import ModuleType
 
@@ -8,5 +8,5 @@ import pytest
 def change_limits(
     monkeypatch: pytest.MonkeyPatch, maintenance: ModuleType, **limits: object
 ) -> None:
-    """Replace some limits of vectors/lance/maintenance.py or words/lance/maintenance.py."""
+    """Replace some limits of vectors/lance.py or words/lance.py."""
     monkeypatch.setattr(maintenance, "LIMITS", maintenance.LIMITS._replace(**limits))

@@ -22,6 +22,27 @@ def serve_s3() -> Iterator[str]:
 
 
 @contextmanager
+def serve_bucket() -> Iterator[dict[str, str]]:
+    """Run a server with BUCKET; yield the variables that lead to it, which are not set here."""
+    with serve_s3() as url:
+        environ = {
+            "AWS_ACCESS_KEY_ID": "an-id",
+            "AWS_SECRET_ACCESS_KEY": "a-secret",
+            "AWS_REGION": "us-east-1",
+            "AWS_ENDPOINT_URL": url,
+        }
+        client = boto3.client(
+            "s3",
+            endpoint_url=url,
+            region_name=environ["AWS_REGION"],
+            aws_access_key_id=environ["AWS_ACCESS_KEY_ID"],
+            aws_secret_access_key=environ["AWS_SECRET_ACCESS_KEY"],
+        )
+        client.create_bucket(Bucket=BUCKET)
+        yield environ
+
+
+@contextmanager
 def empty_bucket(endpoint: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     """Point boto3 to the server by its environment; yield a client, with BUCKET made and empty."""
     for name in ("http_proxy", "https_proxy", "all_proxy", "HTTP_PROXY", "HTTPS_PROXY"):

@@ -1,4 +1,4 @@
-"""The files beside the package: found in a checkout, and inside an installed wheel."""
+"""The package's files are found in a checkout and in an installed wheel."""
 
 from pathlib import Path
 
@@ -22,14 +22,14 @@ def site_packages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_in_a_wheel_the_files_are_inside_whatever_lies_beside(site_packages: Path) -> None:
+def test_a_wheel_uses_the_files_inside_it(site_packages: Path) -> None:
     (site_packages / "mail_assets" / "sql").mkdir()
     (site_packages / "sql").mkdir()
     assert checkout.find_checkout() is None
     assert checkout.sql_folder() == site_packages / "mail_assets" / "sql"
 
 
-def test_a_folder_named_sql_beside_the_package_is_not_yet_a_checkout(site_packages: Path) -> None:
+def test_a_folder_named_sql_alone_is_no_checkout(site_packages: Path) -> None:
     (site_packages / "sql").mkdir()
     with pytest.raises(FileNotFoundError, match="has no sql/: install mail-assets again"):
         checkout.sql_folder()

@@ -140,7 +140,6 @@ def join_chunks(chunks: Sequence[ChunkText], hide: Hide = show_all) -> tuple[Spa
 
 
 def _without_blank_lines(body: str, start: int, end: int) -> tuple[int, int]:
-    """Return a span without the line ends around it."""
     text = body[start:end]
     start += len(text) - len(text.lstrip("\n"))
     return start, start + len(text.strip("\n"))

@@ -79,7 +79,6 @@ def _words(one: WeighedSentence) -> set[str]:
 
 
 def _cite_sentences(evidence: Evidence, chosen: Sequence[WeighedSentence]) -> tuple[Citation, ...]:
-    """Return a citation of each excerpt with chosen sentences; its spans are the sentences'."""
     spans: dict[int, list[tuple[int, int]]] = {}
     for one in chosen:
         spans.setdefault(one.number, []).append((one.start, one.end))

@@ -28,8 +28,7 @@ from mail_assets.cli.command import (
     select_lists,
     shows_progress,
 )
-from mail_assets.encoding.models import DEFAULT_PRECISION, STATIC
-from mail_assets.encoding.remote_encoder import REMOTE_PRECISION
+from mail_assets.encoding.models import DEFAULT_PRECISION, REMOTE_PRECISION, STATIC
 from mail_assets.month import ListMonth
 from mail_assets.settings.settings import Settings
 from mail_assets.settings.values import SettingsError

@@ -225,9 +225,9 @@ def _list_removals(settings: Settings) -> None:
 )
 @pass_settings
 def remember(settings: Settings, message_ids: tuple[str, ...], senders: tuple[str, ...]) -> None:
-    """Allow forgotten messages back, and print the months that have to be loaded again.
+    """Allow forgotten messages back.
 
-    The next backfill loads them from the archives.
+    Prints the months that have to be loaded again. The next backfill loads them from the archives.
     """
     if not message_ids and not senders:
         raise click.UsageError("give a MESSAGE_ID or --sender ADDRESS")

@@ -17,14 +17,14 @@ import psycopg
 from pydantic import Field, PrivateAttr
 from tokenizers import Tokenizer
 
-from mail_assets.encoding.models import LocalModel
+from mail_assets.encoding.models import LocalModel, RemoteModel
 from mail_assets.encoding.open import (
     compute_fingerprint,
     open_encoder,
     open_tokenizer,
     resolve_model,
 )
-from mail_assets.encoding.remote_encoder import RemoteEncoder, RemoteModel
+from mail_assets.encoding.remote_encoder import RemoteEncoder
 from mail_assets.http.webhook import post_message
 from mail_assets.indexes.live import live_encoder
 from mail_assets.indexes.vectors import MailVectors, open_mail_bucket, open_mail_vectors

@@ -1,5 +1,6 @@
-"""From text to vectors: encoders of local models (ONNX Runtime) and of models on a server.
+"""Encoders: from texts to vectors, by a model on this machine or on a server.
 
-`open` gives either by name. Local: local_model, model_catalog, model_files, hub, graph,
-model_cache, providers, local_encoder. Remote: remote_model, embeddings, remote_encoder.
+`open.py` opens either by its name. On this machine: `models.py` (names and fingerprints),
+`model_files.py` (verified files), `model_cache.py` and `model_build.py` (prepared files),
+`local_encoder.py` and `static_encoder.py`. On a server: `remote_encoder.py`.
 """

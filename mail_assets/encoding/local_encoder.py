@@ -1,24 +1,13 @@
 """The encoder of a local model: texts to unit vectors on the processor cores of this machine.
 
-A text is always encoded alone (graph.py says why): same text, same bits, whatever is encoded with
-it. Parallelism is over texts: workers share one session that is itself single-threaded, which
-gave 1.5 times the throughput of one caller with two threads inside the session.
+A text is always encoded alone (model_build.py says why): same text, same bits. Texts are encoded in
+parallel: threads share one session that is itself single-threaded, which gives 1.5 times the
+throughput of one caller with two threads inside the session.
 
-[encoder_lock] One encoder at a time on one machine: a second one on the same cores makes both slower.
-
-A file lock instead of a pool of Dagster: a step of the in-process executor that waits for a pool
-spins on a core (dagster-io/dagster#20367; 200,000 rounds in 5 s with 1.13.27), runs of the command
-line and of the daemon share it, a killed process frees it, and machines of a cluster are apart.
-
-[cores] Which processor cores this process may use, and how many.
-
-[providers] Where ONNX Runtime computes a graph: on the CPU, CUDA or OpenVINO, and only where asked.
-
-The fingerprint of an encoder does not name the provider, so providers must agree. int8 they do
-not: OpenVINO's rendering of the same graph was at cosine 0.980 to 0.994 from the CPU's (and half
-as fast), and CUDA has no such operator and leaves it to the CPU without a word. So int8 is the
-CPU's alone (local_model.check_provider). fp32 they do, to rounding (OpenVINO to 3e-7), and each
-session of another provider has to show it before it is used.
+ONNX Runtime computes on the CPU unless another provider is set. The fingerprint does not name the
+provider, so providers must agree. In int8 they do not: OpenVINO's vectors have cosine 0.98 to
+0.994 to the CPU's, and CUDA leaves that operator to the CPU without a message. So int8 runs on the
+CPU only. In fp32 they agree to rounding, and each session of another provider has to prove it.
 """
 
 import fcntl
@@ -34,32 +23,11 @@ import numpy as np
 import numpy.typing as npt
 import onnxruntime as ort
 
-from mail_assets.encoding.model_build import prepare_model
+from mail_assets.encoding.model_cache import prepare_model
 from mail_assets.encoding.models import LocalModel, check_provider, find_local_model
 from mail_assets.encoding.tokenizer import load_tokenizer
 from mail_assets.errors import MailAssetsError
 from mail_assets.processes.machine import count_physical_cores
-
-
-@contextmanager
-def encoder_lock(folder: Path, report_wait: Callable[[], object]) -> Iterator[None]:
-    """Wait until no other process encodes with the models of a folder, then keep others waiting.
-
-    `report_wait` is called before waiting. The folder itself is locked, so it may be read-only; it
-    is made where it is missing.
-    """
-    folder.mkdir(parents=True, exist_ok=True)
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            report_wait()
-            fcntl.flock(handle, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(handle)  # frees the lock
-
 
 logger = logging.getLogger(__name__)
 
@@ -81,74 +49,17 @@ _PROVIDERS: Mapping[str, tuple[str, Mapping[str, str], str]] = {
 #: The largest 1 - cosine to the CPU's vector that passes for rounding.
 MAX_DISTANCE = 1e-5
 
+Vectors = npt.NDArray[np.float32]
+
 
 class ProviderError(MailAssetsError):
-    """A provider that is not in this ONNX Runtime, does not start, or computes something else."""
-
-
-def open_session(model: Path, provider: str, length: int) -> ort.InferenceSession:
-    """A session on that provider, of one thread; logs where it computes.
-
-    Off the CPU it encodes one text of `length` tokens, and is refused where the CPU's vector is
-    another. Raises ProviderError, which names the provider and the remedy.
-    """
-    name, options, package = _PROVIDERS[provider]
-    available = ort.get_available_providers()
-    if name not in available:
-        raise ProviderError(
-            f"MAIL_PROVIDER={provider}: this onnxruntime {ort.__version__} has no {name}, only "
-            f"{', '.join(available)}. Install {package} instead of onnxruntime, "
-            "or set MAIL_PROVIDER=cpu"
-        )
-    session = _session(model, name, options)
-    # ONNX Runtime goes on with the CPU where a provider's own libraries do not load.
-    if session.get_providers()[0] != name:
-        raise ProviderError(
-            f"MAIL_PROVIDER={provider}: {name} did not start; ONNX Runtime's warning above says "
-            "why. Install what it lacks, or set MAIL_PROVIDER=cpu"
-        )
-    if provider != "cpu":
-        check_agreement(provider, session, _session(model, CPU_PROVIDER, {}), length)
-    logger.info("%s: on %s, onnxruntime %s", model.name, name, ort.__version__)
-    return session
-
-
-def _session(model: Path, name: str, options: Mapping[str, str]) -> ort.InferenceSession:
-    settings = ort.SessionOptions()
-    settings.intra_op_num_threads = 1
-    settings.inter_op_num_threads = 1
-    # The graph runs as it was built: the extended fusions bring nothing to it here, and one of
-    # them (SkipLayerNormalization) made int8 15 % slower in a graph it matched.
-    settings.graph_optimization_level = ort.GraphOptimizationLevel.ORT_ENABLE_BASIC
-    return ort.InferenceSession(str(model), settings, providers=[(name, dict(options))])
-
-
-def check_agreement(
-    provider: str, session: ort.InferenceSession, cpu: ort.InferenceSession, length: int
-) -> None:
-    """Compare the vectors of one text; ProviderError where they are too far apart.
-
-    Any token ids do, and small ones are in every vocabulary.
-    """
-    ids = {"input_ids": np.arange(length, dtype=np.int64)[None]}
-    (found,), (expected,) = session.run(None, ids), cpu.run(None, ids)
-    distance = 1 - float(found[0] @ expected[0])
-    if not distance <= MAX_DISTANCE:
-        raise ProviderError(
-            f"MAIL_PROVIDER={provider}: its vectors are not those of the CPU (1 - cosine "
-            f"{distance:.2g}, at most {MAX_DISTANCE:g}), so one index cannot hold both. "
-            "Set MAIL_PROVIDER=cpu"
-        )
-
-
-Vectors = npt.NDArray[np.float32]
+    """A provider is not in this ONNX Runtime, does not start, or gives other vectors."""
 
 
 class LocalEncoder:
     """A loaded model; safe to share between threads. `graph` is its prepared ONNX file.
 
-    `truncated` counts the texts, among all that vectors were returned for since the encoder was
-    loaded, that were cut to the model's `max_tokens`.
+    `truncated` counts the encoded texts that were cut to the model's `max_tokens`.
     """
 
     def __init__(
@@ -180,14 +91,14 @@ class LocalEncoder:
     def encode_documents(
         self, texts: Sequence[str], progress: Callable[[int], None] | None = None
     ) -> Vectors:
-        """Unit vectors, shape (len(texts), dimension), in the order of the texts.
+        """Return unit vectors, shape (len(texts), dimension), in the order of the texts.
 
         `progress` is called in this thread with the number of texts done so far; an exception
         from it stops the work.
         """
         vectors = np.empty((len(texts), self.dimension), np.float32)
-        # The longest first: no worker is left alone with a long text at the end, and the arena
-        # takes its full size once. Characters are near enough to tokens for that.
+        # Longest first: no thread is left alone with a long text at the end, and the arena takes
+        # its full size once. Characters stand for tokens well enough.
         order = sorted(range(len(texts)), key=lambda index: len(texts[index]), reverse=True)
 
         def encode(index: int) -> bool:
@@ -196,7 +107,7 @@ class LocalEncoder:
 
         cuts = 0
         with ThreadPoolExecutor(self.threads, thread_name_prefix="encoder") as workers:
-            # An exception closes the iterator of map, which cancels what has not begun.
+            # An exception closes the iterator of map, which cancels the texts that wait.
             for done, cut in enumerate(workers.map(encode, order), start=1):
                 cuts += cut
                 if progress is not None:
@@ -205,13 +116,13 @@ class LocalEncoder:
         return vectors
 
     def encode_query(self, text: str) -> Vectors:
-        """The unit vector of a query, shape (dimension,)."""
+        """Return the unit vector of a query, shape (dimension,)."""
         vector, cut = self._encode(self.model.query_prefix + text)
         self._report_truncated(int(cut), 1)
         return vector
 
     def _encode(self, text: str) -> tuple[Vectors, bool]:
-        """The vector of one text, and whether the text was cut."""
+        """Return the vector of one text, and whether the text was cut."""
         ids = self.tokenizer.encode(text).ids
         limit = self.model.max_tokens
         cut = len(ids) > limit
@@ -230,13 +141,94 @@ class LocalEncoder:
 def open_local_encoder(
     name: str, precision: str, cache: Path, threads: int | None = None, provider: str = "cpu"
 ) -> LocalEncoder:
-    """The encoder of a local model, its ONNX file in `cache`; `threads` default to the cores.
+    """Open the encoder of a local model, its ONNX file in `cache`; `threads` default to the cores.
 
-    ValueError for an unknown name, precision or provider; ModelFileError for missing or altered
-    files; ProviderError for a provider that is not there.
+    Raises:
+        ValueError: the name, precision or provider is unknown.
+        ModelFileError: a file of the model is missing or altered.
+        ProviderError: the provider cannot be used.
     """
     model = find_local_model(name, cache)
     check_provider(provider, precision)
     graph = prepare_model(model, precision, cache)
     workers = count_physical_cores() if threads is None else threads
     return LocalEncoder(model, precision, graph, workers, provider)
+
+
+@contextmanager
+def encoder_lock(folder: Path, report_wait: Callable[[], object]) -> Iterator[None]:
+    """Wait until no other process encodes with the models of a folder, and keep others waiting.
+
+    Two encoders on the same cores make both slower. `report_wait` is called before waiting. The
+    folder itself is locked, so it may be read-only; it is made if it is missing.
+
+    This is a file lock and no Dagster pool: a waiting step of the in-process executor spins on a
+    core (dagster-io/dagster#20367), runs of the command line and of the daemon share it, a killed
+    process frees it, and machines of a cluster do not wait for each other.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            report_wait()
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)  # frees the lock
+
+
+def open_session(model: Path, provider: str, length: int) -> ort.InferenceSession:
+    """Open a session of one thread on a provider, and log where it computes.
+
+    Other providers than the CPU encode one text of `length` tokens; the vector must be the CPU's.
+
+    Raises:
+        ProviderError: the provider is missing, does not start, or gives another vector.
+    """
+    name, options, package = _PROVIDERS[provider]
+    available = ort.get_available_providers()
+    if name not in available:
+        raise ProviderError(
+            f"MAIL_PROVIDER={provider}: this onnxruntime {ort.__version__} has no {name}, only "
+            f"{', '.join(available)}. Install {package} instead of onnxruntime, "
+            "or set MAIL_PROVIDER=cpu"
+        )
+    session = _session(model, name, options)
+    # ONNX Runtime falls back to the CPU if a provider's own libraries do not load.
+    if session.get_providers()[0] != name:
+        raise ProviderError(
+            f"MAIL_PROVIDER={provider}: {name} did not start; ONNX Runtime's warning above says "
+            "why. Install what it lacks, or set MAIL_PROVIDER=cpu"
+        )
+    if provider != "cpu":
+        check_agreement(provider, session, _session(model, CPU_PROVIDER, {}), length)
+    logger.info("%s: on %s, onnxruntime %s", model.name, name, ort.__version__)
+    return session
+
+
+def _session(model: Path, name: str, options: Mapping[str, str]) -> ort.InferenceSession:
+    settings = ort.SessionOptions()
+    settings.intra_op_num_threads = 1
+    settings.inter_op_num_threads = 1
+    # The graph runs as it was built: extended fusions bring nothing, and one of them
+    # (SkipLayerNormalization) makes int8 slower.
+    settings.graph_optimization_level = ort.GraphOptimizationLevel.ORT_ENABLE_BASIC
+    return ort.InferenceSession(str(model), settings, providers=[(name, dict(options))])
+
+
+def check_agreement(
+    provider: str, session: ort.InferenceSession, cpu: ort.InferenceSession, length: int
+) -> None:
+    """Raise ProviderError if the vectors of one text are too far apart."""
+    # Any token ids will do, and small ones are in every vocabulary.
+    ids = {"input_ids": np.arange(length, dtype=np.int64)[None]}
+    (found,), (expected,) = session.run(None, ids), cpu.run(None, ids)
+    distance = 1 - float(found[0] @ expected[0])
+    if not distance <= MAX_DISTANCE:
+        raise ProviderError(
+            f"MAIL_PROVIDER={provider}: its vectors are not those of the CPU (1 - cosine "
+            f"{distance:.2g}, at most {MAX_DISTANCE:g}), so one index cannot hold both. "
+            "Set MAIL_PROVIDER=cpu"
+        )

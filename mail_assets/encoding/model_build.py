@@ -1,49 +1,25 @@
-"""The bytes of a prepared file, made from a model's verified files: an ONNX graph or a table.
+"""Build the prepared file of a model from its verified files: an ONNX graph or a static table.
 
-[bert_config] The fields of a BERT checkpoint's config.json, and whether this package can compute it.
+The graph is BERT (Devlin et al. 2018, arXiv:1810.04805) for one text at a time. Without padding it
+needs no attention mask, and a vector depends on its text alone; dynamic quantisation, with one
+activation scale per tensor, does not give that to batches. int8 is ONNX Runtime's dynamic scheme:
+uint8 activations per tensor, symmetric int8 weights per output channel. Only dense layers are
+quantised; attention products, norms and the embedding tables stay in float32.
 
-[graph_builder] Nodes and constants of an ONNX graph, in float32 or with int8 weights.
+The table (precision `static`) has one vector for each word piece, made from the model's own input
+embeddings: their mean is subtracted, and rare pieces weigh more (smooth inverse frequency: Arora,
+Liang and Ma 2017, "A simple but tough-to-beat baseline for sentence embeddings"). Frequencies
+follow Zipf's law by place in the vocabulary, which WordPiece and SentencePiece sort by frequency.
 
-Quantisation is ONNX Runtime's dynamic scheme: uint8 activations per tensor, int8 weights per
-output channel, symmetric. Only dense layers are quantised.
-
-[graph] The encoder's ONNX graph, built from a BERT checkpoint's weights.
-
-One text per run: without padding there is no attention mask, and the vector is a function of the
-text alone, which dynamic quantisation (one activation scale per tensor) does not give to batches.
-Where a change here changes the vectors, raise GRAPH_VERSION (local_model.py).
-
-BERT: Devlin et al. 2018, arXiv:1810.04805. In int8 the dense layers are quantised; attention
-products, norms and the embedding tables stay in float32.
-
-[static_table] The table of the precision `static`: one weighted vector for each word piece of a model.
-
-The rows are the model's own input embeddings, so the table is made from the published weights
-alone: no text is encoded for it and nothing is fetched. Their common component is taken out, and a
-row is weighted by how rare its piece is (smooth inverse frequency: Arora, Liang and Ma 2017, "A
-simple but tough-to-beat baseline for sentence embeddings"). Frequencies are Zipf's, by the piece's
-place in the vocabulary, which WordPiece and SentencePiece sort by frequency (as in model2vec).
-
-[model_cache] The prepared file of a local model, built once and kept in a cache directory.
-
-It is an ONNX graph, or a table of vectors at precision static (model_build.py).
-
-A prepared file's name carries its own SHA-256 and a key over all that it was made from, so one
-atomic rename publishes it, two processes at once can only publish good files, and a damaged
-file does not bear its name and is built again. Deleting the cache costs a second.
+This module imports onnx, which takes as long as opening a prepared file: import it only to build.
+If a change here changes the vectors, raise GRAPH_VERSION or TABLE_VERSION (models.py).
 """
 
-import hashlib
+from __future__ import annotations
+
 import io
 import json
-import logging
-import shutil
-import tempfile
-import time
 from collections.abc import Mapping
-from contextlib import suppress
-from importlib import metadata
-from pathlib import Path
 from typing import NotRequired, TypedDict
 
 import numpy as np
@@ -53,14 +29,20 @@ from onnx import TensorProto, helper, numpy_helper
 from safetensors.numpy import load_file
 
 from mail_assets.encoding.model_files import ModelFileError, verify_file
-from mail_assets.encoding.models import (
-    GRAPH_VERSION,
-    STATIC,
-    TABLE_VERSION,
-    LocalModel,
-    check_precision,
-)
-from mail_assets.files import digest_file
+from mail_assets.encoding.models import STATIC, LocalModel
+
+# Gelu is an operator of its own since opset 20, which came with IR version 9.
+OPSET, IR_VERSION = 20, 9
+
+# The word embeddings in the state dict of a BertModel.
+WORD_EMBEDDINGS = "embeddings.word_embeddings.weight"
+# SIF's `a`: a piece of this probability weighs half of one that never occurs. The paper has 1e-3
+# to 1e-4 for whole words; pieces are fewer, and BERT's first word has place 1,996.
+SMOOTHING = 1e-5
+
+Array = npt.NDArray[np.float32]
+Weights = Mapping[str, Array]
+Attribute = str | float | list[int]
 
 
 class BertConfig(TypedDict):
@@ -76,8 +58,54 @@ class BertConfig(TypedDict):
     layer_norm_eps: float
 
 
+def build_prepared(model: LocalModel, precision: str) -> bytes:
+    """Return the content of the prepared file of a model at a precision.
+
+    Raises:
+        ModelFileError: a file is missing or altered, or the profile contradicts it.
+    """
+    config: BertConfig = json.loads(
+        verify_file(model.source, model.files.config).read_text(encoding="utf-8")
+    )
+    _check_profile(model, config)
+    tensors = load_file(verify_file(model.source, model.files.weights))
+    weights = {name: tensor.astype(np.float32, copy=False) for name, tensor in tensors.items()}
+    try:
+        return _build(model, config, weights, precision)
+    except KeyError as missing:
+        raise ModelFileError(
+            f"{model.files.weights.path} of model {model.name} has no tensor {missing}, "
+            "which its config.json asks for: correct models.py"
+        ) from missing
+
+
+def _build(
+    model: LocalModel,
+    config: BertConfig,
+    weights: Weights,
+    precision: str,
+) -> bytes:
+    if precision == STATIC:
+        return serialise_table(build_table(weights[WORD_EMBEDDINGS]))
+    graph = build_graph(config, weights, model.pooling, precision)
+    return bytes(graph.SerializeToString(deterministic=True))
+
+
+def _check_profile(model: LocalModel, config: BertConfig) -> None:
+    if config["hidden_size"] != model.dimension:
+        raise ModelFileError(
+            f"model {model.name} says dimension {model.dimension}, its config.json "
+            f"hidden_size {config['hidden_size']}: correct models.py"
+        )
+    if config["max_position_embeddings"] < model.max_tokens:
+        raise ModelFileError(
+            f"model {model.name} says max_tokens {model.max_tokens}, its config.json "
+            f"max_position_embeddings {config['max_position_embeddings']}: correct models.py"
+        )
+
+
 def check_architecture(config: BertConfig) -> None:
-    """Raise ValueError for another architecture than BERT with GELU and absolute positions."""
+    """Raise ValueError unless the model is BERT with GELU and absolute positions."""
     found = (
         config["model_type"],
         config["hidden_act"],
@@ -90,118 +118,16 @@ def check_architecture(config: BertConfig) -> None:
         )
 
 
-# Gelu is an operator of its own since opset 20, which came with IR version 9.
-OPSET, IR_VERSION = 20, 9
-
-Array = npt.NDArray[np.float32]
-Weights = Mapping[str, Array]
-Attribute = str | float | list[int]
-
-
-def quantise_weights(weight: Array) -> tuple[npt.NDArray[np.int8], Array]:
-    """Symmetric int8 per column: weight [in, out] is about values [in, out] x scales [out].
-
-    All 8 bits: x86 processors without VNNI saturate on rare sums of two products, so their
-    vectors differ a little. 7 bits would not, but took mean cosine to float32 from 0.992 to 0.990.
-    """
-    # A column of zeros may have any scale; the smallest normal number keeps 0 / 0 out.
-    largest = np.maximum(np.abs(weight).max(axis=0), 127 * np.finfo(np.float32).tiny)
-    scales = (largest / 127).astype(np.float32)
-    return np.rint(weight / scales).astype(np.int8), scales
-
-
-class GraphBuilder:
-    """Nodes and constants in the order in which they are made; methods return a tensor's name."""
-
-    def __init__(self, config: BertConfig, weights: Weights, quantised: bool) -> None:
-        self.config = config
-        self.weights = weights
-        self._quantised = quantised
-        self._nodes: list[onnx.NodeProto] = []
-        self._constants: list[onnx.TensorProto] = []
-
-    def constant(self, name: str, values: npt.ArrayLike) -> str:
-        """Add a constant tensor."""
-        self._constants.append(numpy_helper.from_array(np.asarray(values, order="C"), name))
-        return name
-
-    def node(
-        self,
-        operator: str,
-        inputs: list[str],
-        name: str,
-        domain: str = "",
-        **attributes: Attribute,
-    ) -> str:
-        """Add an operator with one output, the tensor `name`."""
-        self._add(operator, inputs, [name], domain, attributes)
-        return name
-
-    def split(self, tensor: str, names: list[str]) -> list[str]:
-        """Equal parts of the last axis."""
-        self._add("Split", [tensor], names, "", {"axis": -1, "num_outputs": len(names)})
-        return names
-
-    def _add(
-        self,
-        operator: str,
-        inputs: list[str],
-        outputs: list[str],
-        domain: str,
-        attributes: Mapping[str, Attribute],
-    ) -> None:
-        node = helper.make_node(operator, inputs, outputs, name=outputs[0], domain=domain)
-        node.attribute.extend(helper.make_attribute(*item) for item in attributes.items())
-        self._nodes.append(node)
-
-    def linear(self, name: str) -> tuple[Array, Array]:
-        """Weight [in, out] and bias [out] of a torch Linear, which stores [out, in]."""
-        return self.weights[f"{name}.weight"].T, self.weights[f"{name}.bias"]
-
-    def dense(self, tensor: str, weight: Array, bias: Array, name: str) -> str:
-        """Tensor x weight + bias; in int8 where the graph is quantised."""
-        offset = self.constant(f"{name}.bias", bias)
-        if not self._quantised:
-            factor = self.constant(f"{name}.weight", weight)
-            return self.node(
-                "Add", [self.node("MatMul", [tensor, factor], f"{name}.x"), offset], name
-            )
-        values, scales = quantise_weights(weight)
-        factor = self.constant(f"{name}.weight", values)
-        scale = self.constant(f"{name}.scale", scales)
-        zero = self.constant(f"{name}.zero", np.zeros_like(scales, np.int8))
-        # One node of ONNX Runtime's for DynamicQuantizeLinear, MatMulInteger, Cast, Mul, Mul, Add.
-        inputs = [tensor, factor, scale, zero, offset]
-        return self.node("DynamicQuantizeMatMul", inputs, name, domain="com.microsoft")
-
-    def norm(self, tensor: str, name: str) -> str:
-        """Layer normalisation with the weights of that name."""
-        scale = self.constant(f"{name}.weight", self.weights[f"{name}.weight"])
-        bias = self.constant(f"{name}.bias", self.weights[f"{name}.bias"])
-        epsilon = self.config["layer_norm_eps"]
-        return self.node("LayerNormalization", [tensor, scale, bias], name, epsilon=epsilon)
-
-    def model(self) -> onnx.ModelProto:
-        """The graph from `input_ids` int64 [1, length] to `embedding` float32 [1, hidden]."""
-        tensor = helper.make_tensor_value_info
-        graph = helper.make_graph(
-            self._nodes,
-            "bert",
-            [tensor("input_ids", TensorProto.INT64, [1, "length"])],
-            [tensor("embedding", TensorProto.FLOAT, [1, self.config["hidden_size"]])],
-            self._constants,
-        )
-        opsets = [helper.make_opsetid("", OPSET), helper.make_opsetid("com.microsoft", 1)]
-        return helper.make_model(graph, opset_imports=opsets, ir_version=IR_VERSION)
-
-
 def build_graph(
     config: BertConfig, weights: Weights, pooling: str, precision: str
 ) -> onnx.ModelProto:
-    """The graph: `input_ids` int64 [1, L] to `embedding` float32 [1, hidden], of length 1.
+    """Return the graph from `input_ids` int64 [1, L] to `embedding` float32 [1, hidden], length 1.
 
     L is at most `max_position_embeddings`; all tokens are of type 0. Weights are named as in the
-    state dict of a BertModel. ValueError for an architecture that this is not the arithmetic of.
+    state dict of a BertModel.
+
+    Raises:
+        ValueError: config.json describes another architecture.
     """
     check_architecture(config)
     graph = GraphBuilder(config, weights, quantised=precision == "int8")
@@ -214,7 +140,6 @@ def build_graph(
 
 
 def _embed(graph: GraphBuilder) -> str:
-    """Word + position + token type 0, normalised."""
     table = {
         kind: graph.weights[f"embeddings.{kind}_embeddings.weight"]
         for kind in ("word", "position", "token_type")
@@ -229,7 +154,6 @@ def _embed(graph: GraphBuilder) -> str:
 
 
 def _attend(graph: GraphBuilder, name: str, hidden: str) -> str:
-    """Multi-head self-attention, then the projection back."""
     size, heads = graph.config["hidden_size"], graph.config["num_attention_heads"]
     (query, query_bias), (key, key_bias), (value, value_bias) = (
         graph.linear(f"{name}self.{part}") for part in ("query", "key", "value")
@@ -260,38 +184,124 @@ def _attend(graph: GraphBuilder, name: str, hidden: str) -> str:
 
 
 def _feed_forward(graph: GraphBuilder, name: str, hidden: str) -> str:
-    """Widen, GELU by erf (not its tanh approximation), then the projection back."""
     widen = f"{name}intermediate.dense"
     wide = graph.dense(hidden, *graph.linear(widen), widen)
+    # GELU by erf, not its tanh approximation
     active = graph.node("Gelu", [wide], f"{name}gelu", approximate="none")
     return _project(graph, f"{name}output.", active, residual=hidden)
 
 
 def _project(graph: GraphBuilder, name: str, tensor: str, residual: str) -> str:
-    """Back to the hidden size, plus the residual, normalised."""
     output = graph.dense(tensor, *graph.linear(f"{name}dense"), f"{name}dense")
     total = graph.node("Add", [output, residual], f"{name}total")
     return graph.norm(total, f"{name}LayerNorm")
 
 
 def _pool(graph: GraphBuilder, pooling: str, hidden: str) -> str:
-    """[1, L, hidden] to [1, hidden]: the first token ([CLS]), or the mean of all."""
     if pooling == "cls":
         return graph.node("Gather", [hidden, graph.constant("first", 0)], "pooled", axis=1)
     return graph.node("ReduceMean", [hidden, graph.constant("tokens", [1])], "pooled", keepdims=0)
 
 
-#: The name of the word embeddings in the state dict of a BertModel.
-TENSOR = "embeddings.word_embeddings.weight"
-#: SIF's `a`: a piece of this probability weighs half of one that never occurs. The paper has 1e-3
-#: to 1e-4 for whole words; pieces are fewer, and BERT's first word has place 1,996.
-SMOOTHING = 1e-5
+class GraphBuilder:
+    """Collects the nodes and constants of a graph; methods return a tensor's name."""
 
-Floats = npt.NDArray[np.float32]
+    def __init__(self, config: BertConfig, weights: Weights, quantised: bool) -> None:
+        self.config = config
+        self.weights = weights
+        self._quantised = quantised
+        self._nodes: list[onnx.NodeProto] = []
+        self._constants: list[onnx.TensorProto] = []
+
+    def constant(self, name: str, values: npt.ArrayLike) -> str:
+        """Add a constant tensor."""
+        self._constants.append(numpy_helper.from_array(np.asarray(values, order="C"), name))
+        return name
+
+    def node(
+        self,
+        operator: str,
+        inputs: list[str],
+        name: str,
+        domain: str = "",
+        **attributes: Attribute,
+    ) -> str:
+        """Add an operator with one output, the tensor `name`."""
+        self._add(operator, inputs, [name], domain, attributes)
+        return name
+
+    def split(self, tensor: str, names: list[str]) -> list[str]:
+        """Split the last axis into equal parts."""
+        self._add("Split", [tensor], names, "", {"axis": -1, "num_outputs": len(names)})
+        return names
+
+    def _add(
+        self,
+        operator: str,
+        inputs: list[str],
+        outputs: list[str],
+        domain: str,
+        attributes: Mapping[str, Attribute],
+    ) -> None:
+        node = helper.make_node(operator, inputs, outputs, name=outputs[0], domain=domain)
+        node.attribute.extend(helper.make_attribute(*item) for item in attributes.items())
+        self._nodes.append(node)
+
+    def linear(self, name: str) -> tuple[Array, Array]:
+        """Return weight [in, out] and bias [out] of a torch Linear, which stores [out, in]."""
+        return self.weights[f"{name}.weight"].T, self.weights[f"{name}.bias"]
+
+    def dense(self, tensor: str, weight: Array, bias: Array, name: str) -> str:
+        """Add tensor x weight + bias, in int8 if the graph is quantised."""
+        offset = self.constant(f"{name}.bias", bias)
+        if not self._quantised:
+            factor = self.constant(f"{name}.weight", weight)
+            return self.node(
+                "Add", [self.node("MatMul", [tensor, factor], f"{name}.x"), offset], name
+            )
+        values, scales = quantise_weights(weight)
+        factor = self.constant(f"{name}.weight", values)
+        scale = self.constant(f"{name}.scale", scales)
+        zero = self.constant(f"{name}.zero", np.zeros_like(scales, np.int8))
+        # One node of ONNX Runtime's for DynamicQuantizeLinear, MatMulInteger, Cast, Mul, Mul, Add.
+        inputs = [tensor, factor, scale, zero, offset]
+        return self.node("DynamicQuantizeMatMul", inputs, name, domain="com.microsoft")
+
+    def norm(self, tensor: str, name: str) -> str:
+        """Add a layer normalisation with the weights of that name."""
+        scale = self.constant(f"{name}.weight", self.weights[f"{name}.weight"])
+        bias = self.constant(f"{name}.bias", self.weights[f"{name}.bias"])
+        epsilon = self.config["layer_norm_eps"]
+        return self.node("LayerNormalization", [tensor, scale, bias], name, epsilon=epsilon)
+
+    def model(self) -> onnx.ModelProto:
+        """Return the finished graph."""
+        tensor = helper.make_tensor_value_info
+        graph = helper.make_graph(
+            self._nodes,
+            "bert",
+            [tensor("input_ids", TensorProto.INT64, [1, "length"])],
+            [tensor("embedding", TensorProto.FLOAT, [1, self.config["hidden_size"]])],
+            self._constants,
+        )
+        opsets = [helper.make_opsetid("", OPSET), helper.make_opsetid("com.microsoft", 1)]
+        return helper.make_model(graph, opset_imports=opsets, ir_version=IR_VERSION)
 
 
-def build_table(embeddings: Floats) -> Floats:
-    """The table of a vocabulary's input embeddings, both of shape (pieces, dimension)."""
+def quantise_weights(weight: Array) -> tuple[npt.NDArray[np.int8], Array]:
+    """Return int8 values [in, out] and scales [out] whose product is about the weight [in, out].
+
+    All 8 bits are used. x86 processors without VNNI saturate on rare sums of two products, so their
+    vectors differ a little; 7 bits would avoid that but are farther from float32 everywhere.
+    """
+    # A column of zeros may have any scale; the smallest normal number keeps 0 / 0 out.
+    largest = np.maximum(np.abs(weight).max(axis=0), 127 * np.finfo(np.float32).tiny)
+    scales = (largest / 127).astype(np.float32)
+    return np.rint(weight / scales).astype(np.int8), scales
+
+
+def build_table(embeddings: Array) -> Array:
+    """Return the table of a vocabulary's input embeddings, both of shape (pieces, dimension)."""
     ranks = np.arange(1, len(embeddings) + 1)
     probabilities = 1 / (ranks * np.sum(1 / ranks))
     weights = SMOOTHING / (SMOOTHING + probabilities)
@@ -299,118 +309,8 @@ def build_table(embeddings: Floats) -> Floats:
     return np.asarray((exact - exact.mean(axis=0)) * weights[:, None], np.float32)
 
 
-def serialise_table(table: Floats) -> bytes:
-    """The table in NumPy's file format."""
+def serialise_table(table: Array) -> bytes:
+    """Return the table in NumPy's file format."""
     buffer = io.BytesIO()
     np.save(buffer, table)
     return buffer.getvalue()
-
-
-def build_prepared(model: LocalModel, precision: str) -> bytes:
-    """The content of the prepared file of a model at a precision.
-
-    Raises:
-        ModelFileError: a file is missing or altered, or the profile contradicts it.
-    """
-    config: BertConfig = json.loads(
-        verify_file(model.source, model.files.config).read_text(encoding="utf-8")
-    )
-    _check_profile(model, config)
-    tensors = load_file(verify_file(model.source, model.files.weights))
-    weights = {name: tensor.astype(np.float32, copy=False) for name, tensor in tensors.items()}
-    try:
-        return _build(model, config, weights, precision)
-    except KeyError as missing:
-        raise ModelFileError(
-            f"{model.files.weights.path} of model {model.name} has no tensor {missing}, "
-            "which its config.json asks for: correct model_catalog.py"
-        ) from missing
-
-
-def _build(
-    model: LocalModel,
-    config: BertConfig,
-    weights: Mapping[str, npt.NDArray[np.float32]],
-    precision: str,
-) -> bytes:
-    if precision == STATIC:
-        return serialise_table(build_table(weights[TENSOR]))
-    graph = build_graph(config, weights, model.pooling, precision)
-    return bytes(graph.SerializeToString(deterministic=True))
-
-
-def _check_profile(model: LocalModel, config: BertConfig) -> None:
-    """Refuse a profile that the model's own configuration contradicts."""
-    if config["hidden_size"] != model.dimension:
-        raise ModelFileError(
-            f"model {model.name} says dimension {model.dimension}, its config.json "
-            f"hidden_size {config['hidden_size']}: correct model_catalog.py"
-        )
-    if config["max_position_embeddings"] < model.max_tokens:
-        raise ModelFileError(
-            f"model {model.name} says max_tokens {model.max_tokens}, its config.json "
-            f"max_position_embeddings {config['max_position_embeddings']}: correct model_catalog.py"
-        )
-
-
-logger = logging.getLogger(__name__)
-
-PART_PREFIX = ".part-"  # a folder of the cache in which one process writes a file
-STALE_SECONDS = 24 * 3600  # no living process takes a day to write it
-
-
-def prepare_model(model: LocalModel, precision: str, cache: Path) -> Path:
-    """The path of the model's prepared file in `cache`, which is made where it is missing.
-
-    Opens the model's own files (ModelFileError) only when there is no good prepared file.
-    """
-    check_precision(precision)
-    cache.mkdir(parents=True, exist_ok=True)
-    _sweep(cache)
-    stem = f"{model.name}.{precision}.{_key(model, precision)}"
-    kind = "npy" if precision == STATIC else "onnx"
-    for path in sorted(cache.glob(f"{stem}.*.{kind}")):
-        if path.name == _name(stem, digest_file(path), kind):
-            return path
-        # Left in place: the rename below replaces it, and a removal could hit a good successor.
-        logger.warning("%s is damaged: building it again", path)
-    # Imported here: where there is a prepared file, as on every search, it is not needed, and
-    # onnx takes as long to import as that file to open.
-    pass
-
-    content = build_prepared(model, precision)
-    return _publish(content, cache / _name(stem, hashlib.sha256(content).hexdigest(), kind))
-
-
-def _key(model: LocalModel, precision: str) -> str:
-    """16 hex characters over everything that the bytes of a prepared file depend on."""
-    ingredients = [
-        model.files.weights.sha256,
-        model.files.config.sha256,
-        model.pooling,
-        precision,
-        TABLE_VERSION if precision == STATIC else GRAPH_VERSION,
-        *(metadata.version(package) for package in ("numpy", "onnx", "onnxruntime")),
-    ]
-    return hashlib.sha256(json.dumps(ingredients).encode()).hexdigest()[:16]
-
-
-def _name(stem: str, sha256: str, kind: str) -> str:
-    return f"{stem}.{sha256[:32]}.{kind}"
-
-
-def _publish(content: bytes, path: Path) -> Path:
-    """Write under a temporary name, then rename: whoever looks sees a whole file or none."""
-    with tempfile.TemporaryDirectory(dir=path.parent, prefix=PART_PREFIX) as part:
-        written = Path(part) / path.name
-        written.write_bytes(content)
-        return written.replace(path)
-
-
-def _sweep(cache: Path) -> None:
-    """Remove what processes killed more than a day ago left."""
-    limit = time.time() - STALE_SECONDS
-    for part in cache.glob(f"{PART_PREFIX}*"):
-        with suppress(FileNotFoundError):  # another process sweeps, or has just published
-            if part.stat().st_mtime < limit:
-                shutil.rmtree(part)

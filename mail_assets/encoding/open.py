@@ -1,6 +1,7 @@
-"""Open an encoder by its name: of a model on this machine, or of one on a server.
+"""Open an encoder by its name: of a model on this machine or on a server.
 
-Names and fingerprints cost nothing: what opens a model or asks a server is imported when called.
+Names and fingerprints cost nothing: modules that open a model or ask a server are imported when
+they are needed.
 """
 
 from __future__ import annotations
@@ -11,8 +12,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from mail_assets.encoding.model_files import HubSource, verify_file
-from mail_assets.encoding.models import ALL_MINILM_L6_V2, STATIC, LocalModel, find_local_model
-from mail_assets.encoding.remote_encoder import REMOTE_SCHEME, RemoteModel
+from mail_assets.encoding.models import (
+    ALL_MINILM_L6_V2,
+    REMOTE_SCHEME,
+    STATIC,
+    LocalModel,
+    RemoteModel,
+    find_local_model,
+)
 from mail_assets.environment import VARIABLES
 
 if TYPE_CHECKING:
@@ -24,41 +31,42 @@ if TYPE_CHECKING:
 
     Encoder: TypeAlias = LocalEncoder | StaticEncoder | RemoteEncoder
 
-#: Its tokenizer, the reference tokenizer, measures chunks for remote models.
+#: Its tokenizer measures the chunks of remote models (the reference tokenizer).
 REFERENCE_MODEL = ALL_MINILM_L6_V2
 
 
 def resolve_model(name: str) -> LocalModel | RemoteModel:
-    """The model of that name; ValueError for an unknown name."""
+    """Return the model of a name; raise ValueError if it is unknown."""
     return RemoteModel.parse(name) if name.startswith(REMOTE_SCHEME) else find_local_model(name)
 
 
 def compute_fingerprint(name: str, precision: str) -> str:
-    """The fingerprint that the encoder will have; no file is opened and no server asked.
+    """Return the fingerprint that the encoder will have; no file is opened, no server asked.
 
-    ValueError for an unknown name or precision.
+    Raises:
+        ValueError: the name or the precision is unknown.
     """
     return resolve_model(name).fingerprint(precision)
 
 
 def short_name(name: str) -> str:
-    """The model's name as it is part of an index's name, at most 22 characters."""
+    """Return the model's name as it appears in an index's name, at most 22 characters."""
     return resolve_model(name).short_name
 
 
 def find_dimension(name: str) -> int:
-    """The length of the encoder's vectors; where only the server knows, it is asked once."""
+    """Return the length of the encoder's vectors; if only the server knows it, ask once."""
     return resolve_model(name).dimension or _open_remote(name).dimension
 
 
 def check_model(name: str, models: Path | None = None) -> None:
-    """Check that the model is installed, before long work that ends with it begins.
+    """Check that the model is installed, before long work that needs it later.
 
-    A model of the Hub passes: it is fetched at its first use. So does one on a server, if the
-    reference tokenizer is there.
+    A model of the Hub passes: its first use fetches it. A model on a server passes if the
+    reference tokenizer is installed.
 
     Raises:
-        ModelFileError: it is not, or was altered; with the command that installs it.
+        ModelFileError: a file is missing or altered; with the command that installs it.
     """
     model = _tokenizer_model(name, models)
     if not isinstance(model.source, HubSource):
@@ -66,16 +74,16 @@ def check_model(name: str, models: Path | None = None) -> None:
 
 
 def open_tokenizer(name: str, models: Path | None = None) -> Tokenizer:
-    """The tokenizer that chunks are measured with; `models` is the folder of model files."""
+    """Open the tokenizer that measures chunks; `models` is the folder of model files."""
     from mail_assets.encoding.tokenizer import load_tokenizer
 
     return load_tokenizer(_tokenizer_model(name, models))
 
 
 def open_encoder(name: str, precision: str, models: Path, provider: str = "cpu") -> Encoder:
-    """The encoder itself; `models` is the folder of model files and prepared graphs.
+    """Open an encoder; `models` is the folder of model files and prepared files.
 
-    Errors are those of open_local_encoder and RemoteEncoder.
+    Raises as open_local_encoder and RemoteEncoder do.
     """
     if name.startswith(REMOTE_SCHEME):
         return _open_remote(name)
@@ -89,13 +97,12 @@ def open_encoder(name: str, precision: str, models: Path, provider: str = "cpu")
 
 
 def _tokenizer_model(name: str, models: Path | None) -> LocalModel:
-    """The local model whose tokenizer measures the encoder's chunks."""
     return REFERENCE_MODEL if name.startswith(REMOTE_SCHEME) else find_local_model(name, models)
 
 
 @functools.cache
 def _open_remote(name: str) -> RemoteEncoder:
-    """Open a connection once a process; its key is nowhere but in the environment."""
+    # One connection a process. The key is only in the environment.
     from mail_assets.encoding.remote_encoder import open_remote_encoder
     from mail_assets.encoding.tokenizer import load_tokenizer
 

@@ -1,4 +1,4 @@
-"""The tokenizer of a local model, its special tokens, and how much of a text it does not know."""
+"""The tokenizer of a local model: loading, special tokens, share of unknown tokens in a text."""
 
 from tokenizers import Tokenizer
 
@@ -7,7 +7,7 @@ from mail_assets.encoding.models import LocalModel
 
 
 def load_tokenizer(model: LocalModel) -> Tokenizer:
-    """The model's tokenizer, without the truncation and padding that its file may ask for."""
+    """Load the model's tokenizer, without the truncation and padding that its file may set."""
     tokenizer = Tokenizer.from_file(str(verify_file(model.source, model.files.tokenizer)))
     tokenizer.no_truncation()
     tokenizer.no_padding()
@@ -15,12 +15,12 @@ def load_tokenizer(model: LocalModel) -> Tokenizer:
 
 
 def unknown_share(text: str, tokenizer: Tokenizer) -> float:
-    """Return the share of the tokens with letters that a tokenizer does not know, 0 to 1.
+    """Return the share of unknown tokens among those with letters, 0 to 1.
 
-    It is high in scripts that the model has never read: a text of them is near to any other.
+    It is high in scripts that the model was not trained on; vectors of such texts are all alike.
     """
     unknown = tokenizer.token_to_id(getattr(tokenizer.model, "unk_token", None) or "")
-    if unknown is None:  # it takes bytes apart
+    if unknown is None:  # a byte-level tokenizer knows everything
         return 0.0
     encoding = tokenizer.encode(text, add_special_tokens=False)
     ids = [
@@ -32,7 +32,7 @@ def unknown_share(text: str, tokenizer: Tokenizer) -> float:
 
 
 def special_ids(tokenizer: Tokenizer) -> tuple[list[int], list[int]]:
-    """The ids of the special tokens before a text, as [CLS], and of those behind it, as [SEP]."""
+    """Return the ids of the special tokens before a text, as [CLS], and after it, as [SEP]."""
     encoding = tokenizer.encode("a")
     marks = encoding.special_tokens_mask
     first, last = marks.index(0), len(marks) - marks[::-1].index(0)

@@ -17,8 +17,13 @@ from mail_assets.month import ListMonth, month_number
 from mail_assets.tables.indexes import IndexMonth, Manifest, NewIndex, mark_lost
 from mail_assets.tables.partitions import locked_index
 from mail_assets.vectors.filters import Filter
-from mail_assets.vectors.index import Bucket, MissingIndexError, VectorError, VectorIndex
-from mail_assets.vectors.vector import MetadataValue
+from mail_assets.vectors.index import (
+    Bucket,
+    MetadataValue,
+    MissingIndexError,
+    VectorError,
+    VectorIndex,
+)
 from mail_assets.words.index import MissingWordsError, WordIndex, WordsError
 
 #: An index that does not exist; an index that fails.

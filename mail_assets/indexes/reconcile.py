@@ -121,7 +121,6 @@ def _outdated(
 
 
 def _delete(connection: psycopg.Connection, mail_index: MailIndex[Any], fault: Fault) -> None:
-    """Delete the keys of a fault from the index, and stale ones from the manifest too."""
     with locked(connection, Partition(mail_index.table, fault.month)):
         for keys in fault_keys(connection, fault):
             with suppress(*MISSING):  # without the index there are none of its keys either

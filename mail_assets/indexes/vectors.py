@@ -16,7 +16,8 @@ from mail_assets.postgres.programs import vector_cpu_ok
 from mail_assets.tables.chunks import ChunkFacts, read_facts
 from mail_assets.tables.indexes import NewIndex
 from mail_assets.tables.partitions import digest_of
-from mail_assets.vectors.index import Bucket, FieldType, IndexSpec, Metadata, VectorIndex
+from mail_assets.vectors.filters import FieldType
+from mail_assets.vectors.index import Bucket, IndexSpec, Metadata, VectorIndex
 from mail_assets.vectors.open import open_bucket
 
 #: Fields that a search can filter by. `month` is yyyymm and `sent_at` seconds since 1970: S3

@@ -249,7 +249,6 @@ def _refuse_overlap(folder: Path, others: Iterable[Path]) -> None:
 
 
 def _remove_empty(file: Path, root: Path) -> None:
-    """Remove the empty folders above a deleted file, up to `root`."""
     for folder in file.parents:
         if folder == root or not folder.is_dir() or any(folder.iterdir()):
             return
@@ -277,7 +276,6 @@ def _write_rows(
 
 
 def _copy_missing(store: ObjectStore, kept: ObjectStore, wanted: Iterable[str]) -> set[str]:
-    """Copy files that the backup lacks; return those that the store lacks."""
     missing = set()
     for key in wanted:
         if _is_kept(store, kept, key):

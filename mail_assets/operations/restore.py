@@ -102,7 +102,6 @@ def _take_over(connection: psycopg.Connection, key: KeySource, folder: Path) -> 
 
 
 def _refuse_archives(dsn: str, backup: Backup) -> None:
-    """Refuse to restore into a database that has archives, unless a restore was stopped there."""
     with _connect(dsn) as connection:
         if has_archives(connection) and not is_replaced(connection, backup.folder):
             raise BackupError(

@@ -27,8 +27,7 @@ from mail_assets.search.language.syntax import ParsedRequest
 from mail_assets.search.query import Frequencies, FrequencyReader, Query, ask_query
 from mail_assets.tables.health import find_left_lists
 from mail_assets.vectors.filters import Filter
-from mail_assets.vectors.index import Match, MissingIndexError, VectorError, VectorIndex
-from mail_assets.vectors.vector import Floats
+from mail_assets.vectors.index import Floats, Match, MissingIndexError, VectorError, VectorIndex
 from mail_assets.words.index import WordIndex, WordsError
 
 if TYPE_CHECKING:

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 
 import psycopg
 
+from mail_assets.encoding.models import REMOTE_SCHEME
 from mail_assets.encoding.open import open_encoder
-from mail_assets.encoding.remote_encoder import REMOTE_SCHEME
 from mail_assets.indexes.encoder_probe import check_encoder
 from mail_assets.indexes.live import ask_live_words, check_live
 from mail_assets.indexes.vectors import index_spec, open_mail_bucket

@@ -15,12 +15,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mail_assets.checkout import find_checkout
-from mail_assets.encoding.models import LOCAL_MODELS, check_provider
-from mail_assets.encoding.remote_encoder import (
+from mail_assets.encoding.models import (
+    LOCAL_MODELS,
     REMOTE_PRECISION,
     REMOTE_SCHEME,
     SPECIAL_TOKENS,
     RemoteModel,
+    check_provider,
 )
 from mail_assets.environment import VARIABLES
 from mail_assets.settings import variables

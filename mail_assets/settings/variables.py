@@ -8,8 +8,15 @@ A variable that is set to nothing counts as not set.
 from collections.abc import Iterator
 from pathlib import Path
 
-from mail_assets.encoding.models import DEFAULT_PRECISION, LOCAL_MODELS, PRECISIONS, PROVIDERS
-from mail_assets.encoding.remote_encoder import DEFAULT_URL, MAX_DIMENSION, REMOTE_SCHEME
+from mail_assets.encoding.models import (
+    DEFAULT_PRECISION,
+    DEFAULT_URL,
+    LOCAL_MODELS,
+    MAX_DIMENSION,
+    PRECISIONS,
+    PROVIDERS,
+    REMOTE_SCHEME,
+)
 from mail_assets.settings import values
 from mail_assets.settings.values import Section, Variable
 

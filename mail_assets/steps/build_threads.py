@@ -86,7 +86,6 @@ def build_threads(connection: psycopg.Connection, log: Log) -> Outcome:
 
 
 def _build_next(connection: psycopg.Connection, run: _Run, log: Log) -> tuple[_Run, bool]:
-    """Process a portion in a transaction; return the run with it, and whether there is more."""
     with locked(connection, CORPUS), connection.transaction():
         set_repeatable_read(connection)
         state = _read_state(connection)

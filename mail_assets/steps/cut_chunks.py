@@ -58,8 +58,6 @@ def chunk_inputs(messages: State, sizes: ChunkSizes) -> str:
 
 
 class _Cutter:
-    """Cuts messages, and counts."""
-
     def __init__(self, month: ListMonth, tokenizer: Tokenizer, sizes: ChunkSizes) -> None:
         self._month, self._tokenizer, self._sizes = month, tokenizer, sizes
         self.chunks = self._messages = self._tokens = self._most = self._truncated = 0

@@ -222,7 +222,6 @@ def _check(
     examined: ExaminedArchive,
     options: FetchOptions,
 ) -> Loss:
-    """Return the loss; refuse what the options do not allow."""
     new = examined.row
     if not options.allow_loss:
         _refuse_other_list(workspace, month, old, new)
@@ -250,7 +249,6 @@ def _find_loss(
 
 
 def _refuse_loss(month: ListMonth, former: ArchiveRow, new: ArchiveRow, loss: Loss) -> None:
-    """Refuse an archive that vanished, or lost more than a few per cent of its messages."""
     vanished = not new.sha256
     bearable = 0 if vanished else max(1, MAX_LOSS * loss.former)
     if loss.lost <= bearable:
@@ -291,7 +289,6 @@ def _record_loss(
     loss: Loss,
     keep_days: int,
 ) -> None:
-    """Record the messages that vanished, and that the new file replaces the former one."""
     connection = workspace.connection
     former, new = archives
     if new.object_key:

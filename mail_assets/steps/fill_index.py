@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from mail_assets.indexes.mail_index import MailIndex
-from mail_assets.indexes.month import Changes, compare_month, write_month
+from mail_assets.indexes.month import compare_month, write_month
 from mail_assets.month import ListMonth
 from mail_assets.steps.outcome import Outcome, rate
 from mail_assets.tables.indexes import make_first_live, record_index
@@ -41,7 +41,7 @@ def fill_month(
     state = read_state(connection, partition)
     made = int(state.counts[mail_index.total]) if state and state.inputs == inputs else None
     keys = compare_month(connection, mail_index, month, made)
-    changes: Changes = write_month(connection, mail_index, month, keys, make)
+    changes = write_month(connection, mail_index, month, keys, make)
     seconds = time.monotonic() - began
     counts: Counts = {
         mail_index.total: len(keys.wanted),

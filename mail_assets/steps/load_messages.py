@@ -183,7 +183,6 @@ class _Loader:
     def _write_changed(
         self, reader: MonthReader, contents: MonthContents, known: KnownMonth
     ) -> tuple[int, dict[int, str]]:
-        """Write the rows that differ; return their number, and why others could not be stored."""
         changed = {
             ordinal: row
             for ordinal, row in contents.rows.items()

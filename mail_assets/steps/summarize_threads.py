@@ -198,7 +198,6 @@ class _Run:
         self.digests += [digest_of(x, new.content.content_hash) for x, new in written.items()]
 
     def _leave(self, reason: str) -> None:
-        """Log why a thread was left out, and keep the first reason."""
         self.reason = self.reason or reason
         self.log(f"left for the next run: {reason}")
 

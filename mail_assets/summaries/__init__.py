@@ -1,4 +1,1 @@
-"""Summaries of threads: pure functions from the messages of a thread to its telling sentences.
-
-What does not live here: rows (tables/), and when a thread is summarized (steps/).
-"""
+"""Summaries of threads: from the messages of a thread to sentences, each with its place."""

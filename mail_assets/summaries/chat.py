@@ -1,14 +1,11 @@
-"""Summaries by a chat model: within a budget, each sentence checked against what it cites.
+"""Summaries by a chat model: within a budget, each sentence checked against the messages it cites.
 
-[chat_prompt] What a chat model is asked: the rules of a summary, and the messages of a thread, numbered.
+The prompt has the rules and the numbered messages. Of a long thread it shows the first and the last
+messages, and cuts the longest texts first.
 
-Of a long thread the first and the last messages are taken, and the longest are cut first.
-
-[chat_reply] Read a chat model's reply, and keep the sentences that the messages they cite support.
-
-A sentence is kept where each of its numbers, names, identifiers and quotations stands in a message
-that it cites, and where a sentence of such a message shares its words: that one is its place. What
-the words say together cannot be checked here; a reader can, by the place.
+A sentence of the reply is kept if each of its numbers, names, identifiers and quotations stands in
+a message that it cites, and if a sentence of such a message shares its words; that is its place.
+What the words say together cannot be checked here; the place lets a reader do it.
 """
 
 import re
@@ -30,16 +27,24 @@ from mail_assets.summaries.summary import MessageText, Part, Sentence, Summary, 
 from mail_assets.text.sentences import find_sentences
 from mail_assets.text.untrusted import fence_mail, quote_header, quote_lines, strip_invisible
 
-#: Goes into the fingerprint: raise it when the same thread would be asked about otherwise.
+#: Part of the fingerprint: raise it when the prompt for the same thread changes.
 PROMPT_VERSION = "1"
 
-#: Messages that are taken of a thread, half of them from its end.
+#: Messages that the model is shown of a thread, half of them from its end.
 MOST_MESSAGES = 60
-#: Sentences that are asked for.
+#: Sentences that the model is asked for.
 MOST_SENTENCES = 8
 
-#: Replaces what was cut: a quote between two texts, or the end of a long text.
+#: Stands for a quote between two texts, or for the end of a long text.
 GAP = "\n[...]\n"
+#: A sentence of more characters is refused.
+MOST_CHARACTERS = 600
+#: Share of the longer words of a sentence that must stand in the messages that it cites.
+LEAST_SHARED = 0.4
+#: Failures of the server in a row after which the maker stops.
+MOST_FAILURES = 3
+#: Tokens of a reply, about, that must be left of the budget.
+REPLY_TOKENS = 500
 
 RULES = f"""\
 You summarize a thread of a mailing list for somebody who searches its archive.
@@ -60,57 +65,6 @@ cite the messages that it rests on, by their numbers in brackets. Names, numbers
 must stand in the messages that you cite, as you write them. Write nothing else, in the language \
 of the thread."""
 
-
-def choose_messages(messages: Sequence[MessageText]) -> list[MessageText]:
-    """Return the messages of a thread that a model is shown, in their order."""
-    if len(messages) <= MOST_MESSAGES:
-        return [*messages]
-    half = MOST_MESSAGES // 2
-    return [*messages[:half], *messages[-half:]]
-
-
-def build_prompt(messages: Sequence[MessageText], characters: int) -> list[ChatMessage]:
-    """Return the messages that ask for a summary; of all texts so many characters are shown."""
-    texts = [_new_text(message) for message in messages]
-    share = _share([len(text) for text in texts], characters)
-    blocks = (
-        line
-        for number, (message, text) in enumerate(zip(messages, texts, strict=True), 1)
-        for line in _lines(number, message, text if len(text) <= share else text[:share] + GAP)
-    )
-    word, fenced = fence_mail("\n".join(blocks))
-    return [ChatMessage("system", RULES.format(word=word)), ChatMessage("user", fenced)]
-
-
-def _lines(number: int, message: MessageText, text: str) -> Iterator[str]:
-    yield f"[{number}]"
-    yield quote_header("From", message.author)
-    yield quote_header("Date", f"{message.sent_at:%Y-%m-%d}")
-    yield quote_header("Subject", message.subject)
-    yield "|"
-    yield from quote_lines(text)
-
-
-def _new_text(message: MessageText) -> str:
-    return GAP.join(message.body[start:end].strip("\n") for start, end in message.new_text)
-
-
-def _share(lengths: Sequence[int], most: int) -> int:
-    """Return how long a text may be so that all together have at most so many characters."""
-    left = most
-    for place, length in enumerate(sorted(lengths)):
-        share = left // (len(lengths) - place)
-        if length > share:
-            return share
-        left -= length
-    return most
-
-
-#: Characters of a sentence: more is none.
-MOST_CHARACTERS = 600
-#: Of the longer words of a sentence this share must stand in the messages that it cites.
-LEAST_SHARED = 0.4
-
 _PARTS = {str(part): part for part in get_args(Part)}
 _LINE = re.compile(r"[-*• ]{0,4}(\w{1,12})\*{0,2}: ?(.+)")
 _CITATION = re.compile(r" ?\[(\d{1,4}(?:, ?\d{1,4}){0,20})\]")
@@ -119,101 +73,16 @@ _WORD = re.compile(r"\w{4,}")
 _AROUND = "\"'“”‘’`.,:;!?()[]{}<>*_"
 
 
-class CheckedReply(NamedTuple):
-    """The sentences that are supported, and how many lines were left out."""
-
-    sentences: tuple[Sentence, ...]
-    unsupported: int
-
-
-def check_reply(reply: str, messages: Sequence[MessageText]) -> CheckedReply:
-    """Return what a reply says of messages, which it cites by their numbers from 1."""
-    lines = [line.strip() for line in strip_invisible(reply).split("\n") if line.strip()]
-    found = [_read_line(line, messages) for line in lines]
-    sentences = tuple(sentence for sentence in found if sentence)
-    return CheckedReply(sentences, len(lines) - len(sentences))
-
-
-def _read_line(line: str, messages: Sequence[MessageText]) -> Sentence | None:
-    """Return the sentence of a line, None where it is none or is not supported."""
-    match = _LINE.fullmatch(line[: 2 * MOST_CHARACTERS])
-    part = _PARTS.get(match[1].lower()) if match else None
-    if not match or not part:
-        return None
-    numbers = [int(x) for cited in _CITATION.findall(match[2]) for x in cited.split(",")]
-    cited = [messages[x - 1] for x in dict.fromkeys(numbers) if 1 <= x <= len(messages)]
-    text = _CITATION.sub("", match[2]).strip(" *")
-    if not cited or len(text) > MOST_CHARACTERS or not _states_facts(text, cited, messages):
-        return None
-    return _place(text, part, cited)
-
-
-def _states_facts(text: str, cited: Sequence[MessageText], messages: Sequence[MessageText]) -> bool:
-    """Tell whether what can be looked up of a sentence stands in the messages that it cites."""
-    evidence = _fold("\n".join(f"{x.author} {x.subject} {x.body}" for x in cited))
-    quotations = map(_fold, _QUOTATION.findall(text))
-    people = {word for x in messages for word in _fold(x.author).split()}
-    facts = (_fold(fact) for fact in _find_facts(text, people))
-    return all(quotation in evidence for quotation in quotations) and all(
-        # a number is no part of another: "2" does not stand in "4.2"
-        re.search(rf"(?<!\w)(?<!\d[.,:-]){re.escape(fact)}(?!\w|[.,:-]\d)", evidence)
-        for fact in facts
-    )
-
-
-def _find_facts(text: str, people: set[str]) -> Iterator[str]:
-    """Yield the numbers, names and identifiers of a sentence.
-
-    Its first word is written with a capital letter whatever it is: it counts as the name of a
-    person who takes part.
-    """
-    for number, word in enumerate(text.split()):
-        bare = re.sub(r"['’]s$", "", word.strip(_AROUND)).strip(_AROUND)
-        plain = re.sub(r"[-'’]", "", bare)
-        named = bare[:1].isupper() and bare != "I" and (number > 0 or bare.lower() in people)
-        if bare and (named or not plain.isalpha() or bare[1:] != bare[1:].lower()):
-            yield bare
-
-
-def _place(text: str, part: Part, cited: Sequence[MessageText]) -> Sentence | None:
-    """Return a sentence at the place that shares most of its words; None where too few do."""
-    words = {*_WORD.findall(text.lower())}
-    shared = {x.message_id: words & {*_WORD.findall(x.body.lower())} for x in cited}
-    if not words or len(set().union(*shared.values())) < LEAST_SHARED * len(words):
-        return None
-    places = [
-        (len(words & {*_WORD.findall(message.body[start:end].lower())}), message, start, end)
-        for message in cited
-        for first, last in message.new_text
-        for start, end in find_sentences(message.body, first, last)
-    ]
-    most, message, start, end = max(places, key=lambda place: place[0], default=(0, cited[0], 0, 0))
-    if not most:
-        return None
-    also = (x for x, some in shared.items() if some and x != message.message_id)
-    return Sentence(message.message_id, start, end, text, part, tuple(also))
-
-
-def _fold(text: str) -> str:
-    return " ".join(text.casefold().split())
-
-
-#: Failures of the server one after the other, behind which no more is asked.
-MOST_FAILURES = 3
-#: Tokens that a reply takes, about; what is left of the budget must suffice for it.
-REPLY_TOKENS = 500
-
-
 def chat_fingerprint(chat: ChatModel) -> str:
-    """Identify everything that decides what a model is asked about the same messages."""
+    """Identify everything that decides the prompt for the same messages."""
     return f"chat-{PROMPT_VERSION} {chat.model} {chat.budget}"
 
 
 @dataclass
 class ChatMaker:
-    """Asks a chat model about one thread after the other; `budget` is how many tokens it may use.
+    """Asks a chat model about one thread at a time; `budget` is the tokens that it may use.
 
-    Each summary is paid for: it is written before the next is asked for.
+    Each summary costs money, so it is stored before the next request (`portion` 0).
     """
 
     client: Client
@@ -227,14 +96,14 @@ class ChatMaker:
 
     @property
     def fingerprint(self) -> str:
-        """Identify everything that decides what is asked about the same messages."""
+        """Identify everything that decides the prompt for the same messages."""
         return chat_fingerprint(self.chat)
 
     def summarize(self, messages: Sequence[MessageText]) -> Summary:
-        """Return what the model says of a thread, as far as the messages support it.
+        """Return the model's sentences about a thread that the messages support.
 
         Raises:
-            SummaryError: the model says nothing that is supported, or the server fails.
+            SummaryError: no sentence is supported, or the server fails.
             MakerStoppedError: the budget is used, or the server has failed too often.
         """
         shown = choose_messages(messages)
@@ -267,3 +136,122 @@ class ChatMaker:
             prompt_tokens=reply.prompt_tokens, completion_tokens=reply.completion_tokens
         )
         return reply
+
+
+def choose_messages(messages: Sequence[MessageText]) -> list[MessageText]:
+    """Return the messages of a thread that a model is shown, in their order."""
+    if len(messages) <= MOST_MESSAGES:
+        return [*messages]
+    half = MOST_MESSAGES // 2
+    return [*messages[:half], *messages[-half:]]
+
+
+def build_prompt(messages: Sequence[MessageText], characters: int) -> list[ChatMessage]:
+    """Return the prompt for a summary; it shows so many characters of all texts."""
+    texts = [_new_text(message) for message in messages]
+    share = _share([len(text) for text in texts], characters)
+    blocks = (
+        line
+        for number, (message, text) in enumerate(zip(messages, texts, strict=True), 1)
+        for line in _lines(number, message, text if len(text) <= share else text[:share] + GAP)
+    )
+    word, fenced = fence_mail("\n".join(blocks))
+    return [ChatMessage("system", RULES.format(word=word)), ChatMessage("user", fenced)]
+
+
+def _lines(number: int, message: MessageText, text: str) -> Iterator[str]:
+    yield f"[{number}]"
+    yield quote_header("From", message.author)
+    yield quote_header("Date", f"{message.sent_at:%Y-%m-%d}")
+    yield quote_header("Subject", message.subject)
+    yield "|"
+    yield from quote_lines(text)
+
+
+def _new_text(message: MessageText) -> str:
+    return GAP.join(message.body[start:end].strip("\n") for start, end in message.new_text)
+
+
+def _share(lengths: Sequence[int], most: int) -> int:
+    """Return the length to which texts are cut so that together they have at most so many."""
+    left = most
+    for place, length in enumerate(sorted(lengths)):
+        share = left // (len(lengths) - place)
+        if length > share:
+            return share
+        left -= length
+    return most
+
+
+class CheckedReply(NamedTuple):
+    """The supported sentences, and the number of lines left out."""
+
+    sentences: tuple[Sentence, ...]
+    unsupported: int
+
+
+def check_reply(reply: str, messages: Sequence[MessageText]) -> CheckedReply:
+    """Return the supported sentences of a reply, which cites messages by their numbers from 1."""
+    lines = [line.strip() for line in strip_invisible(reply).split("\n") if line.strip()]
+    found = [_read_line(line, messages) for line in lines]
+    sentences = tuple(sentence for sentence in found if sentence)
+    return CheckedReply(sentences, len(lines) - len(sentences))
+
+
+def _read_line(line: str, messages: Sequence[MessageText]) -> Sentence | None:
+    match = _LINE.fullmatch(line[: 2 * MOST_CHARACTERS])
+    part = _PARTS.get(match[1].lower()) if match else None
+    if not match or not part:
+        return None
+    numbers = [int(x) for cited in _CITATION.findall(match[2]) for x in cited.split(",")]
+    cited = [messages[x - 1] for x in dict.fromkeys(numbers) if 1 <= x <= len(messages)]
+    text = _CITATION.sub("", match[2]).strip(" *")
+    if not cited or len(text) > MOST_CHARACTERS or not _states_facts(text, cited, messages):
+        return None
+    return _place(text, part, cited)
+
+
+def _states_facts(text: str, cited: Sequence[MessageText], messages: Sequence[MessageText]) -> bool:
+    evidence = _fold("\n".join(f"{x.author} {x.subject} {x.body}" for x in cited))
+    quotations = map(_fold, _QUOTATION.findall(text))
+    people = {word for x in messages for word in _fold(x.author).split()}
+    facts = (_fold(fact) for fact in _find_facts(text, people))
+    return all(quotation in evidence for quotation in quotations) and all(
+        # a number is no part of another: "2" does not stand in "4.2"
+        re.search(rf"(?<!\w)(?<!\d[.,:-]){re.escape(fact)}(?!\w|[.,:-]\d)", evidence)
+        for fact in facts
+    )
+
+
+def _find_facts(text: str, people: set[str]) -> Iterator[str]:
+    # Numbers, names and identifiers. The first word always has a capital letter: it counts as a
+    # name only if a participant has it.
+    for number, word in enumerate(text.split()):
+        bare = re.sub(r"['’]s$", "", word.strip(_AROUND)).strip(_AROUND)
+        plain = re.sub(r"[-'’]", "", bare)
+        named = bare[:1].isupper() and bare != "I" and (number > 0 or bare.lower() in people)
+        if bare and (named or not plain.isalpha() or bare[1:] != bare[1:].lower()):
+            yield bare
+
+
+def _place(text: str, part: Part, cited: Sequence[MessageText]) -> Sentence | None:
+    """Return a sentence with the place that shares most of its words; None if too few do."""
+    words = {*_WORD.findall(text.lower())}
+    shared = {x.message_id: words & {*_WORD.findall(x.body.lower())} for x in cited}
+    if not words or len(set().union(*shared.values())) < LEAST_SHARED * len(words):
+        return None
+    places = [
+        (len(words & {*_WORD.findall(message.body[start:end].lower())}), message, start, end)
+        for message in cited
+        for first, last in message.new_text
+        for start, end in find_sentences(message.body, first, last)
+    ]
+    most, message, start, end = max(places, key=lambda place: place[0], default=(0, cited[0], 0, 0))
+    if not most:
+        return None
+    also = (x for x, some in shared.items() if some and x != message.message_id)
+    return Sentence(message.message_id, start, end, text, part, tuple(also))
+
+
+def _fold(text: str) -> str:
+    return " ".join(text.casefold().split())

@@ -1,28 +1,10 @@
-"""Summarize a thread by its own sentences, without a model.
+"""Summaries of a thread by its own sentences, without a model.
 
-The best sentence of the message that opens the thread says what was asked or proposed, the latest
-that states a decision how it ended; those that are worth most fill the rest, and one that repeats
-what is taken is worth less (maximal marginal relevance: Carbonell and Goldstein 1998).
+The best sentence of the message that opens the thread says what was asked or proposed; the latest
+that states a decision says how it ended. The worthiest sentences fill the rest, and a sentence that
+repeats a chosen one is worth less (maximal marginal relevance: Carbonell and Goldstein 1998).
 
-[terms] The words of a sentence that say what it is about.
-
-[decisions] Tell the sentences that state a decision: applied, committed, rejected, withdrawn.
-
-A sentence states one in one of three forms: the act alone ("Applied, thanks."), who did it ("I
-have just pushed this", "The group decided to ..."), or what became of the thing ("The patch was
-rejected"). Only its beginning counts: what stands in a clause behind "that", "since" or "after" is
-not what the sentence states. Questions, denials, conditions, plans, guesses and trials state none.
-
-[candidates] The sentences of a thread that a summary may take.
-
-[reactions] Count who reacted to a sentence: who quoted it and wrote an answer right below.
-
-[worth] What a sentence is worth to a summary: the sum of a few signals, each from 0 to about 1.
-
-The weights are round numbers, fitted to the half of the marked threads that is not held back;
-docs/summaries.md says what each signal gains.
-
-[similarity] How alike two sentences are: vectors of their terms, weighted by tf-idf within the thread.
+In order: the choice, candidates, their worth, reactions, similarity, terms, decisions.
 """
 
 import math
@@ -38,138 +20,12 @@ from mail_assets.summaries.summary import MessageText, Part, Sentence, Summary, 
 from mail_assets.text.letters import count_words
 from mail_assets.text.sentences import find_sentences
 
-_TERM = re.compile(r"[^\W_][\w'’]{1,40}")
-_KNOWN_WORDS = 1 << 14  # whose terms are remembered
-_IDEOGRAPHS = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]{2}")
+#: Part of the fingerprint: raise it when summaries come out differently.
+EXTRACTIVE_VERSION = "4"
+FINGERPRINT = f"extractive-{EXTRACTIVE_VERSION}"
 
-_COMMON_WORDS = """
-    a about above after again against all also although always am an and any anyone anything are
-    as ask at away back be because been before being below better between both but by came can
-    cannot come could course did didn do does doesn doing don done down each either else enough
-    etc even ever every few first for from further get gets getting give given go goes going good
-    got had has hasn have haven having he hello her here hi him his how however i if in instead
-    into is isn it its itself just keep kind know least less let like look looks lot made make
-    makes many may maybe me mean might mine more most much must my myself need never new no nor
-    not nothing now of off often oh ok on once one only or other others our out over own perhaps
-    please possible probably put quite rather really right said same say says see seem seems seen
-    shall she should since so some someone something somewhat sort still such sure take than thank
-    thanks that the their them then there these they thing things think this those though thought
-    through thus to too true try two under until up upon us use used using very via want wants was
-    wasn way we well went were what when where whether which while who whole whom why will with
-    within without won would wouldn wrote yes yet you your yours
-    """
-#: English words without a topic. Those of other languages are damped by their frequency alone.
-COMMON = frozenset(_COMMON_WORDS.split())
-
-
-def find_terms(text: str) -> list[str]:
-    """Return the terms of a text in order: words in lower case, pairs of ideographs."""
-    terms = [term for term in map(_find_term, _TERM.findall(text)) if term]
-    return terms if text.isascii() else terms + _IDEOGRAPHS.findall(text)
-
-
-@lru_cache(maxsize=_KNOWN_WORDS)
-def _find_term(word: str) -> str:
-    """Return the term of a word, "" of one without a topic."""
-    plain = word.lower().replace("’", "'").removesuffix("'s")
-    return "" if plain in COMMON or "'" in plain else _stem(plain)
-
-
-def _stem(word: str) -> str:
-    """Take the ending of an English plural or verb away: what is left need not be a word."""
-    for ending in ("ing", "ies", "ed", "es", "s"):
-        if word.endswith(ending) and len(word) - len(ending) >= 4:
-            return word[: -len(ending)]
-    return word
-
-
-#: What is done to a patch, a proposal or a report by those who decide.
-ACTS = (
-    *("applied", "committed", "pushed", "merged", "checked in", "queued", "accepted", "approved"),
-    *("fixed", "reverted", "backed out", "rejected", "declined", "withdrawn", "superseded"),
-    *("backpatched", "back-patched", "resolved", "closed"),
-)
-#: What a thing may become beside that; said of oneself these tell a story: "I removed the disk".
-FATES = (
-    *("dropped", "removed", "solved", "implemented", "released", "decided", "agreed", "postponed"),
-    *("deferred", "returned with feedback", "added to the todo list", "published", "adopted"),
-)
-#: What a body of people does.
-RESOLVES = ("agreed", "decided", "resolved", "voted", "approved", "rejected", "accepted", "adopted")
-#: What is decided about.
-THINGS = (
-    *("patch", "patches", "patchset", "series", "change", "changes", "commit", "fix", "bug"),
-    *("issue", "problem", "proposal", "request", "suggestion", "feature", "resolution", "ticket"),
-)
-PRONOUNS = ("this", "that", "it", "they", "these", "those", "both", "all")
-#: Words before a statement that make it none.
-HEDGES = (
-    *("if", "when", "once", "until", "unless", "whether", "before", "after", "while", "where"),
-    *(
-        "since",
-        "because",
-        "(?<!marked )as",
-        "than",
-        "though",
-        "although",
-        "not",
-        "never",
-        "no",
-        "none",
-    ),
-    *("nobody", "neither", "without"),
-    *("think", "thought", "guess", "believe", "assume", "assumed", "suppose", "hope", "wish"),
-    *("maybe", "perhaps", "probably", "apparently", "presumably", "seems", "expect", "want"),
-    *("would", "could", "should", "might", "may", "will", "can", "must", "need", "says", "said"),
-)
-#: Words behind it that make it a trial.
-TRIALS = (
-    *("locally", "on my", "to test", "to try", "and it", "and now", "and got", "and get"),
-    *("and ran", "and run", "and tested", "and tried", "and rebuilt", "but it still"),
-)
-
-_ACT, _FATE = "|".join(ACTS), "|".join((*ACTS, *FATES))
-_LEAD = (
-    r"(?:(?:ok(?:ay)?|yes|great|good|nice|thanks?|thank you|now|so|well|done|looks good|for now)"
-    r"[ ,.!:;-]{0,3})?"
-)
-_HAVE = r"(?:have|has|had|just|now|also|already|both|all|went ahead and|'ve|’ve)"
-_BEEN = r"(?:has|have|had|been|was|were|is|are|got|now|just|already|also|marked|as|finally)"
-_ALONE = re.compile(
-    rf"(?i){_LEAD}(?:(?:both|all|series|whole|the|patch|patches|this|{_HAVE}) ){{0,4}}"
-    rf"(?P<act>{_ACT})(?=$| ?[.,;:!)(\[-]| (?:to|in|into|on|with|as|and|by|now|thanks|upstream|the|"
-    r"this|that|it|both|all|these|version|patch(?:es)?|v\d+)\b)"
-)
-_DONE_BY = re.compile(
-    rf"(?i){_LEAD}(?:(?:i|we|i['’]ve|we['’]ve) (?:{_HAVE} ){{0,3}}|"
-    rf"[\w.-]{{2,20}} (?:{_HAVE} ){{1,3}})(?P<act>{_ACT})\b"
-)
-_RESOLVED = re.compile(
-    rf"(?i){_LEAD}(?:[\w-]{{1,20}} ){{0,4}}(?:we|group|wg|committee|board|team|members|meeting) "
-    rf"(?:{_HAVE} )?(?P<act>{'|'.join(RESOLVES)}) (?:to|that|on|not|the|this|unanimously|against)\b"
-)
-_BECAME = re.compile(
-    rf"(?i){_LEAD}(?:(?:[\w'’.()-]{{1,30}} ){{0,5}}(?:{'|'.join(THINGS)})|"
-    rf"(?:[\w'’]{{1,12}},? )?(?:{'|'.join(PRONOUNS)})) (?:{_BEEN} ){{1,4}}(?P<act>{_FATE})\b"
-)
-_WITHDRAWN = re.compile(
-    r"(?i)i (?:hereby )?(?P<act>withdraw|am withdrawing|am rejecting|am closing|am reverting)\b"
-)
-_FORMS = (_ALONE, _DONE_BY, _RESOLVED, _BECAME, _WITHDRAWN)
-_HEDGED = re.compile(rf"(?i)\b(?:{'|'.join(HEDGES)})\b|n['’]t\b|[\"“”«»]")
-_TRIED = re.compile(rf"(?i)\b(?:{'|'.join(TRIALS)})\b")
-
-
-def is_decision(text: str) -> bool:
-    """Tell whether a sentence states a decision that has been taken."""
-    plain = " ".join(text.split())
-    if plain.rstrip("\"')* ").endswith("?"):
-        return False
-    stated = next(filter(None, (form.match(plain) for form in _FORMS)), None)
-    if stated is None or _HEDGED.search(plain, 0, stated.start("act")):
-        return False
-    return _TRIED.search(plain, stated.end()) is None
-
+MAX_SENTENCES = 10
+_SAME = 0.9  # cosine from which a sentence repeats another
 
 _MIN_WORDS, _MAX_WORDS = 4, 70
 _MAX_SENTENCES = 200  # of a message
@@ -179,12 +35,49 @@ _COURTESY = re.compile(
     r"[.!?,]*\Z"
 )
 
+_FULL_LENGTH = 20  # words from which a sentence is not worth more for its length
+_MAX_SIGNS = 0.15  # of the characters of a whole sentence, digits too
+_SIGN = re.compile(r"[^\w\s]|[\d_]")
+_ASCII_NO_SIGNS = bytes(code for code in range(128) if not _SIGN.match(chr(code)))
+_END = re.compile(r"[.!?…。！？:;][\"'”’»)\]>*_」』）]*$")
+
+_SHINGLE = 5  # words in a row that identify a sentence, however lines are wrapped
+_MOST_HOLDERS = 8  # sentences with the same words that are compared
+_NEAR = 60  # words of a quote that are nearest to the answer
+_MARK = re.compile(r"[ \t]{0,4}[A-Za-z]{0,4}[>|:][ \t]?")
+_WORD = re.compile(r"\w+")
+
+Shingle = tuple[str, ...]
+
+Vector = dict[str, float]
+
+
+@dataclass(frozen=True)
+class Weights:
+    """Weight of each signal; 0 leaves it out.
+
+    Round numbers, fitted to the half of the marked threads that is not held back; docs/summaries.md
+    says what each signal gains.
+    """
+
+    position: float = 1.0  # 1 for the first sentence of a message, 1/2 for the second, 1/3 ...
+    length: float = 1.0  # 1 for a sentence of _FULL_LENGTH words
+    centrality: float = 0.5  # 1 for the sentence with most of what people share
+    reactions: float = 0.25  # 1 for the first message that answers it, 1 for each doubling
+    fragment: float = -0.5  # without a mark at its end, or full of signs and digits
+
+
+WEIGHTS = Weights()
+
+
+WEIGHTS = Weights()
+
 
 @dataclass(frozen=True)
 class Candidate:
-    """A sentence: characters start to end of the body of the thread's message at `message`.
+    """A sentence: characters `start` to `end` of the body of the thread's message number `message`.
 
-    index counts the candidates of a message from 0.
+    `index` counts the candidates of a message from 0.
     """
 
     message: int
@@ -195,10 +88,97 @@ class Candidate:
     terms: tuple[str, ...]
 
 
+def summarize(messages: Sequence[MessageText], weights: Weights = WEIGHTS) -> Summary:
+    """Return the summary of a thread; `messages` are its archived messages in the thread's order.
+
+    Raises:
+        ValueError: there is no message.
+    """
+    if not messages:
+        raise ValueError("a thread without an archived message cannot be summarized")
+    candidates = find_candidates(messages)
+    opening = _find_opening(messages, candidates)
+    parts = [_part_of(one, opening) for one in candidates]
+    chosen = _choose(
+        weigh_candidates(messages, candidates, weights),
+        weigh_terms([one.terms for one in candidates]),
+        [
+            [i for i, one in enumerate(candidates) if one.message == opening],
+            _find_outcome(messages, candidates, parts),
+        ],
+        count_sentences(len(messages)),
+    )
+    sentences = (_sentence(messages, candidates[i], parts[i]) for i in sorted(chosen))
+    return describe_thread(messages, sentences)
+
+
+def count_sentences(messages: int) -> int:
+    """Return the most sentences of a summary of so many messages."""
+    return min(2 + math.ceil(math.log2(messages)), MAX_SENTENCES)
+
+
+def _find_opening(messages: Sequence[MessageText], candidates: Sequence[Candidate]) -> int:
+    # The message that asks or proposes: the first one. If that has no whole sentence, as a bare
+    # patch, the next of the same author before anybody else writes.
+    for one in candidates:
+        if messages[one.message].author != messages[0].author:
+            break
+        if not is_fragment(one.text):
+            return one.message
+    return 0
+
+
+def _part_of(one: Candidate, opening: int) -> Part:
+    if one.message <= opening:
+        return "question"
+    return "outcome" if is_decision(one.text) else "discussion"
+
+
+def _find_outcome(
+    messages: Sequence[MessageText], candidates: Sequence[Candidate], parts: Sequence[Part]
+) -> list[int]:
+    # The candidate that states a decision last, the first of its message; or none.
+    stated = [i for i, part in enumerate(parts) if part == "outcome"]
+    return sorted(
+        stated,
+        key=lambda i: (messages[candidates[i].message].sent_at, -candidates[i].index),
+    )[-1:]
+
+
+def _choose(
+    worth: Sequence[float],
+    vectors: Sequence[Vector],
+    required: Sequence[Collection[int]],
+    size: int,
+) -> list[int]:
+    # The best of each required group, then the best of all; repetition lowers the worth.
+    left = dict(enumerate(worth))
+    holders = group_by_term(vectors)
+    chosen: list[int] = []
+    for group in (*required, *[left] * size):
+        pool = [i for i in group if i in left]
+        if pool and len(chosen) < size:
+            best = max(pool, key=lambda i: (left[i], -i))
+            chosen.append(best)
+            del left[best]
+            sharing = {i for term in vectors[best] for i in holders[term]}
+            for i in sharing & left.keys():
+                repeated = measure_similarity(vectors[i], vectors[best])
+                if repeated < _SAME:
+                    left[i] = min(left[i], worth[i] - repeated)
+                else:
+                    del left[i]
+    return chosen
+
+
+def _sentence(messages: Sequence[MessageText], one: Candidate, part: Part) -> Sentence:
+    return Sentence(messages[one.message].message_id, one.start, one.end, one.text, part)
+
+
 def find_candidates(messages: Sequence[MessageText]) -> list[Candidate]:
     """Return the sentences that a summary may take, in the thread's order.
 
-    New text only, no code, no greeting, no thanks, nothing of under _MIN_WORDS words.
+    New text only, no code, no greeting, no thanks, and at least _MIN_WORDS words or a decision.
     """
     return [
         candidate
@@ -224,19 +204,61 @@ def _is_telling(text: str) -> bool:
     return not (_COURTESY.match(text) or is_closing(text))
 
 
-_SHINGLE = 5  # words in a row that tell a sentence from another, however lines were wrapped
-_MOST_HOLDERS = 8  # sentences with the same words that are looked at: bounds what repeats
-_NEAR = 60  # words of the quote that stand nearest to the answer
-_MARK = re.compile(r"[ \t]{0,4}[A-Za-z]{0,4}[>|:][ \t]?")
-_WORD = re.compile(r"\w+")
+def weigh_candidates(
+    messages: Sequence[MessageText], candidates: Sequence[Candidate], weights: Weights = WEIGHTS
+) -> list[float]:
+    """Return the worth of each candidate: a weighted sum of signals from 0 to about 1."""
+    signals = zip(
+        candidates,
+        measure_centrality(messages, candidates),
+        count_reactions(messages, candidates),
+        strict=True,
+    )
+    return [
+        weights.position / (1 + one.index)
+        + weights.length * min(len(_WORD.findall(one.text)) / _FULL_LENGTH, 1.0)
+        + weights.centrality * central
+        + weights.reactions * math.log2(1 + reactions)
+        + weights.fragment * is_fragment(one.text)
+        for one, central, reactions in signals
+    ]
 
-Shingle = tuple[str, ...]
+
+def measure_centrality(
+    messages: Sequence[MessageText], candidates: Sequence[Candidate]
+) -> list[float]:
+    """Return how many of the terms that people share each candidate has, 1 for the most.
+
+    A term counts by the logarithm of the number of people who use it. A term that one person
+    repeats, as in the versions of a patch, counts nothing.
+    """
+    users: defaultdict[str, set[str]] = defaultdict(set)
+    for one in candidates:
+        for term in one.terms:
+            users[term].add(messages[one.message].author)
+    shared = {term: math.log(len(found)) for term, found in users.items()}
+    values = [sum(shared[term] for term in sorted(set(one.terms))) for one in candidates]
+    most = max(values, default=0.0)
+    return [value / most for value in values] if most else values
+
+
+def is_fragment(text: str) -> bool:
+    """Return whether a text is a heading, an item or code rather than a whole sentence."""
+    if not _END.search(text[-12:]):
+        return True
+    return _count_signs(text) > _MAX_SIGNS * len(text)
+
+
+def _count_signs(text: str) -> int:
+    if text.isascii():  # takes a tenth of the time
+        return len(text.encode().translate(None, _ASCII_NO_SIGNS))
+    return len(_SIGN.findall(text))
 
 
 def count_reactions(messages: Sequence[MessageText], candidates: Sequence[Candidate]) -> list[int]:
     """Return for each candidate the number of later messages that answer it.
 
-    A message answers a sentence if it quotes half of it at least, near text of its own.
+    A message answers a sentence if it quotes at least half of it right above its own text.
     """
     quoted = [_quoted_shingles(message) for message in messages]
     known = frozenset[Shingle]().union(*quoted)
@@ -261,7 +283,6 @@ def count_reactions(messages: Sequence[MessageText], candidates: Sequence[Candid
 
 
 def _quoted_shingles(message: MessageText) -> set[Shingle]:
-    """Return the shingles of the quotes that a message answers."""
     found: set[Shingle] = set()
     for start, end in message.answered_quotes:
         found |= _shingles(_last_quoted_words(message.body[start:end]))
@@ -269,7 +290,7 @@ def _quoted_shingles(message: MessageText) -> set[Shingle]:
 
 
 def _last_quoted_words(quote: str) -> list[str]:
-    """Return the last _NEAR words of the lines that are quoted once, not of quotes in the quote."""
+    """Return the last _NEAR words of lines that are quoted once, without quotes in the quote."""
     words: list[str] = []
     for line in reversed(quote.split("\n")):
         mark = _MARK.match(line)
@@ -285,83 +306,8 @@ def _shingles(words: Sequence[str]) -> set[Shingle]:
     return set(zip(*(words[i:] for i in range(size)), strict=False))
 
 
-_FULL_LENGTH = 20  # words from which a sentence is not worth more for its length
-_MAX_SIGNS = 0.15  # of the characters of a whole sentence, digits too
-_SIGN = re.compile(r"[^\w\s]|[\d_]")
-_ASCII_NO_SIGNS = bytes(code for code in range(128) if not _SIGN.match(chr(code)))
-_END = re.compile(r"[.!?…。！？:;][\"'”’»)\]>*_」』）]*$")
-
-
-@dataclass(frozen=True)
-class Weights:
-    """What each signal counts; 0 leaves it out."""
-
-    position: float = 1.0  # 1 for the first sentence of a message, 1/2 for the second, 1/3 ...
-    length: float = 1.0  # 1 for a sentence of _FULL_LENGTH words
-    centrality: float = 0.5  # 1 for the sentence with most of what people share
-    reactions: float = 0.25  # 1 for the first message that answers it, 1 for each doubling
-    fragment: float = -0.5  # without a mark at its end, or full of signs and digits
-
-
-WEIGHTS = Weights()
-
-
-def weigh_candidates(
-    messages: Sequence[MessageText], candidates: Sequence[Candidate], weights: Weights = WEIGHTS
-) -> list[float]:
-    """Return what each candidate is worth."""
-    signals = zip(
-        candidates,
-        measure_centrality(messages, candidates),
-        count_reactions(messages, candidates),
-        strict=True,
-    )
-    return [
-        weights.position / (1 + one.index)
-        + weights.length * min(len(_WORD.findall(one.text)) / _FULL_LENGTH, 1.0)
-        + weights.centrality * central
-        + weights.reactions * math.log2(1 + reactions)
-        + weights.fragment * is_fragment(one.text)
-        for one, central, reactions in signals
-    ]
-
-
-def measure_centrality(
-    messages: Sequence[MessageText], candidates: Sequence[Candidate]
-) -> list[float]:
-    """Return how much of what the thread's people share is in each candidate, 1 for the most.
-
-    A term counts by the logarithm of the number of people who use it: one that a single person
-    uses counts nothing, however often, as in the versions of a patch.
-    """
-    users: defaultdict[str, set[str]] = defaultdict(set)
-    for one in candidates:
-        for term in one.terms:
-            users[term].add(messages[one.message].author)
-    shared = {term: math.log(len(found)) for term, found in users.items()}
-    values = [sum(shared[term] for term in sorted(set(one.terms))) for one in candidates]
-    most = max(values, default=0.0)
-    return [value / most for value in values] if most else values
-
-
-def is_fragment(text: str) -> bool:
-    """Tell whether a text is a heading, an item or code rather than a whole sentence."""
-    if not _END.search(text[-12:]):
-        return True
-    return _count_signs(text) > _MAX_SIGNS * len(text)
-
-
-def _count_signs(text: str) -> int:
-    if text.isascii():  # in a tenth of the time
-        return len(text.encode().translate(None, _ASCII_NO_SIGNS))
-    return len(_SIGN.findall(text))
-
-
-Vector = dict[str, float]
-
-
 def weigh_terms(sentences: Sequence[Sequence[str]]) -> list[Vector]:
-    """Return a vector of length 1 for each sentence; one without terms is empty."""
+    """Return a tf-idf vector of length 1 for each sentence; one without terms is empty."""
     frequency = Counter(chain.from_iterable(map(set, sentences)))
     rarity = {term: math.log(1 + len(sentences) / count) for term, count in frequency.items()}
     vectors = []
@@ -373,7 +319,7 @@ def weigh_terms(sentences: Sequence[Sequence[str]]) -> list[Vector]:
 
 
 def group_by_term(vectors: Sequence[Vector]) -> Mapping[str, Sequence[int]]:
-    """Return by each term the vectors that have it: all others have nothing in common with one."""
+    """Return the numbers of the vectors that have each term."""
     holders: defaultdict[str, list[int]] = defaultdict(list)
     for number, vector in enumerate(vectors):
         for term in vector:
@@ -388,99 +334,140 @@ def measure_similarity(a: Vector, b: Vector) -> float:
     return sum(weight * b.get(term, 0.0) for term, weight in a.items())
 
 
-#: Goes into the fingerprint: raise it when summaries would come out differently.
-EXTRACTIVE_VERSION = "4"
-FINGERPRINT = f"extractive-{EXTRACTIVE_VERSION}"
+_TERM = re.compile(r"[^\W_][\w'’]{1,40}")
+_KNOWN_WORDS = 1 << 14  # words whose terms are cached
+_IDEOGRAPHS = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]{2}")
 
-MAX_SENTENCES = 10
-_SAME = 0.9  # cosine from which a sentence only repeats another
-
-
-def summarize(messages: Sequence[MessageText], weights: Weights = WEIGHTS) -> Summary:
-    """Return the summary of a thread; its archived messages are given in the thread's order.
-
-    Raises:
-        ValueError: there is no message
+_COMMON_WORDS = """
+    a about above after again against all also although always am an and any anyone anything are
+    as ask at away back be because been before being below better between both but by came can
+    cannot come could course did didn do does doesn doing don done down each either else enough
+    etc even ever every few first for from further get gets getting give given go goes going good
+    got had has hasn have haven having he hello her here hi him his how however i if in instead
+    into is isn it its itself just keep kind know least less let like look looks lot made make
+    makes many may maybe me mean might mine more most much must my myself need never new no nor
+    not nothing now of off often oh ok on once one only or other others our out over own perhaps
+    please possible probably put quite rather really right said same say says see seem seems seen
+    shall she should since so some someone something somewhat sort still such sure take than thank
+    thanks that the their them then there these they thing things think this those though thought
+    through thus to too true try two under until up upon us use used using very via want wants was
+    wasn way we well went were what when where whether which while who whole whom why will with
+    within without won would wouldn wrote yes yet you your yours
     """
-    if not messages:
-        raise ValueError("a thread without an archived message cannot be summarized")
-    candidates = find_candidates(messages)
-    opening = _find_opening(messages, candidates)
-    parts = [_part_of(one, opening) for one in candidates]
-    chosen = _choose(
-        weigh_candidates(messages, candidates, weights),
-        weigh_terms([one.terms for one in candidates]),
-        [
-            [i for i, one in enumerate(candidates) if one.message == opening],
-            _find_outcome(messages, candidates, parts),
-        ],
-        count_sentences(len(messages)),
-    )
-    sentences = (_sentence(messages, candidates[i], parts[i]) for i in sorted(chosen))
-    return describe_thread(messages, sentences)
+#: English words without a topic; other languages rely on the frequency of terms alone.
+COMMON = frozenset(_COMMON_WORDS.split())
 
 
-def count_sentences(messages: int) -> int:
-    """Return how many sentences the summary of so many messages has at most."""
-    return min(2 + math.ceil(math.log2(messages)), MAX_SENTENCES)
+def find_terms(text: str) -> list[str]:
+    """Return the terms of a text in order: words in lower case, pairs of ideographs."""
+    terms = [term for term in map(_find_term, _TERM.findall(text)) if term]
+    return terms if text.isascii() else terms + _IDEOGRAPHS.findall(text)
 
 
-def _find_opening(messages: Sequence[MessageText], candidates: Sequence[Candidate]) -> int:
-    """Return the place of the message that asks or proposes.
+@lru_cache(maxsize=_KNOWN_WORDS)
+def _find_term(word: str) -> str:
+    # "" for a word without a topic
+    plain = word.lower().replace("’", "'").removesuffix("'s")
+    return "" if plain in COMMON or "'" in plain else _stem(plain)
 
-    It is the first one, or where that has no whole sentence, as a bare patch has none, the next of
-    the same author, if nobody else has written before.
+
+def _stem(word: str) -> str:
+    # Remove the ending of an English plural or verb; the rest need not be a word.
+    for ending in ("ing", "ies", "ed", "es", "s"):
+        if word.endswith(ending) and len(word) - len(ending) >= 4:
+            return word[: -len(ending)]
+    return word
+
+
+#: Acts of those who decide on a patch, a proposal or a report.
+ACTS = (
+    *("applied", "committed", "pushed", "merged", "checked in", "queued", "accepted", "approved"),
+    *("fixed", "reverted", "backed out", "rejected", "declined", "withdrawn", "superseded"),
+    *("backpatched", "back-patched", "resolved", "closed"),
+)
+#: Further outcomes of a thing. Said of oneself they tell a story: "I removed the disk".
+OUTCOMES = (
+    *("dropped", "removed", "solved", "implemented", "released", "decided", "agreed", "postponed"),
+    *("deferred", "returned with feedback", "added to the todo list", "published", "adopted"),
+)
+#: Acts of a group.
+RESOLVES = ("agreed", "decided", "resolved", "voted", "approved", "rejected", "accepted", "adopted")
+#: Things that are decided on.
+THINGS = (
+    *("patch", "patches", "patchset", "series", "change", "changes", "commit", "fix", "bug"),
+    *("issue", "problem", "proposal", "request", "suggestion", "feature", "resolution", "ticket"),
+)
+PRONOUNS = ("this", "that", "it", "they", "these", "those", "both", "all")
+#: Words before an act that make it no statement of a decision.
+HEDGES = (
+    *("if", "when", "once", "until", "unless", "whether", "before", "after", "while", "where"),
+    *(
+        "since",
+        "because",
+        "(?<!marked )as",
+        "than",
+        "though",
+        "although",
+        "not",
+        "never",
+        "no",
+        "none",
+    ),
+    *("nobody", "neither", "without"),
+    *("think", "thought", "guess", "believe", "assume", "assumed", "suppose", "hope", "wish"),
+    *("maybe", "perhaps", "probably", "apparently", "presumably", "seems", "expect", "want"),
+    *("would", "could", "should", "might", "may", "will", "can", "must", "need", "says", "said"),
+)
+#: Words after an act that make it a trial.
+TRIALS = (
+    *("locally", "on my", "to test", "to try", "and it", "and now", "and got", "and get"),
+    *("and ran", "and run", "and tested", "and tried", "and rebuilt", "but it still"),
+)
+
+_ACT, _OUTCOME = "|".join(ACTS), "|".join((*ACTS, *OUTCOMES))
+_LEAD = (
+    r"(?:(?:ok(?:ay)?|yes|great|good|nice|thanks?|thank you|now|so|well|done|looks good|for now)"
+    r"[ ,.!:;-]{0,3})?"
+)
+_HAVE = r"(?:have|has|had|just|now|also|already|both|all|went ahead and|'ve|’ve)"
+_BEEN = r"(?:has|have|had|been|was|were|is|are|got|now|just|already|also|marked|as|finally)"
+_ALONE = re.compile(
+    rf"(?i){_LEAD}(?:(?:both|all|series|whole|the|patch|patches|this|{_HAVE}) ){{0,4}}"
+    rf"(?P<act>{_ACT})(?=$| ?[.,;:!)(\[-]| (?:to|in|into|on|with|as|and|by|now|thanks|upstream|the|"
+    r"this|that|it|both|all|these|version|patch(?:es)?|v\d+)\b)"
+)
+_DONE_BY = re.compile(
+    rf"(?i){_LEAD}(?:(?:i|we|i['’]ve|we['’]ve) (?:{_HAVE} ){{0,3}}|"
+    rf"[\w.-]{{2,20}} (?:{_HAVE} ){{1,3}})(?P<act>{_ACT})\b"
+)
+_RESOLVED = re.compile(
+    rf"(?i){_LEAD}(?:[\w-]{{1,20}} ){{0,4}}(?:we|group|wg|committee|board|team|members|meeting) "
+    rf"(?:{_HAVE} )?(?P<act>{'|'.join(RESOLVES)}) (?:to|that|on|not|the|this|unanimously|against)\b"
+)
+_BECAME = re.compile(
+    rf"(?i){_LEAD}(?:(?:[\w'’.()-]{{1,30}} ){{0,5}}(?:{'|'.join(THINGS)})|"
+    rf"(?:[\w'’]{{1,12}},? )?(?:{'|'.join(PRONOUNS)})) (?:{_BEEN} ){{1,4}}(?P<act>{_OUTCOME})\b"
+)
+_WITHDRAWN = re.compile(
+    r"(?i)i (?:hereby )?(?P<act>withdraw|am withdrawing|am rejecting|am closing|am reverting)\b"
+)
+_FORMS = (_ALONE, _DONE_BY, _RESOLVED, _BECAME, _WITHDRAWN)
+_HEDGED = re.compile(rf"(?i)\b(?:{'|'.join(HEDGES)})\b|n['’]t\b|[\"“”«»]")
+_TRIED = re.compile(rf"(?i)\b(?:{'|'.join(TRIALS)})\b")
+
+
+def is_decision(text: str) -> bool:
+    """Return whether a sentence states a decision that has been taken.
+
+    Three forms count: the act alone ("Applied, thanks."), with its actor ("I have just pushed
+    this", "The group decided to ..."), or with its object ("The patch was rejected"). Only the
+    beginning counts: a clause after "that", "since" or "after" states nothing. Questions, denials,
+    conditions, plans, guesses and trials are no decisions.
     """
-    for one in candidates:
-        if messages[one.message].author != messages[0].author:
-            break
-        if not is_fragment(one.text):
-            return one.message
-    return 0
-
-
-def _part_of(one: Candidate, opening: int) -> Part:
-    if one.message <= opening:
-        return "question"
-    return "outcome" if is_decision(one.text) else "discussion"
-
-
-def _find_outcome(
-    messages: Sequence[MessageText], candidates: Sequence[Candidate], parts: Sequence[Part]
-) -> list[int]:
-    """Return the candidate that states a decision last, the first of its message, or none."""
-    stated = [i for i, part in enumerate(parts) if part == "outcome"]
-    return sorted(
-        stated,
-        key=lambda i: (messages[candidates[i].message].sent_at, -candidates[i].index),
-    )[-1:]
-
-
-def _choose(
-    worth: Sequence[float],
-    vectors: Sequence[Vector],
-    required: Sequence[Collection[int]],
-    size: int,
-) -> list[int]:
-    """Return the best of each group that is required, then the best of all, each beside others."""
-    left = dict(enumerate(worth))
-    holders = group_by_term(vectors)
-    chosen: list[int] = []
-    for group in (*required, *[left] * size):
-        pool = [i for i in group if i in left]
-        if pool and len(chosen) < size:
-            best = max(pool, key=lambda i: (left[i], -i))
-            chosen.append(best)
-            del left[best]
-            sharing = {i for term in vectors[best] for i in holders[term]}
-            for i in sharing & left.keys():
-                repeated = measure_similarity(vectors[i], vectors[best])
-                if repeated < _SAME:
-                    left[i] = min(left[i], worth[i] - repeated)
-                else:
-                    del left[i]
-    return chosen
-
-
-def _sentence(messages: Sequence[MessageText], one: Candidate, part: Part) -> Sentence:
-    return Sentence(messages[one.message].message_id, one.start, one.end, one.text, part)
+    plain = " ".join(text.split())
+    if plain.rstrip("\"')* ").endswith("?"):
+        return False
+    stated = next(filter(None, (form.match(plain) for form in _FORMS)), None)
+    if stated is None or _HEDGED.search(plain, 0, stated.start("act")):
+        return False
+    return _TRIED.search(plain, stated.end()) is None

@@ -1,7 +1,7 @@
-"""What makes summaries: the interface of its two makers, and the one that needs no model.
+"""Makers of summaries: their contract, and the one that needs no model.
 
-A maker's fingerprint is everything that decides what it makes of the same messages; a thread is
-summarized again where it is another.
+A maker's fingerprint identifies everything that decides what it makes of the same messages; when it
+changes, threads are summarized again.
 """
 
 from collections.abc import Sequence
@@ -14,15 +14,15 @@ from mail_assets.summaries.summary import MessageText, Summary
 
 
 class SummaryError(MailAssetsError):
-    """A thread could not be summarized: says why. Others may be."""
+    """A thread cannot be summarized; others may be."""
 
 
 class MakerStoppedError(MailAssetsError):
-    """A maker can make no more in this run: its server is out of reach, or its budget is used."""
+    """A maker stops for this run: its server cannot be reached, or its budget is used."""
 
 
 class Usage(NamedTuple):
-    """What a maker has used: requests, tokens as the server counted them.
+    """Use of a maker: requests, and tokens as the server counted them.
 
     `unsupported` counts sentences of a model that their citations do not support.
     """
@@ -33,11 +33,10 @@ class Usage(NamedTuple):
     unsupported: int = 0
 
     def plus(self, **more: int) -> "Usage":
-        """Return this and more of some figures."""
+        """Return this use with some figures increased."""
         return self._replace(**{name: getattr(self, name) + count for name, count in more.items()})
 
 
-#: What a maker without a server has used.
 NOTHING = Usage()
 
 
@@ -46,23 +45,23 @@ class Maker(Protocol):
 
     @property
     def fingerprint(self) -> str:
-        """Identify everything that decides what it makes of the same messages."""
+        """Identify everything that decides the summary of the same messages."""
 
     @property
     def verbatim(self) -> bool:
-        """Whether its sentences are those of the messages."""
+        """Return whether its sentences are those of the messages."""
 
     @property
     def portion(self) -> int:
-        """Characters of mail between two commits."""
+        """Return the characters of mail between two commits."""
 
     @property
     def stateless(self) -> bool:
-        """Whether it keeps nothing between threads, so that each process may have a copy of it."""
+        """Return whether it keeps nothing between threads, so that each process may have a copy."""
 
     @property
     def usage(self) -> Usage:
-        """What it has used so far."""
+        """Return its use so far."""
 
     def summarize(self, messages: Sequence[MessageText]) -> Summary:
         """Return the summary of the archived messages of a thread, given in the thread's order.

@@ -1,7 +1,4 @@
-"""The summary of a thread: sentences of its messages, each with the place where it stands.
-
-[message_text] A message as a summary sees it.
-"""
+"""The summary of a thread: sentences of its messages, each with its place; and its input."""
 
 import datetime as dt
 from collections.abc import Iterable, Sequence
@@ -16,7 +13,7 @@ from mail_assets.mail.body.segments import Segment
 class MessageText:
     """An archived message of a thread; ghosts have no text and are left out.
 
-    parent_id is the nearest archived ancestor. segments are spans in characters of body.
+    `parent_id` is the nearest archived ancestor. `segments` are spans in characters of `body`.
     """
 
     message_id: str
@@ -30,12 +27,12 @@ class MessageText:
 
     @property
     def new_text(self) -> list[tuple[int, int]]:
-        """The spans that the author wrote for this message."""
+        """Return the spans that the author wrote for this message."""
         return [(part.start, part.end) for part in self.segments if part.kind == "text"]
 
     @property
     def answered_quotes(self) -> list[tuple[int, int]]:
-        """The spans of quotes with an answer right below."""
+        """Return the spans of quotes with an answer right below."""
         return [
             (part.start, part.end)
             for part, below in pairwise(self.segments)
@@ -44,7 +41,7 @@ class MessageText:
 
     @property
     def has_patch(self) -> bool:
-        """Whether the body holds a diff, or a patch is attached."""
+        """Return whether the body has a diff, or a patch is attached."""
         return self.patch_attached or any(part.kind == "patch" for part in self.segments)
 
 
@@ -53,10 +50,10 @@ Part = Literal["question", "discussion", "outcome"]
 
 @dataclass(frozen=True)
 class Sentence:
-    """A sentence, and the characters start to end of the body of the message that carry it.
+    """A sentence, and its place: characters `start` to `end` of the body of a message.
 
-    text is as it stands there, line ends included; a model's own sentence may rest on other
-    messages also.
+    `text` is as it stands there, line ends included. A model's own sentence may also rest on other
+    messages (`also`).
     """
 
     message_id: str
@@ -69,11 +66,11 @@ class Sentence:
 
 @dataclass(frozen=True)
 class Summary:
-    """What a thread is about, in sentences of its messages in the thread's order.
+    """The content of a thread in sentences, in the thread's order.
 
-    "question" is what was asked or proposed, "outcome" what was decided; a thread that states no
-    outcome has none. participants are in the order of their first message, patches the ids of
-    messages that carry one. The dates are those of the earliest and the latest message.
+    "question" is what was asked or proposed, "outcome" what was decided, if the thread says so.
+    `participants` are in the order of their first message, `patches` are ids of messages with a
+    patch. The dates are those of the earliest and the latest message.
     """
 
     sentences: tuple[Sentence, ...]
@@ -84,7 +81,7 @@ class Summary:
 
 
 def describe_thread(messages: Sequence[MessageText], sentences: Iterable[Sentence]) -> Summary:
-    """Return a summary of sentences, with what the messages say of the thread."""
+    """Return a summary of sentences, with the people, dates and patches of the messages."""
     return Summary(
         tuple(sentences),
         tuple(dict.fromkeys(message.author for message in messages)),

@@ -1,4 +1,1 @@
-"""Vector buckets: one contract, one filter language, one package for each backend.
-
-Nothing here knows Dagster or where the vectors come from.
-"""
+"""Vector indexes: one contract, one filter language, one file for each backend."""

@@ -1,46 +1,126 @@
-"""The contract of a vector index, which every backend implements.
+"""The contract of a vector index, which every backend implements, and of its bucket.
 
-An index holds vectors of one dimension under string keys, each with a little metadata; it finds
-the nearest by cosine distance. The shape is that of the S3 Vectors API, the narrowest of the
-backends. What its signatures need (`spec`, `vector`, `errors`) is imported from here too.
+An index holds vectors of one dimension under string keys, each with a little metadata; it finds the
+nearest by cosine distance. The shape is that of the S3 Vectors API, the narrowest of the backends.
 
-[capabilities] What a backend of vector indexes can do.
-
-[errors] Errors of vector indexes and buckets; cheap to import where they are only caught.
-
-[batches] Cut what is written or read into requests that a backend takes.
-
-[bucket] The contract of a vector bucket: a place for vector indexes.
+Input is checked here, before a backend sees it, because the services check different things: one
+stores a zero vector, one answers a wrong dimension with a retryable 500.
 """
 
 from __future__ import annotations
 
+import json
+import re
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar, Protocol
+from typing import ClassVar, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
 from mail_assets.errors import MonthError, UnavailableError
-from mail_assets.vectors.filters import FieldType, Filter, IndexSpec, check_filter, check_length
-from mail_assets.vectors.vector import (
-    Floats,
-    InputFault,
-    Match,
-    Metadata,
-    MetadataValue,
-    Vector,
-    json_bound,
-    record_fault,
-    values_fault,
+from mail_assets.vectors.filters import (
+    FieldType,
+    Filter,
+    check_filter,
+    check_length,
+    is_number,
+    is_text,
 )
+
+Floats: TypeAlias = npt.NDArray[np.float32]
+MetadataValue: TypeAlias = str | int | float | bool | list[str]
+Metadata: TypeAlias = dict[str, MetadataValue]
+
+# The narrower of AWS S3 Vectors and Supabase Vector Buckets in each case.
+MAX_DIMENSION = 4096
+MAX_FIELDS = 50
+MAX_NON_FILTERABLE = 10
+MAX_KEY_BYTES = 1024
+MAX_METADATA_BYTES = 40_960
+MAX_FILTERABLE_BYTES = 2_048
+# Cosine distance does not depend on length, but its arithmetic does: half precision (pgvector)
+# has no digits left below 1e-4 and ends at 65,504, squares in float32 vanish below 1e-19.
+# Encoders give lengths near 1.
+MIN_LENGTH, MAX_LENGTH = 1e-2, 1e4
+
+_INDEX_NAME = re.compile(r"[a-z0-9][a-z0-9.-]{1,43}[a-z0-9]", re.ASCII)
+_FIELD_NAME = re.compile(r"[a-z][a-z0-9_]{0,62}", re.ASCII)
+# Columns of the backends with tables.
+_RESERVED = frozenset({"key", "vector", "embedding", "distance"})
+
+
+@dataclass(frozen=True)
+class IndexSpec:
+    """Name, dimension and metadata fields of an index; no backend can alter them later.
+
+    Searches filter by `fields`; metadata named in `non_filterable` is only stored. Other names are
+    refused.
+
+    Raises:
+        ValueError: some backend could not hold the name, the dimension or a field.
+    """
+
+    name: str
+    dimension: int
+    fields: Mapping[str, FieldType]
+    non_filterable: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not _INDEX_NAME.fullmatch(self.name):
+            raise ValueError(
+                f"index name {self.name!r}: use 3 to 45 of a-z, 0-9, '.' and '-', "
+                "with a letter or digit at both ends"
+            )
+        if not 1 <= self.dimension <= MAX_DIMENSION:
+            raise ValueError(
+                f"index {self.name}: dimension {self.dimension} is not in 1..{MAX_DIMENSION}"
+            )
+        names = [*self.fields, *self.non_filterable]
+        for name in names:
+            if not _FIELD_NAME.fullmatch(name) or name in _RESERVED:
+                raise ValueError(
+                    f"index {self.name}: metadata field {name!r}: use up to 63 of a-z, 0-9 and "
+                    f"'_', starting with a letter, other than {', '.join(sorted(_RESERVED))}"
+                )
+        if len(set(names)) < len(names):
+            raise ValueError(f"index {self.name}: a metadata field is declared twice: {names}")
+        if len(names) > MAX_FIELDS or len(self.non_filterable) > MAX_NON_FILTERABLE:
+            raise ValueError(
+                f"index {self.name}: {len(names)} metadata fields, {len(self.non_filterable)} of "
+                f"them not filterable; the limits are {MAX_FIELDS} and {MAX_NON_FILTERABLE}"
+            )
+        for name, kind in self.fields.items():
+            if kind not in ("string", "number"):
+                raise ValueError(f"index {self.name}: field {name}: no such type as {kind!r}")
+
+
+@dataclass(frozen=True)
+class Vector:
+    """One entry of an index; `values` has shape (dimension,), or (0,) if not asked for.
+
+    A whole number in `metadata` comes back as int, even if it was written as float.
+    """
+
+    key: str
+    values: Floats
+    metadata: Metadata
+
+
+@dataclass(frozen=True)
+class Match:
+    """One result of a query; `distance` is 1 - cosine similarity, 0 (same direction) to 2."""
+
+    key: str
+    distance: float
+    metadata: Metadata
 
 
 @dataclass(frozen=True)
 class Capabilities:
-    """The limits of a backend's requests, and whether it lists keys by filter."""
+    """Limits of a backend's requests, and whether it lists keys by filter."""
 
     max_batch: int  # vectors in one write, keys in one delete
     max_bytes: int  # of one write, as JSON
@@ -52,7 +132,7 @@ class Capabilities:
 
 
 class VectorError(MonthError, UnavailableError):
-    """An index or a bucket refuses or fails: names it, the fault and the remedy."""
+    """An index or a bucket refuses or fails; names it, the fault and the remedy."""
 
     notice = "the index cannot be searched at the moment"
 
@@ -62,49 +142,10 @@ class MissingIndexError(VectorError):
 
 
 def missing_index(label: str) -> MissingIndexError:
-    """Return the error for something, named by `label`, that is not there."""
+    """Return the error for an index or a bucket, named by `label`, that does not exist."""
     return MissingIndexError(
         f"{label}: does not exist; `mail-assets backfill` creates it, or correct the URL"
     )
-
-
-def batch_vectors(
-    vectors: Iterable[Vector], max_count: int, max_bytes: int
-) -> Iterator[list[Vector]]:
-    """Yield batches of so many vectors and bytes of JSON at most, no key twice in one.
-
-    The last vector under a key stays (Supabase answers 400 to a key that comes twice).
-    """
-    batch: dict[str, Vector] = {}
-    size = 0
-    for vector in vectors:
-        extra = json_bound(vector)
-        if batch and (len(batch) == max_count or size + extra > max_bytes):
-            yield list(batch.values())
-            batch, size = {}, 0
-        batch[vector.key] = vector
-        size += extra
-    if batch:
-        yield list(batch.values())
-
-
-def split(items: Sequence[str], size: int) -> Iterator[Sequence[str]]:
-    """Cut `items` into pieces of `size` at most."""
-    return (items[start : start + size] for start in range(0, len(items), size))
-
-
-__all__ = [
-    "Capabilities",
-    "FieldType",
-    "Floats",
-    "IndexSpec",
-    "Match",
-    "Metadata",
-    "MissingIndexError",
-    "Vector",
-    "VectorError",
-    "VectorIndex",
-]
 
 
 class VectorIndex(ABC):
@@ -133,7 +174,7 @@ class VectorIndex(ABC):
         putting the same vectors again completes them.
 
         Raises:
-            VectorError: for a vector that some backend would refuse or mangle, by its key.
+            VectorError: some backend would refuse a vector or store it wrongly; names its key.
         """
         written: set[str] = set()
         for batch in self._checked_batches(vectors):
@@ -142,18 +183,18 @@ class VectorIndex(ABC):
         return len(written)
 
     def insert(self, vectors: Iterable[Vector]) -> None:
-        """Put vectors under keys that the index does not have: nobody looks for them there.
+        """Put vectors whose keys the index does not have, without looking for them.
 
-        One that is there all the same may stand in it twice. Raises as `put` does.
+        A key that it does have may then be stored twice. Raises as `put` does.
         """
         for batch in self._checked_batches(vectors):
             self._insert(batch)
 
     def delete(self, keys: Iterable[str], among: Filter | None = None) -> int:
-        """Delete by key; return the number of distinct keys asked for, there or not.
+        """Delete by key; return the number of distinct keys asked for.
 
-        The services do not say how many of them existed. `among` is a filter that they are known
-        to match: a backend then need not look for them in all that it has.
+        The services do not report how many of them existed. `among` is a filter that the vectors
+        match, so that a backend can look for them there only.
         """
         distinct = list(dict.fromkeys(keys))
         for batch in split(distinct, self.capabilities.max_batch):
@@ -161,7 +202,7 @@ class VectorIndex(ABC):
         return len(distinct)
 
     def get(self, keys: Iterable[str], data: bool = False) -> dict[str, Vector]:
-        """Return those of `keys` that exist, with their values only where `data` is true."""
+        """Return the vectors that exist, with their values only if `data` is true."""
         distinct = list(dict.fromkeys(keys))
         found = {
             vector.key: vector
@@ -176,11 +217,11 @@ class VectorIndex(ABC):
         """Return up to `top_k` matches, nearest first, equal distances in key order.
 
         An approximate backend may return fewer than `top_k` under a filter though more match.
-        Without `metadata` the matches carry none, and less is read and sent.
+        Without `metadata` the matches have none, and less is read and sent.
 
         Raises:
-            FilterError: where the filter does not fit the index, or is too long for it.
-            VectorError: where the vector or `top_k` does not, or the backend fails.
+            FilterError: the filter does not fit the index, or is too long for it.
+            VectorError: the vector or `top_k` does not fit, or the backend fails.
         """
         if not 1 <= top_k <= self.capabilities.max_top_k:
             raise self.error(f"top_k is {top_k}", f"ask for 1 to {self.capabilities.max_top_k}")
@@ -189,7 +230,7 @@ class VectorIndex(ABC):
             check_length(filter, self.spec, self.capabilities.max_constraints)
         values = self._checked_values(vector, "the query vector")
         found = self._query(values, top_k, filter, metadata)
-        # Rounding leaves a vector at -1e-07 from itself.
+        # By rounding, a vector may be at -1e-07 from itself.
         clamped = (replace(match, distance=min(max(match.distance, 0.0), 2.0)) for match in found)
         return sorted(clamped, key=lambda match: (match.distance, match.key))
 
@@ -197,8 +238,8 @@ class VectorIndex(ABC):
         """Iterate over the keys whose metadata matches, in no order.
 
         Raises:
-            FilterError: where the filter does not fit the index.
-            VectorError: where the backend has no `capabilities.list_filter`, or fails.
+            FilterError: the filter does not fit the index.
+            VectorError: the backend has no `capabilities.list_filter`, or fails.
         """
         return (key for key, _ in self.find_values("key", filter))
 
@@ -211,21 +252,21 @@ class VectorIndex(ABC):
         return self._find_values(field, filter)
 
     def count_groups(self, fields: Sequence[str]) -> Counter[tuple[object, ...]]:
-        """Return how many vectors have each combination of values of some fields.
+        """Count the vectors by the values of some fields.
 
         Raises:
-            VectorError: where the backend has no `capabilities.list_filter`, or fails.
+            VectorError: the backend has no `capabilities.list_filter`, or fails.
         """
         return self._count_groups(fields)
 
     @abstractmethod
     def ensure(self, before: Callable[[], object] = lambda: None) -> None:
-        """Create the index, and its bucket where that is possible, or verify that it fits.
+        """Create the index and, if possible, its bucket; or verify that the existing index fits.
 
-        `before` is called before an index is created, and not where there is one.
+        `before` is called before an index is created, and not if there is one.
 
         Raises:
-            VectorError: where an index of this name exists with another spec.
+            VectorError: an index of this name exists with another spec.
         """
 
     @abstractmethod
@@ -242,22 +283,22 @@ class VectorIndex(ABC):
 
     @abstractmethod
     def drop(self) -> None:
-        """Delete the index and its vectors; nothing happens where there is none."""
+        """Delete the index and its vectors, if there is one."""
 
     @abstractmethod
     def maintain(self, *, erase: bool = False) -> None:
         """Bring the backend's search structures up to date; a service does so by itself.
 
-        Run it in one place at a time, never in every partition. `erase` leaves nothing of deleted
-        vectors anywhere, as forgetting needs; who reads while it runs may get a VectorError.
+        One process at a time, not every partition. `erase` removes deleted vectors from all files,
+        as forgetting needs; a reader may get a VectorError meanwhile.
         """
 
     def catch_up(self) -> None:
-        """Index what is new while an index is being filled; run it in one place at a time."""
+        """Index what is new while an index is being filled; one process at a time."""
         self.maintain()
 
     def needs_upkeep(self) -> bool:
-        """Tell whether so much was written since the last upkeep that queries grow slow."""
+        """Return whether so much was written since the last upkeep that queries grow slow."""
         return False
 
     @abstractmethod
@@ -321,7 +362,7 @@ class VectorIndex(ABC):
 
 
 class Bucket(Protocol):
-    """A place for vector indexes, whatever the backend."""
+    """A place for vector indexes: a folder, a service's bucket, a database."""
 
     where: str  # for messages, without credentials
 
@@ -330,3 +371,114 @@ class Bucket(Protocol):
 
     def indexes(self) -> list[str]:
         """Return the names of all indexes, sorted."""
+
+
+def batch_vectors(
+    vectors: Iterable[Vector], max_count: int, max_bytes: int
+) -> Iterator[list[Vector]]:
+    """Yield batches of at most so many vectors and bytes of JSON, without a key twice in one.
+
+    The last vector under a key stays (Supabase answers 400 to a repeated key).
+    """
+    batch: dict[str, Vector] = {}
+    size = 0
+    for vector in vectors:
+        extra = json_bound(vector)
+        if batch and (len(batch) == max_count or size + extra > max_bytes):
+            yield list(batch.values())
+            batch, size = {}, 0
+        batch[vector.key] = vector
+        size += extra
+    if batch:
+        yield list(batch.values())
+
+
+def split(items: Sequence[str], size: int) -> Iterator[Sequence[str]]:
+    """Cut `items` into pieces of at most `size`."""
+    return (items[start : start + size] for start in range(0, len(items), size))
+
+
+class InputFault(NamedTuple):
+    """Reason why a vector cannot be stored, and its remedy."""
+
+    what: str
+    remedy: str
+
+
+def values_fault(values: Floats, spec: IndexSpec, whose: str) -> InputFault | None:
+    """Return the fault of `values` that some backend would refuse or store wrongly, or None."""
+    if values.shape != (spec.dimension,):
+        return InputFault(
+            f"{whose} has shape {values.shape}, the index ({spec.dimension},)",
+            "encode with the model that the index was made for, or make a new index",
+        )
+    if not np.isfinite(values).all():
+        return InputFault(f"{whose} holds NaN or Inf", "look for the fault in its encoder")
+    length = float(np.linalg.norm(values.astype(np.float64)))
+    if length == 0:
+        return InputFault(f"{whose} is the zero vector, without direction", "leave it out")
+    if not MIN_LENGTH <= length <= MAX_LENGTH:
+        return InputFault(
+            f"{whose} has length {length:.3g}, outside {MIN_LENGTH:g}..{MAX_LENGTH:g}",
+            "normalise it to length 1",
+        )
+    return None
+
+
+def record_fault(vector: Vector, spec: IndexSpec) -> InputFault | None:
+    """Return the fault of a key or its metadata that some backend would refuse, or None."""
+    key, metadata = vector.key, vector.metadata
+    if not is_text(key) or not 1 <= _bytes(key) <= MAX_KEY_BYTES:
+        return InputFault(
+            f"key {key[:80]!r} is not 1 to {MAX_KEY_BYTES} bytes of UTF-8 without NUL",
+            "shorten it to a hash",
+        )
+    for name, value in metadata.items():
+        if reason := _unfit(name, value, spec):
+            return InputFault(f"key {key!r}, metadata {name!r}: {reason}", "correct it")
+    total = _bytes(metadata)
+    filterable = _bytes({k: v for k, v in metadata.items() if k in spec.fields})
+    if filterable > MAX_FILTERABLE_BYTES or total > MAX_METADATA_BYTES:
+        return InputFault(
+            f"key {key!r} has {total} bytes of metadata, {filterable} of them filterable; "
+            f"the limits are {MAX_METADATA_BYTES} and {MAX_FILTERABLE_BYTES}",
+            "shorten its longest value, or declare it non_filterable",
+        )
+    return None
+
+
+def json_bound(vector: Vector) -> int:
+    """Return an upper bound of the vector's size as JSON, in bytes.
+
+    A float32 takes at most 15 characters and a separator; escapes to ASCII and the spaces
+    after separators make at most three of each byte of compact UTF-8 JSON.
+    """
+    return 18 * vector.values.size + 3 * (_bytes(vector.key) + _bytes(vector.metadata)) + 200
+
+
+def restore_int(value: MetadataValue) -> MetadataValue:
+    """Return a whole number as int: not every backend remembers how it was written."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def _unfit(name: str, value: object, spec: IndexSpec) -> str | None:
+    kind = spec.fields.get(name)
+    if kind is None and name not in spec.non_filterable:
+        return "the index has no such field"
+    if kind == "string" and not isinstance(value, str):
+        return f"{value!r} is not a string"
+    if kind == "number" and not is_number(value):
+        return f"{value!r} is not a finite number within 2**53"
+    if isinstance(value, list):
+        fits = all(is_text(item) for item in value)
+    else:
+        fits = isinstance(value, bool) or is_number(value) or is_text(value)
+    return None if fits else f"{value!r} is not text without NUL, a number, a boolean or a list"
+
+
+def _bytes(value: str | Metadata) -> int:
+    """Return the size in UTF-8 of a key, or of metadata as compact JSON."""
+    text = value
+    if not isinstance(text, str):
+        text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return len(text.encode())

@@ -1,18 +1,8 @@
-"""One vector index as a LanceDB table: a column for each filterable field, filtered before search.
+"""Vector indexes as LanceDB tables: a column for each filterable field, filtered before search.
 
-Below `maintenance.INDEX_ROWS` every query is exact; above, an IVF_RQ index is searched, whose
-estimates are replaced by exact distances (`refine_factor`).
-
-[rows] Vectors as rows of a LanceDB table: its Arrow schema, to rows and back.
-
-[maintenance] The indexes of a table of vectors, and how much may wait for them (lance/upkeep.py).
-
-[search] Search a LanceDB table: how much of its index is read, and how many vectors are read again.
-
-IVF_RQ cuts the vectors into partitions, of which those nearest to a query are read (probes), and
-estimates distances from a few bits a number; the best are read again and ranked by exact distances.
-
-[bucket] A bucket of LanceDB tables: a folder, or a prefix on S3-like storage.
+Below `INDEX_ROWS` every query is exact. Above, IVF_RQ cuts the vectors into partitions, of which a
+search reads those nearest to the query (probes). It estimates distances from a few bits a number;
+the best rows are read again and ranked by exact distances (refine).
 """
 
 from __future__ import annotations
@@ -43,239 +33,67 @@ from mail_assets.lance.table import (
     count_groups,
 )
 from mail_assets.lance.upkeep import Indexes, Limits, TableUpkeep, read_index_states
-from mail_assets.vectors.filters import (
-    Filter,
+from mail_assets.vectors.filters import Filter, matches_filter
+from mail_assets.vectors.index import (
+    Capabilities,
+    Floats,
     IndexSpec,
-    lance_keys_sql,
-    lance_sql,
-    matches_filter,
-    split_filter,
+    Match,
+    Metadata,
+    MetadataValue,
+    MissingIndexError,
+    Vector,
+    VectorError,
+    VectorIndex,
+    restore_int,
 )
-from mail_assets.vectors.index import Capabilities, MissingIndexError, VectorError, VectorIndex
-from mail_assets.vectors.vector import Floats, Match, Metadata, MetadataValue, Vector, restore_int
+from mail_assets.vectors.lance_filters import lance_keys_sql, lance_sql, split_filter
 
-
-def arrow_schema(spec: IndexSpec) -> pa.Schema:
-    """Return key, vector, the fields, and what is not filterable as JSON (large_string)."""
-    kinds = {"string": pa.string(), "number": pa.float64()}
-    return pa.schema(
-        [
-            pa.field("key", pa.string(), nullable=False, metadata={**PRIMARY_KEY, **READ_SINGLY}),
-            pa.field("vector", pa.list_(pa.float32(), spec.dimension)),
-            *(pa.field(name, kinds[kind]) for name, kind in spec.fields.items()),
-            *(pa.field(name, pa.large_string()) for name in spec.non_filterable),
-        ]
-    )
-
-
-def column_types(schema: pa.Schema) -> dict[str, str]:
-    """Return the columns by name, in terms that can be compared."""
-    return {field.name: str(field.type) for field in schema}
-
-
-def vector_dimension(schema: pa.Schema) -> int:
-    """Return how many numbers each vector of a table has."""
-    return int(schema.field("vector").type.list_size)
-
-
-def filterable_fields(schema: pa.Schema) -> list[str]:
-    """Return the columns of the fields that can be filtered by, in their order."""
-    others = ("key", "vector")
-    return [f.name for f in schema if f.name not in others and f.type != pa.large_string()]
-
-
-def to_arrow(batch: Sequence[Vector], spec: IndexSpec) -> pa.Table:
-    """Return vectors as rows."""
-    schema = arrow_schema(spec)
-    values = np.concatenate([vector.values for vector in batch])
-    columns = [
-        pa.array([vector.key for vector in batch], pa.string()),
-        pa.FixedSizeListArray.from_arrays(pa.array(values), spec.dimension),
-    ]
-    for name in [*spec.fields, *spec.non_filterable]:
-        given = (vector.metadata.get(name) for vector in batch)
-        if name in spec.non_filterable:
-            given = (None if value is None else json.dumps(value) for value in given)
-        columns.append(pa.array(list(given), schema.field(name).type))
-    return pa.Table.from_arrays(columns, schema=schema)
-
-
-def row_metadata(row: Mapping[str, Any], spec: IndexSpec) -> Metadata:
-    """Return a row's metadata, without what is null."""
-    given = {name: restore_int(row[name]) for name in spec.fields if row[name] is not None}
-    hidden = (name for name in spec.non_filterable if row[name] is not None)
-    return given | {name: restore_int(json.loads(row[name])) for name in hidden}
-
-
-# 12,000 x 384: an exact query takes 14 ms, an indexed one 5 ms with 0.997 of the true top 20;
-# 45,000: 40 ms and 8 ms. The index is built in 0.2 s and 0.8 s. (python -m benchmarks.vectors)
+# Rows from which a table has an index of vectors; below, every query is exact. For 12,000 x 384 an
+# exact query takes 14 ms, an indexed one 5 ms with 0.997 of the true top 20.
+# (python -m benchmarks.vectors)
 INDEX_ROWS = 10_000
 LIMITS = Limits(
-    # Rows beside the index are compared one by one: 50,000 x 384 take 40 ms. To take them in makes
-    # the index anew, 60 us of the processor a row, so that they may be a third of the table, and no
-    # more than INDEX_ROWS for longer than an hour.
+    # Unindexed rows are compared one by one: 50,000 x 384 take 40 ms. Indexing them makes the index
+    # again, 60 us of the processor a row of the whole table. So a third of the table may wait, and
+    # more than INDEX_ROWS rows for an hour at most.
     least=INDEX_ROWS,
     share=1 / 3,
     old=dt.timedelta(hours=1),
-    # To find months takes 0.1 ms for each fragment that their indexes lack, twice a run. Small ones
-    # leave 3 in a second; the indexes of 1.8 million take 3.5 s to make.
+    # Finding months takes 0.1 ms for each fragment that their indexes lack, twice a run. Small runs
+    # leave 3 in a second; the indexes of 1.8 million rows take 3.5 s to make.
     finders_share=0.1,
     finders_old=dt.timedelta(minutes=4),
-    # Commits since the last upkeep, each of which leaves a fragment: a month is found in 15 ms with
-    # 100 of 250 rows, in 43 with 400.
+    # Each commit leaves a fragment: a month is found in 15 ms with 100 fragments of 250 rows, in 43
+    # with 400.
     fragments=100,
     fragment_rows=500,
     indexed_from=INDEX_ROWS,
 )
-# LanceDB merges new vectors as a segment, which is searched and refined apart: 60,000 x 384 take
-# 7.5 ms with 1 to 4 segments, 14 with 12 and 18 with 21. To merge 10,000 with 1.8 million takes 2
-# to 8 s of the processor, 100,000 take 8, and to make the index anew 127. Each time that a third is
-# new, merging takes longer: it joins and splits partitions.
+# LanceDB merges new vectors as a segment, which is searched separately: 60,000 x 384 take 7.5 ms
+# with 1 to 4 segments, 14 with 12. Merging 10,000 rows with 1.8 million takes 2 to 8 s of the
+# processor, making the index again 127 s.
 MAX_SEGMENTS = 4
-# Of each number of a vector. Of the true top 50 of questions among 500,000 chunks, all partitions
-# read, 1 bit finds 0.81 and 3 bits 0.98 in the same time; 4 find no more. They take 33 and 84 MB,
-# and 8 and 15 s to make.
+# Kept of each number of a vector: of the true top 50 among 500,000 chunks, 1 bit finds 0.81 and 3
+# bits find 0.98 in the same time; 4 find no more.
 BITS = 3
-# Vectors a partition from which the centers of partitions are trained; LanceDB takes 256. The time
-# of it grows with the square of the rows: of 1.6 million the index takes 57 s of the processor in
-# place of 67, of 160,000 4.4 in place of 4.7, and finds 0.98 of the true top 50 with either.
+# Vectors a partition from which its center is trained; LanceDB's default is 256, which takes longer
+# and finds no more.
 TRAINED_ON = 64
-# A bitmap holds one entry for each distinct string.
+# Distinct strings up to which a column gets a bitmap, which has one entry for each.
 BITMAP_VALUES = 1_000
 VECTOR = "vector"
 
-
-def plan_upkeep(table: Table, label: str) -> TableUpkeep:
-    """Return the upkeep of a table; of `key` there is no index, see lance/columns.py.
-
-    By the columns that it has: who erases forgotten mail knows no more of an index than its name.
-    """
-    fields = filterable_fields(table.schema)
-    merged = fields[-1] if fields else None  # of mail `kind`, which has few values
-    return TableUpkeep(
-        table,
-        Indexes([*fields, VECTOR], main=VECTOR, bits=BITS, segments=MAX_SEGMENTS, merged=merged),
-        LIMITS,
-        partial(_create_index, table),
-        label,
-        VectorError,
-    )
-
-
-def _create_index(table: Table, column: str) -> None:
-    table.create_index(column, config=_choose_index(table, column))
-
-
-def _choose_index(table: Table, column: str) -> Bitmap | BTree | IvfRq | IvfSq:
-    if column != VECTOR:
-        return Bitmap() if _has_few_strings(table, column) else BTree()
-    if vector_dimension(table.schema) % 8:  # IVF_RQ is the smallest, but wants a multiple of 8
-        return IvfSq(distance_type="cosine")
-    return IvfRq(distance_type="cosine", num_bits=BITS, sample_rate=TRAINED_ON)
-
-
-def _has_few_strings(table: Table, name: str) -> bool:
-    if table.schema.field(name).type != pa.string():
-        return False
-    distinct: set[str] = set()
-    for batch in table.search().select([name]).limit(None).to_batches():
-        distinct.update(batch.column(name).unique().to_pylist())
-        if len(distinct) > BITMAP_VALUES:
-            return False
-    return True
-
-
 PARTITION_ROWS = 8_192  # LanceDB's own target
-# Half of the partitions are read, and all of a few. A question is not near to what answers it (0.5,
-# where the neighbours of a chunk have 0.9), so that its nearest are spread over many: of the true
-# top 50 of 1,762,265 chunks, 215 partitions, 37 find 0.85, 74 0.91, 111 0.95 and all 0.98, in 7.5,
-# 8.7, 10.0 and 12.6 ms.
+# Share of the partitions that a search reads; of few partitions it reads all. A question is not
+# near its answers (0.5, where neighbouring chunks have 0.9), so they are spread over many
+# partitions: of the true top 50 of 1.8 million chunks, half of the partitions find 0.95 and all
+# find 0.98.
 PROBES, MIN_PROBES = 0.5, 16
 # Vectors that are read again for one query, most of its cost, and at most for one match.
 REFINED, FILTERED_REFINED, REFINE = 100, 150, 10
-# Vectors of which each is compared, without the index: exact, and of 540,000 those of 100 messages
-# take 21 ms of the processor instead of 65, of 500 messages 43 instead of 84, of 2,000 99 of 87.
+# Matching vectors up to which a search compares each, without the index: exact, and faster.
 FEW = 1_000
-
-
-class Search(NamedTuple):
-    """What is searched for: a vector, so many matches, a filter, and the columns to return."""
-
-    vector: Floats
-    top_k: int
-    filter: Filter | None
-    columns: list[str]
-
-
-async def search_table(kept: OpenTable, wanted: Search) -> list[Mapping[str, Any]]:
-    """Return the rows of a table that are nearest, with their `_distance`, in no order."""
-    split = await split_filter(wanted.filter, wanted.top_k, kept.estimates)
-    if split.after is None:
-        return await _search(kept, wanted)
-    columns = list(dict.fromkeys([*wanted.columns, *split.fields]))
-    found = await _search(kept, Search(wanted.vector, split.asked, split.before, columns))
-    passing = [row for row in found if matches_filter(split.after, row)]
-    if len(passing) < wanted.top_k:
-        return await _search(kept, wanted)
-    return nsmallest(wanted.top_k, passing, key=itemgetter("_distance"))
-
-
-async def _search(kept: OpenTable, wanted: Search) -> list[Mapping[str, Any]]:
-    """Do the same with the filter applied before the search."""
-    if wanted.filter is None:
-        refine = refine_factor(wanted.top_k, REFINED)
-        return await _collect(_build(kept, wanted, refine).nprobes(choose_probes(kept.rows)))
-    where = lance_sql(wanted.filter)
-    search = _build(kept, wanted, refine_factor(wanted.top_k, FILTERED_REFINED)).where(where)
-    if kept.rows > PARTITION_ROWS:
-        matching = _count_named(wanted.filter) or await kept.estimates.count(where)
-        if matching <= FEW:
-            return await _collect(search.bypass_vector_index())
-        found = await _collect(search.nprobes(choose_probes(kept.rows, matching)))
-        if len(found) >= min(wanted.top_k, matching):
-            return found
-    # What matches may all be far from the query: as many probes as it takes. To allow that at once
-    # takes half as long again for the others.
-    return await _collect(search.maximum_nprobes(0).minimum_nprobes(1))
-
-
-def _count_named(filter: Filter) -> int:
-    """Return about how many vectors the messages have that a filter names; 0 for any other filter.
-
-    To count those of many messages takes as long as to search among them. Most have one or two.
-    """
-    named = filter.get("message_id") if len(filter) == 1 else None
-    return 2 * len(named.get("$in", ())) if isinstance(named, dict) else 0
-
-
-def choose_probes(rows: int, matching: int | None = None) -> int:
-    """Return how many partitions are read of an index of so many rows, of which so many match.
-
-    The fewer match, the more partitions the nearest of them are spread over. `rows` may be from a
-    minute ago, when an index that is being filled had none: of a small one, more than it has are
-    asked for, which costs nothing.
-    """
-    partitions = max(MIN_PROBES, math.ceil(rows / PARTITION_ROWS))
-    spread = 1.0 if matching is None else (rows / max(1, min(matching, rows))) ** 0.25
-    return min(partitions, max(MIN_PROBES, math.ceil(PROBES * spread * partitions)))
-
-
-def refine_factor(top_k: int, refined: int) -> int:
-    """Return how many vectors are read again for each match, of `refined` in all."""
-    return max(1, min(REFINE, refined // top_k))
-
-
-def _build(kept: OpenTable, wanted: Search, refine: int) -> AsyncVectorQuery:
-    search = kept.table.query().nearest_to(wanted.vector)
-    # Lance warns on stderr at each query whose columns leave out _distance.
-    columns = [*wanted.columns, "_distance"]
-    search = search.distance_type("cosine").refine_factor(refine)
-    return search.limit(wanted.top_k).select(columns)
-
-
-async def _collect(search: AsyncVectorQuery) -> list[Mapping[str, Any]]:
-    rows: list[Mapping[str, Any]] = (await search.to_arrow()).to_pylist()
-    return rows
 
 
 class LanceIndex(VectorIndex):
@@ -315,7 +133,7 @@ class LanceIndex(VectorIndex):
         return self._handle.read(lambda kept: kept.table.count_rows())
 
     def describe(self) -> dict[str, str | int]:
-        """Return what is searched, how, and the sizes."""
+        """Return backend, index, dimension, kind of search, rows and version."""
         table = self._table.open()
         with self._table.errors():
             state = read_index_states(table).get("vector")
@@ -333,26 +151,26 @@ class LanceIndex(VectorIndex):
         return facts
 
     def drop(self) -> None:
-        """Delete the table; nothing happens where there is none."""
+        """Delete the table, if it exists."""
         self._table.drop()
 
     def maintain(self, *, erase: bool = False) -> None:
-        """Compact, delete old versions, and index what is large enough; see `maintenance`."""
+        """Compact, delete old versions, and index a table that is large enough."""
         self._table.maintain(erase=erase)
 
     def catch_up(self) -> None:
-        """Index what is new, in as little time as it takes."""
+        """Index new rows in little time; see TableUpkeep.catch_up."""
         self._table.catch_up()
 
     def needs_upkeep(self) -> bool:
-        """Tell whether many rows were written since the last upkeep, or in many commits."""
+        """Return whether many rows were written since the last upkeep, or in many commits."""
         return self._table.needs_upkeep()
 
     def _put(self, batch: Sequence[Vector]) -> None:
         self._table.merge(to_arrow(batch, self.spec))
 
     def _insert(self, batch: Sequence[Vector]) -> None:
-        # A merge reads the whole key column: 0.9 s at 3 million rows, where this takes 0.03.
+        # A merge reads the whole key column: 0.9 s at 3 million rows. This takes 0.03.
         with self._table.errors():
             self._table.open_snapshot().add(to_arrow(batch, self.spec))
 
@@ -411,3 +229,171 @@ class LanceBucket:
         """Return the names of the bucket's indexes."""
         with lance_errors(self.where, VectorError):
             return self._connection.list_tables()
+
+
+class Search(NamedTuple):
+    """A search: a vector, the number of matches, a filter, and the columns to return."""
+
+    vector: Floats
+    top_k: int
+    filter: Filter | None
+    columns: list[str]
+
+
+async def search_table(kept: OpenTable, wanted: Search) -> list[Mapping[str, Any]]:
+    """Return the nearest rows of a table with their `_distance`, in no order."""
+    split = await split_filter(wanted.filter, wanted.top_k, kept.estimates)
+    if split.after is None:
+        return await _search_filtered(kept, wanted)
+    columns = list(dict.fromkeys([*wanted.columns, *split.fields]))
+    found = await _search_filtered(kept, Search(wanted.vector, split.asked, split.before, columns))
+    passing = [row for row in found if matches_filter(split.after, row)]
+    if len(passing) < wanted.top_k:
+        return await _search_filtered(kept, wanted)
+    return nsmallest(wanted.top_k, passing, key=itemgetter("_distance"))
+
+
+async def _search_filtered(kept: OpenTable, wanted: Search) -> list[Mapping[str, Any]]:
+    if wanted.filter is None:
+        refine = refine_factor(wanted.top_k, REFINED)
+        return await _collect(_build(kept, wanted, refine).nprobes(choose_probes(kept.rows)))
+    where = lance_sql(wanted.filter)
+    search = _build(kept, wanted, refine_factor(wanted.top_k, FILTERED_REFINED)).where(where)
+    if kept.rows > PARTITION_ROWS:
+        matching = _count_named(wanted.filter) or await kept.estimates.count(where)
+        if matching <= FEW:
+            return await _collect(search.bypass_vector_index())
+        found = await _collect(search.nprobes(choose_probes(kept.rows, matching)))
+        if len(found) >= min(wanted.top_k, matching):
+            return found
+    # All matches may be far from the query: read as many partitions as it takes. Allowing that in
+    # the first search would take half as long again.
+    return await _collect(search.maximum_nprobes(0).minimum_nprobes(1))
+
+
+def _count_named(filter: Filter) -> int:
+    # Counting the vectors of many named messages takes as long as searching among them. Most
+    # messages have one or two.
+    named = filter.get("message_id") if len(filter) == 1 else None
+    return 2 * len(named.get("$in", ())) if isinstance(named, dict) else 0
+
+
+def choose_probes(rows: int, matching: int | None = None) -> int:
+    """Return how many partitions to read of an index of `rows`, of which `matching` match.
+
+    The fewer rows match, the more partitions the nearest are spread over. `rows` may be a minute
+    old, from before an index was filled; asking for too many partitions costs nothing.
+    """
+    partitions = max(MIN_PROBES, math.ceil(rows / PARTITION_ROWS))
+    spread = 1.0 if matching is None else (rows / max(1, min(matching, rows))) ** 0.25
+    return min(partitions, max(MIN_PROBES, math.ceil(PROBES * spread * partitions)))
+
+
+def refine_factor(top_k: int, refined: int) -> int:
+    """Return how many vectors to read again for each match, of `refined` in all."""
+    return max(1, min(REFINE, refined // top_k))
+
+
+def _build(kept: OpenTable, wanted: Search, refine: int) -> AsyncVectorQuery:
+    search = kept.table.query().nearest_to(wanted.vector)
+    # Lance warns on stderr at each query whose columns omit _distance.
+    columns = [*wanted.columns, "_distance"]
+    search = search.distance_type("cosine").refine_factor(refine)
+    return search.limit(wanted.top_k).select(columns)
+
+
+async def _collect(search: AsyncVectorQuery) -> list[Mapping[str, Any]]:
+    rows: list[Mapping[str, Any]] = (await search.to_arrow()).to_pylist()
+    return rows
+
+
+def plan_upkeep(table: Table, label: str) -> TableUpkeep:
+    """Return the upkeep of a table, from its columns alone; `key` has no index (PRIMARY_KEY).
+
+    Forgetting erases mail from indexes of which it knows only the names.
+    """
+    fields = filterable_fields(table.schema)
+    merged = fields[-1] if fields else None  # `kind` of mail, which has few values
+    return TableUpkeep(
+        table,
+        Indexes([*fields, VECTOR], main=VECTOR, bits=BITS, segments=MAX_SEGMENTS, merged=merged),
+        LIMITS,
+        partial(_create_index, table),
+        label,
+        VectorError,
+    )
+
+
+def _create_index(table: Table, column: str) -> None:
+    table.create_index(column, config=_choose_index(table, column))
+
+
+def _choose_index(table: Table, column: str) -> Bitmap | BTree | IvfRq | IvfSq:
+    if column != VECTOR:
+        return Bitmap() if _has_few_strings(table, column) else BTree()
+    if vector_dimension(table.schema) % 8:  # IVF_RQ is the smallest, but needs a multiple of 8
+        return IvfSq(distance_type="cosine")
+    return IvfRq(distance_type="cosine", num_bits=BITS, sample_rate=TRAINED_ON)
+
+
+def _has_few_strings(table: Table, name: str) -> bool:
+    if table.schema.field(name).type != pa.string():
+        return False
+    distinct: set[str] = set()
+    for batch in table.search().select([name]).limit(None).to_batches():
+        distinct.update(batch.column(name).unique().to_pylist())
+        if len(distinct) > BITMAP_VALUES:
+            return False
+    return True
+
+
+def arrow_schema(spec: IndexSpec) -> pa.Schema:
+    """Return the columns: key, vector, fields, and other metadata as JSON (large_string)."""
+    kinds = {"string": pa.string(), "number": pa.float64()}
+    return pa.schema(
+        [
+            pa.field("key", pa.string(), nullable=False, metadata={**PRIMARY_KEY, **READ_SINGLY}),
+            pa.field("vector", pa.list_(pa.float32(), spec.dimension)),
+            *(pa.field(name, kinds[kind]) for name, kind in spec.fields.items()),
+            *(pa.field(name, pa.large_string()) for name in spec.non_filterable),
+        ]
+    )
+
+
+def column_types(schema: pa.Schema) -> dict[str, str]:
+    """Return the types of the columns by name, for comparison."""
+    return {field.name: str(field.type) for field in schema}
+
+
+def vector_dimension(schema: pa.Schema) -> int:
+    """Return the dimension of a table's vectors."""
+    return int(schema.field("vector").type.list_size)
+
+
+def filterable_fields(schema: pa.Schema) -> list[str]:
+    """Return the filterable columns in their order."""
+    others = ("key", "vector")
+    return [f.name for f in schema if f.name not in others and f.type != pa.large_string()]
+
+
+def to_arrow(batch: Sequence[Vector], spec: IndexSpec) -> pa.Table:
+    """Return vectors as rows."""
+    schema = arrow_schema(spec)
+    values = np.concatenate([vector.values for vector in batch])
+    columns = [
+        pa.array([vector.key for vector in batch], pa.string()),
+        pa.FixedSizeListArray.from_arrays(pa.array(values), spec.dimension),
+    ]
+    for name in [*spec.fields, *spec.non_filterable]:
+        given = (vector.metadata.get(name) for vector in batch)
+        if name in spec.non_filterable:
+            given = (None if value is None else json.dumps(value) for value in given)
+        columns.append(pa.array(list(given), schema.field(name).type))
+    return pa.Table.from_arrays(columns, schema=schema)
+
+
+def row_metadata(row: Mapping[str, Any], spec: IndexSpec) -> Metadata:
+    """Return a row's metadata without nulls."""
+    given = {name: restore_int(row[name]) for name in spec.fields if row[name] is not None}
+    hidden = (name for name in spec.non_filterable if row[name] is not None)
+    return given | {name: restore_int(json.loads(row[name])) for name in hidden}

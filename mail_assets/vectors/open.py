@@ -1,13 +1,13 @@
-"""Check the URL of a vector bucket, and open the bucket at it.
+"""Check the URL of a vector bucket, and open the bucket.
 
     lance:PATH                                  LanceDB in a folder
     lance:s3://BUCKET/PREFIX                    LanceDB on S3-like storage (AWS_ variables)
     s3vectors://BUCKET?region=REGION            AWS S3 Vectors (boto3's standard credentials)
     supabase://HOST/BUCKET                      Supabase (SUPABASE_SERVICE_KEY)
-    pgvector:                                   the Postgres whose DSN is passed in
+    pgvector:                                   the Postgres of the DSN passed in
 
-`s3vectors` also takes `&endpoint=URL`, and `supabase+http://127.0.0.1:PORT/BUCKET` is for a server
-on this machine. A URL never holds credentials.
+`s3vectors` also takes `&endpoint=URL`; `supabase+http://127.0.0.1:PORT/BUCKET` is a server on this
+machine. A URL never holds credentials.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from urllib.parse import SplitResult, parse_qsl, urlsplit
 
 from mail_assets.environment import VARIABLES
 from mail_assets.http.requests import is_loopback
-from mail_assets.lance.connection import check_lance_path, lance_location
+from mail_assets.lance.location import check_lance_path, lance_location
 
-if TYPE_CHECKING:  # settings check URLs at every start: numpy and the backends take their time
+if TYPE_CHECKING:  # settings check URLs at every start; numpy and the backends load slowly
     from mail_assets.vectors.index import Bucket
 
 SCHEMES = (
@@ -35,13 +35,13 @@ _BUCKET_NAME = re.compile(r"[a-z0-9][a-z0-9-]{1,61}[a-z0-9]", re.ASCII)
 def open_bucket(
     url: str, environ: Mapping[str, str] | None = None, *, dsn: str | None = None
 ) -> Bucket:
-    """Open the bucket at `url`; no service is asked anything yet.
+    """Open the bucket at `url`, without a request.
 
     `environ` (by default the process's) gives SUPABASE_SERVICE_KEY and, for Lance on S3-like
     storage, the AWS_ variables. `dsn` is for `pgvector:`.
 
     Raises:
-        ValueError: for a URL that `check_bucket_url` refuses, a missing key or DSN.
+        ValueError: `check_bucket_url` refuses the URL, or a key or the DSN is missing.
     """
     return _opener(url)(VARIABLES if environ is None else environ, dsn)
 
@@ -59,10 +59,7 @@ _Opener = Callable[[Mapping[str, str], str | None], "Bucket"]
 
 
 def _opener(url: str) -> _Opener:
-    """Check `url` and return the function that opens it.
-
-    The openers import their backend when called: LanceDB alone takes a second.
-    """
+    # The openers import their backend when they are called: LanceDB alone takes a second.
     scheme, _, rest = url.partition(":")
     if scheme == "lance":
         return _lance(rest)
@@ -131,7 +128,7 @@ def _supabase(parts: SplitResult) -> _Opener:
 
 def _pgvector(rest: str) -> _Opener:
     if rest:
-        raise ValueError("use pgvector: with nothing behind; the DSN is a setting of its own")
+        raise ValueError("use pgvector: without a path; the DSN is a setting of its own")
 
     def opener(environ: Mapping[str, str], dsn: str | None) -> Bucket:
         from mail_assets.vectors.pgvector import PgvectorBucket
@@ -154,6 +151,6 @@ def _refuse_credentials(parts: SplitResult) -> None:
 
 
 def _require_https(scheme: str, host: str | None) -> None:
-    """Refuse to send keys and mail in the clear, except to this machine."""
+    # Keys and mail are not sent unencrypted, except to this machine.
     if not host or not (scheme == "https" or (scheme == "http" and is_loopback(host))):
         raise ValueError("use https, or http to 127.0.0.1 only")

@@ -1,23 +1,13 @@
-"""One vector index as a table of Postgres: exact search, or by an HNSW index once it is large.
+"""Vector indexes as tables of Postgres: exact search, or by an HNSW index once a table is large.
 
-Threads may share an index. Whether the processor can run the server's pgvector is for the caller
-to find out.
+The tables are in the schema `vectors`. `embedding` is halfvec (2 bytes a number, relative error up
+to 5e-4), a filterable field is a text or double precision column with a btree, the rest is jsonb.
 
-[schema] The schema `vectors`, and whose it is: its indexes are named by encoders, not by installations.
+An index is named after its encoder, not its installation: two installations in one database would
+take each other's vectors for surplus and delete them. The first one that writes leaves the name of
+its own schema in the comment of the schema `vectors`.
 
-Two installations in schemas of one database would take each other's vectors for faults of their own
-and delete them. The one that writes first leaves its schema's name in the comment.
-
-[connections] The connections of a pgvector index: one stays open, so that a query opens none.
-
-[table] The table of a vector index in Postgres: its columns, its creation and the connections to it.
-
-`embedding` is halfvec (2 bytes a number, relative error up to 5e-4), a filterable field is a text
-or double precision column with a btree, the rest is jsonb.
-
-[maintenance] Maintenance of a table of vectors in Postgres: VACUUM, and its HNSW index.
-
-[bucket] A bucket of pgvector tables: the schema `vectors` of one database.
+Threads may share an index. The caller checks whether the processor can run the server's pgvector.
 """
 
 from __future__ import annotations
@@ -27,7 +17,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from queue import Empty, SimpleQueue
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 import psycopg
@@ -41,333 +31,47 @@ from psycopg.sql import Composable
 from psycopg.types.json import Jsonb
 
 from mail_assets.postgres.database import begin_session
-from mail_assets.vectors.filters import Filter, IndexSpec, postgres_sql
-from mail_assets.vectors.index import Capabilities, VectorError, VectorIndex, missing_index
-from mail_assets.vectors.vector import Floats, Match, Metadata, MetadataValue, Vector, restore_int
+from mail_assets.vectors.filters import (
+    COMPARISONS_SQL,
+    LOGIC_SQL,
+    Filter,
+    Nested,
+    nest_conditions,
+)
+from mail_assets.vectors.index import (
+    Capabilities,
+    Floats,
+    IndexSpec,
+    Match,
+    Metadata,
+    MetadataValue,
+    Vector,
+    VectorError,
+    VectorIndex,
+    missing_index,
+    restore_int,
+)
 
 SCHEMA = "vectors"
 _MARK = "vectors of mail_assets in the schema "
-
-
-def check_schema(session: psycopg.Connection[DictRow], label: str) -> None:
-    """Check that the schema, if it is there, is not another installation's.
-
-    Raises:
-        VectorError: it is.
-    """
-    comment, ours = _read_comment(session)
-    theirs = comment.removeprefix(_MARK)
-    if not comment.startswith(_MARK) or theirs == ours:
-        return
-    gone = session.execute("SELECT FROM pg_namespace WHERE nspname = %s", [theirs]).rowcount == 0
-    if gone:
-        return
-    raise VectorError(
-        f"{label}: the schema {SCHEMA} has the vectors of the installation in the schema {theirs}, "
-        f"this one is in the schema {ours}: give one of them a database of its own, or another "
-        "place for its vectors (MAIL_VECTORS)"
-    )
-
-
-def create_schema(session: psycopg.Connection[DictRow], label: str) -> None:
-    """Create the schema where it is missing, and mark it; one without a mark is taken over.
-
-    What somebody else has commented on it stays.
-
-    Raises:
-        VectorError: it is another installation's.
-    """
-    name = sql.Identifier(SCHEMA)
-    owner = "SELECT pg_has_role(nspowner, 'usage') AS mine FROM pg_namespace WHERE nspname = %s"
-    row = session.execute(owner, [SCHEMA]).fetchone()
-    if row is None:  # with IF NOT EXISTS it takes a right that a schema made by others spares
-        session.execute(sql.SQL("CREATE SCHEMA {}").format(name))
-    check_schema(session, label)
-    comment, ours = _read_comment(session)
-    mark = f"{_MARK}{ours}"
-    is_ours_to_say = not comment or comment.startswith(_MARK)
-    if comment != mark and is_ours_to_say and (row is None or row["mine"]):
-        session.execute(sql.SQL("COMMENT ON SCHEMA {} IS {}").format(name, sql.Literal(mark)))
-
-
-def _read_comment(session: psycopg.Connection[DictRow]) -> tuple[str, str]:
-    """Return the comment on the schema, and the schema of the connection's tables."""
-    (row,) = session.execute(
-        "SELECT coalesce(obj_description(to_regnamespace(%s), 'pg_namespace'), '') AS comment,"
-        " coalesce(current_schema(), '') AS ours",
-        [SCHEMA],
-    )
-    return row["comment"], row["ours"]
-
-
-Session: TypeAlias = Connection[DictRow]
-
-
-class Connections:
-    """Connections to one server; each is used by one thread at a time.
-
-    What is done with one is about the index that `label` names in error messages.
-    """
-
-    def __init__(self, dsn: str, label: str) -> None:
-        self._dsn = dsn
-        self._label = label
-        self._idle: SimpleQueue[Session] = SimpleQueue()
-        weakref.finalize(self, _close_all, self._idle)
-
-    @contextmanager
-    def transaction(self) -> Iterator[Session]:
-        """Open a transaction on the connection that is kept, or on a new one while that is used."""
-        with postgres_errors(self._label):
-            session = self._take() or self._open()
-            try:
-                with session.transaction():
-                    yield session
-            finally:
-                self._keep(session)
-
-    @contextmanager
-    def session(self) -> Iterator[Session]:
-        """Open a connection of its own in autocommit mode, for what outlives transactions."""
-        with postgres_errors(self._label), self._open() as session:
-            yield session
-
-    def _open(self) -> Session:
-        session = psycopg.connect(
-            self._dsn,
-            row_factory=dict_row,
-            autocommit=True,
-            # A prepared statement would come to be planned for any filter and any number of rows.
-            prepare_threshold=None,
-            fallback_application_name="mail_assets vectors",
-        )
-        begin_session(session)
-        try:
-            check_schema(session, self._label)
-        except BaseException:
-            session.close()
-            raise
-        return session
-
-    def _take(self) -> Session | None:
-        """Return the kept connection if there is one and its server still answers."""
-        try:
-            session = self._idle.get_nowait()
-        except Empty:
-            return None
-        try:
-            session.execute("")
-        except psycopg.OperationalError:  # restarted since
-            session.close()
-            return None
-        return session
-
-    def _keep(self, session: Session) -> None:
-        if session.closed or not self._idle.empty():
-            session.close()
-        else:
-            self._idle.put(session)
-
-
-@contextmanager
-def postgres_errors(label: str) -> Iterator[None]:
-    """Turn Postgres errors into VectorError about `label`."""
-    try:
-        yield
-    except (UndefinedTable, InvalidSchemaName) as error:
-        raise missing_index(label) from error
-    except psycopg.Error as error:
-        raise VectorError(f"{label}: {error}; check the DSN, the server and its log") from error
-
-
-def _close_all(sessions: SimpleQueue[Session]) -> None:
-    while not sessions.empty():
-        sessions.get().close()
-
-
-Parameters: TypeAlias = list[object]
+_ENSURE_LOCK = 0x6D61696C  # any number that all processes agree on
 
 MINIMUM_VERSION = (0, 8)  # hnsw.iterative_scan
-# Wider embeddings may not fit a page beside 2 KB of fields and a key.
+# Wider embeddings may not fit a page next to 2 KB of fields and a key.
 PLAIN_DIMENSION = 2_000
-
-
-class PgvectorTable:
-    """One table of the schema `vectors`, named as its index.
-
-    `types` are its columns and their types, `name` is its qualified name, quoted.
-    """
-
-    def __init__(self, spec: IndexSpec, dsn: str, label: str) -> None:
-        """`label` names the index in error messages."""
-        self.types = _column_types(spec)
-        self._spec = spec
-        self._label = label
-        self._connections = Connections(dsn, label)
-        self.connect = self._connections.transaction
-        self.connect_apart = self._connections.session
-        self._identifier = sql.Identifier(SCHEMA, spec.name)
-        self._names = identifiers(name for name in self.types if name != "embedding")
-        self.name = self._identifier.as_string()
-
-    def statement(self, template: str, **parts: Composable) -> sql.Composed:
-        """Return a statement; {table} is this one, {names} all its columns but the embedding."""
-        return sql.SQL(template).format(table=self._identifier, names=self._names, **parts)
-
-    def execute(
-        self,
-        session: Session,
-        template: str,
-        parameters: Parameters | None = None,
-        **parts: Composable,
-    ) -> list[DictRow]:
-        """Run a statement; return its rows, if it is of the kind to have any."""
-        cursor = session.execute(self.statement(template, **parts), parameters)
-        return cursor.fetchall() if cursor.description else []
-
-    def count(self, session: Session) -> int:
-        """Return the number of rows."""
-        (row,) = self.execute(session, "SELECT count(*) FROM {table}")
-        return int(row["count"])
-
-    def columns(self, session: Session) -> dict[str, str]:
-        """Return the table's columns and their types, none where there is no table."""
-        rows = session.execute(
-            "SELECT attname, format_type(atttypid, atttypmod) AS type FROM pg_attribute"
-            " WHERE attrelid = to_regclass(%s) AND attnum > 0 AND NOT attisdropped",
-            [self.name],
-        )
-        return {row["attname"]: row["type"].rpartition(".")[2] for row in rows}
-
-    def dimension(self, session: Session) -> int:
-        """Return how many numbers each vector of the table has."""
-        kind = self.columns(session)["embedding"]
-        return int(kind.removeprefix("halfvec(").removesuffix(")"))
-
-    def hnsw(self, session: Session) -> dict[str, bool]:
-        """Return the HNSW indexes by name, and whether each is complete."""
-        rows = session.execute(
-            "SELECT relname, indisvalid FROM pg_index"
-            " JOIN pg_class ON pg_class.oid = indexrelid JOIN pg_am ON pg_am.oid = relam"
-            " WHERE indrelid = to_regclass(%s) AND amname = 'hnsw'",
-            [self.name],
-        )
-        return {row["relname"]: row["indisvalid"] for row in rows}
-
-    def claim(self, session: Session) -> None:
-        """Create the schema where it is missing, and mark it as this installation's.
-
-        Raises:
-            VectorError: it is another installation's.
-        """
-        create_schema(session, self._label)
-
-    def create(self, session: Session) -> None:
-        """Create the extension where it is missing, the table, its btrees.
-
-        Raises:
-            VectorError: where the extension is older than `MINIMUM_VERSION`.
-        """
-        session.execute("CREATE EXTENSION IF NOT EXISTS vector")
-        self._check_version(session)
-        columns = [
-            # "C" compares bytes: quicker, and the same after an upgrade of the system's locales.
-            sql.SQL("{} {}" + (' COLLATE "C"' if kind == "text" else "")).format(
-                sql.Identifier(name), sql.SQL(kind)
-            )
-            for name, kind in self.types.items()
-        ]
-        self.execute(
-            session,
-            "CREATE TABLE {table} ({columns}, PRIMARY KEY (key))",
-            columns=sql.SQL(", ").join(columns),
-        )
-        if self._spec.dimension <= PLAIN_DIMENSION:
-            # Beside the row, not in a TOAST table that an exact scan has to look up each time.
-            self.execute(session, "ALTER TABLE {table} ALTER embedding SET STORAGE PLAIN")
-        for name in self._spec.fields:
-            self.execute(session, "CREATE INDEX ON {table} ({name})", name=sql.Identifier(name))
-
-    def row(self, vector: Vector) -> list[object]:
-        """Return a vector as a row for binary COPY, in the order of `types`."""
-        row: list[object] = [vector.key, HalfVector(vector.values)]
-        for name, kind in list(self.types.items())[2:]:
-            value = vector.metadata.get(name)
-            # Binary COPY converts nothing: an int is not a double precision there.
-            convert = {"jsonb": Jsonb, "double precision": float, "text": str}[kind]
-            row.append(None if value is None else convert(value))
-        return row
-
-    def metadata(self, row: Mapping[str, Any]) -> Metadata:
-        """Return a row's metadata, without what is NULL or was not asked for."""
-        names = (*self._spec.fields, *self._spec.non_filterable)
-        return {name: restore_int(row[name]) for name in names if row.get(name) is not None}
-
-    def _check_version(self, session: Session) -> None:
-        query = "SELECT extversion FROM pg_extension WHERE extname = 'vector'"
-        (row,) = session.execute(query).fetchall()
-        version = tuple(int(part) for part in row["extversion"].split(".")[:2])
-        if version < MINIMUM_VERSION:
-            raise VectorError(
-                f"{self._label}: pgvector is {row['extversion']}, 0.8 is needed; "
-                "install a newer one and run ALTER EXTENSION vector UPDATE"
-            )
-
-
-def identifiers(names: Iterable[str]) -> Composable:
-    """Return quoted names with commas between them."""
-    return sql.SQL(", ").join(map(sql.Identifier, names))
-
-
-def _column_types(spec: IndexSpec) -> dict[str, str]:
-    kinds = {"string": "text", "number": "double precision"}
-    return {
-        "key": "text",
-        "embedding": f"halfvec({spec.dimension})",
-        **{name: kinds[kind] for name, kind in spec.fields.items()},
-        **dict.fromkeys(spec.non_filterable, "jsonb"),
-    }
-
-
 # 100,000 x 384: an exact query takes 60 ms, an HNSW one 1 ms.
 INDEX_ROWS = 50_000
-
-
-def maintain_table(table: PgvectorTable) -> None:
-    """Vacuum, and from `INDEX_ROWS` rows on build the HNSW index beside running writes.
-
-    It wants `maintenance_work_mem` to hold the graph, about 1.2 KB a row of 384. Where another
-    process is at it, nothing happens.
-    """
-    with table.connect_apart() as session:
-        # Try, not wait: a concurrent build waits for every older snapshot, the waiter's too.
-        lock = "SELECT pg_try_advisory_lock(hashtext(%s)) AS mine"
-        (row,) = session.execute(lock, [table.name])
-        if not row["mine"]:
-            return
-        hnsw = table.hnsw(session)
-        for broken in (name for name, valid in hnsw.items() if not valid):
-            # A concurrent build that was interrupted: of no use, and it slows every write.
-            drop = sql.SQL("DROP INDEX CONCURRENTLY {}")
-            session.execute(drop.format(sql.Identifier(SCHEMA, broken)))
-        if not any(hnsw.values()) and table.count(session) >= INDEX_ROWS:
-            table.execute(
-                session,
-                "CREATE INDEX CONCURRENTLY ON {table} USING hnsw (embedding halfvec_cosine_ops)",
-            )
-        table.execute(session, "VACUUM (ANALYZE) {table}")
-
-
 EF_SEARCH = 100
 # Up to here the matching rows are ranked exactly: 1 % of 500,000 rows in 5 ms with recall 1.0,
 # where the HNSW scan takes 38 ms and finds 0.88.
 EXACT_ROWS = 20_000
 
-_ENSURE_LOCK = 0x6D61696C  # any number that all processes agree on
+Session: TypeAlias = Connection[DictRow]
+Parameters: TypeAlias = list[object]
 
 
 class PgvectorIndex(VectorIndex):
-    """One table."""
+    """One table of the schema `vectors`."""
 
     capabilities = Capabilities(
         max_batch=20_000,  # one transaction: a month
@@ -388,7 +92,7 @@ class PgvectorIndex(VectorIndex):
         with self._table.connect() as session:
             # CREATE ... IF NOT EXISTS is not safe against itself.
             session.execute("SELECT pg_advisory_xact_lock(%s)", [_ENSURE_LOCK])
-            self._table.claim(session)
+            create_schema(session, self.label)
             exists = self._table.columns(session)
             if not exists:
                 before()
@@ -406,7 +110,7 @@ class PgvectorIndex(VectorIndex):
             return self._table.count(session)
 
     def describe(self) -> dict[str, str | int]:
-        """Return what is searched, how, and the sizes."""
+        """Return backend, index, dimension, kind of search, rows and bytes."""
         with self._table.connect() as session:
             rows = self._table.count(session)
             (size,) = session.execute(
@@ -423,13 +127,34 @@ class PgvectorIndex(VectorIndex):
             }
 
     def drop(self) -> None:
-        """Drop the table; nothing happens where there is none."""
+        """Drop the table if it exists."""
         with self._table.connect() as session:
             self._table.execute(session, "DROP TABLE IF EXISTS {table}")
 
     def maintain(self, *, erase: bool = False) -> None:
-        """Vacuum, which erases, and build the HNSW index where worth it; see `maintenance`."""
-        maintain_table(self._table)
+        """Vacuum, which erases, and build the HNSW index from `INDEX_ROWS` rows on.
+
+        `maintenance_work_mem` should hold the graph, about 1.2 KB a row of 384 numbers. Writes go
+        on meanwhile. Nothing happens if another process is at it.
+        """
+        with self._table.connect_apart() as session:
+            # Try, not wait: a concurrent build waits for every older snapshot, the waiter's too.
+            lock = "SELECT pg_try_advisory_lock(hashtext(%s)) AS mine"
+            (row,) = session.execute(lock, [self._table.name])
+            if not row["mine"]:
+                return
+            hnsw = self._table.hnsw(session)
+            for broken in (name for name, valid in hnsw.items() if not valid):
+                # Left by an interrupted build: useless, and it slows every write.
+                drop = sql.SQL("DROP INDEX CONCURRENTLY {}")
+                session.execute(drop.format(sql.Identifier(SCHEMA, broken)))
+            if not any(hnsw.values()) and self._table.count(session) >= INDEX_ROWS:
+                self._table.execute(
+                    session,
+                    "CREATE INDEX CONCURRENTLY ON {table} USING hnsw"
+                    " (embedding halfvec_cosine_ops)",
+                )
+            self._table.execute(session, "VACUUM (ANALYZE) {table}")
 
     def _put(self, batch: Sequence[Vector]) -> None:
         columns = identifiers(self._table.types)
@@ -479,7 +204,7 @@ class PgvectorIndex(VectorIndex):
         text = f"[{','.join(map(str, vector.tolist()))}]"
         condition, parameters = _condition(filter)
         with self._table.connect() as session:
-            # Without the first a filtered scan stops at ef_search rows, matching or not.
+            # Without the first setting a filtered scan stops at ef_search rows, matching or not.
             session.execute(
                 "SELECT set_config('hnsw.iterative_scan', 'relaxed_order', true),"
                 " set_config('hnsw.ef_search', %s, true)",
@@ -535,10 +260,6 @@ class PgvectorIndex(VectorIndex):
         return int(row["count"]) <= EXACT_ROWS
 
 
-def _condition(filter: Filter | None) -> tuple[Composable, Parameters]:
-    return (sql.SQL("true"), []) if filter is None else postgres_sql(filter)
-
-
 class PgvectorBucket:
     """The schema `vectors` of one database."""
 
@@ -566,3 +287,297 @@ class PgvectorBucket:
                 [SCHEMA],
             )
             return [row["relname"] for row in rows]
+
+
+class PgvectorTable:
+    """Statements about one table, named as its index.
+
+    `types` are its columns and their types, `name` is its qualified, quoted name.
+    """
+
+    def __init__(self, spec: IndexSpec, dsn: str, label: str) -> None:
+        """`label` names the index in error messages."""
+        self.types = _column_types(spec)
+        self._spec = spec
+        self._label = label
+        self._connections = Connections(dsn, label)
+        self.connect = self._connections.transaction
+        self.connect_apart = self._connections.session
+        self._identifier = sql.Identifier(SCHEMA, spec.name)
+        self._names = identifiers(name for name in self.types if name != "embedding")
+        self.name = self._identifier.as_string()
+
+    def statement(self, template: str, **parts: Composable) -> sql.Composed:
+        """Return a statement; {table} is this table, {names} its columns without the embedding."""
+        return sql.SQL(template).format(table=self._identifier, names=self._names, **parts)
+
+    def execute(
+        self,
+        session: Session,
+        template: str,
+        parameters: Parameters | None = None,
+        **parts: Composable,
+    ) -> list[DictRow]:
+        """Run a statement; return its rows, if any."""
+        cursor = session.execute(self.statement(template, **parts), parameters)
+        return cursor.fetchall() if cursor.description else []
+
+    def count(self, session: Session) -> int:
+        """Return the number of rows."""
+        (row,) = self.execute(session, "SELECT count(*) FROM {table}")
+        return int(row["count"])
+
+    def columns(self, session: Session) -> dict[str, str]:
+        """Return the table's columns and their types; none if there is no table."""
+        rows = session.execute(
+            "SELECT attname, format_type(atttypid, atttypmod) AS type FROM pg_attribute"
+            " WHERE attrelid = to_regclass(%s) AND attnum > 0 AND NOT attisdropped",
+            [self.name],
+        )
+        return {row["attname"]: row["type"].rpartition(".")[2] for row in rows}
+
+    def dimension(self, session: Session) -> int:
+        """Return the dimension of the table's vectors."""
+        kind = self.columns(session)["embedding"]
+        return int(kind.removeprefix("halfvec(").removesuffix(")"))
+
+    def hnsw(self, session: Session) -> dict[str, bool]:
+        """Return the HNSW indexes by name, and whether each is complete."""
+        rows = session.execute(
+            "SELECT relname, indisvalid FROM pg_index"
+            " JOIN pg_class ON pg_class.oid = indexrelid JOIN pg_am ON pg_am.oid = relam"
+            " WHERE indrelid = to_regclass(%s) AND amname = 'hnsw'",
+            [self.name],
+        )
+        return {row["relname"]: row["indisvalid"] for row in rows}
+
+    def create(self, session: Session) -> None:
+        """Create the extension if it is missing, the table and its btrees.
+
+        Raises:
+            VectorError: the extension is older than `MINIMUM_VERSION`.
+        """
+        session.execute("CREATE EXTENSION IF NOT EXISTS vector")
+        self._check_version(session)
+        columns = [
+            # "C" compares bytes: quicker, and the same after an upgrade of the system's locales.
+            sql.SQL("{} {}" + (' COLLATE "C"' if kind == "text" else "")).format(
+                sql.Identifier(name), sql.SQL(kind)
+            )
+            for name, kind in self.types.items()
+        ]
+        self.execute(
+            session,
+            "CREATE TABLE {table} ({columns}, PRIMARY KEY (key))",
+            columns=sql.SQL(", ").join(columns),
+        )
+        if self._spec.dimension <= PLAIN_DIMENSION:
+            # In the row, not in a TOAST table that an exact scan has to look up each time.
+            self.execute(session, "ALTER TABLE {table} ALTER embedding SET STORAGE PLAIN")
+        for name in self._spec.fields:
+            self.execute(session, "CREATE INDEX ON {table} ({name})", name=sql.Identifier(name))
+
+    def row(self, vector: Vector) -> list[object]:
+        """Return a vector as a row for binary COPY, in the order of `types`."""
+        row: list[object] = [vector.key, HalfVector(vector.values)]
+        for name, kind in list(self.types.items())[2:]:
+            value = vector.metadata.get(name)
+            # Binary COPY converts nothing: an int is not a double precision there.
+            convert = {"jsonb": Jsonb, "double precision": float, "text": str}[kind]
+            row.append(None if value is None else convert(value))
+        return row
+
+    def metadata(self, row: Mapping[str, Any]) -> Metadata:
+        """Return a row's metadata, without NULLs and columns that were not read."""
+        names = (*self._spec.fields, *self._spec.non_filterable)
+        return {name: restore_int(row[name]) for name in names if row.get(name) is not None}
+
+    def _check_version(self, session: Session) -> None:
+        query = "SELECT extversion FROM pg_extension WHERE extname = 'vector'"
+        (row,) = session.execute(query).fetchall()
+        version = tuple(int(part) for part in row["extversion"].split(".")[:2])
+        if version < MINIMUM_VERSION:
+            raise VectorError(
+                f"{self._label}: pgvector is {row['extversion']}, 0.8 is needed; "
+                "install a newer one and run ALTER EXTENSION vector UPDATE"
+            )
+
+
+def identifiers(names: Iterable[str]) -> Composable:
+    """Return quoted names with commas between them."""
+    return sql.SQL(", ").join(map(sql.Identifier, names))
+
+
+def _column_types(spec: IndexSpec) -> dict[str, str]:
+    kinds = {"string": "text", "number": "double precision"}
+    return {
+        "key": "text",
+        "embedding": f"halfvec({spec.dimension})",
+        **{name: kinds[kind] for name, kind in spec.fields.items()},
+        **dict.fromkeys(spec.non_filterable, "jsonb"),
+    }
+
+
+class Connections:
+    """Connections to one server; one stays open, so that a query opens none.
+
+    One thread uses a connection at a time. `label` names the index in error messages.
+    """
+
+    def __init__(self, dsn: str, label: str) -> None:
+        self._dsn = dsn
+        self._label = label
+        self._idle: SimpleQueue[Session] = SimpleQueue()
+        weakref.finalize(self, _close_all, self._idle)
+
+    @contextmanager
+    def transaction(self) -> Iterator[Session]:
+        """Open a transaction on the kept connection, or on a new one while that is in use."""
+        with postgres_errors(self._label):
+            session = self._take() or self._open()
+            try:
+                with session.transaction():
+                    yield session
+            finally:
+                self._keep(session)
+
+    @contextmanager
+    def session(self) -> Iterator[Session]:
+        """Open a separate connection in autocommit mode."""
+        with postgres_errors(self._label), self._open() as session:
+            yield session
+
+    def _open(self) -> Session:
+        session = psycopg.connect(
+            self._dsn,
+            row_factory=dict_row,
+            autocommit=True,
+            # A prepared statement would get one plan for all filters and numbers of rows.
+            prepare_threshold=None,
+            fallback_application_name="mail_assets vectors",
+        )
+        begin_session(session)
+        try:
+            check_schema(session, self._label)
+        except BaseException:
+            session.close()
+            raise
+        return session
+
+    def _take(self) -> Session | None:
+        try:
+            session = self._idle.get_nowait()
+        except Empty:
+            return None
+        try:
+            session.execute("")
+        except psycopg.OperationalError:  # the server was restarted
+            session.close()
+            return None
+        return session
+
+    def _keep(self, session: Session) -> None:
+        if session.closed or not self._idle.empty():
+            session.close()
+        else:
+            self._idle.put(session)
+
+
+@contextmanager
+def postgres_errors(label: str) -> Iterator[None]:
+    """Turn Postgres errors into VectorError about `label`."""
+    try:
+        yield
+    except (UndefinedTable, InvalidSchemaName) as error:
+        raise missing_index(label) from error
+    except psycopg.Error as error:
+        raise VectorError(f"{label}: {error}; check the DSN, the server and its log") from error
+
+
+def _close_all(sessions: SimpleQueue[Session]) -> None:
+    while not sessions.empty():
+        sessions.get().close()
+
+
+def check_schema(session: Session, label: str) -> None:
+    """Check that the schema, if it exists, is this installation's.
+
+    Raises:
+        VectorError: it is another installation's.
+    """
+    comment, ours = _read_comment(session)
+    theirs = comment.removeprefix(_MARK)
+    if not comment.startswith(_MARK) or theirs == ours:
+        return
+    gone = session.execute("SELECT FROM pg_namespace WHERE nspname = %s", [theirs]).rowcount == 0
+    if gone:
+        return
+    raise VectorError(
+        f"{label}: the schema {SCHEMA} has the vectors of the installation in the schema {theirs}, "
+        f"this one is in the schema {ours}: give one of them a database of its own, or another "
+        "place for its vectors (MAIL_VECTORS)"
+    )
+
+
+def create_schema(session: Session, label: str) -> None:
+    """Create the schema if it is missing, and mark it; take over one without a mark.
+
+    A comment that somebody else wrote stays.
+
+    Raises:
+        VectorError: it is another installation's.
+    """
+    name = sql.Identifier(SCHEMA)
+    owner = "SELECT pg_has_role(nspowner, 'usage') AS mine FROM pg_namespace WHERE nspname = %s"
+    row = session.execute(owner, [SCHEMA]).fetchone()
+    if row is None:  # IF NOT EXISTS needs a right even if the schema exists
+        session.execute(sql.SQL("CREATE SCHEMA {}").format(name))
+    check_schema(session, label)
+    comment, ours = _read_comment(session)
+    mark = f"{_MARK}{ours}"
+    is_ours = not comment or comment.startswith(_MARK)
+    if comment != mark and is_ours and (row is None or row["mine"]):
+        session.execute(sql.SQL("COMMENT ON SCHEMA {} IS {}").format(name, sql.Literal(mark)))
+
+
+def _read_comment(session: Session) -> tuple[str, str]:
+    """Return the comment on the schema, and the schema of the connection's tables."""
+    (row,) = session.execute(
+        "SELECT coalesce(obj_description(to_regnamespace(%s), 'pg_namespace'), '') AS comment,"
+        " coalesce(current_schema(), '') AS ours",
+        [SCHEMA],
+    )
+    return row["comment"], row["ours"]
+
+
+def _condition(filter: Filter | None) -> tuple[Composable, Parameters]:
+    return (sql.SQL("true"), []) if filter is None else postgres_sql(filter)
+
+
+def postgres_sql(filter: Filter) -> tuple[Composable, list[object]]:
+    """Compile a checked filter to a Postgres condition and its parameters.
+
+    Columns have the fields' names and are of type text or double precision.
+    """
+    parameters: list[object] = []
+    return _compile(nest_conditions(filter), parameters), parameters
+
+
+def _compile(node: Nested, parameters: list[object]) -> Composable:
+    ((name, condition),) = node.items()
+    if name in LOGIC_SQL:
+        parts = [_compile(part, parameters) for part in cast(Sequence[Nested], condition)]
+        return sql.SQL("({})").format(sql.SQL(LOGIC_SQL[name]).join(parts))
+    ((op, operand),) = cast(Nested, condition).items()
+    column = sql.Identifier(name)
+    if op == "$exists":
+        return sql.SQL("{} IS NOT NULL" if operand else "{} IS NULL").format(column)
+    if op in ("$in", "$nin"):
+        parameters.append([_parameter(value) for value in cast(Sequence[object], operand)])
+        return sql.SQL("{} = ANY(%s)" if op == "$in" else "{} <> ALL(%s)").format(column)
+    parameters.append(_parameter(operand))
+    return sql.SQL(f"{{}} {COMPARISONS_SQL[op]} %s").format(column)
+
+
+def _parameter(value: object) -> object:
+    return float(value) if isinstance(value, int) else value

@@ -1,24 +1,14 @@
-"""One vector index at AWS S3 Vectors or at Supabase.
+"""Vector indexes at AWS S3 Vectors or at Supabase, through one boto3 client.
 
 The code keeps to what both serve: top_k up to 100 in one page, no $startsWith, no full text, no
 index modes, no ARNs.
 https://docs.aws.amazon.com/AmazonS3/latest/API/API_Operations_Amazon_S3_Vectors.html
 https://supabase.com/docs/guides/storage/vector/introduction
 
-[client] Clients of the S3 Vectors API at AWS and at Supabase: signing, retries, their errors as ours.
-
-Errors and retries are decided by HTTP status, for the codes differ: a throttled write is
-TooManyRequestsException at AWS and SlowDown at Supabase, both 429; boto3 alone would give up on a
-code that it does not know, and would ignore Retry-After. All requests may be repeated: puts and
-deletes by key, and a creation that was done already is a 409 that the caller expects.
-
-[wire] Vectors, matches and indexes as JSON of the S3 Vectors API, and back.
-
-[write_rate] How fast this process writes vectors: a token bucket for all clients together.
-
-It is of the process, not of one client or index: the account that a service limits is one.
-
-[bucket] A vector bucket of AWS S3 Vectors or of Supabase.
+Errors and retries are decided by HTTP status, since the codes differ: a throttled write is
+TooManyRequestsException at AWS and SlowDown at Supabase, both 429. boto3 alone would give up on an
+unknown code, and would ignore Retry-After. All requests may be repeated: puts and deletes are by
+key, and a creation that was already done is a 409 that the caller expects.
 """
 
 from __future__ import annotations
@@ -44,28 +34,34 @@ from botocore.exceptions import (
 )
 
 from mail_assets.http.requests import RetryBudget, RetryPolicy, is_transient, retry_after
-from mail_assets.vectors.filters import Filter, IndexSpec, nest_conditions
+from mail_assets.vectors.filters import Filter, nest_conditions
 from mail_assets.vectors.index import (
     Capabilities,
+    Floats,
+    IndexSpec,
+    Match,
+    Metadata,
     MissingIndexError,
+    Vector,
     VectorError,
     VectorIndex,
     missing_index,
+    restore_int,
 )
-from mail_assets.vectors.vector import Floats, Match, Metadata, Vector, restore_int
 
 # boto3 makes its clients at run time, from a service model.
 BotoClient: TypeAlias = Any
+WireObject: TypeAlias = dict[str, Any]
 
-# No answer, or half of one. Permanent faults (TLS, a proxy) are among them, and fail quickly.
+# No answer, or half of one. Permanent faults (TLS, a proxy) are among these, and fail quickly.
 _BROKEN = (HTTPClientError, ConnectionError, IncompleteReadError)
-# Seconds. A service that says nothing for so long has lost the request: it is sent again.
+# Seconds. A service that is silent for so long has lost the request; it is sent again.
 CONNECT_TIMEOUT, READ_TIMEOUT = 10.0, 60.0
 
 RETRIES = RetryPolicy(
     first_wait=0.5, longest_wait=20.0, jitter=1.0, attempts=8, longest_retry_after=60.0
 )
-# Of the process, not of one client or index: the account that a service limits is one.
+# One for the process: services limit an account, not a client or an index.
 _BUDGET = RetryBudget()
 
 _REMEDIES = {
@@ -75,185 +71,7 @@ _REMEDIES = {
     429: "the service is busy even after retries; let fewer runs write at once",
 }
 
-
-def aws_client(region: str, endpoint: str | None = None) -> BotoClient:
-    """Return a client of AWS S3 Vectors; credentials come from boto3's standard chain."""
-    client = boto3.client("s3vectors", region_name=region, endpoint_url=endpoint, config=_config())
-    _watch(client)
-    return client
-
-
-def supabase_client(url: str, service_key: str) -> BotoClient:
-    """Return a client of the vector buckets of the Supabase project at `url`.
-
-    `service_key` must carry the role service_role. It goes out as the bearer token, which the
-    storage server reads, and as `apikey`, which the gateway of a hosted project reads.
-    """
-
-    def authorize(request: Any, **_: object) -> None:
-        # Must return None: botocore takes any other value for the response.
-        request.headers["Authorization"] = f"Bearer {service_key}"
-        request.headers["apikey"] = service_key
-
-    client = boto3.client(
-        "s3vectors",
-        region_name="us-east-1",  # part of a signature, and nothing is signed
-        endpoint_url=f"{url}/storage/v1/vector",
-        config=_config(signature_version=UNSIGNED),
-    )
-    client.meta.events.register("before-send.s3vectors.*", authorize)
-    _watch(client)
-    return client
-
-
-def _watch(client: BotoClient) -> None:
-    client.meta.events.register("needs-retry.s3vectors", _next_wait)
-    client.meta.events.register("after-call.s3vectors", _refuse_foreign)
-
-
-def _config(**settings: Any) -> Config:
-    return Config(
-        connect_timeout=CONNECT_TIMEOUT,
-        read_timeout=READ_TIMEOUT,
-        retries={"mode": "standard", "total_max_attempts": 1},  # ours is `_next_wait`
-        **settings,
-    )
-
-
-def _next_wait(
-    attempts: int,
-    response: tuple[Any, Any] | None,
-    caught_exception: Exception | None,
-    **_: object,
-) -> float | None:
-    """Return seconds to wait before botocore sends a request again, None where it must not."""
-    if response is None:  # no answer, or one that was cut off
-        return _retry_wait(attempts, None) if isinstance(caught_exception, _BROKEN) else None
-    answer, _ = response
-    if not is_transient(answer.status_code):
-        _BUDGET.refill()
-        return None
-    return _retry_wait(attempts, retry_after(answer.headers))
-
-
-def _retry_wait(attempts: int, asked: float | None) -> float | None:
-    wait = RETRIES.next_wait(attempts, asked)
-    return wait if wait is not None and _BUDGET.take() else None
-
-
-def _refuse_foreign(http_response: Any, parsed: dict[str, Any], **_: object) -> None:
-    """Refuse a success that is no JSON: botocore takes it for empty, and so a write for done."""
-    body = http_response.content
-    if body and parsed.keys() <= {"ResponseMetadata"} and not isinstance(json.loads(body), dict):
-        raise TypeError("no JSON object")
-
-
-class AlreadyExistsError(VectorError):
-    """The bucket or index to be created exists."""
-
-
-@contextmanager
-def boto_errors(label: str) -> Iterator[None]:
-    """Turn boto3's errors, and those of reading its answers, into VectorError about `label`."""
-    try:
-        yield
-    except ClientError as error:
-        status = error.response["ResponseMetadata"]["HTTPStatusCode"]
-        raise _refusal(label, status, error.response["Error"]) from error
-    except BotoCoreError as error:  # no credentials, no route, no answer
-        raise VectorError(f"{label}: {error}; check the network and the credentials") from error
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise VectorError(
-            f"{label}: the answer is none of S3 Vectors ({type(error).__name__}: {error}); "
-            "check the URL, and what proxies answer in the service's place"
-        ) from error
-
-
-def _refusal(label: str, status: int, error: dict[str, str]) -> VectorError:
-    if status == 404:
-        return missing_index(label)
-    what = f"{label}: HTTP {status} {error.get('Code', '')}: {error.get('Message', '')}"
-    remedy = _REMEDIES.get(status, "the service failed even after retries; run again later")
-    return (AlreadyExistsError if status == 409 else VectorError)(f"{what}; {remedy}")
-
-
-WireObject: TypeAlias = dict[str, Any]
-
-
-class StoredIndex(NamedTuple):
-    """What the service says of an index; `hidden` are the names of what is not filterable."""
-
-    dimension: int
-    metric: str
-    hidden: list[str]
-    mode: str
-
-
-def vector_to_wire(vector: Vector) -> WireObject:
-    """Return a vector as put_vectors takes it."""
-    # The shortest decimals that give the same float32: float32 widened to 17 digits makes a body
-    # 1.6 times as long, and the client slower for it.
-    values = [float(str(value)) for value in vector.values]
-    wire: WireObject = {"key": vector.key, "data": {"float32": values}}
-    return wire | ({"metadata": vector.metadata} if vector.metadata else {})
-
-
-def vector_from_wire(wire: WireObject) -> Vector:
-    """Return a vector from an answer of get_vectors, with what was asked for."""
-    values = np.asarray(wire.get("data", {}).get("float32", []), dtype=np.float32)
-    return Vector(wire["key"], values, _metadata(wire))
-
-
-def match_from_wire(wire: WireObject) -> Match:
-    """Return a match from an answer of query_vectors."""
-    return Match(wire["key"], wire["distance"], _metadata(wire))
-
-
-def index_from_wire(wire: WireObject) -> StoredIndex:
-    """Return an index from an answer of get_index."""
-    hidden = wire.get("metadataConfiguration", {}).get("nonFilterableMetadataKeys", [])
-    mode = str(wire.get("indexMode", "service")).lower()
-    return StoredIndex(wire["dimension"], wire["distanceMetric"], sorted(hidden), mode)
-
-
-def _metadata(wire: WireObject) -> Metadata:
-    return {name: restore_int(value) for name, value in wire.get("metadata", {}).items()}
-
-
-class WriteRate:
-    """A token bucket: `take` waits until the process may write so many more vectors."""
-
-    def __init__(
-        self,
-        per_second: float,
-        burst: float,
-        clock: Callable[[], float] = time.monotonic,
-        sleep: Callable[[float], object] = time.sleep,
-    ) -> None:
-        self.per_second = per_second
-        self._burst = burst
-        self._clock, self._sleep = clock, sleep
-        self._lock = threading.Lock()
-        self._tokens, self._at = burst, clock()
-
-    def take(self, count: int) -> None:
-        """Wait for `count` tokens. They are taken at once, so that waiters queue up fairly."""
-        with self._lock:
-            now = self._clock()
-            refilled = self._tokens + (now - self._at) * self.per_second
-            self._tokens, self._at = min(self._burst, refilled) - count, now
-            debt = -self._tokens
-        if debt > 0:
-            self._sleep(debt / self.per_second)
-
-
-# AWS takes 2,500 vectors a second and index, put and delete together; Supabase passes on to it.
-# A process that is not alone is held back by the service's 429.
-# https://docs.aws.amazon.com/AmazonS3/latest/userguide/s3-vectors-limitations.html
-WRITES = WriteRate(per_second=2_500, burst=2_500)
-
-
-#: Parts of the key space that are listed side by side.
+#: Segments of the key space that are listed in parallel.
 SEGMENTS = 4
 
 
@@ -276,7 +94,7 @@ class S3VectorsIndex(VectorIndex):
         self._where = where
 
     def ensure(self, before: Callable[[], object] = lambda: None) -> None:
-        """Create the bucket and the index, or verify what the service says of the index."""
+        """Create the bucket and the index, or verify the existing index."""
         try:
             existing = self._index()
         except MissingIndexError:
@@ -286,9 +104,9 @@ class S3VectorsIndex(VectorIndex):
         self._verify(existing)
 
     def keys(self) -> Iterator[str]:
-        """Iterate over all keys, in no order, listing segments side by side."""
-        # A page of 1,000 keys is one round trip: a page of each segment is fetched at a time, so
-        # that an index of any size is listed in little memory.
+        """Iterate over all keys, in no order, listing segments in parallel."""
+        # A page has 1,000 keys. One page of each segment is fetched at a time, so that an index of
+        # any size is listed in little memory.
         segments = [self._pages(segment) for segment in range(SEGMENTS)]
         with ThreadPoolExecutor(SEGMENTS) as pool:
             while segments:
@@ -298,11 +116,11 @@ class S3VectorsIndex(VectorIndex):
                 segments = [s for s, page in zip(segments, pages, strict=True) if page is not None]
 
     def count(self) -> int:
-        """Return the number of vectors, by listing them: the services do not count."""
+        """Return the number of vectors by listing them: the services do not count."""
         return sum(1 for _ in self.keys())
 
     def describe(self) -> dict[str, str | int]:
-        """Return what the service says of the index."""
+        """Return backend, index, dimension, metric and mode, as the service reports them."""
         index = self._index()
         return {
             "backend": "s3vectors",
@@ -313,7 +131,7 @@ class S3VectorsIndex(VectorIndex):
         }
 
     def drop(self) -> None:
-        """Delete the index, not the bucket; nothing happens where there is none."""
+        """Delete the index, if it exists, but not the bucket."""
         with suppress(MissingIndexError):
             self._call("delete_index")
 
@@ -401,7 +219,7 @@ class S3VectorsIndex(VectorIndex):
 
 
 class S3VectorsBucket:
-    """A vector bucket reached through `client`; made by the first `ensure` if it is missing."""
+    """A vector bucket reached through `client`; the first `ensure` creates it if it is missing."""
 
     def __init__(self, client: BotoClient, name: str, where: str) -> None:
         self._client = client
@@ -413,8 +231,182 @@ class S3VectorsBucket:
         return S3VectorsIndex(spec, self._client, self._name, self.where)
 
     def indexes(self) -> list[str]:
-        """Return the names of the bucket's indexes, none where there is no bucket yet."""
+        """Return the names of the bucket's indexes; none if there is no bucket yet."""
         pages = self._client.get_paginator("list_indexes").paginate(vectorBucketName=self._name)
         with suppress(MissingIndexError), boto_errors(self.where):
             return sorted(index["indexName"] for page in pages for index in page["indexes"])
         return []
+
+
+class WriteRate:
+    """A token bucket for the whole process: `take` waits until it may write so many vectors."""
+
+    def __init__(
+        self,
+        per_second: float,
+        burst: float,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], object] = time.sleep,
+    ) -> None:
+        self.per_second = per_second
+        self._burst = burst
+        self._clock, self._sleep = clock, sleep
+        self._lock = threading.Lock()
+        self._tokens, self._at = burst, clock()
+
+    def take(self, count: int) -> None:
+        """Wait for `count` tokens. They are taken before the wait, so that waiters queue fairly."""
+        with self._lock:
+            now = self._clock()
+            refilled = self._tokens + (now - self._at) * self.per_second
+            self._tokens, self._at = min(self._burst, refilled) - count, now
+            debt = -self._tokens
+        if debt > 0:
+            self._sleep(debt / self.per_second)
+
+
+# AWS accepts 2,500 vectors a second and index, put and delete together; Supabase passes them on to
+# AWS. Several processes are held back by the service's 429.
+# https://docs.aws.amazon.com/AmazonS3/latest/userguide/s3-vectors-limitations.html
+WRITES = WriteRate(per_second=2_500, burst=2_500)
+
+
+class StoredIndex(NamedTuple):
+    """An index as the service describes it; `hidden` are the non-filterable fields."""
+
+    dimension: int
+    metric: str
+    hidden: list[str]
+    mode: str
+
+
+def vector_to_wire(vector: Vector) -> WireObject:
+    """Return a vector for put_vectors."""
+    # The shortest decimals that give the same float32: 17 digits would make the body 1.6 times as
+    # long, and the client slower.
+    values = [float(str(value)) for value in vector.values]
+    wire: WireObject = {"key": vector.key, "data": {"float32": values}}
+    return wire | ({"metadata": vector.metadata} if vector.metadata else {})
+
+
+def vector_from_wire(wire: WireObject) -> Vector:
+    """Return a vector from an answer of get_vectors."""
+    values = np.asarray(wire.get("data", {}).get("float32", []), dtype=np.float32)
+    return Vector(wire["key"], values, _metadata(wire))
+
+
+def match_from_wire(wire: WireObject) -> Match:
+    """Return a match from an answer of query_vectors."""
+    return Match(wire["key"], wire["distance"], _metadata(wire))
+
+
+def index_from_wire(wire: WireObject) -> StoredIndex:
+    """Return an index from an answer of get_index."""
+    hidden = wire.get("metadataConfiguration", {}).get("nonFilterableMetadataKeys", [])
+    mode = str(wire.get("indexMode", "service")).lower()
+    return StoredIndex(wire["dimension"], wire["distanceMetric"], sorted(hidden), mode)
+
+
+def _metadata(wire: WireObject) -> Metadata:
+    return {name: restore_int(value) for name, value in wire.get("metadata", {}).items()}
+
+
+def aws_client(region: str, endpoint: str | None = None) -> BotoClient:
+    """Return a client of AWS S3 Vectors; credentials come from boto3's standard chain."""
+    client = boto3.client("s3vectors", region_name=region, endpoint_url=endpoint, config=_config())
+    _watch(client)
+    return client
+
+
+def supabase_client(url: str, service_key: str) -> BotoClient:
+    """Return a client of the vector buckets of the Supabase project at `url`.
+
+    `service_key` must have the role service_role. It is sent as the bearer token, which the storage
+    server reads, and as `apikey`, which the gateway of a hosted project reads.
+    """
+
+    def authorize(request: Any, **_: object) -> None:
+        # Must return None: botocore uses any other value as the response.
+        request.headers["Authorization"] = f"Bearer {service_key}"
+        request.headers["apikey"] = service_key
+
+    client = boto3.client(
+        "s3vectors",
+        region_name="us-east-1",  # part of a signature, and nothing is signed
+        endpoint_url=f"{url}/storage/v1/vector",
+        config=_config(signature_version=UNSIGNED),
+    )
+    client.meta.events.register("before-send.s3vectors.*", authorize)
+    _watch(client)
+    return client
+
+
+def _watch(client: BotoClient) -> None:
+    client.meta.events.register("needs-retry.s3vectors", _next_wait)
+    client.meta.events.register("after-call.s3vectors", _refuse_foreign)
+
+
+def _config(**settings: Any) -> Config:
+    return Config(
+        connect_timeout=CONNECT_TIMEOUT,
+        read_timeout=READ_TIMEOUT,
+        retries={"mode": "standard", "total_max_attempts": 1},  # ours is `_next_wait`
+        **settings,
+    )
+
+
+def _next_wait(
+    attempts: int,
+    response: tuple[Any, Any] | None,
+    caught_exception: Exception | None,
+    **_: object,
+) -> float | None:
+    """Return seconds to wait before botocore sends a request again, None if it must not."""
+    if response is None:  # no answer, or one that was cut off
+        return _retry_wait(attempts, None) if isinstance(caught_exception, _BROKEN) else None
+    answer, _ = response
+    if not is_transient(answer.status_code):
+        _BUDGET.refill()
+        return None
+    return _retry_wait(attempts, retry_after(answer.headers))
+
+
+def _retry_wait(attempts: int, asked: float | None) -> float | None:
+    wait = RETRIES.next_wait(attempts, asked)
+    return wait if wait is not None and _BUDGET.take() else None
+
+
+def _refuse_foreign(http_response: Any, parsed: dict[str, Any], **_: object) -> None:
+    """Refuse a success that is not JSON; botocore would take it as an empty answer."""
+    body = http_response.content
+    if body and parsed.keys() <= {"ResponseMetadata"} and not isinstance(json.loads(body), dict):
+        raise TypeError("no JSON object")
+
+
+class AlreadyExistsError(VectorError):
+    """The bucket or index to be created exists already."""
+
+
+@contextmanager
+def boto_errors(label: str) -> Iterator[None]:
+    """Turn errors of boto3 and of reading its answers into VectorError about `label`."""
+    try:
+        yield
+    except ClientError as error:
+        status = error.response["ResponseMetadata"]["HTTPStatusCode"]
+        raise _refusal(label, status, error.response["Error"]) from error
+    except BotoCoreError as error:  # no credentials, no route, no answer
+        raise VectorError(f"{label}: {error}; check the network and the credentials") from error
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise VectorError(
+            f"{label}: the answer is not one of S3 Vectors ({type(error).__name__}: {error}); "
+            "check the URL, and whether a proxy answers in the service's place"
+        ) from error
+
+
+def _refusal(label: str, status: int, error: dict[str, str]) -> VectorError:
+    if status == 404:
+        return missing_index(label)
+    what = f"{label}: HTTP {status} {error.get('Code', '')}: {error.get('Message', '')}"
+    remedy = _REMEDIES.get(status, "the service failed even after retries; run again later")
+    return (AlreadyExistsError if status == 409 else VectorError)(f"{what}; {remedy}")

@@ -36,7 +36,7 @@ Counts = Mapping[SearchKind, int]
 
 @dataclass
 class Watched:
-    """A search that runs; whoever runs it fills this in."""
+    """A running search; the caller of `watch` fills it in."""
 
     request: Request | None = None
     mode: str = ""

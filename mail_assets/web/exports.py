@@ -103,7 +103,6 @@ class Exports:
         return self.documents.publication.publish(found, mentions)
 
     def _find_pages(self, parameters: Mapping[str, str]) -> Iterator[list[str]]:
-        """Yield the ids of the hits of each page, each id once."""
         asked = replace(make_request(parameters), facets=False, explain=False, limit=MAX_LIMIT)
         seen: set[str] = set()
         step = parse_request(asked).request.limit  # a query may have one of its own

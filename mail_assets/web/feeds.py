@@ -1,6 +1,6 @@
 """Atom feeds of searches and threads (RFC 4287).
 
-Entries have the ids of the mail and URLs of the configured host, whatever Host a client names.
+Entries have the ids of the mail and URLs of the configured host, never of the Host header.
 """
 
 import re

@@ -98,7 +98,6 @@ class Downloads:
         return open_store(self.documents.service.options.store)
 
     def _mask(self, found: AttachmentContent) -> bytes:
-        """Return the bytes of a text without its addresses."""
         text = _read_text(found)
         if text is None:
             message = (

@@ -223,7 +223,6 @@ def _is_redirected(query: bytes) -> bool:
 
 
 def _calls_search(body: bytes) -> bool:
-    """Return whether a message of the Model Context Protocol calls a tool that searches."""
     try:
         match json.loads(body):
             case {"params": {"name": str(name)}}:

@@ -166,7 +166,6 @@ class StrictTool(Tool):
         return await super().run(self._read(arguments), context, convert_result)
 
     def _read(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the arguments by their present names."""
         known = self.parameters.get("properties", {})
         renamed = {
             old: new for old, new in _OLD_NAMES.items() if new in known and new not in arguments

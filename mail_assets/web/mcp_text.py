@@ -85,7 +85,7 @@ def describe_message(document: Document, offset: int, tokens: int) -> str:
     if end < len(text):
         lines[-1] += f"; go on with offset {end}"
     if others := document["other_texts"]:
-        lines.append(f"its id has {len(others) + 1} texts: choose by text, from 1")
+        lines.append(f"the id has {len(others) + 1} texts; choose one with text, from 1")
     return "\n".join(lines)
 
 
@@ -134,7 +134,6 @@ def describe_lists(document: Document) -> str:
 
 
 def _describe_hit(number: int, hit: Document, characters: int) -> str:
-    """Return a hit in about `characters` characters, headers included."""
     lines = [f"[{number}] {_name(hit)}"]
     score = "" if hit["why"]["found_by"] == "date" else f"score {hit['score']:.2f}; "
     lines.append(f"{score}found by {describe_reasons(hit)}")

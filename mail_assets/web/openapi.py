@@ -223,7 +223,6 @@ def _value_schema(name: str, parameter: Parameter, archive: Archive) -> Schema:
 
 
 def _describe_documents(private: Collection[str]) -> Schema:
-    """Return the schemas of all documents by name, without the private keys."""
     schemas: Schema = {}
     for type_ in (
         Response, SearchPage, MessageDocument, ThreadDocument, ListsDocument, MonthDocument,

@@ -263,7 +263,6 @@ def _sender(message: Mapping[str, str]) -> str:
 
 
 def _filter_url(**fields: str) -> str:
-    """Return the address of a search by fields, in their order."""
     return search_url(" ".join(write_field(name, value) for name, value in fields.items()))
 
 

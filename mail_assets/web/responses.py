@@ -147,7 +147,7 @@ def is_known(request: Request, tag: str) -> bool:
 def allow_keeping(max_age: int, tag: str = "") -> dict[str, str]:
     """Return the headers of a response that may be kept for some seconds.
 
-    Not "public": a shared cache would then give pages behind a password to anybody (RFC 9111, 3.5).
+    Not "public": a shared cache would then serve pages that need a password (RFC 9111, 3.5).
     """
     headers = {"Cache-Control": f"max-age={max_age}"}
     return headers | ({"ETag": tag} if tag else {})

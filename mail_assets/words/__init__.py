@@ -1,4 +1,1 @@
-"""Word indexes: which messages have the words of a question, ranked by BM25.
-
-Nothing here knows Dagster, PostgreSQL, or how a text becomes lexemes.
-"""
+"""The index of words: full-text search by BM25 over all messages."""

@@ -1,28 +1,35 @@
 """The index of words as one LanceDB table: a row for each document, its lexemes as one text.
 
-Any number of processes may put, delete and search at once; a search also reads what is not indexed
-yet.
-
-[maintenance] The indexes of the table of words, and how much may wait for them (lance/upkeep.py).
+Any number of processes may put, delete and search at once; a search also reads documents that are
+not indexed yet.
 """
 
 from __future__ import annotations
 
 import datetime as dt
+import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 
+import pyarrow as pa
 from lancedb.index import FTS, Bitmap, BTree, LabelList
 from lancedb.table import AsyncTable, Table
 
 from mail_assets.lance.connection import LanceConnection, lance_errors
-from mail_assets.lance.table import LanceTable, TableHandle, count_groups
+from mail_assets.lance.table import (
+    PRIMARY_KEY,
+    READ_SINGLY,
+    LanceTable,
+    TableHandle,
+    count_groups,
+)
 from mail_assets.lance.upkeep import Indexes, Limits, TableUpkeep, read_index_states
 from mail_assets.lance.upkeep import clean_table as clean_other_table
-from mail_assets.vectors.filters import Filter, lance_keys_sql, lance_sql
-from mail_assets.vectors.index import VectorError, split
-from mail_assets.vectors.vector import MetadataValue
+from mail_assets.month import month_number
+from mail_assets.vectors.filters import Filter
+from mail_assets.vectors.index import MetadataValue, VectorError, split
+from mail_assets.vectors.lance_filters import lance_keys_sql, lance_sql
 from mail_assets.words.index import (
     NAME,
     Document,
@@ -31,36 +38,60 @@ from mail_assets.words.index import (
     WordsError,
     check_word_filter,
 )
-from mail_assets.words.lance_query import SCHEMA, batch_documents, list_ids, search_table, to_arrow
+from mail_assets.words.lance_query import (
+    encode_lexemes,
+    encode_prefixes,
+    list_ids,
+    search_table,
+)
 from mail_assets.words.query import WordQuery
 
 LIMITS = Limits(
-    # Documents beside the index are read one by one, 13 microseconds each for every search. To take
-    # them in makes all indexes anew, 50 microseconds of the processor a document. While much is
-    # added that waits for a share of the table, which makes the work proportional to what was
-    # added; otherwise for a day, so that a large table does not wait for a third of its size.
+    # A search reads unindexed documents one by one, 13 microseconds each. Indexing them makes all
+    # indexes again, 50 microseconds of the processor a document. While much is added, a third of
+    # the table may wait, so that the work is proportional to what was added; else they wait a day.
     least=1_000,
     share=1 / 3,
     old=dt.timedelta(days=1),
-    # To find months takes 0.15 ms for each fragment that their indexes lack, twice a run. Small
-    # ones leave 3 in a second; the indexes of a million take 2 s to make.
+    # Finding months takes 0.15 ms for each fragment that their indexes lack, twice a run. Small
+    # runs leave 3 in a second; the indexes of a million take 2 s to make.
     finders_share=0.1,
     finders_old=dt.timedelta(minutes=4),
-    # Each commit leaves a fragment. To find a month takes 6 to 10 ms among 1,000 fragments and 12
-    # to 29 among 2,500, to add one 10 and 14.
+    # Each commit leaves a fragment. Finding a month takes 6 to 10 ms among 1,000 fragments and 12
+    # to 29 among 2,500.
     fragments=1_000,
     fragment_rows=200,
 )
-#: MiB for the postings of a text index that is being made; then they are written, as a part of the
-#: index that each search asks. A million messages make 4 parts: 0.65 GB of memory and 42 s, where
-#: one part takes 1.07 GB and 49 s, and a search 8 ms with either; 9 ms with 8 parts, of 128 MiB.
-#: LanceDB divides the memory among its workers, half of the cores if nothing is said: with one the
-#: parts are the same on every machine.
+#: MiB for the postings of a text index while it is made; then they are written as a part of the
+#: index. Every search asks each part. A million messages make 4 parts in 0.65 GB of memory; one
+#: part needs 1.07 GB. LanceDB divides the memory among its workers, by default half of the cores:
+#: with one worker the parts are the same on every machine.
 BUILD_MEMORY, BUILD_WORKERS = 256, 1
+
+# One commit: a month of a large list.
+MAX_BATCH = 20_000
+MAX_LEXEMES = 10_000_000
+MAX_DELETED = 10_000
+
+SCHEMA = pa.schema(
+    [
+        pa.field("key", pa.string(), nullable=False, metadata=PRIMARY_KEY),
+        pa.field("list", pa.string()),
+        pa.field("month", pa.float64()),
+        pa.field("sent_at", pa.float64()),
+        pa.field("sender", pa.string()),
+        pa.field("message_id", pa.string()),
+        pa.field("flags", pa.list_(pa.string())),
+        # The fields of a match as JSON: one column is read in a sixth of the time of five.
+        pa.field("match", pa.string(), metadata=READ_SINGLY),
+        pa.field("lexemes", pa.string()),
+        pa.field("prefixes", pa.string()),
+    ]
+)
 
 
 def _text_index(*, with_position: bool) -> FTS:
-    """Return an index of a text whose tokens stay as they are: they are lexemes, see `tokens`."""
+    # The tokens are lexemes already.
     return FTS(
         with_position=with_position,
         base_tokenizer="simple",
@@ -74,7 +105,7 @@ def _text_index(*, with_position: bool) -> FTS:
     )
 
 
-#: Columns and how they are indexed. A text without an index would be cut by Lance in its own way.
+#: Indexes by column. Lance would split a text without an index in its own way.
 INDEXES: dict[str, FTS | Bitmap | BTree | LabelList] = {
     "lexemes": _text_index(with_position=True),
     "prefixes": _text_index(with_position=False),
@@ -86,48 +117,8 @@ INDEXES: dict[str, FTS | Bitmap | BTree | LabelList] = {
     "flags": LabelList(),
 }
 TEXTS = ("lexemes", "prefixes")
-#: The largest index, and few searches ask for a prefix.
-LEFT_TO_THE_END = "prefixes"
+POSTPONED = "prefixes"  # the largest index, and few searches ask for a prefix
 MERGED = "flags"
-
-
-def plan_upkeep(table: Table, label: str) -> TableUpkeep:
-    """Return the upkeep of a table; one of another version has the indexes of its columns.
-
-    There is none of `key`, or concurrent writers would duplicate rows.
-    """
-    return TableUpkeep(
-        table,
-        Indexes(
-            [column for column in INDEXES if column in table.schema.names],
-            main="lexemes",
-            postponed=[LEFT_TO_THE_END],
-            merged=MERGED,
-        ),
-        LIMITS,
-        partial(_create_index, table),
-        label,
-        WordsError,
-    )
-
-
-def _create_index(table: Table, column: str) -> None:
-    table.create_index(column, config=INDEXES[column])
-
-
-def clean_table(table: Table, label: str) -> None:
-    """Delete the versions that no reader can be on, of a table of words or another one.
-
-    Raises:
-        WordsError, VectorError: where writers kept interrupting; nothing is lost, run it again.
-    """
-    if {*TEXTS} <= {*table.schema.names}:
-        plan_upkeep(table, label).maintain()
-    else:
-        clean_other_table(table, label, VectorError)
-
-
-MAX_DELETED = 10_000
 
 
 class LanceWordIndex:
@@ -145,7 +136,7 @@ class LanceWordIndex:
         self._handle = TableHandle(self._table, self._check_columns)
 
     def ensure(self, before: Callable[[], object] = lambda: None) -> None:
-        """Create the table and its indexes, or verify its columns; see WordIndex.
+        """Create the table and its indexes, or verify its columns.
 
         Raises:
             WordsError: it has other columns, or LanceDB fails.
@@ -193,17 +184,17 @@ class LanceWordIndex:
         return self._table.list_values(field, lance_sql(where, ("flags",)))
 
     def count_groups(self, fields: Sequence[str]) -> Counter[tuple[object, ...]]:
-        """Return how many documents have each combination of values of some fields."""
+        """Count the documents by the values of some fields."""
         return self._handle.read(lambda kept: count_groups(kept.table, fields))
 
     def search(self, query: WordQuery, top_k: int, where: Filter | None = None) -> list[WordMatch]:
-        """Return the best by BM25, or the newest where no term ranks."""
+        """Return the best by BM25, or the newest if no term ranks."""
         if where is not None:
             check_word_filter(where)
         return self._handle.read(lambda kept: search_table(kept, query, top_k, where))
 
     def list_ids(self, query: WordQuery, most: int, where: Filter | None = None) -> list[str]:
-        """Return the Message-IDs of up to so many documents."""
+        """Return the Message-IDs of up to `most` documents."""
         if where is not None:
             check_word_filter(where)
         return self._handle.read(lambda kept: list_ids(kept.table, query, where, most))
@@ -214,7 +205,7 @@ class LanceWordIndex:
             return int(self._table.open().count_rows())
 
     def describe(self) -> dict[str, str | int]:
-        """Return the table, its documents, and how many of them are not indexed yet."""
+        """Return backend, index, documents, unindexed documents and version."""
         table = self._table.open()
         with self._table.errors():
             rows = table.count_rows()
@@ -228,7 +219,7 @@ class LanceWordIndex:
             }
 
     def catch_up(self) -> None:
-        """Index what is new, in as little time as it takes."""
+        """Index new documents in little time; see TableUpkeep.catch_up."""
         self._table.catch_up()
 
     def maintain(self, *, erase: bool = False) -> None:
@@ -236,15 +227,14 @@ class LanceWordIndex:
         self._table.maintain(erase=erase)
 
     def needs_upkeep(self) -> bool:
-        """Tell whether much was written since the last upkeep, or in many commits."""
+        """Return whether much was written since the last upkeep, or in many commits."""
         return self._table.needs_upkeep()
 
     def drop(self) -> None:
-        """Delete the table; nothing happens where there is none."""
+        """Delete the table, if it exists."""
         self._table.drop()
 
     async def _check_columns(self, table: AsyncTable) -> None:
-        """Refuse to search a table that another version made."""
         names = (await table.schema()).names
         missing = [name for name in SCHEMA.names if name not in names]
         if missing:
@@ -253,3 +243,85 @@ class LanceWordIndex:
                 f"{', '.join(missing)}; run `mail-assets backfill`, which fills {NAME} and makes "
                 "it live, or search with --mode semantic and without quotes until then"
             )
+
+
+def plan_upkeep(table: Table, label: str) -> TableUpkeep:
+    """Return the upkeep of a table; a table of another version has the indexes of its columns.
+
+    `key` has no index (PRIMARY_KEY).
+    """
+    return TableUpkeep(
+        table,
+        Indexes(
+            [column for column in INDEXES if column in table.schema.names],
+            main="lexemes",
+            postponed=[POSTPONED],
+            merged=MERGED,
+        ),
+        LIMITS,
+        partial(_create_index, table),
+        label,
+        WordsError,
+    )
+
+
+def _create_index(table: Table, column: str) -> None:
+    table.create_index(column, config=INDEXES[column])
+
+
+def clean_table(table: Table, label: str) -> None:
+    """Delete the versions that no reader needs, of a table of words or another one.
+
+    Raises:
+        WordsError, VectorError: writers kept interrupting; nothing is lost, run it again.
+    """
+    if {*TEXTS} <= {*table.schema.names}:
+        plan_upkeep(table, label).maintain()
+    else:
+        clean_other_table(table, label, VectorError)
+
+
+def batch_documents(documents: Iterable[Document]) -> Iterator[list[Document]]:
+    """Yield batches that fit into memory, without a key twice in one; the last stays."""
+    batch: dict[str, Document] = {}
+    size = 0
+    for document in documents:
+        if batch and (len(batch) == MAX_BATCH or size + len(document.lexemes) > MAX_LEXEMES):
+            yield list(batch.values())
+            batch, size = {}, 0
+        batch[document.key] = document
+        size += len(document.lexemes)
+    if batch:
+        yield list(batch.values())
+
+
+def to_arrow(batch: Sequence[Document]) -> pa.Table:
+    """Return documents as rows."""
+    rows = [
+        (
+            document.key,
+            document.month.list_name,
+            float(month_number(document.month.month)),
+            float(document.sent_at),
+            document.sender,
+            document.message_id,
+            list(document.flags),
+            _match_json(document),
+            encode_lexemes(document.lexemes),
+            encode_prefixes(document.lexemes),
+        )
+        for document in batch
+    ]
+    columns = zip(*rows, strict=True)
+    return pa.Table.from_arrays(
+        [pa.array(column, field.type) for column, field in zip(columns, SCHEMA, strict=True)],
+        schema=SCHEMA,
+    )
+
+
+def _match_json(document: Document) -> str:
+    month = document.month
+    return json.dumps(
+        [document.key, month.list_name, month.month, document.message_id, document.variant],
+        ensure_ascii=False,
+    )

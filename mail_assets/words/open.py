@@ -1,4 +1,4 @@
-"""Check the URL of an index of words, and open the index at it.
+"""Check the URL of an index of words, and open the index.
 
     lance:PATH                  LanceDB in a folder
     lance:s3://BUCKET/PREFIX    LanceDB on S3-like storage (AWS_ variables)
@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from mail_assets.environment import VARIABLES
-from mail_assets.lance.connection import check_lance_path, lance_location
+from mail_assets.lance.location import check_lance_path, lance_location
 from mail_assets.words.index import NAME
 
 if TYPE_CHECKING:  # settings check URLs at every start, and LanceDB alone takes a second
@@ -27,7 +27,7 @@ def open_words(
     `environ` (by default the process's) gives the AWS_ variables for S3-like storage.
 
     Raises:
-        ValueError: for a URL that `check_words_url` refuses.
+        ValueError: `check_words_url` refuses the URL.
     """
     path = _lance_path(url)
     from mail_assets.words.lance import LanceWordIndex

@@ -1,4 +1,4 @@
-"""A question as an index of words takes it: what ranks, what every hit has, what none has."""
+"""A query of an index of words: what ranks, what a hit must have, what it must not have."""
 
 from typing import NamedTuple
 
@@ -9,35 +9,35 @@ EXACT_PREFIX = 8
 
 
 class Term(NamedTuple):
-    """A lexeme that ranks; `share`, in steps of 0.25, is what it counts beside others so rare."""
+    """A lexeme that ranks; `share`, in steps of SHARE_STEP, is its weight among others."""
 
     lexeme: str
     share: float = 1.0
 
 
 class Phrase(NamedTuple):
-    """Lexemes that follow each other; words without one (stop words) between them are ignored."""
+    """Lexemes that follow each other; stop words between them are ignored."""
 
     lexemes: tuple[str, ...]
 
 
 class Prefix(NamedTuple):
-    """Any lexeme that begins so."""
+    """Any lexeme with this beginning."""
 
     text: str
 
 
-#: A lexeme, or something that takes several.
+#: A lexeme, or what several lexemes can match.
 Clause = str | Phrase | Prefix
 
 
 class WordQuery(NamedTuple):
-    """What a message is ranked by, and what it must and must not have.
+    """Terms that rank messages, and clauses that a hit must or must not have.
 
-    `terms` rank: a hit has at least one of them, unless there are none. `required` is a conjunction
-    of alternatives: a hit has at least one clause of each. `excluded`: a hit has none of these.
-    Of a prefix a backend may ignore what is beyond EXACT_PREFIX characters: it then finds too much,
-    so none that is excluded is longer. The first 100 terms count; give the rare ones first.
+    A hit has at least one of `terms`, if there are any, at least one clause of each element of
+    `required`, and no clause of `excluded`. A backend may ignore the characters of a prefix after
+    the first EXACT_PREFIX and find too much, so excluded prefixes are not longer. The first 100
+    terms count; give the rare ones first.
     """
 
     terms: tuple[Term, ...]

@@ -65,7 +65,7 @@ def hits(searcher: Searcher, connection: psycopg.Connection) -> list[Hit]:
         " order by s.thread_id limit 1"
     ).fetchall()
     first, *others = searcher.search(REQUEST).hits
-    # another message of the thread is the hit; that of the outcome was found beside it
+    # the hit is another message of the thread; search found that of the outcome too
     return [replace(first, thread_id=thread_id, in_thread=(message_id,)), *others]
 
 
@@ -92,9 +92,9 @@ def test_outcome_of_an_unfound_message_is_not_read(
 ) -> None:
     [outcome] = [x for x in find_outcomes(connection, hits, BUDGET) if x.hit.score == 0.0]
     assert outcome.hit.message_id in hits[0].in_thread
-    beside = [replace(hit, in_thread=()) for hit in hits]
+    others = [replace(hit, in_thread=()) for hit in hits]
     assert outcome.hit.message_id not in {
-        one.hit.message_id for one in find_outcomes(connection, beside, BUDGET)
+        one.hit.message_id for one in find_outcomes(connection, others, BUDGET)
     }
     assert find_outcomes(connection, [], BUDGET) == []
 

@@ -113,8 +113,8 @@ def test_unknown_script_of_a_question_is_doubted(
     assert bool(found.doubt) == doubts
     assert (found.confidence == 0) == doubts
     if doubts:
-        told = read_answer(stream_answer(MAKER, found))
-        assert (told.text, told.sufficient) == (f"{NOT_ENOUGH}\n{found.doubt}", False)
+        said = read_answer(stream_answer(MAKER, found))
+        assert (said.text, said.sufficient) == (f"{NOT_ENOUGH}\n{found.doubt}", False)
 
 
 @pytest.mark.parametrize("mode", MODES)

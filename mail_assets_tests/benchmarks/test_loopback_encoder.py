@@ -10,8 +10,9 @@ import pytest
 
 from benchmarks.loopback_encoder import DIMENSION, KEY, MODEL, open_server
 from benchmarks.source_vectors import NoTexts, SourceVectors, Texts
+from mail_assets.encoding.models import RemoteModel
 from mail_assets.encoding.open import open_tokenizer
-from mail_assets.encoding.remote_encoder import RemoteEncoder, RemoteModel, open_remote_encoder
+from mail_assets.encoding.remote_encoder import RemoteEncoder, open_remote_encoder
 
 SOURCE = "the gauge at the outer pier stops when barnacles grow on the float of it in the spring"
 COPY = "the gauge at the outer pier stops when tovirage grow on the float of it in the spring"

@@ -18,6 +18,13 @@ __all__ = ["connection"]  # fixture
 Run = Callable[..., Result]
 
 
+def assert_fails(result: Result, code: int, said: str) -> None:
+    """Assert that a command printed no answer, and an error with these words."""
+    assert (result.exit_code, result.stdout) == (code, "")
+    assert said in result.stderr
+    assert "Traceback" not in result.stderr
+
+
 @pytest.fixture
 def run(corpus: Corpus) -> Run:
     """`run("search", "words", MAIL_HOME="...")`: a command in this process."""

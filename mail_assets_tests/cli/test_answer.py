@@ -11,7 +11,7 @@ from click.testing import CliRunner, Result
 from mail_assets.answers.answer import Answer, Citation
 from mail_assets.cli import main
 from mail_assets.cli.answer import _print_sources
-from mail_assets_tests.cli.conftest import Run
+from mail_assets_tests.cli.conftest import Run, assert_fails
 from mail_assets_tests.openai.fake_chat import MODEL, chunk, fake_chat, stream
 from mail_assets_tests.openai.fake_server import KEY, FakeServer, Reply, serving
 from mail_assets_tests.sample_corpus import Corpus
@@ -103,8 +103,7 @@ def test_answer_without_a_model_cites_sentences_of_the_mail(
 )
 def test_wrong_chat_setting_exits_2(answer: Run, environ: dict[str, str], says: str) -> None:
     result = answer(**environ)
-    assert (result.exit_code, result.stdout) == (2, "")
-    assert says in result.stderr
+    assert_fails(result, 2, says)
     assert KEY not in result.stderr
 
 
@@ -130,8 +129,7 @@ def test_wrong_argument_exits_2_before_the_model_is_asked(
     answer: Run, server: FakeServer, arguments: tuple[str, ...], says: str
 ) -> None:
     result = answer(*arguments)
-    assert (result.exit_code, result.stdout) == (2, "")
-    assert says in result.stderr
+    assert_fails(result, 2, says)
     assert server.seen == []
 
 
@@ -150,8 +148,7 @@ def test_broken_answer_exits_1_and_is_marked_incomplete(
 
 def test_refusal_of_the_server_exits_1_without_the_key(answer: Run) -> None:
     result = answer(MAIL_CHAT_KEY="sk-wrong-key")
-    assert (result.exit_code, result.stdout) == (1, "")
-    assert "HTTP 401: Incorrect API key provided; MAIL_CHAT_KEY is refused" in result.stderr
+    assert_fails(result, 1, "HTTP 401: Incorrect API key provided; MAIL_CHAT_KEY is refused")
     assert "sk-wrong-key" not in result.stderr
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from mail_assets.postgres.embedded import Cluster
-from mail_assets_tests.cli.conftest import Home
+from mail_assets_tests.cli.conftest import Home, assert_fails
 from mail_assets_tests.conftest import drop_database, new_database
 from mail_assets_tests.world import FORGET_KEY, MARCH, World, mail
 
@@ -100,8 +100,7 @@ def test_backup_into_the_home_is_refused(
     store.write_bytes(b"one")
     before = [*tmp_path.rglob("*")]
     result = home.run("backup", str(tmp_path / place))
-    assert (result.exit_code, result.stdout) == (1, "")
-    assert "choose a folder apart from it" in result.stderr
+    assert_fails(result, 1, "choose a folder apart from it")
     assert [*tmp_path.rglob("*")] == before
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from mail_assets_tests.cli.conftest import Run
+from mail_assets_tests.cli.conftest import Run, assert_fails
 from mail_assets_tests.sample_corpus import QUERY, ROOT
 
 
@@ -81,8 +81,7 @@ def test_wrong_set_is_named(
 
 def test_unknown_mode_is_a_wrong_argument(run: Run, files: list[str]) -> None:
     result = run("evaluate", *files, "--mode", "fuzzy")
-    assert (result.exit_code, result.stdout) == (2, "")
-    assert "mode 'fuzzy': allowed are" in result.stderr
+    assert_fails(result, 2, "mode 'fuzzy': allowed are")
 
 
 def test_evaluate_asks_the_set_of_the_settings_by_default(

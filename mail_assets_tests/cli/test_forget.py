@@ -11,6 +11,7 @@ from click.testing import CliRunner, Result
 
 from mail_assets.cli import main
 from mail_assets.defs.instance import write_dagster_yaml
+from mail_assets_tests.cli.conftest import assert_fails
 from mail_assets_tests.world import APRIL, FORGET_KEY, HARBOR, MARCH, World, mail
 
 Run = Callable[..., Result]
@@ -259,6 +260,5 @@ def test_forget_refuses_wrong_arguments(
 ) -> None:
     before = world.writes()
     result = run(*arguments)
-    assert (result.exit_code, result.stdout) == (2, "")
-    assert why in result.stderr
+    assert_fails(result, 2, why)
     assert world.writes() == before

@@ -22,7 +22,7 @@ from mail_assets.defs.runs import PROCESS
 from mail_assets.postgres.database import embedded
 from mail_assets.postgres.embedded import Cluster
 from mail_assets.settings.settings import load_settings
-from mail_assets_tests.cli.conftest import Home, Run
+from mail_assets_tests.cli.conftest import Home, Run, assert_fails
 from mail_assets_tests.postgres.conftest import folder
 from mail_assets_tests.world import mail
 
@@ -178,8 +178,7 @@ def test_status_and_down_make_and_start_nothing(bare: dict[str, str]) -> None:
 
 def test_wrong_number_stops_also_without_a_chat_model(bare: dict[str, str]) -> None:
     result = CliRunner().invoke(main, ["status"], env={**bare, "MAIL_CHAT_BUDGET": "-3"})
-    assert (result.exit_code, result.stdout) == (2, "")
-    assert "MAIL_CHAT_BUDGET='-3': must be a whole number from 1000" in result.stderr
+    assert_fails(result, 2, "MAIL_CHAT_BUDGET='-3': must be a whole number from 1000")
 
 
 def test_status_of_an_own_server_hides_the_password(run: Run) -> None:
@@ -234,8 +233,7 @@ def test_up_starts_and_down_stops_and_deletes(bare: dict[str, str]) -> None:
         data = embedded(home).paths.data
         kept = data.is_dir()
         deleted = runner.invoke(main, ["down", "--delete-data", "--yes"], env=bare)
-    assert (refused.exit_code, refused.stdout) == (1, "")
-    assert f"Delete all data in {data}?" in refused.stderr
+    assert_fails(refused, 1, f"Delete all data in {data}?")
     assert kept
     assert (deleted.exit_code, deleted.stdout) == (0, "deleted\n")
     assert not data.exists()

@@ -7,6 +7,7 @@ from click.testing import CliRunner
 
 from mail_assets.cli import main
 from mail_assets.settings.lists import read_lists
+from mail_assets_tests.cli.conftest import assert_fails
 
 SOURCE = "https://lists.example.org/pipermail/my-list/"
 
@@ -78,8 +79,7 @@ def test_wrong_option_is_named_and_nothing_is_written(
     lists_file: Path, options: tuple[str, ...], says: str
 ) -> None:
     done = CliRunner().invoke(main, ["init", *options])
-    assert (done.exit_code, done.stdout) == (2, "")
-    assert says in done.stderr
+    assert_fails(done, 2, says)
     assert not lists_file.exists()
 
 

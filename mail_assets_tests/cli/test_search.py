@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from mail_assets.search import filters
-from mail_assets_tests.cli.conftest import Run, spawn
+from mail_assets_tests.cli.conftest import Run, assert_fails, spawn
 from mail_assets_tests.sample_corpus import ROOT, Corpus
 
 HIT = {
@@ -104,8 +104,7 @@ def test_similar_prints_messages_near_one(run: Run) -> None:
     answer = json.loads(result.stdout)
     assert (result.exit_code, answer["mode"], len(answer["hits"])) == (0, "similar", 2)
     missing = run("similar", "nobody@nowhere")
-    assert (missing.exit_code, missing.stdout) == (1, "")
-    assert "no message 'nobody@nowhere' with text" in missing.stderr
+    assert_fails(missing, 1, "no message 'nobody@nowhere' with text")
 
 
 def test_nothing_found_exits_0(run: Run) -> None:
@@ -119,16 +118,14 @@ def test_nothing_found_exits_0(run: Run) -> None:
 @pytest.mark.parametrize("value", ["", " "])
 def test_empty_filter_is_refused(run: Run, command: str, option: str, value: str) -> None:
     result = run(command, "lease", option, value)
-    assert (result.exit_code, result.stdout) == (2, "")
-    assert f"'{option}': must not be empty" in result.stderr
+    assert_fails(result, 2, f"'{option}': must not be empty")
 
 
 @pytest.mark.parametrize("command", ["search", "answer"])
 @pytest.mark.parametrize("asked", ["", " "])
 def test_empty_question_is_refused(run: Run, command: str, asked: str) -> None:
     result = run(command, asked)
-    assert (result.exit_code, result.stdout) == (2, "")
-    assert "is empty" in result.stderr
+    assert_fails(result, 2, "is empty")
 
 
 def test_filters_reach_the_search(run: Run) -> None:
@@ -190,8 +187,7 @@ def test_wrong_argument_exits_2_before_anything_is_opened(
 ) -> None:
     # there is no server at this address
     result = run(*arguments, MAIL_PG_DSN="postgresql://nobody@127.0.0.1:1/none")
-    assert (result.exit_code, result.stdout) == (2, "")
-    assert said in result.stderr
+    assert_fails(result, 2, said)
     assert "Traceback" not in result.stderr
 
 
@@ -219,8 +215,7 @@ def test_wrong_setting_is_one_line_and_exits_2(
 
 def test_bucket_without_its_key_is_a_wrong_setting(run: Run) -> None:
     result = run("search", "x", MAIL_VECTORS="supabase://h.example/bucket", SUPABASE_SERVICE_KEY="")
-    assert (result.exit_code, result.stdout) == (2, "")
-    assert "SUPABASE_SERVICE_KEY" in result.stderr
+    assert_fails(result, 2, "SUPABASE_SERVICE_KEY")
     assert len(result.stderr.splitlines()) == 1
 
 
@@ -285,8 +280,7 @@ def test_queries_must_be_utf_8(run: Run, tmp_path: Path) -> None:
     file = tmp_path / "queries.jsonl"
     file.write_bytes(b'{"_id": "a", "text": "caf\xe9"}\n')
     result = run("search", "--queries", str(file))
-    assert (result.exit_code, result.stdout) == (2, "")
-    assert f"{file}: is not UTF-8" in result.stderr
+    assert_fails(result, 2, f"{file}: is not UTF-8")
 
 
 def test_reader_that_leaves_early_sees_no_traceback(corpus: Corpus, tmp_path: Path) -> None:

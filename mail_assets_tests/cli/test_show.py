@@ -14,7 +14,7 @@ from click.testing import CliRunner
 from mail_assets.cli import main
 from mail_assets.cli.show import _write_attachment
 from mail_assets.reading.attachments import AttachmentContent
-from mail_assets_tests.cli.conftest import Run
+from mail_assets_tests.cli.conftest import Run, assert_fails
 from mail_assets_tests.conftest import REPOSITORY
 from mail_assets_tests.sample_corpus import ROOT
 from mail_assets_tests.world import HARBOR, World, mail
@@ -44,8 +44,7 @@ def test_show_of_an_unknown_id_exits_1(run: Run, given: str, options: list[str])
 @pytest.mark.parametrize("given", ["", " ", "<>", "< >"])
 def test_empty_id_is_a_wrong_argument(run: Run, command: str, given: str) -> None:
     result = run(command, given)
-    assert (result.exit_code, result.stdout) == (2, "")
-    assert "the Message-ID is empty" in result.stderr
+    assert_fails(result, 2, "the Message-ID is empty")
 
 
 def archive_bytes(list_: str, month: str) -> bytes:
@@ -141,8 +140,7 @@ def test_show_raw_reads_the_file_that_messages_has_read(
 
 def test_show_raw_without_its_archive_names_the_remedy(run: Run, tmp_path: Path) -> None:
     result = run("show", "--raw", ROOT, MAIL_STORE=str(tmp_path))
-    assert (result.exit_code, result.stdout) == (1, "")
-    assert "harbor-users 2024-03: the archive of its messages is missing" in result.stderr
+    assert_fails(result, 1, "harbor-users 2024-03: the archive of its messages is missing")
     assert "materialize mbox_archives" in result.stderr
 
 
@@ -180,22 +178,19 @@ def test_show_of_a_missing_attachment_lists_the_others(
 ) -> None:
     message_id, number, about = attached
     result = run("show", message_id, "--attachment", str(number + 1))
-    assert (result.exit_code, result.stdout) == (1, "")
-    assert f"{message_id} has no attachment {number + 1}: it has " in result.stderr
+    assert_fails(result, 1, f"{message_id} has no attachment {number + 1}: it has ")
     assert f"{number} ({about['name']})" in result.stderr
 
 
 @pytest.mark.parametrize("other", ["--raw", "--chunks", "--vectors"])
 def test_attachment_is_shown_alone(run: Run, other: str) -> None:
     result = run("show", ROOT, "--attachment", "1", other)
-    assert (result.exit_code, result.stdout) == (2, "")
-    assert "--attachment: not with --raw, --chunks or --vectors" in result.stderr
+    assert_fails(result, 2, "--attachment: not with --raw, --chunks or --vectors")
 
 
 def test_show_output_needs_an_attachment(run: Run, tmp_path: Path) -> None:
     result = run("show", ROOT, "--output", str(tmp_path / "x"))
-    assert (result.exit_code, result.stdout) == (2, "")
-    assert "--output needs --attachment" in result.stderr
+    assert_fails(result, 2, "--output needs --attachment")
 
 
 @pytest.mark.parametrize(("data", "is_shown"), [(b"text\n", True), (b"\x1b[2J", False)])

@@ -8,6 +8,7 @@ from click.testing import CliRunner, Result
 from psycopg import sql
 
 from mail_assets.cli import main
+from mail_assets_tests.cli.conftest import assert_fails
 
 
 def run(bare: dict[str, str], dsn: str, *arguments: str, **environ: str) -> Result:
@@ -56,5 +57,4 @@ def test_unknown_role_exits_1(bare: dict[str, str], postgres_dsn: str, role: str
 
 def test_role_without_a_name_is_a_wrong_argument(bare: dict[str, str], postgres_dsn: str) -> None:
     done = run(bare, postgres_dsn, "install", "--public", "")
-    assert (done.exit_code, done.stdout) == (2, "")
-    assert "'--public': must not be empty" in done.stderr
+    assert_fails(done, 2, "'--public': must not be empty")

@@ -1,7 +1,4 @@
-"""BERT in float64, written from the paper, and random weights for it.
-
-What does not live here: files of weights (checkpoints.py).
-"""
+"""BERT in float64, written from the paper, and random weights for it."""
 
 import math
 from collections.abc import Iterator, Mapping

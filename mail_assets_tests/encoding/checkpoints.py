@@ -1,7 +1,4 @@
-"""Small BERT checkpoints of random weights: the three files that a model pins, as published.
-
-What does not live here: the arithmetic to compare with (bert.py).
-"""
+"""Small BERT checkpoints of random weights: the three files that a model pins, as published."""
 
 import hashlib
 import json
@@ -24,7 +21,7 @@ WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", *LETTERS, *(f"##{letter}" for lette
 def checkpoint(
     config: BertConfig = TINY, *, seed: int = 0, half: bool = False, pooler: bool = True
 ) -> dict[str, bytes]:
-    """The files' bytes by path; `half` stores float16, `pooler` adds what BERT has beside."""
+    """The files' bytes by path; `half` stores float16, `pooler` adds the unused layer of BERT."""
     weights = dict(random_weights(config, seed))
     if half:
         weights = {name: values.astype(np.float16) for name, values in weights.items()}

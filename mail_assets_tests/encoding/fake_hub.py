@@ -1,8 +1,7 @@
-"""A Hugging Face Hub on loopback: resolve URLs, and a content server that large files come from.
+"""A strict Hugging Face Hub on loopback: resolve URLs, and a content server for large files.
 
-What lives here: the answers that the real one gives, and faults on demand. What does not: any
-model (checkpoints.py). Strict: a method, path, header or range that the real one would refuse
-is refused.
+It gives the answers of the real one, and faults on demand. It refuses a method, path, header or
+range that the real one would refuse.
 """
 
 import hashlib

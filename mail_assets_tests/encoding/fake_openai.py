@@ -2,10 +2,10 @@
 
     python -m mail_assets_tests.encoding.fake_openai PORT LOG REQUESTS
 
-serves so many requests, then kills its own process with SIGKILL instead of the next answer. It
+serves REQUESTS requests, then kills its own process with SIGKILL instead of the next answer. It
 appends each request's texts to LOG before it answers, one JSON list a line. A text's vector is
-made from the hash of its words, white space counts for nothing; it is not of length 1, as some
-models' are not.
+made from the hash of its words; white space does not matter. Like those of some models, it does
+not have length 1.
 """
 
 import hashlib

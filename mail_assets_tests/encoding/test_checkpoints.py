@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from mail_assets.encoding.local_encoder import open_local_encoder
-from mail_assets.encoding.model_build import prepare_model
+from mail_assets.encoding.model_cache import prepare_model
 from mail_assets.encoding.model_files import (
     FolderSource,
     HubSource,
@@ -45,7 +45,7 @@ def test_a_checkpoint_computes_what_its_weights_say(
 
 
 @pytest.mark.parametrize("name", LOCAL_MODELS)
-def test_a_models_folder_stands_for_its_source(name: str, tmp_path: Path) -> None:
+def test_a_models_folder_replaces_its_source(name: str, tmp_path: Path) -> None:
     assert find_local_model(name, tmp_path).source == LOCAL_MODELS[name].source
     (tmp_path / name).mkdir()
     model = find_local_model(name, tmp_path)
@@ -64,7 +64,7 @@ def test_a_missing_file_of_a_folder_says_how_to_get_it(tmp_path: Path) -> None:
         assert part in str(refusal.value)
 
 
-def test_a_tensor_that_is_not_there_is_named(tmp_path: Path) -> None:
+def test_a_missing_tensor_is_named(tmp_path: Path) -> None:
     files = checkpoints.checkpoint()
     one_layer_more = checkpoints.checkpoint({**TINY, "num_hidden_layers": 3})["config.json"]
     files = {**files, "config.json": one_layer_more}

@@ -1,4 +1,4 @@
-"""Answers of an embeddings server: every one is checked before it is used."""
+"""Answers of an embeddings server are checked before use."""
 
 from collections.abc import Callable
 from typing import Any
@@ -20,12 +20,12 @@ TEXTS = ["one", "two words", "three words more"]
 
 
 def answer(texts: list[str]) -> Json:
-    """What the strict server answers: the vectors in reverse order."""
+    """Return the answer of the strict server, with the vectors in reverse order."""
     body: Json = embeddings({"model": MODEL, "input": texts}).body
     return body
 
 
-def test_vectors_come_in_the_order_of_the_texts_and_have_length_1() -> None:
+def test_vectors_have_length_1_and_the_order_of_the_texts() -> None:
     rows = sort_embeddings(answer(TEXTS), len(TEXTS))
     assert rows == [vector(text) for text in TEXTS]
     found = normalise_embeddings(rows, DIMENSION, "texts 1 to 3 of 3")
@@ -55,9 +55,9 @@ def value(number: object) -> Callable[[Json], object]:
         (value(float("nan")), "no numbers in the vector of number 3"),
         (value(float("inf")), "infinite or no numbers in the vector of number 3"),
         (value(1e300), "infinite or no numbers in the vector of number 3"),
-        (value(None), "what are no numbers"),
-        (value("0.5"), "what are no numbers"),
-        (value([1.0]), "what are no numbers"),
+        (value(None), "values that are not numbers"),
+        (value("0.5"), "values that are not numbers"),
+        (value([1.0]), "values that are not numbers"),
         (item(embedding=[0.0] * DIMENSION), "zero, infinite or no numbers in the vector of num"),
         (item(embedding=[0.5] * 23), "23 numbers instead of a vector of 24 for number 3 of"),
         (item(embedding="QUJD"), "str instead of a vector of 24 for number 3 of texts 1 to 3 of 3"),
@@ -73,9 +73,7 @@ def value(number: object) -> Callable[[Json], object]:
         (lambda body: body.clear(), "no list of data: {}"),
     ],
 )
-def test_an_answer_that_is_no_vectors_is_refused(
-    change: Callable[[Json], object], says: str
-) -> None:
+def test_an_answer_without_vectors_is_refused(change: Callable[[Json], object], says: str) -> None:
     body = answer(TEXTS)
     change(body)
     with pytest.raises(EmbeddingsError) as caught:
@@ -88,7 +86,7 @@ def test_a_dimension_that_no_bucket_takes_is_refused(values: object) -> None:
     body = answer(["one"])
     assert read_dimension(body) == DIMENSION
     body["data"][0]["embedding"] = values
-    with pytest.raises(EmbeddingsError, match="1 to 4096 will do"):
+    with pytest.raises(EmbeddingsError, match="use a model with 1 to 4096"):
         read_dimension(body)
 
 
@@ -102,5 +100,5 @@ def test_a_dimension_that_no_bucket_takes_is_refused(values: object) -> None:
         (None, 0),
     ],
 )
-def test_usage_is_what_either_kind_of_server_calls_it(usage: object, tokens: int) -> None:
+def test_usage_is_read_from_either_kind_of_server(usage: object, tokens: int) -> None:
     assert read_usage({"usage": usage}) == tokens

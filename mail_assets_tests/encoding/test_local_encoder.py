@@ -1,11 +1,4 @@
-"""Same text, same bits: alone, in any company, in any order, on any number of threads.
-
-[test_cores] The number of cores: what the container grants, hyper-threads counted once.
-
-[test_encoder_lock] The lock around encoding: one process at a time for a folder of models, however it ends.
-
-[test_providers] A provider computes where it was asked to, the CPU's vectors, or says why it cannot.
-"""
+"""Local models: same text, same bits; one encoder at a time; providers agree with the CPU."""
 
 import fcntl
 import logging
@@ -32,13 +25,16 @@ from mail_assets.encoding.local_encoder import (
     open_local_encoder,
     open_session,
 )
-from mail_assets.encoding.model_build import build_graph, prepare_model
+from mail_assets.encoding.model_build import build_graph
+from mail_assets.encoding.model_cache import prepare_model
 from mail_assets.encoding.models import (
     ALL_MINILM_L6_V2,
     GRAPH_PRECISIONS,
+    PRECISIONS,
     PROVIDERS,
     check_provider,
 )
+from mail_assets.encoding.static_encoder import StaticEncoder, open_static_encoder
 from mail_assets_tests.encoding.bert import TINY, random_weights
 from mail_assets_tests.waits import LONG
 
@@ -75,22 +71,27 @@ def encoders(cache: Path) -> Mapping[str, LocalEncoder]:
     }
 
 
+@pytest.fixture(scope="module", params=PRECISIONS)
+def any_encoder(
+    request: pytest.FixtureRequest, encoders: Mapping[str, LocalEncoder], cache: Path
+) -> LocalEncoder | StaticEncoder:
+    """An encoder of each precision, the static one too."""
+    return encoders.get(request.param) or open_static_encoder(NAME, cache)
+
+
 @pytest.fixture(scope="module")
 def encoder(encoders: Mapping[str, LocalEncoder]) -> LocalEncoder:
     return encoders["int8"]
 
 
-@pytest.mark.parametrize("precision", GRAPH_PRECISIONS)
-def test_a_vector_depends_on_its_text_alone(
-    precision: str, encoders: Mapping[str, LocalEncoder]
-) -> None:
-    encoder = encoders[precision]
-    alone = {text: encoder.encode_documents([text])[0].tobytes() for text in TEXTS}
+def test_a_vector_depends_on_its_text_alone(any_encoder: LocalEncoder | StaticEncoder) -> None:
+    alone = {text: any_encoder.encode_documents([text])[0].tobytes() for text in TEXTS}
 
     @settings(max_examples=50)
     @given(st.lists(st.sampled_from(TEXTS), max_size=8))
     def check(texts: list[str]) -> None:
-        vectors = encoder.encode_documents(texts)
+        vectors = any_encoder.encode_documents(texts)
+        assert vectors.shape == (len(texts), 384)
         assert [vector.tobytes() for vector in vectors] == [alone[text] for text in texts]
 
     check()
@@ -105,17 +106,15 @@ def test_the_number_of_threads_changes_no_bit(
     assert found.tobytes() == expected.tobytes()
 
 
-@settings(max_examples=100)
-@given(text=st.text(max_size=300))
-def test_any_text_has_a_vector_of_length_one(encoder: LocalEncoder, text: str) -> None:
-    vectors = encoder.encode_documents([text])
-    assert vectors.shape == (1, encoder.dimension)
-    assert vectors.dtype == np.float32
-    np.testing.assert_allclose(np.linalg.norm(vectors[0]), 1, atol=1e-5)
+def test_any_text_has_a_vector_of_length_one(any_encoder: LocalEncoder | StaticEncoder) -> None:
+    @settings(max_examples=100)
+    @given(st.text(max_size=300))
+    def check(text: str) -> None:
+        vectors = any_encoder.encode_documents([text])
+        assert vectors.dtype == np.float32
+        np.testing.assert_allclose(np.linalg.norm(vectors[0]), 1, atol=1e-5)
 
-
-def test_no_texts_give_no_vectors(encoder: LocalEncoder) -> None:
-    assert encoder.encode_documents([]).shape == (0, ALL_MINILM_L6_V2.dimension)
+    check()
 
 
 def test_int8_is_near_fp32(encoders: Mapping[str, LocalEncoder]) -> None:
@@ -126,7 +125,7 @@ def test_int8_is_near_fp32(encoders: Mapping[str, LocalEncoder]) -> None:
 
 
 @pytest.mark.parametrize("precision", GRAPH_PRECISIONS)
-def test_each_text_is_nearest_to_the_other_way_to_say_it(
+def test_each_text_is_nearest_to_its_paraphrase(
     precision: str, encoders: Mapping[str, LocalEncoder]
 ) -> None:
     vectors = encoders[precision].encode_documents(TEXTS)
@@ -135,13 +134,12 @@ def test_each_text_is_nearest_to_the_other_way_to_say_it(
     assert cosines.argmax(axis=1).tolist() == [index ^ 1 for index in range(len(TEXTS))]
 
 
-def test_a_query_is_encoded_as_a_document_is_where_there_are_no_prefixes(
-    encoder: LocalEncoder,
+def test_queries_equal_documents_without_prefixes(
+    any_encoder: LocalEncoder | StaticEncoder,
 ) -> None:
     for text in TEXTS:
-        query = encoder.encode_query(text)
-        assert query.shape == (encoder.dimension,)
-        assert query.tobytes() == encoder.encode_documents([text])[0].tobytes()
+        query = any_encoder.encode_query(text)
+        assert query.tobytes() == any_encoder.encode_documents([text])[0].tobytes()
 
 
 def test_prefixes_are_put_before_the_text(encoder: LocalEncoder, cache: Path) -> None:
@@ -208,26 +206,15 @@ def test_an_exception_from_progress_stops_the_work(encoder: LocalEncoder) -> Non
     assert encoder.encode_documents(["still works"]).shape == (1, encoder.dimension)
 
 
-def test_an_encoder_says_what_it_is(encoder: LocalEncoder) -> None:
-    assert (encoder.model, encoder.precision) == (ALL_MINILM_L6_V2, "int8")
-    assert encoder.fingerprint == ALL_MINILM_L6_V2.fingerprint("int8")
-    assert encoder.dimension == 384
+def test_an_encoder_describes_itself(any_encoder: LocalEncoder | StaticEncoder) -> None:
+    assert any_encoder.model == ALL_MINILM_L6_V2
+    assert any_encoder.fingerprint == ALL_MINILM_L6_V2.fingerprint(any_encoder.precision)
+    assert any_encoder.dimension == 384
 
 
 def test_fewer_than_one_thread_is_refused(cache: Path) -> None:
     with pytest.raises(ValueError, match="at least 1, found 0"):
         open_local_encoder(NAME, "int8", cache, threads=0)
-
-
-@pytest.mark.parametrize(
-    ("name", "precision", "allowed"),
-    [("minilm", "int8", NAME), (NAME, "fp16", "int8, fp32")],
-)
-def test_an_unknown_name_is_refused_with_the_known_ones(
-    name: str, precision: str, allowed: str, tmp_path: Path
-) -> None:
-    with pytest.raises(ValueError, match=f"there are: {allowed}"):
-        open_local_encoder(name, precision, tmp_path)
 
 
 HOLD = """
@@ -257,7 +244,7 @@ def fail() -> None:
     raise AssertionError("there is nobody to wait for")
 
 
-def test_others_wait_while_it_is_held_and_report_it(tmp_path: Path) -> None:
+def test_others_wait_for_the_lock_and_report_it(tmp_path: Path) -> None:
     waits, entered = threading.Event(), threading.Event()
 
     def encode() -> None:
@@ -275,7 +262,7 @@ def test_others_wait_while_it_is_held_and_report_it(tmp_path: Path) -> None:
     assert is_free(tmp_path)
 
 
-def test_an_error_frees_it(tmp_path: Path) -> None:
+def test_an_error_frees_the_lock(tmp_path: Path) -> None:
     try:
         with encoder_lock(tmp_path, fail):
             raise MemoryError
@@ -284,7 +271,7 @@ def test_an_error_frees_it(tmp_path: Path) -> None:
     assert is_free(tmp_path)
 
 
-def test_a_killed_process_frees_it(tmp_path: Path) -> None:
+def test_a_killed_process_frees_the_lock(tmp_path: Path) -> None:
     command = [sys.executable, "-c", HOLD, str(tmp_path)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as holder:
         assert holder.stdout
@@ -295,7 +282,7 @@ def test_a_killed_process_frees_it(tmp_path: Path) -> None:
         assert is_free(tmp_path)
 
 
-def test_a_folder_that_is_missing_is_made_and_one_that_is_read_only_will_do(tmp_path: Path) -> None:
+def test_the_lock_makes_a_folder_and_needs_no_write_access(tmp_path: Path) -> None:
     folder = tmp_path / "models" / "new"
     with encoder_lock(folder, fail):
         assert not is_free(folder)
@@ -322,9 +309,7 @@ def session(path: Path) -> ort.InferenceSession:
 
 
 @pytest.mark.parametrize("provider", MISSING)
-def test_a_provider_that_is_not_installed_is_refused_with_the_remedy(
-    provider: str, tmp_path: Path
-) -> None:
+def test_a_missing_provider_is_refused_with_the_remedy(provider: str, tmp_path: Path) -> None:
     with pytest.raises(ProviderError) as refusal:
         open_session(model(tmp_path), provider, 20)
     for part in (
@@ -337,7 +322,7 @@ def test_a_provider_that_is_not_installed_is_refused_with_the_remedy(
 
 
 @pytest.mark.parametrize("provider", PRESENT)
-def test_where_it_computes_is_logged_and_makes_no_difference(
+def test_a_provider_is_logged_and_gives_the_cpus_vectors(
     provider: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     path, ids = model(tmp_path), np.array([[1, 7, 3, 49, 0, 7]])

@@ -1,8 +1,6 @@
-"""A model's files are found where they are installed, and refused where they were altered.
+"""A model's files are found and verified, in packages and from the Hub.
 
-[test_hub] The Hub: what it holds at the pinned commit arrives whole and once, or an error says why not.
-
-Each case asks in a process of its own, for huggingface_hub reads its settings when imported.
+Each case of the Hub runs in a process: huggingface_hub reads its settings when it is imported.
 """
 
 import hashlib
@@ -45,24 +43,22 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return path
 
 
-def test_a_pinned_file_is_found_in_its_package_without_importing_it(installed: Path) -> None:
+def test_a_pinned_file_is_found_without_importing_its_package(installed: Path) -> None:
     assert verify_file(SOURCE, FILE) == installed
 
 
-def test_an_altered_file_is_refused_by_both_hashes_and_the_remedy(installed: Path) -> None:
-    installed.write_bytes(CONTENT + b"\n")
-    found = hashlib.sha256(CONTENT + b"\n").hexdigest()
+@pytest.mark.parametrize("content", [CONTENT + b"\n", None], ids=["altered", "missing"])
+def test_a_bad_file_is_refused_with_hashes_and_remedy(
+    content: bytes | None, installed: Path
+) -> None:
+    installed.unlink()
+    found = "no file"
+    if content is not None:
+        installed.write_bytes(content)
+        found = hashlib.sha256(content).hexdigest()
     with pytest.raises(ModelFileError) as refusal:
         verify_file(SOURCE, FILE)
     for part in (str(installed), FILE.sha256, found, "--no-deps tiny-model==1.0"):
-        assert part in str(refusal.value)
-
-
-def test_a_missing_file_is_refused_by_its_hash_and_the_remedy(installed: Path) -> None:
-    installed.unlink()
-    with pytest.raises(ModelFileError) as refusal:
-        verify_file(SOURCE, FILE)
-    for part in (str(installed), FILE.sha256, "no file", "--no-deps tiny-model==1.0"):
         assert part in str(refusal.value)
 
 
@@ -94,7 +90,7 @@ SHA256 = {file.path: file.sha256 for file in PINNED}
 
 ASK = """
 import sys, time
-from mail_assets.encoding.hub import HubSource
+from mail_assets.encoding.model_files import HubSource
 from mail_assets.encoding.model_files import ModelFile, ModelFileError, verify_file
 sleep = time.sleep
 time.sleep = lambda seconds: sleep(min(seconds, 0.01))  # huggingface_hub's pauses
@@ -160,23 +156,21 @@ def test_a_file_is_fetched_once_into_the_hubs_own_cache(
     assert len(hub.requests) == asked
 
 
-def test_what_the_cache_holds_is_used_where_there_is_no_network(hub: Hub, reader: Reader) -> None:
+def test_a_cached_file_is_used_without_a_network(hub: Hub, reader: Reader) -> None:
     found = reader.get(WEIGHTS)
     asked = len(hub.requests)
     assert reader.get(WEIGHTS, HF_HUB_OFFLINE="1") == found
     assert len(hub.requests) == asked
 
 
-def test_offline_with_an_empty_cache_nothing_is_asked(hub: Hub, reader: Reader) -> None:
+def test_no_request_is_sent_offline_with_an_empty_cache(hub: Hub, reader: Reader) -> None:
     refusal = reader.refusal(WEIGHTS, HF_HUB_OFFLINE="1")
     for part in (WEIGHTS, REPOSITORY, COMMIT, f"hf download {REPOSITORY} {WEIGHTS}"):
         assert part in refusal
     assert hub.requests == []
 
 
-def test_a_private_model_is_read_with_the_token_that_the_content_server_never_sees(
-    hub: Hub, reader: Reader
-) -> None:
+def test_the_content_server_never_gets_the_token(hub: Hub, reader: Reader) -> None:
     hub.readers = "token"
     assert reader.get(WEIGHTS, HF_TOKEN=TOKEN).read_bytes() == FILES[WEIGHTS]
     assert TOKEN not in reader.refusal(CONFIG, HF_TOKEN=TOKEN[::-1])
@@ -191,7 +185,7 @@ def test_a_private_model_is_read_with_the_token_that_the_content_server_never_se
         pytest.param({"path": "absent.json"}, "all", "404", id="404, no such file"),
     ],
 )
-def test_a_no_is_an_error_with_its_reason(
+def test_a_refusal_is_an_error_with_its_reason(
     asked: dict[str, str], readers: str, reason: str, hub: Hub, reader: Reader
 ) -> None:
     hub.readers = readers
@@ -200,7 +194,7 @@ def test_a_no_is_an_error_with_its_reason(
     assert "To get the file: hf download " in refusal
 
 
-def test_a_server_that_is_not_there_is_an_error_with_its_reason(reader: Reader) -> None:
+def test_a_missing_server_is_an_error_with_its_reason(reader: Reader) -> None:
     # refused at once: nothing listens on port 1
     refusal = reader.refusal(CONFIG, HF_ENDPOINT="http://127.0.0.1:1")
     assert CONFIG in refusal
@@ -215,7 +209,7 @@ def test_a_hub_that_recovers_is_asked_again(hub: Hub, reader: Reader) -> None:
 
 
 @pytest.mark.parametrize("fault", ["500", "503"])
-def test_a_broken_content_server_is_an_error_and_the_next_attempt_starts_afresh(
+def test_a_broken_content_server_is_an_error_until_it_recovers(
     fault: str, hub: Hub, reader: Reader
 ) -> None:
     hub.faults += [fault]
@@ -223,7 +217,7 @@ def test_a_broken_content_server_is_an_error_and_the_next_attempt_starts_afresh(
     assert reader.get(WEIGHTS).read_bytes() == FILES[WEIGHTS]
 
 
-def test_a_broken_download_goes_on_where_it_broke_off(hub: Hub, reader: Reader) -> None:
+def test_a_broken_download_resumes(hub: Hub, reader: Reader) -> None:
     block = 10 << 20  # what huggingface_hub keeps at a time
     hub.files = {"large.bin": os.urandom(3 * block)}
     hub.faults += ["cut"]
@@ -233,9 +227,7 @@ def test_a_broken_download_goes_on_where_it_broke_off(hub: Hub, reader: Reader) 
 
 
 @pytest.mark.parametrize("path", [CONFIG, WEIGHTS])
-def test_wrong_bytes_are_refused_now_and_later_until_they_are_fetched_again(
-    path: str, hub: Hub, reader: Reader
-) -> None:
+def test_wrong_bytes_are_refused_until_fetched_again(path: str, hub: Hub, reader: Reader) -> None:
     hub.faults += ["altered"]
     for _ in range(2):
         refusal = reader.refusal(path)

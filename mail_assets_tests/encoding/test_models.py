@@ -1,10 +1,13 @@
-"""The fingerprint changes with whatever changes the meaning of a vector, and with no more."""
+"""The fingerprint changes with everything that changes the meaning of a vector, and only then."""
 
 import subprocess
 import sys
 from dataclasses import replace
+from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from mail_assets.encoding import models
 from mail_assets.encoding.model_files import ModelFile, PackageSource
@@ -13,36 +16,40 @@ from mail_assets.encoding.models import (
     LOCAL_MODELS,
     PRECISIONS,
     LocalModel,
-    find_local_model,
+    RemoteModel,
 )
-from mail_assets.encoding.open import compute_fingerprint
+from mail_assets.encoding.open import (
+    compute_fingerprint,
+    find_dimension,
+    open_tokenizer,
+    resolve_model,
+    short_name,
+)
+from mail_assets.indexes.names import index_name
+from mail_assets.indexes.vectors import index_spec
+from mail_assets.text.chunking import build_document, chunk_body
 
 FILES = ALL_MINILM_L6_V2.files
 SIZES = ALL_MINILM_L6_V2.sizes
 OTHER = ModelFile("other", "0" * 64)
 NOWHERE = PackageSource("no-such-model", "1.0", "model")
 
-DIFFERENT = {
-    "weights": replace(ALL_MINILM_L6_V2, files=FILES._replace(weights=OTHER)),
-    "config": replace(ALL_MINILM_L6_V2, files=FILES._replace(config=OTHER)),
-    "tokenizer": replace(ALL_MINILM_L6_V2, files=FILES._replace(tokenizer=OTHER)),
-    "pooling": replace(ALL_MINILM_L6_V2, pooling="cls"),
-    "max_tokens": replace(ALL_MINILM_L6_V2, max_tokens=128),
-    "query prefix": replace(ALL_MINILM_L6_V2, query_prefix="query: "),
-    "document prefix": replace(ALL_MINILM_L6_V2, document_prefix="query: "),
-    "target": replace(ALL_MINILM_L6_V2, sizes=SIZES._replace(target=201)),
-    "chunk's max_tokens": replace(ALL_MINILM_L6_V2, sizes=SIZES._replace(max_tokens=201)),
-    "min_tokens": replace(ALL_MINILM_L6_V2, sizes=SIZES._replace(min_tokens=201)),
-    "overlap": replace(ALL_MINILM_L6_V2, sizes=SIZES._replace(overlap=201)),
-    "max_chars": replace(ALL_MINILM_L6_V2, sizes=SIZES._replace(max_chars=201)),
-    "max_chunks": replace(ALL_MINILM_L6_V2, sizes=SIZES._replace(max_chunks=201)),
-}
+CHANGES: list[dict[str, Any]] = [
+    {"files": FILES._replace(weights=OTHER)},
+    {"files": FILES._replace(config=OTHER)},
+    {"files": FILES._replace(tokenizer=OTHER)},
+    {"pooling": "cls"},
+    {"max_tokens": 128},
+    {"query_prefix": "query: "},
+    {"document_prefix": "query: "},
+    *({"sizes": SIZES._replace(**{field: 201})} for field in SIZES._fields),
+]
 
 
 def test_each_ingredient_gives_a_fingerprint_of_its_own() -> None:
     found = {ALL_MINILM_L6_V2.fingerprint(precision) for precision in PRECISIONS}
-    found |= {model.fingerprint("int8") for model in DIFFERENT.values()}
-    assert len(found) == len(PRECISIONS) + len(DIFFERENT)
+    found |= {replace(ALL_MINILM_L6_V2, **change).fingerprint("int8") for change in CHANGES}
+    assert len(found) == len(PRECISIONS) + len(CHANGES)
 
 
 @pytest.mark.parametrize("version", ["GRAPH_VERSION", "CHUNKER_VERSION"])
@@ -54,7 +61,7 @@ def test_the_versions_of_our_own_code_are_ingredients(
     assert ALL_MINILM_L6_V2.fingerprint("int8") != before
 
 
-def test_the_same_bytes_under_another_name_and_from_elsewhere_have_the_same_fingerprint() -> None:
+def test_name_and_source_do_not_change_the_fingerprint() -> None:
     moved = replace(ALL_MINILM_L6_V2, name="renamed", source=NOWHERE)
     assert moved.fingerprint("int8") == ALL_MINILM_L6_V2.fingerprint("int8")
 
@@ -73,18 +80,120 @@ def test_a_chunk_of_the_largest_size_fits_between_cls_and_sep(model: LocalModel)
     assert model.sizes.max_tokens + 2 <= model.max_tokens
 
 
-def test_an_unknown_model_is_refused_with_the_known_ones() -> None:
-    with pytest.raises(ValueError, match=r"'minilm'.*all-minilm-l6-v2"):
-        find_local_model("minilm")
+@pytest.mark.parametrize(
+    ("name", "precision", "known"),
+    [("minilm", "int8", "all-minilm-l6-v2"), ("all-minilm-l6-v2", "fp16", "int8, fp32")],
+)
+def test_an_unknown_name_or_precision_lists_the_known(
+    name: str, precision: str, known: str
+) -> None:
+    with pytest.raises(ValueError, match=f"there are: {known}"):
+        compute_fingerprint(name, precision)
 
 
-def test_an_unknown_precision_is_refused_with_the_known_ones() -> None:
-    with pytest.raises(ValueError, match=r"'fp16'.*int8, fp32"):
-        compute_fingerprint("all-minilm-l6-v2", "fp16")
-
-
-def test_checking_a_models_name_loads_nothing_that_computes() -> None:
-    code = "import sys, mail_assets.encoding.model_catalog; print(*sys.modules)"
+def test_checking_a_models_name_loads_no_engine() -> None:
+    code = "import sys, mail_assets.encoding.models; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", code], stdout=subprocess.PIPE, check=True)
     heavy = {b"onnx", b"onnxruntime", b"safetensors", b"numpy"}
     assert not heavy & set(loaded.stdout.split())
+
+
+OLLAMA = RemoteModel("nomic-embed-text:v1.5", "http://127.0.0.1:11434/v1")
+
+remote_models = st.builds(
+    RemoteModel,
+    model=st.text(
+        st.characters(min_codepoint=33, max_codepoint=126, exclude_characters="@")
+    ).filter(bool),
+    url=st.sampled_from(["https://api.openai.com/v1", "http://[::1]:8000/v1"]),
+    dimension=st.none() | st.integers(1, 4096),
+    max_tokens=st.integers(700, 8192),
+    query_prefix=st.text(max_size=40),
+    document_prefix=st.text(max_size=40),
+    batch=st.integers(1, 2048),
+    in_flight=st.integers(1, 64),
+)
+
+
+@settings(max_examples=100)
+@given(remote_models)
+def test_a_name_holds_all_of_a_model(model: RemoteModel) -> None:
+    assert resolve_model(model.name) == model
+    assert compute_fingerprint(model.name, "served") == model.fingerprint()
+    assert index_name(model.name, "served").endswith(model.fingerprint())
+
+
+def test_a_name_omits_defaults() -> None:
+    assert OLLAMA.name == "openai:nomic-embed-text:v1.5@http://127.0.0.1:11434/v1"
+    assert replace(OLLAMA, dimension=256).name == f"{OLLAMA.name}?dimension=256"
+
+
+@settings(max_examples=50)
+@given(remote_models.map(lambda model: replace(model, dimension=4)))
+def test_every_model_has_an_index_that_every_bucket_takes(model: RemoteModel) -> None:
+    assert index_spec(model.name, "served").dimension == find_dimension(model.name) == 4
+
+
+@pytest.mark.parametrize(
+    ("model", "short"),
+    [
+        ("text-embedding-3-small", "text-embedding-3-small"),
+        ("BAAI/bge-m3", "bge-m3"),
+        ("hf.co/org/Model_X:Q4_K_M", "model-x-q4-k-m"),
+        ("text-embedding-3-large-of-ours", "text-embedding-3-large"),
+        ("/", ""),
+    ],
+)
+def test_an_index_bears_the_models_own_name(model: str, short: str) -> None:
+    assert short_name(RemoteModel(model).name) == short
+
+
+@settings(max_examples=100)
+@given(remote_models)
+def test_chunks_of_the_largest_size_fit_with_prefix_and_markers(model: RemoteModel) -> None:
+    sizes = model.sizes
+    assert sizes.max_tokens + len(model.document_prefix.encode()) + 2 == model.max_tokens
+    assert 0 <= sizes.overlap < sizes.target <= 400
+    assert sizes.target <= sizes.max_tokens
+
+
+@pytest.mark.parametrize("text", ["x" * 30_000, "ภาษาไทย" * 3000, "word " * 9000, "漢字" * 4000])
+def test_no_chunk_is_longer_in_characters_than_tokens_can_be(text: str) -> None:
+    tokenizer = open_tokenizer(OLLAMA.name)
+    pieces = chunk_body(text, [(0, len(text))], "a subject", tokenizer, OLLAMA.sizes).chunks
+    assert len(pieces) > 1
+    for piece in pieces:
+        seen = build_document("a subject", piece.text)
+        assert len(tokenizer.encode(seen).ids) <= OLLAMA.max_tokens
+        assert len(piece.text) <= 4 * OLLAMA.max_tokens
+
+
+@pytest.mark.parametrize(
+    ("change", "same"),
+    [
+        ({"model": "nomic-embed-text:v1"}, False),
+        ({"url": "http://gpu-box:11434/v1"}, False),
+        ({"dimension": 256}, False),
+        ({"max_tokens": 1024}, False),
+        ({"query_prefix": "search_query: "}, False),
+        ({"document_prefix": "search_document: "}, False),
+        ({"batch": 64}, True),
+        ({"in_flight": 8}, True),
+        ({"url": "http://127.0.0.1:8080/v1"}, True),
+        ({"url": "https://127.0.0.1/api/v1"}, True),
+    ],
+)
+def test_only_the_meaning_is_in_a_remote_fingerprint(change: dict[str, Any], same: bool) -> None:
+    assert (replace(OLLAMA, **change).fingerprint() == OLLAMA.fingerprint()) == same
+
+
+def test_a_known_fingerprint_stays_the_same() -> None:
+    # another one would have everybody encode, and pay for, everything again
+    assert OLLAMA.fingerprint() == "e5963b37921b9153"
+
+
+def test_local_and_remote_models_share_their_functions() -> None:
+    name = ALL_MINILM_L6_V2.name
+    assert resolve_model(name) is ALL_MINILM_L6_V2
+    assert compute_fingerprint(name, "int8") == ALL_MINILM_L6_V2.fingerprint("int8")
+    assert (short_name(name), find_dimension(name)) == (name, 384)

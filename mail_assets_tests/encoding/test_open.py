@@ -1,4 +1,4 @@
-"""Encoders by name: whether their models are installed is known before work begins."""
+"""Encoders by name: a missing model is noticed before work begins."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -26,7 +26,7 @@ def test_a_model_of_the_hub_is_not_fetched_for_the_check(
     assert [*tmp_path.iterdir()] == []
 
 
-def test_a_missing_model_is_named_with_the_command_that_installs_it(
+def test_a_missing_model_is_an_error_with_the_command(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     gone = replace(ALL_MINILM_L6_V2, source=PackageSource("no-such-model", "2.0", "model"))
@@ -35,7 +35,7 @@ def test_a_missing_model_is_named_with_the_command_that_installs_it(
         check_model(gone.name)
 
 
-def test_a_models_own_folder_is_checked_in_its_place(tmp_path: Path) -> None:
+def test_a_models_own_folder_is_checked_instead(tmp_path: Path) -> None:
     folder = tmp_path / "gte-small"
     folder.mkdir()
     with pytest.raises(ModelFileError, match=f"{folder}/tokenizer.json: .*no file"):

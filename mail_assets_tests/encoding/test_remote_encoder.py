@@ -1,7 +1,4 @@
-"""The encoder of a remote model against a strict loopback server.
-
-[test_remote_model] Remote models: a name that holds all of one, its sizes, its fingerprint.
-"""
+"""The encoder of a remote model against a strict loopback server; names and fingerprints."""
 
 import logging
 import threading
@@ -16,19 +13,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mail_assets.encoding import remote_encoder as room
-from mail_assets.encoding.models import ALL_MINILM_L6_V2
+from mail_assets.encoding.models import RemoteModel
 from mail_assets.encoding.open import (
-    compute_fingerprint,
-    find_dimension,
     open_tokenizer,
-    resolve_model,
-    short_name,
 )
-from mail_assets.encoding.remote_encoder import RemoteEncoder, RemoteModel, open_remote_encoder
-from mail_assets.indexes.names import index_name
-from mail_assets.indexes.vectors import index_spec
+from mail_assets.encoding.remote_encoder import RemoteEncoder, open_remote_encoder
 from mail_assets.openai.client import Client, EndpointError, Server
-from mail_assets.text.chunking import build_document, chunk_body
 from mail_assets_tests.encoding.fake_openai import (
     DIMENSION,
     MODEL,
@@ -100,7 +90,7 @@ def test_a_query_is_one_vector(open_: Open) -> None:
     np.testing.assert_allclose(found, unit("who?"), rtol=1e-5)
 
 
-def test_no_texts_ask_nothing(open_: Open, server: FakeServer) -> None:
+def test_no_texts_send_no_request(open_: Open, server: FakeServer) -> None:
     assert open_().encode_documents([]).shape == (0, DIMENSION)
     assert server.seen == []
 
@@ -112,17 +102,13 @@ def test_prefixes_are_put_before_the_text(open_: Open, server: FakeServer) -> No
     assert inputs(server) == [["query: wal"], ["passage: wal"]]
 
 
-def test_a_set_dimension_is_sent_and_nothing_else_that_is_optional(
-    open_: Open, server: FakeServer
-) -> None:
+def test_of_optional_fields_only_a_set_dimension_is_sent(open_: Open, server: FakeServer) -> None:
     endpoint = open_(dimension=8)
     np.testing.assert_allclose(endpoint.encode_query("a"), unit("a", 8), rtol=1e-5)
     assert server.seen[0].body == {"model": MODEL, "input": ["a"], "dimensions": 8}
 
 
-def test_a_dimension_that_is_not_set_is_learned_once_and_never_sent(
-    open_: Open, server: FakeServer
-) -> None:
+def test_an_unset_dimension_is_learned_once_and_never_sent(open_: Open, server: FakeServer) -> None:
     endpoint = open_(dimension=None)
     assert server.seen == []  # opening asks nobody
     assert endpoint.encode_documents(TEXTS[:2]).shape == (2, DIMENSION)
@@ -151,7 +137,7 @@ def test_requests_hold_no_more_texts_than_set(open_: Open, server: FakeServer) -
     batch=st.integers(1, 9),
     most=st.integers(20, 90),
 )
-def test_requests_hold_no_more_tokens_than_allowed_and_every_text_once(
+def test_requests_hold_every_text_once_within_the_tokens(
     sizes: list[int], batch: int, most: int
 ) -> None:
     texts = [" ".join(["word"] * (size - 2)) for size in sizes]  # and two markers
@@ -238,9 +224,7 @@ def test_usage_is_counted_over_all_requests(open_: Open) -> None:
     assert endpoint.tokens_used == 6 * len(TEXTS) + 3
 
 
-def test_an_answer_that_is_no_vectors_is_refused_and_not_asked_for_again(
-    open_: Open, server: FakeServer
-) -> None:
+def test_an_answer_without_vectors_is_refused_at_once(open_: Open, server: FakeServer) -> None:
     answering(server, lambda body: body["data"].pop())
     with pytest.raises(EndpointError) as caught:
         open_().encode_documents(TEXTS[:3])
@@ -291,7 +275,7 @@ def test_a_server_that_refuses_is_asked_once(
     assert len(server.seen) == 1
 
 
-def test_the_key_is_sent_and_never_told(
+def test_the_key_is_sent_and_never_shown(
     open_: Open, server: FakeServer, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG)
@@ -320,118 +304,8 @@ def test_rate_limits_cost_time_and_no_texts(open_: Open, server: FakeServer) -> 
     np.testing.assert_allclose(vectors, [unit(text) for text in TEXTS], rtol=1e-5)
 
 
-def test_an_endpoint_says_what_it_is(open_: Open) -> None:
+def test_an_encoder_describes_itself(open_: Open) -> None:
     endpoint = open_()
     assert endpoint.fingerprint == endpoint.model.fingerprint()
     assert endpoint.fingerprint != replace(endpoint.model, dimension=8).fingerprint()
     assert endpoint.tokenizer is TOKENIZER
-
-
-LOCAL = RemoteModel("nomic-embed-text:v1.5", "http://127.0.0.1:11434/v1")
-
-models = st.builds(
-    RemoteModel,
-    model=st.text(
-        st.characters(min_codepoint=33, max_codepoint=126, exclude_characters="@")
-    ).filter(bool),
-    url=st.sampled_from(["https://api.openai.com/v1", "http://[::1]:8000/v1"]),
-    dimension=st.none() | st.integers(1, 4096),
-    max_tokens=st.integers(700, 8192),
-    query_prefix=st.text(max_size=40),
-    document_prefix=st.text(max_size=40),
-    batch=st.integers(1, 2048),
-    in_flight=st.integers(1, 64),
-)
-
-
-@settings(max_examples=100)
-@given(models)
-def test_a_name_holds_all_of_a_model(model: RemoteModel) -> None:
-    assert resolve_model(model.name) == model
-    assert compute_fingerprint(model.name, "served") == model.fingerprint()
-    assert index_name(model.name, "served").endswith(model.fingerprint())
-
-
-def test_a_name_says_no_more_than_it_must() -> None:
-    assert LOCAL.name == "openai:nomic-embed-text:v1.5@http://127.0.0.1:11434/v1"
-    assert replace(LOCAL, dimension=256).name == f"{LOCAL.name}?dimension=256"
-
-
-@settings(max_examples=50)
-@given(models.map(lambda model: replace(model, dimension=4)))
-def test_every_model_has_an_index_that_every_bucket_takes(model: RemoteModel) -> None:
-    assert index_spec(model.name, "served").dimension == find_dimension(model.name) == 4
-
-
-@pytest.mark.parametrize(
-    ("model", "short"),
-    [
-        ("text-embedding-3-small", "text-embedding-3-small"),
-        ("BAAI/bge-m3", "bge-m3"),
-        ("hf.co/org/Model_X:Q4_K_M", "model-x-q4-k-m"),
-        ("text-embedding-3-large-of-ours", "text-embedding-3-large"),
-        ("/", ""),
-    ],
-)
-def test_an_index_bears_the_models_own_name(model: str, short: str) -> None:
-    assert short_name(RemoteModel(model).name) == short
-
-
-@settings(max_examples=100)
-@given(models)
-def test_chunks_of_the_largest_size_fit_with_prefix_and_markers(model: RemoteModel) -> None:
-    sizes = model.sizes
-    assert sizes.max_tokens + len(model.document_prefix.encode()) + 2 == model.max_tokens
-    assert 0 <= sizes.overlap < sizes.target <= 400
-    assert sizes.target <= sizes.max_tokens
-
-
-@pytest.mark.parametrize("text", ["x" * 30_000, "ภาษาไทย" * 3000, "word " * 9000, "漢字" * 4000])
-def test_no_chunk_is_longer_in_characters_than_tokens_can_be(text: str) -> None:
-    tokenizer = open_tokenizer(LOCAL.name)
-    pieces = chunk_body(text, [(0, len(text))], "a subject", tokenizer, LOCAL.sizes).chunks
-    assert len(pieces) > 1
-    for piece in pieces:
-        seen = build_document("a subject", piece.text)
-        assert len(tokenizer.encode(seen).ids) <= LOCAL.max_tokens
-        assert len(piece.text) <= 4 * LOCAL.max_tokens
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"model": "nomic-embed-text:v1"},
-        {"url": "http://gpu-box:11434/v1"},
-        {"dimension": 256},
-        {"max_tokens": 1024},
-        {"query_prefix": "search_query: "},
-        {"document_prefix": "search_document: "},
-    ],
-)
-def test_what_changes_a_vectors_meaning_changes_the_fingerprint(change: dict[str, object]) -> None:
-    assert replace(LOCAL, **change).fingerprint() != LOCAL.fingerprint()  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"batch": 64},
-        {"in_flight": 8},
-        {"url": "http://127.0.0.1:8080/v1"},
-        {"url": "https://127.0.0.1/api/v1"},
-    ],
-)
-def test_what_only_changes_how_it_is_reached_does_not(change: dict[str, object]) -> None:
-    assert replace(LOCAL, **change).fingerprint() == LOCAL.fingerprint()  # type: ignore[arg-type]
-
-
-def test_a_fingerprint_is_what_it_was() -> None:
-    # another one would have everybody encode, and pay for, everything again
-    assert LOCAL.fingerprint() == "e5963b37921b9153"
-
-
-def test_local_models_are_found_by_the_same_functions() -> None:
-    assert resolve_model("all-minilm-l6-v2") is ALL_MINILM_L6_V2
-    assert compute_fingerprint("all-minilm-l6-v2", "int8") == ALL_MINILM_L6_V2.fingerprint("int8")
-    assert short_name("all-minilm-l6-v2") == "all-minilm-l6-v2"
-    assert find_dimension("all-minilm-l6-v2") == 384

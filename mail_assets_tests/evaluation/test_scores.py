@@ -16,7 +16,7 @@ from mail_assets_tests.sample_corpus import QUERY, ROOT, Search
 
 
 def answering(ids: str, took: list[float]) -> Callable[[Request], Response]:
-    """A search that finds the same whatever is asked, and takes the next of `took`."""
+    """A search that always finds the same, with the next latency of `took`."""
 
     class Found:
         def __init__(self, message_id: str) -> None:

@@ -19,7 +19,7 @@ from mail_assets.reading.attachments import read_raw_message
 from mail_assets.reading.records import show_message
 from mail_assets.tables.checks import read_message_counts
 from mail_assets.tables.removals import withdraw_removals
-from mail_assets_tests.world import APRIL, DIGESTS, HARBOR, MARCH, World, mail
+from mail_assets_tests.world import APRIL, DIGESTS, HARBOR, MARCH, Killed, World, mail
 
 HERE, NEXT = ListMonth(HARBOR, MARCH), ListMonth(HARBOR, APRIL)
 EVE = "eve@example.net"
@@ -148,9 +148,6 @@ def test_archive_that_still_holds_it_is_named(world: World) -> None:
 def test_kill_before_the_load_is_finished_by_the_next_run(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    class Killed(BaseException):
-        pass
-
     def kill(*_: object) -> None:
         raise Killed
 

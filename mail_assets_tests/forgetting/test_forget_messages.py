@@ -27,6 +27,7 @@ from mail_assets_tests.world import (
     HARBOR,
     MARCH,
     PIER,
+    Killed,
     World,
     mail,
     read_documents,
@@ -51,11 +52,10 @@ BUCKETS = [
 ]
 
 
-@pytest.fixture(params=BUCKETS)
-def filled(request: pytest.FixtureRequest, tmp_path: Path, mail_dsn: str) -> World:
+@pytest.fixture
+def filled(request: pytest.FixtureRequest, world: World) -> World:
     """Two lists and two months; the forgotten message is in both lists, twice in one."""
-    world = World(tmp_path, mail_dsn)
-    if request.param == "pgvector":
+    if getattr(request, "param", "lance") == "pgvector":
         world.bucket = "pgvector:"
     world.archive(MARCH, ROOT, FORGOTTEN, mail("b"), FORGOTTEN)
     world.archive(APRIL, ANSWER, OTHER)
@@ -124,6 +124,7 @@ def keys_agree(world: World) -> bool:
     return {*world.index.keys()} == chunks == manifest
 
 
+@pytest.mark.parametrize("filled", BUCKETS, indirect=True)
 def test_forgotten_message_is_gone_and_stays_so_in_backfills(filled: World) -> None:
     assert traces(filled) == [*TRACES]
     report = forget(filled, "secret", senders=("EVE@example.net",))
@@ -144,6 +145,7 @@ def test_forgotten_message_is_gone_and_stays_so_in_backfills(filled: World) -> N
     assert filled.rows("messages", "message_id", f"list = '{PIER}'") == [("c@example.org",)]
 
 
+@pytest.mark.parametrize("filled", BUCKETS, indirect=True)
 def test_forgetting_leaves_what_loading_without_it_makes(
     filled: World, tmp_path: Path, mail_dsn: str
 ) -> None:
@@ -326,6 +328,7 @@ def test_month_of_nothing_else_keeps_no_file(world: World) -> None:
     assert fill_one["vectors"].counts["written"] == 0
 
 
+@pytest.mark.parametrize("filled", BUCKETS, indirect=True)
 def test_vector_index_out_of_reach_is_cleaned_by_the_next_run(
     filled: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -382,9 +385,6 @@ def files_holding(world: World, text: str) -> list[Path]:
 def test_kill_before_the_indexes_is_finished_by_the_next_run(
     filled: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    class Killed(BaseException):
-        pass
-
     def kill(*_: Any) -> None:
         raise Killed
 
@@ -410,6 +410,7 @@ def test_list_of_removals_has_reasons_and_no_mail(filled: World) -> None:
     assert {kind: r.copies for kind, r in removals.items()} == {"message": 2, "sender": 1}
 
 
+@pytest.mark.parametrize("filled", BUCKETS, indirect=True)
 def test_withdrawn_removal_brings_mail_with_the_next_backfill(filled: World) -> None:
     before = filled.holds()
     threads = filled.rows("threads")

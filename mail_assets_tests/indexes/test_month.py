@@ -11,9 +11,8 @@ from mail_assets.month import ListMonth
 from mail_assets.tables.partitions import Partition, locked
 from mail_assets.vectors import lance
 from mail_assets.vectors.filters import Filter, matches_filter
-from mail_assets.vectors.index import MissingIndexError, VectorError
+from mail_assets.vectors.index import MetadataValue, MissingIndexError, VectorError
 from mail_assets.vectors.lance import LanceIndex
-from mail_assets.vectors.vector import MetadataValue
 from mail_assets.words import lance as word_maintenance
 from mail_assets.words.index import MissingWordsError
 from mail_assets.words.lance import LanceWordIndex

@@ -1,4 +1,4 @@
-"""What is estimated about a table while it is open, and when it is read again."""
+"""Estimates about an open table, and when they are read again."""
 
 from __future__ import annotations
 
@@ -24,9 +24,7 @@ async def make_table(folder: Path) -> AsyncTable:
     return await database.create_table("days", pa.table({"day": days}))
 
 
-def test_counts_are_kept_while_the_table_is_open_and_of_few_conditions(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_counts_of_few_conditions_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(table, "MAX_COUNTED", 2)
 
     async def run() -> None:

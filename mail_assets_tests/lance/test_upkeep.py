@@ -1,11 +1,4 @@
-"""Which fragments of a Lance table upkeep writes again.
-
-[test_index_state] When an index lacks so much that it is made anew.
-
-[test_pruning] Old versions of all tables of a place are deleted, without a row lost.
-
-[test_versions] Which versions of a table a reader may still be on.
-"""
+"""Upkeep of a Lance table: fragments that move, outdated indexes, versions in use, pruning."""
 
 import datetime as dt
 from functools import partial
@@ -51,13 +44,11 @@ def fragments(*sizes: int) -> list[Fragment]:
         ([FULL, 100, 90], [100, 90]),
     ],
 )
-def test_what_was_added_is_moved_and_all_but_full_ones_where_that_is_half_as_much(
-    sizes: list[int], moved: list[int]
-) -> None:
+def test_new_rows_move_and_half_as_many_move_the_table(sizes: list[int], moved: list[int]) -> None:
     assert [fragment.rows for fragment in find_rest(fragments(*sizes))] == moved
 
 
-def test_a_full_fragment_stays_however_many_of_its_rows_were_deleted() -> None:
+def test_a_full_fragment_stays_after_deletions() -> None:
     deleted_from = Fragment(0, 10, FULL)
     assert find_rest([deleted_from, *fragments(0, 100, 20)[1:]]) == [Fragment(2, 20, 20)]
 
@@ -66,7 +57,7 @@ def test_a_full_fragment_stays_however_many_of_its_rows_were_deleted() -> None:
     ("unindexed", "found"),
     [(0, []), (4, []), (5, [5]), (14, [5]), (15, [10, 5]), (99, [20, 10, 5])],
 )
-def test_what_an_index_lacks_are_the_last_fragments(unindexed: int, found: list[int]) -> None:
+def test_an_index_lacks_the_last_fragments(unindexed: int, found: list[int]) -> None:
     some = find_unindexed(fragments(20, 10, 5), unindexed)
     assert [fragment.rows for fragment in some] == found
 
@@ -93,7 +84,7 @@ MINUTE, DAY = dt.timedelta(minutes=1), dt.timedelta(days=1)
 
 
 def state(unindexed: int, age: dt.timedelta | None = MINUTE) -> IndexState:
-    """Return that of an index which lacks so many rows."""
+    """Return the state of an index that lacks some rows."""
     made_at = None if age is None else dt.datetime.now(dt.UTC) - age
     return IndexState("fts", 1_000, unindexed, 1, made_at)
 
@@ -108,9 +99,7 @@ def state(unindexed: int, age: dt.timedelta | None = MINUTE) -> IndexState:
         (333_334, 1_000_000, True),
     ],
 )
-def test_an_index_lacks_a_share_of_the_table_and_no_fewer_than_a_number(
-    unindexed: int, rows: int, lacks: bool
-) -> None:
+def test_an_index_lacks_rows_by_share_and_by_number(unindexed: int, rows: int, lacks: bool) -> None:
     assert state(unindexed).lacks(rows, 1 / 3, least=1_000) is lacks
 
 
@@ -135,7 +124,7 @@ def prune(url: str, *, dry_run: bool = False) -> OldVersions:
     return prune_versions(url, clean, MailAssetsError, dry_run=dry_run)
 
 
-def test_versions_that_no_reader_needs_go_of_every_table(
+def test_unneeded_versions_of_every_table_are_deleted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     url = f"lance:{tmp_path}"
@@ -176,7 +165,7 @@ def at(hour: int, minute: int = 0) -> dt.datetime:
     ],
     ids=["one", "all after", "replaced since", "unsorted", "just written"],
 )
-def test_the_oldest_version_in_use_is_that_which_was_the_newest_when_a_reader_began(
+def test_the_oldest_version_in_use_is_the_newest_at_the_start(
     written: list[dt.datetime], began: dt.datetime, oldest: dt.datetime
 ) -> None:
     assert oldest_in_use(written, began) == oldest

@@ -32,8 +32,8 @@ def test_a_database_without_utf8_is_refused(
     with psycopg.connect(cluster.dsn("postgres"), autocommit=True) as connection:
         make = f"create database {name} encoding '{encoding}' locale 'C' template template0"
         connection.execute(make.encode())
-        told = f"{name} of MAIL_PG_DSN has the encoding {encoding}.*: use one with UTF8"
-        with pytest.raises(PostgresError, match=told):
+        refusal = f"{name} of MAIL_PG_DSN has the encoding {encoding}.*: use one with UTF8"
+        with pytest.raises(PostgresError, match=refusal):
             Database(tmp_path, cluster.dsn(name)).connect("test").__enter__()
         connection.execute(f"drop database {name} with (force)".encode())
 
@@ -73,8 +73,8 @@ def test_a_role_that_sees_no_rows_is_refused(
     database = Database(tmp_path, f"{mail_dsn}&options=-c%20role%3Dremote_reader")
     try:
         if hidden:
-            told = f"hides all rows of {hidden} from the role remote_reader, as after"
-            with pytest.raises(PostgresError, match=told):
+            refusal = f"hides all rows of {hidden} from the role remote_reader, as after"
+            with pytest.raises(PostgresError, match=refusal):
                 database.connect("test").__enter__()
         else:
             with database.connect("test") as connection:

@@ -1,4 +1,4 @@
-"""Sessions have our settings whatever a server, a database or a role has set."""
+"""Sessions have our settings and not those of a server, a database or a role."""
 
 import os
 import socket
@@ -52,7 +52,7 @@ MAILS = (
 SUMMARY = "thread_id, content_hash, first_sent_at, last_sent_at, participants, sentences"
 
 
-#: What is written otherwise by one setting or another.
+#: Values that one of the settings changes.
 VALUES = """
 select sent_at::date, sent_at::text, sent_at - timestamptz 'epoch', 1 / 3::float8,
        current_setting('transaction_isolation')

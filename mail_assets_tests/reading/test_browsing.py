@@ -1,4 +1,4 @@
-"""What people are shown of the tables: catalog and stats."""
+"""Descriptions of the tables, counts and stats."""
 
 import psycopg
 import pytest

@@ -1,4 +1,4 @@
-"""A thread read whole: by any id that leads to it, each message once, in the order of the tree."""
+"""A thread is read by any of its ids: each message once, in the order of the tree."""
 
 import json
 

@@ -1,7 +1,6 @@
-"""An S3 server that is none of ours and no simulation: the object gateway of Ceph (RGW).
+"""An S3 server by others: the object gateway of Ceph (RGW).
 
-One monitor, one storage daemon that keeps all in memory, one gateway: 180 MB and 12 seconds, most
-of them for the gateway's own pools.
+One monitor, one storage daemon that keeps all in memory, one gateway: 180 MB and 12 seconds.
 """
 
 import subprocess

@@ -1,4 +1,4 @@
-"""The servers of the session, each started once, by the first test that asks for it."""
+"""The servers of the session; the first test that needs one starts it."""
 
 import secrets
 from collections.abc import Iterator
@@ -59,7 +59,7 @@ def s3(ceph: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
 
 @pytest.fixture
 def proxy(ceph: str, s3: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[FaultyProxy]:
-    """A proxy before the gateway, to which the environment leads; quiet until told otherwise."""
+    """A proxy in front of the gateway, named in the environment; without faults at first."""
     with FaultyProxy(int(ceph.rpartition(":")[2])).run() as running:
         monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{running.port}")
         yield running

@@ -1,7 +1,6 @@
 """A proxy that disturbs connections: resets, silence, slow and cut answers, "503 Slow Down".
 
-Which connection is disturbed, how and after how many bytes follows from a seed and the number of
-the connection. It knows nothing of what passes, but for the request that it answers with 503.
+The seed and the number of a connection decide how and after how many bytes it is disturbed.
 """
 
 from __future__ import annotations
@@ -47,7 +46,7 @@ Writer = asyncio.StreamWriter
 
 
 class Fault(NamedTuple):
-    """What happens to a connection, once so many bytes have passed in one direction."""
+    """Fault of a connection after some bytes in one direction."""
 
     kind: str
     after: int
@@ -55,7 +54,7 @@ class Fault(NamedTuple):
 
 @dataclass(frozen=True)
 class Trouble:
-    """Disturbs a share of the connections, each after at most so many bytes."""
+    """Disturbs a share of the connections, each after a limited number of bytes."""
 
     share: float = 0.0
     kinds: Sequence[str] = ALL

@@ -31,7 +31,7 @@ default_pool_size = 40
 
 
 def remote_dsn(port: int, database: str) -> str:
-    """Return the DSN of a database behind a port."""
+    """Return the DSN of a database at a port."""
     return f"postgresql://postgres@127.0.0.1:{port}/{database}"
 
 
@@ -68,7 +68,7 @@ def serve_postgres() -> Iterator[int]:
 
 
 def _answers(port: int) -> bool:
-    """Tell whether a server takes sessions; it listens before that, while it starts up."""
+    """Return whether a server accepts sessions; it listens earlier, while it starts."""
     try:
         psycopg.connect(remote_dsn(port, "postgres")).close()
     except psycopg.OperationalError:

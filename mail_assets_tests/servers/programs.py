@@ -1,4 +1,4 @@
-"""Programs of servers: find them, and run them for the length of a block."""
+"""Programs of servers: find them, and run them during a block."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""PostgreSQL of Debian in place of the embedded server, alone and behind PgBouncer."""
+"""Debian's PostgreSQL in place of the embedded server, alone and behind PgBouncer."""
 
 import socket
 import threading
@@ -47,7 +47,7 @@ def fill(home: Path, dsn: str) -> World:
     return world
 
 
-def test_it_holds_what_the_embedded_server_holds(tmp_path: Path, dsn: str, mail_dsn: str) -> None:
+def test_a_remote_server_ends_with_the_same_rows(tmp_path: Path, dsn: str, mail_dsn: str) -> None:
     (tmp_path / "embedded").mkdir()
     (tmp_path / "remote").mkdir()
     expected = fill(tmp_path / "embedded", mail_dsn).holds()
@@ -56,7 +56,7 @@ def test_it_holds_what_the_embedded_server_holds(tmp_path: Path, dsn: str, mail_
         assert found[name] == expected[name], name
 
 
-def test_a_dump_is_restored_into_it(tmp_path: Path, dsn: str) -> None:
+def test_a_dump_is_restored_into_a_remote_server(tmp_path: Path, dsn: str) -> None:
     (tmp_path / "home").mkdir()
     world, backup = fill(tmp_path / "home", dsn), tmp_path / "backup"
     before = world.rows("messages")
@@ -68,7 +68,7 @@ def test_a_dump_is_restored_into_it(tmp_path: Path, dsn: str) -> None:
     assert world.rows("messages") == before
 
 
-def test_commands_fill_and_search_with_both_databases_in_it(
+def test_commands_work_with_both_databases_on_a_server(
     tmp_path: Path, dsn: str, model_cache: Path
 ) -> None:
     home = Home(tmp_path, dsn, model_cache)
@@ -108,7 +108,7 @@ def busy_clients(dsn: str) -> Iterator[None]:
         client.result()
 
 
-def test_a_pooler_is_known_by_sharing_sessions_however_busy_it_is(
+def test_a_busy_pooler_is_detected_by_shared_sessions(
     bouncers: dict[str, int], database: str
 ) -> None:
     dsn = remote_dsn(bouncers["transaction"], database)
@@ -118,14 +118,14 @@ def test_a_pooler_is_known_by_sharing_sessions_however_busy_it_is(
                 assert shares_sessions(connection, dsn)
 
 
-def test_a_session_of_ones_own_is_taken_however_busy_the_server_is(dsn: str) -> None:
+def test_an_own_session_is_accepted_on_a_busy_server(dsn: str) -> None:
     with busy_clients(dsn):
         for _ in range(10):
             with psycopg.connect(dsn, autocommit=True) as connection:
                 assert not shares_sessions(connection, dsn)
 
 
-def test_both_sides_of_a_connection_notice_within_a_minute_that_the_other_host_died(
+def test_a_dead_host_is_noticed_within_a_minute(
     tmp_path: Path, postgres_port: int, database: str
 ) -> None:
     with Database(tmp_path, remote_dsn(postgres_port, database)).connect("test") as connection:

@@ -1,4 +1,4 @@
-"""A whole backfill on a real S3, at rest and behind a connection that fails: as on folders."""
+"""A whole backfill on a real S3, and over a connection that fails, ends as on folders."""
 
 import os
 from collections.abc import Iterator
@@ -29,7 +29,7 @@ PLACES = {
 def expected(
     cluster: Cluster, model_cache: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Digests]:
-    """What a home on folders holds."""
+    """The content of a home on folders."""
     mail, dagster = new_database(cluster), new_database(cluster)
     home = make_home(tmp_path_factory.mktemp("folders"), mail, dagster, model_cache)
     home.lines("backfill")
@@ -54,7 +54,7 @@ def make_home(folder: Path, mail: str, dagster: str, models: Path) -> Home:
     return made
 
 
-def test_it_ends_as_on_folders_and_answers(
+def test_a_backfill_on_s3_ends_as_on_folders(
     s3: Any, home: Home, tmp_path: Path, expected: Digests
 ) -> None:
     assert home.lines("backfill")[0] == "1 month materialized, 0 failed"
@@ -65,7 +65,7 @@ def test_it_ends_as_on_folders_and_answers(
 
 
 @pytest.mark.parametrize("seed", [1, 2])
-def test_it_converges_over_a_bad_connection(
+def test_a_backfill_converges_over_a_bad_connection(
     proxy: FaultyProxy, home: Home, expected: Digests, seed: int
 ) -> None:
     proxy.trouble = Trouble(0.5, ALL, seed)

@@ -1,4 +1,4 @@
-"""Vectors and words on a real S3: many writers, upkeep, forgetting, a connection that fails."""
+"""Vectors and words on a real S3: many writers, upkeep, forgetting, a failing connection."""
 
 import os
 from collections.abc import Callable, Iterable
@@ -69,7 +69,7 @@ def test_writers_of_the_same_vectors_leave_each_once(s3: Any) -> None:
     assert sorted(index.keys()) == sorted(keys)
 
 
-def test_writers_of_the_same_and_of_other_words_neither_lose_nor_double(s3: Any) -> None:
+def test_parallel_writers_lose_and_double_nothing(s3: Any) -> None:
     index = words()
     run_together(put_month_and_shared, [(WORDS, writer) for writer in range(WRITERS)])
     shared = [document(number, []).key for number in range(40)]
@@ -125,9 +125,7 @@ def test_forgetting_leaves_no_old_version(s3: Any) -> None:
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
-def test_what_was_written_over_a_bad_connection_is_there_once(
-    proxy: FaultyProxy, seed: int
-) -> None:
+def test_writes_over_a_bad_connection_are_stored_once(proxy: FaultyProxy, seed: int) -> None:
     index, texts = vectors(), words()
     proxy.trouble = Trouble(0.3, ALL, seed)
     values = clustered(300)
@@ -155,7 +153,7 @@ def test_what_was_written_over_a_bad_connection_is_there_once(
     ],
     ids=["vectors", "words"],
 )
-def test_a_service_that_is_down_is_named_with_the_index_and_a_remedy(
+def test_an_outage_is_named_with_index_and_remedy(
     proxy: FaultyProxy, work: Callable[[], object], error: type[Exception], said: str
 ) -> None:
     proxy.trouble = Trouble(1.0, [BUSY], latest=1)

@@ -1,4 +1,4 @@
-"""The store on a real S3, at rest and behind a connection that fails."""
+"""The store on a real S3, and over a connection that fails."""
 
 import os
 from collections.abc import Callable
@@ -46,7 +46,7 @@ def test_objects_are_put_listed_read_replaced_and_deleted(s3: Any, tmp_path: Pat
         read(store, "a/b")
 
 
-def test_a_missing_bucket_and_wrong_keys_are_named_with_a_remedy(
+def test_a_missing_bucket_or_wrong_key_has_a_remedy(
     s3: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with pytest.raises(StoreError, match=r"s3://nothing/a: .*NoSuchBucket; make the bucket first"):
@@ -75,8 +75,8 @@ def claim(number: int, won: Any, barrier: Any) -> None:
             won.put((turn, number))
 
 
-def test_of_writers_that_claim_a_key_exactly_one_wins(s3: Any) -> None:
-    """What commits of LanceDB rest on."""
+def test_exactly_one_of_several_writers_claims_a_key(s3: Any) -> None:
+    """Commits of LanceDB rely on this."""
     won, barrier = FORKS.Queue(), FORKS.Barrier(3, timeout=LONG)
     writers = [start_process(claim, n, won, barrier) for n in range(3)]
     winners = dict(won.get(timeout=LONG) for _ in range(8))
@@ -90,9 +90,7 @@ def test_of_writers_that_claim_a_key_exactly_one_wins(s3: Any) -> None:
 
 
 @pytest.mark.parametrize("seed", [1, 2])
-def test_what_was_put_and_read_over_a_bad_connection_is_whole(
-    proxy: FaultyProxy, tmp_path: Path, seed: int
-) -> None:
+def test_objects_survive_a_bad_connection(proxy: FaultyProxy, tmp_path: Path, seed: int) -> None:
     store = open_store(URL)
     bodies = {f"{n}": os.urandom(50_000) for n in range(20)} | {"large": os.urandom(12 << 20)}
     proxy.trouble = Trouble(0.3, ALL, seed)
@@ -126,7 +124,7 @@ Work = Callable[[ObjectStore], object]
     ("kind", "said"),
     [(BUSY, "(SlowDown|503); .*run it again later"), (RESET, "(closed|reset|broken|abort).*")],
 )
-def test_a_service_that_is_down_is_named_with_the_object_and_a_remedy(
+def test_an_outage_is_named_with_object_and_remedy(
     proxy: FaultyProxy, work: Work, kind: str, said: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("botocore.endpoint.time.sleep", lambda seconds: None)

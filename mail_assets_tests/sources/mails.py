@@ -4,7 +4,8 @@ from pathlib import Path
 
 from mail_assets.mail.archive.mbox import split_mbox
 from mail_assets.month import ListMonth
-from mail_assets.sources.source import ArchiveSource, Fetched
+from mail_assets.sources.open import open_source
+from mail_assets.sources.source import ArchiveSource, Fetched, HttpOptions
 
 MARCH_DATE, APRIL_DATE = "Tue, 05 Mar 2024 10:00:00 +0000", "Mon, 01 Apr 2024 10:00:00 +0000"
 
@@ -20,6 +21,12 @@ def mail(number: int, date: str = MARCH_DATE, body: str = "Hello\n", more: str =
 def split_mboxrd(data: bytes) -> list[bytes]:
     """Return the messages of an mbox of the dialect mboxrd."""
     return [message.raw for message in split_mbox(data, "mboxrd")]
+
+
+def open_list(source: str | Path, cache: Path, kind: str = "") -> ArchiveSource:
+    """Open a source of the list dev that gives up at the first failure."""
+    place = f"{kind}:{source}" if kind else str(source)
+    return open_source("dev", place, start="2024-02", options=HttpOptions(attempts=1), cache=cache)
 
 
 def fetch_all(source: ArchiveSource, folder: Path) -> dict[str, bytes]:

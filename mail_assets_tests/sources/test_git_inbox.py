@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from mail_assets.sources.git import Blob, find_repositories, log_lines, read_blobs
-from mail_assets.sources.open import open_source
-from mail_assets.sources.source import ArchiveSource, HttpOptions, SourceError, Unchanged
+from mail_assets.sources.source import ArchiveSource, SourceError, Unchanged
 from mail_assets_tests.sources.inboxes import (
     PublicInbox,
     add_mails,
@@ -25,19 +24,14 @@ from mail_assets_tests.sources.mails import (
     fetch_all,
     fetch_months,
     mail,
+    open_list,
 )
 
 APRIL = int(datetime(2024, 4, 2, tzinfo=UTC).timestamp())
 
 
 def open_at(folder: Path, kind: str = "") -> ArchiveSource:
-    return open_source(
-        "dev",
-        f"{kind}{folder}",
-        start="2024-01",
-        options=HttpOptions(),
-        cache=folder.parent / "cache",
-    )
+    return open_list(folder, folder.parent / "cache", kind)
 
 
 def path_1(number: int) -> str:
@@ -62,7 +56,7 @@ def test_epochs_are_one_inbox_in_order_of_commits(inbox: Path, tmp_path: Path) -
         "2024-04": [mail(2, APRIL_DATE)],
     }
     assert fetch_months(open_at(inbox), tmp_path) == months
-    assert fetch_months(open_at(inbox, "public-inbox:"), tmp_path) == months
+    assert fetch_months(open_at(inbox, "public-inbox"), tmp_path) == months
 
 
 def test_tenth_epoch_comes_after_the_second(tmp_path: Path) -> None:

@@ -23,10 +23,11 @@ from mail_assets.sources.web_pages import PageSource
 from mail_assets_tests.sources.samples import JANUARY
 from mail_assets_tests.sources.web import (
     MBOX,
-    QuietServer,
+    QuietHandler,
     Reply,
     Server,
     fetched,
+    listen,
     options,
     template,
 )
@@ -205,16 +206,10 @@ def test_body_of_a_redirect_is_not_read(
 def test_certificate_that_is_not_accepted_is_named_at_once(
     tmp_path: Path, slept: list[float], own_certificate: ssl.SSLContext
 ) -> None:
-    listener = QuietServer(("127.0.0.1", 0), BaseHTTPRequestHandler)
-    listener.socket = own_certificate.wrap_socket(listener.socket, server_side=True)
-    with listener:
-        thread = threading.Thread(target=listener.serve_forever, args=(0.002,))
-        thread.start()
-        source = template(Server(f"https://127.0.0.1:{listener.server_port}"), sleep=slept.append)
+    with listen(QuietHandler, own_certificate) as port:
+        source = template(Server(f"https://127.0.0.1:{port}"), sleep=slept.append)
         with pytest.raises(SourceError, match=r"month 2020-01: .*self-signed.*SSL_CERT_FILE"):
             source.fetch(JANUARY, tmp_path / "target")
-        listener.shutdown()
-        thread.join()
     assert slept == []
 
 

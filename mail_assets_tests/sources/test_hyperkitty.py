@@ -4,7 +4,6 @@ Written after hyperkitty/urls.py, views/mlist.py (export_mbox) and models/email.
 """
 
 import re
-import threading
 import zlib
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
@@ -22,10 +21,9 @@ import pytest
 from mail_assets.mail.archive.mbox import split_archive
 from mail_assets.month import ListMonth
 from mail_assets.sources.hyperkitty import settle_boundary
-from mail_assets.sources.open import open_source
-from mail_assets.sources.source import ArchiveSource, Fetched, HttpOptions, SourceError, Unchanged
-from mail_assets_tests.sources.mails import APRIL_2024, MARCH_2024
-from mail_assets_tests.sources.web import QuietServer
+from mail_assets.sources.source import Fetched, SourceError, Unchanged
+from mail_assets_tests.sources.mails import APRIL_2024, MARCH_2024, open_list
+from mail_assets_tests.sources.web import QuietHandler, listen
 
 EXPORT = re.compile(r"/archives/list/(?P<list>[^/@]+@[^/@]+)/export/(?P<file>[^/]+)\.mbox\.gz")
 FEBRUARY = ListMonth("dev", "2024-02")
@@ -62,7 +60,7 @@ def as_old_message(number: int, date: datetime) -> bytes:
     return message.as_bytes(unixfrom=True)
 
 
-class HyperKitty(BaseHTTPRequestHandler):
+class HyperKitty(QuietHandler, BaseHTTPRequestHandler):
     """One public list, dev@example.org."""
 
     exports = True
@@ -72,7 +70,7 @@ class HyperKitty(BaseHTTPRequestHandler):
         parts = urlsplit(self.path)
         found = EXPORT.fullmatch(parts.path)
         if not self.exports or found is None or found["list"] != "dev@example.org":
-            return self._answer(404, b"Not Found", "text/html")
+            return self.respond(404, b"Not Found", "text/html")
         fields = parse_qs(parts.query)
         try:
             start, end = (
@@ -80,38 +78,20 @@ class HyperKitty(BaseHTTPRequestHandler):
                 for name in ("start", "end")
             )
         except (KeyError, ValueError):
-            return self._answer(400, b"Invalid dates", "text/html")
+            return self.respond(400, b"Invalid dates", "text/html")
         compressor = zlib.compressobj(6, zlib.DEFLATED, zlib.MAX_WBITS | 16)
         data = b""
         for number, date in EMAILS.items():
             if start <= date < end:
                 data += compressor.compress(self.write(number, date))
                 data += compressor.compress(b"\n\n")
-        return self._answer(200, data + compressor.flush(), "application/gzip")
-
-    def _answer(self, status: int, body: bytes, kind: str) -> None:
-        self.send_response(status)
-        self.send_header("Content-Type", kind)
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, format: str, *args: object) -> None:
-        pass
+        return self.respond(200, data + compressor.flush(), "application/gzip")
 
 
 @pytest.fixture
 def site() -> Iterator[str]:
-    with QuietServer(("127.0.0.1", 0), HyperKitty) as listener:
-        thread = threading.Thread(target=listener.serve_forever, args=(0.002,))
-        thread.start()
-        yield f"http://127.0.0.1:{listener.server_port}/archives"
-        listener.shutdown()
-        thread.join()
-
-
-def open_at(url: str, folder: Path) -> ArchiveSource:
-    options = HttpOptions(attempts=1)
-    return open_source("dev", f"hyperkitty:{url}", start="2024-02", options=options, cache=folder)
+    with listen(HyperKitty) as port:
+        yield f"http://127.0.0.1:{port}/archives"
 
 
 @pytest.mark.parametrize("write", [as_message, as_old_message])
@@ -122,7 +102,7 @@ def test_each_message_is_of_one_month(
     write: Callable[[int, datetime], bytes],
 ) -> None:
     monkeypatch.setattr(HyperKitty, "write", staticmethod(write))
-    source = open_at(f"{site}/list/dev@example.org/", tmp_path)
+    source = open_list(f"{site}/list/dev@example.org/", tmp_path, "hyperkitty")
     assert [*source.versions()][:3] == [FEBRUARY, MARCH_2024, APRIL_2024]
     numbers = {}
     for month in (MARCH_2024, APRIL_2024):
@@ -149,7 +129,7 @@ def test_settled_boundary_leaves_the_same_message() -> None:
 
 
 def test_month_without_a_message_has_no_archive(site: str, tmp_path: Path) -> None:
-    source = open_at(f"{site}/list/dev@example.org", tmp_path)
+    source = open_list(f"{site}/list/dev@example.org", tmp_path, "hyperkitty")
     assert source.fetch(FEBRUARY, tmp_path / "x") is None
     assert [*tmp_path.iterdir()] == []
 
@@ -159,22 +139,26 @@ def test_unknown_list_or_disabled_export_is_an_error(
 ) -> None:
     reason = r"list dev, month 2024-03: .* is not there: .*switched the export off"
     with pytest.raises(SourceError, match=reason):
-        open_at(f"{site}/list/other@example.org/", tmp_path).fetch(MARCH_2024, tmp_path / "x")
+        open_list(f"{site}/list/other@example.org/", tmp_path, "hyperkitty").fetch(
+            MARCH_2024, tmp_path / "x"
+        )
     monkeypatch.setattr(HyperKitty, "exports", False)
     with pytest.raises(SourceError, match=reason):
-        open_at(f"{site}/list/dev@example.org/", tmp_path).fetch(MARCH_2024, tmp_path / "x")
+        open_list(f"{site}/list/dev@example.org/", tmp_path, "hyperkitty").fetch(
+            MARCH_2024, tmp_path / "x"
+        )
 
 
 def test_export_that_breaks_off_is_refused(
     site: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    answer = HyperKitty._answer
+    answer = HyperKitty.respond
 
     def break_off(self: HyperKitty, status: int, body: bytes, kind: str) -> None:
         answer(self, status, body[:-5], kind)
 
-    monkeypatch.setattr(HyperKitty, "_answer", break_off)
-    source = open_at(f"{site}/list/dev@example.org/", tmp_path)
+    monkeypatch.setattr(HyperKitty, "respond", break_off)
+    source = open_list(f"{site}/list/dev@example.org/", tmp_path, "hyperkitty")
     with pytest.raises(SourceError, match="cut off") as found:
         source.fetch(MARCH_2024, tmp_path / "x")
     assert found.value.retryable
@@ -184,7 +168,7 @@ def test_export_that_is_no_mbox_is_refused_by_its_url(
     site: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(HyperKitty, "write", staticmethod(lambda *_: b"From a\n" + bytes(9)))
-    source = open_at(f"{site}/list/dev@example.org/", tmp_path)
+    source = open_list(f"{site}/list/dev@example.org/", tmp_path, "hyperkitty")
     where = rf"list dev, month 2024-03: {site}/list/dev@example\.org/export/\S+: is no mbox"
     with pytest.raises(SourceError, match=where):
         source.fetch(MARCH_2024, tmp_path / "x")

@@ -10,8 +10,7 @@ import pytest
 
 from mail_assets.sources import message_files
 from mail_assets.sources.message_files import MessageFiles
-from mail_assets.sources.open import open_source
-from mail_assets.sources.source import ArchiveSource, Fetched, HttpOptions, SourceError, Unchanged
+from mail_assets.sources.source import ArchiveSource, Fetched, SourceError, Unchanged
 from mail_assets_tests.sources.mails import (
     APRIL_2024,
     APRIL_DATE,
@@ -19,14 +18,12 @@ from mail_assets_tests.sources.mails import (
     fetch_all,
     fetch_months,
     mail,
+    open_list,
 )
 
 
 def open_at(folder: Path, kind: str = "") -> ArchiveSource:
-    cache = folder.parent / "cache"
-    return open_source(
-        "dev", f"{kind}{folder}", start="2024-01", options=HttpOptions(), cache=cache
-    )
+    return open_list(folder, folder.parent / "cache", kind)
 
 
 @pytest.fixture
@@ -51,7 +48,7 @@ def maildir(tmp_path: Path) -> Path:
 def test_maildir_is_detected_and_ordered_by_delivery(maildir: Path, tmp_path: Path) -> None:
     months = fetch_months(open_at(maildir), tmp_path)
     assert months == {"2024-03": [mail(1), mail(2)], "2024-04": [mail(3, APRIL_DATE)]}
-    assert fetch_months(open_at(maildir, "maildir:"), tmp_path) == months
+    assert fetch_months(open_at(maildir, "maildir"), tmp_path) == months
 
 
 def test_flags_and_the_move_from_new_to_cur_change_nothing(maildir: Path, tmp_path: Path) -> None:
@@ -168,7 +165,7 @@ def test_eml_files_are_found_in_all_subfolders(eml: Path, tmp_path: Path) -> Non
         "2024-03": [mail(2), mail(1).replace(b"\n", b"\r\n")],
         "2024-04": [mail(3, APRIL_DATE)],
     }
-    assert fetch_all(open_at(eml, "eml:"), tmp_path) == fetch_all(open_at(eml), tmp_path)
+    assert fetch_all(open_at(eml, "eml"), tmp_path) == fetch_all(open_at(eml), tmp_path)
 
 
 def test_other_files_and_links_are_named_and_not_read(
@@ -182,7 +179,7 @@ def test_other_files_and_links_are_named_and_not_read(
     (eml / "notes.txt").write_bytes(mail(9))
     (eml / ".hidden.eml").write_bytes(mail(9))
     with caplog.at_level(logging.WARNING):
-        months = fetch_months(open_at(eml, "eml:"), tmp_path)
+        months = fetch_months(open_at(eml, "eml"), tmp_path)
     assert not any(b"<9@" in raw for found in months.values() for raw in found)
     assert "3 files are no .eml and not read: more, notes.txt, secret.eml" in caplog.text
 
@@ -211,7 +208,7 @@ def test_names_of_any_bytes_are_read(eml: Path, tmp_path: Path) -> None:
 
 
 def test_missing_folder_is_an_error_and_no_empty_list(tmp_path: Path) -> None:
-    for kind in ("", "maildir:", "eml:", "mbox:", "public-inbox:"):
+    for kind in ("", "maildir", "eml", "mbox", "public-inbox"):
         with pytest.raises(SourceError, match=r"list dev: .*nowhere"):
             open_at(tmp_path / "nowhere", kind).versions()
 

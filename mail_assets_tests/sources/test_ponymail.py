@@ -5,7 +5,6 @@ Written after server/endpoints/mbox.py and stats.py, plugins/defuzzer.py and ser
 
 import json
 import re
-import threading
 from collections import Counter
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler
@@ -15,16 +14,16 @@ from urllib.parse import parse_qsl, urlsplit
 import pytest
 
 from mail_assets.month import ListMonth
-from mail_assets.sources.open import open_source
-from mail_assets.sources.source import ArchiveSource, Fetched, HttpOptions, SourceError
+from mail_assets.sources.source import Fetched, SourceError
 from mail_assets_tests.sources.mails import (
     APRIL_2024,
     APRIL_DATE,
     MARCH_2024,
     fetch_months,
     mail,
+    open_list,
 )
-from mail_assets_tests.sources.web import QuietServer, Reply, Server
+from mail_assets_tests.sources.web import QuietHandler, Reply, Server, listen
 
 MAILS = [
     ("2024-03", mail(1, "Fri, 01 Mar 2024 00:00:00 +0000", "From here\n>From there\n")),
@@ -41,7 +40,7 @@ def convert_source(text: str) -> str:
     return source if source.endswith("\n\n") else f"{source}\n"
 
 
-class Ponymail(BaseHTTPRequestHandler):
+class Ponymail(QuietHandler, BaseHTTPRequestHandler):
     """One public list, dev@a.example.org."""
 
     protocol_version = "HTTP/1.1"
@@ -51,16 +50,16 @@ class Ponymail(BaseHTTPRequestHandler):
         parts = urlsplit(self.path)
         fields = dict(parse_qsl(parts.query))
         if parts.path not in ("/api/mbox.lua", "/api/stats.lua"):
-            return self._answer(404, b"API Endpoint not found!", "text/plain")
+            return self.respond(404, b"API Endpoint not found!", "text/plain")
         if not fields.get("list") or not fields.get("domain") or "@" in fields["list"]:
             what = b"You must specify a list part of the mailing list(s) to search"
-            return self._answer(400, what, "text/plain")
+            return self.respond(400, what, "text/plain")
         known = (fields["list"], fields["domain"]) == ("dev", "a.example.org")
         mails = self.mails if known else []
         if parts.path == "/api/stats.lua":
             months = Counter(month for month, _ in mails)
             answer = {"firstYear": 1970, "active_months": months, "hits": 0, "emails": []}
-            return self._answer(200, json.dumps(answer).encode(), "application/json")
+            return self.respond(200, json.dumps(answer).encode(), "application/json")
         # without a month the last 30 days are sent, which have no message here
         if not re.fullmatch(r"\d{4}-\d+", fields.get("d", "")):
             mails = []
@@ -75,30 +74,11 @@ class Ponymail(BaseHTTPRequestHandler):
         self.wfile.write(b"0\r\n\r\n")
         return None
 
-    def _answer(self, status: int, body: bytes, kind: str) -> None:
-        self.send_response(status)
-        self.send_header("Content-Type", kind)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, format: str, *args: object) -> None:
-        pass
-
 
 @pytest.fixture
 def site() -> Iterator[str]:
-    with QuietServer(("127.0.0.1", 0), Ponymail) as listener:
-        thread = threading.Thread(target=listener.serve_forever, args=(0.002,))
-        thread.start()
-        yield f"http://127.0.0.1:{listener.server_port}"
-        listener.shutdown()
-        thread.join()
-
-
-def open_at(url: str, folder: Path) -> ArchiveSource:
-    options = HttpOptions(attempts=1)
-    return open_source("dev", f"ponymail:{url}", start="2024-02", options=options, cache=folder)
+    with listen(Ponymail) as port:
+        yield f"http://127.0.0.1:{port}"
 
 
 @pytest.mark.parametrize(
@@ -108,7 +88,7 @@ def open_at(url: str, folder: Path) -> ArchiveSource:
 def test_months_that_have_messages_are_listed_and_read(
     site: str, tmp_path: Path, page: str
 ) -> None:
-    source = open_at(f"{site}{page}", tmp_path)
+    source = open_list(f"{site}{page}", tmp_path, "ponymail")
     assert source.versions() == {MARCH_2024: "2 messages", APRIL_2024: "1 messages"}
     months = fetch_months(source, tmp_path)
     # the server ends each message with a line of its own
@@ -122,9 +102,9 @@ def test_new_message_is_another_version(
     site: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     url = f"{site}/list.html?dev@a.example.org"
-    before = open_at(url, tmp_path).versions()
+    before = open_list(url, tmp_path, "ponymail").versions()
     monkeypatch.setattr(Ponymail, "mails", [*MAILS, ("2024-04", mail(4, APRIL_DATE))])
-    after = open_at(url, tmp_path).versions()
+    after = open_list(url, tmp_path, "ponymail").versions()
     assert (after[MARCH_2024], after[APRIL_2024]) == (before[MARCH_2024], "2 messages")
 
 
@@ -132,14 +112,14 @@ def test_same_number_does_not_prove_the_same_messages(
     site: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Ponymail, "mails", [*MAILS[:2], ("2024-04", mail(9, APRIL_DATE))])
-    source = open_at(f"{site}/list.html?dev@a.example.org", tmp_path)
+    source = open_list(f"{site}/list.html?dev@a.example.org", tmp_path, "ponymail")
     found = source.fetch(APRIL_2024, tmp_path / "x", "1 messages")
     assert isinstance(found, Fetched)
     assert b"<9@" in found.path.read_bytes()
 
 
 def test_month_without_a_message_has_no_archive(site: str, tmp_path: Path) -> None:
-    source = open_at(f"{site}/list.html?dev@a.example.org", tmp_path)
+    source = open_list(f"{site}/list.html?dev@a.example.org", tmp_path, "ponymail")
     assert source.fetch(ListMonth("dev", "2024-02"), tmp_path / "x") is None
 
 
@@ -154,13 +134,13 @@ def test_unknown_list_is_an_error_and_not_an_empty_one(
     site: str, tmp_path: Path, page: str, reason: str
 ) -> None:
     with pytest.raises(SourceError, match=f"list dev: .*{reason}"):
-        open_at(f"{site}{page}", tmp_path).versions()
+        open_list(f"{site}{page}", tmp_path, "ponymail").versions()
 
 
 def test_month_that_is_counted_and_not_sent_is_an_error(
     site: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    source = open_at(f"{site}/list.html?dev@a.example.org", tmp_path)
+    source = open_list(f"{site}/list.html?dev@a.example.org", tmp_path, "ponymail")
     source.versions()
     monkeypatch.setattr(Ponymail, "mails", [])
     with pytest.raises(
@@ -186,4 +166,4 @@ def test_wrong_statistics_are_an_error_of_the_list(
     path = "/api/stats.lua?list=dev&domain=a.example.org&quick=1"
     server.on(path, Reply(answer.encode()))
     with pytest.raises(SourceError, match=r"list dev: .*has no statistics of Pony Mail"):
-        open_at(f"{server.base}/list.html?dev@a.example.org", tmp_path).versions()
+        open_list(f"{server.base}/list.html?dev@a.example.org", tmp_path, "ponymail").versions()

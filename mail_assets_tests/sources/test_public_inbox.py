@@ -2,10 +2,9 @@
 
 import gzip
 import json
-import threading
 from collections.abc import Iterator
 from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from http.server import SimpleHTTPRequestHandler
 from pathlib import Path
 
 import pytest
@@ -13,8 +12,7 @@ import pytest
 from mail_assets.month import ListMonth
 from mail_assets.sources import public_inbox
 from mail_assets.sources.git import fetch_repository
-from mail_assets.sources.open import open_source
-from mail_assets.sources.source import ArchiveSource, Fetched, HttpOptions, SourceError
+from mail_assets.sources.source import ArchiveSource, Fetched, SourceError
 from mail_assets_tests.sources.inboxes import (
     PublicInbox,
     add_mails,
@@ -28,8 +26,10 @@ from mail_assets_tests.sources.mails import (
     MARCH_2024,
     fetch_months,
     mail,
+    open_list,
     split_mboxrd,
 )
+from mail_assets_tests.sources.web import listen
 
 FEBRUARY = ListMonth("dev", "2024-02")
 
@@ -50,12 +50,8 @@ def served(tmp_path: Path, requests: list[str]) -> Iterator[tuple[Path, str]]:
         def log_message(self, format: str, *args: object) -> None:
             requests.append(self.path)
 
-    with ThreadingHTTPServer(("127.0.0.1", 0), partial(Handler, directory=folder)) as listener:
-        thread = threading.Thread(target=listener.serve_forever, args=(0.002,))
-        thread.start()
-        yield folder, f"http://127.0.0.1:{listener.server_port}"
-        listener.shutdown()
-        thread.join()
+    with listen(partial(Handler, directory=folder)) as port:
+        yield folder, f"http://127.0.0.1:{port}"
 
 
 def publish(inbox: Path) -> None:
@@ -69,8 +65,7 @@ def publish(inbox: Path) -> None:
 
 
 def open_at(url: str, cache: Path, kind: str = "public-inbox") -> ArchiveSource:
-    options = HttpOptions(attempts=1)
-    return open_source("dev", f"{kind}:{url}", start="2024-02", options=options, cache=cache)
+    return open_list(url, cache, kind)
 
 
 def test_epochs_are_mirrored_and_read(served: tuple[Path, str], tmp_path: Path) -> None:

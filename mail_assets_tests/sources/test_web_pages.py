@@ -1,10 +1,9 @@
 """Pages of links and URL templates, against servers of this process on the loopback."""
 
 import gzip
-import threading
 from datetime import UTC, datetime
 from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from http.server import SimpleHTTPRequestHandler
 from pathlib import Path
 
 import pytest
@@ -14,7 +13,17 @@ from mail_assets.sources import http_reader
 from mail_assets.sources.source import SourceError, Unchanged
 from mail_assets.sources.web_pages import PageSource
 from mail_assets_tests.sources.samples import FEBRUARY, JANUARY, MARCH
-from mail_assets_tests.sources.web import GZ, MBOX, Reply, Server, fetched, options, page, template
+from mail_assets_tests.sources.web import (
+    GZ,
+    MBOX,
+    Reply,
+    Server,
+    fetched,
+    listen,
+    options,
+    page,
+    template,
+)
 
 APRIL_2003 = ListMonth("hackers", "2003-04")
 
@@ -134,10 +143,8 @@ def test_plain_web_servers_folder_is_a_source(tmp_path: Path, slept: list[float]
         def log_message(self, format: str, *args: object) -> None:
             pass
 
-    with ThreadingHTTPServer(("127.0.0.1", 0), partial(Listing, directory=folder)) as listener:
-        thread = threading.Thread(target=listener.serve_forever, args=(0.01,))
-        thread.start()
-        url = f"http://127.0.0.1:{listener.server_port}/"
+    with listen(partial(Listing, directory=folder)) as port:
+        url = f"http://127.0.0.1:{port}/"
         source = PageSource("hackers", url, options(slept))
         for month, data in {JANUARY: MBOX, FEBRUARY: GZ}.items():
             found = fetched(source.fetch(month, tmp_path / month.month))
@@ -145,8 +152,6 @@ def test_plain_web_servers_folder_is_a_source(tmp_path: Path, slept: list[float]
             again = source.fetch(month, tmp_path / "again", found.version)
             assert again == Unchanged(found.version, found.url)
         assert list(source.versions()) == [JANUARY, FEBRUARY]
-        listener.shutdown()
-        thread.join()
 
 
 # --- templates --------------------------------------------------------------------------------

@@ -1,8 +1,9 @@
 """A web server on the loopback with answers set by a test, and sources of it."""
 
 import gzip
+import ssl
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -16,7 +17,7 @@ GZ = gzip.compress(MBOX)
 
 
 class Reply(NamedTuple):
-    """What a server answers; `cut` bytes of the body are announced and never sent."""
+    """An answer of a server; `cut` bytes of the body are announced and never sent."""
 
     body: bytes = b""
     status: int = 200
@@ -27,7 +28,7 @@ class Reply(NamedTuple):
 
 @dataclass
 class Server:
-    """A server that answers each path from its list of replies, the last one again and again."""
+    """A server that answers each path from its list of replies, the last one repeatedly."""
 
     base: str
     replies: dict[str, list[Reply]] = field(default_factory=dict)
@@ -43,8 +44,42 @@ class Server:
         return replies.pop(0) if len(replies) > 1 else replies[0]
 
 
+class QuietHandler(BaseHTTPRequestHandler):
+    def respond(self, status: int, body: bytes, kind: str) -> None:
+        self.send_response(status)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *args: object) -> None:
+        pass
+
+
+class QuietServer(ThreadingHTTPServer):
+    def handle_error(self, request: object, client_address: object) -> None:
+        """Clients go away in some tests."""
+
+
+@contextmanager
+def listen(
+    handler: Callable[..., BaseHTTPRequestHandler], tls: ssl.SSLContext | None = None
+) -> Iterator[int]:
+    """Run a server on the loopback while the block runs; yield its port."""
+    with QuietServer(("127.0.0.1", 0), handler) as listener:
+        if tls:
+            listener.socket = tls.wrap_socket(listener.socket, server_side=True)
+        thread = threading.Thread(target=listener.serve_forever, args=(0.002,))
+        thread.start()
+        try:
+            yield listener.server_port
+        finally:
+            listener.shutdown()
+            thread.join()
+
+
 def handler_of(server: Server) -> type[BaseHTTPRequestHandler]:
-    class Handler(BaseHTTPRequestHandler):
+    class Handler(QuietHandler):
         protocol_version = "HTTP/1.1"
 
         def do_GET(self) -> None:
@@ -64,31 +99,16 @@ def handler_of(server: Server) -> type[BaseHTTPRequestHandler]:
                 self.end_headers()
                 self.wfile.write(reply.body[: len(reply.body) - reply.cut])
 
-        def log_message(self, format: str, *args: object) -> None:
-            pass
-
     return Handler
-
-
-class QuietServer(ThreadingHTTPServer):
-    def handle_error(self, request: object, client_address: object) -> None:
-        """A client that went away, as some tests want it to, is no news."""
 
 
 @contextmanager
 def serve(host: str = "127.0.0.1") -> Iterator[Server]:
-    """Run a server of this process while the block runs; `host` is how its URLs name it."""
+    """Run a server of this process while the block runs; its URLs have the name `host`."""
     server = Server("")
-    listener = QuietServer(("127.0.0.1", 0), handler_of(server))
-    server.base = f"http://{host}:{listener.server_port}"
-    thread = threading.Thread(target=listener.serve_forever, args=(0.002,))
-    thread.start()
-    try:
+    with listen(handler_of(server)) as port:
+        server.base = f"http://{host}:{port}"
         yield server
-    finally:
-        listener.shutdown()
-        thread.join()
-        listener.server_close()
 
 
 def options(slept: list[float], **others: Any) -> HttpOptions:

@@ -13,9 +13,9 @@ from mail_assets.postgres.programs import vector_cpu_ok
 from mail_assets.sql_functions.install import install_functions
 from mail_assets.tables.indexes import NewIndex, make_first_live, record_index, switch_live
 from mail_assets.vectors import pgvector
-from mail_assets.vectors.index import FieldType, Floats, IndexSpec, VectorIndex
+from mail_assets.vectors.filters import FieldType
+from mail_assets.vectors.index import Floats, IndexSpec, Vector, VectorIndex
 from mail_assets.vectors.open import open_bucket
-from mail_assets.vectors.vector import Vector
 from mail_assets_tests.sql_functions.conftest import call, vector_text
 from mail_assets_tests.vectors.samples import unit
 
@@ -116,7 +116,7 @@ def test_a_vector_without_a_direction_is_refused(
         call(db, function, query_embedding=vector_text([value] * 8), **text)
 
 
-#: In another schema of the search path, and beside ours.
+#: In another schema of the search path, and in ours.
 OF_OTHERS = ("app.any_of(text[])", "app.search_hybrid(text)", "public.search_hybrid(text)")
 
 

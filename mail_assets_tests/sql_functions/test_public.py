@@ -33,7 +33,7 @@ FUNCTIONS = (
     "search_hybrid",
     "search_messages_with_chunks",
 )
-#: Views beside the tables, which read them.
+#: Views over the tables.
 VIEWS = ("thread_contents", "left_out")
 #: What a message of the samples is given before the public looks at it.
 ADDRESSES = ["tom.lane+pg@sss.example.pa.us", "o'hara_1@example.org", '"a name"@example.com']
@@ -42,7 +42,7 @@ TEXT = "On Monday, {0} wrote:\n> ask {1} or mailto:{2}\nzebra-42 <{0}>, ({1})\n"
 
 @pytest.fixture(scope="module")
 def reader(db: psycopg.Connection, stored: Corpus) -> Iterator[psycopg.Connection]:
-    """A connection as the public role, beside mail whose texts are full of addresses."""
+    """A connection as the public role, next to mail whose texts are full of addresses."""
     text = TEXT.format(*ADDRESSES)
     db.execute(
         "update messages set body_text = body_text || %(text)s, subject = subject || %(one)s,"
@@ -281,7 +281,7 @@ def test_parts_of_a_text_hide_what_the_whole_hides(
 def test_an_address_cut_by_a_chunk_is_hidden(
     reader: psycopg.Connection, db: psycopg.Connection, encoder: LocalEncoder, size: int
 ) -> None:
-    """The chunks of one message are cut anew, in the middle of its first address."""
+    """The chunks of one message are cut in the middle of its first address."""
     vector = vector_text(encoder.encode_query("pg_catalog.pg_class heapam.c poda"))
     cut = """
         update chunks c

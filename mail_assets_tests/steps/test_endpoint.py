@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from mail_assets.encoding.models import RemoteModel
 from mail_assets.encoding.open import open_tokenizer
-from mail_assets.encoding.remote_encoder import RemoteEncoder, RemoteModel
+from mail_assets.encoding.remote_encoder import RemoteEncoder
 from mail_assets.month import ListMonth
 from mail_assets.openai.client import Client, EndpointError, Server
 from mail_assets.steps import encode_chunks as step

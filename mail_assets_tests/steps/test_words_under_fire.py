@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from mail_assets.indexes.reconcile import reconcile
-from mail_assets.words import lance_query
+from mail_assets.words import lance
 from mail_assets.words.index import WordsError
 from mail_assets_tests.vectors.processes import run_together
 from mail_assets_tests.world import APRIL, MARCH, World, mail, read_documents
@@ -20,7 +20,7 @@ MONTHS, ROUNDS = (MARCH, APRIL, "2024-05", "2024-06"), 5
 
 def act(home: Path, dsn: str, month: str | None, barrier: Barrier) -> None:
     """Write the words of a month in several commits; without a month maintain the index."""
-    lance_query.MAX_BATCH = 6
+    lance.MAX_BATCH = 6
     world = World(home, dsn)
     barrier.wait()
     if month:

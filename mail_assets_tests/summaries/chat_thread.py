@@ -1,4 +1,4 @@
-"""A hand-made thread that a chat model is asked about."""
+"""A hand-written thread for summaries by a chat model."""
 
 import datetime as dt
 

@@ -38,7 +38,7 @@ class Piece:
     text_hash: str
 
     def is_same(self, other: "Piece") -> bool:
-        """Tell whether both are one sentence, or the same words in two messages."""
+        """Return whether both are one sentence, or the same words in two messages."""
         if self.text_hash == other.text_hash:
             return True
         shared = min(self.end, other.end) - max(self.start, other.start)

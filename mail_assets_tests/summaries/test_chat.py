@@ -1,7 +1,4 @@
-"""Summaries by a chat model, on a loopback server as strict as the real ones.
-
-[test_chat_reply] A model's sentence is kept where the messages that it cites support it, and nowhere else.
-"""
+"""Summaries by a chat model on a strict loopback server: only supported sentences are kept."""
 
 import re
 from collections.abc import Iterator
@@ -75,7 +72,7 @@ def test_a_long_thread_keeps_its_ends_and_to_its_budget() -> None:
     assert asked.content.count("float valve") == MOST_MESSAGES - 1, "the longest is cut first"
 
 
-def test_the_budget_of_a_run_ends_it_before_it_is_exceeded(maker: ChatMaker) -> None:
+def test_a_run_ends_before_it_exceeds_its_budget(maker: ChatMaker) -> None:
     maker.budget = 1_000
     for _ in range(2):
         maker.summarize(THREAD)
@@ -94,7 +91,7 @@ def test_the_budget_of_a_run_ends_it_before_it_is_exceeded(maker: ChatMaker) -> 
         (Reply({"error": {"message": "maximum context length is 10"}}, 400), "context length"),
     ],
 )
-def test_a_thread_that_fails_says_why_and_the_next_is_asked_for(
+def test_a_failed_thread_says_why_and_the_next_goes_on(
     maker: ChatMaker, server: FakeServer, reply: Reply, said: str
 ) -> None:
     server.script.append(reply)
@@ -103,9 +100,7 @@ def test_a_thread_that_fails_says_why_and_the_next_is_asked_for(
     assert maker.summarize(THREAD).sentences
 
 
-def test_a_server_that_fails_again_and_again_is_asked_no_more(
-    maker: ChatMaker, server: FakeServer
-) -> None:
+def test_a_server_that_keeps_failing_is_given_up(maker: ChatMaker, server: FakeServer) -> None:
     server.script += [Reply({"error": {"message": "no"}}, 400)] * 4
     for _ in range(2):
         with pytest.raises(SummaryError, match="HTTP 400: no"):
@@ -174,7 +169,7 @@ def test_a_supported_sentence_is_kept_without_its_citations(line: str) -> None:
         "",
     ],
 )
-def test_what_the_cited_messages_do_not_support_is_left_out(line: str) -> None:
+def test_unsupported_sentences_are_left_out(line: str) -> None:
     checked = check_reply(line, THREAD)
     assert checked.sentences == ()
     assert checked.unsupported == bool(line)

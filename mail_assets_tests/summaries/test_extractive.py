@@ -1,9 +1,4 @@
-"""Extractive summaries: what holds of every one of them.
-
-[test_decisions] Decisions: stated, or hedged, denied, asked, planned, tried and told of others.
-
-[test_reactions] Reactions: who quoted a sentence and answered it.
-"""
+"""Extractive summaries: properties of all of them, decisions, reactions."""
 
 import sys
 
@@ -138,7 +133,7 @@ def test_the_question_follows_a_bare_patch_of_the_same_author() -> None:
     assert [one.part for one in summarize([thread[0], thread[2]]).sentences] == ["discussion"]
 
 
-def test_what_versions_of_a_patch_repeat_is_taken_once() -> None:
+def test_repeated_text_of_patch_versions_is_taken_once() -> None:
     same = "The pressure is read before the pump has started, which it must not be."
     thread = [write_message(i, f"{same}\n\nThis is version {i} of it.") for i in range(6)]
     taken = [one.text for one in summarize(thread).sentences]
@@ -151,7 +146,7 @@ def test_a_thread_may_be_one_message_long() -> None:
     assert len(summary.sentences) <= count_sentences(1)
 
 
-def test_a_message_whose_parent_is_not_archived_is_read_as_others() -> None:
+def test_a_message_without_an_archived_parent_is_read() -> None:
     summary = summarize([write_message(1, ANSWER, "Sam Poe", 0)])
     assert [one.text for one in summary.sentences] == [
         "A lower pressure would also open the valve in a storm, so a second sensor is needed."
@@ -224,7 +219,7 @@ def test_twice_the_message_takes_twice_the_work(unit: str) -> None:
     assert count_calls([write_message(0, unit * 80)]) <= 2.5 * half
 
 
-def test_a_summary_of_thousands_of_messages_is_as_short_as_others() -> None:
+def test_a_summary_of_thousands_of_messages_is_short() -> None:
     thread = long_thread(2_000, HOSTILE["prose"])
     assert len(summarize(thread).sentences) <= MAX_SENTENCES
     assert [count_sentences(n) for n in (1, 2, 5, 40, 2_000)] == [2, 3, 5, 8, MAX_SENTENCES]
@@ -294,12 +289,12 @@ NOT_STATED = (
 
 
 @pytest.mark.parametrize("text", STATED)
-def test_a_decision_that_is_stated_is_found(text: str) -> None:
+def test_a_stated_decision_is_found(text: str) -> None:
     assert is_decision(text)
 
 
 @pytest.mark.parametrize("text", NOT_STATED)
-def test_what_states_no_decision_is_none(text: str) -> None:
+def test_other_sentences_are_no_decision(text: str) -> None:
     assert not is_decision(text)
 
 
@@ -324,7 +319,7 @@ def test_a_sentence_that_is_quoted_above_an_answer_counts() -> None:
     ]
 
 
-def test_lines_may_be_wrapped_anew() -> None:
+def test_a_quote_may_be_wrapped_differently() -> None:
     assert reactions("> The pump at the\n> north pier stops\n> at night.\n\nIt needs oil.") == [
         1,
         0,
@@ -336,14 +331,14 @@ def test_every_message_that_answers_counts_once() -> None:
     assert reactions(answer, answer) == [2, 0]
 
 
-def test_a_quote_below_the_answer_and_a_quote_in_a_quote_count_nothing() -> None:
+def test_nested_quotes_and_quotes_below_count_nothing() -> None:
     below = "It needs oil.\n\n> The pump at the north pier stops at night.\n"
     nested = "> > The pump at the north pier stops at night.\n> Does it?\n\nIt does, every night."
     assert reactions(below) == [0, 0]
     assert reactions(nested) == [0, 0]
 
 
-def test_of_a_long_quote_only_the_end_is_answered() -> None:
+def test_only_the_end_of_a_long_quote_is_answered() -> None:
     middle = "".join(
         f"> Line {i} of a long report about other things entirely.\n" for i in range(20)
     )

@@ -31,7 +31,7 @@ def test_the_set_is_large_and_has_both_halves() -> None:
     }
 
 
-def test_a_mark_is_found_in_its_place_nearly_and_word_for_word_elsewhere() -> None:
+def test_a_mark_is_found_in_place_and_verbatim_elsewhere() -> None:
     nearly = make_piece(MESSAGES, 0, (2, 13), "question")
     elsewhere = make_piece(MESSAGES, 1, (0, 13), "discussion")
     assert LEAKS.is_same(nearly)

@@ -33,7 +33,7 @@ OTHER_LIST = ListMonth("users", "2024-03")
 
 
 class Stored(NamedTuple):
-    """A message to store, with what its row holds besides."""
+    """A message to store, with the other fields of its row."""
 
     message: Message
     variant: int

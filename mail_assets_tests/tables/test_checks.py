@@ -1,4 +1,4 @@
-"""The questions of the checks: what is wrong is found, what is right is not."""
+"""Figures of checks: faults are found, right months pass."""
 
 import psycopg
 import pytest

@@ -1,4 +1,4 @@
-"""Chunks: keys that no two partitions share, rows written by difference."""
+"""Chunks: keys differ between partitions, and only changed rows are written."""
 
 import psycopg
 import pytest

@@ -1,4 +1,4 @@
-"""What is read of a search's candidates: their chunks, not the months that they are in."""
+"""The chunks of candidates are read without reading their months."""
 
 from collections.abc import Iterator
 from typing import LiteralString

@@ -1,4 +1,4 @@
-"""Hiding ids: beside the step that builds threads it would be undone, so it waits for it."""
+"""Hiding ids waits for the step that builds threads, which would undo it."""
 
 import psycopg
 import pytest

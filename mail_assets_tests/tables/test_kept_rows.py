@@ -1,4 +1,4 @@
-"""Every table is either kept by a backup or made again, and the documentation says which."""
+"""Every table is kept by a backup or made again, as the documentation says."""
 
 import re
 import shutil
@@ -55,7 +55,7 @@ def test_only_tables_of_the_first_schema_exist(
 def test_the_documentation_has_a_line_for_each_table() -> None:
     text = (REPOSITORY / "docs" / "operations.md").read_text()
     rows = re.findall(r"^\| (`.*?) \| (kept|made again|both) \|", text, re.MULTILINE)
-    lines = [(name, fate) for names, fate in rows for name in re.findall(r"`(\w+)`", names)]
+    lines = [(name, kind) for names, kind in rows for name in re.findall(r"`(\w+)`", names)]
     said = dict(lines)
     assert len(lines) == len(said), "one line each"
     assert said == {
@@ -96,7 +96,7 @@ def test_existing_rows_are_not_doubled(migrated: psycopg.Connection, tmp_path: P
         assert migrated.execute(f"select count(*) from {table}".encode()).fetchone() == (1,)
 
 
-#: What is in the schema of the tables, beside what extensions have put there.
+#: Relations and functions of the schema, without those of extensions.
 LEFT = """
 select c.oid::regclass::text from pg_class c where c.relnamespace = 'public'::regnamespace
 union all

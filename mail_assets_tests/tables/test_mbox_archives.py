@@ -1,4 +1,4 @@
-"""Archives as fetched: their rows, the names of their files, what a lost file says."""
+"""Archives as fetched: their rows, the names of their files, and lost files."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Loading a month: the difference is written, other partitions stay as they are."""
+"""Loading a month writes the difference and leaves other partitions alone."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""What partitions were made from: one row each, one run at a time."""
+"""States of partitions: one row each, one run at a time."""
 
 import threading
 

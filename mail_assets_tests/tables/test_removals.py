@@ -22,7 +22,7 @@ GIVEN = KeySource(FORGET_KEY)
 
 @pytest.fixture
 def own_key(tmp_path: Path) -> KeySource:
-    """The key file beside an embedded server."""
+    """The key file of a home with an embedded server."""
     return find_key(tmp_path, dsn="", given="")
 
 

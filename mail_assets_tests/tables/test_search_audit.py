@@ -1,4 +1,4 @@
-"""Counts of searches: each is added once, taken over once, and dropped when it is old."""
+"""Counts of searches are added once, collected once, and dropped when they are old."""
 
 import datetime as dt
 

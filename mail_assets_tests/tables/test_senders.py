@@ -1,4 +1,4 @@
-"""Who wrote in each month is kept beside the messages, whoever writes or deletes these."""
+"""Triggers keep the senders of each month as messages are written and deleted."""
 
 from collections.abc import Iterator
 from typing import LiteralString

@@ -1,4 +1,4 @@
-"""The rows of threads: what a change touches is found, and the difference is written."""
+"""The rows of threads: touched threads are found, and the difference is written."""
 
 import psycopg
 import pytest

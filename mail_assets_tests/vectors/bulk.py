@@ -1,8 +1,4 @@
-"""Thousands of chunks without mail: partitions written by processes of their own.
-
-What lives here: rows and embeddings made inside Postgres and NumPy, and one process's work. What
-does not: what must hold afterwards (test_under_fire.py).
-"""
+"""Thousands of chunks without mail, made inside Postgres and NumPy, written by processes."""
 
 from __future__ import annotations
 
@@ -45,7 +41,7 @@ select substr(encode(sha256(convert_to(month || message_id, 'UTF8')), 'hex'), 1,
 
 @dataclass(frozen=True)
 class Bulk:
-    """Where everything is, in terms that another process can open it by."""
+    """Places that another process can open: database, bucket, store."""
 
     home: Path
     dsn: str

@@ -1,4 +1,4 @@
-"""A bucket of each backend; servers are shared by the tests of a module, what they hold is not."""
+"""A bucket of each backend; the tests of a module share servers, but not their content."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def vectors_dsn(vectors_database: str) -> Iterator[str]:
 
 @pytest.fixture(params=BACKENDS)
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
-    """Where an empty bucket is, of each backend in turn."""
+    """The place of an empty bucket, for each backend in turn."""
     match request.param:
         case "lance":
             return Place(f"lance:{tmp_path / 'bucket'}")

@@ -1,4 +1,4 @@
-"""What the fake of the S3 Vectors API refuses, and how each flavour says so."""
+"""Refusals of the fake S3 Vectors API, with the errors of each flavour."""
 
 from __future__ import annotations
 

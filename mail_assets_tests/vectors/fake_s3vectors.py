@@ -7,9 +7,9 @@ The flavours differ as the services do: error codes and statuses, limits, ARNs, 
 zero vectors, wrong dimensions. Search is exact where the services approximate: never measure
 recall with it. Tags, policies, index modes and full-text queries are not served.
 
-Knobs: `faults` (what befalls the next calls, one each), `trouble` (asked at each call for what
-befalls it, see `at_random`), `under_return` (the share of its matches that a filtered query
-returns, as approximate indexes do), `token` (the expected bearer token), `max_indexes`.
+Knobs: `faults` (of the next calls, one each), `trouble` (returns the fault of each call, see
+`at_random`), `under_return` (the share of its matches that a filtered query returns, as approximate
+indexes do), `token` (the expected bearer token), `max_indexes`.
 Counters: `calls` by operation, `troubled` by kind of fault.
 """
 
@@ -35,11 +35,11 @@ from mail_assets_tests.vectors.fake_service import FakeService
 
 @dataclass(frozen=True)
 class Fault:
-    """What befalls one call.
+    """Fault of one call.
 
     `kind`: "status" answers `status` and `code` instead of serving it, with `retry_after` as that
-    header; "body" answers 200 and `body` instead of serving it, as a proxy may; "hang" does nothing
-    and says nothing until the client gives up; "cut before" and "cut after" close the connection
+    header; "body" answers 200 and `body` instead of serving it, as a proxy may; "hang" is silent
+    until the client gives up; "cut before" and "cut after" close the connection
     without an answer, before or after the call was carried out.
     """
 
@@ -51,7 +51,7 @@ class Fault:
 
 
 def at_random(share: float, seed: int) -> Callable[[str], Fault | None]:
-    """Return a `trouble` that befalls a share of all calls, with every kind of fault alike."""
+    """Return a `trouble` for a share of all calls, with equal parts of every kind of fault."""
     rng = random.Random(seed)
     kinds = (
         Fault(status=500, code="InternalServerException"),
@@ -103,8 +103,8 @@ class FakeS3Vectors(FakeService):
         self._thread.join()
         self._server.server_close()
 
-    def befalls(self, path: str) -> Fault | None:
-        """Count a call, and return what befalls it."""
+    def next_fault(self, path: str) -> Fault | None:
+        """Count a call, and return its fault."""
         operation = path.removeprefix(f"{self.prefix}/")
         with self._lock:
             self.calls[operation] += 1
@@ -123,7 +123,7 @@ class FakeS3Vectors(FakeService):
 
             def do_POST(self) -> None:
                 body = self.rfile.read(int(self.headers.get("content-length", 0)))
-                fault = fake.befalls(self.path)
+                fault = fake.next_fault(self.path)
                 if fault is None:
                     self._send(*fake.answer(self.path, self.headers, body))
                 elif fault.kind == "status":

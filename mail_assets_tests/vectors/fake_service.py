@@ -1,4 +1,4 @@
-"""What the fake of the S3 Vectors API stores, and how it answers each operation."""
+"""Storage and operations of the fake S3 Vectors API."""
 
 from __future__ import annotations
 

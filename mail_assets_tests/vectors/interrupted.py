@@ -1,4 +1,4 @@
-"""A race between a writer and upkeep of LanceDB, which cannot be provoked on demand."""
+"""A race between a writer and upkeep of LanceDB, made to happen every time."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -18,7 +18,7 @@ from mail_assets_tests.waits import LONG
 
 @dataclass(frozen=True)
 class Place:
-    """Where a bucket is, in terms that another process can open it by."""
+    """The place of a bucket, which another process can open."""
 
     url: str
     environ: Mapping[str, str] = field(default_factory=dict)

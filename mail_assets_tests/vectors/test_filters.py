@@ -1,7 +1,4 @@
-"""The filter language: what is refused, what it means, what each backend is sent.
-
-[test_filter_split] Which conditions are applied to what a search finds, and that nothing is lost by it.
-"""
+"""The filter language: refusals, meaning, compiled forms, and when a search applies a filter."""
 
 from __future__ import annotations
 
@@ -16,23 +13,21 @@ import pytest
 from lancedb.table import AsyncTable
 
 from mail_assets.lance.table import Estimates
-from mail_assets.vectors import filters
+from mail_assets.vectors import lance_filters
 from mail_assets.vectors.filters import (
     Filter,
     FilterError,
-    Split,
     check_filter,
     check_length,
     count_constraints,
-    lance_sql,
     matches_filter,
     nest_conditions,
-    postgres_sql,
-    split_filter,
 )
 from mail_assets.vectors.index import IndexSpec, Vector, VectorIndex
 from mail_assets.vectors.lance import LanceIndex
+from mail_assets.vectors.lance_filters import Split, lance_sql, split_filter
 from mail_assets.vectors.open import open_bucket
+from mail_assets.vectors.pgvector import postgres_sql
 from mail_assets_tests.vectors.samples import MAIL, unit
 
 SPEC = IndexSpec("mail", 8, {"list": "string", "month": "number"}, ("subject",))
@@ -121,7 +116,9 @@ def test_each_value_of_a_filter_is_a_constraint(filter: Any, count: int) -> None
         ({"list": "a", "$or": [{"month": 1}, {"month": 2}]}, {"list": "a", "month": 2}, True),
     ],
 )
-def test_the_reference_matcher(filter: Any, metadata: dict[str, object], answer: bool) -> None:
+def test_the_reference_matcher_decides(
+    filter: Any, metadata: dict[str, object], answer: bool
+) -> None:
     assert matches_filter(filter, metadata) is answer
 
 
@@ -156,12 +153,12 @@ def test_the_reference_matcher(filter: Any, metadata: dict[str, object], answer:
         ),
     ],
 )
-def test_what_the_services_and_lance_are_sent(filter: Any, wire: object, lance: str) -> None:
+def test_filters_are_compiled_for_services_and_lance(filter: Any, wire: object, lance: str) -> None:
     assert nest_conditions(filter) == wire
     assert lance_sql(filter) == lance
 
 
-def test_postgres_is_sent_values_as_parameters_only() -> None:
+def test_postgres_gets_values_as_parameters_only() -> None:
     condition, parameters = postgres_sql(
         {"list": {"$in": ["a'; DROP TABLE x", "b"], "$ne": "c"}, "month": {"$lte": 3}}
     )
@@ -210,7 +207,7 @@ def split(folder: Path, filter: Filter | None, top_k: int = 20) -> Split:
         ),
     ],
 )
-def test_a_condition_that_most_rows_meet_is_applied_to_what_is_found(
+def test_a_common_condition_is_applied_after_the_search(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     filter: Filter,
@@ -218,7 +215,7 @@ def test_a_condition_that_most_rows_meet_is_applied_to_what_is_found(
     before: list[Filter] | None,
     asked: int,
 ) -> None:
-    monkeypatch.setattr(filters, "LISTED_WHILE_ONE_IS_READ", 10)
+    monkeypatch.setattr(lance_filters, "LISTED_WHILE_ONE_IS_READ", 10)
     found = split(tmp_path, filter)
     assert found.after == {"$and": after}
     assert found.before == (before and {"$and": before})
@@ -240,21 +237,21 @@ def test_a_condition_that_most_rows_meet_is_applied_to_what_is_found(
         (NEARLY_ALL, 500),
     ],
 )
-def test_any_other_is_applied_before_the_search(
+def test_other_conditions_are_applied_before_the_search(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, filter: Filter | None, top_k: int
 ) -> None:
-    monkeypatch.setattr(filters, "LISTED_WHILE_ONE_IS_READ", 10)
+    monkeypatch.setattr(lance_filters, "LISTED_WHILE_ONE_IS_READ", 10)
     assert split(tmp_path, filter, top_k) == Split(filter)
 
 
-def test_a_small_table_is_never_asked_for_more_than_is_wanted(tmp_path: Path) -> None:
+def test_a_small_table_is_asked_only_for_the_wanted_rows(tmp_path: Path) -> None:
     assert split(tmp_path, NEARLY_ALL) == Split(NEARLY_ALL)
 
 
-def test_rows_that_were_deleted_since_the_table_was_opened_count_for_nothing(
+def test_an_estimate_ignores_rows_deleted_since_the_opening(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(filters, "LISTED_WHILE_ONE_IS_READ", 10)
+    monkeypatch.setattr(lance_filters, "LISTED_WHILE_ONE_IS_READ", 10)
 
     async def run() -> tuple[Split, Split]:
         table = await make_table(tmp_path)
@@ -277,10 +274,10 @@ def index(tmp_path: Path) -> VectorIndex:
 
 
 @pytest.mark.parametrize("nearest_are_early", [True, False])
-def test_the_nearest_that_match_are_found_where_the_condition_goes_with_the_distance(
+def test_matches_are_found_if_condition_and_distance_correlate(
     index: VectorIndex, monkeypatch: pytest.MonkeyPatch, nearest_are_early: bool
 ) -> None:
-    monkeypatch.setattr(filters, "LISTED_WHILE_ONE_IS_READ", 0)
+    monkeypatch.setattr(lance_filters, "LISTED_WHILE_ONE_IS_READ", 0)
     assert isinstance(index, LanceIndex)
     query = unit(1, MAIL.dimension)
     values = np.stack([query + unit(n, MAIL.dimension) * n / 50 for n in range(2, 202)])

@@ -1,4 +1,4 @@
-"""The spec of an index, and the batches it cuts."""
+"""The spec of an index, and the batches that it cuts."""
 
 from __future__ import annotations
 
@@ -12,9 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mail_assets.vectors.index import IndexSpec, Vector
+from mail_assets.vectors.index import IndexSpec, Vector, json_bound
 from mail_assets.vectors.s3vectors import S3VectorsIndex
-from mail_assets.vectors.vector import json_bound
 
 SPEC = IndexSpec("mail", 4, {"list": "string"}, ("subject",))
 
@@ -48,7 +47,7 @@ def test_a_spec_that_some_backend_cannot_hold_is_refused(
 
 
 @pytest.mark.parametrize("name", ["abc", "a" * 45, "chunks-v1.minilm", "0-0"])
-def test_index_names_of_all_services_are_taken(name: str) -> None:
+def test_index_names_of_all_services_are_accepted(name: str) -> None:
     assert replace(SPEC, name=name).name == name
 
 
@@ -87,11 +86,11 @@ floats = st.floats(-1000, 1000, width=32)
         ),
     )
 )
-def test_the_estimated_size_is_never_under_the_bytes_on_the_wire(vector: Vector) -> None:
+def test_the_estimated_size_is_an_upper_bound(vector: Vector) -> None:
     assert wire_bytes(vector) <= json_bound(vector)
 
 
-def test_batches_keep_to_500_vectors_and_to_the_bytes_of_a_request() -> None:
+def test_batches_keep_to_the_limits_of_a_request() -> None:
     narrow = Recorder(SPEC)
     values = np.ones(4, np.float32)
     narrow.put(Vector(f"k{n}", values, {}) for n in range(1_200))

@@ -1,27 +1,25 @@
-"""What is particular to Lance: its indexes, concurrent upserts of one key, S3-like storage."""
+"""LanceDB: its indexes, concurrent upserts of one key, S3-like storage."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
-import boto3
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from lancedb.table import Table
 
-from mail_assets.vectors import filters, lance
+from mail_assets.vectors import lance, lance_filters
 from mail_assets.vectors.filters import Filter, matches_filter
 from mail_assets.vectors.index import IndexSpec, Vector, VectorError, VectorIndex
 from mail_assets.vectors.lance import LanceIndex
 from mail_assets.vectors.open import open_bucket
 from mail_assets_tests.forks import FORKS, start_process
 from mail_assets_tests.limits import change_limits
-from mail_assets_tests.s3 import serve_s3
+from mail_assets_tests.s3 import serve_bucket
 from mail_assets_tests.vectors.filter_strategies import filters_of_all_kinds
 from mail_assets_tests.vectors.interrupted import ERASED, fails_once
 from mail_assets_tests.vectors.processes import (
@@ -76,7 +74,7 @@ def test_an_indexed_search_finds_what_an_exact_one_finds(index: VectorIndex) -> 
     assert index.describe()["unindexed_rows"] == 0
 
 
-def test_fields_are_indexed_by_their_number_of_values_and_the_key_never(
+def test_few_values_give_a_bitmap_and_the_key_no_index(
     index: VectorIndex,
 ) -> None:
     index.put(mail_vectors(clustered(4_000)))
@@ -106,10 +104,10 @@ def test_a_dimension_unfit_for_ivf_rq_gets_another_index(
 
 
 @pytest.mark.parametrize("listed", [600, 0])
-def test_filters_keep_their_meaning_before_a_search_and_after_it(
+def test_filters_mean_the_same_before_and_after_a_search(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, listed: int
 ) -> None:
-    monkeypatch.setattr(filters, "LISTED_WHILE_ONE_IS_READ", listed)
+    monkeypatch.setattr(lance_filters, "LISTED_WHILE_ONE_IS_READ", listed)
     change_limits(monkeypatch, lance, least=60, indexed_from=60)
     index = open_bucket(f"lance:{tmp_path}").index(SPEC)
     index.ensure()
@@ -128,7 +126,7 @@ def test_filters_keep_their_meaning_before_a_search_and_after_it(
     holds()
 
 
-def test_a_query_of_another_dimension_is_told_both(tmp_path: Path, index: VectorIndex) -> None:
+def test_a_query_of_another_dimension_is_refused(tmp_path: Path, index: VectorIndex) -> None:
     index.put(mail_vectors(clustered(3)))
     other = replace(MAIL, dimension=MAIL.dimension - 1)
     query = clustered(1)[0][: other.dimension]
@@ -139,7 +137,7 @@ def test_a_query_of_another_dimension_is_told_both(tmp_path: Path, index: Vector
 
 
 @pytest.mark.slow
-def test_rows_that_upkeep_moves_are_neither_lost_nor_doubled_though_it_and_a_writer_are_killed(
+def test_kills_during_upkeep_lose_and_double_no_row(
     tmp_path: Path,
 ) -> None:
     place = Place(f"lance:{tmp_path}")
@@ -171,7 +169,7 @@ def test_rows_that_upkeep_moves_are_neither_lost_nor_doubled_though_it_and_a_wri
     np.testing.assert_array_equal(np.stack([held[key].values for key in keys]), expected)
 
 
-def test_maintaining_gives_way_to_writers_and_then_says_so(
+def test_maintaining_gives_up_after_repeated_conflicts(
     index: VectorIndex, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     index.put(mail_vectors(clustered(10)))
@@ -194,7 +192,7 @@ def test_maintaining_gives_way_to_writers_and_then_says_so(
         index.maintain()
 
 
-def test_who_writes_to_a_version_that_upkeep_erased_writes_again(
+def test_a_write_to_an_erased_version_is_repeated(
     index: VectorIndex, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert isinstance(index, LanceIndex)
@@ -219,33 +217,14 @@ def test_processes_upserting_the_same_keys_leave_one_row_each(
     assert sorted(index.keys()) == [f"key-{n:05}" for n in range(550)]
 
 
-@pytest.fixture
-def s3() -> Iterator[dict[str, str]]:
-    """An environment that leads to a bucket; the process's own is left as it is."""
-    with serve_s3() as url:
-        client = boto3.client(
-            "s3",
-            endpoint_url=url,
-            region_name="us-east-1",
-            aws_access_key_id="an-id",
-            aws_secret_access_key="a-secret",
-        )
-        client.create_bucket(Bucket="mail")
-        yield {
-            "AWS_ACCESS_KEY_ID": "an-id",
-            "AWS_SECRET_ACCESS_KEY": "a-secret",
-            "AWS_REGION": "us-east-1",
-            "AWS_ENDPOINT_URL": url,
-        }
-
-
 @pytest.mark.slow
-def test_a_bucket_on_s3_like_storage(s3: dict[str, str]) -> None:
-    index = open_bucket("lance:s3://mail/vectors", s3).index(MAIL)
-    index.ensure()
-    stored = mail_vectors(clustered(50))
-    index.put(stored)
-    index.delete(["key-00000"])
-    assert index.count() == 49
-    assert index.query(stored[5].values, 1)[0].key == "key-00005"
-    assert open_bucket("lance:s3://mail/vectors", s3).indexes() == ["mail"]
+def test_a_bucket_works_on_s3_like_storage() -> None:
+    with serve_bucket() as environ:
+        index = open_bucket("lance:s3://mail/vectors", environ).index(MAIL)
+        index.ensure()
+        stored = mail_vectors(clustered(50))
+        index.put(stored)
+        index.delete(["key-00000"])
+        assert index.count() == 49
+        assert index.query(stored[5].values, 1)[0].key == "key-00005"
+        assert open_bucket("lance:s3://mail/vectors", environ).indexes() == ["mail"]

@@ -1,4 +1,4 @@
-"""Upkeep of a table of vectors: what is new is indexed, versions go when no reader needs them."""
+"""Upkeep of a table of vectors: new rows are indexed, unneeded versions are deleted."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def count_versions(index: VectorIndex) -> int:
     return len(upkeep(index).table.list_versions())
 
 
-def test_upkeep_after_little_new_mail_leaves_few_segments_however_often_it_runs(
+def test_frequent_upkeep_after_little_mail_leaves_few_segments(
     index: VectorIndex,
 ) -> None:
     values = clustered(500)
@@ -63,7 +63,7 @@ def test_upkeep_after_little_new_mail_leaves_few_segments_however_often_it_runs(
     assert index.query(values[490], 1)[0].key == "key-00490"
 
 
-def test_upkeep_after_much_new_mail_moves_it_and_leaves_the_rest_in_place(
+def test_upkeep_after_much_mail_moves_only_new_rows(
     index: VectorIndex,
 ) -> None:
     values = clustered(2_000)
@@ -90,7 +90,7 @@ def test_upkeep_with_nothing_new_makes_no_index(index: VectorIndex) -> None:
     assert read_index_states(upkeep(index).table) == made
 
 
-def test_an_index_that_keeps_other_bits_of_a_number_is_built_anew(
+def test_an_index_of_other_bits_is_built_again(
     index: VectorIndex, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made = []
@@ -114,7 +114,7 @@ def test_a_large_table_may_have_more_fragments(
     assert upkeep(index).limits.has_many_fragments(fragments, rows) is many
 
 
-def test_a_fill_indexes_what_finds_a_month_often_and_vectors_when_a_third_is_missing(
+def test_a_fill_indexes_months_often_and_vectors_seldom(
     index: VectorIndex,
 ) -> None:
     values = clustered(3_000)
@@ -140,7 +140,7 @@ def test_a_fill_indexes_what_finds_a_month_often_and_vectors_when_a_third_is_mis
     assert index.query(values[2_999], 1)[0].key == "key-02999"
 
 
-def test_a_fill_leaves_what_is_indexed_in_its_fragments_and_moves_the_rest_into_one(
+def test_a_fill_moves_only_unindexed_rows_into_one_fragment(
     index: VectorIndex, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     change_limits(monkeypatch, lance, fragments=4)
@@ -165,7 +165,7 @@ def test_a_fill_leaves_what_is_indexed_in_its_fragments_and_moves_the_rest_into_
     ]
 
 
-def test_fragments_that_are_indexed_are_compacted_where_they_are_too_many(
+def test_too_many_indexed_fragments_are_compacted(
     index: VectorIndex, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     values = clustered(800)
@@ -179,7 +179,7 @@ def test_fragments_that_are_indexed_are_compacted_where_they_are_too_many(
     assert upkeep(index).find_due() is None
 
 
-def test_vectors_wait_an_hour_for_the_index_and_no_longer(
+def test_vectors_wait_at_most_an_hour_for_the_index(
     index: VectorIndex, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     values = clustered(2_300)
@@ -192,7 +192,7 @@ def test_vectors_wait_an_hour_for_the_index_and_no_longer(
     assert upkeep(index).find_due() is Upkeep.WHOLE
 
 
-def test_what_finds_a_month_waits_two_minutes(
+def test_the_indexes_of_months_wait_two_minutes(
     index: VectorIndex, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     values = clustered(4_300)
@@ -204,7 +204,7 @@ def test_what_finds_a_month_waits_two_minutes(
     assert upkeep(index).find_due() is Upkeep.FINDERS
 
 
-def test_old_versions_stay_while_a_reader_may_need_them_and_no_longer(
+def test_old_versions_stay_while_a_reader_may_need_them(
     index: VectorIndex, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for start in range(0, 300, 30):
@@ -225,7 +225,7 @@ def test_old_versions_stay_while_a_reader_may_need_them_and_no_longer(
     assert index.count() == 330
 
 
-def test_the_time_that_compacting_takes_costs_no_reader_its_version(
+def test_slow_compacting_deletes_no_version_in_use(
     index: VectorIndex, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for start in range(0, 50, 10):
@@ -247,7 +247,7 @@ def files_with(folder: Path, content: bytes) -> list[Path]:
     return [path for path in files if content in path.read_bytes()]
 
 
-def test_erasing_makes_indexes_anew_though_a_whole_fragment_is_gone(index: VectorIndex) -> None:
+def test_erasing_a_whole_fragment_rebuilds_the_indexes(index: VectorIndex) -> None:
     stored = mail_vectors(clustered(401))
     index.insert(stored[:400])
     index.maintain()
@@ -302,9 +302,7 @@ index.maintain()
 
 @pytest.mark.slow
 @pytest.mark.parametrize("log", ["", "warn"])
-def test_that_vectors_are_alike_is_not_logged_unless_the_user_asks(
-    tmp_path: Path, log: str
-) -> None:
+def test_similar_vectors_are_logged_only_on_request(tmp_path: Path, log: str) -> None:
     environ = {name: value for name, value in os.environ.items() if name != "LANCEDB_LOG"}
     run = subprocess.run(
         [sys.executable, "-c", ALIKE.format(folder=str(tmp_path))],

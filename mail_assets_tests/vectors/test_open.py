@@ -1,4 +1,4 @@
-"""Opening by URL: what is allowed, what is refused, and that no credential is repeated."""
+"""Opening by URL: accepted and refused URLs, and no credential in a message."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from mail_assets.vectors.open import check_bucket_url, open_bucket
         "pgvector:",
     ],
 )
-def test_good_urls_pass(url: str) -> None:
+def test_valid_urls_pass(url: str) -> None:
     check_bucket_url(url)
 
 
@@ -57,7 +57,7 @@ def test_good_urls_pass(url: str) -> None:
         ("supabase://abcd.supabase.co/mail?key=hidden", "without options"),
         ("supabase://hidden@abcd.supabase.co/mail", "no credentials"),
         ("supabase+http://abcd.supabase.co/mail", "http to 127.0.0.1 only"),
-        ("pgvector:postgresql://me:hidden@host/db", "nothing behind"),
+        ("pgvector:postgresql://me:hidden@host/db", "without a path"),
     ],
 )
 def test_bad_urls_are_refused_without_repeating_secrets(url: str, reason: str) -> None:

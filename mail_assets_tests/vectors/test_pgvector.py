@@ -1,4 +1,4 @@
-"""What is particular to pgvector: the HNSW index, exact ranking of few rows, quiet upserts."""
+"""pgvector: the HNSW index, exact ranking of few rows, upserts that change nothing."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ import pytest
 
 from mail_assets.postgres.programs import vector_cpu_ok
 from mail_assets.vectors import pgvector
-from mail_assets.vectors import pgvector as pgvector_index
 from mail_assets.vectors.index import MissingIndexError, VectorError, VectorIndex
 from mail_assets.vectors.open import open_bucket
 from mail_assets_tests.vectors.samples import MAIL, clustered, mail_vectors
@@ -79,7 +78,7 @@ def test_a_rare_filter_finds_every_match_over_the_hnsw_index(
     vectors_dsn: str, monkeypatch: pytest.MonkeyPatch, exact_rows: int, max_scan: int
 ) -> None:
     monkeypatch.setattr(pgvector, "INDEX_ROWS", 1_000)
-    monkeypatch.setattr(pgvector_index, "EXACT_ROWS", exact_rows)
+    monkeypatch.setattr(pgvector, "EXACT_ROWS", exact_rows)
     # Among so few rows the planner would sort the matches instead of asking the HNSW index; the
     # second setting makes the index miss most of them, should the exact form ask it after all.
     options = f"-c enable_sort=off -c hnsw.max_scan_tuples={max_scan}"
@@ -143,7 +142,7 @@ def await_backends(dsn: str, most: int) -> None:
     wait_until(lambda: len(backends(dsn)) <= most)
 
 
-def test_queries_share_a_connection_and_get_another_when_the_server_ended_it(
+def test_a_query_reconnects_when_the_server_closed_the_session(
     vectors_dsn: str,
 ) -> None:
     await_backends(vectors_dsn, 0)
@@ -160,7 +159,7 @@ def test_queries_share_a_connection_and_get_another_when_the_server_ended_it(
     assert after != before
 
 
-def test_threads_ask_at_once_and_one_connection_stays(vectors_dsn: str) -> None:
+def test_threads_query_in_parallel_and_keep_one_connection(vectors_dsn: str) -> None:
     index = open_bucket("pgvector:", dsn=vectors_dsn).index(MAIL)
     index.ensure()
     stored = mail_vectors(clustered(40))
@@ -226,7 +225,7 @@ def test_the_vectors_of_another_installation_are_not_touched(shared_dsn: str) ->
     "change",
     ["comment on schema vectors is null", "alter schema a rename to c", "drop schema a"],
 )
-def test_vectors_that_belong_to_nobody_else_are_taken_over(shared_dsn: str, change: str) -> None:
+def test_an_unmarked_schema_is_taken_over(shared_dsn: str, change: str) -> None:
     open_in(shared_dsn, "a").ensure()
     with psycopg.connect(shared_dsn, autocommit=True) as connection:
         connection.execute(change.encode())
@@ -239,7 +238,7 @@ def test_vectors_that_belong_to_nobody_else_are_taken_over(shared_dsn: str, chan
         open_in(shared_dsn, "a").ensure()
 
 
-def test_a_comment_that_is_there_stays(shared_dsn: str) -> None:
+def test_an_existing_comment_stays(shared_dsn: str) -> None:
     with psycopg.connect(shared_dsn, autocommit=True) as connection:
         connection.execute("create schema vectors; comment on schema vectors is 'ours'")
         open_in(shared_dsn, "a").ensure()

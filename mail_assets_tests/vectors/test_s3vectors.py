@@ -1,4 +1,4 @@
-"""What is particular to the services: errors by status, retries, quotas, short answers."""
+"""AWS and Supabase: errors by status, retries, quotas, short answers, the rate of writes."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from mail_assets.http.requests import RetryBudget
 from mail_assets.vectors import s3vectors
 from mail_assets.vectors.index import Bucket, IndexSpec, Vector, VectorError, VectorIndex
 from mail_assets.vectors.open import open_bucket
+from mail_assets.vectors.s3vectors import WriteRate
 from mail_assets_tests.vectors.fake_s3vectors import FakeS3Vectors, Fault
 
 SPEC = IndexSpec("mail-v1", 4, {"list": "string"})
@@ -56,7 +57,7 @@ def bucket(fake: FakeS3Vectors) -> Bucket:
         (409, "the service failed"),
     ],
 )
-def test_errors_are_told_apart_by_status_whatever_their_code(
+def test_errors_are_classified_by_status_not_by_code(
     fake: FakeS3Vectors, bucket: Bucket, status: int, remedy: str
 ) -> None:
     index = bucket.index(SPEC)
@@ -128,7 +129,7 @@ def test_a_process_stops_asking_a_service_that_is_down(
     assert index.put(VECTORS) == 12
 
 
-def test_a_service_that_stays_down_is_told_with_its_status(
+def test_an_outage_is_reported_with_its_status(
     fake: FakeS3Vectors, bucket: Bucket, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(s3vectors, "RETRIES", replace(s3vectors.RETRIES, attempts=2))
@@ -164,7 +165,7 @@ def test_a_call_without_an_answer_is_made_again(
     assert fake.troubled[kind] == 7
 
 
-def test_creations_that_were_cut_off_but_done_are_no_conflict(fake: FakeS3Vectors) -> None:
+def test_a_creation_whose_answer_was_lost_is_no_conflict(fake: FakeS3Vectors) -> None:
     fake.trouble = lambda operation: (
         Fault("cut after")
         if operation.startswith("Create") and fake.calls[operation] == 1
@@ -204,7 +205,7 @@ LACKING = {
 
 
 @pytest.mark.parametrize("call", [*READS, *WRITES])
-def test_a_success_that_is_no_answer_of_the_service_is_refused(
+def test_a_success_from_another_service_is_refused(
     fake: FakeS3Vectors, bucket: Bucket, call: str
 ) -> None:
     """Of the writes, too, which would be taken for done; their answers are empty otherwise."""
@@ -215,7 +216,7 @@ def test_a_success_that_is_no_answer_of_the_service_is_refused(
     for body in bodies:
         fake.faults = [Fault("body", body=body)] * 4  # as many as keys() may use: one a segment
         with pytest.raises(
-            VectorError, match=r"mail.*: the answer is none of S3 Vect.*check the U"
+            VectorError, match=r"mail.*: the answer is not one of S3 Vect.*check the U"
         ):
             (READS | WRITES)[call](bucket, index)
         fake.faults = []
@@ -231,7 +232,7 @@ def test_a_full_bucket_is_an_error_that_names_the_quota(
         bucket.index(replace(SPEC, name="one-more")).ensure()
 
 
-def test_an_answer_cut_short_by_the_service_is_passed_on_as_it_is(
+def test_a_short_answer_of_the_service_is_returned_unchanged(
     fake: FakeS3Vectors, bucket: Bucket
 ) -> None:
     index = bucket.index(SPEC)
@@ -266,3 +267,35 @@ def test_no_answer_is_an_error_that_names_the_index(monkeypatch: pytest.MonkeyPa
     index = open_bucket(url, {"SUPABASE_SERVICE_KEY": "key"}).index(SPEC)
     with pytest.raises(VectorError, match=r"index mail-v1 in supabase.*check the network"):
         index.count()
+
+
+class Clock:
+    """Time that passes when somebody sleeps."""
+
+    now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+    def sleep(self, seconds: float) -> None:
+        self.now += seconds
+
+
+def test_writes_are_held_to_the_rate_after_a_burst() -> None:
+    clock = Clock()
+    rate = WriteRate(1_000, burst=2_000, clock=clock, sleep=clock.sleep)
+    for _ in range(4):
+        rate.take(500)
+    assert clock.now == 100
+    for _ in range(10):
+        rate.take(500)
+    assert clock.now == pytest.approx(105)
+
+
+def test_an_idle_time_gives_no_more_than_the_burst() -> None:
+    clock = Clock()
+    rate = WriteRate(1_000, burst=2_000, clock=clock, sleep=clock.sleep)
+    clock.sleep(3_600)
+    rate.take(2_000)
+    rate.take(1_000)
+    assert clock.now == pytest.approx(3_701)

@@ -1,4 +1,4 @@
-"""Whatever befalls writers and service, the bucket ends as the chunks say: keys and values."""
+"""After faults, kills and parallel writers, a bucket has the keys and values of the chunks."""
 
 from __future__ import annotations
 

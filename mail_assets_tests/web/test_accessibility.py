@@ -1,4 +1,4 @@
-"""Pages in a real browser, for whoever has no mouse, a narrow screen, large letters, or paper.
+"""Pages in a real browser work by keyboard, on narrow screens, with large letters, on paper.
 
 https://www.w3.org/TR/WCAG22/ : 1.4.10 reflow, 2.1.1 keyboard, 2.1.2 no trap, 2.4.7 visible focus
 """
@@ -45,16 +45,16 @@ PATHS = [
     f"/message/{UNBROKEN}@example.org",
 ]
 OPEN = "document.querySelectorAll('details').forEach(one => { one.open = true; })"
-#: The next Tab begins anew, also where a field has had the focus.
+#: The next Tab begins at the top of the page, even if a field had the focus.
 START = (
     "document.body.tabIndex = -1; document.body.focus(); document.body.removeAttribute('tabindex')"
 )
 WIDTHS = "[document.documentElement.scrollWidth, document.documentElement.clientWidth]"
-#: What reaches furthest to the right.
+#: The elements that are too wide.
 WIDEST = """[...document.querySelectorAll('body *')].filter(
   one => one.getBoundingClientRect().right > document.documentElement.clientWidth)
   .map(one => one.outerHTML.slice(0, 60)).slice(0, 3)"""
-#: What a keyboard has to reach, in its order.
+#: Controls that a keyboard must reach, in order.
 INTERACTIVE = """[...document.querySelectorAll(
   'a[href], button, input:not([type=hidden]), select, textarea, summary')]
   .filter(one => one.tabIndex >= 0 && one.getClientRects().length).length"""

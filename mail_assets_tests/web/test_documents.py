@@ -64,7 +64,7 @@ def test_message_has_each_text_once_with_its_places(client: httpx.Client) -> Non
 def test_get_message_chooses_a_text(client: httpx.Client, text: int, word: str) -> None:
     said = ask_tool(client, "get_message", message_id=ID, text=text).text
     assert f"| A{'n' if word == 'ocelot' else ''} {word} came" in said
-    assert "its id has 3 texts: choose by text, from 1" in said
+    assert "the id has 3 texts; choose one with text, from 1" in said
 
 
 def test_number_of_other_texts_is_limited(
@@ -138,8 +138,8 @@ def test_tool_names_the_first_day_if_hits_are_short(
 ) -> None:
     monkeypatch.setattr(filters, "MAX_WALKED", 3)
     found = public.get(QUERY.format(".json")).json() | {"short": short}
-    told = describe_hits(found, 1_000)
-    assert ("were looked at: for others add before:" in told) is short
+    text = describe_hits(found, 1_000)
+    assert ("were looked at: for others add before:" in text) is short
     assert "before:" in describe_hits(found | {"hits": []}, 1_000)
 
 
@@ -214,9 +214,7 @@ class TracedService(SearchService):
     trace_file: Path
     trips = 0
 
-    def read(
-        self, function: Callable[..., T], *args: Any, **kwargs: Any
-    ) -> T:  # what is traced takes whatever the function takes
+    def read(self, function: Callable[..., T], *args: Any, **kwargs: Any) -> T:
         def traced(connection: psycopg.Connection) -> T:
             with self.trace_file.open("w+b") as trace:
                 connection.pgconn.trace(trace.fileno())

@@ -73,7 +73,7 @@ def test_mail_becomes_no_markup(world: World) -> None:
 
 
 class Turned(HTMLParser):
-    """Text that turns its line around: how often it stands by itself, and where beside ours."""
+    """Text with bidi controls: how often it is isolated, and where it is not."""
 
     def __init__(self, page: str) -> None:
         super().__init__()

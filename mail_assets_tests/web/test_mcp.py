@@ -117,7 +117,7 @@ def test_result_fits_its_budget(call: Call, tool: str, tokens: int) -> None:
     subject = {"query": QUERY} if tool == "semantic_search" else {"message_id": ROOT}
     more = {"limit": 20} if tool == "semantic_search" else {}
     text = call(tool, tokens=tokens, **subject, **more)
-    # what a message is told with at least, and what says how to go on
+    # the headers of one message, and the line that says how to go on
     overhead = 4 * MAX_HEADER
     assert len(text) <= tokens * CHARACTERS_OF_TOKEN + overhead
 

@@ -96,8 +96,8 @@ def test_every_error_code_is_documented_and_described(public: httpx.Client) -> N
     assert {*schemas["ErrorDetail"]["properties"]["code"]["enum"]} == codes
     text = (REPOSITORY / "docs/serving.md").read_text()
     paragraph = text.partition("\nAn error has one shape")[2].partition("\n\n")[0]
-    told = " ".join(paragraph.split())
-    statuses = re.findall(r"\b[45]\d\d ((?:`\w+`(?:, | or |))+)", told)
+    listed = " ".join(paragraph.split())
+    statuses = re.findall(r"\b[45]\d\d ((?:`\w+`(?:, | or |))+)", listed)
     assert {code for some in statuses for code in re.findall(r"`(\w+)`", some)} == codes
 
 

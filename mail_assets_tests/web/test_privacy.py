@@ -52,10 +52,10 @@ def blacken(text: str) -> str:
 @pytest.mark.parametrize("width", [60, 64, 76, 10_000])
 @pytest.mark.parametrize("margin", ["", "> ", "> > ", "    ", "| "])
 def test_base64_is_masked_without_its_margins(width: int, margin: str) -> None:
-    before, behind = "My key:\n\n", "\n\nYours,\nAnn"
+    before, after = "My key:\n\n", "\n\nYours,\nAnn"
     lines = textwrap.indent(armour(width), margin)
-    text = before + lines + behind
-    assert mask_encoded(text) == before + blacken(lines) + behind
+    text = before + lines + after
+    assert mask_encoded(text) == before + blacken(lines) + after
     assert mask_encoded(text.replace("\n", "\r\n")) == mask_encoded(text).replace("\n", "\r\n")
 
 
@@ -158,7 +158,7 @@ def test_passages_are_unchanged_if_addresses_are_shown(service: SearchService) -
 
 
 def chunks_cut_at(connection: psycopg.Connection, size: int) -> list[dict[str, Any]]:
-    """Cut all chunks anew, at every so many characters, and return them as those of hits."""
+    """Cut all messages into chunks of `size` characters; return them as hits have them."""
     connection.execute("delete from chunks")
     rows = connection.execute("select list, month, message_id, variant, body_text from messages")
     found = []

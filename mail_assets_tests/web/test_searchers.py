@@ -149,13 +149,13 @@ def test_killed_process_is_restarted(
     slot = processes._idle[0]
     before, _ = slot.run(describe_process)
     assert slot.run(kill_once, str(tmp_path / "killed")) != before
-    assert "exit code -9" in caplog.text
+    assert "code -9" in caplog.text
     assert processes.search(Request("lease")).hits
 
 
 def test_search_that_kills_processes_is_refused(processes: SearchService) -> None:
     slot = processes._idle[0]
-    with pytest.raises(WorkerError, match=r"exit code -9.*MAIL_WEB_PROCESSES") as died:
+    with pytest.raises(WorkerError, match=r"code -9.*MAIL_WEB_PROCESSES") as died:
         slot.run(kill_always)
     shown = read_error(died.value)
     assert shown
@@ -184,11 +184,18 @@ def test_closed_service_has_no_process(corpus: Corpus) -> None:
 QUERIES = ["lease", "retry", "vacuum", "clock", "worker", "pause"]
 
 
-@pytest.fixture(params=[False, True], ids=["threads", "processes"])
-def service(corpus: Corpus, request: pytest.FixtureRequest) -> Iterator[SearchService]:
-    """A service of two searchers, in threads of this process or in processes of their own."""
-    with open_service(corpus.settings, searchers=2, in_processes=request.param) as service:
+@pytest.fixture(scope="module")
+def threads(corpus: Corpus) -> Iterator[SearchService]:
+    """A service of two searchers in this process."""
+    with open_service(corpus.settings, searchers=2) as service:
         yield service
+
+
+@pytest.fixture(params=["threads", "processes"])
+def service(request: pytest.FixtureRequest) -> SearchService:
+    """A service of two searchers, in threads of this process or in processes of their own."""
+    found: SearchService = request.getfixturevalue(request.param)
+    return found
 
 
 def test_many_threads_get_the_same_hits(
@@ -233,27 +240,19 @@ def test_closed_connections_are_replaced(service: SearchService, corpus: Corpus)
     assert is_served()
 
 
-def test_read_connection_cannot_write(service: SearchService) -> None:
+def test_read_connection_cannot_write(threads: SearchService) -> None:
     with pytest.raises(psycopg.errors.ReadOnlySqlTransaction):
-        service.read(lambda connection: connection.execute("delete from threads"))
+        threads.read(lambda connection: connection.execute("delete from threads"))
 
 
-def test_slots_open_when_needed(service: SearchService) -> None:
-    inside = threading.Event()
-
-    def search() -> None:
-        with service._lend_slot():
-            inside.set()
-
-    service.search(Request("lease"))
-    service.search(Request("retry"))
-    assert len(service._idle) == 1
-    with service._lend_slot():
-        thread = threading.Thread(target=search)
-        thread.start()
-        thread.join()
-    assert inside.is_set()
-    assert len(service._idle) == 2
+def test_slots_open_when_needed(corpus: Corpus) -> None:
+    with open_service(corpus.settings, searchers=2) as service:
+        service.search(Request("lease"))
+        service.search(Request("retry"))
+        assert len(service._idle) == 1
+        with service._lend_slot(), ThreadPoolExecutor(1) as threads:
+            threads.submit(service.search, Request("lease")).result()
+        assert len(service._idle) == 2
 
 
 def test_service_is_not_ready_if_rows_are_hidden(world: World) -> None:

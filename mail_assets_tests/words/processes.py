@@ -1,4 +1,4 @@
-"""What other processes do to an index of words. Each imports this module, so it imports little."""
+"""Work of other processes at an index of words. Each imports this module, so it imports little."""
 
 from __future__ import annotations
 

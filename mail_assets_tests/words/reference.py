@@ -1,4 +1,4 @@
-"""What a search of words must find, without any index: a matcher, and BM25 over all documents."""
+"""Reference of a search of words, without an index: a matcher, and BM25 over all documents."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ K1, B = 1.2, 0.75
 
 
 def matches(document: Document, query: WordQuery, where: Filter | None = None) -> bool:
-    """Tell whether a document is a hit."""
+    """Return whether a document is a hit."""
     fields = {
         "list": document.month.list_name,
         "month": month_number(document.month.month),

@@ -1,4 +1,4 @@
-"""The index of words as a LanceDB table: what is written is found, exactly."""
+"""The index of words as a LanceDB table: written documents are found, exactly."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def found(words: WordIndex, lexeme: str) -> list[str]:
     return [match.message_id for match in words.search(WordQuery((Term(lexeme),)), 50)]
 
 
-def test_a_lexeme_is_found_as_it_is_and_nothing_else_by_it(words: WordIndex) -> None:
+def test_a_lexeme_finds_exactly_its_documents(words: WordIndex) -> None:
     put = [document(number, ["before", one, "after"]) for number, one in enumerate(STRANGE)]
     words.put(put)
     for _ in ("before it is indexed", "after"):
@@ -38,7 +38,7 @@ def test_a_lexeme_is_found_as_it_is_and_nothing_else_by_it(words: WordIndex) -> 
         words.maintain()
 
 
-def test_what_is_put_again_or_deleted_is_not_found_by_its_former_words(words: WordIndex) -> None:
+def test_replaced_and_deleted_words_are_not_found(words: WordIndex) -> None:
     words.put([document(1, ["old"]), document(2, ["old"]), document(3, ["old"])])
     words.maintain()
     words.put([document(1, ["new"])])
@@ -49,7 +49,7 @@ def test_what_is_put_again_or_deleted_is_not_found_by_its_former_words(words: Wo
     assert sorted(words.keys()) == sorted([document(1, []).key, document(3, []).key])
 
 
-def test_who_writes_to_a_version_that_upkeep_erased_writes_again(
+def test_a_write_to_an_erased_version_is_repeated(
     words: WordIndex, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert isinstance(words, LanceWordIndex)
@@ -63,7 +63,7 @@ def test_who_writes_to_a_version_that_upkeep_erased_writes_again(
 
 
 @pytest.mark.parametrize("share", [0.25, 1.0, 2.0])
-def test_a_share_multiplies_what_a_lexeme_counts(words: WordIndex, share: float) -> None:
+def test_a_share_multiplies_the_score_of_a_lexeme(words: WordIndex, share: float) -> None:
     words.put([document(number, ["word"] * (number + 1) + ["other"]) for number in range(5)])
     words.maintain()
     plain = {match.key: match.score for match in words.search(WordQuery((Term("word"),)), 5)}
@@ -80,7 +80,7 @@ def test_without_terms_the_newest_come_first(words: WordIndex) -> None:
 
 
 @pytest.mark.parametrize("moved_by", ["a writer", "upkeep"])
-def test_the_newest_are_found_though_their_rows_are_moved_meanwhile(
+def test_the_newest_are_found_while_their_rows_move(
     words: WordIndex, monkeypatch: pytest.MonkeyPatch, moved_by: str
 ) -> None:
     written = [document(number, ["word"]) for number in range(20)]
@@ -126,7 +126,7 @@ def test_shares_are_exact_until_a_query_has_too_many_tokens(
     assert len(ranking_query(terms).query.split()) <= MAX_TOKENS
 
 
-def test_of_very_many_terms_the_first_count() -> None:
+def test_only_the_first_of_very_many_terms_count() -> None:
     terms = [Term(f"w{number}") for number in range(500)]
     assert ranking_query(terms).query.split() == [f"w{number}" for number in range(MAX_TERMS)]
 

@@ -1,6 +1,6 @@
-"""Whatever is asked, the table of words answers as a search of every document would.
+"""The table of words answers any query as a search of every document would.
 
-Half of the documents are indexed at once and the rest in appends, or all in the end as while an
+Half of the documents are indexed at once and the rest in appends, or all at the end as while an
 index is being filled; a few are deleted.
 """
 
@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from mail_assets.vectors import filters as filters_module
+from mail_assets.vectors import lance_filters
 from mail_assets.vectors.filters import Filter
 from mail_assets.words.index import Document, WordIndex
 from mail_assets.words.open import open_words
@@ -121,10 +121,10 @@ ranges: st.SearchStrategy[Filter | None] = st.sampled_from(
 
 @settings(ASKED, max_examples=40)
 @given(queries().filter(lambda query: query.terms), ranges)
-def test_what_is_filtered_after_the_search_is_as_exact(
+def test_a_filter_after_the_search_is_exact(
     corpus: Corpus, monkeypatch: pytest.MonkeyPatch, query: WordQuery, where: Filter
 ) -> None:
-    monkeypatch.setattr(filters_module, "LISTED_WHILE_ONE_IS_READ", 0)
+    monkeypatch.setattr(lance_filters, "LISTED_WHILE_ONE_IS_READ", 0)
     found = corpus.words.search(query, TOP_K, where)
     true = corpus.bm25.scores(query, where)
     best = sorted(true.values(), reverse=True)[:TOP_K]
@@ -134,7 +134,7 @@ def test_what_is_filtered_after_the_search_is_as_exact(
 
 @settings(ASKED, max_examples=60)
 @given(terms.filter(bool), filters)
-def test_the_best_are_those_of_a_search_of_everything(
+def test_the_best_match_an_exhaustive_search(
     corpus: Corpus, asked: list[Term], where: Filter | None
 ) -> None:
     query = WordQuery(tuple(asked))
@@ -148,7 +148,7 @@ def test_the_best_are_those_of_a_search_of_everything(
 
 @settings(ASKED, max_examples=60)
 @given(queries(), filters)
-def test_the_hits_are_those_of_a_search_of_everything(
+def test_the_hits_match_an_exhaustive_search(
     corpus: Corpus, query: WordQuery, where: Filter | None
 ) -> None:
     found = {match.key: match.score for match in corpus.words.search(query, 10_000, where)}

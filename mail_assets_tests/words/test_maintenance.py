@@ -1,4 +1,4 @@
-"""When the index of words is brought up to date."""
+"""Upkeep of the index of words: what is due, and when."""
 
 import datetime as dt
 
@@ -51,7 +51,7 @@ def fragment_rows(words: LanceWordIndex) -> list[int]:
         (5_001, 1_000_000, True),
     ],
 )
-def test_the_fragments_that_wait_grow_with_the_table(
+def test_a_large_table_may_have_more_fragments(
     lance_words: LanceWordIndex, fragments: int, rows: int, many: bool
 ) -> None:
     upkeep = plan_upkeep(lance_words._table.open(), lance_words.label)
@@ -59,7 +59,7 @@ def test_the_fragments_that_wait_grow_with_the_table(
 
 
 @pytest.mark.usefixtures("small")
-def test_while_an_index_is_being_filled_prefixes_wait(lance_words: LanceWordIndex) -> None:
+def test_prefixes_wait_while_an_index_is_filled(lance_words: LanceWordIndex) -> None:
     for end in (40, 80):
         for start in range(end - 40, end, 10):
             lance_words.insert(documents(80)[start : start + 10])
@@ -74,7 +74,7 @@ def test_while_an_index_is_being_filled_prefixes_wait(lance_words: LanceWordInde
 
 
 @pytest.mark.usefixtures("small")
-def test_many_fragments_are_moved_into_one_before_a_share_is_missing(
+def test_many_fragments_are_merged_before_a_share_is_missing(
     lance_words: LanceWordIndex, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lance_words.insert(documents(40))
@@ -89,7 +89,7 @@ def test_many_fragments_are_moved_into_one_before_a_share_is_missing(
 
 
 @pytest.mark.usefixtures("small")
-def test_many_fragments_that_are_indexed_are_moved_too(
+def test_many_indexed_fragments_are_moved_too(
     lance_words: LanceWordIndex, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for start in range(0, 40, 8):
@@ -100,7 +100,7 @@ def test_many_fragments_that_are_indexed_are_moved_too(
     assert fragment_rows(lance_words) == [40]
 
 
-def test_upkeep_moves_what_was_added_since_and_leaves_the_rest_in_place(
+def test_upkeep_moves_only_new_rows(
     lance_words: LanceWordIndex,
 ) -> None:
     lance_words.insert(documents(100))
@@ -119,7 +119,7 @@ def test_upkeep_moves_what_was_added_since_and_leaves_the_rest_in_place(
 
 @pytest.mark.usefixtures("small")
 @pytest.mark.parametrize(("indexed", "age"), [(80, MINUTE), (400, dt.timedelta())])
-def test_what_a_month_is_found_by_lacks_little_and_nothing_for_long(
+def test_indexes_of_months_lack_few_rows_for_a_short_time(
     lance_words: LanceWordIndex, monkeypatch: pytest.MonkeyPatch, indexed: int, age: dt.timedelta
 ) -> None:
     lance_words.insert(documents(indexed))
@@ -136,7 +136,7 @@ def test_what_a_month_is_found_by_lacks_little_and_nothing_for_long(
 
 
 @pytest.mark.usefixtures("small")
-def test_a_table_whose_texts_waited_for_long_is_maintained(
+def test_a_table_is_maintained_when_texts_waited_for_long(
     lance_words: LanceWordIndex, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lance_words.insert(documents(35))
@@ -155,7 +155,7 @@ def test_an_index_knows_when_it_was_made(lance_words: LanceWordIndex) -> None:
     assert abs(dt.datetime.now(dt.UTC) - made_at) < DAY
 
 
-def test_pruning_deletes_old_versions_of_words_and_of_other_tables(
+def test_pruning_deletes_old_versions_of_all_tables(
     lance_words: LanceWordIndex, words_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for start in range(0, 60, 10):
@@ -174,7 +174,7 @@ def test_pruning_deletes_old_versions_of_words_and_of_other_tables(
     assert connection.open_table("other").count_rows() == 2
 
 
-def test_a_table_that_lost_an_index_is_described_and_gets_it_back(
+def test_a_lost_index_is_reported_and_created_again(
     lance_words: LanceWordIndex,
 ) -> None:
     lance_words.insert(documents(50))
@@ -185,7 +185,7 @@ def test_a_table_that_lost_an_index_is_described_and_gets_it_back(
     assert lance_words.describe()["unindexed_documents"] == 0
 
 
-def test_erasing_makes_indexes_anew_though_a_whole_fragment_is_gone(
+def test_erasing_a_whole_fragment_rebuilds_the_indexes(
     lance_words: LanceWordIndex,
 ) -> None:
     def made() -> dict[str, dt.datetime | None]:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import boto3
 import pytest
 
 from mail_assets.words.index import MissingWordsError
 from mail_assets.words.open import open_words
 from mail_assets.words.query import Term, WordQuery
-from mail_assets_tests.s3 import serve_s3
+from mail_assets_tests.s3 import serve_bucket
 from mail_assets_tests.words.samples import document
 
 LEASE = WordQuery((Term("lease"),))
@@ -18,22 +17,12 @@ LEASE = WordQuery((Term("lease"),))
 
 @pytest.fixture
 def s3() -> Iterator[dict[str, str]]:
-    """An environment that leads to a bucket; the process's own is left as it is."""
-    access = {"AWS_ACCESS_KEY_ID": "an-id", "AWS_SECRET_ACCESS_KEY": "a-secret"}
-    with serve_s3() as url:
-        client = boto3.client(
-            "s3",
-            endpoint_url=url,
-            region_name="us-east-1",
-            aws_access_key_id=access["AWS_ACCESS_KEY_ID"],
-            aws_secret_access_key=access["AWS_SECRET_ACCESS_KEY"],
-        )
-        client.create_bucket(Bucket="mail")
-        yield access | {"AWS_REGION": "us-east-1", "AWS_ENDPOINT_URL": url}
+    with serve_bucket() as environ:
+        yield environ
 
 
 @pytest.mark.slow
-def test_it_is_filled_searched_kept_up_and_dropped(s3: dict[str, str]) -> None:
+def test_an_index_on_s3_goes_through_its_whole_life(s3: dict[str, str]) -> None:
     index = open_words("lance:s3://mail/words", s3)
     with pytest.raises(MissingWordsError, match="`mail-assets backfill` creates it"):
         index.search(LEASE, 5)

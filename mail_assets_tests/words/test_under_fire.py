@@ -30,9 +30,7 @@ def having(words: WordIndex, lexeme: str) -> list[str]:
 
 
 @pytest.mark.slow
-def test_writers_of_the_same_and_of_other_months_neither_lose_nor_double(
-    words: WordIndex, words_url: str
-) -> None:
+def test_parallel_writers_lose_and_double_nothing(words: WordIndex, words_url: str) -> None:
     run_together(put_month_and_shared, [(words_url, writer) for writer in range(WRITERS)])
     shared = [document(number, []).key for number in range(40)]
     own = [
@@ -48,7 +46,7 @@ def test_writers_of_the_same_and_of_other_months_neither_lose_nor_double(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("work", [put_for_ever, maintain_for_ever, catch_up_for_ever])
-def test_what_a_killed_process_left_is_whole_and_the_next_run_completes_it(
+def test_a_run_completes_the_work_of_a_killed_process(
     words: WordIndex, words_url: str, work: Callable[[str, Connection], None]
 ) -> None:
     words.put(document(200_000 + number, ["before"]) for number in range(100))
@@ -114,9 +112,7 @@ def holding(folder: Path, word: str) -> list[Path]:
     return [file for file in files if any(part in file.read_bytes() for part in parts)]
 
 
-def test_rounds_of_writing_and_upkeep_leave_one_index_and_few_files(
-    words: WordIndex, tmp_path: Path
-) -> None:
+def test_rounds_of_writing_and_upkeep_leave_few_files(words: WordIndex, tmp_path: Path) -> None:
     for number in range(6):
         words.put(document(10 * number + each, ["word"]) for each in range(10))
         words.maintain()

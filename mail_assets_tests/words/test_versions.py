@@ -8,7 +8,7 @@ import lancedb
 import pytest
 
 from mail_assets.words.index import NAME, MissingWordsError, WordIndex, WordsError
-from mail_assets.words.lance_query import to_arrow
+from mail_assets.words.lance import to_arrow
 from mail_assets.words.open import open_words
 from mail_assets.words.query import Term, WordQuery
 from mail_assets_tests.words.samples import document
@@ -24,7 +24,7 @@ def former(folder: Path, without: list[str]) -> WordIndex:
     return open_words(f"lance:{folder / 'words'}", {}, name="words-1")
 
 
-def test_a_column_that_it_lacks_is_an_error_with_the_remedy(tmp_path: Path) -> None:
+def test_a_missing_column_is_an_error_with_the_remedy(tmp_path: Path) -> None:
     index = former(tmp_path, ["message_id", "match"])
     wanted = (
         "words-1 in lance:.*: another version of mail_assets filled it, without message_id, match; "
@@ -36,14 +36,12 @@ def test_a_column_that_it_lacks_is_an_error_with_the_remedy(tmp_path: Path) -> N
         assert not isinstance(caught.value, MissingWordsError)
 
 
-def test_one_that_has_every_column_is_searched(tmp_path: Path) -> None:
+def test_a_table_with_every_column_is_searched(tmp_path: Path) -> None:
     assert len(former(tmp_path, []).search(LEASE, 5)) == 3
 
 
 @pytest.mark.parametrize("without", [[], ["message_id"], ["prefixes", "flags"]], ids=len)
-def test_forgetting_and_upkeep_need_no_column_that_it_lacks(
-    tmp_path: Path, without: list[str]
-) -> None:
+def test_forgetting_and_upkeep_need_no_new_column(tmp_path: Path, without: list[str]) -> None:
     index = former(tmp_path, without)
     index.maintain()
     index.delete([DOCUMENTS[1].key])
