@@ -379,14 +379,7 @@ def test_upkeep_finds_a_fault_that_a_later_run_does_not_show(
         instance=world.instance, op_selection=["check_all_months"], raise_on_error=False
     )
     assert "accounted_for" in failure(result).description
-    [run] = world.instance.get_runs(dg.RunsFilter(job_name="check_all_months"))
-    records = world.instance.get_records_for_run(
-        run.run_id, of_type=dg.DagsterEventType.ASSET_CHECK_EVALUATION
-    ).records
-    checks = [
-        record.event_log_entry.get_dagster_event().asset_check_evaluation_data for record in records
-    ]
-    found = {name_of(one.asset_check_key): one for one in checks}
+    found = {name_of(key): check for key, check in world.checks().items()}
     assert {*found} == {x.check for x in FAULTS if not x.check.endswith("reconciled")}
     assert {name for name, check in found.items() if not check.passed} == {"accounted_for"}
     reason = "61 messages were found and 60 are accounted for"
