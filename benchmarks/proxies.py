@@ -3,8 +3,8 @@
     MAIL_HOME=... python -m benchmarks.proxies OUT LIST [LIST ...] [--queries 80]
 
 OUT/KIND-LIST/queries.jsonl and qrels.tsv are written, as `mail-assets evaluate --min-relevant 1`
-and benchmarks.quality take them; they quote mail and are not to be committed. `citing` names what is
-left out. Kinds:
+and benchmarks.quality take them; they quote mail and are not to be committed. `citing` names the
+messages that are left out. Kinds:
 
     opening    the first sentence of a thread -> its other messages; the first is left out
     answering  the first sentence of a reply -> the message it answers; the reply is left out

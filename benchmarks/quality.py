@@ -3,11 +3,11 @@
     MAIL_HOME=... python -m benchmarks.quality [KIND:]LIST=FOLDER ... [--keep FILE] [--less FILE]
 
 A FOLDER is a judged set (mail_assets/evaluation/judged.py) that is asked of LIST, or of every list
-("*=FOLDER"). KIND is the column, else the folder's name up to its first dash; the queries of a kind
-count the same, whatever set they are of. They are asked and measured as `mail-assets evaluate` does. "page" is hybrid with three
-hits of a thread at most, as people get it. `--keep` writes each query's figures; `--less` prints
-the differences to those that another run kept. `--index NAME` asks an index that is not live;
-`--static-alone` leaves what a static index finds as it is ranked there.
+("*=FOLDER"). KIND is the column, else the folder's name up to its first dash. The queries of a kind
+count the same, whatever set they are of. They are asked and measured as `mail-assets evaluate`
+does. "page" is hybrid with three hits of a thread at most, as people get it. `--keep` writes each
+query's figures; `--less` prints the differences to those that another run kept. `--index NAME` asks
+an index that is not live; `--static-alone` leaves the ranks of a static index as they are.
 """
 
 import argparse
