@@ -65,7 +65,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(autouse=True)
 def own_environment() -> Iterator[None]:
-    """What a command sets for its process, such as DAGSTER_HOME, ends with the test."""
+    """Restore the environment: commands set variables for their process, such as DAGSTER_HOME."""
     before = dict(os.environ)
     yield
     if os.environ != before:
@@ -172,7 +172,7 @@ def migrated(tmp_path: Path, mail_dsn: str) -> Iterator[psycopg.Connection]:
 
 @pytest.fixture(scope="session")
 def model_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where the model is prepared, once in each precision."""
+    """The folder where the model is prepared, once in each precision."""
     return tmp_path_factory.mktemp("models")
 
 

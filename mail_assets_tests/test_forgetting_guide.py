@@ -2,21 +2,19 @@
 
 import ast
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
 import psycopg
 import pytest
 
-from mail_assets.forgetting.forget import ForgetRequest, forget_messages
-from mail_assets.indexes.vectors import open_known_index
+from mail_assets.forgetting.forget import ForgetRequest
 from mail_assets.month import ListMonth
-from mail_assets.postgres.database import Database
-from mail_assets.postgres.embedded import SERVER_SETTINGS
+from mail_assets.postgres.embedded import SERVER_SETTINGS, Cluster
 from mail_assets.tables.encoded_texts import keep_encoded
 from mail_assets.tables.mbox_archives import record_vanished
-from mail_assets_tests.conftest import REPOSITORY
+from mail_assets_tests.conftest import REPOSITORY, drop_database, new_database
 from mail_assets_tests.world import APRIL, DIGESTS, HARBOR, MARCH, World, mail
 
 TESTS = REPOSITORY / "mail_assets_tests"
@@ -30,10 +28,10 @@ TRACES = ("sleeps on Tuesdays", "secret@example.org", EVE, "tuesday plan")
 BAD = b"From x@y Mon Mar  4 09:00:00 2024\n\n\n"
 
 
-@pytest.fixture
-def world(tmp_path: Path, mail_dsn: str) -> World:
-    """A world in which a message was stored and forgotten, with its sender."""
-    made = World(tmp_path, mail_dsn)
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory, cluster: Cluster) -> Iterator[World]:
+    """A world in which a message was stored and forgotten, with its sender; it is only read."""
+    made = World(tmp_path_factory.mktemp("guide"), new_database(cluster))
     secret = mail("secret", SECRET, sender=EVE, subject="tuesday plan")
     made.archive(MARCH, mail("a"), secret, mail("b"))
     made.archive(
@@ -54,15 +52,12 @@ def world(tmp_path: Path, mail_dsn: str) -> World:
     texts = {bytes(text): np.ones(3, np.float32) for (text,) in made.rows("chunks", "text_hash")}
     with made.connect() as connection:
         keep_encoded(connection, "encoder", texts)
-    forget(made, ["secret@example.org"], [EVE])
-    return made
-
-
-def forget(world: World, message_ids: list[str], senders: list[str]) -> None:
-    database = Database(world.home, world.dsn)
-    request = ForgetRequest(message_ids, senders, "asked to", "the postmaster")
-    with world.workspace() as workspace:
-        forget_messages(workspace, request, lambda name: open_known_index(database, name))
+        vanished = {"digest": "gone@example.org"}
+        record_vanished(connection, ListMonth(HARBOR, MARCH), vanished, "former")
+    ids = ["secret@example.org", "gone@example.org"]
+    made.forget(ForgetRequest(ids, [EVE], "asked to", "the postmaster"))
+    yield made
+    drop_database(cluster, made.dsn)
 
 
 def rows(world: World, *tables: str) -> str:
@@ -98,15 +93,12 @@ def entries_hold_a_place_and_no_id(world: World) -> None:
 
 def removals_hold_keyed_digests(world: World) -> None:
     has_no_traces("removals", "forget_keys")(world)
-    wanted = {DIGESTS.of_message("secret@example.org"), DIGESTS.of_sender(EVE)}
+    wanted = {DIGESTS.of_message(f"{name}@example.org") for name in ("secret", "gone")}
+    wanted.add(DIGESTS.of_sender(EVE))
     assert {bytes(digest) for (digest,) in world.rows("removals", "digest")} == wanted
 
 
 def vanished_mail_is_recorded_no_more(world: World) -> None:
-    with world.connect() as connection:
-        vanished = {"digest": "gone@example.org"}
-        record_vanished(connection, ListMonth(HARBOR, MARCH), vanished, "former")
-    forget(world, ["gone@example.org"], [])
     assert world.rows("removed_upstream") == []
 
 
@@ -216,7 +208,7 @@ PROOFS: dict[str, Proof] = {
     "References and In-Reply-To of other mail": references_hold_a_placeholder,
     "To, Cc and Reply-To of other mail": addresses_hold_a_placeholder,
     "Subjects and texts of other mail, quotes among them": (
-        "steps/test_forget_people.py::test_who_names_a_person_where_it_stays_is_counted"
+        "forgetting/test_people.py::test_mentions_in_text_stay_and_are_counted"
     ),
     "`encoded_texts`": encoded_texts_are_those_of_chunks,
     "`archive_entries`": entries_hold_a_place_and_no_id,
@@ -224,34 +216,35 @@ PROOFS: dict[str, Proof] = {
     "`removed_upstream`": vanished_mail_is_recorded_no_more,
     "`removals`, `forget_keys`": removals_hold_keyed_digests,
     "`served_searches`, `search_audit`": (
-        "serving/test_audit.py::test_names_of_fields_and_known_lists_are_counted_and_no_value"
+        "web/test_audit.py::test_audit_counts_field_names_and_no_values"
     ),
     "`quarantine`": quarantine_holds_no_text,
     "`partitions`, `mbox_archives`": has_no_traces("partitions", "mbox_archives"),
     "`vectors` and `words`, the manifests": (
-        "steps/test_forget_messages.py::test_an_index_out_of_reach_is_named_and_done_by_the_next"
+        "forgetting/test_forget_messages.py::"
+        "test_vector_index_out_of_reach_is_cleaned_by_the_next_run"
     ),
     "Statistics of the planner (`pg_stats`)": statistics_hold_no_traces,
     "Dead rows and index pages of PostgreSQL": dead_rows_stay_until_vacuum,
     "Write-ahead log and backups of PostgreSQL": the_write_ahead_log_stays,
     "Log of PostgreSQL": the_embedded_server_logs_no_statements,
     "Files of embeddings, of any encoder, and parts of a killed run": (
-        "steps/test_forget_messages.py::test_files_of_other_encoders_and_parts_are_cleaned_too"
+        "forgetting/test_forget_messages.py::test_files_of_other_encoders_and_parts_are_cleaned_too"
     ),
     "LanceDB, the index": no_file_of_lancedb_holds_it,
     "The word index in LanceDB": no_byte_is_left_in_the_word_index,
     "pgvector and the bucket services": (
-        "steps/test_forget_messages.py::"
-        "test_a_forgotten_message_is_nowhere_and_a_backfill_brings_none_back"
+        "forgetting/test_forget_messages.py::"
+        "test_forgotten_message_is_gone_and_stays_so_in_backfills"
     ),
     "Archives as fetched, with `--archives keep`": (
-        "steps/test_cut_archives.py::test_an_archive_that_is_kept_is_named"
+        "forgetting/test_archives.py::test_archive_that_still_holds_it_is_named"
     ),
     "Archives as fetched, with `--archives rewrite`": (
-        "steps/test_cut_archives.py::test_no_fetch_brings_it_back_and_the_source_is_known_again"
+        "forgetting/test_archives.py::test_no_fetch_brings_a_cut_message_back"
     ),
     "Former archives of the month": (
-        "steps/test_cut_archives.py::test_former_archives_are_named_and_rewritten_too"
+        "forgetting/test_archives.py::test_former_archives_are_named_and_rewritten_too"
     ),
     "Older versions in a versioned S3 bucket": older_versions_on_s3_stay,
     "Runs of assets in Dagster's event log": (

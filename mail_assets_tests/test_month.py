@@ -34,8 +34,7 @@ def test_months_are_counted_both_ends_included(first: str, last: str, months: li
 
 
 @pytest.mark.parametrize(
-    ("month", "following"),
-    [("2024-03", "2024-04"), ("2023-12", "2024-01"), ("2099-12", "2100-01")],
+    ("month", "following"), [("2024-03", "2024-04"), ("2023-12", "2024-01"), ("2099-12", "2100-01")]
 )
 def test_next_month_may_be_in_the_next_year(month: str, following: str) -> None:
     assert next_month(month) == following

@@ -1,8 +1,7 @@
-"""A small world for the tests of the chain: mailing lists in a folder, a database, a store, a
-bucket, and the steps as one call each.
+"""A small world for the tests of the chain: lists in a folder, a database, a store, two indexes.
 
-What lives here: hand-made archives, an encoder that needs no model, snapshots to compare.
-What does not: fixtures (each test file makes its own world) and assertions.
+It has hand-made archives, an encoder without a model, each step as one call, and snapshots to
+compare.
 """
 
 import hashlib
@@ -61,7 +60,7 @@ MARCH, APRIL, MAY = "2024-03", "2024-04", "2024-05"
 FORGET_KEY = "2a" * 32
 DIGESTS = Digests(bytes.fromhex(FORGET_KEY))
 
-#: Where all archives of a world say that they were changed: versions repeat.
+#: Time of the first version of all archives, in seconds since 1970: versions repeat.
 EPOCH = 1_700_000_000
 
 STEPS = ("archives", "messages", "words", "chunks", "embeddings", "vectors")
@@ -224,7 +223,7 @@ class World:
     def archives(
         self, month: str = MARCH, list_name: str = HARBOR, *, allow_loss: bool = False
     ) -> Outcome:
-        """Run the first step."""
+        """Run the step of `mbox_archives`."""
         folder = str(self.folder(list_name))
         source = open_source(
             list_name, folder, start="2024-01", options=HttpOptions(), cache=self.home / "cache"
@@ -234,17 +233,17 @@ class World:
             return fetch_archive(workspace, ListMonth(list_name, month), source, options)
 
     def messages(self, month: str = MARCH, list_name: str = HARBOR) -> Outcome:
-        """Run the second step."""
+        """Run the step of `messages`."""
         with self.workspace() as workspace:
             return load_messages(workspace, ListMonth(list_name, month), ListDefaults("english"))
 
     def words(self, month: str = MARCH, list_name: str = HARBOR) -> Outcome:
-        """Run the step beside the chunks."""
+        """Run the step of `words`."""
         with self.workspace() as workspace:
             return write_words(workspace, ListMonth(list_name, month), self.mail_words)
 
     def chunks(self, month: str = MARCH, list_name: str = HARBOR) -> Outcome:
-        """Run the third step."""
+        """Run the step of `chunks`."""
         profile = LOCAL_MODELS[PROFILE]
         with self.workspace() as workspace:
             return cut_chunks(
@@ -252,22 +251,22 @@ class World:
             )
 
     def embeddings(self, month: str = MARCH, list_name: str = HARBOR) -> Outcome:
-        """Run the fourth step."""
+        """Run the step of `embeddings`."""
         with self.workspace() as workspace:
             return encode_chunks(workspace, ListMonth(list_name, month), self.encoder)
 
     def vectors(self, month: str = MARCH, list_name: str = HARBOR) -> Outcome:
-        """Run the fifth step."""
+        """Run the step of `vectors`."""
         with self.workspace() as workspace:
             return write_vectors(workspace, ListMonth(list_name, month), self.mail_index)
 
     def threads(self) -> Outcome:
-        """Run the step of the whole corpus."""
+        """Run the step of `threads`."""
         with self.connect() as connection:
             return build_threads(connection, self.said.append)
 
     def summaries(self) -> Outcome:
-        """Run the step behind the threads, without a model."""
+        """Run the step of `thread_summaries`, without a model."""
         with self.connect() as connection:
             return summarize_threads(connection, ExtractiveMaker(), self.said.append)
 
@@ -299,7 +298,7 @@ class World:
             return read_rows(connection, table, columns, where)
 
     def writes(self) -> dict[str, object]:
-        """Return what changes with any write: row versions, file times, the bucket's version."""
+        """Return marks that change with any write: row versions and file times."""
         tables = (
             "mbox_archives",
             "messages",
@@ -332,7 +331,7 @@ class World:
         return {key: (root / key).stat().st_mtime_ns for key in keys}
 
     def holds(self) -> dict[str, object]:
-        """Return all that the chain has made, without times and places of this world."""
+        """Return all that the chain has made, without times, and without places of this world."""
         index = self.index
         index.ensure()
         self.mail_words.index.ensure()

@@ -1,7 +1,7 @@
 """Answers without a model: the best sentences of the mail, with their citations.
 
 sentences.py scores the sentences. A sentence that repeats a chosen one is left out. Below a floor
-of the confidence there is no answer. docs/answers.md, "What was tried", explains the choices.
+of the confidence there is no answer. docs/answers.md, "Sentences of the mail", has the results.
 """
 
 import re

@@ -17,6 +17,7 @@ from mail_assets.cli.command import (
     print_json,
     print_note,
     printable_line,
+    read_filters,
     select_lists,
 )
 from mail_assets.settings.settings import Settings
@@ -107,17 +108,13 @@ def _read_questions() -> Iterator[str]:
 
 
 def _build_request(question: str, lists: tuple[str, ...], options: dict[str, Any]) -> "Request":
-    from mail_assets.search.language.fields import parse_day
     from mail_assets.search.language.request import Request
 
     return Request(
         query=question,
         mode=options["mode"],
         limit=options["limit"],
-        lists=lists,
-        after=parse_day(options["after"]) if options["after"] else None,
-        before=parse_day(options["before"]) if options["before"] else None,
-        sender=options["sender"] or "",
+        **read_filters(lists, options),
     )
 
 

@@ -182,6 +182,22 @@ def filter_options(command: Callable[..., None]) -> Callable[..., None]:
     return command
 
 
+def read_filters(lists: tuple[str, ...], options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of a search request that the filter options set.
+
+    Raises:
+        RequestError: an option holds no day.
+    """
+    from mail_assets.search.language.fields import parse_day
+
+    return {
+        "lists": lists,
+        "after": parse_day(options["after"]) if options["after"] else None,
+        "before": parse_day(options["before"]) if options["before"] else None,
+        "sender": options["sender"] or "",
+    }
+
+
 def select_lists(settings: Settings, names: Sequence[str]) -> tuple[str, ...]:
     """Return the named lists, all of them without a name.
 

@@ -70,7 +70,7 @@ def index() -> None:
     """Manage the indexes of vectors and words.
 
     Each encoder and precision has an index of its own. To change: set MAIL_ENCODER or
-    MAIL_PRECISION, `build` its index beside the live one, `promote` it, and `retire` the old one
+    MAIL_PRECISION, `build` its index next to the live one, `promote` it, and `retire` the old one
     when it is no longer needed. If a new version makes the index of words differently, the index
     changes by itself: `backfill` fills it, and it becomes live when it has every message.
     """

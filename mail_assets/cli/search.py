@@ -11,6 +11,7 @@ from mail_assets.cli.command import (
     json_option,
     pass_settings,
     print_json,
+    read_filters,
     read_message_id,
     select_lists,
 )
@@ -107,7 +108,6 @@ def _requests(file: Path, lists: tuple[str, ...], options: dict[str, Any]) -> "l
 def _request(
     query_id: str, query: str, lists: tuple[str, ...], options: dict[str, Any]
 ) -> "Request":
-    from mail_assets.search.language.fields import parse_day
     from mail_assets.search.language.request import Request
     from mail_assets.search.language.syntax import parse_request
 
@@ -121,10 +121,7 @@ def _request(
         sort=options["sort"],
         facets=options["facets"],
         explain=options["explain"],
-        lists=lists,
-        after=parse_day(options["after"]) if options["after"] else None,
-        before=parse_day(options["before"]) if options["before"] else None,
-        sender=options["sender"] or "",
+        **read_filters(lists, options),
         query_id=query_id,
     )
     parse_request(request)  # a wrong filter stops here, before anything is opened

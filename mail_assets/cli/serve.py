@@ -52,7 +52,7 @@ def open_documents(settings: Settings, processes: int = 0) -> "Iterator[Document
 def serve(settings: Settings, host: str, port: int) -> None:
     """Serve search as web pages, JSON, and tools for assistants.
 
-    Pages show messages and threads too; each has its data beside it, and /mcp has the tools.
+    Pages show messages and threads too; each page has its data as JSON, and /mcp has the tools.
 
     Addresses are hidden unless MAIL_WEB_ADDRESSES=shown. Put a proxy in front if others can reach
     it: docs/serving.md shows one.

@@ -62,8 +62,7 @@ from mail_assets.defs.schedules import build_daily_refresh, build_weekly_upkeep
 from mail_assets.defs.sensors.alerts import build_failure_alerts
 from mail_assets.defs.sensors.new_archives import build_new_archives
 from mail_assets.defs.sensors.thread_builds import build_new_threads
-from mail_assets.encoding.models import REMOTE_SCHEME
-from mail_assets.encoding.open import compute_fingerprint
+from mail_assets.encoding.models import REMOTE_SCHEME, compute_fingerprint
 from mail_assets.settings.settings import Settings, load_settings
 from mail_assets.settings.variables import CHAT
 

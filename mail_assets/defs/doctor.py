@@ -17,8 +17,8 @@ import psycopg
 from mail_assets.defs.instance import DagsterStorageError, open_instance
 from mail_assets.defs.pruning import HistoryError, count_prunable_runs
 from mail_assets.defs.runs import Failures, abandoned_runs, failed_months, read_failures
-from mail_assets.encoding.models import REMOTE_SCHEME
-from mail_assets.encoding.open import compute_fingerprint, open_encoder
+from mail_assets.encoding.models import REMOTE_SCHEME, compute_fingerprint
+from mail_assets.encoding.open import open_encoder
 from mail_assets.indexes.mail_index import MailBucket
 from mail_assets.indexes.names import index_name, manifest_name
 from mail_assets.indexes.vectors import open_mail_bucket

@@ -29,7 +29,7 @@ from mail_assets.defs.resources import (
 )
 from mail_assets.defs.runs import MEMORY
 from mail_assets.defs.test_queries import test_queries
-from mail_assets.encoding.open import compute_fingerprint
+from mail_assets.encoding.models import compute_fingerprint
 from mail_assets.errors import MailAssetsError
 from mail_assets.lance.upkeep import prune_versions
 from mail_assets.operations import KEEP_DAYS, LEAST_DAYS

@@ -17,13 +17,8 @@ import psycopg
 from pydantic import Field, PrivateAttr
 from tokenizers import Tokenizer
 
-from mail_assets.encoding.models import LocalModel, RemoteModel
-from mail_assets.encoding.open import (
-    compute_fingerprint,
-    open_encoder,
-    open_tokenizer,
-    resolve_model,
-)
+from mail_assets.encoding.models import LocalModel, RemoteModel, compute_fingerprint, resolve_model
+from mail_assets.encoding.open import open_encoder, open_tokenizer
 from mail_assets.encoding.remote_encoder import RemoteEncoder
 from mail_assets.http.webhook import post_message
 from mail_assets.indexes.live import live_encoder

@@ -63,12 +63,7 @@ class LocalEncoder:
     """
 
     def __init__(
-        self,
-        model: LocalModel,
-        precision: str,
-        graph: Path,
-        threads: int,
-        provider: str = "cpu",
+        self, model: LocalModel, precision: str, graph: Path, threads: int, provider: str = "cpu"
     ) -> None:
         if threads < 1:
             raise ValueError(f"threads must be at least 1, found {threads}")

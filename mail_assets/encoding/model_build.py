@@ -79,12 +79,7 @@ def build_prepared(model: LocalModel, precision: str) -> bytes:
         ) from missing
 
 
-def _build(
-    model: LocalModel,
-    config: BertConfig,
-    weights: Weights,
-    precision: str,
-) -> bytes:
+def _build(model: LocalModel, config: BertConfig, weights: Weights, precision: str) -> bytes:
     if precision == STATIC:
         return serialise_table(build_table(weights[WORD_EMBEDDINGS]))
     graph = build_graph(config, weights, model.pooling, precision)
@@ -219,12 +214,7 @@ class GraphBuilder:
         return name
 
     def node(
-        self,
-        operator: str,
-        inputs: list[str],
-        name: str,
-        domain: str = "",
-        **attributes: Attribute,
+        self, operator: str, inputs: list[str], name: str, domain: str = "", **attributes: Attribute
     ) -> str:
         """Add an operator with one output, the tensor `name`."""
         self._add(operator, inputs, [name], domain, attributes)

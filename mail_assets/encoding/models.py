@@ -292,3 +292,22 @@ def find_local_model(name: str, models: Path | None = None) -> LocalModel:
     if models is None or not (models / name).is_dir():
         return model
     return replace(model, source=FolderSource(models / name, model.source))
+
+
+def resolve_model(name: str) -> LocalModel | RemoteModel:
+    """Return the model of a name; raise ValueError if it is unknown."""
+    return RemoteModel.parse(name) if name.startswith(REMOTE_SCHEME) else find_local_model(name)
+
+
+def compute_fingerprint(name: str, precision: str) -> str:
+    """Return the fingerprint that the encoder will have; no file is opened, no server asked.
+
+    Raises:
+        ValueError: the name or the precision is unknown.
+    """
+    return resolve_model(name).fingerprint(precision)
+
+
+def short_name(name: str) -> str:
+    """Return the model's name as it appears in an index's name, at most 22 characters."""
+    return resolve_model(name).short_name

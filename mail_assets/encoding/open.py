@@ -19,6 +19,7 @@ from mail_assets.encoding.models import (
     LocalModel,
     RemoteModel,
     find_local_model,
+    resolve_model,
 )
 from mail_assets.environment import VARIABLES
 
@@ -33,25 +34,6 @@ if TYPE_CHECKING:
 
 #: Its tokenizer measures the chunks of remote models (the reference tokenizer).
 REFERENCE_MODEL = ALL_MINILM_L6_V2
-
-
-def resolve_model(name: str) -> LocalModel | RemoteModel:
-    """Return the model of a name; raise ValueError if it is unknown."""
-    return RemoteModel.parse(name) if name.startswith(REMOTE_SCHEME) else find_local_model(name)
-
-
-def compute_fingerprint(name: str, precision: str) -> str:
-    """Return the fingerprint that the encoder will have; no file is opened, no server asked.
-
-    Raises:
-        ValueError: the name or the precision is unknown.
-    """
-    return resolve_model(name).fingerprint(precision)
-
-
-def short_name(name: str) -> str:
-    """Return the model's name as it appears in an index's name, at most 22 characters."""
-    return resolve_model(name).short_name
 
 
 def find_dimension(name: str) -> int:

@@ -75,9 +75,10 @@ def compare_month(
     """
     manifest = read_manifest(connection, mail_index.part(month))
     if made == len(manifest) and all(entry.written for entry in manifest.values()):
-        wanted = {key: entry.digest for key, entry in sorted(manifest.items())}
+        wanted: Mapping[str, bytes] = {key: entry.digest for key, entry in manifest.items()}
     else:
-        wanted = {**mail_index.read_digests(connection, month)}
+        wanted = mail_index.read_digests(connection, month)
+    wanted = dict(sorted(wanted.items()))  # a server may sort text differently
     return MonthKeys(wanted, manifest, mail_index.month_keys(month, manifest.keys()))
 
 

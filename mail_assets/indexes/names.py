@@ -4,7 +4,7 @@ Another name is another index, which is filled beside the live one and then repl
 carries what decides the entries: the fingerprint of an encoder, or the version of the words.
 """
 
-from mail_assets.encoding.open import compute_fingerprint, short_name
+from mail_assets.encoding.models import compute_fingerprint, short_name
 
 #: Raise it when a vector would carry something else: no backend can alter an index.
 VECTORS_VERSION = "2"

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import psycopg
 
-from mail_assets.encoding.open import compute_fingerprint, find_dimension
+from mail_assets.encoding.models import compute_fingerprint
+from mail_assets.encoding.open import find_dimension
 from mail_assets.errors import WrongInputError
 from mail_assets.indexes.mail_index import MailBucket, MailIndex
 from mail_assets.indexes.names import VECTORS_VERSION, index_name, split_manifest_name
@@ -73,7 +74,7 @@ class MailVectors(MailIndex[VectorIndex]):
         return {fact.key: vector_digest(fact, month, self.fingerprint) for fact in facts}
 
     def _look_up(self, keys: Collection[str]) -> Iterable[str]:
-        return self.index.get(keys)
+        return self.index.get(keys).keys()
 
 
 def index_spec(encoder: str, precision: str) -> IndexSpec:

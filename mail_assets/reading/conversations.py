@@ -72,16 +72,6 @@ class ThreadSize(NamedTuple):
     last_sent_at: dt.datetime | None
     subject: str
 
-    def as_json(self) -> dict[str, Any]:
-        """Return the fields as plain values; times are ISO 8601 in UTC, null without messages."""
-        first, last = self.first_sent_at, self.last_sent_at
-        return {
-            **self._asdict(),
-            "lists": [*self.lists],
-            "first_sent_at": utc(first) if first else None,
-            "last_sent_at": utc(last) if last else None,
-        }
-
 
 @dataclass(frozen=True)
 class Conversation:

@@ -1,7 +1,7 @@
 """All settings of the package, typed: the environment, read through the table, and lists.toml.
 
 A wrong value stops the process at its start, with one line that names the variable, the value and
-what is allowed. Secrets come from the environment only and are left out of `repr` and of messages.
+the rule. Secrets come from the environment only and are left out of `repr` and of messages.
 Rules that join several variables stand here; the rules of one are in `values`.
 """
 

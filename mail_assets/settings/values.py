@@ -284,14 +284,14 @@ def store(name: str, value: str) -> str:
 
 
 def vector_bucket(name: str, value: str) -> str:
-    """Parse a URL of a vector bucket; a folder behind `lance:` becomes absolute."""
+    """Parse a URL of a vector bucket; a folder after `lance:` becomes absolute."""
     from mail_assets.vectors.open import check_bucket_url
 
     return _location(check_bucket_url, name, value, "lance:")
 
 
 def word_index(name: str, value: str) -> str:
-    """Parse a URL of an index of words; a folder behind `lance:` becomes absolute."""
+    """Parse a URL of an index of words; a folder after `lance:` becomes absolute."""
     from mail_assets.words.open import check_words_url
 
     return _location(check_words_url, name, value, "lance:")

@@ -38,7 +38,7 @@ KEEP_ARCHIVES = 30
 _places = Section("Places")
 _encoder = Section("The encoder")
 _chat = Section("A chat model")
-_sources = Section("Archives and what is forgotten")
+_sources = Section("Archives and forgotten mail")
 _web = Section("Web pages")
 _dagster = Section("Runs, assets and alerts")
 _server = Section("The embedded server")
@@ -394,7 +394,7 @@ _HEAD = """\
 # Settings
 
 Every setting is an environment variable. A wrong value stops a process at its start, with one line
-that names the variable and what is allowed. `mail-assets status` prints those that are set. The
+that names the variable and the allowed values. `mail-assets status` prints those that are set. The
 lists are in `lists.toml` ([sources.md](sources.md)).
 
 A relative path begins in the current folder, and `~` is your home folder. Credentials of AWS and of

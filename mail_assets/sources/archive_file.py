@@ -1,4 +1,4 @@
-"""Write a fetched archive to its file, and refuse content that is no archive.
+"""Write a fetched archive to its file, and refuse other content.
 
 Servers send pages and errors in place of archives, and connections break: every file is read
 through its decompressor to the end before it gets its name.
@@ -68,11 +68,7 @@ def verify_archive(
 
 
 def save_archive(
-    chunks: Iterable[bytes],
-    target: Path,
-    *,
-    max_bytes: int | None = None,
-    downloaded: bool = False,
+    chunks: Iterable[bytes], target: Path, *, max_bytes: int | None = None, downloaded: bool = False
 ) -> tuple[int, str]:
     """Write `chunks` to `target` if they make an archive; return their size and sha256 (hex).
 

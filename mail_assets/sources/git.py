@@ -174,7 +174,7 @@ def fetch_repository(url: str, folder: Path, auth: tuple[str, str] | None) -> No
     A user and password go to the server of `url` only; then redirects are not followed.
 
     Raises:
-        SourceError: git refuses, or there is no git.
+        SourceError: git refuses, or is not installed.
     """
     scheme = urlsplit(url).scheme or "file"
     config = {**SLOW, f"protocol.{scheme}.allow": "always"}
@@ -232,7 +232,7 @@ def read_blobs(folders: Sequence[Path], ids: Iterable[str], limit: int) -> Itera
     """Yield objects of several repositories in the order of their ids, `limit` bytes of each.
 
     Raises:
-        SourceError: none of the repositories has one of them.
+        SourceError: an object is in none of the repositories.
     """
     *others, last = folders
     # quoted for git (gitrepository-layout): a path may have a colon
@@ -253,7 +253,7 @@ def run_git(arguments: Sequence[str], config: dict[str, str] | None = None) -> b
     """Return the output of a git command.
 
     Raises:
-        SourceError: it fails, with git's own words; or there is no git.
+        SourceError: it fails (with git's message), or git is not installed.
     """
     with _running(arguments, config or {}, {}) as out:
         return out.read()

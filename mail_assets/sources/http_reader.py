@@ -37,7 +37,7 @@ from mail_assets.sources.source import ArchiveSource, Fetched, HttpOptions, Sour
 USER_AGENT = "mail-assets (mailing-list archive reader)"
 MAX_PAGE = 8 << 20  # bytes of HTML; thirty years of months take 100 KB
 MAX_REDIRECTS = 5
-SLOW_SECONDS, SLOW_RATE = 300.0, 100.0  # s; after that time a body needs so many bytes/s
+SLOW_SECONDS, SLOW_RATE = 300.0, 100.0  # seconds, and bytes/s that a longer body needs
 MAX_WAIT = 300.0  # seconds; if a server asks for a longer wait, another run tries again
 
 # Requests to one server are paced already, so the wait is exactly as long as it asks.

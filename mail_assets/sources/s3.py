@@ -10,12 +10,7 @@ from pathlib import Path
 
 import boto3
 from botocore.config import Config
-from botocore.exceptions import (
-    BotoCoreError,
-    ClientError,
-    HTTPClientError,
-    IncompleteReadError,
-)
+from botocore.exceptions import BotoCoreError, ClientError, HTTPClientError, IncompleteReadError
 
 from mail_assets.http.requests import is_transient
 from mail_assets.month import ListMonth

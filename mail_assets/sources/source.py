@@ -19,7 +19,7 @@ MOST_PLACES = 3  # of one month in an error
 class SourceError(MonthError):
     """An archive or a listing of archives cannot be read.
 
-    The message names the mailing list, the month, what is wrong and the remedy. `retryable`
+    The message names the mailing list, the month, the fault and the remedy. `retryable`
     says whether the same request may succeed later with nothing changed on this side.
     """
 

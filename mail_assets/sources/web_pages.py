@@ -1,4 +1,4 @@
-"""Archives on HTTP servers: those that a page links to, and those of a URL template.
+"""Archives on HTTP servers: linked from a page, or at the URLs of a template.
 
 A page is a pipermail index or a web server's listing. Some servers make an archive from their
 database for the first and the last day of a month, and answer for every month: an archive without a

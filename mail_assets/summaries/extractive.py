@@ -140,8 +140,7 @@ def _find_outcome(
     # The candidate that states a decision last, the first of its message; or none.
     stated = [i for i, part in enumerate(parts) if part == "outcome"]
     return sorted(
-        stated,
-        key=lambda i: (messages[candidates[i].message].sent_at, -candidates[i].index),
+        stated, key=lambda i: (messages[candidates[i].message].sent_at, -candidates[i].index)
     )[-1:]
 
 

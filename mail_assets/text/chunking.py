@@ -2,7 +2,7 @@
 
 The text is tokenised once and cut by token offsets: between paragraphs, else sentences, else
 lines, else words. Chunks are spans of the original body, so a hit can cite exact characters.
-SQL statements, query plans, tables and logs stay whole where they fit.
+SQL statements, query plans, tables and logs stay whole if they fit.
 
 Counting relies on a tokenizer that splits at whitespace before anything else, as BERT
 WordPiece does: the tokens of "header, line end, text" are then those of its two halves.
@@ -144,7 +144,7 @@ class ChunkSizes(NamedTuple):
     max_chunks: int = 64  # per message; real mail has log pastes of 70,000 tokens
 
     def with_header(self, tokens: int) -> "ChunkSizes":
-        """Return the sizes for the text next to a header of so many tokens."""
+        """Return the sizes for the text next to a header of `tokens` tokens."""
         room = self.max_tokens - tokens
         return self._replace(target=min(self.target, room), max_tokens=room)
 
@@ -206,7 +206,7 @@ class _Window(NamedTuple):
 
 
 def _choose_end(tokens: Tokens, cuts: CutPoints, window: _Window, room: ChunkSizes) -> int | None:
-    """Choose where a chunk ends.
+    """Return the end of a chunk.
 
     At the best cut in the second half of the target, else the next one, else the one before, else a
     word, unless the chunk can begin later (at `covered`) for a better choice. The target shrinks if

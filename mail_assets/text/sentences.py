@@ -76,7 +76,7 @@ def _drop_displays(lines: Sequence[str], prose: list[bool]) -> None:
 
 
 def find_item_text(line: str) -> int:
-    """Return the offset of the text of an item, after "- ", "* ", "1. ", "(a) "; 0 for no item."""
+    """Return the offset of the text of an item after "- ", "1. " or "(a) ", 0 without one."""
     mark = _ITEM.match(line)
     return mark.end() if mark else 0
 

@@ -31,13 +31,7 @@ from psycopg.sql import Composable
 from psycopg.types.json import Jsonb
 
 from mail_assets.postgres.database import begin_session
-from mail_assets.vectors.filters import (
-    COMPARISONS_SQL,
-    LOGIC_SQL,
-    Filter,
-    Nested,
-    nest_conditions,
-)
+from mail_assets.vectors.filters import COMPARISONS_SQL, LOGIC_SQL, Filter, Nested, nest_conditions
 from mail_assets.vectors.index import (
     Capabilities,
     Floats,

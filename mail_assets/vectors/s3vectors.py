@@ -356,10 +356,7 @@ def _config(**settings: Any) -> Config:
 
 
 def _next_wait(
-    attempts: int,
-    response: tuple[Any, Any] | None,
-    caught_exception: Exception | None,
-    **_: object,
+    attempts: int, response: tuple[Any, Any] | None, caught_exception: Exception | None, **_: object
 ) -> float | None:
     """Return seconds to wait before botocore sends a request again, None if it must not."""
     if response is None:  # no answer, or one that was cut off

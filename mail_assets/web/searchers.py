@@ -5,8 +5,8 @@ waits too long for a slot is refused, because an endless queue helps nobody. lim
 bounds the number of requests that wait.
 
 A process is pinned to one core. LanceDB passes each file read between threads, and waking a thread
-on another core takes longer than the read: two pinned processes answer 1.6 times as many searches
-as one process with both cores (docs/search-experiments.md, "Processes").
+on another core takes longer than the read, so pinned processes answer more searches than threads
+(docs/benchmarks.md, "What was chosen by measurement").
 """
 
 import gc

@@ -17,13 +17,7 @@ from lancedb.index import FTS, Bitmap, BTree, LabelList
 from lancedb.table import AsyncTable, Table
 
 from mail_assets.lance.connection import LanceConnection, lance_errors
-from mail_assets.lance.table import (
-    PRIMARY_KEY,
-    READ_SINGLY,
-    LanceTable,
-    TableHandle,
-    count_groups,
-)
+from mail_assets.lance.table import PRIMARY_KEY, READ_SINGLY, LanceTable, TableHandle, count_groups
 from mail_assets.lance.upkeep import Indexes, Limits, TableUpkeep, read_index_states
 from mail_assets.lance.upkeep import clean_table as clean_other_table
 from mail_assets.month import month_number
@@ -38,12 +32,7 @@ from mail_assets.words.index import (
     WordsError,
     check_word_filter,
 )
-from mail_assets.words.lance_query import (
-    encode_lexemes,
-    encode_prefixes,
-    list_ids,
-    search_table,
-)
+from mail_assets.words.lance_query import encode_lexemes, encode_prefixes, list_ids, search_table
 from mail_assets.words.query import WordQuery
 
 LIMITS = Limits(

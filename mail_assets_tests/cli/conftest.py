@@ -64,7 +64,7 @@ def bare(tmp_path: Path) -> dict[str, str]:
 def spawn(
     arguments: list[str], environ: dict[str, str], shell: str = ""
 ) -> subprocess.CompletedProcess[bytes]:
-    """Run the command as a process of its own; `shell` is what stands behind it."""
+    """Run the command as a process of its own; `shell` follows it in the shell."""
     inherited = {k: v for k, v in os.environ.items() if not k.startswith(("MAIL_", "DAGSTER"))}
     command = [sys.executable, "-m", "mail_assets.cli", *arguments]
     if shell:

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import os
 import shlex
 import shutil
 import subprocess
@@ -239,3 +240,27 @@ def test_up_starts_and_down_stops_and_deletes(bare: dict[str, str]) -> None:
     assert not data.exists()
     again = runner.invoke(main, ["down", "--delete-data"], env=bare)
     assert (again.exit_code, again.stdout) == (0, "there is no embedded server\n")
+
+
+def test_status_visits_eight_files_at_most(bare: dict[str, str]) -> None:
+    """A setting is followed through few files: those whose functions run are counted."""
+    program = (
+        "import sys\nfiles = set()\n"
+        "def count(frame, event, _):\n"
+        "    code = frame.f_code\n"
+        "    if event == 'call' and code.co_flags & 1:\n"  # 1: a function, not a class or module
+        "        files.add(code.co_filename)\n"
+        "sys.setprofile(count)\n"
+        "from mail_assets.cli import main\n"
+        "main(['status'], standalone_mode=False)\n"
+        "sys.setprofile(None)\n"
+        "print(sum('/mail_assets/' in file for file in files))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        env=os.environ | bare,
+        capture_output=True,
+        check=True,
+        text=True,
+    )
+    assert int(done.stdout.splitlines()[-1]) <= 8

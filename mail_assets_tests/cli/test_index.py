@@ -9,7 +9,8 @@ import pytest
 from click.testing import CliRunner
 
 from mail_assets.cli import main
-from mail_assets.encoding.open import _open_remote, compute_fingerprint
+from mail_assets.encoding.models import compute_fingerprint
+from mail_assets.encoding.open import _open_remote
 from mail_assets.indexes.vectors import index_spec, open_mail_bucket
 from mail_assets.postgres.embedded import Cluster
 from mail_assets.settings.settings import load_settings

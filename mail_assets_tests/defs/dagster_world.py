@@ -71,6 +71,16 @@ class DagsterWorld(World):
         [evaluation] = result.get_asset_check_evaluations()
         return evaluation
 
+    def checks(self) -> dict[dg.AssetCheckKey, dg.AssetCheckEvaluation]:
+        """Return the last evaluation of each check in the event log."""
+        keys = [*self.defs.resolve_asset_graph().asset_check_keys]
+        log = self.instance.event_log_storage
+        found = {
+            key: record.evaluation
+            for key, record in log.get_latest_asset_check_execution_by_key(keys).items()
+        }
+        return {key: evaluation for key, evaluation in found.items() if evaluation}
+
     def recorded(self, result: dg.ExecuteInProcessResult, asset: str) -> dict[str, dict[str, Any]]:
         """Return partition -> metadata values, of an asset, as the event log has them."""
         return {

@@ -25,7 +25,7 @@ from mail_assets.defs.checks.search import search_quality_holds
 from mail_assets.defs.definitions import CHECKS
 from mail_assets.defs.partitions import asset_key
 from mail_assets.defs.runs import read_failures
-from mail_assets.encoding.open import compute_fingerprint
+from mail_assets.encoding.models import compute_fingerprint
 from mail_assets.forgetting.forget import ForgetRequest, forget_messages
 from mail_assets.indexes.vectors import open_known_index
 from mail_assets.month import ListMonth, months_between
@@ -379,14 +379,7 @@ def test_upkeep_finds_a_fault_that_a_later_run_does_not_show(
         instance=world.instance, op_selection=["check_all_months"], raise_on_error=False
     )
     assert "accounted_for" in failure(result).description
-    [run] = world.instance.get_runs(dg.RunsFilter(job_name="check_all_months"))
-    records = world.instance.get_records_for_run(
-        run.run_id, of_type=dg.DagsterEventType.ASSET_CHECK_EVALUATION
-    ).records
-    checks = [
-        record.event_log_entry.get_dagster_event().asset_check_evaluation_data for record in records
-    ]
-    found = {name_of(one.asset_check_key): one for one in checks}
+    found = {name_of(key): check for key, check in world.checks().items()}
     assert {*found} == {x.check for x in FAULTS if not x.check.endswith("reconciled")}
     assert {name for name, check in found.items() if not check.passed} == {"accounted_for"}
     reason = "61 messages were found and 60 are accounted for"

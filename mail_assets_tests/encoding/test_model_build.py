@@ -21,9 +21,7 @@ from mail_assets.encoding.model_build import (
     quantise_weights,
     serialise_table,
 )
-from mail_assets.encoding.model_files import (
-    verify_file,
-)
+from mail_assets.encoding.model_files import verify_file
 from mail_assets.encoding.models import ALL_MINILM_L6_V2
 from mail_assets.encoding.tokenizer import load_tokenizer
 from mail_assets_tests.encoding.bert import TINY, WORDS, random_weights, reference

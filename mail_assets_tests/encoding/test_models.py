@@ -17,14 +17,11 @@ from mail_assets.encoding.models import (
     PRECISIONS,
     LocalModel,
     RemoteModel,
-)
-from mail_assets.encoding.open import (
     compute_fingerprint,
-    find_dimension,
-    open_tokenizer,
     resolve_model,
     short_name,
 )
+from mail_assets.encoding.open import find_dimension, open_tokenizer
 from mail_assets.indexes.names import index_name
 from mail_assets.indexes.vectors import index_spec
 from mail_assets.text.chunking import build_document, chunk_body

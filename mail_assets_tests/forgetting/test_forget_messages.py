@@ -103,7 +103,7 @@ def traces(world: World) -> list[str]:
 
 
 def texts_agree(world: World) -> bool:
-    """Say whether the files hold the vectors of the chunks, and no other."""
+    """Return whether the files hold the vectors of the chunks, and no other."""
     held: set[bytes] = set()
     for key in world.store.keys("embeddings/"):
         held |= read_embeddings(world.store, key).keys()

@@ -93,7 +93,7 @@ POLICY = RetryPolicy(first_wait=0.5, longest_wait=20.0, jitter=1.0, attempts=8)
 
 
 class Failing:
-    """Fails so many times, asking for a wait, and then answers."""
+    """Fails `times` times, asking for a wait, and then answers."""
 
     def __init__(self, times: int, retry_after: float | None = None) -> None:
         self.calls = 0

@@ -21,7 +21,7 @@ def check_short_ways(raw: bytes) -> None:
 
 
 def find_end_slowly(raw: bytes) -> tuple[int, int]:
-    """Look for a blank line first, then for text in front of it."""
+    """Find a blank line first, then text before it."""
     blank = headers._BLOCK_END.search(raw)
     text = headers._find_text(raw, 0, blank.start() if blank else len(raw))
     if text is not None:
@@ -30,7 +30,7 @@ def find_end_slowly(raw: bytes) -> tuple[int, int]:
 
 
 def check_hashed_body(raw: bytes) -> None:
-    """What is taken for plain text by a look at its bytes is decoded to the same."""
+    """Text that looks plain by its bytes is decoded to the same."""
     tree = parse_mime(raw)
     body = raw[tree.body_start :]
     for part in tree.parts:

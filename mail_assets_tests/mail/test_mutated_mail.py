@@ -68,11 +68,7 @@ PIECES = st.sampled_from(
     ]
 )  # fmt: skip
 EDITS = st.lists(
-    st.tuples(
-        st.integers(0, len(ARCHIVE)),
-        st.integers(0, 60),
-        PIECES | st.binary(max_size=8),
-    ),
+    st.tuples(st.integers(0, len(ARCHIVE)), st.integers(0, 60), PIECES | st.binary(max_size=8)),
     max_size=12,
 )
 
@@ -85,7 +81,7 @@ def test_mutated_archive_is_read_to_its_end(
     data = ARCHIVE
     for at, cut, new in edits:
         data = data[:at] + new + data[at + cut :]
-    data = LINE + HEAD + b"\nfirst\n\n" + data  # so that it is an mbox whatever was cut
+    data = LINE + HEAD + b"\nfirst\n\n" + data  # so that it stays an mbox after any cut
     found = list(split_mbox(data, dialect))
     ends = [raw.offset + raw.length for raw in found]
     assert [raw.offset for raw in found] == sorted({raw.offset for raw in found})

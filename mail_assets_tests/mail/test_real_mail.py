@@ -15,13 +15,7 @@ from mail_assets.mail.message.attachments import read_attached_file
 from mail_assets.mail.message.content_hash import find_lossy_copies
 from mail_assets.mail.message.message import Message
 from mail_assets.mail.message.parse import UnreadableMessageError, parse_message
-from mail_assets_tests.mail.corpora import (
-    CORPORA,
-    KNOWN,
-    archives,
-    messages,
-    strange_messages,
-)
+from mail_assets_tests.mail.corpora import CORPORA, KNOWN, archives, messages, strange_messages
 from mail_assets_tests.mail.invariants import check_message, check_texts
 from mail_assets_tests.mail.mails import raw_message
 

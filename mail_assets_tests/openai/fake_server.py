@@ -19,9 +19,9 @@ Json = dict[str, Any]
 
 
 class Reply(NamedTuple):
-    """What is answered; `cut` bytes of the body are announced and never sent.
+    """An answer; `cut` bytes of the body are announced and never sent.
 
-    `pieces`, where there are any, are the body, sent one by one without a length.
+    `pieces` replace the body and are sent one by one, without a length.
     """
 
     body: Any = ""

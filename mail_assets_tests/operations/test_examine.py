@@ -11,7 +11,7 @@ import psycopg
 import pytest
 
 from mail_assets.defs.doctor import psql_command
-from mail_assets.encoding.open import compute_fingerprint
+from mail_assets.encoding.models import compute_fingerprint
 from mail_assets.forgetting import clean
 from mail_assets.forgetting.archives import cut_archives
 from mail_assets.forgetting.forget import ForgetRequest, forget_messages
@@ -64,11 +64,6 @@ from mail_assets_tests.world import (
 CONFIGURED = IndexRecord(
     index_name(PROFILE, "int8"), PROFILE, "int8", compute_fingerprint(PROFILE, "int8"), "", False
 )
-
-
-@pytest.fixture
-def world(tmp_path: Path, mail_dsn: str) -> World:
-    return World(tmp_path, mail_dsn)
 
 
 @pytest.fixture

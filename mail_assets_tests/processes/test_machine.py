@@ -30,10 +30,7 @@ sys.stdin.read()
 def child() -> Iterator[tuple[subprocess.Popen[str], str]]:
     """A process and its name; it ends with its input."""
     with subprocess.Popen(
-        [sys.executable, "-c", SAY_NAME],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
+        [sys.executable, "-c", SAY_NAME], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as process:
         assert process.stdout
         yield process, process.stdout.readline().strip()
@@ -117,10 +114,7 @@ def test_freed_memory_goes_back_to_the_system() -> None:
 
 
 def quota(microseconds: int) -> dict[str, str]:
-    return {
-        "cpu/cpu.cfs_quota_us": f"{microseconds}\n",
-        "cpu/cpu.cfs_period_us": "100000\n",
-    }
+    return {"cpu/cpu.cfs_quota_us": f"{microseconds}\n", "cpu/cpu.cfs_period_us": "100000\n"}
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from mail_assets.encoding.open import compute_fingerprint
+from mail_assets.encoding.models import compute_fingerprint
 from mail_assets.indexes.live import LifecycleError, check_live, promote_vectors, retire_index
 from mail_assets.indexes.mail_index import MailBucket
 from mail_assets.indexes.vectors import index_spec, open_mail_bucket

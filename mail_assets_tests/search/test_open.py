@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from mail_assets.encoding.open import compute_fingerprint
+from mail_assets.encoding.models import compute_fingerprint
 from mail_assets.indexes.encoder_probe import EncoderProbeError
 from mail_assets.postgres.database import Database
 from mail_assets.postgres.embedded import Cluster

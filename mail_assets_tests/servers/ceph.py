@@ -11,11 +11,7 @@ from functools import partial
 from pathlib import Path
 
 from mail_assets_tests.ports import find_free_port
-from mail_assets_tests.servers.programs import (
-    find_programs,
-    is_listening,
-    run_server,
-)
+from mail_assets_tests.servers.programs import find_programs, is_listening, run_server
 from mail_assets_tests.waits import wait_until
 
 #: The keys of the only user, as `mail_assets_tests.s3` gives them to clients.

@@ -11,11 +11,7 @@ import psycopg
 
 from mail_assets.postgres.programs import server_account
 from mail_assets_tests.ports import find_free_port
-from mail_assets_tests.servers.programs import (
-    find_programs,
-    is_listening,
-    run_server,
-)
+from mail_assets_tests.servers.programs import find_programs, is_listening, run_server
 
 #: auth_type any: whoever asks is let in, as the user that the database line names.
 BOUNCER = """[databases]

@@ -13,13 +13,12 @@ from mail_assets.vectors.index import VectorError, VectorIndex
 from mail_assets.vectors.open import open_bucket
 from mail_assets.words.index import WordIndex, WordsError
 from mail_assets.words.open import open_words
-from mail_assets.words.query import Term, WordQuery
 from mail_assets_tests.forks import FORKS, start_process
 from mail_assets_tests.s3 import BUCKET
 from mail_assets_tests.servers.faulty_proxy import ALL, BUSY, FaultyProxy, Trouble, repeat
 from mail_assets_tests.vectors.processes import Place, put_the_same_keys, run_together
 from mail_assets_tests.vectors.samples import MAIL, clustered, mail_vectors
-from mail_assets_tests.words.processes import put_for_ever, put_month_and_shared
+from mail_assets_tests.words.processes import check_parallel_writers, having, put_for_ever
 from mail_assets_tests.words.samples import document, documents
 
 pytestmark = [pytest.mark.servers, pytest.mark.slow]
@@ -29,25 +28,21 @@ WRITERS = 3
 
 
 def vectors() -> VectorIndex:
-    """Open the index of vectors to which the environment leads; made where there is none."""
+    """Open the index of vectors named in the environment; create it if there is none."""
     index = open_bucket(VECTORS).index(MAIL)
     index.ensure()
     return index
 
 
 def words() -> WordIndex:
-    """Open the index of words to which the environment leads; made where there is none."""
+    """Open the index of words named in the environment; create it if there is none."""
     index = open_words(WORDS)
     index.ensure()
     return index
 
 
-def having(index: WordIndex, lexeme: str) -> list[str]:
-    return sorted(match.key for match in index.search(WordQuery((Term(lexeme),)), 100_000))
-
-
 def objects(s3: Any, prefix: str) -> dict[str, bytes]:
-    """Return what the bucket holds below a prefix."""
+    """Return the objects of the bucket with a prefix."""
     pages = s3.get_paginator("list_objects_v2").paginate(Bucket=BUCKET, Prefix=prefix)
     keys = [found["Key"] for page in pages for found in page.get("Contents", [])]
     return {key: s3.get_object(Bucket=BUCKET, Key=key)["Body"].read() for key in keys}
@@ -70,18 +65,7 @@ def test_writers_of_the_same_vectors_leave_each_once(s3: Any) -> None:
 
 
 def test_parallel_writers_lose_and_double_nothing(s3: Any) -> None:
-    index = words()
-    run_together(put_month_and_shared, [(WORDS, writer) for writer in range(WRITERS)])
-    shared = [document(number, []).key for number in range(40)]
-    own = [
-        document(1_000 * (writer + 1) + number, []).key
-        for writer in range(WRITERS)
-        for number in range(40)
-    ]
-    assert sorted(index.keys()) == sorted(shared + own)
-    index.maintain()
-    assert having(index, "shared") == sorted(shared)
-    assert having(index, "own") == sorted(own)
+    check_parallel_writers(words(), WORDS, WRITERS)
 
 
 def test_searches_and_upkeep_go_on_while_another_process_writes(s3: Any) -> None:
@@ -130,7 +114,7 @@ def test_writes_over_a_bad_connection_are_stored_once(proxy: FaultyProxy, seed: 
     proxy.trouble = Trouble(0.3, ALL, seed)
     values = clustered(300)
     for start in range(0, 300, 50):
-        proxy.reset_connections()  # or one that is not disturbed would serve all
+        proxy.reset_connections()  # else one undisturbed connection would serve all
         written = [document(number, ["written"]) for number in range(start, start + 50)]
         repeat(partial(index.put, mail_vectors(values[start : start + 50], start)))
         repeat(partial(texts.put, written))

@@ -30,7 +30,7 @@ os.execvp(sys.argv[2], sys.argv[2:])
 
 
 def git(folder: Path, *arguments: str, stdin: bytes = b"") -> bytes:
-    """Return what a command of git writes."""
+    """Return the output of a git command."""
     environment = {
         "PATH": os.environ["PATH"],
         "GIT_CONFIG_GLOBAL": os.devnull,

@@ -20,7 +20,7 @@ from mail_assets.sources.web_pages import PageSource, page_links
 from mail_assets_tests.sources.samples import FEBRUARY, JANUARY
 from mail_assets_tests.sources.web import GZ, MBOX, Reply, Server, fetched, options, page, template
 
-# --- what arrives -----------------------------------------------------------------------------
+# --- downloads -----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("chunked", [False, True])
@@ -105,7 +105,7 @@ def test_content_that_is_no_archive_is_refused_at_once(
     assert len(server.seen) == 1
 
 
-# --- what is known ----------------------------------------------------------------------------
+# --- known versions ----------------------------------------------------------------------------
 
 DATE = "Mon, 05 Jan 2026 15:18:12 GMT"
 

@@ -28,7 +28,7 @@ def open_at(folder: Path, kind: str = "") -> ArchiveSource:
 
 @pytest.fixture
 def maildir(tmp_path: Path) -> Path:
-    """As Dovecot writes it: unique names, flags behind `:2,`, sizes, and its own files."""
+    """As Dovecot writes it: unique names, flags after `:2,`, sizes, and its own files."""
     folder = tmp_path / "Mail"
     for name in ("cur", "new", "tmp", ".Sent/cur", ".Sent/new", ".Sent/tmp"):
         (folder / name).mkdir(parents=True)
@@ -67,10 +67,10 @@ def test_flags_and_the_move_from_new_to_cur_change_nothing(maildir: Path, tmp_pa
     )
 
 
-def move_behind_listings(
+def move_after_listings(
     monkeypatch: pytest.MonkeyPatch, moves: Iterator[tuple[Path, Path]]
 ) -> None:
-    """Move a file behind each listing of a folder, as long as there are moves."""
+    """Move a file after each listing of a folder, as long as there are moves."""
     listed = message_files._entries
 
     def list_and_move(folder: Path) -> "list[os.DirEntry[str]]":
@@ -91,10 +91,10 @@ def test_files_that_move_during_listing_are_listed(
         (maildir / "new/1711965600.M3P7.host", seen),
         (seen, maildir / "cur/1711965600.M3P7.host:2,RS"),
     ]
-    move_behind_listings(monkeypatch, iter(moves))
+    move_after_listings(monkeypatch, iter(moves))
     assert open_at(maildir).versions() == before
     monkeypatch.undo()
-    move_behind_listings(monkeypatch, iter([(eml / "z.eml", eml / "2024" / "z.eml")]))
+    move_after_listings(monkeypatch, iter([(eml / "z.eml", eml / "2024" / "z.eml")]))
     months = open_at(eml).versions()
     monkeypatch.undo()
     assert months == open_at(eml).versions()
@@ -104,7 +104,7 @@ def test_files_that_keep_moving_are_a_retryable_error(
     maildir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     one, other = (maildir / f"cur/1709632800.M1P7.host:2,{flags}" for flags in ("", "S"))
-    move_behind_listings(monkeypatch, cycle([(one, other), (other, one)]))
+    move_after_listings(monkeypatch, cycle([(one, other), (other, one)]))
     with pytest.raises(SourceError, match=r"list dev: .*M1P7.* was moved while") as found:
         open_at(maildir).versions()
     assert found.value.retryable

@@ -19,7 +19,7 @@ from mail_assets.sources.message_source import (
 from mail_assets_tests.sources.mails import mail, split_mboxrd
 
 BODIES = st.lists(
-    st.sampled_from([b"From x", b">From y", b"text", b"", b">", b"From", b"\xff\xfe", b"\r"]),
+    st.sampled_from([b"From x", b">From y", b"text", b"", b">", b"From", b"\xff\xfe", b"\r"])
 ).map(lambda lines: b"".join(line + b"\n" for line in lines))
 
 

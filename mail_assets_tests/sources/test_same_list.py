@@ -151,9 +151,7 @@ def read_threaded(kind: str, folder: Path) -> tuple[dict[str, str], list[ThreadN
     return {m.message_id: m.content_hash for m in messages}, build_trees(threaded)
 
 
-def test_all_renderings_give_equal_ids_hashes_and_threads(
-    tmp_path: Path,
-) -> None:
+def test_all_renderings_give_equal_ids_hashes_and_threads(tmp_path: Path) -> None:
     mboxrd, inbox, pipermail = (
         read_threaded(kind, tmp_path) for kind in ("mboxrd", "public-inbox", "pipermail")
     )

@@ -12,7 +12,7 @@ from mail_assets_tests.sources.time_limits import end_time_after
 
 
 class Source(ArchiveSource):
-    """A list whose months are what a function returns."""
+    """A list with the months that a function returns."""
 
     def __init__(self, name: str, read: Callable[[], dict[str, str]]) -> None:
         super().__init__(name, f"/srv/{name}")

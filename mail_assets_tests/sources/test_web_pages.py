@@ -1,4 +1,4 @@
-"""Pages of links and URL templates, against servers of this process on the loopback."""
+"""Pages of links and URL templates, from servers of this process on the loopback."""
 
 import gzip
 from datetime import UTC, datetime

@@ -7,7 +7,7 @@ import psycopg
 import pytest
 
 from mail_assets.encoding.local_encoder import LocalEncoder, open_local_encoder
-from mail_assets.encoding.open import compute_fingerprint
+from mail_assets.encoding.models import compute_fingerprint
 from mail_assets.postgres.embedded import Cluster
 from mail_assets.postgres.programs import vector_cpu_ok
 from mail_assets.search.open import open_index

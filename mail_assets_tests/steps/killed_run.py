@@ -16,7 +16,6 @@ from mail_assets.steps import encode_chunks as embeddings
 from mail_assets.steps import fetch_archive as archives
 from mail_assets.steps import load_messages as messages
 from mail_assets.steps import read_month
-from mail_assets.vectors.index import Vector
 from mail_assets.vectors.lance import LanceIndex
 from mail_assets.words.index import Document
 from mail_assets.words.lance import LanceWordIndex
@@ -43,26 +42,15 @@ def at_call(module: object, name: str, number: int) -> None:
     setattr(module, name, counted)
 
 
-def put_half() -> None:
-    """Die with half of the vectors in the bucket."""
-    insert = LanceIndex.insert
+def put_half(backend: Any) -> None:
+    """Die with half of the entries in an index."""
+    insert = backend.insert
 
-    def half(index: LanceIndex, new: Iterable[Vector]) -> None:
+    def half(index: Any, new: Iterable[Any]) -> None:
         insert(index, [*new][::2])
         die()
 
-    setattr(LanceIndex, "insert", half)  # noqa: B010
-
-
-def put_half_of_words() -> None:
-    """Die with half of the documents in the word index."""
-    insert = LanceWordIndex.insert
-
-    def half(index: LanceWordIndex, new: Iterable[Document]) -> None:
-        insert(index, [*new][::2])
-        die()
-
-    setattr(LanceWordIndex, "insert", half)  # noqa: B010
+    backend.insert = half
 
 
 def die_in_upkeep() -> None:
@@ -91,14 +79,14 @@ POINTS: dict[str, Callable[[], None]] = {
     "messages: rows written, old ones there": lambda: at_call(messages, "delete_rows", 1),
     "messages: rows without their places": lambda: at_call(messages, "replace_entries", 1),
     "messages: before the commit": lambda: at_call(messages, "write_state", 1),
-    "words: half of them put": put_half_of_words,
+    "words: half of them put": lambda: put_half(LanceWordIndex),
     "words: stale ones not deleted": lambda: at_call(LanceWordIndex, "delete", 1),
     "words: in the middle of upkeep": die_in_upkeep,
     "chunks: in the middle of the copy": lambda: at_call(chunks, "chunk_body", 3),
     "embeddings: with two parts done": lambda: at_call(Hashing, "encode_documents", 3),
     "embeddings: in the middle of the file": lambda: at_call(Path, "replace", 4),
     "embeddings: file written, state not": lambda: at_call(embeddings, "digest_of", 1),
-    "vectors: half of them put": put_half,
+    "vectors: half of them put": lambda: put_half(LanceIndex),
     "vectors: stale ones not deleted": lambda: at_call(LanceIndex, "delete", 1),
 }
 

@@ -23,7 +23,7 @@ def old(world: World) -> None:
 
 @pytest.fixture(scope="module")
 def undisturbed(tmp_path_factory: pytest.TempPathFactory, cluster: object) -> dict[str, object]:
-    """What both months hold after runs that nobody killed, from the new archives alone."""
+    """The content of both months after runs that nobody killed."""
     dsn = cluster.dsn("postgres")  # type: ignore[attr-defined]
     with psycopg.connect(dsn, autocommit=True) as connection:
         connection.execute("create database undisturbed")

@@ -53,7 +53,7 @@ def run_chain(world: World, months: list[ListMonth] = MONTHS) -> None:
 
 
 def chain(world: World) -> Chain:
-    """What makes the months of a world."""
+    """Return the settings and indexes of a world."""
     return Chain(
         {name: FetchOptions(world.dialect) for name in (HARBOR, PIER)},
         dict.fromkeys((HARBOR, PIER), ListDefaults("english")),

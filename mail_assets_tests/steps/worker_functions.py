@@ -1,4 +1,4 @@
-"""What the processes of a pool compute in tests: a module that is imported fast."""
+"""Functions that the processes of a pool compute in tests; imported fast."""
 
 import os
 import signal

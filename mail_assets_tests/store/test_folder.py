@@ -84,9 +84,7 @@ def test_killed_writers_file_is_never_seen_and_swept_when_old(tmp_path: Path) ->
     store = FolderStore(tmp_path)
     store.put_bytes("a/b", b"before")
     with subprocess.Popen(
-        [sys.executable, "-c", WRITER, str(tmp_path)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
+        [sys.executable, "-c", WRITER, str(tmp_path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
     ) as writer:
         assert writer.stdout is not None
         assert writer.stdout.readline() == b"writing\n"

@@ -91,12 +91,7 @@ def read_messages(archives: Path, thread: MarkedThread) -> tuple[MessageText, ..
         raise LookupError(f"{thread.list_name} {thread.months}: {len(missing)} messages are gone")
     ids = [found[digest].message_id for digest, _ in thread.messages]
     return tuple(
-        MessageText(
-            **{
-                **vars(found[digest]),
-                "parent_id": None if parent is None else ids[parent],
-            }
-        )
+        MessageText(**{**vars(found[digest]), "parent_id": None if parent is None else ids[parent]})
         for digest, parent in thread.messages
     )
 

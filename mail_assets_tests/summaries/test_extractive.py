@@ -96,19 +96,16 @@ def test_nothing_but_new_text_is_taken() -> None:
         assert foreign not in taken
 
 
-def test_without_a_stated_outcome_none_is_claimed() -> None:
-    hedged = (
-        "> It is needed.\n\nIf the patch is applied, the pump stops. It is not yet committed.\n"
-    )
-    thread = [*THREAD[:2], write_message(2, hedged, "Lee Doe", 1)]
-    assert "outcome" not in {one.part for one in summarize(thread).sentences}
-
-
-def test_a_decision_that_is_only_quoted_is_no_outcome() -> None:
-    quoted = write_message(
-        3, "> Applied, with the second sensor.\n\nIt was about time!\n", "Jo Roe", 2
-    )
-    thread = [*THREAD[:2], quoted]
+@pytest.mark.parametrize(
+    "body",
+    [
+        "> It is needed.\n\nIf the patch is applied, the pump stops. It is not yet committed.\n",
+        "> Applied, with the second sensor.\n\nIt was about time!\n",
+    ],
+    ids=["hedged", "quoted"],
+)
+def test_without_a_stated_outcome_none_is_claimed(body: str) -> None:
+    thread = [*THREAD[:2], write_message(2, body, "Lee Doe", 1)]
     assert "outcome" not in {one.part for one in summarize(thread).sentences}
 
 
@@ -312,30 +309,23 @@ def reactions(*answers: str) -> list[int]:
     return count_reactions(messages, find_candidates(messages))[:2]
 
 
-def test_a_sentence_that_is_quoted_above_an_answer_counts() -> None:
-    assert reactions("> The pump at the north pier stops at night.\n\nIt needs oil every day.") == [
-        1,
-        0,
-    ]
+QUOTED = "> The pump at the north pier stops at night.\n"
+WRAPPED = "> The pump at the\n> north pier stops\n> at night.\n"
+NESTED = "> > The pump at the north pier stops at night.\n> Does it?\n"
 
 
-def test_a_quote_may_be_wrapped_differently() -> None:
-    assert reactions("> The pump at the\n> north pier stops\n> at night.\n\nIt needs oil.") == [
-        1,
-        0,
-    ]
-
-
-def test_every_message_that_answers_counts_once() -> None:
-    answer = "> The pump at the north pier stops at night.\nIt needs oil.\n" * 2
-    assert reactions(answer, answer) == [2, 0]
-
-
-def test_nested_quotes_and_quotes_below_count_nothing() -> None:
-    below = "It needs oil.\n\n> The pump at the north pier stops at night.\n"
-    nested = "> > The pump at the north pier stops at night.\n> Does it?\n\nIt does, every night."
-    assert reactions(below) == [0, 0]
-    assert reactions(nested) == [0, 0]
+@pytest.mark.parametrize(
+    ("answers", "counts"),
+    [
+        pytest.param([f"{QUOTED}\nIt needs oil every day."], [1, 0], id="quoted above"),
+        pytest.param([f"{WRAPPED}\nIt needs oil."], [1, 0], id="wrapped differently"),
+        pytest.param([f"{QUOTED}It needs oil.\n" * 2] * 2, [2, 0], id="once a message"),
+        pytest.param([f"It needs oil.\n\n{QUOTED}"], [0, 0], id="quoted below"),
+        pytest.param([f"{NESTED}\nIt does, every night."], [0, 0], id="a quote in a quote"),
+    ],
+)
+def test_messages_that_quote_above_an_answer_count(answers: list[str], counts: list[int]) -> None:
+    assert reactions(*answers) == counts
 
 
 def test_only_the_end_of_a_long_quote_is_answered() -> None:

@@ -343,7 +343,7 @@ LINE, SENTENCE, PARAGRAPH = 1, 2, 3
 
 
 def places(text: str, *seams: int, max_tokens: int = 100, max_chars: int = 1_000) -> dict[str, int]:
-    """What stands at each cut, up to the next blank, and how good a place it is."""
+    """The word at each cut, and its rank."""
     tokens = tokenise(text, TOKENIZER)
     cuts = find_cut_points(tokens, text, seams, max_tokens, max_chars)
     assert cuts.places == sorted(cuts.ranks)

@@ -1,3 +1,5 @@
+"""Identifiers in texts and diffs."""
+
 import re
 
 import pytest

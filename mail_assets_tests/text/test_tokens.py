@@ -20,12 +20,7 @@ def test_characters_without_token_belong_to_the_left() -> None:
     assert found.starts[1] == 6
     assert found.at(3) == 1
     assert found.at(15) == len(found.words) == count_tokens("a unaffable", TOKENIZER)
-    assert [found.begins_word(i) for i in (0, 1, 2, len(found.words))] == [
-        True,
-        True,
-        False,
-        True,
-    ]
+    assert [found.begins_word(i) for i in (0, 1, 2, len(found.words))] == [True, True, False, True]
 
 
 STRANGE = [

@@ -26,10 +26,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 from typing import Literal
 
-from mail_assets_tests.vectors.fake_rules import (
-    Flavour,
-    Json,
-)
+from mail_assets_tests.vectors.fake_rules import Flavour, Json
 from mail_assets_tests.vectors.fake_service import FakeService
 
 

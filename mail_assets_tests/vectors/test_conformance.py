@@ -347,9 +347,7 @@ BAD_VECTORS: list[tuple[Vector, str]] = [
 ]
 
 
-def test_a_bad_vector_stops_its_whole_batch(
-    index: VectorIndex,
-) -> None:
+def test_a_bad_vector_stops_its_whole_batch(index: VectorIndex) -> None:
     for bad, reason in BAD_VECTORS:
         with pytest.raises(VectorError, match=reason) as caught:
             index.put([vector(1), bad])

@@ -74,9 +74,7 @@ def test_an_indexed_search_finds_what_an_exact_one_finds(index: VectorIndex) -> 
     assert index.describe()["unindexed_rows"] == 0
 
 
-def test_few_values_give_a_bitmap_and_the_key_no_index(
-    index: VectorIndex,
-) -> None:
+def test_few_values_give_a_bitmap_and_the_key_no_index(index: VectorIndex) -> None:
     index.put(mail_vectors(clustered(4_000)))
     index.maintain()
     index.maintain()
@@ -137,9 +135,7 @@ def test_a_query_of_another_dimension_is_refused(tmp_path: Path, index: VectorIn
 
 
 @pytest.mark.slow
-def test_kills_during_upkeep_lose_and_double_no_row(
-    tmp_path: Path,
-) -> None:
+def test_kills_during_upkeep_lose_and_double_no_row(tmp_path: Path) -> None:
     place = Place(f"lance:{tmp_path}")
     index = place.open().index(MAIL)
     index.ensure()

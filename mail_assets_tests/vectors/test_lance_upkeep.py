@@ -45,9 +45,7 @@ def count_versions(index: VectorIndex) -> int:
     return len(upkeep(index).table.list_versions())
 
 
-def test_frequent_upkeep_after_little_mail_leaves_few_segments(
-    index: VectorIndex,
-) -> None:
+def test_frequent_upkeep_after_little_mail_leaves_few_segments(index: VectorIndex) -> None:
     values = clustered(500)
     index.put(mail_vectors(values[:300]))
     index.maintain()
@@ -63,9 +61,7 @@ def test_frequent_upkeep_after_little_mail_leaves_few_segments(
     assert index.query(values[490], 1)[0].key == "key-00490"
 
 
-def test_upkeep_after_much_mail_moves_only_new_rows(
-    index: VectorIndex,
-) -> None:
+def test_upkeep_after_much_mail_moves_only_new_rows(index: VectorIndex) -> None:
     values = clustered(2_000)
     index.insert(mail_vectors(values[:1_000]))
     index.maintain()
@@ -114,9 +110,7 @@ def test_a_large_table_may_have_more_fragments(
     assert upkeep(index).limits.has_many_fragments(fragments, rows) is many
 
 
-def test_a_fill_indexes_months_often_and_vectors_seldom(
-    index: VectorIndex,
-) -> None:
+def test_a_fill_indexes_months_often_and_vectors_seldom(index: VectorIndex) -> None:
     values = clustered(3_000)
     due, lacking = [], []
     stops = [2_000, 2_299, 2_300, 2_666, 2_999, 3_000]

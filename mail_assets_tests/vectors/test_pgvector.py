@@ -142,9 +142,7 @@ def await_backends(dsn: str, most: int) -> None:
     wait_until(lambda: len(backends(dsn)) <= most)
 
 
-def test_a_query_reconnects_when_the_server_closed_the_session(
-    vectors_dsn: str,
-) -> None:
+def test_a_query_reconnects_when_the_server_closed_the_session(vectors_dsn: str) -> None:
     await_backends(vectors_dsn, 0)
     index = open_bucket("pgvector:", dsn=vectors_dsn).index(MAIL)
     index.ensure()
@@ -222,8 +220,7 @@ def test_the_vectors_of_another_installation_are_not_touched(shared_dsn: str) ->
 
 
 @pytest.mark.parametrize(
-    "change",
-    ["comment on schema vectors is null", "alter schema a rename to c", "drop schema a"],
+    "change", ["comment on schema vectors is null", "alter schema a rename to c", "drop schema a"]
 )
 def test_an_unmarked_schema_is_taken_over(shared_dsn: str, change: str) -> None:
     open_in(shared_dsn, "a").ensure()

@@ -81,12 +81,7 @@ def test_throttling_and_outages_are_waited_out(fake: FakeS3Vectors, bucket: Buck
     [("7", 7.0, 7.5), ("0", 0.0, 0.5), ("in 30 s", 29.0, 30.5), ("soon", 0.0, 0.5), ("", 0.0, 0.5)],
 )
 def test_retry_after_is_waited_for_in_seconds_and_as_a_date(
-    fake: FakeS3Vectors,
-    bucket: Bucket,
-    waits: list[float],
-    header: str,
-    least: float,
-    most: float,
+    fake: FakeS3Vectors, bucket: Bucket, waits: list[float], header: str, least: float, most: float
 ) -> None:
     began = datetime.now(UTC)
     if header == "in 30 s":

@@ -32,6 +32,13 @@ from mail_assets_tests.web.conftest import UNLIMITED, raw_request, serving
 from mail_assets_tests.web.readings import ask_tool
 
 
+def send_get(client: httpx.Client, path: str) -> socket.socket:
+    """Send a request on a connection of its own, without waiting for the answer."""
+    connection = socket.create_connection((client.base_url.host, client.base_url.port), LONG)
+    connection.sendall(f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
+    return connection
+
+
 def call(tool: str) -> bytes:
     return json.dumps({"method": "tools/call", "params": {"name": tool}}).encode()
 
@@ -136,32 +143,32 @@ def test_chunked_body_is_refused_at_the_limit(public: httpx.Client) -> None:
 def test_client_that_leaves_frees_its_place(corpus: Corpus) -> None:
     limits = Limits(UNLIMITED)
     with serving(corpus.settings, limits=limits) as client:
-        place = (client.base_url.host, client.base_url.port)
         for number in range(40):
-            with socket.create_connection(place, LONG) as connection:
-                line = f"GET /search.json?q={number}+worker HTTP/1.1\r\nHost: localhost\r\n\r\n"
-                connection.sendall(line.encode())
-    # the server has ended when all that it began was done
+            send_get(client, f"/search.json?q={number}+worker").close()
+    # the server ends after all requests that it began
     assert not +limits._running
 
 
-def test_reads_do_not_wait_for_searches(corpus: Corpus, monkeypatch: pytest.MonkeyPatch) -> None:
-    go_on = threading.Event()
+@pytest.fixture
+def go_on(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
+    """Searches that wait until this is set."""
+    event = threading.Event()
 
     def search(self: SearchService, request: Request, patience: float = 0.0) -> Response:
-        assert go_on.wait(LONG)
+        assert event.wait(LONG)
         raise RequestError("it was to wait")
 
-    with serving(corpus.settings) as client:
-        monkeypatch.setattr(SearchService, "search", search)
-        place = (client.base_url.host, client.base_url.port)
-        with ExitStack() as stack:
-            stack.callback(go_on.set)
-            for number in range(20):
-                connection = stack.enter_context(socket.create_connection(place, LONG))
-                line = f"GET /search.json?q={number} HTTP/1.1\r\nHost: localhost\r\n\r\n"
-                connection.sendall(line.encode())
-            assert client.get(f"/message.json/{ROOT}").status_code == 200
+    monkeypatch.setattr(SearchService, "search", search)
+    yield event
+    event.set()
+
+
+def test_reads_do_not_wait_for_searches(corpus: Corpus, go_on: threading.Event) -> None:
+    with serving(corpus.settings) as client, ExitStack() as stack:
+        stack.callback(go_on.set)
+        for number in range(20):
+            stack.enter_context(send_get(client, f"/search.json?q={number}"))
+        assert client.get(f"/message.json/{ROOT}").status_code == 200
 
 
 def test_requests_at_once_are_limited(corpus: Corpus, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -174,16 +181,11 @@ def test_requests_at_once_are_limited(corpus: Corpus, monkeypatch: pytest.Monkey
 
     monkeypatch.setattr(searchers, "WAIT_SECONDS", LONG)
     limits, here = Limits(UNLIMITED), Clients((ip_network("127.0.0.1"),))
-    line = f"GET /message.json/{ROOT} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()
     with serving(corpus.settings, limits=limits, clients=here) as client, ExitStack() as stack:
         monkeypatch.setattr(SearchService, "read", wait_and_read)
-        place = (client.base_url.host, client.base_url.port)
-        waiting = [
-            stack.enter_context(socket.create_connection(place, LONG)) for _ in range(at_once)
-        ]
+        path = f"/message.json/{ROOT}"
+        waiting = [stack.enter_context(send_get(client, path)) for _ in range(at_once)]
         stack.callback(go_on.set)
-        for one in waiting:
-            one.sendall(line)
         while limits._running[Cost.read] < at_once:
             assert select(waiting, [], [], 0.01)[0] == []  # nobody is turned away
         assert client.get(f"/message.json/{ROOT}").status_code == 503
@@ -193,22 +195,13 @@ def test_requests_at_once_are_limited(corpus: Corpus, monkeypatch: pytest.Monkey
                 assert answer.readline() == b"HTTP/1.1 200 OK\r\n"
 
 
-def test_request_without_a_thread_gets_503(corpus: Corpus, monkeypatch: pytest.MonkeyPatch) -> None:
-    go_on = threading.Event()
-
-    def search(self: SearchService, request: Request, patience: float = 0.0) -> Response:
-        assert go_on.wait(LONG)
-        raise RequestError("it was to wait")
-
+def test_request_without_a_thread_gets_503(
+    corpus: Corpus, monkeypatch: pytest.MonkeyPatch, go_on: threading.Event
+) -> None:
     monkeypatch.setattr(searchers, "WAIT_SECONDS", 0.01)
     with serving(corpus.settings) as client, ExitStack() as stack:
-        monkeypatch.setattr(SearchService, "search", search)
         stack.callback(go_on.set)
-        place = (client.base_url.host, client.base_url.port)
-        line = b"GET /search.json?q=x HTTP/1.1\r\nHost: localhost\r\n\r\n"
-        asked = [stack.enter_context(socket.create_connection(place, LONG)) for _ in range(5)]
-        for one in asked:
-            one.sendall(line)
+        asked = [stack.enter_context(send_get(client, "/search.json?q=x")) for _ in range(5)]
         # three threads for two searchers: two requests get none
         turned_away: set[socket.socket] = set()
         while len(turned_away) < 2:

@@ -4,6 +4,7 @@ import os
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from mail_assets.web import searchers
 from mail_assets.web.responses import ServingError, read_error
 from mail_assets.web.searchers import Permits, ProcessSlot, SearchService
 from mail_assets_tests.sample_corpus import Corpus, Search
+from mail_assets_tests.waits import LONG
 from mail_assets_tests.web.conftest import open_service, serving
 from mail_assets_tests.web.slot_functions import (
     count_objects,
@@ -94,12 +96,37 @@ def test_many_threads_keep_the_number_of_permits() -> None:
     assert not permits.acquire(0)
 
 
+@contextmanager
+def open_two(corpus: Corpus, *, in_processes: bool) -> Iterator[SearchService]:
+    """Yield a service of two searchers; its reads wait long for a connection, on slow machines."""
+    with ExitStack() as stack:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(searchers, "WAIT_SECONDS", LONG)
+            opened = open_service(corpus.settings, searchers=2, in_processes=in_processes)
+            service = stack.enter_context(opened)
+        yield service
+
+
+@pytest.fixture(scope="module")
+def threads(corpus: Corpus) -> Iterator[SearchService]:
+    """A service of two searchers in this process."""
+    with open_two(corpus, in_processes=False) as service:
+        yield service
+
+
 @pytest.fixture(scope="module")
 def processes(corpus: Corpus) -> Iterator[SearchService]:
     """A service of two processes."""
-    with open_service(corpus.settings, searchers=2, in_processes=True) as service:
+    with open_two(corpus, in_processes=True) as service:
         service.warm_up()
         yield service
+
+
+@pytest.fixture(params=["threads", "processes"])
+def service(request: pytest.FixtureRequest) -> SearchService:
+    """A service of two searchers, in threads of this process or in processes of their own."""
+    found: SearchService = request.getfixturevalue(request.param)
+    return found
 
 
 def test_warm_up_starts_each_process_on_its_core(processes: SearchService) -> None:
@@ -182,20 +209,6 @@ def test_closed_service_has_no_process(corpus: Corpus) -> None:
 
 
 QUERIES = ["lease", "retry", "vacuum", "clock", "worker", "pause"]
-
-
-@pytest.fixture(scope="module")
-def threads(corpus: Corpus) -> Iterator[SearchService]:
-    """A service of two searchers in this process."""
-    with open_service(corpus.settings, searchers=2) as service:
-        yield service
-
-
-@pytest.fixture(params=["threads", "processes"])
-def service(request: pytest.FixtureRequest) -> SearchService:
-    """A service of two searchers, in threads of this process or in processes of their own."""
-    found: SearchService = request.getfixturevalue(request.param)
-    return found
 
 
 def test_many_threads_get_the_same_hits(

@@ -6,7 +6,10 @@ from multiprocessing.connection import Connection
 from multiprocessing.synchronize import Barrier
 
 from mail_assets.words import lance
+from mail_assets.words.index import WordIndex
 from mail_assets.words.open import open_words
+from mail_assets.words.query import Term, WordQuery
+from mail_assets_tests.vectors.processes import run_together
 from mail_assets_tests.words.samples import document
 
 
@@ -18,6 +21,26 @@ def put_month_and_shared(url: str, writer: int, barrier: Barrier) -> None:
         own = 1_000 * (writer + 1) + 20 * step
         words.put(document(number, ["own"]) for number in range(own, own + 20))
         words.put(document(number, ["shared"]) for number in range(20 * step, 20 * step + 20))
+
+
+def check_parallel_writers(words: WordIndex, url: str, writers: int) -> None:
+    """Let several processes write at once: no document is lost or doubled."""
+    run_together(put_month_and_shared, [(url, writer) for writer in range(writers)])
+    shared = sorted(document(number, []).key for number in range(40))
+    own = sorted(
+        document(1_000 * (writer + 1) + number, []).key
+        for writer in range(writers)
+        for number in range(40)
+    )
+    assert sorted(words.keys()) == sorted(shared + own)
+    words.maintain()
+    assert having(words, "shared") == shared
+    assert having(words, "own") == own
+
+
+def having(words: WordIndex, lexeme: str) -> list[str]:
+    """Return the keys of the documents that a search for a lexeme finds, sorted."""
+    return sorted(match.key for match in words.search(WordQuery((Term(lexeme),)), 100_000))
 
 
 def put_for_ever(url: str, told: Connection) -> None:

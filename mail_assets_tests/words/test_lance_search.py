@@ -25,8 +25,7 @@ EXACT = 1e-3
 TOP_K = 20
 # To shrink a failure takes minutes.
 ASKED = settings(
-    suppress_health_check=list(HealthCheck),
-    phases=[Phase.explicit, Phase.reuse, Phase.generate],
+    suppress_health_check=list(HealthCheck), phases=[Phase.explicit, Phase.reuse, Phase.generate]
 )
 
 

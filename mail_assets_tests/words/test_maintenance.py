@@ -100,9 +100,7 @@ def test_many_indexed_fragments_are_moved_too(
     assert fragment_rows(lance_words) == [40]
 
 
-def test_upkeep_moves_only_new_rows(
-    lance_words: LanceWordIndex,
-) -> None:
+def test_upkeep_moves_only_new_rows(lance_words: LanceWordIndex) -> None:
     lance_words.insert(documents(100))
     lance_words.maintain()
     first = read_fragments(lance_words._table.open())[0]
@@ -174,9 +172,7 @@ def test_pruning_deletes_old_versions_of_all_tables(
     assert connection.open_table("other").count_rows() == 2
 
 
-def test_a_lost_index_is_reported_and_created_again(
-    lance_words: LanceWordIndex,
-) -> None:
+def test_a_lost_index_is_reported_and_created_again(lance_words: LanceWordIndex) -> None:
     lance_words.insert(documents(50))
     lance_words.maintain()
     lance_words._table.open().drop_index("lexemes_idx")
@@ -185,9 +181,7 @@ def test_a_lost_index_is_reported_and_created_again(
     assert lance_words.describe()["unindexed_documents"] == 0
 
 
-def test_erasing_a_whole_fragment_rebuilds_the_indexes(
-    lance_words: LanceWordIndex,
-) -> None:
+def test_erasing_a_whole_fragment_rebuilds_the_indexes(lance_words: LanceWordIndex) -> None:
     def made() -> dict[str, dt.datetime | None]:
         states = read_index_states(lance_words._table.open())
         return {column: state.made_at for column, state in states.items()}

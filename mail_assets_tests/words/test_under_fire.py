@@ -10,38 +10,21 @@ import pytest
 
 from mail_assets.words import lance
 from mail_assets.words.index import WordIndex
-from mail_assets.words.query import Term, WordQuery
 from mail_assets_tests.forks import FORKS, start_process
 from mail_assets_tests.limits import change_limits
-from mail_assets_tests.vectors.processes import run_together
 from mail_assets_tests.words.processes import (
     catch_up_for_ever,
+    check_parallel_writers,
+    having,
     maintain_for_ever,
     put_for_ever,
-    put_month_and_shared,
 )
 from mail_assets_tests.words.samples import document, documents
-
-WRITERS = 4
-
-
-def having(words: WordIndex, lexeme: str) -> list[str]:
-    return sorted(match.key for match in words.search(WordQuery((Term(lexeme),)), 100_000))
 
 
 @pytest.mark.slow
 def test_parallel_writers_lose_and_double_nothing(words: WordIndex, words_url: str) -> None:
-    run_together(put_month_and_shared, [(words_url, writer) for writer in range(WRITERS)])
-    shared = [document(number, []).key for number in range(40)]
-    own = [
-        document(1_000 * (writer + 1) + number, []).key
-        for writer in range(WRITERS)
-        for number in range(40)
-    ]
-    assert sorted(words.keys()) == sorted(shared + own)
-    words.maintain()
-    assert having(words, "shared") == sorted(shared)
-    assert having(words, "own") == sorted(own)
+    check_parallel_writers(words, words_url, writers=4)
 
 
 @pytest.mark.slow

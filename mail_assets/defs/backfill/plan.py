@@ -27,7 +27,8 @@ from mail_assets.defs.definitions import BLOCKING_CHECKS, build_defs
 from mail_assets.defs.instance import open_instance
 from mail_assets.defs.partitions import asset_key, list_months, months
 from mail_assets.defs.runs import cancel_abandoned
-from mail_assets.encoding.open import check_model, resolve_model
+from mail_assets.encoding.models import resolve_model
+from mail_assets.encoding.open import check_model
 from mail_assets.indexes.vectors import open_mail_bucket, open_mail_vectors
 from mail_assets.indexes.words import open_mail_words
 from mail_assets.month import ListMonth

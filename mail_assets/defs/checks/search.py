@@ -28,7 +28,7 @@ LOST_SCHEMA = dg.TableSchema(
 _ASSET = asset_key("search_quality")
 
 #: Most materializations read: years of weekly ones.
-_MOST = 200
+MOST_MEASUREMENTS = 200
 
 #: Metadata of each measurement, besides its figures.
 _REQUIRED = {"bucket", "index", "judged_set", "topics"}
@@ -112,7 +112,9 @@ def _read_measurements(
     Materializations that were reported by hand have no figures and are left out.
     """
     wanted = dg.AssetRecordsFilter(_ASSET, after_timestamp=since.timestamp() if since else None)
-    found = instance.fetch_materializations(wanted, limit=_MOST, ascending=since is not None)
+    found = instance.fetch_materializations(
+        wanted, limit=MOST_MEASUREMENTS, ascending=since is not None
+    )
     records = found.records if since else reversed(found.records)
     recorded = [(record.timestamp, _values(record)) for record in records]
     return [_measurement(at, values) for at, values in recorded if values.keys() >= _REQUIRED]

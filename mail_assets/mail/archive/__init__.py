@@ -1,1 +1,1 @@
-"""Where a message begins: decompression, From_ lines, and the raw messages of an mbox."""
+"""The begin of each message in an archive: decompression, From_ lines, raw messages of an mbox."""

@@ -6,12 +6,12 @@ candidates of an archive are compared with each other:
 1. An archive is written in one form. A rare form counts only if the first line has it.
 2. Lines inside the span of a trustworthy Content-Length are content.
 3. A blank line precedes a message if the dialect's writer leaves one. Mailman 2 and mutt leave none
-   after a message whose last line has no line end. Such a start is accepted by what a body hardly
+   after a message whose last line has no line end. Such a start needs evidence that a body hardly
    fakes: a closing MIME delimiter right above, or a header with the trace of a relay.
 4. If the dialect promises no blank line, a line written like no other of the archive is content.
 5. Lines in a multipart that is closed further down are content.
 
-What cannot be decided stays a start and is marked suspicious: nothing is lost.
+A doubtful candidate stays a start and is marked suspicious: nothing is lost.
 """
 
 import re
@@ -58,7 +58,7 @@ _LETTERS_AND_DIGITS = bytes(c for c in range(128) if chr(c).isalnum())
 
 
 class Style(NamedTuple):
-    """How a From_ line is written."""
+    """The style of a From_ line."""
 
     form: str
     sender: bytes
@@ -77,16 +77,14 @@ class FromLine(NamedTuple):
     after_blank: bool  # below a blank line, or first in the file
 
 
-def find_top(data: bytes | mmap) -> int:
-    """Return the offset of the first line after a byte order mark and blank lines."""
+def _find_top(data: bytes | mmap) -> int:
     begin = len(BOM) if data[: len(BOM)] == BOM else 0
     blank = _BLANK.match(data, begin)
     return blank.end() if blank else begin
 
 
-def find_from_lines(data: bytes | mmap) -> list[FromLine]:
-    """Return all candidates of an archive, in order."""
-    top = find_top(data)
+def _find_from_lines(data: bytes | mmap) -> list[FromLine]:
+    top = _find_top(data)
     first = _FIRST.match(data, top)
     lines = [_from_line(first, top, True)] if first else []
     for match in _NEXT.finditer(data, top):
@@ -149,17 +147,17 @@ class HeaderBlock(NamedTuple):
 
     @property
     def has_id(self) -> bool:
-        """Whether it has a Message-ID."""
+        """True if it has a Message-ID."""
         return b"\nMessage-ID:" in self.fields or _ID.search(self.fields) is not None
 
     @property
     def has_date(self) -> bool:
-        """Whether it has a Date."""
+        """True if it has a Date."""
         return b"\nDate:" in self.fields or _DATE.search(self.fields) is not None
 
     @property
     def is_relayed(self) -> bool:
-        """Whether it has a Received field."""
+        """True if it has a Received field: a relay left its trace."""
         return _RECEIVED.search(self.fields) is not None
 
     @property
@@ -171,7 +169,7 @@ class HeaderBlock(NamedTuple):
         return (named[1] or named[2]) if named else None
 
 
-def read_header(data: bytes | mmap, at: int, end: int) -> HeaderBlock:
+def _read_header(data: bytes | mmap, at: int, end: int) -> HeaderBlock:
     """Return the header whose first field begins at `at`, at most up to `end`."""
     begin, limit = at - 1, min(end, at - 1 + MAX_HEADER)
     line_end = data.find(b"\n", at, limit)
@@ -199,7 +197,6 @@ class _Bodies(NamedTuple):
     ends: list[int]
 
     def covers(self, offset: int) -> bool:
-        """Return whether an offset lies inside of a body."""
         index = bisect_right(self.begins, offset) - 1
         return index >= 0 and offset < self.ends[index]
 
@@ -216,7 +213,7 @@ def _find_bodies(data: bytes | mmap, lines: Sequence[FromLine]) -> _Bodies:
         if bodies.covers(line.offset):
             continue
         seen += 1
-        if body := _body(data, read_header(data, line.end, end), starts):
+        if body := _body(data, _read_header(data, line.end, end), starts):
             bodies.begins.append(body[0])
             bodies.ends.append(body[1])
         elif seen == _MIN_RIGHT and not bodies.begins:
@@ -288,7 +285,7 @@ _Value = TypeVar("_Value", bound=Hashable)
 
 
 class Start(NamedTuple):
-    """Where a message starts: its From_ line at `offset`, its header at `header`."""
+    """The start of a message: offsets of its From_ line and of its header."""
 
     offset: int
     header: int
@@ -309,9 +306,9 @@ def find_lines_of_one_form(data: bytes | mmap) -> list[FromLine]:
     The output of git format-patch stands unquoted, header included, in messages that carry patches.
     Its lines start messages only in an archive that has no others.
     """
-    lines = find_from_lines(data)
+    lines = _find_from_lines(data)
     forms = {"asctime"}
-    if lines and lines[0].offset == find_top(data):
+    if lines and lines[0].offset == _find_top(data):
         forms.add(lines[0].style.form)
     if any(line.style.form == "asctime" and line.after_blank for line in lines):
         forms.discard("git")
@@ -336,7 +333,7 @@ def often_omits_blank_lines(lines: Sequence[FromLine]) -> bool:
 
 
 class _Writer:
-    """The usual style of the candidates of an archive, and what it says about one of them."""
+    """The usual style of the candidates of an archive, to judge one of them."""
 
     def __init__(self, lines: Sequence[FromLine], dialect: str) -> None:
         self._own_kinds = _OWN_KINDS.get(dialect, ())
@@ -381,7 +378,7 @@ def _drop_content(
     ends = [line.offset for line in lines[1:]] + [len(data)]
     for index, line in enumerate(lines):
         at = line.offset
-        header = read_header(data, line.end, ends[index])
+        header = _read_header(data, line.end, ends[index])
         boundary = above.boundary if above and not (quotes and line.after_blank) else None
         known = above is None or line.after_blank or _follows_closing_delimiter(data, boundary, at)
         if not (known or writer.starts_without_blank(line, header)):

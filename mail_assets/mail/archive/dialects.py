@@ -25,7 +25,7 @@ DIALECTS = ("pg", "plain", "mboxrd", "mboxo", "pipermail")
 
 SAMPLE = 16 << 20  # bytes at the beginning of an archive; most months are smaller
 MOST = 0.8  # share of From_ lines that must be written by the same program
-# In so many messages of postgresql.org at least one has no blank line above: two thirds have none.
+# Among 20 messages of postgresql.org at least one has no blank line above: two thirds have none.
 FEW = 20
 
 _PG_SENDER = re.compile(rb"[\w.+-]{1,100}-owner\+archive@[\w.-]{1,100}")

@@ -33,10 +33,7 @@ MAX_MESSAGE = 100 << 20  # bytes; a longer message is cut and marked truncated
 _FOLDER_DATA = re.compile(
     rb"\nSubject: DON'T DELETE THIS MESSAGE -- FOLDER INTERNAL DATA\r?\n", re.I
 )
-_UNQUOTE = {
-    "mboxrd": re.compile(rb"^>(>*From )", re.M),
-    "mboxo": re.compile(rb"^>(From )", re.M),
-}
+_UNQUOTE = {"mboxrd": re.compile(rb"^>(>*From )", re.M), "mboxo": re.compile(rb"^>(From )", re.M)}
 
 
 class RawMessage(NamedTuple):
@@ -165,7 +162,7 @@ class Contents(NamedTuple):
     found: int  # messages
     digest: str  # hex sha256 of all messages without their From_ lines
     messages: dict[str, str]  # digest as `identify` gives it -> Message-ID, "" without one
-    list_id: str  # in most messages; "" if there is no such
+    list_id: str  # named by most messages; "" without a majority
 
 
 def read_contents(data: bytes | mmap, setting: str | None, name: str) -> Contents:

@@ -1,1 +1,1 @@
-"""Who wrote which line of a body: new text, quote, signature, footer or patch."""
+"""The author of each line of a body: new text, quote, signature, footer or patch."""

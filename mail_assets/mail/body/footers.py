@@ -98,7 +98,7 @@ _LIST_LINK = re.compile(r"(?i)mailing list|https?://|@")
 
 
 def match_list_footer(body: BodyLines, i: int) -> LineBlock | None:
-    """Match the footer of a list or a service, up to a blank line or a lone link or id below it."""
+    """Match the footer of a list or a service, up to a blank line or a lone link below it."""
     if (scrubbed := _match_scrubbed_part(body, i)) is not None:
         return scrubbed
     text = body.texts[i]
@@ -129,7 +129,7 @@ def trim_footer(lines: list[str], block: list[int]) -> list[int]:
 
     The rest begins with a paragraph that has a link, an address, a list or a rule.
     """
-    kept, paragraph = 0, 0  # the block's lines down to a paragraph's first; where it ends
+    kept, paragraph = 0, 0  # lines of the block to keep; line after the current paragraph
     for count, i in enumerate(block, 1):
         if i == 0 or not lines[i - 1].strip():
             if any(_TELLING.search(lines[x]) for x in block[paragraph:count]):

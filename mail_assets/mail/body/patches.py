@@ -242,7 +242,7 @@ def _find_diffs(lines: Sequence[str]) -> Iterator[tuple[int, int]]:
             continue
         first, header_end = i, _header_end(lines, i)
         stop = _piece_end(lines, header_end)
-        if stop == header_end:  # no diff follows: only git's own header is no prose
+        if stop == header_end:  # no diff follows: prose, except for git's own header
             written = (x for x in range(i, header_end) if lines[x].startswith("diff --git "))
             first = next(written, header_end)
         yield first, stop

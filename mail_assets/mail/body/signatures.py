@@ -42,7 +42,7 @@ def name_words(name: str, address: str) -> frozenset[str]:
     return frozenset(_WORD.findall(f"{plain} {address.partition('@')[0]}".casefold()))
 
 
-def is_name_of(line: str, words: frozenset[str]) -> bool:
+def _is_name_of(line: str, words: frozenset[str]) -> bool:
     """Return whether a line is a form of a name: "- Jo", "jo roe", "Jo R. Roe", "J"."""
     if not words:
         return False
@@ -59,7 +59,7 @@ def is_name_of(line: str, words: frozenset[str]) -> bool:
     )
 
 
-def looks_like_name(line: str) -> bool:
+def _looks_like_name(line: str) -> bool:
     """Return whether a line could be a name: up to four capitalised words, or one other word."""
     found = _COLUMN.split(line.strip(), maxsplit=1)[0].strip(_NAME_EDGES).split()
     if not 1 <= len(found) <= _MAX_WORDS or not all(_is_word(word) for word in found):
@@ -160,7 +160,7 @@ def match_device_signature(body: BodyLines, i: int) -> LineBlock | None:
     A wrapped sentence can start so too.
     """
     above = body.texts[i - 1] if i else ""
-    if (above and not looks_like_name(above)) or not _DEVICE.match(body.texts[i]):
+    if (above and not _looks_like_name(above)) or not _DEVICE.match(body.texts[i]):
         return None
     below = "".join(body.texts[i + 1 : i + 2])
     ended = (
@@ -273,7 +273,7 @@ def trim_sign_off(lines: list[str], block: list[int]) -> list[int]:
         block.pop()
     if len(block) >= _MIN_UNNAMED or any(_CONTACT.search(lines[i]) for i in block):
         return block
-    if not block or not looks_like_name(lines[block[-1]]):
+    if not block or not _looks_like_name(lines[block[-1]]):
         return []
     named = len(block) > 1 or len(lines[block[-1]].split()) > 1
     return block if named or is_closing(_line_above(lines, block[-1])) else []
@@ -293,7 +293,7 @@ def _line_above(lines: list[str], i: int) -> str:
 def _claim_ruled(body: BodyLines, i: int, author: frozenset[str]) -> None:
     """Change a footer below a rule to a signature if it begins with the author's name."""
     kinds = body.kinds
-    if i + 1 < len(kinds) and is_name_of(body.texts[i + 1], author):
+    if i + 1 < len(kinds) and _is_name_of(body.texts[i + 1], author):
         while i < len(kinds) and kinds[i] == "footer":
             kinds[i] = "signature"
             i += 1
@@ -319,9 +319,9 @@ def _is_signed(body: BodyLines, i: int, author: frozenset[str]) -> bool:
     text = body.texts[i]
     if len(text) > _MAX_LINE or text[-1] == "," or is_closing(text):  # "Jo," greets
         return False
-    if is_name_of(text, author) or _is_closing_with_name(text, author):
+    if _is_name_of(text, author) or _is_closing_with_name(text, author):
         return True
-    return _closing_above(body, i) and looks_like_name(text)
+    return _closing_above(body, i) and _looks_like_name(text)
 
 
 def _is_closing_with_name(line: str, author: frozenset[str]) -> bool:
@@ -332,10 +332,10 @@ def _is_closing_with_name(line: str, author: frozenset[str]) -> bool:
         closing = " ".join(words[:count]).strip(_CLOSING_EDGES).casefold()
         if closing in CLOSINGS:
             name = " ".join(words[count:])
-            if is_name_of(name, author):
+            if _is_name_of(name, author):
                 return True
             known = not closing.startswith(THANKS) and words[count - 1][-1] in ",.-"
-            return known and len(words) - count <= 3 and looks_like_name(name.title())
+            return known and len(words) - count <= 3 and _looks_like_name(name.title())
     return False
 
 

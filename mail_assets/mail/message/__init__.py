@@ -1,1 +1,1 @@
-"""What is in a message (RFC 5322, MIME): header fields, parts, body text, attachments."""
+"""The content of a message (RFC 5322, MIME): header fields, parts, body text, attachments."""

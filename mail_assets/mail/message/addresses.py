@@ -13,6 +13,8 @@ from typing import NamedTuple
 
 from mail_assets.mail.message.headers import decode_value, unfold
 
+# --- pipermail's marks for `@` ---
+
 #: The replacement of `@` in pipermail archives -> charset of the catalogue, languages.
 #:
 #: Mailman 2 (HyperArch.py) writes the translation of " at " in the list's language and charset:
@@ -63,10 +65,10 @@ _LEGACY = {
     for mark, (charset, _) in AT_MARKS.items()
     if charset not in ("ascii", "utf-8")
 }
-ENGLISH_AT = re.compile(r"(?<!\s)\s++at\s++")
+_ENGLISH_AT = re.compile(r"(?<!\s)\s++at\s++")
 
 
-def restore_at(value: str) -> str:
+def _restore_at(value: str) -> str:
     """Return a From field with the `@` of pipermail's `user at host.org (Name)` restored.
 
     The whole field must have that form, since `en` and `a` are words of names too.
@@ -83,6 +85,8 @@ def find_charset(value: str) -> str:
     found = _OBFUSCATED.match(value)
     return _LEGACY.get(found[2], "") if found else ""
 
+
+# --- address lists ---
 
 MAX_ADDRESSES = 10_000
 MAX_EMAIL = 320  # characters: 64 for the local part, 255 for the domain (RFC 5321 section 4.5.3)
@@ -147,7 +151,7 @@ def _read(value: bytes, fallback: str, obfuscated: bool) -> tuple[Address, ...]:
     if simple := _simple_mailboxes(text):
         return tuple(simple)
     if obfuscated:
-        text = restore_at(text)
+        text = _restore_at(text)
     return tuple(islice(_mailboxes(text, fallback, obfuscated), MAX_ADDRESSES + 1))
 
 
@@ -236,7 +240,7 @@ def _tokens(value: str) -> Iterator[tuple[str, str]]:
 
 def _has_email(name: list[str], obfuscated: bool) -> bool:
     text = "".join(name)
-    return "@" in text or (obfuscated and ENGLISH_AT.search(text) is not None)
+    return "@" in text or (obfuscated and _ENGLISH_AT.search(text) is not None)
 
 
 def _mailbox(
@@ -247,7 +251,7 @@ def _mailbox(
         label, email = _split_bare(phrase, fallback, obfuscated)
     else:
         label = _text(phrase, fallback)
-        email = ENGLISH_AT.sub("@", " ".join(angle.split())) if obfuscated else angle
+        email = _ENGLISH_AT.sub("@", " ".join(angle.split())) if obfuscated else angle
     label = label or _text("".join(comment), fallback)
     email = _clean_email(email, fallback)
     if email or label:
@@ -260,7 +264,7 @@ def _split_bare(phrase: str, fallback: str, obfuscated: bool) -> tuple[str, str]
     A single ASCII word without an `@` is a local address (`root`).
     """
     if obfuscated:
-        phrase = ENGLISH_AT.sub("@", phrase)
+        phrase = _ENGLISH_AT.sub("@", phrase)
     if "@" in phrase and _SPACED.match(phrase):
         return "", phrase
     if "=?" in phrase:  # some programs encode the whole mailbox

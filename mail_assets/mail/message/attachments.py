@@ -68,7 +68,7 @@ def find_attachments(parts: list[Part], in_body: frozenset[int]) -> Attachments:
     found: list[Attachment] = []
     texts: list[str] = []
     left, capped = MAX_PATCH_TEXT, False
-    for part, data in list_attached_parts(parts, in_body):
+    for part, data in _list_attached_parts(parts, in_body):
         is_patch = _is_patch(part, data)
         if is_patch and b"\0" not in data[:1024]:
             text, cut, _ = decode_part_text(part)
@@ -84,11 +84,13 @@ def find_attachments(parts: list[Part], in_body: frozenset[int]) -> Attachments:
 def read_attached_file(raw: bytes, position: int) -> bytes | None:
     """Return the decoded content of an attachment, None if there is no such position."""
     tree = parse_mime(raw)
-    contents = list_attached_parts(tree.parts, select_body(tree).used)
+    contents = _list_attached_parts(tree.parts, select_body(tree).used)
     return next((data for at, (_, data) in enumerate(contents, 1) if at == position), None)
 
 
-def list_attached_parts(parts: list[Part], in_body: frozenset[int]) -> Iterator[tuple[Part, bytes]]:
+def _list_attached_parts(
+    parts: list[Part], in_body: frozenset[int]
+) -> Iterator[tuple[Part, bytes]]:
     """Yield the parts that are attachments with their content, in the order of the message.
 
     They are neither body nor signature nor inside an attached message. A part of the body with a

@@ -23,6 +23,8 @@ from typing import NamedTuple
 from mail_assets.mail.message.addresses import MAX_CACHED, Address, parse_addresses
 from mail_assets.mail.message.headers import Headers, decode_field
 
+# --- the list ---
+
 MAX_LIST_ID = 255  # characters (RFC 2919 section 3)
 
 _IN_BRACKETS = re.compile(r"<([^<>]+)>")
@@ -51,15 +53,14 @@ def find_list_id(headers: Headers) -> str:
     return ""
 
 
-def find_list_addresses(headers: Headers, list_id: str) -> frozenset[str]:
+def _find_list_addresses(headers: Headers, list_id: str) -> frozenset[str]:
     """Return the list's own addresses, each as `name.domain`, the form of a List-Id."""
     values = [value for name in _ADDRESS_FIELDS for value in headers.get(name, ())]
     own = _read_list_addresses(b" ".join(values)[:MAX_CACHED]) if values else frozenset()
     return own | {list_id} if list_id else own
 
 
-def is_list_address(email: str, own: frozenset[str]) -> bool:
-    """Return whether an address is one of `find_list_addresses`."""
+def _is_list_address(email: str, own: frozenset[str]) -> bool:
     return email.replace("@", ".", 1) in own
 
 
@@ -72,6 +73,8 @@ def _read_list_addresses(value: bytes) -> frozenset[str]:
 def _as_list_id(email: str) -> str:
     return _OWNER.sub("", email).replace("@", ".", 1)[:MAX_LIST_ID]
 
+
+# --- the author ---
 
 _VIA = re.compile(r"(?<!\s)\s++\(?via\s++\S")
 # es, pl, eo, eu and ja in Mailman's catalogues; only if From holds a list's own address
@@ -106,12 +109,12 @@ def find_author(
     enclosed messages, since Mailman can wrap a whole mail. The address of a list belongs to no
     person.
     """
-    own = find_list_addresses(headers, list_id)
+    own = _find_list_addresses(headers, list_id)
     for original in parse_addresses(_values(headers, "x-original-from", "original-from")):
         if original.email != sender.email and _is_personal(original.email, own):
             return Author(original.name or _without_via(sender.name, False), original.email, True)
     is_hidden = "-dmarc-request@" in sender.email and bool(_LISTSERV.match(sender.email))
-    is_own = is_hidden or is_list_address(sender.email, own)
+    is_own = is_hidden or _is_list_address(sender.email, own)
     name = _without_via(sender.name, is_own)
     is_munged = is_hidden or name != sender.name
     if decoded := _decode_address(sender.email, own, is_munged):
@@ -137,7 +140,7 @@ def _values(headers: Headers, *names: str) -> list[bytes]:
 
 
 def _is_personal(email: str, own: frozenset[str]) -> bool:
-    return "@" in email and not is_list_address(email, own)
+    return "@" in email and not _is_list_address(email, own)
 
 
 def _without_via(name: str, is_own: bool) -> str:

@@ -10,6 +10,8 @@ from functools import lru_cache
 from itertools import tee
 from typing import NamedTuple
 
+# --- time zones ---
+
 MAX_OFFSET = 14 * 60  # minutes: Kiribati is the farthest from Greenwich
 
 _HOURS = {
@@ -62,6 +64,8 @@ def _named_zone(name: str) -> int | None:
     hours = _HOURS.get(found[0]) if found else None
     return None if hours is None else hours * 60
 
+
+# --- dates ---
 
 MAX_RAW = 1_000  # characters of a date field kept and read
 
@@ -208,6 +212,8 @@ def _year(digits: str) -> int:
         return year + 2000
     return year + 1900 if year < 1000 else year
 
+
+# --- the date of a message ---
 
 BEFORE_RECEIVED, AFTER_RECEIVED = timedelta(days=7), timedelta(days=1)
 OUTSIDE_MONTH = timedelta(days=45)

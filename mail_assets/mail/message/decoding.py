@@ -267,6 +267,8 @@ def _decode_windows_1252(data: bytes) -> str:
     return codecs.charmap_decode(data, "strict", _WINDOWS_1252)[0]
 
 
+# --- transfer encodings ---
+
 MAX_FOOTER = 4 << 10  # bytes at the end of base64 that are searched for a plain footer
 
 _NOT_BASE64 = re.compile(rb"[^A-Za-z0-9+/]+")

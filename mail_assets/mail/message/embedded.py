@@ -13,6 +13,8 @@ from typing import NamedTuple
 
 from mail_assets.mail.message.part import Part, clean_filename
 
+# --- uuencode, yEnc, BinHex ---
+
 MAX_FILES = 100  # of one part; the rest stays text
 
 # Every _BEGIN has one of these; yEnc's has the first.
@@ -105,6 +107,8 @@ def _text_between(part: Part, start: int, end: int) -> list[Part]:
     return [part._replace(start=start, end=end)] if has_text else []
 
 
+# --- S/MIME ---
+
 _TYPES = frozenset({"application/pkcs7-mime", "application/x-pkcs7-mime"})
 _SIGNED = b"\x2a\x86\x48\x86\xf7\x0d\x01\x07\x02"
 _ENCRYPTED = frozenset(
@@ -145,7 +149,7 @@ def open_smime(data: bytes) -> tuple[bytes | None, bool]:
 class _Element(NamedTuple):
     tag: int
     start: int  # of the content
-    end: int  # -1 where an end-of-contents element ends it
+    end: int  # -1 if an end-of-contents element ends it
 
 
 def _read(data: bytes, at: int) -> _Element:

@@ -124,11 +124,7 @@ class Forgotten(NamedTuple):
         if (references, in_reply_to) == ids and (reply_to, to, cc) == people:
             return message  # the usual case is not copied
         return message._replace(
-            references=references,
-            in_reply_to=in_reply_to,
-            reply_to=reply_to,
-            to=to,
-            cc=cc,
+            references=references, in_reply_to=in_reply_to, reply_to=reply_to, to=to, cc=cc
         )
 
     def hide_ids(self, ids: Iterable[str]) -> tuple[str, ...]:

@@ -14,6 +14,8 @@ from urllib.parse import unquote_to_bytes
 
 from mail_assets.mail.message.decoding import decode_base64, decode_text
 
+# --- values ---
+
 _FOLD = re.compile(rb"[\r\n]+[ \t]*")
 # A question mark in the text should be encoded (RFC 2047 section 4.2) but sometimes is not.
 _WORD = re.compile(rb"=\?([^?\s]{1,60})\?([bBqQ])\?([^?]*+(?:(?<!=)\?(?!=)[^?]*+){0,4}+)\?=")
@@ -63,6 +65,8 @@ def _decode(value: bytes, fallback: str) -> str:
 def _to_one_line(text: str) -> str:
     return text.replace("\n", " ").strip() if "\n" in text else text.strip()
 
+
+# --- header blocks ---
 
 MAX_BLOCK = 1 << 20  # bytes of one header block
 MAX_VALUE = 64 << 10  # bytes of one field value
@@ -155,6 +159,8 @@ def decode_field(headers: Headers, name: str, fallback: str = "") -> str:
     """Return the first value of a field, decoded; "" without one."""
     return decode_value(first_value(headers, name), fallback)
 
+
+# --- parameters ---
 
 # Bounded repetitions keep it linear: 64 KiB of one letter or of `a="\\"` would cost minutes.
 _PARAMETER = re.compile(

@@ -117,6 +117,8 @@ def _capped(found: Collection[str], addresses: Set[str]) -> tuple[str, ...]:
     return ids if len(ids) <= MAX_REFERENCES else (ids[0], *ids[1 - MAX_REFERENCES :])
 
 
+# --- base subjects ---
+
 MAX_SUBJECT = 2_000  # characters; a Postgres btree entry holds at most 2,704 bytes
 
 # Prefixes of replies and forwards by language. Italian `R:` and `I:` are left out, since ordinary

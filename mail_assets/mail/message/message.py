@@ -45,9 +45,9 @@ class Message(NamedTuple):
     date_raw: str
     in_reply_to: tuple[str, ...]
     references: tuple[str, ...]
-    list_id: str  # "name.domain" in lower case, "" where the message names no list
+    list_id: str  # "name.domain" in lower case, "" if the message names no list
     body_text: str
-    attached_texts: tuple[AttachedText, ...]  # where attached messages begin in body_text
+    attached_texts: tuple[AttachedText, ...]  # offsets of attached messages in body_text
     body_kind: str  # plain, enriched, html, calendar or none
     attachments: tuple[Attachment, ...]
     patch_texts: tuple[str, ...]  # of the attachments that are patches

@@ -18,6 +18,14 @@ from mail_assets.mail.message.headers import (
 )
 from mail_assets.mail.message.part import Entity, Part, find_declared_charset, make_part
 
+MAX_DEPTH = 50
+MAX_OPENED = 32 << 20  # bytes of all encoded containers of a message
+
+# A header block in quoted-printable: the beginning of an encoded word or of a From field.
+_QUOTED_HEADER = re.compile(rb"=3D\?|^=46rom:", re.M)
+_MESSAGE_TYPES = frozenset({"message/rfc822", "message/global", "message/news"})
+_ENCRYPTED = frozenset({"multipart/encrypted", "application/pgp-encrypted"})
+
 MAX_PARTS = 2_000  # of a message
 MAX_DELIMITERS = 100_000  # of one multipart, lookalikes included
 
@@ -32,77 +40,6 @@ _HEADLESS = re.compile(
     re.I,
 )
 _ESCAPED = re.compile(rb"\\(.)")
-
-
-def _find_boundary(headers: Headers) -> bytes:
-    value = unfold(first_value(headers, "content-type"))
-    found = _BOUNDARY.search(value)
-    if found:
-        return _ESCAPED.sub(rb"\1", found[1].strip(b'"')).rstrip()
-    return parse_parameters(value).get("boundary", "").encode()  # an RFC 2231 continuation
-
-
-def _guess_boundary(raw: bytes, start: int, end: int) -> bytes:
-    # the first line that looks like a delimiter above a part's header
-    line = _DELIMITER_AND_HEADER.search(raw, max(0, start - 1), end)
-    return line[1] if line else b""
-
-
-def _is_headless_multipart(raw: bytes, start: int, end: int) -> bool:
-    """Return whether a body without a Content-Type is a closed multipart.
-
-    The archives of Mailman before 2.1 keep only From, Date and Subject of a header.
-    """
-    first = _HEADLESS.match(raw, start, end)
-    return first is not None and raw.find(b"\n--" + first[1] + b"--", first.end(), end) >= 0
-
-
-def split_multipart(
-    raw: bytes, start: int, end: int, boundary: bytes
-) -> list[tuple[int, int]] | None:
-    """Return the spans between the delimiter lines of one multipart (RFC 2046 section 5.1.1).
-
-    A delimiter line is the boundary between `--` and white space or the line end; text after the
-    white space is ignored. None if no delimiter line begins a part; an empty list if there is only
-    the closing one, without text above it.
-    """
-    spans: list[tuple[int, int]] = []
-    delimiter, at, open_at, any_line = b"--" + boundary, start, -1, False
-    for seen in range(MAX_DELIMITERS if boundary else 0):
-        if len(spans) > MAX_PARTS:
-            break
-        found = raw.find(delimiter, at, end)
-        if found < 0 or seen == MAX_DELIMITERS - 1:
-            if open_at >= 0:
-                spans.append((open_at, end))  # never closed
-            break
-        at = found + len(delimiter)
-        if found > start and raw[found - 1] != 10:
-            continue
-        closing = raw.startswith(b"--", at, end)
-        after = at + 2 if closing else at
-        if after < end and raw[after] not in b" \t\r\n":
-            continue  # a longer boundary that begins with this one
-        if open_at >= 0:
-            line_break = 2 if raw.startswith(b"\r\n", found - 2) else 1
-            spans.append((open_at, max(open_at, found - line_break)))
-        elif closing and raw[start:found].strip():
-            break
-        any_line = True
-        line_end = raw.find(b"\n", after, end)
-        if closing or line_end < 0:
-            break
-        at = open_at = line_end + 1
-    return spans if any_line else None
-
-
-MAX_DEPTH = 50
-MAX_OPENED = 32 << 20  # bytes of all encoded containers of a message
-
-# A header block in quoted-printable: the beginning of an encoded word or of a From field.
-_QUOTED_HEADER = re.compile(rb"=3D\?|^=46rom:", re.M)
-_MESSAGE_TYPES = frozenset({"message/rfc822", "message/global", "message/news"})
-_ENCRYPTED = frozenset({"multipart/encrypted", "application/pgp-encrypted"})
 
 
 class MimeTree(NamedTuple):
@@ -236,3 +173,65 @@ class _Walker:
 def _enter(parent: Entity, start: int, end: int) -> Entity:
     headers, body, _ = parse_header_block(parent.source, start, end)
     return parent._replace(headers=headers, start=body, end=end, depth=parent.depth + 1)
+
+
+def _find_boundary(headers: Headers) -> bytes:
+    value = unfold(first_value(headers, "content-type"))
+    found = _BOUNDARY.search(value)
+    if found:
+        return _ESCAPED.sub(rb"\1", found[1].strip(b'"')).rstrip()
+    return parse_parameters(value).get("boundary", "").encode()  # an RFC 2231 continuation
+
+
+def _guess_boundary(raw: bytes, start: int, end: int) -> bytes:
+    # the first line that looks like a delimiter above a part's header
+    line = _DELIMITER_AND_HEADER.search(raw, max(0, start - 1), end)
+    return line[1] if line else b""
+
+
+def _is_headless_multipart(raw: bytes, start: int, end: int) -> bool:
+    """Return whether a body without a Content-Type is a closed multipart.
+
+    The archives of Mailman before 2.1 keep only From, Date and Subject of a header.
+    """
+    first = _HEADLESS.match(raw, start, end)
+    return first is not None and raw.find(b"\n--" + first[1] + b"--", first.end(), end) >= 0
+
+
+def split_multipart(
+    raw: bytes, start: int, end: int, boundary: bytes
+) -> list[tuple[int, int]] | None:
+    """Return the spans between the delimiter lines of one multipart (RFC 2046 section 5.1.1).
+
+    A delimiter line is the boundary between `--` and white space or the line end; text after the
+    white space is ignored. None if no delimiter line begins a part; an empty list if there is only
+    the closing one, without text above it.
+    """
+    spans: list[tuple[int, int]] = []
+    delimiter, at, open_at, any_line = b"--" + boundary, start, -1, False
+    for seen in range(MAX_DELIMITERS if boundary else 0):
+        if len(spans) > MAX_PARTS:
+            break
+        found = raw.find(delimiter, at, end)
+        if found < 0 or seen == MAX_DELIMITERS - 1:
+            if open_at >= 0:
+                spans.append((open_at, end))  # never closed
+            break
+        at = found + len(delimiter)
+        if found > start and raw[found - 1] != 10:
+            continue
+        closing = raw.startswith(b"--", at, end)
+        after = at + 2 if closing else at
+        if after < end and raw[after] not in b" \t\r\n":
+            continue  # a longer boundary that begins with this one
+        if open_at >= 0:
+            line_break = 2 if raw.startswith(b"\r\n", found - 2) else 1
+            spans.append((open_at, max(open_at, found - line_break)))
+        elif closing and raw[start:found].strip():
+            break
+        any_line = True
+        line_end = raw.find(b"\n", after, end)
+        if closing or line_end < 0:
+            break
+        at = open_at = line_end + 1
+    return spans if any_line else None

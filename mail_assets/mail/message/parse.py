@@ -12,12 +12,7 @@ from mail_assets.errors import DamagedDataError
 from mail_assets.mail.archive.dialects import check_dialect
 from mail_assets.mail.archive.mbox import MAX_MESSAGE, RawMessage
 from mail_assets.mail.message import ids, mime
-from mail_assets.mail.message.addresses import (
-    MAX_ADDRESSES,
-    Address,
-    find_charset,
-    parse_addresses,
-)
+from mail_assets.mail.message.addresses import MAX_ADDRESSES, Address, find_charset, parse_addresses
 from mail_assets.mail.message.attachments import Attachment, find_attachments
 from mail_assets.mail.message.authors import find_author, find_list_id
 from mail_assets.mail.message.body import MAX_BODY, AttachedText, select_body

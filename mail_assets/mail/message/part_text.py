@@ -12,35 +12,50 @@ from resiliparse.extract.html2text import extract_plain_text
 from mail_assets.mail.message.decoding import clean_text, decode, decode_transfer, split_off_footer
 from mail_assets.mail.message.part import Part
 
+# Media type -> kind of text
+KINDS = {
+    "text/plain": "plain",
+    "text/markdown": "plain",
+    "text/x-markdown": "plain",
+    "application/pgp": "plain",
+    "text/enriched": "enriched",
+    "text/richtext": "enriched",
+    "text/html": "html",
+    "text/calendar": "calendar",
+}
 
-def unflow(text: str, *, delsp: bool = False) -> str:
-    """Join the lines of each paragraph of format=flowed text (RFC 3676 section 4).
 
-    Quote marks stay before every line and space-stuffing is undone. The signature separator `-- `
-    and blank lines are never joined to their neighbours, though some senders leave a space at the
-    end of a paragraph.
-    """
-    lines: list[str] = []
-    paragraph: list[str] = []  # pieces of an open flowed line
-    open_depth = 0
-    for line in text.split("\n"):
-        rest = line.lstrip(">")
-        depth = len(line) - len(rest)
-        rest = rest.removeprefix(" ")
-        if paragraph and (depth != open_depth or rest == "-- " or not rest):
-            lines.append("".join(paragraph))
-            paragraph = []
-        if not paragraph:
-            paragraph.append(">" * depth + " " * bool(depth and rest))
-            open_depth = depth
-        flowed = rest.endswith(" ") and rest != "-- "
-        paragraph.append(rest[:-1] if flowed and delsp else rest)
-        if not flowed:
-            lines.append("".join(paragraph))
-            paragraph = []
-    if paragraph:
-        lines.append("".join(paragraph))
-    return "\n".join(lines)
+class PartText(NamedTuple):
+    """The visible text of a part."""
+
+    kind: str  # plain, enriched, html or calendar
+    text: str
+    capped: bool  # it was cut
+
+
+class PartReader:
+    """Reads the parts of one message; `usual` is the charset of its list."""
+
+    def __init__(self, usual: str = "") -> None:
+        self.guessed = False  # the charset of a part had to be guessed
+        self._usual = usual
+        self._room = MAX_HTML
+
+    def read(self, part: Part) -> PartText:
+        """Return the visible text of the part, "" if all of it is blank."""
+        kind = KINDS.get(part.type, "plain")
+        text, capped, guessed = decode_part_text(part, self._usual)
+        self.guessed = self.guessed or guessed
+        if kind == "html":
+            capped = capped or len(text) > self._room
+            text = text[: self._room]
+            self._room -= len(text)
+            text = html_to_text(text)
+        elif kind == "enriched":
+            text = enriched_to_text(text)
+        elif kind == "calendar":
+            text = calendar_to_text(text)
+        return PartText(kind, "" if text.isspace() else text, capped)
 
 
 MAX_TEXT = 2 << 20  # characters of one decoded text
@@ -89,6 +104,38 @@ def _encoded(part: Part) -> tuple[bytes, bytes]:
     return split_off_footer(data) if is_encoded_text else (data, b"")
 
 
+def unflow(text: str, *, delsp: bool = False) -> str:
+    """Join the lines of each paragraph of format=flowed text (RFC 3676 section 4).
+
+    Quote marks stay before every line and space-stuffing is undone. The signature separator `-- `
+    and blank lines are never joined to their neighbours, though some senders leave a space at the
+    end of a paragraph.
+    """
+    lines: list[str] = []
+    paragraph: list[str] = []  # pieces of an open flowed line
+    open_depth = 0
+    for line in text.split("\n"):
+        rest = line.lstrip(">")
+        depth = len(line) - len(rest)
+        rest = rest.removeprefix(" ")
+        if paragraph and (depth != open_depth or rest == "-- " or not rest):
+            lines.append("".join(paragraph))
+            paragraph = []
+        if not paragraph:
+            paragraph.append(">" * depth + " " * bool(depth and rest))
+            open_depth = depth
+        flowed = rest.endswith(" ") and rest != "-- "
+        paragraph.append(rest[:-1] if flowed and delsp else rest)
+        if not flowed:
+            lines.append("".join(paragraph))
+            paragraph = []
+    if paragraph:
+        lines.append("".join(paragraph))
+    return "\n".join(lines)
+
+
+# --- calendars ---
+
 MAX_COMPONENTS = 20  # events, tasks and notes of one calendar
 
 _UNFOLD = re.compile(r"\n[ \t]")
@@ -97,12 +144,7 @@ _ESCAPE = re.compile(r"\\([\\;,nN])")
 _COMPONENTS = frozenset({"VEVENT", "VTODO", "VJOURNAL"})
 _TIME = re.compile(r"(\d{4})(\d\d)(\d\d)(?:T(\d\d)(\d\d)\d\d(Z?))?\Z")
 _ZONE = re.compile(r';TZID="?([^";:]{1,100})', re.I)
-_LABELS = {
-    "DTSTART": "Start",
-    "DTEND": "End",
-    "DUE": "Due",
-    "LOCATION": "Location",
-}
+_LABELS = {"DTSTART": "Start", "DTEND": "End", "DUE": "Due", "LOCATION": "Location"}
 
 
 def calendar_to_text(calendar: str) -> str:
@@ -149,6 +191,8 @@ def _format_event(event: dict[str, str]) -> str:
     return "\n".join(lines)
 
 
+# --- enriched text ---
+
 _PARAMETERS = re.compile(r"<param>[^<]{0,1000}+</param>", re.I)
 _COMMAND = re.compile(r"</?(?P<name>[a-z0-9-]{1,60}+)>", re.I)
 _LINE_ENDS = re.compile(r"\n+")
@@ -162,6 +206,8 @@ def enriched_to_text(text: str) -> str:
     text = _COMMAND.sub(lambda command: _RICHTEXT_SHAPING.get(command["name"].lower(), ""), text)
     return text.replace("\0", "<").strip()
 
+
+# --- HTML ---
 
 MAX_HTML = 2 << 20  # characters of HTML read of one message
 MAX_QUOTE_DEPTH = 20
@@ -203,11 +249,7 @@ def html_to_text(html: str) -> str:
     """
     html = clean_text(html[:MAX_HTML]).replace(_BEGIN, "").replace(_END, "")
     text = extract_plain_text(
-        _shape(html),
-        main_content=False,
-        preserve_formatting=True,
-        alt_texts=False,
-        links=False,
+        _shape(html), main_content=False, preserve_formatting=True, alt_texts=False, links=False
     )
     return _BLANK_LINES.sub("\n\n", _with_quote_marks(clean_text(text))).strip("\n")
 
@@ -289,49 +331,3 @@ def _with_quote_marks(text: str) -> str:
             marks = ">" * min(depth, MAX_QUOTE_DEPTH)
             lines.append(f"{marks} {line}".rstrip(" ") if marks else line)
     return "\n".join(lines).replace(_BEGIN, "").replace(_END, "")
-
-
-# Media type -> kind of text
-KINDS = {
-    "text/plain": "plain",
-    "text/markdown": "plain",
-    "text/x-markdown": "plain",
-    "application/pgp": "plain",
-    "text/enriched": "enriched",
-    "text/richtext": "enriched",
-    "text/html": "html",
-    "text/calendar": "calendar",
-}
-
-
-class PartText(NamedTuple):
-    """The visible text of a part."""
-
-    kind: str  # plain, enriched, html or calendar
-    text: str
-    capped: bool  # it was cut
-
-
-class PartReader:
-    """Reads the parts of one message; `usual` is the charset of its list."""
-
-    def __init__(self, usual: str = "") -> None:
-        self.guessed = False  # the charset of a part had to be guessed
-        self._usual = usual
-        self._room = MAX_HTML
-
-    def read(self, part: Part) -> PartText:
-        """Return the visible text of the part, "" if all of it is blank."""
-        kind = KINDS.get(part.type, "plain")
-        text, capped, guessed = decode_part_text(part, self._usual)
-        self.guessed = self.guessed or guessed
-        if kind == "html":
-            capped = capped or len(text) > self._room
-            text = text[: self._room]
-            self._room -= len(text)
-            text = html_to_text(text)
-        elif kind == "enriched":
-            text = enriched_to_text(text)
-        elif kind == "calendar":
-            text = calendar_to_text(text)
-        return PartText(kind, "" if text.isspace() else text, capped)

@@ -1,1 +1,1 @@
-"""Who answers whom: threads by the ids that messages name."""
+"""Answers and their parents: threads by the ids that messages name."""

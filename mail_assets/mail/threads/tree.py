@@ -11,7 +11,7 @@ A thread's id is the smallest of its ids. It changes when a late message joins t
 when its own message vanishes from the archives. Aliases keep links to former ids alive:
 
 * An id that is in a thread leads there. While messages only come, every id stays in a thread or
-  stays named by a message, so all ids lead where the set of messages alone says.
+  stays named by a message, so the set of messages alone decides where ids lead.
 * An id that has vanished leads to its former thread while that has a message left. If the thread
   fell apart, it leads to the part with the message that came first in it.
 * It leads nowhere when the last message of that thread is gone.

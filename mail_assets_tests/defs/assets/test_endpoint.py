@@ -5,8 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from mail_assets.defs.resources import EncoderResource
-from mail_assets.encoding.models import REMOTE_PRECISION, RemoteModel
-from mail_assets.encoding.open import compute_fingerprint
+from mail_assets.encoding.models import REMOTE_PRECISION, RemoteModel, compute_fingerprint
 from mail_assets.search.language.request import Request
 from mail_assets.search.open import SearchSettings, open_searcher
 from mail_assets_tests.defs.dagster_world import DagsterWorld

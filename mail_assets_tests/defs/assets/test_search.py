@@ -217,6 +217,19 @@ def test_measurement_is_compared_with_the_first(
     assert (another.passed, another.description) == (True, check(first).description)
 
 
+def test_upkeep_compares_quality_with_its_history(measured: DagsterWorld) -> None:
+    upkeep = measured.defs.resolve_job_def("upkeep")
+    for description in ("the first measurement of ", "against its first measurement on "):
+        result = upkeep.execute_in_process(
+            instance=measured.instance, op_selection=["measure_quality"]
+        )
+        assert result.success
+        [key] = search_quality_holds.check_keys
+        found = measured.checks()[key]
+        assert (found.description or "").startswith(description)
+    assert len(measured.instance.get_runs()) == 3, "the month, and no run in a run"
+
+
 def test_materialization_by_hand_is_no_measurement(measured: DagsterWorld) -> None:
     by_hand = dg.AssetMaterialization(asset_key("search_quality"))
     measured.instance.report_runless_asset_event(by_hand)

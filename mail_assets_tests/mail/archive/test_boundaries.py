@@ -71,7 +71,7 @@ def test_message_without_id_or_date_is_suspicious(dialect: str, line: bytes, fie
 
 
 def test_real_writers_own_rare_lines_are_kept() -> None:
-    """postgresql.org writes `From nobody` where it has no envelope."""
+    """postgresql.org writes `From nobody` for a message without an envelope."""
     rare = b"From nobody Tue Jan  6 10:00:00 2026\n" + head(99) + b"x\n"
     assert len(split(archive(PG, with_forged(b"text\n" + rare), between=b""), "pg")) == 14
 

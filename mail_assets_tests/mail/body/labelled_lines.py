@@ -28,7 +28,7 @@ _HASH = 8  # hex digits of a line's SHA-256
 
 @dataclass(frozen=True)
 class LabelledMessage:
-    """A message's digest, where it is, and hash and kind of each of its visible lines."""
+    """A labelled message: digest, list, month, and (hash, kind) of each visible line."""
 
     list_name: str
     month: str
@@ -37,13 +37,13 @@ class LabelledMessage:
 
     @property
     def held_out(self) -> bool:
-        """Tell the half that rules must not be fitted to."""
+        """True for the half that rules must not be fitted to."""
         return int(self.digest[0], 16) % 2 == 1
 
 
 @dataclass
 class Score:
-    """How often each kind was found for each label: (label, found) -> lines."""
+    """Counts of lines by (label, kind found)."""
 
     pairs: Counter[tuple[str, str]] = field(default_factory=Counter)
 
@@ -58,7 +58,7 @@ class Score:
         return sum(n for (label, found), n in self.pairs.items() if label == found) / self.lines
 
     def f1(self, *kinds: str) -> tuple[float, float, float]:
-        """Return precision, recall and F1 of kinds, taken as one; 1 where there is nothing."""
+        """Return precision, recall and F1 of kinds, taken as one; 1 without any line."""
         right = sum(n for (a, b), n in self.pairs.items() if a in kinds and b in kinds)
         labelled = sum(n for (a, _), n in self.pairs.items() if a in kinds)
         found = sum(n for (_, b), n in self.pairs.items() if b in kinds)

@@ -1,4 +1,4 @@
-"""Diffs inside bodies."""
+"""Diffs in bodies."""
 
 import pytest
 

@@ -193,7 +193,7 @@ def test_attached_texts_are_cut_with_the_body(monkeypatch: pytest.MonkeyPatch) -
         ),
         # RFC 2046 section 4.1.4
         (b"Content-Type: text/x-unheard-of\n\nwords\n", "plain", "words\n", [""]),
-        # an image that counts readers shows nothing and is no file
+        # a tracking image shows nothing and is no attachment
         (multipart("alternative", b"Content-Type: text/html\n\n<img src=x>\n"), "none", "", []),
         (
             multipart("mixed", PLAIN, b"Content-Type: text/html\n\n<p><img src=x></p>\n"),

@@ -80,7 +80,7 @@ def test_labels_that_say_nothing_or_are_no_charset_have_none(label: str) -> None
         ("朱镕基".encode("gb18030"), "gb2312", "朱镕基"),
         ("né".encode(), "iso-2022-jp", "né"),
         ("日本".encode("iso2022_jp"), "iso-2022-jp", "日本"),
-        # an archive that took the escape characters out; う is `$&`, and half of a price is no text
+        # without its escape characters う is `$&`; half of a price is no text
         (
             "日うう本 and ".encode("iso2022_jp").replace(b"\x1b", b""),
             "iso-2022-jp",
@@ -125,7 +125,7 @@ LINES = "relación, ALBARÁN\n".encode() + "línea y ALBARÁN\n".encode("cp1252"
         ("Да\n".encode() + "Нет\n".encode("koi8-r"), "", "koi8-r", "Да\nНет\n"),
         ("联通\n中文".encode("gbk"), "", "gb2312", "联通\n中文"),
         ("联通\n中文".encode("gbk"), "utf-8", "gb2312", "联通\n中文"),
-        # another charset keeps its lines where one is damaged
+        # another charset keeps its lines if one is damaged
         ("中文\n".encode("gbk") + b"\xd6\xff", "gb2312", "", "中文\n\ufffd\ufffd"),
         ("Ж\n".encode("koi8-r"), "koi8-r", "utf-8", "Ж\n"),
     ],
@@ -142,7 +142,7 @@ RUSSIAN = "Ошибка ядра\nвторая\n"
 @pytest.mark.parametrize(
     ("data", "named", "usual", "text", "guessed"),
     [
-        # nothing says what it is: the usual charset of the list, else windows-1252
+        # without a label: the usual charset of the list, else windows-1252
         (RUSSIAN.encode("koi8-r"), ("", ""), "koi8-r", RUSSIAN, True),
         (RUSSIAN.encode("koi8-r"), ("us-ascii", ""), "koi8-r", RUSSIAN, True),
         (RUSSIAN.encode("koi8-r"), ("utf-8", "utf-8"), "koi8-r", RUSSIAN, True),

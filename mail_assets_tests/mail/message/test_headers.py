@@ -72,17 +72,7 @@ def test_any_bytes_have_a_body_after_their_header_block(raw: bytes) -> None:
     assert not headers or body > 0
 
 
-LINES = [
-    b"To: a",
-    b"TO : b",
-    b"subject:c",
-    b" d",
-    b"\te: f",
-    b"Date:",
-    b"X: y",
-    b"",
-    b"to:\r",
-]
+LINES = [b"To: a", b"TO : b", b"subject:c", b" d", b"\te: f", b"Date:", b"X: y", b"", b"to:\r"]
 EVERY_FIELD = re.compile(
     rb"^(" + headers._KEPT + rb")[ \t]*:[ \t]*([^\n]*(?:\n[ \t][^\n]*)*)", re.I | re.M
 )

@@ -27,7 +27,7 @@ def multipart(*parts: bytes, kind: bytes = b"mixed", boundary: bytes = b"b1") ->
 
 
 def headless(*parts: bytes, above: bytes = b"") -> bytes:
-    """A multipart of which the header is lost."""
+    """A multipart without its header."""
     return b"From: a@x.org\n\n" + above + multipart(*parts).partition(b"preamble\n")[2]
 
 
@@ -91,7 +91,7 @@ def test_leaf_parts_are_found(raw: bytes, expected: list[tuple[str, bytes]]) -> 
 @pytest.mark.parametrize(
     ("raw", "expected"),
     [
-        # junk behind the boundary
+        # junk after the boundary
         (multipart(PLAIN, HTML).replace(b"--b1\n", b"--b1 junk\n"), [PLAIN_PART, HTML_PART]),
         (multipart(PLAIN).replace(b"--b1--\n", b"--b1-- junk\n"), [PLAIN_PART]),
         # a nested boundary that looks like the end of the outer one

@@ -52,9 +52,7 @@ def follow(*corpora: Sequence[ThreadMessage], start: Led | None = None) -> dict[
             [[B, C, BRIDGE], [B, C], [B, C, BRIDGE]], {}, id="a bridge that comes back leads itself"
         ),
         pytest.param(
-            [[B, C, BRIDGE], [B, C], [C]],
-            {},
-            id="nothing is left of the part that it led to",
+            [[B, C, BRIDGE], [B, C], [C]], {}, id="nothing is left of the part that it led to"
         ),
         pytest.param(
             [[B, C, BRIDGE], [B, C], [A, B, C, mail("1", "a b", "", 6)], [A, B, C]],

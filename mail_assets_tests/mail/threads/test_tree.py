@@ -1,3 +1,5 @@
+"""Shapes of threads, and properties of any corpus."""
+
 import random
 from collections.abc import Sequence
 
@@ -15,7 +17,7 @@ def mail(
 
 
 def outline(messages: Sequence[ThreadMessage]) -> list[str]:
-    """One line for each node: indented by depth, "?" behind a ghost, threads told apart."""
+    """One line for each node: thread, indent by depth, "?" after a ghost."""
     nodes = build_trees(messages)
     return [
         f"{node.thread_id}: {'  ' * node.depth}{node.message_id}{'?' * node.is_ghost}"
@@ -43,9 +45,7 @@ def outline(messages: Sequence[ThreadMessage]) -> list[str]:
             id="bridge merges two threads, one root hangs under the other as it says",
         ),
         pytest.param(
-            [mail("a", "b", "b", 1), mail("b", "a", "a", 2)],
-            ["a: b", "a:   a"],
-            id="cycle",
+            [mail("a", "b", "b", 1), mail("b", "a", "a", 2)], ["a: b", "a:   a"], id="cycle"
         ),
         pytest.param([mail("s", "s", "s", 1)], ["s: s"], id="self-reference"),
         pytest.param(
@@ -122,9 +122,7 @@ def test_earliest_copy_counts_then_most_references() -> None:
 
 
 @pytest.mark.parametrize("newest_first", [False, True])
-def test_chain_of_100_000_messages_takes_linear_time(
-    newest_first: bool,
-) -> None:
+def test_chain_of_100_000_messages_takes_linear_time(newest_first: bool) -> None:
     size = 100_000
     chain = [
         mail(f"m{i:06}", f"m{i - 1:06}" if i else "", "", float(-i if newest_first else i))
@@ -166,7 +164,7 @@ def ancestors(m: ThreadMessage) -> set[str]:
 
 
 def united(corpus: Sequence[ThreadMessage]) -> dict[str, str]:
-    """Smallest id that stands in a thread and is reachable from each message, by brute force."""
+    """Smallest id in a thread that is reachable from each message, by brute force."""
     standing = {node.message_id for node in build_trees(corpus)}
     kept: dict[str, ThreadMessage] = {}
     for m in corpus:

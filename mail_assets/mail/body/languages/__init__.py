@@ -1,1 +1,1 @@
-"""How mail programs announce a quote, one TOML file for each language."""
+"""Phrases by which mail programs announce a quote, one TOML file for each language."""
