@@ -1,6 +1,5 @@
 """Search uses the live index with its own encoder, and follows a promotion without a failure."""
 
-import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -16,8 +15,6 @@ from mail_assets.postgres.embedded import Cluster
 from mail_assets.postgres.pending import Pending
 from mail_assets.search.language.request import Request
 from mail_assets.search.live_index import KEPT_VECTORS, LiveIndex, LiveName, follow_live
-from mail_assets.search.open import open_searcher
-from mail_assets.search.searcher import Searcher
 from mail_assets.settings.settings import load_settings
 from mail_assets.tables.indexes import (
     NewIndex,
@@ -29,7 +26,7 @@ from mail_assets.tables.indexes import (
 from mail_assets.vectors.index import Match, MissingIndexError, VectorError
 from mail_assets_tests.conftest import new_database
 from mail_assets_tests.sample_corpus import Corpus, index_everything, small_corpus
-from mail_assets_tests.waits import LONG
+from mail_assets_tests.search.query_loop import ask_in_loop
 from mail_assets_tests.world import PROFILE
 
 QUESTION = Request("una jirafa alta", mode="semantic", limit=1)
@@ -51,71 +48,22 @@ def two(cluster: Cluster, tmp_path: Path, model_cache: Path) -> Corpus:
     return corpus
 
 
-def best(searcher: Searcher) -> tuple[str, float]:
-    [hit] = searcher.search(QUESTION).hits
-    return hit.message_id, hit.score
-
-
-class Loop(threading.Thread):
-    """Asks the same question again and again, until it is stopped or fails."""
-
-    def __init__(self, corpus: Corpus) -> None:
-        super().__init__()
-        self.corpus = corpus
-        self.answers: list[tuple[str, float]] = []
-        self.error: BaseException | None = None
-        self.stopping = threading.Event()
-        self.answered = threading.Condition()
-
-    def run(self) -> None:
-        try:
-            with open_searcher(self.corpus.search_settings) as searcher:
-                while not self.stopping.is_set():
-                    answer = best(searcher)
-                    with self.answered:
-                        self.answers.append(answer)
-                        self.answered.notify_all()
-        except BaseException as error:
-            self.error = error
-            with self.answered:
-                self.answered.notify_all()
-
-    def go_on(self, answers: int = 5) -> None:
-        """Wait for so many more answers."""
-        with self.answered:
-            wanted = len(self.answers) + answers
-            assert self.answered.wait_for(
-                lambda: self.error or len(self.answers) >= wanted, timeout=LONG
-            )
-
-
-@pytest.fixture
-def loop(two: Corpus) -> Iterator[Loop]:
-    thread = Loop(two)
-    thread.start()
-    yield thread
-    thread.stopping.set()
-    thread.join()
-
-
 @pytest.mark.slow
-def test_queries_follow_a_promotion_without_error(two: Corpus, loop: Loop) -> None:
+def test_queries_follow_a_promotion_without_error(two: Corpus) -> None:
     settings = two.settings
-    bucket = open_mail_bucket(settings.database, settings.vectors)
+    bucket = MailBucket(open_mail_bucket(settings.database, settings.vectors), settings.vectors)
     int8, fp32 = (index_spec(settings.encoder, precision).name for precision in ("int8", "fp32"))
     scores = []
-    with settings.database.connect("test") as connection:
+    with ask_in_loop(two, [QUESTION]) as loop, settings.database.connect("test") as connection:
         for name in (fp32, int8):
-            loop.go_on()
-            scores.append(loop.answers[-1][1])
-            promote_vectors(connection, MailBucket(bucket, settings.vectors), name)
-        retire_index(connection, MailBucket(bucket, settings.vectors), fp32)
-    loop.go_on()
-    assert loop.error is None
-    assert {message_id for message_id, _ in loop.answers} == {"longest@example.es"}
+            scores.append(loop.go_on(5)[-1].hits[0].score)
+            promote_vectors(connection, bucket, name)
+        retire_index(connection, bucket, fp32)
+        last = loop.go_on(5)[-1]
+    assert {hit.message_id for one in loop.answers for hit in one.hits} == {"longest@example.es"}
     # Both indexes answered, each with its own encoder: their scores differ a little.
     assert scores[0] != scores[1] == pytest.approx(scores[0], abs=0.05)
-    assert loop.answers[-1][1] == scores[0]
+    assert last.hits[0].score == scores[0]
 
 
 class Answering:

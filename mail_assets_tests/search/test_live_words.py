@@ -1,8 +1,5 @@
 """Search follows the index of words through promotion, retirement, forgetting and upkeep."""
 
-import itertools
-import threading
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,15 +11,14 @@ from mail_assets.indexes.words import open_mail_words, open_words_bucket
 from mail_assets.month import ListMonth
 from mail_assets.postgres.embedded import Cluster
 from mail_assets.search.language.request import Request
-from mail_assets.search.open import open_searcher
 from mail_assets.settings.settings import load_settings
 from mail_assets.steps.write_words import write_words
 from mail_assets.store.open import open_store
 from mail_assets.words.index import NAME
 from mail_assets.workspace import Workspace
 from mail_assets_tests.conftest import new_database
-from mail_assets_tests.sample_corpus import Corpus, index_everything, small_corpus
-from mail_assets_tests.waits import LONG
+from mail_assets_tests.sample_corpus import Corpus, ids, index_everything, small_corpus
+from mail_assets_tests.search.query_loop import QueryLoop, ask_in_loop
 from mail_assets_tests.world import FORGET_KEY
 
 OTHER = "words-99"
@@ -43,75 +39,32 @@ def small(cluster: Cluster, tmp_path: Path, model_cache: Path) -> Corpus:
     return corpus
 
 
-class Loop(threading.Thread):
-    """Asks the requests in turn, until it is stopped or fails."""
-
-    def __init__(self, corpus: Corpus) -> None:
-        super().__init__()
-        self.corpus = corpus
-        self.answers: list[set[str]] = []
-        self.error: BaseException | None = None
-        self.stopping = threading.Event()
-        self.answered = threading.Condition()
-
-    def run(self) -> None:
-        try:
-            with open_searcher(self.corpus.search_settings) as searcher:
-                for request in itertools.cycle(REQUESTS):
-                    if self.stopping.is_set():
-                        return
-                    found = {hit.message_id for hit in searcher.search(request).hits}
-                    with self.answered:
-                        self.answers.append(found)
-                        self.answered.notify_all()
-        except BaseException as error:
-            with self.answered:
-                self.error = error
-                self.answered.notify_all()
-
-    def go_on(self) -> list[set[str]]:
-        """Return the answers to each request, twice, that were asked from now on."""
-        with self.answered:
-            start = len(self.answers) + 1  # one may be on its way
-            end = start + 2 * len(REQUESTS)
-            assert self.answered.wait_for(
-                lambda: self.error or len(self.answers) >= end, timeout=LONG
-            )
-            assert self.error is None
-            return self.answers[start:end]
+def go_on(loop: QueryLoop) -> list[set[str]]:
+    """Return the ids that each request finds from now on, twice."""
+    return [{*ids(one)} for one in loop.go_on(2 * len(REQUESTS))]
 
 
-@pytest.fixture
-def loop(small: Corpus) -> Iterator[Loop]:
-    thread = Loop(small)
-    thread.start()
-    yield thread
-    thread.stopping.set()
-    thread.join()
-
-
-def test_queries_follow_word_indexes_without_error(small: Corpus, loop: Loop) -> None:
+def test_queries_follow_word_indexes_without_error(small: Corpus) -> None:
     settings = small.settings
-    assert all({GONE, STAYS} <= found for found in loop.go_on())
     other = open_mail_words(settings.words, OTHER)
-    with settings.database.connect("test") as connection:
+    with ask_in_loop(small, REQUESTS) as loop, settings.database.connect("test") as connection:
+        assert all({GONE, STAYS} <= found for found in go_on(loop))
         store, key = open_store(settings.store), settings.forget_key
         workspace = Workspace(connection, store, lambda line: None, key)
         for month in ("2024-03", "2024-04"):
             write_words(workspace, ListMonth("harbor-es", month), other)
         assert promote_words(connection, other).replaced == NAME
-        loop.go_on()
+        go_on(loop)
         retire_index(connection, open_words_bucket(settings.words), NAME)
         assert find_live_words(connection, settings.words) == OTHER
-        assert all({GONE, STAYS} <= found for found in loop.go_on())
+        assert all({GONE, STAYS} <= found for found in go_on(loop))
         forget_messages(
             workspace,
             ForgetRequest([GONE], [], "asked to", "the postmaster"),
             lambda name: open_known_index(settings.database, name),
         )
-        after = loop.go_on()
+        after = go_on(loop)
         assert [found for found in after if GONE in found or STAYS not in found] == []
         for erase in (False, True):
             other.index.maintain(erase=erase)
-        assert all(STAYS in found and GONE not in found for found in loop.go_on())
-    assert loop.error is None
+        assert all(STAYS in found and GONE not in found for found in go_on(loop))
