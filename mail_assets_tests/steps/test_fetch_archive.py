@@ -240,13 +240,13 @@ def test_dialect_that_is_set_is_kept_with_the_found_one(world: World) -> None:
 
 
 def test_archive_of_a_former_version_is_examined_again(world: World) -> None:
-    world.archive(MARCH, mail("a"))
+    world.archive(MARCH, PIPERMAIL)
     world.archives()
     with world.connect() as connection:
         connection.execute("update mbox_archives set found_dialect = ''")
         connection.execute("update partitions set inputs = 'a plain' where asset = 'mbox_archives'")
     world.archives()
-    assert world.rows("mbox_archives", "found_dialect") == [("mboxrd",)]
+    assert world.rows("mbox_archives", "found_dialect") == [("pipermail",)]
 
 
 def test_fetched_file_is_decompressed_once(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
