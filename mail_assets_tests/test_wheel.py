@@ -48,7 +48,7 @@ def test_the_wheel_has_the_package_and_its_files_and_nothing_else(
     pages = [
         path
         for folder in ("templates", "static")
-        for path in (REPOSITORY / "mail_assets/serving" / folder).iterdir()
+        for path in (REPOSITORY / "mail_assets/web" / folder).iterdir()
     ]
     assert len(pages) > 5
     readme = REPOSITORY / "mail_assets/mail/body/languages/README.md"
