@@ -63,8 +63,8 @@ def describe_api(base_url: str, archive: Archive) -> Schema:
         "info": {
             "title": "mail_assets",
             "version": __version__,
-            "description": "Search in the archives of mailing lists. A major version may add keys; "
-            "it neither renames nor removes any.",
+            "description": "Search in the archives of mailing lists. Within a major version keys "
+            "may be added; none is renamed or removed.",
         },
         "servers": [{"url": base_url}],
         "paths": {
