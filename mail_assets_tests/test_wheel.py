@@ -38,7 +38,7 @@ def run(unpacked: Path, folder: Path, *command: str) -> subprocess.CompletedProc
     )
 
 
-def test_the_wheel_has_the_package_and_its_files_and_nothing_else(
+def test_wheel_has_the_package_and_nothing_else(
     unpacked: Path,
 ) -> None:
     packed = {str(path.relative_to(unpacked)) for path in unpacked.rglob("*") if path.is_file()}

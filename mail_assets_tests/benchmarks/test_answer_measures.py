@@ -52,7 +52,7 @@ def test_a_statement_is_supported_by_its_words_and_numbers(
     assert is_supported(statement, TEXTS) is supported
 
 
-def test_measures_are_shares_of_the_questions_that_they_are_about() -> None:
+def test_measures_are_shares_of_their_questions() -> None:
     relevant = frozenset({"a", "b"})
     measures = measure_answers(
         [

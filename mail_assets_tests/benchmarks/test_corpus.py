@@ -69,7 +69,7 @@ def test_a_rendering_of_a_list_is_left_out(lists: list[SourceList]) -> None:
     assert sorted(one.name for one in lists) in (["dock", "tide"], ["dock", "tide-mirror"])
 
 
-def test_the_same_arguments_give_the_same_bytes_in_every_process(tmp_path: Path) -> None:
+def test_equal_arguments_give_equal_bytes_in_any_process(tmp_path: Path) -> None:
     source = write_source(tmp_path / "source")
     for out, seed in (("one", "1"), ("two", "2")):
         command = [sys.executable, "-m", "benchmarks.corpus", str(source), str(tmp_path / out)]
@@ -90,9 +90,7 @@ def contents(folder: Path) -> Iterator[tuple[str, bytes]]:
             yield str(path.relative_to(folder)), path.read_bytes()
 
 
-def test_a_corpus_is_read_by_the_pipeline_and_has_so_many_messages(
-    lists: list[SourceList], tmp_path: Path
-) -> None:
+def test_pipeline_reads_all_messages_of_a_corpus(lists: list[SourceList], tmp_path: Path) -> None:
     out = tmp_path / "corpus"
     curves = write_corpus(Corpus(lists, density=2), out, MESSAGES)
     settings = load_settings(
@@ -154,7 +152,7 @@ def test_only_the_values_of_fields_are_changed(
                 assert not message.flags
 
 
-def test_people_are_others_in_every_epoch_and_the_same_within_one(
+def test_people_differ_between_epochs_only(
     lists: list[SourceList], epochs: list[Transplant]
 ) -> None:
     names = []
@@ -169,7 +167,7 @@ def test_people_are_others_in_every_epoch_and_the_same_within_one(
     assert len({*names}) > 1
 
 
-def test_encoded_text_and_fields_are_changed_decoded_and_attachments_not(
+def test_encoded_text_is_changed_and_attachments_are_not(
     lists: list[SourceList], epochs: list[Transplant]
 ) -> None:
     for epoch in epochs:

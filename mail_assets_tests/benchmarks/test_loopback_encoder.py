@@ -61,7 +61,7 @@ def test_a_text_of_the_corpus_lies_near_the_text_it_was_made_of(
     assert not np.array_equal(source, copy)
 
 
-def test_equal_texts_have_equal_vectors_and_unknown_ones_their_own(encoder: RemoteEncoder) -> None:
+def test_equal_texts_have_equal_vectors(encoder: RemoteEncoder) -> None:
     unknown = "zirconium xylophones quarrel"
     first, again, another = encoder.encode_documents([unknown, unknown, f"{unknown} loudly"])
     np.testing.assert_array_equal(first, again)

@@ -21,7 +21,7 @@ input()
 pytestmark = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="no proc(5) here")
 
 
-def test_a_program_counts_while_it_runs_and_once_when_it_has_ended() -> None:
+def test_program_counts_once_when_it_has_ended() -> None:
     before = seconds_so_far()
     with subprocess.Popen(
         [sys.executable, "-c", PROGRAM], stdin=subprocess.PIPE, stdout=subprocess.PIPE

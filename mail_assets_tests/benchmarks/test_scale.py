@@ -51,7 +51,7 @@ def test_what_no_step_and_no_stage_used_is_between_them() -> None:
     assert found["months"]["chunks"] == {"first": 250, "middle": 250, "last": 250}
 
 
-def test_threads_that_are_built_between_months_end_where_the_next_months_begin() -> None:
+def test_building_of_threads_ends_where_months_begin() -> None:
     later = [
         line("range", 120, 25),
         line("month", 130, 33, asset="messages", list="tide", month="2024-04", stored=9),
@@ -61,7 +61,7 @@ def test_threads_that_are_built_between_months_end_where_the_next_months_begin()
     assert found["stages"] == {"threads": {"processor": 3, "clock": 4}}
 
 
-def test_what_a_backfill_used_before_it_was_cut_off_counts_until_its_last_line() -> None:
+def test_interrupted_backfill_counts_until_its_last_line() -> None:
     later = [
         line("start", 900, 3),
         line("range", 903, 5, peak_mb={"run": 70.0, "postgres": 30.0}),
@@ -123,7 +123,7 @@ def test_numbers_are_found_by_their_path() -> None:
     assert flatten({"a": {"b": 1, "c": "text"}, "d": 2.5}) == {"a.b": 1, "d": 2.5}
 
 
-def test_the_parts_of_a_run_are_one_result_and_one_that_filled_nothing_is_none(
+def test_parts_of_a_run_are_one_result(
     tmp_path: Path,
 ) -> None:
     parts: list[dict[str, Any]] = [
