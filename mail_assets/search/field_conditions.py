@@ -69,7 +69,8 @@ HIDDEN = {"signs": SIGNS, "addresses": ADDRESSES}
 MAX_SENDERS = 2_000
 #: Conditions that PostgreSQL indexes together with the list: days and months of lists.
 OF_DAYS = frozenset({"months", "period"})
-#: Conditions that replace those of fields where addresses are hidden.
+#: Conditions that replace those of fields where addresses are hidden: every field whose text may
+#: hold an address.
 _SHOWN = {"to": "receiver_name", "subject": "shown_subject", "file": "shown_file"}
 SHOWN_TEXTS = frozenset(_SHOWN.values())
 #: A part of a text with three letters can be found by an index of trigrams.
@@ -79,8 +80,9 @@ _TRIGRAM = re.compile(r"[^\W_]{3}")
 class FieldCondition(NamedTuple):
     """A field as it is checked.
 
-    `name` is that of a condition in sql/filters.sql, or "period"; of lists, months, ids,
-    senders and threads `value` holds the alternatives.
+    `name` is that of a condition in sql/filters.sql and of its parameter, or "period". An index
+    that does not know it leaves it out. Of lists, months, ids, senders and threads `value` holds
+    the alternatives.
     """
 
     name: str

@@ -199,6 +199,7 @@ def _require_month(name: str, value: object) -> None:
         raise SettingsError(name, value, 'must be a month such as "1997-01"')
 
 
+# the comments at the head of lists.toml in the checkout, word for word: a test compares them
 _HEAD = """\
 # The mailing lists, one table each. A list's name is permanent: it is part of every key.
 #

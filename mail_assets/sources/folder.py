@@ -1,32 +1,14 @@
 """Archives in a folder of this machine, without its subfolders; other programs may move files."""
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import BinaryIO, TypeVar
+from typing import BinaryIO
 
 from mail_assets.month import ListMonth
 from mail_assets.sources.archive_file import CHUNK, save_archive
-from mail_assets.sources.source import ArchiveSource, Fetched, SourceError, Unchanged
+from mail_assets.sources.source import ArchiveSource, Fetched, SourceError, Unchanged, list_again
 from mail_assets.sources.urls import folder_path, group_by_month
-
-T = TypeVar("T")
-
-LISTINGS = 5  # attempts; each moved file costs one more
-
-
-def list_again(find: Callable[[], T]) -> T:
-    """Return the result of `find`, called again if a file was moved in between.
-
-    Raises:
-        FileNotFoundError: a file was moved in each attempt.
-    """
-    for _ in range(LISTINGS - 1):
-        try:
-            return find()
-        except FileNotFoundError:
-            pass
-    return find()
 
 
 class FolderSource(ArchiveSource):

@@ -27,7 +27,7 @@ from mail_assets.mail.archive.mbox import split_mbox
 from mail_assets.mail.message.dates import parse_date
 from mail_assets.sources.archive_file import unpacking_refusal, write_whole
 from mail_assets.sources.message_source import (
-    RULE,
+    MONTH_RULE_VERSION,
     Pairs,
     month_of_message,
     read_pairs,
@@ -47,17 +47,17 @@ _DELETED = 0x0008
 class MboxFile:
     """The messages of one mbox file, plain or compressed."""
 
-    def __init__(self, path: Path, index: Path) -> None:
+    def __init__(self, path: Path, months_file: Path) -> None:
         self._path = path
-        self._index = index
-        self._unpacked = index.with_name("unpacked.mbox")
+        self._months_file = months_file
+        self._unpacked = months_file.with_name("unpacked.mbox")
 
     def months(self) -> Pairs:
         """Return (month, key) of every message. See Messages."""
         with self._refusing():
             state = self._state()
             compressed = self._is_compressed()
-            known, months = read_pairs(self._index)
+            known, months = read_pairs(self._months_file)
             if known == state and (self._unpacked.exists() or not compressed):
                 return months
             changed = SourceError(f"{self._path} changed while it was read", retryable=True)
@@ -72,7 +72,7 @@ class MboxFile:
                 raise
             if self._state() != state:
                 raise changed
-            write_pairs(self._index, state, months)
+            write_pairs(self._months_file, state, months)
         return months
 
     def entries(self, keys: Sequence[str]) -> Iterator[bytes]:
@@ -92,7 +92,7 @@ class MboxFile:
 
     def _state(self) -> str:
         status = self._path.stat()
-        return f"rule {RULE}, {status.st_size}-{status.st_mtime_ns}"
+        return f"rule {MONTH_RULE_VERSION}, {status.st_size}-{status.st_mtime_ns}"
 
     def _is_compressed(self) -> bool:
         with open_archive(self._path) as file:

@@ -14,9 +14,8 @@ from typing import NamedTuple
 from urllib.parse import quote
 
 from mail_assets.mail.archive.mbox import MAX_MESSAGE
-from mail_assets.sources.folder import list_again
 from mail_assets.sources.message_source import Arrival, Pairs, find_months, format_message
-from mail_assets.sources.source import SourceError
+from mail_assets.sources.source import SourceError, list_again
 
 logger = logging.getLogger(__name__)
 
@@ -37,15 +36,15 @@ class MessageFile(NamedTuple):
 class MessageFiles:
     """The messages of a folder; `find` lists its files: key -> file, in order."""
 
-    def __init__(self, find: Callable[[], dict[str, MessageFile]], index: Path) -> None:
+    def __init__(self, find: Callable[[], dict[str, MessageFile]], months_file: Path) -> None:
         self._find = find
-        self._index = index
+        self._months_file = months_file
         self._files: dict[str, MessageFile] = {}
 
     def months(self) -> Pairs:
         """Return (month, key) of every file. See Messages."""
         self._files = self._list()
-        return find_months([*self._files], self._read, self._index)
+        return find_months([*self._files], self._read, self._months_file)
 
     def entries(self, keys: Sequence[str]) -> Iterator[bytes]:
         """Yield the messages of these keys as mboxrd. See Messages."""

@@ -41,7 +41,7 @@ from mail_assets.sources.source import ArchiveSource, Fetched, SourceError, Unch
 
 Pairs = list[tuple[str, str]]
 
-FORMAT = "mbox-1"  # raise it when equal messages would be written as other bytes
+FORMAT_VERSION = "mbox-1"  # raise it when equal messages would be written as other bytes
 
 
 class Messages(Protocol):
@@ -109,7 +109,7 @@ class MessageSource(ArchiveSource):
 
 def _version(keys: list[str]) -> str:
     digest = hashlib.sha256("\n".join(keys).encode()).hexdigest()
-    return f"{FORMAT}:{digest[:32]}"
+    return f"{FORMAT_VERSION}:{digest[:32]}"
 
 
 # mboxrd, byte for byte as public-inbox writes it. Its From_ line holds no data, so that equal
@@ -143,7 +143,7 @@ def format_message(raw: bytes) -> bytes:
     return FROM_LINE + _QUOTED.sub(b">", raw) + end
 
 
-RULE = "1"  # raise it when messages would get another month
+MONTH_RULE_VERSION = "1"  # raise it when messages would get another month
 NO_DATE = "1970-01"
 
 _FIRST = datetime(1971, 1, 1, tzinfo=UTC)
@@ -200,13 +200,13 @@ def find_months(
     A key identifies the bytes of a message for good. A key that `read` skips has no month.
     """
     rule, pairs = read_pairs(path)
-    known = {key: month for month, key in pairs} if rule == RULE else {}
+    known = {key: month for month, key in pairs} if rule == MONTH_RULE_VERSION else {}
     missing = [key for key in keys if key not in known]
     for message in read(missing):
         known[message.key] = month_of_message(message.raw, message.arrived)
     months = [(known[key], key) for key in keys if key in known]
-    if (RULE, months) != (rule, pairs):
-        write_pairs(path, RULE, months)
+    if (MONTH_RULE_VERSION, months) != (rule, pairs):
+        write_pairs(path, MONTH_RULE_VERSION, months)
     return months
 
 

@@ -127,7 +127,7 @@ def _open_folder(list_name: str, kind: str, url: str, cache: Path) -> ArchiveSou
 
 
 def _find_kind(path: Path) -> str:
-    """Return the kind of source at a path; "" for a folder of monthly archives, or for nothing."""
+    """Return the first kind that fits a path; "" for monthly archives, which come last."""
     from mail_assets.sources.git import find_repositories
 
     if path.is_file():

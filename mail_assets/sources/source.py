@@ -8,10 +8,12 @@ from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from mail_assets.errors import MonthError
 from mail_assets.month import ListMonth
+
+T = TypeVar("T")
 
 MOST_PLACES = 3  # of one month in an error
 
@@ -182,3 +184,20 @@ def list_archives(sources: Sequence[ArchiveSource], seconds: float) -> Listing:
             except SourceError as error:
                 listing.failed[name] = str(error)
     return listing
+
+
+_LISTINGS = 5  # attempts; each moved file costs one more
+
+
+def list_again(find: Callable[[], T]) -> T:
+    """Return the result of `find`, called again if a file was moved in between.
+
+    Raises:
+        FileNotFoundError: a file was moved in each attempt.
+    """
+    for _ in range(_LISTINGS - 1):
+        try:
+            return find()
+        except FileNotFoundError:
+            pass
+    return find()

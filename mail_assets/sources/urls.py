@@ -7,9 +7,10 @@ from pathlib import Path
 from urllib.parse import quote, unquote, urlsplit
 
 #: Words before a place that name the kind of source; a folder and a file mostly need none.
-KINDS = ("maildir", "eml", "mbox", "public-inbox", "public-inbox-mbox", "hyperkitty", "ponymail")
 FOLDER_KINDS = ("maildir", "eml", "mbox")
 HTTP_KINDS = ("public-inbox-mbox", "hyperkitty", "ponymail")
+#: A public-inbox may be a folder or a URL.
+KINDS = (*FOLDER_KINDS, "public-inbox", *HTTP_KINDS)
 
 
 def split_kind(source: str) -> tuple[str, str]:

@@ -151,7 +151,8 @@ OPTIONS: dict[str, tuple[str, Callable[[str], Any]]] = {
     "offset": ("offset", int),
     "score": ("min_score", float),
 }
-#: Fields of which a message has one value: several in one query are alternatives.
+#: Fields that are compared for equality: a message meets one value only, so that several are
+#: alternatives.
 EXCLUSIVE = frozenset({"from", "list", "month", "thread", "id", "date"})
 
 
