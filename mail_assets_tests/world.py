@@ -81,7 +81,7 @@ def mail(
     headers: str = "",
     from_line: str = "From ann@example.org Mon Mar  4 09:00:00 2024",
 ) -> bytes:
-    """Return one message of an mbox, From_ line and blank line included."""
+    """Return one message of an mbox; it is dated in March 2024 unless `date` says otherwise."""
     lines = [
         from_line,
         f"From: Ann <{sender}>",

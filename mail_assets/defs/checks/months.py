@@ -38,7 +38,10 @@ NO_MONTHS = dg.TableSchema([dg.TableColumn("month")])
 
 
 class CheckedMonth(NamedTuple):
-    """Result of one month, its figures, and a reason if the figures do not give it."""
+    """Result of one month, and its figures.
+
+    `reason` follows the month in the description; without it only the month is named.
+    """
 
     passed: bool
     figures: Mapping[str, Any]
@@ -147,7 +150,10 @@ def _find_due(
 def month_result(
     results: Mapping[ListMonth, CheckedMonth], severity: dg.AssetCheckSeverity
 ) -> dg.AssetCheckResult:
-    """Return the result of some months, with the figures of those that failed, or else of all."""
+    """Return the result of some months, with the figures of those that failed, or else of all.
+
+    Months are named in the order of `results`: put the worst first.
+    """
     failed = {month: result for month, result in results.items() if not result.passed}
     rows = [
         dg.TableRecord({"month": month.key, **_reason(result), **result.figures})
