@@ -54,7 +54,7 @@ _WORD = re.compile(r"[^\W\d_]++")
 
 
 class Statement(NamedTuple):
-    """What an answer says up to a citation, and the numbers that it cites, none at its end."""
+    """A statement of an answer up to a citation, and the numbers that it cites, none at its end."""
 
     text: str
     numbers: tuple[int, ...]
@@ -87,7 +87,7 @@ def split_statements(text: str) -> Iterator[Statement]:
 
 
 def is_supported(statement: Statement, texts: Mapping[int, str]) -> bool:
-    """Tell whether the texts that a statement cites have its numbers and most of its words."""
+    """Return whether the texts that a statement cites have its numbers and most of its words."""
     cited = " ".join(texts[number] for number in statement.numbers)
     if {*_NUMBER.findall(statement.text)} - {*_NUMBER.findall(cited)}:
         return False

@@ -1,4 +1,4 @@
-"""What benchmarks.chaos does to a backfill: each act disturbs it once, and undoes what it must."""
+"""Acts of benchmarks.chaos: each disturbs a backfill once, and undoes what it must."""
 
 import os
 import random

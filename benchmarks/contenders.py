@@ -31,7 +31,7 @@ Contender = tuple[Callable[[list[str]], Vectors], Callable[[str], Vectors]]
 
 @dataclass(frozen=True)
 class Result:
-    """What a contender measured of itself; the vectors go to a file."""
+    """Figures that a contender measured of itself; the vectors go to a file."""
 
     chunks_per_s: float
     cpu_ms_per_chunk: float

@@ -62,7 +62,7 @@ class Service:
 
     @property
     def is_ours(self) -> bool:
-        """Whether it runs the image of this repository."""
+        """True if it runs the image of this repository."""
         return "MAIL_LOCAL_STATE" in self.environment
 
 

@@ -1,4 +1,4 @@
-"""What a home holds in the end: a digest of each table, file of the store and index.
+"""End state of a home: a digest of each table, file of the store and index.
 
 Two ways to the same mail are compared by it: times, durations and counters are left out.
 """

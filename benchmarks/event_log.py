@@ -1,4 +1,4 @@
-"""How fast the pages of the UI are with 2,400 list-months filled.
+"""Measure how fast the pages of the UI are with 2,400 list-months filled.
 
     python -m benchmarks.event_log [--lists 8] [--months 300] [--screenshots FOLDER]
 

@@ -32,7 +32,7 @@ STAGES = ("split", "parse", "segment", "identify", "chunk")
 
 
 class Cost(NamedTuple):
-    """What one case took."""
+    """Cost of one case."""
 
     seconds: dict[str, float]  # by stage
     megabytes: float

@@ -1,4 +1,4 @@
-"""What Dagster costs a list-month: filled, asked again, and one of many changed.
+"""Measure what Dagster costs a list-month: filled, asked again, and one of many changed.
 
     python -m benchmarks.list_months [--lists 2] [--months 48] [--messages 20] [--home FOLDER]
 

@@ -99,7 +99,7 @@ PEERS = (
 
 
 def is_installed(peer: Peer) -> bool:
-    """Tell whether the peer's program is on PATH."""
+    """Return whether the peer's program is on PATH."""
     return shutil.which(peer.program) is not None
 
 

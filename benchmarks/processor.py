@@ -18,7 +18,7 @@ _T = TypeVar("_T")
 
 
 class Seconds(NamedTuple):
-    """What something took: on the processor, and by the clock."""
+    """Time that something took: on the processor, and by the clock."""
 
     processor: float
     clock: float

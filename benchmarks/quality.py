@@ -35,7 +35,7 @@ PAGE = "page"
 
 
 class Figure(NamedTuple):
-    """What a query has in a mode; `value` is its nDCG@10 or MRR, as its kind is measured."""
+    """Figures of a query in a mode; `value` is its nDCG@10 or MRR, as its kind is measured."""
 
     kind: str
     query: str

@@ -89,7 +89,7 @@ def sketch(text: str, staying: frozenset[bytes]) -> list[int]:
 
 
 class Rate(NamedTuple):
-    """What encoding took: texts, and seconds of the processor and of the clock."""
+    """Cost of encoding: texts, and seconds of the processor and of the clock."""
 
     texts: int
     processor: float

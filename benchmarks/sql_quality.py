@@ -1,4 +1,4 @@
-"""How well the SQL functions rank on judged sets.
+"""Measure how well the SQL functions rank on judged sets.
 
     MAIL_VECTORS=pgvector: python -m benchmarks.sql_quality FOLDER=LIST [FOLDER=LIST ...]
 

@@ -1,4 +1,4 @@
-"""How long the pages of Dagster's UI take in a browser until they show what they are for.
+"""Measure how long the pages of Dagster's UI take in a browser until they show what they are for.
 
     python -m benchmarks.list_months --lists 8 --months 300 --messages 10 --home HOME
     python -m benchmarks.ui HOME [--screenshots FOLDER]

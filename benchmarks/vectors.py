@@ -61,7 +61,7 @@ class Data(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """What one filter's queries gave: milliseconds and the mean share of the true top 20."""
+    """Results of one filter's queries: milliseconds and the mean share of the true top 20."""
 
     p50: float
     p95: float

@@ -1,4 +1,4 @@
-"""What pyproject.toml declares is what the code imports, and the locks have all of it."""
+"""The code imports exactly what pyproject.toml declares, and the locks have all of it."""
 
 import ast
 import re

@@ -122,7 +122,7 @@ def statistics_hold_no_traces(world: World) -> None:
 
 
 def find_bytes(connection: psycopg.Connection, files: str) -> bool:
-    """Say whether files of the server hold the text; `files` selects their paths."""
+    """Return whether files of the server hold the text; `files` selects their paths."""
     query = f"""select bool_or(position(%s::bytea in pg_read_binary_file(path)) > 0)
                   from ({files}) as f (path)"""
     row = connection.execute(query.encode(), [SECRET.encode()]).fetchone()

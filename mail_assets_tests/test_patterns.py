@@ -64,7 +64,7 @@ def times(use: Use, attack: Attack, sizes: tuple[int, ...]) -> Iterator[tuple[fl
 
 
 def is_linear(use: Use, attack: Attack) -> bool:
-    """Tell whether no two doublings in a row were steep, in any of three tries.
+    """Return whether no two doublings in a row were steep, in any of three tries.
 
     Where the last that could begin them takes no more than noise, nothing longer is tried.
     """

@@ -1,4 +1,4 @@
-"""How long tests wait for a thread or a process that may be lost."""
+"""Waiting of tests for a thread or a process that may be lost."""
 
 import time
 from collections.abc import Callable

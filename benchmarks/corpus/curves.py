@@ -1,4 +1,4 @@
-"""What a corpus must have in common with real mail, measured while it is written."""
+"""Curves that a corpus has in common with real mail, measured while it is written."""
 
 import re
 from collections import Counter

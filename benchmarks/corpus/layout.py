@@ -1,4 +1,4 @@
-"""Which epochs make which month of which list.
+"""Layout of a corpus: the epochs that make each month of each list.
 
 `density` epochs share a month, so that a month holds as many messages as those of a busy list. Such
 a *group* of epochs lies in the newest years, the next in those before, as far back as FIRST_YEAR;

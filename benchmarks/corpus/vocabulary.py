@@ -33,7 +33,7 @@ _IS_HEX = re.compile(rb"[0-9a-f]+")
 
 
 class Vocabulary(NamedTuple):
-    """What is known of a source's words, in lower case.
+    """Facts about the words of a source, in lower case.
 
     `pools` has the words that become others by kind ("name", "word", "code"), each as often as
     it may be chosen, and `kinds` the kind of each.

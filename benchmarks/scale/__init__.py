@@ -1,4 +1,4 @@
-"""What a backfill of a big corpus costs, and what grows faster than the corpus.
+"""Measure what a backfill of a big corpus costs, and what grows faster than the corpus.
 
     python -m benchmarks.scale run CORPUS HOME RESULTS.jsonl [--table TABLE]
     python -m benchmarks.scale report RESULTS.jsonl

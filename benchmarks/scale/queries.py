@@ -1,4 +1,4 @@
-"""How long search takes on a filled home, by mode: the first time a query comes, and later.
+"""Measure how long search takes on a filled home, by mode: the first time a query comes, and later.
 
     python -m benchmarks.scale.queries
 

@@ -1,4 +1,4 @@
-"""What a home takes: disk by table, index and bucket, and memory by process."""
+"""Sizes of a home: disk by table, index and bucket, and memory by process."""
 
 import contextlib
 import threading

@@ -24,7 +24,7 @@ select extract(epoch from timestamp at time zone 'utc'), step_key from event_log
 
 
 class Span(NamedTuple):
-    """What was done, in seconds of the processor and of the clock.
+    """Work that was done, in seconds of the processor and of the clock.
 
     `messages` are those of its month, 0 for what belongs to no month.
     """

@@ -1,4 +1,4 @@
-"""What the steps of a backfill took by the clock, from Dagster's event log.
+"""Time that the steps of a backfill took by the clock, from Dagster's event log.
 
 It tells the steps of ranges that several processes run at once apart, which the lines of a
 backfill (fill.py) do not.

@@ -133,7 +133,7 @@ class Change(NamedTuple):
 
     @property
     def worse(self) -> bool:
-        """Whether the loss is more than the choice of the queries explains."""
+        """True if the loss is more than the choice of the queries explains."""
         return self.now.mean < self.then.low or self.difference.high < 0
 
 

@@ -51,7 +51,7 @@ class Database:
 
     @property
     def embedded(self) -> bool:
-        """Whether the database is in the embedded server."""
+        """True if the database is in the embedded server."""
         return not self.dsn
 
     def url(self) -> str:

@@ -146,7 +146,7 @@ class GuardedProtocol(HttpToolsProtocol):
 
     @property
     def waits(self) -> bool:
-        """Whether the connection has no complete request to answer."""
+        """True if the connection has no complete request to answer."""
         return self.cycle is None or self.cycle.response_complete or self.cycle.more_body
 
     def give_up(self) -> None:

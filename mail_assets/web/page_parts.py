@@ -201,7 +201,7 @@ class Part(NamedTuple):
 
     @property
     def is_folded(self) -> bool:
-        """Whether the lines are shown on demand; short quotes are always shown."""
+        """True if the lines are shown on demand; short quotes are always shown."""
         if self.kind == "quote":
             return len(self.lines) > OPEN_QUOTE
         return self.kind == "signature"

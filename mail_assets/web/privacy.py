@@ -44,7 +44,7 @@ class Publication:
 
     @property
     def hides(self) -> bool:
-        """Whether addresses are hidden."""
+        """True if addresses are hidden."""
         return self.addresses == HIDDEN
 
     @property

@@ -50,7 +50,7 @@ def hit(name: str, *indexes: int) -> Hit:
 
 
 def chosen(hits: Sequence[Hit], pieces: dict[str, ChunkText], budget: int) -> list[tuple[str, int]]:
-    """Which messages, and how many lines of each excerpt."""
+    """Return the messages, and the number of lines of each excerpt."""
     return [
         (e.hit.message_id, e.text.count("\n") + 1) for e in select_excerpts(hits, pieces, budget)
     ]

@@ -105,7 +105,7 @@ def wait(
 
 
 def is_running(launcher: MailCeleryLauncher, run: dg.DagsterRun) -> bool:
-    """Tell whether a run is known to run; a busy worker may answer too late at first."""
+    """Return whether a run is known to run; a busy worker may answer too late at first."""
     checks = (launcher.check_run_worker_health(run) for _ in range(100))
     return any(health.status == WorkerStatus.RUNNING for health in checks)
 

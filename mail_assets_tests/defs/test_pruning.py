@@ -27,7 +27,7 @@ OLD = NOW - dt.timedelta(days=90)
 
 
 class Config(dg.Config):
-    """Whether the asset fails."""
+    """The asset fails if this is set."""
 
     fail: bool = False
 

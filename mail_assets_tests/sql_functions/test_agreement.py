@@ -328,7 +328,7 @@ EXCLUDED = re.compile(r"(?<!\S)-(\"[^\"]*\"|\w\w\S*)")
 
 
 def take_apart(query: str) -> tuple[str, str, str, str, list[str], list[str]]:
-    """What query_words says of a query, in Python: the language of the SQL functions."""
+    """Return the result of query_words, in Python: the language of the SQL functions."""
     query = re.sub("[<>]", " ", query)  # no tags
     unwanted = " or ".join(part.replace("-", " ") for part in EXCLUDED.findall(query))
     wanted = EXCLUDED.sub(" ", query)

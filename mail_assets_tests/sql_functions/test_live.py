@@ -218,7 +218,7 @@ def test_a_threshold_that_is_no_number_is_named(
 
 
 def scans(db: psycopg.Connection, table: str, method: str) -> int:
-    """How often this transaction scanned the indexes of a table that are of one method."""
+    """Return how often this transaction scanned the indexes of a table that are of one method."""
     row = db.execute(
         "select sum(pg_stat_get_xact_numscans(indexrelid)) from pg_index"
         " join pg_class on pg_class.oid = indexrelid join pg_am on pg_am.oid = relam"

@@ -1,4 +1,4 @@
-"""What all steps of a month have in common: they converge, and touch no other partition."""
+"""All steps of a month converge, and touch no other partition."""
 
 import re
 from typing import Any

@@ -152,7 +152,7 @@ def test_characters_postgres_refuses_end_no_line(text: str) -> None:
     "text", ["\\", "\t", "a\\tb", "\r\n", "\\.", "\\N", "{}", '"', "', ' x", "NULL"]
 )
 def test_any_text_comes_back_as_it_was(migrated: psycopg.Connection, text: str) -> None:
-    """What ends a field, a line, an array or a COPY, in every kind of column."""
+    """Signs that end a field, a line, an array or a COPY stand in every kind of column."""
     row = stored("1@example.org", variant=1)
     attached = Attachment(1, text, "text/plain", 1, "", False)
     message = row.message._replace(
@@ -266,7 +266,7 @@ def test_quarantine_is_replaced_by_month(migrated: psycopg.Connection) -> None:
 def test_texts_are_read_some_at_a_time(
     migrated: psycopg.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What has not been asked for yet waits in a cursor of the server."""
+    """Rows that were not asked for yet wait in a cursor of the server."""
     load(migrated, [stored(f"{n}@example.org", ordinal=n) for n in range(9)])
     monkeypatch.setattr(messages, "TEXTS_AT_A_TIME", 2)
     with migrated.transaction():

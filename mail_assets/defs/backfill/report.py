@@ -72,7 +72,7 @@ class Report:
 
     @property
     def changed(self) -> bool:
-        """Whether anything was written or deleted anywhere."""
+        """True if anything was written or deleted anywhere."""
         return any(self.changed_in(asset) for asset in self._months)
 
     def changed_in(self, asset: str) -> bool:
