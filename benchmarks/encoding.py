@@ -20,24 +20,62 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import onnxruntime as ort
 import pandas as pd
 from onnx import TensorProto, helper, numpy_helper
+from tokenizers import Tokenizer
 
 from benchmarks.contenders import MODEL, Result, Vectors
-from benchmarks.mail_chunks import chunks_of, messages
 from mail_assets.encoding.model_build import IR_VERSION, OPSET, quantise_weights
 from mail_assets.encoding.model_cache import prepare_model
 from mail_assets.encoding.model_files import verify_file
 from mail_assets.encoding.models import GRAPH_PRECISIONS, find_local_model
 from mail_assets.encoding.tokenizer import load_tokenizer
+from mail_assets.mail.archive.mbox import split_archive
+from mail_assets.mail.body.segments import new_text_spans, segment_body
+from mail_assets.mail.message.message import Message
+from mail_assets.mail.message.parse import UnreadableMessageError, parse_message
 from mail_assets.processes.machine import count_physical_cores
+from mail_assets.text.chunking import ChunkSizes, build_document, chunk_body
+
+
+class MailChunk(NamedTuple):
+    """The text of one chunk as the encoder sees it, and its number of tokens."""
+
+    message_id: str
+    text: str
+    tokens: int
+
+
+def messages(archives: Path, dialect: str) -> Iterator[Message]:
+    """Every readable message of a folder of monthly archives, each id once."""
+    seen: set[str] = set()
+    for path in sorted(archives.iterdir()):
+        for raw in split_archive(path, dialect):
+            try:
+                message = parse_message(raw, month="2000-01", dialect=dialect)
+            except UnreadableMessageError:
+                continue
+            if message.message_id not in seen:
+                seen.add(message.message_id)
+                yield message
+
+
+def chunks_of(message: Message, tokenizer: Tokenizer, sizes: ChunkSizes) -> Iterator[MailChunk]:
+    """The chunks of one message, as the pipeline cuts them."""
+    body = message.body_text
+    spans = new_text_spans(body, segment_body(body))
+    for piece in chunk_body(body, spans, message.subject_base, tokenizer, sizes).chunks:
+        text = build_document(message.subject_base, piece.text)
+        yield MailChunk(message.message_id, text, piece.tokens)
+
 
 LAYERS, WIDTH, INNER = 6, 384, 1536
 PEAK_SIZE = 1024  # rows, columns and depth of the product that the peak is measured on

@@ -13,8 +13,7 @@ from typing import Any
 from benchmarks.loopback_encoder import started, variables
 from benchmarks.pipeline import machine
 from benchmarks.scale.sizes import measure_sizes
-from benchmarks.scale.stages import month_spans, read_lines, step_starts, summarize
-from benchmarks.scale.steps import measure_steps
+from benchmarks.scale.stages import measure_steps, month_spans, read_lines, step_starts, summarize
 from mail_assets.settings.settings import Settings, load_settings
 
 NEW_MESSAGE = b"""From mboxrd@z Thu Jan  1 00:00:00 1970

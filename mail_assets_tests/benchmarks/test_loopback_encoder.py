@@ -8,8 +8,15 @@ import httpx
 import numpy as np
 import pytest
 
-from benchmarks.loopback_encoder import DIMENSION, KEY, MODEL, open_server
-from benchmarks.source_vectors import NoTexts, SourceVectors, Texts
+from benchmarks.loopback_encoder import (
+    DIMENSION,
+    KEY,
+    MODEL,
+    NoTexts,
+    SourceVectors,
+    Texts,
+    open_server,
+)
 from mail_assets.encoding.models import RemoteModel
 from mail_assets.encoding.open import open_tokenizer
 from mail_assets.encoding.remote_encoder import RemoteEncoder, open_remote_encoder

@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from benchmarks.scale.report import exponent, flatten, read_results, tables
-from benchmarks.scale.stages import month_spans, summarize
-from benchmarks.scale.steps import StepSpan, summarize_steps
+from benchmarks.scale.stages import StepSpan, month_spans, summarize, summarize_steps
 
 
 def line(what: str, clock: float, processor: float, **fields: Any) -> dict[str, Any]:
