@@ -19,9 +19,8 @@ from mail_assets.defs.pruning import HistoryError, count_prunable_runs
 from mail_assets.defs.runs import Failures, abandoned_runs, failed_months, read_failures
 from mail_assets.encoding.models import REMOTE_SCHEME, compute_fingerprint
 from mail_assets.encoding.open import open_encoder
-from mail_assets.indexes.mail_index import MailBucket
 from mail_assets.indexes.names import index_name, manifest_name
-from mail_assets.indexes.vectors import open_mail_bucket
+from mail_assets.indexes.vectors import open_vectors_bucket
 from mail_assets.indexes.words import open_mail_words, open_words_bucket
 from mail_assets.month import ListMonth
 from mail_assets.operations import KEEP_DAYS
@@ -193,7 +192,7 @@ def _filled_index(settings: Settings, connection: psycopg.Connection) -> str:
 
 
 def _examine_indexes(settings: Settings, connection: psycopg.Connection) -> Iterator[Finding]:
-    bucket = MailBucket(open_mail_bucket(settings.database, settings.vectors), settings.vectors)
+    bucket = open_vectors_bucket(settings.database, settings.vectors)
     configured = IndexRecord(
         index_name(settings.encoder, settings.precision),
         settings.encoder,

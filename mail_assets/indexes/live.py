@@ -1,8 +1,8 @@
 """The live index of vectors, and that of words: promote another one, or retire one.
 
 Search asks the live indexes. The first vector index that is filled becomes live, and another one
-when somebody promotes it. A word index of another version of this package is filled beside the live
-one by the next backfill, and becomes live when it has every message.
+when somebody promotes it. The next backfill fills the word index of another version of this package
+next to the live one; it becomes live when it has every message.
 """
 
 from collections.abc import Callable, Mapping

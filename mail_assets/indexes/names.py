@@ -1,6 +1,6 @@
 """Names of the mail's indexes, in their place and in the tables.
 
-Another name is another index, which is filled beside the live one and then replaces it. So a name
+Another name is another index, which is filled next to the live one and then replaces it. So a name
 carries what decides the entries: the fingerprint of an encoder, or the version of the words.
 """
 

@@ -1,1 +1,1 @@
-"""reading."""
+"""What people read of the stored mail: lists, months, conversations, attachments, exports."""
