@@ -125,6 +125,9 @@ begin
     loop
         execute one;
     end loop;
+    if to_regprocedure(format('%I.first_copy(text)', current_schema())) is not null then
+        execute format('drop function %I.first_copy(text)', current_schema());
+    end if;
     if cardinality(tables) > 0 then
         execute (select 'drop table ' || string_agg(t::regclass::text, ', ')
                    from unnest(tables) as t);
@@ -136,7 +139,8 @@ begin
                    'join_receivers(text[], text[])', 'join_file_names(jsonb)', 'note_senders()',
                    'forget_senders()', 'note_summary_messages()', 'drop_summaries_of_messages()',
                    'note_summary_threads()', 'drop_summaries_of_threads()',
-                   'count_new_text(jsonb)', 'message_key(text, text, text, smallint, text)'])
+                   'count_new_text(jsonb)', 'break_tie(text, text, smallint)',
+                   'message_key(text, text, text, smallint, text)'])
                as n (name)
          cross join lateral to_regprocedure(format('%I.%s', current_schema(), n.name))
                as f (signature)

@@ -202,6 +202,9 @@ create table messages (
     identifiers      text[] not null,
     flags            text[] not null,
     search           tsvector not null,
+    arrived_at       timestamptz not null default now(),
+    arrival_source   text not null default 'loaded'
+        check (arrival_source in ('received', 'from_line', 'loaded')),
     new_text_length  integer not null
         generated always as (count_new_text(segments)) stored,
     primary key (list, month, message_id, variant)
@@ -235,6 +238,11 @@ comment on column messages.sent_at is
 comment on column messages.date_source is
     'Where sent_at comes from: date, received, from_line or archive_month.';
 comment on column messages.date_raw is 'The Date field as written.';
+comment on column messages.arrived_at is
+    'When the message had reached the archive, at the latest: by what its sender cannot write.';
+comment on column messages.arrival_source is
+    'Where arrived_at comes from: received (the topmost Received field), from_line, or loaded (when '
+    'this text was first stored).';
 comment on column messages.subject is 'Decoded subject.';
 comment on column messages.subject_base is 'Subject without list tags and reply prefixes.';
 comment on column messages.from_name is 'Display name of the author.';
@@ -279,6 +287,27 @@ create function message_key(
                || case when variant > 0 then ' ' || content_hash else '' end, 'UTF8')), 'hex'), 32);
 comment on function message_key(text, text, text, smallint, text) is
     'The key of a message in an index of words. The keys of its chunks are this, # and a number.';
+
+-- The one rule for which of several copies speaks for an id where no list was named. Nothing in it is
+-- the sender's to write: of copies that arrived in the same second, position in the archive decides,
+-- then a digest of the list's name. choose_copies in mail/threads/tree.py is the same in Python.
+create function break_tie(list text, month text, variant smallint) returns text
+    language sql immutable strict parallel safe
+    return to_char(variant, 'FM00000') || md5(list) || month;
+comment on function break_tie(text, text, smallint) is
+    'Order of copies that arrived in the same second.';
+
+create function first_copy(id text) returns setof messages
+language sql stable parallel safe
+begin atomic
+    select m.*
+      from messages m
+     where m.message_id = id
+     order by m.arrived_at, break_tie(m.list, m.month, m.variant) collate "C"
+     limit 1;
+end;
+comment on function first_copy(text) is
+    'The copy of a message that arrived first: it speaks for the id where no list was named.';
 
 create table archive_entries (
     list            text not null,
@@ -506,13 +535,15 @@ create function note_thread_updates() returns trigger language plpgsql as $$
 begin
     insert into thread_changes
     select distinct message_id
-      from (select list, month, message_id, variant, refs, in_reply_to, sent_at from changed
+      from (select list, month, message_id, variant, refs, in_reply_to, sent_at, arrived_at
+              from changed
             except
-            select list, month, message_id, variant, refs, in_reply_to, sent_at from unchanged) n;
+            select list, month, message_id, variant, refs, in_reply_to, sent_at, arrived_at
+              from unchanged) n;
     return null;
 end $$;
 comment on function note_thread_updates() is
-    'Adds messages with other references or another date to thread_changes.';
+    'Adds messages with other references, another date or another arrival to thread_changes.';
 
 create trigger messages_inserted after insert on messages
 referencing new table as changed
@@ -578,7 +609,7 @@ comment on column summary_changes.noted_at is 'When the transaction that changed
 -- No statistics, as of thread_changes.
 alter table summary_changes alter thread_id set statistics 0;
 
--- The earliest copy of each archived message counts. The rights and the row-level security of the
+-- The copy of each archived message that arrived first counts. The rights and the row-level security of the
 -- reader apply, not those of the owner.
 create view thread_contents with (security_invoker = true) as
 select t.thread_id, count(*)::integer as messages, sum(m.characters)::bigint as characters,
@@ -591,10 +622,7 @@ select t.thread_id, count(*)::integer as messages, sum(m.characters)::bigint as 
                   extract(epoch from c.sent_at), c.subject, c.body_text, c.segments)::text)
               || case when c.attachments @> '[{"is_patch": true}]' then 'patch attached' else '' end
                   as content
-         from messages c
-        where c.message_id = t.message_id
-        order by c.variant, c.sent_at, c.list, c.month
-        limit 1) m
+         from first_copy(t.message_id) c) m
  group by t.thread_id;
 comment on view thread_contents is
     'Of each thread with an archived message: the number of these, the length of their texts, and '
@@ -620,10 +648,10 @@ begin
                select from messages m
                 where (m.list, m.month, m.message_id, m.variant)
                       = (o.list, o.month, o.message_id, o.variant)
-                  and (m.from_name, m.from_email, m.sent_at, m.subject, m.body_text, m.segments,
-                       m.attachments @> '[{"is_patch": true}]')
-                      is not distinct from (o.from_name, o.from_email, o.sent_at, o.subject,
-                                            o.body_text, o.segments,
+                  and (m.from_name, m.from_email, m.sent_at, m.arrived_at, m.subject, m.body_text,
+                       m.segments, m.attachments @> '[{"is_patch": true}]')
+                      is not distinct from (o.from_name, o.from_email, o.sent_at, o.arrived_at,
+                                            o.subject, o.body_text, o.segments,
                                             o.attachments @> '[{"is_patch": true}]'))),
     dropped as (
         delete from thread_summaries s using touched where s.thread_id = touched.thread_id)

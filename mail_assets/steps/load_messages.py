@@ -5,6 +5,7 @@ not parsed again, and only rows that differ are made and written.
 """
 
 import time
+from collections.abc import Mapping
 from contextlib import ExitStack
 from tempfile import SpooledTemporaryFile
 
@@ -33,8 +34,11 @@ from mail_assets.tables.mbox_archives import (
     replace_entries,
 )
 from mail_assets.tables.messages import (
+    KnownRow,
+    RowKey,
     count_undated,
     delete_rows,
+    read_arrivals,
     read_known_rows,
     replace_quarantine,
     write_rows,
@@ -153,7 +157,7 @@ class _Loader:
                 if shared := find_shared(contents, forgotten):
                     show_ids(connection, shared)
                     return self.load(knows)  # other mail of the month may name them
-                written, refused = self._write_changed(reader, contents, known)
+                written, refused = self._write_changed(reader, contents, known, rows)
             except WorkerError as error:
                 raise StepError(f"{month}: {error}") from error
             parsed = len(reader.parsed)
@@ -181,7 +185,11 @@ class _Loader:
         }
 
     def _write_changed(
-        self, reader: MonthReader, contents: MonthContents, known: KnownMonth
+        self,
+        reader: MonthReader,
+        contents: MonthContents,
+        known: KnownMonth,
+        former: Mapping[RowKey, KnownRow],
     ) -> tuple[int, dict[int, str]]:
         changed = {
             ordinal: row
@@ -190,7 +198,8 @@ class _Loader:
         }
         reader.parse([ordinal for ordinal in changed if ordinal not in reader.parsed])
         refused: dict[int, str] = {}
-        lines = make_lines(reader, changed, self._workspace.workers, refused)
+        arrivals, workers = read_arrivals(former), self._workspace.workers
+        lines = make_lines(reader, changed, arrivals, workers, refused)
         rows = write_rows(self._connection, self._month, self._defaults.language, lines)
         return rows.written, refused | rows.refused
 

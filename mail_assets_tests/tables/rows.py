@@ -13,6 +13,7 @@ from mail_assets.month import ListMonth
 from mail_assets.tables.chunks import ChunkRow, chunk_key, replace_chunks
 from mail_assets.tables.mbox_archives import ArchiveEntry, read_entries, replace_entries
 from mail_assets.tables.messages import (
+    FirstArrival,
     MessageRow,
     WrittenRows,
     delete_rows,
@@ -68,7 +69,8 @@ def encode(row: Stored) -> bytes:
     """Return the line of COPY of a message."""
     message = row.message
     made = (encode_message(message), message.body_text, message.flags)
-    texts = (row.segments, row.identifiers, row.new_text)
+    arrival = FirstArrival(*message.arrival) if message.arrival else None
+    texts = (row.segments, row.identifiers, row.new_text, arrival)
     return encode_row(MessageRow(row.ordinal, row.variant, b"", *made, *texts))
 
 
