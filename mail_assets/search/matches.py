@@ -36,7 +36,7 @@ class Candidate(NamedTuple):
     `chunks` maps the keys that the vector index returned to their cosine distances, nearest first;
     `ranks` are the ranks in the legs, from 1; `thread_score` is the part of the score that comes
     from the best messages of its thread; `begins`: it is the first of its thread; `is_brief`: it
-    has little text of its own.
+    has little text of its own. `text` is the number of its text, None unless several claim the id.
     """
 
     message_id: str
@@ -48,6 +48,7 @@ class Candidate(NamedTuple):
     thread_score: float = 0.0
     begins: bool = False
     is_brief: bool = False
+    text: int | None = None
 
     @property
     def thread_key(self) -> str:
@@ -147,11 +148,16 @@ def confirm_matches(
     members = []
     had: set[str] = set()
     rows = connection.execute(filters.statement("confirmed"), parameters).fetchall()
-    for place, message_id, list_name, month, variant, thread_id, *about, lexemes_had in rows:
+    firsts = _first_texts((row[1], row[5]) for row in rows)
+    for place, message_id, list_name, month, variant, text, thread_id, *about, lexemes_had in rows:
+        if text != firsts.get(message_id):
+            continue
         copy = MessageCopy(known_month(list_name, month), variant)
         score = _score_at(matches, place)
         begins, is_brief = about
-        candidate = Candidate(message_id, copy, thread_id, score, begins=begins, is_brief=is_brief)
+        candidate = Candidate(
+            *(message_id, copy, thread_id, score), begins=begins, is_brief=is_brief, text=text
+        )
         if place:
             at_place[place] = candidate
         else:
@@ -197,17 +203,35 @@ def read_copies(
     values = {**filters.parameters, **parameters}
     rows = connection.execute(filters.statement(name), values).fetchall()
     return [
-        Candidate(message_id, MessageCopy(known_month(list_name, month), variant), thread_id, 0.0)
-        for message_id, list_name, month, variant, thread_id in rows
+        Candidate(
+            *(message_id, MessageCopy(known_month(list_name, month), variant), thread_id, 0.0),
+            text=text,
+        )
+        for message_id, list_name, month, variant, text, thread_id in rows
     ]
 
 
 def first_copies(candidates: Iterable[Candidate]) -> list[Candidate]:
-    """Return each message once, in the copy that comes first."""
+    """Return each message once, in the copy that comes first.
+
+    Of several texts under one id that of the lowest number: it arrived first.
+    """
+    found = [*candidates]
+    texts = _first_texts((one.message_id, one.text) for one in found)
     first: dict[str, Candidate] = {}
-    for one in candidates:
-        first.setdefault(one.message_id, one)
+    for one in found:
+        if one.text == texts.get(one.message_id):
+            first.setdefault(one.message_id, one)
     return [*first.values()]
+
+
+def _first_texts(texts: Iterable[tuple[str, int | None]]) -> dict[str, int]:
+    """Return the lowest number of a text for each contested id among some texts."""
+    first: dict[str, int] = {}
+    for message_id, text in texts:
+        if text is not None:
+            first[message_id] = min(text, first.get(message_id, text))
+    return first
 
 
 def append_unknown(ranked: Sequence[Candidate], more: Iterable[Candidate]) -> list[Candidate]:

@@ -1,5 +1,6 @@
 """Texts under one Message-ID: which are one message, which contest it, and which one is first."""
 
+import psycopg
 import pytest
 
 from mail_assets_tests.world import APRIL, HARBOR, MARCH, PIER, World, mail
@@ -74,6 +75,16 @@ SHAPES: dict[str, tuple[bytes, str, str, bool]] = {
 
 CONTESTED = "list, month, variant, place"
 
+MANY = """
+insert into messages
+select l, '2024-03', case l when 'c' then 'one' else 'id ' || n end,
+       case l when 'c' then n else 0 end, '', '', now(), 'date', '', '', '', '', 'ann@example.org',
+       '{}', '{}', '{}', '{}', '{}', '', 'plain', '', '[]', '[]', '{}', '{}', '',
+       now() + n * interval '1 second', 'received', sha256((l || n)::bytea),
+       sha256((l || n)::bytea), case l when 'c' then null::bytea else '' end
+  from unnest(array['a', 'b', 'c']) l, generate_series(0, 2999) n
+"""
+
 
 def load(world: World, name: str, genuine_first: bool = True) -> None:
     other, list_name, month, _ = SHAPES[name]
@@ -106,3 +117,16 @@ def test_another_content_contests_the_id(world: World, name: str, genuine_first:
         )  # fmt: skip
         assert source == HARBOR
     assert other
+
+
+def test_many_texts_of_many_ids_cost_little(migrated: psycopg.Connection) -> None:
+    """A month that claims 3,000 ids again, and one id with 3,000 texts."""
+    migrated.execute(MANY)
+    migrated.execute("select find_contested(array(select distinct message_id from messages))")
+    counts = migrated.execute(
+        "select count(*), count(*) filter (where place = 2), max(place) from contested_texts"
+    ).fetchone()
+    assert counts == (9000, 3001, 3000)
+    migrated.execute("delete from messages where list = 'b'")
+    counts = migrated.execute("select count(*), count(distinct message_id) from contested_texts")
+    assert counts.fetchone() == (3000, 1)
