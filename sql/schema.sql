@@ -299,11 +299,11 @@ comment on function message_key(text, text, text, smallint, text) is
     'The key of a message in an index of words. The keys of its chunks are this, # and a number.';
 
 -- The one rule for which of several copies speaks for an id where no list was named. Nothing in it is
--- the sender's to write: of copies that arrived in the same second, position in the archive decides,
--- then a digest of the list's name. choose_copies in mail/threads/tree.py is the same in Python.
+-- the sender's to write: of copies that arrived in the same second, a digest of the list's name decides,
+-- and within a list the position in the archive. choose_copies in mail/threads/tree.py is the same in Python.
 create function break_tie(list text, month text, variant smallint) returns text
     language sql immutable strict parallel safe
-    return to_char(variant, 'FM00000') || md5(list) || month;
+    return md5(list) || month || to_char(variant, 'FM00000');
 comment on function break_tie(text, text, smallint) is
     'Order of copies that arrived in the same second.';
 

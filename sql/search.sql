@@ -63,7 +63,9 @@ found as materialized (
                   = (a.list, a.month, a.message_id, a.variant)
               and {passes_in_lists}
            offset 0) m
-      left join contested_texts o using (message_id, list, month, variant)
+      left join contested_texts o
+        on (o.message_id, o.list, o.month, o.variant)
+           = (m.message_id, m.list, m.month, m.variant)
       left join threads t on t.message_id = m.message_id and coalesce(o.place, 1) = 1),
 best_threads as (
     select thread_id, min(abs(place)) as place
@@ -92,7 +94,9 @@ select 0, w.message_id, w.list, w.month, w.variant, w.text, b.thread_id, false, 
                where m.message_id = t.message_id
                  and {passes}
               offset 0) m
-         left join contested_texts o using (message_id, list, month, variant)
+         left join contested_texts o
+           on (o.message_id, o.list, o.month, o.variant)
+              = (m.message_id, m.list, m.month, m.variant)
         where t.thread_id = b.thread_id and coalesce(o.place, 1) = 1
         order by t.position, m.list, m.month, m.variant
         limit %(found_members)s) w

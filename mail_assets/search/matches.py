@@ -20,6 +20,8 @@ from mail_assets.vectors.index import Match
 MAX_THREADS, MAX_THREAD_MESSAGES = 10, 20
 #: Characters of new text, a dozen words, below which a message says little: "Thank you!".
 BRIEF = 80
+#: Share of the best similarity of an id's texts that is nearly as near.
+NEARLY = 0.75
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
@@ -148,9 +150,9 @@ def confirm_matches(
     members = []
     had: set[str] = set()
     rows = connection.execute(filters.statement("confirmed"), parameters).fetchall()
-    firsts = _first_texts((row[1], row[5]) for row in rows)
+    texts = _choose_texts((row[1], row[5], row[0], _score_at(matches, row[0])) for row in rows)
     for place, message_id, list_name, month, variant, text, thread_id, *about, lexemes_had in rows:
-        if text != firsts.get(message_id):
+        if text != texts.get(message_id):
             continue
         copy = MessageCopy(known_month(list_name, month), variant)
         score = _score_at(matches, place)
@@ -170,6 +172,27 @@ def confirm_matches(
         first_copies(members),
         frozenset(had),
     )
+
+
+def _choose_texts(rows: Iterable[tuple[str, int | None, int, float]]) -> dict[str, int]:
+    """Return the text that is shown of each contested id, by its number.
+
+    Of the texts that have words of the query it is the one that arrived first, else of those that
+    are nearly as near as the nearest. A row is an id, text, place and score.
+    """
+    by_words: list[tuple[str, int]] = []
+    near: dict[str, dict[int, float]] = {}
+    for message_id, text, place, score in rows:
+        if text is not None and place > 0:
+            by_words.append((message_id, text))
+        elif text is not None and place:
+            scores = near.setdefault(message_id, {})
+            scores[text] = max(score, scores.get(text, score))
+    chosen = {
+        message_id: min(text for text, one in found.items() if one >= NEARLY * max(found.values()))
+        for message_id, found in near.items()
+    }
+    return chosen | _first_texts(by_words)
 
 
 def _identify(hit: WordHit) -> Identity:
