@@ -8,7 +8,7 @@ import pytest
 
 from mail_assets.postgres.embedded import Cluster
 from mail_assets_tests.cli.conftest import Home, assert_fails
-from mail_assets_tests.conftest import drop_database, new_database
+from mail_assets_tests.databases import drop_database, new_database
 from mail_assets_tests.world import FORGET_KEY, MARCH, World, mail
 
 

@@ -16,7 +16,7 @@ from mail_assets.postgres.embedded import Cluster
 from mail_assets.settings.settings import load_settings
 from mail_assets.words.index import NAME
 from mail_assets_tests.cli.conftest import Home, assert_fails
-from mail_assets_tests.conftest import new_database
+from mail_assets_tests.databases import new_database
 from mail_assets_tests.encoding.fake_openai import MODEL as REMOTE
 from mail_assets_tests.encoding.fake_openai import fake_openai
 from mail_assets_tests.openai.fake_server import KEY, serving

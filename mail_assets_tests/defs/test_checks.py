@@ -35,7 +35,7 @@ from mail_assets.store.embeddings import file_key, read_embeddings, write_embedd
 from mail_assets.tables.indexes import NewIndex, make_first_live, record_index
 from mail_assets.vectors.index import Vector
 from mail_assets.words.index import Document
-from mail_assets_tests.conftest import drop_database, new_database
+from mail_assets_tests.databases import drop_database, new_database
 from mail_assets_tests.defs.dagster_world import (
     CHAIN,
     DagsterWorld,

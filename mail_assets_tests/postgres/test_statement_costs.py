@@ -13,7 +13,7 @@ from psycopg import sql
 
 from mail_assets.postgres.embedded import Cluster
 from mail_assets.postgres.statements import statement
-from mail_assets_tests.conftest import drop_database, new_database
+from mail_assets_tests.databases import drop_database, new_database
 from mail_assets_tests.postgres.many_months import (
     CHUNKS,
     INDEX,

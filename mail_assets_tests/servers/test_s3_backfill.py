@@ -11,7 +11,7 @@ from benchmarks.end_state import Digests, digest_home, list_differences
 from mail_assets.postgres.embedded import Cluster
 from mail_assets.settings.settings import load_settings
 from mail_assets_tests.cli.conftest import Home
-from mail_assets_tests.conftest import drop_database, new_database
+from mail_assets_tests.databases import drop_database, new_database
 from mail_assets_tests.s3 import BUCKET
 from mail_assets_tests.servers.faulty_proxy import ALL, FaultyProxy, Trouble
 from mail_assets_tests.world import EPOCH

@@ -38,7 +38,7 @@ from mail_assets.defs.runs import MonthFinished
 from mail_assets.month import ListMonth
 from mail_assets.postgres.embedded import Cluster
 from mail_assets.settings.settings import Settings
-from mail_assets_tests.conftest import drop_database, new_database
+from mail_assets_tests.databases import drop_database, new_database
 from mail_assets_tests.world import APRIL, FORGET_KEY, HARBOR, MARCH, MAY, PIER, World, mail
 
 
