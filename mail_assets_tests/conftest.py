@@ -19,7 +19,7 @@ from mail_assets.search.language.request import Request
 from mail_assets.search.open import open_searcher
 from mail_assets.search.response import Response
 from mail_assets.search.searcher import Searcher
-from mail_assets_tests.databases import MailDatabases, drop_database, new_database
+from mail_assets_tests.databases import Databases, database_name, drop_database, new_database
 from mail_assets_tests.initdb_copies import initdb_once
 from mail_assets_tests.sample_corpus import Corpus, Search, build_corpus
 from mail_assets_tests.world import World
@@ -122,17 +122,38 @@ def postgres_dsn(cluster: Cluster) -> Iterator[str]:
 
 
 @pytest.fixture(scope="session")
-def mail_databases(cluster: Cluster, mail_template: str) -> MailDatabases:
+def mail_databases(cluster: Cluster, mail_template: str) -> Databases:
     """Mail databases without rows, which tests use one after the other."""
-    return MailDatabases(cluster, mail_template)
+    return Databases(cluster, mail_template)
 
 
 @pytest.fixture
-def mail_dsn(mail_databases: MailDatabases) -> Iterator[str]:
+def mail_dsn(mail_databases: Databases) -> Iterator[str]:
     """The DSN of a mail database with all tables and no rows, of this test alone."""
     dsn = mail_databases.take()
     yield dsn
     mail_databases.give_back(dsn)
+
+
+@pytest.fixture(scope="session")
+def home_databases(cluster: Cluster, mail_template: str) -> Databases:
+    """Databases as those of a home that has them in one: with the tables of mail and of Dagster."""
+    from dagster_postgres import DagsterPostgresStorage
+
+    from mail_assets.defs.instance_storage import complete_tables
+
+    dsn = new_database(cluster, mail_template)
+    url = dsn.replace("postgresql:", "postgresql+psycopg2:")
+    complete_tables(DagsterPostgresStorage(url), url)
+    return Databases(cluster, database_name(dsn))
+
+
+@pytest.fixture
+def home_dsn(home_databases: Databases) -> Iterator[str]:
+    """The DSN of a database with all tables of mail and of Dagster, of this test alone."""
+    dsn = home_databases.take()
+    yield dsn
+    home_databases.give_back(dsn)
 
 
 @pytest.fixture

@@ -27,7 +27,6 @@ DEFINITIONS = {
     "pg_statistic": f"starelid >= {FIRST_OWN}",
     "pg_db_role_setting": "setdatabase = (select oid from pg_database"
     " where datname = current_database())",
-    "schema_migrations": "true",
 }
 
 #: Without the places of the rows and their statistics.
@@ -36,22 +35,9 @@ CLASSES = f"""
             relrowsecurity, relforcerowsecurity, relkind = 'r' and reltuples >= 0)::text
       from pg_class where oid >= {FIRST_OWN}"""
 
-DIGEST = "select md5(string_agg(one, ' ' order by one)) from ({}) as _ (one)".format(
-    " union all ".join(
-        [
-            CLASSES,
-            *(
-                f"select one::text from {name} as one where {of}"
-                for name, of in DEFINITIONS.items()
-            ),
-        ]
-    )
-)
-
 FILLED = """
-    select string_agg(oid::regclass::text, ', ') from pg_class
-     where relkind in ('r', 'p') and relnamespace = 'public'::regnamespace
-       and relname <> 'schema_migrations' and pg_relation_size(oid) > 0"""
+    select oid::regclass::text from pg_class
+     where relkind = 'r' and relnamespace = 'public'::regnamespace and pg_relation_size(oid) > 0"""
 
 END_SESSIONS = """
     select count(pg_terminate_backend(pid, 60000)) from pg_stat_activity
@@ -68,17 +54,24 @@ def new_database(cluster: Cluster, template: str = "template1") -> str:
 
 def drop_database(cluster: Cluster, dsn: str) -> None:
     """Drop a database, whoever is connected to it."""
-    drop = sql.SQL("drop database {} with (force)").format(sql.Identifier(_name(dsn)))
+    drop = sql.SQL("drop database {} with (force)").format(sql.Identifier(database_name(dsn)))
     _execute_alone(cluster, drop)
 
 
-class MailDatabases:
-    """Mail databases without rows, copies of a template."""
+def database_name(dsn: str) -> str:
+    """Return the name in a DSN."""
+    return str(psycopg.conninfo.conninfo_to_dict(dsn)["dbname"])
+
+
+class Databases:
+    """Copies of a template; the few rows that it has are part of its definitions."""
 
     def __init__(self, cluster: Cluster, template: str) -> None:
         self._cluster, self._template = cluster, template
-        self._definitions = self._digest(template)
         self._spare: list[str] = []
+        with psycopg.connect(cluster.dsn(template)) as connection:
+            self._kept = _find_filled(connection)
+            self._definitions = self._digest(connection)
 
     def take(self) -> str:
         """Return the DSN of a database that no test has seen under this name."""
@@ -92,25 +85,30 @@ class MailDatabases:
 
     def give_back(self, dsn: str) -> None:
         """Empty a database for the next test, or drop it if more than its rows has changed."""
-        with suppress(psycopg.Error):
-            with psycopg.connect(dsn, autocommit=True) as connection:
-                connection.execute("set session_replication_role = replica")
-                connection.execute(END_SESSIONS)
-                [filled] = connection.execute(FILLED).fetchone() or [None]
-                if filled:
-                    connection.execute(f"truncate {filled} restart identity cascade".encode())
-            if self._digest(_name(dsn)) == self._definitions:
-                self._spare.append(_name(dsn))
+        with suppress(psycopg.Error), psycopg.connect(dsn, autocommit=True) as connection:
+            connection.execute("set session_replication_role = replica")
+            connection.execute(END_SESSIONS)
+            if filled := _find_filled(connection) - self._kept:
+                connection.execute(
+                    f"truncate {', '.join(filled)} restart identity cascade".encode()
+                )
+            if self._digest(connection) == self._definitions:
+                self._spare.append(database_name(dsn))
                 return
         drop_database(self._cluster, dsn)
 
-    def _digest(self, name: str) -> object:
-        with psycopg.connect(self._cluster.dsn(name)) as connection:
-            return connection.execute(DIGEST.encode()).fetchone()
+    def _digest(self, connection: psycopg.Connection) -> object:
+        definitions = {**DEFINITIONS, **dict.fromkeys(sorted(self._kept), "true")}
+        rows = [
+            f"select one::text from {name} as one where {of}" for name, of in definitions.items()
+        ]
+        union = " union all ".join([CLASSES, *rows])
+        query = f"select md5(string_agg(one, ' ' order by one)) from ({union}) as _ (one)"
+        return connection.execute(query.encode()).fetchone()
 
 
-def _name(dsn: str) -> str:
-    return str(psycopg.conninfo.conninfo_to_dict(dsn)["dbname"])
+def _find_filled(connection: psycopg.Connection) -> set[str]:
+    return {name for (name,) in connection.execute(FILLED)}
 
 
 def _execute_alone(cluster: Cluster, statement: sql.Composed) -> None:

@@ -54,10 +54,10 @@ def search_quality() -> None:
 
 @pytest.fixture
 def instance(
-    tmp_path: Path, postgres_dsn: str, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, home_dsn: str, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[dg.DagsterInstance]:
     """An instance in PostgreSQL, as dagster.yaml makes it."""
-    url = postgres_dsn.replace("postgresql://", "postgresql+psycopg2://")
+    url = home_dsn.replace("postgresql://", "postgresql+psycopg2://")
     monkeypatch.setenv("MAIL_HOME", str(tmp_path))
     monkeypatch.setenv("DAGSTER_POSTGRES_URL", url)
     monkeypatch.setenv("DAGSTER_HOME", str(tmp_path / "dagster"))
