@@ -27,6 +27,8 @@ from typing import NamedTuple, TypedDict
 from mail_assets.environment import VARIABLES, child_environment
 from mail_assets.postgres.errors import PostgresError
 
+CPU_INFO = Path("/proc/cpuinfo")
+
 
 class SwitchArguments(TypedDict, total=False):
     """Keyword arguments of `subprocess.run` that change the account."""
@@ -163,7 +165,7 @@ def vector_cpu_ok() -> bool:
     """
     machine = platform.machine().lower()
     if sys.platform == "linux":
-        features = set(re.findall(r"\w+", Path("/proc/cpuinfo").read_text()))
+        features = set(re.findall(r"\w+", CPU_INFO.read_text()))
         if machine in ("aarch64", "arm64"):
             return "sve" in features
         return {"avx2", "fma", "bmi2"} <= features
