@@ -59,11 +59,7 @@ def init(name: str | None, source: str | None, **more: str | None) -> None:
 
 
 def _absolute_source(source: str) -> str:
-    """Return a URL, or an absolute path: a relative one would begin at lists.toml.
-
-    Raises:
-        SettingsError: there is no such folder or file.
-    """
+    """Return a URL, or an absolute path: a relative one would begin at lists.toml."""
     from mail_assets.sources.urls import split_kind
 
     kind, place = split_kind(source)

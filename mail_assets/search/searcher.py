@@ -171,11 +171,7 @@ class Searcher:
         return self.retriever.find_pasted(parsed.message_ids, filters)
 
     def look_up(self, request: Request) -> LookedUp:
-        """Look up what a request needs before the indexes are asked.
-
-        Raises:
-            RequestError: no message can pass its filters.
-        """
+        """Look up what a request needs before the indexes are asked."""
         parsed = parse_request(request)
         filters = self._compile(parsed)
         if filters is None:
