@@ -131,12 +131,7 @@ def complete_lists(
 def lists_option(text: str) -> Callable[..., Any]:
     """Return the option --list, which may be repeated."""
     return click.option(
-        "--list",
-        "lists",
-        multiple=True,
-        metavar="LIST",
-        help=text,
-        shell_complete=complete_lists,
+        "--list", "lists", multiple=True, metavar="LIST", help=text, shell_complete=complete_lists
     )
 
 

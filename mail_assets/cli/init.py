@@ -29,11 +29,7 @@ Next:
 )
 @click.option("--dialect", metavar="NAME", help="How the mbox files quote; default: found out.")
 @click.option("--language", metavar="NAME", help="The language of its mail; default: english.")
-@click.option(
-    "--start",
-    metavar="YYYY-MM",
-    help="Its first month; default: 1995-01.",
-)
+@click.option("--start", metavar="YYYY-MM", help="Its first month; default: 1995-01.")
 @report_errors
 def init(name: str | None, source: str | None, **more: str | None) -> None:
     """Write a first lists.toml.

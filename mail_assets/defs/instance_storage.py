@@ -135,11 +135,7 @@ def _partition(event: dg.EventLogEntry) -> str:
     return event.get_dagster_event().partition or ""
 
 
-_METADATA = (
-    RunStorageSqlMetadata,
-    SqlEventLogStorageMetadata,
-    ScheduleStorageSqlMetadata,
-)
+_METADATA = (RunStorageSqlMetadata, SqlEventLogStorageMetadata, ScheduleStorageSqlMetadata)
 
 
 def complete_tables(storage: DagsterPostgresStorage, url: str) -> None:

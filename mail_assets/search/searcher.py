@@ -159,10 +159,7 @@ class Searcher:
 
     def _compile(self, parsed: ParsedRequest) -> MessageFilter | None:
         return compile_filters(
-            self._connection,
-            parsed.clauses,
-            self._languages,
-            names_only=parsed.request.names_only,
+            self._connection, parsed.clauses, self._languages, names_only=parsed.request.names_only
         )
 
     def _find_pasted(self, parsed: ParsedRequest, filters: MessageFilter) -> RankedMatches | None:

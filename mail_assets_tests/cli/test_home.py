@@ -192,9 +192,7 @@ def test_status_of_an_own_server_hides_the_password(run: Run) -> None:
     assert "secret" not in result.stdout + result.stderr
 
 
-def test_status_does_not_ask_the_server_of_a_model(
-    bare: dict[str, str],
-) -> None:
+def test_status_does_not_ask_the_server_of_a_model(bare: dict[str, str]) -> None:
     # nobody listens on this port
     remote = {"MAIL_ENCODER": "openai:BAAI/bge-m3", "MAIL_ENCODER_URL": "http://127.0.0.1:1/v1"}
     status = CliRunner().invoke(main, ["status", "--json"], env=bare | remote)
@@ -204,9 +202,7 @@ def test_status_does_not_ask_the_server_of_a_model(
     assert facts["index"] == f"mail2-bge-m3-{facts['fingerprint']}"
 
 
-def test_home_that_cannot_be_made_is_named(
-    bare: dict[str, str],
-) -> None:
+def test_home_that_cannot_be_made_is_named(bare: dict[str, str]) -> None:
     done = CliRunner().invoke(main, ["up"], env={**bare, "MAIL_HOME": "/proc/nowhere/home"})
     assert (done.exit_code, done.stdout) == (2, "")
     assert done.stderr.startswith("mail-assets: MAIL_HOME='/proc/nowhere/home': ")

@@ -175,9 +175,7 @@ def test_months_of_a_run_are_stored_together(
     assert stored == [12]
 
 
-def test_ui_shows_each_month_of_a_run_in_order(
-    own_server: str,
-) -> None:
+def test_ui_shows_each_month_of_a_run_in_order(own_server: str) -> None:
     with dg.DagsterInstance.get() as instance:
         done = dg.materialize([monthly], instance=instance, tags=YEAR_2024)
         stored = instance.fetch_materializations(monthly.key, limit=100).records

@@ -130,9 +130,7 @@ def kinds(found: Sequence[Any]) -> dict[str, int]:
     return {one.what: one.things for one in found}
 
 
-def test_prune_keeps_the_last_of_each_partition_and_check(
-    instance: dg.DagsterInstance,
-) -> None:
+def test_prune_keeps_the_last_of_each_partition_and_check(instance: dg.DagsterInstance) -> None:
     replaced = [run(instance, MARCH, days=300), run(instance, MARCH, days=200)]
     last_march = run(instance, MARCH, days=150)
     last_april = run(instance, APRIL, days=140)

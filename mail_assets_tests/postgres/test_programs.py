@@ -43,9 +43,7 @@ def test_root_drops_to_an_account_that_exists(monkeypatch: pytest.MonkeyPatch, n
     assert account.switch == {"user": account.uid, "group": account.gid, "extra_groups": []}
 
 
-def test_a_missing_account_is_refused(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_missing_account_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 0)
     monkeypatch.setenv("MAIL_PG_USER", "no-such-user-here")
     with pytest.raises(PostgresError, match="no account no-such-user-here: set MAIL_PG_USER"):
