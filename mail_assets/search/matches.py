@@ -189,10 +189,14 @@ def _choose_texts(rows: Iterable[tuple[str, int | None, int, float]]) -> dict[st
             scores = near.setdefault(message_id, {})
             scores[text] = max(score, scores.get(text, score))
     chosen = {
-        message_id: min(text for text, one in found.items() if one >= NEARLY * max(found.values()))
+        message_id: min(text for text, one in found.items() if one >= _bound(max(found.values())))
         for message_id, found in near.items()
     }
     return chosen | _first_texts(by_words)
+
+
+def _bound(best: float) -> float:
+    return best - (1.0 - NEARLY) * abs(best)
 
 
 def _identify(hit: WordHit) -> Identity:

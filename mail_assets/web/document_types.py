@@ -262,7 +262,10 @@ class ListsDocument(TypedDict):
 
 
 class CitationDocument(TypedDict):
-    """A message that an answer cites by a number; spans are characters of its text."""
+    """A message that an answer cites by a number; spans are characters of its text.
+
+    `contested`: other texts claim its id, and this one arrived first.
+    """
 
     number: int
     message_id: str
@@ -273,6 +276,7 @@ class CitationDocument(TypedDict):
     from_email: str
     sent_at: str
     spans: list[tuple[int, int]]
+    contested: bool
     url: str
 
 
