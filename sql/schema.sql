@@ -338,6 +338,9 @@ comment on column contested_texts.variant is 'Variant, as in messages.';
 comment on column contested_texts.place is
     'Number of the text, equal in its copies: 1 for the text that arrived first.';
 
+-- No statistics, as of thread_changes.
+alter table contested_texts alter message_id set statistics 0;
+
 -- Two copies have the same content unless one of these is known of both and differs: text, outline,
 -- attached files, author. A copy of which all four are known belongs to the first with the same; any
 -- other to the first of the earliest 100 copies that it does not differ from. PostgreSQL 18 keeps the

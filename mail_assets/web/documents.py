@@ -48,6 +48,9 @@ from mail_assets.web.document_types import (
     SummaryDocument,
     ThreadDocument,
 )
+from mail_assets.web.document_types import (
+    Place as ListPlace,
+)
 from mail_assets.web.privacy import Publication
 from mail_assets.web.requests import (
     Wanted,
@@ -142,6 +145,7 @@ class Documents:
         first, *_ = copies = self.read_copies(id, wanted)
         message_id, text = first["message_id"], first["text"]
         own = [one for one in copies if one["text"] == text]
+        places = dict.fromkeys((one["list"], one["month"]) for one in own)
         others = _describe_others(copies)
         mentions = self.find_mentions(one["body_text"] for one in (first, *others))
         links = _link(self.service.read(read_neighbours, message_id))
@@ -165,7 +169,7 @@ class Documents:
             "arrival_source": first["arrival_source"],
             "contested": text is not None,
             "text": text or 1,
-            "places": [{"list": one["list"], "month": one["month"]} for one in own],
+            "places": [{"list": name, "month": month} for name, month in places],
             "attachments": _describe_attachments(first),
             "url": text_url(message_id, text),
             "other_texts": others,
@@ -387,9 +391,10 @@ def _describe_others(copies: Sequence[Mapping[str, Any]]) -> list[OtherText]:
             "places": [],
             "url": text_url(copy["message_id"], text),
         }
-        others.setdefault(text, new)["places"].append(
-            {"list": copy["list"], "month": copy["month"]}
-        )
+        places = others.setdefault(text, new)["places"]
+        place: ListPlace = {"list": copy["list"], "month": copy["month"]}
+        if place not in places:
+            places.append(place)
     return [*others.values()]
 
 

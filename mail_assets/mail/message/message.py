@@ -54,3 +54,17 @@ class Message(NamedTuple):
     attachments: tuple[Attachment, ...]
     patch_texts: tuple[str, ...]  # of the attachments that are patches
     flags: tuple[str, ...]  # names from FLAGS, sorted
+
+
+class TextIdentity(NamedTuple):
+    """Digests by which copies of one message in archives of any kind agree.
+
+    Copies under one id have the same content unless two digests of a kind differ; None is unknown
+    and differs from nothing. `text` covers Date, subject and body without what lists add: tags of
+    the subject, footers, disguises of addresses, line breaks. `outline` is the same with `?` for
+    letters outside of ASCII. `files` are the attachments.
+    """
+
+    text: bytes | None
+    outline: bytes | None
+    files: bytes | None
