@@ -18,6 +18,8 @@ create temporary table messages_stage (
     date_raw        text not null,
     subject         text not null,
     subject_base    text not null,
+    topic           text not null,
+    is_answer       boolean not null,
     search_subject  text not null,
     from_name       text not null,
     from_email      text not null,
@@ -59,11 +61,11 @@ copy messages_stage from stdin
 -- A range of the staged rows.
 insert into messages (
        list, month, message_id, variant, content_hash, row_hash, sent_at, date_source, date_raw,
-       arrived_at, arrival_source, subject, subject_base, from_name, from_email, reply_to, recipients,
+       arrived_at, arrival_source, topic, is_answer, subject, subject_base, from_name, from_email, reply_to, recipients,
        cc, in_reply_to, refs, list_id, body_kind, body_text, segments, attachments, identifiers, flags,
        search)
 select %(list)s, %(month)s, s.message_id, s.variant, s.content_hash, s.row_hash, s.sent_at,
-       s.date_source, s.date_raw, least(s.arrived_at, now()), s.arrival_source, s.subject, s.subject_base, s.from_name, s.from_email,
+       s.date_source, s.date_raw, least(s.arrived_at, now()), s.arrival_source, s.topic, s.is_answer, s.subject, s.subject_base, s.from_name, s.from_email,
        s.reply_to, s.recipients, s.cc, s.in_reply_to, s.refs, s.list_id, s.body_kind, s.body_text,
        s.segments::jsonb, s.attachments::jsonb, s.identifiers, s.flags,
        setweight(to_tsvector(%(language)s::regconfig, s.search_subject), 'A')
@@ -77,7 +79,8 @@ on conflict (list, month, message_id, variant) do update
        sent_at = excluded.sent_at, date_source = excluded.date_source,
        date_raw = excluded.date_raw, arrived_at = excluded.arrived_at,
        arrival_source = excluded.arrival_source, subject = excluded.subject,
-       subject_base = excluded.subject_base, from_name = excluded.from_name,
+       subject_base = excluded.subject_base, topic = excluded.topic,
+       is_answer = excluded.is_answer, from_name = excluded.from_name,
        from_email = excluded.from_email, reply_to = excluded.reply_to,
        recipients = excluded.recipients, cc = excluded.cc, in_reply_to = excluded.in_reply_to,
        refs = excluded.refs, list_id = excluded.list_id, body_kind = excluded.body_kind,

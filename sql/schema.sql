@@ -205,6 +205,8 @@ create table messages (
     arrived_at       timestamptz not null default now(),
     arrival_source   text not null default 'loaded'
         check (arrival_source in ('received', 'from_line', 'loaded')),
+    topic            text not null default '',
+    is_answer        boolean not null default false,
     new_text_length  integer not null
         generated always as (count_new_text(segments)) stored,
     primary key (list, month, message_id, variant)
@@ -216,6 +218,7 @@ create index messages_search on messages using gin (search);
 create index messages_attachments on messages (sent_at) where attachments <> '[]';
 create index messages_references on messages using gin ((refs || in_reply_to));
 create index messages_list_date on messages (list, sent_at, message_id);
+create index messages_topic on messages (list, topic, sent_at) where topic <> '';
 
 comment on table messages is
     'One row per message, list and month, as parsed from the archive. A message posted to three '
@@ -245,6 +248,11 @@ comment on column messages.arrival_source is
     'this text was first stored).';
 comment on column messages.subject is 'Decoded subject.';
 comment on column messages.subject_base is 'Subject without list tags and reply prefixes.';
+comment on column messages.topic is
+    'Subject in the form in which it is compared to join answers without a found parent to a '
+    'thread; empty if it says too little, such as "help" or "your mail".';
+comment on column messages.is_answer is
+    'True if the subject begins as that of an answer, such as Re: or Aw:.';
 comment on column messages.from_name is 'Display name of the author.';
 comment on column messages.from_email is 'Address of the author.';
 comment on column messages.reply_to is 'Reply-To addresses, as "Name <address>".';
@@ -290,7 +298,7 @@ comment on function message_key(text, text, text, smallint, text) is
 
 -- The one rule for which of several copies speaks for an id where no list was named. Nothing in it is
 -- the sender's to write: of copies that arrived in the same second, position in the archive decides,
--- then a digest of the list's name. choose_copies in mail/threads/tree.py is the same in Python.
+-- then a digest of the list's name. choose_copies in mail/threads/message.py is the same in Python.
 create function break_tie(list text, month text, variant smallint) returns text
     language sql immutable strict parallel safe
     return to_char(variant, 'FM00000') || md5(list) || month;
@@ -477,7 +485,8 @@ create table threads (
     root_id            text not null,
     depth              integer not null,
     position           integer not null,
-    is_ghost           boolean not null
+    is_ghost           boolean not null,
+    by_subject         boolean not null default false
 );
 create index threads_thread_id on threads (thread_id, position);
 
@@ -494,6 +503,9 @@ comment on column threads.root_id is 'The topmost ancestor, which may be a ghost
 comment on column threads.depth is 'Number of archived ancestors.';
 comment on column threads.position is 'Position in the thread in pre-order, from 0.';
 comment on column threads.is_ghost is 'True if no archive holds the message.';
+comment on column threads.by_subject is
+    'True if only the subject joins the message to the thread: it is an answer, what it answers is '
+    'in no archive, and parent_id is the first message of its topic.';
 
 create table thread_aliases (
     id          text primary key,
@@ -535,15 +547,17 @@ create function note_thread_updates() returns trigger language plpgsql as $$
 begin
     insert into thread_changes
     select distinct message_id
-      from (select list, month, message_id, variant, refs, in_reply_to, sent_at, arrived_at
+      from (select list, month, message_id, variant, refs, in_reply_to, sent_at, arrived_at, topic,
+                   is_answer
               from changed
             except
-            select list, month, message_id, variant, refs, in_reply_to, sent_at, arrived_at
+            select list, month, message_id, variant, refs, in_reply_to, sent_at, arrived_at, topic,
+                   is_answer
               from unchanged) n;
     return null;
 end $$;
 comment on function note_thread_updates() is
-    'Adds messages with other references, another date or another arrival to thread_changes.';
+    'Adds messages with other references, another date, arrival or topic to thread_changes.';
 
 create trigger messages_inserted after insert on messages
 referencing new table as changed

@@ -18,6 +18,7 @@ from psycopg.rows import tuple_row
 from mail_assets.mail.body.segments import Segment
 from mail_assets.mail.message.addresses import Address
 from mail_assets.mail.message.message import Message
+from mail_assets.mail.message.subjects import find_topic, is_answer
 from mail_assets.month import ListMonth
 from mail_assets.postgres.statements import read_value, statement
 from mail_assets.text.letters import MAX_SUBJECT_BYTES, MAX_TEXT_BYTES, cut_to_bytes, prepare_text
@@ -238,6 +239,8 @@ def encode_message(message: Message) -> str:
             _text(m.date_raw),
             _text(m.subject),
             _text(m.subject_base),
+            _text(find_topic(m.subject)),
+            "t" if is_answer(m.subject) else "f",
             _text(cut_to_bytes(prepare_text(m.subject), MAX_SUBJECT_BYTES)),
             _text(m.from_name),
             _text(m.from_email),

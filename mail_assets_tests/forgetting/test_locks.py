@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from mail_assets.forgetting.forget import ForgetReport, ForgetRequest, forget_messages
-from mail_assets.mail.threads.tree import ThreadMessage, ThreadNode, build_trees
+from mail_assets.mail.threads.message import ThreadMessage
+from mail_assets.mail.threads.tree import ThreadNode, build_trees
 from mail_assets.month import ListMonth
 from mail_assets.steps import build_threads as build_step
 from mail_assets.steps.write_words import make_documents

@@ -28,9 +28,9 @@ from mail_assets.mail.message.headers import (
     parse_header_block,
     unfold,
 )
-from mail_assets.mail.message.ids import MAX_SUBJECT, base_subject
 from mail_assets.mail.message.message import Message
 from mail_assets.mail.message.part import find_declared_charset
+from mail_assets.mail.message.subjects import MAX_SUBJECT, base_subject
 
 #: Raise it when rows would come out differently from the same bytes.
 PARSER_VERSION = "6"
@@ -108,8 +108,9 @@ def _parse(message: RawMessage, month: str, dialect: str, usual: str = "") -> Me
         text = text[:MAX_BODY]
         attached = tuple(one for one in attached if one.text_start <= MAX_BODY)
     addresses = {one.email for one in (*authors, *people["to"], *people["cc"])}
-    references = ids.parse_references(decode_fields(headers, "references"), addresses)
-    in_reply_to = ids.parse_in_reply_to(decode_fields(headers, "in-reply-to"), addresses)
+    in_reply_to, references = ids.parse_parents(
+        decode_fields(headers, "in-reply-to"), decode_fields(headers, "references"), addresses
+    )
     message_id = ids.parse_message_id(decode_fields(headers, "message-id"))
 
     flags = tree.flags | _raised(
