@@ -36,6 +36,9 @@ create temporary table messages_stage (
     segments        text not null,
     identifiers     text[] not null,
     search_text     text not null,
+    text_hash       bytea,
+    outline         bytea,
+    files_hash      bytea,
     arrived_at      timestamptz,
     arrival_source  text not null
 ) with (toast_tuple_target = 8160) on commit drop;
@@ -61,16 +64,18 @@ copy messages_stage from stdin
 -- A range of the staged rows.
 insert into messages (
        list, month, message_id, variant, content_hash, row_hash, sent_at, date_source, date_raw,
-       arrived_at, arrival_source, topic, is_answer, subject, subject_base, from_name, from_email, reply_to, recipients,
-       cc, in_reply_to, refs, list_id, body_kind, body_text, segments, attachments, identifiers, flags,
-       search)
+       arrived_at, arrival_source, topic, is_answer, subject, subject_base, from_name, from_email,
+       reply_to, recipients, cc, in_reply_to, refs, list_id, body_kind, body_text, segments,
+       attachments, identifiers, flags, search, text_hash, outline, files_hash)
 select %(list)s, %(month)s, s.message_id, s.variant, s.content_hash, s.row_hash, s.sent_at,
-       s.date_source, s.date_raw, least(s.arrived_at, now()), s.arrival_source, s.topic, s.is_answer, s.subject, s.subject_base, s.from_name, s.from_email,
-       s.reply_to, s.recipients, s.cc, s.in_reply_to, s.refs, s.list_id, s.body_kind, s.body_text,
-       s.segments::jsonb, s.attachments::jsonb, s.identifiers, s.flags,
+       s.date_source, s.date_raw, least(s.arrived_at, now()), s.arrival_source, s.topic,
+       s.is_answer, s.subject, s.subject_base, s.from_name, s.from_email, s.reply_to, s.recipients,
+       s.cc, s.in_reply_to, s.refs, s.list_id, s.body_kind, s.body_text, s.segments::jsonb,
+       s.attachments::jsonb, s.identifiers, s.flags,
        setweight(to_tsvector(%(language)s::regconfig, s.search_subject), 'A')
        || setweight(to_tsvector(%(language)s::regconfig, s.search_text), 'B')
-       || array_to_tsvector(s.identifiers)
+       || array_to_tsvector(s.identifiers),
+       s.text_hash, s.outline, s.files_hash
   from messages_stage s
  where s.ordinal between %(first)s and %(last)s
  order by s.ordinal
@@ -86,13 +91,17 @@ on conflict (list, month, message_id, variant) do update
        refs = excluded.refs, list_id = excluded.list_id, body_kind = excluded.body_kind,
        body_text = excluded.body_text, segments = excluded.segments,
        attachments = excluded.attachments, identifiers = excluded.identifiers,
-       flags = excluded.flags, search = excluded.search
+       flags = excluded.flags, search = excluded.search, text_hash = excluded.text_hash,
+       outline = excluded.outline, files_hash = excluded.files_hash
 
 -- name: delete
 delete from messages
  where list = (select %(list)s) and month = %(month)s
    and (message_id, variant) in (
        select * from unnest(%(message_ids)s::text[], %(variants)s::smallint[]))
+
+-- name: find_contested
+select find_contested(%(message_ids)s)
 
 -- name: known
 -- The fields of existing rows that a load needs. Not joined with archive_entries: of a month that

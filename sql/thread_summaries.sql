@@ -57,13 +57,14 @@ select thread_id, messages, characters, content_hash
 select thread_id, maker, content_hash from thread_summaries where thread_id = any(%(threads)s)
 
 -- name: messages
--- The archived messages of threads in their order, the copy of each that arrived first, as in
--- thread_contents.
+-- The archived messages of threads in their order, as in thread_contents: the copy of each that
+-- arrived first, without contested ones.
 select t.thread_id, m.message_id, coalesce(nullif(m.from_name, ''), m.from_email), m.sent_at,
        t.parent_id, m.subject, m.body_text, m.segments, m.attachments @> '[{"is_patch": true}]'
   from threads t
  cross join lateral first_copy(t.message_id) m
  where t.thread_id = any(%(threads)s)
+   and not exists (select from contested_texts where message_id = t.message_id)
  order by t.thread_id, t.position
 
 -- name: lock_threads

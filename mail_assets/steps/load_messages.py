@@ -38,6 +38,7 @@ from mail_assets.tables.messages import (
     RowKey,
     count_undated,
     delete_rows,
+    find_contested,
     read_arrivals,
     read_known_rows,
     replace_quarantine,
@@ -130,6 +131,7 @@ class _Loader:
         self._month, self._archive = month, archive
         self._defaults, self._made_by = defaults, made_by
         self._progress = _Progress(month, archive.found, workspace.log)
+        self._written_ids: set[str] = set()
 
     def load(self, knows: bool) -> tuple[str, Counts]:
         """Return a digest over the rows, and the figures.
@@ -172,6 +174,7 @@ class _Loader:
         drop_reused(connection, month)
         if placeholders := account.new_placeholders(forgotten, held):
             hide_ids(connection, placeholders)
+        find_contested(connection, {x for x, _ in vanished} | self._written_ids)
         seconds = self._progress.seconds
         return account.digest, {
             **account.counts(),
@@ -196,6 +199,7 @@ class _Loader:
             for ordinal, row in contents.rows.items()
             if known.row_hashes.get(row.key) != row.row_hash
         }
+        self._written_ids = {row.key[0] for row in changed.values()}
         reader.parse([ordinal for ordinal in changed if ordinal not in reader.parsed])
         refused: dict[int, str] = {}
         arrivals, workers = read_arrivals(former), self._workspace.workers

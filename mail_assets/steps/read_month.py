@@ -23,7 +23,12 @@ from mail_assets.mail.body.segments import (
     segment_body,
     segment_with_attached,
 )
-from mail_assets.mail.message.content_hash import find_lossy_copies, hash_outline
+from mail_assets.mail.message.content_hash import (
+    TextIdentity,
+    find_lossy_copies,
+    hash_outline,
+    identify_text,
+)
 from mail_assets.mail.message.dates import Arrival
 from mail_assets.mail.message.forgotten import Forgotten
 from mail_assets.mail.message.message import Message
@@ -103,6 +108,7 @@ class Draft(NamedTuple):
     flags: tuple[str, ...]
     parts: list[tuple[int, int, str]]
     arrival: Arrival | None
+    identity: TextIdentity
 
 
 class Found(NamedTuple):
@@ -268,7 +274,10 @@ def _parse(reading: Reading, ordinal: int, raw: RawMessage) -> Parsed:
         author = Author(message.from_name, message.from_email, message.subject_base, ending)
         outline = hash_outline(raw.raw, reading.dialect) if reading.dialect == "pipermail" else b""
         facts = Facts(message.message_id, message.content_hash, outline, author)
-        draft = pickle.dumps(_draft(reading.forgotten.hide(message), parts))
+        kept = [own[part.start : part.end] for part in parts if part.kind != "footer"]
+        kept.append(message.body_text[len(own) :])
+        identity = identify_text(message, kept, reading.dialect)
+        draft = pickle.dumps(_draft(reading.forgotten.hide(message), parts, identity))
     except UnreadableMessageError as error:
         return Parsed(ordinal, reason=error.reason)
     except Exception as error:  # one bad message must cost a row, not a month
@@ -277,7 +286,7 @@ def _parse(reading: Reading, ordinal: int, raw: RawMessage) -> Parsed:
     return Parsed(ordinal, facts, needs_from_line, draft)
 
 
-def _draft(message: Message, parts: Sequence[Segment]) -> Draft:
+def _draft(message: Message, parts: Sequence[Segment], identity: TextIdentity) -> Draft:
     return Draft(
         encode_message(message),
         message.subject,
@@ -287,6 +296,7 @@ def _draft(message: Message, parts: Sequence[Segment]) -> Draft:
         message.flags,
         [(part.start, part.end, part.kind) for part in parts],
         message.arrival,
+        identity,
     )
 
 
@@ -360,7 +370,9 @@ def _make_row(order: RowOrder) -> Row:
         names = find_identifiers(f"{draft.subject}\n{new}", [*_patches(draft, parts)])
         place = (order.ordinal, order.variant, order.row_hash)
         arrival = _first_arrival(draft.arrival, order.known)
-        row = MessageRow(*place, draft.fields, body, draft.flags, parts, names, new, arrival)
+        row = MessageRow(
+            *place, draft.fields, body, draft.flags, parts, names, new, draft.identity, arrival
+        )
         return Row(order.ordinal, encode_row(row))
     except Exception as error:  # one bad message must cost a row, not a month
         return Row(order.ordinal, reason=f"{type(error).__name__}: {error}")

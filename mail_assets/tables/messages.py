@@ -17,6 +17,7 @@ from psycopg.rows import tuple_row
 
 from mail_assets.mail.body.segments import Segment
 from mail_assets.mail.message.addresses import Address
+from mail_assets.mail.message.content_hash import TextIdentity
 from mail_assets.mail.message.message import Message
 from mail_assets.mail.message.subjects import find_topic, is_answer
 from mail_assets.month import ListMonth
@@ -135,6 +136,12 @@ def delete_rows(connection: psycopg.Connection, month: ListMonth, keys: Collecti
     return connection.execute(statement("messages", "delete"), parameters).rowcount
 
 
+def find_contested(connection: psycopg.Connection, message_ids: Collection[str]) -> None:
+    """Note which of some ids stand for several texts: the last statement of a load."""
+    asked = {"message_ids": [*message_ids]}
+    connection.execute(statement("messages", "find_contested"), asked)
+
+
 def count_undated(connection: psycopg.Connection, month: ListMonth) -> int:
     """Count the messages of a month whose date is not that of their Date field."""
     return int(read_value(connection, statement("messages", "count_undated"), month.columns) or 0)
@@ -223,6 +230,7 @@ class MessageRow(NamedTuple):
     segments: Sequence[Segment]
     identifiers: Sequence[str]
     new_text: str
+    identity: TextIdentity
     #: None if only its sender dates the message: then the time of the first load counts.
     arrival: FirstArrival | None = None
 
@@ -272,6 +280,7 @@ def encode_row(row: MessageRow) -> bytes:
         _segments(row.segments),
         _array(row.identifiers),
         _text(cut_to_bytes(prepare_text(row.new_text), MAX_TEXT_BYTES)),
+        *(f"\\\\x{one.hex()}" if one else "\\N" for one in row.identity),
         *((row.arrival.at.isoformat(), row.arrival.source) if row.arrival else ("\\N", "loaded")),
     )
     line = "\t".join(fields).encode() + b"\n"

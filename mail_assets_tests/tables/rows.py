@@ -7,6 +7,7 @@ from typing import NamedTuple
 import psycopg
 
 from mail_assets.mail.body.segments import Segment, new_text_spans, segment_body
+from mail_assets.mail.message.content_hash import identify_text
 from mail_assets.mail.message.message import Message
 from mail_assets.mail.message.parse import parse_message
 from mail_assets.month import ListMonth
@@ -70,7 +71,8 @@ def encode(row: Stored) -> bytes:
     message = row.message
     made = (encode_message(message), message.body_text, message.flags)
     arrival = FirstArrival(*message.arrival) if message.arrival else None
-    texts = (row.segments, row.identifiers, row.new_text, arrival)
+    identity = identify_text(message, [message.body_text], "plain")
+    texts = (row.segments, row.identifiers, row.new_text, identity, arrival)
     return encode_row(MessageRow(row.ordinal, row.variant, b"", *made, *texts))
 
 
