@@ -717,8 +717,8 @@ comment on column summary_changes.noted_at is 'When the transaction that changed
 -- No statistics, as of thread_changes.
 alter table summary_changes alter thread_id set statistics 0;
 
--- The copy of each archived message that arrived first counts; a contested message does not. The rights and the row-level security of the
--- reader apply, not those of the owner.
+-- The copy of each archived message that arrived first counts; a contested message does not. The
+-- rights and the row-level security of the reader apply, not those of the owner.
 create view thread_contents with (security_invoker = true) as
 select t.thread_id, count(*)::integer as messages, sum(m.characters)::bigint as characters,
        sha256(convert_to(string_agg(m.content, '' order by t.position), 'UTF8')) as content_hash
@@ -727,15 +727,17 @@ select t.thread_id, count(*)::integer as messages, sum(m.characters)::bigint as 
        select length(c.body_text) as characters,
               md5(jsonb_build_array(
                   c.message_id, t.parent_id, c.from_name, c.from_email,
-                  extract(epoch from c.sent_at), c.subject, c.body_text, c.segments)::text)
+                  extract(epoch from c.sent_at), c.subject, c.body_text, c.segments,
+                  t.by_subject)::text)
               || case when c.attachments @> '[{"is_patch": true}]' then 'patch attached' else '' end
                   as content
          from first_copy(t.message_id) c) m
  where not exists (select from contested_texts where message_id = t.message_id)
- group by t.thread_id;
+ group by t.thread_id
+having count(*) > 1;
 comment on view thread_contents is
-    'Of each thread with an archived message that nobody contests: the number of these, the length of their texts, and '
-    'a hash of all that a summary is made of.';
+    'Of each thread with two archived messages or more that nobody contests: the number of these, '
+    'the length of their texts, and a hash of all that a summary is made of.';
 
 create function note_summary_messages() returns trigger language plpgsql as $$
 begin

@@ -26,6 +26,7 @@ from mail_assets.tables.thread_summaries import (
     change_all_threads,
     count_changes,
     count_summaries,
+    delete_summaries,
     find_nth_change,
     lock_for_summaries,
     note_changes,
@@ -187,6 +188,7 @@ class _Run:
                 now = read_contents(connection, threads)
                 same = {x for x in threads if x in now and now[x] == contents.get(x)}
                 note_changes(connection, [x for x in now if x not in same])
+                delete_summaries(connection, [x for x in threads if x not in now])
                 written = {x: new for x, new in made.items() if x in same}
                 if written:
                     write_summaries(connection, self.maker, written)

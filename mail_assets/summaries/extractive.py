@@ -21,7 +21,7 @@ from mail_assets.text.letters import count_words
 from mail_assets.text.sentences import find_sentences
 
 #: Part of the fingerprint: raise it when summaries come out differently.
-EXTRACTIVE_VERSION = "4"
+EXTRACTIVE_VERSION = "5"
 FINGERPRINT = f"extractive-{EXTRACTIVE_VERSION}"
 
 MAX_SENTENCES = 10
@@ -94,7 +94,7 @@ def summarize(messages: Sequence[MessageText], weights: Weights = WEIGHTS) -> Su
         raise ValueError("a thread without an archived message cannot be summarized")
     candidates = find_candidates(messages)
     opening = _find_opening(messages, candidates)
-    parts = [_part_of(one, opening) for one in candidates]
+    parts = [_part_of(one, opening, messages[one.message].joined) for one in candidates]
     chosen = _choose(
         weigh_candidates(messages, candidates, weights),
         weigh_terms([one.terms for one in candidates]),
@@ -124,10 +124,10 @@ def _find_opening(messages: Sequence[MessageText], candidates: Sequence[Candidat
     return 0
 
 
-def _part_of(one: Candidate, opening: int) -> Part:
+def _part_of(one: Candidate, opening: int, joined: bool) -> Part:
     if one.message <= opening:
         return "question"
-    return "outcome" if is_decision(one.text) else "discussion"
+    return "outcome" if is_decision(one.text) and not joined else "discussion"
 
 
 def _find_outcome(

@@ -175,13 +175,18 @@ def read_messages(
         for thread_id, rows in groupby(cursor, itemgetter(0)):
             messages = found.setdefault(thread_id, [])
             left = MOST_CHARACTERS
-            for _, *head, body, segments, patch_attached in rows:
+            seen: set[str | None] = {None}
+            joined: set[str | None] = set()
+            for _, *head, body, segments, patch_attached, by_subject in rows:
+                message_id, author, sent_at, parent_id, subject = head
+                if by_subject or parent_id in joined or parent_id not in seen:
+                    joined.add(message_id)
+                seen.add(message_id)
                 left -= len(body)
                 if left < 0 and messages:
                     continue
-                message_id, author, sent_at, parent_id, subject = head
                 parts = tuple(Segment(*part) for part in segments)
-                text = (body, parts, patch_attached)
+                text = (body, parts, patch_attached, message_id in joined)
                 messages.append(MessageText(message_id, author, sent_at, parent_id, subject, *text))
     return found
 
@@ -191,6 +196,11 @@ def lock_for_summaries(connection: psycopg.Connection) -> None:
     lock_for_load(connection)
     connection.execute(statement("thread_summaries", "lock_threads"))
     connection.execute(statement("thread_summaries", "give_up_early"))
+
+
+def delete_summaries(connection: psycopg.Connection, threads: Collection[str]) -> None:
+    """Delete the summaries of threads that are too short for one, inside a transaction."""
+    connection.execute(statement("thread_summaries", "delete"), {"threads": [*threads]})
 
 
 def write_summaries(
