@@ -105,7 +105,8 @@ with of_month as materialized (
      where list = (select %(list)s) and month = %(month)s
      order by message_id, variant)
 select m.message_id, m.subject, m.from_name, m.from_email, m.sent_at,
-       coalesce(t.thread_id, m.message_id) as thread_id, coalesce(t.depth, 0) as depth
+       coalesce(t.thread_id, m.message_id) as thread_id, coalesce(t.depth, 0) as depth,
+       coalesce(t.by_subject, false) as by_subject
   from of_month m
   left join threads t on t.message_id = m.message_id
  order by min(m.sent_at) over (partition by coalesce(t.thread_id, m.message_id)),

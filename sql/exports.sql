@@ -21,11 +21,13 @@ select t.message_id
 -- name: messages
 -- The copy of each message that arrived first, in the order of the ids, with all its lists.
 select m.message_id, places.lists, m.sent_at, m.subject, m.from_name, m.from_email, m.recipients,
-       m.cc, m.in_reply_to, m.refs as "references", m.body_text, m.attachments
+       m.cc, m.in_reply_to, m.refs as "references", m.body_text, m.attachments,
+       coalesce(t.by_subject, false) as by_subject
   from unnest(%(ids)s::text[]) with ordinality as wanted (message_id, place)
  cross join lateral (
        select array_agg(distinct c.list) as lists
          from messages c
         where c.message_id = wanted.message_id) places
  cross join lateral first_copy(wanted.message_id) m
+  left join threads t on t.message_id = wanted.message_id
  order by wanted.place

@@ -16,7 +16,8 @@ select e.message_id, e.month, m.subject, m.from_email, m.sent_at, m.in_reply_to,
  order by e.month, e.ordinal
 
 -- name: show
-select m.*, e.archive_offset, e.archive_length, t.thread_id, t.parent_id, t.depth, t.position
+select m.*, e.archive_offset, e.archive_length, t.thread_id, t.parent_id, t.depth, t.position,
+       t.by_subject
   from messages m
   join archive_entries e using (list, month, message_id, variant)
   left join threads t on t.message_id = m.message_id

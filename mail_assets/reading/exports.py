@@ -26,6 +26,7 @@ class ExportedMessage(NamedTuple):
     references: tuple[str, ...]
     body_text: str
     attachments: tuple[Mapping[str, Any], ...]
+    by_subject: bool  # only its subject joins it to its thread
 
     def as_json(self) -> dict[str, Any]:
         """Return the message as plain values; "sent_at" is ISO 8601 in UTC."""

@@ -76,13 +76,15 @@ class MessageDocument(TypedDict):
 
     `other_texts` have the same id, which some programs give twice. `mentions` are ids of messages
     that the texts name. `previous` and `next` are its neighbours in the thread, `in_lists` those
-    in each of its lists. `depth` counts the messages above it.
+    in each of its lists. `depth` counts the messages above it. `by_subject`: only its subject joins
+    it to the thread; what it answers is in no archive.
     """
 
     message_id: str
     thread_id: str | None
     parent_id: str | None
     depth: int | None
+    by_subject: bool
     subject: str
     from_name: str
     from_email: str
@@ -115,6 +117,7 @@ class PostDocument(TypedDict):
     """A message of a thread, or a ghost: no archive has its message, so only its place is known.
 
     `characters` is the length of the whole text; `body_text` may be only its beginning.
+    `by_subject` is that of a `MessageDocument`.
     """
 
     position: int
@@ -123,6 +126,7 @@ class PostDocument(TypedDict):
     is_ghost: bool
     parent_id: str | None
     parent_message_id: str | None
+    by_subject: bool
     places: list[Place]
     from_name: str
     from_email: str
@@ -217,6 +221,7 @@ class MonthPost(TitleDocument):
 
     thread_id: str
     depth: int
+    by_subject: bool
 
 
 class MonthDocument(TypedDict):

@@ -30,6 +30,9 @@ HIDDEN_ADDRESS = "hidden@addresses.invalid"
 #: The field of the last message with the number of messages; without it the mailbox is cut short.
 COUNT = "X-Export-Messages"
 
+#: The field of a message that only its subject joins to its thread.
+JOINED = "X-Joined-By"
+
 #: Lines that could begin a message, with or without quotes.
 _FROM_LINE = re.compile(rb"^(>*+From )", re.MULTILINE)
 #: A field value that needs no encoding.
@@ -182,6 +185,8 @@ def _fields(
     for name, key in (("In-Reply-To", "in_reply_to"), ("References", "references")):
         if ids := message[key]:
             yield name, "\n ".join(map(_bracket, ids))
+    if message["by_subject"]:
+        yield JOINED, "subject"
     yield "X-List", _encode(", ".join(message["lists"]), "X-List")
     for attachment in message["attachments"]:
         yield "X-Attachment", _encode(attachment["name"] or attachment["type"], "X-Attachment")

@@ -177,14 +177,16 @@ def _describe_post(post: Document) -> str:
         return f"{at}. {guide}a message that is in none of the archives"
     opening = " ".join(" ".join(_new_texts(post)).split())[:MAX_OPENING]
     about = f"{post['from_name']}, {post['sent_at'][:10]}, {post['subject']}"[:MAX_HEADER]
-    name = f"{at}. {guide}message {write_id(post['message_id'])}"
+    joined = ", joined by subject" if post["by_subject"] else ""
+    name = f"{at}. {guide}message {write_id(post['message_id'])}{joined}"
     return "\n".join([name, *_fence(about), *_fence(opening)])
 
 
 def _name(document: Document) -> str:
     thread = document["thread_id"]
     message = f"message {write_id(document['message_id'])}"
-    return f"{message}, thread {write_id(thread)}" if thread else message
+    joined = ", joined by subject" if document.get("by_subject") else ""
+    return f"{message}, thread {write_id(thread)}{joined}" if thread else message
 
 
 def _new_texts(post: Document) -> Iterable[str]:

@@ -263,6 +263,7 @@ MESSAGE: dict[str, Any] = {
     "references": [],
     "body_text": "A text.\n",
     "attachments": [],
+    "by_subject": False,
 }
 
 #: What PostgreSQL can hold.

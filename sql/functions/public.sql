@@ -70,7 +70,7 @@ select m.list, m.month, m.message_id, m.variant, m.sent_at, t.thread_id,
   left join {schema}.threads t using (message_id);
 
 create view mail_public.threads with (security_barrier = true) as
-select message_id, thread_id, parent_id, root_id, depth, position, is_ghost
+select message_id, thread_id, parent_id, root_id, depth, position, is_ghost, by_subject
   from {schema}.threads;
 
 -- Addresses in a query become a dot, so that a search cannot reveal who wrote to whom: a dot is no

@@ -26,25 +26,29 @@ class ThreadMessage(NamedTuple):
 
 
 def choose_copies(messages: Iterable[ThreadMessage]) -> dict[str, ThreadMessage]:
-    """Return one copy of each message, by id: the one that arrived first, with the lists of all.
+    """Return one copy of each message, by id: the one that arrived first.
 
+    It has the lists of all copies with its topic and date.
     Anybody may send other mail under the same id, with any date and references. The rule is that of
     `first_copy` in sql/schema.sql; values without a tie are compared as a whole.
     """
 
     def rank(m: ThreadMessage) -> tuple[object, ...]:
-        return m.arrived_at, m.tie, m.sent_at, -len(m.references), m.references, m.in_reply_to
+        others = (m.in_reply_to, m.lists, m.topic, m.is_answer, m.order)
+        return m.arrived_at, m.tie, m.sent_at, -len(m.references), m.references, *others
 
     chosen: dict[str, ThreadMessage] = {}
-    lists: dict[str, set[str]] = {}
+    copies: dict[str, list[ThreadMessage]] = {}
     for m in messages:
         other = chosen.setdefault(m.id, m)
         if other is not m:
-            lists.setdefault(m.id, {*other.lists}).update(m.lists)
+            copies.setdefault(m.id, [other]).append(m)
             if rank(m) < rank(other):
                 chosen[m.id] = m
-    for x, names in lists.items():
-        chosen[x] = chosen[x]._replace(lists=tuple(sorted(names)))
+    for x, found in copies.items():
+        first = chosen[x]
+        same = (m for m in found if (m.topic, m.sent_at) == (first.topic, first.sent_at))
+        chosen[x] = first._replace(lists=tuple(sorted({name for m in same for name in m.lists})))
     return chosen
 
 
