@@ -90,7 +90,7 @@ delete from messages
 -- name: known
 -- The fields of existing rows that a load needs. Not joined with archive_entries: of a month that
 -- is newer than the last analyze the planner expects one row, and reads all for each.
-select message_id, variant, row_hash, from_name, from_email, subject_base
+select message_id, variant, row_hash, from_name, from_email, subject_base, sent_at
   from messages
  where list = (select %(list)s) and month = %(month)s
 

@@ -4,12 +4,13 @@ Nothing is written here. The decisions follow from facts in the order of the arc
 makes no difference which messages were parsed now and which were known before.
 """
 
+import datetime as dt
 import hashlib
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from typing import NamedTuple
 
-from mail_assets.mail.body.footers import EndingMatch, RepeatedEndings, learn_endings
+from mail_assets.mail.body.endings import EndingMatch, RepeatedEndings, learn_endings
 from mail_assets.mail.message.forgotten import Digests, Forgotten, make_placeholder
 from mail_assets.month import ListMonth
 from mail_assets.steps.read_month import Author, Facts, Found, MonthReader, WantedRow
@@ -109,7 +110,8 @@ def recall_month(entries: Sequence[ArchiveEntry], rows: Mapping[RowKey, KnownRow
         author, row = None, rows.get((entry.message_id, entry.variant))
         if row and entry.ending:
             ending = unpack_ending(entry.ending)
-            author = Author(row.from_name, row.from_email, row.subject_base, ending)
+            day = row.sent_at.astimezone(dt.UTC).toordinal()
+            author = Author(row.from_name, row.from_email, row.subject_base, ending, day)
         if author or entry.digest not in facts:
             facts[entry.digest] = Facts(
                 entry.message_id, entry.content_hash, entry.outline or b"", author
@@ -166,7 +168,7 @@ def _wanted_rows(
         if one.facts and outcome.kind == "stored"
     ]
     authors = (facts.author for _, _, facts, _ in stored if facts.author)
-    learnt = learn_endings((one.key, one.subject, one.ending) for one in authors)
+    learnt = learn_endings(one.mail for one in authors)
     rows: dict[int, WantedRow] = {}
     for ordinal, one, facts, variant in stored:
         match = _match(learnt, facts.author)

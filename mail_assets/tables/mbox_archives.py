@@ -14,7 +14,7 @@ from typing import Literal, NamedTuple
 
 import psycopg
 
-from mail_assets.mail.body.footers import Ending
+from mail_assets.mail.body.endings import Ending
 from mail_assets.month import ListMonth
 from mail_assets.postgres.statements import read_column, statement
 from mail_assets.store.objects import ObjectStore

@@ -50,6 +50,7 @@ class KnownRow(NamedTuple):
     from_name: str
     from_email: str
     subject_base: str
+    sent_at: dt.datetime
 
 
 def read_known_rows(connection: psycopg.Connection, month: ListMonth) -> dict[RowKey, KnownRow]:

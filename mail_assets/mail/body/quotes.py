@@ -348,7 +348,7 @@ def _phrase_kind(text: str) -> str:
 
 
 def _find_header_blocks(
-    lines: list[str], own: list[int], quoted: bytearray
+    lines: list[str], own: list[int], quoted: bytearray, answers: bool
 ) -> dict[int, QuoteHead]:
     # with their separators, by their first line
     fields, separators = _find_fields(lines, own)
@@ -362,6 +362,8 @@ def _find_header_blocks(
                 head = _ruled_block(lines, fields, i, separators[i])
             else:
                 start, head = _bare_block(lines, quoted, fields, i)
+                if head and head.kind == "original" and not answers:
+                    head = _above_quote(head, lines, quoted)
             if head is not None:
                 heads[max(start, done)] = head
                 done = head.stop
@@ -422,7 +424,8 @@ def _bare_block(
 ) -> tuple[int, QuoteHead | None]:
     """Return a block without a separator, and its first line.
 
-    It needs author, date and one more field; right above a quote author and one more are enough.
+    It needs author, a date in digits and one more field; right above a quote author and one more
+    are enough.
     """
     stop = _block_end(lines, fields, i)
     kinds = {fields[x] for x in range(i, stop) if x in fields}
@@ -431,12 +434,17 @@ def _bare_block(
     if {"to", "subject"} <= kinds and "from" not in kinds:
         start = _notes_start(lines, i)
         return start, QuoteHead(stop, "original") if start < i else None
-    if "from" not in kinds or len(kinds - {"other"}) < _MIN_KINDS or "date" not in kinds:
-        below = next((x for x in range(stop, min(stop + 3, len(lines))) if lines[x].strip()), None)
-        if below is None or not quoted[below] or not {"from"} < kinds:
-            return i, None
-        return i, QuoteHead(stop, "attribution")
-    return i, QuoteHead(stop, "original")
+    whole = "from" in kinds and len(kinds - {"other"}) >= _MIN_KINDS
+    if whole and any(fields.get(x) == "date" and _DIGIT.search(lines[x]) for x in range(i, stop)):
+        return i, QuoteHead(stop, "original")
+    return i, _above_quote(QuoteHead(stop, "original"), lines, quoted) if {"from"} < kinds else None
+
+
+def _above_quote(head: QuoteHead, lines: list[str], quoted: bytearray) -> QuoteHead | None:
+    """Return the head as an attribution if a marked quote follows, else None."""
+    stop = head.stop
+    below = next((x for x in range(stop, min(stop + 3, len(lines))) if lines[x].strip()), None)
+    return QuoteHead(stop, "attribution") if below is not None and quoted[below] else None
 
 
 def _block_end(lines: list[str], fields: dict[int, str], first: int) -> int:
@@ -471,17 +479,29 @@ def _notes_start(lines: list[str], i: int) -> int:
     return i
 
 
-def find_quote_heads(lines: list[str], own: list[int], quoted: bytearray) -> dict[int, QuoteHead]:
+def find_quote_heads(
+    lines: list[str], own: list[int], quoted: bytearray, answers: bool
+) -> dict[int, QuoteHead]:
     """Return the possible announcements of a quote or a forwarded message by their first line.
 
-    `own` are the visible lines that are neither quoted nor of a diff.
+    `own` are the visible lines that are neither quoted nor of a diff. A message that does not
+    answer another quotes one only by marks that leave no doubt: an attribution above marked lines,
+    or a separator.
     """
-    last_quoted = quoted.rfind(1)
-    unmarked = _find_unmarked_attributions(lines, own[bisect(own, last_quoted) :])
     marked = _find_attributions(lines, quoted)
-    heads = {start: QuoteHead(stop, "unmarked") for start, stop in unmarked.items()}
-    heads |= {start: QuoteHead(stop, "attribution") for start, stop in marked.items()}
-    return heads | _find_header_blocks(lines, own, quoted)
+    heads = {start: QuoteHead(stop, "attribution") for start, stop in marked.items()}
+    if answers:
+        unmarked = _find_unmarked_attributions(lines, own[bisect(own, quoted.rfind(1)) :])
+        heads = {start: QuoteHead(stop, "unmarked") for start, stop in unmarked.items()} | heads
+    return heads | _find_header_blocks(lines, own, quoted, answers)
+
+
+def count_unannounced(heads: dict[int, QuoteHead], quoted: bytearray) -> int:
+    """Return the number of lines above the first announcement; of all lines without one.
+
+    There a message that answers none quotes none: its marks are prompts, code, or of a document.
+    """
+    return min((i for i, head in heads.items() if head.kind != "text"), default=len(quoted))
 
 
 def match_quote_head(body: BodyLines, i: int) -> LineBlock | None:

@@ -7,6 +7,7 @@ sentence is ever taken.
 """
 
 import re
+from collections.abc import Sequence
 from functools import lru_cache
 
 from mail_assets.mail.body.footers import begins_ending, match_list_footer
@@ -172,6 +173,15 @@ def match_device_signature(body: BodyLines, i: int) -> LineBlock | None:
     return LineBlock(i + 1, "signature") if ended else None
 
 
+_ARMOURED = re.compile(r"-----BEGIN PGP .*?(?:-----END PGP [A-Z ]{1,30}-----|\Z)", re.DOTALL)
+
+
+def without_programs_lines(signature: str) -> str:
+    """Return the text of a signature without PGP armour and lines such as "Sent from my phone"."""
+    text = _ARMOURED.sub("", signature)
+    return "".join(line for line in text.splitlines(keepends=True) if not _DEVICE.match(line))
+
+
 def _is_separator(line: str) -> bool:
     return line == _SEPARATOR or (line[:1] in _DASHES and _DAMAGED.match(line) is not None)
 
@@ -262,7 +272,7 @@ def is_closing(line: str) -> bool:
     return len(text) <= _MAX_CLOSING and (text in CLOSINGS or _WISH.match(text) is not None)
 
 
-def trim_sign_off(lines: list[str], block: list[int]) -> list[int]:
+def trim_sign_off(lines: Sequence[str], block: list[int]) -> list[int]:
     """Return the part of a learnt block, the last line first, that its author did not mean as text.
 
     It begins a paragraph or follows a closing, is no sentence, and has a contact, a name in the
@@ -279,14 +289,14 @@ def trim_sign_off(lines: list[str], block: list[int]) -> list[int]:
     return block if named or is_closing(_line_above(lines, block[-1])) else []
 
 
-def _begins_sign_off(lines: list[str], i: int) -> bool:
+def _begins_sign_off(lines: Sequence[str], i: int) -> bool:
     line, above = lines[i].strip(), lines[i - 1].strip() if i else ""
     if is_closing(line) or (line[-1] in ".,!?:" and not _CONTACT.search(line)):
         return False
     return not above or is_closing(above) or _RULE.match(above) is not None or above == "--"
 
 
-def _line_above(lines: list[str], i: int) -> str:
+def _line_above(lines: Sequence[str], i: int) -> str:
     return next((lines[x] for x in range(i - 1, max(i - 4, -1), -1) if lines[x].strip()), "")
 
 

@@ -168,3 +168,13 @@ def base_subject(subject: str) -> str:
     while len(words) > 1 and words[-1].lower() == _FORWARDED:
         words.pop()
     return " ".join(words)
+
+
+def has_prefix(subject: str) -> bool:
+    """Return whether a subject says that the message answers or forwards another."""
+    at = 0
+    while prefix := _PREFIX.match(subject, at):
+        if prefix[0][-1] in ":：":
+            return True
+        at = prefix.end()
+    return subject.rstrip().lower().endswith(_FORWARDED)
