@@ -21,6 +21,7 @@ from itertools import pairwise
 from math import sqrt
 from typing import NamedTuple
 
+from mail_assets.mail.body.lines import is_sentence
 from mail_assets.mail.body.signatures import trim_sign_off
 
 _MAX_FOOTER = 16  # visible lines
@@ -57,9 +58,9 @@ class EndingLines(NamedTuple):
 def find_ending_lines(lines: Sequence[str], kinds: Sequence[str]) -> EndingLines:
     """Return the lines that may be footer or signature, by their kinds from the rules.
 
-    They stay below the first paragraph of the new text; without new text there are none.
+    They reach up to the first visible line at most.
     """
-    first = _first_paragraph_end(lines, kinds)
+    first = next((i for i, line in enumerate(lines) if line.strip()), len(lines))
     at = len(lines) - 1
     while at >= first and (kinds[at] == "footer" or not lines[at].strip()):
         at -= 1
@@ -70,15 +71,6 @@ def find_ending_lines(lines: Sequence[str], kinds: Sequence[str]) -> EndingLines
     quotes_rest = any(_begins_quote(lines, kinds, i) for i in range(at + 1, end + 1))
     own = _lines_above(lines, kinds, at, first, _MAX_SIGNATURE)[0] if quotes_rest else []
     return EndingLines(tail, own)
-
-
-def _first_paragraph_end(lines: Sequence[str], kinds: Sequence[str]) -> int:
-    """Return the line after the first paragraph of text; the number of lines without text."""
-    pairs = enumerate(zip(lines, kinds, strict=True))
-    i = next((i for i, (line, kind) in pairs if kind == "text" and line.strip()), len(lines))
-    while i < len(lines) and kinds[i] == "text" and lines[i].strip():
-        i += 1
-    return i
 
 
 def hash_ending(lines: Sequence[str], found: EndingLines) -> Ending:
@@ -125,9 +117,9 @@ def _begins_quote(lines: Sequence[str], kinds: Sequence[str], i: int) -> bool:
 
 # --- learning ---
 
-#: Least authors, threads, and different lines above, of a footer.
-_MIN_FOOTER = 4
-#: Standard deviations of a clear majority: six forged names do not outvote a month of three people.
+#: Least authors, threads, and different lines above, of a footer; and least days.
+_MIN_FOOTER, _MIN_DAYS = 5, 2
+#: Standard deviations of a clear majority: in a month of few people it has to be nearly all.
 #: Known footers of real lists stand in 55 to 100 % of a month's mail, in most months in 90 %.
 _DEVIATIONS = 2
 #: Least different lines above, in one author's messages.
@@ -218,7 +210,7 @@ def _learn_footers(known: Sequence[EndedMail]) -> frozenset[int]:
         if (
             min(len(signed), len(threads), len(above)) >= _MIN_FOOTER
             and _is_majority(len(signed), len(authors))
-            and 2 * len({one.day for one in ended}) > len(days)
+            and len({one.day for one in ended}) >= max(_MIN_DAYS, len(days) / 2)
         ):
             footers.add(block.number)
     return frozenset(footers)
@@ -296,20 +288,29 @@ def _count_known(author: str, lines: Sequence[int], known: frozenset[int]) -> in
 
 _TELLING = re.compile(r"(?i)://|www\.|@|[-_=*#~]{5}|\b(?:list|subscri|archive|confiden|recipient)")
 _TRAILER = re.compile(r"[A-Z][\w-]{1,30}-by:|(?:Fixes|Closes|Link|Cc|Tested|Reported): ")
-_MAX_LOWER_RUN = 4  # words in lower case in a row; more are a sentence
-_SENTENCE_LOWER = 4  # words in lower case of a text that ends as a sentence
-_FULL_STOPS = ("。", "！", "？")
 
 
 def mark_ending_lines(lines: Sequence[str], kinds: list[str], match: EndingMatch) -> None:
     """Set the kinds of the lines of a learnt ending; `kinds` are those by the rules."""
     found = find_ending_lines(lines, kinds)
+    first = _first_paragraph_end(lines, kinds)
+    footer = found.tail[: match.footer]
     signed = found.tail[match.footer : match.footer + match.signature]
-    for i in trim_footer(lines, found.tail[: match.footer]):
+    for i in trim_footer(lines, [i for i in footer if i >= first]):
         kinds[i] = "footer"
     for block in (signed, found.own[: match.own_signature]):
-        for i in trim_sign_off(lines, _below_sentences(lines, block)):
+        below = [i for i in block if i >= first]
+        for i in trim_sign_off(lines, _below_sentences(lines, below)):
             kinds[i] = "signature"
+
+
+def _first_paragraph_end(lines: Sequence[str], kinds: Sequence[str]) -> int:
+    """Return the line after the first paragraph of text; the number of lines without text."""
+    pairs = enumerate(zip(lines, kinds, strict=True))
+    i = next((i for i, (line, kind) in pairs if kind == "text" and line.strip()), len(lines))
+    while i < len(lines) and kinds[i] == "text" and lines[i].strip():
+        i += 1
+    return i
 
 
 def trim_footer(lines: Sequence[str], block: list[int]) -> list[int]:
@@ -335,21 +336,7 @@ def _below_sentences(lines: Sequence[str], block: list[int]) -> list[int]:
     kept = 0
     for start, stop in pairwise([0, *cuts, len(block)]):
         paragraph = [lines[i] for i in reversed(block[start:stop])]
-        if _is_sentence(" ".join(paragraph)) or any(map(_TRAILER.match, map(str.strip, paragraph))):
+        if is_sentence(" ".join(paragraph)) or any(map(_TRAILER.match, map(str.strip, paragraph))):
             break
         kept = stop
     return block[:kept]
-
-
-def _is_sentence(text: str) -> bool:
-    """Return whether a paragraph reads as one: words in lower case in a row, or a full stop."""
-    words = text.split()
-    lower = run = 0
-    for word in words:
-        plain = word.strip(".,;:!?()\"'*")
-        run = run + 1 if plain.isalpha() and plain.islower() else 0
-        lower += run > 0
-        if run > _MAX_LOWER_RUN:
-            return True
-    ends = bool(words) and words[-1][-1] in ".!?" and words[-1][:-1].isalpha()
-    return (ends and lower >= _SENTENCE_LOWER) or text.rstrip().endswith(_FULL_STOPS)

@@ -18,7 +18,7 @@ from functools import lru_cache
 from itertools import groupby
 from typing import NamedTuple
 
-from mail_assets.mail.body.lines import BodyLines, LineBlock, QuoteHead, fold
+from mail_assets.mail.body.lines import BodyLines, LineBlock, QuoteHead, fold, is_sentence
 from mail_assets.mail.body.phrases import Template, load_phrases
 
 # --- quote marks ---
@@ -32,6 +32,7 @@ _PROMPT = re.compile(r"[ \t]{0,3}>>>(?: |$)")  # Python's
 # depth 2 and more; ">>>> " and "> >>> " may be quoted prompts
 _NESTED = re.compile(r"[ \t]{0,3}(?:>>(?!>)|> >(?!>>))")
 _RUN = re.compile(rb"\x01+")
+_MARKS = re.compile(r"[ \t]{0,3}[>＞](?:[ \t]?[>＞])*")
 _AMBIGUOUS = (">From ", ">>>>> ")
 _ABOVE_HOLE = re.compile(rb"\x01(?=\x00\x01)")  # 1 for a quoted line, as in `quoted`
 _CITED = re.compile(r"[ \t]{0,3}[^\W\d_]{1,4}>|\s*$")  # below Supercite's attribution
@@ -62,6 +63,27 @@ def find_quoted_lines(lines: list[str], kinds: list[str]) -> bytearray:
     for i in _wrapped_rests(lines, kinds, quoted):
         quoted[i] = 1
     return quoted
+
+
+def quotes_mail(lines: list[str], quoted: bytearray) -> bool:
+    """Return whether marks are those of a mail beyond doubt, in a message that names none.
+
+    A run of quoted lines has two depths, or what announces a quote; or the body begins with one of
+    sentences: a program's session or a document has words above it.
+    """
+    first = next((i for i, line in enumerate(lines) if line.strip()), 0)
+    for run in _RUN.finditer(quoted):
+        marks = [_MARKS.match(line) for line in lines[slice(*run.span())]]
+        texts = [mark.string[mark.end() :] for mark in marks if mark]
+        depths = {len(mark[0].replace(" ", "").replace("\t", "")) for mark in marks if mark}
+        if len(depths) > 1 or any(separator_kind(x) or is_attribution(x) for x in texts):
+            return True
+        top = [i for i, text in enumerate(texts[:_MAX_BLOCK]) if text.strip()]
+        if {"from", "date", "subject"} <= {*_find_fields(texts, top)[0].values()}:
+            return True
+        if run.start() == first and is_sentence(" ".join(texts)):
+            return True
+    return False
 
 
 def _session_runs(lines: list[str], marked: list[int], quoted: bytearray) -> list[tuple[int, int]]:
@@ -424,7 +446,7 @@ def _bare_block(
 ) -> tuple[int, QuoteHead | None]:
     """Return a block without a separator, and its first line.
 
-    It needs author, a date in digits and one more field; right above a quote author and one more
+    It needs author, date and one more field; right above a quote author and one more
     are enough.
     """
     stop = _block_end(lines, fields, i)
@@ -435,9 +457,16 @@ def _bare_block(
         start = _notes_start(lines, i)
         return start, QuoteHead(stop, "original") if start < i else None
     whole = "from" in kinds and len(kinds - {"other"}) >= _MIN_KINDS
-    if whole and any(fields.get(x) == "date" and _DIGIT.search(lines[x]) for x in range(i, stop)):
+    if whole and any(fields.get(x) == "date" and _may_be_date(lines[x]) for x in range(i, stop)):
         return i, QuoteHead(stop, "original")
     return i, _above_quote(QuoteHead(stop, "original"), lines, quoted) if {"from"} < kinds else None
+
+
+def _may_be_date(field: str) -> bool:
+    """Return whether the value of a field may be a date: words without a digit explain one."""
+    return (
+        _DIGIT.search(field) is not None or len(re.split("[:：]", field, maxsplit=1)[1].split()) < 2
+    )
 
 
 def _above_quote(head: QuoteHead, lines: list[str], quoted: bytearray) -> QuoteHead | None:

@@ -26,6 +26,7 @@ from mail_assets.mail.body.quotes import (
     find_quote_heads,
     find_quoted_lines,
     match_quote_head,
+    quotes_mail,
 )
 from mail_assets.mail.body.signatures import (
     mark_sign_offs,
@@ -147,6 +148,7 @@ def _mark_lines(lines: list[str], answers: bool) -> BodyLines:
     patched = ["text"] * len(lines)
     mark_patches(lines, patched)
     quoted = find_quoted_lines(lines, patched)
+    answers = answers or (1 in quoted and quotes_mail(lines, quoted))
     texts = [line.strip() for line in lines]
     kinds = _with_quotes(patched, quoted)
     own = _own_lines(texts, kinds)

@@ -9,9 +9,10 @@ sentence is ever taken.
 import re
 from collections.abc import Sequence
 from functools import lru_cache
+from itertools import groupby
 
 from mail_assets.mail.body.footers import begins_ending, match_list_footer
-from mail_assets.mail.body.lines import BodyLines, LineBlock, find_runs
+from mail_assets.mail.body.lines import BodyLines, LineBlock, find_runs, is_sentence
 from mail_assets.mail.body.phrases import CLOSINGS, DEVICE_PHRASES, THANKS
 from mail_assets.mail.body.quotes import is_attribution, separator_kind
 
@@ -99,6 +100,7 @@ _SEPARATOR = "-- "  # RFC 3676 section 4.3
 # without its blank, with a no-break one, in quoted-printable, escaped by PGP, as a dash
 _DAMAGED = re.compile(r"(?:--[ \xa0\t]{0,3}|--=20|- -- ?|[–—] ?)$")
 _DASHES = frozenset("-–—")
+_QUOTATION = frozenset("\"'“”„«»‘’")
 _SQL_COMMENT = re.compile(r"--(?!-)")  # next to a damaged separator
 _SQL_COMMENT_TEXT = re.compile(r"-- \S")  # next to a "-- "
 _ARMOUR = re.compile(
@@ -126,9 +128,11 @@ def match_signature(body: BodyLines, i: int) -> LineBlock | None:
     if stop == i + 1 + _MAX_SIGNATURE:
         return None
     visible = sum(map(bool, body.texts[i + 1 : stop]))
-    if lines[i] != _SEPARATOR and len(lines) - i > _NEAR_END:
+    if lines[i] != _SEPARATOR:
         between = stop < len(lines) and _is_separator(lines[stop])  # as in the output of grep
-        if between or visible > _MAX_DAMAGED:
+        if len(lines) - i > _NEAR_END and (between or visible > _MAX_DAMAGED):
+            return None
+        if _divides_text(body, i, stop):
             return None
     if not visible and stop == i + 1 < len(lines) and lines[stop][:1] not in "-_":
         footer = match_list_footer(body, stop)
@@ -138,6 +142,28 @@ def match_signature(body: BodyLines, i: int) -> LineBlock | None:
     if not above and visible > _MAX_LONE_SIGNATURE:
         return LineBlock(i + 1, "signature")
     return LineBlock(stop, "signature")
+
+
+def _divides_text(body: BodyLines, i: int, stop: int) -> bool:
+    """Return whether a damaged separator is a rule between paragraphs of text.
+
+    Sentences follow it, without what makes a saying below a signature of them: a name or a closing
+    above the separator, quotation marks, an address, the escape of a clear-signed mail.
+    """
+    paragraphs = _paragraphs(body, i + 1, stop)
+    if not paragraphs or not is_sentence(paragraphs[0]) or body.lines[i].startswith("- -"):
+        return False
+    if sum(map(is_sentence, paragraphs)) > 1:
+        return True
+    above = next((body.texts[x] for x in range(i - 1, -1, -1) if body.texts[x]), "")
+    signed = _looks_like_name(above) or is_closing(above)
+    first = body.texts[body.next_visible(i + 1)]
+    return not (signed or first[0] in _QUOTATION or _CONTACT.search(first))
+
+
+def _paragraphs(body: BodyLines, start: int, stop: int) -> list[str]:
+    runs = groupby(body.texts[start:stop], key=bool)
+    return [" ".join(texts) for visible, texts in runs if visible]
 
 
 def match_pgp_armour(body: BodyLines, i: int) -> LineBlock | None:
@@ -214,7 +240,7 @@ _CONTACT = re.compile(
     r"(?i)@|://|www\.|\S at \S{1,60}\.\S|\(\d{2,4}\)|\+?\d[\d ().-]{7}|"
     r"\b(?:tel|fax|phone|mobile|cell|e-?mail|icq|jabber|irc|web|skype|pgp|gpg)\b"
 )
-_RULE = re.compile(r"[-_=*~#+]{5,}$")
+_RULE = re.compile(r"[-_=*~#+]{4,}$")
 _WISH = re.compile(
     r"(?:have an? \w{1,12} (?:day|one|week|weekend|evening|time)|"
     r"thanks? (?:you )?(?:in advance|again|for \w{1,12}(?: \w{1,12}){0,3})|"

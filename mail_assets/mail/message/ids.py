@@ -151,6 +151,7 @@ _PREFIX = re.compile(
     re.I,
 )
 _FORWARDED = "(fwd)"
+_RENAMED = re.compile(r"(?i)[(\[]was:? |^re\. ")  # an answer with another subject; "Re. x"
 
 
 def base_subject(subject: str) -> str:
@@ -177,4 +178,4 @@ def has_prefix(subject: str) -> bool:
         if prefix[0][-1] in ":：":
             return True
         at = prefix.end()
-    return subject.rstrip().lower().endswith(_FORWARDED)
+    return subject.rstrip().lower().endswith(_FORWARDED) or _RENAMED.search(subject) is not None
