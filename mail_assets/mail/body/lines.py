@@ -115,7 +115,7 @@ def fold(text: str) -> str:
 
 
 _MAX_LOWER_RUN = 4  # words in lower case in a row; more are a sentence
-_SENTENCE_LOWER = 5  # words in lower case of a text that ends as a sentence
+_MIN_LOWER = {".": 5, "!": 5, "?": 3}  # words in lower case of a text that ends as a sentence
 _FULL_STOPS = ("。", "！", "？")
 
 
@@ -129,5 +129,10 @@ def is_sentence(text: str) -> bool:
         lower += run > 0
         if run > _MAX_LOWER_RUN:
             return True
-    ends = bool(words) and words[-1][-1] in ".!?" and words[-1][:-1].isalpha()
-    return (ends and lower >= _SENTENCE_LOWER) or text.rstrip().endswith(_FULL_STOPS)
+    if (
+        words
+        and words[-1][:-1].isalpha()
+        and lower >= _MIN_LOWER.get(words[-1][-1], len(words) + 1)
+    ):
+        return True
+    return text.rstrip().endswith(_FULL_STOPS)

@@ -93,7 +93,7 @@ def _hunk_head(
         rest = below
         while rest < min(below + 2, len(lines)) and lines[rest][:1] not in _MARKS:
             rest += 1
-        if rest < len(lines) and lines[rest][:1] in _MARKS - {""}:
+        if next((line for line in lines[rest : rest + 2] if line), "#")[:1] in _MARKS:
             below = rest
     return match, below
 

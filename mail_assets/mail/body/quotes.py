@@ -76,12 +76,15 @@ def quotes_mail(lines: list[str], quoted: bytearray) -> bool:
         marks = [_MARKS.match(line) for line in lines[slice(*run.span())]]
         texts = [mark.string[mark.end() :] for mark in marks if mark]
         depths = {len(mark[0].replace(" ", "").replace("\t", "")) for mark in marks if mark}
-        if len(depths) > 1 or any(separator_kind(x) or is_attribution(x) for x in texts):
+        sentences = is_sentence(" ".join(texts))
+        if len(depths) > 1 and sentences:
+            return True
+        if any(separator_kind(text) or is_attribution(text) for text in texts):
             return True
         top = [i for i, text in enumerate(texts[:_MAX_BLOCK]) if text.strip()]
         if {"from", "date", "subject"} <= {*_find_fields(texts, top)[0].values()}:
             return True
-        if run.start() == first and is_sentence(" ".join(texts)):
+        if run.start() == first and sentences:
             return True
     return False
 
@@ -384,7 +387,7 @@ def _find_header_blocks(
                 head = _ruled_block(lines, fields, i, separators[i])
             else:
                 start, head = _bare_block(lines, quoted, fields, i)
-                if head and head.kind == "original" and not answers:
+                if head and head.kind == "original" and not (answers and quoted.find(1, 0, i) < 0):
                     head = _above_quote(head, lines, quoted)
             if head is not None:
                 heads[max(start, done)] = head

@@ -100,6 +100,7 @@ _SEPARATOR = "-- "  # RFC 3676 section 4.3
 # without its blank, with a no-break one, in quoted-printable, escaped by PGP, as a dash
 _DAMAGED = re.compile(r"(?:--[ \xa0\t]{0,3}|--=20|- -- ?|[–—] ?)$")
 _DASHES = frozenset("-–—")
+_ITEM = re.compile(r"(?:[-*•]|\d{1,2}[.)]) \S")
 _QUOTATION = frozenset("\"'“”„«»‘’")
 _SQL_COMMENT = re.compile(r"--(?!-)")  # next to a damaged separator
 _SQL_COMMENT_TEXT = re.compile(r"-- \S")  # next to a "-- "
@@ -147,18 +148,25 @@ def match_signature(body: BodyLines, i: int) -> LineBlock | None:
 def _divides_text(body: BodyLines, i: int, stop: int) -> bool:
     """Return whether a damaged separator is a rule between paragraphs of text.
 
-    Sentences follow it, without what makes a saying below a signature of them: a name or a closing
-    above the separator, quotation marks, an address, the escape of a clear-signed mail.
+    Sentences or items follow it, without what makes a saying below a signature of them: a name or
+    a closing above the separator, quotation marks, an address, the escape of a clear-signed mail.
     """
     paragraphs = _paragraphs(body, i + 1, stop)
-    if not paragraphs or not is_sentence(paragraphs[0]) or body.lines[i].startswith("- -"):
+    if not paragraphs or body.lines[i].startswith("- -"):
         return False
-    if sum(map(is_sentence, paragraphs)) > 1:
+    sentences = [is_sentence(paragraph) for paragraph in paragraphs]
+    first = body.texts[body.next_visible(i + 1)]
+    if first[0] in _QUOTATION or _CONTACT.search(first):
+        return sum(sentences) > 1 and sentences[0]
+    if sum(sentences) > 1 or sum(map(_is_item, body.texts[i + 1 : stop])) > 1:
         return True
     above = next((body.texts[x] for x in range(i - 1, -1, -1) if body.texts[x]), "")
-    signed = _looks_like_name(above) or is_closing(above)
-    first = body.texts[body.next_visible(i + 1)]
-    return not (signed or first[0] in _QUOTATION or _CONTACT.search(first))
+    signed = is_closing(above) or (above and _is_closing_with_name(above, frozenset()))
+    return not (signed or _looks_like_name(above) or _looks_like_name(first)) and any(sentences)
+
+
+def _is_item(line: str) -> bool:
+    return _ITEM.match(line) is not None
 
 
 def _paragraphs(body: BodyLines, start: int, stop: int) -> list[str]:
