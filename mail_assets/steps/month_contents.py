@@ -4,7 +4,6 @@ Nothing is written here. The decisions follow from facts in the order of the arc
 makes no difference which messages were parsed now and which were known before.
 """
 
-import datetime as dt
 import hashlib
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
@@ -109,8 +108,7 @@ def recall_month(entries: Sequence[ArchiveEntry], rows: Mapping[RowKey, KnownRow
             continue
         author, row = None, rows.get((entry.message_id, entry.variant))
         if row and entry.ending:
-            ending = unpack_ending(entry.ending)
-            day = row.sent_at.astimezone(dt.UTC).toordinal()
+            ending, day = unpack_ending(entry.ending)
             author = Author(row.from_name, row.from_email, row.subject_base, ending, day)
         if author or entry.digest not in facts:
             facts[entry.digest] = Facts(
@@ -174,7 +172,8 @@ def _wanted_rows(
         match = _match(learnt, facts.author)
         made_from = f"{made_by}|{variant}|{match.footer}|{match.signature}|{match.own_signature}|"
         row_hash = hashlib.sha256(made_from.encode() + one.digest).digest()
-        rows[ordinal] = WantedRow((facts.message_id, variant), match, row_hash)
+        key = (facts.message_id, variant)
+        rows[ordinal] = WantedRow(key, facts.content_hash, match, row_hash)
     return rows
 
 
@@ -264,7 +263,9 @@ class MonthAccount:
         entry = ArchiveEntry(ordinal, one.offset, one.length, one.digest, kind)
         if facts is None or ordinal in self._reasons or self._key(ordinal) in self._removed:
             return entry
-        ending = facts.author and kind == "stored" and pack_ending(facts.author.ending)
+        ending = (
+            facts.author and kind == "stored" and pack_ending(facts.author.ending, facts.author.day)
+        )
         return entry._replace(
             message_id=facts.message_id,
             variant=outcome.variant,
