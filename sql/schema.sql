@@ -282,8 +282,8 @@ comment on column messages.identifiers is
 comment on column messages.flags is
     'Repairs and oddities of the message, such as generated_id, date_repaired or truncated.';
 comment on column messages.search is
-    'Full-text vector: subject (weight A), new text (B) and identifiers, in the language of the '
-    'list.';
+    'Full-text vector: subject (weight A), new text and signatures (B) and identifiers, in the '
+    'language of the list. A footer or signature that was learnt takes no word out of it.';
 comment on column messages.text_hash is
     'Digest of Date, subject and text without what lists and archives add; null if the archive has '
     'lost letters.';
@@ -455,7 +455,8 @@ comment on column archive_entries.outline is
     'Digest of its content without the letters that pipermail may have lost; null in other '
     'dialects.';
 comment on column archive_entries.ending is
-    'Hashes of its last lines, from which footers and signatures of the month are learnt.';
+    'Its day and hashes of its last lines, from which footers and signatures of the month are '
+    'learnt.';
 
 create table quarantine (
     list            text not null,

@@ -7,6 +7,7 @@ from mail_assets.mail.message.addresses import Address
 from mail_assets.mail.message.attachments import Attachment
 from mail_assets.mail.message.body import AttachedText
 from mail_assets.mail.message.dates import Arrival
+from mail_assets.mail.message.subjects import has_prefix
 
 FLAGS = {
     "addresses_capped": "more recipients than MAX_ADDRESSES; the first are kept",
@@ -54,3 +55,8 @@ class Message(NamedTuple):
     attachments: tuple[Attachment, ...]
     patch_texts: tuple[str, ...]  # of the attachments that are patches
     flags: tuple[str, ...]  # names from FLAGS, sorted
+
+    @property
+    def answers(self) -> bool:
+        """Whether it answers or forwards another message, by what it names and its subject."""
+        return bool(self.in_reply_to or self.references) or has_prefix(self.subject)
