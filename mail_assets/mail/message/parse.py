@@ -33,7 +33,7 @@ from mail_assets.mail.message.message import Message
 from mail_assets.mail.message.part import find_declared_charset
 
 #: Raise it when rows would come out differently from the same bytes.
-PARSER_VERSION = "6"
+PARSER_VERSION = "7"
 
 
 class UnreadableMessageError(DamagedDataError):
