@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from mail_assets.mail.message.ids import normalize_id
+from mail_assets.mail.message.text_addresses import CONTEXT, MASK, find_addresses
 from mail_assets.postgres.remote import check_rows
 from mail_assets.reading.browsing import (
     Neighbours,
@@ -35,7 +36,6 @@ from mail_assets.tables.mbox_archives import find_vanished
 from mail_assets.tables.messages import utc
 from mail_assets.tables.removals import find_placeholder
 from mail_assets.tables.thread_summaries import ThreadSummary, read_summaries
-from mail_assets.web.addresses import CONTEXT, MASK, find_addresses
 from mail_assets.web.document_types import (
     Document,
     Links,

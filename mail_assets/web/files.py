@@ -14,11 +14,11 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
+from mail_assets.mail.message.text_addresses import MASK
 from mail_assets.month import ListMonth
 from mail_assets.reading.attachments import AttachmentContent, read_attachment, read_parsed_bytes
 from mail_assets.store.objects import ObjectStore
 from mail_assets.store.open import open_store
-from mail_assets.web.addresses import MASK
 from mail_assets.web.documents import Documents
 from mail_assets.web.exports import Export, Exports, name_file, quote_raw
 from mail_assets.web.privacy import is_encoded

@@ -8,12 +8,12 @@ from typing import Any, NamedTuple
 
 from mail_assets.mail.body.segments import Segment
 from mail_assets.mail.message.forgotten import is_placeholder
+from mail_assets.mail.message.text_addresses import MASK, find_addresses
 from mail_assets.month import months_between
 from mail_assets.search.language.fields import read_field
 from mail_assets.search.language.request import Sort
 from mail_assets.search.language.syntax import ParsedRequest
 from mail_assets.search.response import REASONS, ChunkHit, cut_snippet, mark_spans
-from mail_assets.web.addresses import MASK, find_addresses
 from mail_assets.web.requests import (
     OPTIONS,
     anchor,

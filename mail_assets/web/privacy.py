@@ -13,8 +13,8 @@ from collections.abc import Collection
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
+from mail_assets.mail.message.text_addresses import CONTEXT, MASK, mask_addresses
 from mail_assets.search.language.request import Request
-from mail_assets.web.addresses import CONTEXT, MASK, mask_addresses
 
 T = TypeVar("T")
 

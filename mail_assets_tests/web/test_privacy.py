@@ -18,7 +18,7 @@ from hypothesis import given
 from hypothesis import settings as hypothesis
 from hypothesis import strategies as st
 
-from mail_assets.web.addresses import MASK
+from mail_assets.mail.message.text_addresses import MASK
 from mail_assets.web.documents import POST_CHARACTERS, Documents
 from mail_assets.web.privacy import HIDDEN, SHOWN, Publication, is_encoded, mask_encoded
 from mail_assets.web.requests import page_url
