@@ -15,7 +15,9 @@ from uuid import uuid4
 
 from mail_assets.mail.archive.compression import (
     BombError,
+    NoRoomError,
     UnpackingError,
+    check_room,
     open_archive,
     unpacked_path,
 )
@@ -43,8 +45,8 @@ def verify_archive(
     was `downloaded`.
 
     Raises:
-        SourceError: the stream is truncated, damaged, or unpacks to more than `max_unpacked` bytes,
-            or the file does not begin like an mbox: an HTML page, an error in JSON, a ZIP file.
+        SourceError: the stream is truncated, damaged, or unpacks to more than `max_unpacked` bytes
+            or than fits on the disk, or the file does not begin like an mbox: an HTML page, an error in JSON, a ZIP file.
     """
     try:
         with ExitStack() as opened:
@@ -57,7 +59,8 @@ def verify_archive(
                 chunk, unpacked = head, 0
                 while chunk and unpacked <= max_unpacked:
                     unpacked += len(chunk)
-                    if copy:
+                    if copy and unpack_to:
+                        check_room(unpack_to.parent, len(chunk), path)
                         copy.write(chunk)
                     chunk = archive.read(CHUNK)
     except UnpackingError as error:
@@ -103,7 +106,7 @@ def save_archive(
 
 def unpacking_refusal(error: UnpackingError, downloaded: bool) -> SourceError:
     """Return the error for bad compressed data, with the remedy and without the file's name."""
-    if isinstance(error, BombError):
+    if isinstance(error, (BombError, NoRoomError)):
         return SourceError(f"{error.fault}; {error.remedy}")
     remedy = f"{error.remedy}, or repair it at its source" if downloaded else "replace the file"
     return SourceError(f"{error.fault}; {remedy}", retryable=downloaded)

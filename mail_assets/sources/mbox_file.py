@@ -8,7 +8,6 @@ A month's archive has the messages as they are in the file, so the list's `diale
 file.
 """
 
-import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
@@ -16,9 +15,9 @@ from hashlib import sha256
 from pathlib import Path
 
 from mail_assets.mail.archive.compression import (
-    BUFFER,
     ArchiveError,
     UnpackingError,
+    copy_unpacked,
     open_archive,
     unpacked,
 )
@@ -100,7 +99,7 @@ class MboxFile:
 
     def _unpack(self) -> None:
         with open_archive(self._path) as file, write_whole(self._unpacked) as copy:
-            shutil.copyfileobj(file, copy, BUFFER)
+            copy_unpacked(file, copy, self._unpacked.parent, self._path)
 
     @contextmanager
     def _refusing(self) -> Iterator[None]:
