@@ -32,7 +32,7 @@ MIN_BOMB_BYTES = 512 << 20  # decompressed; below, the ratio does not matter
 INPUT = 4 << 10  # bytes read at a time
 # Bytes of zstd read at a time: its library cannot bound the output, which is at most 128 KiB for 4
 # bytes.
-ZSTD_INPUT = 128
+ZSTD_INPUT = 512
 MAX_MEMORY = 256 << 20  # bytes that a decompressor may take; `xz -9` takes 65 MiB
 RESERVE = 64 << 20  # bytes that unpacking leaves free on a disk
 
