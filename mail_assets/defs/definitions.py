@@ -175,6 +175,7 @@ def build_resources(settings: Settings, **overrides: object) -> Mapping[str, obj
         "archive_source": ArchiveSourceResource(
             sources={name: one.source for name, one in settings.lists.items()},
             starts={name: one.start for name, one in settings.lists.items()},
+            redirect_hosts={name: [*one.redirect_hosts] for name, one in settings.lists.items()},
             cache=str(settings.source_cache),
             http_auth=dg.EnvVar("MAIL_HTTP_AUTH") if settings.http_auth else "",
         ),

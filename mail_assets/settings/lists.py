@@ -28,7 +28,11 @@ LANGUAGES = (
 
 #: The name of a list is part of a partition key (no `|`, `,`, `[`, `]`), a path and a URL.
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
-_KEYS = {"source", "dialect", "language", "start", "charset"}
+_HOST = re.compile(
+    r"(?:[A-Za-z0-9_](?:[A-Za-z0-9._-]{0,250}[A-Za-z0-9_])?|\[[0-9A-Fa-f:.]{2,45}\])"
+    r"(?::[0-9]{1,5})?"
+)
+_KEYS = {"source", "dialect", "language", "start", "charset", "redirect_hosts"}
 #: Keys that stand above the lists: no list can have such a name.
 _BOUNDS = ("first_month", "last_month")
 _REMEDY = "write one with `mail-assets init`, or set MAIL_LISTS"
@@ -41,6 +45,7 @@ class MailingList:
     `source` is a folder, an https:// or an s3:// URL. `dialect` names how its mbox files are
     written; None: each archive is examined. `language` is a PostgreSQL text search configuration,
     `start` its first month, "YYYY-MM". `charset` is that of mail that names none; "": windows-1252.
+    `redirect_hosts` are other hosts ("host" or "host:port") that the source's may lead to.
     """
 
     name: str
@@ -49,6 +54,7 @@ class MailingList:
     language: str
     start: str
     charset: str = ""
+    redirect_hosts: tuple[str, ...] = ()
 
     @property
     def defaults(self) -> "ListDefaults":
@@ -141,8 +147,9 @@ def _mailing_list(
     check_name(place, name)
     if unknown := sorted(set(table) - _KEYS):
         raise SettingsError(f"{place} {unknown[0]}", table[unknown[0]], one_of(_KEYS))
+    hosts = _read_hosts(f"{place} redirect_hosts", table.get("redirect_hosts", []))
     for key, value in table.items():
-        if not isinstance(value, str):
+        if key != "redirect_hosts" and not isinstance(value, str):
             raise SettingsError(f"{place} {key}", value, "must be a string")
     source = _read_source(f"{place} source", table.get("source", ""), folder)
     dialect = table.get("dialect")
@@ -161,7 +168,17 @@ def _mailing_list(
     if bounds.last and start > bounds.last:
         raise SettingsError(f"{place} start", start, f"must not be after last_month {bounds.last}")
     charset = _read_charset(f"{place} charset", table.get("charset", ""))
-    return MailingList(name, source, dialect, language, start, charset)
+    return MailingList(name, source, dialect, language, start, charset, hosts)
+
+
+def _read_hosts(name: str, value: object) -> tuple[str, ...]:
+    if not isinstance(value, list):
+        raise SettingsError(name, value, 'must be a list of hosts such as ["files.example.org"]')
+    for host in value:
+        if not isinstance(host, str) or not _HOST.fullmatch(host):
+            rule = 'must be a host such as "files.example.org", or host:port'
+            raise SettingsError(name, host, rule)
+    return tuple(value)
 
 
 def _read_charset(name: str, value: str) -> str:
@@ -215,6 +232,7 @@ _HEAD = """\
 #   charset   that of mail that names none and is not UTF-8: koi8-r, euc-jp, gb2312, ...; else
 #             windows-1252
 #   start     its first month, "YYYY-MM"
+#   redirect_hosts  a list of other hosts that an https:// source may redirect or link to
 
 # The oldest month of any list. Choose it once: changing it later orphans history.
 """

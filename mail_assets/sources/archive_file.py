@@ -46,7 +46,8 @@ def verify_archive(
 
     Raises:
         SourceError: the stream is truncated, damaged, or unpacks to more than `max_unpacked` bytes
-            or than fits on the disk, or the file does not begin like an mbox: an HTML page, an error in JSON, a ZIP file.
+            or than fits on the disk, or the file does not begin like an mbox: an HTML page, an
+            error in JSON, a ZIP file.
     """
     try:
         with ExitStack() as opened:

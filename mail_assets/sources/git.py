@@ -168,20 +168,24 @@ def _read_events(lines: Iterable[str]) -> Iterator[tuple[str, str]]:
                 yield change["new"], time
 
 
-def fetch_repository(url: str, folder: Path, auth: tuple[str, str] | None) -> None:
+def fetch_repository(
+    url: str, folder: Path, auth: tuple[str, str] | None = None, address: str = ""
+) -> None:
     """Make the bare repository `folder` a mirror of that at `url`, http(s):// or a path.
 
-    A user and password go to the server of `url` only; then redirects are not followed.
+    A user and password go to the server of `url` only. Redirects are not followed. `address` is
+    "host:port:address": git connects there, whatever address the host has by now.
 
     Raises:
         SourceError: git refuses, or is not installed.
     """
     scheme = urlsplit(url).scheme or "file"
-    config = {**SLOW, f"protocol.{scheme}.allow": "always"}
+    config = {**SLOW, f"protocol.{scheme}.allow": "always", "http.followRedirects": "false"}
+    if address:
+        config["http.curloptResolve"] = address
     if auth:
         pair = base64.b64encode(":".join(auth).encode()).decode()
         config[f"http.{url}.extraHeader"] = f"Authorization: Basic {pair}"
-        config["http.followRedirects"] = "false"
     if not (folder / "HEAD").exists():
         # a clone knows the name of the branch; it gets its name when it is whole
         folder.parent.mkdir(parents=True, exist_ok=True)

@@ -154,7 +154,7 @@ def test_names_in_a_manifest_lead_to_no_other_place(
     )
     asked: list[tuple[str, Path]] = []
     monkeypatch.setattr(
-        public_inbox, "fetch_repository", lambda url, folder, auth: asked.append((url, folder))
+        public_inbox, "fetch_repository", lambda url, folder, *_: asked.append((url, folder))
     )
     source = open_at(f"{url}/dev", tmp_path / "cache")
     with pytest.raises(SourceError, match="no public-inbox"):

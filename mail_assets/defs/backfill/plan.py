@@ -81,7 +81,7 @@ def find_months(
         SourceError: the source cannot be listed.
     """
     wanted = settings.lists[list_name]
-    options = HttpOptions(auth=settings.http_auth)
+    options = HttpOptions(auth=settings.http_auth, redirect_hosts=wanted.redirect_hosts)
     cache = settings.source_cache
     source = open_source(list_name, wanted.source, start=wanted.start, options=options, cache=cache)
     versions = source.versions()

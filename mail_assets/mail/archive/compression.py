@@ -1,8 +1,8 @@
 """Read and write compressed archive files: plain, gzip, bzip2, xz or zstd.
 
 The first bytes of a file identify its format. Several compressed streams in a row are all read.
-Every fault raises one error, UnpackingError. No reader makes more output at once than was asked for,
-whatever its input is: 1,285 bytes of bzip2 can hold 1.5 GB.
+Every fault raises one error, UnpackingError. Output is made in bounded pieces, whatever the input
+is: 1,285 bytes of bzip2 can hold 1.5 GB.
 """
 
 import bz2

@@ -147,9 +147,9 @@ def test_xz_that_asks_for_much_memory_is_refused(tmp_path: Path) -> None:
     header = 12
     size = (data[header] + 1) * 4
     data[header + 4] = 34  # 512 MiB (xz file format, 5.3.1)
-    data[header + size - 4 : header + size] = zlib.crc32(
-        data[header : header + size - 4]
-    ).to_bytes(4, "little")
+    data[header + size - 4 : header + size] = zlib.crc32(data[header : header + size - 4]).to_bytes(
+        4, "little"
+    )
     path.write_bytes(data)
     with pytest.raises(ArchiveError, match=r"hackers\.202601: xz data is damaged .*emory"):
         list(split_archive(path, "plain"))
