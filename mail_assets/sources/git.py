@@ -102,6 +102,12 @@ class GitInbox:
         self._folder = folder
         self._cache = cache
         self._times: dict[str, int] = {}
+        self._by_arrival: frozenset[str] = frozenset()
+
+    @property
+    def remarks(self) -> dict[str, list[str]]:
+        """Nothing: git has no other files. See Messages."""
+        return {}
 
     def months(self) -> Pairs:
         """Return (month, key) of every message, in the order of their commits. See Messages."""
@@ -111,11 +117,15 @@ class GitInbox:
                 self._times.pop(id, None)
                 if what != _REMOVED:
                     self._times[id] = int(what)
-        return find_months([*self._times], self._read, self._cache / "months")
+        found = find_months([*self._times], self._read, self._cache / "months")
+        self._by_arrival = found.by_arrival
+        return found.pairs
 
     def entries(self, keys: Sequence[str]) -> Iterator[bytes]:
         """Yield the messages of these keys as mboxrd. See Messages."""
-        return (format_message(blob.data) for blob in self._blobs(keys))
+        for message in self._read(keys):
+            arrived = message.arrived if message.key in self._by_arrival else None
+            yield format_message(message.raw, arrived)
 
     def _repositories(self) -> list[Path]:
         if found := find_repositories(self._folder):

@@ -112,6 +112,12 @@ def _find_from_lines(data: bytes | mmap) -> list[FromLine]:
     return lines
 
 
+def is_usual(message: bytes) -> bool:
+    """Return whether a message begins with a From_ line of the usual form."""
+    first = _FIRST.match(message)
+    return first is not None and _from_line(first, 0, True).style.form == "asctime"
+
+
 def skip_junk_back(data: bytes | mmap, offset: int) -> int:
     """Return where the zero bytes, end marks and byte order mark in front of an offset begin."""
     while offset and data[offset - 1] in _JUNK:
