@@ -1,6 +1,7 @@
 """lists.toml: the mailing lists and their months, read and checked; and a first one, written."""
 
 import json
+import os
 import re
 import tomllib
 from collections.abc import Mapping
@@ -257,6 +258,7 @@ def write_lists_file(path: Path, tables: Mapping[str, Mapping[str, str]]) -> Non
         content = text.encode()
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("xb") as file:
+            os.fchmod(file.fileno(), 0o644)  # settings, and no mail
             file.write(content)
     except FileExistsError:
         raise SettingsError(

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import BinaryIO
 from uuid import uuid4
 
+from mail_assets.files import create_private, make_private_folder
 from mail_assets.mail.archive.compression import (
     BombError,
     NoRoomError,
@@ -130,10 +131,10 @@ def _check_head(head: bytes) -> None:
 @contextmanager
 def write_whole(path: Path) -> Iterator[BinaryIO]:
     """Yield a new file that replaces `path` when the block ends without an error."""
-    path.parent.mkdir(parents=True, exist_ok=True)
+    make_private_folder(path.parent)
     part = path.with_name(f".{path.name}.{uuid4().hex}")
     try:
-        with part.open("xb") as file:
+        with create_private(part) as file:
             yield file
         part.replace(path)
     finally:

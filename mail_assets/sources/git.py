@@ -25,6 +25,7 @@ from typing import IO, NamedTuple
 from urllib.parse import urlsplit
 
 from mail_assets.environment import child_environment
+from mail_assets.files import make_private_folder
 from mail_assets.mail.archive.mbox import MAX_MESSAGE
 from mail_assets.sources.message_source import (
     Arrival,
@@ -198,7 +199,7 @@ def fetch_repository(
         config[f"http.{url}.extraHeader"] = f"Authorization: Basic {pair}"
     if not (folder / "HEAD").exists():
         # a clone knows the name of the branch; it gets its name when it is whole
-        folder.parent.mkdir(parents=True, exist_ok=True)
+        make_private_folder(folder.parent)
         with tempfile.TemporaryDirectory(dir=folder.parent) as place:
             clone = Path(place) / "clone.git"
             run_git(["clone", "--quiet", "--mirror", "--", url, str(clone)], config)
@@ -288,6 +289,7 @@ def _running(
                 stdin=stdin,
                 stdout=subprocess.PIPE,
                 stderr=complaints,
+                umask=0o077,
             )
         except FileNotFoundError as error:
             raise SourceError("there is no git on this machine; install it") from error

@@ -29,6 +29,7 @@ from itertools import chain
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
+from mail_assets.files import make_private_folder
 from mail_assets.mail.message.dates import decide_sent_at, parse_date
 from mail_assets.mail.message.headers import (
     Headers,
@@ -268,7 +269,7 @@ def hold_folder(folder: Path) -> Iterator[None]:
 
     The lock ends with the process that holds it.
     """
-    folder.mkdir(parents=True, exist_ok=True)
+    make_private_folder(folder)
     handle = os.open(folder, os.O_RDONLY)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX)
