@@ -275,9 +275,12 @@ def _reachable_root(root: Path, account: ServerAccount) -> Path:
 
 
 def _admit(root: Path, account: ServerAccount) -> bool:
-    """Let the server's account, and no other, pass through root's own private folder."""
+    """Let the server's account, and no other, pass through root's own private folder.
+
+    Processes that start at the same time all come to the same answer.
+    """
     info = root.lstat()
-    is_ours = info.st_uid == os.geteuid() and stat.S_IMODE(info.st_mode) == 0o700
+    is_ours = info.st_uid == os.geteuid() and stat.S_IMODE(info.st_mode) in (0o700, 0o710)
     if not is_ours or not account.reaches(root.parent):
         return False
     os.chown(root, -1, account.gid)
