@@ -214,9 +214,9 @@ def _require_month(name: str, value: object) -> None:
 _HEAD = """\
 # The mailing lists, one table each. A list's name is permanent: it is part of every key.
 #
-#   source    a folder of monthly archives, a Maildir, a folder of .eml files, one big mbox file
-#             or a public-inbox (paths are relative to this file); s3://bucket/prefix; or
-#             https://..., a page that links to the archives or a URL with {yyyymm}, {yyyy-mm} or
+#   source    a folder of monthly archives, a Maildir, a folder of .eml files, an MH folder, a
+#             mailbox of Apple Mail, one big mbox file or a public-inbox (paths are relative to
+#             this file); s3://bucket/prefix; or https://..., a page that links to the archives or a URL with {yyyymm}, {yyyy-mm} or
 #             {yyyy-Month} in its path. For servers of a kind: public-inbox:https://...,
 #             hyperkitty:https://... or ponymail:https://... (docs/sources.md)
 #   dialect   how its mbox files are written: plain, mboxrd, mboxo, pg (postgresql.org) or
