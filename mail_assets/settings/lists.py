@@ -216,9 +216,10 @@ _HEAD = """\
 #
 #   source    a folder of monthly archives, a Maildir, a folder of .eml files, an MH folder, a
 #             mailbox of Apple Mail, one big mbox file or a public-inbox (paths are relative to
-#             this file); s3://bucket/prefix; or https://..., a page that links to the archives or a URL with {yyyymm}, {yyyy-mm} or
-#             {yyyy-Month} in its path. For servers of a kind: public-inbox:https://...,
-#             hyperkitty:https://... or ponymail:https://... (docs/sources.md)
+#             this file); s3://bucket/prefix; or https://..., a page that links to the archives
+#             or a URL with {yyyymm}, {yyyy-mm} or {yyyy-Month} in its path. For servers of a kind:
+#             public-inbox:https://..., hyperkitty:https://... or ponymail:https://...
+#             (docs/sources.md)
 #   dialect   how its mbox files are written: plain, mboxrd, mboxo, pg (postgresql.org) or
 #             pipermail. Leave it out: each archive tells by its bytes, and a check of
 #             mbox_archives names the months where a dialect set here is not the right one.

@@ -8,7 +8,9 @@ import subprocess
 import sys
 import zlib
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 import zstandard
@@ -109,16 +111,16 @@ def test_bomb_is_refused_before_it_has_gone_off(
 
 def repeated(kind: str, size: int) -> bytes:
     """Compressed zero bytes, made in little memory."""
-    if kind == "gzip":
-        packer = zlib.compressobj(wbits=zlib.MAX_WBITS | 16)
-    else:
-        packer = {
-            "bzip2": bz2.BZ2Compressor,
-            "xz": lzma.LZMACompressor,
-            "zstd": zstandard.ZstdCompressor(level=19).compressobj,
-        }[kind]()
+    makers: dict[str, Callable[[], Any]] = {
+        "gzip": partial(zlib.compressobj, wbits=zlib.MAX_WBITS | 16),
+        "bzip2": bz2.BZ2Compressor,
+        "xz": lzma.LZMACompressor,
+        "zstd": zstandard.ZstdCompressor(level=19).compressobj,
+    }
+    packer = makers[kind]()
     piece = bytes(1 << 20)
-    return b"".join(packer.compress(piece) for _ in range(size >> 20)) + packer.flush()
+    packed = b"".join(packer.compress(piece) for _ in range(size >> 20))
+    return bytes(packed + packer.flush())
 
 
 @pytest.mark.parametrize("kind", COMPRESS)
