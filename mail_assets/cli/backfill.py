@@ -204,7 +204,8 @@ def report_lines(report: "Report") -> Iterator[str]:
 
 
 def _print_left_out(settings: Settings, report: "Report") -> None:
-    for line in (*_outside_lines(settings, report.outside), *_beyond_lines(report)):
+    outside = _outside_lines(settings, report.outside)
+    for line in (*report.remarks, *outside, *_beyond_lines(report)):
         print_error(line)
 
 

@@ -18,6 +18,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from mail_assets.errors import MailAssetsError, NotFoundError, WrongInputError
+from mail_assets.files import keep_files_private
 from mail_assets.month import is_month
 from mail_assets.settings.settings import Settings, blame_folder, load_settings, load_terminal
 from mail_assets.settings.values import SettingsError
@@ -52,7 +53,8 @@ class CommandGroup(click.Group):
         return command
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run a command, with logging and colours set up."""
+        """Run a command, with logging, colours and the modes of new files set up."""
+        keep_files_private()
         logging.basicConfig(level=logging.WARNING, format="%(name)s: %(message)s")
         if not shows_colour():
             ctx.color = False

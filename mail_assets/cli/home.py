@@ -17,6 +17,7 @@ from mail_assets.cli.command import (
     print_note,
     print_table,
 )
+from mail_assets.files import make_private_folder
 from mail_assets.settings.settings import Settings, list_set
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ def up(settings: Settings) -> None:
     from mail_assets.defs.instance import use_dagster_home
     from mail_assets.encoding.open import check_model
 
-    settings.home.mkdir(parents=True, exist_ok=True)
+    make_private_folder(settings.home)
     with settings.database.connect("up") as connection:
         version = connection.execute("select current_setting('server_version')").fetchone()
     click.echo(f"postgres {version[0] if version else '?'}: {describe_address(settings)}")

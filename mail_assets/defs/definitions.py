@@ -63,6 +63,7 @@ from mail_assets.defs.sensors.alerts import build_failure_alerts
 from mail_assets.defs.sensors.new_archives import build_new_archives
 from mail_assets.defs.sensors.thread_builds import build_new_threads
 from mail_assets.encoding.models import REMOTE_SCHEME, compute_fingerprint
+from mail_assets.files import keep_files_private
 from mail_assets.settings.settings import Settings, load_settings
 from mail_assets.settings.variables import CHAT
 
@@ -96,7 +97,8 @@ BLOCKING_CHECKS = frozenset(
 
 @dg.definitions
 def defs() -> dg.Definitions:
-    """Build the definitions from the environment and lists.toml."""
+    """Build the definitions from the environment and lists.toml; the process begins with it."""
+    keep_files_private()
     return build_defs(load_settings())
 
 
@@ -175,6 +177,7 @@ def build_resources(settings: Settings, **overrides: object) -> Mapping[str, obj
         "archive_source": ArchiveSourceResource(
             sources={name: one.source for name, one in settings.lists.items()},
             starts={name: one.start for name, one in settings.lists.items()},
+            redirect_hosts={name: [*one.redirect_hosts] for name, one in settings.lists.items()},
             cache=str(settings.source_cache),
             http_auth=dg.EnvVar("MAIL_HTTP_AUTH") if settings.http_auth else "",
         ),

@@ -29,6 +29,7 @@ from mail_assets.operations.examine import (
     Finding,
     examine_defaults,
     examine_disks,
+    examine_empty_lists,
     examine_encoder,
     examine_forgotten,
     examine_lists,
@@ -72,6 +73,7 @@ def examine_home(settings: Settings) -> list[Finding]:
                 *examine_server(connection, psql_command(settings)),
                 *_examine_dagster(settings),
                 *examine_lists(connection, settings.lists, settings.lists_file),
+                *examine_empty_lists(connection, settings.lists),
                 *examine_defaults(connection, settings.list_defaults),
                 *examine_months(
                     connection, partial(_has_month, settings), _filled_index(settings, connection)

@@ -8,7 +8,7 @@ import functools
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import dagster as dg
 import numpy as np
@@ -126,25 +126,25 @@ class ArchiveSourceResource(dg.ConfigurableResource):
     starts: dict[str, str] = Field(description="list -> its first month, YYYY-MM")
     cache: str = Field(description="folder for mirrors and for facts that sources have found out")
     http_auth: str = Field(default="", description="MAIL_HTTP_AUTH, USER:PASSWORD")
+    redirect_hosts: dict[str, list[str]] = Field(
+        default_factory=dict, description="list -> other hosts that its source may lead to"
+    )
     _opened: dict[str, ArchiveSource] = PrivateAttr(default_factory=dict)
 
     def of(self, list_name: str) -> ArchiveSource:
         """Return the source of a list, the same object in a run: it may remember its listing."""
         if list_name not in self._opened:
-            self._opened[list_name] = self._open(list_name, HttpOptions(auth=self.http_auth))
+            self._opened[list_name] = self._open(list_name)
         return self._opened[list_name]
 
     def for_listing(self, list_name: str, timeout: float) -> ArchiveSource:
         """Return a source that asks once and waits `timeout` seconds: a sensor asks again."""
-        return self._open(
-            list_name,
-            HttpOptions(
-                auth=self.http_auth, attempts=1, connect_timeout=timeout, read_timeout=timeout
-            ),
-        )
+        return self._open(list_name, attempts=1, connect_timeout=timeout, read_timeout=timeout)
 
-    def _open(self, list_name: str, options: HttpOptions) -> ArchiveSource:
+    def _open(self, list_name: str, **limits: Any) -> ArchiveSource:
         source, start = self.sources[list_name], self.starts[list_name]
+        hosts = tuple(self.redirect_hosts.get(list_name, ()))
+        options = HttpOptions(auth=self.http_auth, redirect_hosts=hosts, **limits)
         return open_source(list_name, source, start=start, options=options, cache=Path(self.cache))
 
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 
 import lancedb
 from lancedb import AsyncConnection, DBConnection, Session
 from lancedb.table import AsyncTable, Table
 
 from mail_assets.errors import MailAssetsError
+from mail_assets.files import make_private_folder
 
 # An open table sees the commits of other processes.
 _AT_ONCE = dt.timedelta(0)
@@ -28,6 +30,8 @@ class LanceConnection:
         self._options = dict(storage_options or {})
         self._session = Session()
         self._opened: AsyncConnection | None = None
+        if "://" not in uri:
+            make_private_folder(Path(uri))  # Lance's own files have the modes of the umask
         self.blocking: DBConnection = lancedb.connect(
             uri,
             read_consistency_interval=_AT_ONCE,

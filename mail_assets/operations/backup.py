@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from mail_assets.errors import MailAssetsError
-from mail_assets.files import digest_file, write_private
+from mail_assets.files import digest_file, make_private_folder, write_private
 from mail_assets.postgres.dumps import dump_database, find_distinct
 from mail_assets.store.folder import FolderStore
 from mail_assets.store.objects import ObjectStore
@@ -175,7 +175,7 @@ class BackupFolder:
             BackupError: it overlaps with one of `apart_from`, or has files and none of a backup.
         """
         _refuse_overlap(path, apart_from)
-        path.mkdir(parents=True, exist_ok=True)
+        make_private_folder(path)
         self.path = path
         self._files = FolderStore(path)
         # hidden files: leftovers of a killed writer of the list, or of file systems (.snapshot)
@@ -260,7 +260,7 @@ def _write_rows(
 ) -> tuple[dict[str, int], int, list[str]]:
     """Write the tables of one moment; return their sizes, the migration, and the files needed."""
     connection = workspace.connection
-    rows.mkdir(exist_ok=True)
+    make_private_folder(rows)
     with connection.transaction():
         begin_snapshot(connection)
         counts = {table: export_rows(connection, table, rows / f"{table}.csv") for table in KEPT}

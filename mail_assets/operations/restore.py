@@ -11,6 +11,7 @@ from pathlib import Path
 
 import psycopg
 
+from mail_assets.files import make_private_folder
 from mail_assets.operations.backup import FORGET_KEY, Backup, BackupError, copy_object, read_backup
 from mail_assets.postgres.database import begin_session
 from mail_assets.postgres.dumps import restore_database
@@ -123,7 +124,7 @@ def _restore_key(key: KeySource, folder: Path) -> None:
     saved = folder / FORGET_KEY
     if not saved.is_file() or key.given or key.file is None or key.file.exists():
         return
-    key.file.parent.mkdir(parents=True, exist_ok=True)
+    make_private_folder(key.file.parent)
     handle = os.open(key.file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(handle, "wb") as file:
         file.write(saved.read_bytes())

@@ -49,7 +49,7 @@ from mail_assets.workspace import Workspace
 ASSET = "mbox_archives"
 
 #: Version of all facts about an archive; raise it when the same bytes would give others.
-VERSION = "archive 3"
+VERSION = "archive 4"
 
 
 #: A month may lose this share of its messages, or one message, without being refused:
@@ -108,6 +108,8 @@ def fetch_archive(
         old = read_archive(connection, month)
         kept = old if old and old.object_key and store.exists(old.object_key) else None
         fetched = ask_source(source, month, Path(folder) / "archive", kept)
+        for line in source.new_remarks():
+            workspace.log(f"{month.list_name}: {line}")
         state = read_state(connection, partition)
         if isinstance(fetched, Unchanged) and kept and is_read(state, options):
             examined, loss = ExaminedArchive(kept, {}), NO_LOSS

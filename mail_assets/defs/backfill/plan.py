@@ -81,7 +81,7 @@ def find_months(
         SourceError: the source cannot be listed.
     """
     wanted = settings.lists[list_name]
-    options = HttpOptions(auth=settings.http_auth)
+    options = HttpOptions(auth=settings.http_auth, redirect_hosts=wanted.redirect_hosts)
     cache = settings.source_cache
     source = open_source(list_name, wanted.source, start=wanted.start, options=options, cache=cache)
     versions = source.versions()
@@ -256,6 +256,12 @@ def plan_ranges(
     months = [month for known in listed for month in known.without_gaps]
     unchanged = find_months_to_pass(settings, instance, months, CHAIN)
     for known in listed:
+        name = known.source.list_name
+        report.remarks += [f"{name}: {line}" for line in known.source.new_remarks()]
+        if not (known.partitions or known.outside or known.beyond):
+            report.failed[f"list {name}"] = (
+                f"its source {known.source.url} has no month; check its source in lists.toml"
+            )
         report.outside += known.outside
         report.beyond += known.beyond
         report.add_unchanged(confirm_archives(settings, known, unchanged))
