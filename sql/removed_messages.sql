@@ -208,7 +208,8 @@ select distinct e.entry
 -- name: replace_people
 -- Whole corpus: as person_entries.
 update messages m
-   set reply_to = array(
+   set row_hash = m.row_hash,  -- its trigger sets the checksum
+       reply_to = array(
            select case when e.entry = any(%(entries)s::text[]) then %(nobody)s else e.entry end
              from unnest(m.reply_to) with ordinality as e (entry, place) order by e.place),
        recipients = array(

@@ -202,6 +202,7 @@ create table messages (
     identifiers      text[] not null,
     flags            text[] not null,
     search           tsvector not null,
+    checksum         bigint not null,
     new_text_length  integer not null
         generated always as (count_new_text(segments)) stored,
     primary key (list, month, message_id, variant)
@@ -265,11 +266,37 @@ comment on column messages.flags is
 comment on column messages.search is
     'Full-text vector: subject (weight A), new text (B) and identifiers, in the language of the '
     'list.';
+comment on column messages.checksum is
+    'Checksum of the other columns, set with row_hash: a row with another one was changed by '
+    'something else than a load.';
 comment on column messages.new_text_length is
     'Characters of the new text, which is the body without quotes, attributions, signature, '
     'footer and patches.';
 -- A tsvector does not shrink when it is compressed.
 alter table messages alter search set storage external;
+
+-- The vector of the full text is counted and not read, and its length stands for it: reading it
+-- takes longer than all other columns. hash_record_extended is what hash partitions are made by, so
+-- it is the same in every version of PostgreSQL.
+create function message_checksum(m messages) returns bigint
+    language sql stable parallel safe
+    return hash_record_extended(row(
+        m.list, m.month, m.message_id, m.variant, m.content_hash, m.row_hash, m.sent_at,
+        m.date_source, m.date_raw, m.subject, m.subject_base, m.from_name, m.from_email, m.reply_to,
+        m.recipients, m.cc, m.in_reply_to, m.refs, m.list_id, m.body_kind, m.body_text, m.segments,
+        m.attachments, m.identifiers, m.flags, length(m.search)), 0);
+comment on function message_checksum(messages) is 'The checksum that a row should have.';
+
+create function set_message_checksum() returns trigger language plpgsql as $$
+begin
+    new.checksum := message_checksum(new);
+    return new;
+end $$;
+comment on function set_message_checksum() is 'Sets the checksum of a message that is written.';
+
+-- A statement that means to change a row sets its row_hash too, be it to what it was.
+create trigger messages_checksum before insert or update of row_hash on messages
+for each row execute function set_message_checksum();
 
 create function message_key(
     list text, month text, message_id text, variant smallint, content_hash text) returns text

@@ -103,6 +103,12 @@ class LanceTable:
                     batch.column("key").to_pylist(), batch.column(column).to_pylist(), strict=True
                 )
 
+    def read_rows(self, where: str) -> dict[str, dict[str, Any]]:
+        """Return the rows that a condition matches, by key."""
+        with self.errors():
+            rows = self.open_snapshot().search().where(where).limit(None).to_arrow().to_pylist()
+        return {row["key"]: row for row in rows}
+
     def merge(self, rows: pa.Table) -> None:
         """Insert or overwrite rows by key."""
 

@@ -177,11 +177,12 @@ class LanceIndex(VectorIndex):
     def _delete(self, keys: Sequence[str], among: Filter | None) -> None:
         self._table.delete(lance_keys_sql(keys, among))
 
-    def _get(self, keys: Sequence[str], data: bool) -> Iterator[Vector]:
+    def _get(self, keys: Sequence[str], data: bool, among: Filter | None) -> Iterator[Vector]:
         columns = [name for name in self._schema.names if data or name != "vector"]
+        where = lance_keys_sql(keys, among)
 
         async def read(kept: OpenTable) -> pa.Table:
-            return await kept.table.query().where(lance_keys_sql(keys)).select(columns).to_arrow()
+            return await kept.table.query().where(where).select(columns).to_arrow()
 
         for row in self._handle.read(read).to_pylist():
             values = np.asarray(row.get("vector", []), dtype=np.float32)

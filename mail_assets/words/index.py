@@ -5,7 +5,7 @@ counting by a search is slow for common words. PostgreSQL's statistics estimate 
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from typing import NamedTuple, Protocol
 
 from mail_assets.errors import MonthError, UnavailableError
@@ -81,6 +81,12 @@ class WordIndex(Protocol):
 
     def keys(self) -> Iterator[str]:
         """Iterate over all keys, in no order."""
+
+    def find_altered(self, documents: Iterable[Document], among: Filter) -> Set[str]:
+        """Return the keys of documents that the index has otherwise, or not at all.
+
+        `among` is a filter that the documents match.
+        """
 
     def find(self, where: Filter) -> Iterator[str]:
         """Iterate over the keys whose fields match, in no order."""

@@ -159,6 +159,15 @@ class LanceWordIndex:
         for some in split(list(dict.fromkeys(keys)), MAX_DELETED):
             self._table.delete(lance_keys_sql(some, among, ("flags",)))
 
+    def find_altered(self, documents: Iterable[Document], among: Filter) -> set[str]:
+        """Return the keys of documents that the index has otherwise, or not at all."""
+        altered: set[str] = set()
+        for batch in batch_documents(documents):
+            wanted = {row["key"]: row for row in to_arrow(batch).to_pylist()}
+            found = self._table.read_rows(lance_keys_sql([*wanted], among, ("flags",)))
+            altered.update(key for key, row in wanted.items() if found.get(key) != row)
+        return altered
+
     def keys(self) -> Iterator[str]:
         """Iterate over all keys."""
         return self._table.list_keys()

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, NoReturn
 
 import dagster as dg
 import psycopg
+from pydantic import Field
 
 from mail_assets.defs.partitions import months_of_run, partition_key
 from mail_assets.defs.runs import MonthFinished, log_month
@@ -38,6 +39,16 @@ Metadata = Mapping[str, Any]
 
 #: Makes one month of an asset.
 Step = Callable[[ListMonth], Outcome]
+
+
+class RebuildConfig(dg.Config):
+    """Run configuration of every asset that is made from others."""
+
+    rebuild: bool = Field(
+        default=False,
+        description="make it again from its inputs although they are the same, and write what "
+        "differs: for rows, files or entries that are damaged",
+    )
 
 
 class Made(NamedTuple):
