@@ -95,8 +95,18 @@ delete from removed_messages where list = %(list)s and month = %(month)s
 -- get these digests, unless it was outdated. The messages are loaded again, because footers are
 -- learnt from the endings of the whole month.
 with changed as (
-    select asset, digest as before,
-           encode(sha256(convert_to('less ' || digest, 'UTF8')), 'hex') as after
+    select asset, digest as before, encode(sha256(case asset
+           when 'messages' then (
+               select coalesce(string_agg(row_hash, ''::bytea order by row_hash), '')
+                 from messages
+                where list = (select %(list)s) and month = %(month)s)
+           else (
+               select coalesce(convert_to(string_agg(
+                          key || ' ' || encode(text_hash, 'hex') || ' ['
+                          || array_to_string(spans, ', ') || e']\n', ''
+                          order by message_id collate "C", variant, index), 'UTF8'), '')
+                 from chunks
+                where list = %(list)s and month = %(month)s) end), 'hex') as after
       from partitions
      where list = %(list)s and month = %(month)s and asset in ('messages', 'chunks'))
 update partitions p

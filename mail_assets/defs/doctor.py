@@ -6,7 +6,7 @@ operations/examine.py finds the faults of the mail database and the indexes.
 import datetime as dt
 import shlex
 import subprocess
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import groupby
 from pathlib import Path
@@ -20,10 +20,21 @@ from mail_assets.defs.runs import Failures, abandoned_runs, failed_months, read_
 from mail_assets.encoding.models import REMOTE_SCHEME, compute_fingerprint
 from mail_assets.encoding.open import open_encoder
 from mail_assets.indexes.names import index_name, manifest_name
-from mail_assets.indexes.vectors import open_vectors_bucket
+from mail_assets.indexes.vectors import (
+    MailVectors,
+    open_mail_bucket,
+    open_mail_vectors,
+    open_vectors_bucket,
+)
 from mail_assets.indexes.words import open_mail_words, open_words_bucket
 from mail_assets.month import ListMonth
 from mail_assets.operations import KEEP_DAYS
+from mail_assets.operations.damage import (
+    OpenIndex,
+    examine_damage,
+    examine_schema,
+    examine_tables,
+)
 from mail_assets.operations.examine import (
     BACKFILL,
     Finding,
@@ -44,10 +55,14 @@ from mail_assets.postgres.errors import OldDataError, PostgresError
 from mail_assets.postgres.programs import find_bindir
 from mail_assets.settings.settings import Settings
 from mail_assets.steps.fetch_archive import REMEDY
-from mail_assets.store.open import store_folder
+from mail_assets.steps.write_vectors import make_vectors
+from mail_assets.steps.write_words import make_documents
+from mail_assets.store.open import open_store, store_folder
 from mail_assets.tables.encoded_texts import read_probe
 from mail_assets.tables.health import read_server_version
 from mail_assets.tables.indexes import IndexRecord, live_index
+from mail_assets.vectors.index import Vector
+from mail_assets.workspace import Workspace
 
 #: Finding about months whose archive a run has refused; its remedy accepts the loss.
 REFUSED = "the last run has refused an archive that has lost messages; if that is meant"
@@ -56,8 +71,10 @@ REFUSED = "the last run has refused an archive that has lost messages; if that i
 MANY_RUNS, LATE_DAYS = 100, 30
 
 
-def examine_home(settings: Settings) -> list[Finding]:
+def examine_home(settings: Settings, deep: Callable[[str], None] | None = None) -> list[Finding]:
     """Return the faults of a home, the most basic first; nothing is changed.
+
+    With `deep`, which reports progress, all rows, files and indexes are read and compared too.
 
     Raises:
         psycopg.OperationalError: a server of your own does not answer.
@@ -66,6 +83,8 @@ def examine_home(settings: Settings) -> list[Finding]:
     disks = [*examine_disks(_local_folders(settings))]
     try:
         with settings.database.connect("doctor") as connection:
+            if missing := [*examine_tables(connection)]:
+                return [*disks, *missing]
             return [
                 *disks,
                 *_examine_version(settings, connection),
@@ -79,6 +98,7 @@ def examine_home(settings: Settings) -> list[Finding]:
                 *_examine_indexes(settings, connection),
                 *examine_forgotten(connection),
                 *_examine_encoder(settings, connection),
+                *(_examine_deep(settings, connection, deep) if deep else ()),
             ]
     except (PostgresError, psycopg.OperationalError) as error:
         if settings.pg_dsn and isinstance(error, psycopg.OperationalError):
@@ -204,6 +224,36 @@ def _examine_indexes(settings: Settings, connection: psycopg.Connection) -> Iter
     yield from examine_vectors(connection, bucket, configured)
     words = open_mail_words(settings.words)
     yield from examine_words(connection, open_words_bucket(settings.words), words)
+
+
+def _examine_deep(
+    settings: Settings, connection: psycopg.Connection, report: Callable[[str], None]
+) -> Iterator[Finding]:
+    """Find what is not as it was recorded or made: schema, rows, files, entries of indexes."""
+    yield from examine_schema(connection)
+    workspace = Workspace(connection, open_store(settings.store), report, settings.forget_key)
+    has_month = partial(_has_month, settings)
+    yield from examine_damage(workspace, has_month, settings.lists, [*open_indexes(settings)])
+
+
+def open_indexes(settings: Settings) -> Iterator[OpenIndex]:
+    """Open the indexes to examine: the live ones, and those that runs fill."""
+    words = open_mail_words(settings.words)
+    yield OpenIndex(words, lambda space, month, keys: make_documents(space.connection, month, keys))
+    bucket = open_mail_bucket(settings.database, settings.vectors)
+    with settings.database.connect("doctor") as connection:
+        live = live_index(connection, settings.vectors)
+    configured = (settings.encoder, settings.precision)
+    for made_by in {configured, (live.encoder, live.precision) if live else configured}:
+        vectors = open_mail_vectors(bucket, settings.vectors, *made_by)
+        variables = "" if made_by == configured else "MAIL_ENCODER={} MAIL_PRECISION={} "
+        yield OpenIndex(vectors, partial(_make_vectors, vectors), variables.format(*made_by))
+
+
+def _make_vectors(
+    vectors: MailVectors, workspace: Workspace, month: ListMonth, keys: Sequence[str]
+) -> Iterator[Vector]:
+    return make_vectors(workspace, month, vectors, keys)
 
 
 def _examine_encoder(settings: Settings, connection: psycopg.Connection) -> Iterator[Finding]:

@@ -67,14 +67,41 @@ class LanceConnection:
         return await self._opened.open_table(name)
 
 
+#: Names of the exceptions of a panic in Rust.
+PANICS = ("RustPanic", "PanicException")
+
+#: What LanceDB says of files whose bytes make no sense, and of files that a version names and that
+#: do not exist.
+DAMAGE = (
+    *("corrupt file", "does not appear to be a Lance", "panicked", "file size is too small"),
+    *("Invalid range", "LanceError(Arrow)", "Protobuf", "protobuf"),
+)
+
+
+def _names_damage(error: BaseException) -> bool:
+    return isinstance(error, (RuntimeError, OSError, ValueError)) and any(
+        words in str(error) for words in DAMAGE
+    )
+
+
 @contextmanager
 def lance_errors(label: str, kind: type[MailAssetsError]) -> Iterator[None]:
-    """Turn LanceDB's errors, which are built-in exceptions, into `kind` about `label`."""
+    """Turn LanceDB's errors, which are built-in exceptions, into `kind` about `label`.
+
+    LanceDB panics on files that are damaged: its panics are no Exception.
+    """
     try:
         yield
     except kind:
         raise
-    except (RuntimeError, OSError, ValueError) as error:
+    except BaseException as error:
+        if type(error).__name__ in PANICS or _names_damage(error):
+            raise kind(
+                f"{label}: {error}; its files are damaged: make it again with `mail-assets index "
+                f"rebuild {label.partition(' ')[0]}`"
+            ) from error
+        if not isinstance(error, (RuntimeError, OSError, ValueError)):
+            raise
         raise kind(
             f"{label}: {error}; check the path, its disk space and, on S3, the AWS_ variables; "
             "if the service was down or overloaded, run it again later"

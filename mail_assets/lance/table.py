@@ -140,10 +140,9 @@ class LanceTable:
 
     def drop(self) -> None:
         """Delete it, if it exists."""
-        with suppress(self.missing):
-            self.open()
-            with self.errors():
-                self.connection.blocking.drop_table(self.name)
+        # not opened: its files may be damaged
+        with suppress(self.missing), self._naming_missing():
+            self.connection.blocking.drop_table(self.name)
 
     def _write(self, write: Callable[[Table], object]) -> None:
         # Upkeep that erases may delete the version that was read. Writes are by key, so a second

@@ -7,7 +7,7 @@ has now, and the status in the UI. A month that the UI shows as missing or faile
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import dagster as dg
@@ -29,7 +29,9 @@ from mail_assets.defs.partitions import asset_key, list_months, months
 from mail_assets.defs.runs import cancel_abandoned
 from mail_assets.encoding.models import resolve_model
 from mail_assets.encoding.open import check_model
-from mail_assets.indexes.vectors import open_mail_bucket, open_mail_vectors
+from mail_assets.indexes.live import find_recorded
+from mail_assets.indexes.names import is_word_index
+from mail_assets.indexes.vectors import name_spec, open_mail_bucket, open_mail_vectors
 from mail_assets.indexes.words import open_mail_words
 from mail_assets.month import ListMonth
 from mail_assets.settings.settings import Settings
@@ -338,6 +340,27 @@ def fill_index(settings: Settings, listener: Listener) -> Report:
         runs.run_ranges(sorted(ranges, key=lambda one: one.last.month, reverse=True))
         runs.maintain_indexes()
     return runs.report
+
+
+def rebuild_index(settings: Settings, name: str, listener: Listener) -> Report:
+    """Drop an index of words or vectors, whatever its state, and fill it again.
+
+    Raises:
+        LifecycleError: no such index was filled, or this version cannot fill it.
+    """
+    with settings.database.connect("index") as connection:
+        if is_word_index(name):
+            words = open_mail_words(settings.words)
+            find_recorded(connection, settings.words, name, words.name)
+            words.index.drop()
+            assets: Sequence[str] = ("words",)
+        else:
+            record = find_recorded(connection, settings.vectors, name)
+            settings = replace(settings, encoder=record.encoder, precision=record.precision)
+            open_mail_bucket(settings.database, settings.vectors).index(name_spec(name)).drop()
+            assets = INDEXED
+    request = BackfillRequest([*settings.lists], only=assets)
+    return backfill_lists(settings, request, listener)
 
 
 @contextmanager
