@@ -61,11 +61,36 @@ select count(*)
  where not exists (select from thread_changes)
    and not exists (select from threads t where t.message_id = m.message_id)
 
--- name: unsummarized
--- Summaries without a thread.
+-- name: wrong_summaries
+-- Summaries without a thread, or with another checksum than their columns give.
 select count(*)
   from thread_summaries s
- where not exists (select from threads t where t.thread_id = s.thread_id)
+ where s.checksum <> summary_checksum(s)
+    or not exists (select from threads t where t.thread_id = s.thread_id)
+
+-- name: missing_summaries
+-- Threads without a summary although nothing is waiting to be summarized: fewer rows than were
+-- counted by the last run.
+select exists (
+       select from partitions p
+        where p.asset = 'thread_summaries' and p.list is null
+          and (p.counts->>'summaries')::bigint > (select count(*) from thread_summaries))
+   and not exists (select from summary_changes)
+
+-- name: unowned
+-- The lists of messages and chunks of months that no run has made.
+select 'messages', o.list
+  from (select distinct list, month from messages) o
+ where not exists (
+       select from partitions p
+        where (p.asset, p.list, p.month) = ('messages', o.list, o.month))
+union
+select 'chunks', o.list
+  from (select distinct list, month from chunks) o
+ where not exists (
+       select from partitions p
+        where (p.asset, p.list, p.month) = ('chunks', o.list, o.month))
+ order by 1, 2
 
 -- name: missing_tables
 select name

@@ -125,6 +125,8 @@ begin
     loop
         execute one;
     end loop;
+    -- of the row types of tables
+    drop function if exists message_checksum, summary_checksum;
     if cardinality(tables) > 0 then
         execute (select 'drop table ' || string_agg(t::regclass::text, ', ')
                    from unnest(tables) as t);
@@ -136,6 +138,7 @@ begin
                    'join_receivers(text[], text[])', 'join_file_names(jsonb)', 'note_senders()',
                    'forget_senders()', 'note_summary_messages()', 'drop_summaries_of_messages()',
                    'note_summary_threads()', 'drop_summaries_of_threads()',
+                   'set_message_checksum()', 'set_summary_checksum()',
                    'count_new_text(jsonb)', 'message_key(text, text, text, smallint, text)'])
                as n (name)
          cross join lateral to_regprocedure(format('%I.%s', current_schema(), n.name))

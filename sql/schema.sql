@@ -567,6 +567,7 @@ create table thread_summaries (
     participants   text[] not null,
     patches        text[] not null,
     sentences      jsonb not null,
+    checksum       bigint not null,
     made_at        timestamptz not null default now()
 );
 
@@ -588,7 +589,26 @@ comment on column thread_summaries.patches is 'Message-IDs of messages that carr
 comment on column thread_summaries.sentences is
     'Sentences in order: text, part (question, discussion, outcome), the message that carries it, '
     'start and end in characters of its body_text, and other messages that carry it.';
+comment on column thread_summaries.checksum is
+    'Checksum of the columns before it, set with content_hash, as in messages.';
 comment on column thread_summaries.made_at is 'When it was made.';
+
+create function summary_checksum(s thread_summaries) returns bigint
+    language sql stable parallel safe
+    return hash_record_extended(row(
+        s.thread_id, s.maker, s.verbatim, s.content_hash, s.messages, s.first_sent_at,
+        s.last_sent_at, s.participants, s.patches, s.sentences), 0);
+comment on function summary_checksum(thread_summaries) is 'The checksum that a row should have.';
+
+create function set_summary_checksum() returns trigger language plpgsql as $$
+begin
+    new.checksum := summary_checksum(new);
+    return new;
+end $$;
+comment on function set_summary_checksum() is 'Sets the checksum of a summary that is written.';
+
+create trigger summaries_checksum before insert or update of content_hash on thread_summaries
+for each row execute function set_summary_checksum();
 
 -- A thread may have several rows: at a unique key, parallel loads would wait for each other.
 create table summary_changes (

@@ -93,11 +93,12 @@ on conflict (thread_id) do update
  -- a summary that is made again is mostly as it was
  where (thread_summaries.maker, thread_summaries.verbatim, thread_summaries.content_hash,
         thread_summaries.messages, thread_summaries.first_sent_at, thread_summaries.last_sent_at,
-        thread_summaries.participants, thread_summaries.patches, thread_summaries.sentences)
+        thread_summaries.participants, thread_summaries.patches, thread_summaries.sentences,
+        thread_summaries.checksum)
        is distinct from
        (excluded.maker, excluded.verbatim, excluded.content_hash, excluded.messages,
         excluded.first_sent_at, excluded.last_sent_at, excluded.participants, excluded.patches,
-        excluded.sentences)
+        excluded.sentences, excluded.checksum)
 returning thread_id
 
 -- name: drop_orphans

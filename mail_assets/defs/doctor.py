@@ -83,7 +83,10 @@ def examine_home(settings: Settings, deep: Callable[[str], None] | None = None) 
     disks = [*examine_disks(_local_folders(settings))]
     try:
         with settings.database.connect("doctor") as connection:
-            if missing := [*examine_tables(connection)]:
+            missing = [*examine_tables(connection)]
+            if not missing and deep:
+                missing = [*examine_schema(connection)]
+            if missing:  # other questions may fail until that is mended
                 return [*disks, *missing]
             return [
                 *disks,
@@ -230,10 +233,10 @@ def _examine_deep(
     settings: Settings, connection: psycopg.Connection, report: Callable[[str], None]
 ) -> Iterator[Finding]:
     """Find what is not as it was recorded or made: schema, rows, files, entries of indexes."""
-    yield from examine_schema(connection)
     workspace = Workspace(connection, open_store(settings.store), report, settings.forget_key)
     has_month = partial(_has_month, settings)
-    yield from examine_damage(workspace, has_month, settings.lists, [*open_indexes(settings)])
+    indexes, psql = [*open_indexes(settings)], psql_command(settings)
+    yield from examine_damage(workspace, has_month, settings.lists, indexes, psql)
 
 
 def open_indexes(settings: Settings) -> Iterator[OpenIndex]:

@@ -26,7 +26,12 @@ from mail_assets.steps.fetch_archive import is_intact
 from mail_assets.steps.read_month import digest_message
 from mail_assets.store.embeddings import file_key, find_fault, read_hashes
 from mail_assets.tables.bucket_keys import intended_months
-from mail_assets.tables.damage import find_damaged_rows, find_damaged_threads, find_missing_tables
+from mail_assets.tables.damage import (
+    find_damaged_rows,
+    find_damaged_threads,
+    find_missing_tables,
+    find_unowned_rows,
+)
 from mail_assets.tables.kept_rows import FORGOTTEN, KEPT, REMADE
 from mail_assets.tables.mbox_archives import (
     ArchiveRow,
@@ -93,8 +98,12 @@ def examine_damage(
     has_month: Callable[[ListMonth], bool],
     lists: Collection[str],
     indexes: Sequence[OpenIndex],
+    psql: str,
 ) -> Iterator[Finding]:
-    """Find damaged rows, files and entries of months that runs can make, and damaged indexes."""
+    """Find damaged rows, files and entries of months that runs can make, and damaged indexes.
+
+    `psql` begins the remedies in SQL.
+    """
     connection = workspace.connection
     for name in sorted(lists):
         workspace.log(f"list {name}: rows and files")
@@ -104,6 +113,9 @@ def examine_damage(
                 found.add(one.asset, one.problem, one.month)
         _examine_files(workspace, name, has_month, found)
         yield from found.findings()
+    for table, name in find_unowned_rows(connection):
+        remedy = f"{psql} -c \"delete from {table} where list = '{name}'\""
+        yield Finding(f"rows of {table} are of months that no run has made", f"list {name}", remedy)
     for rows in find_damaged_threads(connection):
         remedy = f"{BACKFILL} --rebuild --only {rows.asset}"
         yield Finding("damaged or missing", rows.problem, remedy)
@@ -195,10 +207,12 @@ def _examine_index(
     found = _Months(one.variables)
     try:
         keys = reconcile(workspace.connection, index)
+        others: set[str] = set()
         for fault in keys.faults:
-            if fault.month and has_month(fault.month) and fault.fault != "stale":
+            if fault.month and has_month(fault.month):
                 found.add(index.table, f"entries of {index.name}", fault.month)
-        others = {fault.fault for fault in keys.faults} & {"stale", "foreign"}
+            elif fault.fault in ("stale", "foreign"):
+                others.add(fault.fault)
         if others:
             where = f"{index.name} in {index.url}"
             option = "--repair" if others == {"stale"} else "--repair --delete-foreign"

@@ -11,6 +11,7 @@ import psycopg
 
 from mail_assets.month import ListMonth
 from mail_assets.postgres.statements import read_column, read_value, statement
+from mail_assets.tables.checks import count_wrong_spans
 from mail_assets.tables.partitions import State, read_state, read_states
 from mail_assets.tables.removals import LOAD_AGAIN
 from mail_assets.tables.threads import CORPUS, count_aliases, summarize_threads
@@ -41,6 +42,7 @@ def find_damaged_rows(connection: psycopg.Connection, list_name: str) -> Iterato
     messages, chunks = read("messages"), read("chunks")
     entries, quarantined, removed = read("entries"), read("quarantined"), read("removed")
     senders = {*read("wrong_senders")}
+    spans = count_wrong_spans(connection, [month for month in states if "chunks" in states[month]])
     found = {*states, *(ListMonth(list_name, one) for one in (*messages, *chunks, *entries))}
     for month in sorted(found):
         made, key = states.get(month, {}), month.month
@@ -54,6 +56,8 @@ def find_damaged_rows(connection: psycopg.Connection, list_name: str) -> Iterato
             yield DamagedRows("messages", "rows of senders", month)
         if fault := _fault_of_chunks(made, chunks.get(key, (0, None, 0, 0))):
             yield DamagedRows("chunks", f"rows of chunks {fault}", month)
+        elif spans.get(month):
+            yield DamagedRows("chunks", "rows of chunks are not the text of their messages", month)
 
 
 class _Reader:
@@ -111,6 +115,11 @@ def _fault_of_chunks(made: dict[str, State], rows: tuple[Any, ...]) -> str:
     return "were changed" if tokens and tokens > state.counts["tokens"] else ""
 
 
+def find_unowned_rows(connection: psycopg.Connection) -> list[tuple[str, str]]:
+    """Return (table, list) of messages and chunks of months that no run has made."""
+    return connection.execute(statement("damage", "unowned")).fetchall()
+
+
 def find_damaged_threads(connection: psycopg.Connection) -> Iterator[DamagedRows]:
     """Yield what is wrong with the rows of threads, and summaries without a thread."""
     state = read_state(connection, CORPUS)
@@ -120,10 +129,12 @@ def find_damaged_threads(connection: psycopg.Connection) -> Iterator[DamagedRows
         digest, _figures = summarize_threads(connection)
         aliases = count_aliases(connection)
         unthreaded = read_value(connection, statement("damage", "unthreaded"))
-        orphans = read_value(connection, statement("damage", "unsummarized"))
+        summaries = read_value(connection, statement("damage", "wrong_summaries")) or read_value(
+            connection, statement("damage", "missing_summaries")
+        )
     if unthreaded or digest != state.digest:
         yield DamagedRows("threads", "rows of threads", None)
     elif aliases != state.counts.get("aliases", aliases):
         yield DamagedRows("threads", "rows of thread_aliases", None)
-    if orphans:
+    if summaries:
         yield DamagedRows("thread_summaries", "rows of thread_summaries", None)

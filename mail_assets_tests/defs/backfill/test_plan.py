@@ -236,7 +236,7 @@ def test_ctrl_c_ends_a_backfill_and_keeps_its_result(
     world.archive(MARCH, mail("b"), list_name=PIER)
     interrupts = []
 
-    def interrupt(*arguments: object) -> None:
+    def interrupt(*arguments: object, **options: object) -> None:
         interrupts.append(arguments)
         signal.raise_signal(signal.SIGINT)
 
