@@ -139,3 +139,12 @@ select kind, name, md5(replace(definition, %(schema)s || '.', ''))
 -- Whether pg_trgm could be installed and is not.
 select exists (select from pg_available_extensions where name = 'pg_trgm')
    and not exists (select from pg_extension where extname = 'pg_trgm')
+
+-- name: contested
+select list, month, message_id, variant, place from contested_texts
+
+-- name: settle_contested
+select find_contested(array(
+           select message_id from messages group by message_id having count(*) > 1
+            union
+           select message_id from contested_texts))

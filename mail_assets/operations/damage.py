@@ -31,6 +31,7 @@ from mail_assets.tables.damage import (
     find_damaged_threads,
     find_missing_tables,
     find_unowned_rows,
+    find_wrong_contested,
 )
 from mail_assets.tables.kept_rows import FORGOTTEN, KEPT, REMADE
 from mail_assets.tables.mbox_archives import (
@@ -45,9 +46,11 @@ from mail_assets.workspace import Workspace
 
 MEND = "mail-assets up --mend"
 
+MESSAGES = ("messages", "contested_texts", "archive_entries", "quarantine", "senders")
+
 #: Table -> the assets that fill it again. Other tables begin empty, or need a backup.
 FILLED_BY: Mapping[str, Sequence[str]] = {
-    **dict.fromkeys(("messages", "archive_entries", "quarantine", "senders"), ("messages",)),
+    **dict.fromkeys(MESSAGES, ("messages",)),
     **dict.fromkeys(("threads", "thread_aliases", "thread_changes"), ("threads",)),
     **dict.fromkeys(("thread_summaries", "summary_changes"), ("thread_summaries",)),
     **dict.fromkeys(("indexes", "live_indexes"), ("words", "vectors")),
@@ -113,6 +116,11 @@ def examine_damage(
                 found.add(one.asset, one.problem, one.month)
         _examine_files(workspace, name, has_month, found)
         yield from found.findings()
+    contested = _Months()
+    for month in find_wrong_contested(connection):
+        if has_month(month):
+            contested.add("messages", "rows of contested_texts", month)
+    yield from contested.findings()
     for table, name in find_unowned_rows(connection):
         remedy = f"{psql} -c \"delete from {table} where list = '{name}'\""
         yield Finding(f"rows of {table} are of months that no run has made", f"list {name}", remedy)

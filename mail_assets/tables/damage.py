@@ -115,6 +115,15 @@ def _fault_of_chunks(made: dict[str, State], rows: tuple[Any, ...]) -> str:
     return "were changed" if tokens and tokens > state.counts["tokens"] else ""
 
 
+def find_wrong_contested(connection: psycopg.Connection) -> list[ListMonth]:
+    """Return the months with rows of contested_texts that are not what their messages say."""
+    with connection.transaction(force_rollback=True):
+        before = {*connection.execute(statement("damage", "contested"))}
+        connection.execute(statement("damage", "settle_contested"))
+        after = {*connection.execute(statement("damage", "contested"))}
+    return sorted({ListMonth(list_name, month) for list_name, month, *_ in before ^ after})
+
+
 def find_unowned_rows(connection: psycopg.Connection) -> list[tuple[str, str]]:
     """Return (table, list) of messages and chunks of months that no run has made."""
     return connection.execute(statement("damage", "unowned")).fetchall()
