@@ -24,7 +24,7 @@ class LanceConnection:
     """
 
     def __init__(self, uri: str, storage_options: Mapping[str, str] | None = None) -> None:
-        self._uri = uri
+        self.uri = uri
         self._options = dict(storage_options or {})
         self._session = Session()
         self._opened: AsyncConnection | None = None
@@ -59,7 +59,7 @@ class LanceConnection:
         """Open a table for coroutines."""
         if self._opened is None:
             self._opened = await lancedb.connect_async(
-                self._uri,
+                self.uri,
                 read_consistency_interval=_AT_ONCE,
                 storage_options=self._options,
                 session=self._session,
@@ -76,6 +76,14 @@ DAMAGE = (
     *("corrupt file", "does not appear to be a Lance", "panicked", "file size is too small"),
     *("Invalid range", "LanceError(Arrow)", "Protobuf", "protobuf"),
 )
+
+
+def name_remedy(label: str) -> str:
+    """Return what to do about damaged files of the index that errors call `label`."""
+    name, is_in, _ = label.removeprefix("index ").partition(" in ")
+    if not is_in:
+        return "its files are damaged: `mail-assets doctor --deep` names the command"
+    return f"its files are damaged: make it again with `mail-assets index rebuild {name}`"
 
 
 def _names_damage(error: BaseException) -> bool:
@@ -96,10 +104,7 @@ def lance_errors(label: str, kind: type[MailAssetsError]) -> Iterator[None]:
         raise
     except BaseException as error:
         if type(error).__name__ in PANICS or _names_damage(error):
-            raise kind(
-                f"{label}: {error}; its files are damaged: make it again with `mail-assets index "
-                f"rebuild {label.partition(' ')[0]}`"
-            ) from error
+            raise kind(f"{label}: {error}; {name_remedy(label)}") from error
         if not isinstance(error, (RuntimeError, OSError, ValueError)):
             raise
         raise kind(

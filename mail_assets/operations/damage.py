@@ -107,6 +107,21 @@ def examine_damage(
 
     `psql` begins the remedies in SQL.
     """
+    is_whole = True
+    for finding in _examine_rows(workspace, has_month, lists, psql):
+        is_whole = False
+        yield finding
+    for index in indexes:
+        workspace.log(f"{index.mail_index.name}: every entry")
+        yield from _examine_index(workspace, index, has_month, is_whole)
+
+
+def _examine_rows(
+    workspace: Workspace,
+    has_month: Callable[[ListMonth], bool],
+    lists: Collection[str],
+    psql: str,
+) -> Iterator[Finding]:
     connection = workspace.connection
     for name in sorted(lists):
         workspace.log(f"list {name}: rows and files")
@@ -127,9 +142,6 @@ def examine_damage(
     for rows in find_damaged_threads(connection):
         remedy = f"{BACKFILL} --rebuild --only {rows.asset}"
         yield Finding("damaged or missing", rows.problem, remedy)
-    for index in indexes:
-        workspace.log(f"{index.mail_index.name}: every entry")
-        yield from _examine_index(workspace, index, has_month)
 
 
 class _Months:
@@ -208,12 +220,19 @@ def _fault_of_embeddings(workspace: Workspace, month: ListMonth, state: State | 
 
 
 def _examine_index(
-    workspace: Workspace, one: OpenIndex, has_month: Callable[[ListMonth], bool]
+    workspace: Workspace,
+    one: OpenIndex,
+    has_month: Callable[[ListMonth], bool],
+    is_whole: bool,
 ) -> Iterator[Finding]:
-    """Compare an index with its manifest, its rows, and what its entries are made from."""
+    """Compare an index with its manifest, its rows, and what its entries are made from.
+
+    Its other keys are named if the rows are whole: a key without a row may get it back.
+    """
     index = one.mail_index
     found = _Months(one.variables)
     try:
+        index.index.probe()
         keys = reconcile(workspace.connection, index)
         others: set[str] = set()
         for fault in keys.faults:
@@ -221,7 +240,7 @@ def _examine_index(
                 found.add(index.table, f"entries of {index.name}", fault.month)
             elif fault.fault in ("stale", "foreign"):
                 others.add(fault.fault)
-        if others:
+        if others and is_whole:
             where = f"{index.name} in {index.url}"
             option = "--repair" if others == {"stale"} else "--repair --delete-foreign"
             remedy = f"{one.variables}mail-assets reconcile {option}"

@@ -282,6 +282,18 @@ class VectorIndex(ABC):
     def describe(self) -> dict[str, str | int]:
         """Return facts for people: backend, index, dimension, kind of search, sizes if cheap."""
 
+    def probe(self) -> None:
+        """Check what can be checked of its files, and ask it in every way.
+
+        Raises:
+            VectorError: a part of it is damaged or does not answer.
+        """
+        vector = np.ones(self.spec.dimension, np.float32)
+        self.query(vector, 1)
+        for name, kind in self.spec.fields.items():
+            value: MetadataValue = "probe" if kind == "string" else 1
+            self.query(vector, 1, {name: {"$eq": value}})
+
     @abstractmethod
     def drop(self) -> None:
         """Delete the index and its vectors, if there is one."""

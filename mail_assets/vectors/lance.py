@@ -150,6 +150,11 @@ class LanceIndex(VectorIndex):
                 facts |= {"segments": state.segments, "unindexed_rows": state.unindexed_rows}
         return facts
 
+    def probe(self) -> None:
+        """Check the files, and ask each index of the table."""
+        self._table.check_files(digests=True)
+        super().probe()
+
     def drop(self) -> None:
         """Delete the table, if it exists."""
         self._table.drop()

@@ -114,6 +114,13 @@ class WordIndex(Protocol):
     def count(self) -> int:
         """Return the number of documents."""
 
+    def probe(self) -> None:
+        """Check what can be checked of its files, and ask it in every way.
+
+        Raises:
+            WordsError: a part of it is damaged or does not answer.
+        """
+
     def describe(self) -> dict[str, str | int]:
         """Return facts for people: backend, index, documents, unindexed documents."""
 
