@@ -10,6 +10,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext, supp
 from pathlib import Path
 from typing import BinaryIO
 
+from mail_assets.files import naming_file
 from mail_assets.store.objects import ObjectStore, check_key, check_prefix
 
 TEMPORARY = ".incoming"  # under a folder store's root, so that a rename stays on one disk
@@ -91,7 +92,7 @@ class FolderStore(ObjectStore):
         # not tempfile: its mode 0600 would lock out other users of a shared folder
         temporary = incoming / f"{os.getpid()}-{secrets.token_hex(8)}"
         try:
-            with temporary.open("xb") as target:
+            with naming_file(path), temporary.open("xb") as target:
                 yield target
                 target.flush()
                 os.fsync(target.fileno())

@@ -17,6 +17,7 @@ from pydantic import Field
 from mail_assets.defs.partitions import months_of_run, partition_key
 from mail_assets.defs.runs import MonthFinished, log_month
 from mail_assets.errors import MonthError
+from mail_assets.files import find_full_disk
 from mail_assets.month import ListMonth
 from mail_assets.reading.browsing import declared_columns, full_name, row_count
 from mail_assets.sources.source import SourceError
@@ -128,6 +129,8 @@ def make_months(
         try:
             outcome = step(month)
         except MONTHLY_ERRORS as error:
+            if find_full_disk(error, ()):
+                raise  # the next month would fail too
             context.log.error(f"{month}: {error}")
             context.log.debug(traceback.format_exc())
             failed[month] = error
