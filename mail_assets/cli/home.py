@@ -38,6 +38,7 @@ def up(settings: Settings, mend: bool) -> None:
     """
     from mail_assets.defs.instance import use_dagster_home
     from mail_assets.encoding.open import check_model
+    from mail_assets.indexes.vectors import check_mail_bucket
 
     settings.home.mkdir(parents=True, exist_ok=True)
     if mend:
@@ -51,6 +52,7 @@ def up(settings: Settings, mend: bool) -> None:
         click.echo(f"Dagster UI: export DAGSTER_HOME={shlex.quote(str(dagster_home))}")
         click.echo("            dagster dev -m mail_assets.definitions")
     check_model(settings.encoder, settings.model_cache)
+    check_mail_bucket(settings.database, settings.vectors)
     click.echo(f"encoder: {settings.encoder} {settings.precision}")
 
 

@@ -21,7 +21,6 @@ from mail_assets.encoding.models import REMOTE_SCHEME, compute_fingerprint
 from mail_assets.encoding.open import open_encoder
 from mail_assets.indexes.names import index_name, manifest_name
 from mail_assets.indexes.vectors import (
-    MailVectors,
     open_mail_bucket,
     open_mail_vectors,
     open_vectors_bucket,
@@ -34,6 +33,8 @@ from mail_assets.operations.damage import (
     examine_damage,
     examine_schema,
     examine_tables,
+    open_vectors_index,
+    open_words_index,
 )
 from mail_assets.operations.examine import (
     BACKFILL,
@@ -55,13 +56,10 @@ from mail_assets.postgres.errors import OldDataError, PostgresError
 from mail_assets.postgres.programs import find_bindir
 from mail_assets.settings.settings import Settings
 from mail_assets.steps.fetch_archive import REMEDY
-from mail_assets.steps.write_vectors import make_vectors
-from mail_assets.steps.write_words import make_documents
 from mail_assets.store.open import open_store, store_folder
 from mail_assets.tables.encoded_texts import read_probe
 from mail_assets.tables.health import read_server_version
 from mail_assets.tables.indexes import IndexRecord, live_index
-from mail_assets.vectors.index import Vector
 from mail_assets.workspace import Workspace
 
 #: Finding about months whose archive a run has refused; its remedy accepts the loss.
@@ -191,13 +189,18 @@ def _examine_failed(
         for run_id in {one.last_run for one in failed.values()}
     }
 
-    def is_refused(month: ListMonth) -> bool:
-        return REMEDY in reasons[failed[month].last_run].get(str(month), "")
+    def kind(month: ListMonth) -> tuple[str, bool, bool]:
+        reason = reasons[failed[month].last_run].get(str(month), "")
+        return month.list_name, REMEDY in reason, reason.startswith("check ")
 
-    for (name, refused), months in groupby(sorted(failed), lambda m: (m.list_name, is_refused(m))):
+    for (name, refused, checked), months in groupby(sorted(failed), kind):
         where, remedy = span(name, [*months])
         if refused:
             yield Finding(REFUSED, where, f"{remedy} --allow-loss")
+        elif checked:
+            # its rows are not what its steps have recorded: they would write nothing
+            again = remedy.replace(BACKFILL, f"{BACKFILL} --rebuild", 1)
+            yield Finding("a check of the last run has failed", where, again)
         else:
             yield Finding("the last run has failed", where, remedy)
 
@@ -241,22 +244,14 @@ def _examine_deep(
 
 def open_indexes(settings: Settings) -> Iterator[OpenIndex]:
     """Open the indexes to examine: the live ones, and those that runs fill."""
-    words = open_mail_words(settings.words)
-    yield OpenIndex(words, lambda space, month, keys: make_documents(space.connection, month, keys))
+    yield open_words_index(open_mail_words(settings.words))
     bucket = open_mail_bucket(settings.database, settings.vectors)
     with settings.database.connect("doctor") as connection:
         live = live_index(connection, settings.vectors)
     configured = (settings.encoder, settings.precision)
     for made_by in {configured, (live.encoder, live.precision) if live else configured}:
         vectors = open_mail_vectors(bucket, settings.vectors, *made_by)
-        variables = "" if made_by == configured else "MAIL_ENCODER={} MAIL_PRECISION={} "
-        yield OpenIndex(vectors, partial(_make_vectors, vectors), variables.format(*made_by))
-
-
-def _make_vectors(
-    vectors: MailVectors, workspace: Workspace, month: ListMonth, keys: Sequence[str]
-) -> Iterator[Vector]:
-    return make_vectors(workspace, month, vectors, keys)
+        yield open_vectors_index(vectors, is_configured=made_by == configured)
 
 
 def _examine_encoder(settings: Settings, connection: psycopg.Connection) -> Iterator[Finding]:

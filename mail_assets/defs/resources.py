@@ -23,7 +23,12 @@ from mail_assets.encoding.remote_encoder import RemoteEncoder
 from mail_assets.files import find_full_disk
 from mail_assets.http.webhook import post_message
 from mail_assets.indexes.live import live_encoder
-from mail_assets.indexes.vectors import MailVectors, open_mail_bucket, open_mail_vectors
+from mail_assets.indexes.vectors import (
+    MailVectors,
+    check_mail_bucket,
+    open_mail_bucket,
+    open_mail_vectors,
+)
 from mail_assets.indexes.words import MailWords, open_mail_words
 from mail_assets.openai.chat import ChatModel
 from mail_assets.openai.client import Client, Server
@@ -227,6 +232,14 @@ class VectorBucketResource(dg.ConfigurableResource):
     def open(self) -> Bucket:
         """Open the bucket; credentials come from the environment."""
         return open_mail_bucket(self.database.database, self.url)
+
+    def check(self) -> None:
+        """Check that the bucket can be filled, before texts are encoded for it.
+
+        Raises:
+            BucketError: it cannot.
+        """
+        check_mail_bucket(self.database.database, self.url)
 
     def open_index(self, encoder: EncoderResource) -> MailVectors:
         """Open the index of the configured encoder, which runs of months fill; it may not exist."""

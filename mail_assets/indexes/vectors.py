@@ -170,6 +170,27 @@ def open_mail_bucket(database: Database, url: str) -> Bucket:
         raise BucketError(f"MAIL_VECTORS={url!r}: {error}") from None
 
 
+def check_mail_bucket(database: Database, url: str) -> None:
+    """Check that the bucket that MAIL_VECTORS names can be filled, before anything is encoded.
+
+    Raises:
+        BucketError: it cannot be opened, or `pgvector:` lacks the extension and cannot create it.
+    """
+    open_mail_bucket(database, url)
+    if not url.startswith("pgvector:"):
+        return
+    try:
+        with database.connect("index") as connection, connection.transaction(force_rollback=True):
+            connection.execute("create extension if not exists vector")
+    except psycopg.DatabaseError as error:
+        reason = " ".join(str(error.diag.message_primary or error).split())
+        raise BucketError(
+            f"MAIL_VECTORS={url!r}: the server has no extension `vector` ({reason}); install "
+            "pgvector there and run `create extension vector` as its administrator, or set another "
+            "MAIL_VECTORS, such as lance:PATH"
+        ) from error
+
+
 def open_vectors_bucket(database: Database, url: str) -> MailBucket:
     """Open the bucket of MAIL_VECTORS, to list and delete its indexes; see open_mail_bucket."""
     return MailBucket(open_mail_bucket(database, url), url)

@@ -41,7 +41,7 @@ def find_unfinished(folder: Path) -> list[Path]:
     if not content.endswith(MARK):
         return [manifest]
     files = [path for path in (folder / "data").glob("*") if path.name.encode() in content]
-    files += [file for index in _indexes(folder, content) for file in index.iterdir()]
+    files += [file for index in find_indexes(folder) for file in index.iterdir()]
     return [path for path in sorted(files) if path.suffix in MARKED and not _is_finished(path)]
 
 
@@ -54,8 +54,10 @@ def _newest_manifest(folder: Path) -> Path | None:
     return max(found, key=lambda path: (len(path.stem), path.stem), default=None)
 
 
-def _indexes(folder: Path, manifest: bytes) -> Iterator[Path]:
-    """Yield the folders of the indexes that a version has."""
+def find_indexes(folder: Path) -> Iterator[Path]:
+    """Yield the folders of the indexes of the newest version."""
+    newest = _newest_manifest(folder)
+    manifest = newest.read_bytes() if newest else b""
     for index in sorted((folder / "_indices").glob("*")):
         with suppress(ValueError):
             if uuid.UUID(index.name).bytes in manifest:
@@ -74,8 +76,7 @@ def _is_finished(path: Path) -> bool:
 
 def seal_indexes(folder: Path) -> None:
     """Keep the digests of the files of each index of the newest version that has none yet."""
-    manifest = _newest_manifest(folder)
-    for index in _indexes(folder, manifest.read_bytes()) if manifest else ():
+    for index in find_indexes(folder):
         if not (index / SEAL).exists():
             digests = {one.name: digest_file(one) for one in sorted(index.iterdir())}
             write_private(index / SEAL, json.dumps(digests, indent=0).encode())
@@ -83,9 +84,8 @@ def seal_indexes(folder: Path) -> None:
 
 def find_altered(folder: Path) -> list[Path]:
     """Return the files of indexes that are missing, or that are not those that were sealed."""
-    manifest = _newest_manifest(folder)
     altered: list[Path] = []
-    for index in _indexes(folder, manifest.read_bytes()) if manifest else ():
+    for index in find_indexes(folder):
         try:
             digests: dict[str, str] = json.loads((index / SEAL).read_text())
         except FileNotFoundError:

@@ -17,6 +17,8 @@ from mail_assets.errors import MailAssetsError
 from mail_assets.indexes.mail_index import FAILED, MISSING, MailIndex
 from mail_assets.indexes.month import compare_month, find_altered
 from mail_assets.indexes.reconcile import reconcile
+from mail_assets.indexes.vectors import MailVectors
+from mail_assets.indexes.words import MailWords
 from mail_assets.mail.archive.compression import ArchiveError
 from mail_assets.mail.archive.mbox import split_archive
 from mail_assets.month import ListMonth
@@ -24,6 +26,8 @@ from mail_assets.operations.examine import BACKFILL, Finding, span
 from mail_assets.postgres.migrations import find_altered_objects
 from mail_assets.steps.fetch_archive import is_intact
 from mail_assets.steps.read_month import digest_message
+from mail_assets.steps.write_vectors import make_vectors
+from mail_assets.steps.write_words import make_documents
 from mail_assets.store.embeddings import file_key, find_fault, read_hashes
 from mail_assets.tables.bucket_keys import intended_months
 from mail_assets.tables.damage import (
@@ -42,6 +46,7 @@ from mail_assets.tables.mbox_archives import (
 )
 from mail_assets.tables.partitions import State, read_states
 from mail_assets.tables.removed_messages import read_text_hashes
+from mail_assets.vectors.index import Vector
 from mail_assets.workspace import Workspace
 
 MEND = "mail-assets up --mend"
@@ -69,6 +74,23 @@ class OpenIndex(NamedTuple):
     mail_index: MailIndex[Any]
     make: Callable[[Workspace, ListMonth, Sequence[str]], Iterable[Any]]
     variables: str = ""
+
+
+def open_words_index(words: MailWords) -> OpenIndex:
+    """Return the index of words as it is examined."""
+    return OpenIndex(
+        words, lambda space, month, keys: make_documents(space.connection, month, keys)
+    )
+
+
+def open_vectors_index(vectors: MailVectors, *, is_configured: bool) -> OpenIndex:
+    """Return an index of vectors as it is examined; that of another encoder needs its variables."""
+
+    def make(workspace: Workspace, month: ListMonth, keys: Sequence[str]) -> Iterator[Vector]:
+        return make_vectors(workspace, month, vectors, keys)
+
+    encoder = f"MAIL_ENCODER={shlex.quote(vectors.encoder)} MAIL_PRECISION={vectors.precision} "
+    return OpenIndex(vectors, make, "" if is_configured else encoder)
 
 
 def examine_tables(connection: psycopg.Connection) -> Iterator[Finding]:
@@ -101,7 +123,7 @@ def examine_damage(
     has_month: Callable[[ListMonth], bool],
     lists: Collection[str],
     indexes: Sequence[OpenIndex],
-    psql: str,
+    psql: str = "psql",
 ) -> Iterator[Finding]:
     """Find damaged rows, files and entries of months that runs can make, and damaged indexes.
 

@@ -147,10 +147,12 @@ def build_embeddings(
         config: RebuildConfig,
         workspace: WorkspaceResource,
         encoder: EncoderResource,
+        vector_bucket: VectorBucketResource,
     ) -> dg.MaterializeResult:
         """One vector per distinct text of a month and encoder fingerprint, as Parquet in the store.
         A text that any month has encoded before is never encoded again.
         """
+        vector_bucket.check()  # or the hours of encoding would end in its error
         used = encoder.tokens_used
         with workspace.open(context) as opened:
             # a server is paid for each text, and may change its model without telling

@@ -31,7 +31,12 @@ from mail_assets.encoding.models import resolve_model
 from mail_assets.encoding.open import check_model
 from mail_assets.indexes.live import find_recorded
 from mail_assets.indexes.names import is_word_index
-from mail_assets.indexes.vectors import name_spec, open_mail_bucket, open_mail_vectors
+from mail_assets.indexes.vectors import (
+    check_mail_bucket,
+    name_spec,
+    open_mail_bucket,
+    open_mail_vectors,
+)
 from mail_assets.indexes.words import open_mail_words
 from mail_assets.month import ListMonth
 from mail_assets.settings.settings import Settings
@@ -368,9 +373,11 @@ def _open_runs(settings: Settings, listener: Listener, assets: Sequence[str]) ->
     """Open the Dagster instance of the home. Ctrl-C in the block ends it and is reported.
 
     Raises:
-        ModelFileError: the model is not installed. This is found out before any month is run.
+        ModelFileError: the model is not installed.
+        BucketError: the vector bucket cannot be filled.
     """
     check_model(settings.encoder, settings.model_cache)
+    check_mail_bucket(settings.database, settings.vectors)
     with open_instance(settings) as instance:
         cancel_abandoned(instance)
         runs = Runs(build_defs(settings), instance, listener, assets)
