@@ -18,7 +18,7 @@ from mail_assets.store.open import open_store
 #: Columns that say when something was done, or how long it took.
 VOLATILE = [
     *("applied_at", "fetched_at", "updated_at", "noticed_at", "made_at", "since", "at"),
-    *("counts", "source"),
+    *("counts", "source", "checksum"),  # a checksum is over such columns too
 ]
 
 Digests = dict[str, str]

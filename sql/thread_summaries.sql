@@ -100,7 +100,7 @@ returning thread_id
 -- name: drop_orphans
 -- Whole corpus: summaries are made again.
 delete from thread_summaries s
- where not exists (select from threads t where t.thread_id = s.thread_id)
+ where not exists (select from threads t where t.thread_id = s.thread_id and not t.is_ghost)
 
 -- name: uncheck
 -- The months of summarized threads are checked again.
