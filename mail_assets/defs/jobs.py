@@ -22,7 +22,6 @@ from mail_assets.defs.resources import (
 from mail_assets.defs.runs import first_reason, was_interrupted
 from mail_assets.defs.test_queries import test_queries
 from mail_assets.indexes.live import LifecycleError, follow_version
-from mail_assets.indexes.vectors import open_mail_vectors
 from mail_assets.operations import KEEP_DAYS
 from mail_assets.operations.damage import (
     examine_damage,
@@ -31,7 +30,6 @@ from mail_assets.operations.damage import (
     open_words_index,
 )
 from mail_assets.steps.fetch_archive import sweep_former_archives
-from mail_assets.tables.indexes import live_index
 from mail_assets.vectors.index import VectorIndex
 from mail_assets.words.index import WordIndex
 
@@ -180,19 +178,11 @@ def find_damage(
     with workspace.open(context) as opened:
         found = [*examine_schema(opened.connection)]
         if not found:
-            live = live_index(opened.connection, vector_bucket.url)
-            configured = (encoder.name, encoder.precision)
-            made_by = {configured, (live.encoder, live.precision) if live else configured}
-            indexes = [
-                open_words_index(words.open()),
-                *(
-                    open_vectors_index(
-                        open_mail_vectors(vector_bucket.open(), vector_bucket.url, *one),
-                        is_configured=one == configured,
-                    )
-                    for one in made_by
-                ),
-            ]
+            filled = vector_bucket.open_index(encoder)
+            live = vector_bucket.open_live_index(opened.connection, encoder)
+            indexes = [open_words_index(words.open()), open_vectors_index(filled)]
+            if live.name != filled.name:
+                indexes.append(open_vectors_index(live, is_configured=False))
             found += examine_damage(opened, lambda month: month.list_name in lists, lists, indexes)
     records = [dg.TableRecord(one._asdict()) for one in found]
     context.add_output_metadata({"damage": dg.MetadataValue.table(records, DAMAGE_SCHEMA)})

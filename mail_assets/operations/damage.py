@@ -83,7 +83,7 @@ def open_words_index(words: MailWords) -> OpenIndex:
     )
 
 
-def open_vectors_index(vectors: MailVectors, *, is_configured: bool) -> OpenIndex:
+def open_vectors_index(vectors: MailVectors, *, is_configured: bool = True) -> OpenIndex:
     """Return an index of vectors as it is examined; that of another encoder needs its variables."""
 
     def make(workspace: Workspace, month: ListMonth, keys: Sequence[str]) -> Iterator[Vector]:
