@@ -210,6 +210,7 @@ create table messages (
     text_hash        bytea,
     outline          bytea,
     files_hash       bytea,
+    checksum         bigint not null,
     new_text_length  integer not null
         generated always as (count_new_text(segments)) stored,
     primary key (list, month, message_id, variant)
@@ -284,6 +285,9 @@ comment on column messages.flags is
 comment on column messages.search is
     'Full-text vector: subject (weight A), new text and signatures (B) and identifiers, in the '
     'language of the list. A footer or signature that was learnt takes no word out of it.';
+comment on column messages.checksum is
+    'Checksum of the other columns, set with row_hash: a row with another one was changed by '
+    'something else than a load.';
 comment on column messages.text_hash is
     'Digest of Date, subject and text without what lists and archives add; null if the archive has '
     'lost letters.';
@@ -296,6 +300,30 @@ comment on column messages.new_text_length is
     'footer and patches.';
 -- A tsvector does not shrink when it is compressed.
 alter table messages alter search set storage external;
+
+-- The vector of the full text is counted and not read, and its length stands for it: reading it
+-- takes longer than all other columns. hash_record_extended is what hash partitions are made by, so
+-- it is the same in every version of PostgreSQL.
+create function message_checksum(m messages) returns bigint
+    language sql stable parallel safe
+    return hash_record_extended(row(
+        m.list, m.month, m.message_id, m.variant, m.content_hash, m.row_hash, m.sent_at,
+        m.date_source, m.date_raw, m.subject, m.subject_base, m.from_name, m.from_email, m.reply_to,
+        m.recipients, m.cc, m.in_reply_to, m.refs, m.list_id, m.body_kind, m.body_text, m.segments,
+        m.attachments, m.identifiers, m.flags, m.arrived_at, m.arrival_source, m.text_hash,
+        m.outline, m.files_hash, length(m.search)), 0);
+comment on function message_checksum(messages) is 'The checksum that a row should have.';
+
+create function set_message_checksum() returns trigger language plpgsql as $$
+begin
+    new.checksum := message_checksum(new);
+    return new;
+end $$;
+comment on function set_message_checksum() is 'Sets the checksum of a message that is written.';
+
+-- A statement that means to change a row sets its row_hash too, be it to what it was.
+create trigger messages_checksum before insert or update of row_hash on messages
+for each row execute function set_message_checksum();
 
 create function message_key(
     list text, month text, message_id text, variant smallint, content_hash text) returns text
@@ -680,6 +708,7 @@ create table thread_summaries (
     participants   text[] not null,
     patches        text[] not null,
     sentences      jsonb not null,
+    checksum       bigint not null,
     made_at        timestamptz not null default now()
 );
 
@@ -701,7 +730,26 @@ comment on column thread_summaries.patches is 'Message-IDs of messages that carr
 comment on column thread_summaries.sentences is
     'Sentences in order: text, part (question, discussion, outcome), the message that carries it, '
     'start and end in characters of its body_text, and other messages that carry it.';
+comment on column thread_summaries.checksum is
+    'Checksum of the columns before it, set with content_hash, as in messages.';
 comment on column thread_summaries.made_at is 'When it was made.';
+
+create function summary_checksum(s thread_summaries) returns bigint
+    language sql stable parallel safe
+    return hash_record_extended(row(
+        s.thread_id, s.maker, s.verbatim, s.content_hash, s.messages, s.first_sent_at,
+        s.last_sent_at, s.participants, s.patches, s.sentences), 0);
+comment on function summary_checksum(thread_summaries) is 'The checksum that a row should have.';
+
+create function set_summary_checksum() returns trigger language plpgsql as $$
+begin
+    new.checksum := summary_checksum(new);
+    return new;
+end $$;
+comment on function set_summary_checksum() is 'Sets the checksum of a summary that is written.';
+
+create trigger summaries_checksum before insert or update of content_hash on thread_summaries
+for each row execute function set_summary_checksum();
 
 -- A thread may have several rows: at a unique key, parallel loads would wait for each other.
 create table summary_changes (

@@ -18,7 +18,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from mail_assets.errors import MailAssetsError, NotFoundError, WrongInputError
-from mail_assets.files import keep_files_private
+from mail_assets.files import find_full_disk, keep_files_private
 from mail_assets.month import is_month
 from mail_assets.settings.settings import Settings, blame_folder, load_settings, load_terminal
 from mail_assets.settings.values import SettingsError
@@ -107,7 +107,11 @@ def pass_settings(command: Callable[..., None]) -> Callable[..., None]:
         settings = load_settings()
         try:
             command(settings, *args, **kwargs)
-        except OSError as error:
+        except Exception as error:
+            if full := find_full_disk(error, [settings.home]):
+                raise full from error
+            if not isinstance(error, OSError):
+                raise
             raise blame_folder(settings, error) or error from None
 
     return run

@@ -216,10 +216,10 @@ class MonthReader:
 
     def _recall(self, raw: RawMessage) -> tuple[bytes, Facts | None]:
         """Return the digest under which a message is known, and its facts, if it is."""
-        digest = _digest(raw)
+        digest = digest_message(raw)
         facts = self._known.get(digest)
         if facts is None and self._known:
-            dated = _digest(raw, raw.from_line)
+            dated = digest_message(raw, raw.from_line)
             if facts := self._known.get(dated):
                 return dated, facts
         return digest, facts
@@ -229,7 +229,7 @@ class MonthReader:
         for batch, parsed in self._workers.map(parse_batch, self._reading, _batches(raws, _size)):
             for (_, raw), one in zip(batch, parsed, strict=True):
                 found = self.found[one.ordinal]
-                digest = _digest(raw, raw.from_line) if one.needs_from_line else found.digest
+                digest = digest_message(raw, raw.from_line) if one.needs_from_line else found.digest
                 self.found[one.ordinal] = found._replace(
                     digest=digest, facts=one.facts, reason=one.reason
                 )
@@ -254,7 +254,7 @@ def _batches(items: Iterable[Item], size_of: Callable[[Item], int]) -> Iterator[
         yield batch
 
 
-def _digest(raw: RawMessage, from_line: bytes = b"") -> bytes:
+def digest_message(raw: RawMessage, from_line: bytes = b"") -> bytes:
     """Return the digest of a message's bytes and of what the splitter says of it.
 
     The From_ line counts only where a message has no other date: some servers make up another one

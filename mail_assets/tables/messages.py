@@ -147,6 +147,14 @@ def count_undated(connection: psycopg.Connection, month: ListMonth) -> int:
     return int(read_value(connection, statement("messages", "count_undated"), month.columns) or 0)
 
 
+def mend_senders(connection: psycopg.Connection, month: ListMonth) -> int:
+    """Make the senders of a month those of its messages; return how many were wrong.
+
+    Triggers keep them. This is for rows that were changed without the triggers.
+    """
+    return int(read_value(connection, statement("messages", "mend_senders"), month.columns) or 0)
+
+
 def replace_quarantine(
     connection: psycopg.Connection,
     month: ListMonth,
@@ -154,7 +162,10 @@ def replace_quarantine(
     rows: Iterable[QuarantineRow],
 ) -> None:
     """Make the quarantine of a month equal to `rows`; call it inside a transaction."""
-    key = month.columns
+    key, rows = month.columns, [*rows]
+    former = connection.execute(statement("messages", "read_quarantine"), key).fetchall()
+    if former == [(*row, version) for row in rows]:
+        return
     connection.execute(statement("messages", "delete_quarantine"), key)
     with connection.cursor() as cursor:
         cursor.executemany(

@@ -146,7 +146,7 @@ class S3VectorsIndex(VectorIndex):
         WRITES.take(len(keys))
         self._call("delete_vectors", keys=list(keys))
 
-    def _get(self, keys: Sequence[str], data: bool) -> Iterable[Vector]:
+    def _get(self, keys: Sequence[str], data: bool, among: Filter | None) -> Iterable[Vector]:
         answer = self._call("get_vectors", keys=list(keys), returnData=data, returnMetadata=True)
         with boto_errors(self.label):
             return [vector_from_wire(vector) for vector in answer["vectors"]]
