@@ -129,7 +129,8 @@ def _resolve_field(
             query = statement("search", "senders")
             return FieldCondition("senders", _find_senders(connection, str(value), query), negated)
         case "thread":
-            return FieldCondition("threads", _find_threads(connection, str(value)), negated)
+            rows = connection.execute(statement("search", "thread"), {"message_id": str(value)})
+            return FieldCondition("threads", [thread for (thread,) in rows], negated)
         case "id":
             return FieldCondition("ids", [value], negated)
         case "to":
@@ -170,11 +171,6 @@ def _find_senders(connection: psycopg.Connection, sender: str, query: LiteralStr
             f"sender {quote(sender)} matches more than {MAX_SENDERS} addresses: give more of it"
         )
     return sorted(address for (address,) in rows)
-
-
-def _find_threads(connection: psycopg.Connection, message_id: str) -> list[str]:
-    rows = connection.execute(statement("search", "thread"), {"message_id": message_id}).fetchall()
-    return [thread for (thread,) in rows]
 
 
 class IndexFilter(NamedTuple):
