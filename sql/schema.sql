@@ -310,8 +310,9 @@ create function message_checksum(m messages) returns bigint
         m.list, m.month, m.message_id, m.variant, m.content_hash, m.row_hash, m.sent_at,
         m.date_source, m.date_raw, m.subject, m.subject_base, m.from_name, m.from_email, m.reply_to,
         m.recipients, m.cc, m.in_reply_to, m.refs, m.list_id, m.body_kind, m.body_text, m.segments,
-        m.attachments, m.identifiers, m.flags, m.arrived_at, m.arrival_source, m.text_hash,
-        m.outline, m.files_hash, length(m.search)), 0);
+        m.attachments, m.identifiers, m.flags, m.arrival_source,
+        case m.arrival_source when 'loaded' then null else m.arrived_at end,
+        m.topic, m.is_answer, m.text_hash, m.outline, m.files_hash, length(m.search)), 0);
 comment on function message_checksum(messages) is 'The checksum that a row should have.';
 
 create function set_message_checksum() returns trigger language plpgsql as $$
