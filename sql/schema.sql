@@ -336,11 +336,12 @@ comment on function message_key(text, text, text, smallint, text) is
     'The key of a message in an index of words. The keys of its chunks are this, # and a number.';
 
 -- The one rule for which of several copies speaks for an id where no list was named. Nothing in it is
--- the sender's to write: of copies that arrived in the same second, position in the archive decides,
--- then a digest of the list's name. choose_copies in mail/threads/message.py is the same in Python.
+-- the sender's to write: of copies that arrived in the same second, a digest of the list's name
+-- decides, and within a list the position in the archive. choose_copies in mail/threads/message.py
+-- is the same in Python.
 create function break_tie(list text, month text, variant smallint) returns text
     language sql immutable strict parallel safe
-    return to_char(variant, 'FM00000') || md5(list) || month;
+    return md5(list) || month || to_char(variant, 'FM00000');
 comment on function break_tie(text, text, smallint) is
     'Order of copies that arrived in the same second.';
 
@@ -375,10 +376,15 @@ comment on column contested_texts.variant is 'Variant, as in messages.';
 comment on column contested_texts.place is
     'Number of the text, equal in its copies: 1 for the text that arrived first.';
 
+-- No statistics, as of thread_changes.
+alter table contested_texts alter message_id set statistics 0;
+
 -- Two copies have the same content unless one of these is known of both and differs: text, outline,
--- attached files, author. A copy belongs to the first text that it does not differ from.
+-- attached files, author. A copy of which all four are known belongs to the first with the same; any
+-- other to the first of the earliest 100 copies that it does not differ from. PostgreSQL 18 keeps the
+-- plan of a function, which may have been made when there was no mail: only an index stays quick.
 create function find_contested(ids text[]) returns void
-language sql volatile
+language sql volatile set enable_seqscan = off
 begin atomic
     -- To the end of the transaction: two months that are loaded at once would not see each other.
     select pg_advisory_xact_lock(hashtextextended('contested_texts', 0)) where cardinality(ids) > 0;
@@ -398,20 +404,34 @@ begin atomic
            and greatest(count(distinct text_hash), count(distinct outline),
                         count(distinct files_hash), count(distinct author)) > 1),
     founded as (
-        select c.message_id, c.list, c.month, c.variant,
-               (select min(f.rank)
-                  from copies f
-                 where f.message_id = c.message_id and f.rank <= c.rank
-                   and coalesce(f.text_hash = c.text_hash, true)
-                   and coalesce(f.outline = c.outline, true)
-                   and coalesce(f.files_hash = c.files_hash, true)
-                   and coalesce(f.author = c.author, true)) as founder
+        select c.*, min(rank) over same as founder,
+               num_nulls(text_hash, outline, files_hash, author) > 0 or rank <= 100 as is_compared,
+               array_agg(text_hash) filter (where rank <= 100) over of_id as hashes,
+               array_agg(outline) filter (where rank <= 100) over of_id as outlines,
+               array_agg(files_hash) filter (where rank <= 100) over of_id as files,
+               array_agg(author) filter (where rank <= 100) over of_id as authors,
+               array_agg(rank) filter (where rank <= 100) over of_id as ranks
           from copies c
-          join contested using (message_id)),
+          join contested using (message_id)
+        window of_id as (partition by message_id),
+               same as (partition by message_id, text_hash, outline, files_hash, author)),
+    joined as (
+        select message_id, list, month, variant,
+               case when not is_compared then founder else (
+                    select min(f.rank)
+                      from unnest(hashes, outlines, files, authors, ranks)
+                           as f (text_hash, outline, files_hash, author, rank)
+                     where f.rank <= c.rank
+                       and coalesce(f.text_hash = c.text_hash, true)
+                       and coalesce(f.outline = c.outline, true)
+                       and coalesce(f.files_hash = c.files_hash, true)
+                       and coalesce(f.author = c.author, true)) end as joins, founder
+          from founded c),
     found as materialized (
         select message_id, list, month, variant,
-               dense_rank() over (partition by message_id order by founder)::integer as place
-          from founded),
+               dense_rank() over (
+                   partition by message_id order by coalesce(joins, founder))::integer as place
+          from joined),
     gone as (
         delete from contested_texts t
          where t.message_id = any(ids)

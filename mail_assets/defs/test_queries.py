@@ -141,6 +141,8 @@ def _hit_markdown(rank: int, hit: Hit) -> str:
         f"{rank}. **{escape_markdown(hit.subject).strip() or 'no subject'}**  ",
         f"{escape_markdown(', '.join(about))}; {score}{escape_markdown(why)}",
     ]
+    if hit.contested:
+        lines[-1] += f"  \n    **Contested:** several texts claim its id; this is text {hit.text}"
     if newer := hit.newer_copy:
         lines[-1] += "  "
         lines.append(escape_markdown(f"newer: {newer.sent_at[:10]}, {newer.subject}"))
@@ -198,6 +200,7 @@ PLACES = dg.TableSchema(
         dg.TableColumn("chunks", "string", "keys of the chunks shown, best first"),
         dg.TableColumn("attachments", "string"),
         dg.TableColumn("copies", "string", "near-duplicates folded into it"),
+        dg.TableColumn("contested", "bool", "other texts claim its id"),
         dg.TableColumn("in_thread", "string", "further hits of its thread"),
         dg.TableColumn("thread_id", "string"),
     ]
@@ -249,6 +252,7 @@ def _place_row(rank: int, hit: Hit) -> dict[str, Cell]:
         "chunks": ", ".join(chunk.key for chunk in hit.chunks),
         "attachments": ", ".join(hit.attachments),
         "copies": ", ".join(hit.copies),
+        "contested": hit.contested,
         "in_thread": ", ".join(hit.in_thread),
         "thread_id": hit.thread_id,
     }

@@ -17,7 +17,7 @@ from psycopg import sql
 from mail_assets.errors import MailAssetsError
 from mail_assets.mail.message import text_addresses
 from mail_assets.postgres.statements import SQL, statement
-from mail_assets.search import fulltext, query, semantic
+from mail_assets.search import fulltext, matches, query, semantic
 from mail_assets.search.language import request
 from mail_assets.text.identifiers import SQLSTATE_CLASSES
 from mail_assets.text.letters import MARKS, UNSPACED_LETTER
@@ -161,6 +161,7 @@ def _template_values(connection: psycopg.Connection, vectors: bool, public: str)
         "depth": str(fulltext.FULLTEXT_DEPTH),
         "counted": str(MAX_COUNTED),
         "semantic_depth": str(semantic.SEMANTIC_DEPTH),
+        "nearly": str(matches.NEARLY),
         "exact_rows": str(pgvector.EXACT_ROWS),
         "ef_search": str(pgvector.EF_SEARCH),
     }

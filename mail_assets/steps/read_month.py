@@ -25,14 +25,13 @@ from mail_assets.mail.body.segments import (
     segment_with_attached,
 )
 from mail_assets.mail.message.content_hash import (
-    TextIdentity,
     find_lossy_copies,
     hash_outline,
     identify_text,
 )
 from mail_assets.mail.message.dates import Arrival
 from mail_assets.mail.message.forgotten import Forgotten
-from mail_assets.mail.message.message import Message
+from mail_assets.mail.message.message import Message, TextIdentity
 from mail_assets.mail.message.parse import UnreadableMessageError, parse_message
 from mail_assets.processes.workers import WorkerPool
 from mail_assets.tables.messages import (

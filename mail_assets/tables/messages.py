@@ -17,8 +17,7 @@ from psycopg.rows import tuple_row
 
 from mail_assets.mail.body.segments import Segment
 from mail_assets.mail.message.addresses import Address
-from mail_assets.mail.message.content_hash import TextIdentity
-from mail_assets.mail.message.message import Message
+from mail_assets.mail.message.message import Message, TextIdentity
 from mail_assets.mail.message.subjects import find_topic, is_answer
 from mail_assets.month import ListMonth
 from mail_assets.postgres.statements import read_value, statement

@@ -46,14 +46,20 @@ class AttachedFile(TypedDict):
 
 
 class OtherText(TypedDict):
-    """Another text under the Message-ID of a message, and the places that have it."""
+    """Another text that claims the Message-ID of a message, by its number, and its places."""
 
+    text: int
     subject: str
     from_name: str
+    from_email: str
     body_text: str
     segments: list[tuple[int, int, str]]
     sent_at: str
+    arrived_at: str
+    arrival_source: str
+    attachments: list[AttachedFile]
     places: list[Place]
+    url: str
 
 
 class Links(TypedDict):
@@ -74,10 +80,13 @@ class ListNeighbours(TypedDict):
 class MessageDocument(TypedDict):
     """A message. Segments are [start, end, kind] in characters of its text.
 
-    `other_texts` have the same id, which some programs give twice. `mentions` are ids of messages
-    that the texts name. `previous` and `next` are its neighbours in the thread, `in_lists` those
-    in each of its lists. `depth` counts the messages above it. `by_subject`: only its subject joins
-    it to the thread; what it answers is in no archive.
+    `contested`: `other_texts` claim the same id. `text` numbers the texts by their arrival, from 1:
+    the first is shown unless another is asked for. `arrived_at` is when the archive had it at the
+    latest, by what its sender cannot write: received, from_line or loaded (`arrival_source`).
+    `places` have this text. `mentions` are ids of messages that the texts name. `previous` and
+    `next` are its neighbours in the thread, `in_lists` those in each of its lists. `depth`
+    counts the messages above it. `by_subject`: only its subject joins it to the thread; what it
+    answers is in no archive.
     """
 
     message_id: str
@@ -95,6 +104,10 @@ class MessageDocument(TypedDict):
     body_text: str
     segments: list[tuple[int, int, str]]
     sent_at: str
+    arrived_at: str
+    arrival_source: str
+    contested: bool
+    text: int
     places: list[Place]
     attachments: list[AttachedFile]
     url: str
@@ -118,12 +131,14 @@ class PostDocument(TypedDict):
 
     `characters` is the length of the whole text; `body_text` may be only its beginning.
     `by_subject` is that of a `MessageDocument`.
+    `contested`: other texts claim its id, and this one arrived first.
     """
 
     position: int
     depth: int
     message_id: str
     is_ghost: bool
+    contested: bool
     parent_id: str | None
     parent_message_id: str | None
     by_subject: bool
@@ -197,13 +212,14 @@ class ThreadDocument(TypedDict):
 
 
 class TitleDocument(TypedDict):
-    """Subject, sender and date of a message."""
+    """Subject, sender and date of a message; `contested`: other texts claim its id."""
 
     message_id: str
     subject: str
     from_name: str
     from_email: str
     sent_at: str
+    contested: bool
     url: str
 
 
@@ -251,7 +267,10 @@ class ListsDocument(TypedDict):
 
 
 class CitationDocument(TypedDict):
-    """A message that an answer cites by a number; spans are characters of its text."""
+    """A message that an answer cites by a number; spans are characters of its text.
+
+    `contested`: other texts claim its id, and this one arrived first.
+    """
 
     number: int
     message_id: str
@@ -262,6 +281,7 @@ class CitationDocument(TypedDict):
     from_email: str
     sent_at: str
     spans: list[tuple[int, int]]
+    contested: bool
     url: str
 
 

@@ -16,14 +16,15 @@ from dataclasses import dataclass, replace
 from email.charset import QP, Charset
 from email.header import Header
 from itertools import chain, islice
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from mail_assets.reading.exports import list_thread, read_messages
+from mail_assets.reading.exports import TextOf, list_thread, read_messages
 from mail_assets.search.language.request import MAX_LIMIT, MAX_OFFSET
 from mail_assets.search.language.syntax import parse_request
 from mail_assets.web.document_types import Document
 from mail_assets.web.documents import Documents
-from mail_assets.web.requests import make_request, page_url, read_parameters
+from mail_assets.web.requests import make_request, read_parameters, text_url
 
 #: The sender of a message if addresses are hidden (RFC 2606, 2: this domain never exists).
 HIDDEN_ADDRESS = "hidden@addresses.invalid"
@@ -32,6 +33,9 @@ COUNT = "X-Export-Messages"
 
 #: The field of a message that only its subject joins to its thread.
 JOINED = "X-Joined-By"
+#: The field of a message whose id other texts claim too.
+CONTESTED = "X-Contested"
+NO_FIELDS: Mapping[str, str] = MappingProxyType({})
 
 #: Lines that could begin a message, with or without quotes.
 _FROM_LINE = re.compile(rb"^(>*+From )", re.MULTILINE)
@@ -93,36 +97,36 @@ class Exports:
         """
         thread_id = self.documents.find_place(id).thread_id
         ids = self.documents.service.read(list_thread, thread_id, MAX_MESSAGES)
-        return Export(name_file("thread", thread_id, ENDING), self._pack(iter(ids)))
+        return Export(name_file("thread", thread_id, ENDING), self._pack(map(TextOf, ids)))
 
-    def read(self, ids: Sequence[str]) -> list[Document]:
+    def read(self, wanted: Sequence[TextOf]) -> list[Document]:
         """Return messages as they may be published."""
-        messages = self.documents.service.read(read_messages, ids)
+        messages = self.documents.service.read(read_messages, wanted)
         found = [
-            {**message.as_json(), "url": page_url("message", message.message_id)}
+            {**message.as_json(), "url": text_url(message.message_id, message.text)}
             for message in messages
         ]
         mentions = self.documents.find_mentions(message.body_text for message in messages)
         return self.documents.publication.publish(found, mentions)
 
-    def _find_pages(self, parameters: Mapping[str, str]) -> Iterator[list[str]]:
+    def _find_pages(self, parameters: Mapping[str, str]) -> Iterator[list[TextOf]]:
         asked = replace(make_request(parameters), facets=False, explain=False, limit=MAX_LIMIT)
         seen: set[str] = set()
         step = parse_request(asked).request.limit  # a query may have one of its own
         for offset in range(asked.offset, MAX_OFFSET + 1, step):
             patience = 0.0 if offset == asked.offset else PATIENCE
             response = self.documents.find(replace(asked, offset=offset), patience)
-            found = [hit.message_id for hit in response.hits if hit.message_id not in seen]
-            yield found
-            seen.update(found)
+            found = [hit for hit in response.hits if hit.message_id not in seen]
+            yield [TextOf(hit.message_id, hit.text) for hit in found]
+            seen.update(hit.message_id for hit in found)
             if response.short or not found:
                 return
 
-    def _pack(self, ids: Iterator[str]) -> Generator[bytes, None, None]:
+    def _pack(self, wanted: Iterator[TextOf]) -> Generator[bytes, None, None]:
         """Yield the pieces of a gzip file; its last message has the number of messages."""
         packer = zlib.compressobj(wbits=_GZIP)
         count, last = 0, None
-        while some := [*islice(ids, MESSAGES_AT_A_TIME)]:
+        while some := [*islice(wanted, MESSAGES_AT_A_TIME)]:
             texts: list[bytes] = []
             for message in self.read(some):
                 texts += [self.write(last)] if last else []
@@ -134,7 +138,8 @@ class Exports:
     def write(self, message: Document, fields: Mapping[str, str] | None = None) -> bytes:
         """Return a message of a mailbox."""
         url = f"{self.base_url}{message['url']}"
-        return write_message(message, {"Archived-At": f"<{url}>", **(fields or {})})
+        marked = mark_contested(message["text"], message["lists"])
+        return write_message(message, {"Archived-At": f"<{url}>", **marked, **(fields or {})})
 
 
 def write_message(message: Mapping[str, Any], fields: Mapping[str, str]) -> bytes:
@@ -158,11 +163,22 @@ def write_message(message: Mapping[str, Any], fields: Mapping[str, str]) -> byte
     )
 
 
-def quote_raw(parsed: bytes, sent_at: dt.datetime) -> bytes:
-    """Return the original bytes of a message as a message of an mbox."""
+def mark_contested(text: int | None, lists: Sequence[str]) -> dict[str, str]:
+    """Return the header field that marks a text of a contested id; nothing of other messages."""
+    if text is None:
+        return {}
+    which = "the text that arrived first" if text == 1 else f"text {text}, which came later"
+    return {
+        CONTESTED: f"several texts claim this Message-ID; this is {which}, in {', '.join(lists)}"
+    }
+
+
+def quote_raw(parsed: bytes, sent_at: dt.datetime, fields: Mapping[str, str] = NO_FIELDS) -> bytes:
+    """Return the original bytes of a message as a message of an mbox, below some more fields."""
     text = parsed if parsed.endswith(b"\n") else parsed + b"\n"
     from_line = f"From mboxrd@z {sent_at:%a %b %e %H:%M:%S %Y}\n".encode()
-    return b"".join((from_line, _FROM_LINE.sub(rb">\1", text), b"\n"))
+    header = "".join(f"{name}: {_encode(value, name)}\n" for name, value in fields.items())
+    return b"".join((from_line, header.encode(), _FROM_LINE.sub(rb">\1", text), b"\n"))
 
 
 def name_file(kind: str, about: str, ending: str) -> str:

@@ -66,9 +66,12 @@ create view mail_public.messages with (security_barrier = true) as
 select m.list, m.month, m.message_id, m.variant, m.sent_at, t.thread_id,
        mail_public.hide_addresses(m.subject) as subject,
        mail_public.hide_addresses(m.from_name) as from_name,
-       mail_public.hide_addresses(m.body_text) as body_text
+       mail_public.hide_addresses(m.body_text) as body_text,
+       m.arrived_at, c.place is not null as contested, c.place as text_number
   from {schema}.messages m
-  left join {schema}.threads t using (message_id);
+  left join {schema}.contested_texts c using (message_id, list, month, variant)
+  left join {schema}.threads t
+    on t.message_id = m.message_id and coalesce(c.place, 1) = 1;
 
 create view mail_public.threads with (security_barrier = true) as
 select message_id, thread_id, parent_id, root_id, depth, position, is_ghost, by_subject
@@ -81,10 +84,10 @@ create function mail_public.search_fulltext(
     sent_after timestamptz default null, sent_before timestamptz default null)
 returns table (
     message_id text, lists text[], thread_id text, subject text, from_name text,
-    sent_at timestamptz, score float8)
+    sent_at timestamptz, score float8, text_number integer)
 language sql stable security definer set search_path = {path} as $$
 select message_id, lists, thread_id, mail_public.hide_addresses(subject),
-       mail_public.hide_addresses(from_name), sent_at, score
+       mail_public.hide_addresses(from_name), sent_at, score, text_number
   from {schema}.search_fulltext(
            mail_public.hide_addresses(query_text, ' . '), match_count, in_lists, sent_after,
            sent_before)
@@ -96,11 +99,11 @@ create function mail_public.search_semantic(
     sent_after timestamptz default null, sent_before timestamptz default null)
 returns table (
     message_id text, lists text[], thread_id text, subject text, from_name text,
-    sent_at timestamptz, similarity float8, chunk_key text, chunk text)
+    sent_at timestamptz, similarity float8, chunk_key text, chunk text, text_number integer)
 language sql stable security definer set search_path = {path} as $$
 select message_id, lists, thread_id, mail_public.hide_addresses(subject),
        mail_public.hide_addresses(from_name), sent_at, similarity, chunk_key,
-       mail_public.hide_chunk(chunk_key)
+       mail_public.hide_chunk(chunk_key), text_number
   from {schema}.search_semantic(
            query_embedding, match_count, match_threshold, in_lists, sent_after, sent_before)
 $$;
@@ -113,11 +116,11 @@ create function mail_public.search_hybrid(
 returns table (
     message_id text, lists text[], thread_id text, subject text, from_name text,
     sent_at timestamptz, score float8, full_text_rank bigint, semantic_rank bigint,
-    similarity float8, chunk_key text, chunk text)
+    similarity float8, chunk_key text, chunk text, text_number integer)
 language sql stable security definer set search_path = {path} as $$
 select message_id, lists, thread_id, mail_public.hide_addresses(subject),
        mail_public.hide_addresses(from_name), sent_at, score, full_text_rank, semantic_rank,
-       similarity, chunk_key, mail_public.hide_chunk(chunk_key)
+       similarity, chunk_key, mail_public.hide_chunk(chunk_key), text_number
   from {schema}.search_hybrid(
            mail_public.hide_addresses(query_text, ' . '), query_embedding, match_count,
            full_text_weight, semantic_weight, thread_weight, in_lists, sent_after, sent_before)
@@ -129,14 +132,16 @@ create function mail_public.search_messages_with_chunks(
     sent_after timestamptz default null, sent_before timestamptz default null)
 returns table (
     message_id text, lists text[], thread_id text, subject text, from_name text,
-    sent_at timestamptz, max_similarity float8, average_similarity float8, chunks jsonb)
+    sent_at timestamptz, max_similarity float8, average_similarity float8, chunks jsonb,
+    text_number integer)
 language sql stable security definer set search_path = {path} as $$
 select message_id, lists, thread_id, mail_public.hide_addresses(subject),
        mail_public.hide_addresses(from_name), sent_at, max_similarity, average_similarity,
        (select jsonb_agg(
                    one || jsonb_build_object('text', mail_public.hide_chunk(one ->> 'key'))
                    order by place)
-          from jsonb_array_elements(chunks) with ordinality as c (one, place))
+          from jsonb_array_elements(chunks) with ordinality as c (one, place)),
+       text_number
   from {schema}.search_messages_with_chunks(
            query_embedding, match_threshold, match_count, in_lists, sent_after, sent_before)
 $$;

@@ -60,3 +60,17 @@ class Message(NamedTuple):
     def answers(self) -> bool:
         """Whether it answers or forwards another message, by what it names and its subject."""
         return bool(self.in_reply_to or self.references) or has_prefix(self.subject)
+
+
+class TextIdentity(NamedTuple):
+    """Digests by which copies of one message in archives of any kind agree.
+
+    Copies under one id have the same content unless two digests of a kind differ; None is unknown
+    and differs from nothing. `text` covers Date, subject and body without what lists add: tags of
+    the subject, footers, disguises of addresses, line breaks. `outline` is the same with `?` for
+    letters outside of ASCII. `files` are the attachments.
+    """
+
+    text: bytes | None
+    outline: bytes | None
+    files: bytes | None
