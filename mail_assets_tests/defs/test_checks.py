@@ -79,8 +79,10 @@ def done(
         dagster_world(home, dsn, model_cache, patch) as made,
     ):
         patch.setattr(Hashing, "fingerprint", compute_fingerprint(PROFILE, "int8"))
+        answers = {f"{MARCH}.9": f"<{MARCH}.7@example.org>"}
         for month, count in [(MARCH, 60), (APRIL, 1)]:
-            made.archive(month, *(mail(f"{month}.{n}") for n in range(count)))
+            names = [f"{month}.{n}" for n in range(count)]
+            made.archive(month, *(mail(x, references=answers.get(x, "")) for x in names))
             made.chain(month)
         with made.connect() as connection:
             name = made.index.spec.name
@@ -247,7 +249,7 @@ FAULTS = [
     Fault(
         "few_unthreaded",
         "answers that refer to nothing",
-        sql("update messages set subject = 'Re: ' || subject where message_id ~ '[.][0-3]@'"),
+        sql("update messages set is_answer = true where message_id ~ '[.][0-3]@'"),
     ),
     Fault(
         "few_unthreaded",
