@@ -79,7 +79,7 @@ def quotes_mail(lines: list[str], quoted: bytearray) -> bool:
         sentences = is_sentence(" ".join(texts))
         if len(depths) > 1 and sentences:
             return True
-        if any(separator_kind(text) or is_attribution(text) for text in texts):
+        if any(separator_kind(x) or (_may_attribute(x) and is_attribution(x)) for x in texts):
             return True
         top = [i for i, text in enumerate(texts[:_MAX_BLOCK]) if text.strip()]
         if {"from", "date", "subject"} <= {*_find_fields(texts, top)[0].values()}:
@@ -208,6 +208,11 @@ def is_attribution(line: str) -> bool:
     return _matches_template(_Candidate(0, text, len(text)))
 
 
+def _may_attribute(line: str) -> bool:
+    """Return whether a line ends as attributions do: a quick test."""
+    return line.rstrip(_DECORATION).endswith(_ENDS + load_phrases().ends)
+
+
 def _find_attributions(lines: list[str], quoted: bytearray) -> dict[int, int]:
     """Return the attributions over marked quotes: first line -> line after the last."""
     found = {}
@@ -261,7 +266,7 @@ def _attribution_start(
     tail = _CUT.sub("", lines[last][-_MAX_LENGTH:]).rstrip(_DECORATION)
     if blanks == 0 and (_BRACKETED.match(tail.strip()) or _FROM.match(tail)):
         return last
-    if not tail.endswith(_ENDS + load_phrases().ends) and "news:" not in tail:
+    if not _may_attribute(tail) and "news:" not in tail:
         return None
     for candidate in _join_lines(lines, quoted, last):
         if _matches_template(candidate) or _DATED_ADDRESS.match(candidate.text):
