@@ -23,6 +23,7 @@ from mail_assets.search.language.request import MAX_LIMIT, MAX_OFFSET
 from mail_assets.search.language.syntax import parse_request
 from mail_assets.web.document_types import Document
 from mail_assets.web.documents import Documents
+from mail_assets.web.privacy import Hidden, say_hidden
 from mail_assets.web.requests import make_request, page_url, read_parameters
 
 #: The sender of a message if addresses are hidden (RFC 2606, 2: this domain never exists).
@@ -30,12 +31,17 @@ HIDDEN_ADDRESS = "hidden@addresses.invalid"
 #: The field of the last message with the number of messages; without it the mailbox is cut short.
 COUNT = "X-Export-Messages"
 
+#: The field of a message with the number of addresses that are hidden in its text.
+ADDRESSES_HIDDEN = "X-Addresses-Hidden"
+
 #: Lines that could begin a message, with or without quotes.
 _FROM_LINE = re.compile(rb"^(>*+From )", re.MULTILINE)
 #: A field value that needs no encoding.
 _PLAIN = re.compile(r"[\x20-\x7e]{0,900}+")
 _CONTROLS = re.compile(r"[\0-\x1f\x7f-\x9f]")
 _NOT_IN_IDS = re.compile(r"[\0-\x20\x7f<>]")
+#: Blanks stay in a quoted local part.
+_NOT_IN_ADDRESSES = re.compile(r"[\0-\x1f\x7f<>]| (?![^\"]*\"@)")
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9._-]+")
 #: Most characters of a file name.
 MAX_NAME = 80
@@ -129,9 +135,13 @@ class Exports:
         yield packer.compress(end) + packer.flush()
 
     def write(self, message: Document, fields: Mapping[str, str] | None = None) -> bytes:
-        """Return a message of a mailbox."""
-        url = f"{self.base_url}{message['url']}"
-        return write_message(message, {"Archived-At": f"<{url}>", **(fields or {})})
+        """Return a message of a mailbox; its text says what is hidden in it."""
+        added = {"Archived-At": f"<{self.base_url}{message['url']}>", **(fields or {})}
+        if count := message.get("addresses_hidden", 0):
+            hidden = Hidden(count, message["patch_altered"])
+            message = {**message, "body_text": say_hidden(message["body_text"], hidden)}
+            added[ADDRESSES_HIDDEN] = str(count)
+        return write_message(message, added)
 
 
 def write_message(message: Mapping[str, Any], fields: Mapping[str, str]) -> bytes:
@@ -172,10 +182,10 @@ def _fields(
     message: Mapping[str, Any], sent_at: dt.datetime, fields: Mapping[str, str]
 ) -> Iterator[tuple[str, str]]:
     address = message.get("from_email") or HIDDEN_ADDRESS
-    yield "From", f"{_phrase(message['from_name'])} <{_bare(address)}>".lstrip()
+    yield "From", f"{_phrase(message['from_name'])} <{_bare(address, _NOT_IN_ADDRESSES)}>".lstrip()
     for name, key in (("To", "recipients"), ("Cc", "cc")):
         if addresses := message.get(key):
-            yield name, ",\n ".join(map(_bare, addresses))
+            yield name, ",\n ".join(_bare(one, _NOT_IN_ADDRESSES) for one in addresses)
     yield "Date", f"{sent_at:%a, %d %b %Y %H:%M:%S +0000}"
     yield "Subject", _encode(message["subject"], "Subject")
     yield "Message-ID", _bracket(message["message_id"])
@@ -211,6 +221,6 @@ def _bracket(message_id: str) -> str:
     return f"<{_bare(message_id)}>"
 
 
-def _bare(id: str) -> str:
+def _bare(id: str, ends: re.Pattern[str] = _NOT_IN_IDS) -> str:
     """Return an id or address without characters that would end it (RFC 6532 allows letters)."""
-    return _NOT_IN_IDS.sub("", id)
+    return ends.sub("", id)

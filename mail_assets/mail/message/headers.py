@@ -20,7 +20,8 @@ _FOLD = re.compile(rb"[\r\n]+[ \t]*")
 # A question mark in the text should be encoded (RFC 2047 section 4.2) but sometimes is not. QQ Mail
 # folds the line within a word.
 _WORD = re.compile(
-    rb"=\?[ \t]?([^?\s]{1,60})[ \t]?\?[ \t]?([bBqQ])[ \t]?\?([^?]*+(?:(?<!=)\?(?!=)[^?]*+){0,4}+)\?="
+    rb"=\?[ \t]?([^?\s]{1,60})[ \t]?\?[ \t]?([bBqQ])[ \t]?\?"
+    rb"([^?]*+(?:(?<!=)\?(?!=)[^?]*+){0,4}+)\?="
 )
 _QUOTED_WORD = re.compile(rb'"(=\?[^"]+\?=)"')
 
