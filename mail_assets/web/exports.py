@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 from mail_assets.reading.exports import list_thread, read_messages
 from mail_assets.search.language.request import MAX_LIMIT, MAX_OFFSET
 from mail_assets.search.language.syntax import parse_request
+from mail_assets.text.untrusted import clean_line
 from mail_assets.web.document_types import Document
 from mail_assets.web.documents import Documents
 from mail_assets.web.privacy import Hidden, say_hidden
@@ -38,7 +39,6 @@ ADDRESSES_HIDDEN = "X-Addresses-Hidden"
 _FROM_LINE = re.compile(rb"^(>*+From )", re.MULTILINE)
 #: A field value that needs no encoding.
 _PLAIN = re.compile(r"[\x20-\x7e]{0,900}+")
-_CONTROLS = re.compile(r"[\0-\x1f\x7f-\x9f]")
 _NOT_IN_IDS = re.compile(r"[\0-\x20\x7f<>]")
 #: Blanks stay in a quoted local part.
 _NOT_IN_ADDRESSES = re.compile(r"[\0-\x1f\x7f<>]| (?![^\"]*\"@)")
@@ -211,7 +211,7 @@ def _phrase(name: str) -> str:
 
 def _encode(value: str, name: str) -> str:
     """Return a value in ASCII, on one line or folded (RFC 2047)."""
-    line = _CONTROLS.sub("", " ".join(value.split()))
+    line = clean_line(" ".join(value.split()))
     if _PLAIN.fullmatch(line) and "=?" not in line:
         return line
     return Header(line, _UTF8, header_name=name).encode()
