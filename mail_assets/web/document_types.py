@@ -1,12 +1,13 @@
 """Types of the documents that pages, JSON and tools are made of.
 
 Code builds documents as these types, and openapi.py describes the API with them. Where addresses
-are hidden, documents and schemas lack the private keys (privacy.py). The hits of a search are
+are hidden, documents and schemas lack the private keys (privacy.py), and each text says how many
+addresses it hides, and whether a patch in it does not apply for that. The hits of a search are
 described by the dataclasses in search/response.py.
 """
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any, Literal, NotRequired
 
 # pydantic reads no other TypedDict before Python 3.12
 from typing_extensions import TypedDict
@@ -53,6 +54,8 @@ class OtherText(TypedDict):
     from_name: str
     from_email: str
     body_text: str
+    addresses_hidden: NotRequired[int]
+    patch_altered: NotRequired[bool]
     segments: list[tuple[int, int, str]]
     sent_at: str
     arrived_at: str
@@ -102,6 +105,8 @@ class MessageDocument(TypedDict):
     in_reply_to: list[str]
     flags: list[str]
     body_text: str
+    addresses_hidden: NotRequired[int]
+    patch_altered: NotRequired[bool]
     segments: list[tuple[int, int, str]]
     sent_at: str
     arrived_at: str
@@ -149,6 +154,8 @@ class PostDocument(TypedDict):
     subject: str
     subject_base: str
     body_text: str
+    addresses_hidden: NotRequired[int]
+    patch_altered: NotRequired[bool]
     characters: int
     segments: list[tuple[int, int, str]]
     attachments: list[PostAttachment]

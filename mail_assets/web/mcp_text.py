@@ -86,6 +86,9 @@ def describe_message(document: Document, offset: int, tokens: int) -> str:
     lines += ["|", *_fence(text[offset:end]), "", f"characters {offset} to {end} of {len(text)}"]
     if end < len(text):
         lines[-1] += f"; go on with offset {end}"
+    if hidden := document.get("addresses_hidden"):
+        patch = ", so its patch does not apply" if document["patch_altered"] else ""
+        lines.append(f"addresses hidden in the text: {hidden}{patch}")
     if others := document["other_texts"]:
         texts = [f"text {document['text']} ({_place_names(document)}, shown here)"]
         texts += [f"text {one['text']} ({_place_names(one)})" for one in others]
