@@ -79,6 +79,7 @@ _KEPT = (
     rb"list-id|list-post|mailing-list|x-beenthere|x-mailing-list|"
     rb"content-type|content-transfer-encoding|content-disposition"
 )
+KNOWN_NAMES = rb"(?:" + _KEPT + rb")"  # a pattern
 _USUAL_NAMES = {
     spelling.encode(): name
     for name in _KEPT.decode().split("|")

@@ -7,6 +7,7 @@ parts and flags, never an exception. Nothing recurses.
 import re
 from typing import NamedTuple
 
+from mail_assets.mail.message.beginning import find_header, read_beginning
 from mail_assets.mail.message.decoding import decode_transfer
 from mail_assets.mail.message.embedded import find_inline_files, is_smime, open_smime
 from mail_assets.mail.message.headers import (
@@ -45,23 +46,37 @@ _ESCAPED = re.compile(rb"\\(.)")
 class MimeTree(NamedTuple):
     """Parts of a message in order, and the names of its faults."""
 
+    source: bytes  # the message; see Beginning
     headers: Headers
     parts: list[Part]
-    body_start: int
+    body_start: int  # in source
     flags: set[str]
     attached: list[Headers]  # of the attached messages; Part.message counts them from 1
 
 
 def parse_mime(raw: bytes) -> MimeTree:
     """Return headers and leaf parts of a raw message; never raises."""
-    headers, body_start, cut = parse_header_block(raw, 0, len(raw))
+    source, headers, body_start, cut, repaired, in_utf_8 = read_beginning(raw)
     walker = _Walker()
-    walker.walk(Entity(headers, raw, body_start, len(raw), fallback=find_declared_charset(headers)))
+    declared = find_declared_charset(headers)
+    walker.walk(Entity(headers, source, body_start, len(source), fallback=declared))
+    parts = walker.parts
+    if in_utf_8:
+        parts = [_in_utf_8(part) if part.source is source else part for part in parts]
     if cut:
         walker.flags.add("headers_capped")
     if not headers:
         walker.flags.add("no_headers")
-    return MimeTree(headers, walker.parts, body_start, walker.flags, walker.attached)
+    if repaired:
+        walker.flags.add("header_repaired")
+    return MimeTree(source, headers, parts, body_start, walker.flags, walker.attached)
+
+
+def _in_utf_8(part: Part) -> Part:
+    is_plain = part.encoding not in ("base64", "quoted-printable")
+    if is_plain and not part.source[part.start : part.end].isascii():
+        return part._replace(charset="utf-8")
+    return part
 
 
 class _Walker:
@@ -132,10 +147,10 @@ class _Walker:
     def _attach(self, here: Entity) -> list[Entity]:
         """Return the message in a message part, which may be encoded against RFC 2046, 5.2.1."""
         here = here._replace(group=0, default="text/plain")
-        inside = _enter(here, here.start, here.end)
+        inside = _enter_message(here, here.start, here.end)
         encoded = not inside.headers or _QUOTED_HEADER.search(here.source, here.start, inside.start)
         if encoded and (decoded := self._decode(here)):
-            inside = _enter(decoded, decoded.start, decoded.end)
+            inside = _enter_message(decoded, decoded.start, decoded.end)
         elif encoded and self._is_out_of_room(here):
             return []
         self.attached.append(inside.headers)
@@ -172,6 +187,11 @@ class _Walker:
 
 def _enter(parent: Entity, start: int, end: int) -> Entity:
     headers, body, _ = parse_header_block(parent.source, start, end)
+    return parent._replace(headers=headers, start=body, end=end, depth=parent.depth + 1)
+
+
+def _enter_message(parent: Entity, start: int, end: int) -> Entity:
+    headers, body, _, _ = find_header(parent.source, start, end)
     return parent._replace(headers=headers, start=body, end=end, depth=parent.depth + 1)
 
 

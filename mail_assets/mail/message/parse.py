@@ -33,7 +33,7 @@ from mail_assets.mail.message.message import Message
 from mail_assets.mail.message.part import find_declared_charset
 
 #: Raise it when rows would come out differently from the same bytes.
-PARSER_VERSION = "5"
+PARSER_VERSION = "6"
 
 
 class UnreadableMessageError(DamagedDataError):
@@ -55,7 +55,7 @@ def parse_message(message: RawMessage, *, month: str, dialect: str, charset: str
     """
     month_bounds(month)
     check_dialect(dialect)
-    if not message.raw or message.raw.isspace():
+    if not message.raw.strip(b"\0 \t\r\n"):
         raise UnreadableMessageError("the message is empty")
     if (size := len(message.raw)) > MAX_MESSAGE:
         raise UnreadableMessageError(f"the message has {size} bytes, more than {MAX_MESSAGE}")
@@ -66,8 +66,7 @@ def parse_message(message: RawMessage, *, month: str, dialect: str, charset: str
 
 
 def _parse(message: RawMessage, month: str, dialect: str, usual: str = "") -> Message:
-    raw = message.raw
-    tree = mime.parse_mime(raw)
+    tree = mime.parse_mime(message.raw)
     headers = tree.headers
     if not usual and dialect == "pipermail":
         usual = find_charset(
@@ -86,7 +85,7 @@ def _parse(message: RawMessage, month: str, dialect: str, usual: str = "") -> Me
     sender = next(iter(authors), Address("", ""))
     list_id = find_list_id(headers)
     enclosed = (
-        parse_header_block(raw, part.start, part.end)[0].get("from", ())
+        parse_header_block(part.source, part.start, part.end)[0].get("from", ())
         for part in tree.parts
         if part.type == "message/rfc822"
     )
@@ -127,7 +126,7 @@ def _parse(message: RawMessage, month: str, dialect: str, usual: str = "") -> Me
     )
     return Message(
         message_id=message_id or _generate_id(tree, sent.raw),
-        content_hash=hash_content(raw, tree, dialect),
+        content_hash=hash_content(tree, dialect),
         subject=subject,
         subject_base=base_subject(subject),
         from_name=compose(writer.name),
