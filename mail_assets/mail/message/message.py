@@ -21,6 +21,8 @@ FLAGS = {
     "munged_from": "a list server or a gateway had rewritten From; the author is restored",
     "no_boundary": "the boundary of a multipart is not there: found by its lines, or read as text",
     "no_headers": "none of the header fields that matter is there",
+    "no_text": "the message has content but no text that can be read: images, a file, an encrypted "
+    "or unknown form",
     "references_capped": "as many references as MAX_REFERENCES; of more the middle is dropped",
     "suspicious": "neither Message-ID nor Date: perhaps no message but a wrong split",
     "text_capped": "the body or the text of a patch was cut at its limit",

@@ -5,6 +5,7 @@ parts and flags, never an exception. Nothing recurses.
 """
 
 import re
+from itertools import islice
 from typing import NamedTuple
 
 from mail_assets.mail.message.beginning import find_header, read_beginning
@@ -28,12 +29,17 @@ _MESSAGE_TYPES = frozenset({"message/rfc822", "message/global", "message/news"})
 _ENCRYPTED = frozenset({"multipart/encrypted", "application/pgp-encrypted"})
 
 MAX_PARTS = 2_000  # of a message
+MAX_TYPES = 10  # Content-Type fields of one header
 MAX_DELIMITERS = 100_000  # of one multipart, lookalikes included
 
 _BOUNDARY = re.compile(rb'[;\s]boundary[ \t]*=[ \t]*("(?:[^"\\]|\\.)*+"|[^;\s]*)', re.I)
-_DELIMITER_AND_HEADER = re.compile(
-    rb"^--(?!-)([^\s]{1,70}+)[ \t]{0,20}+\r?\n(?=content-[a-z-]{1,40}+:)", re.I | re.M
+# A line of dashes alone is a rule. Outlook, Java and Mozilla begin a boundary with dashes.
+_DELIMITER = re.compile(
+    rb"^--(?=-{0,68}[^\s-])([^\r\n]{1,70}?)[ \t]{0,20}\r?\n"
+    rb"(?P<header>(?:content|x)-[a-z-]{1,40}+:|mime-version:)?",
+    re.I | re.M,
 )
+MAX_GUESSES = 100  # lines that look like a delimiter
 # Only a mail program's MIME preamble may stand above the first delimiter.
 _HEADLESS = re.compile(
     rb"\s{0,20}+(?:This is an? [^\n]{0,60}MIME[^\n]{0,60}\n\s{0,20}+)?--([^\s]{1,70}+)"
@@ -99,6 +105,7 @@ class _Walker:
 
     def _open(self, here: Entity) -> list[Entity]:
         """Add the entity if it is a leaf; else return its content, the last part first."""
+        here = _settle_type(here)
         content = here.content
         media = content.type or here.default
         if not (content.type or here.depth) and _is_headless_multipart(*here[1:4]):
@@ -125,7 +132,7 @@ class _Walker:
         return self._attach(here) if media in _MESSAGE_TYPES and here.depth < MAX_DEPTH else []
 
     def _split(self, here: Entity, media: str) -> list[Entity] | None:
-        boundary = _find_boundary(here.headers)
+        boundary = _read_boundary(first_value(here.headers, "content-type"))
         spans = split_multipart(here.source, here.start, here.end, boundary)
         if spans is None and (decoded := self._decode(here)):
             here = decoded
@@ -195,8 +202,8 @@ def _enter_message(parent: Entity, start: int, end: int) -> Entity:
     return parent._replace(headers=headers, start=body, end=end, depth=parent.depth + 1)
 
 
-def _find_boundary(headers: Headers) -> bytes:
-    value = unfold(first_value(headers, "content-type"))
+def _read_boundary(content_type: bytes) -> bytes:
+    value = unfold(content_type)
     found = _BOUNDARY.search(value)
     if found:
         return _ESCAPED.sub(rb"\1", found[1].strip(b'"')).rstrip()
@@ -204,9 +211,44 @@ def _find_boundary(headers: Headers) -> bytes:
 
 
 def _guess_boundary(raw: bytes, start: int, end: int) -> bytes:
-    # the first line that looks like a delimiter above a part's header
-    line = _DELIMITER_AND_HEADER.search(raw, max(0, start - 1), end)
-    return line[1] if line else b""
+    """Return the boundary of the first line that looks like a delimiter, b"" without one.
+
+    The header of a part stands below it, or a closing delimiter of the same boundary further down.
+    """
+    for line in islice(_DELIMITER.finditer(raw, max(0, start - 1), end), MAX_GUESSES):
+        if line["header"] or _find_closing(raw, line[1], line.end(1), end):
+            return line[1]
+    return b""
+
+
+def _find_closing(raw: bytes, boundary: bytes, start: int, end: int) -> bool:
+    return raw.find(b"\n--" + boundary + b"--", start, end) >= 0
+
+
+def _settle_type(here: Entity) -> Entity:
+    """Return the entity with the one of its Content-Type fields that its content confirms.
+
+    That is a multipart whose delimiter is there, else one whose kind is there.
+    """
+    values = here.headers.get("content-type", [])
+    if len(values) < 2:
+        return here
+    fits = next((one for one in values[:MAX_TYPES] if _has_delimiter(here, one)), None)
+    if fits is None:
+        is_multipart = bool(_guess_boundary(here.source, here.start, here.end))
+        kinds = ((one[:10].lower() == b"multipart/", one) for one in values)
+        fits = next((one for kind, one in kinds if kind == is_multipart), None)
+    if fits is None or fits == values[0]:
+        return here
+    return here._replace(headers={**here.headers, "content-type": [fits, *values]})
+
+
+def _has_delimiter(here: Entity, value: bytes) -> bool:
+    delimiter = b"--" + _read_boundary(value)
+    if delimiter == b"--":
+        return False
+    at_start = here.source.startswith(delimiter, here.start, here.end)
+    return at_start or here.source.find(b"\n" + delimiter, here.start, here.end) >= 0
 
 
 def _is_headless_multipart(raw: bytes, start: int, end: int) -> bool:
@@ -215,7 +257,7 @@ def _is_headless_multipart(raw: bytes, start: int, end: int) -> bool:
     The archives of Mailman before 2.1 keep only From, Date and Subject of a header.
     """
     first = _HEADLESS.match(raw, start, end)
-    return first is not None and raw.find(b"\n--" + first[1] + b"--", first.end(), end) >= 0
+    return first is not None and _find_closing(raw, first[1], first.end(), end)
 
 
 def split_multipart(

@@ -119,6 +119,7 @@ def _parse(message: RawMessage, month: str, dialect: str, usual: str = "") -> Me
         generated_id=message_id is None,
         headers_capped=len(whole_subject) > MAX_SUBJECT,
         munged_from=writer.munged,
+        no_text=not body.text and _has_content(tree),
         references_capped=len(references) == ids.MAX_REFERENCES,
         suspicious=message.suspicious,
         text_capped=body.capped or attachments.capped or cut,
@@ -188,6 +189,14 @@ def _generate_id(tree: mime.MimeTree, date_raw: str) -> str:
     subject = decode_field(tree.headers, "subject", named)[:MAX_SUBJECT]
     text = select_body(tree).own_text.strip()
     return ids.generate_message_id(decode_field(tree.headers, "from"), date_raw, subject, text)
+
+
+def _has_content(tree: mime.MimeTree) -> bool:
+    return any(
+        not part.source[part.start : part.end].isspace()
+        for part in tree.parts
+        if part.end > part.start
+    )
 
 
 def _raised(**flags: bool) -> set[str]:

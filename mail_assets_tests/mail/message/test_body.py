@@ -47,7 +47,7 @@ NO_HTML = b"Your mail reader does not support HTML."
         (multipart("alternative", b"\n" + NO_HTML, EMPTY_HTML), "plain", NO_HTML.decode(), []),
         (multipart("mixed", PLAIN, FOOTER), "plain", "plain\nlist footer\n", []),
         (multipart("mixed", HTML, FOOTER), "html", "rich\nlist footer\n", []),
-        (multipart("mixed", PLAIN, HTML), "plain", "plain\n", [""]),
+        (multipart("mixed", PLAIN, HTML), "plain", "plain\nrich", []),
         (
             multipart("mixed", multipart("alternative", PLAIN, HTML, boundary="b2"), FOOTER),
             "plain",

@@ -33,7 +33,7 @@ from mail_assets.mail.message.part_text import decode_part
         ("utf-8*en", "utf-8"),
         ("iso885915", "iso8859-15"),
         ("iso-8859-8-i", "iso8859_8"),
-        ("iso-latin-2", "iso8859_2"),
+        ("iso-latin-2", "iso8859-2"),
         ("iso-850", "cp850"),
         ("koi8r", "koi8-r"),
         ("gb2312", "gb18030"),
