@@ -91,14 +91,20 @@ class Beginning(NamedTuple):
 def read_beginning(raw: bytes) -> Beginning:
     """Return the header of a message; never raises."""
     headers, body, cut = parse_header_block(raw, 0, len(raw))
-    line = raw.find(b"\n")
-    is_usual = headers.keys() >= _WHOLE and not raw.endswith(b"\r\r\n", 0, line + 1)
-    if is_usual and not _MIME_FIELD.match(raw, body):
-        return Beginning(raw, headers, body, cut, False, False)
+    if "from" in headers and "date" in headers and "subject" in headers and "message-id" in headers:
+        line_end = raw.find(b"\n")
+        if raw[line_end - 2 : line_end] != b"\r\r" and not _continues_below(raw, body):
+            return Beginning(raw, headers, body, cut, False, False)
     source, in_utf_8 = _normalize(raw)
     headers, body, cut, repaired = find_header(source, 0, len(source))
     repaired = bool(headers) and (repaired or source is not raw)
     return Beginning(source, headers, body, cut, repaired, in_utf_8)
+
+
+def _continues_below(raw: bytes, body: int) -> bool:
+    if raw[body : body + 1] not in b"mMcC\r\n":  # nearly all
+        return False
+    return _MIME_FIELD.match(raw, _skip_unseen(raw, body, len(raw))) is not None
 
 
 def find_header(raw: bytes, start: int, end: int) -> tuple[Headers, int, bool, bool]:

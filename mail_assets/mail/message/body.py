@@ -104,7 +104,7 @@ def select_body(tree: MimeTree, usual: str = "") -> Body:
     """
     reader = PartReader(usual)
     if not tree.attached:
-        is_sole = [part.start for part in tree.parts] == [tree.body_start]
+        is_sole = len(tree.parts) == 1 and tree.parts[0].start == tree.body_start
         body = _select(reader, tree.parts, is_sole=is_sole)
         if reader.guessed:
             body = body._replace(guessed=True)
@@ -255,10 +255,12 @@ def _may_point(text: str) -> bool:
 def _points_to(plain: str, html: str) -> bool:
     """Return whether short plain text is no form of the HTML text but points to it."""
     words = _list_words(_ADDRESS.sub("", plain))
+    # quoted mail is no reason to prefer the HTML
+    size = sum(len(line) for line in html.split("\n") if not line.startswith(">"))
     if not words or (len(plain) < _MAX_NOTICE and _NO_HTML.search(plain)):
         return True
     if not _POINTERS.search(plain):
-        return len(html) > 10 * len(plain) + 300
+        return size > 10 * len(plain) + 300
     other = set(_list_words(html))
     is_other = 2 * sum(word in other for word in words) < len(words)
-    return is_other or len(html) > 3 * len(plain) + 100
+    return is_other or size > 3 * len(plain) + 100

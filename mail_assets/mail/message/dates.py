@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
-from itertools import tee
+from itertools import islice, tee
 from typing import NamedTuple
 
 # --- time zones ---
@@ -67,7 +67,7 @@ def _named_zone(name: str) -> int | None:
 
 # --- dates ---
 
-MAX_DATES = 5  # Date fields of a message that are read
+MAX_DATES = 5  # further Date fields of a message that are read
 MAX_RAW = 1_000  # characters of a date field kept and read
 
 # The first three letters of a month, four if three are ambiguous: English, then those of ca cs da
@@ -115,11 +115,12 @@ _ODD_TIME = re.compile(
 _COMPACT = re.compile(r"(?<!\d)(\d{4})(\d\d)(\d\d)T?(\d\d)(\d\d)(\d\d)(?!\d)")
 _AFTERNOON = ("下午", "午後", "오후")
 _NOON = re.compile(rf"(上午|午前|오전|{'|'.join(_AFTERNOON)})\s?$")
-_ORDINAL = r"(?:st|nd|rd|th|er|[.ºª°])?"
-_OF = r"(?:\s(?:of|de|del|di|d'))?"
 _DAY_MONTH_YEAR = re.compile(
-    rf"(?<!\d)(\d{{1,2}}){_ORDINAL}{_OF}[\s\-./,]{{0,3}}([^\W\d_]{{3,12}})"
-    rf"[\s\-./,']{{0,3}}(?:(?:of|de|del)\s)?(\d{{2,5}})(?![\d:])",
+    r"(?<!\d)(\d{1,2})[\s\-./,]{0,3}([^\W\d_]{3,12})[\s\-./,']{0,3}(\d{2,5})(?![\d:])"
+)
+_SPELLED = re.compile(  # `5th of January 2026`, `5 de enero de 2026`
+    r"(?<!\d)(\d{1,2})(?:st|nd|rd|th|er|[.ºª°])?(?:\s(?:of|de|del|di|d'))?\s{1,3}"
+    r"([^\W\d_]{3,12})[\s,.]{1,3}(?:(?:of|de|del)\s)?(\d{4})(?![\d:])",
     re.I,
 )
 _DAY_DOT_MONTH = re.compile(r"(?<![\d.])(\d{1,2})\. ?(\d{1,2})\. ?(\d{4})(?![\d.:])")
@@ -186,7 +187,7 @@ def _read_any(text: str) -> ParsedDate | None:
         compact = _COMPACT.sub(r"\1-\2-\3 \4:\5:\6", text)
         return _read_any(compact) if compact != text else None
     hour = int(time[1])
-    noon = _NOON.search(text, 0, time.start())
+    noon = None if text.isascii() else _NOON.search(text, 0, time.start())
     if time[4] or noon:
         is_afternoon = time[4] in "Pp" if time[4] else noon is not None and noon[1] in _AFTERNOON
         hour = hour % 12 + 12 * is_afternoon
@@ -218,6 +219,10 @@ def _day(text: str) -> _Day | None:
         if (month := _month_number(found[1])) and (year_at := _YEAR.search(text, found.end())):
             year = _year(year_at[1])
             return _Day(year, month, int(found[2]), False, year_at.span(), found.span())
+    for found in _SPELLED.finditer(text):
+        if month := _month_number(found[2]):
+            year = _year(found[3])
+            return _Day(year, month, int(found[1]), True, found.span(3), found.span())
     if iso := _YEAR_MONTH_DAY.search(text):
         return _Day(int(iso[1]), int(iso[2]), int(iso[3]), True, iso.span(1), iso.span())
     if dotted := _DAY_DOT_MONTH.search(text):
@@ -279,11 +284,15 @@ def decide_sent_at(dates: list[str], received: Iterable[str], from_line: str, mo
     """
     first, low, high = _believable(month)
     raw = dates[0][:MAX_RAW] if dates else ""
+    read = filter(None, map(parse_date, dates))
+    own = next(read, None)
     hops, again = tee(hop.at for hop in map(parse_date, received) if hop)
-    for number, own in enumerate(filter(None, map(parse_date, dates[:MAX_DATES]))):
-        hops, these = tee(hops)
-        if low <= own.at <= high and _fits(own.at, these):
-            return SentAt(own.at, "date", raw, own.repaired or number > 0)
+    if own and low <= own.at <= high and _fits(own.at, hops):
+        return SentAt(own.at, "date", raw, own.repaired)
+    for other in islice(read, MAX_DATES):
+        hops, again = tee(again)
+        if low <= other.at <= high and _fits(other.at, hops):
+            return SentAt(other.at, "date", raw, True)
     sane = [hop for hop in again if low <= hop <= high]
     if sane:
         first_hop = min(hop for hop in sane if hop >= max(sane) - BEFORE_RECEIVED)

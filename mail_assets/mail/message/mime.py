@@ -57,6 +57,7 @@ class MimeTree(NamedTuple):
     parts: list[Part]
     body_start: int  # in source
     flags: set[str]
+    declared: str  # charset that encoded words of the header name; see find_declared_charset
     attached: list[Headers]  # of the attached messages; Part.message counts them from 1
 
 
@@ -75,7 +76,7 @@ def parse_mime(raw: bytes) -> MimeTree:
         walker.flags.add("no_headers")
     if repaired:
         walker.flags.add("header_repaired")
-    return MimeTree(source, headers, parts, body_start, walker.flags, walker.attached)
+    return MimeTree(source, headers, parts, body_start, walker.flags, declared, walker.attached)
 
 
 def _in_utf_8(part: Part) -> Part:
@@ -105,7 +106,8 @@ class _Walker:
 
     def _open(self, here: Entity) -> list[Entity]:
         """Add the entity if it is a leaf; else return its content, the last part first."""
-        here = _settle_type(here)
+        if len(here.headers.get("content-type", ())) > 1:
+            here = _settle_type(here)
         content = here.content
         media = content.type or here.default
         if not (content.type or here.depth) and _is_headless_multipart(*here[1:4]):
@@ -230,9 +232,7 @@ def _settle_type(here: Entity) -> Entity:
 
     That is a multipart whose delimiter is there, else one whose kind is there.
     """
-    values = here.headers.get("content-type", [])
-    if len(values) < 2:
-        return here
+    values = here.headers["content-type"]
     fits = next((one for one in values[:MAX_TYPES] if _has_delimiter(here, one)), None)
     if fits is None:
         is_multipart = bool(_guess_boundary(here.source, here.start, here.end))

@@ -30,7 +30,6 @@ from mail_assets.mail.message.headers import (
 )
 from mail_assets.mail.message.ids import MAX_SUBJECT, base_subject
 from mail_assets.mail.message.message import Message
-from mail_assets.mail.message.part import find_declared_charset
 
 #: Raise it when rows would come out differently from the same bytes.
 PARSER_VERSION = "6"
@@ -55,7 +54,7 @@ def parse_message(message: RawMessage, *, month: str, dialect: str, charset: str
     """
     month_bounds(month)
     check_dialect(dialect)
-    if not message.raw.strip(b"\0 \t\r\n"):
+    if not message.raw or message.raw.isspace() or not message.raw.lstrip(b"\0 \t\r\n"):
         raise UnreadableMessageError("the message is empty")
     if (size := len(message.raw)) > MAX_MESSAGE:
         raise UnreadableMessageError(f"the message has {size} bytes, more than {MAX_MESSAGE}")
@@ -77,7 +76,7 @@ def _parse(message: RawMessage, month: str, dialect: str, usual: str = "") -> Me
 
     named = next((part.charset for part in tree.parts if part.charset), "")
     if find_codec(named) in (None, "utf-8"):
-        named = find_declared_charset(headers)
+        named = tree.declared
     charset = named or usual
     mailboxes = partial(parse_addresses, fallback=charset, obfuscated=dialect == "pipermail")
     people = {name: mailboxes(headers.get(name, ())) for name in ("reply-to", "to", "cc")}

@@ -53,7 +53,7 @@ class PartReader:
     def read(self, part: Part) -> PartText:
         """Return the visible text of the part, "" if all of it is blank."""
         kind = KINDS.get(part.type, "plain")
-        if is_tnef(part):
+        if part.type not in KINDS and is_tnef(part):
             text, is_html = read_tnef(decode_part(part))
             kind, capped = "html" if is_html else "plain", len(text) > MAX_TEXT
             text = text[:MAX_TEXT]
