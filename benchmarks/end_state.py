@@ -62,6 +62,8 @@ def _rows(connection: psycopg.Connection, table: str, places: Mapping[str, str])
     row: sql.Composable = sql.SQL("to_jsonb(t) - %(volatile)s::text[]")
     if table == "partitions":
         row += sql.SQL(" - case when asset in ('vectors', 'words') then 'digest' else '' end")
+    if table == "messages":
+        row += sql.SQL(" - case when arrival_source = 'loaded' then 'arrived_at' else '' end")
     query = sql.SQL("select ({})::text from {} t order by 1").format(row, sql.Identifier(table))
     found = []
     for (text,) in connection.execute(query, {"volatile": VOLATILE}):

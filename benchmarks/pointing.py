@@ -111,11 +111,7 @@ def _read(folders: Iterable[Path], dialect: str) -> Iterator[Message]:
             month = path.name.split(".")[1]
             for raw in split_archive(path, dialect):
                 try:
-                    yield parse_message(
-                        raw,
-                        month=f"{month[:4]}-{month[4:]}",
-                        dialect=dialect,
-                    )
+                    yield parse_message(raw, month=f"{month[:4]}-{month[4:]}", dialect=dialect)
                 except UnreadableMessageError:
                     continue
 

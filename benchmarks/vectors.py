@@ -214,10 +214,7 @@ def in_memory(data: Data, name: str, query: Floats) -> list[int]:
 
 
 def report(
-    backend: str,
-    data: Data,
-    filling: tuple[float | str, ...],
-    answers: dict[str, Answer],
+    backend: str, data: Data, filling: tuple[float | str, ...], answers: dict[str, Answer]
 ) -> None:
     """Print the rows of one backend."""
     facts = [f"{fact:.1f}" if isinstance(fact, float) else fact for fact in filling]

@@ -191,9 +191,7 @@ def measure(real: Sequence[Document], copies: int) -> None:
         print()
 
 
-def workloads(
-    real: Sequence[Document],
-) -> Iterator[tuple[str, list[WordQuery], Filter | None]]:
+def workloads(real: Sequence[Document]) -> Iterator[tuple[str, list[WordQuery], Filter | None]]:
     """Yield what is asked: a name, its queries, a filter."""
     chance = random.Random(3)
     text = [lexeme for one in chance.sample(real, min(500, len(real))) for lexeme in one.lexemes]

@@ -3,7 +3,6 @@ the sample lists indexed once.
 """
 
 import os
-import secrets
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,6 @@ from typing import Any
 import psycopg
 import pytest
 from hypothesis import HealthCheck, settings
-from psycopg import sql
 
 from mail_assets.postgres import embedded
 from mail_assets.postgres.database import Database
@@ -21,9 +19,9 @@ from mail_assets.search.language.request import Request
 from mail_assets.search.open import open_searcher
 from mail_assets.search.response import Response
 from mail_assets.search.searcher import Searcher
+from mail_assets_tests.databases import Databases, database_name, drop_database, new_database
 from mail_assets_tests.initdb_copies import initdb_once
 from mail_assets_tests.sample_corpus import Corpus, Search, build_corpus
-from mail_assets_tests.waits import wait_until
 from mail_assets_tests.world import World
 
 REPOSITORY = Path(__file__).resolve().parent.parent
@@ -71,38 +69,6 @@ def own_environment() -> Iterator[None]:
     if os.environ != before:
         os.environ.clear()
         os.environ.update(before)
-
-
-def new_database(cluster: Cluster, template: str = "template1") -> str:
-    """Create a database in a running cluster, empty but for its template; return its DSN."""
-    name = f"test_{secrets.token_hex(6)}"
-    create = sql.SQL("create database {} template {} strategy file_copy")
-    _execute_alone(cluster, create.format(sql.Identifier(name), sql.Identifier(template)))
-    return cluster.dsn(name)
-
-
-def drop_database(cluster: Cluster, dsn: str) -> None:
-    """Drop a database, whoever is connected to it."""
-    name = str(psycopg.conninfo.conninfo_to_dict(dsn)["dbname"])
-    drop = sql.SQL("drop database {} with (force)").format(sql.Identifier(name))
-    _execute_alone(cluster, drop)
-
-
-def _execute_alone(cluster: Cluster, statement: sql.Composed) -> None:
-    """Execute what needs a database that nobody uses any more.
-
-    PostgreSQL waits 5 s for sessions that end, which a busy machine may take for them.
-    """
-
-    def execute() -> bool:
-        with psycopg.connect(cluster.dsn("postgres"), autocommit=True) as connection:
-            try:
-                connection.execute(statement)
-            except psycopg.errors.ObjectInUse:
-                return False
-        return True
-
-    wait_until(execute)
 
 
 #: For servers that need not survive a crash of the machine: on a busy disk initdb then takes 0.7 s
@@ -155,12 +121,39 @@ def postgres_dsn(cluster: Cluster) -> Iterator[str]:
     drop_database(cluster, dsn)
 
 
+@pytest.fixture(scope="session")
+def mail_databases(cluster: Cluster, mail_template: str) -> Databases:
+    """Mail databases without rows, which tests use one after the other."""
+    return Databases(cluster, mail_template)
+
+
 @pytest.fixture
-def mail_dsn(cluster: Cluster, mail_template: str) -> Iterator[str]:
-    """The DSN of a mail database with all tables and no rows, dropped afterwards."""
-    dsn = new_database(cluster, mail_template)
+def mail_dsn(mail_databases: Databases) -> Iterator[str]:
+    """The DSN of a mail database with all tables and no rows, of this test alone."""
+    dsn = mail_databases.take()
     yield dsn
-    drop_database(cluster, dsn)
+    mail_databases.give_back(dsn)
+
+
+@pytest.fixture(scope="session")
+def home_databases(cluster: Cluster, mail_template: str) -> Databases:
+    """Databases as those of a home that has them in one: with the tables of mail and of Dagster."""
+    from dagster_postgres import DagsterPostgresStorage
+
+    from mail_assets.defs.instance_storage import complete_tables
+
+    dsn = new_database(cluster, mail_template)
+    url = dsn.replace("postgresql:", "postgresql+psycopg2:")
+    complete_tables(DagsterPostgresStorage(url), url)
+    return Databases(cluster, database_name(dsn))
+
+
+@pytest.fixture
+def home_dsn(home_databases: Databases) -> Iterator[str]:
+    """The DSN of a database with all tables of mail and of Dagster, of this test alone."""
+    dsn = home_databases.take()
+    yield dsn
+    home_databases.give_back(dsn)
 
 
 @pytest.fixture

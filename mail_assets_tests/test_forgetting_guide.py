@@ -14,7 +14,8 @@ from mail_assets.month import ListMonth
 from mail_assets.postgres.embedded import SERVER_SETTINGS, Cluster
 from mail_assets.tables.encoded_texts import keep_encoded
 from mail_assets.tables.mbox_archives import record_vanished
-from mail_assets_tests.conftest import REPOSITORY, drop_database, new_database
+from mail_assets_tests.conftest import REPOSITORY
+from mail_assets_tests.databases import drop_database, new_database
 from mail_assets_tests.world import APRIL, DIGESTS, HARBOR, MARCH, World, mail
 
 TESTS = REPOSITORY / "mail_assets_tests"

@@ -66,6 +66,10 @@ EPOCH = 1_700_000_000
 STEPS = ("archives", "messages", "words", "chunks", "embeddings", "vectors")
 
 
+#: The columns of messages without the time of a load.
+MESSAGES = "to_jsonb(messages) - case when arrival_source = 'loaded' then 'arrived_at' else '' end"
+
+
 class Killed(BaseException):
     """Stands for a kill inside this process."""
 
@@ -342,7 +346,7 @@ class World:
                 "mbox_archives": rows(
                     "mbox_archives", "list, month, object_key, sha256, bytes, found, content_sha256"
                 ),
-                "messages": rows("messages"),
+                "messages": rows("messages", MESSAGES),
                 "quarantine": rows("quarantine"),
                 "removed": rows("removed_messages"),
                 "chunks": rows("chunks"),

@@ -25,12 +25,7 @@ select e.start,
        jsonb_to_recordset(s.sentences)
        as (message_id text, part text, start integer, "end" integer))
        with ordinality as e (message_id, part, start, "end", place)
- cross join lateral (
-       select c.*
-         from messages c
-        where c.message_id = e.message_id
-        order by c.variant, c.sent_at, c.list, c.month
-        limit 1) m
+ cross join lateral first_copy(e.message_id) m
  where e.part = 'outcome' and e.message_id = any(%(found)s)
  order by t.place, e.place
 

@@ -91,11 +91,10 @@ select set_config('default_transaction_read_only', 'on', false),
        set_config('statement_timeout', %(timeout)s, false)
 
 -- name: titles
--- Subject, sender and date of the earliest copy of some messages.
-select distinct on (message_id) message_id, subject, from_name, from_email, sent_at
-  from messages
- where message_id = any(%(ids)s)
- order by message_id, variant, sent_at
+-- Subject, sender and date of some messages, in the copy that arrived first.
+select m.message_id, m.subject, m.from_name, m.from_email, m.sent_at
+  from unnest(%(ids)s::text[]) as wanted (message_id)
+ cross join lateral first_copy(wanted.message_id) m
 
 -- name: month
 -- Some of the messages of a month, thread by thread: the threads in the order of their first

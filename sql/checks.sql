@@ -92,7 +92,7 @@ select key from chunks where list = %(list)s and month = %(month)s
 
 -- name: summary_sentences
 -- Sentences in the summaries of all threads of a month that are not at their place: at their
--- characters in the earliest copy of a message of the thread.
+-- characters in the copy of a message of the thread that arrived first.
 select w.list, w.month, s.sentences, s.wrong
   from unnest(%(lists)s::text[], %(months)s::text[]) as w (list, month)
  cross join lateral (
@@ -118,10 +118,8 @@ select w.list, w.month, s.sentences, s.wrong
          left join lateral (
               select c.body_text
                 from threads t
-                join messages c using (message_id)
-               where (t.message_id, t.thread_id) = (e.message_id, s.thread_id)
-               order by c.variant, c.sent_at, c.list, c.month
-               limit 1) m on true
+               cross join lateral first_copy(t.message_id) c
+               where (t.message_id, t.thread_id) = (e.message_id, s.thread_id)) m on true
         where not exists (select from summary_changes n where n.thread_id = s.thread_id)) s
 
 -- name: summary_ages

@@ -28,12 +28,7 @@ select t.position, t.depth, t.message_id, t.is_ghost or m.message_id is null as 
        select array_agg(distinct c.list || '|' || c.month) as archives
          from messages c
         where c.message_id = t.message_id) places on true
-  left join lateral (
-       select c.*
-         from messages c
-        where c.message_id = t.message_id
-        order by c.variant, c.sent_at, c.list, c.month
-        limit 1) m on true
+  left join lateral first_copy(t.message_id) m on true
  where t.thread_id = %(thread_id)s and t.position >= %(first)s
  order by t.position
  limit %(most)s

@@ -4,11 +4,8 @@
 -- The archived messages of a thread, the oldest first.
 select t.message_id
   from threads t
- cross join lateral (
-       select min(c.sent_at) as sent_at
-         from messages c
-        where c.message_id = t.message_id) m
- where t.thread_id = %(thread_id)s and not t.is_ghost and m.sent_at is not null
+ cross join lateral first_copy(t.message_id) m
+ where t.thread_id = %(thread_id)s and not t.is_ghost
  order by m.sent_at, t.message_id
  limit %(most)s
 
@@ -16,16 +13,13 @@ select t.message_id
 -- The newest messages of a thread.
 select t.message_id
   from threads t
- cross join lateral (
-       select min(c.sent_at) as sent_at
-         from messages c
-        where c.message_id = t.message_id) m
- where t.thread_id = %(thread_id)s and not t.is_ghost and m.sent_at is not null
+ cross join lateral first_copy(t.message_id) m
+ where t.thread_id = %(thread_id)s and not t.is_ghost
  order by m.sent_at desc, t.message_id
  limit %(most)s
 
 -- name: messages
--- The earliest copy of each message, in the order of the ids, with all its lists.
+-- The copy of each message that arrived first, in the order of the ids, with all its lists.
 select m.message_id, places.lists, m.sent_at, m.subject, m.from_name, m.from_email, m.recipients,
        m.cc, m.in_reply_to, m.refs as "references", m.body_text, m.attachments
   from unnest(%(ids)s::text[]) with ordinality as wanted (message_id, place)
@@ -33,10 +27,5 @@ select m.message_id, places.lists, m.sent_at, m.subject, m.from_name, m.from_ema
        select array_agg(distinct c.list) as lists
          from messages c
         where c.message_id = wanted.message_id) places
- cross join lateral (
-       select c.*
-         from messages c
-        where c.message_id = wanted.message_id
-        order by c.variant, c.sent_at, c.list, c.month
-        limit 1) m
+ cross join lateral first_copy(wanted.message_id) m
  order by wanted.place

@@ -33,7 +33,12 @@ create temporary table messages_stage (
     flags           text[] not null,
     segments        text not null,
     identifiers     text[] not null,
-    search_text     text not null
+    search_text     text not null,
+    text_hash       bytea,
+    outline         bytea,
+    files_hash      bytea,
+    arrived_at      timestamptz,
+    arrival_source  text not null
 ) with (toast_tuple_target = 8160) on commit drop;
 alter table messages_stage
     alter column message_id     set storage external,
@@ -57,29 +62,34 @@ copy messages_stage from stdin
 -- A range of the staged rows.
 insert into messages (
        list, month, message_id, variant, content_hash, row_hash, sent_at, date_source, date_raw,
-       subject, subject_base, from_name, from_email, reply_to, recipients, cc, in_reply_to, refs,
-       list_id, body_kind, body_text, segments, attachments, identifiers, flags, search)
+       arrived_at, arrival_source, subject, subject_base, from_name, from_email, reply_to, recipients,
+       cc, in_reply_to, refs, list_id, body_kind, body_text, segments, attachments, identifiers, flags,
+       search, text_hash, outline, files_hash)
 select %(list)s, %(month)s, s.message_id, s.variant, s.content_hash, s.row_hash, s.sent_at,
-       s.date_source, s.date_raw, s.subject, s.subject_base, s.from_name, s.from_email,
-       s.reply_to, s.recipients, s.cc, s.in_reply_to, s.refs, s.list_id, s.body_kind, s.body_text,
-       s.segments::jsonb, s.attachments::jsonb, s.identifiers, s.flags,
+       s.date_source, s.date_raw, least(s.arrived_at, now()), s.arrival_source, s.subject,
+       s.subject_base, s.from_name, s.from_email, s.reply_to, s.recipients, s.cc, s.in_reply_to,
+       s.refs, s.list_id, s.body_kind, s.body_text, s.segments::jsonb, s.attachments::jsonb,
+       s.identifiers, s.flags,
        setweight(to_tsvector(%(language)s::regconfig, s.search_subject), 'A')
        || setweight(to_tsvector(%(language)s::regconfig, s.search_text), 'B')
-       || array_to_tsvector(s.identifiers)
+       || array_to_tsvector(s.identifiers),
+       s.text_hash, s.outline, s.files_hash
   from messages_stage s
  where s.ordinal between %(first)s and %(last)s
  order by s.ordinal
 on conflict (list, month, message_id, variant) do update
    set content_hash = excluded.content_hash, row_hash = excluded.row_hash,
        sent_at = excluded.sent_at, date_source = excluded.date_source,
-       date_raw = excluded.date_raw, subject = excluded.subject,
+       date_raw = excluded.date_raw, arrived_at = excluded.arrived_at,
+       arrival_source = excluded.arrival_source, subject = excluded.subject,
        subject_base = excluded.subject_base, from_name = excluded.from_name,
        from_email = excluded.from_email, reply_to = excluded.reply_to,
        recipients = excluded.recipients, cc = excluded.cc, in_reply_to = excluded.in_reply_to,
        refs = excluded.refs, list_id = excluded.list_id, body_kind = excluded.body_kind,
        body_text = excluded.body_text, segments = excluded.segments,
        attachments = excluded.attachments, identifiers = excluded.identifiers,
-       flags = excluded.flags, search = excluded.search
+       flags = excluded.flags, search = excluded.search, text_hash = excluded.text_hash,
+       outline = excluded.outline, files_hash = excluded.files_hash
 
 -- name: delete
 delete from messages
@@ -87,10 +97,14 @@ delete from messages
    and (message_id, variant) in (
        select * from unnest(%(message_ids)s::text[], %(variants)s::smallint[]))
 
+-- name: find_contested
+select find_contested(%(message_ids)s)
+
 -- name: known
 -- The fields of existing rows that a load needs. Not joined with archive_entries: of a month that
 -- is newer than the last analyze the planner expects one row, and reads all for each.
-select message_id, variant, row_hash, from_name, from_email, subject_base
+select message_id, variant, row_hash, from_name, from_email, subject_base, content_hash, arrived_at,
+       arrival_source
   from messages
  where list = (select %(list)s) and month = %(month)s
 

@@ -4,7 +4,7 @@
 -- migrations (sql/001_NAME.sql, 002_...): this file is not edited after a release.
 --
 --   archives       mbox_archives, former_archives, removed_upstream
---   messages       messages, archive_entries, quarantine, senders
+--   messages       messages, contested_texts, archive_entries, quarantine, senders
 --   threads        threads, thread_aliases, thread_changes
 --   summaries      thread_summaries, summary_changes, view thread_contents
 --   chunks         chunks
@@ -202,6 +202,12 @@ create table messages (
     identifiers      text[] not null,
     flags            text[] not null,
     search           tsvector not null,
+    arrived_at       timestamptz not null default now(),
+    arrival_source   text not null default 'loaded'
+        check (arrival_source in ('received', 'from_line', 'loaded')),
+    text_hash        bytea,
+    outline          bytea,
+    files_hash       bytea,
     new_text_length  integer not null
         generated always as (count_new_text(segments)) stored,
     primary key (list, month, message_id, variant)
@@ -235,6 +241,11 @@ comment on column messages.sent_at is
 comment on column messages.date_source is
     'Where sent_at comes from: date, received, from_line or archive_month.';
 comment on column messages.date_raw is 'The Date field as written.';
+comment on column messages.arrived_at is
+    'When the message had reached the archive, at the latest: by what its sender cannot write.';
+comment on column messages.arrival_source is
+    'Where arrived_at comes from: received (the topmost Received field), from_line, or loaded (when '
+    'this text was first stored).';
 comment on column messages.subject is 'Decoded subject.';
 comment on column messages.subject_base is 'Subject without list tags and reply prefixes.';
 comment on column messages.from_name is 'Display name of the author.';
@@ -265,6 +276,13 @@ comment on column messages.flags is
 comment on column messages.search is
     'Full-text vector: subject (weight A), new text (B) and identifiers, in the language of the '
     'list.';
+comment on column messages.text_hash is
+    'Digest of Date, subject and text without what lists and archives add; null if the archive has '
+    'lost letters.';
+comment on column messages.outline is
+    'The same with ? for letters outside of ASCII; null if the archive has no text.';
+comment on column messages.files_hash is
+    'Digest of the attached files; null if the archive keeps none.';
 comment on column messages.new_text_length is
     'Characters of the new text, which is the body without quotes, attributions, signature, '
     'footer and patches.';
@@ -279,6 +297,111 @@ create function message_key(
                || case when variant > 0 then ' ' || content_hash else '' end, 'UTF8')), 'hex'), 32);
 comment on function message_key(text, text, text, smallint, text) is
     'The key of a message in an index of words. The keys of its chunks are this, # and a number.';
+
+-- The one rule for which of several copies speaks for an id where no list was named. Nothing in it is
+-- the sender's to write: of copies that arrived in the same second, position in the archive decides,
+-- then a digest of the list's name. choose_copies in mail/threads/tree.py is the same in Python.
+create function break_tie(list text, month text, variant smallint) returns text
+    language sql immutable strict parallel safe
+    return to_char(variant, 'FM00000') || md5(list) || month;
+comment on function break_tie(text, text, smallint) is
+    'Order of copies that arrived in the same second.';
+
+create function first_copy(id text) returns setof messages
+language sql stable parallel safe
+begin atomic
+    select m.*
+      from messages m
+     where m.message_id = id
+     order by m.arrived_at, break_tie(m.list, m.month, m.variant) collate "C"
+     limit 1;
+end;
+comment on function first_copy(text) is
+    'The copy of a message that arrived first: it speaks for the id where no list was named.';
+
+create table contested_texts (
+    message_id  text not null,
+    list        text not null,
+    month       text not null,
+    variant     smallint not null,
+    place       integer not null,
+    primary key (message_id, list, month, variant)
+);
+
+comment on table contested_texts is
+    'Copies of contested messages: anybody can send another text under the id of a message. A row for '
+    'each copy of an id that stands for several texts; other ids have none.';
+comment on column contested_texts.message_id is 'Message-ID that several texts claim.';
+comment on column contested_texts.list is 'Name of the mailing list that carries the copy.';
+comment on column contested_texts.month is 'Month of its archive, YYYY-MM.';
+comment on column contested_texts.variant is 'Variant, as in messages.';
+comment on column contested_texts.place is
+    'Number of the text, equal in its copies: 1 for the text that arrived first.';
+
+-- Two copies have the same content unless one of these is known of both and differs: text, outline,
+-- attached files, author. A copy belongs to the first text that it does not differ from.
+create function find_contested(ids text[]) returns void
+language sql volatile
+begin atomic
+    -- To the end of the transaction: two months that are loaded at once would not see each other.
+    select pg_advisory_xact_lock(hashtextextended('contested_texts', 0)) where cardinality(ids) > 0;
+    with copies as materialized (
+        select m.message_id, m.list, m.month, m.variant, m.text_hash, m.outline, m.files_hash,
+               case when not m.flags @> '{author_uncertain}' then lower(m.from_email) end as author,
+               row_number() over (
+                   partition by m.message_id
+                   order by m.arrived_at, break_tie(m.list, m.month, m.variant) collate "C") as rank
+          from (select distinct unnest(ids) as id) wanted
+         cross join lateral (select * from messages where message_id = wanted.id offset 0) m),
+    contested as (
+        select message_id
+          from copies
+         group by message_id
+        having count(*) > 1
+           and greatest(count(distinct text_hash), count(distinct outline),
+                        count(distinct files_hash), count(distinct author)) > 1),
+    founded as (
+        select c.message_id, c.list, c.month, c.variant,
+               (select min(f.rank)
+                  from copies f
+                 where f.message_id = c.message_id and f.rank <= c.rank
+                   and coalesce(f.text_hash = c.text_hash, true)
+                   and coalesce(f.outline = c.outline, true)
+                   and coalesce(f.files_hash = c.files_hash, true)
+                   and coalesce(f.author = c.author, true)) as founder
+          from copies c
+          join contested using (message_id)),
+    found as materialized (
+        select message_id, list, month, variant,
+               dense_rank() over (partition by message_id order by founder)::integer as place
+          from founded),
+    gone as (
+        delete from contested_texts t
+         where t.message_id = any(ids)
+           and not exists (
+               select from found f
+                where (f.message_id, f.list, f.month, f.variant)
+                      = (t.message_id, t.list, t.month, t.variant)))
+    insert into contested_texts
+    select * from found
+    on conflict (message_id, list, month, variant) do update set place = excluded.place
+     where contested_texts.place <> excluded.place;
+end;
+comment on function find_contested(text[]) is
+    'Makes contested_texts equal to what the copies of some ids say. A load calls it last.';
+
+create function settle_contested() returns trigger language plpgsql as $$
+begin
+    perform find_contested(array(
+        select distinct t.message_id from unchanged u join contested_texts t using (message_id)));
+    return null;
+end $$;
+comment on function settle_contested() is
+    'An id is contested no longer than its texts are there.';
+
+create trigger contested_deleted after delete on messages
+referencing old table as unchanged
+for each statement execute function settle_contested();
 
 create table archive_entries (
     list            text not null,
@@ -506,13 +629,15 @@ create function note_thread_updates() returns trigger language plpgsql as $$
 begin
     insert into thread_changes
     select distinct message_id
-      from (select list, month, message_id, variant, refs, in_reply_to, sent_at from changed
+      from (select list, month, message_id, variant, refs, in_reply_to, sent_at, arrived_at
+              from changed
             except
-            select list, month, message_id, variant, refs, in_reply_to, sent_at from unchanged) n;
+            select list, month, message_id, variant, refs, in_reply_to, sent_at, arrived_at
+              from unchanged) n;
     return null;
 end $$;
 comment on function note_thread_updates() is
-    'Adds messages with other references or another date to thread_changes.';
+    'Adds messages with other references, another date or another arrival to thread_changes.';
 
 create trigger messages_inserted after insert on messages
 referencing new table as changed
@@ -578,7 +703,7 @@ comment on column summary_changes.noted_at is 'When the transaction that changed
 -- No statistics, as of thread_changes.
 alter table summary_changes alter thread_id set statistics 0;
 
--- The earliest copy of each archived message counts. The rights and the row-level security of the
+-- The copy of each archived message that arrived first counts; a contested message does not. The rights and the row-level security of the
 -- reader apply, not those of the owner.
 create view thread_contents with (security_invoker = true) as
 select t.thread_id, count(*)::integer as messages, sum(m.characters)::bigint as characters,
@@ -591,13 +716,11 @@ select t.thread_id, count(*)::integer as messages, sum(m.characters)::bigint as 
                   extract(epoch from c.sent_at), c.subject, c.body_text, c.segments)::text)
               || case when c.attachments @> '[{"is_patch": true}]' then 'patch attached' else '' end
                   as content
-         from messages c
-        where c.message_id = t.message_id
-        order by c.variant, c.sent_at, c.list, c.month
-        limit 1) m
+         from first_copy(t.message_id) c) m
+ where not exists (select from contested_texts where message_id = t.message_id)
  group by t.thread_id;
 comment on view thread_contents is
-    'Of each thread with an archived message: the number of these, the length of their texts, and '
+    'Of each thread with an archived message that nobody contests: the number of these, the length of their texts, and '
     'a hash of all that a summary is made of.';
 
 create function note_summary_messages() returns trigger language plpgsql as $$
@@ -620,10 +743,10 @@ begin
                select from messages m
                 where (m.list, m.month, m.message_id, m.variant)
                       = (o.list, o.month, o.message_id, o.variant)
-                  and (m.from_name, m.from_email, m.sent_at, m.subject, m.body_text, m.segments,
-                       m.attachments @> '[{"is_patch": true}]')
-                      is not distinct from (o.from_name, o.from_email, o.sent_at, o.subject,
-                                            o.body_text, o.segments,
+                  and (m.from_name, m.from_email, m.sent_at, m.arrived_at, m.subject, m.body_text,
+                       m.segments, m.attachments @> '[{"is_patch": true}]')
+                      is not distinct from (o.from_name, o.from_email, o.sent_at, o.arrived_at,
+                                            o.subject, o.body_text, o.segments,
                                             o.attachments @> '[{"is_patch": true}]'))),
     dropped as (
         delete from thread_summaries s using touched where s.thread_id = touched.thread_id)
@@ -632,6 +755,18 @@ begin
 end $$;
 comment on function drop_summaries_of_messages() is
     'Deletes the summaries of threads that lost or changed a message, at once.';
+
+create function drop_contested_summaries() returns trigger language plpgsql as $$
+begin
+    with touched as materialized (
+        select distinct t.thread_id from changed c join threads t using (message_id)),
+    dropped as (
+        delete from thread_summaries s using touched where s.thread_id = touched.thread_id)
+    insert into summary_changes (thread_id) select thread_id from touched;
+    return null;
+end $$;
+comment on function drop_contested_summaries() is
+    'Deletes the summaries of threads with a message that has become contested, or is no longer.';
 
 create function note_summary_threads() returns trigger language plpgsql as $$
 begin
@@ -675,6 +810,14 @@ for each statement execute function drop_summaries_of_messages();
 create trigger summaries_messages_deleted after delete on messages
 referencing old table as unchanged
 for each statement execute function drop_summaries_of_messages();
+
+create trigger summaries_contested_inserted after insert on contested_texts
+referencing new table as changed
+for each statement execute function drop_contested_summaries();
+
+create trigger summaries_contested_deleted after delete on contested_texts
+referencing old table as changed
+for each statement execute function drop_contested_summaries();
 
 create trigger summaries_threads_inserted after insert on threads
 referencing new table as changed

@@ -57,18 +57,14 @@ select thread_id, messages, characters, content_hash
 select thread_id, maker, content_hash from thread_summaries where thread_id = any(%(threads)s)
 
 -- name: messages
--- The archived messages of threads in their order, the earliest copy of each, as in
--- thread_contents.
+-- The archived messages of threads in their order, as in thread_contents: the copy of each that
+-- arrived first, without contested ones.
 select t.thread_id, m.message_id, coalesce(nullif(m.from_name, ''), m.from_email), m.sent_at,
        t.parent_id, m.subject, m.body_text, m.segments, m.attachments @> '[{"is_patch": true}]'
   from threads t
- cross join lateral (
-       select c.*
-         from messages c
-        where c.message_id = t.message_id
-        order by c.variant, c.sent_at, c.list, c.month
-        limit 1) m
+ cross join lateral first_copy(t.message_id) m
  where t.thread_id = any(%(threads)s)
+   and not exists (select from contested_texts where message_id = t.message_id)
  order by t.thread_id, t.position
 
 -- name: lock_threads
@@ -116,12 +112,7 @@ select s.thread_id, s.maker, s.verbatim, s.messages, s.first_sent_at, s.last_sen
                       jsonb_to_recordset(s.sentences)
                       as (message_id text, start integer, "end" integer))
                   with ordinality as e (message_id, start, "end", place)
-             left join lateral (
-                  select c.body_text
-                    from messages c
-                   where c.message_id = e.message_id
-                   order by c.variant, c.sent_at, c.list, c.month
-                   limit 1) m on s.verbatim
+             left join lateral first_copy(e.message_id) m on s.verbatim
             order by e.place) as around
   from thread_summaries s
  where s.thread_id = any(%(threads)s)

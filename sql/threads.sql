@@ -88,15 +88,11 @@ select id, message_id, named
  where %(message_ids)s::text[] is null or message_id = any(%(message_ids)s)
 
 -- name: references
--- Of each month the first stored content of an id: an earlier one may be forgotten.
-select m.message_id, m.refs, m.in_reply_to, extract(epoch from m.sent_at)::float8
+-- Every copy: choose_copies decides which one counts.
+select m.message_id, m.refs, m.in_reply_to, extract(epoch from m.sent_at)::float8,
+       extract(epoch from m.arrived_at)::float8, break_tie(m.list, m.month, m.variant)
   from messages m
- where (m.variant = 0
-        or not exists (
-           select from messages o
-            where (o.list, o.month, o.message_id) = (m.list, m.month, m.message_id)
-              and o.variant < m.variant))
-   and (%(message_ids)s::text[] is null or m.message_id = any(%(message_ids)s))
+ where %(message_ids)s::text[] is null or m.message_id = any(%(message_ids)s)
 
 -- name: stage
 create temporary table threads_stage (like threads) on commit drop

@@ -93,11 +93,7 @@ def stage_spans(lines: Sequence[Mapping[str, Any]]) -> list[Span]:
     """
     marks = [line for line in lines if line["what"] != "month"]
     return [
-        Span(
-            one["name"],
-            after["processor"] - one["processor"],
-            after["clock"] - one["clock"],
-        )
+        Span(one["name"], after["processor"] - one["processor"], after["clock"] - one["clock"])
         for one, after in pairwise(marks)
         if one["what"] == "stage" and after["what"] != "start"
     ]

@@ -51,9 +51,7 @@ main = click.version_option(__version__)(
         COMMANDS,
         help=HELP,
         epilog=examples(
-            "mail-assets up",
-            "mail-assets backfill",
-            "mail-assets search 'why do jobs run twice'",
+            "mail-assets up", "mail-assets backfill", "mail-assets search 'why do jobs run twice'"
         ),
         context_settings={"help_option_names": ["-h", "--help"]},
     )

@@ -111,10 +111,7 @@ def _build_request(question: str, lists: tuple[str, ...], options: dict[str, Any
     from mail_assets.search.language.request import Request
 
     return Request(
-        query=question,
-        mode=options["mode"],
-        limit=options["limit"],
-        **read_filters(lists, options),
+        query=question, mode=options["mode"], limit=options["limit"], **read_filters(lists, options)
     )
 
 

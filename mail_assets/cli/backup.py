@@ -52,10 +52,7 @@ def backup(settings: Settings, folder: Path, whole: bool, as_json: bool) -> None
     from mail_assets.tables.mbox_archives import find_former
     from mail_assets.workspace import Workspace
 
-    with (
-        settings.database.connect("backup") as connection,
-        show_activity("backing up") as show,
-    ):
+    with settings.database.connect("backup") as connection, show_activity("backing up") as show:
         workspace = Workspace(connection, open_store(settings.store), show, settings.forget_key)
         databases = database_urls(settings) if whole else {}
         live = [path for path in (settings.home, store_folder(settings.store)) if path]

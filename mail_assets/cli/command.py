@@ -131,12 +131,7 @@ def complete_lists(
 def lists_option(text: str) -> Callable[..., Any]:
     """Return the option --list, which may be repeated."""
     return click.option(
-        "--list",
-        "lists",
-        multiple=True,
-        metavar="LIST",
-        help=text,
-        shell_complete=complete_lists,
+        "--list", "lists", multiple=True, metavar="LIST", help=text, shell_complete=complete_lists
     )
 
 
@@ -150,11 +145,7 @@ json_lines_option = click.option(
 def refuse_empty(
     context: click.Context, parameter: click.Parameter, value: str | None
 ) -> str | None:
-    """Refuse an empty option: it would have no effect, as if it were not given.
-
-    Raises:
-        click.BadParameter: the value is empty.
-    """
+    """Refuse an empty option: it would have no effect, as if it were not given."""
     if value is not None and not value.strip():
         raise click.BadParameter("must not be empty")
     return value
@@ -183,11 +174,7 @@ def filter_options(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def read_filters(lists: tuple[str, ...], options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields of a search request that the filter options set.
-
-    Raises:
-        RequestError: an option holds no day.
-    """
+    """Return the fields of a search request that the filter options set."""
     from mail_assets.search.language.fields import parse_day
 
     return {
@@ -199,11 +186,7 @@ def read_filters(lists: tuple[str, ...], options: Mapping[str, Any]) -> dict[str
 
 
 def select_lists(settings: Settings, names: Sequence[str]) -> tuple[str, ...]:
-    """Return the named lists, all of them without a name.
-
-    Raises:
-        SettingsError: there is no list of that name.
-    """
+    """Return the named lists, all of them without a name."""
     for name in names:
         if name not in settings.lists:
             near = difflib.get_close_matches(name, settings.lists, n=1)
@@ -213,21 +196,13 @@ def select_lists(settings: Settings, names: Sequence[str]) -> tuple[str, ...]:
 
 
 def check_month(option: str, month: str | None) -> None:
-    """Check the month of an option.
-
-    Raises:
-        SettingsError: the text is not a month written YYYY-MM.
-    """
+    """Check the month of an option."""
     if month is not None and not is_month(month):
         raise SettingsError(option, month, 'must be a month such as "1997-01"')
 
 
 def read_message_id(text: str) -> str:
-    """Return a Message-ID as it is stored, "" where no message can have it.
-
-    Raises:
-        click.UsageError: nothing is given.
-    """
+    """Return a Message-ID as it is stored, "" where no message can have it."""
     from mail_assets.mail.message.ids import normalize_id
 
     if not text.strip(" <>"):

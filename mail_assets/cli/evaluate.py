@@ -49,12 +49,7 @@ def judged_options(command: Callable[..., None]) -> Callable[..., None]:
 def read_judged_queries(
     settings: Settings, queries: Path | None, qrels: Path | None, min_relevant: int | None
 ) -> "list[JudgedQuery] | None":
-    """Read the judged queries that the options name, else those of the settings, if any.
-
-    Raises:
-        click.UsageError: one file without the other.
-        RequestError: a file is wrong, or no query is left.
-    """
+    """Read the judged queries that the options name, else those of the settings, if any."""
     from mail_assets.evaluation.judged import read_judged, read_judged_set
 
     if (queries is None) != (qrels is None):
@@ -65,12 +60,7 @@ def read_judged_queries(
 
 
 def read_named_set(written: str, lists: tuple[str, ...], min_relevant: int | None) -> "JudgedSet":
-    """Read a set written as "LIST=FOLDER", or "FOLDER" that is asked of `lists`.
-
-    Raises:
-        click.UsageError: the folder lacks one of the files.
-        RequestError: a file is wrong, or no query is left.
-    """
+    """Read a set written as "LIST=FOLDER", or "FOLDER" that is asked of `lists`."""
     from mail_assets.evaluation.judged import QRELS, QUERIES, JudgedSet, read_judged_set
 
     name, _, path = written.rpartition("=")

@@ -216,9 +216,7 @@ def _list_removals(settings: Settings) -> None:
     )  # fmt: skip
 
 
-@click.command(
-    epilog=examples("mail-assets remember '<20240304090533.GE9223@example.org>'"),
-)
+@click.command(epilog=examples("mail-assets remember '<20240304090533.GE9223@example.org>'"))
 @click.argument("message_ids", nargs=-1, metavar="[MESSAGE_ID]...")
 @click.option(
     "--sender", "senders", multiple=True, metavar="ADDRESS", help="All mail of this address."
@@ -233,11 +231,7 @@ def remember(settings: Settings, message_ids: tuple[str, ...], senders: tuple[st
         raise click.UsageError("give a MESSAGE_ID or --sender ADDRESS")
 
     from mail_assets.mail.message.ids import normalize_id
-    from mail_assets.tables.removals import (
-        lock_for_forgetting,
-        read_digests,
-        withdraw_removals,
-    )
+    from mail_assets.tables.removals import lock_for_forgetting, read_digests, withdraw_removals
 
     ids = [normalize_id(text) for text in message_ids]
     with settings.database.connect("remember") as connection:

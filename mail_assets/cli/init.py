@@ -29,11 +29,7 @@ Next:
 )
 @click.option("--dialect", metavar="NAME", help="How the mbox files quote; default: found out.")
 @click.option("--language", metavar="NAME", help="The language of its mail; default: english.")
-@click.option(
-    "--start",
-    metavar="YYYY-MM",
-    help="Its first month; default: 1995-01.",
-)
+@click.option("--start", metavar="YYYY-MM", help="Its first month; default: 1995-01.")
 @report_errors
 def init(name: str | None, source: str | None, **more: str | None) -> None:
     """Write a first lists.toml.
@@ -59,11 +55,7 @@ def init(name: str | None, source: str | None, **more: str | None) -> None:
 
 
 def _absolute_source(source: str) -> str:
-    """Return a URL, or an absolute path: a relative one would begin at lists.toml.
-
-    Raises:
-        SettingsError: there is no such folder or file.
-    """
+    """Return a URL, or an absolute path: a relative one would begin at lists.toml."""
     from mail_assets.sources.urls import split_kind
 
     kind, place = split_kind(source)

@@ -18,10 +18,7 @@ from mail_assets.cli.command import (
 from mail_assets.settings.settings import Settings
 
 
-@click.command(
-    "list",
-    epilog=examples("mail-assets list --list harbor-dev --month 2024-03"),
-)
+@click.command("list", epilog=examples("mail-assets list --list harbor-dev --month 2024-03"))
 @click.option(
     "--list",
     "list_name",

@@ -25,11 +25,7 @@ from mail_assets.settings.settings import Settings
 from mail_assets.settings.values import hide_secrets
 
 #: Errors of a server that is down, refuses, is full or ends meanwhile; wrong SQL is not among them.
-_FAILURES = (
-    DagsterPostgresException,
-    exc.OperationalError,
-    exc.InterfaceError,
-)
+_FAILURES = (DagsterPostgresException, exc.OperationalError, exc.InterfaceError)
 
 
 class DagsterStorageError(MailAssetsError):

@@ -51,11 +51,7 @@ class MailStorage(DagsterStorage, ConfigurableClass):
     def from_config_value(
         cls, inst_data: ConfigurableClassData | None, config_value: Mapping[str, Any]
     ) -> Self:
-        """Return a Postgres storage; starts the embedded server if none is configured.
-
-        Raises:
-            SettingsError: MAIL_HOME or DAGSTER_POSTGRES_URL is wrong.
-        """
+        """Return a Postgres storage; starts the embedded server if none is configured."""
         settings = load_dagster_settings()
         _check_url(settings.postgres_url)
         url = settings.postgres_url or embedded_dsn(
@@ -139,11 +135,7 @@ def _partition(event: dg.EventLogEntry) -> str:
     return event.get_dagster_event().partition or ""
 
 
-_METADATA = (
-    RunStorageSqlMetadata,
-    SqlEventLogStorageMetadata,
-    ScheduleStorageSqlMetadata,
-)
+_METADATA = (RunStorageSqlMetadata, SqlEventLogStorageMetadata, ScheduleStorageSqlMetadata)
 
 
 def complete_tables(storage: DagsterPostgresStorage, url: str) -> None:

@@ -33,11 +33,7 @@ from mail_assets.encoding.models import compute_fingerprint
 from mail_assets.errors import MailAssetsError
 from mail_assets.lance.upkeep import prune_versions
 from mail_assets.operations import KEEP_DAYS, LEAST_DAYS
-from mail_assets.operations.prune import (
-    Pruned,
-    prune_archives,
-    prune_embeddings,
-)
+from mail_assets.operations.prune import Pruned, prune_archives, prune_embeddings
 from mail_assets.postgres.database import begin_session
 from mail_assets.postgres.statements import statement
 from mail_assets.settings.settings import Settings
@@ -126,10 +122,7 @@ class PrunePlan:
 
 def prune_home(settings: Settings, plan: PrunePlan, log: Log) -> list[Pruned]:
     """Delete what is old and not needed in the home of the settings; see prune."""
-    with (
-        settings.database.connect("prune") as connection,
-        open_instance(settings) as instance,
-    ):
+    with settings.database.connect("prune") as connection, open_instance(settings) as instance:
         workspace = Workspace(connection, open_store(settings.store), log, settings.forget_key)
         urls = (settings.vectors, settings.words)
         fingerprint = compute_fingerprint(settings.encoder, settings.precision)

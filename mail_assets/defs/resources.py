@@ -110,11 +110,7 @@ class AlertsResource(dg.ConfigurableResource):
     ui_url: str = Field(default="", description="MAIL_UI_URL, for links to runs")
 
     def post(self, text: str) -> None:
-        """Post a text in Slack's markup.
-
-        Raises:
-            WebhookError: it was not accepted.
-        """
+        """Post a text in Slack's markup."""
         post_message(self.url, text)
 
     def run_link(self, run_id: str) -> str:
@@ -229,11 +225,7 @@ class VectorBucketResource(dg.ConfigurableResource):
     def open_live_index(
         self, connection: psycopg.Connection, encoder: EncoderResource
     ) -> MailVectors:
-        """Open the live index, or that of the configured encoder if none is live yet.
-
-        Raises:
-            LifecycleError: this version does not have the encoder of the live index.
-        """
+        """Open the live index, or that of the configured encoder if none is live yet."""
         name, precision = live_encoder(connection, self.url, encoder.name, encoder.precision)
         return open_mail_vectors(self.open(), self.url, name, precision)
 

@@ -34,8 +34,7 @@ class TestQueries(dg.Config):
     """Run configuration of serve_test_queries."""
 
     queries: list[str] = Field(
-        default=EXAMPLES,
-        description="one search each; may contain filters: from: list: has:patch",
+        default=EXAMPLES, description="one search each; may contain filters: from: list: has:patch"
     )
     mode: Mode = Field(default=Mode.hybrid, description="which indexes are asked")
     limit: int = Field(default=5, ge=1, le=MAX_LIMIT, description="hits per query")

@@ -136,13 +136,7 @@ class LocalEncoder:
 def open_local_encoder(
     name: str, precision: str, cache: Path, threads: int | None = None, provider: str = "cpu"
 ) -> LocalEncoder:
-    """Open the encoder of a local model, its ONNX file in `cache`; `threads` default to the cores.
-
-    Raises:
-        ValueError: the name, precision or provider is unknown.
-        ModelFileError: a file of the model is missing or altered.
-        ProviderError: the provider cannot be used.
-    """
+    """Open the encoder of a local model, its ONNX file in `cache`; by default a thread a core."""
     model = find_local_model(name, cache)
     check_provider(provider, precision)
     graph = prepare_model(model, precision, cache)

@@ -59,11 +59,7 @@ class BertConfig(TypedDict):
 
 
 def build_prepared(model: LocalModel, precision: str) -> bytes:
-    """Return the content of the prepared file of a model at a precision.
-
-    Raises:
-        ModelFileError: a file is missing or altered, or the profile contradicts it.
-    """
+    """Return the content of the prepared file of a model at a precision."""
     config: BertConfig = json.loads(
         verify_file(model.source, model.files.config).read_text(encoding="utf-8")
     )
@@ -120,9 +116,6 @@ def build_graph(
 
     L is at most `max_position_embeddings`; all tokens are of type 0. Weights are named as in the
     state dict of a BertModel.
-
-    Raises:
-        ValueError: config.json describes another architecture.
     """
     check_architecture(config)
     graph = GraphBuilder(config, weights, quantised=precision == "int8")

@@ -32,11 +32,7 @@ STALE_SECONDS = 24 * 3600  # no living process takes a day to write it
 
 
 def prepare_model(model: LocalModel, precision: str, cache: Path) -> Path:
-    """Return the path of the model's prepared file in `cache`; both are made if missing.
-
-    Raises:
-        ModelFileError: there is no good prepared file, and the model's own files cannot be read.
-    """
+    """Return the path of the model's prepared file in `cache`; both are made if missing."""
     check_precision(precision)
     cache.mkdir(parents=True, exist_ok=True)
     _sweep(cache)

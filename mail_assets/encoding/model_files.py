@@ -55,11 +55,7 @@ class PackageSource:
     folder: str
 
     def locate(self, path: str) -> Path:
-        """Return the file's place in site-packages.
-
-        Raises:
-            ModelFileError: the distribution is not installed.
-        """
+        """Return the file's place in site-packages."""
         try:
             distribution = metadata.distribution(self.distribution)
         except metadata.PackageNotFoundError:
@@ -93,11 +89,7 @@ class FolderSource:
 
 
 def verify_file(source: ModelSource, file: ModelFile) -> Path:
-    """Return the path of a file whose bytes have the pinned hash.
-
-    Raises:
-        ModelFileError: it is missing or altered; names the file, the hashes and the remedy.
-    """
+    """Return the path of a file whose bytes have the pinned hash."""
     path = source.locate(file.path)
     if not path.is_file():
         found = "no file"
@@ -125,11 +117,7 @@ class HubSource:
     commit: str
 
     def locate(self, path: str) -> Path:
-        """Return the file's place in the cache; fetch it if it is missing.
-
-        Raises:
-            ModelFileError: it cannot be fetched.
-        """
+        """Return the file's place in the cache; fetch it if it is missing."""
         # Imported here: it takes 0.1 s, and a packaged model does not need it.
         from huggingface_hub import hf_hub_download, try_to_load_from_cache
 

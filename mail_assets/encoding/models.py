@@ -91,9 +91,6 @@ class LocalModel:
 
         The model's name and source are left out: the same bytes from another place make the same
         vectors.
-
-        Raises:
-            ValueError: the precision is unknown.
         """
         check_precision(precision)
         return _hash(
@@ -281,11 +278,7 @@ LOCAL_MODELS: dict[str, LocalModel] = {
 
 
 def find_local_model(name: str, models: Path | None = None) -> LocalModel:
-    """Return the local model of a name; its files come from the folder `models`/NAME if it exists.
-
-    Raises:
-        ValueError: the name is unknown; the error lists the known names.
-    """
+    """Return the local model of a name; its files come from `models`/NAME if that folder exists."""
     if name not in LOCAL_MODELS:
         raise ValueError(f"unknown model {name!r}; there are: {', '.join(LOCAL_MODELS)}")
     model = LOCAL_MODELS[name]
@@ -300,11 +293,7 @@ def resolve_model(name: str) -> LocalModel | RemoteModel:
 
 
 def compute_fingerprint(name: str, precision: str) -> str:
-    """Return the fingerprint that the encoder will have; no file is opened, no server asked.
-
-    Raises:
-        ValueError: the name or the precision is unknown.
-    """
+    """Return the fingerprint that the encoder will have; no file is opened, no server asked."""
     return resolve_model(name).fingerprint(precision)
 
 

@@ -179,11 +179,7 @@ def open_remote_encoder(model: RemoteModel, key: str, tokenizer: Tokenizer) -> R
 
 
 def sort_embeddings(answer: dict[str, Any], count: int) -> list[Any]:
-    """Return the embeddings of an answer in the order of their `index`.
-
-    Raises:
-        EmbeddingsError: there is not one for each of `count` texts.
-    """
+    """Return the embeddings of an answer in the order of their `index`."""
     data = answer.get("data")
     if not isinstance(data, list) or not all(isinstance(item, dict) for item in data):
         raise EmbeddingsError(f"no list of data: {answer}")
@@ -197,11 +193,7 @@ def sort_embeddings(answer: dict[str, Any], count: int) -> list[Any]:
 
 
 def normalise_embeddings(rows: list[Any], dimension: int, where: str) -> Vectors:
-    """Return the embeddings with length 1, shape (len(rows), dimension); `where` names the texts.
-
-    Raises:
-        EmbeddingsError: one has another dimension, or values that are not finite numbers.
-    """
+    """Return embeddings of length 1, shape (len(rows), dimension); `where` names the texts."""
     for number, row in enumerate(rows, 1):
         if not isinstance(row, list) or len(row) != dimension:
             found = f"{len(row)} numbers" if isinstance(row, list) else type(row).__name__
@@ -228,11 +220,7 @@ def normalise_embeddings(rows: list[Any], dimension: int, where: str) -> Vectors
 
 
 def read_dimension(answer: dict[str, Any]) -> int:
-    """Return the length of the one embedding of an answer.
-
-    Raises:
-        EmbeddingsError: there is not exactly one, or its length fits no vector bucket.
-    """
+    """Return the length of the one embedding of an answer."""
     (values,) = sort_embeddings(answer, 1)
     found = len(values) if isinstance(values, list) else 0
     if not 1 <= found <= MAX_DIMENSION:

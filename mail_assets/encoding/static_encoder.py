@@ -69,11 +69,6 @@ class StaticEncoder:
 
 
 def open_static_encoder(name: str, cache: Path) -> StaticEncoder:
-    """Open the static encoder of a local model, its table in `cache`.
-
-    Raises:
-        ValueError: the name is unknown.
-        ModelFileError: a file of the model is missing or altered.
-    """
+    """Open the static encoder of a local model, its table in `cache`."""
     model = find_local_model(name, cache)
     return StaticEncoder(model, prepare_model(model, STATIC, cache))

@@ -49,11 +49,7 @@ class WrittenQuery(NamedTuple):
 
 
 def read_queries(file: Path) -> Iterator[tuple[int, WrittenQuery]]:
-    """Yield the number and the query of each line, without blank lines and unknown fields.
-
-    Raises:
-        RequestError: the file is not UTF-8, or a line is not a query; names the line.
-    """
+    """Yield the number and the query of each line, without blank lines and unknown fields."""
     for number, line in _lines(file):
         try:
             yield number, _read_query(line)
@@ -108,9 +104,6 @@ def read_judged(queries: Path, judgements: Path, at_least: int | None = None) ->
     """Return the queries that have `at_least` relevant messages, in the order of the file.
 
     The default is MIN_RELEVANT, or MIN_KNOWN if every query has one relevant message.
-
-    Raises:
-        RequestError: a file is wrong, or no query has so many relevant messages.
     """
     grades = read_judgements(judgements)
     least = at_least or _default_least(grades.values())
@@ -128,11 +121,7 @@ def read_judged(queries: Path, judgements: Path, at_least: int | None = None) ->
 
 
 def _read_distinct(file: Path) -> Iterator[WrittenQuery]:
-    """Yield the queries of a judged set.
-
-    Raises:
-        RequestError: two queries have the same id.
-    """
+    """Yield the queries of a judged set."""
     lines: dict[str, int] = {}
     for number, one in read_queries(file):
         first = lines.setdefault(one.query_id, number)

@@ -87,9 +87,6 @@ def score_queries(
     By default each message counts, however many of its thread come before it. With another `group`
     the messages that a page would fold away count as not found. Search ignores the messages that a
     query is `citing`. The first query of a mode runs twice, to warm the caches.
-
-    Raises:
-        RequestError: a query is wrong.
     """
     scores = []
     for mode in modes:

@@ -103,7 +103,7 @@ def _cut_former(workspace: Workspace, month: ListMonth, key: str, archive: Archi
         dialect = reading_dialect(path, archive.dialect)
         former = archive._replace(sha256=digest_file(path), dialect=dialect)
         stored = store_archive(workspace, month, path, former)
-    is_other = bool(stored.object_key) and stored.object_key != key
-    if stored.object_key and is_other:
-        replace_former(workspace.connection, key, stored.object_key)
-    return is_other
+    if stored.object_key in (None, key):
+        return False
+    replace_former(workspace.connection, key, stored.object_key)
+    return True

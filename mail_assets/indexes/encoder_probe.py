@@ -74,11 +74,7 @@ class ProbedEncoder:
         self._probed = False
 
     def encode_documents(self, texts: Sequence[str]) -> Vectors:
-        """Return one vector per text.
-
-        Raises:
-            EncoderProbeError: this machine makes other vectors than the first one.
-        """
+        """Return one vector per text."""
         if not self._probed:
             probe_encoder(self._connection, self._encoder, self._log)
             self._probed = True
@@ -102,11 +98,7 @@ def probe_encoder(
 def check_encoder(
     connection: psycopg.Connection, encoder: TextEncoder, log: Callable[[str], None]
 ) -> None:
-    """Compare as probe_encoder does, before queries are encoded, and record nothing.
-
-    Raises:
-        EncoderProbeError: the vectors differ by more than rounding.
-    """
+    """Compare as probe_encoder does, before queries are encoded, and record nothing."""
     first = read_probe(connection, encoder.fingerprint)
     if first is not None:
         _compare(encoder.fingerprint, first, _measure(encoder), log)

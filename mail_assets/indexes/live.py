@@ -64,20 +64,12 @@ class Promotion(NamedTuple):
 def live_encoder(
     connection: psycopg.Connection, bucket: str, encoder: str, precision: str
 ) -> tuple[str, str]:
-    """Return encoder and precision of the live index, or those given where there is none yet.
-
-    Raises:
-        LifecycleError: this version cannot make the vectors of the live index.
-    """
+    """Return encoder and precision of the live index, or those given where there is none yet."""
     return check_live(live_index(connection, bucket), encoder, precision)
 
 
 def check_live(live: IndexRecord | None, encoder: str, precision: str) -> tuple[str, str]:
-    """Return encoder and precision of an index, or those given where there is none.
-
-    Raises:
-        LifecycleError: this version cannot make the vectors of the index.
-    """
+    """Return encoder and precision of an index, or those given where there is none."""
     if live is None:
         return encoder, precision
     _current_spec(live)
@@ -114,9 +106,6 @@ def complete_indexes(connection: psycopg.Connection, url: str) -> list[IndexReco
 
     The others are those that hold every chunk by their manifest, and whose encoder this version
     has.
-
-    Raises:
-        LifecycleError: this version does not have the encoder of the live index.
     """
     made = list_indexes(connection, url)
     live = [one for one in made if one.live]
@@ -250,11 +239,7 @@ def ask_live_words(connection: psycopg.Connection, url: str) -> Pending[str]:
 def promote_words(
     connection: psycopg.Connection, words: MailWords, *, force: bool = False
 ) -> Promotion:
-    """Make search ask a word index, if it has every message.
-
-    Raises:
-        LifecycleError: it lacks messages, and `force` is not given.
-    """
+    """Make search ask a word index, if it has every message."""
     complete = is_complete(connection, words.manifest)
     if not complete and not force:
         raise LifecycleError(

@@ -62,10 +62,7 @@ class Changes(NamedTuple):
 
 
 def compare_month(
-    connection: psycopg.Connection,
-    mail_index: MailIndex[Any],
-    month: ListMonth,
-    made: int | None,
+    connection: psycopg.Connection, mail_index: MailIndex[Any], month: ListMonth, made: int | None
 ) -> MonthKeys:
     """Return the keys of a month, as wanted, as recorded and as they are.
 

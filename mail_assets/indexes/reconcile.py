@@ -92,11 +92,7 @@ def reconcile(
         keys = compare_keys(connection, manifest, ())
     for month in intended_months(connection, manifest):
         add_outdated(connection, month, _outdated(connection, mail_index, month))
-    figures = {
-        "bucket": keys.bucket,
-        mail_index.source: keys.expected,
-        "manifest": keys.manifest,
-    }
+    figures = {"bucket": keys.bucket, mail_index.source: keys.expected, "manifest": keys.manifest}
     found = Reconciliation(mail_index.name, figures, tuple(read_faults(connection)))
     if repair:
         mark_for_writing(connection, manifest)

@@ -129,11 +129,7 @@ def open_mail_vectors(
 
 
 def open_mail_bucket(database: Database, url: str) -> Bucket:
-    """Open the bucket that MAIL_VECTORS names; `pgvector:` is in the mail database.
-
-    Raises:
-        BucketError: the bucket needs what is not set, or this processor cannot run it.
-    """
+    """Open the bucket that MAIL_VECTORS names; `pgvector:` is in the mail database."""
     try:
         if not url.startswith("pgvector:"):
             return open_bucket(url)
@@ -153,10 +149,6 @@ def open_vectors_bucket(database: Database, url: str) -> MailBucket:
 
 
 def open_known_index(database: Database, name: str) -> VectorIndex:
-    """Open an index by its name in the manifest, to delete from it, whatever its encoder.
-
-    Raises:
-        BucketError: the bucket cannot be opened.
-    """
+    """Open an index by its name in the manifest, to delete from it, whatever its encoder."""
     url, index = split_manifest_name(name)
     return open_mail_bucket(database, url).index(name_spec(index))

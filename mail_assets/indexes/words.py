@@ -36,11 +36,7 @@ class MailWords(MailIndex[WordIndex]):
 
 
 def open_mail_words(url: str, name: str = NAME) -> MailWords:
-    """Return the index `name` in the place at `url`, MAIL_WORDS; it may not exist yet.
-
-    Raises:
-        ValueError: the URL is not that of a word index.
-    """
+    """Return the index `name` in the place at `url`, MAIL_WORDS; it may not exist yet."""
     return MailWords(open_words(url, name=name), url, name)
 
 

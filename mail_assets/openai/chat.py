@@ -108,11 +108,7 @@ def count_prompt_tokens(messages: Sequence[ChatMessage]) -> int:
 
 
 def ask_model(client: Client, chat: ChatModel, messages: Sequence[ChatMessage]) -> Reply:
-    """Return the reply to messages.
-
-    Raises:
-        EndpointError: the server refuses, does not answer within `PATIENCE`, or sends no reply.
-    """
+    """Return the reply to messages."""
     body = {"model": chat.model, "messages": [message._asdict() for message in messages]}
     answer = client.post(PATH, body, PATIENCE)
     choices = answer.get("choices")

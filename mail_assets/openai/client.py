@@ -129,11 +129,7 @@ class Client:
     def stream(
         self, path: str, body: Mapping[str, Any], patience: float
     ) -> Iterator[Iterator[bytes]]:
-        """Give the bytes of an answer as they come; a failure after the first is final.
-
-        Raises:
-            EndpointError: the server refuses, or breaks off.
-        """
+        """Give the bytes of an answer as they come; a failure after the first is final."""
 
         def attempt() -> httpx.Response:
             request = self._http.build_request("POST", self._url(path), json=body)

@@ -135,11 +135,7 @@ def embedded_dsn(home: Path, database: str, scheme: str = "postgresql") -> str:
 
 
 def retry_conflicts(transact: Callable[[], _T]) -> _T:
-    """Call a function that makes one transaction, again where another transaction ended it.
-
-    Raises:
-        psycopg.OperationalError: the conflict of the last of `TRIES`.
-    """
+    """Call a function that makes one transaction, again where another transaction ended it."""
     for _ in range(TRIES - 1):
         with contextlib.suppress(*CONFLICTS):
             return transact()

@@ -41,11 +41,7 @@ class _Place(NamedTuple):
 
 
 def find_distinct(databases: Mapping[str, str]) -> dict[str, str]:
-    """Return DSNs by name, without those of a database that an earlier one names.
-
-    Raises:
-        PostgresError: a database does not answer.
-    """
+    """Return DSNs by name, without those of a database that an earlier one names."""
     names: dict[_Place, str] = {}
     for name, dsn in databases.items():
         names.setdefault(_find_place(dsn), name)
@@ -56,9 +52,6 @@ def dump_database(dsn: str, file: Path, snapshot: str = "", without: Sequence[st
     """Write the schema of a database to a file, without the tables in `without`.
 
     With `snapshot` the rows are those that the transaction sees that exported it.
-
-    Raises:
-        PostgresError: pg_dump failed.
     """
     schema = _quote(_find_place(dsn).schema)
     options = ["--format=custom", f"--file={file}", f"--schema={schema}"]

@@ -55,11 +55,7 @@ class Migration(NamedTuple):
 
 
 def migrations(folder: Path = SQL) -> list[Migration]:
-    """Return the schema and the migrations of a folder in order: numbers 0, 1, ... without gaps.
-
-    Raises:
-        MigrationError: a number is missing or appears twice.
-    """
+    """Return the schema and the migrations of a folder in order: numbers 0, 1, ... without gaps."""
     numbered = {
         path: int(match[1])
         for path in sorted(folder.iterdir())

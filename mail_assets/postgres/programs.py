@@ -27,6 +27,8 @@ from typing import NamedTuple, TypedDict
 from mail_assets.environment import VARIABLES, child_environment
 from mail_assets.postgres.errors import PostgresError
 
+CPU_INFO = Path("/proc/cpuinfo")
+
 
 class SwitchArguments(TypedDict, total=False):
     """Keyword arguments of `subprocess.run` that change the account."""
@@ -53,9 +55,6 @@ def server_account() -> ServerAccount:
     """Return our own account or, for root, the one to switch to: PostgreSQL refuses root.
 
     That is `MAIL_PG_USER`, else `postgres`, else `nobody`.
-
-    Raises:
-        PostgresError: root, and there is no such account.
     """
     if os.geteuid() != 0:
         return ServerAccount(os.geteuid(), os.getegid(), {})
@@ -84,9 +83,6 @@ def find_bindir() -> Path:
 
     The order is `MAIL_PG_BIN`, `WHEELS`, `pg_config --bindir`: a distribution's server, which may
     lack pgvector.
-
-    Raises:
-        PostgresError: there is none, or `MAIL_PG_BIN` has none.
     """
     if path := VARIABLES.get("MAIL_PG_BIN"):
         if not (Path(path) / "postgres").exists():
@@ -109,11 +105,7 @@ def find_bindir() -> Path:
 
 
 def major_version(bindir: Path) -> int:
-    """Return the major version of the server in `bindir`.
-
-    Raises:
-        PostgresError: there is no server in it, or it does not run here.
-    """
+    """Return the major version of the server in `bindir`."""
     try:
         answer = subprocess.check_output([str(bindir / "postgres"), "--version"], text=True)
     except (OSError, subprocess.CalledProcessError) as error:
@@ -163,7 +155,7 @@ def vector_cpu_ok() -> bool:
     """
     machine = platform.machine().lower()
     if sys.platform == "linux":
-        features = set(re.findall(r"\w+", Path("/proc/cpuinfo").read_text()))
+        features = set(re.findall(r"\w+", CPU_INFO.read_text()))
         if machine in ("aarch64", "arm64"):
             return "sve" in features
         return {"avx2", "fma", "bmi2"} <= features
@@ -192,9 +184,6 @@ class Programs:
 
         Its output goes to the log and not to a pipe: the server inherits it, and a reader of the
         pipe would wait for the server to end.
-
-        Raises:
-            PostgresError: it failed; the message ends with the log.
         """
         environment = child_environment(without="PG", LC_ALL=LOCALE)
         with self.log.open("ab") as file:

@@ -33,11 +33,7 @@ def check_server(connection: psycopg.Connection, dsn: str) -> None:
 
 
 def check_version(version: int) -> None:
-    """Check the number of a server's version as libpq has it: 150020 is 15.20.
-
-    Raises:
-        PostgresError: it is older than `OLDEST`.
-    """
+    """Check the number of a server's version as libpq has it: 150020 is 15.20."""
     if version < OLDEST * 10_000:
         raise PostgresError(
             f"the server of MAIL_PG_DSN is PostgreSQL {version // 10_000}; mail_assets needs "
@@ -78,11 +74,7 @@ def _check_encoding(connection: psycopg.Connection) -> None:
 
 
 def check_rows(connection: psycopg.Connection) -> None:
-    """Check that row-level security does not hide whole tables: they would look empty.
-
-    Raises:
-        PostgresError: it does.
-    """
+    """Check that row-level security does not hide whole tables: they would look empty."""
     closed = connection.execute(statement("sessions", "closed_tables")).fetchall()
     if closed:
         tables, [role, *_] = zip(*closed, strict=True)

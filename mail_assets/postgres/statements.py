@@ -24,9 +24,6 @@ def statement(file: str, name: str) -> LiteralString:
     """Return the statement `name` of sql/`file`.sql.
 
     The text is ours and constant, as LiteralString requires.
-
-    Raises:
-        KeyError: the file has no statement of that name.
     """
     try:
         return _statements(file)[name]

@@ -45,7 +45,7 @@ def _cpu_quota(cgroup: Path) -> int:
         granted, per = quota.read_text().strip(), period.read_text().strip()
     else:
         return sys.maxsize
-    return sys.maxsize if granted in ("max", "-1") else max(1, math.ceil(int(granted) / int(per)))
+    return sys.maxsize if granted in ("max", "-1") else math.ceil(int(granted) / int(per))
 
 
 def name_process() -> str:

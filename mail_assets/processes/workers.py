@@ -131,9 +131,6 @@ class WorkerPool:
 
         `shared` is the same for all. Items are read as they are needed: at most two for each
         process wait.
-
-        Raises:
-            WorkerError: a process has ended.
         """
         left = iter(items)
         head = [*islice(left, MIN_ITEMS)] if self.size > 1 else []

@@ -43,11 +43,7 @@ def count_facets(
     filters: MessageFilter,
     found: RankedMatches,
 ) -> Facets:
-    """Return how many messages match a request, for which `found` was found.
-
-    Raises:
-        WordsError: the index of words is missing or fails.
-    """
+    """Return how many messages match a request, for which `found` was found."""
     ids = sorted(one.message_id for one in select_scored(parsed.request, found.candidates))
     named = filters.require_ids(ids)
     if found.looked_up is None:  # an id was pasted

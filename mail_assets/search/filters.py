@@ -47,9 +47,7 @@ class SqlConditions:
         return cls([read_condition("lists")], {"lists": [*lists]})
 
     def add_any(
-        self,
-        clause: Iterable[FieldCondition | Condition],
-        queries: Sequence[LanguageQuery] = (),
+        self, clause: Iterable[FieldCondition | Condition], queries: Sequence[LanguageQuery] = ()
     ) -> None:
         """Add the condition that one of a clause is met; `queries` have its texts by language."""
         asked = [*clause]

@@ -54,9 +54,6 @@ def search_words(
 
     Filters that the index does not know are not applied, and phrases with stop words only in part:
     PostgreSQL checks them when it confirms.
-
-    Raises:
-        WordsError: the index is missing or fails.
     """
     if looked_up.passing.ids == ():
         return []
@@ -79,9 +76,6 @@ def search_required(looked_up: LookedUp, most: int) -> list[Sequence[WordMatch]]
     """Return the newest messages of each language that have the words which a query requires.
 
     None where some list is of a language in which no word is required.
-
-    Raises:
-        WordsError: the index is missing or fails.
     """
     if not _requires_words(looked_up):
         return None
@@ -95,9 +89,6 @@ def find_required(looked_up: LookedUp, most: int) -> tuple[str, ...] | None:
     """Return the ids of the messages that have the words that a query requires.
 
     None where they are more than `most`, or no word is required.
-
-    Raises:
-        WordsError: the index is missing or fails.
     """
     if not _requires_words(looked_up):
         return None

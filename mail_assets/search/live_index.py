@@ -67,10 +67,6 @@ class VectorSearch:
         """Return the vectors nearest to a query, nearest first.
 
         The vector of a text from the mail is not kept: the message may be forgotten.
-
-        Raises:
-            MissingIndexError: nothing is indexed yet.
-            VectorError: the index fails.
         """
         if from_mail:
             vector = self.open_encoder(*self.name).encode_query(text)

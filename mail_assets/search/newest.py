@@ -48,11 +48,7 @@ class NewestIds:
 
 
 def list_newest(connection: psycopg.Connection, looked_up: LookedUp, most: int) -> Newest:
-    """Return the newest messages that pass the filters, of `most` copies.
-
-    Raises:
-        WordsError: the index of words is missing or fails.
-    """
+    """Return the newest messages that pass the filters, of `most` copies."""
     filters = looked_up.filters
     deepest = max_depth(looked_up.query)
     depth = min(deepest, max(ENOUGH, most))
@@ -80,9 +76,6 @@ def find_newest(looked_up: LookedUp, most: int) -> NewestIds | None:
     """Return the `most` newest messages of each language with the words that a query requires.
 
     None where a language requires none that the index knows: PostgreSQL finds these.
-
-    Raises:
-        WordsError: the index of words is missing or fails.
     """
     by_language = search_required(looked_up, most)
     if by_language is None:

@@ -110,11 +110,7 @@ def prepare_connection(connection: psycopg.Connection, statement_seconds: int = 
 
 
 def open_index(database: Database, vectors: str, encoder: str, precision: str) -> VectorIndex:
-    """Return the index of an encoder in the bucket `vectors`; it may not exist yet.
-
-    Raises:
-        BucketError: the bucket cannot be opened.
-    """
+    """Return the index of an encoder in the bucket `vectors`; it may not exist yet."""
     return open_mail_bucket(database, vectors).index(index_spec(encoder, precision))
 
 
@@ -133,9 +129,6 @@ def _open_checked_encoder(database: Database, models: Path, name: str, precision
     """Open an encoder, and check that this machine makes the vectors that its index holds.
 
     A model on a server makes its vectors there, and is not checked.
-
-    Raises:
-        EncoderProbeError: it makes others.
     """
     encoder = _open_encoder_once(name, precision, models)
     if not name.startswith(REMOTE_SCHEME):

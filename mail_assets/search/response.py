@@ -72,11 +72,7 @@ class ChunkHit:
 #: The way a message was found: words or meaning, its thread alone, its id, or a list by date.
 FoundBy = Literal["legs", "thread", "id", "date"]
 #: The reason that is shown where no leg found a message.
-REASONS = {
-    "thread": "its thread",
-    "id": "its id",
-    "date": "date (newest with all that is asked)",
-}
+REASONS = {"thread": "its thread", "id": "its id", "date": "date (newest with all that is asked)"}
 
 
 @dataclass(frozen=True)

@@ -139,9 +139,6 @@ class Retriever:
 
         The score of a message in a leg does not depend on how many are asked for, so one leg alone
         is asked for more where a later page wants them.
-
-        Raises:
-            VectorError, WordsError: an index is missing or fails.
         """
         last = request.offset + request.limit
         if not looked_up.query.ranks:
@@ -155,11 +152,7 @@ class Retriever:
         return self._retrieve_semantic(looked_up, last)
 
     def retrieve_more(self, found: RankedMatches) -> RankedMatches | None:
-        """Return a longer list by date, from its beginning; None where there is no more.
-
-        Raises:
-            WordsError: the index of words is missing or fails.
-        """
+        """Return a longer list by date, from its beginning; None where there is no more."""
         if found.asked is None or found.looked_up is None:
             return None
         return self._list_newest(found.looked_up, DEEPER * found.asked)
@@ -250,9 +243,6 @@ class Retriever:
         """Ask the indexes, and return the confirmed candidates of each.
 
         The messages of the best threads are read only with `threads`.
-
-        Raises:
-            VectorError, WordsError: an index is missing or fails.
         """
         languages = weigh_query(looked_up.query, looked_up.frequencies) if depths.words else []
         lexemes = sorted({term.lexeme for one in languages for term in one.terms})

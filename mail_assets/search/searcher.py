@@ -159,10 +159,7 @@ class Searcher:
 
     def _compile(self, parsed: ParsedRequest) -> MessageFilter | None:
         return compile_filters(
-            self._connection,
-            parsed.clauses,
-            self._languages,
-            names_only=parsed.request.names_only,
+            self._connection, parsed.clauses, self._languages, names_only=parsed.request.names_only
         )
 
     def _find_pasted(self, parsed: ParsedRequest, filters: MessageFilter) -> RankedMatches | None:
@@ -171,11 +168,7 @@ class Searcher:
         return self.retriever.find_pasted(parsed.message_ids, filters)
 
     def look_up(self, request: Request) -> LookedUp:
-        """Look up what a request needs before the indexes are asked.
-
-        Raises:
-            RequestError: no message can pass its filters.
-        """
+        """Look up what a request needs before the indexes are asked."""
         parsed = parse_request(request)
         filters = self._compile(parsed)
         if filters is None:

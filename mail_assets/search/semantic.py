@@ -58,9 +58,6 @@ def search_vectors(
     PostgreSQL checks the rest of a request when it confirms. `passing` are the ids of the few
     messages that pass, where they are known: they take the place of the filter. The vector of a
     query is kept, that of a text `from_mail` is not.
-
-    Raises:
-        VectorError: the index is missing or fails.
     """
     if passing is not None:
         ids = sorted({one[:MAX_ID] for one in passing})

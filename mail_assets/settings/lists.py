@@ -78,9 +78,6 @@ def read_lists(path: Path) -> ListsFile:
     """Read a lists.toml; the lists come sorted by name.
 
     A source without a scheme is a folder, relative to the file.
-
-    Raises:
-        SettingsError: the file is missing or wrong.
     """
     try:
         text = path.read_text(encoding="utf-8")
@@ -104,11 +101,7 @@ def check_name(place: str, name: str) -> None:
 
 
 def parse_lists(text: str, path: Path) -> ListsFile:
-    """Parse the text of a lists.toml at `path`.
-
-    Raises:
-        SettingsError: the text is wrong.
-    """
+    """Parse the text of a lists.toml at `path`."""
     try:
         document = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -238,11 +231,7 @@ def format_lists_file(tables: Mapping[str, Mapping[str, str]]) -> str:
 
 
 def write_lists_file(path: Path, tables: Mapping[str, Mapping[str, str]]) -> None:
-    """Check the lists and write them to a new lists.toml.
-
-    Raises:
-        SettingsError: a list is wrong, or the file exists or cannot be written.
-    """
+    """Check the lists and write them to a new lists.toml."""
     text = format_lists_file(tables)
     if tables:
         parse_lists(text, path)

@@ -198,11 +198,7 @@ def _count_cores() -> int:
 
 
 def load_settings(environ: Environ | None = None) -> Settings:
-    """Read and check all settings.
-
-    Raises:
-        SettingsError: the first wrong value.
-    """
+    """Read and check all settings."""
     env = VARIABLES if environ is None else environ
     _check_local_state(env, variables.SHARED)
     home = read_home(env)
@@ -268,9 +264,6 @@ def load_dagster_settings(environ: Environ | None = None) -> DagsterSettings:
 
     Every Dagster process opens its storage first. The webserver and the daemon must survive a
     mistake in lists.toml, which is an error of the code location.
-
-    Raises:
-        SettingsError: the first wrong value.
     """
     env = VARIABLES if environ is None else environ
     _check_local_state(env, [variables.DAGSTER_URL])
@@ -323,11 +316,7 @@ def _check_local_state(env: Environ, needed: Sequence[Variable[Any]]) -> None:
 
 
 def read_home(env: Environ) -> Path:
-    """Return MAIL_HOME; default: var/ in a checkout, $XDG_DATA_HOME/mail-assets elsewhere.
-
-    Raises:
-        SettingsError: it is no directory. It need not exist.
-    """
+    """Return MAIL_HOME; default: var/ in a checkout, $XDG_DATA_HOME/mail-assets elsewhere."""
     if home := variables.HOME.read(env):
         return home
     checkout = find_checkout()
@@ -339,9 +328,6 @@ def read_lists_path(env: Environ) -> Path:
     """Return MAIL_LISTS, which need not exist; default: the checkout's lists.toml.
 
     Outside a checkout: ./lists.toml if there is one, else that of $XDG_CONFIG_HOME/mail-assets.
-
-    Raises:
-        SettingsError: it is not a usable path.
     """
     if path := variables.LISTS.read(env):
         return path

@@ -48,11 +48,7 @@ class Variable(Generic[T]):
     secret: bool = False
 
     def read(self, environ: Environ) -> T:
-        """Return the value of the variable, or its default.
-
-        Raises:
-            SettingsError: the value is wrong.
-        """
+        """Return the value of the variable, or its default."""
         text = environ.get(self.name)
         return self.parse(self.name, text) if text else self.default
 
@@ -364,11 +360,7 @@ def absolute_path(name: str, value: str, folder: Path | None = None) -> Path:
 
 
 def check_folder(name: str, value: str, folder: Path) -> None:
-    """Check that a setting's folder is one, or can be made.
-
-    Raises:
-        SettingsError: the folder, or the nearest existing path above it, is no directory.
-    """
+    """Check that a setting's folder is one, or can be made."""
     there = next(path for path in (folder, *folder.parents) if os.path.lexists(path))
     if not there.is_dir():
         which = "this" if there == folder else str(there)

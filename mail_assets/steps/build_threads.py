@@ -44,7 +44,7 @@ from mail_assets.tables.threads import (
 from mail_assets.workspace import Log
 
 #: Raise it when the same messages would give other threads.
-THREADS_VERSION = "3"
+THREADS_VERSION = "4"
 
 #: Changed messages of a portion, which take some 40 MB.
 PORTION = 50_000

@@ -5,6 +5,7 @@ not parsed again, and only rows that differ are made and written.
 """
 
 import time
+from collections.abc import Mapping
 from contextlib import ExitStack
 from tempfile import SpooledTemporaryFile
 
@@ -33,8 +34,12 @@ from mail_assets.tables.mbox_archives import (
     replace_entries,
 )
 from mail_assets.tables.messages import (
+    KnownRow,
+    RowKey,
     count_undated,
     delete_rows,
+    find_contested,
+    read_arrivals,
     read_known_rows,
     replace_quarantine,
     write_rows,
@@ -126,6 +131,7 @@ class _Loader:
         self._month, self._archive = month, archive
         self._defaults, self._made_by = defaults, made_by
         self._progress = _Progress(month, archive.found, workspace.log)
+        self._written_ids: set[str] = set()
 
     def load(self, knows: bool) -> tuple[str, Counts]:
         """Return a digest over the rows, and the figures.
@@ -153,7 +159,7 @@ class _Loader:
                 if shared := find_shared(contents, forgotten):
                     show_ids(connection, shared)
                     return self.load(knows)  # other mail of the month may name them
-                written, refused = self._write_changed(reader, contents, known)
+                written, refused = self._write_changed(reader, contents, known, rows)
             except WorkerError as error:
                 raise StepError(f"{month}: {error}") from error
             parsed = len(reader.parsed)
@@ -168,6 +174,7 @@ class _Loader:
         drop_reused(connection, month)
         if placeholders := account.new_placeholders(forgotten, held):
             hide_ids(connection, placeholders)
+        find_contested(connection, {x for x, _ in vanished} | self._written_ids)
         seconds = self._progress.seconds
         return account.digest, {
             **account.counts(),
@@ -181,16 +188,22 @@ class _Loader:
         }
 
     def _write_changed(
-        self, reader: MonthReader, contents: MonthContents, known: KnownMonth
+        self,
+        reader: MonthReader,
+        contents: MonthContents,
+        known: KnownMonth,
+        former: Mapping[RowKey, KnownRow],
     ) -> tuple[int, dict[int, str]]:
         changed = {
             ordinal: row
             for ordinal, row in contents.rows.items()
             if known.row_hashes.get(row.key) != row.row_hash
         }
+        self._written_ids = {row.key[0] for row in changed.values()}
         reader.parse([ordinal for ordinal in changed if ordinal not in reader.parsed])
         refused: dict[int, str] = {}
-        lines = make_lines(reader, changed, self._workspace.workers, refused)
+        arrivals, workers = read_arrivals(former), self._workspace.workers
+        lines = make_lines(reader, changed, arrivals, workers, refused)
         rows = write_rows(self._connection, self._month, self._defaults.language, lines)
         return rows.written, refused | rows.refused
 

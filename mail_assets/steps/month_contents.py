@@ -172,7 +172,8 @@ def _wanted_rows(
         match = _match(learnt, facts.author)
         made_from = f"{made_by}|{variant}|{match.footer}|{match.signature}|{match.own_signature}|"
         row_hash = hashlib.sha256(made_from.encode() + one.digest).digest()
-        rows[ordinal] = WantedRow((facts.message_id, variant), match, row_hash)
+        key = (facts.message_id, variant)
+        rows[ordinal] = WantedRow(key, facts.content_hash, match, row_hash)
     return rows
 
 

@@ -23,12 +23,24 @@ from mail_assets.mail.body.segments import (
     segment_body,
     segment_with_attached,
 )
-from mail_assets.mail.message.content_hash import find_lossy_copies, hash_outline
+from mail_assets.mail.message.content_hash import (
+    TextIdentity,
+    find_lossy_copies,
+    hash_outline,
+    identify_text,
+)
+from mail_assets.mail.message.dates import Arrival
 from mail_assets.mail.message.forgotten import Forgotten
 from mail_assets.mail.message.message import Message
 from mail_assets.mail.message.parse import UnreadableMessageError, parse_message
 from mail_assets.processes.workers import WorkerPool
-from mail_assets.tables.messages import MessageRow, RowKey, encode_message, encode_row
+from mail_assets.tables.messages import (
+    FirstArrival,
+    MessageRow,
+    RowKey,
+    encode_message,
+    encode_row,
+)
 from mail_assets.text.identifiers import find_identifiers
 
 #: Messages and bytes that one process is given at a time: whichever is reached first.
@@ -95,6 +107,8 @@ class Draft(NamedTuple):
     patch_texts: tuple[str, ...]
     flags: tuple[str, ...]
     parts: list[tuple[int, int, str]]
+    arrival: Arrival | None
+    identity: TextIdentity
 
 
 class Found(NamedTuple):
@@ -260,7 +274,10 @@ def _parse(reading: Reading, ordinal: int, raw: RawMessage) -> Parsed:
         author = Author(message.from_name, message.from_email, message.subject_base, ending)
         outline = hash_outline(raw.raw, reading.dialect) if reading.dialect == "pipermail" else b""
         facts = Facts(message.message_id, message.content_hash, outline, author)
-        draft = pickle.dumps(_draft(reading.forgotten.hide(message), parts))
+        kept = [own[part.start : part.end] for part in parts if part.kind != "footer"]
+        kept.append(message.body_text[len(own) :])
+        identity = identify_text(message, kept, reading.dialect)
+        draft = pickle.dumps(_draft(reading.forgotten.hide(message), parts, identity))
     except UnreadableMessageError as error:
         return Parsed(ordinal, reason=error.reason)
     except Exception as error:  # one bad message must cost a row, not a month
@@ -269,7 +286,7 @@ def _parse(reading: Reading, ordinal: int, raw: RawMessage) -> Parsed:
     return Parsed(ordinal, facts, needs_from_line, draft)
 
 
-def _draft(message: Message, parts: Sequence[Segment]) -> Draft:
+def _draft(message: Message, parts: Sequence[Segment], identity: TextIdentity) -> Draft:
     return Draft(
         encode_message(message),
         message.subject,
@@ -278,6 +295,8 @@ def _draft(message: Message, parts: Sequence[Segment]) -> Draft:
         message.patch_texts,
         message.flags,
         [(part.start, part.end, part.kind) for part in parts],
+        message.arrival,
+        identity,
     )
 
 
@@ -285,6 +304,7 @@ class WantedRow(NamedTuple):
     """A row that the month must have: how its message ends, and the hash over all of it."""
 
     key: RowKey
+    content_hash: str
     match: EndingMatch
     row_hash: bytes
 
@@ -297,6 +317,8 @@ class RowOrder(NamedTuple):
     row_hash: bytes
     match: EndingMatch
     draft: bytes
+    #: First arrival of the same text, as an earlier load knew it.
+    known: FirstArrival | None
 
 
 class Row(NamedTuple):
@@ -310,15 +332,20 @@ class Row(NamedTuple):
 def make_lines(
     reader: MonthReader,
     rows: Mapping[int, WantedRow],
+    arrivals: Mapping[tuple[str, str], FirstArrival],
     workers: WorkerPool,
     refused: dict[int, str],
 ) -> Iterator[bytes]:
     """Yield rows as lines of COPY; the reason why one cannot be made goes to `refused`.
 
-    Both `rows` and `refused` are by ordinal.
+    Both `rows` and `refused` are by ordinal; `arrivals` are those of the texts that the month has,
+    by id and content hash.
     """
     orders = (
-        RowOrder(ordinal, row.key[1], row.row_hash, row.match, reader.draft(ordinal))
+        RowOrder(
+            *(ordinal, row.key[1], row.row_hash, row.match, reader.draft(ordinal)),
+            arrivals.get((row.key[0], row.content_hash)),
+        )
         for ordinal, row in rows.items()
     )
     for _, made in workers.map(make_rows, None, _batches(orders, lambda one: len(one.draft))):
@@ -342,10 +369,23 @@ def _make_row(order: RowOrder) -> Row:
         new = "".join(body[start:end] for start, end in new_text_spans(body, parts))
         names = find_identifiers(f"{draft.subject}\n{new}", [*_patches(draft, parts)])
         place = (order.ordinal, order.variant, order.row_hash)
-        row = MessageRow(*place, draft.fields, body, draft.flags, parts, names, new)
+        arrival = _first_arrival(draft.arrival, order.known)
+        row = MessageRow(
+            *place, draft.fields, body, draft.flags, parts, names, new, draft.identity, arrival
+        )
         return Row(order.ordinal, encode_row(row))
     except Exception as error:  # one bad message must cost a row, not a month
         return Row(order.ordinal, reason=f"{type(error).__name__}: {error}")
+
+
+def _first_arrival(own: Arrival | None, known: FirstArrival | None) -> FirstArrival | None:
+    """Return the arrival of a row that is stored now, or was stored before.
+
+    Some servers make up another From_ line at each download: the first one counts.
+    """
+    if own and (known is None or known.source != own.source or own.source == "received"):
+        return FirstArrival(*own)
+    return min(known, FirstArrival(*own)) if own and known else known
 
 
 def _segment(draft: Draft, match: EndingMatch) -> list[Segment]:

@@ -89,11 +89,7 @@ class Candidate:
 
 
 def summarize(messages: Sequence[MessageText], weights: Weights = WEIGHTS) -> Summary:
-    """Return the summary of a thread; `messages` are its archived messages in the thread's order.
-
-    Raises:
-        ValueError: there is no message.
-    """
+    """Return the summary of a thread; `messages` are the archived ones in the thread's order."""
     if not messages:
         raise ValueError("a thread without an archived message cannot be summarized")
     candidates = find_candidates(messages)

@@ -8,7 +8,7 @@ Parsing is in mail/, and steps/load_messages.py decides when a month is loaded.
 
 import datetime as dt
 import json
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import NamedTuple
 
@@ -17,6 +17,7 @@ from psycopg.rows import tuple_row
 
 from mail_assets.mail.body.segments import Segment
 from mail_assets.mail.message.addresses import Address
+from mail_assets.mail.message.content_hash import TextIdentity
 from mail_assets.mail.message.message import Message
 from mail_assets.month import ListMonth
 from mail_assets.postgres.statements import read_value, statement
@@ -43,6 +44,13 @@ class QuarantineRow(NamedTuple):
 RowKey = tuple[str, int]
 
 
+class FirstArrival(NamedTuple):
+    """The earliest time at which a text is known to have been in its archive."""
+
+    at: dt.datetime
+    source: str  # received, from_line or loaded
+
+
 class KnownRow(NamedTuple):
     """The fields of an existing row that a load needs."""
 
@@ -50,6 +58,9 @@ class KnownRow(NamedTuple):
     from_name: str
     from_email: str
     subject_base: str
+    content_hash: str
+    arrived_at: dt.datetime
+    arrival_source: str
 
 
 def read_known_rows(connection: psycopg.Connection, month: ListMonth) -> dict[RowKey, KnownRow]:
@@ -124,6 +135,12 @@ def delete_rows(connection: psycopg.Connection, month: ListMonth, keys: Collecti
     return connection.execute(statement("messages", "delete"), parameters).rowcount
 
 
+def find_contested(connection: psycopg.Connection, message_ids: Collection[str]) -> None:
+    """Note which of some ids stand for several texts: the last statement of a load."""
+    asked = {"message_ids": [*message_ids]}
+    connection.execute(statement("messages", "find_contested"), asked)
+
+
 def count_undated(connection: psycopg.Connection, month: ListMonth) -> int:
     """Count the messages of a month whose date is not that of their Date field."""
     return int(read_value(connection, statement("messages", "count_undated"), month.columns) or 0)
@@ -179,6 +196,18 @@ def read_texts(connection: psycopg.Connection, month: ListMonth) -> Iterator[Chu
             yield ChunkSource(message_id, variant, content, subject, body, segments)
 
 
+def read_arrivals(rows: Mapping[RowKey, KnownRow]) -> dict[tuple[str, str], FirstArrival]:
+    """Return the first arrival of each text of a month, by its id and content hash."""
+    arrivals: dict[tuple[str, str], FirstArrival] = {}
+    for (message_id, _), row in rows.items():
+        key, known = (
+            (message_id, row.content_hash),
+            FirstArrival(row.arrived_at, row.arrival_source),
+        )
+        arrivals[key] = min(known, arrivals.get(key, known))
+    return arrivals
+
+
 def utc(moment: dt.datetime) -> str:
     """Return a moment as ISO 8601 in UTC, to the second."""
     return moment.astimezone(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
@@ -200,6 +229,9 @@ class MessageRow(NamedTuple):
     segments: Sequence[Segment]
     identifiers: Sequence[str]
     new_text: str
+    identity: TextIdentity
+    #: None if only its sender dates the message: then the time of the first load counts.
+    arrival: FirstArrival | None = None
 
 
 def encode_message(message: Message) -> str:
@@ -245,6 +277,8 @@ def encode_row(row: MessageRow) -> bytes:
         _segments(row.segments),
         _array(row.identifiers),
         _text(cut_to_bytes(prepare_text(row.new_text), MAX_TEXT_BYTES)),
+        *(f"\\\\x{one.hex()}" if one else "\\N" for one in row.identity),
+        *((row.arrival.at.isoformat(), row.arrival.source) if row.arrival else ("\\N", "loaded")),
     )
     line = "\t".join(fields).encode() + b"\n"
     if b"\0" in line:

@@ -103,12 +103,12 @@ def read_references(
     with connection.transaction(), connection.cursor("references") as cursor:
         cursor.itersize = 10_000
         cursor.execute(statement("threads", "references"), {"message_ids": message_ids})
-        for message_id, references, in_reply_to, sent_at in cursor:
+        for message_id, references, in_reply_to, *rest in cursor:
             yield ThreadMessage(
                 once.setdefault(message_id, message_id),
                 tuple(once.setdefault(x, x) for x in references),
                 tuple(once.setdefault(x, x) for x in in_reply_to),
-                sent_at,
+                *rest,
             )
 
 

@@ -106,11 +106,7 @@ def check_filter(filter: Filter, spec: Filterable) -> None:
 
 
 def check_length(filter: Filter, spec: Filterable, max_constraints: int) -> None:
-    """Refuse a filter with more constraints than the backend of an index accepts.
-
-    Raises:
-        FilterError: there are too many.
-    """
+    """Refuse a filter with more constraints than the backend of an index accepts."""
     count = count_constraints(filter)
     if count > max_constraints:
         raise FilterError(

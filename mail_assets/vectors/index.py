@@ -252,11 +252,7 @@ class VectorIndex(ABC):
         return self._find_values(field, filter)
 
     def count_groups(self, fields: Sequence[str]) -> Counter[tuple[object, ...]]:
-        """Count the vectors by the values of some fields.
-
-        Raises:
-            VectorError: the backend has no `capabilities.list_filter`, or fails.
-        """
+        """Count the vectors by the values of some fields."""
         return self._count_groups(fields)
 
     @abstractmethod

@@ -39,9 +39,6 @@ def open_bucket(
 
     `environ` (by default the process's) gives SUPABASE_SERVICE_KEY and, for Lance on S3-like
     storage, the AWS_ variables. `dsn` is for `pgvector:`.
-
-    Raises:
-        ValueError: `check_bucket_url` refuses the URL, or a key or the DSN is missing.
     """
     return _opener(url)(VARIABLES if environ is None else environ, dsn)
 

@@ -494,11 +494,7 @@ def _close_all(sessions: SimpleQueue[Session]) -> None:
 
 
 def check_schema(session: Session, label: str) -> None:
-    """Check that the schema, if it exists, is this installation's.
-
-    Raises:
-        VectorError: it is another installation's.
-    """
+    """Check that the schema, if it exists, is this installation's."""
     comment, ours = _read_comment(session)
     theirs = comment.removeprefix(_MARK)
     if not comment.startswith(_MARK) or theirs == ours:

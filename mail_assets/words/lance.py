@@ -125,11 +125,7 @@ class LanceWordIndex:
         self._handle = TableHandle(self._table, self._check_columns)
 
     def ensure(self, before: Callable[[], object] = lambda: None) -> None:
-        """Create the table and its indexes, or verify its columns.
-
-        Raises:
-            WordsError: it has other columns, or LanceDB fails.
-        """
+        """Create the table and its indexes, or verify its columns."""
         table = self._table.open_or_create(SCHEMA, before)
         if table.schema.names != SCHEMA.names:
             raise WordsError(

@@ -25,9 +25,6 @@ def open_words(
     """Open the index `name` of the place at `url`; nothing is read or created yet.
 
     `environ` (by default the process's) gives the AWS_ variables for S3-like storage.
-
-    Raises:
-        ValueError: `check_words_url` refuses the URL.
     """
     path = _lance_path(url)
     from mail_assets.words.lance import LanceWordIndex

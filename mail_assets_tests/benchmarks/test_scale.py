@@ -122,9 +122,7 @@ def test_numbers_are_found_by_their_path() -> None:
     assert flatten({"a": {"b": 1, "c": "text"}, "d": 2.5}) == {"a.b": 1, "d": 2.5}
 
 
-def test_parts_of_a_run_are_one_result(
-    tmp_path: Path,
-) -> None:
+def test_parts_of_a_run_are_one_result(tmp_path: Path) -> None:
     parts: list[dict[str, Any]] = [
         {"began": 1.0, "fill": {"processor": 40}, "counts": {"messages": 9}},
         {"began": 3.0, "load_before": 2},

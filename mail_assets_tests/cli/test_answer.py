@@ -207,9 +207,7 @@ def test_several_answers_are_separated_by_an_empty_line(corpus: Corpus) -> None:
     assert result.stdout == "Not enough in the archive to answer this.\n\n" * 2
 
 
-def test_wrong_question_of_stdin_does_not_stop_the_next(
-    corpus: Corpus,
-) -> None:
+def test_wrong_question_of_stdin_does_not_stop_the_next(corpus: Corpus) -> None:
     asked = "lease has:pach\nwhich oven bakes the best sourdough bread\n"
     result = CliRunner().invoke(main, ["answer"], input=asked, env=dict(corpus.environ))
     assert result.stdout == "Not enough in the archive to answer this.\n\n"

@@ -185,10 +185,7 @@ def test_wait_is_refused_without_launch(
         (
             "qwerty",
             "https://dagster.example.org",
-            [
-                "backfill qwerty: 1 month, 3 unchanged",
-                "https://dagster.example.org/runs/b/qwerty",
-            ],
+            ["backfill qwerty: 1 month, 3 unchanged", "https://dagster.example.org/runs/b/qwerty"],
         ),
     ],
 )
@@ -272,9 +269,7 @@ def test_event_is_a_line_on_standard_error(
     assert capsys.readouterr() == ("", line)
 
 
-def test_log_line_has_its_time_and_level(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_log_line_has_its_time_and_level(capsys: pytest.CaptureFixture[str]) -> None:
     print_event(LogLine(0.5, logging.WARNING, "slow"))
     out, err = capsys.readouterr()
     assert out == ""
@@ -308,9 +303,7 @@ def terminal(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], str]]:
     os.close(master)
 
 
-def test_progress_is_a_display_on_a_terminal(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_progress_is_a_display_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     with terminal(monkeypatch) as read:
         with follow_backfill() as listener:
             listener(RunsPlanned(4, ("messages",)))
@@ -320,9 +313,7 @@ def test_progress_is_a_display_on_a_terminal(
     assert shown.endswith("\x1b[2K")  # the last line is erased
 
 
-def test_activity_shows_its_progress_on_a_terminal(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_activity_shows_its_progress_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     with terminal(monkeypatch) as read:
         with show_activity("comparing [all] keys"):
             pass

@@ -8,7 +8,7 @@ import pytest
 
 from mail_assets.postgres.embedded import Cluster
 from mail_assets_tests.cli.conftest import Home, assert_fails
-from mail_assets_tests.conftest import drop_database, new_database
+from mail_assets_tests.databases import drop_database, new_database
 from mail_assets_tests.world import FORGET_KEY, MARCH, World, mail
 
 
@@ -60,16 +60,16 @@ def test_lost_home_is_restored_and_searched_without_sources(
 
 
 def test_lost_former_archive_is_noted_and_fails_no_backup(
-    tmp_path: Path, mail_dsn: str, model_cache: Path
+    tmp_path: Path, home_dsn: str, model_cache: Path
 ) -> None:
-    world = World(tmp_path / "home", mail_dsn)
+    world = World(tmp_path / "home", home_dsn)
     world.keep_days = 30
     for at, names in enumerate((("a", "b"), ("a",))):
         world.archive(MARCH, *map(mail, names), at=at)
         world.chain(MARCH, last="messages")
     [(former,)] = world.rows("former_archives", "object_key")
     [(current,)] = world.rows("mbox_archives", "object_key")
-    home = Home(world.home, mail_dsn, model_cache)
+    home = Home(world.home, home_dsn, model_cache)
     world.store.delete(former)
     taken = home.run("backup", str(tmp_path / "one"))
     assert (taken.exit_code, "backfill" in taken.stderr) == (0, False)
@@ -81,9 +81,9 @@ def test_lost_former_archive_is_noted_and_fails_no_backup(
 
 
 def test_restore_needs_a_folder_with_a_backup(
-    tmp_path: Path, mail_dsn: str, model_cache: Path
+    tmp_path: Path, home_dsn: str, model_cache: Path
 ) -> None:
-    home = Home(tmp_path, mail_dsn, model_cache)
+    home = Home(tmp_path, home_dsn, model_cache)
     for name in ("none", "tricks"):
         result = home.run("restore", str(tmp_path / name))
         assert (result.exit_code, result.stdout) == (1, "")
@@ -92,9 +92,9 @@ def test_restore_needs_a_folder_with_a_backup(
 
 @pytest.mark.parametrize("place", ["", "store", "backup"])
 def test_backup_into_the_home_is_refused(
-    tmp_path: Path, mail_dsn: str, model_cache: Path, place: str
+    tmp_path: Path, home_dsn: str, model_cache: Path, place: str
 ) -> None:
-    home = Home(tmp_path, mail_dsn, model_cache)
+    home = Home(tmp_path, home_dsn, model_cache)
     store = tmp_path / "store" / "embeddings" / "one.parquet"
     store.parent.mkdir(parents=True)
     store.write_bytes(b"one")
@@ -104,10 +104,10 @@ def test_backup_into_the_home_is_refused(
     assert [*tmp_path.rglob("*")] == before
 
 
-def test_backup_into_the_store_is_refused(tmp_path: Path, mail_dsn: str, model_cache: Path) -> None:
+def test_backup_into_the_store_is_refused(tmp_path: Path, home_dsn: str, model_cache: Path) -> None:
     folder, store = tmp_path / "home", tmp_path / "store"
     folder.mkdir()
-    home = Home(folder, mail_dsn, model_cache)
+    home = Home(folder, home_dsn, model_cache)
     result = home.run("backup", str(store / "backup"), MAIL_STORE=str(store))
     assert "choose a folder apart from it" in result.stderr
     assert not store.exists()

@@ -71,9 +71,7 @@ def test_unknown_list_suggests_the_nearest(bare: dict[str, str]) -> None:
     assert result.stderr == "mail-assets: --list='quite': did you mean quiet? there are: quiet\n"
 
 
-def test_table_is_aligned_with_numbers_to_the_right(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_table_is_aligned_with_numbers_to_the_right(capsys: pytest.CaptureFixture[str]) -> None:
     print_table(("list", "messages", "note"), [("dev", 1_234_567, ""), ("users", 8, "a\x1b[2Jb")])
     assert capsys.readouterr().out == (
         "list      messages  note\n"

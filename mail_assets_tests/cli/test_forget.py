@@ -151,9 +151,9 @@ def test_restore_forgets_what_its_backup_had_forgotten(
 
 
 def test_forget_deletes_answers_of_test_queries(
-    run: Run, world: World, postgres_dsn: str, monkeypatch: pytest.MonkeyPatch
+    run: Run, world: World, home_dsn: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    url = postgres_dsn.replace("postgresql://", "postgresql+psycopg2://")
+    url = home_dsn.replace("postgresql://", "postgresql+psycopg2://")
     monkeypatch.setenv("DAGSTER_POSTGRES_URL", url)
     monkeypatch.setenv("DAGSTER_HOME", str(world.home / "dagster"))
     write_dagster_yaml(world.home / "dagster")

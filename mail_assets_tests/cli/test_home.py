@@ -61,16 +61,16 @@ BROKEN: dict[str, tuple[Callable[[Path, str], None], str]] = {
 
 @pytest.mark.slow
 def test_doctor_finds_one_fault_and_its_command_mends_it(
-    tmp_path: Path, mail_dsn: str, model_cache: Path
+    tmp_path: Path, home_dsn: str, model_cache: Path
 ) -> None:
-    home = Home(tmp_path, mail_dsn, model_cache)
+    home = Home(tmp_path, home_dsn, model_cache)
     home.lines("backfill", "--fast")
     home.environ["MAIL_PRECISION"] = "static"
     clean = home.run("doctor")
     assert (clean.exit_code, clean.stdout) == (0, "")
     assert clean.stderr.endswith("nothing found\n")
     for breaking, problem in BROKEN.values():
-        breaking(tmp_path, mail_dsn)
+        breaking(tmp_path, home_dsn)
         result = home.run("doctor", "--json")
         assert result.exit_code == 1
         [finding] = map(json.loads, result.stdout.splitlines())
@@ -83,9 +83,9 @@ def test_doctor_finds_one_fault_and_its_command_mends_it(
 
 @pytest.mark.slow
 def test_doctor_finds_a_failed_month_until_it_is_made(
-    tmp_path: Path, mail_dsn: str, model_cache: Path
+    tmp_path: Path, home_dsn: str, model_cache: Path
 ) -> None:
-    home = Home(tmp_path, mail_dsn, model_cache)
+    home = Home(tmp_path, home_dsn, model_cache)
     home.environ["MAIL_PRECISION"] = "static"
     first, second = ("2024-03", "2024-04")
     folder = tmp_path / "two"
@@ -109,9 +109,9 @@ def test_doctor_finds_a_failed_month_until_it_is_made(
 
 @pytest.mark.slow
 def test_doctor_names_the_command_for_a_vanished_month(
-    tmp_path: Path, mail_dsn: str, model_cache: Path
+    tmp_path: Path, home_dsn: str, model_cache: Path
 ) -> None:
-    home = Home(tmp_path, mail_dsn, model_cache)
+    home = Home(tmp_path, home_dsn, model_cache)
     home.environ["MAIL_PRECISION"] = "static"
     folder = tmp_path / "two"
     folder.mkdir()
@@ -192,9 +192,7 @@ def test_status_of_an_own_server_hides_the_password(run: Run) -> None:
     assert "secret" not in result.stdout + result.stderr
 
 
-def test_status_does_not_ask_the_server_of_a_model(
-    bare: dict[str, str],
-) -> None:
+def test_status_does_not_ask_the_server_of_a_model(bare: dict[str, str]) -> None:
     # nobody listens on this port
     remote = {"MAIL_ENCODER": "openai:BAAI/bge-m3", "MAIL_ENCODER_URL": "http://127.0.0.1:1/v1"}
     status = CliRunner().invoke(main, ["status", "--json"], env=bare | remote)
@@ -204,9 +202,7 @@ def test_status_does_not_ask_the_server_of_a_model(
     assert facts["index"] == f"mail2-bge-m3-{facts['fingerprint']}"
 
 
-def test_home_that_cannot_be_made_is_named(
-    bare: dict[str, str],
-) -> None:
+def test_home_that_cannot_be_made_is_named(bare: dict[str, str]) -> None:
     done = CliRunner().invoke(main, ["up"], env={**bare, "MAIL_HOME": "/proc/nowhere/home"})
     assert (done.exit_code, done.stdout) == (2, "")
     assert done.stderr.startswith("mail-assets: MAIL_HOME='/proc/nowhere/home': ")

@@ -12,11 +12,9 @@ from mail_assets.cli import main
 from mail_assets.encoding.models import compute_fingerprint
 from mail_assets.encoding.open import _open_remote
 from mail_assets.indexes.vectors import index_spec, open_mail_bucket
-from mail_assets.postgres.embedded import Cluster
 from mail_assets.settings.settings import load_settings
 from mail_assets.words.index import NAME
 from mail_assets_tests.cli.conftest import Home, assert_fails
-from mail_assets_tests.conftest import new_database
 from mail_assets_tests.encoding.fake_openai import MODEL as REMOTE
 from mail_assets_tests.encoding.fake_openai import fake_openai
 from mail_assets_tests.openai.fake_server import KEY, serving
@@ -30,9 +28,9 @@ STATIC, INT8, FP32 = (
 
 @pytest.mark.slow
 def test_index_is_built_promoted_and_retired_under_search(
-    tmp_path: Path, cluster: Cluster, model_cache: Path
+    tmp_path: Path, home_dsn: str, model_cache: Path
 ) -> None:
-    home = Home(tmp_path, new_database(cluster), model_cache)
+    home = Home(tmp_path, home_dsn, model_cache)
     home.lines("backfill")
     header, live, words = home.lines("index", "list")
     assert header.split() == ["live", "kind", "index", "entries", "encoder", "precision", "note"]
@@ -101,8 +99,8 @@ def write_judged(home: Path) -> str:
 
 
 @pytest.mark.parametrize("act", ["promote", "retire"])
-def test_unknown_index_exits_1(tmp_path: Path, mail_dsn: str, model_cache: Path, act: str) -> None:
-    result = Home(tmp_path, mail_dsn, model_cache).run("index", act, "nobody")
+def test_unknown_index_exits_1(tmp_path: Path, home_dsn: str, model_cache: Path, act: str) -> None:
+    result = Home(tmp_path, home_dsn, model_cache).run("index", act, "nobody")
     assert (result.exit_code, result.stdout) == (1, "")
     assert result.stderr.startswith("mail-assets: no index nobody was filled in lance:")
     assert result.stderr.endswith("there are: none\n")
@@ -121,10 +119,9 @@ def count_kept(dsn: str) -> int:
 
 @pytest.mark.slow
 def test_static_index_is_live_until_the_models_is_filled(
-    tmp_path: Path, cluster: Cluster, model_cache: Path
+    tmp_path: Path, home_dsn: str, model_cache: Path
 ) -> None:
-    dsn = new_database(cluster)
-    home = Home(tmp_path, dsn, model_cache)
+    home = Home(tmp_path, home_dsn, model_cache)
     hinted = home.run("backfill", "--fast")
     assert hinted.exit_code == 0, hinted.output
     assert "mail-assets index fill --promote" in hinted.stderr
@@ -134,20 +131,20 @@ def test_static_index_is_live_until_the_models_is_filled(
     for mode in ("semantic", "hybrid"):
         [found] = json.loads(home.lines(*search, "--mode", mode)[0])["hits"]
         assert "jirafa" in found["chunks"][0]["text"]
-    kept = count_kept(dsn)
+    kept = count_kept(home_dsn)
     assert kept > 0
     lazy = json.loads(home.lines(*search, "--mode", "semantic")[0])["hits"][0]
-    assert count_kept(dsn) == kept
+    assert count_kept(home_dsn) == kept
 
     filled, promoted = home.lines("index", "fill", "--promote")
     assert filled == f"{INT8}: 1 month, 15 vectors, 15 written, 0 deleted"
     assert promoted == f"{INT8} is live, after {STATIC}"
     assert live_precisions(home) == [("static", False), ("int8", True)]
-    assert count_kept(dsn) == 0
+    assert count_kept(home_dsn) == 0
     exact = json.loads(home.lines(*search, "--mode", "semantic")[0])["hits"][0]
     assert exact["message_id"] == lazy["message_id"]
     assert exact["chunks"][0]["distance"] == pytest.approx(lazy["chunks"][0]["distance"], abs=1e-4)
-    assert count_kept(dsn) == 0
+    assert count_kept(home_dsn) == 0
 
     again = home.lines("index", "fill")
     assert again == [f"{INT8}: 1 month, 15 vectors, 0 written, 0 deleted"]
@@ -156,9 +153,9 @@ def test_static_index_is_live_until_the_models_is_filled(
 
 
 def test_reconcile_does_not_need_the_server_of_the_encoder(
-    tmp_path: Path, mail_dsn: str, model_cache: Path
+    tmp_path: Path, home_dsn: str, model_cache: Path
 ) -> None:
-    home = Home(tmp_path, mail_dsn, model_cache)
+    home = Home(tmp_path, home_dsn, model_cache)
     with serving(fake_openai()) as server:
         home.environ |= {
             "MAIL_ENCODER": f"openai:{REMOTE}",

@@ -117,10 +117,7 @@ class DagsterWorld(World):
 
 def range_tags(first: str, last: str) -> dict[str, str]:
     """Return the tags of a run of the partitions from first to last."""
-    return {
-        "dagster/asset_partition_range_start": first,
-        "dagster/asset_partition_range_end": last,
-    }
+    return {"dagster/asset_partition_range_start": first, "dagster/asset_partition_range_end": last}
 
 
 @contextmanager

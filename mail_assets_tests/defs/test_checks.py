@@ -35,7 +35,7 @@ from mail_assets.store.embeddings import file_key, read_embeddings, write_embedd
 from mail_assets.tables.indexes import NewIndex, make_first_live, record_index
 from mail_assets.vectors.index import Vector
 from mail_assets.words.index import Document
-from mail_assets_tests.conftest import drop_database, new_database
+from mail_assets_tests.databases import drop_database, new_database
 from mail_assets_tests.defs.dagster_world import (
     CHAIN,
     DagsterWorld,
@@ -268,11 +268,7 @@ FAULTS = [
             ),
         }.items()
     ),
-    Fault(
-        "summaries_current",
-        "a thread without",
-        sql(f"delete from thread_summaries {OF_SEVEN}"),
-    ),
+    Fault("summaries_current", "a thread without", sql(f"delete from thread_summaries {OF_SEVEN}")),
     Fault(
         "summaries_current",
         "a summary of a former thread",
@@ -371,9 +367,7 @@ def test_check_names_the_month_of_a_fault(world: DagsterWorld, fault: Fault) -> 
     assert record.data["month"] == f"{HARBOR}|{MARCH}"
 
 
-def test_upkeep_finds_a_fault_that_a_later_run_does_not_show(
-    world: DagsterWorld,
-) -> None:
+def test_upkeep_finds_a_fault_that_a_later_run_does_not_show(world: DagsterWorld) -> None:
     sql("update mbox_archives set found = 61 where month = '2024-03'")(world)
     assert world.month(APRIL, select=["messages"]).success, "April is checked alone, and green"
     result = world.defs.resolve_job_def("upkeep").execute_in_process(
@@ -451,9 +445,7 @@ def test_reconciled_checks_the_live_index(world: DagsterWorld) -> None:
     assert world.check(reconciled).metadata["missing"].value == 1
 
 
-def test_thread_checks_cover_changed_months_only(
-    world: DagsterWorld,
-) -> None:
+def test_thread_checks_cover_changed_months_only(world: DagsterWorld) -> None:
     sql("delete from threads where message_id = '2024-03.7@example.org'")(world)
     for month, passed in [(APRIL, True), (MARCH, False)]:
         result = world.month(month, select=["messages", "threads"])

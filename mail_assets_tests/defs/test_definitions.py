@@ -150,9 +150,7 @@ def test_only_open_archives_can_be_overdue(
         assert policy.warn_window.to_timedelta() < window
 
 
-def test_jobs_schedules_and_sensors_are_described_and_off(
-    defs: dg.Definitions,
-) -> None:
+def test_jobs_schedules_and_sensors_are_described_and_off(defs: dg.Definitions) -> None:
     repository = defs.get_repository_def()
     jobs = [job for job in repository.get_all_jobs() if not job.name.startswith("__")]
     assert {job.name for job in jobs} == {*(job.name for job in JOBS), "upkeep"}

@@ -33,9 +33,7 @@ def url_at(place: str) -> str:
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("home")
-def test_missing_server_is_named_by_its_variable(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_missing_server_is_named_by_its_variable(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DAGSTER_POSTGRES_URL", url_at("127.0.0.1:1/dagster"))
     with pytest.raises(DagsterStorageError) as caught, open_instance(load_settings()):
         pass
@@ -145,11 +143,7 @@ def test_link_of_the_users_is_left_alone(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("target", "there"),
-    [
-        ("gone/dagster.yaml", False),
-        ("other/dagster.yaml", True),
-    ],
+    ("target", "there"), [("gone/dagster.yaml", False), ("other/dagster.yaml", True)]
 )
 def test_link_to_another_checkout_follows_this_one(
     tmp_path: Path, target: str, there: bool

@@ -17,18 +17,14 @@ from mail_assets.defs.instance import write_dagster_yaml
 from mail_assets.defs.instance_storage import complete_tables
 from mail_assets.defs.partitions import YEAR, months
 from mail_assets.postgres.database import embedded
-from mail_assets.postgres.embedded import Cluster
 from mail_assets_tests.conftest import REPOSITORY
 from mail_assets_tests.defs.dagster_world import range_tags
 
 
 @pytest.fixture
-def own_server(
-    home: Path, cluster: Cluster, postgres_dsn: str, monkeypatch: pytest.MonkeyPatch
-) -> str:
-    """The URL of an empty database, named as Dagster's."""
-    name = postgres_dsn.partition("?")[0].rpartition("/")[2]
-    url = cluster.dsn(name, scheme="postgresql+psycopg2")
+def own_server(home: Path, home_dsn: str, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The URL of a database with Dagster's tables."""
+    url = home_dsn.replace("postgresql:", "postgresql+psycopg2:")
     monkeypatch.setenv("DAGSTER_POSTGRES_URL", url)
     return url
 
@@ -148,10 +144,10 @@ def test_columns_of_the_event_log_are_listed_once(own_server: str) -> None:
     assert listed == []
 
 
-def test_restarted_server_is_connected_to_again(own_server: str, postgres_dsn: str) -> None:
+def test_restarted_server_is_connected_to_again(own_server: str, home_dsn: str) -> None:
     with dg.DagsterInstance.get() as instance:
         instance.report_runless_asset_event(dg.AssetMaterialization("thing"))
-        with psycopg.connect(postgres_dsn, autocommit=True) as connection:
+        with psycopg.connect(home_dsn, autocommit=True) as connection:
             ended = connection.execute(
                 "select pg_terminate_backend(pid, 60000) from pg_stat_activity"
                 " where datname = current_database() and pid <> pg_backend_pid()"
@@ -179,9 +175,7 @@ def test_months_of_a_run_are_stored_together(
     assert stored == [12]
 
 
-def test_ui_shows_each_month_of_a_run_in_order(
-    own_server: str,
-) -> None:
+def test_ui_shows_each_month_of_a_run_in_order(own_server: str) -> None:
     with dg.DagsterInstance.get() as instance:
         done = dg.materialize([monthly], instance=instance, tags=YEAR_2024)
         stored = instance.fetch_materializations(monthly.key, limit=100).records
@@ -210,9 +204,9 @@ union all select 'version', version_num from alembic_version
 
 
 @pytest.fixture
-def url(postgres_dsn: str) -> str:
-    """The URL of an empty database, as Dagster takes it."""
-    return postgres_dsn.replace("postgresql://", "postgresql+psycopg2://")
+def url(home_dsn: str) -> str:
+    """The URL of a database with Dagster's tables."""
+    return home_dsn.replace("postgresql://", "postgresql+psycopg2://")
 
 
 def read_things(dsn: str) -> set[tuple[str, str]]:
@@ -220,11 +214,11 @@ def read_things(dsn: str) -> set[tuple[str, str]]:
         return {*connection.execute(THINGS).fetchall()}
 
 
-def test_complete_tables_are_left_alone(postgres_dsn: str, url: str) -> None:
+def test_complete_tables_are_left_alone(home_dsn: str, url: str) -> None:
     storage = DagsterPostgresStorage(url)
-    before = read_things(postgres_dsn)
+    before = read_things(home_dsn)
     complete_tables(storage, url)
-    assert read_things(postgres_dsn) == before
+    assert read_things(home_dsn) == before
 
 
 @pytest.mark.parametrize(
@@ -237,35 +231,35 @@ def test_complete_tables_are_left_alone(postgres_dsn: str, url: str) -> None:
         "drop table bulk_actions; delete from alembic_version",
     ],
 )
-def test_missing_tables_are_created(postgres_dsn: str, url: str, loss: str) -> None:
+def test_missing_tables_are_created(home_dsn: str, url: str, loss: str) -> None:
     storage = DagsterPostgresStorage(url)
-    before = read_things(postgres_dsn)
-    with psycopg.connect(postgres_dsn) as connection:
+    before = read_things(home_dsn)
+    with psycopg.connect(home_dsn) as connection:
         connection.execute(loss)
     complete_tables(DagsterPostgresStorage(url), url)
-    assert read_things(postgres_dsn) == before
+    assert read_things(home_dsn) == before
     assert storage.event_log_storage.get_asset_check_summary_records([]) == {}
 
 
-def test_tables_of_another_version_are_left_to_dagster(postgres_dsn: str, url: str) -> None:
+def test_tables_of_another_version_are_left_to_dagster(home_dsn: str, url: str) -> None:
     storage = DagsterPostgresStorage(url)
-    with psycopg.connect(postgres_dsn) as connection:
+    with psycopg.connect(home_dsn) as connection:
         connection.execute("drop table bulk_actions")
         connection.execute("update alembic_version set version_num = '7e2f3204cf8e'")
     complete_tables(storage, url)
-    assert ("relation", "bulk_actions") not in read_things(postgres_dsn)
+    assert ("relation", "bulk_actions") not in read_things(home_dsn)
 
 
 def test_interrupted_creation_creates_no_table(
-    postgres_dsn: str, url: str, monkeypatch: pytest.MonkeyPatch
+    home_dsn: str, url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(*_: object) -> None:
         raise KeyboardInterrupt
 
     storage = DagsterPostgresStorage(url)
-    with psycopg.connect(postgres_dsn) as connection:
+    with psycopg.connect(home_dsn) as connection:
         connection.execute("drop table bulk_actions, instance_info")
     monkeypatch.setattr("mail_assets.defs.instance_storage.stamp_alembic_rev", fail)
     with pytest.raises(KeyboardInterrupt):
         complete_tables(storage, url)
-    assert ("relation", "bulk_actions") not in read_things(postgres_dsn)
+    assert ("relation", "bulk_actions") not in read_things(home_dsn)

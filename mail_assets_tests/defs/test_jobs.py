@@ -15,12 +15,7 @@ from mail_assets.tables.indexes import NewIndex, make_first_live, record_index
 from mail_assets.vectors.lance import LanceIndex
 from mail_assets.words.lance import LanceWordIndex
 from mail_assets_tests.conftest import REPOSITORY
-from mail_assets_tests.defs.dagster_world import (
-    CHAIN,
-    DagsterWorld,
-    failure,
-    fill_live_index,
-)
+from mail_assets_tests.defs.dagster_world import CHAIN, DagsterWorld, failure, fill_live_index
 from mail_assets_tests.world import HARBOR, MARCH, mail
 
 DAGSTER = Path(sys.executable).parent / "dagster"
@@ -103,9 +98,7 @@ def test_upkeep_names_an_index_of_an_unknown_encoder(world: DagsterWorld) -> Non
     assert "index mail2-gone-0 was filled by encoder gone" in failure(result).description
 
 
-def test_reconciled_warns_when_nothing_is_indexed(
-    world: DagsterWorld,
-) -> None:
+def test_reconciled_warns_when_nothing_is_indexed(world: DagsterWorld) -> None:
     result = world.defs.resolve_implicit_global_asset_job_def().execute_in_process(
         instance=world.instance, partition_key=f"{HARBOR}|{MARCH}"
     )

@@ -54,10 +54,10 @@ def search_quality() -> None:
 
 @pytest.fixture
 def instance(
-    tmp_path: Path, postgres_dsn: str, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, home_dsn: str, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[dg.DagsterInstance]:
     """An instance in PostgreSQL, as dagster.yaml makes it."""
-    url = postgres_dsn.replace("postgresql://", "postgresql+psycopg2://")
+    url = home_dsn.replace("postgresql://", "postgresql+psycopg2://")
     monkeypatch.setenv("MAIL_HOME", str(tmp_path))
     monkeypatch.setenv("DAGSTER_POSTGRES_URL", url)
     monkeypatch.setenv("DAGSTER_HOME", str(tmp_path / "dagster"))
@@ -130,9 +130,7 @@ def kinds(found: Sequence[Any]) -> dict[str, int]:
     return {one.what: one.things for one in found}
 
 
-def test_prune_keeps_the_last_of_each_partition_and_check(
-    instance: dg.DagsterInstance,
-) -> None:
+def test_prune_keeps_the_last_of_each_partition_and_check(instance: dg.DagsterInstance) -> None:
     replaced = [run(instance, MARCH, days=300), run(instance, MARCH, days=200)]
     last_march = run(instance, MARCH, days=150)
     last_april = run(instance, APRIL, days=140)

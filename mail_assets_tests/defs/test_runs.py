@@ -158,9 +158,7 @@ def test_asset_made_by_the_failed_run_is_no_success(instance: dg.DagsterInstance
     assert failed(instance) == {"harbor 2024-03": 1}
 
 
-def test_killed_run_does_not_count_after_a_success(
-    instance: dg.DagsterInstance,
-) -> None:
+def test_killed_run_does_not_count_after_a_success(instance: dg.DagsterInstance) -> None:
     killed = instance.add_run(
         dg.DagsterRun(job_name="any", status=dg.DagsterRunStatus.STARTED, tags=MARCH)
     )
@@ -224,9 +222,7 @@ def test_failed_range_counts_for_the_months_it_names(
         work()
 
     refresh_archives.execute_in_process(
-        instance=instance,
-        tags=range_tags("harbor|2024-02", "harbor|2024-03"),
-        raise_on_error=False,
+        instance=instance, tags=range_tags("harbor|2024-02", "harbor|2024-03"), raise_on_error=False
     )
     assert failed(instance) == expected
 
@@ -244,9 +240,7 @@ def test_pause_doubles_up_to_a_day(runs: int, minutes: int) -> None:
     assert Failures(runs, "run", NOW).retry_at == NOW + dt.timedelta(minutes=minutes)
 
 
-def test_months_in_flight_include_rectangles(
-    instance: dg.DagsterInstance,
-) -> None:
+def test_months_in_flight_include_rectangles(instance: dg.DagsterInstance) -> None:
     started = dg.DagsterRunStatus.STARTED
     for tags in (MARCH, range_tags("pier|2023-12", "quay|2024-01"), {}):
         instance.add_run(dg.DagsterRun(job_name="any", status=started, tags=tags))
@@ -259,9 +253,7 @@ def test_months_in_flight_include_rectangles(
 FINISHED = MonthFinished("messages", ListMonth("dev", "2024-03"), {"found": 3}, True)
 
 
-def test_run_log_passes_on_lines_and_months(
-    tmp_path: Path,
-) -> None:
+def test_run_log_passes_on_lines_and_months(tmp_path: Path) -> None:
     emitted: list[MonthFinished | LogLine] = []
 
     @dg.op

@@ -42,9 +42,7 @@ def test_active_runs_are_as_many_as_workers(instance: dg.DagsterInstance) -> Non
     assert instance.event_log_storage.get_pool_limits() == []
 
 
-def test_runs_go_to_celery_and_are_retried(
-    instance: dg.DagsterInstance,
-) -> None:
+def test_runs_go_to_celery_and_are_retried(instance: dg.DagsterInstance) -> None:
     assert isinstance(instance.run_launcher, MailCeleryLauncher)
     assert instance.run_launcher.broker == "redis://redis:6379/0"
     assert instance.run_monitoring_enabled

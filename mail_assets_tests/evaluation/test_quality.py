@@ -30,6 +30,9 @@ JUDGED = [JudgedQuery(f"q{n}", f"about {n}", {f"m{n}": 1}) for n in range(12)]
 
 def test_digest_depends_on_content_not_on_order() -> None:
     assert digest_judged_set(JUDGED) == digest_judged_set(JUDGED[::-1])
+    grades = {"m0": 1, "m1": 2}, {"m1": 2, "m0": 1}
+    one, same = ([JUDGED[0]._replace(relevant=each)] for each in grades)
+    assert digest_judged_set(one) == digest_judged_set(same)
     assert digest_judged_set(JUDGED) != digest_judged_set(JUDGED[1:])
     assert digest_judged_set(JUDGED) != digest_judged_set(
         [JUDGED[0]._replace(relevant={"m0": 2}), *JUDGED[1:]]

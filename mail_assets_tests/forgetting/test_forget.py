@@ -16,7 +16,7 @@ from mail_assets.store.embeddings import file_key, read_embeddings, write_embedd
 from mail_assets.tables.checks import read_message_counts
 from mail_assets.tables.removals import list_removals, read_forgotten
 from mail_assets.tables.removed_messages import count_rows_left, count_threads_left
-from mail_assets_tests.conftest import drop_database, new_database
+from mail_assets_tests.databases import drop_database, new_database
 from mail_assets_tests.world import APRIL, HARBOR, MARCH, World, mail
 
 EVE = "eve@example.net"

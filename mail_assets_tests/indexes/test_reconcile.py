@@ -185,9 +185,7 @@ def test_repair_takes_more_than_one_page_of_keys(
     assert filled.rows("vectors") == []
 
 
-def test_missing_index_is_named_and_repair_marks_every_key(
-    filled: World,
-) -> None:
+def test_missing_index_is_named_and_repair_marks_every_key(filled: World) -> None:
     lose_a_month(filled)
     filled.index.drop()
     with pytest.raises(MissingIndexError, match=r"mail2-all-minilm.* `mail-assets backfill` creat"):

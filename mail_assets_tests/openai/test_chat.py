@@ -119,6 +119,15 @@ def test_server_that_does_not_stream_is_named(
         list(ask(client))
 
 
+@pytest.mark.parametrize("choices", [[], [None], [{}], {}, None])
+def test_reply_without_a_choice_is_an_error(
+    client: Client, server: FakeServer, choices: object
+) -> None:
+    server.script = [Reply({"choices": choices})]
+    with pytest.raises(EndpointError, match="answers without a choice: "):
+        ask_model(client, ChatModel(MODEL, server.url), ASKED)
+
+
 def test_wrong_model_is_an_error_in_the_servers_words(client: Client) -> None:
     with pytest.raises(EndpointError, match="The model 'other' does not exist; check MAIL_CHAT_U"):
         list(ask(client, "other"))

@@ -26,7 +26,7 @@ from mail_assets.store.folder import FolderStore
 from mail_assets.tables.kept_rows import KeptRowsError
 from mail_assets.tables.removals import ForgetKeyError, KeySource
 from mail_assets.workspace import Workspace
-from mail_assets_tests.conftest import drop_database, new_database
+from mail_assets_tests.databases import drop_database, new_database
 from mail_assets_tests.world import APRIL, HARBOR, MARCH, PIER, STEPS, World, mail
 
 MONTHS = ((MARCH, HARBOR), (APRIL, HARBOR), (MARCH, PIER))

@@ -16,7 +16,7 @@ from mail_assets.postgres.dumps import (
 )
 from mail_assets.postgres.embedded import Cluster
 from mail_assets.postgres.errors import PostgresError
-from mail_assets_tests.conftest import drop_database, new_database
+from mail_assets_tests.databases import drop_database, new_database
 
 OF_THEN = """
 create table harbors (name text);

@@ -1,7 +1,9 @@
 """The account and the programs of the server, its log, and the folder of root's files."""
 
 import os
+import platform
 import subprocess
+import sys
 from pathlib import Path
 
 import psycopg
@@ -41,9 +43,7 @@ def test_root_drops_to_an_account_that_exists(monkeypatch: pytest.MonkeyPatch, n
     assert account.switch == {"user": account.uid, "group": account.gid, "extra_groups": []}
 
 
-def test_a_missing_account_is_refused(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_missing_account_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 0)
     monkeypatch.setenv("MAIL_PG_USER", "no-such-user-here")
     with pytest.raises(PostgresError, match="no account no-such-user-here: set MAIL_PG_USER"):
@@ -108,12 +108,29 @@ def test_a_program_that_is_no_server_is_named(tmp_path: Path, says: str | None) 
         major_version(tmp_path)
 
 
+@pytest.mark.skipif(not programs.CPU_INFO.exists(), reason="no /proc/cpuinfo")
 def test_vector_cpu_ok_reads_the_cpu_flags() -> None:
-    flags = Path("/proc/cpuinfo")
-    if not flags.exists():
-        pytest.skip("no /proc/cpuinfo")
-    words = flags.read_text().split()
-    assert vector_cpu_ok() is ({"avx2", "fma", "bmi2"} <= {*words} or "sve" in words)
+    words = {*programs.CPU_INFO.read_text().split()}
+    assert vector_cpu_ok() is ({"avx2", "fma", "bmi2"} <= words or "sve" in words)
+
+
+@pytest.mark.parametrize(
+    ("machine", "flags", "ok"),
+    [
+        ("x86_64", "flags : fma bmi2 avx2 sse", True),
+        ("x86_64", "flags : fma bmi2 sse sve", False),
+        ("aarch64", "Features : fp asimd sve", True),
+        ("aarch64", "Features : fp asimd avx2 fma bmi2", False),
+    ],
+)
+def test_vector_cpu_ok_needs_the_flags_of_its_machine(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, machine: str, flags: str, ok: bool
+) -> None:
+    (tmp_path / "cpuinfo").write_text(flags)
+    monkeypatch.setattr(programs, "CPU_INFO", tmp_path / "cpuinfo")
+    monkeypatch.setattr(sys, "platform", "linux")
+    monkeypatch.setattr(platform, "machine", lambda: machine)
+    assert vector_cpu_ok() is ok
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from mail_assets.postgres.embedded import Cluster
 from mail_assets.reading.records import show_message
 from mail_assets.vectors.pgvector import Connections
 from mail_assets.web.searchers import STATEMENT_SECONDS, open_reads
-from mail_assets_tests.conftest import drop_database, new_database
+from mail_assets_tests.databases import drop_database, new_database
 from mail_assets_tests.ports import find_free_port
 from mail_assets_tests.world import MARCH, World, mail
 

@@ -13,7 +13,7 @@ from psycopg import sql
 
 from mail_assets.postgres.embedded import Cluster
 from mail_assets.postgres.statements import statement
-from mail_assets_tests.conftest import drop_database, new_database
+from mail_assets_tests.databases import drop_database, new_database
 from mail_assets_tests.postgres.many_months import (
     CHUNKS,
     INDEX,
@@ -169,9 +169,7 @@ def test_reading_all_rows_is_counted(many: psycopg.Connection) -> None:
     assert found["messages"] == 2 * (MONTHS + 1) * MESSAGES
 
 
-def test_taking_changes_reads_only_their_threads(
-    many: psycopg.Connection,
-) -> None:
+def test_taking_changes_reads_only_their_threads(many: psycopg.Connection) -> None:
     note = """insert into summary_changes (thread_id)
               select to_char(n, 'FM000000') from generate_series(1, 20000) n"""
     threads = [f"{number:06}" for number in range(1_001, 1_501)]

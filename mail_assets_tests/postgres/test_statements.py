@@ -86,10 +86,7 @@ MANIFEST_STATEMENTS = (
 )
 
 #: What is asked of a backup by one function, and of each of its tables by another.
-BACKUP_STATEMENTS = (
-    *KEPT,
-    *("stage", "merge", "index_again", "forget_index_states"),
-)
+BACKUP_STATEMENTS = (*KEPT, *("stage", "merge", "index_again", "forget_index_states"))
 
 
 def test_statements_are_used_and_exist() -> None:

@@ -95,9 +95,7 @@ def test_word_is_marked_by_a_stem_of_other_letters(
 
 
 @pytest.mark.parametrize("words", [*permutations(("large", "small", "minus"))])
-def test_weight_does_not_depend_on_the_order_of_words(
-    words: tuple[str, str, str],
-) -> None:
+def test_weight_does_not_depend_on_the_order_of_words(words: tuple[str, str, str]) -> None:
     # summed one after the other, the small one is lost in half of the orders
     weights = dict(zip(words, (1e16, 1.0, -1e16), strict=True))
     terms = [WeighedTerm(word, 1, weight) for word, weight in weights.items()]

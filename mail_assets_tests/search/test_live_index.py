@@ -24,7 +24,7 @@ from mail_assets.tables.indexes import (
     switch_live,
 )
 from mail_assets.vectors.index import Match, MissingIndexError, VectorError
-from mail_assets_tests.conftest import new_database
+from mail_assets_tests.databases import new_database
 from mail_assets_tests.sample_corpus import Corpus, index_everything, small_corpus
 from mail_assets_tests.search.query_loop import ask_in_loop
 from mail_assets_tests.world import PROFILE

@@ -16,7 +16,7 @@ from mail_assets.steps.write_words import write_words
 from mail_assets.store.open import open_store
 from mail_assets.words.index import NAME
 from mail_assets.workspace import Workspace
-from mail_assets_tests.conftest import new_database
+from mail_assets_tests.databases import new_database
 from mail_assets_tests.sample_corpus import Corpus, ids, index_everything, small_corpus
 from mail_assets_tests.search.query_loop import QueryLoop, ask_in_loop
 from mail_assets_tests.world import FORGET_KEY

@@ -13,7 +13,7 @@ from mail_assets.search.language.request import Request
 from mail_assets.search.open import open_searcher
 from mail_assets.tables.encoded_texts import EncoderProbe, record_probe
 from mail_assets.vectors.index import MissingIndexError
-from mail_assets_tests.conftest import new_database
+from mail_assets_tests.databases import new_database
 from mail_assets_tests.sample_corpus import Corpus
 
 

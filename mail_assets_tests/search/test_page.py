@@ -174,8 +174,7 @@ def test_deeper_candidates_do_not_change_the_thread_limit() -> None:
 
 
 @pytest.mark.parametrize(
-    ("mode", "query"),
-    [("fulltext", "upgrade"), ("semantic", "completed jobs leave the hot table")],
+    ("mode", "query"), [("fulltext", "upgrade"), ("semantic", "completed jobs leave the hot table")]
 )
 def test_pages_follow_if_the_first_hits_are_of_one_thread(
     search: Search, monkeypatch: pytest.MonkeyPatch, mode: str, query: str

@@ -88,9 +88,7 @@ def test_query_has_terms_and_required_words(
     connection.execute("select %s::tsquery", [found.required])
 
 
-def test_pieces_of_a_name_are_kept_apart_from_the_words(
-    connection: psycopg.Connection,
-) -> None:
+def test_pieces_of_a_name_are_kept_apart_from_the_words(connection: psycopg.Connection) -> None:
     found = question(connection, "why does harbor_lease_renew renewing fail")
     assert found is not None
     assert {*found.lexemes} == {"renew", "fail"}

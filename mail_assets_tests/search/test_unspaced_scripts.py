@@ -17,7 +17,7 @@ from mail_assets.search.response import Response
 from mail_assets.search.searcher import Searcher
 from mail_assets.sql_functions.install import install_functions
 from mail_assets.text.letters import pair_letters
-from mail_assets_tests.conftest import new_database
+from mail_assets_tests.databases import new_database
 from mail_assets_tests.sample_corpus import Corpus, ids, index_everything
 
 #: No pair of letters is twice in a text.

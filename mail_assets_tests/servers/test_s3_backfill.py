@@ -8,10 +8,9 @@ from typing import Any
 import pytest
 
 from benchmarks.end_state import Digests, digest_home, list_differences
-from mail_assets.postgres.embedded import Cluster
 from mail_assets.settings.settings import load_settings
 from mail_assets_tests.cli.conftest import Home
-from mail_assets_tests.conftest import drop_database, new_database
+from mail_assets_tests.databases import Databases
 from mail_assets_tests.s3 import BUCKET
 from mail_assets_tests.servers.faulty_proxy import ALL, FaultyProxy, Trouble
 from mail_assets_tests.world import EPOCH
@@ -27,29 +26,27 @@ PLACES = {
 
 @pytest.fixture(scope="module")
 def expected(
-    cluster: Cluster, model_cache: Path, tmp_path_factory: pytest.TempPathFactory
+    home_databases: Databases, model_cache: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Digests]:
     """The content of a home on folders."""
-    mail, dagster = new_database(cluster), new_database(cluster)
-    home = make_home(tmp_path_factory.mktemp("folders"), mail, dagster, model_cache)
+    dsn = home_databases.take()
+    home = make_home(tmp_path_factory.mktemp("folders"), dsn, model_cache)
     home.lines("backfill")
     yield digest_home(load_settings(home.environ))
-    drop_database(cluster, mail)
-    drop_database(cluster, dagster)
+    home_databases.give_back(dsn)
 
 
 @pytest.fixture
-def home(tmp_path: Path, mail_dsn: str, postgres_dsn: str, model_cache: Path) -> Home:
+def home(tmp_path: Path, home_dsn: str, model_cache: Path) -> Home:
     """A home whose files and indexes are on S3."""
-    made = make_home(tmp_path, mail_dsn, postgres_dsn, model_cache)
+    made = make_home(tmp_path, home_dsn, model_cache)
     made.environ |= PLACES
     return made
 
 
-def make_home(folder: Path, mail: str, dagster: str, models: Path) -> Home:
-    """Make a home with a database for Dagster, whose archive was changed at a known time."""
-    made = Home(folder, mail, models)
-    made.environ["DAGSTER_POSTGRES_URL"] = dagster.replace("postgresql:", "postgresql+psycopg2:")
+def make_home(folder: Path, dsn: str, models: Path) -> Home:
+    """Make a home whose archive was changed at a known time."""
+    made = Home(folder, dsn, models)
     os.utime(folder / "tricks" / "harbor-es.2024-03.mbox", (EPOCH, EPOCH))
     return made
 

@@ -15,7 +15,7 @@ from mail_assets.settings.settings import Settings
 from mail_assets.sql_functions.install import install_functions
 from mail_assets.tables.indexes import NewIndex, make_first_live, record_index
 from mail_assets.vectors.index import VectorIndex
-from mail_assets_tests.conftest import new_database
+from mail_assets_tests.databases import new_database
 from mail_assets_tests.sample_corpus import Corpus, index_everything
 
 

@@ -15,7 +15,7 @@ from mail_assets.steps import build_threads as step
 from mail_assets.steps.build_threads import build_threads
 from mail_assets.tables.hidden_ids import hide_ids
 from mail_assets.tables.threads import read_references, read_threads, replace_threads
-from mail_assets_tests.conftest import new_database
+from mail_assets_tests.databases import new_database
 from mail_assets_tests.world import APRIL, HARBOR, MARCH, PIER, World, mail
 
 REPLY = "<a@example.org>"

@@ -300,7 +300,7 @@ def test_line_ends_within_a_sentence_make_no_difference() -> None:
     assert not is_decision("I have\nnot applied this.")
 
 
-ASKED = "The pump at the north pier stops at night. The valve of the south pier is quite old."
+ASKED = "The pump at the north pier stops at night. The valve of the old south pier is quite loose."
 
 
 def reactions(*answers: str) -> list[int]:
@@ -321,6 +321,8 @@ NESTED = "> > The pump at the north pier stops at night.\n> Does it?\n"
         pytest.param([f"{WRAPPED}\nIt needs oil."], [1, 0], id="wrapped differently"),
         pytest.param([f"{QUOTED}It needs oil.\n" * 2] * 2, [2, 0], id="once a message"),
         pytest.param([f"It needs oil.\n\n{QUOTED}"], [0, 0], id="quoted below"),
+        pytest.param(["> The valve of the old south pier\n\nIt is."], [0, 1], id="half of it"),
+        pytest.param(["> of the old south pier is\n\nIt is."], [0, 0], id="less than half"),
         pytest.param([f"{NESTED}\nIt does, every night."], [0, 0], id="a quote in a quote"),
     ],
 )

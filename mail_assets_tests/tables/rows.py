@@ -7,12 +7,14 @@ from typing import NamedTuple
 import psycopg
 
 from mail_assets.mail.body.segments import Segment, new_text_spans, segment_body
+from mail_assets.mail.message.content_hash import identify_text
 from mail_assets.mail.message.message import Message
 from mail_assets.mail.message.parse import parse_message
 from mail_assets.month import ListMonth
 from mail_assets.tables.chunks import ChunkRow, chunk_key, replace_chunks
 from mail_assets.tables.mbox_archives import ArchiveEntry, read_entries, replace_entries
 from mail_assets.tables.messages import (
+    FirstArrival,
     MessageRow,
     WrittenRows,
     delete_rows,
@@ -68,7 +70,9 @@ def encode(row: Stored) -> bytes:
     """Return the line of COPY of a message."""
     message = row.message
     made = (encode_message(message), message.body_text, message.flags)
-    texts = (row.segments, row.identifiers, row.new_text)
+    arrival = FirstArrival(*message.arrival) if message.arrival else None
+    identity = identify_text(message, [message.body_text], "plain")
+    texts = (row.segments, row.identifiers, row.new_text, identity, arrival)
     return encode_row(MessageRow(row.ordinal, row.variant, b"", *made, *texts))
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from mail_assets.postgres.embedded import Cluster
 from mail_assets.web.privacy import SHOWN
-from mail_assets_tests.conftest import drop_database, new_database
+from mail_assets_tests.databases import drop_database, new_database
 from mail_assets_tests.web.conftest import fill, serving_world
 from mail_assets_tests.web.readings import ask_tool
 from mail_assets_tests.world import World, mail

@@ -153,7 +153,7 @@ begin
          where relnamespace = to_regnamespace(quote_ident(current_schema()))
            and relkind in ('r', 'v')
            and relname in (
-               'mbox_archives', 'messages', 'quarantine', 'threads', 'thread_aliases',
+               'mbox_archives', 'messages', 'contested_texts', 'quarantine', 'threads', 'thread_aliases',
                'thread_changes', 'chunks', 'vectors', 'partitions', 'removals', 'removed_messages',
                'forget_keys', 'cut_messages', 'archive_entries', 'removed_upstream',
                'former_archives', 'encoded_texts', 'encoder_probes', 'words',

@@ -1,4 +1,7 @@
-"""Hash the content of a message so that faithful copies agree, and find copies that lost letters.
+"""Hash the content of a message so that copies agree, and find copies that lost letters.
+
+Within an archive the content is hashed nearly as it stands. Copies in archives of different kinds
+are compared by their text: see `TextIdentity`.
 
 Archives render a message differently: line ends, folding, added fields, another charset or
 transfer encoding. Pipermail keeps only From, Date, Subject, the ids and the text, and rewrites
@@ -9,12 +12,15 @@ fields, decoded text.
 import hashlib
 import re
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 from mail_assets.mail.message import mime
 from mail_assets.mail.message.addresses import parse_addresses
+from mail_assets.mail.message.dates import parse_date
 from mail_assets.mail.message.headers import Headers, decode_fields, decode_value
 from mail_assets.mail.message.ids import find_ids
+from mail_assets.mail.message.message import Message
 from mail_assets.mail.message.part import Part
 from mail_assets.mail.message.part_text import decode_part_text
 
@@ -159,3 +165,48 @@ def _lost(ours: tuple[bytes, ...], theirs: tuple[bytes, ...]) -> bool:
         or (not our.strip(b"?") and len(their.decode("utf-8", "ignore")) <= len(our) <= len(their))
         for our, their in zip(ours, theirs, strict=True)
     )
+
+
+# --- one text in several archives ---
+
+_LETTERS = re.compile(r"[?\x80-\U0010ffff]+")
+
+
+class TextIdentity(NamedTuple):
+    """Digests by which copies of one message in archives of any kind agree.
+
+    Copies under one id have the same content unless two digests of a kind differ; None is unknown
+    and differs from nothing. `text` covers Date, subject and body without what lists add: tags of
+    the subject, footers, disguises of addresses, line breaks. `outline` is the same with `?` for
+    letters outside of ASCII. `files` are the attachments.
+    """
+
+    text: bytes | None
+    outline: bytes | None
+    files: bytes | None
+
+
+def identify_text(message: Message, parts: Sequence[str], dialect: str) -> TextIdentity:
+    """Return the identity of a message; `parts` are the pieces of its body that are no footer.
+
+    Pipermail keeps no attachments. Where it wrote `?` for letters only the outline is known, and
+    nothing where it kept no text at all.
+    """
+    date = parse_date(message.date_raw)
+    head = f"{date.at if date else ''}\n{message.subject_base.casefold()}\n"
+    text = "".join(parts).replace("\n>From ", "\nFrom ").replace("(a)", "@").replace(" at ", "@")
+    plain = _digest(head, text)
+    outline = plain
+    if "?" in text or not (head.isascii() and text.isascii()):
+        outline = _digest(_LETTERS.sub("?", head), _LETTERS.sub("?", text))
+    if dialect != "pipermail":
+        names = sorted(one.sha256 for one in message.attachments)
+        return TextIdentity(plain, outline, _digest("", " ".join(names)))
+    if not text.strip():
+        return TextIdentity(None, None, None)
+    return TextIdentity(None if "?" in text and text.isascii() else plain, outline, None)
+
+
+def _digest(head: str, text: str) -> bytes:
+    squeezed = " ".join(f"{head}\n{text}".split())
+    return hashlib.blake2b(squeezed.encode("utf-8", "replace"), digest_size=16).digest()

@@ -316,6 +316,55 @@ def _fits(at: datetime, hops: Iterable[datetime]) -> bool:
     return hop is None
 
 
+# --- the arrival of a message ---
+
+#: A clock at zero writes 1970, and so does public-inbox in every From_ line.
+_FIRST_ARRIVAL = datetime(1971, 1, 1, tzinfo=UTC)
+# The address in front is the sender's, so the last weekday counts.
+_ASCTIME = re.compile(
+    r".*[ \t](?:Mon|Tue|Wed|Thu|Fri|Sat|Sun) "
+    r"(?:([A-Z][a-z][a-z]) ([ 0-3]\d) ([0-2]\d):([0-5]\d):([0-5]\d) (\d{4})\s*\Z|(.*))",
+    re.ASCII | re.S,
+)
+
+
+class Arrival(NamedTuple):
+    """The time at which a message had reached its archive, and the field that says so."""
+
+    at: datetime
+    source: str  # received or from_line
+
+
+def decide_arrival(received: str, from_line: str, dialect: str) -> Arrival | None:
+    """Return the later of the topmost Received field's date and the From_ line's, if there is one.
+
+    The sender writes Date and every Received field but the topmost, which the list's own server
+    adds. A message can lack that one, so the later of both counts: a sender may make an arrival
+    later, never earlier. Pipermail copies the Date field into its From_ lines: they say nothing.
+    """
+    hop = parse_date(received) if received else None
+    line = None if dialect == "pipermail" else _parse_from_line(from_line)
+    known = [
+        Arrival(at, source)
+        for at, source in ((hop and hop.at, "received"), (line, "from_line"))
+        if at and at >= _FIRST_ARRIVAL
+    ]
+    return max(known, key=lambda one: one.at, default=None)
+
+
+def _parse_from_line(line: str) -> datetime | None:
+    found = _ASCTIME.match(line)
+    if found is None or found[7] is not None:
+        date = parse_date(found[7] if found else line.partition(" ")[2].partition(" ")[2])
+        return date.at if date else None
+    name, *numbers = found.groups()[:6]
+    day, hour, minute, second, year = map(int, numbers)
+    try:
+        return datetime(year, _NUMBERS[name], day, hour, minute, second, 0, UTC)
+    except (KeyError, ValueError):  # no such month or day
+        return None
+
+
 @lru_cache(maxsize=64)  # every message of a month needs it
 def month_bounds(month: str) -> tuple[datetime, datetime]:
     """Return the first moment of a month `YYYY-MM` and of the next.

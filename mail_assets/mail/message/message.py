@@ -6,6 +6,7 @@ from typing import NamedTuple
 from mail_assets.mail.message.addresses import Address
 from mail_assets.mail.message.attachments import Attachment
 from mail_assets.mail.message.body import AttachedText
+from mail_assets.mail.message.dates import Arrival
 
 FLAGS = {
     "addresses_capped": "more recipients than MAX_ADDRESSES; the first are kept",
@@ -47,6 +48,7 @@ class Message(NamedTuple):
     sent_at: datetime  # aware, UTC
     date_source: str  # date, received, from_line or archive_month
     date_raw: str
+    arrival: Arrival | None  # None if only its sender dates it
     in_reply_to: tuple[str, ...]
     references: tuple[str, ...]
     list_id: str  # "name.domain" in lower case, "" if the message names no list

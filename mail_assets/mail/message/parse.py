@@ -17,7 +17,7 @@ from mail_assets.mail.message.attachments import Attachment, find_attachments
 from mail_assets.mail.message.authors import find_author, find_list_id
 from mail_assets.mail.message.body import MAX_BODY, AttachedText, select_body
 from mail_assets.mail.message.content_hash import hash_content
-from mail_assets.mail.message.dates import decide_sent_at, month_bounds
+from mail_assets.mail.message.dates import decide_arrival, decide_sent_at, month_bounds
 from mail_assets.mail.message.decoding import compose, decode, find_codec
 from mail_assets.mail.message.headers import (
     Headers,
@@ -93,10 +93,11 @@ def _parse(message: RawMessage, month: str, dialect: str, usual: str = "") -> Me
     )
 
     # the date follows the last semicolon (RFC 5322 section 3.6.7)
-    received = (decode_value(hop[hop.rfind(b";") + 1 :]) for hop in headers.get("received", ()))
-    sent = decide_sent_at(
-        decode_fields(headers, "date"), received, message.from_line.decode("latin-1"), month
-    )
+    hops = headers.get("received", ())
+    received = (decode_value(hop[hop.rfind(b";") + 1 :]) for hop in hops)
+    topmost = next((decode_value(hop[hop.rfind(b";") + 1 :]) for hop in hops), "")
+    from_line = message.from_line.decode("latin-1")
+    sent = decide_sent_at(decode_fields(headers, "date"), received, from_line, month)
 
     whole_subject = decode_field(headers, "subject", charset)
     subject = compose(whole_subject[:MAX_SUBJECT])[:MAX_SUBJECT]
@@ -137,6 +138,7 @@ def _parse(message: RawMessage, month: str, dialect: str, usual: str = "") -> Me
         sent_at=sent.at,
         date_source=sent.source,
         date_raw=sent.raw,
+        arrival=decide_arrival(topmost, from_line, dialect),
         in_reply_to=in_reply_to,
         references=references,
         list_id=list_id,

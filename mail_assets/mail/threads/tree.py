@@ -32,17 +32,19 @@ class ThreadMessage(NamedTuple):
     references: tuple[str, ...]  # oldest first
     in_reply_to: tuple[str, ...]
     sent_at: float  # seconds since 1970, UTC
+    arrived_at: float = 0.0  # seconds since 1970, UTC
+    tie: str = ""  # order of copies that arrived in the same second
 
 
 def choose_copies(messages: Iterable[ThreadMessage]) -> dict[str, ThreadMessage]:
-    """Return one copy of each message, by id.
+    """Return one copy of each message, by id: the copy that arrived first.
 
-    The earliest counts; of equally early ones that with the most references, then the smaller
-    value.
+    Anybody may send other mail under the same id, with any date and references. The rule is that of
+    `first_copy` in sql/schema.sql; values without a tie are compared as a whole.
     """
 
-    def rank(m: ThreadMessage) -> tuple[float, int, tuple[str, ...], tuple[str, ...]]:
-        return m.sent_at, -len(m.references), m.references, m.in_reply_to
+    def rank(m: ThreadMessage) -> tuple[object, ...]:
+        return m.arrived_at, m.tie, m.sent_at, -len(m.references), m.references, m.in_reply_to
 
     chosen: dict[str, ThreadMessage] = {}
     for m in messages:

@@ -40,19 +40,12 @@ def parse_day(text: str, today: dt.date | None = None) -> dt.date:
     """Read "2024", "2024-05" or "2024-05-17" as its first day, and "10d", "2w", "3m", "2y" as ago.
 
     `today` is that of UTC by default.
-
-    Raises:
-        RequestError: it is none of these.
     """
     return _parse_period(text, today)[0]
 
 
 def parse_period(text: str, today: dt.date | None = None) -> Period:
-    """Read a whole day, month or year, or "START..END", where START or END may be missing.
-
-    Raises:
-        RequestError: it is none of these, or ends before it begins.
-    """
+    """Read a whole day, month or year, or "START..END", where START or END may be missing."""
     first, dots, last = text.partition("..")
     if not dots:
         return Period(*_parse_period(text, today))
@@ -65,11 +58,7 @@ def parse_period(text: str, today: dt.date | None = None) -> Period:
 
 
 def check_period(start: dt.date | None, end: dt.date | None) -> None:
-    """Check that a period has a day.
-
-    Raises:
-        EmptyPeriodError: it ends before it begins.
-    """
+    """Check that a period has a day."""
     if start and end and start >= end:
         raise EmptyPeriodError(f"nothing is after {start} and before {end}")
 
@@ -165,11 +154,7 @@ def is_field(name: str, value: str, *, quoted: bool) -> bool:
 
 
 def read_field(name: str, value: str, today: dt.date | None) -> Field:
-    """Return a field that `is_field` accepts, its value checked.
-
-    Raises:
-        RequestError: the field does not take the value.
-    """
+    """Return a field that `is_field` accepts, its value checked."""
     check_text(name, value, MAX_NAME if name == "list" else MAX_QUERY)
     value = compose(value)  # as names and subjects are stored
     match name:
@@ -195,11 +180,7 @@ def read_field(name: str, value: str, today: dt.date | None) -> Field:
 
 
 def read_option(name: str, value: str) -> tuple[str, Any]:
-    """Return the option of a request that a field sets, and its value.
-
-    Raises:
-        RequestError: the value is no number where one is needed.
-    """
+    """Return the option of a request that a field sets, and its value."""
     option, read = OPTIONS[name]
     try:
         return option, read(value)

@@ -174,11 +174,7 @@ class Parser:
         self.options: dict[str, Any] = {}
 
     def parse(self) -> And:
-        """Return the expression of the tokens.
-
-        Raises:
-            RequestError: a field does not take its value.
-        """
+        """Return the expression of the tokens."""
         node = self._sequence(top=True)
         return node if isinstance(node, And) else And((node,))
 

@@ -162,21 +162,13 @@ def quote(text: str) -> str:
 
 
 def check_month(month: str) -> None:
-    """Check a month of an archive.
-
-    Raises:
-        RequestError: it is not YYYY-MM from 1970 to 2099.
-    """
+    """Check a month of an archive."""
     if not is_month(month):
         raise RequestError(f"month {quote(month)}: write YYYY-MM, from 1970-01 to 2099-12")
 
 
 def one_of(name: str, value: str, allowed: tuple[str, ...]) -> None:
-    """Check that a value is allowed.
-
-    Raises:
-        RequestError: it is not.
-    """
+    """Check that a value is allowed."""
     if value not in allowed:
         raise RequestError(f"{name} {quote(value)}: allowed are {', '.join(allowed)}")
 

@@ -172,11 +172,7 @@ def parse_request(request: Request, today: dt.date | None = None) -> ParsedReque
     if not text or wanted.sort == Sort.date:  # a list by date has no scores
         wanted = replace(wanted, min_score=None)
     return ParsedRequest(
-        request=wanted,
-        node=node,
-        text=text,
-        clauses=clauses,
-        message_ids=find_pasted_ids(text),
+        request=wanted, node=node, text=text, clauses=clauses, message_ids=find_pasted_ids(text)
     )
 
 

@@ -91,9 +91,7 @@ def test_embeddings_record_what_is_left_to_encode(world: DagsterWorld) -> None:
     assert "hours_left" not in again  # nothing was encoded, so there is no rate
 
 
-def test_data_version_changes_only_with_the_data(
-    world: DagsterWorld,
-) -> None:
+def test_data_version_changes_only_with_the_data(world: DagsterWorld) -> None:
     world.archive(MARCH, mail("a"), mail("b"))
     first = world.month(MARCH)
     before = world.writes()

@@ -47,13 +47,7 @@ def test_search_audit_takes_over_served_searches(world: DagsterWorld) -> None:
     shown = materialize(world)
     assert {
         name: shown[name] for name in ("searches", "errors", "refused", "p50_ms", "p95_ms")
-    } == {
-        "searches": 9,
-        "errors": 1,
-        "refused": 0,
-        "p50_ms": 50,
-        "p95_ms": 50,
-    }
+    } == {"searches": 9, "errors": 1, "refused": 0, "p50_ms": 50, "p95_ms": 50}
     assert (shown["nothing_found"], shown["changed"]) == (0.25, 4)
     for surface in ("mcp", "page"):
         assert f"'of': '{surface}'" in repr(shown["surfaces"])
@@ -178,9 +172,7 @@ def test_run_of_everything_needs_no_judged_set(world: DagsterWorld) -> None:
     assert world.recorded(result, "search_quality") == {}
 
 
-def test_measurement_is_compared_with_the_first(
-    measured: DagsterWorld,
-) -> None:
+def test_measurement_is_compared_with_the_first(measured: DagsterWorld) -> None:
     first = measure(measured)
     assert first.success
     metadata = recorded(measured, first)
@@ -240,9 +232,7 @@ def test_materialization_by_hand_is_no_measurement(measured: DagsterWorld) -> No
     assert "against its first measurement on " in (check(again).description or "")
 
 
-def test_worse_index_is_shown_and_refused_unless_forced(
-    measured: DagsterWorld,
-) -> None:
+def test_worse_index_is_shown_and_refused_unless_forced(measured: DagsterWorld) -> None:
     fill_with_hashes(measured, measured.bucket)
     modes = [row.data for row in recorded(measured, measure(measured))["modes"].records]
     assert [(row["index"], row["live"], row["mode"]) for row in modes] == [

@@ -21,12 +21,7 @@ from dagster._daemon.backfill import execute_backfill_iteration
 from dagster._daemon.types import DaemonHeartbeat
 
 from mail_assets.defs.backfill import daemon as daemon_module
-from mail_assets.defs.backfill.daemon import (
-    Launched,
-    LaunchError,
-    launch_lists,
-    wait_for_backfill,
-)
+from mail_assets.defs.backfill.daemon import Launched, LaunchError, launch_lists, wait_for_backfill
 from mail_assets.defs.backfill.plan import BackfillRequest
 from mail_assets.month import ListMonth
 from mail_assets.settings.settings import load_settings

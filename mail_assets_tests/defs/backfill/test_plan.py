@@ -82,11 +82,7 @@ def test_backfill_cancels_runs_of_killed_processes(
 
 @pytest.mark.parametrize(("share", "maintained"), [(0.01, 1), (1.0, 0)])
 def test_index_with_few_changes_is_not_maintained(
-    world: DagsterWorld,
-    fill: Fill,
-    monkeypatch: pytest.MonkeyPatch,
-    share: float,
-    maintained: int,
+    world: DagsterWorld, fill: Fill, monkeypatch: pytest.MonkeyPatch, share: float, maintained: int
 ) -> None:
     world.archive(MARCH, mail("a"), mail("b"))
     fill()

@@ -3,7 +3,7 @@
 import multiprocessing
 import os
 import signal
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import count
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -36,9 +36,7 @@ from mail_assets.defs.backfill.workers import (
 from mail_assets.defs.instance import use_dagster_home
 from mail_assets.defs.runs import MonthFinished
 from mail_assets.month import ListMonth
-from mail_assets.postgres.embedded import Cluster
 from mail_assets.settings.settings import Settings
-from mail_assets_tests.conftest import drop_database, new_database
 from mail_assets_tests.world import APRIL, FORGET_KEY, HARBOR, MARCH, MAY, PIER, World, mail
 
 
@@ -47,20 +45,15 @@ def month_range(first: str, last: str) -> MonthRange:
 
 
 @pytest.fixture
-def shared(
-    tmp_path: Path, mail_dsn: str, cluster: Cluster, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[World]:
+def shared(tmp_path: Path, home_dsn: str, monkeypatch: pytest.MonkeyPatch) -> World:
     """An empty world whose storage of Dagster other processes find by the environment."""
-    dagster_dsn = new_database(cluster)
-    name = dagster_dsn.partition("?")[0].rpartition("/")[2]
-    url = cluster.dsn(name, scheme="postgresql+psycopg2")
+    url = home_dsn.replace("postgresql:", "postgresql+psycopg2:")
     monkeypatch.setenv("DAGSTER_POSTGRES_URL", url)
     monkeypatch.setenv("DAGSTER_HOME", str(tmp_path / "dagster"))
     monkeypatch.setenv("MAIL_HOME", str(tmp_path))
-    monkeypatch.setenv("MAIL_PG_DSN", mail_dsn)
+    monkeypatch.setenv("MAIL_PG_DSN", home_dsn)
     monkeypatch.setenv("MAIL_FORGET_KEY", FORGET_KEY)
-    yield World(tmp_path, mail_dsn)
-    drop_database(cluster, dagster_dsn)
+    return World(tmp_path, home_dsn)
 
 
 @pytest.mark.slow

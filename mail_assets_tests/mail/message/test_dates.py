@@ -7,7 +7,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mail_assets.mail.message import dates
-from mail_assets.mail.message.dates import MAX_OFFSET, decide_sent_at, parse_date, parse_offset
+from mail_assets.mail.message.dates import (
+    MAX_OFFSET,
+    decide_arrival,
+    decide_sent_at,
+    parse_date,
+    parse_offset,
+)
 
 FIVE = "Mon, 5 Jan 2026 15:18:12"
 
@@ -298,3 +304,36 @@ def test_second_date_field_counts_if_the_first_is_not_credible() -> None:
     found = decide_sent_at(dates, [], "", "2026-01")
     assert (found.at, found.source, found.repaired) == (at("2026-01-05 15:18:12"), "date", True)
     assert found.raw == dates[0]
+
+
+HOP = "Sun, 10 Mar 2024 08:00:00 +0000"
+LINE = "Sun Mar 10 09:00:00 2024"
+AT_EIGHT, AT_NINE = "2024-03-10 08:00 received", "2024-03-10 09:00 from_line"
+
+
+@pytest.mark.parametrize(
+    ("received", "from_line", "dialect", "expected"),
+    [
+        (HOP, "", "plain", AT_EIGHT),
+        ("", f"From a@x {LINE}", "plain", AT_NINE),
+        (HOP, f"From a@x {LINE}", "plain", AT_NINE),
+        (HOP, "From a@x Sun Mar 10 07:00:00 2024", "plain", AT_EIGHT),
+        (HOP, "From mboxrd@z Thu Jan  1 00:00:00 1970", "mboxrd", AT_EIGHT),
+        ("", "From mboxrd@z Thu Jan  1 00:00:00 1970", "mboxrd", None),
+        ("", f"From a at x  {LINE}", "pipermail", None),
+        (HOP, f"From a at x  {LINE}", "pipermail", AT_EIGHT),
+        ("", f'From " Mon Jan 01 00:00:00 2001"@x {LINE}', "plain", AT_NINE),
+        ("", f"From 1-Jan-2001-00:00:00@x {LINE}", "plain", AT_NINE),
+        ("", "From 1@x Sun Mar 10 11:00:00 +0200 2024", "plain", AT_NINE),
+        ("", "From a@x Sun Mar 10 04:00:00 EST 2024", "plain", AT_NINE),
+        ("", f"From - {LINE}", "plain", AT_NINE),
+        ("", "From ", "plain", None),
+        ("nonsense", "From a@x Sun Feb 30 09:00:00 2024", "plain", None),
+        ("", "", "plain", None),
+    ],
+)
+def test_arrival_is_the_later_of_both_fields(
+    received: str, from_line: str, dialect: str, expected: str | None
+) -> None:
+    found = decide_arrival(received, from_line, dialect)
+    assert (found and f"{found.at:%Y-%m-%d %H:%M} {found.source}") == expected

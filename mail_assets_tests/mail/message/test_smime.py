@@ -102,8 +102,18 @@ def test_encrypted_message_is_flagged(raw: bytes) -> None:
     assert "encrypted" in found.flags
 
 
-def test_armour_that_somebody_shows_is_no_encrypted_mail() -> None:
-    raw = b"Subject: s\n\nWhat is this?\n-----BEGIN PGP MESSAGE-----\n\nhQEMA\n"
+@pytest.mark.parametrize(
+    "raw",
+    [
+        b"\nWhat is this?\n-----BEGIN PGP MESSAGE-----\n\nhQEMA\n",
+        b"Content-Type: application/octet-stream; name=smime.bin\n"
+        b"Content-Transfer-Encoding: base64\n\n"
+        + base64.encodebytes(element(0x30, ENVELOPED + element(0xA0, b""))),
+        b"Content-Type: application/pdf; name=smime.p7m\n\nno container\n",
+    ],
+)
+def test_what_only_looks_encrypted_is_not_flagged(raw: bytes) -> None:
+    raw = b"Subject: s\n" + raw
     assert "encrypted" not in parse_message(raw_message(raw), month="2026-01", dialect="pg").flags
 
 

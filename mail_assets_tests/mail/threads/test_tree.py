@@ -140,6 +140,8 @@ messages = st.lists(
         references=st.lists(st.integers(0, 19).map(lambda i: f"i{i:02}"), max_size=4).map(tuple),
         in_reply_to=st.lists(st.integers(0, 19).map(lambda i: f"i{i:02}"), max_size=2).map(tuple),
         sent_at=st.integers(0, 4).map(float),
+        arrived_at=st.integers(0, 4).map(float),
+        tie=st.sampled_from(["", "a"]),
     ),
     max_size=14,
 )
@@ -163,20 +165,18 @@ def ancestors(m: ThreadMessage) -> set[str]:
     return {*m.references, *(parents[:1] if is_sure else ())}
 
 
+def arrival(m: ThreadMessage) -> tuple[object, ...]:
+    sent = (m.sent_at, -len(m.references), m.references, m.in_reply_to)
+    return m.arrived_at, m.tie, *sent
+
+
 def united(corpus: Sequence[ThreadMessage]) -> dict[str, str]:
     """Smallest id in a thread that is reachable from each message, by brute force."""
     standing = {node.message_id for node in build_trees(corpus)}
-    kept: dict[str, ThreadMessage] = {}
-    for m in corpus:
-        key = (m.sent_at, -len(m.references), m.references, m.in_reply_to)
-        other = kept.get(m.id)
-        if other is None or key < (
-            other.sent_at,
-            -len(other.references),
-            other.references,
-            other.in_reply_to,
-        ):
-            kept[m.id] = m
+    kept = {
+        name: min((m for m in corpus if m.id == name), key=arrival)
+        for name in dict.fromkeys(m.id for m in corpus)
+    }
     groups = [{m.id, *ancestors(m)} for m in kept.values()]
     changed = True
     while changed:

@@ -140,10 +140,7 @@ def test_permalink_is_what_a_person_would_type(request_: Request, link: str) -> 
         ("date:2023..2024", "date: 2023-01-01 to before 2025-01-01 · newest first"),
         ("-(from:tom has:patch)", "not: (from: tom and kind: patch) · newest first"),
         ("mode:0644 x", "words: mode:0644 x · mode: hybrid"),
-        (
-            "<a@b.org>",
-            "the message a@b.org, if there is one · words: <a@b.org> · mode: hybrid",
-        ),
+        ("<a@b.org>", "the message a@b.org, if there is one · words: <a@b.org> · mode: hybrid"),
         ("x mode:semantic score:0.5", "words: x · mode: semantic · score: 0.5"),
     ],
 )
