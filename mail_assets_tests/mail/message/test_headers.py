@@ -204,7 +204,7 @@ def test_plain_value_equals_its_decoding(value: bytes) -> None:
         (b"a/b; name==?utf-8?q?x?=", {"name": "x"}),
         (b'a/b; name*1="b"; name*0="a"', {"name": "ab"}),
         (b'a/b; name="=?utf-8?b?4oKs?=.txt"', {"name": "€.txt"}),
-        (b"a/b; name=a\r\n b", {"name": "a"}),
+        (b"a/b; name=a\r\n b", {"name": "a b"}),
         (b"", {}),
         (b"a/b", {}),
         (b"; = ;;", {}),

@@ -172,7 +172,7 @@ def test_texts_of_a_message_are_stored_composed() -> None:
     assert (found.from_name, found.to[0].name) == ("Zoé Élégant", "Zoé Élégant")
     assert (found.subject, found.subject_base) == ("Re: la présidente", "la présidente")
     assert found.body_text.strip() == "la présidente"
-    assert [one.name for one in found.attachments] == ["Zoé"]
+    assert [one.name for one in found.attachments] == ["Zoé Élégant.txt"]
 
 
 def test_attached_text_keeps_its_place_when_composed() -> None:
