@@ -256,7 +256,7 @@ def test_every_class_in_templates_has_a_style() -> None:
     style = (STATIC / "style.css").read_text()
     used = {
         name
-        for path in TEMPLATES
+        for path in pages.TEMPLATES.iterdir()
         for value in re.findall(r'class="([^"{]*)"', path.read_text())
         for name in value.split()
     }
