@@ -151,9 +151,6 @@ def _hit_markdown(rank: int, hit: Hit) -> str:
     return "\n    ".join(lines)
 
 
-#: Characters of a chunk that a row shows.
-TEXT = 400
-
 Cell = str | int | float | bool | None
 
 SEARCHES = dg.TableSchema(
@@ -246,7 +243,7 @@ def _place_row(rank: int, hit: Hit) -> dict[str, Cell]:
     return {
         "rank": rank,
         "message_id": hit.message_id,
-        "text": " ".join(first.text.split())[:TEXT] if first else "",
+        "text": " ".join(first.text.split())[:SNIPPET] if first else "",
         "spans": _spans(first.spans) if first else "",
         "highlights": _spans(first.highlights) if first else "",
         "chunks": ", ".join(chunk.key for chunk in hit.chunks),
