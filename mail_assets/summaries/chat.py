@@ -207,9 +207,8 @@ def _read_line(line: str, messages: Sequence[MessageText]) -> Sentence | None:
     text = _CITATION.sub("", match[2]).strip(" *")
     if not cited or len(text) > MOST_CHARACTERS or not _states_facts(text, cited, messages):
         return None
-    if part == "outcome" and any(x.joined for x in cited):
-        part = "discussion"
-    return _place(text, part, cited)
+    is_joined = part == "outcome" and any(x.joined for x in cited)
+    return _place(text, "discussion" if is_joined else part, cited)
 
 
 def _states_facts(text: str, cited: Sequence[MessageText], messages: Sequence[MessageText]) -> bool:

@@ -97,7 +97,7 @@ class DamagedHome(Home):
         with psycopg.connect(self.environ["MAIL_PG_DSN"]) as connection:
             if not statement.startswith(("alter", "drop")):
                 connection.execute("set local session_replication_role = replica")
-            connection.execute(statement)  # type: ignore[call-overload]
+            connection.execute(statement)
 
     def findings(self) -> list[dict[str, str]]:
         result = self.run("doctor", "--deep", "--json")

@@ -97,7 +97,7 @@ def holds(world: World) -> dict[str, object]:
         return {
             **held,
             **{
-                table: sorted(connection.execute(f"select * from {table}").fetchall())  # type: ignore[call-overload]
+                table: sorted(connection.execute(f"select * from {table}").fetchall())
                 for table in ("archive_entries", "senders", "threads")
             },
             "summaries": sorted(
@@ -112,7 +112,7 @@ def damage(world: World, change: str) -> None:
     """Change rows as nothing of ours does: no trigger fires."""
     with world.connect() as connection, connection.transaction():
         connection.execute("set local session_replication_role = replica")
-        changed = connection.execute(change).rowcount  # type: ignore[call-overload]
+        changed = connection.execute(change).rowcount
     assert changed > 0
 
 

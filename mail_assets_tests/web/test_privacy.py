@@ -255,7 +255,7 @@ HUNK = "@@ -1,2 +1,3 @@ f\n one\n+{0}\n two\n"
     ],
 )
 def test_a_text_says_what_it_hides(text: str, addresses: int, patch_altered: bool) -> None:
-    shown = Publication(HIDDEN).publish({"body_text": text})
+    shown: dict[str, Any] = Publication(HIDDEN).publish({"body_text": text})
     assert shown["addresses_hidden"] == addresses
     assert shown["patch_altered"] == patch_altered
     said = say_hidden(shown["body_text"], Hidden(addresses, patch_altered))
