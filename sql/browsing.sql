@@ -106,7 +106,8 @@ with of_month as materialized (
      where list = (select %(list)s) and month = %(month)s
      order by message_id, arrived_at, variant)
 select m.message_id, m.subject, m.from_name, m.from_email, m.sent_at, c.place,
-       coalesce(t.thread_id, m.message_id) as thread_id, coalesce(t.depth, 0) as depth
+       coalesce(t.thread_id, m.message_id) as thread_id, coalesce(t.depth, 0) as depth,
+       coalesce(t.by_subject, false) as by_subject
   from of_month m
   left join contested_texts c
     on (c.message_id, c.list, c.month, c.variant) = (m.message_id, %(list)s, %(month)s, m.variant)

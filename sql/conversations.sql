@@ -18,7 +18,7 @@ select t.thread_id, t.position
 -- of that text: at most `most` from a position on, and `characters` of each text; null is no limit. A message that
 -- has gone since threads were built is a ghost, as it will be in the next build.
 select t.position, t.depth, t.message_id, t.is_ghost or m.message_id is null as is_ghost,
-       t.parent_id, t.parent_message_id,
+       t.parent_id, t.parent_message_id, t.by_subject,
        coalesce(places.archives, '{}') as archives,
        m.from_name, m.from_email, m.sent_at, m.subject, m.subject_base,
        coalesce(left(m.body_text, %(characters)s), m.body_text) as body_text,

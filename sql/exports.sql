@@ -22,7 +22,8 @@ select t.message_id
 -- The copy of each message that arrived first, in the order of the ids, with all lists of its text.
 -- `text` is the number of a text where an id is contested.
 select m.message_id, places.lists, m.sent_at, m.subject, m.from_name, m.from_email, m.recipients,
-       m.cc, m.in_reply_to, m.refs as "references", m.body_text, m.attachments, m.place as text
+       m.cc, m.in_reply_to, m.refs as "references", m.body_text, m.attachments, m.place as text,
+       coalesce(t.by_subject, false) as by_subject
   from unnest(%(ids)s::text[], %(texts)s::integer[])
        with ordinality as wanted (message_id, text, number)
  cross join lateral (
@@ -38,4 +39,5 @@ select m.message_id, places.lists, m.sent_at, m.subject, m.from_name, m.from_ema
          left join contested_texts o using (message_id, list, month, variant)
         where c.message_id = wanted.message_id
           and coalesce(o.place, wanted.text) = wanted.text) places
+  left join threads t on t.message_id = m.message_id and coalesce(m.place, 1) = 1
  order by wanted.number

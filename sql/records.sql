@@ -20,7 +20,7 @@ select e.message_id, e.month, m.subject, m.from_email, m.sent_at, m.in_reply_to,
 -- Text by text, the one that arrived first before the others; only that one is in the thread. `text`
 -- is its number, and null where the id is not contested.
 select m.*, e.archive_offset, e.archive_length, t.thread_id, t.parent_id, t.depth, t.position,
-       c.place as text
+       t.by_subject, c.place as text
   from messages m
   join archive_entries e using (list, month, message_id, variant)
   left join contested_texts c using (message_id, list, month, variant)

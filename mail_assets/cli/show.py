@@ -49,7 +49,7 @@ def format_message(row: CopyRow) -> str:
         "To": ", ".join(row["recipients"]),
         "Subject": row["subject"],
         "Thread": thread or "none",
-        "Parent": row["parent_id"] or "none",
+        "Parent": (row["parent_id"] or "none") + " (joined by subject)" * bool(row["by_subject"]),
         "Flags": ", ".join(row["flags"]) or "none",
     }
     shown = ((name, value) for name, value in fields.items() if value is not None)

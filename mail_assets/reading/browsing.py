@@ -111,6 +111,7 @@ class MonthEntry(NamedTuple):
     title: Title
     thread_id: str
     depth: int
+    by_subject: bool
 
 
 def read_titles(connection: psycopg.Connection, ids: Collection[str]) -> dict[str, Title]:

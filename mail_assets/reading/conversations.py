@@ -31,6 +31,7 @@ class Post:
     is_ghost: bool
     parent_id: str | None  # nearest archived ancestor
     parent_message_id: str | None  # direct parent, perhaps a ghost
+    by_subject: bool  # only its subject joins it to the thread
     places: tuple[ListMonth, ...]
     from_name: str
     from_email: str

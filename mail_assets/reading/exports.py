@@ -29,6 +29,7 @@ class ExportedMessage(NamedTuple):
     references: tuple[str, ...]
     body_text: str
     attachments: tuple[Mapping[str, Any], ...]
+    by_subject: bool  # only its subject joins it to its thread
     text: int | None
 
     def as_json(self) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import psycopg
 
-from mail_assets.mail.message.ids import base_subject
+from mail_assets.mail.message.subjects import base_subject
 from mail_assets.month import known_month
 from mail_assets.postgres.statements import statement
 from mail_assets.search.highlights import Highlighter, StemReader, StoredChunk, select_chunks

@@ -15,6 +15,7 @@ import psycopg
 from psycopg import sql
 
 from mail_assets.errors import MailAssetsError
+from mail_assets.mail.message import text_addresses
 from mail_assets.postgres.statements import SQL, statement
 from mail_assets.search import fulltext, matches, query, semantic
 from mail_assets.search.language import request
@@ -138,6 +139,9 @@ def _template_values(connection: psycopg.Connection, vectors: bool, public: str)
         "path": ", ".join(_identifier(name) for name in path),
         "role": _identifier(public),
         "role_name": sql.Literal(public).as_string(),
+        "plain": sql.Literal(text_addresses.PLAIN).as_string(),
+        "disguises": sql.Literal(text_addresses.DISGUISES).as_string(),
+        "addresses": sql.Literal(text_addresses.ADDRESSES).as_string(),
         "embedding": "halfvec" if vectors and extension else "text",
         "question": _in_plpgsql(statement("functions", "question")),
         "frequencies": _in_plpgsql(statement("functions", "frequencies")),

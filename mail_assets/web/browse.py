@@ -78,7 +78,12 @@ class Archives:
             "messages": months[month],
             "first": first,
             "posts": [
-                {**_describe_title(one.title), "thread_id": one.thread_id, "depth": one.depth}
+                {
+                    **_describe_title(one.title),
+                    "thread_id": one.thread_id,
+                    "depth": one.depth,
+                    "by_subject": one.by_subject,
+                }
                 for one in entries[:MESSAGES]
             ],
             "url": month_url(name, month, first),

@@ -1,12 +1,13 @@
 """Types of the documents that pages, JSON and tools are made of.
 
 Code builds documents as these types, and openapi.py describes the API with them. Where addresses
-are hidden, documents and schemas lack the private keys (privacy.py). The hits of a search are
+are hidden, documents and schemas lack the private keys (privacy.py), and each text says how many
+addresses it hides, and whether a patch in it does not apply for that. The hits of a search are
 described by the dataclasses in search/response.py.
 """
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any, Literal, NotRequired
 
 # pydantic reads no other TypedDict before Python 3.12
 from typing_extensions import TypedDict
@@ -53,6 +54,8 @@ class OtherText(TypedDict):
     from_name: str
     from_email: str
     body_text: str
+    addresses_hidden: NotRequired[int]
+    patch_altered: NotRequired[bool]
     segments: list[tuple[int, int, str]]
     sent_at: str
     arrived_at: str
@@ -85,13 +88,15 @@ class MessageDocument(TypedDict):
     latest, by what its sender cannot write: received, from_line or loaded (`arrival_source`).
     `places` have this text. `mentions` are ids of messages that the texts name. `previous` and
     `next` are its neighbours in the thread, `in_lists` those in each of its lists. `depth`
-    counts the messages above it.
+    counts the messages above it. `by_subject`: only its subject joins it to the thread; what it
+    answers is in no archive.
     """
 
     message_id: str
     thread_id: str | None
     parent_id: str | None
     depth: int | None
+    by_subject: bool
     subject: str
     from_name: str
     from_email: str
@@ -100,6 +105,8 @@ class MessageDocument(TypedDict):
     in_reply_to: list[str]
     flags: list[str]
     body_text: str
+    addresses_hidden: NotRequired[int]
+    patch_altered: NotRequired[bool]
     segments: list[tuple[int, int, str]]
     sent_at: str
     arrived_at: str
@@ -128,6 +135,7 @@ class PostDocument(TypedDict):
     """A message of a thread, or a ghost: no archive has its message, so only its place is known.
 
     `characters` is the length of the whole text; `body_text` may be only its beginning.
+    `by_subject` is that of a `MessageDocument`.
     `contested`: other texts claim its id, and this one arrived first.
     """
 
@@ -138,6 +146,7 @@ class PostDocument(TypedDict):
     contested: bool
     parent_id: str | None
     parent_message_id: str | None
+    by_subject: bool
     places: list[Place]
     from_name: str
     from_email: str
@@ -145,6 +154,8 @@ class PostDocument(TypedDict):
     subject: str
     subject_base: str
     body_text: str
+    addresses_hidden: NotRequired[int]
+    patch_altered: NotRequired[bool]
     characters: int
     segments: list[tuple[int, int, str]]
     attachments: list[PostAttachment]
@@ -233,6 +244,7 @@ class MonthPost(TitleDocument):
 
     thread_id: str
     depth: int
+    by_subject: bool
 
 
 class MonthDocument(TypedDict):

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from mail_assets.mail.message.ids import normalize_id
+from mail_assets.mail.message.text_addresses import CONTEXT, MASK, find_addresses
 from mail_assets.postgres.remote import check_rows
 from mail_assets.reading.browsing import (
     Neighbours,
@@ -35,7 +36,6 @@ from mail_assets.tables.mbox_archives import find_vanished
 from mail_assets.tables.messages import utc
 from mail_assets.tables.removals import find_placeholder
 from mail_assets.tables.thread_summaries import ThreadSummary, read_summaries
-from mail_assets.web.addresses import CONTEXT, MASK, find_addresses
 from mail_assets.web.document_types import (
     AttachedFile,
     Document,
@@ -155,6 +155,7 @@ class Documents:
             "thread_id": first["thread_id"],
             "parent_id": first["parent_id"],
             "depth": first["depth"],
+            "by_subject": bool(first["by_subject"]),
             "subject": first["subject"],
             "from_name": first["from_name"],
             "from_email": first["from_email"],
@@ -333,6 +334,7 @@ def _describe_post(post: Post) -> PostDocument:
         "contested": post.contested,
         "parent_id": post.parent_id,
         "parent_message_id": post.parent_message_id,
+        "by_subject": post.by_subject,
         "places": [{"list": one.list_name, "month": one.month} for one in post.places],
         "from_name": post.from_name,
         "from_email": post.from_email,

@@ -14,15 +14,22 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
+from mail_assets.mail.message.text_addresses import MASK
 from mail_assets.month import ListMonth
 from mail_assets.reading.attachments import AttachmentContent, read_attachment, read_parsed_bytes
 from mail_assets.reading.exports import TextOf
 from mail_assets.store.objects import ObjectStore
 from mail_assets.store.open import open_store
-from mail_assets.web.addresses import MASK
 from mail_assets.web.documents import FIRST, Documents
-from mail_assets.web.exports import Export, Exports, mark_contested, name_file, quote_raw
-from mail_assets.web.privacy import is_encoded
+from mail_assets.web.exports import (
+    ADDRESSES_HIDDEN,
+    Export,
+    Exports,
+    mark_contested,
+    name_file,
+    quote_raw,
+)
+from mail_assets.web.privacy import find_hidden, is_encoded, say_hidden
 from mail_assets.web.requests import Wanted, read_attachment_number, read_id, read_query, read_text
 from mail_assets.web.responses import DEFAULT_MAX_AGE, SEARCH_MAX_AGE, ServingError, allow_keeping
 from mail_assets.web.searchers import Workers
@@ -46,6 +53,7 @@ class Download(NamedTuple):
     name: str
     media_type: str
     data: bytes
+    hidden: int = 0  # addresses
 
 
 @dataclass(frozen=True)
@@ -96,14 +104,15 @@ class Downloads:
         about = self.documents.publication.publish(found.name)
         name = name_file(f"attachment-{number}", about, "")
         if self.documents.publication.hides:
-            return Download(name, "text/plain; charset=utf-8", self._mask(found))
+            return Download(name, "text/plain; charset=utf-8", *self._mask(found))
         return Download(name, "application/octet-stream", found.data)
 
     @cached_property
     def _store(self) -> ObjectStore:
         return open_store(self.documents.service.options.store)
 
-    def _mask(self, found: AttachmentContent) -> bytes:
+    def _mask(self, found: AttachmentContent) -> tuple[bytes, int]:
+        """Return a masked text and the number of addresses hidden in it; a patch says so too."""
         text = _read_text(found)
         if text is None:
             message = (
@@ -113,7 +122,10 @@ class Downloads:
             raise ServingError(403, "not_published", message)
         published: str = self.documents.publication.publish(text)
         ends = _FOLD if _IS_FOLDED.search(text) else _SOFT_END
-        return self._mask_joined(text, published, ends).encode()
+        masked = self._mask_joined(text, published, ends)
+        hidden = find_hidden(text, masked)
+        shown = say_hidden(masked, hidden) if hidden.patch_altered else masked
+        return shown.encode(), hidden.addresses
 
     def _mask_joined(self, text: str, published: str, ends: re.Pattern[str]) -> str:
         """Mask in a published text also the addresses that line ends divide."""
@@ -183,7 +195,9 @@ class FileRoutes:
     ) -> Callable[[Request], Awaitable[Response]]:
         async def answer(request: Request) -> Response:
             file = await self.workers.run(lambda: make(*read(request)))
-            return Response(file.data, headers=_as_file(file.name), media_type=file.media_type)
+            hidden = {ADDRESSES_HIDDEN: str(file.hidden)} if file.hidden else {}
+            headers = {**_as_file(file.name), **hidden}
+            return Response(file.data, headers=headers, media_type=file.media_type)
 
         return answer
 

@@ -86,6 +86,9 @@ def describe_message(document: Document, offset: int, tokens: int) -> str:
     lines += ["|", *_fence(text[offset:end]), "", f"characters {offset} to {end} of {len(text)}"]
     if end < len(text):
         lines[-1] += f"; go on with offset {end}"
+    if hidden := document.get("addresses_hidden"):
+        patch = ", so its patch does not apply" if document["patch_altered"] else ""
+        lines.append(f"addresses hidden in the text: {hidden}{patch}")
     if others := document["other_texts"]:
         texts = [f"text {document['text']} ({_place_names(document)}, shown here)"]
         texts += [f"text {one['text']} ({_place_names(one)})" for one in others]
@@ -185,7 +188,8 @@ def _describe_post(post: Document) -> str:
         return f"{at}. {guide}a message that is in none of the archives"
     opening = " ".join(" ".join(_new_texts(post)).split())[:MAX_OPENING]
     about = f"{post['from_name']}, {post['sent_at'][:10]}, {post['subject']}"[:MAX_HEADER]
-    name = f"{at}. {guide}message {write_id(post['message_id'])}"
+    joined = ", joined by subject" if post["by_subject"] else ""
+    name = f"{at}. {guide}message {write_id(post['message_id'])}{joined}"
     if post["contested"]:
         name += f" ({CONTESTED.lower()}: get_message has all texts)"
     return "\n".join([name, *_fence(about), *_fence(opening)])
@@ -198,7 +202,8 @@ def _place_names(document: Document) -> str:
 def _name(document: Document) -> str:
     thread = document["thread_id"]
     message = f"message {write_id(document['message_id'])}"
-    return f"{message}, thread {write_id(thread)}" if thread else message
+    joined = ", joined by subject" if document.get("by_subject") else ""
+    return f"{message}, thread {write_id(thread)}{joined}" if thread else message
 
 
 def _new_texts(post: Document) -> Iterable[str]:

@@ -43,7 +43,7 @@ _LINK = re.compile(rb"^(?:Url|URL) ?:[^\n]*/attachments/(\d{8}/[0-9a-f]+)/[^\n]*
 _UNSURE = re.compile(rb"[?\x80-\xff]+")
 
 
-def hash_content(raw: bytes, tree: mime.MimeTree, dialect: str) -> str:
+def hash_content(tree: mime.MimeTree, dialect: str) -> str:
     """Return the hex sha256 of the content of a message, equal for every faithful copy of it.
 
     It covers the address of From, Date, Subject, Message-ID, In-Reply-To, References and the text.
@@ -53,7 +53,7 @@ def hash_content(raw: bytes, tree: mime.MimeTree, dialect: str) -> str:
     Pipermail renders its mail again from time to time: of a scrubbed attachment only date and hash
     of its address count.
     """
-    return hashlib.sha256(_content(raw, tree, dialect)).hexdigest()
+    return hashlib.sha256(_content(tree, dialect)).hexdigest()
 
 
 def find_lossy_copies(raws: Iterable[bytes], dialect: str) -> frozenset[str]:
@@ -65,7 +65,7 @@ def find_lossy_copies(raws: Iterable[bytes], dialect: str) -> frozenset[str]:
     seen: defaultdict[bytes, dict[tuple[bytes, ...], str]] = defaultdict(dict)
     lossy: set[str] = set()
     for raw in raws:
-        content = _content(raw, mime.parse_mime(raw), dialect)
+        content = _content(mime.parse_mime(raw), dialect)
         renderings = seen[_outline(content)]
         letters = tuple(_UNSURE.findall(content))
         if letters in renderings or len(renderings) == MAX_RENDERINGS:
@@ -85,15 +85,15 @@ def hash_outline(raw: bytes, dialect: str) -> bytes:
 
     Only messages with equal outlines and different contents can be lossy copies of each other.
     """
-    return _outline(_content(raw, mime.parse_mime(raw), dialect))
+    return _outline(_content(mime.parse_mime(raw), dialect))
 
 
 def _outline(content: bytes) -> bytes:
     return hashlib.sha256(_UNSURE.sub(b"?", content)).digest()
 
 
-def _content(raw: bytes, tree: mime.MimeTree, dialect: str) -> bytes:
-    body = _body(raw, tree)
+def _content(tree: mime.MimeTree, dialect: str) -> bytes:
+    body = _body(tree)
     if b"From " in body:
         body = _ESCAPED_FROM.sub(b"", body)
     if dialect == "pipermail":
@@ -101,10 +101,10 @@ def _content(raw: bytes, tree: mime.MimeTree, dialect: str) -> bytes:
     return b"%s\n%s" % (_fields(tree.headers, dialect), body.rstrip())
 
 
-def _body(raw: bytes, tree: mime.MimeTree) -> bytes:
+def _body(tree: mime.MimeTree) -> bytes:
     """Return a message's only text in UTF-8; else the raw body with its type."""
-    body = raw[tree.body_start :]
-    if len(tree.parts) == 1 and tree.parts[0].source is raw and not tree.parts[0].message:
+    body = tree.source[tree.body_start :]
+    if len(tree.parts) == 1 and tree.parts[0].source is tree.source and not tree.parts[0].message:
         part = tree.parts[0]
         if part.type == "text/plain":
             return body if _is_plain(part, body) else _decoded(part, body)
