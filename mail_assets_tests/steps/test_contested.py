@@ -84,7 +84,7 @@ insert into messages
 select 'harbor', month, message_id, variant, content_hash, row_hash, sent_at, date_source, date_raw,
        subject, subject_base, from_name, from_email, reply_to, recipients, cc, in_reply_to, refs,
        list_id, body_kind, body_text, segments, attachments, identifiers, flags, search, arrived_at,
-       arrival_source, sha256('the first'), outline, files_hash
+       arrival_source, topic, is_answer, sha256('the first'), outline, files_hash
   from messages
 """
 MANY = """
@@ -92,7 +92,7 @@ insert into messages
 select l, '2024-03', case l when 'c' then 'one' else 'id ' || n end,
        case l when 'c' then n else 0 end, '', '', now(), 'date', '', '', '', '', 'ann@example.org',
        '{}', '{}', '{}', '{}', '{}', '', 'plain', '', '[]', '[]', '{}', '{}', '',
-       now() + n * interval '1 second', 'received', sha256((l || n)::bytea),
+       now() + n * interval '1 second', 'received', '', false, sha256((l || n)::bytea),
        sha256((l || n)::bytea), case l when 'c' then null::bytea else '' end
   from unnest(array['a', 'b', 'c']) l, generate_series(0, 2999) n
 """
