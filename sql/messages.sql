@@ -93,6 +93,23 @@ on conflict (list, month, message_id, variant) do update
        attachments = excluded.attachments, identifiers = excluded.identifiers,
        flags = excluded.flags, search = excluded.search, text_hash = excluded.text_hash,
        outline = excluded.outline, files_hash = excluded.files_hash
+ -- a month that is made again has most rows as they are
+ where messages.row_hash <> excluded.row_hash
+    or (messages.content_hash, messages.sent_at, messages.date_source, messages.date_raw,
+        messages.subject, messages.subject_base, messages.from_name, messages.from_email,
+        messages.reply_to, messages.recipients, messages.cc, messages.in_reply_to, messages.refs,
+        messages.list_id, messages.body_kind, messages.body_text, messages.segments,
+        messages.attachments, messages.identifiers, messages.flags, messages.search,
+        messages.arrived_at, messages.arrival_source, messages.topic, messages.is_answer,
+        messages.text_hash, messages.outline, messages.files_hash, messages.checksum)
+       is distinct from
+       (excluded.content_hash, excluded.sent_at, excluded.date_source, excluded.date_raw,
+        excluded.subject, excluded.subject_base, excluded.from_name, excluded.from_email,
+        excluded.reply_to, excluded.recipients, excluded.cc, excluded.in_reply_to, excluded.refs,
+        excluded.list_id, excluded.body_kind, excluded.body_text, excluded.segments,
+        excluded.attachments, excluded.identifiers, excluded.flags, excluded.search,
+        excluded.arrived_at, excluded.arrival_source, excluded.topic, excluded.is_answer,
+        excluded.text_hash, excluded.outline, excluded.files_hash, excluded.checksum)
 
 -- name: delete
 delete from messages
@@ -114,6 +131,35 @@ select message_id, variant, row_hash, from_name, from_email, subject_base, conte
 -- name: count_undated
 select count(*) from messages
  where list = (select %(list)s) and month = %(month)s and date_source <> 'date'
+
+-- name: mend_senders
+-- Deletes the senders of a month without a message, adds those that are missing, counts both.
+with wanted as materialized (
+    select distinct lower(from_email) as address, lower(from_name || ' ' || from_email) as person
+      from messages
+     where list = (select %(list)s) and month = %(month)s),
+deleted as (
+    delete from senders s
+     where s.list = (select %(list)s) and s.month = %(month)s
+       and not exists (
+           select from wanted w where (w.address, w.person) = (s.address, s.person))
+    returning 1),
+added as (
+    insert into senders (list, month, address, person)
+    select %(list)s, %(month)s, address, person
+      from wanted w
+     where not exists (
+           select from senders s
+            where (s.list, s.month, s.address, s.person)
+                  = (%(list)s, %(month)s, w.address, w.person))
+    returning 1)
+select (select count(*) from deleted) + (select count(*) from added)
+
+-- name: read_quarantine
+select ordinal, archive_offset, archive_length, reason, parser_version
+  from quarantine
+ where list = %(list)s and month = %(month)s
+ order by ordinal
 
 -- name: delete_quarantine
 delete from quarantine where list = %(list)s and month = %(month)s

@@ -87,6 +87,21 @@ on conflict (thread_id) do update
        messages = excluded.messages, first_sent_at = excluded.first_sent_at,
        last_sent_at = excluded.last_sent_at, participants = excluded.participants,
        patches = excluded.patches, sentences = excluded.sentences, made_at = now()
+ -- a summary that is made again is mostly as it was
+ where (thread_summaries.maker, thread_summaries.verbatim, thread_summaries.content_hash,
+        thread_summaries.messages, thread_summaries.first_sent_at, thread_summaries.last_sent_at,
+        thread_summaries.participants, thread_summaries.patches, thread_summaries.sentences,
+        thread_summaries.checksum)
+       is distinct from
+       (excluded.maker, excluded.verbatim, excluded.content_hash, excluded.messages,
+        excluded.first_sent_at, excluded.last_sent_at, excluded.participants, excluded.patches,
+        excluded.sentences, excluded.checksum)
+returning thread_id
+
+-- name: drop_orphans
+-- Whole corpus: summaries are made again.
+delete from thread_summaries s
+ where not exists (select from threads t where t.thread_id = s.thread_id and not t.is_ghost)
 
 -- name: delete
 delete from thread_summaries where thread_id = any(%(threads)s)

@@ -34,7 +34,13 @@ select message_id
         select message_id, ''
           from threads t
          where not is_ghost
-           and not exists (select from messages m where m.message_id = t.message_id)) c
+           and not exists (select from messages m where m.message_id = t.message_id)
+        union all
+        -- a thread of ghosts alone, which no message refers to
+        select min(message_id), ''
+          from threads
+         group by thread_id
+        having bool_and(is_ghost)) c
  order by month
 
 -- name: all_nodes

@@ -71,6 +71,8 @@ def _heading(post: "Post", subject_above: str, marked: bool) -> Iterator[str]:
         where = ", ".join(dict.fromkeys(place.list_name for place in post.places))
         joined = ", joined by subject" if post.by_subject else ""
         yield click.style(f"{mark}{who}", bold=True) + f", {when} UTC, {where}{joined}"
+        if post.contested:
+            yield "Contested: other texts claim this Message-ID; `mail-assets show` has all of them"
         if post.subject_base != subject_above:
             yield f"Subject: {printable(post.subject)}"
     yield click.style(f"<{printable(post.message_id)}>", dim=True)

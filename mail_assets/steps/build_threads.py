@@ -71,11 +71,16 @@ class _Portion(NamedTuple):
 
 
 class _Run(NamedTuple):
-    """Start of a run, and its work in the portions so far."""
+    """Start of a run, and its work in the portions so far.
+
+    `rebuild`: the stored threads and their record are not trusted. It ends with the first portion,
+    which notes all messages as changed.
+    """
 
     began: float
     work: Counter[str]
     outcome: Outcome | None
+    rebuild: bool
 
 
 def are_threads_outdated(connection: psycopg.Connection) -> bool:
@@ -84,13 +89,15 @@ def are_threads_outdated(connection: psycopg.Connection) -> bool:
     return has_changes(connection) or (state is not None and state.inputs != THREADS_VERSION)
 
 
-def build_threads(connection: psycopg.Connection, log: Log) -> Outcome:
+def build_threads(connection: psycopg.Connection, log: Log, *, rebuild: bool = False) -> Outcome:
     """Make the threads equal to what the stored messages say; write the difference only.
+
+    With `rebuild` all threads are built and compared, as for another version.
 
     The lock is held for one portion at a time, because hiding an id waits for it. A portion is
     built again if a load has meanwhile deleted a summary that it deletes too.
     """
-    run = _Run(time.monotonic(), Counter(), None)
+    run = _Run(time.monotonic(), Counter(), None, rebuild)
     while True:
         run, more = retry_conflicts(partial(_build_next, connection, run, log))
         if run.outcome and not more:
@@ -100,7 +107,9 @@ def build_threads(connection: psycopg.Connection, log: Log) -> Outcome:
 def _build_next(connection: psycopg.Connection, run: _Run, log: Log) -> tuple[_Run, bool]:
     with locked(connection, CORPUS), connection.transaction():
         set_repeatable_read(connection)
-        state = _read_state(connection)
+        state = None if run.rebuild else _read_state(connection)
+        if state is None:
+            change_all(connection)
         portion = _take_portion(connection)
         if state and not portion.changed:
             unchanged: Counts = {**state.counts, "written": 0, "deleted": 0}
@@ -120,16 +129,13 @@ def _build_next(connection: psycopg.Connection, run: _Run, log: Log) -> tuple[_R
         # aliases may change without any row of threads
         write_state(connection, CORPUS, built._replace(counts=counts), rewritten=True)
     outcome = Outcome(counts, built.digest, bool(work["written"] or work["deleted"]))
-    return run._replace(work=work, outcome=outcome), portion.more
+    return run._replace(work=work, outcome=outcome, rebuild=False), portion.more
 
 
 def _read_state(connection: psycopg.Connection) -> State | None:
-    """Return what this version has built so far; if another did, note all messages as changed."""
+    """Return what this version has built so far, None if another did."""
     state = read_state(connection, CORPUS)
-    if state and state.inputs == THREADS_VERSION:
-        return state
-    change_all(connection)
-    return None
+    return state if state and state.inputs == THREADS_VERSION else None
 
 
 def _take_portion(connection: psycopg.Connection) -> _Portion:

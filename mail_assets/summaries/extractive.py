@@ -255,8 +255,15 @@ def count_reactions(messages: Sequence[MessageText], candidates: Sequence[Candid
 
     A message answers a sentence if it quotes at least half of it right above its own text.
     """
-    quoted = [_quoted_shingles(message) for message in messages]
-    known = frozenset[Shingle]().union(*quoted)
+    quoted = [
+        {
+            shingle
+            for start, end in message.answered_quotes
+            for shingle in _shingles(_last_quoted_words(message.body[start:end]))
+        }
+        for message in messages
+    ]
+    known = set[Shingle]().union(*quoted)
     last = max((position for position, shingles in enumerate(quoted) if shingles), default=0)
     answerable = [one for one in candidates if one.message < last]  # in order: the first of them
     sizes: list[int] = []
@@ -275,13 +282,6 @@ def count_reactions(messages: Sequence[MessageText], candidates: Sequence[Candid
             if candidates[number].message < position and 2 * found >= sizes[number]:
                 counts[number] += 1
     return counts
-
-
-def _quoted_shingles(message: MessageText) -> set[Shingle]:
-    found: set[Shingle] = set()
-    for start, end in message.answered_quotes:
-        found |= _shingles(_last_quoted_words(message.body[start:end]))
-    return found
 
 
 def _last_quoted_words(quote: str) -> list[str]:

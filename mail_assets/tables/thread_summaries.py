@@ -205,15 +205,26 @@ def delete_summaries(connection: psycopg.Connection, threads: Collection[str]) -
 
 def write_summaries(
     connection: psycopg.Connection, maker: Maker, made: Mapping[str, NewSummary]
-) -> None:
-    """Write the summaries of threads by their ids, inside a transaction.
+) -> set[str]:
+    """Write the summaries of threads by their ids, inside a transaction; return those that changed.
 
     The months of their messages are checked again.
     """
     rows = [_row(thread_id, maker, new) for thread_id, new in sorted(made.items())]
+    written: set[str] = set()
     with connection.cursor() as cursor:
-        cursor.executemany(statement("thread_summaries", "write"), rows)
-    connection.execute(statement("thread_summaries", "uncheck"), {"threads": [*made]})
+        cursor.executemany(statement("thread_summaries", "write"), rows, returning=True)
+        while True:
+            written.update(thread_id for (thread_id,) in cursor)
+            if not cursor.nextset():
+                break
+    connection.execute(statement("thread_summaries", "uncheck"), {"threads": [*written]})
+    return written
+
+
+def drop_orphans(connection: psycopg.Connection) -> None:
+    """Delete the summaries of threads that do not exist; triggers leave none."""
+    connection.execute(statement("thread_summaries", "drop_orphans"))
 
 
 def _row(thread_id: str, maker: Maker, new: NewSummary) -> dict[str, Any]:

@@ -199,7 +199,11 @@ def discard_nodes(connection: psycopg.Connection, message_ids: Collection[str]) 
     state = read_state(connection, CORPUS)
     digest = replace_threads(connection, old, left, state.digest if state else "").digest
     if state:
-        counts = {**state.counts, **figures_after(state.counts, old, left)}
+        counts = {
+            **state.counts,
+            **figures_after(state.counts, old, left),
+            "aliases": count_aliases(connection),
+        }
         write_state(connection, CORPUS, State(state.inputs, digest, counts), rewritten=True)
 
 

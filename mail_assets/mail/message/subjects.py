@@ -114,6 +114,7 @@ _FORMER = re.compile(r"\s*+[(\[]was\b[^\n]*+", re.I)
 # [PATCH v3 2/5]: an answer to version 3 is no answer to version 2
 _VERSION = re.compile(r"\[[^\]\[]*\b(?:patch|rfc)[^\]\[]*\b(v\d{1,3})\b[^\]\[]*\]", re.I)
 _ONLY_TAG = re.compile(rf"{_TAG}")
+_RENAMED = re.compile(r"(?i)[(\[]was:? |^re\. ")  # an answer with another subject; "Re. x"
 _WORD = re.compile(r"[^\W_]+")
 
 
@@ -139,6 +140,16 @@ def is_answer(subject: str) -> bool:
     plain = _simplify(subject)
     tags = _TAGS.match(plain)
     return bool(_ANSWER.match(plain, tags.end() if tags else 0))
+
+
+def has_prefix(subject: str) -> bool:
+    """Return whether a subject says that the message answers or forwards another."""
+    at = 0
+    while prefix := _PREFIX.match(subject, at):
+        if prefix[0][-1] in ":：":
+            return True
+        at = prefix.end()
+    return subject.rstrip().lower().endswith(_FORWARDED) or _RENAMED.search(subject) is not None
 
 
 def find_topic(subject: str) -> str:
