@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from mail_assets.mail.archive.mbox import MAX_MESSAGE, RawMessage, split_archive
 from mail_assets.mail.message import parse as module
+from mail_assets.mail.message.addresses import Address
 from mail_assets.mail.message.body import MAX_BODY
 from mail_assets.mail.message.message import FLAGS, Message
 from mail_assets.mail.message.parse import UnreadableMessageError, parse_message
