@@ -32,7 +32,7 @@ from mail_assets.mail.message.ids import MAX_SUBJECT, base_subject
 from mail_assets.mail.message.message import Message
 
 #: Raise it when rows would come out differently from the same bytes.
-PARSER_VERSION = "6"
+PARSER_VERSION = "7"
 
 
 class UnreadableMessageError(DamagedDataError):
