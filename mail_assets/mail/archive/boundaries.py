@@ -114,7 +114,7 @@ def _find_from_lines(data: bytes | mmap) -> list[FromLine]:
     for match in _NEXT.finditer(data, first.end() if first else top):
         offset = match.start()
         before = data[max(0, offset - 8) : offset]
-        if before.endswith(_AFTER_BLANK):
+        if before.endswith(b"\n\n") or before.endswith(_AFTER_BLANK):
             lines.append(_from_line(match, offset, True))
         elif before.endswith(b"\n"):
             lines.append(_from_line(match, offset, False))

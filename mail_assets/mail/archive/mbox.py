@@ -35,7 +35,7 @@ _BEGINNINGS = (
 
 MAX_MESSAGE = 100 << 20  # bytes; a longer message is cut and marked truncated
 
-_BLANK_LINES = (b"\n\n", b"\n\r\n", b"\n\r\r\n", b"\n\r\r\r\n")
+_BLANK_LINES = (b"\n\r\n", b"\n\r\r\n", b"\n\r\r\r\n")
 _LINE_END = re.compile(rb"\r{2,8}\n")  # converted more than once
 # a From_ line and the blank line that may stand between it and the header
 _ENVELOPE = re.compile(rb"From [^\n]*\n(?:[ \t]{0,80}\r{0,3}\n)?")
@@ -167,7 +167,10 @@ def _message(
     # PostgreSQL's archives add no blank line: one that is there belongs to the message.
     elif dialect != "pg":
         tail = data[max(start.header, end - 5) : end]
-        end -= next((len(blank) - 1 for blank in _BLANK_LINES if tail.endswith(blank)), 0)
+        if tail.endswith(b"\n\n"):
+            end -= 1
+        elif tail.endswith(_BLANK_LINES):
+            end -= len(tail) - len(tail[:-1].rstrip(b"\r"))
     line = data[start.offset : start.header]
     raw = _as_written(data[start.header : end], line, dialect)
     from_line = line.rstrip(b"\r\n")
