@@ -129,6 +129,7 @@ def build_assets(
     """Build the assets, in the order of the chain."""
     bucket = bucket_kind(settings.vectors)
     encoder = compute_fingerprint(settings.encoder, settings.precision)
+    is_remote = settings.encoder.startswith(REMOTE_SCHEME)
     assets = (
         mbox_source,
         build_mbox_archives(partitions, settings.lists, settings.keep_archives),
@@ -138,7 +139,7 @@ def build_assets(
         build_words(partitions, bucket_kind(settings.words)),
         build_word_index(bucket_kind(settings.words)),
         build_chunks(partitions),
-        build_embeddings(partitions, encoder, encoder_kind(settings.encoder)),
+        build_embeddings(partitions, encoder, "openai" if is_remote else "onnx"),
         build_vectors(partitions, bucket),
         build_vector_index(bucket),
         build_search_quality(settings.quality_set),
@@ -232,8 +233,3 @@ def build_summaries(settings: Settings) -> SummariesResource:
 def bucket_kind(url: str) -> str:
     """Return the kind of a bucket for the UI: its URL scheme up to a "+"."""
     return url.partition(":")[0].partition("+")[0]
-
-
-def encoder_kind(name: str) -> str:
-    """Return the kind of an encoder for the UI: onnx, or openai if a server computes."""
-    return "openai" if name.startswith(REMOTE_SCHEME) else "onnx"

@@ -79,7 +79,8 @@ def use_dagster_home(settings: Settings) -> Path:
     home = settings.dagster_home
     set_variable("DAGSTER_HOME", str(home))
     # the home of other projects may have no dagster.yaml: it keeps Dagster's defaults
-    if home == settings.home / "dagster" or _is_empty(home) or (home / "dagster.yaml").exists():
+    is_empty = not home.exists() or not any(home.iterdir())
+    if home == settings.home / "dagster" or is_empty or (home / "dagster.yaml").exists():
         write_dagster_yaml(home)
     return home
 
@@ -93,10 +94,6 @@ def write_dagster_yaml(home: Path) -> None:
             _link(path)
         else:
             _copy(path)
-
-
-def _is_empty(folder: Path) -> bool:
-    return not folder.exists() or not any(folder.iterdir())
 
 
 def _is_ours(path: Path) -> bool:

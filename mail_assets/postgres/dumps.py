@@ -63,6 +63,15 @@ def dump_database(dsn: str, file: Path, snapshot: str = "", without: Sequence[st
     _run_client("pg_dump", dsn, options)
 
 
+def check_dump(file: Path) -> None:
+    """Check that pg_restore can read a dump.
+
+    Raises:
+        PostgresError: it cannot.
+    """
+    _list_contents(file)
+
+
 def restore_database(dsn: str, file: Path, before: str = "") -> None:
     """Replace the schema of a database by that of a dump, in one transaction.
 

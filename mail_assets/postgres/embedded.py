@@ -16,7 +16,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Self
+from typing import Literal, Self
 from urllib.parse import quote
 
 from psycopg.conninfo import make_conninfo
@@ -180,19 +180,19 @@ class Cluster:
             )  # fmt: skip
         return self
 
-    def stop(self) -> bool:
+    def stop(self, mode: Literal["fast", "immediate"] = "fast") -> bool:
         """Stop the server, rolling back what is not committed; return whether it was up."""
         if not self.paths.data.exists():
             return False
         with self._locked():
             up = self.running()
             if up:
-                self._programs.run("pg_ctl", "-D", self.paths.data, "-w", "-m", "fast", "stop")
+                self._programs.run("pg_ctl", "-D", self.paths.data, "-w", "-m", mode, "stop")
         return up
 
     def remove(self) -> None:
         """Stop the server and delete its data, log and socket."""
-        self.stop()
+        self.stop("immediate")  # what is not written yet is deleted too
         paths = self.paths
         for folder in (paths.data, paths.socket_folder):
             shutil.rmtree(folder, ignore_errors=True)

@@ -30,12 +30,12 @@ from pathlib import Path
 from typing import NamedTuple, Protocol
 
 from mail_assets.files import make_private_folder
+from mail_assets.mail.message.beginning import NO_HEADER, read_beginning
 from mail_assets.mail.message.dates import decide_sent_at, parse_date
 from mail_assets.mail.message.headers import (
     Headers,
     decode_fields,
     decode_value,
-    parse_header_block,
 )
 from mail_assets.month import ListMonth
 from mail_assets.sources.archive_file import save_archive, write_whole
@@ -134,9 +134,6 @@ _QUOTED = re.compile(rb"^(?=>*+From )", re.MULTILINE)
 # Lines that an mbox left above the header: public-inbox drops them too (Mbox.pm, msg_hdr).
 _ENVELOPE = re.compile(rb"(?:[\r\n]*+>?From [^\n]*+\n)*+")
 _FIELD = re.compile(rb"[!-9;-~]{1,256}[ \t]{0,8}:")
-# Readers of mbox files know a message by the field below its From_ line; without one it would be
-# the end of the message above.
-_NO_HEADER = b"X-No-Header: this message has none\n\n"
 
 
 def strip_envelope(raw: bytes) -> bytes:
@@ -152,7 +149,7 @@ def format_message(raw: bytes, arrived: datetime | None = None) -> bytes:
     """
     raw = strip_envelope(raw)
     if not _FIELD.match(raw):
-        raw = _NO_HEADER + raw
+        raw = NO_HEADER + raw
     end = b"\n" if raw.endswith(b"\n") else b"\n\n"
     line = _ARRIVED % time.asctime(arrived.utctimetuple()).encode() if arrived else FROM_LINE
     return line + _QUOTED.sub(b">", raw) + end
@@ -167,8 +164,7 @@ _AHEAD = timedelta(days=1)
 
 def month_of_message(raw: bytes, arrived: datetime | None) -> str:
     """Return the month of a message, "YYYY-MM"; `arrived` is None if it is unknown."""
-    raw = strip_envelope(raw)
-    headers, _, _ = parse_header_block(raw, 0, len(raw))
+    headers = read_beginning(strip_envelope(raw)).headers
     latest = datetime.now(UTC) + _AHEAD
     dates = [text for text in decode_fields(headers, "date") if _is_possible(text, latest)]
 

@@ -10,7 +10,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext, supp
 from pathlib import Path
 from typing import BinaryIO
 
-from mail_assets.files import create_private, make_private_folder
+from mail_assets.files import create_private, make_private_folder, naming_file
 from mail_assets.store.objects import ObjectStore, check_key, check_prefix
 
 TEMPORARY = ".incoming"  # under a folder store's root, so that a rename stays on one disk
@@ -92,7 +92,7 @@ class FolderStore(ObjectStore):
         _remove_stale(incoming)
         temporary = incoming / f"{os.getpid()}-{secrets.token_hex(8)}"
         try:
-            with create_private(temporary) as target:
+            with naming_file(path), create_private(temporary) as target:
                 yield target
                 target.flush()
                 os.fsync(target.fileno())

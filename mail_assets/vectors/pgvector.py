@@ -178,7 +178,7 @@ class PgvectorIndex(VectorIndex):
         with self._table.connect() as session:
             self._table.execute(session, "DELETE FROM {table} WHERE key = ANY(%s)", [list(keys)])
 
-    def _get(self, keys: Sequence[str], data: bool) -> list[Vector]:
+    def _get(self, keys: Sequence[str], data: bool, among: Filter | None) -> list[Vector]:
         embedding = sql.SQL("embedding::real[]" if data else "'{}'::real[]")
         with self._table.connect() as session:
             rows = self._table.execute(

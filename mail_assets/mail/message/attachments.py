@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from mail_assets.mail.message.body import is_text_part, select_body
+from mail_assets.mail.message.decoding import is_blank
 from mail_assets.mail.message.mime import parse_mime
 from mail_assets.mail.message.part import Part
 from mail_assets.mail.message.part_text import decode_part, decode_part_text, html_to_text
@@ -23,10 +24,15 @@ _SIGNATURES = frozenset(
         "application/pgp-encrypted",
     ]  # the last holds a version number, not the message
 )
-_PATCH_TYPES = frozenset(["text/x-diff", "text/x-patch", "application/x-patch", "text/diff"])
-_PATCH_NAME = re.compile(r"\.(?:patch|diff)\Z", re.I)
+_PATCH_TYPE = re.compile(r"[a-z]+/(?:[a-z.]+[.-])?(?:diff|patch)\Z")
+_PATCH_NAME = re.compile(r"\.(?:patch|diff)(?:\.txt|\.asc|[._-]?\d{1,3})?\Z", re.I)
+# Types that say nothing of a text: it is a patch by what it holds.
+_ANY_TYPE = re.compile(
+    r"text/|application/(?:octet-stream|unknown|text|plain|x-(?!.*(?:mbox|tar|zip)))"
+)
 _PATCH_START = re.compile(
-    rb"^(?:diff (?:--git|-[a-zA-Z]+) |Index: .+\r?\n=====|--- .+\r?\n\+\+\+ |\*\*\* .+\r?\n--- )",
+    rb"^(?:diff (?:--git|--cc|--combined|-[a-zA-Z]+) |Index: .+\r?\n=====|--- .+\r?\n\+\+\+ |"
+    rb"\*\*\* .+\r?\n--- )",
     re.M,
 )
 _PATCH_START_WITHIN = 64 << 10  # bytes
@@ -115,11 +121,14 @@ def _is_blank(part: Part, data: bytes) -> bool:
     """Return whether an unnamed text part shows nothing: a tracking image, a blank line."""
     if not data.strip():
         return True
-    return part.type == "text/html" and not html_to_text(decode_part_text(part).text).strip()
+    text = decode_part_text(part).text
+    return is_blank(html_to_text(text) if part.type == "text/html" else text)
 
 
 def _is_patch(part: Part, data: bytes) -> bool:
-    """Return whether it is a patch by type or name, or a text (often `.txt`) that holds a diff."""
-    if part.type in _PATCH_TYPES or _PATCH_NAME.search(part.filename):
+    """Return whether it is a patch by type or name, or a text under any name that holds a diff."""
+    if _PATCH_TYPE.match(part.type) or _PATCH_NAME.search(part.filename):
         return True
-    return part.type.startswith("text/") and bool(_PATCH_START.search(data, 0, _PATCH_START_WITHIN))
+    if not _ANY_TYPE.match(part.type) or b"\0" in data[:1024]:
+        return False
+    return bool(_PATCH_START.search(data, 0, _PATCH_START_WITHIN))

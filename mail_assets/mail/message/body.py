@@ -2,12 +2,14 @@
 
 import re
 from collections.abc import Iterable
+from itertools import islice
 from typing import NamedTuple
 
 from mail_assets.mail.message.headers import Headers, decode_field
 from mail_assets.mail.message.mime import MimeTree
 from mail_assets.mail.message.part import Part
 from mail_assets.mail.message.part_text import KINDS, PartReader, PartText
+from mail_assets.mail.message.tnef import is_tnef
 
 MAX_FIELD = 500  # characters of a field above the text of an attached message
 
@@ -33,7 +35,25 @@ _NO_HTML = re.compile(
     r"(?i)not (?:support|display|read|able to (?:view|read|display))\w*.{0,40}\bhtml|"
     r"html[- ](?:capable|enabled|compatible|compliant)"
 )
+# Words of a plain part that points to the HTML: the format, a browser, a version to look at
+_POINTERS = re.compile(
+    r"(?i)html|\bmime\b|rich[- ]text|plain[- ]text|text[- ](?:only|version|format)|click here|"
+    r"browser|navegador|navigateur|explorador|броузер|браузер|浏览器|瀏覽器|ブラウザ|브라우저|przegląda|"
+    r"prohlíže|webbläsar|nettleser|selai[nm]|tarayıcı|böngész|περιήγησ|متصفح|דפדפן|"
+    r"\bview (?:it|this|the|our|in|on)|\bonline\b|en ligne|en línea|онлайн|オンライン|"
+    r"web-?[ ]?(?:version|ansicht|seite)|(?:version|versión|versão|versione|версия) (?:web|html)|"
+    r"(?:can.?t|cannot|can not|unable to|trouble|problem\w*) (?:\w+ )?(?:see|read|view|display)|"
+    r"\be?-?mail[- ](?:client|program|reader|software|app)|(?:mail|post)programm"
+)
+_ADDRESS = re.compile(r"(?:https?://|www\.)\S{1,2000}")
 _MAX_NOTICE = 400  # characters of a plain part that only says that the reader shows no HTML
+_MAX_POINTER = 600  # likewise of one that points to the HTML
+_MAX_STUB = 60  # likewise without any words of a pointer
+# A letter of a script without blanks between words is a word.
+_CJK = "\u2e80-\u9fff\uac00-\ud7af"
+_WORD = re.compile(rf"[{_CJK}]|[^\W{_CJK}]+")
+_MAX_WORDS = 20_000  # of a text that is compared with another
+_RUN = 3  # words in a row that two forms of a text share
 _PREFERRED = ("plain", "enriched", "html", "calendar")
 # Text for programs, and other forms of a text that another part has.
 _NO_PROSE = frozenset(
@@ -78,12 +98,14 @@ def select_body(tree: MimeTree, usual: str = "") -> Body:
     """Return the visible text of the message, followed by that of the messages attached to it.
 
     Each message gives its unnamed text parts in order; without any, the named ones; without these
-    too, text of other types. An attached message begins with its author, date and subject. `usual`
-    is the charset of the list, for parts that name none.
+    too, text of other types, that of unnamed attachments, that in winmail.dat. An attached message
+    begins with its author, date and subject. `usual` is the charset of the list, for parts that
+    name none.
     """
     reader = PartReader(usual)
     if not tree.attached:
-        body = _select(reader, tree.parts)
+        is_sole = len(tree.parts) == 1 and tree.parts[0].start == tree.body_start
+        body = _select(reader, tree.parts, is_sole=is_sole)
         if reader.guessed:
             body = body._replace(guessed=True)
         fits = len(body.text) <= MAX_BODY
@@ -119,7 +141,8 @@ def select_body(tree: MimeTree, usual: str = "") -> Body:
     )
 
 
-def _select(reader: PartReader, parts: list[Part]) -> Body:
+def _select(reader: PartReader, parts: list[Part], *, is_sole: bool = False) -> Body:
+    """Return the body of one message; `is_sole`: it is no multipart."""
     if len(parts) == 1 and (body := _read_only_part(reader, parts[0])):
         return body
     shown = [part for part in parts if part.disposition != "attachment"]
@@ -129,6 +152,9 @@ def _select(reader: PartReader, parts: list[Part]) -> Body:
         [part for part in own if not part.filename],
         [part for part in own if part.filename],
         [part for part in shown if _may_be_prose(part)],
+        # senders and list servers mark the text itself as an attachment
+        [part for part in parts if is_text_part(part) and (is_sole or not part.filename)],
+        [part for part in parts if is_tnef(part)],
     ):
         body = _join(reader, group)
         if body.text:
@@ -154,8 +180,8 @@ def _may_be_prose(part: Part) -> bool:
 def _join(reader: PartReader, parts: list[Part]) -> Body:
     """Return the texts of the parts joined, one of each multipart/alternative.
 
-    Outside of an alternative other text counts only before any plain text: after plain text it
-    repeats that, and plain text after it is a list footer.
+    Outside of an alternative other text after plain text counts only if it says something else,
+    and plain text after other text is a list footer.
     """
     slots: dict[int, list[Part]] = {}
     for part in parts:
@@ -164,9 +190,9 @@ def _join(reader: PartReader, parts: list[Part]) -> Body:
     used: set[int] = set()
     capped = False
     for slot in slots.values():
-        text = _read_best_form(reader, slot, found)
+        text = _read_best_form(reader, slot)
         capped = capped or text.capped
-        if text.text:
+        if text.text and not _is_repeated(text, found):
             found.append(text)
             used.update(part.number for part in slot)
     texts = [one.text for one in found]
@@ -174,23 +200,43 @@ def _join(reader: PartReader, parts: list[Part]) -> Body:
     return Body(found[0].kind if found else "none", whole, (), frozenset(used), capped)
 
 
-def _read_best_form(reader: PartReader, slot: list[Part], found: list[PartText]) -> PartText:
-    """Return the first form with text, except a notice that the reader shows no HTML."""
+def _is_repeated(text: PartText, found: list[PartText]) -> bool:
+    """Return whether a text in another form than plain repeats the plain texts above it."""
+    plain = [one.text for one in found if one.kind == "plain"]
+    if text.kind == "plain" or not plain:
+        return False
+    if text.kind == "calendar":  # programs read it
+        return True
+    words, known = _list_words(text.text), _list_words("\n".join(plain))
+    length = min(_RUN, len(words))
+    runs, others = (
+        {tuple(row[at : at + length]) for at in range(len(row) - length + 1)}
+        for row in (words, known)
+    )
+    return 2 * len(runs & others) >= len(runs)
+
+
+def _list_words(text: str) -> list[str]:
+    return [word[0] for word in islice(_WORD.finditer(text.casefold()), _MAX_WORDS)]
+
+
+def _read_best_form(reader: PartReader, slot: list[Part]) -> PartText:
+    """Return the first form with text, except plain text that only points to the HTML."""
     forms: dict[str, list[Part]] = {}
     for part in slot:
         forms.setdefault(KINDS.get(part.type, "plain"), []).append(part)
-    if "plain" not in forms and any(one.kind == "plain" for one in found):
-        return PartText("plain", "", False)
-    notice = PartText("plain", "", False)
+    pointer = PartText("plain", "", False)
     for kind in _PREFERRED:
         text = _read_all(reader, kind, forms.get(kind, ()))
         if not text.text:
-            notice = notice._replace(capped=notice.capped or text.capped)
-        elif kind == "plain" and "html" in forms and _says_no_html(text.text):
-            notice = text
+            pointer = pointer._replace(capped=pointer.capped or text.capped)
+        elif kind == "plain" and "html" in forms and _may_point(text.text):
+            pointer = text
+        elif pointer.text and not (kind == "html" and _points_to(pointer.text, text.text)):
+            return pointer
         else:
-            return text._replace(capped=text.capped or notice.capped)
-    return notice
+            return text._replace(capped=text.capped or pointer.capped)
+    return pointer
 
 
 def _read_all(reader: PartReader, kind: str, parts: Iterable[Part]) -> PartText:
@@ -199,5 +245,22 @@ def _read_all(reader: PartReader, kind: str, parts: Iterable[Part]) -> PartText:
     return PartText(kind, "\n".join(found), any(one.capped for one in texts))
 
 
-def _says_no_html(text: str) -> bool:
-    return len(text) < _MAX_NOTICE and _NO_HTML.search(text) is not None
+def _may_point(text: str) -> bool:
+    short = text.strip()
+    if len(short) > _MAX_POINTER:
+        return False
+    return len(_ADDRESS.sub("", short)) < _MAX_STUB or _POINTERS.search(short) is not None
+
+
+def _points_to(plain: str, html: str) -> bool:
+    """Return whether short plain text is no form of the HTML text but points to it."""
+    words = _list_words(_ADDRESS.sub("", plain))
+    # quoted mail is no reason to prefer the HTML
+    size = sum(len(line) for line in html.split("\n") if not line.startswith(">"))
+    if not words or (len(plain) < _MAX_NOTICE and _NO_HTML.search(plain)):
+        return True
+    if not _POINTERS.search(plain):
+        return size > 10 * len(plain) + 300
+    other = set(_list_words(html))
+    is_other = 2 * sum(word in other for word in words) < len(words)
+    return is_other or size > 3 * len(plain) + 100

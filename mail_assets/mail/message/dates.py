@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
-from itertools import tee
+from itertools import islice, tee
 from typing import NamedTuple
 
 # --- time zones ---
@@ -67,6 +67,7 @@ def _named_zone(name: str) -> int | None:
 
 # --- dates ---
 
+MAX_DATES = 5  # further Date fields of a message that are read
 MAX_RAW = 1_000  # characters of a date field kept and read
 
 # The first three letters of a month, four if three are ambiguous: English, then those of ca cs da
@@ -102,14 +103,33 @@ _CANONICAL = re.compile(
 )
 _NUMBERS = {name: number for number, name in enumerate(_ENGLISH, start=1)}
 
-_TIME = re.compile(r"(?<![\d:])(\d{1,2}):(\d{2})(?::(\d{2}))?(?:[.,]\d+)?(?:\s*([AaPp])\.?[Mm]\b)?")
+_TIME = re.compile(
+    r"(?<![\d:])(\d{1,2})[:：](\d{2})(?:[:：](\d{2}))?(?:[.,]\d+)?(?:\s*([AaPp])\.?\s?[Mm]\b)?"
+)
+# With other signs between the numbers, where no date and no zone can have them
+_ODD_TIME = re.compile(
+    r"(?<![\d.+-])(\d{1,2})(?:[.h]|\s?uhr\s?)(\d{2})(?:[.m](\d{2})s?)?(?![.\d])"
+    r"(?:[,]\d+)?(?:\s*([AaPp])\.?\s?[Mm]\b)?",
+    re.I,
+)
+_COMPACT = re.compile(r"(?<!\d)(\d{4})(\d\d)(\d\d)T?(\d\d)(\d\d)(\d\d)(?!\d)")
+_AFTERNOON = ("下午", "午後", "오후")
+_NOON = re.compile(rf"(上午|午前|오전|{'|'.join(_AFTERNOON)})\s?$")
 _DAY_MONTH_YEAR = re.compile(
     r"(?<!\d)(\d{1,2})[\s\-./,]{0,3}([^\W\d_]{3,12})[\s\-./,']{0,3}(\d{2,5})(?![\d:])"
 )
+_SPELLED = re.compile(  # `5th of January 2026`, `5 de enero de 2026`
+    r"(?<!\d)(\d{1,2})(?:st|nd|rd|th|er|[.ºª°])?(?:\s(?:of|de|del|di|d'))?\s{1,3}"
+    r"([^\W\d_]{3,12})[\s,.]{1,3}(?:(?:of|de|del)\s)?(\d{4})(?![\d:])",
+    re.I,
+)
 _DAY_DOT_MONTH = re.compile(r"(?<![\d.])(\d{1,2})\. ?(\d{1,2})\. ?(\d{4})(?![\d.:])")
+_SLASHES = re.compile(r"(?<![\d/])(\d{1,2})/(\d{1,2})/(\d{4})(?![\d/:])")
 _MONTH_DAY = re.compile(r"(?<!\w)([^\W\d_]{3,12})\.?\s{1,3}(\d{1,2})(?![\d:])")
 _YEAR = re.compile(r"(?<![\d:+-])(\d{4})(?![\d:])")
-_YEAR_MONTH_DAY = re.compile(r"(?<!\d)(\d{4})[-/.](\d{1,2})[-/.](\d{1,2})(?!\d)")
+_YEAR_MONTH_DAY = re.compile(
+    r"(?<!\d)(\d{4})\s?[-/.年년]\s?(\d{1,2})\s?[-/.月월]\s?(\d{1,2})(?!\d)"
+)
 
 
 class ParsedDate(NamedTuple):
@@ -125,6 +145,7 @@ class _Day(NamedTuple):
     day: int
     repaired: bool
     year_at: tuple[int, int]
+    at: tuple[int, int]  # of day and month at least
 
 
 def parse_date(text: str) -> ParsedDate | None:
@@ -158,36 +179,60 @@ def _offset(zone: str) -> timedelta:
 
 
 def _read_any(text: str) -> ParsedDate | None:
-    time = _TIME.search(text)
-    day = _day(text)
-    if time is None or day is None:
-        return None
+    day, time = _day(text), _TIME.search(text)
+    is_odd = time is None
+    if day and time is None:
+        time = _ODD_TIME.search(_without(text, day.at))
+    if day is None or time is None:
+        compact = _COMPACT.sub(r"\1-\2-\3 \4:\5:\6", text)
+        return _read_any(compact) if compact != text else None
     hour = int(time[1])
-    if time[4]:
-        hour = hour % 12 + 12 * (time[4] in "Pp")
-    begin, end = day.year_at  # asctime puts the year after the time, in the place of the zone
-    without_year = text[:begin] + " " * (end - begin) + text[end:]
-    minutes, sure = parse_offset(without_year[time.end() :].lower())
+    noon = None if text.isascii() else _NOON.search(text, 0, time.start())
+    if time[4] or noon:
+        is_afternoon = time[4] in "Pp" if time[4] else noon is not None and noon[1] in _AFTERNOON
+        hour = hour % 12 + 12 * is_afternoon
+    # asctime puts the year after the time, in the place of the zone
+    minutes, sure = parse_offset(_without(text, day.year_at)[time.end() :].lower())
     minute, second = int(time[2]), min(int(time[3] or 0), 59)
+    if is_midnight := hour == 24 and not minute and not second:  # the end of the day (ISO 8601)
+        hour = 0
+    repaired = day.repaired or is_odd or is_midnight or noon is not None or not sure
     try:
         local = datetime(day.year, day.month, day.day, hour, minute, second, tzinfo=UTC)
-        return ParsedDate(local - timedelta(minutes=minutes), day.repaired or not sure)
+        return ParsedDate(local + timedelta(days=is_midnight, minutes=-minutes), repaired)
     except (ValueError, OverflowError):
         return None
+
+
+def _without(text: str, span: tuple[int, int]) -> str:
+    begin, end = span
+    return text[:begin] + " " * (end - begin) + text[end:]
 
 
 def _day(text: str) -> _Day | None:
     for found in _DAY_MONTH_YEAR.finditer(text):
         if month := _month_number(found[2]):
             repaired = len(found[3]) != 4 or int(found[3]) < 1000 or _is_foreign(found[2])
-            return _Day(_year(found[3]), month, int(found[1]), repaired, found.span(3))
+            year = _year(found[3])
+            return _Day(year, month, int(found[1]), repaired, found.span(3), found.span())
     for found in _MONTH_DAY.finditer(text):
-        if (month := _month_number(found[1])) and (year := _YEAR.search(text, found.end())):
-            return _Day(_year(year[1]), month, int(found[2]), False, year.span())
+        if (month := _month_number(found[1])) and (year_at := _YEAR.search(text, found.end())):
+            year = _year(year_at[1])
+            return _Day(year, month, int(found[2]), False, year_at.span(), found.span())
+    for found in _SPELLED.finditer(text):
+        if month := _month_number(found[2]):
+            year = _year(found[3])
+            return _Day(year, month, int(found[1]), True, found.span(3), found.span())
     if iso := _YEAR_MONTH_DAY.search(text):
-        return _Day(int(iso[1]), int(iso[2]), int(iso[3]), True, iso.span(1))
-    if dotted := _DAY_DOT_MONTH.search(text):  # with slashes it could be American
-        return _Day(int(dotted[3]), int(dotted[2]), int(dotted[1]), True, dotted.span(3))
+        return _Day(int(iso[1]), int(iso[2]), int(iso[3]), True, iso.span(1), iso.span())
+    if dotted := _DAY_DOT_MONTH.search(text):
+        year = int(dotted[3])
+        return _Day(year, int(dotted[2]), int(dotted[1]), True, dotted.span(3), dotted.span())
+    if slashed := _SLASHES.search(text):
+        first, second, year = (int(number) for number in slashed.groups())
+        if first > 12 or second > 12 or first == second:  # else it could be American
+            month, day = (first, second) if second > 12 else (second, first)
+            return _Day(year, month, day, True, slashed.span(3), slashed.span())
     return None
 
 
@@ -239,10 +284,15 @@ def decide_sent_at(dates: list[str], received: Iterable[str], from_line: str, mo
     """
     first, low, high = _believable(month)
     raw = dates[0][:MAX_RAW] if dates else ""
-    own = next((x for x in map(parse_date, dates) if x), None)
+    read = filter(None, map(parse_date, dates))
+    own = next(read, None)
     hops, again = tee(hop.at for hop in map(parse_date, received) if hop)
     if own and low <= own.at <= high and _fits(own.at, hops):
         return SentAt(own.at, "date", raw, own.repaired)
+    for other in islice(read, MAX_DATES):
+        hops, again = tee(again)
+        if low <= other.at <= high and _fits(other.at, hops):
+            return SentAt(other.at, "date", raw, True)
     sane = [hop for hop in again if low <= hop <= high]
     if sane:
         first_hop = min(hop for hop in sane if hop >= max(sane) - BEFORE_RECEIVED)

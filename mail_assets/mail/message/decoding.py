@@ -36,47 +36,60 @@ _WHATWG_CODECS = {
 # Labels that say nothing about the charset: the bytes decide.
 _UNKNOWN = frozenset(
     [
-        "0",
-        "8bit",
-        "_autodetect_all",
-        "ansi_x3.4-1968",
-        "ascii",
-        "binary",
-        "de",
-        "default",
-        "default_charset",
-        "none",
-        "pt_pt",
-        "tscii",
-        "unknown",
-        "unknown-8bit",
-        "us-ascii",
-        "x-unknown",
-        "x-user-defined",
-        "y",
+        *["", "0", "8bit", "ansix341968", "ascii", "autodetectall", "binary", "de", "default"],
+        *["defaultcharset", "none", "ptpt", "tscii", "unknown", "unknown8bit", "usascii"],
+        *["xunknown", "xuserdefined", "y"],
     ]
 )
-_ALIASES = {
+# Letters and digits of labels that neither the WHATWG standard nor the rules of `find_codec` know
+_LABELS = {
     label: codec
     for codec, labels in {
-        "big5hkscs": "chinesebig5 big5-hkscs x-x-big5",
-        "cp1252": "cp-1252 iso-8858-1 iso-88-59-1 iso-8859-1-windows-3.1-latin-1 iso8859_1 x-ansi",
-        "cp437": "cp437 ibm437 ibm-437",
-        "cp850": "cp850 ibm850 iso-850",
-        "cp852": "cp852 ibm852",
-        "cp949": "x-windows-949 ms949 cp949",
-        "gb18030": "gb2312_charset gb_2312-80 euc-cn cp936 x-gb2312",
-        "hz": "hz-gb-2312 hz",
-        "iso2022_jp_ext": "jis iso-2022-jp-2 iso-2022-jp-3 iso-2022-jp-ext",
-        "iso2022_kr": "iso-2022-kr",
-        "iso8859_2": "iso-latin-2",
-        "koi8-r": "koi8r",
-        "mac_roman": "macroman mac-roman",
-        "utf_7": "utf-7 utf7 unicode-1-1-utf-7 x-unicode-2-0-utf-7",
-        "utf_8": "utf-8-sig utf_8 utf-8mb4 x-utf-8",
+        "big5hkscs": "chinesebig5 big5hkscs2004 xxbig5 big5eten",
+        "cp1252": "iso88591windows31latin1 ansi iso8858 iso88581",
+        "cp932": "sjiswin windows31j shiftjisx0213 mskanji",
+        "cp949": "ksc5601 ksc56011992 uhc",
+        "euc_jp": "eucjpwin eucjpms ujis",
+        "gb18030": "gb2312charset gb231280 euccn gbkeuc cngb gb180302000 gb180302022",
+        "hz": "hzgb2312 hz",
+        "iso2022_jp_ext": "jis jis7 iso2022jp1 iso2022jp2 iso2022jp3 iso2022jp2004 iso2022jpext "
+        "iso2022jpms cp50220 cp50221",
+        "iso2022_kr": "iso2022kr",
+        "koi8-r": "koi8 koi8ru",
+        "koi8-u": "ecmacyrillic koi8e isoir111",  # agree in the letters of Russian and Ukrainian
+        "mac_latin2": "macce maccentraleurope maclatin2",
+        "mac_roman": "macroman mac",
+        "utf-16": "ucs2 iso10646ucs2",
+        "utf_7": "utf7 unicode11utf7 unicode20utf7",
+        "utf_8": "utf8sig utf8mb4 uft8 unicode11utf8 unicode20utf8 cp65001",
     }.items()
     for label in labels.split()
 }
+# Code pages of DOS and Windows, by their numbers
+_CODE_PAGES = {
+    number: f"cp{number}"
+    for number in (
+        *(437, 720, 737, 775, 850, 852, 855, 857, 858, 860, 861, 862, 863, 864, 865, 866, 869),
+        *(874, 932, 949, 1250, 1251, 1252, 1253, 1254, 1255, 1256, 1257, 1258),
+    )
+} | {936: "gb18030", 950: "big5hkscs", 54936: "gb18030", 20866: "koi8-r", 21866: "koi8-u"}
+_CODE_PAGE = re.compile(r"(?:windows|win|cp|ms|ibm|dos|ansi|iso)(\d{3,5})\Z")
+_ISO_8859 = re.compile(r"(?:iso|is)?8859(\d{1,2})(?:e|i)?\Z")
+_LATIN = re.compile(r"(?:iso)?(?:latin|l)(\d{1,2})\Z")
+_REGISTERED = re.compile(r"isoir(\d{1,3})\Z")
+# Number of a Latin alphabet -> part of ISO 8859; likewise of the ISO-IR register
+_LATIN_PARTS = {1: 1, 2: 2, 3: 3, 4: 4, 5: 9, 6: 10, 7: 13, 8: 14, 9: 15, 10: 16}
+_REGISTER = {
+    **{6: "usascii", 58: "gb2312", 87: "iso2022jp", 149: "ksc5601", 159: "iso2022jp"},
+    **{100: "88591", 101: "88592", 109: "88593", 110: "88594", 126: "88597", 127: "88596"},
+    **{138: "88598", 144: "88595", 148: "88599", 157: "885910", 166: "tis620", 179: "885913"},
+    **{199: "885914", 203: "885915", 226: "885916"},
+}
+_NO_LETTER = re.compile(r"[^a-z0-9]+")
+_LABEL_END = re.compile(r"[;,*]")
+MAX_LABEL = 100  # characters
+# The labels of the WHATWG standard by their letters and digits
+_STANDARD = {_NO_LETTER.sub("", label): label for label in webencodings.LABELS}
 _STATEFUL = frozenset({"hz", "iso2022_jp_ext", "iso2022_kr", "utf_7", "utf-16-le", "utf-16-be"})
 _UTF_16 = frozenset({"utf-16", "utf-16-le", "utf-16-be"})  # their line ends have two bytes
 _UTF_16_MARKS = (b"\xff\xfe", b"\xfe\xff")
@@ -93,6 +106,11 @@ _NON_ASCII = re.compile(rb"[\x80-\xff]++")
 _JAPANESE_ESCAPE = re.compile(rb"\x1b\$[@B]")
 # The same after an archive dropped its escape characters: always a match, so linear
 _CUT_JAPANESE = re.compile(rb"\$[@B](?:(?!\([BJ])[!-~]{2})*+(\([BJ])?")
+# Categories of Unicode without a visible form, and characters of others that have none: Hangul
+# fillers, the empty Braille pattern, the place of an object
+_UNSEEN = frozenset({"Cc", "Cf", "Cn", "Me", "Mn", "Zl", "Zp", "Zs"})
+_FILLERS = frozenset("\u115f\u1160\u3164\uffa0\u2800\ufffc")
+_TWICE_CONVERTED = re.compile(r"(?<!\r)\r{2,9}\n")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -105,16 +123,36 @@ class Decoded(NamedTuple):
 
 @lru_cache(maxsize=256)  # few labels, many parts
 def find_codec(label: str) -> str | None:
-    """Return the Python codec for a charset label, None if it is unknown or means nothing."""
-    name = label.strip(" \t\"'").lower().split(",")[0].split("*")[0].strip().replace(" ", "-")
-    if name in _UNKNOWN:
-        return None
-    if name in _ALIASES:
-        return _ALIASES[name]
-    encoding = webencodings.lookup(name)
-    if encoding is None or encoding.name in ("replacement", "x-user-defined"):
-        return None
-    return _WHATWG_CODECS.get(encoding.name) or str(encoding.codec_info.name)
+    """Return the Python codec for a charset label, None if it is unknown or means nothing.
+
+    Only letters and digits of a label count, up to a second label or a parameter.
+    """
+    words = _LABEL_END.split(label.strip(" \t\"';,*").lower()[:MAX_LABEL])
+    name = _NO_LETTER.sub("", words[0].removeprefix("charset"))
+    for prefix in ("", "cs", "x", "xx"):
+        short = name.removeprefix(prefix)
+        if short in _UNKNOWN:
+            return None
+        if codec := _find_by_rule(short):
+            return codec
+    return None
+
+
+def _find_by_rule(name: str) -> str | None:
+    if codec := _LABELS.get(name):
+        return codec
+    if standard := _STANDARD.get(name):
+        encoding = webencodings.LABELS[standard]
+        if encoding in ("replacement", "x-user-defined"):
+            return None
+        return _WHATWG_CODECS.get(encoding) or str(webencodings.lookup(standard).codec_info.name)
+    if page := _CODE_PAGE.match(name):
+        return _CODE_PAGES.get(int(page[1]))
+    if registered := _REGISTERED.match(name):
+        return _find_by_rule(_REGISTER.get(int(registered[1]), ""))
+    latin, part = _LATIN.match(name), _ISO_8859.match(name)
+    number = _LATIN_PARTS.get(int(latin[1])) if latin else int(part[1]) if part else None
+    return _find_by_rule(f"iso8859{number}") if number and not name.startswith("iso8859") else None
 
 
 def is_legacy(label: str) -> bool:
@@ -125,10 +163,23 @@ def is_legacy(label: str) -> bool:
 def clean_text(text: str) -> str:
     """Return text that Postgres takes: LF line ends, no NUL, U+FFFD for lone surrogates."""
     if "\r" in text:
+        if "\r\r\n" in text:  # line ends that were converted twice
+            text = _TWICE_CONVERTED.sub("\n", text)
         text = text.replace("\r\n", "\n").replace("\r", "\n")
     if "\0" in text:
         text = text.replace("\0", "")
     return text if text.isascii() else _SURROGATE.sub("\ufffd", text)
+
+
+def is_blank(text: str) -> bool:
+    """Return whether a text shows nothing: blanks, controls, marks without a letter, fillers."""
+    if "!" <= text[:1] <= "~":
+        return False
+    return not text or text.isspace() or all(map(_is_unseen, text))
+
+
+def _is_unseen(letter: str) -> bool:
+    return unicodedata.category(letter) in _UNSEEN or letter in _FILLERS
 
 
 def compose(text: str) -> str:
@@ -271,6 +322,19 @@ def _decode_windows_1252(data: bytes) -> str:
 
 MAX_FOOTER = 4 << 10  # bytes at the end of base64 that are searched for a plain footer
 
+MAX_PIECES = 100_000  # of one content, each with padding of its own
+
+# Blanks that a relay added to a soft line break (RFC 2045 section 6.7, rule 3)
+_SOFT_BREAK = re.compile(rb"=[ \t]++(?=\r?\n|\Z)")
+_PADDED = re.compile(rb"[^=]*+=++")
+# White space, then a line without blanks that is no word: padding, or a capital or digit within it;
+# a few stray characters may stand in it. So many characters are looked at, for linear time.
+_PIECE = re.compile(
+    rb"\s*+(?=\S{0,80}?(?:[a-z0-9][A-Z0-9+/]|=))"
+    rb"(?:[A-Za-z0-9+/=]{100}|"
+    rb"[A-Za-z0-9+/=]{1,99}+(?:[^A-Za-z0-9+/=\s][A-Za-z0-9+/=]{1,99}+){0,3}+[ \t\r]{0,9}+$)",
+    re.M,
+)
 _NOT_BASE64 = re.compile(rb"[^A-Za-z0-9+/]+")
 # A rule, or spaces between words: no line of base64 has them.
 _FOOTER = re.compile(rb"^(?:[-_*]{2}|[^\s]{1,200}+[ \t]{1,20}+[^\s])", re.M)
@@ -284,6 +348,8 @@ _UU_BEGIN = re.compile(rb"^begin [0-7]{3,4} [^\n]*\n", re.M)
 def decode_transfer(data: bytes, encoding: str) -> bytes:
     """Undo a content transfer encoding; data in an unknown one stays as it is."""
     if encoding == "quoted-printable":
+        if b"= " in data or b"=\t" in data:
+            data = _SOFT_BREAK.sub(b"=", data)
         return binascii.a2b_qp(data)
     if encoding == "base64":
         return decode_base64(data)
@@ -305,7 +371,26 @@ def split_off_footer(data: bytes) -> tuple[bytes, bytes]:
 
 
 def decode_base64(data: bytes) -> bytes:
-    """Decode base64 tolerantly: junk is skipped, padding added, a lone last character dropped."""
+    """Decode base64 tolerantly: junk is skipped, padding added, a lone last character dropped.
+
+    Padding ends a piece, not the content: some senders encode line by line, and list servers add
+    an encoded footer. What follows a piece and does not look like base64 is no content.
+    """
+    piece = _PADDED.match(data)
+    if piece is None or not _PIECE.match(data, piece.end()):
+        return _decode_piece(data)
+    pieces: list[bytes] = []
+    at = 0
+    while piece and len(pieces) < MAX_PIECES:
+        pieces.append(_decode_piece(data[at : piece.end()]))
+        at = piece.end()
+        piece = _PADDED.match(data, at) if _PIECE.match(data, at) else None
+    if _PIECE.match(data, at):
+        pieces.append(_decode_piece(data[at:]))
+    return b"".join(pieces)
+
+
+def _decode_piece(data: bytes) -> bytes:
     try:
         return binascii.a2b_base64(data)
     except binascii.Error:

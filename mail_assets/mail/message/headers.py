@@ -10,6 +10,7 @@ import re
 from collections import defaultdict
 from collections.abc import Mapping
 from functools import lru_cache
+from itertools import groupby
 from urllib.parse import unquote_to_bytes
 
 from mail_assets.mail.message.decoding import decode_base64, decode_text
@@ -17,8 +18,12 @@ from mail_assets.mail.message.decoding import decode_base64, decode_text
 # --- values ---
 
 _FOLD = re.compile(rb"[\r\n]+[ \t]*")
-# A question mark in the text should be encoded (RFC 2047 section 4.2) but sometimes is not.
-_WORD = re.compile(rb"=\?([^?\s]{1,60})\?([bBqQ])\?([^?]*+(?:(?<!=)\?(?!=)[^?]*+){0,4}+)\?=")
+# A question mark in the text should be encoded (RFC 2047 section 4.2) but sometimes is not. QQ Mail
+# folds the line within a word.
+_WORD = re.compile(
+    rb"=\?[ \t]?([^?\s]{1,60})[ \t]?\?[ \t]?([bBqQ])[ \t]?\?"
+    rb"([^?]*+(?:(?<!=)\?(?!=)[^?]*+){0,4}+)\?="
+)
 _QUOTED_WORD = re.compile(rb'"(=\?[^"]+\?=)"')
 
 
@@ -79,6 +84,12 @@ _KEPT = (
     rb"list-id|list-post|mailing-list|x-beenthere|x-mailing-list|"
     rb"content-type|content-transfer-encoding|content-disposition"
 )
+KNOWN_NAMES = rb"(?:" + _KEPT + rb")"  # a pattern
+# The same grouped by first letters, which matches a tenth faster
+_BY_LETTER = "|".join(
+    f"{letter}(?:{'|'.join(name[1:] for name in names)})"
+    for letter, names in groupby(sorted(_KEPT.decode().split("|")), lambda name: name[0])
+).encode()
 _USUAL_NAMES = {
     spelling.encode(): name
     for name in _KEPT.decode().split("|")
@@ -86,7 +97,7 @@ _USUAL_NAMES = {
 }
 # The line end at the start lets the engine jump from line to line: half the time of `^` with re.M.
 _FIELD = re.compile(
-    rb"\n(?=[acdfilmorstx])(" + _KEPT + rb")[ \t]*+:[ \t]*+([^\n]*+(?:\n[ \t][^\n]*+)*+)", re.I
+    rb"\n(?=[acdfilmorstx])(" + _BY_LETTER + rb")[ \t]*+:[ \t]*+([^\n]*+(?:\n[ \t][^\n]*+)*+)", re.I
 )
 _FIRST_LINE = re.compile(rb">?From |[!-9;-~]+[ \t]*:|[ \t]+[!-9;-~]+[ \t]*:")
 _BLOCK_END = re.compile(rb"\n\r?\n")
@@ -168,7 +179,10 @@ _PARAMETER = re.compile(
     rb'("(?:[^"\\]|\\.){0,2000}+"|"[^";]*|[^;\s]*)',
     re.S,
 )
-_ESCAPED = re.compile(rb"\\(.)", re.S)
+# More words of a file name without quotes, as Lotus Domino wrote it; no further parameter
+_MORE_WORDS = re.compile(rb"(?:[ \t]{1,20}(?![\w*-]{1,100}[ \t]{0,20}=)[^;\s\"]{1,255}+){1,50}+")
+_FILE_NAMES = frozenset({"name", "filename", "name*", "filename*"})
+_ESCAPED = re.compile(rb"\\([\"\\])")  # not a folder's backslash
 
 
 @lru_cache(maxsize=512)  # the values of a list repeat
@@ -176,16 +190,20 @@ def parse_parameters(value: bytes) -> Mapping[str, str]:
     """Return the parameters of Content-Type or Content-Disposition by lower-case name.
 
     RFC 2231 continuations are joined and percent-encoding is undone. RFC 2047 words, which are
-    common against the standard, are decoded. `text/plain charset=x` without the semicolon is read.
+    common against the standard, are decoded. `text/plain charset=x` without the semicolon is read,
+    and so is a file name with blanks and without quotes.
     """
     value = unfold(value[:MAX_VALUE])
     _, _, rest = value.partition(b";" if b";" in value else b" ")
     plain: dict[str, str] = {}
     pieces: dict[str, dict[int, tuple[bool, bytes]]] = {}
-    for key, data in _PARAMETER.findall(rest):
+    for parameter in _PARAMETER.finditer(rest):
+        key, data = parameter.groups()
         name = key.decode("ascii", "replace").lower()
         if data[:1] == b'"':
             data = _ESCAPED.sub(rb"\1", data.strip(b'"'))
+        elif name in _FILE_NAMES and (more := _MORE_WORDS.match(rest, parameter.end())):
+            data += more[0]
         base, star, index = name.removesuffix("*").partition("*")
         encoded = name.endswith("*")
         if encoded or (star and index.isdecimal()):

@@ -7,6 +7,7 @@ from mail_assets.mail.message.addresses import Address
 from mail_assets.mail.message.attachments import Attachment
 from mail_assets.mail.message.body import AttachedText
 from mail_assets.mail.message.dates import Arrival
+from mail_assets.mail.message.subjects import has_prefix
 
 FLAGS = {
     "addresses_capped": "more recipients than MAX_ADDRESSES; the first are kept",
@@ -16,10 +17,14 @@ FLAGS = {
     "date_repaired": "sent_at is not what the Date field says by the standard",
     "encrypted": "the message is encrypted (PGP or S/MIME) and cannot be read",
     "generated_id": "no Message-ID; the id is made from From, Date, Subject and body",
+    "header_repaired": "the header did not begin in the first line, was broken by a blank line, or "
+    "the file was in UTF-16 or had odd line ends: it was found by the names of its fields",
     "headers_capped": "the header block, a value or the subject was longer than its limit",
     "munged_from": "a list server or a gateway had rewritten From; the author is restored",
     "no_boundary": "the boundary of a multipart is not there: found by its lines, or read as text",
     "no_headers": "none of the header fields that matter is there",
+    "no_text": "the message has content but no text that can be read: images, a file, an encrypted "
+    "or unknown form",
     "references_capped": "as many references as MAX_REFERENCES; of more the middle is dropped",
     "suspicious": "neither Message-ID nor Date: perhaps no message but a wrong split",
     "text_capped": "the body or the text of a patch was cut at its limit",
@@ -54,3 +59,22 @@ class Message(NamedTuple):
     attachments: tuple[Attachment, ...]
     patch_texts: tuple[str, ...]  # of the attachments that are patches
     flags: tuple[str, ...]  # names from FLAGS, sorted
+
+    @property
+    def answers(self) -> bool:
+        """Whether it answers or forwards another message, by what it names and its subject."""
+        return bool(self.in_reply_to or self.references) or has_prefix(self.subject)
+
+
+class TextIdentity(NamedTuple):
+    """Digests by which copies of one message in archives of any kind agree.
+
+    Copies under one id have the same content unless two digests of a kind differ; None is unknown
+    and differs from nothing. `text` covers Date, subject and body without what lists add: tags of
+    the subject, footers, disguises of addresses, line breaks. `outline` is the same with `?` for
+    letters outside of ASCII. `files` are the attachments.
+    """
+
+    text: bytes | None
+    outline: bytes | None
+    files: bytes | None

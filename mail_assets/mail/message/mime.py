@@ -5,8 +5,10 @@ parts and flags, never an exception. Nothing recurses.
 """
 
 import re
+from itertools import islice
 from typing import NamedTuple
 
+from mail_assets.mail.message.beginning import find_header, read_beginning
 from mail_assets.mail.message.decoding import decode_transfer
 from mail_assets.mail.message.embedded import find_inline_files, is_smime, open_smime
 from mail_assets.mail.message.headers import (
@@ -27,12 +29,17 @@ _MESSAGE_TYPES = frozenset({"message/rfc822", "message/global", "message/news"})
 _ENCRYPTED = frozenset({"multipart/encrypted", "application/pgp-encrypted"})
 
 MAX_PARTS = 2_000  # of a message
+MAX_TYPES = 10  # Content-Type fields of one header
 MAX_DELIMITERS = 100_000  # of one multipart, lookalikes included
 
 _BOUNDARY = re.compile(rb'[;\s]boundary[ \t]*=[ \t]*("(?:[^"\\]|\\.)*+"|[^;\s]*)', re.I)
-_DELIMITER_AND_HEADER = re.compile(
-    rb"^--(?!-)([^\s]{1,70}+)[ \t]{0,20}+\r?\n(?=content-[a-z-]{1,40}+:)", re.I | re.M
+# A line of dashes alone is a rule. Outlook, Java and Mozilla begin a boundary with dashes.
+_DELIMITER = re.compile(
+    rb"^--(?=-{0,68}[^\s-])([^\r\n]{1,70}?)[ \t]{0,20}\r?\n"
+    rb"(?P<header>(?:content|x)-[a-z-]{1,40}+:|mime-version:)?",
+    re.I | re.M,
 )
+MAX_GUESSES = 100  # lines that look like a delimiter
 # Only a mail program's MIME preamble may stand above the first delimiter.
 _HEADLESS = re.compile(
     rb"\s{0,20}+(?:This is an? [^\n]{0,60}MIME[^\n]{0,60}\n\s{0,20}+)?--([^\s]{1,70}+)"
@@ -45,23 +52,38 @@ _ESCAPED = re.compile(rb"\\(.)")
 class MimeTree(NamedTuple):
     """Parts of a message in order, and the names of its faults."""
 
+    source: bytes  # the message; see Beginning
     headers: Headers
     parts: list[Part]
-    body_start: int
+    body_start: int  # in source
     flags: set[str]
+    declared: str  # charset that encoded words of the header name; see find_declared_charset
     attached: list[Headers]  # of the attached messages; Part.message counts them from 1
 
 
 def parse_mime(raw: bytes) -> MimeTree:
     """Return headers and leaf parts of a raw message; never raises."""
-    headers, body_start, cut = parse_header_block(raw, 0, len(raw))
+    source, headers, body_start, cut, repaired, in_utf_8 = read_beginning(raw)
     walker = _Walker()
-    walker.walk(Entity(headers, raw, body_start, len(raw), fallback=find_declared_charset(headers)))
+    declared = find_declared_charset(headers)
+    walker.walk(Entity(headers, source, body_start, len(source), fallback=declared))
+    parts = walker.parts
+    if in_utf_8:
+        parts = [_in_utf_8(part) if part.source is source else part for part in parts]
     if cut:
         walker.flags.add("headers_capped")
     if not headers:
         walker.flags.add("no_headers")
-    return MimeTree(headers, walker.parts, body_start, walker.flags, walker.attached)
+    if repaired:
+        walker.flags.add("header_repaired")
+    return MimeTree(source, headers, parts, body_start, walker.flags, declared, walker.attached)
+
+
+def _in_utf_8(part: Part) -> Part:
+    is_plain = part.encoding not in ("base64", "quoted-printable")
+    if is_plain and not part.source[part.start : part.end].isascii():
+        return part._replace(charset="utf-8")
+    return part
 
 
 class _Walker:
@@ -84,6 +106,8 @@ class _Walker:
 
     def _open(self, here: Entity) -> list[Entity]:
         """Add the entity if it is a leaf; else return its content, the last part first."""
+        if len(here.headers.get("content-type", ())) > 1:
+            here = _settle_type(here)
         content = here.content
         media = content.type or here.default
         if not (content.type or here.depth) and _is_headless_multipart(*here[1:4]):
@@ -110,7 +134,7 @@ class _Walker:
         return self._attach(here) if media in _MESSAGE_TYPES and here.depth < MAX_DEPTH else []
 
     def _split(self, here: Entity, media: str) -> list[Entity] | None:
-        boundary = _find_boundary(here.headers)
+        boundary = _read_boundary(first_value(here.headers, "content-type"))
         spans = split_multipart(here.source, here.start, here.end, boundary)
         if spans is None and (decoded := self._decode(here)):
             here = decoded
@@ -132,10 +156,10 @@ class _Walker:
     def _attach(self, here: Entity) -> list[Entity]:
         """Return the message in a message part, which may be encoded against RFC 2046, 5.2.1."""
         here = here._replace(group=0, default="text/plain")
-        inside = _enter(here, here.start, here.end)
+        inside = _enter_message(here, here.start, here.end)
         encoded = not inside.headers or _QUOTED_HEADER.search(here.source, here.start, inside.start)
         if encoded and (decoded := self._decode(here)):
-            inside = _enter(decoded, decoded.start, decoded.end)
+            inside = _enter_message(decoded, decoded.start, decoded.end)
         elif encoded and self._is_out_of_room(here):
             return []
         self.attached.append(inside.headers)
@@ -175,8 +199,13 @@ def _enter(parent: Entity, start: int, end: int) -> Entity:
     return parent._replace(headers=headers, start=body, end=end, depth=parent.depth + 1)
 
 
-def _find_boundary(headers: Headers) -> bytes:
-    value = unfold(first_value(headers, "content-type"))
+def _enter_message(parent: Entity, start: int, end: int) -> Entity:
+    headers, body, _, _ = find_header(parent.source, start, end)
+    return parent._replace(headers=headers, start=body, end=end, depth=parent.depth + 1)
+
+
+def _read_boundary(content_type: bytes) -> bytes:
+    value = unfold(content_type)
     found = _BOUNDARY.search(value)
     if found:
         return _ESCAPED.sub(rb"\1", found[1].strip(b'"')).rstrip()
@@ -184,9 +213,42 @@ def _find_boundary(headers: Headers) -> bytes:
 
 
 def _guess_boundary(raw: bytes, start: int, end: int) -> bytes:
-    # the first line that looks like a delimiter above a part's header
-    line = _DELIMITER_AND_HEADER.search(raw, max(0, start - 1), end)
-    return line[1] if line else b""
+    """Return the boundary of the first line that looks like a delimiter, b"" without one.
+
+    The header of a part stands below it, or a closing delimiter of the same boundary further down.
+    """
+    for line in islice(_DELIMITER.finditer(raw, max(0, start - 1), end), MAX_GUESSES):
+        if line["header"] or _find_closing(raw, line[1], line.end(1), end):
+            return line[1]
+    return b""
+
+
+def _find_closing(raw: bytes, boundary: bytes, start: int, end: int) -> bool:
+    return raw.find(b"\n--" + boundary + b"--", start, end) >= 0
+
+
+def _settle_type(here: Entity) -> Entity:
+    """Return the entity with the one of its Content-Type fields that its content confirms.
+
+    That is a multipart whose delimiter is there, else one whose kind is there.
+    """
+    values = here.headers["content-type"]
+    fits = next((one for one in values[:MAX_TYPES] if _has_delimiter(here, one)), None)
+    if fits is None:
+        is_multipart = bool(_guess_boundary(here.source, here.start, here.end))
+        kinds = ((one[:10].lower() == b"multipart/", one) for one in values)
+        fits = next((one for kind, one in kinds if kind == is_multipart), None)
+    if fits is None or fits == values[0]:
+        return here
+    return here._replace(headers={**here.headers, "content-type": [fits, *values]})
+
+
+def _has_delimiter(here: Entity, value: bytes) -> bool:
+    delimiter = b"--" + _read_boundary(value)
+    if delimiter == b"--":
+        return False
+    at_start = here.source.startswith(delimiter, here.start, here.end)
+    return at_start or here.source.find(b"\n" + delimiter, here.start, here.end) >= 0
 
 
 def _is_headless_multipart(raw: bytes, start: int, end: int) -> bool:
@@ -195,7 +257,7 @@ def _is_headless_multipart(raw: bytes, start: int, end: int) -> bool:
     The archives of Mailman before 2.1 keep only From, Date and Subject of a header.
     """
     first = _HEADLESS.match(raw, start, end)
-    return first is not None and raw.find(b"\n--" + first[1] + b"--", first.end(), end) >= 0
+    return first is not None and _find_closing(raw, first[1], first.end(), end)
 
 
 def split_multipart(

@@ -28,12 +28,12 @@ from mail_assets.mail.message.headers import (
     parse_header_block,
     unfold,
 )
-from mail_assets.mail.message.ids import MAX_SUBJECT, base_subject
 from mail_assets.mail.message.message import Message
-from mail_assets.mail.message.part import find_declared_charset
+from mail_assets.mail.message.subjects import MAX_SUBJECT, base_subject
+from mail_assets.text.untrusted import clean_line
 
 #: Raise it when rows would come out differently from the same bytes.
-PARSER_VERSION = "6"
+PARSER_VERSION = "8"
 
 
 class UnreadableMessageError(DamagedDataError):
@@ -55,7 +55,7 @@ def parse_message(message: RawMessage, *, month: str, dialect: str, charset: str
     """
     month_bounds(month)
     check_dialect(dialect)
-    if not message.raw or message.raw.isspace():
+    if not message.raw or message.raw.isspace() or not message.raw.lstrip(b"\0 \t\r\n"):
         raise UnreadableMessageError("the message is empty")
     if (size := len(message.raw)) > MAX_MESSAGE:
         raise UnreadableMessageError(f"the message has {size} bytes, more than {MAX_MESSAGE}")
@@ -66,8 +66,7 @@ def parse_message(message: RawMessage, *, month: str, dialect: str, charset: str
 
 
 def _parse(message: RawMessage, month: str, dialect: str, usual: str = "") -> Message:
-    raw = message.raw
-    tree = mime.parse_mime(raw)
+    tree = mime.parse_mime(message.raw)
     headers = tree.headers
     if not usual and dialect == "pipermail":
         usual = find_charset(
@@ -78,7 +77,7 @@ def _parse(message: RawMessage, month: str, dialect: str, usual: str = "") -> Me
 
     named = next((part.charset for part in tree.parts if part.charset), "")
     if find_codec(named) in (None, "utf-8"):
-        named = find_declared_charset(headers)
+        named = tree.declared
     charset = named or usual
     mailboxes = partial(parse_addresses, fallback=charset, obfuscated=dialect == "pipermail")
     people = {name: mailboxes(headers.get(name, ())) for name in ("reply-to", "to", "cc")}
@@ -86,7 +85,7 @@ def _parse(message: RawMessage, month: str, dialect: str, usual: str = "") -> Me
     sender = next(iter(authors), Address("", ""))
     list_id = find_list_id(headers)
     enclosed = (
-        parse_header_block(raw, part.start, part.end)[0].get("from", ())
+        parse_header_block(part.source, part.start, part.end)[0].get("from", ())
         for part in tree.parts
         if part.type == "message/rfc822"
     )
@@ -102,14 +101,15 @@ def _parse(message: RawMessage, month: str, dialect: str, usual: str = "") -> Me
     sent = decide_sent_at(decode_fields(headers, "date"), received, from_line, month)
 
     whole_subject = decode_field(headers, "subject", charset)
-    subject = compose(whole_subject[:MAX_SUBJECT])[:MAX_SUBJECT]
+    subject = clean_line(compose(whole_subject[:MAX_SUBJECT]))[:MAX_SUBJECT]
     text, attached = _compose_body(body.text, body.attached)
     if cut := len(text) > MAX_BODY:  # some letters are written as two or three in NFC
         text = text[:MAX_BODY]
         attached = tuple(one for one in attached if one.text_start <= MAX_BODY)
     addresses = {one.email for one in (*authors, *people["to"], *people["cc"])}
-    references = ids.parse_references(decode_fields(headers, "references"), addresses)
-    in_reply_to = ids.parse_in_reply_to(decode_fields(headers, "in-reply-to"), addresses)
+    in_reply_to, references = ids.parse_parents(
+        decode_fields(headers, "in-reply-to"), decode_fields(headers, "references"), addresses
+    )
     message_id = ids.parse_message_id(decode_fields(headers, "message-id"))
 
     flags = tree.flags | _raised(
@@ -121,6 +121,7 @@ def _parse(message: RawMessage, month: str, dialect: str, usual: str = "") -> Me
         generated_id=message_id is None,
         headers_capped=len(whole_subject) > MAX_SUBJECT,
         munged_from=writer.munged,
+        no_text=not body.text and _has_content(tree),
         references_capped=len(references) == ids.MAX_REFERENCES,
         suspicious=message.suspicious,
         text_capped=body.capped or attachments.capped or cut,
@@ -128,11 +129,11 @@ def _parse(message: RawMessage, month: str, dialect: str, usual: str = "") -> Me
     )
     return Message(
         message_id=message_id or _generate_id(tree, sent.raw),
-        content_hash=hash_content(raw, tree, dialect),
+        content_hash=hash_content(tree, dialect),
         subject=subject,
         subject_base=base_subject(subject),
-        from_name=compose(writer.name),
-        from_email=writer.email,
+        from_name=clean_line(compose(writer.name)),
+        from_email=clean_line(writer.email),
         reply_to=_compose_people(people["reply-to"][:MAX_ADDRESSES]),
         to=_compose_people(people["to"][:MAX_ADDRESSES]),
         cc=_compose_people(people["cc"][:MAX_ADDRESSES]),
@@ -153,9 +154,9 @@ def _parse(message: RawMessage, month: str, dialect: str, usual: str = "") -> Me
 
 
 def _compose_people(people: tuple[Address, ...]) -> tuple[Address, ...]:
-    if all(one.name.isascii() for one in people):
+    if all(one.name.isascii() and (one.name + one.email).isprintable() for one in people):
         return people
-    return tuple(one._replace(name=compose(one.name)) for one in people)
+    return tuple(Address(clean_line(compose(name)), clean_line(email)) for name, email in people)
 
 
 def _compose_names(attachments: tuple[Attachment, ...]) -> tuple[Attachment, ...]:
@@ -191,6 +192,14 @@ def _generate_id(tree: mime.MimeTree, date_raw: str) -> str:
     subject = decode_field(tree.headers, "subject", named)[:MAX_SUBJECT]
     text = select_body(tree).own_text.strip()
     return ids.generate_message_id(decode_field(tree.headers, "from"), date_raw, subject, text)
+
+
+def _has_content(tree: mime.MimeTree) -> bool:
+    return any(
+        not part.source[part.start : part.end].isspace()
+        for part in tree.parts
+        if part.end > part.start
+    )
 
 
 def _raised(**flags: bool) -> set[str]:

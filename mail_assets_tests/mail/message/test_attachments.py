@@ -50,3 +50,53 @@ def test_patch_text_is_cut_at_the_limit_of_the_message(monkeypatch: pytest.Monke
     found = read(multipart("mixed", PLAIN, *parts))
     assert found.patch_texts == (PATCH.decode(), "---")
     assert found.flags == ("date_repaired", "generated_id", "text_capped")
+
+
+@pytest.mark.parametrize(
+    ("media", "name", "data", "is_patch"),
+    [
+        ("application/octet-stream", "fix.patch.txt", PATCH, True),
+        ("application/octet-stream", "0001-fix", PATCH, True),
+        ("application/octet-stream", "0001-fix", b"From 0123456 Mon Sep 17\n\n" + PATCH, True),
+        ("application/x-diff", "a.dif", PATCH, True),
+        ("text/x-c-diff", "a", PATCH, True),
+        ("application/vnd.git-patch", "a", PATCH, True),
+        ("application/octet-stream", "a.dif", PATCH, True),
+        ("application/x-unknown", "a", b"diff --git a/x b/x\n" + PATCH, True),
+        ("application/octet-stream", "a", b"diff --cc x\n" + PATCH, True),
+        ("application/octet-stream", "a.diff.1", b"x", True),
+        ("application/octet-stream", "a.dif", b"words\n", False),
+        ("application/octet-stream", "a", b"\0" + PATCH, False),
+        ("application/pdf", "a.pdf", PATCH, False),
+        ("application/octet-stream", "a.patch.gz", b"\x1f\x8b\0", False),
+        ("application/octet-stream", "patch", b"--- a rule\nand words\n", False),
+    ],
+)
+def test_patch_is_known_by_what_it_holds(
+    media: str, name: str, data: bytes, is_patch: bool
+) -> None:
+    message = read(multipart("mixed", PLAIN, named(media, name, data)))
+    assert [found.is_patch for found in message.attachments] == [is_patch]
+
+
+@pytest.mark.parametrize(
+    ("fields", "name"),
+    [
+        ("Content-Disposition: attachment; filename=my fix v2.patch", "my fix v2.patch"),
+        ("Content-Disposition: attachment; filename=my fix.patch; size=9", "my fix.patch"),
+        ("Content-Disposition: attachment;\n filename=my\n fix.patch", "my fix.patch"),
+        ("Content-Disposition: attachment; filename=my fix.patch size=9", "my fix.patch"),
+        ("Content-Type: text/plain; name=my fix.patch; charset=utf-8", "my fix.patch"),
+        ("Content-Type: text/plain; charset=utf-8 name=fix.patch", "fix.patch"),
+        ('Content-Disposition: attachment; filename="C:\\\\tmp\\\\fix.patch"', "fix.patch"),
+        ('Content-Disposition: attachment; filename="C:\\tmp\\fix.patch"', "fix.patch"),
+        ("Content-Disposition: attachment; filename=../../fix (2).patch", "fix (2).patch"),
+        ('Content-Disposition: attachment; filename*0="my "; filename*1=fix.patch', "my fix.patch"),
+        ("Content-Disposition: attachment; filename*=utf-8''my%20fix.patch", "my fix.patch"),
+        ("Content-Disposition: attachment; filename==?utf-8?q?my_fix.patch?=", "my fix.patch"),
+    ],
+)
+def test_name_of_a_file_may_have_blanks_and_folders(fields: str, name: str) -> None:
+    part = f"{fields}\n\n".encode() + PATCH
+    (found,) = read(multipart("mixed", PLAIN, part)).attachments
+    assert (found.name, found.is_patch) == (name, True)

@@ -6,7 +6,9 @@ import binascii
 import pytest
 
 from mail_assets.mail.message import body
+from mail_assets.mail.message.message import Message
 from mail_assets.mail.message.parse import parse_message
+from mail_assets.mail.message.part_text import html_to_text
 from mail_assets_tests.mail.mails import HTML, PLAIN, multipart, named, raw_message
 
 FOOTER = b"Content-Type: text/plain\n\nlist footer\n"
@@ -47,7 +49,7 @@ NO_HTML = b"Your mail reader does not support HTML."
         (multipart("alternative", b"\n" + NO_HTML, EMPTY_HTML), "plain", NO_HTML.decode(), []),
         (multipart("mixed", PLAIN, FOOTER), "plain", "plain\nlist footer\n", []),
         (multipart("mixed", HTML, FOOTER), "html", "rich\nlist footer\n", []),
-        (multipart("mixed", PLAIN, HTML), "plain", "plain\n", [""]),
+        (multipart("mixed", PLAIN, HTML), "plain", "plain\nrich", []),
         (
             multipart("mixed", multipart("alternative", PLAIN, HTML, boundary="b2"), FOOTER),
             "plain",
@@ -214,3 +216,138 @@ def test_other_text_types_are_read(raw: bytes, kind: str, text: str, names: list
     found = parse_message(raw_message(b"Subject: s\n" + raw), month="2026-01", dialect="pg")
     assert (found.body_kind, found.body_text) == (kind, text)
     assert [attachment.name for attachment in found.attachments] == names
+
+
+def read(raw: bytes) -> Message:
+    return parse_message(raw_message(b"Subject: s\n" + raw), month="2026-01", dialect="pg")
+
+
+def alternative(plain: str, html: str) -> bytes:
+    return multipart(
+        "alternative",
+        b"Content-Type: text/plain; charset=utf-8\n\n" + plain.encode() + b"\n",
+        b"Content-Type: text/html; charset=utf-8\n\n" + html.encode() + b"\n",
+    )
+
+
+LONG = "<p>The buoy drifts. We moor it again on Monday, and Jo checks the chain.</p>"
+
+
+@pytest.mark.parametrize("letter", "\u200b\u2060\xad\u034f\u200e\u3164\u2800\ufeff\xa0\u115f")
+def test_plain_form_without_a_visible_letter_gives_way(letter: str) -> None:
+    found = read(alternative(letter, LONG))
+    assert (found.body_kind, found.body_text) == ("html", html_to_text(LONG))
+    assert (found.attachments, "no_text" in found.flags) == ((), False)
+
+
+@pytest.mark.parametrize(
+    "pointer",
+    [
+        "Please view this email in your browser: http://example.org/v?id=1",
+        "This is an HTML message. Please use an HTML capable mail program.",
+        "Your email client does not support HTML.",
+        "To view this message, open it in a web browser.",
+        "This message is in MIME format.",
+        "If you cannot see this newsletter, click here",
+        "View online: https://example.org/a",
+        "[HTML]",
+        "-",
+        "https://example.org/newsletter/2026/01/view?recipient=0123456789abcdef0123456789abcdef",
+        "Diese Nachricht wurde im HTML-Format gesendet.",
+        "Falls Sie diese E-Mail nicht lesen können, öffnen Sie sie im Browser.",
+        "Ce message est au format HTML.",
+        "Si ce message ne s'affiche pas, consultez la version en ligne.",
+        "Si no puede ver este mensaje, ábralo en su navegador.",
+        "Se non visualizzi la mail, apri la versione web",
+        "Если письмо не отображается, откройте его в браузере.",
+        "このメールはHTML形式です。",
+        "如果您无法查看此邮件，请在浏览器中打开。",
+        "Sorry, no plain text version of this message is available.",
+        "Your mail reader cannot display rich text",
+    ],
+)
+def test_plain_form_that_points_to_the_html_gives_way(pointer: str) -> None:
+    for html in (LONG, LONG * 20):
+        assert read(alternative(pointer, html)).body_text == html_to_text(html)
+
+
+@pytest.mark.parametrize(
+    ("plain", "html"),
+    [
+        ("Yes.", "<p>Yes.</p><blockquote type=cite>" + LONG * 20 + "</blockquote>"),
+        ("Does the browser show it?", "<p>Does the browser show it?</p>"),
+        ("I mend the HTML tomorrow.", "<p>I mend the HTML tomorrow.</p><p>Jo</p>"),
+        ("Your browser shows the buoy.", "<img src=x>"),
+        ("The buoy drifts. " * 60 + "See the HTML.", LONG),
+        ("short", "<p>short</p>"),
+    ],
+)
+def test_plain_form_with_the_message_is_the_body(plain: str, html: str) -> None:
+    found = read(alternative(plain, html))
+    assert (found.body_kind, found.body_text.strip()) == ("plain", plain.strip())
+
+
+FILE = named("application/pdf", "a.pdf", b"%PDF", "inline")
+
+
+@pytest.mark.parametrize(
+    ("parts", "kind", "text", "names"),
+    [
+        ([PLAIN, FILE, HTML], "plain", "plain\nrich", ["a.pdf"]),
+        ([HTML, FILE, PLAIN], "html", "rich\nplain\n", ["a.pdf"]),
+        ([PLAIN, FILE, HTML.replace(b"rich", b"plain")], "plain", "plain\n", ["a.pdf", ""]),
+        ([PLAIN, FILE, HTML, PLAIN], "plain", "plain\nrich\nplain\n", ["a.pdf"]),
+        (
+            [alternative("first words", "<p>first words</p>"), FILE, HTML],
+            "plain",
+            "first words\nrich",
+            ["a.pdf"],
+        ),
+        ([PLAIN, FILE, b"Content-Type: text/enriched\n\nmore"], "plain", "plain\nmore", ["a.pdf"]),
+    ],
+)
+def test_text_after_a_file_is_joined_if_it_is_new(
+    parts: list[bytes], kind: str, text: str, names: list[str]
+) -> None:
+    found = read(multipart("mixed", *parts, boundary="outer"))
+    assert (found.body_kind, found.body_text) == (kind, text)
+    assert [one.name for one in found.attachments] == names
+
+
+ATTACHED = b"Content-Disposition: attachment\n"
+
+
+@pytest.mark.parametrize(
+    ("raw", "text"),
+    [
+        (ATTACHED + b"Content-Type: text/plain\n\nonly here\n", "only here\n"),
+        (ATTACHED + b"\nonly here\n", "only here\n"),
+        (ATTACHED + b"Content-Type: text/html\n\n<p>only here", "only here"),
+        (b"Content-Disposition: attachment; filename=a.txt\n\nonly here\n", "only here\n"),
+        (multipart("mixed", ATTACHED + b"\nonly here"), "only here"),
+        (multipart("mixed", ATTACHED + b"\nonly here", FILE), "only here"),
+        (multipart("mixed", ATTACHED + PLAIN, b"\nbody"), "body"),
+    ],
+)
+def test_text_marked_as_an_attachment_is_read_without_any_other(raw: bytes, text: str) -> None:
+    assert read(raw).body_text == text
+
+
+@pytest.mark.parametrize(
+    ("raw", "flag"),
+    [
+        (multipart("mixed", FILE), True),
+        (multipart("mixed", named("text/plain", "a.txt", b"t")), True),
+        (b"Content-Type: text/html\n\n<img src=x>\n", True),
+        (b"Content-Type: image/png\n\n\x89PNG\n", True),
+        (multipart("mixed", b"Content-Type: application/ms-tnef\n\nx"), True),
+        (b"\n\xe2\x80\x8b\n", True),
+        (b"\n\n \n", False),
+        (b"\n", False),
+        (multipart("mixed", b"\n\n"), False),
+        (b"\nwords\n", False),
+        (multipart("mixed", b"Content-Type: message/rfc822\n\nSubject: s\n\ninner"), False),
+    ],
+)
+def test_content_without_any_text_is_flagged(raw: bytes, flag: bool) -> None:
+    assert ("no_text" in read(raw).flags) is flag

@@ -250,6 +250,62 @@ def test_sloppy_zones_are_understood(zone: str, minutes: int) -> None:
     assert parse_offset(f" {zone}".lower())[0] == minutes
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Mon, 5 Jan 2026 15.18.12 +0000",
+        "Mon Jan  5 15.18.12 2026",
+        "5.1.2026 15.18.12",
+        "05.01.2026, 15:18:12",
+        "2026-01-05T15:18:12Z",
+        "2026-01-05T16:18:12.345+01:00",
+        "20260105T151812Z",
+        "20260105151812",
+        "Mon, 5 Jan 2026 3.18.12 PM",
+        "5th of January 2026 15:18:12",
+        "5 de enero de 2026 12:18:12 -0300",
+        "2026年1月5日 15:18:12",
+        "2026年1月5日(月) 下午3:18:12",
+        "2026. 1. 5. 오후 3:18:12",
+        "Mon, 5 Jan 26 15h18m12s",
+        "Montag, 5. Januar 2026 15.18.12 Uhr",
+    ],
+)
+def test_dates_in_other_forms_are_read_and_say_so(text: str) -> None:
+    assert parse_date(text) == (at("2026-01-05 15:18:12"), True)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Mon, 5 Jan 2026 24:00:00 +0000", "2026-01-06 00:00:00"),
+        ("Wed, 31 Dec 2025 24:00:00 +0100", "2025-12-31 23:00:00"),
+        ("5 Jan 2026 24:00 +0000", "2026-01-06 00:00:00"),
+        ("01/25/2026 15:18", "2026-01-25 15:18:00"),
+        ("25/01/2026 15:18", "2026-01-25 15:18:00"),
+        ("Mon, 5 Jan 2026 15.18 +0100", "2026-01-05 14:18:00"),
+        ("5 janvier 2026 à 15h18", "2026-01-05 15:18:00"),
+        ("2026年1月5日 上午12:18", "2026-01-05 00:18:00"),
+    ],
+)
+def test_odd_times_and_days_are_read_and_say_so(text: str, expected: str) -> None:
+    assert parse_date(text) == (at(expected), True)
+
+
+@pytest.mark.parametrize(
+    "text", ["Mon, 5 Jan 2026 24:00:01 +0000", "01/02/2026 15:18", "5 Jan 2026 1.2.3"]
+)
+def test_text_that_could_be_another_date_gives_none(text: str) -> None:
+    assert parse_date(text) is None
+
+
+def test_second_date_field_counts_if_the_first_is_not_credible() -> None:
+    dates = ["Mon, 5 Jan 1970 00:00:00 +0000", f"{FIVE} +0000"]
+    found = decide_sent_at(dates, [], "", "2026-01")
+    assert (found.at, found.source, found.repaired) == (at("2026-01-05 15:18:12"), "date", True)
+    assert found.raw == dates[0]
+
+
 HOP = "Sun, 10 Mar 2024 08:00:00 +0000"
 LINE = "Sun Mar 10 09:00:00 2024"
 AT_EIGHT, AT_NINE = "2024-03-10 08:00 received", "2024-03-10 09:00 from_line"

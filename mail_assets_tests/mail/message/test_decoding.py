@@ -1,5 +1,7 @@
 """Charset labels, true or not, transfer encodings, whole and broken, and Unicode's NFC."""
 
+import base64
+import codecs
 import unicodedata
 
 import pytest
@@ -10,8 +12,11 @@ from mail_assets.mail.message.decoding import (
     clean_text,
     compose,
     decode,
+    decode_base64,
     decode_text,
+    decode_transfer,
     find_codec,
+    is_blank,
     is_legacy,
 )
 from mail_assets.mail.message.mime import parse_mime
@@ -33,7 +38,7 @@ from mail_assets.mail.message.part_text import decode_part
         ("utf-8*en", "utf-8"),
         ("iso885915", "iso8859-15"),
         ("iso-8859-8-i", "iso8859_8"),
-        ("iso-latin-2", "iso8859_2"),
+        ("iso-latin-2", "iso8859-2"),
         ("iso-850", "cp850"),
         ("koi8r", "koi8-r"),
         ("gb2312", "gb18030"),
@@ -281,3 +286,112 @@ def test_marks_without_end_are_put_in_order(marks: str) -> None:
 def test_text_that_is_composed_already_is_not_copied() -> None:
     for text in ("plain", "présidente", "数据库"):
         assert compose(text) is text
+
+
+@pytest.mark.parametrize(
+    ("labels", "codec"),
+    [
+        (
+            "win-1251 CP-1251 windows1251 x-cp1251 x_windows_1251 Win1251 'windows-1251' ms-1251",
+            "cp1251",
+        ),
+        ("euc_jp eucjp-win EUC-JP-MS x-euc-jp eucJP csEUCPkdFmtJapanese", "euc_jp"),
+        (
+            "iso8859_2 iso-8859_2 8859-2 latin-2 ISO_8859-2:1987 l2 iso-ir-101 cs-isolatin2",
+            "iso8859-2",
+        ),
+        ("cp950 big5_hkscs x-big5 windows-950", "big5hkscs"),
+        ("windows-936 gb2312; GB_2312-80 x-gbk cp936 MS936 gb18030-2000", "gb18030"),
+        ("EUCKR euc_kr windows-949 ksc5601 cp949", "cp949"),
+        ("tis620 TIS-620 iso-8859-11 windows-874 cp874", "cp874"),
+        ("win1250 cp1250 WINDOWS_1250", "cp1250"),
+        ("cp-850 ibm-850 dos-850 IBM850", "cp850"),
+        ("latin-9 latin9 iso8859_15 ISO-8859-15; iso-ir-203 l9 8859_15", "iso8859-15"),
+        ("iso-ir-111 ECMA-cyrillic koi8-e", "koi8-u"),
+        ("shift-jis sjis x-sjis ms932 Windows-31J cp932 shift_jis;", "cp932"),
+        ("charset=utf-8 UTF_8 utf.8 utf-8;format=flowed x-utf-8", "utf-8"),
+        ("iso-ir-100 latin-1 iso8859_1 cp-1252 csISOLatin1", "cp1252"),
+        ("KOI-8-R koi8r KOI8_R cskoi8r", "koi8-r"),
+    ],
+)
+def test_labels_are_compared_by_letters_and_digits(labels: str, codec: str) -> None:
+    found = {find_codec(label) for label in labels.split()}
+    assert {name and codecs.lookup(name).name for name in found} == {codecs.lookup(codec).name}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *[
+            "",
+            " \n\t",
+            "\u200b",
+            "\u2060",
+            "\xad",
+            "\u034f",
+            "\u200e",
+            "\u3164",
+            "\u2800",
+            "\ufeff",
+        ],
+        *[
+            "\u180e",
+            "\u061c",
+            "\u115f\u1160",
+            "\uffa0",
+            "\u2028",
+            "\xa0\u200c \u200d",
+            "\u3000",
+            "\ufe0f",
+        ],
+        *["\U000e0020", "\x01", "\ufffc", "\u0301"],
+    ],
+)
+def test_text_without_a_visible_letter_is_blank(text: str) -> None:
+    assert is_blank(text)
+    assert not is_blank(text + "x")
+    assert not is_blank(text + "。")
+
+
+PIECES = [b"Gr\xc3\xbc\xc3\x9fe\n", b"second piece, and all that follows\n", b"third\n", b"x" * 400]
+
+
+@pytest.mark.parametrize("joint", [b"\n", b"\r\n", b"", b"\n\n", b" \n", b"\n \n\n"])
+def test_base64_of_padded_pieces_is_decoded_whole(joint: bytes) -> None:
+    assert decode_base64(joint.join(map(base64.b64encode, PIECES))) == b"".join(PIECES)
+
+
+@pytest.mark.parametrize(
+    ("data", "decoded"),
+    [
+        (b"aGk=\nc2Vj*b25kIHBpZWNl\n", b"hisecond piece"),
+        (b"aGk=\nc2Vjb25kIHA", b"hisecond p"),
+        (b"aGk=\n____________\nlist mailing list\n", b"hi"),
+        (b"aGk=\n-- \nBest\n", b"hi"),
+        (b"aGk=\nRegards\n", b"hi"),
+        (b"aGk====\nYQ==", b"hia"),
+    ],
+)
+def test_text_after_padding_is_base64_if_it_looks_so(data: bytes, decoded: bytes) -> None:
+    assert decode_base64(data) == decoded
+
+
+@pytest.mark.parametrize(
+    "unit", [b"=", b"=A", b"aGk=\n", b"aG=aG", b"aGk=\n\n\n", b"=\t\n", b"= ", b"A*=", b"a=\n \n"]
+)
+def test_padding_without_end_is_read_once(unit: bytes) -> None:
+    data = unit * (2_000_000 // len(unit))
+    for encoding in ("base64", "quoted-printable"):
+        assert len(decode_transfer(data, encoding)) <= len(data)
+
+
+@pytest.mark.parametrize("blanks", [b" ", b"\t", b"   ", b" \t "])
+@pytest.mark.parametrize("end", [b"\n", b"\r\n"])
+def test_blanks_after_a_soft_break_do_not_count(blanks: bytes, end: bytes) -> None:
+    data = b"soft exam=" + blanks + end + b"ple=" + blanks
+    assert decode_transfer(data, "quoted-printable") == b"soft example"
+    assert decode_transfer(b"a = b" + end, "quoted-printable") == b"a = b" + end
+
+
+def test_line_ends_that_were_converted_twice_are_one() -> None:
+    assert clean_text("a\r\r\nb\r\nc\rd") == "a\nb\nc\nd"

@@ -244,3 +244,81 @@ def test_any_bytes_give_parts_inside_the_message(raw: bytes) -> None:
 def test_parts_come_back_from_a_multipart(bodies: list[bytes]) -> None:
     parts = [b"Content-Transfer-Encoding: base64\n\n" + base64.b64encode(body) for body in bodies]
     assert [data for _, data in contents(multipart(*parts))] == bodies
+
+
+@pytest.mark.parametrize(
+    "boundary",
+    [
+        *[
+            "----=_NextPart_000_1",
+            "----=_Part_0_123.456",
+            "------------070109030",
+            "_000_AB_",
+            "-x",
+        ],
+        *["=_abc?=", "b 1", "Apple-Mail=_1", "0__=1", "'q'"],
+    ],
+)
+@pytest.mark.parametrize(
+    "declared",
+    [
+        *[
+            "",
+            '; boundary="other"',
+            "; boundary=3D",
+            '; boundary="',
+            "; boundary=cut-",
+            "; charset=x",
+        ],
+        "; BOUNDARY = ",
+    ],
+)
+def test_lost_boundary_is_found_by_its_lines(boundary: str, declared: str) -> None:
+    raw = multipart(PLAIN, HTML, boundary=boundary.encode())
+    raw = raw.replace(f'; boundary="{boundary}"'.encode(), declared.encode())
+    assert contents(raw) == [PLAIN_PART, HTML_PART]
+    assert "no_boundary" in parse_mime(raw).flags
+
+
+@pytest.mark.parametrize(
+    ("raw", "expected"),
+    [
+        # parts without a header; the closing delimiter shows the boundary
+        (b"Content-Type: multipart/mixed\n\n--x\n\nplain\n--x--\n", [PLAIN_PART]),
+        (
+            b"Content-Type: multipart/mixed\n\n--x\nMime-Version: 1.0\n\nplain\n--x\n\nb\n",
+            [PLAIN_PART, ("text/plain", b"b\n")],
+        ),
+        # a rule of dashes is none
+        (
+            b"Content-Type: multipart/mixed\n\n--------\nContent-type: is a field\n",
+            [("text/plain", b"--------\nContent-type: is a field\n")],
+        ),
+    ],
+)
+def test_guess_of_a_boundary_needs_evidence(raw: bytes, expected: list[tuple[str, bytes]]) -> None:
+    assert contents(raw) == expected
+
+
+BODY = multipart(PLAIN, HTML).partition(b"\n\n")[2]
+
+
+@pytest.mark.parametrize(
+    ("types", "body", "expected"),
+    [
+        (["multipart/mixed; boundary=a", "multipart/mixed; boundary=b1"], BODY, 2),
+        (["multipart/mixed; boundary=b1", "multipart/mixed; boundary=a"], BODY, 2),
+        (["text/plain", 'multipart/mixed;\n\tboundary="b1"'], BODY, 2),
+        (["text/plain; charset=us-ascii", "multipart/mixed"], BODY, 2),
+        (["multipart/mixed", "text/html"], BODY, 2),
+        (["multipart/mixed; boundary=a"] * 3 + ["multipart/mixed; boundary=b1"], BODY, 2),
+        (["multipart/mixed; boundary=a", "text/html"], b"<p>html", 1),
+        (["text/html", "text/plain"], b"<p>html", 1),
+    ],
+)
+def test_content_type_that_the_content_confirms_counts(
+    types: list[str], body: bytes, expected: int
+) -> None:
+    head = "".join(f"Content-Type: {one}\n" for one in types).encode()
+    found = contents(head + b"\n" + body)
+    assert found == ([PLAIN_PART, HTML_PART] if expected == 2 else [("text/html", b"<p>html")])

@@ -195,3 +195,87 @@ def test_text_that_is_not_base64_as_its_header_says_stays() -> None:
     head = "Content-Type: text/plain; charset=utf-8\nContent-Transfer-Encoding: base64\n\n"
     [part] = parse_mime((head + text).encode()).parts
     assert decode_part_text(part)[:2] == (text, False)
+
+
+@pytest.mark.parametrize(
+    "hidden",
+    [
+        '<div style="display:none">H</div>',
+        "<div style='DISPLAY : NONE !important;'>H<div>H</div>H</div>",
+        "<span style=display:none>H</span>",
+        "<p hidden>H",
+        '<div hidden="until-found">H</div>',
+        '<span style="mso-hide:all">H</span>',
+        '<span style="color:red;visibility:hidden">H</span>',
+        '<span style="opacity:0;">H</span>',
+        '<span style="font-size:0px;line-height:0">H</span>',
+        '<div style="max-height:0px; overflow:hidden">H<p>H</p></div>',
+        '<div style="height:0;width:0;overflow:hidden;">H</div>',
+        '<div style="text-indent:-9999px">H</div>',
+        "<template><p>H</p></template>",
+        "<!--[if mso]><p>H</p><![endif]-->",
+        "<!-- H --!>",
+        "<!-- <p>H</p> -- >H-->",
+        "<style>.pre, p.x { display:none } #y { display:none }</style>"
+        '<div class="a PRE">H</div><p class=x>H</p><span id="y">H</span>',
+        "<ul><li style='display:none'>H<li></ul>",
+        "<table><tr style='display:none'><td>H</td></tr></table>",
+        "<blockquote type=cite style='display:none'>H</blockquote>",
+        "<div><span style='display:none'>H</div>",
+    ],
+)
+def test_text_that_is_hidden_is_left_out(hidden: str) -> None:
+    assert html_to_text(f"<p>a</p>{hidden}<p>z</p>").split() == ["a", "z"]
+
+
+@pytest.mark.parametrize(
+    "shown",
+    [
+        '<span style="opacity:0.5">V</span>',
+        '<div style="font-size:0"><span style="font-size:12px">V</span>H<b>H</b></div>',
+        '<div style="font-size:0.9em">V</div>',
+        '<div style="overflow:hidden">V</div>',
+        '<div style="height:0">V</div>',
+        '<div style="line-height:0">V</div>',
+        '<input type="hidden" value="H">V',
+        '<span aria-hidden="true">V</span>',
+        '<p class="hidden">V</p>',
+        '<p title="hidden">V</p>',
+        "<noscript>V</noscript>",
+        "<style>@media print { .x { display:none } } .y { color:red }</style><p class='x y'>V</p>",
+        "<!--[if !mso]><!--><p>V</p><!--<![endif]-->",
+        "<![if !mso]>V<![endif]>",
+        "<!-->V<!-- -->",
+        "<!--->V",
+        "<p hidden>H<p>V",
+        "<div><p style='display:none'>H</div>V",
+        "<img style='display:none' src=x>V",
+    ],
+)
+def test_text_beside_hidden_text_is_kept(shown: str) -> None:
+    assert html_to_text(f"<p>a</p>{shown}<p>z</p>").split() == ["a", "V", "z"]
+
+
+@pytest.mark.parametrize(
+    "unit",
+    [
+        *["<p hidden>x", "<div hidden>", "<div style='display:none'></p>", "<template>"],
+        *["<span style='font-size:0'><b style='font-size:3px'>x</div>", "<style>a{", "<p class=a>"],
+    ],
+)
+def test_hidden_elements_without_end_are_read_once(unit: str) -> None:
+    assert html_to_text(f"<p>seen</p>{unit * 20_000}").startswith("seen")
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        '<meta http-equiv="Content-Type" content="text/html; charset=koi8-r">',
+        "<META CHARSET = 'KOI8_R'>",
+        '<?xml version="1.0" encoding="koi8-r"?>',
+    ],
+)
+@pytest.mark.parametrize("label", ["", "; charset=us-ascii", "; charset=unknown-8bit"])
+def test_html_names_its_charset_if_its_header_names_none(head: str, label: str) -> None:
+    raw = f"Content-Type: text/html{label}\n\n{head}".encode() + "Привет".encode("koi8-r")
+    assert decode_part_text(parse_mime(raw).parts[0])[0].endswith("Привет")
