@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mail_assets.mail.message.subjects import base_subject
+from mail_assets.mail.message.subjects import base_subject, find_topic, is_answer
 
 
 @pytest.mark.parametrize(
@@ -49,3 +49,69 @@ def test_base_subject_is_idempotent_and_not_empty(words: list[str]) -> None:
     assert base_subject(base) == base
     assert bool(base) == bool(subject.strip())
     assert base_subject("Re: " + subject) in (base, "Re:")
+
+
+@pytest.mark.parametrize(
+    "subject",
+    [
+        *("Re: x", "RE : x", "re[2]: x", "Re^2: x", "Aw: x", "Antw: x", "Sv: x", "Vs: x", "Odp: x"),
+        *(
+            "R: x",
+            "RES: x",
+            "回复：x",
+            "答复: x",
+            "Ｒｅ： x",
+            "[dev] Re: x",
+            "Re: Fwd: x",
+            "\u200bRe: x",
+        ),
+    ],
+)
+def test_answer_begins_with_a_prefix_of_answers(subject: str) -> None:
+    assert is_answer(subject)
+
+
+@pytest.mark.parametrize(
+    "subject", ["x", "Fwd: x", "Fwd: Re: x", "转发: x", "Regarding: x", "[Re: x]", "restart: x", ""]
+)
+def test_forwards_and_words_are_no_answers(subject: str) -> None:
+    assert not is_answer(subject)
+
+
+@pytest.mark.parametrize(
+    ("subject", "topic"),
+    [
+        ("[dev] Re: AW: Vacuum  Locks", "vacuum locks"),
+        ("R: Vacuum locks", "vacuum locks"),
+        ("Ｖａｃｕｕｍ locks", "vacuum locks"),
+        ("Re: Vacuum locks (was: Re: Old things)", "vacuum locks"),
+        ("Re: Vacuum locks [was Old things]", "vacuum locks"),
+        ("Re: [PATCH v3 2/5] fix locks", "fix locks v3"),
+        ("Re: [PATCH 2/5] fix locks", "fix locks"),
+        ("savepoints", "savepoints"),
+        ("回复: 数据库备份失败", "数据库备份失败"),
+    ],
+)
+def test_topic_is_the_same_however_programs_write_it(subject: str, topic: str) -> None:
+    assert find_topic(subject) == topic
+
+
+@pytest.mark.parametrize(
+    "subject",
+    [
+        *(
+            "",
+            "Re:",
+            "[patch]",
+            "Re: [PATCH v2 1/3]",
+            "patch",
+            "Your mail",
+            "Re: help!",
+            "Question",
+        ),
+        *("test", "a bug", "12345", "7.1", "Re: Re", "Hilfe", "Problème", "помогите", "求助"),
+        *("Re: (no subject)", "quick question", "Hello!!!"),
+    ],
+)
+def test_subject_that_says_too_little_has_no_topic(subject: str) -> None:
+    assert find_topic(subject) == ""
