@@ -8,6 +8,7 @@ A month's archive has the messages as they are in the file, so the list's `diale
 file. A From_ line without a date is replaced by a dated one.
 """
 
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
@@ -38,9 +39,11 @@ from mail_assets.sources.source import SourceError
 _DIALECT = "plain"  # by default
 _FROM_LINE = b"From MAILER-DAEMON Thu Jan  1 00:00:00 1970\n"  # for a message that has lost its own
 
-# The first field of a message in a folder of Thunderbird, and its bit for a deleted message, which
+# The first fields of a message in a folder of Thunderbird, and its bit for a deleted message, which
 # stays in the file until the folder is compacted. (nsMsgMessageFlags.h)
-_STATUS = b"X-Mozilla-Status: "
+_STATUS = re.compile(
+    rb"(?:X-(?:Account-Key|UIDL): [^\n]{0,300}\n){0,4}X-Mozilla-Status: ([0-9A-Fa-f]{4})"
+)
 _DELETED = 0x0008
 _NO_MONTH = "deleted"
 
@@ -152,11 +155,5 @@ def _digest(data: bytes) -> str:
 
 
 def _is_deleted(raw: bytes) -> bool:
-    # the fields of the sender come later
-    value = raw[len(_STATUS) : len(_STATUS) + 4]
-    if not raw.startswith(_STATUS):
-        return False
-    try:
-        return bool(int(value, 16) & _DELETED)
-    except ValueError:
-        return False
+    status = _STATUS.match(raw)  # the fields of the sender come later
+    return status is not None and bool(int(status[1], 16) & _DELETED)

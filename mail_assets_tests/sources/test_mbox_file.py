@@ -205,6 +205,19 @@ def test_single_mail_of_another_program_stays_in_its_month(tmp_path: Path, line:
     assert {month: len(raws) for month, raws in months.items()} == {"2024-03": 3, "2024-04": 1}
 
 
+def test_mail_of_an_account_deleted_in_thunderbird_is_left_out(tmp_path: Path) -> None:
+    path = tmp_path / "dev"
+    account = b"X-Account-Key: account1\nX-UIDL: UID1-2\n"
+    path.write_bytes(
+        b"".join(
+            b"From \n" + account + thunderbird(n, MARCH_DATE, status).partition(b"\n")[2]
+            for n, status in ((1, "0001"), (2, "0009"), (3, "0000"))
+        )
+    )
+    [found] = fetch_months(open_at(path), tmp_path).values()
+    assert [b"<1@" in found[0], b"<3@" in found[1], len(found)] == [True, True, 2]
+
+
 def test_file_of_a_classic_mac_is_read(tmp_path: Path) -> None:
     path = tmp_path / "In"
     line = b"From ???@??? Tue Mar  5 10:00:00 2024\n"

@@ -30,7 +30,7 @@ BOM = b"\xef\xbb\xbf"
 
 # --- From_ lines ---
 #
-# A candidate begins with `From `, has one of six forms, and a header field follows in the next
+# A candidate begins with `From `, has one of seven forms, and a header field follows in the next
 # line. A crash may leave zero bytes in front of it, a concatenation a byte order mark or the end
 # mark of DOS; a line end may be CR CR LF, converted twice.
 #
@@ -39,6 +39,7 @@ BOM = b"\xef\xbb\xbf"
 #     bare     From, or From -                                some exports of Thunderbird
 #     undated  From jo@example.org, From 1844347792267@xxx, or the number alone   Google's exports
 #     other    From jo@example.org 2026-01-05 15:18          any other line with a time
+#     late     a line of one of these forms with a blank line between it and the header
 #     git      From 4f1c... Mon Sep 17 00:00:00 2001          the first line of git format-patch
 
 _WEEKDAY = rb"(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun),? {1,4}"
@@ -52,6 +53,7 @@ _REST = (
     rb"|(\d{1,2}) " + _MONTH + rb" \d{4} {1,4}" + _TIME + rb"[^\n]{0,40})"
     rb"|(?:-|(-?\d{5,20}|[^\s@]{1,100}@[^\s@]{1,100}))?[ \t]{0,8}\r{0,3}"
     rb"|([^\s:][^\n:]{0,150}?\b\d{1,2}:\d\d\b[^\n]{0,80}))"
+    rb"(\n[ \t]{0,80}\r{0,3}(?=\n))?"  # a blank line that should not be there
     # each UUCP relay left a line of its own: `>From jo Mon Jan  5 15:18 1987 remote from x`
     rb"(?=\n(?:>From [^\n]{1,300}\n){0,8}?>?([!-9;-~]{1,256})[ \t]{0,8}:)"
 )
@@ -63,7 +65,16 @@ _LINE_ENDS = b"\r\n"
 _JUNK = b"\0\x1a"  # zero bytes of a crash, and the end mark of DOS
 _BLANK = re.compile(rb"[\r\n\0\x1a]{0,64}+")
 # The line ends, or the junk, above a line that is below a blank one.
-_AFTER_BLANK = (b"\n\n", b"\n\r\n", b"\n\r\r\n", b"\0\n", b"\0\r\n", b"\x1a\n", b"\x1a\r\n")
+_AFTER_BLANK = (
+    b"\n\n",
+    b"\n\r\n",
+    b"\n\r\r\n",
+    b"\n\r\r\r\n",
+    b"\0\n",
+    b"\0\r\n",
+    b"\x1a\n",
+    b"\x1a\r\n",
+)
 _RUN = 64 << 10  # zero bytes looked through at a time
 _LIST = re.compile(rb"owner|bounces?[-+@=]|-request@|\+archive@", re.I)
 _LETTERS_AND_DIGITS = bytes(c for c in range(128) if chr(c).isalnum())
@@ -103,7 +114,7 @@ def _find_from_lines(data: bytes | mmap) -> list[FromLine]:
     for match in _NEXT.finditer(data, first.end() if first else top):
         offset = match.start()
         before = data[max(0, offset - 8) : offset]
-        if before.endswith(_AFTER_BLANK):
+        if before.endswith(b"\n\n") or before.endswith(_AFTER_BLANK):
             lines.append(_from_line(match, offset, True))
         elif before.endswith(b"\n"):
             lines.append(_from_line(match, offset, False))
@@ -139,12 +150,13 @@ def _style(
     day: bytes | None,
     alone: bytes | None,
     other: bytes | None,
+    blank: bytes | None,
 ) -> Style:
     """Return the style of a line; `year` is the text after an asctime date."""
     name = (sender or b"").rstrip()
     undated = "git" if commit else "undated" if alone else "other" if other else "bare"
     dated = "rfc822" if day else "asctime"
-    form = undated if sender is None else dated
+    form = "late" if blank else undated if sender is None else dated
     kind = _kind(name)
     signs = (year or b"").translate(None, _LETTERS_AND_DIGITS).rstrip()
     return Style(form, name, kind, (kind == "at", len(sender or b"") - len(name), signs))
@@ -169,7 +181,7 @@ _STORED = re.compile(
     rb"|x-status|x-keywords|x-gmail-labels|x-gm-thrid|x-evolution|x-kmail-[a-z]{1,30})[ \t]{0,8}:",
     re.I,
 )
-_MOZILLA = b"\nX-Mozilla-Status"
+_MOZILLA = (b"\nX-Mozilla-Status", b"\nX-Account-Key: account")
 _WHOLE = re.compile(rb"(?:\n(?:[!-9;-~]{1,256}[ \t]{0,8}:|[ \t]|>From )[^\n]{0,9999})++", re.I)
 _BOUNDARY = re.compile(
     rb"\ncontent-type[ \t]{0,8}:[ \t\r\n]{0,8}multipart/[^\r\n]{0,200}"
@@ -231,7 +243,8 @@ def _read_header(data: bytes | mmap, at: int, end: int) -> HeaderBlock:
     line_end = data.find(b"\n", at, limit)
     blank = b"\n\n"
     if data[line_end - 1 : line_end] == b"\r":
-        blank = b"\n\r\r\n" if data[line_end - 2] == 13 else b"\n\r\n"
+        line = data[max(at, line_end - 8) : line_end]
+        blank = b"\n" + line[len(line.rstrip(b"\r")) :] + b"\n"
     found = data.find(blank, begin, limit)
     if found < 0:
         return HeaderBlock(data[begin:limit], None)

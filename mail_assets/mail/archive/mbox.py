@@ -35,7 +35,10 @@ _BEGINNINGS = (
 
 MAX_MESSAGE = 100 << 20  # bytes; a longer message is cut and marked truncated
 
-_BLANK_LINES = (b"\n\n", b"\n\r\n", b"\n\r\r\n")
+_BLANK_LINES = (b"\n\r\n", b"\n\r\r\n", b"\n\r\r\r\n")
+_LINE_END = re.compile(rb"\r{2,8}\n")  # converted more than once
+# a From_ line and the blank line that may stand between it and the header
+_ENVELOPE = re.compile(rb"From [^\n]*\n(?:[ \t]{0,80}\r{0,3}\n)?")
 _SAMPLE = 64 << 10  # bytes that show the line ends of an archive
 _JUNK = b"\0\x1a \t\r\n\v\f"  # nothing of a message
 
@@ -132,13 +135,14 @@ def extract_message(data: bytes, dialect: str) -> bytes:
     """Return header and body as in RawMessage.raw; `data` is the range of the message."""
     if b"\n" not in data:
         data = data.replace(b"\r", b"\n")
-    line = data.find(b"\n") + 1 if data.startswith(b"From ") else 0
+    envelope = _ENVELOPE.match(data)
+    line = envelope.end() if envelope else 0
     return _as_written(data[line:], data[:line], dialect)
 
 
 def _as_written(raw: bytes, from_line: bytes, dialect: str) -> bytes:
     if from_line.endswith(b"\r\r\n"):  # line ends that were converted twice
-        raw = raw.replace(b"\r\r\n", b"\r\n")
+        raw = _LINE_END.sub(b"\r\n", raw)
     return _unquote(raw, dialect)
 
 
@@ -162,8 +166,11 @@ def _message(
         end = start.offset + max_message
     # PostgreSQL's archives add no blank line: one that is there belongs to the message.
     elif dialect != "pg":
-        tail = data[max(start.header, end - 4) : end]
-        end -= next((len(blank) - 1 for blank in _BLANK_LINES if tail.endswith(blank)), 0)
+        tail = data[max(start.header, end - 5) : end]
+        if tail.endswith(b"\n\n"):
+            end -= 1
+        elif tail.endswith(_BLANK_LINES):
+            end -= len(tail) - len(tail[:-1].rstrip(b"\r"))
     line = data[start.offset : start.header]
     raw = _as_written(data[start.header : end], line, dialect)
     from_line = line.rstrip(b"\r\n")

@@ -234,7 +234,8 @@ def folder(*messages: str) -> bytes:
     written = []
     for number, name in enumerate(messages):
         form = name.removeprefix("+")
-        line = FORMS[form] % number if b"%d" in FORMS[form] else FORMS[form]
+        line = ACCOUNT if form == "of an account" else FORMS[form]
+        line = line % number if b"%d" in line else line
         fields = MOZILLA if form != name else b""
         written.append(line + fields + head(number) + b"text\n\n")
     return b"".join(written)
@@ -244,14 +245,14 @@ FORMS["people"] = PEOPLE
 FORMS["ISO date"] = b"From jo@example.org 2026-01-05 10:00:00 +0100\n"
 FORMS["no weekday"] = b"From jo@example.org 5 Jan 2026 10:00\n"
 FORMS["hour of one digit"] = b"From jo@example.org Mon Jan  5 9:00:00 2026\n"
+FORMS["late"] = b"From jo@example.org Mon Jan  5 10:00:00 2026\n\n"
+ACCOUNT = b"From \nX-Account-Key: account1\nX-UIDL: UID1-2\n" + MOZILLA
 FORMS["localised date"] = b"From jo@example.org lun. janv.  5 10:00:00 2026\n"
 
 OLD, NEW = "+Thunderbird", "+Thunderbird's exports"
 
 
-@pytest.mark.parametrize(
-    "end", [b"\n", b"\r\n", b"\r\r\n", b"\r"], ids=["LF", "CRLF", "CRCRLF", "CR"]
-)
+@pytest.mark.parametrize("end", [b"\n", b"\r\n", b"\r\r\n", b"\r\r\r\n", b"\r"])
 @pytest.mark.parametrize(
     "messages",
     [
@@ -269,6 +270,10 @@ OLD, NEW = "+Thunderbird", "+Thunderbird's exports"
         ("people", "localised date", "localised date", "hour of one digit", "no weekday"),
         ("ISO date", "ISO date"),
         ("no weekday", "people", "no weekday"),
+        ("people", "late", "late", "people"),
+        ("people", "people", "late"),
+        ("late", "late"),
+        ("people", "of an account", "people"),
     ],
 )
 def test_folder_of_several_programs_is_split(messages: tuple[str, ...], end: bytes) -> None:
@@ -300,6 +305,7 @@ PROSE = {
     "an appointment": b"From 10:00 to 11:00\nWhere: room 5\nDate: Monday\n",
     "times": b"From jo at 10:00\nNote: bring the Message-ID: <x@y>\n",
     "a header with text in it": b"From \nDate: x\nMessage-ID: <x@y>\nand so on\n\nend\n",
+    "a line and a blank one": b"From jo@example.org Mon Jan  5 10:00:00 2026\n\nDate: x\n\ny\n",
     "a log": b"From 2026-01-05 10:00:00 host\nkernel: Date: x\n",
 }
 
