@@ -82,9 +82,11 @@ def _hunk_head(
 
     The rest is in up to two unmarked lines above a line of the diff. Without a head it is line i.
     """
+    if lines[i][:2] != "@@":
+        return None, i
     match = pattern.match(lines[i])
     if not match:
-        if not lines[i].startswith("@@") or len(lines[i]) > _WRAPPED_AFTER or i + 1 >= len(lines):
+        if len(lines[i]) > _WRAPPED_AFTER or i + 1 >= len(lines):
             return None, i
         match = pattern.match(f"{lines[i].rstrip()} {lines[i + 1]}")
         return match, i + 2 if match else i
