@@ -20,6 +20,7 @@ import re
 import string
 from bisect import bisect_right
 from collections.abc import Collection, Iterator, Sequence
+from functools import cached_property
 from typing import NamedTuple
 
 from mail_assets.mail.message.addresses import AT_MARKS
@@ -293,8 +294,21 @@ SIGNS = rf"@|{_write('sign code entity')}[{_LABEL_SIGN}]|{DISGUISES}"
 
 # --- Python ---
 
+
+class _Lazy:
+    """A pattern that is compiled when it is used: all of them take a second, and a search none."""
+
+    def __init__(self, pattern: str) -> None:
+        self._pattern = pattern
+
+    @cached_property
+    def compiled(self) -> re.Pattern[str]:
+        """The compiled pattern."""
+        return re.compile(self._pattern)
+
+
 #: A class comes first, and groups name the kinds of signs: this is ten times as fast as `a|b|c`.
-_CANDIDATE = re.compile(
+_CANDIDATE = _Lazy(
     f"[{''.join(one.first for one in _SIGNS)}](?:"
     + "|".join(
         f"(?<=[{one.first}]){one.rest}(?P<{one.kind}{number}>)" for number, one in enumerate(_SIGNS)
@@ -307,29 +321,29 @@ _ON = (
     rf"(?:[^{_END}{_BLANK_SIGN}]|{_BLANK}{{1,2}}(?:[^{_END}]|[dDpP])))"
 )
 _BEFORE_WORD = rf"[^{_LETTER_SEEN}1-9]"
-_WORD = re.compile(rf"{_BEFORE_WORD}(?P<at>{_AT})(?![{_LETTER_SEEN}0-9]){_ON}")
-_NAME = re.compile(rf"{_BEFORE_WORD}(?P<name>{_write('name')})(?![{_LETTER_SEEN}0-9]){_ON}")
-_RUN_BACKWARDS = re.compile(rf"\"[^\"\n]++\"|[{_ATOM_SIGN}]++")
-_IS_LOCAL = re.compile(f"[{_END}_]")
+_WORD = _Lazy(rf"{_BEFORE_WORD}(?P<at>{_AT})(?![{_LETTER_SEEN}0-9]){_ON}")
+_NAME = _Lazy(rf"{_BEFORE_WORD}(?P<name>{_write('name')})(?![{_LETTER_SEEN}0-9]){_ON}")
+_RUN_BACKWARDS = _Lazy(rf"\"[^\"\n]++\"|[{_ATOM_SIGN}]++")
+_IS_LOCAL = _Lazy(f"[{_END}_]")
 #: A local part that is no sign around another one.
-_HAS_WORD = re.compile(rf"[^\"{_LETTER_SEEN}0-9@\uff20\ufe6b]*[{_LETTER_SEEN}0-9]")
-_TOUCHING = re.compile(f"{_HOST}|{_IP}|{_NAMED}")
-_TOUCHING_NAMED = re.compile(_NAMED)
+_HAS_WORD = _Lazy(rf"[^\"{_LETTER_SEEN}0-9@\uff20\ufe6b]*[{_LETTER_SEEN}0-9]")
+_TOUCHING = _Lazy(f"{_HOST}|{_IP}|{_NAMED}")
+_TOUCHING_NAMED = _Lazy(_NAMED)
 
 
 class _Judge(NamedTuple):
     """A form as Python matches it: what follows the sign, then what stands before it."""
 
-    rest: re.Pattern[str]
-    before: re.Pattern[str]
+    rest: "_Lazy"
+    before: "_Lazy"
     unless: frozenset[str]
 
 
 _JUDGES = {
     kind: tuple(
         _Judge(
-            re.compile(f"{_UNSEEN}{form.after}{form.domain}"),
-            re.compile(
+            _Lazy(f"{_UNSEEN}{form.after}{form.domain}"),
+            _Lazy(
                 rf"(?P<local>\"[^\"\n]+\"|(?<![{_ATOM_SIGN}])[{_ATOM_SIGN}]*[{_END}])"
                 rf"{form.gap}{_UNSEEN}\Z"
             ),
@@ -340,12 +354,10 @@ _JUDGES = {
     )
     for kind in ("at", "name", *(one.kind for one in _SIGNS))
 }
-_LISTED = re.compile(
+_LISTED = _Lazy(
     rf"(?<=<){_MARK_LOCAL}{_MARK}{_MARK_DOMAIN}(?=>)|(?<=mailto:){_MARK_LOCAL}{_MARK}{_MARK_DOMAIN}"
 )
-_LISTED_LINE = re.compile(
-    rf"(?:\A|\n){_MARK_LEAD}(?P<address>{_MARK_LOCAL}{_MARK}{_FAMOUS}){_MARK_END}"
-)
+_LISTED_LINE = _Lazy(rf"(?:\A|\n){_MARK_LEAD}(?P<address>{_MARK_LOCAL}{_MARK}{_FAMOUS}){_MARK_END}")
 
 
 class Address(NamedTuple):
@@ -363,27 +375,27 @@ def find_addresses(text: str) -> Iterator[Address]:
     gives the same result as the whole. `a@b@c` has two addresses.
     """
     domains: list[tuple[int, int]] = []
-    for at in _CANDIDATE.finditer(text):
+    for at in _CANDIDATE.compiled.finditer(text):
         kind = (at.lastgroup or "").rstrip(string.digits)
         touching = _match_touching(text, at, kind)
         if touching:
             yield touching
             domains.append((at.end(), touching.end))
-            if _HAS_WORD.match(touching.text):
+            if _HAS_WORD.compiled.match(touching.text):
                 continue
         if found := _match_disguised(text, at.span(), kind, domains):
             yield found
-    for at in _WORD.finditer(text):
+    for at in _WORD.compiled.finditer(text):
         if found := _match_disguised(text, at.span("at"), "at", domains):
             yield found
     lower = text.lower()
     if any(name in lower for name in _NAMES):
-        for at in _NAME.finditer(text):
+        for at in _NAME.compiled.finditer(text):
             if found := _match_disguised(text, at.span("name"), "name", domains):
                 yield found
-    for match in _LISTED.finditer(text):
+    for match in _LISTED.compiled.finditer(text):
         yield Address(match.start(), match.end(), match.group())
-    for match in _LISTED_LINE.finditer(text):
+    for match in _LISTED_LINE.compiled.finditer(text):
         yield Address(*match.span("address"), match["address"])
 
 
@@ -392,10 +404,12 @@ def _match_touching(text: str, at: re.Match[str], kind: str) -> Address | None:
     if kind not in ("sign", "code", "entity"):
         return None
     bounds = at.end(), at.end() + MAX_DOMAIN
-    domain = (_TOUCHING if at.group() == "@" else _TOUCHING_NAMED).match(text, *bounds)
+    domain = (_TOUCHING if at.group() == "@" else _TOUCHING_NAMED).compiled.match(text, *bounds)
     # a hostile megabyte of "@" ends here: it has no local part
-    local = domain and _RUN_BACKWARDS.match(text[max(0, at.start() - MAX_LOCAL) : at.start()][::-1])
-    if not (domain and local and _IS_LOCAL.search(local.group())):
+    local = domain and _RUN_BACKWARDS.compiled.match(
+        text[max(0, at.start() - MAX_LOCAL) : at.start()][::-1]
+    )
+    if not (domain and local and _IS_LOCAL.compiled.search(local.group())):
         return None
     return _cut(text, at.start() - local.end(), domain.end())
 
@@ -411,8 +425,8 @@ def _match_disguised(
     first = max(0, at - MAX_LOCAL - _MAX_GAP)
     spans = []
     for rest, ends, unless in _JUDGES[kind]:
-        if after := rest.match(text, end, end + MAX_DOMAIN):
-            found = ends.search(text[first:at])
+        if after := rest.compiled.match(text, end, end + MAX_DOMAIN):
+            found = ends.compiled.search(text[first:at])
             if found and found["local"].lower() not in unless:
                 start, stop = (first + place for place in found.span("local"))
                 place = bisect_right(domains, (start, len(text))) - 1
