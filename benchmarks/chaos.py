@@ -6,9 +6,10 @@
 ARCHIVES is a folder of monthly mbox files. One home is filled in peace. In another the same command
 runs while every few seconds something happens, chosen by the seed: a worker, the backfill,
 PostgreSQL or one of its processes is killed (SIGKILL), connections to PostgreSQL or to S3 are reset
-or stall, the disk is full. A backfill that ended is started again. One that ended well begins a
-fresh home, after a last run without acts and a comparison of each table, file and index with those
-of the first home, but for times and counters. Ends with 1 where anything differs.
+or stall, the disk is full, a row or a file is damaged. A backfill that ended is started again, now
+and then with --rebuild; after damage the commands of `doctor --deep` come first. One that ended
+well begins a fresh home, after a last run without acts and a comparison of each table, file and
+index with those of the first home, but for times and counters. Ends with 1 where anything differs.
 
 PostgreSQL is a server of its own behind a proxy, started again where it ended; with --s3 all files
 and indexes are on a Ceph gateway behind another. As root everything local is on a small disk in
@@ -19,6 +20,7 @@ import argparse
 import json
 import os
 import random
+import shlex
 import shutil
 import signal
 import subprocess
@@ -42,6 +44,9 @@ from mail_assets_tests.servers.ceph import KEY, serve_ceph
 from mail_assets_tests.servers.faulty_proxy import FaultyProxy
 
 DISK = "2g"
+CLI = (sys.executable, "-m", "mail_assets.cli")
+MENDINGS = 6  # times that doctor is asked: what was made from damage comes to light later
+REBUILT = 0.2  # share of the starts with --rebuild
 BUCKET = "chaos"
 
 
@@ -108,8 +113,11 @@ class World:
         empty_bucket(self._environ)
 
     def finish(self) -> None:
-        """Run the backfill to its end in peace."""
+        """Mend what was damaged, and run the backfill to its end in peace."""
         self._acts.restore()
+        if self._acts.damaged:
+            self.mend()
+            self._acts.damaged = False
         with self._log.open("w") as log:
             ended = subprocess.run(
                 self._command, env=self._environ, stdout=log, stderr=log, check=False
@@ -117,11 +125,43 @@ class World:
         if ended.returncode:
             raise SystemExit(f"the backfill failed:\n{self._log.read_text()[-3000:]}")
 
+    def mend(self) -> None:
+        """Run the commands that doctor names, until it names none."""
+        for _ in range(MENDINGS):
+            done = subprocess.run(
+                [*CLI, "doctor", "--deep", "--json"],
+                env=self._environ, capture_output=True, text=True, check=False,
+            )  # fmt: skip
+            findings = [json.loads(line) for line in done.stdout.splitlines()]
+            if not findings and done.returncode == 0:
+                return
+            if not findings:
+                raise SystemExit(f"doctor failed:\n{done.stderr[-3000:]}")
+            for remedy in dict.fromkeys(one["remedy"] for one in findings):
+                print(f"      {remedy}", flush=True)
+                command = remedy.replace("mail-assets ", f"{shlex.join(CLI)} ")
+                with self._log.open("w") as log:
+                    subprocess.run(
+                        command, shell=True, env=self._environ, stdout=log, stderr=log, check=False
+                    )
+        raise SystemExit(f"{MENDINGS} mendings did not do: {findings}")
+
     def run(self, chance: random.Random, acts: int, every: float, done: Counter[str]) -> int:
         """Run the backfill, and do acts until it ends; return its exit code."""
+        if self._acts.damaged and chance.random() < 0.5:
+            self._acts.restore()
+            self.mend()
+            self._acts.damaged = False
+        again = ["--rebuild"] if chance.random() < REBUILT else []
+        if again:
+            done["began with --rebuild"] += 1
         with self._log.open("w") as log:
             process = subprocess.Popen(
-                self._command, env=self._environ, stdout=log, stderr=log, start_new_session=True
+                [*self._command, *again],
+                env=self._environ,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
             )
         for _ in range(acts):
             try:
@@ -182,7 +222,9 @@ def open_world(folder: Path, arguments: argparse.Namespace) -> Iterator[World]:
             }
             os.environ |= {name: environ[name] for name in environ if name.startswith("AWS_")}
             boto3.client("s3").create_bucket(Bucket=BUCKET)
-        command = [sys.executable, "-m", "mail_assets.cli", "backfill"]
+        if arguments.fast:
+            environ["MAIL_PRECISION"] = "static"
+        command = [*CLI, "backfill"]
         command += ["--jobs", str(arguments.jobs), *(["--fast"] if arguments.fast else [])]
         acts = Acts(home, cluster, proxies, own_disk=os.geteuid() == 0)
         yield World(home, command, environ, acts)

@@ -10,6 +10,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+import psycopg
+
+from mail_assets.postgres.database import MAIL
 from mail_assets.postgres.embedded import Cluster
 from mail_assets.postgres.errors import PostgresError
 from mail_assets_tests.servers.faulty_proxy import FaultyProxy
@@ -19,6 +22,32 @@ FULL = (1.0, 4.0)  # seconds in which nothing can be written
 SMALL_FILE = 4_096  # bytes that a file may have where the disk is not ours to fill
 
 START_SECONDS = 120
+
+#: Rows that nothing of ours changes so: no trigger fires, no record notices.
+DAMAGED_ROWS = (
+    *(
+        f"delete from {table} where ctid = (select ctid from {table} order by random() limit 1)"
+        for table in (
+            *("messages", "archive_entries", "senders", "chunks", "threads", "vectors", "words"),
+            "thread_summaries",
+        )
+    ),
+    *(
+        f"update {table} set {change} "
+        f"where ctid = (select ctid from {table} order by random() limit 1)"
+        for table, change in {
+            "messages": "body_text = 'other'",
+            "chunks": "text = 'other'",
+            "threads": "depth = 99",
+            "thread_summaries": "sentences = '[]'",
+        }.items()
+    ),
+)
+#: Files that are cut or overwritten, below the home.
+DAMAGED_FILES = (
+    *("store/archives/**/*", "store/embeddings/**/*.parquet"),
+    *("words/*/data/*", "words/*/_indices/*/*.lance", "vectors/*/data/*"),
+)
 
 #: An act says what it did; None where there was nothing to do it to.
 Act = Callable[[random.Random], str | None]
@@ -47,6 +76,7 @@ class Acts:
     ) -> None:
         self._home, self._cluster, self._proxies = home, cluster, proxies
         self._full = self._fill_disk if own_disk else self._limit_files
+        self.damaged = False
 
     @property
     def all(self) -> list[Act]:
@@ -59,6 +89,8 @@ class Acts:
             self.reset,
             self.stall,
             self._full,
+            self.damage_row,
+            *([] if "S3" in self._proxies else [self.damage_file]),
         ]
 
     def restore(self) -> None:
@@ -76,6 +108,36 @@ class Acts:
                 if time.monotonic() > deadline:
                     raise
                 time.sleep(1)
+
+    def damage_row(self, chance: random.Random) -> str | None:
+        """Delete or change a row."""
+        with (
+            suppress(psycopg.Error),
+            psycopg.connect(self._cluster.dsn(MAIL), autocommit=True) as connection,
+        ):
+            connection.execute("set session_replication_role = replica")
+            connection.execute("set lock_timeout = '1s'")
+            if connection.execute(chance.choice(DAMAGED_ROWS)).rowcount:
+                self.damaged = True
+                return "damaged a row"
+        return None
+
+    def damage_file(self, chance: random.Random) -> str | None:
+        """Cut a file in half, or overwrite half of it."""
+        found = [*self._home.glob(chance.choice(DAMAGED_FILES))]
+        files = sorted(path for path in found if path.is_file())
+        if not files:
+            return None
+        path = chance.choice(files)
+        with suppress(FileNotFoundError), path.open("r+b") as file:
+            half = path.stat().st_size // 2
+            if chance.random() < 0.5:
+                file.truncate(half)
+            else:
+                file.write(b"\xff" * half)
+            self.damaged = True
+            return f"damaged a file of {path.relative_to(self._home).parts[0]}"
+        return None
 
     def kill_worker(self, chance: random.Random) -> str | None:
         """Kill a process of the backfill that is not its first."""

@@ -18,7 +18,7 @@ from mail_assets.store.open import open_store
 #: Columns that say when something was done, or how long it took.
 VOLATILE = [
     *("applied_at", "fetched_at", "updated_at", "noticed_at", "made_at", "since", "at"),
-    *("counts", "source"),
+    *("counts", "source", "checksum"),  # a checksum is over such columns too
 ]
 
 Digests = dict[str, str]
@@ -57,11 +57,14 @@ def _rows(connection: psycopg.Connection, table: str, places: Mapping[str, str])
     """Yield the rows of a table, without what is volatile and wherever the indexes are.
 
     An index is known by its bucket's URL: in the manifests and in the digests of its partitions,
-    which are over the manifests.
+    which are over the manifests. The digest of the summaries is made of all changes so far.
     """
     row: sql.Composable = sql.SQL("to_jsonb(t) - %(volatile)s::text[]")
     if table == "partitions":
-        row += sql.SQL(" - case when asset in ('vectors', 'words') then 'digest' else '' end")
+        row += sql.SQL(
+            " - case when asset in ('vectors', 'words', 'thread_summaries') then 'digest' "
+            "else '' end"
+        )
     if table == "messages":
         row += sql.SQL(" - case when arrival_source = 'loaded' then 'arrived_at' else '' end")
     query = sql.SQL("select ({})::text from {} t order by 1").format(row, sql.Identifier(table))

@@ -8,10 +8,10 @@ learnt from the months and without.
 """
 
 import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from mail_assets.mail.body.footers import learn_endings
+from mail_assets.mail.body.endings import EndedMail, learn_endings
 from mail_assets.mail.body.segments import Segment, ending_of, segment_body
 from mail_assets.mail.message.message import Message
 from mail_assets_tests.mail.body.labelled_lines import KINDS, Score, read_labels, score_all
@@ -19,19 +19,24 @@ from mail_assets_tests.mail.body.labelled_lines import KINDS, Score, read_labels
 Cut = Callable[[Message], list[Segment]]
 
 
-def cut_by_rules(messages: list[Message]) -> Cut:
+def cut_by_rules(messages: Sequence[Message]) -> Cut:
     """Return what cuts a message without the help of others."""
-    return lambda m: segment_body(m.body_text, m.from_name, m.from_email)
+    return lambda m: segment_body(m.body_text, m.from_name, m.from_email, answers=m.answers)
 
 
-def cut_by_endings(messages: list[Message]) -> Cut:
+def cut_by_endings(messages: Sequence[Message]) -> Cut:
     """Return what cuts a message, knowing how the month's messages end."""
     by_rules = cut_by_rules(messages)
     learnt = learn_endings(
-        (m.from_email or m.from_name, m.subject_base, ending_of(m.body_text, by_rules(m)))
+        EndedMail(
+            m.from_email or m.from_name,
+            m.subject_base,
+            ending_of(m.body_text, by_rules(m)),
+            m.sent_at.toordinal(),
+        )
         for m in messages
     )
-    return lambda m: segment_body(m.body_text, m.from_name, m.from_email, learnt)
+    return lambda m: segment_body(m.body_text, m.from_name, m.from_email, learnt, answers=m.answers)
 
 
 def main() -> None:

@@ -32,7 +32,8 @@ MAX_NAMED = 20
 COLUMNS = (
     "list, month, message_id, variant, content_hash, row_hash, sent_at, date_source, date_raw, "
     "subject, subject_base, from_name, from_email, reply_to, recipients, cc, in_reply_to, refs, "
-    "list_id, body_kind, body_text, segments, attachments, identifiers, flags, search"
+    "list_id, body_kind, body_text, segments, attachments, identifiers, flags, search, topic, "
+    "is_answer"
 )
 
 
@@ -55,11 +56,11 @@ def rows(count: int) -> Iterator[tuple[object, ...]]:
             named = [*above, parent][-MAX_NAMED:]
         recent[board].append((name, named))
         del recent[board][:-300]
-        sent = f"{month}-01 00:00:00+00"
+        sent = f"{month}-{1 + number * MONTHS % count * 28 // count:02} 00:00:00+00"
         subject = f"about the lease {number // 6}"
         key = (f"list-{board}", month, name, 0, name, name[:32].encode())
         people: tuple[object, ...] = ("Ann", "ann@example.org", [], [], [])
-        rest: tuple[object, ...] = ("", "plain", body, "[]", "[]", [], [], "")
+        rest: tuple[object, ...] = ("", "plain", body, "[]", "[]", [], [], "", subject, bool(named))
         yield (*key, sent, "date", "", subject, subject, *people, named[-1:], named, *rest)
 
 

@@ -1,8 +1,85 @@
-"""Files of this machine: their digest, and writing one in a single step."""
+"""Files of this machine: their digest, their modes, writing one in a single step, a full disk.
 
+Mail is read by the account that stores it: its files have the mode 0600, its folders 0700.
+"""
+
+import errno
 import hashlib
 import os
+import shutil
+import tempfile
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import BinaryIO
+
+from mail_assets.errors import UnavailableError
+
+#: Numbers and words of a full disk: of the system, of Rust, of PostgreSQL (SQLSTATE).
+_FULL = (errno.ENOSPC, errno.EDQUOT)
+_FULL_WORDS = ("No space left on device", "os error 28", "Disk quota exceeded", "os error 122")
+_FULL_STATE = "53100"
+
+
+class DiskFullError(UnavailableError):
+    """A disk has no room: names a path on it, what is free, and what to do."""
+
+    notice = "a disk is full at the moment"
+
+
+def find_full_disk(error: BaseException, folders: Iterable[Path]) -> DiskFullError | None:
+    """Return what to say of an error whose cause is a full disk, None if it is not.
+
+    The path is the one that the error names, else that of `folders` whose disk has least room.
+    """
+    for one in _causes(error):
+        number = one.errno if isinstance(one, OSError) else None
+        state = getattr(one, "sqlstate", None)
+        if number in _FULL or state == _FULL_STATE or any(x in str(one) for x in _FULL_WORDS):
+            named = getattr(one, "filename", None)
+            places = (
+                [Path(os.fsdecode(named))] if named else [*folders, Path(tempfile.gettempdir())]
+            )
+            server = "the PostgreSQL server reports a full disk; " if state else ""
+            return DiskFullError(
+                f"{server}{_describe_fullest(places)}; make room, then run it again"
+            )
+    return None
+
+
+@contextmanager
+def naming_file(path: Path) -> Iterator[None]:
+    """Name a file in errors of the system that name none, such as that of a write."""
+    try:
+        yield
+    except OSError as error:
+        if error.filename is None:
+            error.filename = str(path)
+        raise
+
+
+def _causes(error: BaseException) -> Iterator[BaseException]:
+    seen: set[int] = set()
+    following: BaseException | None = error
+    while following is not None and id(following) not in seen:
+        seen.add(id(following))
+        yield following
+        following = following.__cause__ or following.__context__
+
+
+def _describe_fullest(places: Iterable[Path]) -> str:
+    """Return the path with least room, and its room."""
+    there = {place: _existing(place) for place in places}
+    rooms = {place: shutil.disk_usage(found) for place, found in there.items() if found}
+    if not rooms:
+        return "no space is left on a disk"
+    place, room = min(rooms.items(), key=lambda one: one[1].free)
+    megabytes = room.free / 1e6, room.total / 1e6
+    return f"no space is left for {place}: {megabytes[0]:,.1f} of {megabytes[1]:,.1f} MB are free"
+
+
+def _existing(place: Path) -> Path | None:
+    return next((path for path in (place, *place.parents) if path.exists()), None)
 
 
 def digest_file(path: Path) -> str:
@@ -15,9 +92,33 @@ def write_private(path: Path, content: bytes) -> None:
     """Write a file that only this account can read; a kill leaves the old one or the new one."""
     fresh = path.with_name(f".{path.name}.{os.getpid()}")
     fresh.unlink(missing_ok=True)
-    with fresh.open("xb") as file:
-        os.fchmod(file.fileno(), 0o600)
+    with naming_file(path), create_private(fresh) as file:
         file.write(content)
         file.flush()
         os.fsync(file.fileno())
     fresh.replace(path)
+
+
+def keep_files_private() -> None:
+    """Let this process, and those that it starts, make files that only this account can read."""
+    os.umask(0o077)
+
+
+def make_private_folder(path: Path) -> None:
+    """Make a folder and its missing parents with the mode 0700; those that exist stay as they are.
+
+    A library that makes its own files below it, with other modes, is kept private by it.
+    """
+    missing = [one for one in (path, *path.parents) if not one.exists()]
+    for one in reversed(missing):
+        one.mkdir(mode=0o700, exist_ok=True)
+    path.mkdir(exist_ok=True)  # an error if it is a file
+
+
+def create_private(path: Path) -> BinaryIO:
+    """Open a new file of the mode 0600 for writing bytes.
+
+    Raises:
+        FileExistsError: there is one.
+    """
+    return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb")

@@ -85,7 +85,8 @@ autovacuum = off
 def settings_of_tests(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Start servers that are quick, and do nothing by themselves."""
     settings = embedded.SERVER_SETTINGS + SETTINGS_OF_TESTS
-    options = (*embedded.INITDB_OPTIONS, "--no-sync")
+    # segments of 1 MB and not 16: some sixty servers are copied
+    options = (*embedded.INITDB_OPTIONS, "--no-sync", "--wal-segsize=1")
     with (
         pytest.MonkeyPatch.context() as patch,
         initdb_once(tmp_path_factory.mktemp("initdb")),

@@ -225,7 +225,12 @@ class World:
             yield Workspace(connection, self.store, self.said.append, self.forget_key, self.workers)
 
     def archives(
-        self, month: str = MARCH, list_name: str = HARBOR, *, allow_loss: bool = False
+        self,
+        month: str = MARCH,
+        list_name: str = HARBOR,
+        *,
+        allow_loss: bool = False,
+        rebuild: bool = False,
     ) -> Outcome:
         """Run the step of `mbox_archives`."""
         folder = str(self.folder(list_name))
@@ -233,53 +238,81 @@ class World:
             list_name, folder, start="2024-01", options=HttpOptions(), cache=self.home / "cache"
         )
         with self.workspace() as workspace:
-            options = FetchOptions(self.dialect, allow_loss, self.keep_days)
+            options = FetchOptions(self.dialect, allow_loss, self.keep_days, rebuild)
             return fetch_archive(workspace, ListMonth(list_name, month), source, options)
 
-    def messages(self, month: str = MARCH, list_name: str = HARBOR) -> Outcome:
+    def messages(
+        self, month: str = MARCH, list_name: str = HARBOR, *, rebuild: bool = False
+    ) -> Outcome:
         """Run the step of `messages`."""
         with self.workspace() as workspace:
-            return load_messages(workspace, ListMonth(list_name, month), ListDefaults("english"))
+            return load_messages(
+                workspace, ListMonth(list_name, month), ListDefaults("english"), rebuild=rebuild
+            )
 
-    def words(self, month: str = MARCH, list_name: str = HARBOR) -> Outcome:
+    def words(
+        self, month: str = MARCH, list_name: str = HARBOR, *, rebuild: bool = False
+    ) -> Outcome:
         """Run the step of `words`."""
         with self.workspace() as workspace:
-            return write_words(workspace, ListMonth(list_name, month), self.mail_words)
+            return write_words(
+                workspace, ListMonth(list_name, month), self.mail_words, rebuild=rebuild
+            )
 
-    def chunks(self, month: str = MARCH, list_name: str = HARBOR) -> Outcome:
+    def chunks(
+        self, month: str = MARCH, list_name: str = HARBOR, *, rebuild: bool = False
+    ) -> Outcome:
         """Run the step of `chunks`."""
         profile = LOCAL_MODELS[PROFILE]
         with self.workspace() as workspace:
             return cut_chunks(
-                workspace, ListMonth(list_name, month), load_tokenizer(profile), profile.sizes
+                workspace,
+                ListMonth(list_name, month),
+                load_tokenizer(profile),
+                profile.sizes,
+                rebuild=rebuild,
             )
 
-    def embeddings(self, month: str = MARCH, list_name: str = HARBOR) -> Outcome:
+    def embeddings(
+        self, month: str = MARCH, list_name: str = HARBOR, *, rebuild: bool = False
+    ) -> Outcome:
         """Run the step of `embeddings`."""
         with self.workspace() as workspace:
-            return encode_chunks(workspace, ListMonth(list_name, month), self.encoder)
+            return encode_chunks(
+                workspace, ListMonth(list_name, month), self.encoder, rebuild=rebuild
+            )
 
-    def vectors(self, month: str = MARCH, list_name: str = HARBOR) -> Outcome:
+    def vectors(
+        self, month: str = MARCH, list_name: str = HARBOR, *, rebuild: bool = False
+    ) -> Outcome:
         """Run the step of `vectors`."""
         with self.workspace() as workspace:
-            return write_vectors(workspace, ListMonth(list_name, month), self.mail_index)
+            return write_vectors(
+                workspace, ListMonth(list_name, month), self.mail_index, rebuild=rebuild
+            )
 
-    def threads(self) -> Outcome:
+    def threads(self, *, rebuild: bool = False) -> Outcome:
         """Run the step of `threads`."""
         with self.connect() as connection:
-            return build_threads(connection, self.said.append)
+            return build_threads(connection, self.said.append, rebuild=rebuild)
 
-    def summaries(self) -> Outcome:
+    def summaries(self, *, rebuild: bool = False) -> Outcome:
         """Run the step of `thread_summaries`, without a model."""
         with self.connect() as connection:
-            return summarize_threads(connection, ExtractiveMaker(), self.said.append)
+            said = self.said.append
+            return summarize_threads(connection, ExtractiveMaker(), said, rebuild=rebuild)
 
     def chain(
-        self, month: str = MARCH, list_name: str = HARBOR, last: str = "vectors"
+        self,
+        month: str = MARCH,
+        list_name: str = HARBOR,
+        last: str = "vectors",
+        *,
+        rebuild: bool = False,
     ) -> dict[str, Outcome]:
         """Run the steps in order, up to the `last`."""
         steps = STEPS[: STEPS.index(last) + 1]
-        return {step: getattr(self, step)(month, list_name) for step in steps}
+        return {step: getattr(self, step)(month, list_name, rebuild=rebuild) for step in steps}
 
     def forget(self, request: ForgetRequest) -> ForgetReport:
         """Forget as the command does, but for archives."""

@@ -70,7 +70,7 @@ with own as materialized (
     select distinct on (list) list, sent_at
       from messages
      where message_id = %(message_id)s
-     order by list, variant)
+     order by list, arrived_at, variant)
 select o.list,
        (select n.message_id
           from messages n
@@ -92,7 +92,8 @@ select set_config('default_transaction_read_only', 'on', false),
 
 -- name: titles
 -- Subject, sender and date of some messages, in the copy that arrived first.
-select m.message_id, m.subject, m.from_name, m.from_email, m.sent_at
+select m.message_id, m.subject, m.from_name, m.from_email, m.sent_at,
+       (select 1 from contested_texts c where c.message_id = m.message_id limit 1)
   from unnest(%(ids)s::text[]) as wanted (message_id)
  cross join lateral first_copy(wanted.message_id) m
 
@@ -100,14 +101,17 @@ select m.message_id, m.subject, m.from_name, m.from_email, m.sent_at
 -- Some of the messages of a month, thread by thread: the threads in the order of their first
 -- message in it. The list is named as messages.sql says.
 with of_month as materialized (
-    select distinct on (message_id) message_id, subject, from_name, from_email, sent_at
+    select distinct on (message_id) message_id, variant, subject, from_name, from_email, sent_at
       from messages
      where list = (select %(list)s) and month = %(month)s
-     order by message_id, variant)
-select m.message_id, m.subject, m.from_name, m.from_email, m.sent_at,
-       coalesce(t.thread_id, m.message_id) as thread_id, coalesce(t.depth, 0) as depth
+     order by message_id, arrived_at, variant)
+select m.message_id, m.subject, m.from_name, m.from_email, m.sent_at, c.place,
+       coalesce(t.thread_id, m.message_id) as thread_id, coalesce(t.depth, 0) as depth,
+       coalesce(t.by_subject, false) as by_subject
   from of_month m
-  left join threads t on t.message_id = m.message_id
+  left join contested_texts c
+    on (c.message_id, c.list, c.month, c.variant) = (m.message_id, %(list)s, %(month)s, m.variant)
+  left join threads t on t.message_id = m.message_id and coalesce(c.place, 1) = 1
  order by min(m.sent_at) over (partition by coalesce(t.thread_id, m.message_id)),
           coalesce(t.thread_id, m.message_id), t.position, m.message_id
 offset %(first)s

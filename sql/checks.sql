@@ -41,9 +41,7 @@ select w.list, w.month, m.orphans, m.unknown, m.total
   from unnest(%(lists)s::text[], %(months)s::text[]) as w (list, month)
  cross join lateral (
        select count(*) filter (
-                  where refs = '{}' and in_reply_to = '{}'
-                    and subject ~* '^\s*(\[[^]]*\]\s*)*(re|aw|sv|antw)\s*(\[\d+\])?:')
-                  as orphans,
+                  where refs = '{}' and in_reply_to = '{}' and is_answer) as orphans,
               count(*) filter (where t.message_id is null) as unknown,
               count(*) as total
          from messages

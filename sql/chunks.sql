@@ -18,11 +18,13 @@ select s.*
  where not exists (
        select from chunks c
         where c.key = s.key and c.variant = s.variant and c.text_hash = s.text_hash
-          and c.spans = s.spans and c.text = s.text and c.tokens = s.tokens)
+          and c.spans = s.spans and c.text = s.text and c.tokens = s.tokens
+          and (c.list, c.month, c.message_id, c.index) = (s.list, s.month, s.message_id, s.index))
  order by s.key
 on conflict (key) do update
-   set variant = excluded.variant, text = excluded.text, spans = excluded.spans,
-       tokens = excluded.tokens, text_hash = excluded.text_hash
+   set list = excluded.list, month = excluded.month, message_id = excluded.message_id,
+       variant = excluded.variant, index = excluded.index, text = excluded.text,
+       spans = excluded.spans, tokens = excluded.tokens, text_hash = excluded.text_hash
 
 -- name: delete_vanished
 delete from chunks c

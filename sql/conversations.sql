@@ -14,19 +14,23 @@ select t.thread_id, t.position
  where a.id = %(id)s
 
 -- name: conversation
--- The nodes of a thread in order, each with the earliest copy of its message and all its places: at
--- most `most` from a position on, and `characters` of each text; null is no limit. A message that
+-- The nodes of a thread in order, each with the copy of its message that arrived first and all places
+-- of that text: at most `most` from a position on, and `characters` of each text; null is no limit. A message that
 -- has gone since threads were built is a ghost, as it will be in the next build.
 select t.position, t.depth, t.message_id, t.is_ghost or m.message_id is null as is_ghost,
-       t.parent_id, t.parent_message_id,
+       t.parent_id, t.parent_message_id, t.by_subject,
        coalesce(places.archives, '{}') as archives,
        m.from_name, m.from_email, m.sent_at, m.subject, m.subject_base,
        coalesce(left(m.body_text, %(characters)s), m.body_text) as body_text,
-       char_length(m.body_text) as characters, m.segments, m.attachments
+       char_length(m.body_text) as characters, m.segments, m.attachments,
+       coalesce(places.contested, false) as contested
   from threads t
   left join lateral (
-       select array_agg(distinct c.list || '|' || c.month) as archives
+       select array_agg(distinct c.list || '|' || c.month)
+              filter (where coalesce(o.place, 1) = 1) as archives,
+              bool_or(o.place is not null) as contested
          from messages c
+         left join contested_texts o using (message_id, list, month, variant)
         where c.message_id = t.message_id) places on true
   left join lateral first_copy(t.message_id) m on true
  where t.thread_id = %(thread_id)s and t.position >= %(first)s
@@ -40,10 +44,14 @@ select max(t.position) + 1 as positions,
        count(distinct lower(m.from_email)) as people,
        array_remove(array_agg(distinct m.list), null) as lists,
        min(m.sent_at) as first_sent_at, max(m.sent_at) as last_sent_at,
-       coalesce((array_agg(m.subject_base order by t.position, m.variant)
+       coalesce((array_agg(m.subject_base order by t.position, m.arrived_at)
                  filter (where m.message_id is not null))[1], '') as subject_base
   from threads t
-  left join messages m on m.message_id = t.message_id
+  left join lateral (
+       select c.*
+         from messages c
+         left join contested_texts o using (message_id, list, month, variant)
+        where c.message_id = t.message_id and coalesce(o.place, 1) = 1) m on true
  where t.thread_id = %(thread_id)s
 
 -- name: page_starts

@@ -76,8 +76,9 @@ m.search @@ %(words)s::tsquery
 -- name: phrase
 -- A phrase with words that have no lexeme (stop words), which are in no index. A pattern finds its
 -- places in the subject and the text; a place matches where it has the other words and nothing of it
--- is quoted. A place begins after all texts before it, so their lengths are summed: to cut the new
--- text out first takes twice as long, and longer for messages with many quotes.
+-- is quoted or of a patch: signatures and footers are text here, since words are never taken from the
+-- index by what other mail looks like. A place begins after all texts before it, so their lengths are
+-- summed: to cut the new text out first takes twice as long, and longer for messages with many quotes.
 m.search @@ %(words)s::tsquery
 and (m.body_text ~* %(pattern)s or m.subject ~* %(pattern)s)
 and exists (
@@ -95,6 +96,6 @@ and exists (
        and not exists (
            select
              from jsonb_array_elements(t.segments) as s (part)
-            where s.part ->> 2 <> 'text'
+            where s.part ->> 2 in ('quote', 'attribution', 'patch')
               and (s.part ->> 0)::int < f.start + length(f.place)
               and (s.part ->> 1)::int > f.start))

@@ -13,7 +13,8 @@ select pg_advisory_xact_lock(hashtextextended('threads', 0))
 -- name: replace_ids
 -- Placeholders for ids in other mail.
 update messages m
-   set refs = array(
+   set row_hash = m.row_hash,  -- its trigger sets the checksum
+       refs = array(
            select coalesce(h.placeholder, r.x)
              from unnest(m.refs) with ordinality as r (x, place)
              left join unnest(%(message_ids)s::text[], %(placeholders)s::text[])

@@ -125,6 +125,8 @@ begin
     loop
         execute one;
     end loop;
+    -- of the row types of tables
+    drop function if exists message_checksum, summary_checksum;
     for one in
         select format('drop function %s', f.signature)
           from unnest(array['first_copy(text)', 'find_contested(text[])']) as n (name)
@@ -145,8 +147,9 @@ begin
                    'join_receivers(text[], text[])', 'join_file_names(jsonb)', 'note_senders()',
                    'forget_senders()', 'note_summary_messages()', 'drop_summaries_of_messages()',
                    'note_summary_threads()', 'drop_summaries_of_threads()',
-                   'count_new_text(jsonb)', 'break_tie(text, text, smallint)', 'settle_contested()', 'drop_contested_summaries()',
-                   'message_key(text, text, text, smallint, text)'])
+                   'set_message_checksum()', 'set_summary_checksum()', 'settle_contested()',
+                   'drop_contested_summaries()', 'break_tie(text, text, smallint)',
+                   'count_new_text(jsonb)', 'message_key(text, text, text, smallint, text)'])
                as n (name)
          cross join lateral to_regprocedure(format('%I.%s', current_schema(), n.name))
                as f (signature)

@@ -18,6 +18,8 @@ create temporary table messages_stage (
     date_raw        text not null,
     subject         text not null,
     subject_base    text not null,
+    topic           text not null,
+    is_answer       boolean not null,
     search_subject  text not null,
     from_name       text not null,
     from_email      text not null,
@@ -62,14 +64,14 @@ copy messages_stage from stdin
 -- A range of the staged rows.
 insert into messages (
        list, month, message_id, variant, content_hash, row_hash, sent_at, date_source, date_raw,
-       arrived_at, arrival_source, subject, subject_base, from_name, from_email, reply_to, recipients,
-       cc, in_reply_to, refs, list_id, body_kind, body_text, segments, attachments, identifiers, flags,
-       search, text_hash, outline, files_hash)
+       arrived_at, arrival_source, topic, is_answer, subject, subject_base, from_name, from_email,
+       reply_to, recipients, cc, in_reply_to, refs, list_id, body_kind, body_text, segments,
+       attachments, identifiers, flags, search, text_hash, outline, files_hash)
 select %(list)s, %(month)s, s.message_id, s.variant, s.content_hash, s.row_hash, s.sent_at,
-       s.date_source, s.date_raw, least(s.arrived_at, now()), s.arrival_source, s.subject,
-       s.subject_base, s.from_name, s.from_email, s.reply_to, s.recipients, s.cc, s.in_reply_to,
-       s.refs, s.list_id, s.body_kind, s.body_text, s.segments::jsonb, s.attachments::jsonb,
-       s.identifiers, s.flags,
+       s.date_source, s.date_raw, least(s.arrived_at, now()), s.arrival_source, s.topic,
+       s.is_answer, s.subject, s.subject_base, s.from_name, s.from_email, s.reply_to, s.recipients,
+       s.cc, s.in_reply_to, s.refs, s.list_id, s.body_kind, s.body_text, s.segments::jsonb,
+       s.attachments::jsonb, s.identifiers, s.flags,
        setweight(to_tsvector(%(language)s::regconfig, s.search_subject), 'A')
        || setweight(to_tsvector(%(language)s::regconfig, s.search_text), 'B')
        || array_to_tsvector(s.identifiers),
@@ -82,7 +84,8 @@ on conflict (list, month, message_id, variant) do update
        sent_at = excluded.sent_at, date_source = excluded.date_source,
        date_raw = excluded.date_raw, arrived_at = excluded.arrived_at,
        arrival_source = excluded.arrival_source, subject = excluded.subject,
-       subject_base = excluded.subject_base, from_name = excluded.from_name,
+       subject_base = excluded.subject_base, topic = excluded.topic,
+       is_answer = excluded.is_answer, from_name = excluded.from_name,
        from_email = excluded.from_email, reply_to = excluded.reply_to,
        recipients = excluded.recipients, cc = excluded.cc, in_reply_to = excluded.in_reply_to,
        refs = excluded.refs, list_id = excluded.list_id, body_kind = excluded.body_kind,
@@ -90,6 +93,23 @@ on conflict (list, month, message_id, variant) do update
        attachments = excluded.attachments, identifiers = excluded.identifiers,
        flags = excluded.flags, search = excluded.search, text_hash = excluded.text_hash,
        outline = excluded.outline, files_hash = excluded.files_hash
+ -- a month that is made again has most rows as they are
+ where messages.row_hash <> excluded.row_hash
+    or (messages.content_hash, messages.sent_at, messages.date_source, messages.date_raw,
+        messages.subject, messages.subject_base, messages.from_name, messages.from_email,
+        messages.reply_to, messages.recipients, messages.cc, messages.in_reply_to, messages.refs,
+        messages.list_id, messages.body_kind, messages.body_text, messages.segments,
+        messages.attachments, messages.identifiers, messages.flags, messages.search,
+        messages.arrived_at, messages.arrival_source, messages.topic, messages.is_answer,
+        messages.text_hash, messages.outline, messages.files_hash, messages.checksum)
+       is distinct from
+       (excluded.content_hash, excluded.sent_at, excluded.date_source, excluded.date_raw,
+        excluded.subject, excluded.subject_base, excluded.from_name, excluded.from_email,
+        excluded.reply_to, excluded.recipients, excluded.cc, excluded.in_reply_to, excluded.refs,
+        excluded.list_id, excluded.body_kind, excluded.body_text, excluded.segments,
+        excluded.attachments, excluded.identifiers, excluded.flags, excluded.search,
+        excluded.arrived_at, excluded.arrival_source, excluded.topic, excluded.is_answer,
+        excluded.text_hash, excluded.outline, excluded.files_hash, excluded.checksum)
 
 -- name: delete
 delete from messages
@@ -111,6 +131,35 @@ select message_id, variant, row_hash, from_name, from_email, subject_base, conte
 -- name: count_undated
 select count(*) from messages
  where list = (select %(list)s) and month = %(month)s and date_source <> 'date'
+
+-- name: mend_senders
+-- Deletes the senders of a month without a message, adds those that are missing, counts both.
+with wanted as materialized (
+    select distinct lower(from_email) as address, lower(from_name || ' ' || from_email) as person
+      from messages
+     where list = (select %(list)s) and month = %(month)s),
+deleted as (
+    delete from senders s
+     where s.list = (select %(list)s) and s.month = %(month)s
+       and not exists (
+           select from wanted w where (w.address, w.person) = (s.address, s.person))
+    returning 1),
+added as (
+    insert into senders (list, month, address, person)
+    select %(list)s, %(month)s, address, person
+      from wanted w
+     where not exists (
+           select from senders s
+            where (s.list, s.month, s.address, s.person)
+                  = (%(list)s, %(month)s, w.address, w.person))
+    returning 1)
+select (select count(*) from deleted) + (select count(*) from added)
+
+-- name: read_quarantine
+select ordinal, archive_offset, archive_length, reason, parser_version
+  from quarantine
+ where list = %(list)s and month = %(month)s
+ order by ordinal
 
 -- name: delete_quarantine
 delete from quarantine where list = %(list)s and month = %(month)s

@@ -21,3 +21,12 @@ select set_config('search_path',
   from pg_extension e
   join pg_namespace n on n.oid = e.extnamespace
  where e.extname = 'pg_trgm' and n.nspname <> all(current_schemas(false))
+
+-- name: schema
+-- The first schema of the search path, which has our tables.
+select quote_ident(current_schema())
+
+-- name: create_model
+-- A schema before all others of the search path, for one transaction.
+create schema mail_assets_model;
+select set_config('search_path', 'mail_assets_model, ' || current_setting('search_path'), true)

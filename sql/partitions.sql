@@ -73,6 +73,11 @@ select %(asset)s, %(name)s, *
   from unnest(%(lists)s::text[], %(months)s::text[], %(versions)s::timestamptz[])
 on conflict (asset, check_name, list, month) do update set updated_at = excluded.updated_at
 
+-- name: forget_passed
+delete from passed_checks
+ where asset = %(asset)s and check_name = %(name)s
+   and (list, month) in (select * from unnest(%(lists)s::text[], %(months)s::text[]))
+
 -- name: passed
 -- The checks that have passed on the months of some lists as they are.
 select c.list, c.month, c.asset, c.check_name

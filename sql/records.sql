@@ -3,25 +3,30 @@
 -- name: list
 -- A row for each message, looked up one by one: see known in messages.sql.
 select e.message_id, e.month, m.subject, m.from_email, m.sent_at, m.in_reply_to, t.thread_id,
-       e.archive_offset, e.archive_length, e.content_hash, m.flags
+       e.archive_offset, e.archive_length, e.content_hash, m.flags, c.place is not null as contested
   from archive_entries e
  cross join lateral (
        select subject, from_email, sent_at, in_reply_to, flags
          from messages
         where (list, month, message_id, variant) = (e.list, e.month, e.message_id, e.variant)
         limit 1) m
-  left join threads t on t.message_id = e.message_id
+  left join contested_texts c using (message_id, list, month, variant)
+  left join threads t on t.message_id = e.message_id and coalesce(c.place, 1) = 1
  where e.list = %(list)s and (%(month)s::text is null or e.month = %(month)s)
    and e.outcome = 'stored'
  order by e.month, e.ordinal
 
 -- name: show
-select m.*, e.archive_offset, e.archive_length, t.thread_id, t.parent_id, t.depth, t.position
+-- Text by text, the one that arrived first before the others; only that one is in the thread. `text`
+-- is its number, and null where the id is not contested.
+select m.*, e.archive_offset, e.archive_length, t.thread_id, t.parent_id, t.depth, t.position,
+       t.by_subject, c.place as text
   from messages m
   join archive_entries e using (list, month, message_id, variant)
-  left join threads t on t.message_id = m.message_id
+  left join contested_texts c using (message_id, list, month, variant)
+  left join threads t on t.message_id = m.message_id and coalesce(c.place, 1) = 1
  where m.message_id = %(message_id)s and e.outcome = 'stored'
- order by m.list, m.month, m.variant
+ order by coalesce(c.place, 1), m.arrived_at, break_tie(m.list, m.month, m.variant) collate "C"
 
 -- name: chunks
 select key, list, month, variant, index, text, spans, tokens

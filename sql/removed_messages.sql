@@ -95,8 +95,18 @@ delete from removed_messages where list = %(list)s and month = %(month)s
 -- get these digests, unless it was outdated. The messages are loaded again, because footers are
 -- learnt from the endings of the whole month.
 with changed as (
-    select asset, digest as before,
-           encode(sha256(convert_to('less ' || digest, 'UTF8')), 'hex') as after
+    select asset, digest as before, encode(sha256(case asset
+           when 'messages' then (
+               select coalesce(string_agg(row_hash, ''::bytea order by row_hash), '')
+                 from messages
+                where list = (select %(list)s) and month = %(month)s)
+           else (
+               select coalesce(convert_to(string_agg(
+                          key || ' ' || encode(text_hash, 'hex') || ' ['
+                          || array_to_string(spans, ', ') || e']\n', ''
+                          order by message_id collate "C", variant, index), 'UTF8'), '')
+                 from chunks
+                where list = %(list)s and month = %(month)s) end), 'hex') as after
       from partitions
      where list = %(list)s and month = %(month)s and asset in ('messages', 'chunks'))
 update partitions p
@@ -208,7 +218,8 @@ select distinct e.entry
 -- name: replace_people
 -- Whole corpus: as person_entries.
 update messages m
-   set reply_to = array(
+   set row_hash = m.row_hash,  -- its trigger sets the checksum
+       reply_to = array(
            select case when e.entry = any(%(entries)s::text[]) then %(nobody)s else e.entry end
              from unnest(m.reply_to) with ordinality as e (entry, place) order by e.place),
        recipients = array(

@@ -205,9 +205,12 @@ create table messages (
     arrived_at       timestamptz not null default now(),
     arrival_source   text not null default 'loaded'
         check (arrival_source in ('received', 'from_line', 'loaded')),
+    topic            text not null default '',
+    is_answer        boolean not null default false,
     text_hash        bytea,
     outline          bytea,
     files_hash       bytea,
+    checksum         bigint not null,
     new_text_length  integer not null
         generated always as (count_new_text(segments)) stored,
     primary key (list, month, message_id, variant)
@@ -219,6 +222,7 @@ create index messages_search on messages using gin (search);
 create index messages_attachments on messages (sent_at) where attachments <> '[]';
 create index messages_references on messages using gin ((refs || in_reply_to));
 create index messages_list_date on messages (list, sent_at, message_id);
+create index messages_topic on messages (list, topic, sent_at) where topic <> '';
 
 comment on table messages is
     'One row per message, list and month, as parsed from the archive. A message posted to three '
@@ -248,6 +252,11 @@ comment on column messages.arrival_source is
     'this text was first stored).';
 comment on column messages.subject is 'Decoded subject.';
 comment on column messages.subject_base is 'Subject without list tags and reply prefixes.';
+comment on column messages.topic is
+    'Subject in the form in which it is compared to join answers without a found parent to a '
+    'thread; empty if it says too little, such as "help" or "your mail".';
+comment on column messages.is_answer is
+    'True if the subject begins as that of an answer, such as Re: or Aw:.';
 comment on column messages.from_name is 'Display name of the author.';
 comment on column messages.from_email is 'Address of the author.';
 comment on column messages.reply_to is 'Reply-To addresses, as "Name <address>".';
@@ -274,8 +283,11 @@ comment on column messages.identifiers is
 comment on column messages.flags is
     'Repairs and oddities of the message, such as generated_id, date_repaired or truncated.';
 comment on column messages.search is
-    'Full-text vector: subject (weight A), new text (B) and identifiers, in the language of the '
-    'list.';
+    'Full-text vector: subject (weight A), new text and signatures (B) and identifiers, in the '
+    'language of the list. A footer or signature that was learnt takes no word out of it.';
+comment on column messages.checksum is
+    'Checksum of the other columns, set with row_hash: a row with another one was changed by '
+    'something else than a load.';
 comment on column messages.text_hash is
     'Digest of Date, subject and text without what lists and archives add; null if the archive has '
     'lost letters.';
@@ -289,6 +301,31 @@ comment on column messages.new_text_length is
 -- A tsvector does not shrink when it is compressed.
 alter table messages alter search set storage external;
 
+-- The vector of the full text is counted and not read, and its length stands for it: reading it
+-- takes longer than all other columns. hash_record_extended is what hash partitions are made by, so
+-- it is the same in every version of PostgreSQL.
+create function message_checksum(m messages) returns bigint
+    language sql stable parallel safe
+    return hash_record_extended(row(
+        m.list, m.month, m.message_id, m.variant, m.content_hash, m.row_hash, m.sent_at,
+        m.date_source, m.date_raw, m.subject, m.subject_base, m.from_name, m.from_email, m.reply_to,
+        m.recipients, m.cc, m.in_reply_to, m.refs, m.list_id, m.body_kind, m.body_text, m.segments,
+        m.attachments, m.identifiers, m.flags, m.arrival_source,
+        case m.arrival_source when 'loaded' then null else m.arrived_at end,
+        m.topic, m.is_answer, m.text_hash, m.outline, m.files_hash, length(m.search)), 0);
+comment on function message_checksum(messages) is 'The checksum that a row should have.';
+
+create function set_message_checksum() returns trigger language plpgsql as $$
+begin
+    new.checksum := message_checksum(new);
+    return new;
+end $$;
+comment on function set_message_checksum() is 'Sets the checksum of a message that is written.';
+
+-- A statement that means to change a row sets its row_hash too, be it to what it was.
+create trigger messages_checksum before insert or update of row_hash on messages
+for each row execute function set_message_checksum();
+
 create function message_key(
     list text, month text, message_id text, variant smallint, content_hash text) returns text
     language sql stable parallel safe
@@ -299,11 +336,12 @@ comment on function message_key(text, text, text, smallint, text) is
     'The key of a message in an index of words. The keys of its chunks are this, # and a number.';
 
 -- The one rule for which of several copies speaks for an id where no list was named. Nothing in it is
--- the sender's to write: of copies that arrived in the same second, position in the archive decides,
--- then a digest of the list's name. choose_copies in mail/threads/tree.py is the same in Python.
+-- the sender's to write: of copies that arrived in the same second, a digest of the list's name
+-- decides, and within a list the position in the archive. choose_copies in mail/threads/message.py
+-- is the same in Python.
 create function break_tie(list text, month text, variant smallint) returns text
     language sql immutable strict parallel safe
-    return to_char(variant, 'FM00000') || md5(list) || month;
+    return md5(list) || month || to_char(variant, 'FM00000');
 comment on function break_tie(text, text, smallint) is
     'Order of copies that arrived in the same second.';
 
@@ -338,10 +376,15 @@ comment on column contested_texts.variant is 'Variant, as in messages.';
 comment on column contested_texts.place is
     'Number of the text, equal in its copies: 1 for the text that arrived first.';
 
+-- No statistics, as of thread_changes.
+alter table contested_texts alter message_id set statistics 0;
+
 -- Two copies have the same content unless one of these is known of both and differs: text, outline,
--- attached files, author. A copy belongs to the first text that it does not differ from.
+-- attached files, author. A copy of which all four are known belongs to the first with the same; any
+-- other to the first of the earliest 100 copies that it does not differ from. PostgreSQL 18 keeps the
+-- plan of a function, which may have been made when there was no mail: only an index stays quick.
 create function find_contested(ids text[]) returns void
-language sql volatile
+language sql volatile set enable_seqscan = off
 begin atomic
     -- To the end of the transaction: two months that are loaded at once would not see each other.
     select pg_advisory_xact_lock(hashtextextended('contested_texts', 0)) where cardinality(ids) > 0;
@@ -361,20 +404,34 @@ begin atomic
            and greatest(count(distinct text_hash), count(distinct outline),
                         count(distinct files_hash), count(distinct author)) > 1),
     founded as (
-        select c.message_id, c.list, c.month, c.variant,
-               (select min(f.rank)
-                  from copies f
-                 where f.message_id = c.message_id and f.rank <= c.rank
-                   and coalesce(f.text_hash = c.text_hash, true)
-                   and coalesce(f.outline = c.outline, true)
-                   and coalesce(f.files_hash = c.files_hash, true)
-                   and coalesce(f.author = c.author, true)) as founder
+        select c.*, min(rank) over same as founder,
+               num_nulls(text_hash, outline, files_hash, author) > 0 or rank <= 100 as is_compared,
+               array_agg(text_hash) filter (where rank <= 100) over of_id as hashes,
+               array_agg(outline) filter (where rank <= 100) over of_id as outlines,
+               array_agg(files_hash) filter (where rank <= 100) over of_id as files,
+               array_agg(author) filter (where rank <= 100) over of_id as authors,
+               array_agg(rank) filter (where rank <= 100) over of_id as ranks
           from copies c
-          join contested using (message_id)),
+          join contested using (message_id)
+        window of_id as (partition by message_id),
+               same as (partition by message_id, text_hash, outline, files_hash, author)),
+    joined as (
+        select message_id, list, month, variant,
+               case when not is_compared then founder else (
+                    select min(f.rank)
+                      from unnest(hashes, outlines, files, authors, ranks)
+                           as f (text_hash, outline, files_hash, author, rank)
+                     where f.rank <= c.rank
+                       and coalesce(f.text_hash = c.text_hash, true)
+                       and coalesce(f.outline = c.outline, true)
+                       and coalesce(f.files_hash = c.files_hash, true)
+                       and coalesce(f.author = c.author, true)) end as joins, founder
+          from founded c),
     found as materialized (
         select message_id, list, month, variant,
-               dense_rank() over (partition by message_id order by founder)::integer as place
-          from founded),
+               dense_rank() over (
+                   partition by message_id order by coalesce(joins, founder))::integer as place
+          from joined),
     gone as (
         delete from contested_texts t
          where t.message_id = any(ids)
@@ -447,7 +504,8 @@ comment on column archive_entries.outline is
     'Digest of its content without the letters that pipermail may have lost; null in other '
     'dialects.';
 comment on column archive_entries.ending is
-    'Hashes of its last lines, from which footers and signatures of the month are learnt.';
+    'Its day and hashes of its last lines, from which footers and signatures of the month are '
+    'learnt.';
 
 create table quarantine (
     list            text not null,
@@ -571,7 +629,8 @@ create table threads (
     root_id            text not null,
     depth              integer not null,
     position           integer not null,
-    is_ghost           boolean not null
+    is_ghost           boolean not null,
+    by_subject         boolean not null default false
 );
 create index threads_thread_id on threads (thread_id, position);
 
@@ -588,6 +647,9 @@ comment on column threads.root_id is 'The topmost ancestor, which may be a ghost
 comment on column threads.depth is 'Number of archived ancestors.';
 comment on column threads.position is 'Position in the thread in pre-order, from 0.';
 comment on column threads.is_ghost is 'True if no archive holds the message.';
+comment on column threads.by_subject is
+    'True if only the subject joins the message to the thread: it is an answer, what it answers is '
+    'in no archive, and parent_id is the first message of its topic.';
 
 create table thread_aliases (
     id          text primary key,
@@ -629,15 +691,17 @@ create function note_thread_updates() returns trigger language plpgsql as $$
 begin
     insert into thread_changes
     select distinct message_id
-      from (select list, month, message_id, variant, refs, in_reply_to, sent_at, arrived_at
+      from (select list, month, message_id, variant, refs, in_reply_to, sent_at, arrived_at, topic,
+                   is_answer
               from changed
             except
-            select list, month, message_id, variant, refs, in_reply_to, sent_at, arrived_at
+            select list, month, message_id, variant, refs, in_reply_to, sent_at, arrived_at, topic,
+                   is_answer
               from unchanged) n;
     return null;
 end $$;
 comment on function note_thread_updates() is
-    'Adds messages with other references, another date or another arrival to thread_changes.';
+    'Adds messages with other references, another date, arrival or topic to thread_changes.';
 
 create trigger messages_inserted after insert on messages
 referencing new table as changed
@@ -665,6 +729,7 @@ create table thread_summaries (
     participants   text[] not null,
     patches        text[] not null,
     sentences      jsonb not null,
+    checksum       bigint not null,
     made_at        timestamptz not null default now()
 );
 
@@ -686,7 +751,26 @@ comment on column thread_summaries.patches is 'Message-IDs of messages that carr
 comment on column thread_summaries.sentences is
     'Sentences in order: text, part (question, discussion, outcome), the message that carries it, '
     'start and end in characters of its body_text, and other messages that carry it.';
+comment on column thread_summaries.checksum is
+    'Checksum of the columns before it, set with content_hash, as in messages.';
 comment on column thread_summaries.made_at is 'When it was made.';
+
+create function summary_checksum(s thread_summaries) returns bigint
+    language sql stable parallel safe
+    return hash_record_extended(row(
+        s.thread_id, s.maker, s.verbatim, s.content_hash, s.messages, s.first_sent_at,
+        s.last_sent_at, s.participants, s.patches, s.sentences), 0);
+comment on function summary_checksum(thread_summaries) is 'The checksum that a row should have.';
+
+create function set_summary_checksum() returns trigger language plpgsql as $$
+begin
+    new.checksum := summary_checksum(new);
+    return new;
+end $$;
+comment on function set_summary_checksum() is 'Sets the checksum of a summary that is written.';
+
+create trigger summaries_checksum before insert or update of content_hash on thread_summaries
+for each row execute function set_summary_checksum();
 
 -- A thread may have several rows: at a unique key, parallel loads would wait for each other.
 create table summary_changes (
@@ -703,8 +787,8 @@ comment on column summary_changes.noted_at is 'When the transaction that changed
 -- No statistics, as of thread_changes.
 alter table summary_changes alter thread_id set statistics 0;
 
--- The copy of each archived message that arrived first counts; a contested message does not. The rights and the row-level security of the
--- reader apply, not those of the owner.
+-- The copy of each archived message that arrived first counts; a contested message does not. The
+-- rights and the row-level security of the reader apply, not those of the owner.
 create view thread_contents with (security_invoker = true) as
 select t.thread_id, count(*)::integer as messages, sum(m.characters)::bigint as characters,
        sha256(convert_to(string_agg(m.content, '' order by t.position), 'UTF8')) as content_hash
@@ -713,15 +797,17 @@ select t.thread_id, count(*)::integer as messages, sum(m.characters)::bigint as 
        select length(c.body_text) as characters,
               md5(jsonb_build_array(
                   c.message_id, t.parent_id, c.from_name, c.from_email,
-                  extract(epoch from c.sent_at), c.subject, c.body_text, c.segments)::text)
+                  extract(epoch from c.sent_at), c.subject, c.body_text, c.segments,
+                  t.by_subject)::text)
               || case when c.attachments @> '[{"is_patch": true}]' then 'patch attached' else '' end
                   as content
          from first_copy(t.message_id) c) m
  where not exists (select from contested_texts where message_id = t.message_id)
- group by t.thread_id;
+ group by t.thread_id
+having count(*) > 1;
 comment on view thread_contents is
-    'Of each thread with an archived message that nobody contests: the number of these, the length of their texts, and '
-    'a hash of all that a summary is made of.';
+    'Of each thread with two archived messages or more that nobody contests: the number of these, '
+    'the length of their texts, and a hash of all that a summary is made of.';
 
 create function note_summary_messages() returns trigger language plpgsql as $$
 begin

@@ -34,6 +34,7 @@ select phraseto_tsquery(%(language)s::regconfig, t.text)::text,
 -- places from 1, and chunks by meaning, at places from -1 downwards; null for one that was refused
 -- before. `is_brief`: its new text is short. The last column has the lexemes of the best message by
 -- words. At place 0 are messages of the best threads, in their order, up to a limit for each.
+-- `text` is the number of a text whose id several claim: only the first of them is in a thread.
 -- Messages are found by their keys and filtered then (offset 0): the planner expects 4 messages of a
 -- file or receiver, and would begin with the 3,000 that there are. The lists are compared before the
 -- messages are read: an index that is read with an array of them takes four times as long per row.
@@ -51,7 +52,7 @@ with asked as materialized (
       join chunks c on c.key = k.key
      where c.list = any(%(lists)s)),
 found as materialized (
-    select a.place, m.message_id, m.list, m.month, m.variant, t.thread_id,
+    select a.place, m.message_id, m.list, m.month, m.variant, o.place as text, t.thread_id,
            t.thread_id is not null and t.parent_id is null as begins,
            m.new_text_length < %(found_brief)s as is_brief
       from asked a
@@ -62,7 +63,10 @@ found as materialized (
                   = (a.list, a.month, a.message_id, a.variant)
               and {passes_in_lists}
            offset 0) m
-      left join threads t on t.message_id = m.message_id),
+      left join contested_texts o
+        on (o.message_id, o.list, o.month, o.variant)
+           = (m.message_id, m.list, m.month, m.variant)
+      left join threads t on t.message_id = m.message_id and coalesce(o.place, 1) = 1),
 best_threads as (
     select thread_id, min(abs(place)) as place
       from found
@@ -70,7 +74,7 @@ best_threads as (
      group by thread_id
      order by place, thread_id
      limit %(found_threads)s)
-select f.place, f.message_id, f.list, f.month, f.variant, f.thread_id, f.begins, f.is_brief,
+select f.place, f.message_id, f.list, f.month, f.variant, f.text, f.thread_id, f.begins, f.is_brief,
        case when f.place = (select min(place) from found where place > 0) then
             array(select l.lexeme
                     from unnest(%(found_lexemes)s::text[], %(found_queries)s::tsquery[]) as l (lexeme, query)
@@ -79,10 +83,10 @@ select f.place, f.message_id, f.list, f.month, f.variant, f.thread_id, f.begins,
                                    and m.search @@ l.query) end
   from found f
 union all
-select 0, w.message_id, w.list, w.month, w.variant, b.thread_id, false, false, null
+select 0, w.message_id, w.list, w.month, w.variant, w.text, b.thread_id, false, false, null
   from best_threads b
  cross join lateral (
-       select m.message_id, m.list, m.month, m.variant
+       select m.message_id, m.list, m.month, m.variant, o.place as text
          from threads t
         cross join lateral (
               select m.message_id, m.list, m.month, m.variant
@@ -90,7 +94,10 @@ select 0, w.message_id, w.list, w.month, w.variant, b.thread_id, false, false, n
                where m.message_id = t.message_id
                  and {passes}
               offset 0) m
-        where t.thread_id = b.thread_id
+         left join contested_texts o
+           on (o.message_id, o.list, o.month, o.variant)
+              = (m.message_id, m.list, m.month, m.variant)
+        where t.thread_id = b.thread_id and coalesce(o.place, 1) = 1
         order by t.position, m.list, m.month, m.variant
         limit %(found_members)s) w
 
@@ -136,9 +143,10 @@ select null, false, share from spread where met
 
 -- name: newest
 -- The newest messages that pass the filters.
-select m.message_id, m.list, m.month, m.variant, t.thread_id
+select m.message_id, m.list, m.month, m.variant, o.place, t.thread_id
   from {source} m
-  left join threads t on t.message_id = m.message_id
+  left join contested_texts o using (message_id, list, month, variant)
+  left join threads t on t.message_id = m.message_id and coalesce(o.place, 1) = 1
  where {passes}
  order by m.sent_at desc, m.message_id, m.list, m.month, m.variant
  limit %(most)s
@@ -149,20 +157,22 @@ select max(sent_at) from messages where message_id = any(%(message_ids)s)
 
 -- name: by_id
 -- The copies of one message that pass the filters.
-select m.message_id, m.list, m.month, m.variant, t.thread_id
+select m.message_id, m.list, m.month, m.variant, o.place, t.thread_id
   from messages m
-  left join threads t on t.message_id = m.message_id
+  left join contested_texts o using (message_id, list, month, variant)
+  left join threads t on t.message_id = m.message_id and coalesce(o.place, 1) = 1
  where m.message_id = %(message_id)s
    and {passes}
- order by m.list, m.month, m.variant
+ order by o.place, m.arrived_at, break_tie(m.list, m.month, m.variant) collate "C"
 
 -- name: page_copies
--- Every copy of the messages on a page; the thread is the same for all.
-select m.message_id, m.list, m.month, m.variant, m.subject, m.from_name, m.from_email,
+-- Every copy of the messages on a page; those of one text have the same thread.
+select m.message_id, m.list, m.month, m.variant, o.place, m.subject, m.from_name, m.from_email,
        m.sent_at, t.thread_id,
        array(select a.one ->> 'name' from jsonb_array_elements(m.attachments) as a (one))
   from messages m
-  left join threads t using (message_id)
+  left join contested_texts o using (message_id, list, month, variant)
+  left join threads t on t.message_id = m.message_id and coalesce(o.place, 1) = 1
  where m.message_id = any(%(message_ids)s)
  order by m.message_id, m.list, m.month, m.variant
 
@@ -188,18 +198,17 @@ select w.language, w.word, tsvector_to_array(to_tsvector(w.language::regconfig, 
 -- name: chunk_texts
 -- The first chunks of a message, by which similar messages are searched.
 select c.text, m.subject_base
-  from chunks c
-  join messages m using (list, month, message_id, variant)
- where c.message_id = %(message_id)s
-   and c.variant = (select min(variant) from messages where message_id = %(message_id)s)
- order by c.list, c.month, c.index
+  from first_copy(%(message_id)s) m
+  join chunks c using (list, month, message_id, variant)
+ order by c.index
  limit %(most)s
 
 -- name: facets
 -- Numbers of messages that pass the filters, by list, month, year, author, sender and kind: of the newest,
--- up to a limit. A message is counted once in each, however many copies it has.
+-- up to a limit. A message is counted once in each, however many copies it has; of the texts that
+-- claim an id and match, the one that arrived first counts.
 with matching as materialized (
-    select m.message_id, m.list, m.sent_at at time zone 'UTC' as sent,
+    select m.message_id, m.list, m.month as archive, m.variant, m.sent_at at time zone 'UTC' as sent,
            lower(m.from_email) as author, nullif(m.from_name, '') as sender,
            m.segments @> '[["patch"]]' or m.attachments @> '[{"is_patch": true}]' as is_patch,
            m.in_reply_to <> '{}' or m.refs <> '{}' as is_reply,
@@ -207,9 +216,15 @@ with matching as materialized (
       from {source} m
      where {passes}
      order by m.sent_at desc
-     limit %(most)s)
+     limit %(most)s),
+counted as (
+    select m.*, min(o.place) over (partition by m.message_id) as first, o.place
+      from matching m
+      left join contested_texts o
+        on (o.message_id, o.list, o.month, o.variant)
+           = (m.message_id, m.list, m.archive, m.variant))
 select f.facet, f.value, count(distinct m.message_id)
-  from matching m
+  from counted m
  cross join lateral (
        values ('messages', ''), ('list', m.list), ('author', m.author),
               ('sender', m.sender),
@@ -217,7 +232,7 @@ select f.facet, f.value, count(distinct m.message_id)
               ('kind', case when m.is_patch then 'patch' end),
               ('kind', case when m.is_reply then 'reply' else 'first' end),
               ('kind', case when m.has_attachment then 'attachment' end)) f (facet, value)
- where f.value is not null
+ where f.value is not null and m.place is not distinct from m.first
  group by f.facet, f.value
 union all
 select 'copies', '', count(*) from matching

@@ -14,6 +14,7 @@ select
     set_config('datestyle', 'ISO', false),
     set_config('intervalstyle', 'postgres', false),
     set_config('extra_float_digits', '1', false),
+    set_config('bytea_output', 'hex', false),
     set_config('standard_conforming_strings', 'on', false),
     set_config('array_nulls', 'on', false),
     set_config('client_encoding', 'UTF8', false),

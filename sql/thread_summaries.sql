@@ -60,7 +60,8 @@ select thread_id, maker, content_hash from thread_summaries where thread_id = an
 -- The archived messages of threads in their order, as in thread_contents: the copy of each that
 -- arrived first, without contested ones.
 select t.thread_id, m.message_id, coalesce(nullif(m.from_name, ''), m.from_email), m.sent_at,
-       t.parent_id, m.subject, m.body_text, m.segments, m.attachments @> '[{"is_patch": true}]'
+       t.parent_id, m.subject, m.body_text, m.segments, m.attachments @> '[{"is_patch": true}]',
+       t.by_subject
   from threads t
  cross join lateral first_copy(t.message_id) m
  where t.thread_id = any(%(threads)s)
@@ -86,6 +87,24 @@ on conflict (thread_id) do update
        messages = excluded.messages, first_sent_at = excluded.first_sent_at,
        last_sent_at = excluded.last_sent_at, participants = excluded.participants,
        patches = excluded.patches, sentences = excluded.sentences, made_at = now()
+ -- a summary that is made again is mostly as it was
+ where (thread_summaries.maker, thread_summaries.verbatim, thread_summaries.content_hash,
+        thread_summaries.messages, thread_summaries.first_sent_at, thread_summaries.last_sent_at,
+        thread_summaries.participants, thread_summaries.patches, thread_summaries.sentences,
+        thread_summaries.checksum)
+       is distinct from
+       (excluded.maker, excluded.verbatim, excluded.content_hash, excluded.messages,
+        excluded.first_sent_at, excluded.last_sent_at, excluded.participants, excluded.patches,
+        excluded.sentences, excluded.checksum)
+returning thread_id
+
+-- name: drop_orphans
+-- Whole corpus: summaries are made again.
+delete from thread_summaries s
+ where not exists (select from threads t where t.thread_id = s.thread_id and not t.is_ghost)
+
+-- name: delete
+delete from thread_summaries where thread_id = any(%(threads)s)
 
 -- name: uncheck
 -- The months of summarized threads are checked again.

@@ -34,12 +34,19 @@ select message_id
         select message_id, ''
           from threads t
          where not is_ghost
-           and not exists (select from messages m where m.message_id = t.message_id)) c
+           and not exists (select from messages m where m.message_id = t.message_id)
+        union all
+        -- a thread of ghosts alone, which no message refers to
+        select min(message_id), ''
+          from threads
+         group by thread_id
+        having bool_and(is_ghost)) c
  order by month
 
 -- name: all_nodes
 -- Whole corpus: as change_all; the rows that the digest starts from.
-select message_id, thread_id, parent_id, parent_message_id, root_id, depth, position, is_ghost
+select message_id, thread_id, parent_id, parent_message_id, root_id, depth, position, is_ghost,
+       by_subject
   from threads
 
 -- name: count_aliases
@@ -55,8 +62,8 @@ select count(*) filter (where not is_ghost) as messages,
   from threads
 
 -- name: touched
--- The threads of changed messages and of all that these name now. What they named before is in
--- their old threads.
+-- The threads of changed messages, of all that these name now, and of answers without a found
+-- parent that may join them by subject. What they named or joined before is in their old threads.
 with named as materialized (
     select unnest(%(changed)s::text[]) as id
     union
@@ -71,13 +78,51 @@ select t.thread_id
   from named n
   join thread_aliases a using (id)
   join threads t on t.message_id = a.message_id
+union
+select t.thread_id
+  from (select list, topic, min(sent_at) as first, max(sent_at) as last
+          from messages
+         where message_id = any(%(changed)s) and topic <> ''
+         group by list, topic) c
+  join messages m on (m.list, m.topic) = (c.list, c.topic) and m.topic <> '' and m.is_answer
+                 and m.sent_at between c.first and c.last + make_interval(secs => %(span)s)
+  join threads t on t.message_id = m.message_id and (t.by_subject or t.parent_id is null)
+
+-- name: holding
+-- The threads that ids are in or lead to.
+select thread_id from threads where message_id = any(%(ids)s)
+union
+select t.thread_id
+  from thread_aliases a
+  join threads t using (message_id)
+ where a.id = any(%(ids)s)
+
+-- name: naming
+-- The threads of messages that name one of the ids.
+select distinct t.thread_id
+  from messages m
+  join threads t using (message_id)
+ where (m.refs || m.in_reply_to) && %(ids)s::text[]
+
+-- name: speaking
+-- The threads that have a message of a topic in a list and a span of time.
+select distinct t.thread_id
+  from unnest(%(lists)s::text[], %(topics)s::text[], %(firsts)s::float8[], %(lasts)s::float8[])
+       as w (list, topic, first, last)
+  join messages m on (m.list, m.topic) = (w.list, w.topic) and m.topic <> ''
+                 and m.sent_at between to_timestamp(w.first) and to_timestamp(w.last)
+  join threads t using (message_id)
+
+-- name: standing
+select message_id from threads where message_id = any(%(ids)s)
 
 -- name: threads_of
 select distinct thread_id from threads where message_id = any(%(ids)s)
 
 -- name: nodes
 -- In order; of all threads if none is named.
-select message_id, thread_id, parent_id, parent_message_id, root_id, depth, position, is_ghost
+select message_id, thread_id, parent_id, parent_message_id, root_id, depth, position, is_ghost,
+       by_subject
   from threads
  where %(threads)s::text[] is null or thread_id = any(%(threads)s)
  order by thread_id, position
@@ -88,9 +133,13 @@ select id, message_id, named
  where %(message_ids)s::text[] is null or message_id = any(%(message_ids)s)
 
 -- name: references
--- Every copy: choose_copies decides which one counts.
+-- Every copy: choose_copies decides which one counts. The time of the first load says nothing about
+-- the order of messages.
 select m.message_id, m.refs, m.in_reply_to, extract(epoch from m.sent_at)::float8,
-       extract(epoch from m.arrived_at)::float8, break_tie(m.list, m.month, m.variant)
+       extract(epoch from m.arrived_at)::float8, break_tie(m.list, m.month, m.variant),
+       m.list, m.topic, m.is_answer,
+       extract(epoch from case m.arrival_source when 'loaded' then m.sent_at
+                                                else m.arrived_at end)::float8
   from messages m
  where %(message_ids)s::text[] is null or m.message_id = any(%(message_ids)s)
 
@@ -99,7 +148,7 @@ create temporary table threads_stage (like threads) on commit drop
 
 -- name: copy
 copy threads_stage (message_id, thread_id, parent_id, parent_message_id, root_id, depth,
-                    position, is_ghost)
+                    position, is_ghost, by_subject)
 from stdin
 
 -- name: upsert
@@ -108,7 +157,8 @@ select * from threads_stage
 on conflict (message_id) do update
    set thread_id = excluded.thread_id, parent_id = excluded.parent_id,
        parent_message_id = excluded.parent_message_id, root_id = excluded.root_id,
-       depth = excluded.depth, position = excluded.position, is_ghost = excluded.is_ghost
+       depth = excluded.depth, position = excluded.position, is_ghost = excluded.is_ghost,
+       by_subject = excluded.by_subject
 
 -- name: delete
 delete from threads where message_id = any(%(ids)s)

@@ -27,6 +27,7 @@ class Citation:
     from_email: str
     sent_at: str
     spans: Spans
+    contested: bool = False
 
 
 @dataclass(frozen=True)
@@ -88,4 +89,5 @@ def cite(excerpt: Excerpt, spans: Spans | None = None) -> Citation:
         from_email=hit.from_email,
         sent_at=hit.sent_at,
         spans=excerpt.spans if spans is None else spans,
+        contested=hit.contested,
     )

@@ -136,6 +136,8 @@ def _lines(excerpt: Excerpt) -> Iterator[str]:
         ("Characters", spans),
     ):
         yield quote_header(name, value)
+    if hit.contested:
+        yield quote_header("Contested", "other texts claim this Message-ID; say so if you cite it")
     yield "|"
     yield from quote_lines(excerpt.text)
 

@@ -123,10 +123,14 @@ def _merge_hits(found: Sequence[Response], limit: int) -> list[Hit]:
 
 
 def _claims(found: Response) -> Sequence[Hit]:
-    """Return the hits; none if hybrid search found them and even the best is weak."""
+    """Return the hits; none if hybrid search found them and even the best is weak.
+
+    Texts that contest the id of another are left out: an answer cites what arrived first.
+    """
     best = found.hits[0] if found.hits else None
     weak = best and best.why.ranks and best.score < MIN_STRENGTH
-    return () if weak and found.mode == Mode.hybrid else found.hits
+    genuine = tuple(hit for hit in found.hits if hit.text == 1)
+    return () if weak and found.mode == Mode.hybrid else genuine
 
 
 def _is_named(hit: Hit) -> bool:

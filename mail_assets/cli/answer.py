@@ -140,6 +140,8 @@ def _print_sources(found: "Answer") -> None:
         click.echo(f"\n[{one.number}] {printable_line(one.subject)}")
         click.echo(f"    {who}, {one.sent_at[:10]}, {', '.join(one.lists)}")
         click.echo(f"    <{printable_line(one.message_id)}> characters {where}")
+        if one.contested:
+            click.echo("    contested: other texts claim this Message-ID; this one arrived first")
 
 
 def _print_remarks(found: "Answer") -> None:

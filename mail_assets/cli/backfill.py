@@ -42,6 +42,12 @@ if TYPE_CHECKING:
 GO_ON = "run the same command again to go on"
 LAUNCHED_GOES_ON = "the daemon goes on with the backfill; cancel it in the Dagster UI"
 
+#: The assets that can be made again, in the order in which they are made.
+REBUILT = (
+    *("mbox_archives", "messages", "words", "chunks", "embeddings", "vectors"),
+    *("threads", "thread_summaries"),
+)
+
 #: The difference to UTC of the first place where a month begins (Kiribati).
 EARLIEST = dt.timedelta(hours=14)
 
@@ -66,6 +72,13 @@ EARLIEST = dt.timedelta(hours=14)
 @click.option("--fast", is_flag=True, help="Fill a static index: minutes instead of hours.")
 @click.option("--stored", is_flag=True, help="From the archives stored here; no source is asked.")
 @click.option("--allow-loss", is_flag=True, help="Accept archives that lost messages.")
+@click.option("--rebuild", is_flag=True, help="Make everything again, and write what differs.")
+@click.option(
+    "--only",
+    type=click.Choice(REBUILT),
+    multiple=True,
+    help="With --rebuild: only this asset, repeatable.",
+)
 @click.option("--launch", is_flag=True, help="Hand the months to Dagster's daemon and its workers.")
 @click.option("--wait", is_flag=True, help="With --launch: wait until the backfill has ended.")
 @pass_settings
@@ -78,6 +91,8 @@ def backfill(  # a parameter for each option
     fast: bool,
     stored: bool,
     allow_loss: bool,
+    rebuild: bool,
+    only: tuple[str, ...],
     launch: bool,
     wait: bool,
 ) -> None:
@@ -89,6 +104,10 @@ def backfill(  # a parameter for each option
     where it ended.
 
     --stored is for a home that was restored: sources that are gone do not matter.
+
+    --rebuild mends damage: archives are fetched again, messages are read again, and every row, file
+    and entry is compared with what was made of it. What is right is not written. Without --from and
+    --to the threads and their summaries are made again too.
 
     --fast is for a new archive: its index is made from a table of the model's own word vectors, and
     search encodes the best candidates of each question. `mail-assets index fill --promote` then
@@ -103,17 +122,19 @@ def backfill(  # a parameter for each option
     check_range(settings, first, last, dt.datetime.now(dt.UTC))
     names = select_lists(settings, lists)
     if launch:
-        _refuse_with_launch(jobs, fast, stored)
+        _refuse_with_launch(jobs, fast, stored, only)
     elif wait:
         raise click.UsageError("--wait: only with --launch: other backfills end before the command")
-    if stored and (first or last or allow_loss or jobs > 1):
-        raise click.UsageError("--stored takes all months that are stored, one after the other")
+    if stored and (allow_loss or jobs > 1):
+        raise click.UsageError("--stored takes the months that are stored, one after the other")
+    if only and not rebuild:
+        raise click.UsageError("--only: only with --rebuild")
     if fast:
         settings = use_static(settings)
 
     from mail_assets.defs.backfill.plan import BackfillRequest, backfill_lists, load_stored
 
-    request = BackfillRequest(names, first, last, allow_loss, jobs)
+    request = BackfillRequest(names, first, last, allow_loss, jobs, rebuild, only)
     if launch:
         _launch(settings, request, wait)
         return
@@ -179,7 +200,7 @@ def check_range(settings: Settings, first: str | None, last: str | None, now: dt
         raise SettingsError("--to", last, f"is before every month: {place}")
 
 
-def _refuse_with_launch(jobs: int, fast: bool, stored: bool) -> None:
+def _refuse_with_launch(jobs: int, fast: bool, stored: bool, only: Sequence[str]) -> None:
     """Refuse options of this process: others make the months."""
     if jobs > 1:
         raise click.UsageError("--jobs: not with --launch: the workers decide how many runs go on")
@@ -187,6 +208,8 @@ def _refuse_with_launch(jobs: int, fast: bool, stored: bool) -> None:
         raise click.UsageError("--fast: not with --launch: set MAIL_PRECISION of the workers")
     if stored:
         raise click.UsageError("--stored: not with --launch: months are made here, one by one")
+    if only:
+        raise click.UsageError("--only: not with --launch: materialize the asset in the Dagster UI")
 
 
 def report_lines(report: "Report") -> Iterator[str]:
@@ -204,7 +227,8 @@ def report_lines(report: "Report") -> Iterator[str]:
 
 
 def _print_left_out(settings: Settings, report: "Report") -> None:
-    for line in (*_outside_lines(settings, report.outside), *_beyond_lines(report)):
+    outside = _outside_lines(settings, report.outside)
+    for line in (*report.remarks, *outside, *_beyond_lines(report)):
         print_error(line)
 
 

@@ -25,13 +25,18 @@ from mail_assets.settings.settings import Settings
 
 
 @click.command(
-    epilog=examples("mail-assets backup /srv/backup", "mail-assets backup /srv/backup --all")
+    epilog=examples(
+        "mail-assets backup /srv/backup",
+        "mail-assets backup /srv/backup --all",
+        "mail-assets backup --verify /srv/backup",
+    )
 )
 @click.argument("folder", type=click.Path(file_okay=False, path_type=Path))
 @click.option("--all", "whole", is_flag=True, help="Databases and embeddings too: no work is lost.")
+@click.option("--verify", is_flag=True, help="Write nothing: read the backup in FOLDER.")
 @json_option
 @pass_settings
-def backup(settings: Settings, folder: Path, whole: bool, as_json: bool) -> None:
+def backup(settings: Settings, folder: Path, whole: bool, verify: bool, as_json: bool) -> None:
     """Write what cannot be made again to FOLDER.
 
     That is the archives as fetched, what was forgotten, what vanished from its source, and the
@@ -43,7 +48,15 @@ def backup(settings: Settings, folder: Path, whole: bool, as_json: bool) -> None
     FOLDER is new or empty, or has a former backup, and lies outside MAIL_HOME. Files in it that no
     backup wrote are left alone. It holds mail, and the key of what was forgotten: guard it like the
     home.
+
+    Files are compared with their digests when they are copied. --verify compares all files of a
+    backup with its list and says whether it can be restored.
     """
+    if verify:
+        if whole:
+            raise click.UsageError("--verify stands alone: it writes nothing")
+        _verify(folder, as_json)
+        return
     from dataclasses import asdict
 
     from mail_assets.cli.home import database_urls
@@ -72,8 +85,25 @@ def backup(settings: Settings, folder: Path, whole: bool, as_json: bool) -> None
     fetched_again = [key for key in made.lost if key not in gone]
     for key in fetched_again:
         print_error(f"the store has lost {key}: `mail-assets backfill` fetches it again")
-    if fetched_again:
+    for key in made.damaged:
+        print_error(
+            f"left out {key}, which is damaged: `mail-assets doctor --deep` names the command"
+        )
+    if fetched_again or made.damaged:
         sys.exit(FAILED)
+
+
+def _verify(folder: Path, as_json: bool) -> None:
+    from dataclasses import asdict
+
+    from mail_assets.operations.backup import check_backup
+
+    with show_activity("comparing files"):
+        found = check_backup(folder.absolute())
+    if as_json:
+        print_json(asdict(found))
+    else:
+        click.echo(f"the backup of {found.made_at} is whole: {plural(found.files, 'file')}")
 
 
 def _settings_files(settings: Settings) -> list[Path]:

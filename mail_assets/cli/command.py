@@ -18,15 +18,19 @@ import click
 from click.shell_completion import CompletionItem
 
 from mail_assets.errors import MailAssetsError, NotFoundError, WrongInputError
+from mail_assets.files import find_full_disk, keep_files_private
 from mail_assets.month import is_month
 from mail_assets.settings.settings import Settings, blame_folder, load_settings, load_terminal
 from mail_assets.settings.values import SettingsError
+from mail_assets.text.untrusted import TURNS
 
 #: Exit codes: something failed or there is nothing of that name; a wrong argument or setting.
 FAILED, WRONG_INPUT = 1, 2
 
-#: Mail is written by strangers: an escape sequence in it must not reach the terminal.
+#: Mail is written by strangers: an escape sequence in it must not reach the terminal, nor a mark
+#: that turns the direction of a line or ends it.
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+_MARKS = re.compile(f"[{TURNS}\u2028\u2029\U000e0000-\U000e007f]")
 
 
 class CommandGroup(click.Group):
@@ -52,7 +56,8 @@ class CommandGroup(click.Group):
         return command
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run a command, with logging and colours set up."""
+        """Run a command, with logging, colours and the modes of new files set up."""
+        keep_files_private()
         logging.basicConfig(level=logging.WARNING, format="%(name)s: %(message)s")
         if not shows_colour():
             ctx.color = False
@@ -105,7 +110,11 @@ def pass_settings(command: Callable[..., None]) -> Callable[..., None]:
         settings = load_settings()
         try:
             command(settings, *args, **kwargs)
-        except OSError as error:
+        except Exception as error:
+            if full := find_full_disk(error, [settings.home]):
+                raise full from error
+            if not isinstance(error, OSError):
+                raise
             raise blame_folder(settings, error) or error from None
 
     return run
@@ -253,8 +262,9 @@ def _format_cell(value: object) -> str:
 
 
 def printable(text: str) -> str:
-    """Return text of a mail without control characters, except line feeds and tabs."""
-    return _CONTROLS.sub("\N{REPLACEMENT CHARACTER}", text.replace("\r\n", "\n"))
+    """Return text of a mail without marks of direction and controls, except line feeds and tabs."""
+    text = _CONTROLS.sub("\N{REPLACEMENT CHARACTER}", text.replace("\r\n", "\n"))
+    return text if text.isascii() else _MARKS.sub("", text)
 
 
 def printable_line(text: str) -> str:

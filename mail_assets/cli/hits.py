@@ -57,6 +57,9 @@ def _print_hit(number: int, hit: "Hit") -> None:
     score = "" if hit.why.found_by == "date" else f", {hit.score:.3f}"
     click.echo(f"    {author}, {hit.sent_at[:10]}, {', '.join(hit.lists)}{score}")
     click.echo(f"    <{printable_line(hit.message_id)}>")
+    if hit.contested:
+        which = "arrived first" if hit.text == 1 else f"is text {hit.text}, and came later"
+        click.echo(f"    contested: several texts claim this Message-ID; this one {which}")
     if hit.chunks:
         click.echo(f"    {_snippet(hit.chunks[0])}")
     if hit.attachments:

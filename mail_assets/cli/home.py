@@ -17,6 +17,7 @@ from mail_assets.cli.command import (
     print_note,
     print_table,
 )
+from mail_assets.files import make_private_folder
 from mail_assets.settings.settings import Settings, list_set
 
 if TYPE_CHECKING:
@@ -24,18 +25,25 @@ if TYPE_CHECKING:
 
 
 @click.command(epilog=examples("mail-assets up"))
+@click.option("--mend", is_flag=True, help="Make again what is missing of the tables.")
 @pass_settings
-def up(settings: Settings) -> None:
+def up(settings: Settings, mend: bool) -> None:
     """Start the database, make the Dagster home, look for the model.
 
     Tables are brought up to date. Without MAIL_PG_DSN the database is an embedded server below
     MAIL_HOME, which other commands start on demand too. If the model is not installed, the error
     names the command to install it.
+
+    --mend creates the tables, columns, indexes, functions and triggers that are missing, or that
+    are not those of this version. A new table is empty: `doctor` says how to fill it.
     """
     from mail_assets.defs.instance import use_dagster_home
     from mail_assets.encoding.open import check_model
+    from mail_assets.indexes.vectors import check_mail_bucket
 
-    settings.home.mkdir(parents=True, exist_ok=True)
+    make_private_folder(settings.home)
+    if mend:
+        _mend_tables(settings)
     with settings.database.connect("up") as connection:
         version = connection.execute("select current_setting('server_version')").fetchone()
     click.echo(f"postgres {version[0] if version else '?'}: {describe_address(settings)}")
@@ -45,7 +53,20 @@ def up(settings: Settings) -> None:
         click.echo(f"Dagster UI: export DAGSTER_HOME={shlex.quote(str(dagster_home))}")
         click.echo("            dagster dev -m mail_assets.definitions")
     check_model(settings.encoder, settings.model_cache)
+    check_mail_bucket(settings.database, settings.vectors)
     click.echo(f"encoder: {settings.encoder} {settings.precision}")
+
+
+def _mend_tables(settings: Settings) -> None:
+    import psycopg
+
+    from mail_assets.postgres.database import begin_session
+    from mail_assets.postgres.migrations import mend_schema
+    from mail_assets.tables.kept_rows import KEPT, REMADE
+
+    url = settings.database.url()
+    with begin_session(psycopg.connect(url, autocommit=True)) as connection:
+        mend_schema(connection, REMADE.keys() - KEPT.keys())
 
 
 @click.command(epilog=examples("mail-assets down", "mail-assets down --delete-data"))
@@ -107,22 +128,27 @@ def read_status(settings: Settings) -> dict[str, str]:
     }
 
 
-@click.command(epilog=examples("mail-assets doctor"))
+@click.command(epilog=examples("mail-assets doctor", "mail-assets doctor --deep"))
+@click.option("--deep", is_flag=True, help="Read all rows, files and indexes, and compare them.")
 @json_lines_option
 @pass_settings
-def doctor(settings: Settings, as_json: bool) -> None:
+def doctor(settings: Settings, deep: bool, as_json: bool) -> None:
     """Say what is wrong, and the command that mends it.
 
     It looks for months that failed or were made from older archives, indexes that are missing or of
     a former version, settings that contradict each other, another encoder, locks that were left,
     full disks, history that nothing needs, and a server of another version. Nothing is changed, and
     no table is read whole. Exit code 1: something was found.
+
+    --deep also compares all that is there with what was recorded: the schema, the rows of each
+    month, archives and embeddings with their digests, and each entry of the indexes. It takes
+    minutes for a million messages.
     """
     from mail_assets.cli.backfill import show_activity
     from mail_assets.defs.doctor import examine_home
 
-    with show_activity("looking"):
-        findings = examine_home(settings)
+    with show_activity("looking") as show:
+        findings = examine_home(settings, show if deep else None)
     for one in findings:
         if as_json:
             print_json(one._asdict())

@@ -224,6 +224,24 @@ def _promote(
         )
 
 
+@index.command(epilog=examples("mail-assets index rebuild words-3"))
+@click.argument("name")
+@pass_settings
+def rebuild(settings: Settings, name: str) -> None:
+    """Delete the index NAME and fill it again from the stored mail.
+
+    It is for an index whose files are damaged; searches fail until it has its entries again. The
+    vectors come from the files of embeddings, and only what these lack is encoded.
+    """
+    from mail_assets.defs.backfill.plan import rebuild_index
+
+    with follow_backfill() as listener:
+        report = rebuild_index(settings, name, listener)
+    counts = report.counts_of("words" if "words" in report.assets else "vectors")
+    click.echo(f"{name}: {plural(len(report.done), 'month')}, {counts['written']} entries written")
+    exit_by(report)
+
+
 @index.command(epilog=examples("mail-assets index retire mail2-all-minilm-l6-v2-0123456789abcdef"))
 @click.argument("name")
 @pass_settings

@@ -42,21 +42,31 @@ def format_message(row: CopyRow) -> str:
         "Archive": f"{row['list']} {row['month']}, offset {row['archive_offset']}, "
         f"{row['archive_length']} bytes",
         "Message-ID": row["message_id"],
+        "Contested": _describe_text(row["text"]),
+        "Arrived": f"{utc(row['arrived_at'])} (from {row['arrival_source']})",
         "Date": f"{utc(row['sent_at'])} (from {row['date_source']})",
         "From": f"{row['from_name']} <{row['from_email']}>",
         "To": ", ".join(row["recipients"]),
         "Subject": row["subject"],
         "Thread": thread or "none",
-        "Parent": row["parent_id"] or "none",
+        "Parent": (row["parent_id"] or "none") + " (joined by subject)" * bool(row["by_subject"]),
         "Flags": ", ".join(row["flags"]) or "none",
     }
-    lines = [f"{name}: {printable_line(value)}".rstrip() for name, value in fields.items()]
+    shown = ((name, value) for name, value in fields.items() if value is not None)
+    lines = [f"{name}: {printable_line(value)}".rstrip() for name, value in shown]
     for number, part in enumerate(row["attachments"], 1):
         name = printable_line(part["name"]) or "without a name"
         kind = printable_line(part["type"])
         size, digest = part["size"], part["sha256"]
         lines.append(f"Attachment {number}: {name} ({kind}, {size} bytes, sha256 {digest})")
     return "\n".join([*lines, "", printable(row["body_text"])])
+
+
+def _describe_text(text: int | None) -> str | None:
+    if text is None:
+        return None
+    which = "arrived first" if text == 1 else "came later"
+    return f"several texts claim this Message-ID; this is text {text}, which {which}"
 
 
 def format_vanished(message_id: str, vanished: "Vanished") -> str:
@@ -130,8 +140,9 @@ def show(
 ) -> None:  # a parameter for each option
     """Show one message, with all its copies.
 
-    The copies follow one another by list and month, and a second content under the same id
-    after the first: --raw prints an mbox of them, From_ lines included. Attachments are listed
+    The copy that arrived first comes first. Anybody can send another text under the same id:
+    such texts are marked as contested, and come after all copies of the first. --raw prints an
+    mbox of all, From_ lines included. Attachments are listed
     with their numbers.
     """
     from mail_assets.month import ListMonth

@@ -69,7 +69,10 @@ def _heading(post: "Post", subject_above: str, marked: bool) -> Iterator[str]:
         who = printable(post.from_name or post.from_email)
         when = f"{post.sent_at.astimezone(dt.UTC):%Y-%m-%d %H:%M}" if post.sent_at else ""
         where = ", ".join(dict.fromkeys(place.list_name for place in post.places))
-        yield click.style(f"{mark}{who}", bold=True) + f", {when} UTC, {where}"
+        joined = ", joined by subject" if post.by_subject else ""
+        yield click.style(f"{mark}{who}", bold=True) + f", {when} UTC, {where}{joined}"
+        if post.contested:
+            yield "Contested: other texts claim this Message-ID; `mail-assets show` has all of them"
         if post.subject_base != subject_above:
             yield f"Subject: {printable(post.subject)}"
     yield click.style(f"<{printable(post.message_id)}>", dim=True)

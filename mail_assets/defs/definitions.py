@@ -63,6 +63,7 @@ from mail_assets.defs.sensors.alerts import build_failure_alerts
 from mail_assets.defs.sensors.new_archives import build_new_archives
 from mail_assets.defs.sensors.thread_builds import build_new_threads
 from mail_assets.encoding.models import REMOTE_SCHEME, compute_fingerprint
+from mail_assets.files import keep_files_private
 from mail_assets.settings.settings import Settings, load_settings
 from mail_assets.settings.variables import CHAT
 
@@ -96,7 +97,8 @@ BLOCKING_CHECKS = frozenset(
 
 @dg.definitions
 def defs() -> dg.Definitions:
-    """Build the definitions from the environment and lists.toml."""
+    """Build the definitions from the environment and lists.toml; the process begins with it."""
+    keep_files_private()
     return build_defs(load_settings())
 
 
@@ -127,6 +129,7 @@ def build_assets(
     """Build the assets, in the order of the chain."""
     bucket = bucket_kind(settings.vectors)
     encoder = compute_fingerprint(settings.encoder, settings.precision)
+    is_remote = settings.encoder.startswith(REMOTE_SCHEME)
     assets = (
         mbox_source,
         build_mbox_archives(partitions, settings.lists, settings.keep_archives),
@@ -136,7 +139,7 @@ def build_assets(
         build_words(partitions, bucket_kind(settings.words)),
         build_word_index(bucket_kind(settings.words)),
         build_chunks(partitions),
-        build_embeddings(partitions, encoder, encoder_kind(settings.encoder)),
+        build_embeddings(partitions, encoder, "openai" if is_remote else "onnx"),
         build_vectors(partitions, bucket),
         build_vector_index(bucket),
         build_search_quality(settings.quality_set),
@@ -175,6 +178,7 @@ def build_resources(settings: Settings, **overrides: object) -> Mapping[str, obj
         "archive_source": ArchiveSourceResource(
             sources={name: one.source for name, one in settings.lists.items()},
             starts={name: one.start for name, one in settings.lists.items()},
+            redirect_hosts={name: [*one.redirect_hosts] for name, one in settings.lists.items()},
             cache=str(settings.source_cache),
             http_auth=dg.EnvVar("MAIL_HTTP_AUTH") if settings.http_auth else "",
         ),
@@ -229,8 +233,3 @@ def build_summaries(settings: Settings) -> SummariesResource:
 def bucket_kind(url: str) -> str:
     """Return the kind of a bucket for the UI: its URL scheme up to a "+"."""
     return url.partition(":")[0].partition("+")[0]
-
-
-def encoder_kind(name: str) -> str:
-    """Return the kind of an encoder for the UI: onnx, or openai if a server computes."""
-    return "openai" if name.startswith(REMOTE_SCHEME) else "onnx"

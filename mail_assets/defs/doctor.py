@@ -6,7 +6,7 @@ operations/examine.py finds the faults of the mail database and the indexes.
 import datetime as dt
 import shlex
 import subprocess
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import groupby
 from pathlib import Path
@@ -20,15 +20,28 @@ from mail_assets.defs.runs import Failures, abandoned_runs, failed_months, read_
 from mail_assets.encoding.models import REMOTE_SCHEME, compute_fingerprint
 from mail_assets.encoding.open import open_encoder
 from mail_assets.indexes.names import index_name, manifest_name
-from mail_assets.indexes.vectors import open_vectors_bucket
+from mail_assets.indexes.vectors import (
+    open_mail_bucket,
+    open_mail_vectors,
+    open_vectors_bucket,
+)
 from mail_assets.indexes.words import open_mail_words, open_words_bucket
 from mail_assets.month import ListMonth
 from mail_assets.operations import KEEP_DAYS
+from mail_assets.operations.damage import (
+    OpenIndex,
+    examine_damage,
+    examine_schema,
+    examine_tables,
+    open_vectors_index,
+    open_words_index,
+)
 from mail_assets.operations.examine import (
     BACKFILL,
     Finding,
     examine_defaults,
     examine_disks,
+    examine_empty_lists,
     examine_encoder,
     examine_forgotten,
     examine_lists,
@@ -44,10 +57,11 @@ from mail_assets.postgres.errors import OldDataError, PostgresError
 from mail_assets.postgres.programs import find_bindir
 from mail_assets.settings.settings import Settings
 from mail_assets.steps.fetch_archive import REMEDY
-from mail_assets.store.open import store_folder
+from mail_assets.store.open import open_store, store_folder
 from mail_assets.tables.encoded_texts import read_probe
 from mail_assets.tables.health import read_server_version
 from mail_assets.tables.indexes import IndexRecord, live_index
+from mail_assets.workspace import Workspace
 
 #: Finding about months whose archive a run has refused; its remedy accepts the loss.
 REFUSED = "the last run has refused an archive that has lost messages; if that is meant"
@@ -56,8 +70,10 @@ REFUSED = "the last run has refused an archive that has lost messages; if that i
 MANY_RUNS, LATE_DAYS = 100, 30
 
 
-def examine_home(settings: Settings) -> list[Finding]:
+def examine_home(settings: Settings, deep: Callable[[str], None] | None = None) -> list[Finding]:
     """Return the faults of a home, the most basic first; nothing is changed.
+
+    With `deep`, which reports progress, all rows, files and indexes are read and compared too.
 
     Raises:
         psycopg.OperationalError: a server of your own does not answer.
@@ -66,12 +82,18 @@ def examine_home(settings: Settings) -> list[Finding]:
     disks = [*examine_disks(_local_folders(settings))]
     try:
         with settings.database.connect("doctor") as connection:
+            missing = [*examine_tables(connection)]
+            if not missing and deep:
+                missing = [*examine_schema(connection)]
+            if missing:  # other questions may fail until that is mended
+                return [*disks, *missing]
             return [
                 *disks,
                 *_examine_version(settings, connection),
                 *examine_server(connection, psql_command(settings)),
                 *_examine_dagster(settings),
                 *examine_lists(connection, settings.lists, settings.lists_file),
+                *examine_empty_lists(connection, settings.lists),
                 *examine_defaults(connection, settings.list_defaults),
                 *examine_months(
                     connection, partial(_has_month, settings), _filled_index(settings, connection)
@@ -79,6 +101,7 @@ def examine_home(settings: Settings) -> list[Finding]:
                 *_examine_indexes(settings, connection),
                 *examine_forgotten(connection),
                 *_examine_encoder(settings, connection),
+                *(_examine_deep(settings, connection, deep) if deep else ()),
             ]
     except (PostgresError, psycopg.OperationalError) as error:
         if settings.pg_dsn and isinstance(error, psycopg.OperationalError):
@@ -168,13 +191,18 @@ def _examine_failed(
         for run_id in {one.last_run for one in failed.values()}
     }
 
-    def is_refused(month: ListMonth) -> bool:
-        return REMEDY in reasons[failed[month].last_run].get(str(month), "")
+    def kind(month: ListMonth) -> tuple[str, bool, bool]:
+        reason = reasons[failed[month].last_run].get(str(month), "")
+        return month.list_name, REMEDY in reason, reason.startswith("check ")
 
-    for (name, refused), months in groupby(sorted(failed), lambda m: (m.list_name, is_refused(m))):
+    for (name, refused, checked), months in groupby(sorted(failed), kind):
         where, remedy = span(name, [*months])
         if refused:
             yield Finding(REFUSED, where, f"{remedy} --allow-loss")
+        elif checked:
+            # its rows are not what its steps have recorded: they would write nothing
+            again = remedy.replace(BACKFILL, f"{BACKFILL} --rebuild", 1)
+            yield Finding("a check of the last run has failed", where, again)
         else:
             yield Finding("the last run has failed", where, remedy)
 
@@ -204,6 +232,28 @@ def _examine_indexes(settings: Settings, connection: psycopg.Connection) -> Iter
     yield from examine_vectors(connection, bucket, configured)
     words = open_mail_words(settings.words)
     yield from examine_words(connection, open_words_bucket(settings.words), words)
+
+
+def _examine_deep(
+    settings: Settings, connection: psycopg.Connection, report: Callable[[str], None]
+) -> Iterator[Finding]:
+    """Find what is not as it was recorded or made: schema, rows, files, entries of indexes."""
+    workspace = Workspace(connection, open_store(settings.store), report, settings.forget_key)
+    has_month = partial(_has_month, settings)
+    indexes, psql = [*open_indexes(settings)], psql_command(settings)
+    yield from examine_damage(workspace, has_month, settings.lists, indexes, psql)
+
+
+def open_indexes(settings: Settings) -> Iterator[OpenIndex]:
+    """Open the indexes to examine: the live ones, and those that runs fill."""
+    yield open_words_index(open_mail_words(settings.words))
+    bucket = open_mail_bucket(settings.database, settings.vectors)
+    with settings.database.connect("doctor") as connection:
+        live = live_index(connection, settings.vectors)
+    configured = (settings.encoder, settings.precision)
+    for made_by in {configured, (live.encoder, live.precision) if live else configured}:
+        vectors = open_mail_vectors(bucket, settings.vectors, *made_by)
+        yield open_vectors_index(vectors, is_configured=made_by == configured)
 
 
 def _examine_encoder(settings: Settings, connection: psycopg.Connection) -> Iterator[Finding]:

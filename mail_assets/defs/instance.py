@@ -19,6 +19,7 @@ from sqlalchemy import exc
 from mail_assets.checkout import dagster_yaml, find_checkout
 from mail_assets.environment import set_variable
 from mail_assets.errors import MailAssetsError
+from mail_assets.files import make_private_folder
 from mail_assets.postgres.database import embedded
 from mail_assets.postgres.programs import find_last_failure
 from mail_assets.settings.settings import Settings
@@ -78,24 +79,21 @@ def use_dagster_home(settings: Settings) -> Path:
     home = settings.dagster_home
     set_variable("DAGSTER_HOME", str(home))
     # the home of other projects may have no dagster.yaml: it keeps Dagster's defaults
-    if home == settings.home / "dagster" or _is_empty(home) or (home / "dagster.yaml").exists():
+    is_empty = not home.exists() or not any(home.iterdir())
+    if home == settings.home / "dagster" or is_empty or (home / "dagster.yaml").exists():
         write_dagster_yaml(home)
     return home
 
 
 def write_dagster_yaml(home: Path) -> None:
     """Make a folder and put our dagster.yaml into it, unless it has one of the user."""
-    home.mkdir(parents=True, exist_ok=True)
+    make_private_folder(home)
     path = home / "dagster.yaml"
     if not os.path.lexists(path) or _is_ours(path):
         if find_checkout():
             _link(path)
         else:
             _copy(path)
-
-
-def _is_empty(folder: Path) -> bool:
-    return not folder.exists() or not any(folder.iterdir())
 
 
 def _is_ours(path: Path) -> bool:

@@ -114,7 +114,7 @@ class MailEventLog(PostgresEventLogStorage):
 
         The last one keeps its time.
         """
-        ordered = sorted(events, key=_partition)
+        ordered = sorted(events, key=lambda event: event.get_dagster_event().partition or "")
         last = int(max(event.timestamp for event in events) * _MILLISECONDS)
         # in the middle of a millisecond, so that no rounding moves it into the next
         times = [(last - later - 0.5) / _MILLISECONDS for later in reversed(range(len(ordered)))]
@@ -129,10 +129,6 @@ class MailEventLog(PostgresEventLogStorage):
                 return False
             self._columns_there.add(column_name)
         return True
-
-
-def _partition(event: dg.EventLogEntry) -> str:
-    return event.get_dagster_event().partition or ""
 
 
 _METADATA = (RunStorageSqlMetadata, SqlEventLogStorageMetadata, ScheduleStorageSqlMetadata)

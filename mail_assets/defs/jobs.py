@@ -12,6 +12,7 @@ from mail_assets.defs.checks.search import MOST_MEASUREMENTS
 from mail_assets.defs.partitions import asset_key
 from mail_assets.defs.pruning import prune_old
 from mail_assets.defs.resources import (
+    ArchiveSourceResource,
     DatabaseResource,
     EncoderResource,
     VectorBucketResource,
@@ -22,6 +23,12 @@ from mail_assets.defs.runs import first_reason, was_interrupted
 from mail_assets.defs.test_queries import test_queries
 from mail_assets.indexes.live import LifecycleError, follow_version
 from mail_assets.operations import KEEP_DAYS
+from mail_assets.operations.damage import (
+    examine_damage,
+    examine_schema,
+    open_vectors_index,
+    open_words_index,
+)
 from mail_assets.steps.fetch_archive import sweep_former_archives
 from mail_assets.vectors.index import VectorIndex
 from mail_assets.words.index import WordIndex
@@ -154,6 +161,43 @@ def sweep_archives(context: dg.OpExecutionContext, workspace: WorkspaceResource)
         context.add_output_metadata({"expired": sweep_former_archives(opened)})
 
 
+@dg.op(tags={"dagster/priority": "0"})
+def find_damage(
+    context: dg.OpExecutionContext,
+    workspace: WorkspaceResource,
+    encoder: EncoderResource,
+    vector_bucket: VectorBucketResource,
+    words: WordsResource,
+    archive_source: ArchiveSourceResource,
+) -> None:
+    """Compare the schema, all rows and files, and each entry of the indexes with what was recorded
+    or made, as `mail-assets doctor --deep`. It fails if anything is damaged, and names the commands
+    that mend it.
+    """
+    lists = [*archive_source.sources]
+    with workspace.open(context) as opened:
+        found = [*examine_schema(opened.connection)]
+        if not found:
+            filled = vector_bucket.open_index(encoder)
+            live = vector_bucket.open_live_index(opened.connection, encoder)
+            indexes = [open_words_index(words.open()), open_vectors_index(filled)]
+            if live.name != filled.name:
+                indexes.append(open_vectors_index(live, is_configured=False))
+            found += examine_damage(opened, lambda month: month.list_name in lists, lists, indexes)
+    records = [dg.TableRecord(one._asdict()) for one in found]
+    context.add_output_metadata({"damage": dg.MetadataValue.table(records, DAMAGE_SCHEMA)})
+    if found:
+        raise dg.Failure(
+            "; ".join(f"{one.problem}: {one.where}: {one.remedy}" for one in found),
+            allow_retries=False,
+        )
+
+
+DAMAGE_SCHEMA = dg.TableSchema(
+    [dg.TableColumn(name, "string") for name in ("problem", "where", "remedy")]
+)
+
+
 #: The assets and checks of `upkeep`, each an op, in order. Quality comes after the maintenance of
 #: indexes, which changes the hits of approximate ones. Checks come last: the run of a month checks
 #: its own months only.
@@ -185,18 +229,18 @@ def build_upkeep(defs: dg.Definitions) -> dg.JobDefinition:
     inner = dg.Definitions.merge(defs, dg.Definitions(jobs=_UPKEEP_BY_ASSETS))
     ops = [
         _build_asset_op(inner, job.name, job.description or "", priority)
-        for priority, job in enumerate(reversed(_UPKEEP_BY_ASSETS))
+        for priority, job in enumerate(reversed(_UPKEEP_BY_ASSETS), 1)
     ]
 
     @dg.job(
         description="Keep a home fast and small. Delete runs, embeddings, counts of searches and "
         f"versions of indexes that are older than {KEEP_DAYS} days and not needed, and former "
         "archives after MAIL_KEEP_ARCHIVES days. Compact and index the vector bucket and the word "
-        "index. Count searches, measure quality, and check every month.",
+        "index. Count searches, measure quality, check every month, and look for damage.",
         tags=_ONE_DAY,
     )
     def upkeep() -> None:
-        for op in (prune_old, maintain_index, maintain_words, sweep_archives, *ops):
+        for op in (prune_old, maintain_index, maintain_words, sweep_archives, find_damage, *ops):
             op()
 
     return upkeep

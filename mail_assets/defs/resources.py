@@ -8,7 +8,7 @@ import functools
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import dagster as dg
 import numpy as np
@@ -20,9 +20,15 @@ from tokenizers import Tokenizer
 from mail_assets.encoding.models import LocalModel, RemoteModel, compute_fingerprint, resolve_model
 from mail_assets.encoding.open import open_encoder, open_tokenizer
 from mail_assets.encoding.remote_encoder import RemoteEncoder
+from mail_assets.files import find_full_disk
 from mail_assets.http.webhook import post_message
 from mail_assets.indexes.live import live_encoder
-from mail_assets.indexes.vectors import MailVectors, open_mail_bucket, open_mail_vectors
+from mail_assets.indexes.vectors import (
+    MailVectors,
+    check_mail_bucket,
+    open_mail_bucket,
+    open_mail_vectors,
+)
 from mail_assets.indexes.words import MailWords, open_mail_words
 from mail_assets.openai.chat import ChatModel
 from mail_assets.openai.client import Client, Server
@@ -33,7 +39,7 @@ from mail_assets.search.searcher import Searcher
 from mail_assets.sources.open import open_source
 from mail_assets.sources.source import ArchiveSource, HttpOptions
 from mail_assets.store.objects import ObjectStore
-from mail_assets.store.open import open_store
+from mail_assets.store.open import open_store, store_folder
 from mail_assets.summaries.chat import ChatMaker, chat_fingerprint
 from mail_assets.summaries.maker import ExtractiveMaker, Maker
 from mail_assets.tables.indexes import IndexRecord
@@ -94,13 +100,22 @@ class WorkspaceResource(dg.ConfigurableResource):
         """Yield the workspace of a run; its database session has the name of the asset or op."""
         is_op = isinstance(context, dg.OpExecutionContext)
         role = context.op.name if is_op else context.asset_key.path[-1]
-        with (
-            self.database.connect(role, context.run.run_id) as connection,
-            WorkerPool(self.jobs) as workers,
-        ):
-            yield Workspace(
-                connection, self.store.open(), context.log.info, self.database.key_source, workers
-            )
+        try:
+            with (
+                self.database.connect(role, context.run.run_id) as connection,
+                WorkerPool(self.jobs) as workers,
+            ):
+                log, key = context.log.info, self.database.key_source
+                yield Workspace(connection, self.store.open(), log, key, workers)
+        except Exception as error:
+            # tried again, a full disk would be reported as too many retries
+            if full := find_full_disk(error, self._folders()):
+                raise dg.Failure(str(full), allow_retries=False) from error
+            raise
+
+    def _folders(self) -> list[Path]:
+        store = store_folder(self.store.url)
+        return [Path(self.database.home), *([store] if store else [])]
 
 
 class AlertsResource(dg.ConfigurableResource):
@@ -126,25 +141,25 @@ class ArchiveSourceResource(dg.ConfigurableResource):
     starts: dict[str, str] = Field(description="list -> its first month, YYYY-MM")
     cache: str = Field(description="folder for mirrors and for facts that sources have found out")
     http_auth: str = Field(default="", description="MAIL_HTTP_AUTH, USER:PASSWORD")
+    redirect_hosts: dict[str, list[str]] = Field(
+        default_factory=dict, description="list -> other hosts that its source may lead to"
+    )
     _opened: dict[str, ArchiveSource] = PrivateAttr(default_factory=dict)
 
     def of(self, list_name: str) -> ArchiveSource:
         """Return the source of a list, the same object in a run: it may remember its listing."""
         if list_name not in self._opened:
-            self._opened[list_name] = self._open(list_name, HttpOptions(auth=self.http_auth))
+            self._opened[list_name] = self._open(list_name)
         return self._opened[list_name]
 
     def for_listing(self, list_name: str, timeout: float) -> ArchiveSource:
         """Return a source that asks once and waits `timeout` seconds: a sensor asks again."""
-        return self._open(
-            list_name,
-            HttpOptions(
-                auth=self.http_auth, attempts=1, connect_timeout=timeout, read_timeout=timeout
-            ),
-        )
+        return self._open(list_name, attempts=1, connect_timeout=timeout, read_timeout=timeout)
 
-    def _open(self, list_name: str, options: HttpOptions) -> ArchiveSource:
+    def _open(self, list_name: str, **limits: Any) -> ArchiveSource:
         source, start = self.sources[list_name], self.starts[list_name]
+        hosts = tuple(self.redirect_hosts.get(list_name, ()))
+        options = HttpOptions(auth=self.http_auth, redirect_hosts=hosts, **limits)
         return open_source(list_name, source, start=start, options=options, cache=Path(self.cache))
 
 
@@ -217,6 +232,14 @@ class VectorBucketResource(dg.ConfigurableResource):
     def open(self) -> Bucket:
         """Open the bucket; credentials come from the environment."""
         return open_mail_bucket(self.database.database, self.url)
+
+    def check(self) -> None:
+        """Check that the bucket can be filled, before texts are encoded for it.
+
+        Raises:
+            BucketError: it cannot.
+        """
+        check_mail_bucket(self.database.database, self.url)
 
     def open_index(self, encoder: EncoderResource) -> MailVectors:
         """Open the index of the configured encoder, which runs of months fill; it may not exist."""

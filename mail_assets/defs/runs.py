@@ -38,11 +38,6 @@ def process_tag() -> dict[str, str]:
     return {PROCESS: name_process()}
 
 
-def runs_in_flight(instance: dg.DagsterInstance) -> list[dg.DagsterRun]:
-    """Return the runs that are queued or running."""
-    return [run for run in _unfinished(instance) if not _is_abandoned(run)]
-
-
 def abandoned_runs(instance: dg.DagsterInstance) -> list[dg.DagsterRun]:
     """Return the runs whose process was killed on this machine."""
     return [run for run in _unfinished(instance) if _is_abandoned(run)]
@@ -103,7 +98,7 @@ class Failures(NamedTuple):
 
 def months_in_flight(instance: dg.DagsterInstance, lists: Collection[str]) -> set[ListMonth]:
     """Return the months of runs of any job that are queued or running, ranges included."""
-    runs = runs_in_flight(instance)
+    runs = (run for run in _unfinished(instance) if not _is_abandoned(run))
     return {month for run in runs for month in months_of_tags(run.tags, lists)}
 
 

@@ -5,7 +5,8 @@ Answers are the only mail in Dagster's event log. `forget` and `prune` delete th
 (pruning.py).
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from itertools import count
 from typing import Any
 
 import dagster as dg
@@ -102,11 +103,11 @@ def response_metadata(responses: Sequence[Response]) -> dict[str, Any]:
     numbered = [*enumerate(responses, 1)]
     metadata: dict[str, Any] = {"queries": len(responses)}
     metadata |= {f"answer_{n}": dg.MetadataValue.md(answer_markdown(one)) for n, one in numbered}
-    metadata["searches"] = _search_table(responses)
+    metadata["searches"] = _table(SEARCHES, map(_search_row, count(1), responses))
     for n, one in numbered:
         metadata |= {
-            f"hits_{n}": _hit_table(one),
-            f"places_{n}": _place_table(one),
+            f"hits_{n}": _table(HITS, map(_hit_row, count(1), one.hits)),
+            f"places_{n}": _table(PLACES, map(_place_row, count(1), one.hits)),
             f"explain_{n}": dg.MetadataValue.json(dict(one.explain or {})),
         }
     return metadata
@@ -140,6 +141,8 @@ def _hit_markdown(rank: int, hit: Hit) -> str:
         f"{rank}. **{escape_markdown(hit.subject).strip() or 'no subject'}**  ",
         f"{escape_markdown(', '.join(about))}; {score}{escape_markdown(why)}",
     ]
+    if hit.contested:
+        lines[-1] += f"  \n    **Contested:** several texts claim its id; this is text {hit.text}"
     if newer := hit.newer_copy:
         lines[-1] += "  "
         lines.append(escape_markdown(f"newer: {newer.sent_at[:10]}, {newer.subject}"))
@@ -147,9 +150,6 @@ def _hit_markdown(rank: int, hit: Hit) -> str:
         lines += ["", f"> {render_snippet_markdown(hit.chunks[0], SNIPPET)}"]
     return "\n    ".join(lines)
 
-
-#: Characters of a chunk that a row shows.
-TEXT = 400
 
 Cell = str | int | float | bool | None
 
@@ -197,25 +197,15 @@ PLACES = dg.TableSchema(
         dg.TableColumn("chunks", "string", "keys of the chunks shown, best first"),
         dg.TableColumn("attachments", "string"),
         dg.TableColumn("copies", "string", "near-duplicates folded into it"),
+        dg.TableColumn("contested", "bool", "other texts claim its id"),
         dg.TableColumn("in_thread", "string", "further hits of its thread"),
         dg.TableColumn("thread_id", "string"),
     ]
 )
 
 
-def _search_table(responses: Sequence[Response]) -> dg.TableMetadataValue:
-    rows = [dg.TableRecord(_search_row(n, one)) for n, one in enumerate(responses, 1)]
-    return dg.MetadataValue.table(rows, SEARCHES)
-
-
-def _hit_table(response: Response) -> dg.TableMetadataValue:
-    rows = [dg.TableRecord(_hit_row(rank, hit)) for rank, hit in enumerate(response.hits, 1)]
-    return dg.MetadataValue.table(rows, HITS)
-
-
-def _place_table(response: Response) -> dg.TableMetadataValue:
-    rows = [dg.TableRecord(_place_row(rank, hit)) for rank, hit in enumerate(response.hits, 1)]
-    return dg.MetadataValue.table(rows, PLACES)
+def _table(schema: dg.TableSchema, rows: Iterable[dict[str, Cell]]) -> dg.TableMetadataValue:
+    return dg.MetadataValue.table([*map(dg.TableRecord, rows)], schema)
 
 
 def _search_row(number: int, response: Response) -> dict[str, Cell]:
@@ -253,12 +243,13 @@ def _place_row(rank: int, hit: Hit) -> dict[str, Cell]:
     return {
         "rank": rank,
         "message_id": hit.message_id,
-        "text": " ".join(first.text.split())[:TEXT] if first else "",
+        "text": " ".join(first.text.split())[:SNIPPET] if first else "",
         "spans": _spans(first.spans) if first else "",
         "highlights": _spans(first.highlights) if first else "",
         "chunks": ", ".join(chunk.key for chunk in hit.chunks),
         "attachments": ", ".join(hit.attachments),
         "copies": ", ".join(hit.copies),
+        "contested": hit.contested,
         "in_thread": ", ".join(hit.in_thread),
         "thread_id": hit.thread_id,
     }

@@ -6,7 +6,7 @@ Judgements are lines of query id, message id and grade, separated by tabs.
 """
 
 import json
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -106,7 +106,8 @@ def read_judged(queries: Path, judgements: Path, at_least: int | None = None) ->
     The default is MIN_RELEVANT, or MIN_KNOWN if every query has one relevant message.
     """
     grades = read_judgements(judgements)
-    least = at_least or _default_least(grades.values())
+    few = max(map(len, grades.values()), default=0) == 1
+    least = at_least or (MIN_KNOWN if few else MIN_RELEVANT)
     judged = [
         JudgedQuery(one.query_id, one.text, grades[one.query_id], one.citing)
         for one in _read_distinct(queries)
@@ -130,10 +131,6 @@ def _read_distinct(file: Path) -> Iterator[WrittenQuery]:
                 f"{file}, line {number}: line {first} has the same id {one.query_id!r:.80}"
             )
         yield one
-
-
-def _default_least(grades: Collection[Collection[str]]) -> int:
-    return MIN_KNOWN if max(map(len, grades), default=0) == 1 else MIN_RELEVANT
 
 
 def _lines(file: Path) -> Iterator[tuple[int, str]]:

@@ -140,7 +140,7 @@ def promote_vectors(
             vectors of another dimension now, which `force` does not pass over.
     """
     bucket, url = mail_bucket.bucket, mail_bucket.url
-    candidate, live = _find_recorded(connection, url, name), live_index(connection, url)
+    candidate, live = find_recorded(connection, url, name), live_index(connection, url)
     index = bucket.index(_current_spec(candidate))
     made_by = (candidate.encoder, candidate.precision, candidate.fingerprint)
     found = reconcile(connection, MailVectors(index, url, *made_by))
@@ -183,7 +183,7 @@ def retire_index(connection: psycopg.Connection, mail_bucket: MailBucket, name: 
         LifecycleError: it is live, or unknown.
     """
     bucket, url = mail_bucket.bucket, mail_bucket.url
-    _find_recorded(connection, url, name)
+    find_recorded(connection, url, name)
     try:
         with connection.transaction():
             remove_index(connection, url, name, mail_bucket.manifest(name))
@@ -194,7 +194,19 @@ def retire_index(connection: psycopg.Connection, mail_bucket: MailBucket, name: 
         ) from None
 
 
-def _find_recorded(connection: psycopg.Connection, url: str, name: str) -> IndexRecord:
+def find_recorded(
+    connection: psycopg.Connection, url: str, name: str, fillable: str = ""
+) -> IndexRecord:
+    """Return the record of an index.
+
+    Raises:
+        LifecycleError: no such index was filled, or it is another one than the `fillable`.
+    """
+    if fillable and name != fillable:
+        raise LifecycleError(
+            f"this version fills {fillable}, not {name}: run `mail-assets backfill`, which makes "
+            "it live"
+        )
     recorded = {one.name: one for one in list_indexes(connection, url)}
     if name not in recorded:
         raise LifecycleError(

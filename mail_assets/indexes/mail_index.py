@@ -6,9 +6,9 @@ manifest in Postgres (tables/indexes.py), because not every backend can list the
 
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
-from typing import ClassVar, Generic, NamedTuple, Protocol, Self, TypeVar, cast
+from typing import Any, ClassVar, Generic, NamedTuple, Protocol, Self, TypeVar, cast
 
 import psycopg
 
@@ -118,6 +118,10 @@ class MailIndex(ABC, Generic[Index]):
         if self.lists_by_filter:
             return find_keys(self.index, intended.keys())
         return {month: self.month_keys(month, keys) for month, keys in intended.items()}
+
+    @abstractmethod
+    def find_altered(self, month: ListMonth, entries: Iterable[Any]) -> Set[str]:
+        """Return the keys of a month's entries that the index has otherwise, or not at all."""
 
     def count_months(self) -> Counter[tuple[object, ...]] | None:
         """Return the number of entries by list and month (yyyymm), by one look at the index.

@@ -5,7 +5,7 @@ then mark it written.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from typing import Any, NamedTuple
 
 import psycopg
@@ -22,12 +22,15 @@ from mail_assets.workspace import Workspace
 class MonthKeys(NamedTuple):
     """Keys of a month: wanted, each with a digest of its entry; in the manifest; in the index.
 
-    `present` counts: a run that had lost its lock may have written a key a second time.
+    `present` counts: a run that had lost its lock may have written a key a second time. `altered`
+    are keys whose entries in the index are not those that were written, as far as that was looked
+    at.
     """
 
     wanted: Mapping[str, bytes]
     manifest: Mapping[str, Entry]
     present: Counter[str]
+    altered: Set[str] = frozenset()
 
     @property
     def absent(self) -> list[str]:
@@ -40,7 +43,8 @@ class MonthKeys(NamedTuple):
         return [
             key
             for key, digest in self.wanted.items()
-            if self.present[key] == 1 and self.manifest.get(key) != (digest, True)
+            if self.present[key] == 1
+            and (self.manifest.get(key) != (digest, True) or key in self.altered)
         ]
 
     @property
@@ -77,6 +81,21 @@ def compare_month(
         wanted = mail_index.read_digests(connection, month)
     wanted = dict(sorted(wanted.items()))  # a server may sort text differently
     return MonthKeys(wanted, manifest, mail_index.month_keys(month, manifest.keys()))
+
+
+def find_altered(
+    mail_index: MailIndex[Any],
+    month: ListMonth,
+    keys: MonthKeys,
+    make: Callable[[Sequence[str]], Iterable[Any]],
+) -> MonthKeys:
+    """Return the keys of a month with those whose entries are not what `make` returns for them.
+
+    All entries of the month are read and compared.
+    """
+    present = [key for key in keys.wanted if keys.present[key] == 1]
+    altered = mail_index.find_altered(month, make(present)) if present else frozenset[str]()
+    return keys._replace(altered=altered)
 
 
 def write_month(

@@ -1,15 +1,16 @@
 """The vector index of the mail: an entry for each chunk, and what it carries."""
 
 import json
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Set
 from dataclasses import dataclass
 
+import numpy as np
 import psycopg
 
 from mail_assets.encoding.models import compute_fingerprint
 from mail_assets.encoding.open import find_dimension
 from mail_assets.errors import WrongInputError
-from mail_assets.indexes.mail_index import MailBucket, MailIndex
+from mail_assets.indexes.mail_index import MailBucket, MailIndex, month_filter
 from mail_assets.indexes.names import VECTORS_VERSION, index_name, split_manifest_name
 from mail_assets.month import ListMonth, month_number
 from mail_assets.postgres.database import Database
@@ -18,7 +19,14 @@ from mail_assets.tables.chunks import ChunkFacts, read_facts
 from mail_assets.tables.indexes import NewIndex
 from mail_assets.tables.partitions import digest_of
 from mail_assets.vectors.filters import FieldType
-from mail_assets.vectors.index import Bucket, IndexSpec, Metadata, VectorIndex
+from mail_assets.vectors.index import (
+    Bucket,
+    IndexSpec,
+    Metadata,
+    Vector,
+    VectorIndex,
+    batch_vectors,
+)
 from mail_assets.vectors.open import open_bucket
 
 #: Fields that a search can filter by. `month` is yyyymm and `sent_at` seconds since 1970: S3
@@ -35,6 +43,9 @@ FIELDS: dict[str, FieldType] = {
     "kind": "string",
 }
 NON_FILTERABLE = ("subject", "fingerprint")
+
+#: Vectors that are compared at once, and their bytes; the difference that half precision makes.
+COMPARED, COMPARED_BYTES, ROUNDED = 5_000, 256 << 20, 1e-3
 
 #: Characters kept of what mail can make arbitrarily long: 2 KB of filterable metadata is
 #: the limit of S3 Vectors, and a character can take 6 bytes of its JSON.
@@ -73,8 +84,24 @@ class MailVectors(MailIndex[VectorIndex]):
         facts = read_facts(connection, month)
         return {fact.key: vector_digest(fact, month, self.fingerprint) for fact in facts}
 
+    def find_altered(self, month: ListMonth, entries: Iterable[Vector]) -> Set[str]:
+        """Return the keys of vectors that the index has otherwise, or not at all."""
+        altered: set[str] = set()
+        for batch in batch_vectors(entries, COMPARED, COMPARED_BYTES):
+            found = self.index.get((one.key for one in batch), data=True, among=month_filter(month))
+            altered.update(one.key for one in batch if not _is_same(one, found.get(one.key)))
+        return altered
+
     def _look_up(self, keys: Collection[str]) -> Iterable[str]:
         return self.index.get(keys).keys()
+
+
+def _is_same(vector: Vector, found: Vector | None) -> bool:
+    if found is None or vector.metadata != found.metadata:
+        return False
+    return vector.values.shape == found.values.shape and bool(
+        np.allclose(vector.values, found.values, rtol=0, atol=ROUNDED)
+    )
 
 
 def index_spec(encoder: str, precision: str) -> IndexSpec:
@@ -141,6 +168,27 @@ def open_mail_bucket(database: Database, url: str) -> Bucket:
         return open_bucket(url, dsn=database.url())
     except ValueError as error:
         raise BucketError(f"MAIL_VECTORS={url!r}: {error}") from None
+
+
+def check_mail_bucket(database: Database, url: str) -> None:
+    """Check that the bucket that MAIL_VECTORS names can be filled, before anything is encoded.
+
+    Raises:
+        BucketError: it cannot be opened, or `pgvector:` lacks the extension and cannot create it.
+    """
+    open_mail_bucket(database, url)
+    if not url.startswith("pgvector:"):
+        return
+    try:
+        with database.connect("index") as connection, connection.transaction(force_rollback=True):
+            connection.execute("create extension if not exists vector")
+    except psycopg.DatabaseError as error:
+        reason = " ".join(str(error.diag.message_primary or error).split())
+        raise BucketError(
+            f"MAIL_VECTORS={url!r}: the server has no extension `vector` ({reason}); install "
+            "pgvector there and run `create extension vector` as its administrator, or set another "
+            "MAIL_VECTORS, such as lance:PATH"
+        ) from error
 
 
 def open_vectors_bucket(database: Database, url: str) -> MailBucket:

@@ -1,16 +1,16 @@
 """The word index of the mail: an entry for each stored message."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass
 
 import psycopg
 
-from mail_assets.indexes.mail_index import MailBucket, MailIndex
+from mail_assets.indexes.mail_index import MailBucket, MailIndex, month_filter
 from mail_assets.month import ListMonth
 from mail_assets.tables.indexes import NewIndex
 from mail_assets.tables.words import read_digests
 from mail_assets.vectors.open import open_bucket
-from mail_assets.words.index import NAME, WordIndex
+from mail_assets.words.index import NAME, Document, WordIndex
 from mail_assets.words.open import open_words
 
 
@@ -33,6 +33,10 @@ class MailWords(MailIndex[WordIndex]):
     def read_digests(self, connection: psycopg.Connection, month: ListMonth) -> Mapping[str, bytes]:
         """Return the keys that a month should have, and the hashes of the rows of messages."""
         return read_digests(connection, month)
+
+    def find_altered(self, month: ListMonth, entries: Iterable[Document]) -> Set[str]:
+        """Return the keys of documents that the index has otherwise, or not at all."""
+        return self.index.find_altered(entries, month_filter(month))
 
 
 def open_mail_words(url: str, name: str = NAME) -> MailWords:

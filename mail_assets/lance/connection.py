@@ -5,12 +5,14 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 
 import lancedb
 from lancedb import AsyncConnection, DBConnection, Session
 from lancedb.table import AsyncTable, Table
 
 from mail_assets.errors import MailAssetsError
+from mail_assets.files import make_private_folder
 
 # An open table sees the commits of other processes.
 _AT_ONCE = dt.timedelta(0)
@@ -24,10 +26,12 @@ class LanceConnection:
     """
 
     def __init__(self, uri: str, storage_options: Mapping[str, str] | None = None) -> None:
-        self._uri = uri
+        self.uri = uri
         self._options = dict(storage_options or {})
         self._session = Session()
         self._opened: AsyncConnection | None = None
+        if "://" not in uri:
+            make_private_folder(Path(uri))  # Lance's own files have the modes of the umask
         self.blocking: DBConnection = lancedb.connect(
             uri,
             read_consistency_interval=_AT_ONCE,
@@ -59,7 +63,7 @@ class LanceConnection:
         """Open a table for coroutines."""
         if self._opened is None:
             self._opened = await lancedb.connect_async(
-                self._uri,
+                self.uri,
                 read_consistency_interval=_AT_ONCE,
                 storage_options=self._options,
                 session=self._session,
@@ -67,14 +71,46 @@ class LanceConnection:
         return await self._opened.open_table(name)
 
 
+#: Names of the exceptions of a panic in Rust.
+PANICS = ("RustPanic", "PanicException")
+
+#: What LanceDB says of files whose bytes make no sense, and of files that a version names and that
+#: do not exist.
+DAMAGE = (
+    *("corrupt file", "does not appear to be a Lance", "panicked", "file size is too small"),
+    *("Invalid range", "LanceError(Arrow)", "Protobuf", "protobuf"),
+)
+
+
+def name_remedy(label: str) -> str:
+    """Return what to do about damaged files of the index that errors call `label`."""
+    name, is_in, _ = label.removeprefix("index ").partition(" in ")
+    if not is_in:
+        return "its files are damaged: `mail-assets doctor --deep` names the command"
+    return f"its files are damaged: make it again with `mail-assets index rebuild {name}`"
+
+
+def _names_damage(error: BaseException) -> bool:
+    return isinstance(error, (RuntimeError, OSError, ValueError)) and any(
+        words in str(error) for words in DAMAGE
+    )
+
+
 @contextmanager
 def lance_errors(label: str, kind: type[MailAssetsError]) -> Iterator[None]:
-    """Turn LanceDB's errors, which are built-in exceptions, into `kind` about `label`."""
+    """Turn LanceDB's errors, which are built-in exceptions, into `kind` about `label`.
+
+    LanceDB panics on files that are damaged: its panics are no Exception.
+    """
     try:
         yield
     except kind:
         raise
-    except (RuntimeError, OSError, ValueError) as error:
+    except BaseException as error:
+        if type(error).__name__ in PANICS or _names_damage(error):
+            raise kind(f"{label}: {error}; {name_remedy(label)}") from error
+        if not isinstance(error, (RuntimeError, OSError, ValueError)):
+            raise
         raise kind(
             f"{label}: {error}; check the path, its disk space and, on S3, the AWS_ variables; "
             "if the service was down or overloaded, run it again later"

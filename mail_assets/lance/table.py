@@ -6,6 +6,7 @@ Any number of processes may do so at once. On S3-like storage the commits need c
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Sequence
@@ -20,8 +21,10 @@ from lancedb.background_loop import LOOP
 from lancedb.table import AsyncTable, Table
 
 from mail_assets.errors import MailAssetsError
-from mail_assets.lance.connection import LanceConnection, lance_errors
+from mail_assets.lance.connection import LanceConnection, lance_errors, name_remedy
+from mail_assets.lance.files import find_altered, find_unfinished, seal_indexes, table_folder
 from mail_assets.lance.upkeep import TableUpkeep
+from mail_assets.processes.machine import read_memory
 
 # Metadata of Arrow fields.
 # Lance merges concurrent upserts of one key into one row only if the key column carries this, has
@@ -34,6 +37,12 @@ READ_SINGLY = {b"lance-encoding:structural-encoding": b"fullzip"}
 # Seconds until a table is opened again, which takes a millisecond. Its number of rows, which
 # decides how much of an index is read, may have changed by then.
 KEEP = 60.0
+# Seconds for one read: a search takes 0.1, to count all entries of an index on S3 a quarter of a
+# minute.
+DEADLINE = 60.0
+# Seconds between two looks at the time and the memory; bytes that the process may grow by. The
+# largest searches take a tenth of that.
+LOOK, MAX_GROWTH = 0.25, 4 << 30
 # Rows, evenly spaced, whose values stand for all: a share is known to 0.03.
 SAMPLE = 1_000
 # Growth of the table after which the sample is read again.
@@ -103,6 +112,12 @@ class LanceTable:
                     batch.column("key").to_pylist(), batch.column(column).to_pylist(), strict=True
                 )
 
+    def read_rows(self, where: str) -> dict[str, dict[str, Any]]:
+        """Return the rows that a condition matches, by key."""
+        with self.errors():
+            rows = self.open_snapshot().search().where(where).limit(None).to_arrow().to_pylist()
+        return {row["key"]: row for row in rows}
+
     def merge(self, rows: pa.Table) -> None:
         """Insert or overwrite rows by key."""
 
@@ -116,15 +131,39 @@ class LanceTable:
         """Delete the rows that a condition matches."""
         self._write(lambda table: table.delete(where))
 
+    def check_files(self, *, digests: bool = False) -> None:
+        """Check that the files in a folder are whole; with `digests` those of indexes are read.
+
+        Raises:
+            MailAssetsError: of the type `failed`; it names a damaged file and the remedy.
+        """
+        folder = table_folder(self.connection.uri, self.name)
+        if folder is None:
+            return
+        try:
+            damaged = find_unfinished(folder) or (find_altered(folder) if digests else [])
+        except FileNotFoundError:  # upkeep deletes old files meanwhile, and a table may be dropped
+            return
+        if damaged:
+            raise self.failed(f"{self.label}: {damaged[0]} is damaged; {name_remedy(self.label)}")
+
+    def seal(self) -> None:
+        """Keep the digests of the files of new indexes in a folder."""
+        if folder := table_folder(self.connection.uri, self.name):
+            with suppress(FileNotFoundError):  # another upkeep has made them again meanwhile
+                seal_indexes(folder)
+
     def catch_up(self) -> None:
         """Do the upkeep that is due while the table is being filled; see TableUpkeep.catch_up."""
         table = self.open()
         with self.errors():
             self.plan_upkeep(table, self.label).catch_up()
+        self.seal()
 
     def maintain(self, *, erase: bool = False) -> None:
         """Index new rows, compact, delete old versions; see TableUpkeep.maintain."""
         self.plan_upkeep(self.open(), self.label).maintain(erase=erase)
+        self.seal()
 
     def needs_upkeep(self) -> bool:
         """Return whether much was written since the last upkeep, or in many commits."""
@@ -134,10 +173,9 @@ class LanceTable:
 
     def drop(self) -> None:
         """Delete it, if it exists."""
-        with suppress(self.missing):
-            self.open()
-            with self.errors():
-                self.connection.blocking.drop_table(self.name)
+        # not opened: its files may be damaged
+        with suppress(self.missing), self._naming_missing():
+            self.connection.blocking.drop_table(self.name)
 
     def _write(self, write: Callable[[Table], object]) -> None:
         # Upkeep that erases may delete the version that was read. Writes are by key, so a second
@@ -188,16 +226,35 @@ class TableHandle:
         self._kept: OpenTable | None = None
 
     def read(self, read: Callable[[OpenTable], Awaitable[T]]) -> T:
-        """Run `read` on the table.
+        """Run `read` on the table, for at most DEADLINE.
 
         It runs a second time if upkeep deleted the version that it was reading, or if the table
         was dropped and created again.
 
         Raises:
-            MailAssetsError: of the index, if LanceDB fails or the table is gone.
+            MailAssetsError: of the index, if LanceDB fails or takes too long, or the table is gone.
         """
-        result: T = LOOP.run(self._read(read))  # type: ignore[no-untyped-call]
+        result: T = LOOP.run(self._read_in_time(read))  # type: ignore[no-untyped-call]
         return result
+
+    async def _read_in_time(self, read: Callable[[OpenTable], Awaitable[T]]) -> T:
+        began, memory = time.monotonic(), read_memory()
+        task = asyncio.ensure_future(self._read(read))
+        try:
+            while not (await asyncio.wait({task}, timeout=LOOK))[0]:
+                if time.monotonic() - began > DEADLINE:
+                    raise self._stop(f"no answer within {DEADLINE:.0f} s")
+                if read_memory() - memory > MAX_GROWTH:
+                    raise self._stop(f"it took more than {MAX_GROWTH >> 30} GB of memory")
+            return task.result()
+        finally:
+            task.cancel()  # LanceDB ends at its next step
+
+    def _stop(self, reason: str) -> MailAssetsError:
+        return self._table.failed(
+            f"{self._table.label}: {reason}; if the machine and its storage are not overloaded, "
+            f"{name_remedy(self._table.label)}"
+        )
 
     async def _read(self, read: Callable[[OpenTable], Awaitable[T]]) -> T:
         try:
@@ -214,6 +271,7 @@ class TableHandle:
         return kept if kept and time.monotonic() - kept.opened < KEEP else None
 
     async def _open(self) -> OpenTable:
+        self._table.check_files()
         table = await self._table.open_async()
         await self._check(table)
         rows = await table.count_rows()

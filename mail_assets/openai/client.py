@@ -191,8 +191,8 @@ class Client:
             return
         said = self.quote(error_message(response.text) or response.reason_phrase)
         fault = f"HTTP {status}: {said}"
-        too_long = is_too_long(said)
-        if is_transient(status) and not too_long and not is_out_of_quota(response.text):
+        too_long = _TOO_LONG.search(said) is not None
+        if is_transient(status) and not too_long and not _OUT_OF_QUOTA.search(response.text):
             raise TransientError(self._named(path, fault), retry_after(response.headers))
         remedy = self._remedy(status)
         raise self.error(path, f"{fault}; {remedy}" if remedy else fault, too_long)
@@ -236,16 +236,6 @@ class Client:
             wait = error.retry_after
             asks = "" if wait is None else f" (asks to wait {wait:.0f} s)"
             raise EndpointError(f"{fault}{asks}; run again later") from None
-
-
-def is_too_long(message: str) -> bool:
-    """Return whether a server refuses an input for its length."""
-    return _TOO_LONG.search(message) is not None
-
-
-def is_out_of_quota(text: str) -> bool:
-    """Return whether a quota is used up, which no waiting changes."""
-    return _OUT_OF_QUOTA.search(text) is not None
 
 
 def error_message(text: str) -> str:

@@ -15,17 +15,20 @@ import datetime as dt
 import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
-from pathlib import Path
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from mail_assets.errors import MailAssetsError
-from mail_assets.files import digest_file, write_private
-from mail_assets.postgres.dumps import dump_database, find_distinct
+from mail_assets.files import digest_file, make_private_folder, write_private
+from mail_assets.postgres.dumps import check_dump, dump_database, find_distinct
+from mail_assets.store.embeddings import find_fault
 from mail_assets.store.folder import FolderStore
 from mail_assets.store.objects import ObjectStore
+from mail_assets.tables.damage import find_missing_tables
 from mail_assets.tables.kept_rows import (
     KEPT,
+    REMADE,
     RESTORING,
     begin_snapshot,
     export_rows,
@@ -36,12 +39,15 @@ from mail_assets.tables.kept_rows import (
 from mail_assets.workspace import Workspace
 
 #: Version of the layout of the folder, and of the tables that it started with.
-VERSION = 2
+VERSION = 3
 
 #: A JSON list of paths below the folder.
 WRITTEN = "written.json"
 
 FORGET_KEY = "forget.key"
+
+#: Files that an error names.
+MOST_NAMED = 5
 
 
 class BackupError(MailAssetsError):
@@ -65,7 +71,11 @@ class BackupPlan:
 
 @dataclass(frozen=True)
 class Backup:
-    """Contents of backup.json: `rows` and `dumps` are files of `folder` by table or database."""
+    """Contents of backup.json: `rows` and `dumps` are files of `folder` by table or database.
+
+    `digests` are those of these files, `stored` those of the files in store/, by their keys. The
+    home had `lost` or `damaged` files, which are not in the backup.
+    """
 
     folder: str
     made_at: str
@@ -76,19 +86,29 @@ class Backup:
     files: int
     bytes: int
     lost: Sequence[str]
+    stored: Mapping[str, str] = field(default_factory=dict)
+    damaged: Sequence[str] = ()
     version: int = VERSION
 
 
 def back_up(workspace: Workspace, folder: Path, plan: BackupPlan) -> Backup:
     """Write a backup into `folder`; a former one in it counts until this one is whole.
 
+    Each file that is copied is compared with the digest that it was stored with; a damaged one is
+    left out, and a former copy of it stays.
+
     Raises:
         BackupError: the folder is in use, has files that no backup wrote, or the archives of
-            another home. They stay as they are.
+            another home. They stay as they are. Or the database lacks tables.
         PostgresError: pg_dump failed.
         OSError: the folder cannot be written.
     """
     plan = replace(plan, databases=find_distinct(plan.databases))
+    if missing := find_missing_tables(workspace.connection, (KEPT | REMADE).keys()):
+        raise BackupError(
+            f"the database lacks the tables {', '.join(missing)}: `mail-assets doctor` names the "
+            "command that mends it"
+        )
     target = BackupFolder(folder, plan.live)
     target.refuse_other_home(f"store/{key}" for key in list_archive_files(workspace.connection))
     made_at = dt.datetime.now(dt.UTC)
@@ -97,12 +117,13 @@ def back_up(workspace: Workspace, folder: Path, plan: BackupPlan) -> Backup:
     needed = {f"{rows.name}/{name}" for name in row_names}
     target.intend(needed)
     kept = FolderStore(folder / "store")
+    copied = _Copied(workspace.store, kept, _former_digests(folder))
     missed: set[str] = set()
     while True:
         counts, migration, wanted = _write_rows(workspace, rows, plan)
         files = {f"store/{key}" for key in wanted}
         target.intend(files)
-        lost = _copy_missing(workspace.store, kept, wanted)
+        lost = _copy_missing(copied, wanted)
         # a missing file was deleted since the rows were read, or is lost: read the rows once more
         if lost <= missed:
             break
@@ -115,9 +136,11 @@ def back_up(workspace: Workspace, folder: Path, plan: BackupPlan) -> Backup:
         rows=counts,
         dumps=[*plan.databases],
         digests={name: digest_file(rows / name) for name in sorted(row_names)},
-        files=len(wanted) - len(lost),
-        bytes=sum(kept.size(key) for key in wanted if key not in lost),
+        files=len(copied.digests),
+        bytes=sum(kept.size(key) for key in copied.digests),
         lost=sorted(lost),
+        stored=dict(sorted(copied.digests.items())),
+        damaged=sorted(copied.damaged),
     )
     target.intend(["backup.json"])
     write_private(folder / "backup.json", json.dumps(asdict(backup), indent=2).encode())
@@ -150,6 +173,34 @@ def read_backup(folder: Path) -> Backup:
     return backup
 
 
+def check_backup(folder: Path) -> Backup:
+    """Return the backup that a folder holds, after comparing all of its files with their digests.
+
+    Raises:
+        BackupError: as read_backup, or files of the store are missing or damaged.
+    """
+    backup = read_backup(folder)
+    for name in backup.dumps:
+        check_dump(folder / backup.folder / f"{name}.dump")
+    kept = FolderStore(folder / "store")
+    wrong = [key for key, digest in backup.stored.items() if _digest(kept, key) != digest]
+    if wrong:
+        more = f" and {len(wrong) - MOST_NAMED} more" if len(wrong) > MOST_NAMED else ""
+        raise BackupError(
+            f"{len(wrong)} of {len(backup.stored)} files of {kept.root} are missing or damaged: "
+            f"{', '.join(wrong[:MOST_NAMED])}{more}; take another backup, or use an older one"
+        )
+    return backup
+
+
+def _digest(store: ObjectStore, key: str) -> str | None:
+    try:
+        with store.fetch(key) as path:
+            return digest_file(path)
+    except FileNotFoundError:
+        return None
+
+
 def copy_object(source: ObjectStore, target: ObjectStore, key: str) -> None:
     """Copy an object from one store to another.
 
@@ -175,7 +226,7 @@ class BackupFolder:
             BackupError: it overlaps with one of `apart_from`, or has files and none of a backup.
         """
         _refuse_overlap(path, apart_from)
-        path.mkdir(parents=True, exist_ok=True)
+        make_private_folder(path)
         self.path = path
         self._files = FolderStore(path)
         # hidden files: leftovers of a killed writer of the list, or of file systems (.snapshot)
@@ -260,7 +311,7 @@ def _write_rows(
 ) -> tuple[dict[str, int], int, list[str]]:
     """Write the tables of one moment; return their sizes, the migration, and the files needed."""
     connection = workspace.connection
-    rows.mkdir(exist_ok=True)
+    make_private_folder(rows)
     with connection.transaction():
         begin_snapshot(connection)
         counts = {table: export_rows(connection, table, rows / f"{table}.csv") for table in KEPT}
@@ -275,16 +326,54 @@ def _write_rows(
     return counts, migration, wanted
 
 
-def _copy_missing(store: ObjectStore, kept: ObjectStore, wanted: Iterable[str]) -> set[str]:
-    missing = set()
+@dataclass
+class _Copied:
+    """Files that a backup has copied from a store, or has still, with their digests."""
+
+    store: ObjectStore
+    kept: ObjectStore
+    former: Mapping[str, str]
+    digests: dict[str, str] = field(default_factory=dict)
+    damaged: set[str] = field(default_factory=set)
+
+
+def _former_digests(folder: Path) -> Mapping[str, str]:
+    try:
+        return read_backup(folder).stored
+    except BackupError:
+        return {}
+
+
+def _copy_missing(copied: _Copied, wanted: Iterable[str]) -> set[str]:
+    """Copy what the backup has not, and return the files that the store has lost."""
+    store, kept, missing = copied.store, copied.kept, set[str]()
+    copied.digests.clear()
     for key in wanted:
+        digest: str | None = None
         if _is_kept(store, kept, key):
-            continue
-        try:
-            copy_object(store, kept, key)
-        except FileNotFoundError:
-            missing.add(key)
+            digest = copied.former.get(key) or _digest(kept, key)
+        else:
+            try:
+                copy_object(store, kept, key)
+            except FileNotFoundError:
+                missing.add(key)
+                continue
+            digest = _digest(kept, key)
+        if digest is None or _is_damaged(kept, key, digest):
+            kept.delete(key)
+            copied.damaged.add(key)
+        else:
+            copied.digests[key] = digest
     return missing
+
+
+def _is_damaged(kept: ObjectStore, key: str, digest: str) -> bool:
+    """Return whether a file is not what its name says: archives by digest, vectors by encoder."""
+    name, parent = PurePosixPath(key).name, PurePosixPath(key).parent.name
+    if key.startswith("archives/"):
+        return not digest.startswith(name.partition(".")[0])
+    fingerprint = parent if parent.endswith(".parts") else name
+    return bool(find_fault(kept, key, fingerprint.rpartition(".")[0]))
 
 
 def _is_kept(store: ObjectStore, kept: ObjectStore, key: str) -> bool:

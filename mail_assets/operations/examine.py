@@ -26,6 +26,7 @@ from mail_assets.tables.health import (
     find_without_statistics,
 )
 from mail_assets.tables.indexes import IndexRecord, live_index
+from mail_assets.tables.mbox_archives import archived_months
 from mail_assets.tables.removals import uncut_months
 from mail_assets.tables.removed_messages import unwanted_documents, unwanted_keys
 
@@ -78,6 +79,19 @@ def examine_lists(
             f"list {left.name}: {left.messages} messages in {left.months} months",
             f"put [{left.name}] with its source back into {lists_file}: a list cannot be renamed",
         )
+
+
+def examine_empty_lists(
+    connection: psycopg.Connection, lists: Collection[str]
+) -> Iterator[Finding]:
+    """Find lists of lists.toml without any month: never filled, or of a source that has nothing."""
+    for name in sorted(lists):
+        if not archived_months(connection, name):
+            yield Finding(
+                "no month of it is stored",
+                f"list {name}",
+                f"{BACKFILL} --list {shlex.quote(name)}",
+            )
 
 
 def examine_defaults(

@@ -11,7 +11,15 @@ from pathlib import Path
 
 import psycopg
 
-from mail_assets.operations.backup import FORGET_KEY, Backup, BackupError, copy_object, read_backup
+from mail_assets.files import make_private_folder
+from mail_assets.operations.backup import (
+    FORGET_KEY,
+    Backup,
+    BackupError,
+    check_backup,
+    copy_object,
+    read_backup,
+)
 from mail_assets.postgres.database import begin_session
 from mail_assets.postgres.dumps import restore_database
 from mail_assets.postgres.migrations import migrate
@@ -43,18 +51,19 @@ def restore_backup(
     forget_again afterwards, which takes out mail that was forgotten here before.
 
     Raises:
-        BackupError: there is no whole backup in `folder`, or the home has archives that a stopped
-            restore of this backup did not bring.
+        BackupError: there is no whole backup in `folder`, a file of it is missing or damaged, or
+            the home has archives that a stopped restore of this backup did not bring. Nothing was
+            changed then.
         ForgetKeyError: the digests of the backup were made with another key than this machine has.
         KeptRowsError: the rows do not fit this version.
         PostgresError: pg_restore failed.
     """
-    backup = read_backup(folder)
+    backup = check_backup(folder)
     rows, dsn = folder / backup.folder, databases["mail"]
     _refuse_archives(dsn, backup)
     _restore_key(key, folder)
     kept = FolderStore(folder / "store")
-    for name in kept.keys():  # noqa: SIM118 (a store is no mapping)
+    for name in backup.stored:
         if not store.exists(name) or store.size(name) != kept.size(name):
             copy_object(kept, store, name)
     with _connect(dsn) as connection:
@@ -123,7 +132,7 @@ def _restore_key(key: KeySource, folder: Path) -> None:
     saved = folder / FORGET_KEY
     if not saved.is_file() or key.given or key.file is None or key.file.exists():
         return
-    key.file.parent.mkdir(parents=True, exist_ok=True)
+    make_private_folder(key.file.parent)
     handle = os.open(key.file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(handle, "wb") as file:
         file.write(saved.read_bytes())

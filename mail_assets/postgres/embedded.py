@@ -11,16 +11,18 @@ import fcntl
 import os
 import shlex
 import shutil
+import stat
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Self
+from typing import Literal, Self
 from urllib.parse import quote
 
 from psycopg.conninfo import make_conninfo
 from psycopg.pq import PGconn, Ping
 
+from mail_assets.files import make_private_folder
 from mail_assets.postgres.errors import OldDataError, PostgresError
 from mail_assets.postgres.programs import (
     LOCALE,
@@ -165,7 +167,7 @@ class Cluster:
                 return self
             _require_same_version(paths, self._programs.folder)
             _make_private(paths.socket_folder, self.account)
-            paths.log.touch()
+            paths.log.touch(mode=0o600)
             os.chown(paths.log, self.account.uid, self.account.gid)
             if not (paths.data / "PG_VERSION").exists():
                 self._initialise()
@@ -178,19 +180,19 @@ class Cluster:
             )  # fmt: skip
         return self
 
-    def stop(self) -> bool:
+    def stop(self, mode: Literal["fast", "immediate"] = "fast") -> bool:
         """Stop the server, rolling back what is not committed; return whether it was up."""
         if not self.paths.data.exists():
             return False
         with self._locked():
             up = self.running()
             if up:
-                self._programs.run("pg_ctl", "-D", self.paths.data, "-w", "-m", "fast", "stop")
+                self._programs.run("pg_ctl", "-D", self.paths.data, "-w", "-m", mode, "stop")
         return up
 
     def remove(self) -> None:
         """Stop the server and delete its data, log and socket."""
-        self.stop()
+        self.stop("immediate")  # what is not written yet is deleted too
         paths = self.paths
         for folder in (paths.data, paths.socket_folder):
             shutil.rmtree(folder, ignore_errors=True)
@@ -203,7 +205,7 @@ class Cluster:
     def _locked(self) -> Iterator[None]:
         root = self.paths.root
         try:
-            root.mkdir(parents=True, exist_ok=True)
+            make_private_folder(root)
             handle = self.paths.lock.open("w")
         except OSError as error:
             raise PostgresError(
@@ -261,13 +263,29 @@ class Cluster:
 def _reachable_root(root: Path, account: ServerAccount) -> Path:
     if not account.switch:
         return root
-    root.mkdir(parents=True, exist_ok=True)
+    make_private_folder(root)
     if account.reaches(root):
         return root
     shared = shared_folder() / f"data-{short_digest(root)}"
+    if not shared.exists() and _admit(root, account):
+        return root
     shared.mkdir(exist_ok=True)
     shared.chmod(0o755)
     return shared
+
+
+def _admit(root: Path, account: ServerAccount) -> bool:
+    """Let the server's account, and no other, pass through root's own private folder.
+
+    Processes that start at the same time all come to the same answer.
+    """
+    info = root.lstat()
+    is_ours = info.st_uid == os.geteuid() and stat.S_IMODE(info.st_mode) in (0o700, 0o710)
+    if not is_ours or not account.reaches(root.parent):
+        return False
+    os.chown(root, -1, account.gid)
+    root.chmod(0o710)
+    return account.reaches(root)
 
 
 def _make_private(path: Path, account: ServerAccount) -> None:

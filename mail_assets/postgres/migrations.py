@@ -7,10 +7,12 @@ statements are read by statements.py from files without a number.
 
 import hashlib
 import re
+from collections.abc import Collection
 from pathlib import Path
 from typing import LiteralString, NamedTuple
 
 import psycopg
+from psycopg import sql
 
 from mail_assets.errors import MailAssetsError
 from mail_assets.postgres.statements import SQL, statement
@@ -99,11 +101,102 @@ def migrate(
                     "mail_assets a schema of its own (create schema mail_assets) and name it first "
                     f"in MAIL_PG_DSN ({_OPTION}mail_assets)"
                 ) from error
-            connection.execute(
-                "insert into schema_migrations (number, name, sha256) values (%s, %s, %s)",
-                (migration.number, migration.name, migration.sha256),
-            )
+            connection.execute(_RECORD, (migration.number, migration.name, migration.sha256))
     return missing
+
+
+def find_altered_objects(connection: psycopg.Connection) -> list[str]:
+    """Return the tables, columns, indexes, functions and triggers that are not as in sql/.
+
+    All files are applied to a schema of their own, which is compared and never committed.
+
+    Raises:
+        psycopg.errors.InsufficientPrivilege: this user may not create a schema.
+    """
+    with connection.transaction(force_rollback=True):
+        schema = str(connection.execute(statement("migrations", "schema")).fetchone()[0])  # type: ignore[index]
+        found = _objects(connection, schema)
+        connection.execute(statement("migrations", "reach_trigrams"))
+        connection.execute(statement("migrations", "create_model"))
+        for migration in migrations():
+            connection.execute(migration.text)
+        wanted = _objects(connection, MODEL)
+        trigrams = connection.execute(statement("damage", "lacks_trigrams")).fetchone()
+    there = {name for kind, name, _ in found if kind in ("table", "view")}
+    whole = {name for kind, name, _ in wanted if kind in ("table", "view")} - there
+    missing = [
+        f"{kind} {name}"
+        for kind, name, _ in sorted(wanted - found)
+        if name in whole or not _is_of(name, whole)
+    ]
+    return [*missing, *(["extension pg_trgm"] if trigrams == (True,) else [])]
+
+
+def _is_of(name: str, tables: Collection[str]) -> bool:
+    """Return whether a column, index, trigger or constraint belongs to one of some tables."""
+    return any(name.startswith((f"{table}.", f"{table}_")) for table in tables)
+
+
+def _objects(connection: psycopg.Connection, schema: str) -> set[tuple[str, str, str]]:
+    return {*connection.execute(statement("damage", "objects"), {"schema": schema}).fetchall()}
+
+
+#: A schema that exists within one transaction.
+MODEL = "mail_assets_model"
+
+#: The beginnings of statements that fail where something exists, and those that do not.
+_REPEATABLE = {
+    r"create table ": "create table if not exists ",
+    r"create index ": "create index if not exists ",
+    r"create unique index ": "create unique index if not exists ",
+    r"create function ": "create or replace function ",
+    r"create view ": "create or replace view ",
+    r"create trigger ": "create or replace trigger ",
+}
+
+
+def mend_schema(connection: psycopg.Connection, replaceable: Collection[str]) -> None:
+    """Create what is missing of the schema, and make functions and triggers again.
+
+    A table that lacks columns is made again, empty, if it is `replaceable`.
+
+    Raises:
+        MigrationError: a table lacks columns, and nothing can make its rows again.
+    """
+    for name in find_altered_objects(connection):
+        kind, _, place = name.partition(" ")
+        table = place.partition(".")[0]
+        if kind not in ("column", "index", "constraint") or not _exists(connection, table):
+            continue
+        if kind == "index":
+            connection.execute(sql.SQL("drop index {}").format(sql.Identifier(table)))
+        elif table in replaceable:
+            connection.execute(sql.SQL("drop table {} cascade").format(sql.Identifier(table)))
+        else:
+            raise MigrationError(
+                f"{kind} {place} is missing, and nothing here can make the rows of {table} again: "
+                "restore a backup into an empty database"
+            )
+    with connection.transaction():
+        connection.execute("select pg_advisory_xact_lock(%s)", (_LOCK,))
+        connection.execute(statement("migrations", "reach_trigrams"))
+        for migration in migrations():
+            text = migration.text
+            for create, repeat in _REPEATABLE.items():
+                text = re.sub(rf"^( *){create}", rf"\1{repeat}", text, flags=re.MULTILINE)
+            connection.execute(text.encode())
+            connection.execute(_RECORD, (migration.number, migration.name, migration.sha256))
+
+
+def _exists(connection: psycopg.Connection, name: str) -> bool:
+    row = connection.execute("select to_regclass(quote_ident(%s))", (name,)).fetchone()
+    return row is not None and row[0] is not None
+
+
+_RECORD = (
+    "insert into schema_migrations (number, name, sha256) values (%s, %s, %s) "
+    "on conflict do nothing"
+)
 
 
 def _missing(connection: psycopg.Connection, known: list[Migration]) -> list[Migration]:

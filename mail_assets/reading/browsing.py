@@ -95,13 +95,14 @@ def _count_shared(one: str, other: str) -> int:
 
 
 class Title(NamedTuple):
-    """A line about a message."""
+    """A line about a message; `text` is the number of its text if several texts claim its id."""
 
     message_id: str
     subject: str
     from_name: str
     from_email: str
     sent_at: dt.datetime
+    text: int | None
 
 
 class MonthEntry(NamedTuple):
@@ -110,6 +111,7 @@ class MonthEntry(NamedTuple):
     title: Title
     thread_id: str
     depth: int
+    by_subject: bool
 
 
 def read_titles(connection: psycopg.Connection, ids: Collection[str]) -> dict[str, Title]:
@@ -127,7 +129,7 @@ def read_month(
     """
     parameters = {**month.columns, "first": first, "most": most}
     rows = connection.execute(statement("browsing", "month"), parameters).fetchall()
-    return [MonthEntry(Title(*row[:5]), *row[5:]) for row in rows]
+    return [MonthEntry(Title(*row[:6]), *row[6:]) for row in rows]
 
 
 def read_stats(

@@ -20,9 +20,9 @@ class Post:
     """A message of a conversation, or a ghost: a message that others refer to and no archive has.
 
     A ghost has only its place in the thread. `depth` counts archived ancestors; `position` numbers
-    the thread from 0. `places` are the months with a copy, in order. The text is that of the
-    earliest copy, or its beginning; `characters` is the length of the whole text. Segments are
-    spans in characters of body_text.
+    the thread from 0. The text, or its beginning, is that of the copy that arrived first, `places`
+    are the months that have it; `contested`: other texts claim the id. `characters` is the length
+    of the whole text. Segments are spans in characters of body_text.
     """
 
     position: int
@@ -31,6 +31,7 @@ class Post:
     is_ghost: bool
     parent_id: str | None  # nearest archived ancestor
     parent_message_id: str | None  # direct parent, perhaps a ghost
+    by_subject: bool  # only its subject joins it to the thread
     places: tuple[ListMonth, ...]
     from_name: str
     from_email: str
@@ -41,6 +42,7 @@ class Post:
     characters: int
     segments: tuple[Segment, ...]
     attachments: tuple[Attachment, ...]
+    contested: bool = False
 
 
 class Place(NamedTuple):

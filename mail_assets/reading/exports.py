@@ -12,7 +12,10 @@ from mail_assets.tables.messages import utc
 
 
 class ExportedMessage(NamedTuple):
-    """The earliest copy of a message, without fields that only this archive has."""
+    """The copy of a message's text that arrived first, without fields that only this archive has.
+
+    `text` is the number of the text where several texts claim the id, else None.
+    """
 
     message_id: str
     lists: tuple[str, ...]
@@ -26,11 +29,14 @@ class ExportedMessage(NamedTuple):
     references: tuple[str, ...]
     body_text: str
     attachments: tuple[Mapping[str, Any], ...]
+    by_subject: bool  # only its subject joins it to its thread
+    text: int | None
 
     def as_json(self) -> dict[str, Any]:
         """Return the message as plain values; "sent_at" is ISO 8601 in UTC."""
         attachments = [{name: one[name] for name in ("name", "type")} for one in self.attachments]
-        return {**self._asdict(), "sent_at": utc(self.sent_at), "attachments": attachments}
+        times = {"sent_at": utc(self.sent_at), "contested": self.text is not None}
+        return {**self._asdict(), **times, "attachments": attachments}
 
 
 def list_thread(connection: psycopg.Connection, thread_id: str, most: int) -> list[str]:
@@ -45,8 +51,18 @@ def list_newest(connection: psycopg.Connection, thread_id: str, most: int) -> li
     return read_column(connection, statement("exports", "newest"), parameters)
 
 
-def read_messages(connection: psycopg.Connection, ids: Sequence[str]) -> list[ExportedMessage]:
-    """Return messages in the order of their ids, without those that are in no archive."""
+class TextOf(NamedTuple):
+    """A message, and the number of one of its texts where several claim its id."""
+
+    message_id: str
+    text: int = 1
+
+
+def read_messages(
+    connection: psycopg.Connection, wanted: Sequence[TextOf]
+) -> list[ExportedMessage]:
+    """Return messages in the order that they are wanted in, without those in no archive."""
+    parameters = {"ids": [one.message_id for one in wanted], "texts": [one.text for one in wanted]}
     with connection.cursor(row_factory=dict_row) as cursor:
-        rows = cursor.execute(statement("exports", "messages"), {"ids": [*ids]}).fetchall()
+        rows = cursor.execute(statement("exports", "messages"), parameters).fetchall()
     return [ExportedMessage(**row) for row in rows]

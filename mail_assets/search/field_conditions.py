@@ -6,8 +6,7 @@ opposite of its field ($nin, the other side of a day). Conditions that an index 
 left out, so that it finds too much and never too little; PostgreSQL decides.
 
 Where addresses are hidden, conditions on parts of names and subjects must not see them: a pattern
-of PostgreSQL takes them out of the texts. It covers all that pages mask (web/addresses.py) and a
-little more, as it does not check top-level domains.
+of PostgreSQL takes them out of the texts. It is that of pages (mail/message/text_addresses.py).
 """
 
 import datetime as dt
@@ -18,50 +17,13 @@ from typing import Any, LiteralString, NamedTuple, TypeAlias
 import psycopg
 
 from mail_assets.indexes.vectors import MAX_ID, MAX_SENDER
-from mail_assets.mail.message.addresses import AT_MARKS
+from mail_assets.mail.message.text_addresses import ADDRESSES, SIGNS
 from mail_assets.month import month_number
 from mail_assets.postgres.statements import statement
 from mail_assets.search.language.expression import Clause, Condition, Field, Period, Text
 from mail_assets.search.language.request import RequestError, quote
 from mail_assets.vectors.filters import Filter, count_constraints
 
-#: All characters beyond ASCII count as letters: PostgreSQL's own letters depend on its locale.
-_LETTER, _LABEL = r"(?:[a-z]|[^\x01-\x7f])", r"(?:[0-9a-z_-]|[^\x01-\x7f])+"
-_BLANK = r"[ \t\u00a0]"
-_LOCAL = r"(?:\"[^\"\n]+\"|[^][\s\"(),/:;<>@\\]+)"
-_SIGNS = (
-    r"[][(){}<>|*~#%+=^\u00ab\u00bb\u2039\u203a\u27e8\u27e9\u3008-\u3011\uff08\uff09\uff3b\uff3d_-]"
-    r"{1,2}"
-)
-_ENCODED = (
-    r"(?:%(?:25){0,3}40|=40|&(?:amp;)?(?:#0{0,5}64|#x0{0,5}40|commat);"
-    r"|\\(?:u00|x)40|[\uff20\ufe6b]|\\@@?|@@|\[a\]|&lt;at&gt;|/at/)"
-)
-_WORD = r"(?<![0-9a-z])at(?![0-9a-z])"
-_DOT = (
-    r"(?:[.\u3002\uff0e]|%(?:25){0,3}2e|=2e|&(?:amp;)?(?:#0{0,5}46|#x0{0,5}2e|period);"
-    rf"|{_BLANK}{{0,2}}[[({{<]{{1,2}}{_BLANK}?(?:dot|\.){_BLANK}?[])}}>]{{1,2}}"
-    rf"{_BLANK}{{0,2}}|{_BLANK}{{0,2}}[|*~#_-]dot[|*~#_-]{_BLANK}{{0,2}}|{_BLANK}dot{_BLANK}"
-    rf"|{_BLANK}{{1,2}}\.{_BLANK}{{1,2}})"
-)
-_DOMAIN = rf"(?:{_LABEL}(?:{_DOT}{_LABEL})+|\[[0-9a-f.:]+\])"
-_NAMED = rf"(?!www\.){_DOMAIN}(?<={_LETTER}{{2}}.{{0,4}})"
-_BEFORE = rf"{_BLANK}{{0,2}}(?:{_SIGNS}{_BLANK}{{0,2}}|[\"'])?"
-_BEHIND = (
-    rf"{_BLANK}{{0,2}}(?:(?:{_SIGNS}|[\"']){_BLANK}{{0,2}})?"
-    rf"(?:\r?\n[ \t>|]{{0,6}})?(?:{_SIGNS}{_BLANK}{{0,2}})?"
-)
-#: Pipermail's "at" in other languages, after a beginning that prose does not have; the marks
-#: contain no sign of a pattern.
-_MARK = f"(?:{'|'.join(AT_MARKS)})"
-_LISTED = rf"{_MARK}(?<=(?:<|mailto:){_LOCAL}{_MARK}){_DOMAIN}"
-#: Every address has one of these signs: they are looked for first, in a 40th of the time.
-SIGNS = "@|[\uff20\ufe6b]|40|64;|commat;|\\[a\\]|(?<![0-9a-z])at(?![0-9a-z])|<|mailto:"
-#: An address, also several in a row.
-ADDRESSES = (
-    rf"{_LOCAL}(?:@(?:{_DOMAIN}|{_LABEL})|{_ENCODED}{_NAMED}"
-    rf"|{_BEFORE}(?:@|{_ENCODED}|{_WORD}){_BEHIND}{_NAMED}|{_LISTED})+"
-)
 #: Parameters of statements that leave out addresses.
 HIDDEN = {"signs": SIGNS, "addresses": ADDRESSES}
 
@@ -167,7 +129,8 @@ def _resolve_field(
             query = statement("search", "senders")
             return FieldCondition("senders", _find_senders(connection, str(value), query), negated)
         case "thread":
-            return FieldCondition("threads", _find_threads(connection, str(value)), negated)
+            rows = connection.execute(statement("search", "thread"), {"message_id": str(value)})
+            return FieldCondition("threads", [thread for (thread,) in rows], negated)
         case "id":
             return FieldCondition("ids", [value], negated)
         case "to":
@@ -208,11 +171,6 @@ def _find_senders(connection: psycopg.Connection, sender: str, query: LiteralStr
             f"sender {quote(sender)} matches more than {MAX_SENDERS} addresses: give more of it"
         )
     return sorted(address for (address,) in rows)
-
-
-def _find_threads(connection: psycopg.Connection, message_id: str) -> list[str]:
-    rows = connection.execute(statement("search", "thread"), {"message_id": message_id}).fetchall()
-    return [thread for (thread,) in rows]
 
 
 class IndexFilter(NamedTuple):

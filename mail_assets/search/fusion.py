@@ -104,7 +104,13 @@ def fuse(semantic: Sequence[Candidate], fulltext: Sequence[Candidate], mix: Mix)
     if not near and not fulltext:
         near = [*semantic]
     legs = [
-        _build_leg("semantic", mix.semantic, near, (_above_floor(one) for one in near)),
+        # a similarity on a scale from FLOOR, 0, to the same text, 1
+        _build_leg(
+            "semantic",
+            mix.semantic,
+            near,
+            (max(0.0, (one.score - FLOOR) / (1 - FLOOR)) for one in near),
+        ),
         _build_leg("fulltext", mix.fulltext, fulltext, (one.score for one in fulltext)),
     ]
     found = [leg for leg in legs if leg.candidates]
@@ -165,11 +171,6 @@ def _add_leg(leg: _Leg, fused: dict[str, _Found], evidence: dict[str, float]) ->
         best.setdefault(one.thread_key, score)
     for thread, score in best.items():
         evidence[thread] = evidence.get(thread, 0.0) + leg.weight * score
-
-
-def _above_floor(one: Candidate) -> float:
-    """Return a similarity on a scale from FLOOR, 0, to the same text, 1."""
-    return max(0.0, (one.score - FLOOR) / (1 - FLOOR))
 
 
 def _spread(scores: Sequence[float]) -> list[float]:

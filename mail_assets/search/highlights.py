@@ -268,13 +268,10 @@ def _find_surroundings(text: str, parts: Iterable[str]) -> Iterator[Span]:
 def _find_starts(text: str, part: str) -> Iterator[int]:
     at = text.find(part)
     while at >= 0:
-        if at == 0 or not (text[at].isalnum() and _continues(text[at - 1])):
+        before = text[at - 1 : at]
+        if not (text[at].isalnum() and before.isalnum() and not is_unspaced(before)):
             yield at
         at = text.find(part, at + 1)
-
-
-def _continues(letter: str) -> bool:
-    return letter.isalnum() and not is_unspaced(letter)
 
 
 def weigh_texts(stems: StemReader, found: LookedUp, texts: Sequence[str]) -> list[float]:

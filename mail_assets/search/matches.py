@@ -20,6 +20,8 @@ from mail_assets.vectors.index import Match
 MAX_THREADS, MAX_THREAD_MESSAGES = 10, 20
 #: Characters of new text, a dozen words, below which a message says little: "Thank you!".
 BRIEF = 80
+#: Share of the best similarity of an id's texts that is nearly as near.
+NEARLY = 0.75
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
@@ -36,7 +38,7 @@ class Candidate(NamedTuple):
     `chunks` maps the keys that the vector index returned to their cosine distances, nearest first;
     `ranks` are the ranks in the legs, from 1; `thread_score` is the part of the score that comes
     from the best messages of its thread; `begins`: it is the first of its thread; `is_brief`: it
-    has little text of its own.
+    has little text of its own. `text` is the number of its text, None unless several claim the id.
     """
 
     message_id: str
@@ -48,6 +50,7 @@ class Candidate(NamedTuple):
     thread_score: float = 0.0
     begins: bool = False
     is_brief: bool = False
+    text: int | None = None
 
     @property
     def thread_key(self) -> str:
@@ -147,11 +150,16 @@ def confirm_matches(
     members = []
     had: set[str] = set()
     rows = connection.execute(filters.statement("confirmed"), parameters).fetchall()
-    for place, message_id, list_name, month, variant, thread_id, *about, lexemes_had in rows:
+    texts = _choose_texts((row[1], row[5], row[0], _score_at(matches, row[0])) for row in rows)
+    for place, message_id, list_name, month, variant, text, thread_id, *about, lexemes_had in rows:
+        if text != texts.get(message_id):
+            continue
         copy = MessageCopy(known_month(list_name, month), variant)
         score = _score_at(matches, place)
         begins, is_brief = about
-        candidate = Candidate(message_id, copy, thread_id, score, begins=begins, is_brief=is_brief)
+        candidate = Candidate(
+            *(message_id, copy, thread_id, score), begins=begins, is_brief=is_brief, text=text
+        )
         if place:
             at_place[place] = candidate
         else:
@@ -164,6 +172,31 @@ def confirm_matches(
         first_copies(members),
         frozenset(had),
     )
+
+
+def _choose_texts(rows: Iterable[tuple[str, int | None, int, float]]) -> dict[str, int]:
+    """Return the text that is shown of each contested id, by its number.
+
+    Of the texts that have words of the query it is the one that arrived first, else of those that
+    are nearly as near as the nearest. A row is an id, text, place and score.
+    """
+    by_words: list[tuple[str, int]] = []
+    near: dict[str, dict[int, float]] = {}
+    for message_id, text, place, score in rows:
+        if text is not None and place > 0:
+            by_words.append((message_id, text))
+        elif text is not None and place:
+            scores = near.setdefault(message_id, {})
+            scores[text] = max(score, scores.get(text, score))
+    chosen = {
+        message_id: min(text for text, one in found.items() if one >= _bound(max(found.values())))
+        for message_id, found in near.items()
+    }
+    return chosen | _first_texts(by_words)
+
+
+def _bound(best: float) -> float:
+    return best - (1.0 - NEARLY) * abs(best)
 
 
 def _identify(hit: WordHit) -> Identity:
@@ -197,17 +230,35 @@ def read_copies(
     values = {**filters.parameters, **parameters}
     rows = connection.execute(filters.statement(name), values).fetchall()
     return [
-        Candidate(message_id, MessageCopy(known_month(list_name, month), variant), thread_id, 0.0)
-        for message_id, list_name, month, variant, thread_id in rows
+        Candidate(
+            *(message_id, MessageCopy(known_month(list_name, month), variant), thread_id, 0.0),
+            text=text,
+        )
+        for message_id, list_name, month, variant, text, thread_id in rows
     ]
 
 
 def first_copies(candidates: Iterable[Candidate]) -> list[Candidate]:
-    """Return each message once, in the copy that comes first."""
+    """Return each message once, in the copy that comes first.
+
+    Of several texts under one id that of the lowest number: it arrived first.
+    """
+    found = [*candidates]
+    texts = _first_texts((one.message_id, one.text) for one in found)
     first: dict[str, Candidate] = {}
-    for one in candidates:
-        first.setdefault(one.message_id, one)
+    for one in found:
+        if one.text == texts.get(one.message_id):
+            first.setdefault(one.message_id, one)
     return [*first.values()]
+
+
+def _first_texts(texts: Iterable[tuple[str, int | None]]) -> dict[str, int]:
+    """Return the lowest number of a text for each contested id among some texts."""
+    first: dict[str, int] = {}
+    for message_id, text in texts:
+        if text is not None:
+            first[message_id] = min(text, first.get(message_id, text))
+    return first
 
 
 def append_unknown(ranked: Sequence[Candidate], more: Iterable[Candidate]) -> list[Candidate]:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import psycopg
 
-from mail_assets.mail.message.ids import base_subject
+from mail_assets.mail.message.subjects import base_subject
 from mail_assets.month import known_month
 from mail_assets.postgres.statements import statement
 from mail_assets.search.highlights import Highlighter, StemReader, StoredChunk, select_chunks
@@ -119,6 +119,10 @@ class Folder:
         """Add hits that follow those which were added before."""
         for hit in hits:
             self._added += 1
+            if hit.contested:  # it speaks for no other message, and none for it
+                self.threads.setdefault(hit.thread_id or hit.message_id, len(self.hits))
+                self.hits.append(hit)
+                continue
             words = {*hit.chunks[0].text.lower().split()} if hit.chunks else set()
             key = (hit.from_email, base_subject(hit.subject).lower())
             alike = self._alike.setdefault(key, [])
@@ -186,7 +190,7 @@ class HitReader:
         copies = _group_copies(asked_copies.fetchall())
         chunks = _group_chunks(asked_chunks.fetchall())
         texts = [chunk.text for of_message in chunks.values() for chunk in of_message]
-        texts += [subject for of_one in copies.values() for subject, *_ in of_one.values()]
+        texts += [subject for of_one in copies.values() for _, subject, *_ in of_one.values()]
         highlighter = self._stems.build_highlighter(query, terms, texts)
         return [
             _build_hit(
@@ -235,15 +239,17 @@ def _build_hit(
     highlighter: Highlighter,
     found_by: FoundBy,
 ) -> Hit:
-    """Return a hit as the candidate's copy is stored, with the names of all lists that carry it."""
-    subject, from_name, from_email, sent_at, thread_id, attachments = copies[candidate.copy]
+    """Return a hit as the candidate's copy is stored, with all lists that carry its text."""
+    text, subject, from_name, from_email, sent_at, thread_id, attachments = copies[candidate.copy]
     shown = select_chunks(candidate, chunks, highlighter)
     titled = highlighter.find(subject).spans
     words = [subject[start:end] for start, end in titled]
     words += [text for chunk in shown for text, marked in chunk.pieces() if marked]
     return Hit(
         message_id=candidate.message_id,
-        lists=tuple(sorted({copy.month.list_name for copy in copies})),
+        lists=tuple(
+            sorted({copy.month.list_name for copy, one in copies.items() if one[0] == text})
+        ),
         month=candidate.copy.month.month,
         subject=subject,
         from_name=from_name,
@@ -261,6 +267,8 @@ def _build_hit(
         ),
         attachments=tuple(name for name in attachments if name),
         subject_highlights=tuple(titled),
+        contested=text is not None,
+        text=text or 1,
     )
 
 

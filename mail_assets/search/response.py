@@ -114,7 +114,10 @@ class NewerCopy:
 
 @dataclass(frozen=True)
 class Hit:
-    """A message that was found, once for all lists that carry it.
+    """A message that was found, once for all lists that carry its text.
+
+    `contested`: several texts claim its id. Then `text` is the number of this one, 1 for the text
+    that arrived first; of those that match it is the first.
 
     Higher scores are better, within one response. `copies` are the ids of near-duplicates that were
     folded into it: the same sender, subject and words; `newer_copy` is the newest of them, where it
@@ -140,6 +143,8 @@ class Hit:
     in_thread: tuple[str, ...] = ()
     subject_highlights: tuple[Span, ...] = ()
     newer_copy: NewerCopy | None = None
+    contested: bool = False
+    text: int = 1
 
 
 @dataclass(frozen=True)

@@ -31,7 +31,7 @@ from mail_assets.search.fulltext import (
 )
 from mail_assets.search.fusion import add_thread_messages, fuse, rank_single_leg, weigh_legs
 from mail_assets.search.language.request import Mode, Request
-from mail_assets.search.live_index import Model, VectorSearch
+from mail_assets.search.live_index import VectorSearch
 from mail_assets.search.look_up import LookedUp
 from mail_assets.search.matches import (
     NO_MATCHES,
@@ -270,7 +270,9 @@ class Retriever:
                 refused = confirmed.find_refused(matches)
         semantic, began = confirmed.by_meaning, time.perf_counter()
         if model and vector:
-            semantic = self._rerank(model, vector.result(), confirmed)
+            semantic = rerank(
+                self.connection, model.encoder, vector.result(), semantic, confirmed.by_words
+            )
         return LegRankings(
             confirmed.by_words,
             semantic,
@@ -314,9 +316,6 @@ class Retriever:
             round(before.words_ms + words_ms, 1),
             round(before.vectors_ms + vectors_ms, 1),
         )
-
-    def _rerank(self, model: Model, query: Vector, found: ConfirmedMatches) -> list[Candidate]:
-        return rerank(self.connection, model.encoder, query, found.by_meaning, found.by_words)
 
 
 class _Nearest(NamedTuple):

@@ -1,6 +1,7 @@
 """lists.toml: the mailing lists and their months, read and checked; and a first one, written."""
 
 import json
+import os
 import re
 import tomllib
 from collections.abc import Mapping
@@ -28,7 +29,11 @@ LANGUAGES = (
 
 #: The name of a list is part of a partition key (no `|`, `,`, `[`, `]`), a path and a URL.
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
-_KEYS = {"source", "dialect", "language", "start", "charset"}
+_HOST = re.compile(
+    r"(?:[A-Za-z0-9_](?:[A-Za-z0-9._-]{0,250}[A-Za-z0-9_])?|\[[0-9A-Fa-f:.]{2,45}\])"
+    r"(?::[0-9]{1,5})?"
+)
+_KEYS = {"source", "dialect", "language", "start", "charset", "redirect_hosts"}
 #: Keys that stand above the lists: no list can have such a name.
 _BOUNDS = ("first_month", "last_month")
 _REMEDY = "write one with `mail-assets init`, or set MAIL_LISTS"
@@ -41,6 +46,7 @@ class MailingList:
     `source` is a folder, an https:// or an s3:// URL. `dialect` names how its mbox files are
     written; None: each archive is examined. `language` is a PostgreSQL text search configuration,
     `start` its first month, "YYYY-MM". `charset` is that of mail that names none; "": windows-1252.
+    `redirect_hosts` are other hosts ("host" or "host:port") that the source's may lead to.
     """
 
     name: str
@@ -49,6 +55,7 @@ class MailingList:
     language: str
     start: str
     charset: str = ""
+    redirect_hosts: tuple[str, ...] = ()
 
     @property
     def defaults(self) -> "ListDefaults":
@@ -134,8 +141,9 @@ def _mailing_list(
     check_name(place, name)
     if unknown := sorted(set(table) - _KEYS):
         raise SettingsError(f"{place} {unknown[0]}", table[unknown[0]], one_of(_KEYS))
+    hosts = _read_hosts(f"{place} redirect_hosts", table.get("redirect_hosts", []))
     for key, value in table.items():
-        if not isinstance(value, str):
+        if key != "redirect_hosts" and not isinstance(value, str):
             raise SettingsError(f"{place} {key}", value, "must be a string")
     source = _read_source(f"{place} source", table.get("source", ""), folder)
     dialect = table.get("dialect")
@@ -154,7 +162,17 @@ def _mailing_list(
     if bounds.last and start > bounds.last:
         raise SettingsError(f"{place} start", start, f"must not be after last_month {bounds.last}")
     charset = _read_charset(f"{place} charset", table.get("charset", ""))
-    return MailingList(name, source, dialect, language, start, charset)
+    return MailingList(name, source, dialect, language, start, charset, hosts)
+
+
+def _read_hosts(name: str, value: object) -> tuple[str, ...]:
+    if not isinstance(value, list):
+        raise SettingsError(name, value, 'must be a list of hosts such as ["files.example.org"]')
+    for host in value:
+        if not isinstance(host, str) or not _HOST.fullmatch(host):
+            rule = 'must be a host such as "files.example.org", or host:port'
+            raise SettingsError(name, host, rule)
+    return tuple(value)
 
 
 def _read_charset(name: str, value: str) -> str:
@@ -196,11 +214,12 @@ def _require_month(name: str, value: object) -> None:
 _HEAD = """\
 # The mailing lists, one table each. A list's name is permanent: it is part of every key.
 #
-#   source    a folder of monthly archives, a Maildir, a folder of .eml files, one big mbox file
-#             or a public-inbox (paths are relative to this file); s3://bucket/prefix; or
-#             https://..., a page that links to the archives or a URL with {yyyymm}, {yyyy-mm} or
-#             {yyyy-Month} in its path. For servers of a kind: public-inbox:https://...,
-#             hyperkitty:https://... or ponymail:https://... (docs/sources.md)
+#   source    a folder of monthly archives, a Maildir, a folder of .eml files, an MH folder, a
+#             mailbox of Apple Mail, one big mbox file or a public-inbox (paths are relative to
+#             this file); s3://bucket/prefix; or https://..., a page that links to the archives
+#             or a URL with {yyyymm}, {yyyy-mm} or {yyyy-Month} in its path. For servers of a kind:
+#             public-inbox:https://..., hyperkitty:https://... or ponymail:https://...
+#             (docs/sources.md)
 #   dialect   how its mbox files are written: plain, mboxrd, mboxo, pg (postgresql.org) or
 #             pipermail. Leave it out: each archive tells by its bytes, and a check of
 #             mbox_archives names the months where a dialect set here is not the right one.
@@ -208,6 +227,7 @@ _HEAD = """\
 #   charset   that of mail that names none and is not UTF-8: koi8-r, euc-jp, gb2312, ...; else
 #             windows-1252
 #   start     its first month, "YYYY-MM"
+#   redirect_hosts  a list of other hosts that an https:// source may redirect or link to
 
 # The oldest month of any list. Choose it once: changing it later orphans history.
 """
@@ -239,6 +259,7 @@ def write_lists_file(path: Path, tables: Mapping[str, Mapping[str, str]]) -> Non
         content = text.encode()
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("xb") as file:
+            os.fchmod(file.fileno(), 0o644)  # settings, and no mail
             file.write(content)
     except FileExistsError:
         raise SettingsError(

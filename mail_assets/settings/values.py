@@ -312,11 +312,6 @@ def _checked(check: Callable[[str], object], name: str, value: str, shown: str =
     return value
 
 
-def path(name: str, value: str) -> Path:
-    """Parse a path, which need not exist and becomes absolute."""
-    return absolute_path(name, value)
-
-
 def folder(name: str, value: str) -> Path:
     """Parse the path of a folder, which need not exist and becomes absolute."""
     found = absolute_path(name, value)

@@ -57,7 +57,7 @@ HOME = _places.add(
 LISTS = _places.add(
     "MAIL_LISTS",
     None,
-    values.path,
+    values.absolute_path,
     "The file with the mailing lists. Default: `lists.toml` of the checkout; without one, "
     "`lists.toml` in the current folder or in `~/.config/mail-assets`",
 )

@@ -13,9 +13,12 @@ from pathlib import Path
 from typing import BinaryIO
 from uuid import uuid4
 
+from mail_assets.files import create_private, make_private_folder
 from mail_assets.mail.archive.compression import (
     BombError,
+    NoRoomError,
     UnpackingError,
+    check_room,
     open_archive,
     unpacked_path,
 )
@@ -43,8 +46,9 @@ def verify_archive(
     was `downloaded`.
 
     Raises:
-        SourceError: the stream is truncated, damaged, or unpacks to more than `max_unpacked` bytes,
-            or the file does not begin like an mbox: an HTML page, an error in JSON, a ZIP file.
+        SourceError: the stream is truncated, damaged, or unpacks to more than `max_unpacked` bytes
+            or than fits on the disk, or the file does not begin like an mbox: an HTML page, an
+            error in JSON, a ZIP file.
     """
     try:
         with ExitStack() as opened:
@@ -57,7 +61,8 @@ def verify_archive(
                 chunk, unpacked = head, 0
                 while chunk and unpacked <= max_unpacked:
                     unpacked += len(chunk)
-                    if copy:
+                    if copy and unpack_to:
+                        check_room(unpack_to.parent, len(chunk), path)
                         copy.write(chunk)
                     chunk = archive.read(CHUNK)
     except UnpackingError as error:
@@ -103,7 +108,7 @@ def save_archive(
 
 def unpacking_refusal(error: UnpackingError, downloaded: bool) -> SourceError:
     """Return the error for bad compressed data, with the remedy and without the file's name."""
-    if isinstance(error, BombError):
+    if isinstance(error, (BombError, NoRoomError)):
         return SourceError(f"{error.fault}; {error.remedy}")
     remedy = f"{error.remedy}, or repair it at its source" if downloaded else "replace the file"
     return SourceError(f"{error.fault}; {remedy}", retryable=downloaded)
@@ -126,10 +131,10 @@ def _check_head(head: bytes) -> None:
 @contextmanager
 def write_whole(path: Path) -> Iterator[BinaryIO]:
     """Yield a new file that replaces `path` when the block ends without an error."""
-    path.parent.mkdir(parents=True, exist_ok=True)
+    make_private_folder(path.parent)
     part = path.with_name(f".{path.name}.{uuid4().hex}")
     try:
-        with part.open("xb") as file:
+        with create_private(part) as file:
             yield file
         part.replace(path)
     finally:

@@ -7,14 +7,22 @@ from typing import BinaryIO
 
 from mail_assets.month import ListMonth
 from mail_assets.sources.archive_file import CHUNK, save_archive
-from mail_assets.sources.source import ArchiveSource, Fetched, SourceError, Unchanged, list_again
+from mail_assets.sources.source import (
+    ArchiveSource,
+    Fetched,
+    SourceError,
+    Unchanged,
+    list_again,
+    some_of,
+)
 from mail_assets.sources.urls import folder_path, group_by_month
 
 
 class FolderSource(ArchiveSource):
-    """The files of one folder whose names end in a month; hidden ones are ignored.
+    """The files of one folder whose names end in a month; hidden ones are ignored, others named.
 
-    A version is "size-mtime", in bytes and nanoseconds.
+    A folder that has files, and none of a month, is an error. A version is "size-mtime", in bytes
+    and nanoseconds.
     """
 
     def __init__(self, list_name: str, url: str) -> None:
@@ -65,12 +73,23 @@ class FolderSource(ArchiveSource):
     def _months(self) -> dict[str, list[str]]:
         try:
             with os.scandir(self._folder) as entries:
-                names = [e.name for e in entries if e.is_file() and not e.name.startswith(".")]
+                found = {e.name: e.is_file() for e in entries if not e.name.startswith(".")}
         except OSError as error:
             raise self.error(
                 None, f"the folder {self._folder.absolute()} cannot be read: {error.strerror}"
             ) from error
-        return group_by_month(names)
+        months = group_by_month(name for name, is_file in found.items() if is_file)
+        archives = {name for names in months.values() for name in names}
+        others = sorted(found.keys() - archives)
+        self.remark("left out, no month in the name", others)
+        if others and not months:
+            raise self.error(
+                None,
+                f"the folder {self._folder.absolute()} has no monthly archive: {some_of(others)}"
+                " is no file named after a month, such as dev-2024-05.mbox; one mbox file, a"
+                " Maildir or a folder of messages is a source by its own path (docs/sources.md)",
+            )
+        return months
 
 
 def _version(status: os.stat_result) -> str:

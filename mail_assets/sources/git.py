@@ -25,6 +25,7 @@ from typing import IO, NamedTuple
 from urllib.parse import urlsplit
 
 from mail_assets.environment import child_environment
+from mail_assets.files import make_private_folder
 from mail_assets.mail.archive.mbox import MAX_MESSAGE
 from mail_assets.sources.message_source import (
     Arrival,
@@ -102,6 +103,12 @@ class GitInbox:
         self._folder = folder
         self._cache = cache
         self._times: dict[str, int] = {}
+        self._by_arrival: frozenset[str] = frozenset()
+
+    @property
+    def remarks(self) -> dict[str, list[str]]:
+        """Nothing: git has no other files. See Messages."""
+        return {}
 
     def months(self) -> Pairs:
         """Return (month, key) of every message, in the order of their commits. See Messages."""
@@ -111,11 +118,15 @@ class GitInbox:
                 self._times.pop(id, None)
                 if what != _REMOVED:
                     self._times[id] = int(what)
-        return find_months([*self._times], self._read, self._cache / "months")
+        found = find_months([*self._times], self._read, self._cache / "months")
+        self._by_arrival = found.by_arrival
+        return found.pairs
 
     def entries(self, keys: Sequence[str]) -> Iterator[bytes]:
         """Yield the messages of these keys as mboxrd. See Messages."""
-        return (format_message(blob.data) for blob in self._blobs(keys))
+        for message in self._read(keys):
+            arrived = message.arrived if message.key in self._by_arrival else None
+            yield format_message(message.raw, arrived)
 
     def _repositories(self) -> list[Path]:
         if found := find_repositories(self._folder):
@@ -168,23 +179,27 @@ def _read_events(lines: Iterable[str]) -> Iterator[tuple[str, str]]:
                 yield change["new"], time
 
 
-def fetch_repository(url: str, folder: Path, auth: tuple[str, str] | None) -> None:
+def fetch_repository(
+    url: str, folder: Path, auth: tuple[str, str] | None = None, address: str = ""
+) -> None:
     """Make the bare repository `folder` a mirror of that at `url`, http(s):// or a path.
 
-    A user and password go to the server of `url` only; then redirects are not followed.
+    A user and password go to the server of `url` only. Redirects are not followed. `address` is
+    "host:port:address": git connects there, whatever address the host has by now.
 
     Raises:
         SourceError: git refuses, or is not installed.
     """
     scheme = urlsplit(url).scheme or "file"
-    config = {**SLOW, f"protocol.{scheme}.allow": "always"}
+    config = {**SLOW, f"protocol.{scheme}.allow": "always", "http.followRedirects": "false"}
+    if address:
+        config["http.curloptResolve"] = address
     if auth:
         pair = base64.b64encode(":".join(auth).encode()).decode()
         config[f"http.{url}.extraHeader"] = f"Authorization: Basic {pair}"
-        config["http.followRedirects"] = "false"
     if not (folder / "HEAD").exists():
         # a clone knows the name of the branch; it gets its name when it is whole
-        folder.parent.mkdir(parents=True, exist_ok=True)
+        make_private_folder(folder.parent)
         with tempfile.TemporaryDirectory(dir=folder.parent) as place:
             clone = Path(place) / "clone.git"
             run_git(["clone", "--quiet", "--mirror", "--", url, str(clone)], config)
@@ -274,6 +289,7 @@ def _running(
                 stdin=stdin,
                 stdout=subprocess.PIPE,
                 stderr=complaints,
+                umask=0o077,
             )
         except FileNotFoundError as error:
             raise SourceError("there is no git on this machine; install it") from error

@@ -1,17 +1,16 @@
 """Requests for archives and pages: with passwords, a crawl delay, retries and limits of size.
 
-A password goes to the source's own server only, and postgresql.org gets its public one. On a
-redirect httpx drops the password at the first other server.
+A password goes to the source's own server only, and postgresql.org gets its public one. Redirects
+stay on the source's host, or on those that lists.toml allows (http/reach.py); httpx drops the
+password at the first other server.
 """
 
-import ssl
 import threading
 import time
 import zlib
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import replace
-from functools import cache
 from itertools import chain
 from pathlib import Path
 from typing import NamedTuple, TypeVar
@@ -19,6 +18,7 @@ from urllib.parse import unquote, urlsplit
 
 import httpx
 
+from mail_assets.http.reach import Reach, ReachError
 from mail_assets.http.requests import (
     GivenUpError,
     RetryPolicy,
@@ -30,6 +30,7 @@ from mail_assets.http.requests import (
     is_transient,
     retry_after,
 )
+from mail_assets.http.transport import GuardedTransport, proxy_for
 from mail_assets.month import ListMonth
 from mail_assets.sources.archive_file import CHUNK, save_archive
 from mail_assets.sources.source import ArchiveSource, Fetched, HttpOptions, SourceError, Unchanged
@@ -37,7 +38,6 @@ from mail_assets.sources.source import ArchiveSource, Fetched, HttpOptions, Sour
 USER_AGENT = "mail-assets (mailing-list archive reader)"
 MAX_PAGE = 8 << 20  # bytes of HTML; thirty years of months take 100 KB
 MAX_REDIRECTS = 5
-SLOW_SECONDS, SLOW_RATE = 300.0, 100.0  # seconds, and bytes/s that a longer body needs
 MAX_WAIT = 300.0  # seconds; if a server asks for a longer wait, another run tries again
 
 # Requests to one server are paced already, so the wait is exactly as long as it asks.
@@ -90,22 +90,46 @@ class HttpReader:
     def __init__(self, source: ArchiveSource, options: HttpOptions) -> None:
         self._source = source
         self._options = options
+        self._reach = Reach(source.url, options.redirect_hosts)
+
+    def allows(self, url: str, page: str) -> bool:
+        """Return whether a link of a page may be followed."""
+        return self._reach.allows(url, page)
+
+    def pin_address(self, url: str) -> str:
+        """Return "host:port:address" for a program that connects by itself, "" behind a proxy.
+
+        Raises:
+            SourceError: the host has no address that may be reached.
+        """
+        if proxy_for(url):
+            return ""
+        parts = urlsplit(url)
+        host, port = parts.hostname or "", parts.port or (443 if parts.scheme == "https" else 80)
+        try:
+            address = self._reach.resolve(host, port)[0]
+        except (OSError, UnicodeError) as error:
+            raise self._source.error(None, f"{url}: {error}", retryable=True) from error
+        except ReachError as error:
+            raise self._source.error(None, f"{url} is not asked: {error}") from error
+        return f"{host}:{port}:{address}"
 
     def read_page(self) -> tuple[str, str]:
         """Return the HTML of the source's URL, and the URL where redirects ended."""
         page = self._read(self._source.url, MAX_PAGE)
         return page.data.decode("utf-8", "replace"), page.url  # links are ASCII
 
-    def read_file(self, url: str, max_bytes: int = MAX_PAGE) -> bytes | None:
-        """Return a small file, None if the server has none (404, 410)."""
+    def read_file(self, url: str, max_bytes: int = MAX_PAGE) -> tuple[bytes | None, str]:
+        """Return a small file, None without one (404, 410), and the URL where redirects ended."""
         page = self._read(url, max_bytes, may_lack=True)
-        return page.data if page.found else None
+        return page.data if page.found else None, page.url
 
     def _read(self, url: str, max_bytes: int, may_lack: bool = False) -> _Page:
         def attempt() -> _Page:
             with self._request(None, "GET", url, {"Accept-Encoding": "gzip"}) as response:
+                final = str(response.url)
                 if may_lack and response.status_code in (404, 410):
-                    return _Page(b"", url, found=False)
+                    return _Page(b"", final, found=False)
                 self._require_ok(None, response)
                 coding = response.headers.get("Content-Encoding", "")
                 data = bytearray()
@@ -114,7 +138,7 @@ class HttpReader:
                         data += chunk
                         if len(data) > max_bytes:
                             raise SourceError(f"it is larger than {max_bytes} bytes: not a page")
-                return _Page(bytes(data), str(response.url))
+                return _Page(bytes(data), final)
 
         return self._retry(attempt)
 
@@ -123,7 +147,8 @@ class HttpReader:
     ) -> Fetched | Unchanged | None:
         """Download the archive at `url`; None if the server has none (404, 410).
 
-        The version is the ETag or Last-Modified as sent, or "sha256:" and that of the file.
+        The version is the ETag or Last-Modified as sent, or "sha256:" and that of the file. The
+        recorded URL is the one where redirects ended.
         """
         compressed = is_compressed(url)
         conditions = conditional_headers(known)
@@ -133,12 +158,13 @@ class HttpReader:
             with self._request(month, method, url, headers) as response:
                 if response.status_code in (404, 410):
                     return None
+                final = _final_url(url, response)
                 if response.status_code == 304 and conditions:
-                    return Unchanged(known, url)
+                    return Unchanged(known, final)
                 self._require_ok(month, response)
                 version = file_version(response.headers)
                 if version and version == known:  # the server ignores conditions
-                    return Unchanged(known, url)
+                    return Unchanged(known, final)
                 coding = response.headers.get("Content-Encoding", "")
                 body = decode_content(response.iter_raw(CHUNK), coding, compressed)
                 with self._source.refusing(month, url):
@@ -147,8 +173,8 @@ class HttpReader:
             version = version or f"sha256:{sha256}"
             if version == known:
                 target.unlink()
-                return Unchanged(known, url)
-            return Fetched(target, version, size, sha256, url)
+                return Unchanged(known, final)
+            return Fetched(target, version, size, sha256, final)
 
         return self._retry(attempt)
 
@@ -158,20 +184,25 @@ class HttpReader:
     ) -> Iterator[httpx.Response]:
         """Send one request; a network error, even in the body, is a TransientError."""
         options = self._options
-        auth = password_for(url, self._source.url, options)
         try:
+            if url != self._source.url:
+                self._reach.check(url, self._source.url)
             with (
                 httpx.Client(
                     headers={"User-Agent": USER_AGENT},
-                    verify=_tls(),
+                    transport=GuardedTransport(self._reach, options.read_timeout),
                     timeout=httpx.Timeout(options.read_timeout, connect=options.connect_timeout),
-                    follow_redirects=True,
-                    max_redirects=MAX_REDIRECTS,
-                    event_hooks={"request": [self._wait_turn], "response": [_guard_body]},
+                    event_hooks={"request": [self._wait_turn]},
                 ) as client,
-                client.stream(method, url, headers=headers, auth=auth) as response,
+                closing(
+                    self._send(client, client.build_request(method, url, headers=headers))
+                ) as response,
             ):
                 yield response
+        except ReachError as error:
+            allow = f'; if it is meant, set redirect_hosts = ["{error.host}"] in lists.toml'
+            what = f"{url} is refused: {error}{allow if error.host else ''}"
+            raise self._source.error(month, what) from error
         except _NOWHERE as error:
             raise self._source.error(month, f"{url} leads nowhere: {error}") from error
         except httpx.HTTPError as error:
@@ -179,6 +210,22 @@ class HttpReader:
                 raise self._source.error(month, f"{url}: {error}; {_CERTIFICATE_REMEDY}") from error
             fault = f"{type(error).__name__}: {error}".removesuffix(": ")
             raise TransientError(str(self._source.error(month, f"{url}: {fault}"))) from error
+
+    def _send(self, client: httpx.Client, request: httpx.Request) -> httpx.Response:
+        """Send a request and follow its redirects, whose bodies are not read."""
+        auth = password_for(str(request.url), self._source.url, self._options)
+        response = client.send(request, auth=auth, stream=True)
+        for _ in range(MAX_REDIRECTS):
+            following = response.next_request
+            if following is None:
+                return response
+            response.close()
+            self._reach.check(str(following.url), str(response.url))
+            response = client.send(following, stream=True)
+        if response.next_request is None:
+            return response
+        response.close()
+        raise httpx.TooManyRedirects(f"more than {MAX_REDIRECTS} redirects")
 
     def _retry(self, attempt: Callable[[], T]) -> T:
         policy = replace(_RETRIES, attempts=self._options.attempts)
@@ -211,40 +258,11 @@ class HttpReader:
         raise TransientError(str(self._source.error(month, fault)), retry_after(response.headers))
 
 
-def _guard_body(response: httpx.Response) -> None:
-    """Close the body of a redirect, which httpx would read whole; watch the pace of any other."""
-    stream = response.stream
-    assert isinstance(stream, httpx.SyncByteStream)
-    if response.has_redirect_location:
-        stream.close()
-        response.stream = httpx.ByteStream(b"")
-    else:
-        response.stream = _PacedStream(stream)
-
-
-class _PacedStream(httpx.SyncByteStream):
-    """A body that times out if it trickles: a byte a minute is within every read time-out."""
-
-    def __init__(self, stream: httpx.SyncByteStream) -> None:
-        self._stream = stream
-
-    def __iter__(self) -> Iterator[bytes]:
-        began, size = time.monotonic(), 0
-        for piece in self._stream:
-            size += len(piece)
-            seconds = time.monotonic() - began
-            if seconds > SLOW_SECONDS and size < SLOW_RATE * seconds:
-                raise httpx.ReadTimeout(f"{size} bytes of the body in {seconds:.0f} s")
-            yield piece
-
-    def close(self) -> None:
-        self._stream.close()
-
-
-@cache
-def _tls() -> ssl.SSLContext:
-    # reading the certificates takes 20 ms, as long as many a request
-    return httpx.create_ssl_context()
+def _final_url(url: str, response: httpx.Response) -> str:
+    """Return the URL that answered, without a redirect's query: it may hold a secret."""
+    if response.url == httpx.URL(url):
+        return url
+    return str(response.url.copy_with(query=None))
 
 
 def password_for(url: str, source: str, options: HttpOptions) -> tuple[str, str] | None:

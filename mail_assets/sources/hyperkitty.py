@@ -39,7 +39,8 @@ class HyperKittySource(UnlistedSource):
         url = f"{hyperkitty_export(self.url)}-{month.month}.mbox.gz?{days}"
         export = target.with_name(f"{target.name}.export")
         try:
-            if self.reader.download(month, url, export, "") is None:
+            found = self.reader.download(month, url, export, "")
+            if found is None:
                 raise self.error(
                     month,
                     f"{url} is not there: the server has no such list, or its administrator has"
@@ -56,8 +57,8 @@ class HyperKittySource(UnlistedSource):
         version = f"sha256:{digest}"
         if version == known:
             target.unlink()
-            return Unchanged(known, url)
-        return Fetched(target, version, size, digest, url)
+            return Unchanged(known, found.url)
+        return Fetched(target, version, size, digest, found.url)
 
 
 def settle_boundary(raw: bytes) -> bytes:

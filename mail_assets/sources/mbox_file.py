@@ -5,20 +5,21 @@ its bytes. The file is read once after each change. Kept are the month of each m
 decompressed file if it is compressed.
 
 A month's archive has the messages as they are in the file, so the list's `dialect` is that of the
-file.
+file. A From_ line without a date is replaced by a dated one.
 """
 
-import shutil
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from hashlib import sha256
 from pathlib import Path
 
+from mail_assets.mail.archive.boundaries import is_usual
 from mail_assets.mail.archive.compression import (
-    BUFFER,
     ArchiveError,
     UnpackingError,
+    copy_unpacked,
     open_archive,
     unpacked,
 )
@@ -38,10 +39,13 @@ from mail_assets.sources.source import SourceError
 _DIALECT = "plain"  # by default
 _FROM_LINE = b"From MAILER-DAEMON Thu Jan  1 00:00:00 1970\n"  # for a message that has lost its own
 
-# The first field of a message in a folder of Thunderbird, and its bit for a deleted message, which
+# The first fields of a message in a folder of Thunderbird, and its bit for a deleted message, which
 # stays in the file until the folder is compacted. (nsMsgMessageFlags.h)
-_STATUS = b"X-Mozilla-Status: "
+_STATUS = re.compile(
+    rb"(?:X-(?:Account-Key|UIDL): [^\n]{0,300}\n){0,4}X-Mozilla-Status: ([0-9A-Fa-f]{4})"
+)
 _DELETED = 0x0008
+_NO_MONTH = "deleted"
 
 
 class MboxFile:
@@ -51,6 +55,7 @@ class MboxFile:
         self._path = path
         self._months_file = months_file
         self._unpacked = months_file.with_name("unpacked.mbox")
+        self.remarks: dict[str, list[str]] = {}
 
     def months(self) -> Pairs:
         """Return (month, key) of every message. See Messages."""
@@ -59,7 +64,7 @@ class MboxFile:
             compressed = self._is_compressed()
             known, months = read_pairs(self._months_file)
             if known == state and (self._unpacked.exists() or not compressed):
-                return months
+                return self._without_deleted(months)
             changed = SourceError(f"{self._path} changed while it was read", retryable=True)
             try:
                 if compressed:
@@ -73,7 +78,12 @@ class MboxFile:
             if self._state() != state:
                 raise changed
             write_pairs(self._months_file, state, months)
-        return months
+        return self._without_deleted(months)
+
+    def _without_deleted(self, months: Pairs) -> Pairs:
+        places = [f"at byte {key.split()[1]}" for month, key in months if month == _NO_MONTH]
+        self.remarks = {f"left out, deleted in Thunderbird, of {self._path.name}": places}
+        return [(month, key) for month, key in months if month != _NO_MONTH]
 
     def entries(self, keys: Sequence[str]) -> Iterator[bytes]:
         """Yield the messages of these keys as they are in the file. See Messages."""
@@ -87,8 +97,7 @@ class MboxFile:
                     if _digest(data) != digest:
                         what = f"{self._path} changed meanwhile; try again"
                         raise SourceError(what, retryable=True)
-                    yield data if data.startswith(b"From ") else _FROM_LINE + data
-                    yield b"\n" if data.endswith(b"\n") else b"\n\n"
+                    yield _as_entry(data)
 
     def _state(self) -> str:
         status = self._path.stat()
@@ -100,7 +109,7 @@ class MboxFile:
 
     def _unpack(self) -> None:
         with open_archive(self._path) as file, write_whole(self._unpacked) as copy:
-            shutil.copyfileobj(file, copy, BUFFER)
+            copy_unpacked(file, copy, self._unpacked.parent, self._path)
 
     @contextmanager
     def _refusing(self) -> Iterator[None]:
@@ -116,17 +125,29 @@ class MboxFile:
 
 
 def _scan(path: Path, name: str) -> Iterator[tuple[str, str]]:
-    """Yield (month, key) of the messages of a plain file; errors call it `name`."""
+    """Yield (month, key) of the messages of a plain file; errors call it `name`.
+
+    Deleted ones have _NO_MONTH.
+    """
     arrived: datetime | None = None
     with unpacked(path) as data:
         for message in split_mbox(data, find_dialect(data) or _DIALECT, name=name):
             line = parse_date(message.from_line.decode("latin-1"))
             # a message without a date of its own arrived with the one before it
             arrived = line.at if line else arrived
-            if not _is_deleted(message.raw):
-                digest = _digest(data[message.offset : message.offset + message.length])
-                key = f"{digest} {message.offset} {message.length}"
-                yield month_of_message(message.raw, arrived), key
+            digest = _digest(data[message.offset : message.offset + message.length])
+            key = f"{digest} {message.offset} {message.length}"
+            is_deleted = _is_deleted(message.raw)
+            yield _NO_MONTH if is_deleted else month_of_message(message.raw, arrived), key
+
+
+def _as_entry(data: bytes) -> bytes:
+    """Return a message as an mbox has it, with a dated From_ line that no other must vouch for."""
+    if b"\n" not in data:  # of a classic Mac
+        data = data.replace(b"\r", b"\n")
+    if not is_usual(data):
+        data = _FROM_LINE + (data.partition(b"\n")[2] if data.startswith(b"From ") else data)
+    return data + (b"\n" if data.endswith(b"\n") else b"\n\n")
 
 
 def _digest(data: bytes) -> str:
@@ -134,11 +155,5 @@ def _digest(data: bytes) -> str:
 
 
 def _is_deleted(raw: bytes) -> bool:
-    # the fields of the sender come later
-    value = raw[len(_STATUS) : len(_STATUS) + 4]
-    if not raw.startswith(_STATUS):
-        return False
-    try:
-        return bool(int(value, 16) & _DELETED)
-    except ValueError:
-        return False
+    status = _STATUS.match(raw)  # the fields of the sender come later
+    return status is not None and bool(int(status[1], 16) & _DELETED)

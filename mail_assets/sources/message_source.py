@@ -7,8 +7,8 @@ of the parser (`decide_sent_at`):
 1. the month, in UTC, of the Date field, unless the Received fields contradict it;
 2. else that of the Received fields;
 3. else the time at which the message arrived, as its source knows it: the committer's time of a
-   commit, the delivery time in the name of a Maildir file, the From_ line of an mbox, the time of
-   change of a file;
+   commit, the delivery time in the name of a Maildir file, what Apple Mail noted, the From_ line of
+   an mbox, the time of change of a file. It stands in the From_ line that is written then;
 4. else 1970-01, which lists.toml leaves out and `backfill` names.
 
 A date before 1971 comes from a clock at zero, and one more than a day ahead from a wrong clock: the
@@ -20,14 +20,16 @@ import fcntl
 import hashlib
 import os
 import re
+import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from itertools import chain
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
+from mail_assets.files import make_private_folder
 from mail_assets.mail.message.beginning import NO_HEADER, read_beginning
 from mail_assets.mail.message.dates import decide_sent_at, parse_date
 from mail_assets.mail.message.headers import (
@@ -41,7 +43,7 @@ from mail_assets.sources.source import ArchiveSource, Fetched, SourceError, Unch
 
 Pairs = list[tuple[str, str]]
 
-FORMAT_VERSION = "mbox-1"  # raise it when equal messages would be written as other bytes
+FORMAT_VERSION = "mbox-2"  # raise it when equal messages would be written as other bytes
 
 
 class Messages(Protocol):
@@ -49,6 +51,11 @@ class Messages(Protocol):
 
     Both methods raise SourceError, without the list's name.
     """
+
+    @property
+    def remarks(self) -> Mapping[str, Sequence[str]]:
+        """What the last listing left out or had to guess, and the names of these files."""
+        ...
 
     def months(self) -> Pairs:
         """Return (month, key) of every current message, in a stable order."""
@@ -101,6 +108,10 @@ class MessageSource(ArchiveSource):
         except OSError as error:  # a disk is full, or a mount is gone
             what = f"{error.filename or self._cache}: {error.strerror}"
             raise self.error(None, what, retryable=True) from error
+        for what, names in self._messages.remarks.items():
+            self.remark(what, names)
+        if not months and (remarks := self.new_remarks()):
+            raise self.error(None, f"{self.url} has no message that can be read: {remarks[0]}")
         groups: defaultdict[str, list[str]] = defaultdict(list)
         for month, key in months:
             groups[month].append(key)
@@ -116,6 +127,8 @@ def _version(keys: list[str]) -> str:
 # messages in equal order are an equal file.
 # https://www.loc.gov/preservation/digital/formats/fdd/fdd000385.shtml
 FROM_LINE = b"From mboxrd@z Thu Jan  1 00:00:00 1970\n"
+#: The rest of the line for a message that has no date but that of its arrival.
+_ARRIVED = b"From mboxrd@z %s\n"
 
 _QUOTED = re.compile(rb"^(?=>*+From )", re.MULTILINE)
 # Lines that an mbox left above the header: public-inbox drops them too (Mbox.pm, msg_hdr).
@@ -128,16 +141,18 @@ def strip_envelope(raw: bytes) -> bytes:
     return raw[_ENVELOPE.match(raw).end() :]  # type: ignore[union-attr]  # it always matches
 
 
-def format_message(raw: bytes) -> bytes:
+def format_message(raw: bytes, arrived: datetime | None = None) -> bytes:
     """Return a message in the form of mboxrd: From_ line, quoted lines, and a blank line.
 
-    A message without a header gets the field X-No-Header; nothing else is changed.
+    A message without a header gets the field X-No-Header; nothing else is changed. `arrived` is the
+    time for the From_ line of a message that has no other.
     """
     raw = strip_envelope(raw)
     if not _FIELD.match(raw):
         raw = NO_HEADER + raw
     end = b"\n" if raw.endswith(b"\n") else b"\n\n"
-    return FROM_LINE + _QUOTED.sub(b">", raw) + end
+    line = _ARRIVED % time.asctime(arrived.utctimetuple()).encode() if arrived else FROM_LINE
+    return line + _QUOTED.sub(b">", raw) + end
 
 
 MONTH_RULE_VERSION = "2"  # raise it when messages would get another month
@@ -188,10 +203,20 @@ class Arrival(NamedTuple):
     arrived: datetime | None
 
 
+class FoundMonths(NamedTuple):
+    """Month and key of each message, and the keys of those that have no date but their arrival."""
+
+    pairs: Pairs
+    by_arrival: frozenset[str]
+
+
+_BY_ARRIVAL = "~"  # after the month in the file
+
+
 def find_months(
     keys: Sequence[str], read: Callable[[Iterable[str]], Iterator[Arrival]], path: Path
-) -> Pairs:
-    """Return (month, key) for each key, reading only the messages that the file at `path` lacks.
+) -> FoundMonths:
+    """Return the month for each key, reading only the messages that the file at `path` lacks.
 
     A key identifies the bytes of a message for good. A key that `read` skips has no month.
     """
@@ -199,11 +224,17 @@ def find_months(
     known = {key: month for month, key in pairs} if rule == MONTH_RULE_VERSION else {}
     missing = [key for key in keys if key not in known]
     for message in read(missing):
-        known[message.key] = month_of_message(message.raw, message.arrived)
+        month = month_of_message(message.raw, None)
+        if month == NO_DATE and message.arrived:
+            month = month_of_message(message.raw, message.arrived) + _BY_ARRIVAL
+        known[message.key] = month
     months = [(known[key], key) for key in keys if key in known]
     if (MONTH_RULE_VERSION, months) != (rule, pairs):
         write_pairs(path, MONTH_RULE_VERSION, months)
-    return months
+    return FoundMonths(
+        [(month.removesuffix(_BY_ARRIVAL), key) for month, key in months],
+        frozenset(key for month, key in months if month.endswith(_BY_ARRIVAL)),
+    )
 
 
 def read_pairs(path: Path) -> tuple[str, Pairs]:
@@ -234,7 +265,7 @@ def hold_folder(folder: Path) -> Iterator[None]:
 
     The lock ends with the process that holds it.
     """
-    folder.mkdir(parents=True, exist_ok=True)
+    make_private_folder(folder)
     handle = os.open(folder, os.O_RDONLY)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX)

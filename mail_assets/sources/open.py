@@ -113,12 +113,13 @@ def _open_folder(list_name: str, kind: str, url: str, cache: Path) -> ArchiveSou
             messages = message_files.MessageFiles(
                 partial(message_files.find_maildir_files, path), cache / "months"
             )
-        case "eml":
+        case "eml" | "mh":
             messages = message_files.MessageFiles(
-                partial(message_files.find_eml_files, path), cache / "months"
+                partial(message_files.find_single_files, path), cache / "months"
             )
         case "mbox":
-            messages = mbox_file.MboxFile(path, cache / "months")
+            file = path / "mbox" if path.is_dir() else path
+            messages = mbox_file.MboxFile(file, cache / "months")
         case "public-inbox":
             messages = git.GitInbox(path, cache)
         case _:
@@ -129,27 +130,40 @@ def _open_folder(list_name: str, kind: str, url: str, cache: Path) -> ArchiveSou
 def _find_kind(path: Path) -> str:
     """Return the first kind that fits a path; "" for monthly archives, which come last."""
     from mail_assets.sources.git import find_repositories
+    from mail_assets.sources.message_files import is_maildir
 
     if path.is_file():
         return "mbox"
-    if (path / "cur").is_dir() and (path / "new").is_dir():
+    if is_maildir(path):
         return "maildir"
     if find_repositories(path):
         return "public-inbox"
     try:
-        return "eml" if _holds_eml(path) else ""
+        if _holds_messages(path):
+            return "eml"
+        return "mbox" if (path / "mbox").is_file() and not _has_archives(path) else ""
     except OSError:  # such as a missing folder: the source reports it
         return ""
 
 
-def _holds_eml(path: Path) -> bool:
-    """Return whether a folder has a .eml file, in it or below, and no monthly archive."""
-    from mail_assets.sources.message_files import is_eml
+def _has_archives(path: Path) -> bool:
+    """Return whether a folder has monthly archives; numbers alone are those of MH's messages."""
+    with os.scandir(path) as entries:
+        names = [e.name for e in entries if e.is_file() and not e.name.startswith(".")]
+    months = [name for group in group_by_month(names).values() for name in group]
+    numbers = [name for name in names if name.isdecimal()]
+    is_mh = (path / ".mh_sequences").is_file() or len(numbers) > len(months)
+    return any(not (is_mh and name.isdecimal()) for name in months)
 
+
+def _holds_messages(path: Path) -> bool:
+    """Return whether a folder has a file of one message, in it or below, and no archive."""
+    from mail_assets.sources.message_files import is_single_file
+
+    if _has_archives(path):
+        return False
     with os.scandir(path) as entries:
         found = [entry for entry in entries if not entry.name.startswith(".")]
-    if group_by_month(entry.name for entry in found if entry.is_file()):
-        return False
-    if any(is_eml(entry) for entry in found):
+    if any(is_single_file(entry) for entry in found):
         return True
-    return any(_holds_eml(Path(e.path)) for e in found if e.is_dir(follow_symlinks=False))
+    return any(_holds_messages(Path(e.path)) for e in found if e.is_dir(follow_symlinks=False))

@@ -59,7 +59,7 @@ class PonymailSource(ArchiveSource):
 
     def _read_months(self) -> dict[str, str]:
         url = f"{self._api}stats.lua?{urlencode({**self._names, 'quick': '1'})}"
-        data = self._reader.read_file(url)
+        data, _ = self._reader.read_file(url)
         try:
             months = json.loads(data or b"{}")["active_months"].items()
             found = {month: f"{int(count)} messages" for month, count in months if is_month(month)}

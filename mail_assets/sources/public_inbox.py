@@ -35,7 +35,7 @@ class PublicInboxSource(MessageSource):
         super().__init__(list_name, url, GitInbox(self._mirror, cache), cache)
         self._reader = HttpReader(self, options)
         self._base = url.rstrip("/")
-        self._auth = password_for(url, url, options)
+        self._options = options
         self._updated = False
 
     def versions(self) -> dict[ListMonth, str]:
@@ -57,7 +57,9 @@ class PublicInboxSource(MessageSource):
                 if fingerprint and known.get(name) == fingerprint:
                     continue
                 try:
-                    fetch_repository(url, self._mirror / "git" / name, self._auth)
+                    auth = password_for(url, self.url, self._options)
+                    address = self._reader.pin_address(url)
+                    fetch_repository(url, self._mirror / "git" / name, auth, address)
                 except SourceError as error:
                     what = f"{url} is not fetched: {error}"
                     raise self.error(None, what, retryable=error.retryable) from error
@@ -80,7 +82,10 @@ class PublicInboxSource(MessageSource):
 
     def _read_manifest(self) -> dict[str, object]:
         url = f"{self._base}/manifest.js.gz"
-        data = self._reader.read_file(url, MAX_MANIFEST)
+        data, final = self._reader.read_file(url, MAX_MANIFEST)
+        moved = final.partition("?")[0]
+        if moved.endswith("/manifest.js.gz"):  # git follows no redirect
+            self._base = moved.removesuffix("/manifest.js.gz")
         if data is None:
             return {}
         try:

@@ -15,7 +15,7 @@ from botocore.exceptions import BotoCoreError, ClientError, HTTPClientError, Inc
 from mail_assets.http.requests import is_transient
 from mail_assets.month import ListMonth
 from mail_assets.sources.archive_file import CHUNK, save_archive
-from mail_assets.sources.source import ArchiveSource, Fetched, Unchanged
+from mail_assets.sources.source import ArchiveSource, Fetched, Unchanged, some_of
 from mail_assets.sources.urls import group_by_month, s3_location
 
 _CONFIG = Config(retries={"mode": "standard", "max_attempts": 5})
@@ -69,9 +69,18 @@ class S3Source(ArchiveSource):
             Bucket=self._bucket, Prefix=self._prefix, Delimiter="/"
         )
         with self._boto_errors(None, self.url):
-            return {
+            etags = {
                 found["Key"]: found["ETag"] for page in pages for found in page.get("Contents", [])
             }
+        months = group_by_month(etags, _file_name)
+        others = sorted(etags.keys() - {key for keys in months.values() for key in keys})
+        self.remark("left out, no month in the name", others)
+        if others and not months:
+            what = (
+                f"{self.url} has no monthly archive: {some_of(others)} is not named after a month"
+            )
+            raise self.error(None, what)
+        return etags
 
     @contextmanager
     def _boto_errors(self, month: ListMonth | None, url: str) -> Iterator[None]:

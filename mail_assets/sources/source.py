@@ -3,7 +3,7 @@
 import math
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -15,7 +15,13 @@ from mail_assets.month import ListMonth
 
 T = TypeVar("T")
 
-MOST_PLACES = 3  # of one month in an error
+MOST_NAMES = 3  # of files or links in a line for people
+
+
+def some_of(names: Sequence[str], separator: str = ", ") -> str:
+    """Return the first of some names, and how many more there are."""
+    more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
+    return separator.join(names[:MOST_NAMES]) + more
 
 
 class SourceError(MonthError):
@@ -33,7 +39,8 @@ class SourceError(MonthError):
 class Fetched(NamedTuple):
     """An archive that was written to `path` and checked.
 
-    `version` is the source's token for these bytes, to be passed as `known` next time;
+    `url` is where the bytes were found in the end, after redirects. `version` is the source's token
+    for these bytes, to be passed as `known` next time;
     `sha256` (hex) and `bytes` are those of the file as stored, still compressed.
     """
 
@@ -63,6 +70,8 @@ class ArchiveSource(ABC):
     def __init__(self, list_name: str, url: str) -> None:
         self.list_name = list_name
         self.url = url
+        self._remarks: dict[str, list[str]] = {}
+        self._reported: set[str] = set()
 
     @abstractmethod
     def versions(self) -> dict[ListMonth, str]:
@@ -82,6 +91,17 @@ class ArchiveSource(ABC):
             SourceError: for everything else.
         """
 
+    def remark(self, what: str, names: Iterable[str]) -> None:
+        """Record what a listing has found out about some files or links, by their names."""
+        self._remarks[what] = [*names]
+
+    def new_remarks(self) -> list[str]:
+        """Return a line for each remark that was not returned before: its number and some names."""
+        lines = [f"{what} ({len(n)}): {some_of(n)}" for what, n in self._remarks.items() if n]
+        new = [line for line in lines if line not in self._reported]
+        self._reported.update(new)
+        return new
+
     def by_list_month(self, versions: Mapping[str, str]) -> dict[ListMonth, str]:
         """Return "YYYY-MM" -> version with the months of this list as keys."""
         return {ListMonth(self.list_name, month): version for month, version in versions.items()}
@@ -96,10 +116,9 @@ class ArchiveSource(ABC):
         """
         found = places.get(month.month, [])
         if len(found) > 1:
-            more = f" and {len(found) - MOST_PLACES} more" if len(found) > MOST_PLACES else ""
             raise self.error(
                 month,
-                f"{' and '.join(found[:MOST_PLACES])}{more} in {self.url} name this month;"
+                f"{some_of(found, ' and ')} in {self.url} name this month;"
                 " keep one of them, or move the others elsewhere",
             )
         return found[0] if found else None
@@ -130,12 +149,15 @@ class HttpOptions:
     auth: str = field(default="", repr=False)  # "user:password" for all but postgresql.org
     # the public anti-crawler pair of postgresql.org
     postgresql_auth: str = field(default="archives:antispam", repr=False)
+    # hosts that the source's own may redirect to or link to: "host" or "host:port"
+    redirect_hosts: tuple[str, ...] = ()
     max_bytes: int = 4 << 30
     attempts: int = 5
     # between two requests to one host; None: 1 s for remote hosts, 0 for this machine
     delay: float | None = None
     connect_timeout: float = 15.0
-    read_timeout: float = 60.0  # between two pieces of a body; a big month takes long to render
+    # of silence, and in all until a body brings bytes; a big month takes long to render
+    read_timeout: float = 60.0
     sleep: Callable[[float], None] = field(default=time.sleep, repr=False)
 
     def __post_init__(self) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 from urllib.parse import quote, unquote, urlsplit
 
 #: Words before a place that name the kind of source; a folder and a file mostly need none.
-FOLDER_KINDS = ("maildir", "eml", "mbox")
+FOLDER_KINDS = ("maildir", "eml", "mh", "mbox")
 HTTP_KINDS = ("public-inbox-mbox", "hyperkitty", "ponymail")
 #: A public-inbox may be a folder or a URL.
 KINDS = (*FOLDER_KINDS, "public-inbox", *HTTP_KINDS)

@@ -21,9 +21,10 @@ from mail_assets.sources.urls import fill_template, group_by_month
 
 
 class PageSource(ArchiveSource):
-    """The archives that a page links to: links to its own host that end in a month's name.
+    """The archives that a page links to: links that end in a month's name.
 
-    The page is read once for all fetches of an instance. A link has no version.
+    Links to hosts where requests may not go are left out (http/reach.py). The page is read once for
+    all fetches of an instance. A link has no version.
     """
 
     def __init__(self, list_name: str, url: str, options: HttpOptions) -> None:
@@ -50,14 +51,22 @@ class PageSource(ArchiveSource):
 
     def _read(self) -> dict[str, list[str]]:
         html, url = self._reader.read_page()
-        hosts = {urlsplit(self.url).hostname, urlsplit(url).hostname}
-        links = group_by_month(
-            (x for x in page_links(html, url) if urlsplit(x).hostname in hosts), file_name
-        )
-        if not links:  # a login or error page looks the same
+        found = group_by_month(page_links(html, url), file_name)
+        kept = [
+            link for links in found.values() for link in links if self._reader.allows(link, url)
+        ]
+        links = group_by_month(kept, file_name)
+        others = [link for month in found.values() for link in month if link not in kept]
+        self.remark("links to other servers are not followed; redirect_hosts allows them", others)
+        if not links and others:
             raise self.error(
                 None,
-                f"{self.url} has no link to a monthly archive on its host; open it in a browser",
+                f"{self.url} links to archives on other servers only, such as {others[0]}; allow"
+                " them by redirect_hosts in lists.toml",
+            )
+        if not links:  # a login or error page looks the same
+            raise self.error(
+                None, f"{self.url} has no link to a monthly archive; open it in a browser"
             )
         return links
 

@@ -15,8 +15,9 @@ import psycopg
 from psycopg import sql
 
 from mail_assets.errors import MailAssetsError
+from mail_assets.mail.message import text_addresses
 from mail_assets.postgres.statements import SQL, statement
-from mail_assets.search import fulltext, query, semantic
+from mail_assets.search import fulltext, matches, query, semantic
 from mail_assets.search.language import request
 from mail_assets.text.identifiers import SQLSTATE_CLASSES
 from mail_assets.text.letters import MARKS, UNSPACED_LETTER
@@ -138,6 +139,9 @@ def _template_values(connection: psycopg.Connection, vectors: bool, public: str)
         "path": ", ".join(_identifier(name) for name in path),
         "role": _identifier(public),
         "role_name": sql.Literal(public).as_string(),
+        "plain": sql.Literal(text_addresses.PLAIN).as_string(),
+        "disguises": sql.Literal(text_addresses.DISGUISES).as_string(),
+        "addresses": sql.Literal(text_addresses.ADDRESSES).as_string(),
         "embedding": "halfvec" if vectors and extension else "text",
         "question": _in_plpgsql(statement("functions", "question")),
         "frequencies": _in_plpgsql(statement("functions", "frequencies")),
@@ -157,6 +161,7 @@ def _template_values(connection: psycopg.Connection, vectors: bool, public: str)
         "depth": str(fulltext.FULLTEXT_DEPTH),
         "counted": str(MAX_COUNTED),
         "semantic_depth": str(semantic.SEMANTIC_DEPTH),
+        "nearly": str(matches.NEARLY),
         "exact_rows": str(pgvector.EXACT_ROWS),
         "ef_search": str(pgvector.EF_SEARCH),
     }

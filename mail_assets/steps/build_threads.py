@@ -1,8 +1,9 @@
 """Build the threads that changed messages touch.
 
 Threads have no months: a reply is often in a later month, or on another list, than its parent. A
-message joins only the messages that it names, so all other threads stay as they are. The work is
-proportional to the threads that a month touches, and the result is that of building them all.
+message joins only messages that it names or that have its topic, so all other threads stay as they
+are. The work is proportional to the threads that a month touches, and the result is that of
+building them all.
 
 The first time, and for another version, all messages count as changed. Changes are processed in
 portions, each a transaction: memory is that of a portion, and a killed run's work stays.
@@ -15,6 +16,8 @@ from typing import NamedTuple
 
 import psycopg
 
+from mail_assets.mail.threads.links import SPAN
+from mail_assets.mail.threads.message import ThreadMessage, choose_copies
 from mail_assets.mail.threads.tree import build_trees, find_aliases
 from mail_assets.postgres.database import retry_conflicts
 from mail_assets.steps.outcome import Outcome, rate
@@ -27,10 +30,14 @@ from mail_assets.tables.partitions import (
 )
 from mail_assets.tables.threads import (
     CORPUS,
+    Neighbours,
     Threads,
+    Topic,
     change_all,
     count_aliases,
     figures_after,
+    find_neighbour_threads,
+    find_standing,
     has_changes,
     read_references,
     read_threads,
@@ -44,26 +51,36 @@ from mail_assets.tables.threads import (
 from mail_assets.workspace import Log
 
 #: Raise it when the same messages would give other threads.
-THREADS_VERSION = "4"
+THREADS_VERSION = "5"
 
 #: Changed messages of a portion, which take some 40 MB.
 PORTION = 50_000
 
 
 class _Portion(NamedTuple):
-    """Some changed messages, the threads that they touch, and whether there are more."""
+    """Some changed messages, and the threads that they touch, before and after.
+
+    `more`: there are more changes. `messages` are the copies of all messages of these threads.
+    """
 
     changed: set[str]
-    threads: list[str]
     more: bool
+    old: Threads
+    messages: list[ThreadMessage]
+    new: Threads
 
 
 class _Run(NamedTuple):
-    """Start of a run, and its work in the portions so far."""
+    """Start of a run, and its work in the portions so far.
+
+    `rebuild`: the stored threads and their record are not trusted. It ends with the first portion,
+    which notes all messages as changed.
+    """
 
     began: float
     work: Counter[str]
     outcome: Outcome | None
+    rebuild: bool
 
 
 def are_threads_outdated(connection: psycopg.Connection) -> bool:
@@ -72,13 +89,15 @@ def are_threads_outdated(connection: psycopg.Connection) -> bool:
     return has_changes(connection) or (state is not None and state.inputs != THREADS_VERSION)
 
 
-def build_threads(connection: psycopg.Connection, log: Log) -> Outcome:
+def build_threads(connection: psycopg.Connection, log: Log, *, rebuild: bool = False) -> Outcome:
     """Make the threads equal to what the stored messages say; write the difference only.
+
+    With `rebuild` all threads are built and compared, as for another version.
 
     The lock is held for one portion at a time, because hiding an id waits for it. A portion is
     built again if a load has meanwhile deleted a summary that it deletes too.
     """
-    run = _Run(time.monotonic(), Counter(), None)
+    run = _Run(time.monotonic(), Counter(), None, rebuild)
     while True:
         run, more = retry_conflicts(partial(_build_next, connection, run, log))
         if run.outcome and not more:
@@ -88,7 +107,9 @@ def build_threads(connection: psycopg.Connection, log: Log) -> Outcome:
 def _build_next(connection: psycopg.Connection, run: _Run, log: Log) -> tuple[_Run, bool]:
     with locked(connection, CORPUS), connection.transaction():
         set_repeatable_read(connection)
-        state = _read_state(connection)
+        state = None if run.rebuild else _read_state(connection)
+        if state is None:
+            change_all(connection)
         portion = _take_portion(connection)
         if state and not portion.changed:
             unchanged: Counts = {**state.counts, "written": 0, "deleted": 0}
@@ -96,7 +117,7 @@ def _build_next(connection: psycopg.Connection, run: _Run, log: Log) -> tuple[_R
             return run._replace(outcome=run.outcome or nothing), False
         known = state or State(THREADS_VERSION, *summarize_threads(connection))
         work = run.work.copy()
-        built = _build_portion(connection, known, portion, work, log)
+        built = _write_portion(connection, known, portion, work, log)
         seconds = time.monotonic() - run.began
         counts: Counts = {
             **built.counts,
@@ -108,43 +129,86 @@ def _build_next(connection: psycopg.Connection, run: _Run, log: Log) -> tuple[_R
         # aliases may change without any row of threads
         write_state(connection, CORPUS, built._replace(counts=counts), rewritten=True)
     outcome = Outcome(counts, built.digest, bool(work["written"] or work["deleted"]))
-    return run._replace(work=work, outcome=outcome), portion.more
+    return run._replace(work=work, outcome=outcome, rebuild=False), portion.more
 
 
 def _read_state(connection: psycopg.Connection) -> State | None:
-    """Return what this version has built so far; if another did, note all messages as changed."""
+    """Return what this version has built so far, None if another did."""
     state = read_state(connection, CORPUS)
-    if state and state.inputs == THREADS_VERSION:
-        return state
-    change_all(connection)
-    return None
+    return state if state and state.inputs == THREADS_VERSION else None
 
 
 def _take_portion(connection: psycopg.Connection) -> _Portion:
-    """Take changes, and all other changes of the threads that they touch.
+    """Take changes, and all that is needed to build the threads that they touch.
 
     A thread is built from what all of its messages name now. If some of their changes were left for
-    later, it could take in a message of a thread that is not in this portion.
+    later, it could take in a message of a thread that is not in this portion. Threads on which it
+    depends are built too.
     """
     taken = take_changes(connection, PORTION)
     changed, more = {*taken}, len(taken) == PORTION
-    threads = touched_threads(connection, changed)
-    while more and (others := take_changes_of(connection, threads) - changed):
-        changed |= others
-        threads = touched_threads(connection, changed)
-    return _Portion(changed, threads, more)
+    threads = {*touched_threads(connection, changed)}
+    portion = _Portion(changed, more, Threads([], {}), [], Threads([], {}))
+    read: set[str] = set()
+    while True:
+        while more and (others := take_changes_of(connection, [*threads]) - changed):
+            changed |= others
+            threads.update(touched_threads(connection, others))
+        known = {m.id for m in portion.messages}
+        old = read_threads(connection, [*threads - read])
+        portion.old.nodes.extend(old.nodes)
+        portion.old.aliases.update(old.aliases)
+        wanted = changed.union(node.message_id for node in old.nodes) - known
+        portion.messages.extend(read_references(connection, [*wanted]))
+        read |= threads
+        portion = portion._replace(new=_build(portion))
+        threads |= find_neighbour_threads(connection, _find_neighbours(portion))
+        if threads == read:
+            return portion
 
 
-def _build_portion(
+def _build(portion: _Portion) -> Threads:
+    nodes = build_trees(portion.messages)
+    aliases = find_aliases(portion.messages, nodes, portion.old.nodes, portion.old.aliases)
+    return Threads(nodes, aliases)
+
+
+def _find_neighbours(portion: _Portion) -> Neighbours:
+    """Return what built threads depend on; see mail/threads/links.py.
+
+    An id that no message of theirs has may be in another thread. A ghost with one message may be
+    named by others, and an id that leads elsewhere than before too. An answer without a found
+    parent joins by subject.
+    """
+    old, new = portion.old, portion.new
+    chosen = choose_copies(portion.messages)
+    ghosts = {node.message_id for node in new.nodes if node.is_ghost}
+    sizes = Counter(node.root_id for node in new.nodes if not node.is_ghost)
+    led = {x: alias for x, alias in new.aliases.items() if alias.named}
+    named = {x for x, alias in old.aliases.items() if alias.named and led.get(x) != alias}
+    named |= {x for x, alias in led.items() if old.aliases.get(x) != alias}
+    named |= {x for x in ghosts if sizes[x] == 1}
+    named |= {node.message_id for node in old.nodes} - {node.message_id for node in new.nodes}
+    topics: dict[Topic, tuple[float, float]] = {}
+    for node in new.nodes:
+        m = chosen.get(node.message_id)
+        if m and m.is_answer and m.topic and (node.by_subject or node.parent_id is None):
+            for name in m.lists:
+                topic = Topic(name, m.topic)
+                first, last = topics.get(topic, (m.sent_at, m.sent_at))
+                topics[topic] = min(first, m.sent_at - SPAN), max(last, m.sent_at)
+    return Neighbours(ghosts, named, topics)
+
+
+def _write_portion(
     connection: psycopg.Connection, known: State, portion: _Portion, work: Counter[str], log: Log
 ) -> State:
-    """Build some threads; return digest and figures of all threads, and add to `work`."""
-    old = read_threads(connection, portion.threads)
-    wanted = [*portion.changed.union(node.message_id for node in old.nodes)]
-    messages = [*read_references(connection, wanted)]
-    log(f"threading {len(messages)} messages")
-    nodes = build_trees(messages)
-    new = Threads(nodes, find_aliases(messages, nodes, old.nodes, old.aliases))
+    """Write what a portion has built; return digest and figures of all threads, add to `work`."""
+    log(f"threading {len(portion.messages)} messages")
+    old, new = portion.old, portion.new
+    was_there = {node.message_id for node in old.nodes}
+    for x in find_standing(connection, new.aliases.keys() - was_there):
+        del new.aliases[x]  # it is in a thread that this portion has no part in
     replaced = replace_threads(connection, old, new, known.digest)
-    work.update(read=len(messages), written=replaced.written, deleted=replaced.deleted)
+    work.update(read=len(portion.messages), written=replaced.written, deleted=replaced.deleted)
     return State(THREADS_VERSION, replaced.digest, figures_after(known.counts, old, new))

@@ -19,9 +19,16 @@ ASSET = "chunks"
 
 
 def cut_chunks(
-    workspace: Workspace, month: ListMonth, tokenizer: Tokenizer, sizes: ChunkSizes
+    workspace: Workspace,
+    month: ListMonth,
+    tokenizer: Tokenizer,
+    sizes: ChunkSizes,
+    *,
+    rebuild: bool = False,
 ) -> Outcome:
     """Make the chunks of one month equal to what its messages say; one transaction.
+
+    With `rebuild` they are cut again even if the messages are the same.
 
     Raises:
         StepError: messages was never materialized for this month.
@@ -34,7 +41,7 @@ def cut_chunks(
             raise StepError(f"{month}: no messages yet; materialize messages first")
         inputs = chunk_inputs(messages, sizes)
         state = read_state(connection, partition)
-        if state and state.inputs == inputs:
+        if state and state.inputs == inputs and not rebuild:
             return Outcome({**state.counts, "written": 0, "deleted": 0}, state.digest, False)
         cutter = _Cutter(month, tokenizer, sizes)
         with connection.transaction():
@@ -48,8 +55,10 @@ def cut_chunks(
                 "seconds": round(seconds, 3),
                 "chunks_per_second": rate(cutter.chunks, seconds),
             }
-            write_state(connection, partition, State(inputs, replaced.digest, counts))
-    return Outcome(counts, replaced.digest, bool(replaced.written or replaced.deleted))
+            changed = bool(replaced.written or replaced.deleted)
+            new = State(inputs, replaced.digest, counts)
+            write_state(connection, partition, new, rebuild and changed)
+    return Outcome(counts, replaced.digest, changed)
 
 
 def chunk_inputs(messages: State, sizes: ChunkSizes) -> str:

@@ -14,8 +14,10 @@ from mail_assets.indexes.encoder_probe import Encoder
 from mail_assets.month import ListMonth
 from mail_assets.steps.outcome import Outcome, StepError, rate
 from mail_assets.store.embeddings import (
+    EmbeddingsFileError,
     copy_embeddings,
     file_key,
+    find_fault,
     merge_embeddings,
     part_key,
     parts_prefix,
@@ -42,10 +44,14 @@ ASSET = "embeddings"
 PART = 1_000
 
 
-def encode_chunks(workspace: Workspace, month: ListMonth, encoder: Encoder) -> Outcome:
+def encode_chunks(
+    workspace: Workspace, month: ListMonth, encoder: Encoder, *, rebuild: bool = False
+) -> Outcome:
     """Make the month's file hold the vector of each of its texts, and nothing else.
 
-    A file that holds them already is not written again.
+    A file that holds them already is not written again. With `rebuild` the file is read, and one
+    whose vectors are not those that were written is made again. Whole files are kept: a vector
+    follows from its text and the encoder, which may be slow or cost money.
 
     Raises:
         StepError: chunks was never materialized for this month, or the file has vectors of another
@@ -61,7 +67,10 @@ def encode_chunks(workspace: Workspace, month: ListMonth, encoder: Encoder) -> O
             raise StepError(f"{month}: no chunks yet; materialize chunks first")
         inputs = embedding_inputs(chunks, encoder.fingerprint)
         state = read_state(connection, partition)
-        if state and state.inputs == inputs and (store.exists(key) or not state.counts["texts"]):
+        if rebuild:
+            _delete_damaged(workspace, month, encoder.fingerprint)
+        is_there = store.exists(key) or bool(state and not state.counts["texts"])
+        if state and state.inputs == inputs and is_there and not rebuild:
             counts = {**state.counts, "encoded": 0, "reused": state.counts["texts"]}
             return Outcome(counts, state.digest, False)
         month_file = _MonthFile(workspace, month, encoder)
@@ -74,6 +83,16 @@ def encode_chunks(workspace: Workspace, month: ListMonth, encoder: Encoder) -> O
         digest = digest_of(inputs)
         write_state(connection, partition, State(inputs, digest, counts), written)
     return Outcome(counts, digest, written)
+
+
+def _delete_damaged(workspace: Workspace, month: ListMonth, fingerprint: str) -> None:
+    """Delete the file and the parts of a month whose vectors are not those that were written."""
+    store = workspace.store
+    parts = [*store.keys(parts_prefix(month, fingerprint))]
+    for key in (file_key(month, fingerprint), *parts):
+        if store.exists(key) and (fault := find_fault(store, key, fingerprint)):
+            workspace.log(f"{month}: {store.url(key)} {fault}: it is made again")
+            store.delete(key)
 
 
 def embedding_inputs(chunks: State, encoder: str) -> str:
@@ -147,7 +166,10 @@ class _MonthFile:
         found = find_encoded(self._connection, self._month, missing, encoder)
         for other, texts in found.items():
             source = file_key(other, encoder)
-            copied |= copy_embeddings(self._store, source, texts, self._parts, dimension)
+            try:
+                copied |= copy_embeddings(self._store, source, texts, self._parts, dimension)
+            except EmbeddingsFileError as error:
+                self._log(f"{self._month}: texts that {other} has are encoded again: {error}")
         searched = read_encoded(self._connection, encoder, missing - copied)
         vectors = {text: one for text, one in searched.items() if one.size == dimension}
         if vectors:

@@ -13,6 +13,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import NamedTuple
 
+from mail_assets.files import digest_file
 from mail_assets.mail.archive.compression import unpacked
 from mail_assets.mail.archive.mbox import read_contents
 from mail_assets.mail.message.ids import normalize_id
@@ -20,6 +21,7 @@ from mail_assets.month import ListMonth
 from mail_assets.sources.source import ArchiveSource, Fetched, Unchanged
 from mail_assets.steps.outcome import Outcome, StepError
 from mail_assets.steps.store_archive import store_archive
+from mail_assets.store.objects import ObjectStore
 from mail_assets.tables.mbox_archives import (
     ArchiveRow,
     drop_former,
@@ -49,7 +51,7 @@ from mail_assets.workspace import Workspace
 ASSET = "mbox_archives"
 
 #: Version of all facts about an archive; raise it when the same bytes would give others.
-VERSION = "archive 3"
+VERSION = "archive 4"
 
 
 #: A month may lose this share of its messages, or one message, without being refused:
@@ -71,12 +73,14 @@ class FetchOptions(NamedTuple):
 
     `dialect` is that of lists.toml, or None to find that of each archive. With `allow_loss` an
     archive may vanish, lose any number of messages, or name another list. A former archive is kept
-    for `keep_days`.
+    for `keep_days`. With `rebuild` the source sends the archive again, and a stored file is
+    replaced whose bytes are not those of its record.
     """
 
     dialect: str | None = None
     allow_loss: bool = False
     keep_days: int = 0
+    rebuild: bool = False
 
     @property
     def reading(self) -> str:
@@ -107,7 +111,13 @@ def fetch_archive(
     with locked(connection, partition), tempfile.TemporaryDirectory() as folder:
         old = read_archive(connection, month)
         kept = old if old and old.object_key and store.exists(old.object_key) else None
-        fetched = ask_source(source, month, Path(folder) / "archive", kept)
+        if options.rebuild and kept and not is_intact(store, kept):
+            workspace.log(f"{month}: {store.url(kept.object_key or '')} is damaged")
+            kept = None
+        known = None if options.rebuild else kept
+        fetched = ask_source(source, month, Path(folder) / "archive", known)
+        for line in source.new_remarks():
+            workspace.log(f"{month.list_name}: {line}")
         state = read_state(connection, partition)
         if isinstance(fetched, Unchanged) and kept and is_read(state, options):
             examined, loss = ExaminedArchive(kept, {}), NO_LOSS
@@ -115,7 +125,7 @@ def fetch_archive(
             examined = examine_archive(
                 workspace, fetched, kept or _empty(source.url), options.dialect
             )
-            loss = _check(workspace, month, old, examined, options)
+            loss = _check(workspace, month, (old, kept), examined, options)
         new = examined.row
         changed = old is None or new.content_sha256 != old.content_sha256 or kept is None
         # messages with other quoting are the same only while both are read in one dialect
@@ -157,6 +167,15 @@ def ask_source(
     if kept and isinstance(fetched, Unchanged) and fetched.url != kept.source:
         return source.fetch(month, target)
     return fetched
+
+
+def is_intact(store: ObjectStore, archive: ArchiveRow) -> bool:
+    """Return whether the store has the file of an archive with the bytes of its record."""
+    key = archive.object_key
+    if not key or not store.exists(key) or store.size(key) != archive.bytes:
+        return False
+    with local_archive(store, key) as path:
+        return digest_file(path) == archive.sha256
 
 
 def is_read(state: State | None, options: FetchOptions) -> bool:
@@ -218,33 +237,38 @@ NO_LOSS = Loss(0, {}, 0)
 def _check(
     workspace: Workspace,
     month: ListMonth,
-    old: ArchiveRow | None,
+    former: tuple[ArchiveRow | None, ArchiveRow | None],
     examined: ExaminedArchive,
     options: FetchOptions,
 ) -> Loss:
-    new = examined.row
+    """Return what was lost since the `former` archive: its record, and again if its file is whole.
+
+    Raises:
+        StepError: the options do not allow it.
+    """
+    (old, kept), new = former, examined.row
     if not options.allow_loss:
         _refuse_other_list(workspace, month, old, new)
     if old is None or new.content_sha256 == old.content_sha256:
         return NO_LOSS
-    loss = _find_loss(workspace, old, examined.messages, new.found)
+    loss = _find_loss(workspace, old, kept, examined)
     if not options.allow_loss:
         _refuse_loss(month, old, new, loss)
     return loss
 
 
 def _find_loss(
-    workspace: Workspace, former: ArchiveRow, now: Mapping[str, str], found: int
+    workspace: Workspace, former: ArchiveRow, kept: ArchiveRow | None, examined: ExaminedArchive
 ) -> Loss:
     """Return the messages of the former archive that the new one lacks.
 
     Without the former file only the numbers of messages are compared.
     """
-    if not former.object_key or not workspace.store.exists(former.object_key):
-        return Loss(former.found, {}, max(0, former.found - found))
-    with local_archive(workspace.store, former.object_key) as path, unpacked(path) as data:
-        held = read_contents(data, former.dialect or None, former.object_key).messages
-    vanished = {digest: held[digest] for digest in held.keys() - now.keys()}
+    if kept is None or not kept.object_key:
+        return Loss(former.found, {}, max(0, former.found - examined.row.found))
+    with local_archive(workspace.store, kept.object_key) as path, unpacked(path) as data:
+        held = read_contents(data, kept.dialect or None, kept.object_key).messages
+    vanished = {digest: held[digest] for digest in held.keys() - examined.messages.keys()}
     return Loss(len(held), vanished, len(vanished))
 
 

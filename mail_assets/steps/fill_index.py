@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from mail_assets.indexes.mail_index import MailIndex
-from mail_assets.indexes.month import compare_month, write_month
+from mail_assets.indexes.month import compare_month, find_altered, write_month
 from mail_assets.month import ListMonth
 from mail_assets.steps.outcome import Outcome, rate
 from mail_assets.tables.indexes import make_first_live, record_index
@@ -27,20 +27,29 @@ Make = Callable[[Sequence[str]], Iterable[Any]]
 
 
 def fill_month(
-    workspace: Workspace, month: ListMonth, mail_index: MailIndex[Any], inputs: str, make: Make
+    workspace: Workspace,
+    month: ListMonth,
+    mail_index: MailIndex[Any],
+    inputs: str,
+    make: Make,
+    *,
+    rebuild: bool = False,
 ) -> Outcome:
     """Make a month's part of an index equal to its rows, under the lock of the partition.
 
     `inputs` identify what the entries are made from. The first index of its place that has an entry
-    becomes live.
+    becomes live. With `rebuild` every entry is compared with what is made now.
     """
     began = time.monotonic()
     connection, partition = workspace.connection, Partition(mail_index.table, month)
     record_index(connection, mail_index.url, mail_index.record)
     mail_index.ensure(connection)
     state = read_state(connection, partition)
-    made = int(state.counts[mail_index.total]) if state and state.inputs == inputs else None
+    is_made = state is not None and state.inputs == inputs and not rebuild
+    made = int(state.counts[mail_index.total]) if state and is_made else None
     keys = compare_month(connection, mail_index, month, made)
+    if rebuild:
+        keys = find_altered(mail_index, month, keys, make)
     changes = write_month(connection, mail_index, month, keys, make)
     seconds = time.monotonic() - began
     counts: Counts = {

@@ -15,6 +15,7 @@ from mail_assets.mail.message.parse import PARSER_VERSION
 from mail_assets.month import ListMonth
 from mail_assets.postgres.database import retry_conflicts
 from mail_assets.processes.workers import WorkerError
+from mail_assets.steps.fetch_archive import is_intact
 from mail_assets.steps.month_contents import (
     KnownMonth,
     MonthAccount,
@@ -39,6 +40,7 @@ from mail_assets.tables.messages import (
     count_undated,
     delete_rows,
     find_contested,
+    mend_senders,
     read_arrivals,
     read_known_rows,
     replace_quarantine,
@@ -59,7 +61,7 @@ from mail_assets.workspace import Log, Workspace
 ASSET = "messages"
 
 #: Version of everything that makes a row; raise it when the same bytes would give other rows.
-MESSAGES_VERSION = f"parser {PARSER_VERSION}, segmenter {SEGMENTER_VERSION}, rows 5"
+MESSAGES_VERSION = f"parser {PARSER_VERSION}, segmenter {SEGMENTER_VERSION}, rows 9"
 
 #: Bytes of drafts that stay in memory; beyond that they go to a temporary file.
 DRAFTS_IN_MEMORY = 64 << 20
@@ -68,8 +70,12 @@ DRAFTS_IN_MEMORY = 64 << 20
 PROGRESS = 15.0
 
 
-def load_messages(workspace: Workspace, month: ListMonth, defaults: ListDefaults) -> Outcome:
+def load_messages(
+    workspace: Workspace, month: ListMonth, defaults: ListDefaults, *, rebuild: bool = False
+) -> Outcome:
     """Make the rows of one month equal to what its archive says.
+
+    With `rebuild` every message is read again, and each row is compared with what was read.
 
     One transaction: a run killed at any point leaves the month as it was. Two loads that delete the
     summaries of the same threads may wait for each other: PostgreSQL ends one, which loads again.
@@ -86,19 +92,36 @@ def load_messages(workspace: Workspace, month: ListMonth, defaults: ListDefaults
             raise StepError(f"{month}: no archive yet; materialize mbox_archives first")
         inputs, made_by = message_inputs(archive, defaults), _made_by_now(archive, defaults)
         state = read_state(connection, partition)
-        if state and state.inputs == inputs:
+        if state and state.inputs == inputs and not rebuild:
             return Outcome({**state.counts, "written": 0, "deleted": 0}, state.digest, False)
         loader = _Loader(workspace, month, archive, defaults, made_by)
-        knows = state is not None and _made_by(state) == made_by
+        knows = not rebuild and state is not None and _made_by(state) == made_by
 
         def load() -> State:
             with connection.transaction():
+                if rebuild:
+                    _check_archive(workspace, month, archive)
                 loaded = State(inputs, *loader.load(knows))
-                write_state(connection, partition, loaded)
+                if rebuild:
+                    loaded.counts["written"] += mend_senders(connection, month)
+                write_state(connection, partition, loaded, rebuild and _has_changed(loaded))
             return loaded
 
         new = retry_conflicts(load)
-    return Outcome(new.counts, new.digest, bool(new.counts["written"] or new.counts["deleted"]))
+    return Outcome(new.counts, new.digest, _has_changed(new))
+
+
+def _has_changed(state: State) -> bool:
+    return bool(state.counts["written"] or state.counts["deleted"])
+
+
+def _check_archive(workspace: Workspace, month: ListMonth, archive: ArchiveRow) -> None:
+    if archive.object_key and not is_intact(workspace.store, archive):
+        raise StepError(
+            f"{month}: {workspace.store.url(archive.object_key)} is missing or damaged; run "
+            f"`mail-assets backfill --rebuild --list {month.list_name} --from {month.month} --to "
+            f"{month.month}`, which fetches it again, or restore a backup"
+        )
 
 
 def message_inputs(archive: ArchiveRow, defaults: ListDefaults) -> str:

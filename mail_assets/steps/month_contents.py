@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from typing import NamedTuple
 
-from mail_assets.mail.body.footers import EndingMatch, RepeatedEndings, learn_endings
+from mail_assets.mail.body.endings import EndingMatch, RepeatedEndings, learn_endings
 from mail_assets.mail.message.forgotten import Digests, Forgotten, make_placeholder
 from mail_assets.month import ListMonth
 from mail_assets.steps.read_month import Author, Facts, Found, MonthReader, WantedRow
@@ -108,8 +108,8 @@ def recall_month(entries: Sequence[ArchiveEntry], rows: Mapping[RowKey, KnownRow
             continue
         author, row = None, rows.get((entry.message_id, entry.variant))
         if row and entry.ending:
-            ending = unpack_ending(entry.ending)
-            author = Author(row.from_name, row.from_email, row.subject_base, ending)
+            ending, day = unpack_ending(entry.ending)
+            author = Author(row.from_name, row.from_email, row.subject_base, ending, day)
         if author or entry.digest not in facts:
             facts[entry.digest] = Facts(
                 entry.message_id, entry.content_hash, entry.outline or b"", author
@@ -166,7 +166,7 @@ def _wanted_rows(
         if one.facts and outcome.kind == "stored"
     ]
     authors = (facts.author for _, _, facts, _ in stored if facts.author)
-    learnt = learn_endings((one.key, one.subject, one.ending) for one in authors)
+    learnt = learn_endings(one.mail for one in authors)
     rows: dict[int, WantedRow] = {}
     for ordinal, one, facts, variant in stored:
         match = _match(learnt, facts.author)
@@ -263,7 +263,9 @@ class MonthAccount:
         entry = ArchiveEntry(ordinal, one.offset, one.length, one.digest, kind)
         if facts is None or ordinal in self._reasons or self._key(ordinal) in self._removed:
             return entry
-        ending = facts.author and kind == "stored" and pack_ending(facts.author.ending)
+        ending = (
+            facts.author and kind == "stored" and pack_ending(facts.author.ending, facts.author.day)
+        )
         return entry._replace(
             message_id=facts.message_id,
             variant=outcome.variant,

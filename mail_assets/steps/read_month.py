@@ -13,25 +13,25 @@ from mmap import mmap
 from typing import IO, NamedTuple, TypeVar
 
 from mail_assets.mail.archive.mbox import RawMessage, split_mbox
-from mail_assets.mail.body.footers import Ending, EndingMatch
+from mail_assets.mail.body.endings import EndedMail, Ending, EndingMatch
 from mail_assets.mail.body.segments import (
     Segment,
     ending_of,
     mark_ending,
     new_text_spans,
     own_body,
+    readable_text,
     segment_body,
     segment_with_attached,
 )
 from mail_assets.mail.message.content_hash import (
-    TextIdentity,
     find_lossy_copies,
     hash_outline,
     identify_text,
 )
 from mail_assets.mail.message.dates import Arrival
 from mail_assets.mail.message.forgotten import Forgotten
-from mail_assets.mail.message.message import Message
+from mail_assets.mail.message.message import Message, TextIdentity
 from mail_assets.mail.message.parse import UnreadableMessageError, parse_message
 from mail_assets.processes.workers import WorkerPool
 from mail_assets.tables.messages import (
@@ -59,17 +59,23 @@ class Reading(NamedTuple):
 
 
 class Author(NamedTuple):
-    """Author, thread and ending of a message: from these the endings of a month are learnt."""
+    """Author, thread, ending and day of a message: from these a month's endings are learnt."""
 
     name: str
     email: str
     subject: str
     ending: Ending
+    day: int  # of UTC, from the year 1
 
     @property
     def key(self) -> str:
         """The identity of the author."""
         return self.email or self.name
+
+    @property
+    def mail(self) -> EndedMail:
+        """The message to learn from."""
+        return EndedMail(self.key, self.subject, self.ending, self.day)
 
 
 class Facts(NamedTuple):
@@ -209,10 +215,10 @@ class MonthReader:
 
     def _recall(self, raw: RawMessage) -> tuple[bytes, Facts | None]:
         """Return the digest under which a message is known, and its facts, if it is."""
-        digest = _digest(raw)
+        digest = digest_message(raw)
         facts = self._known.get(digest)
         if facts is None and self._known:
-            dated = _digest(raw, raw.from_line)
+            dated = digest_message(raw, raw.from_line)
             if facts := self._known.get(dated):
                 return dated, facts
         return digest, facts
@@ -222,7 +228,7 @@ class MonthReader:
         for batch, parsed in self._workers.map(parse_batch, self._reading, _batches(raws, _size)):
             for (_, raw), one in zip(batch, parsed, strict=True):
                 found = self.found[one.ordinal]
-                digest = _digest(raw, raw.from_line) if one.needs_from_line else found.digest
+                digest = digest_message(raw, raw.from_line) if one.needs_from_line else found.digest
                 self.found[one.ordinal] = found._replace(
                     digest=digest, facts=one.facts, reason=one.reason
                 )
@@ -247,7 +253,7 @@ def _batches(items: Iterable[Item], size_of: Callable[[Item], int]) -> Iterator[
         yield batch
 
 
-def _digest(raw: RawMessage, from_line: bytes = b"") -> bytes:
+def digest_message(raw: RawMessage, from_line: bytes = b"") -> bytes:
     """Return the digest of a message's bytes and of what the splitter says of it.
 
     The From_ line counts only where a message has no other date: some servers make up another one
@@ -269,9 +275,9 @@ def _parse(reading: Reading, ordinal: int, raw: RawMessage) -> Parsed:
             raw, month=reading.month, dialect=reading.dialect, charset=reading.charset
         )
         own = own_body(message.body_text, message.attached_texts)
-        parts = segment_body(own, message.from_name, message.from_email)
-        ending = ending_of(own, parts)
-        author = Author(message.from_name, message.from_email, message.subject_base, ending)
+        name, email, subject = message.from_name, message.from_email, message.subject_base
+        parts = segment_body(own, name, email, answers=message.answers)
+        author = Author(name, email, subject, ending_of(own, parts), _day_of(message))
         outline = hash_outline(raw.raw, reading.dialect) if reading.dialect == "pipermail" else b""
         facts = Facts(message.message_id, message.content_hash, outline, author)
         kept = [own[part.start : part.end] for part in parts if part.kind != "footer"]
@@ -284,6 +290,13 @@ def _parse(reading: Reading, ordinal: int, raw: RawMessage) -> Parsed:
         return Parsed(ordinal, reason=f"{type(error).__name__}: {error}")
     needs_from_line = message.date_source not in ("date", "received")
     return Parsed(ordinal, facts, needs_from_line, draft)
+
+
+def _day_of(message: Message) -> int:
+    """Return the day of arrival if the list's own server says it, else that of the Date field."""
+    arrival = message.arrival
+    at = arrival.at if arrival and arrival.source == "received" else message.sent_at
+    return at.toordinal()
 
 
 def _draft(message: Message, parts: Sequence[Segment], identity: TextIdentity) -> Draft:
@@ -365,13 +378,14 @@ def _make_row(order: RowOrder) -> Row:
     try:
         draft: Draft = pickle.loads(order.draft)
         body = draft.body_text
-        parts = _segment(draft, order.match)
-        new = "".join(body[start:end] for start, end in new_text_spans(body, parts))
+        by_rules, parts = _segment(draft, order.match)
+        words = readable_text(body, by_rules)
+        new = "".join(body[start:end] for start, end in new_text_spans(body, by_rules))
         names = find_identifiers(f"{draft.subject}\n{new}", [*_patches(draft, parts)])
         place = (order.ordinal, order.variant, order.row_hash)
         arrival = _first_arrival(draft.arrival, order.known)
         row = MessageRow(
-            *place, draft.fields, body, draft.flags, parts, names, new, draft.identity, arrival
+            *place, draft.fields, body, draft.flags, parts, names, words, draft.identity, arrival
         )
         return Row(order.ordinal, encode_row(row))
     except Exception as error:  # one bad message must cost a row, not a month
@@ -388,11 +402,18 @@ def _first_arrival(own: Arrival | None, known: FirstArrival | None) -> FirstArri
     return min(known, FirstArrival(*own)) if own and known else known
 
 
-def _segment(draft: Draft, match: EndingMatch) -> list[Segment]:
+def _segment(draft: Draft, match: EndingMatch) -> tuple[list[Segment], list[Segment]]:
+    """Return the segments by the rules alone, and those with the learnt ending.
+
+    Words and names are found by the former, so that other people's mail takes none away.
+    """
     body, attached = draft.body_text, draft.attached_texts
     own = [Segment(*part) for part in draft.parts]
+    by_rules = segment_with_attached(body, attached, own) if attached else own
+    if not any(match):
+        return by_rules, by_rules
     parts = mark_ending(own_body(body, attached), own, match)
-    return segment_with_attached(body, attached, parts) if attached else parts
+    return by_rules, segment_with_attached(body, attached, parts) if attached else parts
 
 
 def _patches(draft: Draft, parts: Sequence[Segment]) -> Iterator[str]:

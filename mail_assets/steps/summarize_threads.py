@@ -26,6 +26,8 @@ from mail_assets.tables.thread_summaries import (
     change_all_threads,
     count_changes,
     count_summaries,
+    delete_summaries,
+    drop_orphans,
     find_nth_change,
     lock_for_summaries,
     note_changes,
@@ -47,9 +49,17 @@ BATCH = 200_000
 
 
 def summarize_threads(
-    connection: psycopg.Connection, maker: Maker, log: Log, workers: WorkerPool | None = None
+    connection: psycopg.Connection,
+    maker: Maker,
+    log: Log,
+    workers: WorkerPool | None = None,
+    *,
+    rebuild: bool = False,
 ) -> Outcome:
     """Make a summary of each thread that has changed; `note` says why some were left out.
+
+    With `rebuild` rules make all summaries again, and those that differ are written. Of a chat
+    model only missing ones are made: its answers cost money, and differ each time.
 
     `workers` make the summaries if the maker is stateless, else this process does. The new digest
     is made from the old one and the changes, because reading all rows would cost more than a
@@ -57,8 +67,8 @@ def summarize_threads(
     """
     began = time.monotonic()
     with locked(connection, CORPUS):
-        known = _read_state(connection, maker)
-        run = _Run(connection, maker, log, workers or WorkerPool())
+        known = _read_state(connection, maker, rebuild)
+        run = _Run(connection, maker, log, workers or WorkerPool(), rebuild and maker.verbatim)
         run.work_off(int(known.counts.get("tried", 0)))
         if not run.work["changed"] and known.counts:
             unchanged: Counts = {**known.counts, "changed": 0, "made": 0}
@@ -79,13 +89,17 @@ def summarize_threads(
     return Outcome(counts, digest, bool(run.work["made"]), run.reason)
 
 
-def _read_state(connection: psycopg.Connection, maker: Maker) -> State:
+def _read_state(connection: psycopg.Connection, maker: Maker, rebuild: bool) -> State:
     """Return what this maker has made so far; if another did, note all threads as changed."""
     with connection.transaction():
         state = read_state(connection, CORPUS)
-        if state and state.inputs == maker.fingerprint:
+        if state and state.inputs == maker.fingerprint and not rebuild:
             return state
         change_all_threads(connection)
+        if rebuild:
+            drop_orphans(connection)
+        if state and state.inputs == maker.fingerprint:
+            return state
         new = State(maker.fingerprint, state.digest if state else "", {})
         write_state(connection, CORPUS, new)
     return new
@@ -95,6 +109,8 @@ def _read_state(connection: psycopg.Connection, maker: Maker) -> State:
 class _Run:
     """Work of one run; `reason` says why threads were left out, "" if none was.
 
+    With `again` summaries whose content is the same are made again and compared.
+
     `reached` is the last thread that was tried, in reading order.
     """
 
@@ -102,6 +118,7 @@ class _Run:
     maker: Maker
     log: Log
     workers: WorkerPool
+    again: bool = False
     work: Counter[str] = field(default_factory=Counter)
     digests: list[str] = field(default_factory=list)
     reason: str = ""
@@ -130,7 +147,7 @@ class _Run:
 
     def _work_off(self, threads: Sequence[str]) -> None:
         contents = read_contents(self.connection, threads)
-        known = read_known(self.connection, threads)
+        known = {} if self.again else read_known(self.connection, threads)
         changed = [
             contents[x]
             for x in threads
@@ -187,9 +204,10 @@ class _Run:
                 now = read_contents(connection, threads)
                 same = {x for x in threads if x in now and now[x] == contents.get(x)}
                 note_changes(connection, [x for x in now if x not in same])
+                delete_summaries(connection, [x for x in threads if x not in now])
                 written = {x: new for x, new in made.items() if x in same}
-                if written:
-                    write_summaries(connection, self.maker, written)
+                changed = write_summaries(connection, self.maker, written) if written else set()
+                written = {x: new for x, new in written.items() if x in changed}
         except psycopg.errors.LockNotAvailable:
             self._leave(f"{len(threads)} threads are being changed by another run")
             return

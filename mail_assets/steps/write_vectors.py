@@ -16,8 +16,12 @@ from mail_assets.vectors.index import Vector
 from mail_assets.workspace import Workspace
 
 
-def write_vectors(workspace: Workspace, month: ListMonth, mail_vectors: MailVectors) -> Outcome:
+def write_vectors(
+    workspace: Workspace, month: ListMonth, mail_vectors: MailVectors, *, rebuild: bool = False
+) -> Outcome:
     """Put what is new, delete what is stale; nothing when nothing has changed.
+
+    With `rebuild` every entry is compared with what is made now, and put again where it differs.
 
     Raises:
         StepError: embeddings was never materialized for this month with this encoder, lacks a
@@ -33,7 +37,7 @@ def write_vectors(workspace: Workspace, month: ListMonth, mail_vectors: MailVect
             )
         inputs = vector_inputs(messages, embeddings, mail_vectors.manifest)
         make = partial(make_vectors, workspace, month, mail_vectors)
-        outcome = fill_month(workspace, month, mail_vectors, inputs, make)
+        outcome = fill_month(workspace, month, mail_vectors, inputs, make, rebuild=rebuild)
     if written := outcome.counts["written"]:
         workspace.log(f"{month}: {written} vectors written")
         maintain_if_due(workspace, mail_vectors.index)

@@ -21,8 +21,12 @@ from mail_assets.workspace import Workspace
 SUBJECT_WEIGHT = 4
 
 
-def write_words(workspace: Workspace, month: ListMonth, mail_words: MailWords) -> Outcome:
+def write_words(
+    workspace: Workspace, month: ListMonth, mail_words: MailWords, *, rebuild: bool = False
+) -> Outcome:
     """Put what is new, delete what is stale; nothing when nothing has changed.
+
+    With `rebuild` every entry is compared with what is made now, and put again where it differs.
 
     Raises:
         StepError: messages was never materialized for this month. Nothing was written then.
@@ -34,7 +38,7 @@ def write_words(workspace: Workspace, month: ListMonth, mail_words: MailWords) -
             raise StepError(f"{month}: no messages yet; materialize messages first")
         inputs = word_inputs(messages, mail_words.manifest)
         make = partial(make_documents, connection, month)
-        outcome = fill_month(workspace, month, mail_words, inputs, make)
+        outcome = fill_month(workspace, month, mail_words, inputs, make, rebuild=rebuild)
     if outcome.counts["written"]:
         maintain_if_due(workspace, mail_words.index)
     return outcome

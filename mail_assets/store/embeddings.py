@@ -4,10 +4,12 @@ While a month is being encoded its vectors are kept in parts, files of the same 
 file, merged from them, replaces them. Each file is put in one piece, so a readable file is whole.
 
 A file has the columns `text_hash` (sha256 of the encoder's input) and `vector`, sorted by hash, so
-that equal vectors make an equal file. The encoder's fingerprint is in its metadata. A row group
-knows its first and last hash, so that files of any size are merged in little memory.
+that equal vectors make an equal file. The encoder's fingerprint and a digest over all rows are in
+its metadata: a file proves by itself that it is whole. A row group knows its first and last hash,
+so that files of any size are merged in little memory.
 """
 
+import hashlib
 import tempfile
 from collections import deque
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -27,6 +29,9 @@ from mail_assets.store.objects import ObjectStore
 
 # rows of a row group: 1.5 MB with 384 numbers
 GROUP = 1_000
+
+# Name in a file's metadata of the SHA-256 over its rows: hashes and vectors as they lie in memory.
+ROWS_DIGEST = "rows_sha256"
 
 
 class EmbeddingsFileError(MonthError, DamagedDataError):
@@ -73,7 +78,8 @@ def opened_file(file: EmbeddingsFile) -> Iterator[pq.ParquetFile]:
         raise
     except (pa.ArrowException, OSError) as error:
         raise EmbeddingsFileError(
-            f"{file.url} is damaged ({error}); delete it and materialize embeddings again"
+            f"{file.url} is damaged ({error}); run `mail-assets backfill --rebuild --only "
+            "embeddings` for this month"
         ) from error
 
 
@@ -123,11 +129,43 @@ def write_tables(store: ObjectStore, key: str, tables: Iterable[pa.Table], finge
 def _write(path: Path, tables: Iterator[pa.Table], fingerprint: str) -> None:
     first = next(tables)
     schema = first.schema.with_metadata({"fingerprint": fingerprint})
+    digest = hashlib.sha256()
     with pq.ParquetWriter(
         path, schema, compression="zstd", use_dictionary=False, write_page_checksum=True
     ) as writer:
         for table in chain([first], tables):
             writer.write_table(table.replace_schema_metadata(schema.metadata), GROUP)
+            _add_rows(digest, table)
+        writer.add_key_value_metadata({ROWS_DIGEST: digest.hexdigest()})
+
+
+def _add_rows(digest: "hashlib._Hash", table: pa.Table) -> None:
+    for text_hash, vector in table_rows(table):
+        digest.update(text_hash)
+        digest.update(vector.tobytes())
+
+
+def find_fault(store: ObjectStore, key: str, fingerprint: str) -> str:
+    """Return why a file is not one that was written for an encoder, "" if it is; it is read whole.
+
+    Raises:
+        FileNotFoundError: there is no such file.
+    """
+    digest = hashlib.sha256()
+    try:
+        with fetched_file(store, key) as file, opened_file(file) as parquet:
+            facts: dict[bytes, bytes] = parquet.metadata.metadata or {}
+            for number in range(parquet.num_row_groups):
+                _add_rows(digest, parquet.read_row_group(number))
+    except EmbeddingsFileError:
+        return "is damaged"
+    except (KeyError, ValueError, AttributeError):  # other columns, or of other types
+        return "is no file of embeddings"
+    if facts.get(b"fingerprint") != fingerprint.encode():
+        return "was made by another encoder"
+    if facts.get(ROWS_DIGEST.encode()) != digest.hexdigest().encode():
+        return "has other rows than were written"
+    return ""
 
 
 #: Embeddings by the hash of their text.

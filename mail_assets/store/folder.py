@@ -10,6 +10,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext, supp
 from pathlib import Path
 from typing import BinaryIO
 
+from mail_assets.files import create_private, make_private_folder, naming_file
 from mail_assets.store.objects import ObjectStore, check_key, check_prefix
 
 TEMPORARY = ".incoming"  # under a folder store's root, so that a rename stays on one disk
@@ -19,8 +20,9 @@ STALE_SECONDS = 24 * 3600  # no living writer leaves its temporary file untouche
 class FolderStore(ObjectStore):
     """Objects as files of a folder; the key is the path.
 
-    A writer fills a file in `.incoming`, syncs it and renames it into place. A file of a killed
-    writer stays there, never under a key; the first put after a day removes it.
+    Files have the mode 0600, folders 0700. A writer fills a file in `.incoming`, syncs it and
+    renames it into place. A file of a killed writer stays there, never under a key; the first put
+    after a day removes it.
     """
 
     def __init__(self, root: Path) -> None:
@@ -88,10 +90,9 @@ class FolderStore(ObjectStore):
         incoming = self.root / TEMPORARY
         _make_folder(incoming)
         _remove_stale(incoming)
-        # not tempfile: its mode 0600 would lock out other users of a shared folder
         temporary = incoming / f"{os.getpid()}-{secrets.token_hex(8)}"
         try:
-            with temporary.open("xb") as target:
+            with naming_file(path), create_private(temporary) as target:
                 yield target
                 target.flush()
                 os.fsync(target.fileno())
@@ -105,7 +106,7 @@ class FolderStore(ObjectStore):
 def _make_folder(folder: Path) -> None:
     """Make a folder and its parents so that they survive a power cut."""
     missing = [path for path in (folder, *folder.parents) if not path.exists()]
-    folder.mkdir(parents=True, exist_ok=True)
+    make_private_folder(folder)
     for path in missing:
         _sync(path.parent)
 

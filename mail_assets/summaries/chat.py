@@ -148,7 +148,10 @@ def choose_messages(messages: Sequence[MessageText]) -> list[MessageText]:
 
 def build_prompt(messages: Sequence[MessageText], characters: int) -> list[ChatMessage]:
     """Return the prompt for a summary; it shows so many characters of all texts."""
-    texts = [_new_text(message) for message in messages]
+    texts = [
+        GAP.join(message.body[start:end].strip("\n") for start, end in message.new_text)
+        for message in messages
+    ]
     share = _share([len(text) for text in texts], characters)
     blocks = (
         line
@@ -166,10 +169,6 @@ def _lines(number: int, message: MessageText, text: str) -> Iterator[str]:
     yield quote_header("Subject", message.subject)
     yield "|"
     yield from quote_lines(text)
-
-
-def _new_text(message: MessageText) -> str:
-    return GAP.join(message.body[start:end].strip("\n") for start, end in message.new_text)
 
 
 def _share(lengths: Sequence[int], most: int) -> int:
@@ -208,7 +207,8 @@ def _read_line(line: str, messages: Sequence[MessageText]) -> Sentence | None:
     text = _CITATION.sub("", match[2]).strip(" *")
     if not cited or len(text) > MOST_CHARACTERS or not _states_facts(text, cited, messages):
         return None
-    return _place(text, part, cited)
+    is_joined = part == "outcome" and any(x.joined for x in cited)
+    return _place(text, "discussion" if is_joined else part, cited)
 
 
 def _states_facts(text: str, cited: Sequence[MessageText], messages: Sequence[MessageText]) -> bool:

@@ -21,7 +21,7 @@ from mail_assets.text.letters import count_words
 from mail_assets.text.sentences import find_sentences
 
 #: Part of the fingerprint: raise it when summaries come out differently.
-EXTRACTIVE_VERSION = "4"
+EXTRACTIVE_VERSION = "5"
 FINGERPRINT = f"extractive-{EXTRACTIVE_VERSION}"
 
 MAX_SENTENCES = 10
@@ -94,7 +94,7 @@ def summarize(messages: Sequence[MessageText], weights: Weights = WEIGHTS) -> Su
         raise ValueError("a thread without an archived message cannot be summarized")
     candidates = find_candidates(messages)
     opening = _find_opening(messages, candidates)
-    parts = [_part_of(one, opening) for one in candidates]
+    parts = [_part_of(one, opening, messages[one.message].joined) for one in candidates]
     chosen = _choose(
         weigh_candidates(messages, candidates, weights),
         weigh_terms([one.terms for one in candidates]),
@@ -124,10 +124,10 @@ def _find_opening(messages: Sequence[MessageText], candidates: Sequence[Candidat
     return 0
 
 
-def _part_of(one: Candidate, opening: int) -> Part:
+def _part_of(one: Candidate, opening: int, joined: bool) -> Part:
     if one.message <= opening:
         return "question"
-    return "outcome" if is_decision(one.text) else "discussion"
+    return "outcome" if is_decision(one.text) and not joined else "discussion"
 
 
 def _find_outcome(
@@ -255,8 +255,15 @@ def count_reactions(messages: Sequence[MessageText], candidates: Sequence[Candid
 
     A message answers a sentence if it quotes at least half of it right above its own text.
     """
-    quoted = [_quoted_shingles(message) for message in messages]
-    known = frozenset[Shingle]().union(*quoted)
+    quoted = [
+        {
+            shingle
+            for start, end in message.answered_quotes
+            for shingle in _shingles(_last_quoted_words(message.body[start:end]))
+        }
+        for message in messages
+    ]
+    known = set[Shingle]().union(*quoted)
     last = max((position for position, shingles in enumerate(quoted) if shingles), default=0)
     answerable = [one for one in candidates if one.message < last]  # in order: the first of them
     sizes: list[int] = []
@@ -275,13 +282,6 @@ def count_reactions(messages: Sequence[MessageText], candidates: Sequence[Candid
             if candidates[number].message < position and 2 * found >= sizes[number]:
                 counts[number] += 1
     return counts
-
-
-def _quoted_shingles(message: MessageText) -> set[Shingle]:
-    found: set[Shingle] = set()
-    for start, end in message.answered_quotes:
-        found |= _shingles(_last_quoted_words(message.body[start:end]))
-    return found
 
 
 def _last_quoted_words(quote: str) -> list[str]:

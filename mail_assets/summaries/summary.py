@@ -14,6 +14,8 @@ class MessageText:
     """An archived message of a thread; ghosts have no text and are left out.
 
     `parent_id` is the nearest archived ancestor. `segments` are spans in characters of `body`.
+    `joined` by subject, or an answer to such a message: it may be a stranger's and states no
+    outcome.
     """
 
     message_id: str
@@ -24,6 +26,7 @@ class MessageText:
     body: str
     segments: tuple[Segment, ...]
     patch_attached: bool = False
+    joined: bool = False
 
     @property
     def new_text(self) -> list[tuple[int, int]]:

@@ -16,6 +16,7 @@ import psycopg
 from psycopg import sql
 
 from mail_assets.errors import MailAssetsError
+from mail_assets.files import create_private
 from mail_assets.postgres.migrations import migrate, migrations
 from mail_assets.postgres.statements import read_column, read_value, statement
 
@@ -69,7 +70,8 @@ class KeptRowsError(MailAssetsError):
 
 def export_rows(connection: psycopg.Connection, table: str, path: Path) -> int:
     """Write the kept rows of a table to a file; return their number."""
-    with path.open("wb") as file, connection.cursor() as cursor:
+    path.unlink(missing_ok=True)
+    with create_private(path) as file, connection.cursor() as cursor:
         with cursor.copy(statement("kept_rows", table)) as copy:
             for data in copy:
                 file.write(data)

@@ -14,7 +14,7 @@ from typing import Literal, NamedTuple
 
 import psycopg
 
-from mail_assets.mail.body.footers import Ending
+from mail_assets.mail.body.endings import Ending
 from mail_assets.month import ListMonth
 from mail_assets.postgres.statements import read_column, statement
 from mail_assets.store.objects import ObjectStore
@@ -176,16 +176,16 @@ def replace_entries(
             copy.write_row((*place, *entry))
 
 
-def pack_ending(ending: Ending) -> bytes:
-    """Return an ending as bytes: the number of lines of its tail and all lines, 8 bytes each."""
-    numbers = (len(ending.tail), *ending.tail, *ending.own)
+def pack_ending(ending: Ending, day: int) -> bytes:
+    """Return an ending as numbers of 8 bytes: its day, the length of its tail, and all lines."""
+    numbers = (day, len(ending.tail), *ending.tail, *ending.own)
     return struct.pack(f"<{len(numbers)}q", *numbers)
 
 
-def unpack_ending(data: bytes) -> Ending:
-    """Return the ending that `pack_ending` has packed."""
-    count, *numbers = struct.unpack(f"<{len(data) // 8}q", data)
-    return Ending(tuple(numbers[:count]), tuple(numbers[count:]))
+def unpack_ending(data: bytes) -> tuple[Ending, int]:
+    """Return the ending that `pack_ending` has packed, and its day."""
+    day, count, *numbers = struct.unpack(f"<{len(data) // 8}q", data)
+    return Ending(tuple(numbers[:count]), tuple(numbers[count:])), day
 
 
 class Vanished(NamedTuple):

@@ -17,8 +17,8 @@ from psycopg.rows import tuple_row
 
 from mail_assets.mail.body.segments import Segment
 from mail_assets.mail.message.addresses import Address
-from mail_assets.mail.message.content_hash import TextIdentity
-from mail_assets.mail.message.message import Message
+from mail_assets.mail.message.message import Message, TextIdentity
+from mail_assets.mail.message.subjects import find_topic, is_answer
 from mail_assets.month import ListMonth
 from mail_assets.postgres.statements import read_value, statement
 from mail_assets.text.letters import MAX_SUBJECT_BYTES, MAX_TEXT_BYTES, cut_to_bytes, prepare_text
@@ -146,6 +146,14 @@ def count_undated(connection: psycopg.Connection, month: ListMonth) -> int:
     return int(read_value(connection, statement("messages", "count_undated"), month.columns) or 0)
 
 
+def mend_senders(connection: psycopg.Connection, month: ListMonth) -> int:
+    """Make the senders of a month those of its messages; return how many were wrong.
+
+    Triggers keep them. This is for rows that were changed without the triggers.
+    """
+    return int(read_value(connection, statement("messages", "mend_senders"), month.columns) or 0)
+
+
 def replace_quarantine(
     connection: psycopg.Connection,
     month: ListMonth,
@@ -153,7 +161,10 @@ def replace_quarantine(
     rows: Iterable[QuarantineRow],
 ) -> None:
     """Make the quarantine of a month equal to `rows`; call it inside a transaction."""
-    key = month.columns
+    key, rows = month.columns, [*rows]
+    former = connection.execute(statement("messages", "read_quarantine"), key).fetchall()
+    if former == [(*row, version) for row in rows]:
+        return
     connection.execute(statement("messages", "delete_quarantine"), key)
     with connection.cursor() as cursor:
         cursor.executemany(
@@ -246,6 +257,8 @@ def encode_message(message: Message) -> str:
             _text(m.date_raw),
             _text(m.subject),
             _text(m.subject_base),
+            _text(find_topic(m.subject)),
+            "t" if is_answer(m.subject) else "f",
             _text(cut_to_bytes(prepare_text(m.subject), MAX_SUBJECT_BYTES)),
             _text(m.from_name),
             _text(m.from_email),

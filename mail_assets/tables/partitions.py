@@ -167,6 +167,15 @@ def record_passed(connection: psycopg.Connection, check: MonthCheck, passed: Ver
     connection.execute(statement("partitions", "record_passed"), values)
 
 
+def forget_passed(
+    connection: psycopg.Connection, check: MonthCheck, failed: Sequence[ListMonth]
+) -> None:
+    """Forget that a check has passed on months on which it fails now: their rows were damaged."""
+    if failed:
+        values = {**check._asdict(), **_columns(failed)}
+        connection.execute(statement("partitions", "forget_passed"), values)
+
+
 def read_passed(
     connection: psycopg.Connection, lists: Collection[str]
 ) -> Mapping[ListMonth, set[tuple[str, str]]]:

@@ -22,6 +22,7 @@ from typing import Any, Literal, NamedTuple
 import psycopg
 
 from mail_assets.errors import MailAssetsError
+from mail_assets.files import make_private_folder
 from mail_assets.mail.message.forgotten import NOBODY, Digests, Forgotten, make_placeholder
 from mail_assets.month import ListMonth
 from mail_assets.postgres.statements import statement
@@ -76,7 +77,7 @@ class KeySource:
                 "this database: set MAIL_FORGET_KEY, for example to the output of "
                 "`openssl rand -hex 32`, and keep it"
             )
-        self.file.parent.mkdir(parents=True, exist_ok=True)
+        make_private_folder(self.file.parent)
         with NamedTemporaryFile("w", dir=self.file.parent, encoding="ascii") as whole:  # mode 0600
             whole.write(f"{token_bytes(KEY_BYTES).hex()}\n")
             whole.flush()

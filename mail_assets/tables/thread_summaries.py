@@ -175,13 +175,18 @@ def read_messages(
         for thread_id, rows in groupby(cursor, itemgetter(0)):
             messages = found.setdefault(thread_id, [])
             left = MOST_CHARACTERS
-            for _, *head, body, segments, patch_attached in rows:
+            seen: set[str | None] = {None}
+            joined: set[str | None] = set()
+            for _, *head, body, segments, patch_attached, by_subject in rows:
+                message_id, author, sent_at, parent_id, subject = head
+                if by_subject or parent_id in joined or parent_id not in seen:
+                    joined.add(message_id)
+                seen.add(message_id)
                 left -= len(body)
                 if left < 0 and messages:
                     continue
-                message_id, author, sent_at, parent_id, subject = head
                 parts = tuple(Segment(*part) for part in segments)
-                text = (body, parts, patch_attached)
+                text = (body, parts, patch_attached, message_id in joined)
                 messages.append(MessageText(message_id, author, sent_at, parent_id, subject, *text))
     return found
 
@@ -193,17 +198,33 @@ def lock_for_summaries(connection: psycopg.Connection) -> None:
     connection.execute(statement("thread_summaries", "give_up_early"))
 
 
+def delete_summaries(connection: psycopg.Connection, threads: Collection[str]) -> None:
+    """Delete the summaries of threads that are too short for one, inside a transaction."""
+    connection.execute(statement("thread_summaries", "delete"), {"threads": [*threads]})
+
+
 def write_summaries(
     connection: psycopg.Connection, maker: Maker, made: Mapping[str, NewSummary]
-) -> None:
-    """Write the summaries of threads by their ids, inside a transaction.
+) -> set[str]:
+    """Write the summaries of threads by their ids, inside a transaction; return those that changed.
 
     The months of their messages are checked again.
     """
     rows = [_row(thread_id, maker, new) for thread_id, new in sorted(made.items())]
+    written: set[str] = set()
     with connection.cursor() as cursor:
-        cursor.executemany(statement("thread_summaries", "write"), rows)
-    connection.execute(statement("thread_summaries", "uncheck"), {"threads": [*made]})
+        cursor.executemany(statement("thread_summaries", "write"), rows, returning=True)
+        while True:
+            written.update(thread_id for (thread_id,) in cursor)
+            if not cursor.nextset():
+                break
+    connection.execute(statement("thread_summaries", "uncheck"), {"threads": [*written]})
+    return written
+
+
+def drop_orphans(connection: psycopg.Connection) -> None:
+    """Delete the summaries of threads that do not exist; triggers leave none."""
+    connection.execute(statement("thread_summaries", "drop_orphans"))
 
 
 def _row(thread_id: str, maker: Maker, new: NewSummary) -> dict[str, Any]:

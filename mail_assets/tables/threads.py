@@ -11,7 +11,9 @@ from typing import NamedTuple
 import psycopg
 from psycopg.rows import dict_row, tuple_row
 
-from mail_assets.mail.threads.tree import Alias, ThreadMessage, ThreadNode
+from mail_assets.mail.threads.links import SPAN
+from mail_assets.mail.threads.message import ThreadMessage
+from mail_assets.mail.threads.tree import Alias, ThreadNode
 from mail_assets.postgres.statements import read_column, read_value, statement
 from mail_assets.tables.partitions import (
     Counts,
@@ -78,8 +80,54 @@ def summarize_threads(connection: psycopg.Connection) -> tuple[str, Counts]:
 
 
 def touched_threads(connection: psycopg.Connection, changed: Collection[str]) -> list[str]:
-    """Return the threads that changed messages were in, are in, or connect."""
-    return read_column(connection, statement("threads", "touched"), {"changed": [*changed]})
+    """Return the threads that changed messages were in, are in, connect, or may be joined by."""
+    parameters = {"changed": [*changed], "span": SPAN}
+    return read_column(connection, statement("threads", "touched"), parameters)
+
+
+class Topic(NamedTuple):
+    """A subject in a list, in the form in which it is compared."""
+
+    list_name: str
+    topic: str
+
+
+class Neighbours(NamedTuple):
+    """What some threads depend on in others.
+
+    `ids` are in those threads; messages that name one of `named` may be in others; messages of
+    `topics` in a span of time (seconds since 1970) may be joined by subject.
+    """
+
+    ids: Collection[str]
+    named: Collection[str]
+    topics: Mapping[Topic, tuple[float, float]]
+
+
+def find_neighbour_threads(connection: psycopg.Connection, wanted: Neighbours) -> set[str]:
+    """Return the threads that have one of the neighbours."""
+    found: set[str] = set()
+    if wanted.ids:
+        query = statement("threads", "holding")
+        found.update(read_column(connection, query, {"ids": [*wanted.ids]}))
+    if wanted.named:
+        query = statement("threads", "naming")
+        found.update(read_column(connection, query, {"ids": [*wanted.named]}))
+    if wanted.topics:
+        spans = wanted.topics.values()
+        parameters = {
+            "lists": [one.list_name for one in wanted.topics],
+            "topics": [one.topic for one in wanted.topics],
+            "firsts": [first for first, _ in spans],
+            "lasts": [last for _, last in spans],
+        }
+        found.update(read_column(connection, statement("threads", "speaking"), parameters))
+    return found
+
+
+def find_standing(connection: psycopg.Connection, ids: Collection[str]) -> set[str]:
+    """Return the ids that are in a thread."""
+    return {*read_column(connection, statement("threads", "standing"), {"ids": [*ids]})}
 
 
 def read_threads(connection: psycopg.Connection, thread_ids: Sequence[str] | None) -> Threads:
@@ -100,14 +148,20 @@ def read_references(
     be most of the memory.
     """
     once: dict[str, str] = {}
+    lists: dict[str, tuple[str, ...]] = {}
     with connection.transaction(), connection.cursor("references") as cursor:
         cursor.itersize = 10_000
         cursor.execute(statement("threads", "references"), {"message_ids": message_ids})
-        for message_id, references, in_reply_to, *rest in cursor:
+        for message_id, references, in_reply_to, sent, arrived, tie, name, topic, *rest in cursor:
             yield ThreadMessage(
                 once.setdefault(message_id, message_id),
                 tuple(once.setdefault(x, x) for x in references),
                 tuple(once.setdefault(x, x) for x in in_reply_to),
+                sent,
+                arrived,
+                tie,
+                lists.setdefault(name, (name,)),
+                once.setdefault(topic, topic),
                 *rest,
             )
 
@@ -145,7 +199,11 @@ def discard_nodes(connection: psycopg.Connection, message_ids: Collection[str]) 
     state = read_state(connection, CORPUS)
     digest = replace_threads(connection, old, left, state.digest if state else "").digest
     if state:
-        counts = {**state.counts, **figures_after(state.counts, old, left)}
+        counts = {
+            **state.counts,
+            **figures_after(state.counts, old, left),
+            "aliases": count_aliases(connection),
+        }
         write_state(connection, CORPUS, State(state.inputs, digest, counts), rewritten=True)
 
 
@@ -172,7 +230,7 @@ def count_aliases(connection: psycopg.Connection) -> int:
 def _row(n: ThreadNode) -> tuple[object, ...]:
     return (
         *(n.message_id, n.thread_id, n.parent_id, n.parent_message_id),
-        *(n.root_id, n.depth, n.position, n.is_ghost),
+        *(n.root_id, n.depth, n.position, n.is_ghost, n.by_subject),
     )
 
 

@@ -40,11 +40,15 @@ _LETTER = re.compile(r"[^\W\d_]")
 
 _NAME = r"[^\s\x00]+"
 _FILE = re.compile(
-    rf"(?m)^(?:diff --git a/({_NAME})|Index: ({_NAME})|(?:rename|copy) (?:from|to) ({_NAME})|"
+    rf"(?m)^(?:diff --git a/({_NAME})|diff --(?:cc|combined) ({_NAME})|Index: ({_NAME})|"
+    rf"(?:rename|copy) (?:from|to) ({_NAME})|"
     rf"(?:---|\+\+\+|\*\*\*) (?:[ab]/)?(?!\d+(?:,\d+)? [-*]{{4}})"
     rf"(?=\S*[./]|\S+(?:\t|$))({_NAME}))"  # "--- and so on" is prose
 )
-_HUNK = re.compile(r"(?m)^(?:@@ -\d[\d,]* \+\d[\d,]* @@|\*{15})[ \t]+(.{1,200})")
+_HUNK = re.compile(
+    r"(?m)^(?:@@ -\d[\d,]* \+\d[\d,]* @@|@@@{1,20}(?: [-+]\d[\d,]*){3,22} @@@{1,20}|\*{15})"
+    r"[ \t]+(.{1,200})"
+)
 _FUNCTION = re.compile(
     r"([^\W\d][\w.:~]{0,199}+)[ \t]{0,8}+\(|\b(?:def|class|sub|function|struct)[ \t]+([\w.:]+)"
 )

@@ -1,7 +1,8 @@
-"""Fence mail in the input of a model, so that nothing in it can look like instructions.
+"""Make text of mail harmless: for a model, a terminal and a page.
 
-Anybody can write mail, and mail may address the model. It is enclosed in marks with a random word,
-which no mail can know, and each of its lines begins with a bar. Invisible characters are removed.
+Anybody can write mail. Names and subjects lose the characters that nobody sees and that change what
+others see (`clean_line`). In the input of a model, mail is enclosed in marks with a random word,
+which no mail can know, and each of its lines begins with a bar.
 """
 
 import re
@@ -11,13 +12,20 @@ from typing import NamedTuple
 
 MAX_HEADER = 160  # characters of a line above a text; mail can make it arbitrarily long
 
-# Controls, except line ends and tabs; marks that change the direction of writing or have no width;
-# the tag characters, which spell invisible text. https://www.unicode.org/reports/tr36/
-_INVISIBLE = re.compile(
-    # not the joiners U+200C and U+200D: Persian and Hindi are written with them
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff"
-    "\ufff9-\ufffb\U000e0000-\U000e007f]"
+#: Marks that change the direction of the text after them. https://www.unicode.org/reports/tr36/
+TURNS = "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"
+#: Controls except tabs and line feeds; separators of lines and paragraphs; tag characters, which
+#: spell invisible text; all that a terminal or a page obeys.
+_OBEYED = f"\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ufff9-\ufffb\U000e0000-\U000e007f{TURNS}"
+# not the joiners U+200C and U+200D: Persian and Hindi are written with them, and emoji
+_INVISIBLE = re.compile(f"[{_OBEYED}\u200b\u2060-\u2065\u206a-\u206f\ufeff]")
+#: Flags of regions are spelled with tags after a black flag (UTS 51), which end in U+E007F.
+_LINE_CONTROLS = re.compile(
+    rf"(\U0001f3f4[\U000e0030-\U000e007a]{{2,6}}\U000e007f)|[{_OBEYED}\t\n]+"
 )
+
+
+_BREAKS = re.compile("[\t-\r\x85\u2028\u2029]")
 
 
 class Fenced(NamedTuple):
@@ -54,3 +62,19 @@ def quote_lines(text: str) -> Iterator[str]:
 def strip_invisible(text: str) -> str:
     """Return text without invisible characters, with line ends as LF."""
     return _INVISIBLE.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
+
+
+def clean_line(text: str) -> str:
+    """Return a name or a subject on one line, without what a terminal or a page obeys.
+
+    Letters of all scripts, joiners and emoji stay. Controls between words become a blank.
+    """
+    if text.isprintable():  # nearly all
+        return text
+    return _LINE_CONTROLS.sub(_clean, text).strip()
+
+
+def _clean(found: re.Match[str]) -> str:
+    if found[1]:
+        return found[1]
+    return " " if _BREAKS.search(found[0]) else ""

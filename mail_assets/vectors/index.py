@@ -201,13 +201,18 @@ class VectorIndex(ABC):
             self._delete(batch, among)
         return len(distinct)
 
-    def get(self, keys: Iterable[str], data: bool = False) -> dict[str, Vector]:
-        """Return the vectors that exist, with their values only if `data` is true."""
+    def get(
+        self, keys: Iterable[str], data: bool = False, among: Filter | None = None
+    ) -> dict[str, Vector]:
+        """Return the vectors that exist, with their values only if `data` is true.
+
+        `among` is a filter that the vectors match, as of `delete`.
+        """
         distinct = list(dict.fromkeys(keys))
         found = {
             vector.key: vector
             for batch in split(distinct, self.capabilities.max_get)
-            for vector in self._get(batch, data)
+            for vector in self._get(batch, data, among)
         }
         return {key: found[key] for key in distinct if key in found}
 
@@ -277,6 +282,18 @@ class VectorIndex(ABC):
     def describe(self) -> dict[str, str | int]:
         """Return facts for people: backend, index, dimension, kind of search, sizes if cheap."""
 
+    def probe(self) -> None:
+        """Check what can be checked of its files, and ask it in every way.
+
+        Raises:
+            VectorError: a part of it is damaged or does not answer.
+        """
+        vector = np.ones(self.spec.dimension, np.float32)
+        self.query(vector, 1)
+        for name, kind in self.spec.fields.items():
+            value: MetadataValue = "probe" if kind == "string" else 1
+            self.query(vector, 1, {name: {"$eq": value}})
+
     @abstractmethod
     def drop(self) -> None:
         """Delete the index and its vectors, if there is one."""
@@ -304,7 +321,7 @@ class VectorIndex(ABC):
     def _delete(self, keys: Sequence[str], among: Filter | None) -> None: ...
 
     @abstractmethod
-    def _get(self, keys: Sequence[str], data: bool) -> Iterable[Vector]: ...
+    def _get(self, keys: Sequence[str], data: bool, among: Filter | None) -> Iterable[Vector]: ...
 
     @abstractmethod
     def _query(

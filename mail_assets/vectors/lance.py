@@ -150,6 +150,11 @@ class LanceIndex(VectorIndex):
                 facts |= {"segments": state.segments, "unindexed_rows": state.unindexed_rows}
         return facts
 
+    def probe(self) -> None:
+        """Check the files, and ask each index of the table."""
+        self._table.check_files(digests=True)
+        super().probe()
+
     def drop(self) -> None:
         """Delete the table, if it exists."""
         self._table.drop()
@@ -177,11 +182,12 @@ class LanceIndex(VectorIndex):
     def _delete(self, keys: Sequence[str], among: Filter | None) -> None:
         self._table.delete(lance_keys_sql(keys, among))
 
-    def _get(self, keys: Sequence[str], data: bool) -> Iterator[Vector]:
+    def _get(self, keys: Sequence[str], data: bool, among: Filter | None) -> Iterator[Vector]:
         columns = [name for name in self._schema.names if data or name != "vector"]
+        where = lance_keys_sql(keys, among)
 
         async def read(kept: OpenTable) -> pa.Table:
-            return await kept.table.query().where(lance_keys_sql(keys)).select(columns).to_arrow()
+            return await kept.table.query().where(where).select(columns).to_arrow()
 
         for row in self._handle.read(read).to_pylist():
             values = np.asarray(row.get("vector", []), dtype=np.float32)

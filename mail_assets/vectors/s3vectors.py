@@ -146,7 +146,7 @@ class S3VectorsIndex(VectorIndex):
         WRITES.take(len(keys))
         self._call("delete_vectors", keys=list(keys))
 
-    def _get(self, keys: Sequence[str], data: bool) -> Iterable[Vector]:
+    def _get(self, keys: Sequence[str], data: bool, among: Filter | None) -> Iterable[Vector]:
         answer = self._call("get_vectors", keys=list(keys), returnData=data, returnMetadata=True)
         with boto_errors(self.label):
             return [vector_from_wire(vector) for vector in answer["vectors"]]
@@ -164,7 +164,10 @@ class S3VectorsIndex(VectorIndex):
             **where,
         )
         with boto_errors(self.label):
-            return [match_from_wire(found) for found in answer["vectors"]]
+            return [
+                Match(found["key"], found["distance"], _metadata(found))
+                for found in answer["vectors"]
+            ]
 
     def _index(self) -> StoredIndex:
         answer = self._call("get_index")
@@ -293,11 +296,6 @@ def vector_from_wire(wire: WireObject) -> Vector:
     """Return a vector from an answer of get_vectors."""
     values = np.asarray(wire.get("data", {}).get("float32", []), dtype=np.float32)
     return Vector(wire["key"], values, _metadata(wire))
-
-
-def match_from_wire(wire: WireObject) -> Match:
-    """Return a match from an answer of query_vectors."""
-    return Match(wire["key"], wire["distance"], _metadata(wire))
 
 
 def index_from_wire(wire: WireObject) -> StoredIndex:

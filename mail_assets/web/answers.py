@@ -201,6 +201,7 @@ def _describe_citation(citation: Citation) -> CitationDocument:
         "from_email": citation.from_email,
         "sent_at": citation.sent_at,
         "spans": [*citation.spans],
+        "contested": citation.contested,
         "url": page_url("message", citation.message_id),
     }
 

@@ -40,6 +40,7 @@ from mail_assets.web.requests import (
     read_month,
     read_nothing,
     read_query,
+    read_text,
 )
 from mail_assets.web.responses import (
     DEFAULT_MAX_AGE,
@@ -121,7 +122,7 @@ class SecurityHeaders:
 
 @dataclass(frozen=True)
 class View:
-    """A document and its format, at `/NAME`, and at `/NAME/ID` if `read` is `read_id`.
+    """A document and its format, at `/NAME`, and at `/NAME/ID` if `read` reads an id.
 
     `find_address` returns the canonical address to redirect to, None if the request has it.
     """
@@ -138,7 +139,7 @@ class View:
     def paths(self) -> tuple[str, ...]:
         """The paths of its routes; an id that no path can hold is a parameter."""
         path = f"/{self.name}"
-        return (path, f"{path}/{{id:path}}") if self.read is read_id else (path,)
+        return (path, f"{path}/{{id:path}}") if self.read in (read_id, read_text) else (path,)
 
 
 def _list_views(
@@ -149,8 +150,8 @@ def _list_views(
     yield View("search", read_query, pages.find, pages.search, HTML, age, find_other_address)
     yield View("search.json", read_query, documents.search, _write_json, JSON, age)
     yield View("search.atom", read_query, feeds.search, feeds.write, ATOM, age)
-    yield View("message", read_id, documents.message, pages.message, HTML)
-    yield View("message.json", read_id, documents.message, _write_json, JSON)
+    yield View("message", read_text, documents.message, pages.message, HTML)
+    yield View("message.json", read_text, documents.message, _write_json, JSON)
     yield View("thread", read_id, documents.thread, pages.thread, HTML)
     yield View("thread.json", read_id, documents.thread, _write_json, JSON)
     yield View("thread.atom", read_id, feeds.thread, feeds.write, ATOM)

@@ -16,7 +16,7 @@ from mail_assets.reading.browsing import (
 from mail_assets.tables.messages import utc
 from mail_assets.web.document_types import ListDocument, ListsDocument, MonthDocument, TitleDocument
 from mail_assets.web.privacy import Publication
-from mail_assets.web.requests import list_url, month_url, page_url
+from mail_assets.web.requests import list_url, month_url, text_url
 from mail_assets.web.responses import ServingError
 from mail_assets.web.searchers import SearchService
 
@@ -78,7 +78,12 @@ class Archives:
             "messages": months[month],
             "first": first,
             "posts": [
-                {**_describe_title(one.title), "thread_id": one.thread_id, "depth": one.depth}
+                {
+                    **_describe_title(one.title),
+                    "thread_id": one.thread_id,
+                    "depth": one.depth,
+                    "by_subject": one.by_subject,
+                }
                 for one in entries[:MESSAGES]
             ],
             "url": month_url(name, month, first),
@@ -123,5 +128,6 @@ def _describe_title(title: Title) -> TitleDocument:
         "from_name": title.from_name,
         "from_email": title.from_email,
         "sent_at": utc(title.sent_at),
-        "url": page_url("message", title.message_id),
+        "contested": title.text is not None,
+        "url": text_url(title.message_id, title.text),
     }

@@ -1,12 +1,13 @@
 """Types of the documents that pages, JSON and tools are made of.
 
 Code builds documents as these types, and openapi.py describes the API with them. Where addresses
-are hidden, documents and schemas lack the private keys (privacy.py). The hits of a search are
+are hidden, documents and schemas lack the private keys (privacy.py), and each text says how many
+addresses it hides, and whether a patch in it does not apply for that. The hits of a search are
 described by the dataclasses in search/response.py.
 """
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any, Literal, NotRequired
 
 # pydantic reads no other TypedDict before Python 3.12
 from typing_extensions import TypedDict
@@ -46,14 +47,22 @@ class AttachedFile(TypedDict):
 
 
 class OtherText(TypedDict):
-    """Another text under the Message-ID of a message, and the places that have it."""
+    """Another text that claims the Message-ID of a message, by its number, and its places."""
 
+    text: int
     subject: str
     from_name: str
+    from_email: str
     body_text: str
+    addresses_hidden: NotRequired[int]
+    patch_altered: NotRequired[bool]
     segments: list[tuple[int, int, str]]
     sent_at: str
+    arrived_at: str
+    arrival_source: str
+    attachments: list[AttachedFile]
     places: list[Place]
+    url: str
 
 
 class Links(TypedDict):
@@ -74,15 +83,20 @@ class ListNeighbours(TypedDict):
 class MessageDocument(TypedDict):
     """A message. Segments are [start, end, kind] in characters of its text.
 
-    `other_texts` have the same id, which some programs give twice. `mentions` are ids of messages
-    that the texts name. `previous` and `next` are its neighbours in the thread, `in_lists` those
-    in each of its lists. `depth` counts the messages above it.
+    `contested`: `other_texts` claim the same id. `text` numbers the texts by their arrival, from 1:
+    the first is shown unless another is asked for. `arrived_at` is when the archive had it at the
+    latest, by what its sender cannot write: received, from_line or loaded (`arrival_source`).
+    `places` have this text. `mentions` are ids of messages that the texts name. `previous` and
+    `next` are its neighbours in the thread, `in_lists` those in each of its lists. `depth`
+    counts the messages above it. `by_subject`: only its subject joins it to the thread; what it
+    answers is in no archive.
     """
 
     message_id: str
     thread_id: str | None
     parent_id: str | None
     depth: int | None
+    by_subject: bool
     subject: str
     from_name: str
     from_email: str
@@ -91,8 +105,14 @@ class MessageDocument(TypedDict):
     in_reply_to: list[str]
     flags: list[str]
     body_text: str
+    addresses_hidden: NotRequired[int]
+    patch_altered: NotRequired[bool]
     segments: list[tuple[int, int, str]]
     sent_at: str
+    arrived_at: str
+    arrival_source: str
+    contested: bool
+    text: int
     places: list[Place]
     attachments: list[AttachedFile]
     url: str
@@ -115,14 +135,18 @@ class PostDocument(TypedDict):
     """A message of a thread, or a ghost: no archive has its message, so only its place is known.
 
     `characters` is the length of the whole text; `body_text` may be only its beginning.
+    `by_subject` is that of a `MessageDocument`.
+    `contested`: other texts claim its id, and this one arrived first.
     """
 
     position: int
     depth: int
     message_id: str
     is_ghost: bool
+    contested: bool
     parent_id: str | None
     parent_message_id: str | None
+    by_subject: bool
     places: list[Place]
     from_name: str
     from_email: str
@@ -130,6 +154,8 @@ class PostDocument(TypedDict):
     subject: str
     subject_base: str
     body_text: str
+    addresses_hidden: NotRequired[int]
+    patch_altered: NotRequired[bool]
     characters: int
     segments: list[tuple[int, int, str]]
     attachments: list[PostAttachment]
@@ -193,13 +219,14 @@ class ThreadDocument(TypedDict):
 
 
 class TitleDocument(TypedDict):
-    """Subject, sender and date of a message."""
+    """Subject, sender and date of a message; `contested`: other texts claim its id."""
 
     message_id: str
     subject: str
     from_name: str
     from_email: str
     sent_at: str
+    contested: bool
     url: str
 
 
@@ -217,6 +244,7 @@ class MonthPost(TitleDocument):
 
     thread_id: str
     depth: int
+    by_subject: bool
 
 
 class MonthDocument(TypedDict):
@@ -246,7 +274,10 @@ class ListsDocument(TypedDict):
 
 
 class CitationDocument(TypedDict):
-    """A message that an answer cites by a number; spans are characters of its text."""
+    """A message that an answer cites by a number; spans are characters of its text.
+
+    `contested`: other texts claim its id, and this one arrived first.
+    """
 
     number: int
     message_id: str
@@ -257,6 +288,7 @@ class CitationDocument(TypedDict):
     from_email: str
     sent_at: str
     spans: list[tuple[int, int]]
+    contested: bool
     url: str
 
 

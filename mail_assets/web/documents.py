@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from mail_assets.mail.message.ids import normalize_id
+from mail_assets.mail.message.text_addresses import CONTEXT, MASK, find_addresses
 from mail_assets.postgres.remote import check_rows
 from mail_assets.reading.browsing import (
     Neighbours,
@@ -35,8 +36,8 @@ from mail_assets.tables.mbox_archives import find_vanished
 from mail_assets.tables.messages import utc
 from mail_assets.tables.removals import find_placeholder
 from mail_assets.tables.thread_summaries import ThreadSummary, read_summaries
-from mail_assets.web.addresses import CONTEXT, MASK, find_addresses
 from mail_assets.web.document_types import (
+    AttachedFile,
     Document,
     Links,
     MessageDocument,
@@ -47,13 +48,18 @@ from mail_assets.web.document_types import (
     SummaryDocument,
     ThreadDocument,
 )
+from mail_assets.web.document_types import (
+    Place as ListPlace,
+)
 from mail_assets.web.privacy import Publication
 from mail_assets.web.requests import (
+    Wanted,
     attachment_url,
     find_address,
     make_request,
     page_url,
     read_parameters,
+    text_url,
 )
 from mail_assets.web.responses import ServingError
 from mail_assets.web.searchers import SearchService
@@ -69,8 +75,8 @@ SIMILAR = 10
 POSTS, POST_CHARACTERS = 50, 20_000
 #: Other texts shown with a message: anybody can send more under its id.
 MAX_OTHERS = 10
-#: The kind of the segments that lists add.
-_FOOTER = "footer"
+#: The text of an id that arrived first.
+FIRST = Wanted()
 
 
 @dataclass(frozen=True)
@@ -130,14 +136,16 @@ class Documents:
             watched.hits = len(response.hits)
         return self.publication.publish(self._describe_response(response))
 
-    def message(self, id: str) -> MessageDocument:
+    def message(self, id: str, wanted: Wanted = FIRST) -> MessageDocument:
         """Return a message: its text, its place in the archive and in its thread.
 
         Raises:
             ServingError: no message has the id, or it was forgotten.
         """
-        first, *_ = copies = self.read_copies(id)
-        message_id = first["message_id"]
+        first, *_ = copies = self.read_copies(id, wanted)
+        message_id, text = first["message_id"], first["text"]
+        own = [one for one in copies if one["text"] == text]
+        places = dict.fromkeys((one["list"], one["month"]) for one in own)
         others = _describe_others(copies)
         mentions = self.find_mentions(one["body_text"] for one in (first, *others))
         links = _link(self.service.read(read_neighbours, message_id))
@@ -147,6 +155,7 @@ class Documents:
             "thread_id": first["thread_id"],
             "parent_id": first["parent_id"],
             "depth": first["depth"],
+            "by_subject": bool(first["by_subject"]),
             "subject": first["subject"],
             "from_name": first["from_name"],
             "from_email": first["from_email"],
@@ -157,17 +166,13 @@ class Documents:
             "body_text": first["body_text"],
             "segments": first["segments"],
             "sent_at": utc(first["sent_at"]),
-            "places": [{"list": one["list"], "month": one["month"]} for one in copies],
-            "attachments": [
-                {
-                    "name": part["name"],
-                    "type": part["type"],
-                    "size": part["size"],
-                    "url": attachment_url(message_id, number),
-                }
-                for number, part in enumerate(first["attachments"], 1)
-            ],
-            "url": page_url("message", message_id),
+            "arrived_at": utc(first["arrived_at"]),
+            "arrival_source": first["arrival_source"],
+            "contested": text is not None,
+            "text": text or 1,
+            "places": [{"list": name, "month": month} for name, month in places],
+            "attachments": _describe_attachments(first),
+            "url": text_url(message_id, text),
             "other_texts": others,
             "previous": links["previous"],
             "next": links["next"],
@@ -219,8 +224,10 @@ class Documents:
         found = {address.text for address in find_addresses("\n".join(texts))}
         return sorted(self.service.read(find_known_ids, sorted(found)[:MAX_IDS])) if found else []
 
-    def read_copies(self, id: str) -> list[dict[str, Any]]:
-        """Return the rows of a message, one for each list, month and content.
+    def read_copies(self, id: str, wanted: Wanted = FIRST) -> list[dict[str, Any]]:
+        """Return the rows of a message, one for each list, month and content, by their texts.
+
+        The wanted text comes first, else the one that arrived first.
 
         Raises:
             RequestError, ServingError: the id is wrong or unknown, or its message was forgotten.
@@ -228,7 +235,7 @@ class Documents:
         check_text("id", id, MAX_QUERY)  # a longer id is stored as its hash
         message_id = normalize_id(id)
         if copies := self.service.read(show_message, message_id):
-            return copies
+            return _put_first(copies, wanted)
         if self._find_placeholder(message_id):
             raise ServingError(410, "forgotten", "this message was forgotten on request")
         if vanished := self.service.read(find_vanished, message_id):
@@ -272,7 +279,7 @@ class Documents:
         document = response.as_json()
         for hit in document["hits"]:
             for one in filter(None, (hit, hit["newer_copy"])):
-                one["url"] = page_url("message", one["message_id"])
+                one["url"] = text_url(one["message_id"], one.get("text"))
         self.hide_cut_addresses(document["hits"])
         return document
 
@@ -292,10 +299,21 @@ class Documents:
         return self.service.read(find_placeholder, self.service.options.forget_key, message_id)
 
 
-def choose_text(document: MessageDocument, number: int) -> Mapping[str, Any]:
-    """Return a message with one of its texts, by its number from 1; the last for any beyond."""
-    others = document["other_texts"][: number - 1]
-    return {**document, **others[-1]} if others else document
+def _put_first(copies: list[dict[str, Any]], wanted: Wanted) -> list[dict[str, Any]]:
+    """Return the copies of a message, those of the wanted text first.
+
+    Raises:
+        ServingError: there is no such text.
+    """
+    name, number = wanted
+    asked = [one for one in copies if name in ("", one["list"]) and number in (0, one["text"] or 1)]
+    if not asked:
+        texts = sorted({str(one["text"] or 1) for one in copies})
+        lists = sorted({one["list"] for one in copies})
+        message = "this id has no such text; its lists and texts are named"
+        raise ServingError(404, "not_found", message, allowed=[*lists, *texts])
+    text = asked[0]["text"]
+    return sorted(copies, key=lambda one: (one["text"] != text, name not in ("", one["list"])))
 
 
 def _link(neighbours: Neighbours) -> Links:
@@ -313,8 +331,10 @@ def _describe_post(post: Post) -> PostDocument:
         "depth": post.depth,
         "message_id": message_id,
         "is_ghost": post.is_ghost,
+        "contested": post.contested,
         "parent_id": post.parent_id,
         "parent_message_id": post.parent_message_id,
+        "by_subject": post.by_subject,
         "places": [{"list": one.list_name, "month": one.month} for one in post.places],
         "from_name": post.from_name,
         "from_email": post.from_email,
@@ -340,37 +360,44 @@ def _describe_post(post: Post) -> PostDocument:
     }
 
 
-def _describe_others(copies: Sequence[Mapping[str, Any]]) -> list[OtherText]:
-    """Return the other texts under the id of the first copy, each with its places.
+def _describe_attachments(row: Mapping[str, Any]) -> list[AttachedFile]:
+    return [
+        {
+            "name": part["name"],
+            "type": part["type"],
+            "size": part["size"],
+            "url": attachment_url(row["message_id"], number, row["text"]),
+        }
+        for number, part in enumerate(row["attachments"], 1)
+    ]
 
-    Some programs give an id twice, and some archives have two versions of a message. Copies of one
-    text differ only in what their lists added.
-    """
-    others: dict[str, OtherText] = {}
-    first = _find_own_words(copies[0])
-    for copy in copies[1:]:
-        own = _find_own_words(copy)
-        if own == first or (own not in others and len(others) == MAX_OTHERS):
+
+def _describe_others(copies: Sequence[Mapping[str, Any]]) -> list[OtherText]:
+    """Return the other texts that claim the id of the first copy, each with its places."""
+    others: dict[int, OtherText] = {}
+    for copy in copies:
+        text = copy["text"]
+        if text == copies[0]["text"] or (text not in others and len(others) == MAX_OTHERS):
             continue
         new: OtherText = {
+            "text": text,
             "subject": copy["subject"],
             "from_name": copy["from_name"],
+            "from_email": copy["from_email"],
             "body_text": copy["body_text"],
             "segments": copy["segments"],
             "sent_at": utc(copy["sent_at"]),
+            "arrived_at": utc(copy["arrived_at"]),
+            "arrival_source": copy["arrival_source"],
+            "attachments": _describe_attachments(copy),
             "places": [],
+            "url": text_url(copy["message_id"], text),
         }
-        others.setdefault(own, new)["places"].append({"list": copy["list"], "month": copy["month"]})
+        places = others.setdefault(text, new)["places"]
+        place: ListPlace = {"list": copy["list"], "month": copy["month"]}
+        if place not in places:
+            places.append(place)
     return [*others.values()]
-
-
-def _find_own_words(copy: Mapping[str, Any]) -> str:
-    """Return what the sender wrote, without blanks, which programs change."""
-    text = copy["body_text"]
-    if not copy["segments"]:
-        return " ".join(text.split())
-    own = (text[start:end] for start, end, kind in copy["segments"] if kind != _FOOTER)
-    return " ".join("".join(own).split())
 
 
 def _describe_summary(summary: ThreadSummary, publication: Publication) -> SummaryDocument:

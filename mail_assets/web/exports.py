@@ -16,26 +16,38 @@ from dataclasses import dataclass, replace
 from email.charset import QP, Charset
 from email.header import Header
 from itertools import chain, islice
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from mail_assets.reading.exports import list_thread, read_messages
+from mail_assets.reading.exports import TextOf, list_thread, read_messages
 from mail_assets.search.language.request import MAX_LIMIT, MAX_OFFSET
 from mail_assets.search.language.syntax import parse_request
+from mail_assets.text.untrusted import clean_line
 from mail_assets.web.document_types import Document
 from mail_assets.web.documents import Documents
-from mail_assets.web.requests import make_request, page_url, read_parameters
+from mail_assets.web.privacy import Hidden, say_hidden
+from mail_assets.web.requests import make_request, read_parameters, text_url
 
 #: The sender of a message if addresses are hidden (RFC 2606, 2: this domain never exists).
 HIDDEN_ADDRESS = "hidden@addresses.invalid"
 #: The field of the last message with the number of messages; without it the mailbox is cut short.
 COUNT = "X-Export-Messages"
 
+#: The field of a message that only its subject joins to its thread.
+JOINED = "X-Joined-By"
+#: The field of a message whose id other texts claim too.
+CONTESTED = "X-Contested"
+NO_FIELDS: Mapping[str, str] = MappingProxyType({})
+#: The field of a message with the number of addresses that are hidden in its text.
+ADDRESSES_HIDDEN = "X-Addresses-Hidden"
+
 #: Lines that could begin a message, with or without quotes.
 _FROM_LINE = re.compile(rb"^(>*+From )", re.MULTILINE)
 #: A field value that needs no encoding.
 _PLAIN = re.compile(r"[\x20-\x7e]{0,900}+")
-_CONTROLS = re.compile(r"[\0-\x1f\x7f-\x9f]")
 _NOT_IN_IDS = re.compile(r"[\0-\x20\x7f<>]")
+#: Blanks stay in a quoted local part.
+_NOT_IN_ADDRESSES = re.compile(r"[\0-\x1f\x7f<>]| (?![^\"]*\"@)")
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9._-]+")
 #: Most characters of a file name.
 MAX_NAME = 80
@@ -90,36 +102,36 @@ class Exports:
         """
         thread_id = self.documents.find_place(id).thread_id
         ids = self.documents.service.read(list_thread, thread_id, MAX_MESSAGES)
-        return Export(name_file("thread", thread_id, ENDING), self._pack(iter(ids)))
+        return Export(name_file("thread", thread_id, ENDING), self._pack(map(TextOf, ids)))
 
-    def read(self, ids: Sequence[str]) -> list[Document]:
+    def read(self, wanted: Sequence[TextOf]) -> list[Document]:
         """Return messages as they may be published."""
-        messages = self.documents.service.read(read_messages, ids)
+        messages = self.documents.service.read(read_messages, wanted)
         found = [
-            {**message.as_json(), "url": page_url("message", message.message_id)}
+            {**message.as_json(), "url": text_url(message.message_id, message.text)}
             for message in messages
         ]
         mentions = self.documents.find_mentions(message.body_text for message in messages)
         return self.documents.publication.publish(found, mentions)
 
-    def _find_pages(self, parameters: Mapping[str, str]) -> Iterator[list[str]]:
+    def _find_pages(self, parameters: Mapping[str, str]) -> Iterator[list[TextOf]]:
         asked = replace(make_request(parameters), facets=False, explain=False, limit=MAX_LIMIT)
         seen: set[str] = set()
         step = parse_request(asked).request.limit  # a query may have one of its own
         for offset in range(asked.offset, MAX_OFFSET + 1, step):
             patience = 0.0 if offset == asked.offset else PATIENCE
             response = self.documents.find(replace(asked, offset=offset), patience)
-            found = [hit.message_id for hit in response.hits if hit.message_id not in seen]
-            yield found
-            seen.update(found)
+            found = [hit for hit in response.hits if hit.message_id not in seen]
+            yield [TextOf(hit.message_id, hit.text) for hit in found]
+            seen.update(hit.message_id for hit in found)
             if response.short or not found:
                 return
 
-    def _pack(self, ids: Iterator[str]) -> Generator[bytes, None, None]:
+    def _pack(self, wanted: Iterator[TextOf]) -> Generator[bytes, None, None]:
         """Yield the pieces of a gzip file; its last message has the number of messages."""
         packer = zlib.compressobj(wbits=_GZIP)
         count, last = 0, None
-        while some := [*islice(ids, MESSAGES_AT_A_TIME)]:
+        while some := [*islice(wanted, MESSAGES_AT_A_TIME)]:
             texts: list[bytes] = []
             for message in self.read(some):
                 texts += [self.write(last)] if last else []
@@ -129,9 +141,14 @@ class Exports:
         yield packer.compress(end) + packer.flush()
 
     def write(self, message: Document, fields: Mapping[str, str] | None = None) -> bytes:
-        """Return a message of a mailbox."""
-        url = f"{self.base_url}{message['url']}"
-        return write_message(message, {"Archived-At": f"<{url}>", **(fields or {})})
+        """Return a message of a mailbox; its text says what is hidden in it."""
+        added = {"Archived-At": f"<{self.base_url}{message['url']}>"}
+        added |= {**mark_contested(message["text"], message["lists"]), **(fields or {})}
+        if count := message.get("addresses_hidden", 0):
+            hidden = Hidden(count, message["patch_altered"])
+            message = {**message, "body_text": say_hidden(message["body_text"], hidden)}
+            added[ADDRESSES_HIDDEN] = str(count)
+        return write_message(message, added)
 
 
 def write_message(message: Mapping[str, Any], fields: Mapping[str, str]) -> bytes:
@@ -155,11 +172,22 @@ def write_message(message: Mapping[str, Any], fields: Mapping[str, str]) -> byte
     )
 
 
-def quote_raw(parsed: bytes, sent_at: dt.datetime) -> bytes:
-    """Return the original bytes of a message as a message of an mbox."""
+def mark_contested(text: int | None, lists: Sequence[str]) -> dict[str, str]:
+    """Return the header field that marks a text of a contested id; nothing of other messages."""
+    if text is None:
+        return {}
+    which = "the text that arrived first" if text == 1 else f"text {text}, which came later"
+    return {
+        CONTESTED: f"several texts claim this Message-ID; this is {which}, in {', '.join(lists)}"
+    }
+
+
+def quote_raw(parsed: bytes, sent_at: dt.datetime, fields: Mapping[str, str] = NO_FIELDS) -> bytes:
+    """Return the original bytes of a message as a message of an mbox, below some more fields."""
     text = parsed if parsed.endswith(b"\n") else parsed + b"\n"
     from_line = f"From mboxrd@z {sent_at:%a %b %e %H:%M:%S %Y}\n".encode()
-    return b"".join((from_line, _FROM_LINE.sub(rb">\1", text), b"\n"))
+    header = "".join(f"{name}: {_encode(value, name)}\n" for name, value in fields.items())
+    return b"".join((from_line, header.encode(), _FROM_LINE.sub(rb">\1", text), b"\n"))
 
 
 def name_file(kind: str, about: str, ending: str) -> str:
@@ -172,16 +200,18 @@ def _fields(
     message: Mapping[str, Any], sent_at: dt.datetime, fields: Mapping[str, str]
 ) -> Iterator[tuple[str, str]]:
     address = message.get("from_email") or HIDDEN_ADDRESS
-    yield "From", f"{_phrase(message['from_name'])} <{_bare(address)}>".lstrip()
+    yield "From", f"{_phrase(message['from_name'])} <{_bare(address, _NOT_IN_ADDRESSES)}>".lstrip()
     for name, key in (("To", "recipients"), ("Cc", "cc")):
         if addresses := message.get(key):
-            yield name, ",\n ".join(map(_bare, addresses))
+            yield name, ",\n ".join(_bare(one, _NOT_IN_ADDRESSES) for one in addresses)
     yield "Date", f"{sent_at:%a, %d %b %Y %H:%M:%S +0000}"
     yield "Subject", _encode(message["subject"], "Subject")
     yield "Message-ID", _bracket(message["message_id"])
     for name, key in (("In-Reply-To", "in_reply_to"), ("References", "references")):
         if ids := message[key]:
             yield name, "\n ".join(map(_bracket, ids))
+    if message["by_subject"]:
+        yield JOINED, "subject"
     yield "X-List", _encode(", ".join(message["lists"]), "X-List")
     for attachment in message["attachments"]:
         yield "X-Attachment", _encode(attachment["name"] or attachment["type"], "X-Attachment")
@@ -201,7 +231,7 @@ def _phrase(name: str) -> str:
 
 def _encode(value: str, name: str) -> str:
     """Return a value in ASCII, on one line or folded (RFC 2047)."""
-    line = _CONTROLS.sub("", " ".join(value.split()))
+    line = clean_line(" ".join(value.split()))
     if _PLAIN.fullmatch(line) and "=?" not in line:
         return line
     return Header(line, _UTF8, header_name=name).encode()
@@ -211,6 +241,6 @@ def _bracket(message_id: str) -> str:
     return f"<{_bare(message_id)}>"
 
 
-def _bare(id: str) -> str:
+def _bare(id: str, ends: re.Pattern[str] = _NOT_IN_IDS) -> str:
     """Return an id or address without characters that would end it (RFC 6532 allows letters)."""
-    return _NOT_IN_IDS.sub("", id)
+    return ends.sub("", id)

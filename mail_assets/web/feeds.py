@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from mail_assets.reading.exports import list_newest
+from mail_assets.reading.exports import TextOf, list_newest
 from mail_assets.search.language.request import Sort
 from mail_assets.web.document_types import Document
 from mail_assets.web.documents import Documents
@@ -44,7 +44,9 @@ class Feeds:
         names = [name for name in SEARCH_PARAMETERS if name in ASKS]
         asks = [given[name] for name in names if given.get(name, "").strip()]
         title = f"Search: {', '.join(asks)}" if asks else "The newest messages of the archive"
-        return self._feed(title, url, [hit["message_id"] for hit in found["hits"]])
+        return self._feed(
+            title, url, [TextOf(hit["message_id"], hit["text"]) for hit in found["hits"]]
+        )
 
     def thread(self, id: str) -> Document:
         """Return the feed of a thread: its newest messages.
@@ -54,7 +56,7 @@ class Feeds:
         """
         thread_id = self.documents.find_place(id).thread_id
         ids = self.documents.service.read(list_newest, thread_id, ENTRIES)
-        feed = self._feed("", page_url("thread", thread_id), ids)
+        feed = self._feed("", page_url("thread", thread_id), [*map(TextOf, ids)])
         subject = feed["entries"][-1]["subject"] if feed["entries"] else ""
         return feed | {"title": f"Thread: {subject or '(no subject)'}"}
 
@@ -62,10 +64,14 @@ class Feeds:
         """Return a feed as XML."""
         return _NOT_XML.sub("", render("feed.xml", document=document, base=self.exports.base_url))
 
-    def _feed(self, title: str, page: str, ids: list[str]) -> Document:
+    def _feed(self, title: str, page: str, wanted: list[TextOf]) -> Document:
         entries = [
-            {**message, "text": message.pop("body_text")[:MAX_TEXT]}
-            for message in self.exports.read(ids)
+            {
+                **message,
+                "text_number": message["text"],
+                "text": message.pop("body_text")[:MAX_TEXT],
+            }
+            for message in self.exports.read(wanted)
         ]
         return {
             "title": title,

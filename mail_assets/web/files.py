@@ -14,15 +14,23 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
+from mail_assets.mail.message.text_addresses import MASK
 from mail_assets.month import ListMonth
 from mail_assets.reading.attachments import AttachmentContent, read_attachment, read_parsed_bytes
+from mail_assets.reading.exports import TextOf
 from mail_assets.store.objects import ObjectStore
 from mail_assets.store.open import open_store
-from mail_assets.web.addresses import MASK
-from mail_assets.web.documents import Documents
-from mail_assets.web.exports import Export, Exports, name_file, quote_raw
-from mail_assets.web.privacy import is_encoded
-from mail_assets.web.requests import read_attachment_number, read_id, read_query
+from mail_assets.web.documents import FIRST, Documents
+from mail_assets.web.exports import (
+    ADDRESSES_HIDDEN,
+    Export,
+    Exports,
+    mark_contested,
+    name_file,
+    quote_raw,
+)
+from mail_assets.web.privacy import find_hidden, is_encoded, say_hidden
+from mail_assets.web.requests import Wanted, read_attachment_number, read_id, read_query, read_text
 from mail_assets.web.responses import DEFAULT_MAX_AGE, SEARCH_MAX_AGE, ServingError, allow_keeping
 from mail_assets.web.searchers import Workers
 
@@ -45,6 +53,7 @@ class Download(NamedTuple):
     name: str
     media_type: str
     data: bytes
+    hidden: int = 0  # addresses
 
 
 @dataclass(frozen=True)
@@ -54,35 +63,40 @@ class Downloads:
     documents: Documents
     exports: Exports
 
-    def message(self, id: str) -> Download:
+    def message(self, id: str, wanted: Wanted = FIRST) -> Download:
         """Return a message as a mailbox: its original bytes, or its rows if addresses are hidden.
+
+        All texts that claim its id are in it, the wanted one first, each marked as contested.
 
         Raises:
             ServingError: no message has the id, or it was forgotten.
             StoreError: its archive is missing.
         """
-        row = self.documents.read_copies(id)[0]
-        message_id = row["message_id"]
+        copies = self.documents.read_copies(id, wanted)
+        message_id = copies[0]["message_id"]
+        texts = [*{row["text"]: row for row in reversed(copies)}.values()][::-1]
         if self.documents.publication.hides:
-            data = b"".join(map(self.exports.write, self.exports.read([message_id])))
+            asked = [TextOf(message_id, row["text"] or 1) for row in texts]
+            data = b"".join(map(self.exports.write, self.exports.read(asked)))
         else:
-            place = (
-                ListMonth(row["list"], row["month"]),
-                row["archive_offset"],
-                row["archive_length"],
-            )
-            parsed = self.documents.service.read(read_parsed_bytes, self._store, *place)
-            data = quote_raw(parsed, row["sent_at"])
+            data = b"".join(map(self._read_original, texts))
         return Download(name_file("message", message_id, ".mbox"), "application/mbox", data)
 
-    def attachment(self, id: str, number: int) -> Download:
+    def _read_original(self, row: Mapping[str, Any]) -> bytes:
+        month = ListMonth(row["list"], row["month"])
+        place = (month, row["archive_offset"], row["archive_length"])
+        parsed = self.documents.service.read(read_parsed_bytes, self._store, *place)
+        return quote_raw(parsed, row["sent_at"], mark_contested(row["text"], [row["list"]]))
+
+    def attachment(self, id: str, number: int, wanted: Wanted = FIRST) -> Download:
         """Return an attachment of a message by its number, from 1.
 
         Raises:
             ServingError: there is no such message or attachment, or it is not published.
             AttachmentError, StoreError: its archive is missing, or has changed.
         """
-        copies = self.documents.read_copies(id)
+        every = self.documents.read_copies(id, wanted)
+        copies = [copy for copy in every if copy["text"] == every[0]["text"]]
         has = max(len(copy["attachments"]) for copy in copies)
         if not 1 <= number <= has:
             raise ServingError(404, "not_found", f"no attachment {number}: the message has {has}")
@@ -90,14 +104,15 @@ class Downloads:
         about = self.documents.publication.publish(found.name)
         name = name_file(f"attachment-{number}", about, "")
         if self.documents.publication.hides:
-            return Download(name, "text/plain; charset=utf-8", self._mask(found))
+            return Download(name, "text/plain; charset=utf-8", *self._mask(found))
         return Download(name, "application/octet-stream", found.data)
 
     @cached_property
     def _store(self) -> ObjectStore:
         return open_store(self.documents.service.options.store)
 
-    def _mask(self, found: AttachmentContent) -> bytes:
+    def _mask(self, found: AttachmentContent) -> tuple[bytes, int]:
+        """Return a masked text and the number of addresses hidden in it; a patch says so too."""
         text = _read_text(found)
         if text is None:
             message = (
@@ -107,7 +122,10 @@ class Downloads:
             raise ServingError(403, "not_published", message)
         published: str = self.documents.publication.publish(text)
         ends = _FOLD if _IS_FOLDED.search(text) else _SOFT_END
-        return self._mask_joined(text, published, ends).encode()
+        masked = self._mask_joined(text, published, ends)
+        hidden = find_hidden(text, masked)
+        shown = say_hidden(masked, hidden) if hidden.patch_altered else masked
+        return shown.encode(), hidden.addresses
 
     def _mask_joined(self, text: str, published: str, ends: re.Pattern[str]) -> str:
         """Mask in a published text also the addresses that line ends divide."""
@@ -155,7 +173,7 @@ class FileRoutes:
         for path in ("/thread.mbox.gz", "/thread.mbox.gz/{id:path}"):
             yield Route(path, self._stream(read_id, self.exports.thread))
         for path in ("/message.mbox", "/message.mbox/{id:path}"):
-            yield Route(path, self._send(read_id, self.downloads.message))
+            yield Route(path, self._send(read_text, self.downloads.message))
         for path in ("/message/attachment/{number}", "/message/{id:path}/attachment/{number}"):
             yield Route(path, self._send(read_attachment_number, self.downloads.attachment))
 
@@ -177,7 +195,9 @@ class FileRoutes:
     ) -> Callable[[Request], Awaitable[Response]]:
         async def answer(request: Request) -> Response:
             file = await self.workers.run(lambda: make(*read(request)))
-            return Response(file.data, headers=_as_file(file.name), media_type=file.media_type)
+            hidden = {ADDRESSES_HIDDEN: str(file.hidden)} if file.hidden else {}
+            headers = {**_as_file(file.name), **hidden}
+            return Response(file.data, headers=headers, media_type=file.media_type)
 
         return answer
 

@@ -22,7 +22,7 @@ from pydantic import Field
 from mail_assets import __version__
 from mail_assets.search.language.request import MAX_OFFSET
 from mail_assets.web.browse import Archives
-from mail_assets.web.documents import Documents, choose_text
+from mail_assets.web.documents import Documents
 from mail_assets.web.mcp_text import (
     WARNING,
     describe_hits,
@@ -32,6 +32,7 @@ from mail_assets.web.mcp_text import (
     find_start,
     read_id,
 )
+from mail_assets.web.requests import Wanted
 from mail_assets.web.responses import ServingError, read_error
 
 P = ParamSpec("P")
@@ -108,7 +109,8 @@ class MailTools:
         tokens: Tokens = 2_000,
     ) -> str:
         """Read a message, from a character of its text on, or around a character."""
-        document = choose_text(_find(self._documents.message, message_id), text)
+        wanted = Wanted(number=text)
+        document = _find(lambda id: self._documents.message(id, wanted), message_id)
         start = offset if around is None else find_start(document, around, tokens)
         return describe_message(document, start, tokens)
 

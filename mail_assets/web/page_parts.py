@@ -8,12 +8,13 @@ from typing import Any, NamedTuple
 
 from mail_assets.mail.body.segments import Segment
 from mail_assets.mail.message.forgotten import is_placeholder
+from mail_assets.mail.message.text_addresses import MASK, find_addresses
 from mail_assets.month import months_between
 from mail_assets.search.language.fields import read_field
 from mail_assets.search.language.request import Sort
 from mail_assets.search.language.syntax import ParsedRequest
 from mail_assets.search.response import REASONS, ChunkHit, cut_snippet, mark_spans
-from mail_assets.web.addresses import MASK, find_addresses
+from mail_assets.text.untrusted import TURNS
 from mail_assets.web.requests import (
     OPTIONS,
     anchor,
@@ -35,8 +36,7 @@ BAR_WIDTH, BAR_HEIGHT, MAX_MONTHS = 24, 60, 60
 SENDERS, YEARS = 10, 10
 #: A URL to link: no user name before the host, and no characters that change the direction of
 #: text. Its path may have the id of a message.
-_TURNS = r"\u061C\u200E\u200F\u202A-\u202E\u2066-\u2069"
-_URL = re.compile(rf"https?://[^\s<>\"'`@/{_TURNS}]++(?!@)(?:/[^\s<>\"'`{_TURNS}]*+)?")
+_URL = re.compile(rf"https?://[^\s<>\"'`@/{TURNS}]++(?!@)(?:/[^\s<>\"'`{TURNS}]*+)?")
 #: Characters at the end of a sentence, which are no part of a URL before them.
 _AFTER_URL = ".,;:!?)]}"
 #: Lines of the longest quote that is not folded.

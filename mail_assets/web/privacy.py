@@ -9,12 +9,12 @@ certificates and pasted files. They are not decoded: they may be cut, compressed
 
 import re
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
+from mail_assets.mail.message.text_addresses import CONTEXT, MASK, mask_addresses
 from mail_assets.search.language.request import Request
-from mail_assets.web.addresses import CONTEXT, MASK, mask_addresses
 
 T = TypeVar("T")
 
@@ -32,6 +32,8 @@ _OPEN = frozenset(
         "pages", "query", "query_id", "permalink", "parameters", "question",
     }
 )  # fmt: skip
+#: Keys that say what was hidden in a text, beside it; only where addresses are hidden.
+_SAYS_HIDDEN = frozenset({"addresses_hidden", "patch_altered"})
 #: Keys of counts by name: people may have written an address as their name.
 _KEYED_BY_NAMES = frozenset({"senders"})
 
@@ -50,13 +52,13 @@ class Publication:
     @property
     def private_keys(self) -> frozenset[str]:
         """The keys that no document has."""
-        return _PRIVATE if self.hides else frozenset()
+        return _PRIVATE if self.hides else _SAYS_HIDDEN
 
     def publish(self, document: T, ids: Collection[str] = ()) -> T:
         """Return a document of plain values as it may be seen: without its private keys.
 
         Addresses and encoded text are masked at their length. `ids`, which are known to be
-        Message-IDs, stay readable.
+        Message-IDs, stay readable. Each document with a text says how many addresses it hides.
         """
         published: T = _mask(document, ids) if self.hides else document
         return published
@@ -81,11 +83,18 @@ def _mask(value: Any, ids: Collection[str]) -> Any:
         case str():
             return _mask_text(value, ids)
         case dict():
-            return {
+            document = {
                 key: inner if key in _OPEN else _mask_under(key, inner, ids)
                 for key, inner in value.items()
                 if key not in _PRIVATE
             }
+            if isinstance(text := value.get("body_text"), str):
+                hidden = find_hidden(text, document["body_text"])
+                document |= {
+                    "addresses_hidden": hidden.addresses,
+                    "patch_altered": hidden.patch_altered,
+                }
+            return document
         case list() | tuple():
             return [_mask(inner, ids) for inner in value]
     return value
@@ -103,6 +112,77 @@ def _mask_under(key: str, value: Any, ids: Collection[str]) -> Any:
 
 def _mask_text(text: str, ids: Collection[str]) -> str:
     return mask_addresses(mask_encoded(text), ids)
+
+
+class Hidden(NamedTuple):
+    """What was hidden in a text: how many addresses, and whether a patch in it was altered."""
+
+    addresses: int
+    patch_altered: bool
+
+
+#: A hunk of a unified diff, and the lines before its first one.
+_HUNK = re.compile(r"@@ -\d+(?:,(\d+))? \+\d+(?:,(\d+))? @@")
+_FILE_LINES = ("diff ", "--- ", "+++ ", "Index: ", "rename ", "copy ")
+_RUN = re.compile(f"{MASK}+")
+
+
+def find_hidden(text: str, published: str) -> Hidden:
+    """Compare a text with what is published of it."""
+    if text == published:
+        return Hidden(0, patch_altered=False)
+    hidden = [one for one in _RUN.finditer(published) if text[one.start()] != MASK]
+    lines = find_patch_lines(text)
+    altered = any(start <= one.start() < end for start, end, _ in lines for one in hidden)
+    return Hidden(len(hidden), altered)
+
+
+def find_patch_lines(text: str) -> Iterator[tuple[int, int, int]]:
+    """Yield the parts of patches in a text: start, end, and the end of the hunk's first line.
+
+    A part is a hunk with the lines above that name its file.
+    """
+    at = start = 0
+    begins, old, new, head = -1, 0, 0, 0
+    for line in text.split("\n"):
+        end = min(len(text), at + len(line) + 1)
+        if old > 0 or new > 0:
+            sign = line[:1]
+            old -= sign in ("-", " ", "")
+            new -= sign in ("+", " ", "")
+            if old <= 0 and new <= 0:
+                yield start, end, head
+        elif found := _HUNK.match(line):
+            start, begins, head = (begins if begins >= 0 else at), -1, end
+            old, new = (int(count or 1) for count in found.groups())
+        elif line.startswith(_FILE_LINES):
+            begins = at if begins < 0 else begins
+        elif not line.strip():
+            begins = -1
+        at = end
+    if old > 0 or new > 0:
+        yield start, len(text), head
+
+
+#: Lines in a text whose addresses are hidden. The second makes programs refuse the patch.
+NOTICE = "[{count} hidden in this text{patch}]\n"
+HUNK_NOTICE = "[an address is hidden in this hunk: it does not apply]\n"
+
+
+def say_hidden(published: str, hidden: Hidden) -> str:
+    """Return a published text that says what was hidden in it, and spoils each altered hunk."""
+    if not hidden.addresses:
+        return published
+    pieces, at = [], 0
+    if hidden.patch_altered:
+        for start, end, head in find_patch_lines(published):
+            if MASK in published[start:end]:
+                pieces += [published[at:head], HUNK_NOTICE]
+                at = head
+    count = "1 address is" if hidden.addresses == 1 else f"{hidden.addresses} addresses are"
+    patch = ": its patch does not apply" if hidden.patch_altered else ""
+    notice = NOTICE.format(count=count, patch=patch)
+    return "".join([notice, "\n", *pieces, published[at:]])
 
 
 #: Around the text of a line: blanks, quote marks and those of a patch before it, blanks after it.

@@ -53,6 +53,29 @@ def read_id(request: Request) -> tuple[str]:
     return (id,)
 
 
+class Wanted(NamedTuple):
+    """A text under an id: that of a list, or that of a number from 1; else the first.
+
+    Several texts can claim one id: the first is the one that arrived first.
+    """
+
+    list_name: str = ""
+    number: int = 0
+
+
+def read_text(request: Request) -> tuple[str, Wanted]:
+    """Return the id as `read_id`, and the text that `?list=` or `?text=` asks for.
+
+    Raises:
+        ServingError: there is no id, or more than one, or the number is wrong.
+    """
+    name, number = _read_parameter(request, "list", ""), _read_parameter(request, "text", "0")
+    check_text("list", name, MAX_NAME)
+    if not (number.isascii() and number.isdigit() and len(number) <= 9):
+        raise ServingError(400, "bad_request", f"text {number[:40]!r}: must be a number")
+    return (*read_id(request), Wanted(name, int(number)))
+
+
 def read_query(request: Request) -> tuple[Mapping[str, str]]:
     """Return the parameters of the query string.
 
@@ -74,8 +97,8 @@ def require_once(given: Sequence[tuple[str, str]]) -> Mapping[str, str]:
     return dict(given)
 
 
-def read_attachment_number(request: Request) -> tuple[str, int]:
-    """Return the id of a message, and the number of one of its attachments.
+def read_attachment_number(request: Request) -> tuple[str, int, Wanted]:
+    """Return the id of a message, the number of one of its attachments, and the text.
 
     Raises:
         ServingError: there is no id, or the number is wrong.
@@ -83,7 +106,8 @@ def read_attachment_number(request: Request) -> tuple[str, int]:
     number = request.path_params["number"]
     if not (number.isascii() and number.isdigit() and len(number) <= 9):
         raise ServingError(404, "not_found", f"attachment {number[:40]!r}: must be a number")
-    return (*read_id(request), int(number))
+    id, wanted = read_text(request)
+    return id, int(number), wanted
 
 
 def read_list(request: Request) -> tuple[str]:
@@ -320,9 +344,15 @@ def place_url(message_id: str) -> str:
     return f"{page_url('thread', message_id)}#{anchor(message_id)}"
 
 
-def attachment_url(message_id: str, number: int) -> str:
+def text_url(message_id: str, text: int | None) -> str:
+    """Return the URL of a message; of one of its texts if it is not the first."""
+    url = page_url("message", message_id)
+    return f"{url}{'&' if '?' in url else '?'}text={text}" if text and text > 1 else url
+
+
+def attachment_url(message_id: str, number: int, text: int | None = None) -> str:
     """Return the URL of an attachment by its number, from 1."""
-    path, mark, query = page_url("message", message_id).partition("?")
+    path, mark, query = text_url(message_id, text).partition("?")
     return f"{path}/attachment/{number}{mark}{query}"
 
 

@@ -5,7 +5,7 @@ counting by a search is slow for common words. PostgreSQL's statistics estimate 
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from typing import NamedTuple, Protocol
 
 from mail_assets.errors import MonthError, UnavailableError
@@ -82,6 +82,12 @@ class WordIndex(Protocol):
     def keys(self) -> Iterator[str]:
         """Iterate over all keys, in no order."""
 
+    def find_altered(self, documents: Iterable[Document], among: Filter) -> Set[str]:
+        """Return the keys of documents that the index has otherwise, or not at all.
+
+        `among` is a filter that the documents match.
+        """
+
     def find(self, where: Filter) -> Iterator[str]:
         """Iterate over the keys whose fields match, in no order."""
 
@@ -107,6 +113,13 @@ class WordIndex(Protocol):
 
     def count(self) -> int:
         """Return the number of documents."""
+
+    def probe(self) -> None:
+        """Check what can be checked of its files, and ask it in every way.
+
+        Raises:
+            WordsError: a part of it is damaged or does not answer.
+        """
 
     def describe(self) -> dict[str, str | int]:
         """Return facts for people: backend, index, documents, unindexed documents."""

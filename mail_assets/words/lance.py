@@ -33,7 +33,7 @@ from mail_assets.words.index import (
     check_word_filter,
 )
 from mail_assets.words.lance_query import encode_lexemes, encode_prefixes, list_ids, search_table
-from mail_assets.words.query import WordQuery
+from mail_assets.words.query import Phrase, Prefix, Term, WordQuery
 
 LIMITS = Limits(
     # A search reads unindexed documents one by one, 13 microseconds each. Indexing them makes all
@@ -106,6 +106,12 @@ INDEXES: dict[str, FTS | Bitmap | BTree | LabelList] = {
     "flags": LabelList(),
 }
 TEXTS = ("lexemes", "prefixes")
+
+#: A condition for the index of each column.
+PROBED: tuple[Filter, ...] = (
+    *({name: {"$eq": "probe"}} for name in ("list", "sender", "message_id", "flags")),
+    *({name: {"$lt": 1}} for name in ("month", "sent_at")),
+)
 POSTPONED = "prefixes"  # the largest index, and few searches ask for a prefix
 MERGED = "flags"
 
@@ -134,6 +140,7 @@ class LanceWordIndex:
             )
         with self._table.errors():
             plan_upkeep(table, self.label).create_missing_indexes()
+        self._table.seal()
 
     def put(self, documents: Iterable[Document]) -> int:
         """Insert or overwrite; return the number of distinct keys."""
@@ -154,6 +161,15 @@ class LanceWordIndex:
         """Delete by key, among the documents that a filter matches."""
         for some in split(list(dict.fromkeys(keys)), MAX_DELETED):
             self._table.delete(lance_keys_sql(some, among, ("flags",)))
+
+    def find_altered(self, documents: Iterable[Document], among: Filter) -> set[str]:
+        """Return the keys of documents that the index has otherwise, or not at all."""
+        altered: set[str] = set()
+        for batch in batch_documents(documents):
+            wanted = {row["key"]: row for row in to_arrow(batch).to_pylist()}
+            found = self._table.read_rows(lance_keys_sql([*wanted], among, ("flags",)))
+            altered.update(key for key, row in wanted.items() if found.get(key) != row)
+        return altered
 
     def keys(self) -> Iterator[str]:
         """Iterate over all keys."""
@@ -202,6 +218,19 @@ class LanceWordIndex:
                 "unindexed_documents": state.unindexed_rows if state else rows,
                 "version": table.version,
             }
+
+    def probe(self) -> None:
+        """Check the files, and ask each index of the table."""
+        self._table.check_files(digests=True)
+        term = "probe"
+        for query in (
+            WordQuery((Term(term),)),
+            WordQuery((), ((Phrase((term, term)),),)),
+            WordQuery((), ((Prefix(term),),)),
+        ):
+            self.search(query, 1)
+        for condition in PROBED:
+            self.search(WordQuery(()), 1, condition)
 
     def catch_up(self) -> None:
         """Index new documents in little time; see TableUpkeep.catch_up."""

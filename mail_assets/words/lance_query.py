@@ -331,7 +331,7 @@ def _contains_any(either: Sequence[Clause], indexed: bool) -> str:
 def _tokens(clause: Clause) -> tuple[str, str]:
     """Return the column of a clause, and its tokens there."""
     if isinstance(clause, Prefix):
-        return "prefixes", encode_prefix(clause.text)
+        return "prefixes", encode_lexeme(clause.text[:EXACT_PREFIX])
     if isinstance(clause, Phrase):
         return "lexemes", encode_lexemes(clause.lexemes)
     return "lexemes", encode_lexeme(clause)
@@ -399,14 +399,6 @@ def encode_lexeme(lexeme: str) -> str:
 def encode_lexemes(lexemes: Iterable[str]) -> str:
     """Return lexemes as a text, in their order."""
     return " ".join(map(_TOKENS.__getitem__, lexemes))
-
-
-def encode_prefix(text: str) -> str:
-    """Return the token that `encode_prefixes` gives every lexeme with this beginning.
-
-    A longer prefix is cut to its first EXACT_PREFIX characters.
-    """
-    return encode_lexeme(text[:EXACT_PREFIX])
 
 
 def encode_prefixes(lexemes: Iterable[str]) -> str:

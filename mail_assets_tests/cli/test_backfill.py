@@ -225,7 +225,7 @@ def test_launch_exits_1_only_if_it_waits_and_a_month_fails(
 def test_interrupted_backfill_says_how_to_go_on(
     world: DagsterWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def interrupt(*arguments: object) -> None:
+    def interrupt(*arguments: object, **options: object) -> None:
         raise KeyboardInterrupt
 
     world.archive(MARCH, mail("a"))

@@ -76,6 +76,7 @@ def post(
         is_ghost=False,
         parent_id=parent,
         parent_message_id=parent,
+        by_subject=False,
         places=(ListMonth("dev", "2024-03"), ListMonth("users", "2024-03")),
         from_name=name,
         from_email=f"{name.lower()}@x",
@@ -91,7 +92,7 @@ def post(
 
 def ghost(position: int, depth: int) -> Post:
     return Post(
-        *(position, depth, f"{position}@x", True, None, None, (), "", "", None),
+        *(position, depth, f"{position}@x", True, None, None, False, (), "", "", None),
         *("", "", "", 0, (), ()),
     )
 

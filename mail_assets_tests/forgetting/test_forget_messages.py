@@ -257,10 +257,15 @@ def test_id_of_a_forgotten_sender_stays_hidden_without_archive(world: World) -> 
 
 def test_next_load_unlearns_footers_of_forgotten_mail(world: World) -> None:
     footer = "\n\n_____\nharbour mailing list\n12 Quay Street"
-    names = ("ann", "bob", "cy", "dee")
+    names = ("ann", "bob", "cy", "dee", "eve")
     letters = [
-        mail(name, f"The tide of {name} is high.{footer}", sender=f"{name}@example.org")
-        for name in names
+        mail(
+            name,
+            f"The tide of {name} is high.{footer}",
+            sender=f"{name}@example.org",
+            date=f"Mon, {4 + n:02} Mar 2024 09:00:00 +0000",
+        )
+        for n, name in enumerate(names)
     ]
     world.archive(MARCH, *letters)
     world.chain(MARCH)

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from mail_assets.forgetting.forget import ForgetReport, ForgetRequest, forget_messages
-from mail_assets.mail.threads.tree import ThreadMessage, ThreadNode, build_trees
+from mail_assets.mail.threads.message import ThreadMessage
+from mail_assets.mail.threads.tree import ThreadNode, build_trees
 from mail_assets.month import ListMonth
 from mail_assets.steps import build_threads as build_step
 from mail_assets.steps.write_words import make_documents
@@ -151,9 +152,11 @@ def test_two_forgettings_and_a_run_end_in_any_order(world: World, first: str) ->
 def test_forgetting_and_threads_with_one_summary_both_end(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    world.summaries()
-    world.archive(MAY, mail("c", references="<b@example.org> <secret@example.org>"))
-    world.chain(MAY, last="messages")
+    answer = mail("d", references="<secret@example.org>")
+    world.load(answer, month=MAY)
+    world.threads()
+    assert world.summaries().counts["made"] == 1
+    world.load(answer, mail("c", references="<secret@example.org>"), month=MAY, at=1)
     forgettings: list[Forgetting] = []
 
     def build(messages: Sequence[ThreadMessage]) -> list[ThreadNode]:
@@ -163,7 +166,7 @@ def test_forgetting_and_threads_with_one_summary_both_end(
         return build_trees(messages)
 
     monkeypatch.setattr(build_step, "build_trees", build)
-    assert world.threads().counts["threads"] == 2
+    assert world.threads().counts["threads"] == 3
     assert len(forgettings[0].wait().copies) == 1
     assert not world.rows("messages", where="message_id = 'secret@example.org'")
     assert not world.rows("threads", where="message_id = 'secret@example.org'")

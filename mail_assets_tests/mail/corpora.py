@@ -38,6 +38,11 @@ def strange_messages() -> list[Path]:
     return [path for path in _files(CORPORA / "torture", "**/*") if path.is_file()]
 
 
+def reported(name: str) -> Path:
+    """A file of a public bug report."""
+    return _files(CORPORA / "reported", name)[0]
+
+
 def _files(folder: Path, pattern: str) -> list[Path]:
     found = sorted(folder.glob(pattern))
     if not found:

@@ -12,10 +12,10 @@ LETTERS = {
 }
 
 
-def letters(body: str, from_name: str = "", from_email: str = "") -> str:
+def letters(body: str, from_name: str = "", from_email: str = "", *, answers: bool = True) -> str:
     """One letter for each line of the body."""
     body += "\n"
     return "".join(
         LETTERS[part.kind] * body.count("\n", part.start, part.end)
-        for part in segment_body(body, from_name, from_email)
+        for part in segment_body(body, from_name, from_email, answers=answers)
     )

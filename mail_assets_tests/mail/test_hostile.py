@@ -9,10 +9,11 @@ from mail_assets.mail.body.segments import new_text_spans
 from mail_assets.mail.message.addresses import MAX_ADDRESSES
 from mail_assets.mail.message.attachments import MAX_PATCH_TEXT
 from mail_assets.mail.message.body import MAX_BODY
-from mail_assets.mail.message.ids import MAX_REFERENCES, MAX_SUBJECT
+from mail_assets.mail.message.ids import MAX_REFERENCES
 from mail_assets.mail.message.message import Message
 from mail_assets.mail.message.mime import MAX_PARTS
 from mail_assets.mail.message.parse import parse_message
+from mail_assets.mail.message.subjects import MAX_SUBJECT
 from mail_assets.text.chunking import ChunkSizes, chunk_body
 from mail_assets.text.identifiers import MAX_IDENTIFIERS, MAX_LENGTH, find_identifiers
 from mail_assets_tests.mail.hostile import CASES

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 import pytest
@@ -17,11 +17,13 @@ from mail_assets.operations.backup import (
     BackupFolder,
     BackupPlan,
     back_up,
+    check_backup,
     read_backup,
 )
 from mail_assets.operations.restore import restore_backup, restore_forgotten
 from mail_assets.postgres.embedded import Cluster
 from mail_assets.postgres.errors import PostgresError
+from mail_assets.store.embeddings import write_embeddings
 from mail_assets.store.folder import FolderStore
 from mail_assets.tables.kept_rows import KeptRowsError
 from mail_assets.tables.removals import ForgetKeyError, KeySource
@@ -169,16 +171,17 @@ def test_restore_and_backfill_bring_everything_back(
 
 def test_backup_continues_the_former_one(world: World, tmp_path: Path) -> None:
     folder, gone = tmp_path / "backup", "embeddings/harbor/2024-04/gone.parquet"
-    world.store.put_bytes("embeddings/harbor/2024-03/one.parquet", b"one")
-    world.store.put_bytes(gone, b"gone")
+    one = "embeddings/harbor/2024-03/one.parquet"
+    put_vectors(world, one, b"1")
+    put_vectors(world, gone, b"2")
     save(world, folder, whole=True)
     files = inodes(folder)
-    world.store.put_bytes("embeddings/harbor/2024-03/one.parquet", b"two")
+    put_vectors(world, one, b"3")
     world.store.delete(gone)
     second = save(world, folder, whole=True)
     kept = inodes(folder)
     changed = {key for key, inode in files.items() if kept.get(key) != inode}
-    assert changed == {"embeddings/harbor/2024-03/one.parquet", gone}
+    assert changed == {one, gone}
     assert files.keys() - kept.keys() == {gone}
     assert [path.name for path in folder.glob("rows-*")] == [second.folder]
 
@@ -210,7 +213,7 @@ def test_files_of_a_killed_backup_are_deleted_by_the_next(
 ) -> None:
     folder = tmp_path / "backup"
     killed = folder / "store/embeddings/harbor/2024-03/one.parquet"
-    world.store.put_bytes("embeddings/harbor/2024-03/one.parquet", b"one")
+    put_vectors(world, "embeddings/harbor/2024-03/one.parquet", b"1")
 
     def die(*arguments: object) -> None:
         raise KeyboardInterrupt
@@ -235,6 +238,10 @@ def test_settings_inside_the_backup_are_not_copied(world: World, tmp_path: Path)
         assert (folder / "lists.toml").read_text() == "second"
         back_up(workspace, folder, BackupPlan({}, [folder / "lists.toml"]))
     assert (folder / "lists.toml").read_text() == "second"
+
+
+def put_vectors(world: World, key: str, text_hash: bytes) -> None:
+    write_embeddings(world.store, key, {text_hash * 32: [1.0, 0.0]}, PurePosixPath(key).stem)
 
 
 def inodes(folder: Path) -> dict[str, int]:
@@ -405,6 +412,66 @@ def test_folder_without_a_whole_backup_is_refused(world: World, tmp_path: Path) 
         file.write("\n")
     with pytest.raises(BackupError, match=r"removals\.csv is missing or damaged"):
         read_backup(folder)
+
+
+def truncate(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:-1])
+
+
+def flip(path: Path) -> None:
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(content)
+
+
+@pytest.mark.parametrize("damage", [truncate, flip, Path.unlink])
+@pytest.mark.parametrize(
+    "pattern",
+    ["store/archives/**/*.mbox*", "store/embeddings/**/*.parquet", "rows-*/*.csv", "rows-*/*.dump"],
+)
+def test_restore_refuses_a_damaged_backup_before_it_writes(
+    world: World,
+    new_home: NewHome,
+    tmp_path: Path,
+    pattern: str,
+    damage: Callable[[Path], None],
+) -> None:
+    folder = tmp_path / "backup"
+    put_vectors(world, "embeddings/harbor/2024-03/one.parquet", b"1")
+    made = save(world, folder, whole=True)
+    assert check_backup(folder) == read_backup(folder)
+    assert made.files == len(made.stored) == 4
+    damage(max(path for path in folder.glob(pattern) if path.stat().st_size))
+    other = new_home("other")
+    with pytest.raises(BackupError, match=r"missing or damaged.*take another backup"):
+        restore(other, folder)
+    assert [*other.store.keys()] == []
+    assert other.rows("messages") == []
+
+
+@pytest.mark.parametrize("damage", [truncate, flip])
+def test_backup_leaves_a_damaged_file_out_and_keeps_a_former_copy(
+    world: World, tmp_path: Path, damage: Callable[[Path], None]
+) -> None:
+    one = "embeddings/harbor/2024-03/one.parquet"
+    put_vectors(world, one, b"1")
+    [archive, *_] = world.store.keys("archives/")
+    save(world, tmp_path / "former", whole=True)
+    for key in (archive, one):
+        damage(world.home / "store" / key)
+    made = save(world, tmp_path / "new", whole=True)
+    assert made.damaged == [archive, one]
+    assert check_backup(tmp_path / "new").files == 2
+    again = save(world, tmp_path / "former", whole=True)
+    assert again.damaged == [one], "a file of embeddings is copied when it has changed"
+    assert check_backup(tmp_path / "former").files == 3
+
+
+def test_backup_of_a_database_without_a_table_is_refused(world: World, tmp_path: Path) -> None:
+    with world.connect() as connection:
+        connection.execute("drop table chunks")
+    with pytest.raises(BackupError, match="lacks the tables chunks: `mail-assets doctor`"):
+        save(world, tmp_path / "backup")
 
 
 def test_another_key_than_that_of_the_backup_is_refused(

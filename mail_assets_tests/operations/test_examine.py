@@ -26,6 +26,7 @@ from mail_assets.operations.examine import (
     Finding,
     examine_defaults,
     examine_disks,
+    examine_empty_lists,
     examine_encoder,
     examine_forgotten,
     examine_lists,
@@ -91,6 +92,17 @@ def test_list_that_is_no_longer_configured_is_named(
     [left] = examine_lists(connection, [PIER], lists_file)
     assert left.where == f"list {HARBOR}: 2 messages in 2 months"
     assert left.remedy.startswith(f"put [{HARBOR}] with its source back into {lists_file}: ")
+
+
+def test_configured_list_without_a_month_is_named(
+    world: World, connection: psycopg.Connection
+) -> None:
+    world.archive(MARCH, mail("a"))
+    world.chain(MARCH)
+    [empty] = examine_empty_lists(connection, [HARBOR, PIER])
+    assert empty == Finding(
+        "no month of it is stored", f"list {PIER}", f"mail-assets backfill --list {PIER}"
+    )
 
 
 def test_list_without_messages_is_not_named(world: World, connection: psycopg.Connection) -> None:

@@ -79,14 +79,10 @@ def test_an_unknown_id_has_no_thread(thread: psycopg.Connection) -> None:
 
 
 def test_a_former_id_reads_the_thread_of_today(thread: psycopg.Connection) -> None:
-    load(
-        thread,
-        [stored("0@x", headers="References: <1@x> <alone@x>\n")],
-        ListMonth("dev", "2024-06"),
-    )
+    load(thread, [stored("0@x", headers="References: <1@x>\n")], ListMonth("dev", "2024-06"))
     build(thread)
-    places = [find_place(thread, id) for id in ("1@x", "alone@x")]
-    assert [place and place.thread_id for place in places] == ["0@x", "0@x"]
+    places = [find_place(thread, id) for id in ("0@x", "1@x", "alone@x")]
+    assert [place and place.thread_id for place in places] == ["0@x", "0@x", "alone@x"]
     load(thread, [], ListMonth("dev", "2024-06"))
     build(thread)
     found = read_thread(thread, "0@x")
@@ -120,8 +116,9 @@ def test_json_is_plain_and_says_everything(thread: psycopg.Connection) -> None:
     assert said["messages"] == 3
     assert [*said["posts"][2]] == [
         *("position", "depth", "message_id", "is_ghost", "parent_id", "parent_message_id"),
+        "by_subject",
         *("places", "from_name", "from_email", "sent_at", "subject", "subject_base"),
-        *("body_text", "characters", "segments", "attachments"),
+        *("body_text", "characters", "segments", "attachments", "contested"),
     ]
     assert said["posts"][2]["sent_at"] == "2024-03-01T10:00:00Z"
     assert said["posts"][2]["segments"][0] == [0, 20, "attribution"]

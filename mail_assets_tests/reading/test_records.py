@@ -23,7 +23,7 @@ def test_a_message_is_shown_wherever_it_was_posted(migrated: psycopg.Connection)
     load(migrated, [stored("1@example.org")], OTHER_LIST)
     load(migrated, [stored("1@example.org")])
     shown = show_message(migrated, "1@example.org")
-    assert [row["list"] for row in shown] == ["dev", "users"]
+    assert [row["list"] for row in shown] == ["users", "dev"]
     assert show_message(migrated, "2@example.org") == []
 
 

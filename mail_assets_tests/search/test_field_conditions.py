@@ -9,9 +9,8 @@ from hypothesis import settings as hypothesis
 from hypothesis import strategies as st
 
 from mail_assets.mail.message.addresses import AT_MARKS
-from mail_assets.search.field_conditions import ADDRESSES, SIGNS
-from mail_assets.web.addresses import MASK, mask_addresses
-from mail_assets_tests.web.test_addresses import WRITTEN
+from mail_assets.mail.message.text_addresses import ADDRESSES, MASK, SIGNS, mask_addresses
+from mail_assets_tests.mail.message.test_text_addresses import WRITTEN
 from mail_assets_tests.web.test_privacy import PIECES
 
 

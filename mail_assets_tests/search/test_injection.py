@@ -72,7 +72,7 @@ NAMES = {
 }
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture(scope="module", autouse=True)
 def untouched(connection: psycopg.Connection) -> Iterator[None]:
     """Every table has the rows that it had."""
     before = rows(connection)

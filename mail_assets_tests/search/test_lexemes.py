@@ -161,6 +161,9 @@ def test_pattern_finds_every_word_with_the_same_stem(
     assert missed == []
 
 
+KINDS = ["text", "quote", "quote", "patch", "footer", "signature"]
+
+
 def test_phrase_matches_only_outside_quotes(connection: psycopg.Connection) -> None:
     chance = random.Random("places")
     messages = [make_parts(chance) for _ in range(2_000)]
@@ -192,15 +195,15 @@ def make_parts(chance: random.Random) -> list[tuple[str, str]]:
     """Return the kinds and texts of a message's parts; a place may go on from one to another."""
     words = ("the ", "the\n> ", "The, ", "Lease. ", "leases ", "leased ", "über ", "renew\n")
     return [
-        (chance.choice(["text", "quote"]), "".join(chance.choices(words, k=chance.randint(1, 3))))
+        (chance.choice(KINDS), "".join(chance.choices(words, k=chance.randint(1, 3))))
         for _ in range(chance.randint(1, 6))
     ]
 
 
 def new_texts(parts: list[tuple[str, str]]) -> list[str]:
     """Return the texts that nothing quoted is between."""
-    runs = itertools.groupby(parts, key=lambda part: part[0])
-    return ["".join(text for _, text in run) for kind, run in runs if kind == "text"]
+    runs = itertools.groupby(parts, key=lambda part: part[0] in ("quote", "patch"))
+    return ["".join(text for _, text in run) for hidden, run in runs if not hidden]
 
 
 def to_segments(parts: list[tuple[str, str]]) -> list[tuple[int, int, str]]:

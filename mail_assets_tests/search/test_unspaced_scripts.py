@@ -6,7 +6,7 @@ from pathlib import Path
 
 import psycopg
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mail_assets.postgres.embedded import Cluster
@@ -122,6 +122,7 @@ def parts(draw: st.DrawFn) -> str:
     return "".join(run[start : draw(st.integers(start + 2, len(run)))])
 
 
+@settings(max_examples=40)
 @given(parts())
 def test_text_is_found_by_any_part_of_it(
     searcher: Searcher, db: psycopg.Connection, part: str

@@ -95,7 +95,7 @@ SOURCE = 'source = "mail"\n'
         (f"[{'x' * 101}]\n{SOURCE}", "a list's name is letters"),
         (
             f'[dev]\n{SOURCE}sauce = "x"\n',
-            "[dev] sauce='x': allowed: charset, dialect, language, source",
+            "[dev] sauce='x': allowed: charset, dialect, language, redirect_hosts",
         ),
         (f'[dev]\n{SOURCE}first_month = "2001-01"\n', "[dev] first_month='2001-01': allowed"),
         ("[dev]\nsource = 1\n", "[dev] source=1: must be a string"),
@@ -237,3 +237,22 @@ def test_wrong_list_leaves_no_file(
         write_lists_file(path, {name: table})
     assert says in str(caught.value)
     assert not path.exists()
+
+
+def test_hosts_of_redirects_are_read(lists_file: Path) -> None:
+    lists_file.write_text(
+        '[dev]\nsource = "https://lists.example.org/"\n'
+        'redirect_hosts = ["files.example.org", "10.0.0.5:8080", "[::1]:80"]\n'
+    )
+    hosts = read_lists(lists_file).lists["dev"].redirect_hosts
+    assert hosts == ("files.example.org", "10.0.0.5:8080", "[::1]:80")
+
+
+@pytest.mark.parametrize(
+    "value",
+    ['"files.example.org"', '["https://files.example.org"]', '["a b"]', '["*"]', "[1]", '["a/b"]'],
+)
+def test_other_hosts_of_redirects_are_refused(lists_file: Path, value: str) -> None:
+    lists_file.write_text(f'[dev]\nsource = "https://h/"\nredirect_hosts = {value}\n')
+    with pytest.raises(SettingsError, match=r"\[dev\] redirect_hosts"):
+        read_lists(lists_file)

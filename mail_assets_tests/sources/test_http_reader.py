@@ -252,8 +252,9 @@ def test_password_is_never_sent_to_another_server(
     own.on("/x.202001", moved)
     other.on("/x", Reply(MBOX))
     same_host.on("/x.202002", Reply(MBOX))
-    source = PageSource("hackers", url, options(slept, auth="ann:secret"))
-    fetched(source.fetch(JANUARY, tmp_path / "1"))
+    hosts = tuple(server.base.removeprefix("http://") for server in (other, same_host))
+    source = PageSource("hackers", url, options(slept, auth="ann:secret", redirect_hosts=hosts))
+    assert fetched(source.fetch(JANUARY, tmp_path / "1")).url == f"{other.base}/x"
     fetched(source.fetch(FEBRUARY, tmp_path / "2"))
     assert all("authorization" in sent for _, sent in own.seen)
     for server in (other, same_host):
@@ -320,6 +321,75 @@ def test_refusal_by_another_server_hides_secrets_of_its_url(
     location = f"{other.base}/x?signature=secret"
     own.on("/x.202001", Reply(status=302, headers=(("Location", location),)))
     other.on("/x?signature=secret", Reply(status=403))
+    hosts = (other.base.removeprefix("http://"),)
     with pytest.raises(SourceError, match="another server than the source's") as found:
-        template(own).fetch(JANUARY, tmp_path / "target")
+        template(own, redirect_hosts=hosts).fetch(JANUARY, tmp_path / "target")
     assert "secret" not in str(found.value)
+
+
+# --- where requests go ----------------------------------------------------------------------
+
+
+def moved(location: str, status: int = 302) -> Reply:
+    return Reply(status=status, headers=(("Location", location),))
+
+
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+def test_redirect_within_the_host_records_the_final_url(
+    server: Server, tmp_path: Path, status: int
+) -> None:
+    server.on("/x.202001", moved("/a?signature=secret", status))
+    server.on("/a?signature=secret", moved("/files/x?signature=secret"))
+    server.on("/files/x?signature=secret", Reply(MBOX, headers=(("ETag", '"abc"'),)))
+    found = fetched(template(server).fetch(JANUARY, tmp_path / "target"))
+    assert found.url == f"{server.base}/files/x"
+    again = template(server).fetch(JANUARY, tmp_path / "target", found.version)
+    assert again == Unchanged('"abc"', found.url)
+
+
+@pytest.mark.parametrize("hops", [1, 2])
+@pytest.mark.parametrize("host", ["localhost", "127.0.0.1", "[::1]", "2130706433", "0"])
+def test_redirect_to_another_server_is_not_followed(
+    start: Callable[[str], Server], tmp_path: Path, host: str, hops: int
+) -> None:
+    own, other = start("127.0.0.1"), start("localhost")
+    port = other.base.rpartition(":")[2]
+    for hop in range(1, hops):
+        own.on(f"/{hop}", moved(f"http://{host}:{port}/x?token=secret"))
+    first = "/1" if hops > 1 else f"http://{host}:{port}/x?token=secret"
+    own.on("/x.202001", moved(first))
+    with pytest.raises(SourceError, match=r"redirect_hosts = \[\"") as found:
+        template(own).fetch(JANUARY, tmp_path / "target")
+    assert not found.value.retryable
+    assert "secret" not in str(found.value)
+    assert other.seen == []
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_redirect_to_a_host_that_is_allowed_is_followed(
+    start: Callable[[str], Server], tmp_path: Path
+) -> None:
+    own, other = start("127.0.0.1"), start("localhost")
+    own.on("/x.202001", moved(f"{other.base}/x"))
+    other.on("/x", Reply(MBOX))
+    hosts = (other.base.removeprefix("http://"),)
+    found = fetched(template(own, redirect_hosts=hosts).fetch(JANUARY, tmp_path / "target"))
+    assert found.url == f"{other.base}/x"
+
+
+def test_links_to_other_servers_are_named_and_not_followed(
+    start: Callable[[str], Server], tmp_path: Path, slept: list[float]
+) -> None:
+    own, other = start("127.0.0.1"), start("localhost")
+    url = own.on("/", Reply(page("x.202001", f"{other.base}/x.202002")))
+    source = PageSource("hackers", url, options(slept))
+    assert [*source.versions()] == [JANUARY]
+    assert source.new_remarks() == [
+        "links to other servers are not followed; redirect_hosts allows them (1): "
+        f"{other.base}/x.202002"
+    ]
+    assert source.new_remarks() == []
+    url = own.on("/", Reply(page(f"{other.base}/x.202002")))
+    with pytest.raises(SourceError, match=r"on other servers only, such as .*x\.202002"):
+        PageSource("hackers", url, options(slept)).versions()
+    assert other.seen == []

@@ -11,10 +11,12 @@ import zstandard
 
 from mail_assets.sources import mbox_file
 from mail_assets.sources.source import ArchiveSource, SourceError, Unchanged
+from mail_assets_tests.mail.corpora import reported
 from mail_assets_tests.sources.mails import (
     APRIL_2024,
     APRIL_DATE,
     MARCH_2024,
+    MARCH_DATE,
     fetch_all,
     fetch_months,
     mail,
@@ -166,3 +168,68 @@ def test_file_that_is_no_mbox_is_named_by_its_path(tmp_path: Path, name: str) ->
 def test_empty_file_has_no_month(tmp_path: Path) -> None:
     (tmp_path / "empty").write_bytes(b"")
     assert open_at(tmp_path / "empty").versions() == {}
+
+
+def test_folder_that_two_versions_of_thunderbird_wrote_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "dev"
+    old = [thunderbird(n, MARCH_DATE, status) for n, status in ((1, "0001"), (2, "0009"))]
+    new = [
+        b"From \n" + thunderbird(n, date).partition(b"\n")[2]
+        for n, date in ((3, MARCH_DATE), (4, APRIL_DATE), (5, MARCH_DATE))
+    ]
+    path.write_bytes(b"".join([*old, *new]))
+    source = open_at(path)
+    months = fetch_months(source, tmp_path)
+    ids = {
+        month: [raw.partition(b"ID: <")[2][:1] for raw in raws] for month, raws in months.items()
+    }
+    assert ids == {"2024-03": [b"1", b"3", b"5"], "2024-04": [b"4"]}
+    assert source.new_remarks() == [
+        f"left out, deleted in Thunderbird, of dev (1): at byte {len(old[0])}"
+    ]
+    again = open_at(path)
+    again.versions()
+    assert len(again.new_remarks()) == 1
+
+
+@pytest.mark.parametrize(
+    "line", [b"From \n", b"From jo@example.org\n", b"From jo@example.org 2024-03-05 10:00:00\n"]
+)
+def test_single_mail_of_another_program_stays_in_its_month(tmp_path: Path, line: bytes) -> None:
+    """In its month it has no neighbours that vouch for it, as it has in the whole file."""
+    path = tmp_path / "dev"
+    usual = b"From ann@example.org Tue Mar  5 10:00:00 2024\n"
+    others = [line + mail(n, date) + b"\n" for n, date in ((2, MARCH_DATE), (3, APRIL_DATE))]
+    path.write_bytes(usual + mail(1) + b"\n" + b"".join(others) + usual + mail(4) + b"\n")
+    months = fetch_months(open_at(path), tmp_path)
+    assert {month: len(raws) for month, raws in months.items()} == {"2024-03": 3, "2024-04": 1}
+
+
+def test_mail_of_an_account_deleted_in_thunderbird_is_left_out(tmp_path: Path) -> None:
+    path = tmp_path / "dev"
+    account = b"X-Account-Key: account1\nX-UIDL: UID1-2\n"
+    path.write_bytes(
+        b"".join(
+            b"From \n" + account + thunderbird(n, MARCH_DATE, status).partition(b"\n")[2]
+            for n, status in ((1, "0001"), (2, "0009"), (3, "0000"))
+        )
+    )
+    [found] = fetch_months(open_at(path), tmp_path).values()
+    assert [b"<1@" in found[0], b"<3@" in found[1], len(found)] == [True, True, 2]
+
+
+def test_file_of_a_classic_mac_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "In"
+    line = b"From ???@??? Tue Mar  5 10:00:00 2024\n"
+    path.write_bytes(b"".join(line + mail(n) + b"\n" for n in (1, 2)).replace(b"\n", b"\r"))
+    assert fetch_months(open_at(path), tmp_path) == {"2024-03": [mail(1), mail(2)]}
+
+
+@pytest.mark.parametrize(
+    ("name", "count"),
+    [("R01-thunderbird-upgraded-folder", 5), ("R02-thunderbird-upgraded-deleted", 4)],
+)
+def test_reported_folder_of_thunderbird_is_read(tmp_path: Path, name: str, count: int) -> None:
+    path = tmp_path / "dev"
+    path.write_bytes(reported(f"{name}.mbox").read_bytes())
+    assert sum(map(len, fetch_months(open_at(path), tmp_path).values())) == count

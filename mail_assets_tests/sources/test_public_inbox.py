@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from functools import partial
 from http.server import SimpleHTTPRequestHandler
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -47,8 +48,17 @@ def served(tmp_path: Path, requests: list[str]) -> Iterator[tuple[Path, str]]:
     folder.mkdir()
 
     class Handler(SimpleHTTPRequestHandler):
-        def log_message(self, format: str, *args: object) -> None:
+        def send_head(self) -> Any:
             requests.append(self.path)
+            if not self.path.startswith("/moved/"):
+                return super().send_head()
+            self.send_response(301)
+            self.send_header("Location", self.path.removeprefix("/moved"))
+            self.end_headers()
+            return None
+
+        def log_message(self, format: str, *args: object) -> None:
+            pass
 
     with listen(partial(Handler, directory=folder)) as port:
         yield folder, f"http://127.0.0.1:{port}"
@@ -120,6 +130,44 @@ def test_one_repository_without_a_manifest_is_the_inbox(
     assert months == {"2024-03": [mail(1)]}
 
 
+@pytest.mark.parametrize("has_manifest", [True, False])
+def test_inbox_that_has_moved_is_mirrored_from_its_new_place(
+    served: tuple[Path, str], tmp_path: Path, requests: list[str], has_manifest: bool
+) -> None:
+    folder, url = served
+    place = folder / ("dev/git/0.git" if has_manifest else "dev")
+    add_mails(make_repository(place), [mail(1)])
+    git(place, "update-server-info")
+    if has_manifest:
+        publish(folder / "dev")
+    months = fetch_months(open_at(f"{url}/moved/dev", tmp_path / "cache"), tmp_path)
+    assert months == {"2024-03": [mail(1)]}
+    assert [path for path in requests if path.startswith("/moved/")] == [
+        "/moved/dev/manifest.js.gz"
+    ]
+
+
+def test_git_follows_no_redirect(served: tuple[Path, str], tmp_path: Path) -> None:
+    folder, url = served
+    add_mails(make_repository(folder / "dev.git"), [mail(1)])
+    git(folder / "dev.git", "update-server-info")
+    with pytest.raises(SourceError, match=r"git: .*redirect|git: .*error: 301"):
+        fetch_repository(f"{url}/moved/dev.git", tmp_path / "mirror.git")
+
+
+def test_git_connects_to_the_address_that_was_checked(
+    served: tuple[Path, str], tmp_path: Path
+) -> None:
+    folder, url = served
+    add_mails(make_repository(folder / "dev.git"), [mail(1)])
+    git(folder / "dev.git", "update-server-info")
+    port = url.rpartition(":")[2]
+    place = f"http://lists.example.org:{port}/dev.git"
+    address = f"lists.example.org:{port}:127.0.0.1"
+    fetch_repository(place, tmp_path / "mirror.git", address=address)
+    assert git(tmp_path / "mirror.git", "rev-list", "--count", "master").strip() == b"1"
+
+
 @pytest.mark.parametrize(
     ("manifest", "reason"),
     [
@@ -154,7 +202,7 @@ def test_names_in_a_manifest_lead_to_no_other_place(
     )
     asked: list[tuple[str, Path]] = []
     monkeypatch.setattr(
-        public_inbox, "fetch_repository", lambda url, folder, auth: asked.append((url, folder))
+        public_inbox, "fetch_repository", lambda url, folder, *_: asked.append((url, folder))
     )
     source = open_at(f"{url}/dev", tmp_path / "cache")
     with pytest.raises(SourceError, match="no public-inbox"):

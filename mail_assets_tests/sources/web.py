@@ -103,6 +103,24 @@ def handler_of(server: Server) -> type[BaseHTTPRequestHandler]:
 
 
 @contextmanager
+def trickle(sent: bytes) -> Iterator[Server]:
+    """Run a server that answers with some bytes at once, and one more every 0.05 s."""
+    stopped = threading.Event()
+
+    class Trickle(QuietHandler):
+        def handle(self) -> None:
+            self.wfile.write(sent)
+            while not stopped.wait(0.05):
+                self.wfile.write(b"x")
+
+    with listen(Trickle) as port:
+        try:
+            yield Server(f"http://127.0.0.1:{port}")
+        finally:
+            stopped.set()
+
+
+@contextmanager
 def serve(host: str = "127.0.0.1") -> Iterator[Server]:
     """Run a server of this process while the block runs; its URLs have the name `host`."""
     server = Server("")

@@ -22,6 +22,7 @@ from mail_assets.sql_functions.install import (
     TableInUseError,
     install_functions,
 )
+from mail_assets_tests.mail.message.test_text_addresses import WRITTEN
 from mail_assets_tests.sample_corpus import Corpus
 from mail_assets_tests.sql_functions.conftest import call, vector_text
 
@@ -236,22 +237,13 @@ def test_a_message_is_found_by_its_id_through_the_index(reader: psycopg.Connecti
     assert "messages_message_id" in str(rows)
 
 
-ATOM = st.text("abcXYZ019.!#$%&'*+/=?^_`{|}~-é", min_size=1, max_size=12)
-HOST = st.text("abcXYZ019-", min_size=1, max_size=8)
-LOCAL = st.one_of(ATOM, st.text("ab .,<>", min_size=1, max_size=12).map(lambda s: f'"{s}"'))
-DOMAIN = st.one_of(st.lists(HOST, min_size=1, max_size=4).map(".".join), st.just("[192.0.2.1]"))
-AROUND = st.text("ab <>()[],;:\"'\n", max_size=5)
-
-
-@hypothesis(max_examples=200)
-@given(LOCAL, DOMAIN, AROUND, AROUND)
-def test_an_address_is_hidden_anywhere(
-    db: psycopg.Connection, reader: psycopg.Connection, local: str, domain: str, a: str, b: str
+@pytest.mark.parametrize("address", WRITTEN)
+def test_an_address_is_hidden_in_every_spelling(
+    db: psycopg.Connection, reader: psycopg.Connection, address: str
 ) -> None:
-    text = f"{a}{local}@{domain}{b}"
+    text = f"case begins\n{address}\nand ends"
     [row] = db.execute("select mail_public.hide_addresses(%s)", [text]).fetchall()
-    assert "@" not in row[0]
-    assert "[address]" in row[0]
+    assert row == ("case begins\n[address]\nand ends",)
 
 
 PIECES = ["jo", "example.org", "@", "@@", "\\@", '"', "a b", " ", "\n", ".", "@[192.0.2.1]", "é"]
@@ -308,7 +300,7 @@ def test_an_address_cut_by_a_chunk_is_hidden(
 
 
 def test_other_text_stays(db: psycopg.Connection, reader: psycopg.Connection) -> None:
-    text = "@@ -1,2 +3,4 @@ foo()\n@Override x @ y, tom at example dot org, a@ b"
+    text = "@@ -1,2 +3,4 @@ foo()\n@Override x @ y, at work. A date, a@ b"
     assert db.execute("select mail_public.hide_addresses(%s)", [text]).fetchall() == [(text,)]
 
 

@@ -7,7 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mail_assets.mail.threads.tree import ThreadMessage, ThreadNode, build_trees, find_aliases
+from mail_assets.mail.message.subjects import find_topic, is_answer
+from mail_assets.mail.threads.message import ThreadMessage
+from mail_assets.mail.threads.tree import ThreadNode, build_trees, find_aliases
 from mail_assets.postgres.database import Database
 from mail_assets.postgres.embedded import Cluster
 from mail_assets.reading.conversations import Place, find_place
@@ -112,53 +114,62 @@ def test_another_version_builds_all_and_writes_the_difference(
 
 
 def test_link_to_a_thread_outlives_merging_and_splitting(world: World) -> None:
-    load(world, MARCH, HARBOR, mail("b"), mail("c"))
+    load(world, MARCH, HARBOR, mail("b"), mail("c", references=REPLY))
     world.threads()
-    load(world, APRIL, HARBOR, mail("a", references="<b@example.org> <c@example.org>"))
+    load(world, APRIL, HARBOR, mail("a", references="<b@example.org>"))
     world.threads()
     assert {*threads(world).values()} == {"a@example.org"}
     load(world, APRIL, HARBOR, mail("x"), at=1)
     world.threads()
     with world.connect() as connection:
-        assert find_place(connection, "a@example.org") == Place("b@example.org", 0)
-        assert find_place(connection, "c@example.org") == Place("c@example.org", 0)
+        assert find_place(connection, "a@example.org") == Place("a@example.org", 0)
+        assert find_place(connection, "b@example.org") == Place("b@example.org", 0)
+        assert find_place(connection, "c@example.org") == Place("a@example.org", 1)
         assert find_place(connection, "unheard@example.org") is None
 
 
 def test_portion_is_built_again_when_a_load_commits_meanwhile(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    load(world, MARCH, HARBOR, mail("b"), mail("c"))
+    answer = mail("d", "More.", references="<c@example.org>")
+    load(world, MARCH, HARBOR, mail("b"), mail("c", references=REPLY), answer)
     world.threads()
     world.summaries()
-    load(world, APRIL, HARBOR, mail("a", references="<b@example.org> <c@example.org>"))
+    load(world, APRIL, HARBOR, mail("a", references="<b@example.org>"))
     built: list[int] = []
 
     def build(messages: Sequence[ThreadMessage]) -> list[ThreadNode]:
         if not built:  # the summaries of b and c, which this portion deletes too
-            load(world, MARCH, HARBOR, mail("b", "New words."), mail("c", "Others."), at=1)
+            changed = mail("c", "Others.", references=REPLY)
+            load(world, MARCH, HARBOR, mail("b", "New words."), changed, answer, at=1)
         built.append(len(messages))
         return build_trees(messages)
 
     monkeypatch.setattr(step, "build_trees", build)
     outcome = world.threads()
-    assert built == [3, 3]
-    assert (outcome.counts["read"], outcome.counts["threads"]) == (3, 1)
+    assert built == [4, 4]
+    assert (outcome.counts["read"], outcome.counts["threads"]) == (4, 1)
     assert {*threads(world).values()} == {"a@example.org"}
     with world.connect() as connection:
         connection.execute("truncate threads, partitions")
     assert world.threads().digest == outcome.digest
 
 
-#: (message, what it refers to, seconds): what a month may hold, in small.
-Mails = list[tuple[int, list[int], int]]
+#: (message, what it refers to, days, subject): what a month may hold, in small.
+Mails = list[tuple[int, list[int], int, str]]
 
 MONTHS = st.lists(
-    st.tuples(st.integers(0, 9), st.lists(st.integers(0, 14), max_size=3), st.integers(0, 3)),
+    st.tuples(
+        st.integers(0, 9),
+        st.lists(st.integers(0, 14), max_size=3),
+        st.sampled_from([0, 1, 3, 50, 101, 140]),
+        st.sampled_from(["", "lease", "Re: lease", "Re: vacuum"]),
+    ),
     max_size=6,
     unique_by=lambda m: m[0],
 )
-#: Months are filled again in turn, some of them without threads being built in between; an id is
+LISTS = ("dev", "users", "help")
+#: Lists are filled again in turn, some of them without threads being built in between; an id is
 #: hidden after some.
 HISTORY = st.lists(
     st.tuples(st.integers(0, 2), MONTHS, st.booleans(), st.one_of(st.none(), st.integers(0, 14))),
@@ -168,20 +179,29 @@ HISTORY = st.lists(
 
 ROW = """
 insert into messages
-select 'dev', %(month)s, %(id)s, 0, '', '', to_timestamp(%(sent)s), 'date', '', '', '',
+select %(list)s, '2024-03', %(id)s, 0, '', '', to_timestamp(%(sent)s), 'date', '', '', '',
        '', '', '{}', '{}', '{}', %(in_reply_to)s, %(refs)s, '', 'plain', '', '[]', '[]', '{}',
-       '{}', ''
+       '{}', '', to_timestamp(%(arrived)s), %(source)s, %(topic)s, %(is_answer)s
 """
 
 
-def fill(connection: psycopg.Connection, month: str, mails: Mails) -> None:
+def fill(connection: psycopg.Connection, list_name: str, mails: Mails) -> None:
     with connection.transaction():
-        connection.execute("delete from messages where month = %s", (month,))
-        for name, refs, sent in mails:
-            direct = [f"i{x:02}" for x in refs[:1]] if sent % 2 else [f"i{x:02}" for x in refs]
-            row = {"month": month, "id": f"i{name:02}", "sent": sent, "in_reply_to": direct}
-            chain = [f"i{x:02}" for x in refs[1:]]
-            connection.execute(ROW.encode(), {**row, "refs": chain})
+        connection.execute("delete from messages where list = %s", (list_name,))
+        for name, refs, day, subject in mails:
+            direct = [f"i{x:02}" for x in refs[:1]] if day % 2 else [f"i{x:02}" for x in refs]
+            row = {
+                "list": list_name,
+                "id": f"i{name:02}",
+                "sent": day * 86_400,
+                "arrived": (day + 3 * (name % 2)) * 86_400,
+                "source": "received" if name % 3 else "loaded",
+                "in_reply_to": direct,
+                "refs": [f"i{x:02}" for x in refs[1:]],
+                "topic": find_topic(subject),
+                "is_answer": is_answer(subject),
+            }
+            connection.execute(ROW.encode(), row)
 
 
 def hide(connection: psycopg.Connection, *names: str) -> None:
@@ -232,7 +252,7 @@ def check_history(
 ) -> None:
     connection.execute("truncate messages, threads, thread_aliases, thread_changes, partitions")
     for month, mails, built, hidden in [*history, (0, [], True, None)]:
-        fill(connection, f"2024-0{month + 1}", mails)
+        fill(connection, LISTS[month], mails)
         if hidden is not None:
             hide(connection, f"i{hidden:02}")
         if built:

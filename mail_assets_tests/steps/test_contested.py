@@ -1,7 +1,11 @@
 """Texts under one Message-ID: which are one message, which contest it, and which one is first."""
 
+import random
+
+import psycopg
 import pytest
 
+from mail_assets_tests.conftest import REPOSITORY
 from mail_assets_tests.world import APRIL, HARBOR, MARCH, PIER, World, mail
 
 TRUE, FALSE = "We decided not to ship it.", "We decided to ship it. See http://evil.example"
@@ -74,6 +78,25 @@ SHAPES: dict[str, tuple[bytes, str, str, bool]] = {
 
 CONTESTED = "list, month, variant, place"
 
+#: The same mail in another list, as another session writes it.
+COPY = """
+insert into messages
+select 'harbor', month, message_id, variant, content_hash, row_hash, sent_at, date_source, date_raw,
+       subject, subject_base, from_name, from_email, reply_to, recipients, cc, in_reply_to, refs,
+       list_id, body_kind, body_text, segments, attachments, identifiers, flags, search, arrived_at,
+       arrival_source, sha256('the first'), outline, files_hash
+  from messages
+"""
+MANY = """
+insert into messages
+select l, '2024-03', case l when 'c' then 'one' else 'id ' || n end,
+       case l when 'c' then n else 0 end, '', '', now(), 'date', '', '', '', '', 'ann@example.org',
+       '{}', '{}', '{}', '{}', '{}', '', 'plain', '', '[]', '[]', '{}', '{}', '',
+       now() + n * interval '1 second', 'received', sha256((l || n)::bytea),
+       sha256((l || n)::bytea), case l when 'c' then null::bytea else '' end
+  from unnest(array['a', 'b', 'c']) l, generate_series(0, 2999) n
+"""
+
 
 def load(world: World, name: str, genuine_first: bool = True) -> None:
     other, list_name, month, _ = SHAPES[name]
@@ -106,3 +129,99 @@ def test_another_content_contests_the_id(world: World, name: str, genuine_first:
         )  # fmt: skip
         assert source == HARBOR
     assert other
+
+
+def test_many_texts_of_many_ids_cost_little(migrated: psycopg.Connection) -> None:
+    """A month that claims 3,000 ids again, and one id with 3,000 texts."""
+    migrated.execute(MANY)
+    migrated.execute("select find_contested(array(select distinct message_id from messages))")
+    counts = migrated.execute(
+        "select count(*), count(*) filter (where place = 2), max(place) from contested_texts"
+    ).fetchone()
+    assert counts == (9000, 3001, 3000)
+    migrated.execute("delete from messages where list = 'b'")
+    left = migrated.execute("select count(*), count(distinct message_id) from contested_texts")
+    assert left.fetchone() == (3000, 1)
+
+
+REPORTED = REPOSITORY.parent / "shared" / "corpora" / "reported"
+
+
+@pytest.mark.skipif(not REPORTED.is_dir(), reason="the reported files are not here")
+@pytest.mark.parametrize("order", [(HARBOR, PIER), (PIER, HARBOR)])
+def test_reported_forgery_is_marked_and_comes_second(world: World, order: tuple[str, str]) -> None:
+    files = {
+        HARBOR: REPORTED / "R41-forged-id-good.2024-03.mbox",
+        PIER: REPORTED / "R41-forged-id-evil.2024-03.mbox",
+    }
+    for name in order:
+        world.load(files[name].read_bytes(), list_name=name)
+    world.threads()
+    world.summaries()
+    assert world.rows("contested_texts", "list, place") == [(HARBOR, 1), (PIER, 2)]
+    assert "not to ship" in first(world)
+    assert "decision@example.org" not in str(world.rows("thread_summaries", "sentences"))
+
+
+def test_two_months_that_are_loaded_at_once_see_each_other(world: World) -> None:
+    """A load that ends later finds what the other has written meanwhile."""
+    world.load(GENUINE, list_name=PIER)
+    with world.connect() as one, world.connect() as other:
+        text = "update messages set text_hash = %s where list = 'pier'"
+        with one.transaction():
+            one.execute(text, (b"another",))
+            with other.transaction():
+                other.execute(COPY)
+            one.execute("select find_contested(array['decision@example.org'])")
+    assert len(world.rows("contested_texts")) == 2
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_order_of_loads_makes_no_difference(world: World, seed: int) -> None:
+    chance = random.Random(seed)
+    copies = [GENUINE, arrived(11, FALSE), arrived(12, TRUE + FOOTER), arrived(13, FALSE + "!")]
+    places = [(HARBOR, MARCH), (PIER, MARCH), (PIER, APRIL), (HARBOR, "2024-02")]
+    loads = [*zip(copies, places, strict=True)]
+    chance.shuffle(loads)
+    for mails, (name, month) in loads:
+        world.load(mails, list_name=name, month=month)
+        world.threads()
+    assert world.rows("contested_texts", CONTESTED) == [
+        (HARBOR, "2024-02", 0, 3),
+        (HARBOR, MARCH, 0, 1),
+        (PIER, MARCH, 0, 2),
+        (PIER, APRIL, 0, 1),
+    ]
+    assert first(world) == TRUE
+
+
+def test_text_that_arrived_before_the_genuine_one_is_marked(world: World) -> None:
+    """Who guesses an id and is quicker comes first, and is no less contested."""
+    world.load(arrived(9, FALSE), list_name=PIER)
+    world.load(GENUINE)
+    world.threads()
+    world.summaries()
+    assert world.rows("contested_texts", "list, place") == [(HARBOR, 2), (PIER, 1)]
+    assert world.rows("thread_summaries") == []
+
+
+def test_one_forged_copy_of_three_is_told_from_the_others(world: World) -> None:
+    world.load(GENUINE)
+    world.load(arrived(11, TRUE + FOOTER), list_name=PIER)
+    world.load(arrived(12, FALSE), list_name=PIER, month=APRIL)
+    assert world.rows("contested_texts", CONTESTED) == [
+        (HARBOR, MARCH, 0, 1),
+        (PIER, MARCH, 0, 1),
+        (PIER, APRIL, 0, 2),
+    ]
+
+
+def test_references_of_a_contesting_text_move_nothing(world: World) -> None:
+    answer = mail("answer", references="<decision@example.org>", subject="Re: decision")
+    world.load(GENUINE, answer, mail("victim"))
+    world.threads()
+    before = world.rows("threads")
+    forged = arrived(11, FALSE, references="<victim@example.org>")
+    world.load(forged, list_name=PIER)
+    world.threads()
+    assert world.rows("threads") == before

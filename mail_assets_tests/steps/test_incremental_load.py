@@ -156,18 +156,23 @@ def test_one_more_message_costs_one_row_and_one_parse(
 def test_footer_learnt_later_marks_earlier_mail(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Four authors in four threads make a footer; until then it is text, or a signature."""
-    words = ["leases", "workers", "clocks", "queues", "locks"]
+    """Five authors in five threads make a footer; until then it is text, or a signature."""
+    words = ["leases", "workers", "clocks", "queues", "locks", "heads"]
     mails = [
-        mail(word, f"This is said here.\nIt is of {word}.{FOOTER}", sender=f"{word}@example.org")
-        for word in words
+        mail(
+            word,
+            f"This is said here.\nIt is of {word}.{FOOTER}",
+            sender=f"{word}@example.org",
+            date=f"Mon, {4 + n % 2:02} Mar 2024 09:00:00 +0000",
+        )
+        for n, word in enumerate(words)
     ]
-    load(world, mails[:3], 0)
+    load(world, mails[:4], 0)
     learnt = "segments @> '[[\"footer\"]]'"
-    assert world.rows("messages", learnt) == [(False,)] * 3
-    counts = load(world, mails[:4], 1)
-    assert world.rows("messages", learnt) == [(True,)] * 4
-    assert counts["written"] == 4
+    assert world.rows("messages", learnt) == [(False,)] * 4
+    counts = load(world, mails[:5], 1)
+    assert world.rows("messages", learnt) == [(True,)] * 5
+    assert counts["written"] == 5
     parsed = count_parsed(monkeypatch)
     assert load(world, mails, 2)["written"] == 1
     assert parsed() == 1

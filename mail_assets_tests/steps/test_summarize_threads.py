@@ -59,6 +59,18 @@ def attaching(name: str, file: str, kind: str) -> bytes:
     return mail(name, TWO_PARTS.format(file=file, kind=kind), references=A, headers=mixed)
 
 
+def pairs(names: str) -> list[bytes]:
+    """Return threads of two messages each: a question and its answer."""
+    return [
+        one
+        for name in names
+        for one in (
+            mail(name, QUESTION),
+            mail(name * 2, f"Nobody knows about {name}.", references=f"<{name}@example.org>"),
+        )
+    ]
+
+
 #: A message in two parts, the second an attached file that holds a patch.
 TWO_PARTS = """--x
 
@@ -80,8 +92,9 @@ PICTURE = ("valve.png", "image/png")
 
 @pytest.fixture
 def three(world: World) -> World:
-    """Three threads: a question with an answer, and two messages alone."""
-    load(world, MARCH, mail("a", QUESTION), mail("b", ANSWER, references=A), mail("c"), mail("d"))
+    """Three threads of two messages, and a message alone."""
+    answered = [mail("a", QUESTION), mail("b", ANSWER, references=A)]
+    load(world, MARCH, *answered, *pairs("cd"), mail("alone", QUESTION))
     build(world)
     return world
 
@@ -94,11 +107,11 @@ def three(world: World) -> World:
 def test_summary_follows_an_attached_patch(
     world: World, former: tuple[str, str], later: tuple[str, str], patches: list[str]
 ) -> None:
-    alone = mail("c", QUESTION)
-    load(world, MARCH, mail("a", QUESTION), attaching("b", *former), alone)
+    other = pairs("c")
+    load(world, MARCH, mail("a", QUESTION), attaching("b", *former), *other)
     build(world)
     before = made(world)
-    load(world, MARCH, mail("a", QUESTION), attaching("b", *later), alone, at=1)
+    load(world, MARCH, mail("a", QUESTION), attaching("b", *later), *other, at=1)
     assert {*made(world)} == {"c@example.org"}, "a link that is wrong is not shown"
     assert build(world)["made"] == 1
     assert made(world)["c@example.org"] == before["c@example.org"]
@@ -153,15 +166,41 @@ def test_only_a_thread_that_grew_is_summarized_again(three: World) -> None:
 
 
 def test_merged_or_split_threads_lose_their_summaries_at_once(three: World) -> None:
-    load(three, APRIL, mail("join", references="<c@example.org> <d@example.org>"))
+    late = [mail("f", QUESTION, references="<e@example.org>")]
+    late += [mail("g", QUESTION, references="<f@example.org>")]
+    load(three, MAY, *late)
+    assert build(three)["made"] == 1
+    load(three, APRIL, mail("e", references="<d@example.org>"))
     three.threads()
-    assert {*made(three)} == {"a@example.org", "c@example.org"}
+    assert {*made(three)} == {"a@example.org", "c@example.org", "d@example.org"}
     assert build(three)["made"] == 1
     load(three, APRIL, mail("x"), at=1)
     three.threads()
-    assert "c@example.org" not in made(three)
-    assert build(three)["made"] == 3
-    assert {*made(three)} == {f"{x}@example.org" for x in "acdx"}
+    assert "d@example.org" not in made(three)
+    assert build(three)["made"] == 2
+    assert {*made(three)} == {f"{x}@example.org" for x in "acde"}
+
+
+def test_thread_of_one_message_has_no_summary(three: World) -> None:
+    assert {*made(three)} == {f"{x}@example.org" for x in "acd"}
+    load(three, APRIL, mail("e", ANSWER, references="<alone@example.org>"))
+    assert build(three)["made"] == 1
+    load(three, APRIL, mail("x"), at=1)
+    assert build(three)["left"] == 0
+    assert {*made(three)} == {f"{x}@example.org" for x in "acd"}
+
+
+def test_answer_that_joined_by_subject_states_no_outcome(world: World) -> None:
+    text = "I have applied a fix to the main branch."
+    joined = mail("b", text, subject="Re: about a")
+    load(world, MARCH, mail("a", QUESTION), joined)
+    assert build(world)["made"] == 1
+    [(sentences,)] = world.rows("thread_summaries", "sentences")
+    assert [one["part"] for one in sentences if one["text"] == text] == ["discussion"]
+    load(world, MARCH, mail("a", QUESTION), mail("b", text, references=A), at=1)
+    assert build(world)["made"] == 1
+    [(sentences,)] = world.rows("thread_summaries", "sentences")
+    assert [one["part"] for one in sentences if one["text"] == text] == ["outcome"]
 
 
 @pytest.mark.parametrize(
@@ -172,8 +211,13 @@ def test_merged_or_split_threads_lose_their_summaries_at_once(three: World) -> N
 def test_changed_text_deletes_the_summary_of_its_thread(
     three: World, body: str, remade: int
 ) -> None:
-    mails = [mail("a", body), mail("b", ANSWER, references=A), mail("c"), mail("d")]
-    load(three, MARCH, *mails, mail("new"), at=1)
+    mails = [
+        mail("a", body),
+        mail("b", ANSWER, references=A),
+        *pairs("cd"),
+        mail("alone", QUESTION),
+    ]
+    load(three, MARCH, *mails, *pairs("n"), at=1)
     assert len(made(three)) == 3 - remade
     assert build(three)["made"] == remade + 1
     assert len(made(three)) == 4
@@ -188,10 +232,10 @@ def test_copy_on_another_list_changes_nothing(three: World) -> None:
 
 
 def test_vanished_message_deletes_the_summary_of_its_thread(three: World) -> None:
-    load(three, MARCH, mail("a", QUESTION), mail("c"), mail("d"), at=1)
+    load(three, MARCH, mail("a", QUESTION), *pairs("cd"), mail("alone", QUESTION), at=1)
     assert {*made(three)} == {"c@example.org", "d@example.org"}
-    assert build(three)["made"] == 1
-    assert len(made(three)) == 3
+    assert build(three)["made"] == 0
+    assert len(made(three)) == 2
 
 
 def test_another_maker_makes_all_summaries_again(three: World) -> None:
@@ -219,7 +263,7 @@ def test_size_of_the_portions_does_not_matter(
 
 
 def test_processes_make_the_same_summaries(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    load(world, MARCH, *(mail(name, QUESTION) for name in "abcdef"))
+    load(world, MARCH, *pairs("abcdef"))
     build(world)
     whole = world.rows("thread_summaries", "thread_id, sentences")
     monkeypatch.setattr(step, "BATCH", 1)
@@ -243,7 +287,7 @@ def test_failed_thread_is_reported_and_made_by_the_next_run(three: World) -> Non
 
 
 def test_stopped_run_keeps_its_work_and_the_next_continues(world: World) -> None:
-    load(world, MARCH, *(mail(name) for name in "abcdef"))
+    load(world, MARCH, *pairs("abcdef"))
     world.threads()
     with world.connect() as connection:
         error = MakerStoppedError("no budget is left")
@@ -255,14 +299,14 @@ def test_stopped_run_keeps_its_work_and_the_next_continues(world: World) -> None
 
 
 def test_threads_that_always_fail_do_not_block_others(world: World) -> None:
-    load(world, MARCH, *(mail(name) for name in "abcdefgh"))
+    load(world, MARCH, *pairs("abcdefgh"))
     world.threads()
     tried: list[list[str]] = []
 
     def fail(message_ids: set[str]) -> None:
         if len(tried[-1]) == 3:
             raise MakerStoppedError("no budget is left")
-        tried[-1] += [id.removesuffix("@example.org") for id in message_ids]
+        tried[-1].append(min(message_ids).removesuffix("@example.org"))
         if tried[-1][-1] < "f":
             raise SummaryError("the reply cites nothing")
 
@@ -275,7 +319,7 @@ def test_threads_that_always_fail_do_not_block_others(world: World) -> None:
 
 
 def test_killed_run_keeps_its_portions(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    load(world, MARCH, *(mail(name) for name in "abc"))
+    load(world, MARCH, *pairs("abc"))
     world.threads()
     with world.connect() as connection:
         maker = Watched(portion=1, watch=fail_at("c", KeyboardInterrupt()))
@@ -293,7 +337,7 @@ def test_killed_run_keeps_its_portions(world: World, monkeypatch: pytest.MonkeyP
     ],
 )
 def test_thread_that_changed_meanwhile_is_not_written(world: World, statement: bytes) -> None:
-    load(world, MARCH, mail("a", QUESTION))
+    load(world, MARCH, *pairs("a"))
     world.threads()
     with world.connect() as connection, world.connect() as other:
         maker = Watched(watch=lambda _: other.execute(statement))

@@ -51,6 +51,34 @@ def test_document_has_the_lexemes_of_the_message_in_order(world: World) -> None:
     assert [*lexemes[4:]] == ["pier", "leas", "boat", "boat", "need", "pier", "init", "pier_init"]
 
 
+def test_learnt_ending_takes_no_word_from_a_document(world: World) -> None:
+    """Even if others outnumber the list's people: it is a footer, and each word is found."""
+    objection = "I object to xylophones on this list before quay_wall() is fixed."
+    victims = mail("v", f"I measured it.\n\n{objection}", sender="vic@example.org")
+    forged = [
+        mail(
+            f"f{n}",
+            f"So {'x' * n}.\n\n{objection}",
+            sender=f"f{n}@example.com",
+            date=f"{5 + n} Mar 2024 09:00:00 +0000",
+        )
+        for n in range(9)
+    ]
+    load(world, victims, *forged)
+    of_victim = "message_id = 'v@example.org'"
+    assert world.rows("messages", "segments -> 1 ->> 2", of_victim) == [("footer",)]
+    lexemes = made(world)["v"].lexemes
+    assert {"xylophon", "object", "list", "quay_wall", "fix"} <= {*lexemes}
+    found = "search @@ phraseto_tsquery('english', 'object to xylophones')"
+    assert world.rows("messages", found, of_victim) == [(True,)]
+
+
+def test_document_has_the_words_of_signatures(world: World) -> None:
+    load(world, mail("a", "Hello.\n\n-- \nJo Roe\nQuay Works\n"), mail("b", "> quoted\nNo.\n"))
+    assert {"roe", "quay", "work"} <= {*made(world)["a"].lexemes}
+    assert "quot" in made(world)["b"].lexemes, "a first message quotes nothing"
+
+
 def test_subject_is_repeated_as_a_whole(world: World) -> None:
     load(world, mail("a", "text", subject="quay wall rebuild"))
     assert made(world)["a"].lexemes[:6] == ("quay", "wall", "rebuild", "quay", "wall", "rebuild")

@@ -22,14 +22,15 @@ def test_path_and_its_file_url_are_the_same_store(tmp_path: Path) -> None:
     assert open_store(root).url("a") == (root / "a").as_uri()
 
 
-def test_folders_files_obey_the_umask(tmp_path: Path) -> None:
+def test_folders_files_are_private_with_any_umask(tmp_path: Path) -> None:
     store = FolderStore(tmp_path)
-    before = os.umask(0o022)
+    before = os.umask(0o000)
     try:
         store.put_bytes("a/b", b"x")
     finally:
         os.umask(before)
-    assert (tmp_path / "a/b").stat().st_mode & 0o777 == 0o644
+    assert (tmp_path / "a").stat().st_mode & 0o777 == 0o700
+    assert (tmp_path / "a/b").stat().st_mode & 0o777 == 0o600
 
 
 def test_put_that_fails_leaves_the_object_and_no_other_file(

@@ -14,8 +14,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from mail_assets.mail.body.footers import learn_endings
-from mail_assets.mail.body.segments import ending_of, segment_body
+from benchmarks.segments import cut_by_endings
 from mail_assets.mail.message.message import Message
 from mail_assets.summaries.summary import MessageText, Part
 from mail_assets_tests.mail.body.labelled_lines import read_month
@@ -98,16 +97,9 @@ def read_messages(archives: Path, thread: MarkedThread) -> tuple[MessageText, ..
 
 def _cut_month(messages: Sequence[Message]) -> Iterator[MessageText]:
     """Yield the messages of a month, without parents."""
-    endings = learn_endings(
-        (
-            m.from_email or m.from_name,
-            m.subject_base,
-            ending_of(m.body_text, segment_body(m.body_text, m.from_name, m.from_email)),
-        )
-        for m in messages
-    )
+    cut = cut_by_endings(messages)
     for m in messages:
-        parts = segment_body(m.body_text, m.from_name, m.from_email, endings)
+        parts = cut(m)
         author = m.from_name or m.from_email
         yield MessageText(
             m.message_id, author, m.sent_at, None, m.subject, m.body_text, tuple(parts)

@@ -72,8 +72,8 @@ def encode(row: Stored) -> bytes:
     made = (encode_message(message), message.body_text, message.flags)
     arrival = FirstArrival(*message.arrival) if message.arrival else None
     identity = identify_text(message, [message.body_text], "plain")
-    texts = (row.segments, row.identifiers, row.new_text, identity, arrival)
-    return encode_row(MessageRow(row.ordinal, row.variant, b"", *made, *texts))
+    texts = (row.segments, row.identifiers, row.new_text)
+    return encode_row(MessageRow(row.ordinal, row.variant, b"", *made, *texts, identity, arrival))
 
 
 def load(

@@ -3,7 +3,8 @@
 import psycopg
 import pytest
 
-from mail_assets.mail.threads.tree import Alias, ThreadNode, build_trees, choose_copies
+from mail_assets.mail.threads.message import choose_copies
+from mail_assets.mail.threads.tree import Alias, ThreadNode, build_trees
 from mail_assets.month import ListMonth
 from mail_assets.tables.partitions import RowChanges
 from mail_assets.tables.threads import (
@@ -67,6 +68,8 @@ def test_the_copy_that_arrived_first_counts(migrated: psycopg.Connection) -> Non
         ("refs = '{1@example.org}'", True),
         ("in_reply_to = '{1@example.org}'", True),
         ("sent_at = sent_at + interval '1 day'", True),
+        ("topic = 'another'", True),
+        ("is_answer = not is_answer", True),
         ("arrived_at = arrived_at + interval '1 day'", True),
         ("subject = 'another', body_text = 'another'", False),
         ("refs = refs", False),
@@ -169,6 +172,7 @@ def test_only_the_difference_is_written(migrated: psycopg.Connection) -> None:
         ("depth", 7),
         ("position", 7),
         ("is_ghost", True),
+        ("by_subject", True),
     ],
 )
 def test_a_change_of_any_column_is_a_difference(
@@ -196,7 +200,7 @@ def test_a_change_of_any_column_is_a_difference(
 def test_an_error_halfway_leaves_the_old_rows(migrated: psycopg.Connection) -> None:
     load(migrated, [stored("1@example.org")])
     rebuild(migrated)
-    broken = ThreadNode("2@example.org", None, None, None, "2@example.org", 0, 0, False)  # type: ignore[arg-type]
+    broken = ThreadNode("2@example.org", None, None, None, "2@example.org", 0, 0, False, False)  # type: ignore[arg-type]
 
     def replace() -> None:
         with migrated.transaction():

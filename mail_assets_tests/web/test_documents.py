@@ -64,7 +64,8 @@ def test_message_has_each_text_once_with_its_places(client: httpx.Client) -> Non
 def test_get_message_chooses_a_text(client: httpx.Client, text: int, word: str) -> None:
     said = ask_tool(client, "get_message", message_id=ID, text=text).text
     assert f"| A{'n' if word == 'ocelot' else ''} {word} came" in said
-    assert "the id has 3 texts; choose one with text, from 1" in said
+    assert "Contested id: 3 texts claim it; text 1 arrived first." in said
+    assert f"text {text} ({'harbor, pier' if text == 3 else 'harbor'}, shown here)" in said
 
 
 def test_number_of_other_texts_is_limited(
@@ -165,7 +166,8 @@ def test_grouped_hits_have_first_and_last_sentence(public: httpx.Client) -> None
     assert found
     for hit in found:
         thread = public.get(f"/thread.json/{hit['message_id']}").json()
-        sentences = thread["summary"]["sentences"]
+        sentences = thread["summary"]["sentences"] if thread["summary"] else []
+        assert bool(sentences) == (thread["messages"] > 1)
         assert hit["summary"] == (
             sentences if len(sentences) < 2 else [sentences[0], sentences[-1]]
         )

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from mail_assets.web import exports, searchers
 from mail_assets.web.documents import Documents
 from mail_assets.web.exports import COUNT, Exports, name_file, quote_raw, write_message
-from mail_assets.web.privacy import Publication
+from mail_assets.web.privacy import HIDDEN, SHOWN, Publication
 from mail_assets_tests.sample_corpus import ROOT, Corpus
 from mail_assets_tests.waits import wait_until
 from mail_assets_tests.web.conftest import fill, open_service, serving_world
@@ -263,6 +263,7 @@ MESSAGE: dict[str, Any] = {
     "references": [],
     "body_text": "A text.\n",
     "attachments": [],
+    "by_subject": False,
 }
 
 #: What PostgreSQL can hold.
@@ -356,3 +357,49 @@ def test_raw_message_is_quoted(tmp_path: Path) -> None:
 )
 def test_file_name_is_plain(about: str, name: str) -> None:
     assert name_file("thread", about, ".mbox") == name
+
+
+PATCH = """\
+Add an author.
+
+Signed-off-by: {author}
+---
+diff --git a/names b/names
+--- a/names
++++ b/names
+@@ -1,2 +1,3 @@
+ one
++{name}
+ two
+"""
+
+
+def apply_patch(data: bytes, folder: Path) -> bool:
+    """Apply a mailbox to a new repository as its reader would; return whether git took it."""
+    folder.mkdir()
+    (folder / "names").write_text("one\ntwo\n")
+    (folder / "mbox").write_bytes(data)
+    me = ["-c", "user.name=x", "-c", "user.email=x@example.org"]
+    for command in (["init", "-q"], ["add", "names"], [*me, "commit", "-qm", "x"]):
+        subprocess.run(["git", *command], cwd=folder, check=True)
+    apply = ["git", *me, "am", "-q", "--patch-format=mboxrd", "mbox"]
+    return subprocess.run(apply, cwd=folder, capture_output=True, check=False).returncode == 0
+
+
+def test_patch_with_a_hidden_address_says_so(world: World, tmp_path: Path) -> None:
+    altered = PATCH.format(author="Jo <jo@example.org>", name="ann@example.org")
+    whole = PATCH.format(author="Jo", name="Ann")
+    fill(world, mail("a", altered), mail("b", whole), last="messages")
+    for shown in (False, True):
+        with serving_world(world, SHOWN if shown else HIDDEN) as client:
+            hidden, plain = (client.get(f"/message.mbox/{id}@example.org") for id in "ab")
+            document = client.get("/message.json/a@example.org").json()
+            page = client.get("/message/a@example.org").text
+        assert apply_patch(plain.content, tmp_path / f"plain-{shown}")
+        assert b"X-Addresses-Hidden" not in plain.content
+        assert apply_patch(hidden.content, tmp_path / f"altered-{shown}") == shown
+        assert (b"X-Addresses-Hidden: 2\n" in hidden.content) != shown
+        assert (b"2 addresses are hidden in this text" in hidden.content) != shown
+        assert ("2 addresses hidden in this text: its patch does not apply" in page) != shown
+        said = (document.get("addresses_hidden"), document.get("patch_altered"))
+        assert said == ((None, None) if shown else (2, True))

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mail_assets.mail.body.segments import Segment
-from mail_assets.web.addresses import mask_addresses
+from mail_assets.mail.message.text_addresses import mask_addresses
 from mail_assets.web.page_parts import (
     OPEN_QUOTE,
     Piece,

@@ -2,7 +2,6 @@
 
 import re
 from html import unescape
-from pathlib import Path
 
 import httpx
 import pytest
@@ -227,10 +226,6 @@ def test_thread_is_shown_without_a_deleted_message(world: World, gone: str) -> N
             assert client.get(f"/thread.mbox.gz/{id}").status_code == 200
 
 
-TEMPLATES = sorted(pages.TEMPLATES.iterdir())
-
-
-@pytest.mark.parametrize("path", TEMPLATES, ids=lambda path: path.name)
 @pytest.mark.parametrize(
     "forbidden",
     [
@@ -244,15 +239,12 @@ TEMPLATES = sorted(pages.TEMPLATES.iterdir())
         r"javascript:",
         r"<(img|iframe|object|embed|base)\b",
         r"(href|src|action)=\"https?:",
+        r"=\{\{",  # an attribute without quotes
     ],
 )
-def test_templates_have_no_scripts_and_no_unsafe_filters(path: Path, forbidden: str) -> None:
-    assert not re.search(forbidden, path.read_text(), re.IGNORECASE)
-
-
-@pytest.mark.parametrize("path", TEMPLATES, ids=lambda path: path.name)
-def test_template_attributes_are_quoted(path: Path) -> None:
-    assert not re.search(r"=\{\{", path.read_text())
+def test_templates_have_nothing_that_is_unsafe(forbidden: str) -> None:
+    for path in pages.TEMPLATES.iterdir():
+        assert not re.search(forbidden, path.read_text(), re.IGNORECASE), path.name
 
 
 def test_stylesheet_loads_nothing() -> None:
@@ -264,7 +256,7 @@ def test_every_class_in_templates_has_a_style() -> None:
     style = (STATIC / "style.css").read_text()
     used = {
         name
-        for path in TEMPLATES
+        for path in pages.TEMPLATES.iterdir()
         for value in re.findall(r'class="([^"{]*)"', path.read_text())
         for name in value.split()
     }

@@ -18,9 +18,17 @@ from hypothesis import given
 from hypothesis import settings as hypothesis
 from hypothesis import strategies as st
 
-from mail_assets.web.addresses import MASK
+from mail_assets.mail.message.text_addresses import MASK
 from mail_assets.web.documents import POST_CHARACTERS, Documents
-from mail_assets.web.privacy import HIDDEN, SHOWN, Publication, is_encoded, mask_encoded
+from mail_assets.web.privacy import (
+    HIDDEN,
+    SHOWN,
+    Hidden,
+    Publication,
+    is_encoded,
+    mask_encoded,
+    say_hidden,
+)
 from mail_assets.web.requests import page_url
 from mail_assets.web.searchers import SearchService
 from mail_assets_tests.sample_corpus import QUERY, Corpus
@@ -226,6 +234,33 @@ def test_senders_that_mask_alike_are_counted_together() -> None:
 
 def test_nothing_is_masked_if_addresses_are_shown() -> None:
     assert Publication(SHOWN).publish(DOCUMENT) is DOCUMENT
+
+
+HEAD_LINES = "---\ndiff --git a/x b/x\n--- a/x\n+++ b/x\n"
+HUNK = "@@ -1,2 +1,3 @@ f\n one\n+{0}\n two\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "addresses", "patch_altered"),
+    [
+        ("no address", 0, False),
+        ("by jo@example.org and ann@example.org", 2, False),
+        (f"by jo@example.org\n{HEAD_LINES}{HUNK.format('x')}", 1, False),
+        (HEAD_LINES + HUNK.format("jo@example.org"), 1, True),
+        (HEAD_LINES + HUNK.format("x") + HUNK.format("jo (at) example.org"), 1, True),
+        (HEAD_LINES.replace("x", "jo@example.org") + HUNK.format("x"), 4, True),
+        (HEAD_LINES + HUNK.format("x") + "-- \njo@example.org", 1, False),
+        ("> " + HUNK.format("jo@example.org").replace("\n", "\n> "), 1, False),
+        (HUNK.format(f"{MASK} x"), 0, False),
+    ],
+)
+def test_a_text_says_what_it_hides(text: str, addresses: int, patch_altered: bool) -> None:
+    shown: dict[str, Any] = Publication(HIDDEN).publish({"body_text": text})
+    assert shown["addresses_hidden"] == addresses
+    assert shown["patch_altered"] == patch_altered
+    said = say_hidden(shown["body_text"], Hidden(addresses, patch_altered))
+    assert ("it does not apply" in said) == patch_altered
+    assert "addresses_hidden" not in Publication(SHOWN).publish({"body_text": text})
 
 
 #: Of these any disguise of an address is made, and much that is none.

@@ -13,7 +13,7 @@ begin
                'checked_threshold', 'semantic_chunks', 'nearest_chunks', 'live_vectors',
                'search_fulltext', 'fulltext_messages', 'fulltext_candidates', 'fulltext_choice',
                'fulltext_terms', 'query_questions', 'query_words', 'any_of', 'query_identifiers',
-               'pair_letters', 'checked_count', 'searched_lists')
+               'pair_letters', 'checked_count', 'searched_lists', 'text_of', 'lists_of')
            and exists (select from unnest(proconfig) as setting
                         where setting like 'search_path=%, pg_temp')
     loop

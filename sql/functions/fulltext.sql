@@ -112,32 +112,35 @@ begin
     end loop;
 end $$;
 
--- The best {depth} messages, each once, in one copy.
+-- The best {depth} messages, each once, in one copy: of the texts that claim an id and match, in one
+-- that arrived first.
 create function fulltext_messages(
     query text, in_lists text[], sent_after timestamptz, sent_before timestamptz)
 returns table (
     message_id text, list text, month text, variant smallint, thread_id text, score float8,
-    covered float8, rank bigint)
+    covered float8, text_number integer, rank bigint)
 language sql stable security invoker set search_path = {path} as $$
 select f.*, row_number() over (order by f.score desc, f.message_id) as rank
-  from (select distinct on (c.message_id) c.*
+  from (select distinct on (c.message_id) c.*,
+               text_of(c.message_id, c.list, c.month, c.variant) as text_number
           from fulltext_candidates(query, searched_lists(in_lists), sent_after, sent_before) c
-         order by c.message_id, c.score desc, c.list, c.month, c.variant) f
+         order by c.message_id, text_number, c.score desc, c.list, c.month, c.variant) f
  order by rank
  limit {depth}
 $$;
 
--- Full-text search. score: 0 to 1, the share of the best possible score.
+-- Full-text search. score: 0 to 1, the share of the best possible score. text_number: the number of the
+-- text where several claim the id (contested); null otherwise.
 create function search_fulltext(
     query_text text, match_count integer default 10, in_lists text[] default null,
     sent_after timestamptz default null, sent_before timestamptz default null)
 returns table (
     message_id text, lists text[], thread_id text, subject text, from_name text,
-    sent_at timestamptz, score float8)
+    sent_at timestamptz, score float8, text_number integer)
 language sql stable security invoker set search_path = {path} as $$
-select f.message_id,
-       array(select distinct c.list from messages c where c.message_id = f.message_id order by 1),
-       f.thread_id, m.subject, m.from_name, m.sent_at, f.score
+select f.message_id, lists_of(f.message_id, f.text_number),
+       case when f.text_number > 1 then null else f.thread_id end, m.subject, m.from_name,
+       m.sent_at, f.score, f.text_number
   from fulltext_messages(query_text, in_lists, sent_after, sent_before) f
   join messages m using (list, month, message_id, variant)
  order by f.rank

@@ -26,7 +26,7 @@ create function search_hybrid(
 returns table (
     message_id text, lists text[], thread_id text, subject text, from_name text,
     sent_at timestamptz, score float8, full_text_rank bigint, semantic_rank bigint,
-    similarity float8, chunk_key text, chunk text)
+    similarity float8, chunk_key text, chunk text, text_number integer)
 language sql stable security invoker set search_path = {path} as $$
 with words as (
     select * from fulltext_messages(query_text, in_lists, sent_after, sent_before)),
@@ -39,6 +39,9 @@ meaning as (
       from semantic_chunks(query_embedding, match_count, in_lists, sent_after, sent_before) s
       join messages m using (list, month, message_id, variant)
      where s.nth = 1
+       and not exists (select from words w
+                        where w.message_id = s.message_id
+                          and w.text_number is distinct from s.text_number)
        and not exists (select from required r
                         where m.list = any(r.lists) and not m.search @@ r.question)
        and (not exists (select from required where phrased)
@@ -49,7 +52,7 @@ mix as materialized (
            checked_weight(thread_weight) * (1 - covered) as threads
       from (select coalesce((select covered from words where rank = 1), 0) as covered) best),
 found as (
-    select message_id, t.thread_id,
+    select message_id, t.thread_id, coalesce(words.text_number, meaning.text_number) as text_number,
            case when meaning.key is null then words.list else meaning.list end as list,
            case when meaning.key is null then words.month else meaning.month end as month,
            case when meaning.key is null then words.variant else meaning.variant end as variant,
@@ -67,11 +70,12 @@ fused as (
                / nullif((mix.full_text + mix.semantic) * (1 + mix.threads), 0), 0) as score
       from found f
      cross join mix
-    window thread as (partition by coalesce(f.thread_id, f.message_id)))
-select f.message_id,
-       array(select distinct c.list from messages c where c.message_id = f.message_id order by 1),
-       f.thread_id, m.subject, m.from_name, m.sent_at, round(f.score::numeric, 6)::float8,
-       f.full_text_rank, f.semantic_rank, f.similarity, f.key, c.text
+    window thread as (partition by coalesce(
+               case when f.text_number > 1 then null else f.thread_id end, f.message_id)))
+select f.message_id, lists_of(f.message_id, f.text_number),
+       case when f.text_number > 1 then null else f.thread_id end, m.subject, m.from_name, m.sent_at, round(f.score::numeric, 6)::float8,
+       f.full_text_rank, f.semantic_rank, f.similarity, f.key, c.text,
+       f.text_number
   from fused f
   join messages m using (list, month, message_id, variant)
   left join chunks c on c.key = f.key

@@ -32,3 +32,20 @@ begin
     end if;
     return match_count;
 end $$;
+
+-- The number of a copy's text where several texts claim its id; 1 arrived first. Null otherwise.
+create function text_of(message_id text, list text, month text, variant smallint) returns integer
+language sql stable security invoker set search_path = {path} as $$
+select place from contested_texts c
+ where (c.message_id, c.list, c.month, c.variant) = ($1, $2, $3, $4)
+$$;
+
+-- The lists that carry a text, by its number or null.
+create function lists_of(message_id text, text_number integer) returns text[]
+language sql stable security invoker set search_path = {path} as $$
+select array(select distinct c.list
+               from messages c
+              where c.message_id = $1
+                and ($2 is null or text_of(c.message_id, c.list, c.month, c.variant) = $2)
+              order by 1)
+$$;

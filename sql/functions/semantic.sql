@@ -76,21 +76,21 @@ begin
             set_config('hnsw.ef_search', coalesce(ef, '40'), true);
 end $$;
 
--- The chunks of messages, nearest first; each message is the copy with its nearest chunk. A vector
--- whose chunk has been replaced is left out. `nth` counts within a message.
+-- The chunks of messages, nearest first; each message is the copy with its nearest chunk. Of the texts
+-- that claim an id it is the first of those that are nearly as near as the nearest. A vector whose
+-- chunk has been replaced is left out. `nth` counts within a message.
 create function semantic_chunks(
     query_embedding {embedding}, match_count integer, in_lists text[],
     sent_after timestamptz, sent_before timestamptz)
 returns table (
-    key text, message_id text, list text, month text, variant smallint, similarity float8,
-    place bigint, nth bigint)
+    key text, message_id text, list text, month text, variant smallint, text_number integer,
+    similarity float8, place bigint, nth bigint)
 language sql stable security invoker set search_path = {path} as $$
 with searched as materialized (select searched_lists(in_lists) as lists),
 found as (
     select n.key, c.message_id, c.list, c.month, c.variant, n.distance,
-           row_number() over (order by n.distance, n.key) as place,
-           first_value((c.list, c.month, c.variant))
-           over (partition by c.message_id order by n.distance, n.key) as nearest
+           text_of(c.message_id, c.list, c.month, c.variant) as text_number,
+           min(n.distance) over (partition by c.message_id) as least
       from searched
      cross join lateral nearest_chunks(
                query_embedding, greatest({semantic_depth}, 3 * checked_count(match_count)),
@@ -99,10 +99,22 @@ found as (
       join messages m using (list, month, message_id, variant)
      where m.list = any(searched.lists)
        and (sent_after is null or m.sent_at >= sent_after)
-       and (sent_before is null or m.sent_at < sent_before))
-select key, message_id, list, month, variant, round((1 - distance)::numeric, 6)::float8, place,
+       and (sent_before is null or m.sent_at < sent_before)),
+chosen as (
+    select f.*, min(text_number)
+                filter (where 1 - distance >= 1 - least - (1 - {nearly}) * abs(1 - least))
+                over (partition by message_id) as first_text
+      from found f),
+placed as (
+    select c.*, row_number() over (order by distance, key) as place,
+           first_value((list, month, variant))
+           over (partition by message_id order by distance, key) as nearest
+      from chosen c
+     where text_number is not distinct from first_text)
+select key, message_id, list, month, variant, text_number,
+       round((1 - distance)::numeric, 6)::float8, place,
        row_number() over (partition by message_id order by place)
-  from found
+  from placed
  where (list, month, variant) = nearest
 $$;
 
@@ -124,15 +136,14 @@ create function search_semantic(
     sent_after timestamptz default null, sent_before timestamptz default null)
 returns table (
     message_id text, lists text[], thread_id text, subject text, from_name text,
-    sent_at timestamptz, similarity float8, chunk_key text, chunk text)
+    sent_at timestamptz, similarity float8, chunk_key text, chunk text, text_number integer)
 language sql stable security invoker set search_path = {path} as $$
-select s.message_id,
-       array(select distinct c.list from messages c where c.message_id = s.message_id order by 1),
-       t.thread_id, m.subject, m.from_name, m.sent_at, s.similarity, s.key, c.text
+select s.message_id, lists_of(s.message_id, s.text_number),
+       t.thread_id, m.subject, m.from_name, m.sent_at, s.similarity, s.key, c.text, s.text_number
   from semantic_chunks(query_embedding, match_count, in_lists, sent_after, sent_before) s
   join messages m using (list, month, message_id, variant)
   join chunks c using (key)
-  left join threads t on t.message_id = s.message_id
+  left join threads t on t.message_id = s.message_id and coalesce(s.text_number, 1) = 1
  where s.nth = 1 and s.similarity >= checked_threshold(match_threshold)
  order by s.place
  limit checked_count(match_count)
@@ -145,13 +156,13 @@ create function search_messages_with_chunks(
     sent_after timestamptz default null, sent_before timestamptz default null)
 returns table (
     message_id text, lists text[], thread_id text, subject text, from_name text,
-    sent_at timestamptz, max_similarity float8, average_similarity float8, chunks jsonb)
+    sent_at timestamptz, max_similarity float8, average_similarity float8, chunks jsonb,
+    text_number integer)
 language sql stable security invoker set search_path = {path} as $$
-select s.message_id,
-       array(select distinct c.list from messages c where c.message_id = s.message_id order by 1),
+select s.message_id, lists_of(s.message_id, s.text_number),
        t.thread_id, m.subject, m.from_name, m.sent_at, s.max_similarity, s.average_similarity,
-       s.chunks
-  from (select n.message_id, n.list, n.month, n.variant, min(n.place) as place,
+       s.chunks, s.text_number
+  from (select n.message_id, n.list, n.month, n.variant, n.text_number, min(n.place) as place,
                max(n.similarity) as max_similarity, avg(n.similarity) as average_similarity,
                jsonb_agg(
                    jsonb_build_object('key', n.key, 'index', c.index, 'text', c.text,
@@ -160,9 +171,9 @@ select s.message_id,
           from semantic_chunks(query_embedding, match_count, in_lists, sent_after, sent_before) n
           join chunks c using (key)
          where n.similarity >= checked_threshold(match_threshold)
-         group by n.message_id, n.list, n.month, n.variant) s
+         group by n.message_id, n.list, n.month, n.variant, n.text_number) s
   join messages m using (list, month, message_id, variant)
-  left join threads t on t.message_id = s.message_id
+  left join threads t on t.message_id = s.message_id and coalesce(s.text_number, 1) = 1
  order by s.place
  limit checked_count(match_count)
 $$;

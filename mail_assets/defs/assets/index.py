@@ -6,7 +6,12 @@ https://docs.dagster.io/guides/build/assets
 
 import dagster as dg
 
-from mail_assets.defs.assets.months import make_months, materialize_table, table_columns
+from mail_assets.defs.assets.months import (
+    RebuildConfig,
+    make_months,
+    materialize_table,
+    table_columns,
+)
 from mail_assets.defs.partitions import PREFIX, YEAR, asset_key, months_of_run
 from mail_assets.defs.resources import (
     EncoderResource,
@@ -46,7 +51,10 @@ def build_words(partitions: dg.MultiPartitionsDefinition, kind: str) -> dg.Asset
         op_tags={"dagster/priority": "1"},
     )
     def words(
-        context: dg.AssetExecutionContext, workspace: WorkspaceResource, words: WordsResource
+        context: dg.AssetExecutionContext,
+        config: RebuildConfig,
+        workspace: WorkspaceResource,
+        words: WordsResource,
     ) -> dg.MaterializeResult:
         """One document per message in the word index: the lexemes of subject, new text and names,
         and the fields that searches filter by. Keys in the index = keys in the manifest = messages.
@@ -55,7 +63,7 @@ def build_words(partitions: dg.MultiPartitionsDefinition, kind: str) -> dg.Asset
         with workspace.open(context) as opened:
 
             def write(month: ListMonth) -> Outcome:
-                return write_words(opened, month, mail_words)
+                return write_words(opened, month, mail_words, rebuild=config.rebuild)
 
             name = mail_words.manifest.index_name
             place = {"dagster/table_name": name, "index": mail_words.name}
@@ -90,7 +98,10 @@ def build_chunks(partitions: dg.MultiPartitionsDefinition) -> dg.AssetsDefinitio
         code_version=CHUNKER_VERSION,
     )
     def chunks(
-        context: dg.AssetExecutionContext, workspace: WorkspaceResource, encoder: EncoderResource
+        context: dg.AssetExecutionContext,
+        config: RebuildConfig,
+        workspace: WorkspaceResource,
+        encoder: EncoderResource,
     ) -> dg.MaterializeResult:
         """The new text of each message, cut at paragraphs, sentences and lines. `spans` point
         into messages.body_text, and the text of a chunk is exactly those spans.
@@ -99,7 +110,7 @@ def build_chunks(partitions: dg.MultiPartitionsDefinition) -> dg.AssetsDefinitio
         with workspace.open(context) as opened:
 
             def cut(month: ListMonth) -> Outcome:
-                return cut_chunks(opened, month, tokenizer, sizes)
+                return cut_chunks(opened, month, tokenizer, sizes, rebuild=config.rebuild)
 
             return materialize_table(context, opened, cut, rows="chunks")
 
@@ -132,11 +143,16 @@ def build_embeddings(
         code_version=code_version,
     )
     def embeddings(
-        context: dg.AssetExecutionContext, workspace: WorkspaceResource, encoder: EncoderResource
+        context: dg.AssetExecutionContext,
+        config: RebuildConfig,
+        workspace: WorkspaceResource,
+        encoder: EncoderResource,
+        vector_bucket: VectorBucketResource,
     ) -> dg.MaterializeResult:
         """One vector per distinct text of a month and encoder fingerprint, as Parquet in the store.
         A text that any month has encoded before is never encoded again.
         """
+        vector_bucket.check()  # or the hours of encoding would end in its error
         used = encoder.tokens_used
         with workspace.open(context) as opened:
             # a server is paid for each text, and may change its model without telling
@@ -144,7 +160,7 @@ def build_embeddings(
             probed = ProbedEncoder(encoder, opened.connection, opened.log) if local else encoder
             made = make_months(
                 context,
-                lambda month: encode_chunks(opened, month, probed),
+                lambda month: encode_chunks(opened, month, probed, rebuild=config.rebuild),
                 rows="texts",
                 describe=lambda month: {
                     "dagster/uri": opened.store.url(file_key(month, encoder.fingerprint))
@@ -197,6 +213,7 @@ def build_vectors(partitions: dg.MultiPartitionsDefinition, kind: str) -> dg.Ass
     )
     def vectors(
         context: dg.AssetExecutionContext,
+        config: RebuildConfig,
         workspace: WorkspaceResource,
         encoder: EncoderResource,
         vector_bucket: VectorBucketResource,
@@ -208,7 +225,7 @@ def build_vectors(partitions: dg.MultiPartitionsDefinition, kind: str) -> dg.Ass
         with workspace.open(context) as opened:
 
             def write(month: ListMonth) -> Outcome:
-                return write_vectors(opened, month, index)
+                return write_vectors(opened, month, index, rebuild=config.rebuild)
 
             place = {"dagster/table_name": index.manifest.index_name, "index": index.name}
             return materialize_table(context, opened, write, rows="chunks", about=place)

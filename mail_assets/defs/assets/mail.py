@@ -9,7 +9,12 @@ from collections.abc import Mapping
 import dagster as dg
 from pydantic import Field
 
-from mail_assets.defs.assets.months import materialize_table, table_columns, table_metadata
+from mail_assets.defs.assets.months import (
+    RebuildConfig,
+    materialize_table,
+    table_columns,
+    table_metadata,
+)
 from mail_assets.defs.partitions import PREFIX, YEAR, asset_key
 from mail_assets.defs.resources import ArchiveSourceResource, SummariesResource, WorkspaceResource
 from mail_assets.month import ListMonth
@@ -32,7 +37,7 @@ mbox_source = dg.AssetSpec(
 RETRIES = dg.RetryPolicy(max_retries=2, delay=10, backoff=dg.Backoff.EXPONENTIAL)
 
 
-class ArchivesConfig(dg.Config):
+class ArchivesConfig(RebuildConfig):
     """Run configuration of mbox_archives."""
 
     allow_loss: bool = Field(
@@ -73,7 +78,8 @@ def build_mbox_archives(
 
             def fetch(month: ListMonth) -> Outcome:
                 source = archive_source.of(month.list_name)
-                options = FetchOptions(lists[month.list_name].dialect, config.allow_loss, keep_days)
+                dialect = lists[month.list_name].dialect
+                options = FetchOptions(dialect, config.allow_loss, keep_days, config.rebuild)
                 return fetch_archive(opened, month, source, options)
 
             return materialize_table(context, opened, fetch, rows="found")
@@ -97,7 +103,7 @@ def build_messages(
         code_version=MESSAGES_VERSION,
     )
     def messages(
-        context: dg.AssetExecutionContext, workspace: WorkspaceResource
+        context: dg.AssetExecutionContext, config: RebuildConfig, workspace: WorkspaceResource
     ) -> dg.MaterializeResult:
         """One row per message of a list's month: headers repaired, body as text, segments
         (new text, quotes, signatures, patches), identifiers, full-text index. Unreadable mail is in
@@ -107,7 +113,8 @@ def build_messages(
         with workspace.open(context) as opened:
 
             def load(month: ListMonth) -> Outcome:
-                return load_messages(opened, month, lists[month.list_name].defaults)
+                defaults = lists[month.list_name].defaults
+                return load_messages(opened, month, defaults, rebuild=config.rebuild)
 
             return materialize_table(context, opened, load, rows="stored")
 
@@ -123,14 +130,14 @@ def build_messages(
     code_version=THREADS_VERSION,
 )
 def threads(
-    context: dg.AssetExecutionContext, workspace: WorkspaceResource
+    context: dg.AssetExecutionContext, config: RebuildConfig, workspace: WorkspaceResource
 ) -> dg.MaterializeResult:
     """One row per message, and per missing message that others refer to: its thread, parent,
     depth and position. Unpartitioned: a reply is often in a later month or on another
     list, and the result depends on the set of messages only.
     """
     with workspace.open(context) as opened:
-        outcome = build_threads(opened.connection, opened.log)
+        outcome = build_threads(opened.connection, opened.log, rebuild=config.rebuild)
         rows = int(outcome.counts["messages"] + outcome.counts["ghosts"])
         about = table_metadata(opened.connection, "threads", rows)
     return dg.MaterializeResult(
@@ -151,6 +158,7 @@ def build_thread_summaries(maker: str) -> dg.AssetsDefinition:
     )
     def thread_summaries(
         context: dg.AssetExecutionContext,
+        config: RebuildConfig,
         workspace: WorkspaceResource,
         summaries: SummariesResource,
     ) -> dg.MaterializeResult:
@@ -159,7 +167,9 @@ def build_thread_summaries(maker: str) -> dg.AssetsDefinition:
         messages have patches. Only threads that changed are summarized again.
         """
         with workspace.open(context) as opened, summaries.open() as maker:
-            outcome = summarize_threads(opened.connection, maker, opened.log, opened.workers)
+            outcome = summarize_threads(
+                opened.connection, maker, opened.log, opened.workers, rebuild=config.rebuild
+            )
             rows = int(outcome.counts["summaries"])
             about = table_metadata(opened.connection, "thread_summaries", rows)
         if outcome.note:

@@ -12,10 +12,12 @@ from typing import Any, NamedTuple, NoReturn
 
 import dagster as dg
 import psycopg
+from pydantic import Field
 
 from mail_assets.defs.partitions import months_of_run, partition_key
 from mail_assets.defs.runs import MonthFinished, log_month
 from mail_assets.errors import MonthError
+from mail_assets.files import find_full_disk
 from mail_assets.month import ListMonth
 from mail_assets.reading.browsing import declared_columns, full_name, row_count
 from mail_assets.sources.source import SourceError
@@ -38,6 +40,16 @@ Metadata = Mapping[str, Any]
 
 #: Makes one month of an asset.
 Step = Callable[[ListMonth], Outcome]
+
+
+class RebuildConfig(dg.Config):
+    """Run configuration of every asset that is made from others."""
+
+    rebuild: bool = Field(
+        default=False,
+        description="make it again from its inputs although they are the same, and write what "
+        "differs: for rows, files or entries that are damaged",
+    )
 
 
 class Made(NamedTuple):
@@ -117,6 +129,8 @@ def make_months(
         try:
             outcome = step(month)
         except MONTHLY_ERRORS as error:
+            if find_full_disk(error, ()):
+                raise  # the next month would fail too
             context.log.error(f"{month}: {error}")
             context.log.debug(traceback.format_exc())
             failed[month] = error

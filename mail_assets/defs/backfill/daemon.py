@@ -25,6 +25,7 @@ from dagster._core.utils import make_new_backfill_id
 
 from mail_assets.defs.backfill.plan import BackfillRequest, find_materialized, plan_ranges
 from mail_assets.defs.backfill.report import CHAIN, Report
+from mail_assets.defs.backfill.runs import AS_USUAL, StepOptions
 from mail_assets.defs.definitions import build_defs
 from mail_assets.defs.instance import open_instance
 from mail_assets.defs.partitions import asset_key
@@ -73,7 +74,7 @@ def launch_lists(settings: Settings, request: BackfillRequest) -> Launched:
         backfill_id = ""
         if months:
             defs = build_defs(settings)
-            backfill_id = launch_months(instance, defs, months, allow_loss=request.allow_loss)
+            backfill_id = launch_months(instance, defs, months, request.options)
     return Launched(backfill_id, months, report)
 
 
@@ -114,12 +115,9 @@ def launch_months(
     instance: dg.DagsterInstance,
     defs: dg.Definitions,
     months: Sequence[ListMonth],
-    *,
-    allow_loss: bool = False,
+    options: StepOptions = AS_USUAL,
 ) -> str:
     """Ask the daemon for a backfill of months; return the id of the backfill."""
-    archives = asset_key("mbox_archives").to_python_identifier()
-    config = {"ops": {archives: {"config": {"allow_loss": True}}}} if allow_loss else None
     keys = [month.key for month in months]
     graph = defs.resolve_asset_graph()
     subsets = {}
@@ -136,7 +134,7 @@ def launch_months(
         asset_graph_subset=AssetGraphSubset(subsets, set()),  # type: ignore[call-arg]
         title="mail-assets backfill --launch",
         description=None,
-        run_config=config,
+        run_config=options.configure(CHAIN),
     )
     instance.add_backfill(backfill)
     return backfill.backfill_id

@@ -7,7 +7,7 @@ has now, and the status in the UI. A month that the UI shows as missing or faile
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import dagster as dg
@@ -21,7 +21,7 @@ from mail_assets.defs.backfill.report import (
     calendar_year_ranges,
     contiguous_ranges,
 )
-from mail_assets.defs.backfill.runs import Runs
+from mail_assets.defs.backfill.runs import Runs, StepOptions
 from mail_assets.defs.backfill.workers import RangeWorkers
 from mail_assets.defs.definitions import BLOCKING_CHECKS, build_defs
 from mail_assets.defs.instance import open_instance
@@ -29,7 +29,14 @@ from mail_assets.defs.partitions import asset_key, list_months, months
 from mail_assets.defs.runs import cancel_abandoned
 from mail_assets.encoding.models import resolve_model
 from mail_assets.encoding.open import check_model
-from mail_assets.indexes.vectors import open_mail_bucket, open_mail_vectors
+from mail_assets.indexes.live import find_recorded
+from mail_assets.indexes.names import is_word_index
+from mail_assets.indexes.vectors import (
+    check_mail_bucket,
+    name_spec,
+    open_mail_bucket,
+    open_mail_vectors,
+)
 from mail_assets.indexes.words import open_mail_words
 from mail_assets.month import ListMonth
 from mail_assets.settings.settings import Settings
@@ -81,7 +88,7 @@ def find_months(
         SourceError: the source cannot be listed.
     """
     wanted = settings.lists[list_name]
-    options = HttpOptions(auth=settings.http_auth)
+    options = HttpOptions(auth=settings.http_auth, redirect_hosts=wanted.redirect_hosts)
     cache = settings.source_cache
     source = open_source(list_name, wanted.source, start=wanted.start, options=options, cache=cache)
     versions = source.versions()
@@ -199,6 +206,9 @@ def _ignore(_line: str) -> None:
     """Log nothing: the questions asked here take seconds."""
 
 
+#: The assets without months, which a backfill builds at its end.
+CORPUS = ("threads", "thread_summaries")
+
 #: The assets that fill the index of an encoder.
 INDEXED = ("embeddings", "vectors")
 
@@ -208,7 +218,8 @@ class BackfillRequest:
     """Lists to fill, with the first and the last month ("YYYY-MM", None for all there are).
 
     `allow_loss` accepts archives that vanished or lost messages since they were last fetched.
-    `jobs` processes run ranges at once; one of them encodes at a time.
+    `jobs` processes run ranges at once; one of them encodes at a time. With `rebuild` no month is
+    passed over, and everything is made again; `only` are the assets to make, () for all.
     """
 
     lists: Sequence[str]
@@ -216,6 +227,25 @@ class BackfillRequest:
     last: str | None = None
     allow_loss: bool = False
     jobs: int = 1
+    rebuild: bool = False
+    only: Sequence[str] = ()
+
+    @property
+    def options(self) -> StepOptions:
+        """Run configuration of the assets."""
+        return StepOptions(self.allow_loss, self.rebuild)
+
+    @property
+    def chain(self) -> Sequence[str]:
+        """The partitioned assets to make, in the order of the chain."""
+        return [asset for asset in CHAIN if asset in (self.only or CHAIN)]
+
+    @property
+    def corpus(self) -> Sequence[str]:
+        """The assets without months that are made again: all, unless some months are meant."""
+        if self.only:
+            return [asset for asset in CORPUS if asset in self.only]
+        return CORPUS if self.rebuild and not (self.first or self.last) else ()
 
 
 def backfill_lists(settings: Settings, request: BackfillRequest, listener: Listener) -> Report:
@@ -224,19 +254,27 @@ def backfill_lists(settings: Settings, request: BackfillRequest, listener: Liste
     A list whose source cannot be listed fails alone. Ctrl-C ends the backfill: the report says so
     and has the months made until then.
     """
-    with _open_runs(settings, listener, CHAIN) as runs:
+    with _open_runs(settings, listener, request.chain) as runs:
         ranges = plan_ranges(settings, runs.instance, request, runs.report)
         listener(MonthsPassed(len(runs.report.unchanged)))
         if request.jobs > 1:
             workers = RangeWorkers(
-                settings, CHAIN, request.jobs, listener, runs.report, request.allow_loss
+                settings, request.chain, request.jobs, listener, runs.report, request.options
             )
             workers.run_ranges(ranges)
         else:
-            runs.run_ranges(ranges, request.allow_loss)
-        runs.build_threads()
-        runs.maintain_indexes()
+            runs.run_ranges(ranges, request.options)
+        _finish(runs, request)
     return runs.report
+
+
+def _finish(runs: Runs, request: BackfillRequest) -> None:
+    """Build the threads and maintain the indexes after the months of a backfill."""
+    if request.corpus:
+        runs.build_threads(request.corpus, request.options)
+    elif not request.only or "messages" in request.only:
+        runs.build_threads()
+    runs.maintain_indexes()
 
 
 def plan_ranges(
@@ -247,6 +285,8 @@ def plan_ranges(
     The report gets the unchanged months, the months outside of all partitions or beyond the range,
     and the lists whose sources cannot be listed.
     """
+    if "mbox_archives" not in request.chain:
+        return _stored_ranges(settings, request)
     listed: list[KnownMonths] = []
     for name in request.lists:
         try:
@@ -254,8 +294,15 @@ def plan_ranges(
         except SourceError as error:
             report.failed[f"list {name}"] = str(error)
     months = [month for known in listed for month in known.without_gaps]
-    unchanged = find_months_to_pass(settings, instance, months, CHAIN)
+    asked = () if request.rebuild else months
+    unchanged = find_months_to_pass(settings, instance, asked, CHAIN)
     for known in listed:
+        name = known.source.list_name
+        report.remarks += [f"{name}: {line}" for line in known.source.new_remarks()]
+        if not (known.partitions or known.outside or known.beyond):
+            report.failed[f"list {name}"] = (
+                f"its source {known.source.url} has no month; check its source in lists.toml"
+            )
         report.outside += known.outside
         report.beyond += known.beyond
         report.add_unchanged(confirm_archives(settings, known, unchanged))
@@ -266,15 +313,27 @@ def plan_ranges(
 def load_stored(settings: Settings, request: BackfillRequest, listener: Listener) -> Report:
     """Make everything of some lists from the archives that are stored, and ask no source.
 
-    It is for a restored home, whose sources may be gone. Only the lists of the request count. Apart
-    from that it does the same as backfill_lists.
+    It is for a restored home, whose sources may be gone. Apart from that it does the same as
+    backfill_lists, month by month.
     """
-    with _open_runs(settings, listener, CHAIN[1:]) as runs:
-        archived = [months_archived(settings, name) for name in request.lists]
-        runs.run_ranges([one for months in archived for one in contiguous_ranges(months)])
-        runs.build_threads()
-        runs.maintain_indexes()
+    chain = [asset for asset in request.chain if asset != "mbox_archives"]
+    with _open_runs(settings, listener, chain) as runs:
+        runs.run_ranges(_stored_ranges(settings, request), request.options)
+        _finish(runs, request)
     return runs.report
+
+
+def _stored_ranges(settings: Settings, request: BackfillRequest) -> list[MonthRange]:
+    """Return the ranges of the months of a request that are archived here."""
+    return [
+        one
+        for name in request.lists
+        for one in contiguous_ranges(
+            month
+            for month in (months_archived(settings, name) if request.chain else ())
+            if (request.first or "") <= month.month <= (request.last or "9999")
+        )
+    ]
 
 
 def fill_index(settings: Settings, listener: Listener) -> Report:
@@ -294,14 +353,37 @@ def fill_index(settings: Settings, listener: Listener) -> Report:
     return runs.report
 
 
+def rebuild_index(settings: Settings, name: str, listener: Listener) -> Report:
+    """Drop an index of words or vectors, whatever its state, and fill it again.
+
+    Raises:
+        LifecycleError: no such index was filled, or this version cannot fill it.
+    """
+    with settings.database.connect("index") as connection:
+        if is_word_index(name):
+            words = open_mail_words(settings.words)
+            find_recorded(connection, settings.words, name, words.name)
+            words.index.drop()
+            assets: Sequence[str] = ("words",)
+        else:
+            record = find_recorded(connection, settings.vectors, name)
+            settings = replace(settings, encoder=record.encoder, precision=record.precision)
+            open_mail_bucket(settings.database, settings.vectors).index(name_spec(name)).drop()
+            assets = INDEXED
+    request = BackfillRequest([*settings.lists], only=assets)
+    return backfill_lists(settings, request, listener)
+
+
 @contextmanager
 def _open_runs(settings: Settings, listener: Listener, assets: Sequence[str]) -> Iterator[Runs]:
     """Open the Dagster instance of the home. Ctrl-C in the block ends it and is reported.
 
     Raises:
-        ModelFileError: the model is not installed. This is found out before any month is run.
+        ModelFileError: the model is not installed.
+        BucketError: the vector bucket cannot be filled.
     """
     check_model(settings.encoder, settings.model_cache)
+    check_mail_bucket(settings.database, settings.vectors)
     with open_instance(settings) as instance:
         cancel_abandoned(instance)
         runs = Runs(build_defs(settings), instance, listener, assets)

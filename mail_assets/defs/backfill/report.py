@@ -52,6 +52,7 @@ class Report:
             "threads", "indexes" or "backfill ID".
         outside: months that were left out because they have no partitions.
         beyond: months before or after the range that was asked for.
+        remarks: what the listing of each source left out or had to guess, and "no month".
         threads: number of threads of the whole corpus.
         interrupted: Ctrl-C ended the backfill.
     """
@@ -61,6 +62,7 @@ class Report:
     failed: dict[str, str] = field(default_factory=dict)
     outside: list[ListMonth] = field(default_factory=list)
     beyond: list[ListMonth] = field(default_factory=list)
+    remarks: list[str] = field(default_factory=list)
     threads: int = 0
     interrupted: bool = False
     _months: dict[str, dict[ListMonth, Counter[str]]] = field(default_factory=dict)

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 import dagster as dg
 
@@ -43,6 +43,29 @@ REFRESH_THREADS = 1_800.0
 MAINTAINED = {"words": "maintain_words", "vectors": "maintain_index"}
 
 
+class StepOptions(NamedTuple):
+    """Run configuration of the assets of a backfill.
+
+    `allow_loss` accepts archives that lost messages. `rebuild` makes everything again that is the
+    same by its record.
+    """
+
+    allow_loss: bool = False
+    rebuild: bool = False
+
+    def configure(self, assets: Sequence[str]) -> dict[str, Any]:
+        """Return the run configuration of some assets."""
+        given = {name: True for name, is_set in self._asdict().items() if is_set}
+        ops = {
+            asset: {name: True for name in given if name == "rebuild" or asset == "mbox_archives"}
+            for asset in assets
+        }
+        return {"ops": {op_name(asset): {"config": one} for asset, one in ops.items() if one}}
+
+
+AS_USUAL = StepOptions()
+
+
 class Runs:
     """Runs assets for ranges of months on one instance, and reports the result."""
 
@@ -65,7 +88,7 @@ class Runs:
         self.report = Report()
         self.report.expect(assets)
 
-    def run_ranges(self, ranges: Sequence[MonthRange], allow_loss: bool = False) -> None:
+    def run_ranges(self, ranges: Sequence[MonthRange], options: StepOptions = AS_USUAL) -> None:
         """Run each range.
 
         Raises:
@@ -74,21 +97,21 @@ class Runs:
         planned = sum(len(one.months) for one in ranges)
         self._listener(RunsPlanned(planned, self._assets))
         for one in ranges:
-            self.run_range(one, allow_loss)
+            self.run_range(one, options)
             if time.monotonic() - self._threads_built > REFRESH_THREADS:
                 self.refresh_threads()
 
-    def run_range(self, one: MonthRange, allow_loss: bool = False) -> None:
+    def run_range(self, one: MonthRange, options: StepOptions = AS_USUAL) -> None:
         """Run a range; if it fails, run its months one by one, so that a broken month fails alone.
 
         Raises:
             KeyboardInterrupt: the run was interrupted.
         """
         self._listener(RangeStarted(one))
-        if not self._run_months(one, allow_loss) and len(one.months) > 1:
+        if not self._run_months(one, options) and len(one.months) > 1:
             self._listener(RangeSplit(one))
             for month in one.months:
-                self._run_months(MonthRange(month, month), allow_loss)
+                self._run_months(MonthRange(month, month), options)
         self._listener(RangeFinished(one))
 
     def refresh_threads(self) -> None:
@@ -97,20 +120,28 @@ class Runs:
         Raises:
             KeyboardInterrupt: the run was interrupted.
         """
-        self._build("threads")
+        self._build(["threads"])
 
-    def build_threads(self) -> None:
+    def build_threads(
+        self,
+        assets: Sequence[str] = ("threads", "thread_summaries"),
+        options: StepOptions = AS_USUAL,
+    ) -> None:
         """Build the threads of the whole corpus, and summarize those that changed.
 
         Raises:
             KeyboardInterrupt: the run was interrupted.
         """
-        self._build("threads", "thread_summaries")
+        self._build(assets, options)
 
-    def _build(self, *assets: str) -> None:
+    def _build(self, assets: Sequence[str], options: StepOptions = AS_USUAL) -> None:
         self._listener(StageStarted("threads"))
-        result = self._execute(self._job, asset_selection=[*map(asset_key, assets)])
-        for event in result.asset_materializations_for_node(_op_name("threads")):
+        result = self._execute(
+            self._job,
+            asset_selection=[*map(asset_key, assets)],
+            run_config=options.configure(assets),
+        )
+        for event in result.asset_materializations_for_node(op_name("threads")):
             self.report.threads = _whole_number(event.metadata.get("threads"))
         if not result.success:
             self.report.failed["threads"] = first_reason(result)
@@ -141,14 +172,13 @@ class Runs:
         if not result.success:
             self.report.failed["indexes"] = first_reason(result)
 
-    def _run_months(self, one: MonthRange, allow_loss: bool) -> bool:
+    def _run_months(self, one: MonthRange, options: StepOptions) -> bool:
         tags = dict(zip(RANGE, (one.first.key, one.last.key), strict=True))
-        archives = {_op_name("mbox_archives"): {"config": {"allow_loss": allow_loss}}}
         result = self._execute(
             self._job,
             tags=tags,
             asset_selection=[asset_key(name) for name in self._assets],
-            run_config={"ops": archives} if "mbox_archives" in self._assets else {},
+            run_config=options.configure(self._assets),
         )
         if result.success:
             self.report.done += one.months
@@ -195,7 +225,8 @@ class Runs:
                 self.report.add(asset, ListMonth.parse(materialization.partition), counts)
 
 
-def _op_name(asset: str) -> str:
+def op_name(asset: str) -> str:
+    """Return the name of the op that makes an asset."""
     return asset_key(asset).to_python_identifier()
 
 

@@ -33,7 +33,7 @@ from mail_assets.defs.backfill.report import (
     Report,
     RunsPlanned,
 )
-from mail_assets.defs.backfill.runs import REFRESH_THREADS, Runs
+from mail_assets.defs.backfill.runs import AS_USUAL, REFRESH_THREADS, Runs, StepOptions
 from mail_assets.defs.definitions import build_defs
 from mail_assets.errors import MailAssetsError
 from mail_assets.settings.settings import Settings
@@ -78,7 +78,7 @@ class RunInterrupts:
 
 
 def run_worker(
-    connection: Connection, settings: Settings, assets: Sequence[str], allow_loss: bool
+    connection: Connection, settings: Settings, assets: Sequence[str], options: StepOptions
 ) -> None:
     """Do each task that comes until None comes; send its events and then a TaskReport."""
     # Ctrl-C on a terminal goes to its whole process group; the backfill passes it on once
@@ -95,7 +95,7 @@ def run_worker(
             try:
                 interrupts.start_run()
                 if isinstance(task, MonthRange):
-                    runs.run_range(task, allow_loss)
+                    runs.run_range(task, options)
                 else:
                     runs.refresh_threads()
             except KeyboardInterrupt:
@@ -137,7 +137,7 @@ class RangeWorkers:
     jobs: int
     listener: Listener
     report: Report
-    allow_loss: bool = False
+    options: StepOptions = AS_USUAL
     _workers: list[_Worker] = field(default_factory=list)
     _threads_built: float = 0.0
 
@@ -181,7 +181,7 @@ class RangeWorkers:
         ours, theirs = _PROCESSES.Pipe()
         # parsing processes are shared too, or N times as many as there are cores would compete
         settings = replace(self.settings, given_jobs=max(1, self.settings.jobs // self.jobs))
-        arguments = (theirs, settings, tuple(self.assets), self.allow_loss)
+        arguments = (theirs, settings, tuple(self.assets), self.options)
         process = _PROCESSES.Process(target=run_worker, args=arguments)
         process.start()
         theirs.close()  # so that its death ends the pipe

@@ -20,6 +20,7 @@ from mail_assets.tables.partitions import (
     MonthCheck,
     Versions,
     find_unchecked,
+    forget_passed,
     read_versions,
     record_passed,
 )
@@ -94,7 +95,8 @@ def check_months(
         results = find(connection, [*due])
         passed = {month: due[month] for month, result in results.items() if result.passed}
         record_passed(connection, check, passed)
-    return month_result(results, severity)
+        forget_passed(connection, check, [month for month in results if month not in passed])
+    return month_result(results, severity, asset if severity is ERROR else "")
 
 
 def compare_months(
@@ -148,9 +150,13 @@ def _find_due(
 
 
 def month_result(
-    results: Mapping[ListMonth, CheckedMonth], severity: dg.AssetCheckSeverity
+    results: Mapping[ListMonth, CheckedMonth],
+    severity: dg.AssetCheckSeverity,
+    rebuilt: str = "",
 ) -> dg.AssetCheckResult:
     """Return the result of some months, with the figures of those that failed, or else of all.
+
+    `rebuilt` is the asset that mends them when it is made again, "" if none does.
 
     Months are named in the order of `results`: put the worst first.
     """
@@ -162,7 +168,7 @@ def month_result(
     return dg.AssetCheckResult(
         passed=not failed,
         severity=severity,
-        description=f"failed: {_names(failed)}" if failed else None,
+        description=f"failed: {_names(failed)}{_remedy(rebuilt)}" if failed else None,
         metadata={
             "months": dg.MetadataValue.table(rows, schema=None if rows else NO_MONTHS),
             "checked_months": len(results),
@@ -173,6 +179,15 @@ def month_result(
 
 def _reason(result: CheckedMonth) -> Mapping[str, str]:
     return {"reason": result.reason} if result.reason else {}
+
+
+def _remedy(asset: str) -> str:
+    if not asset:
+        return ""
+    return (
+        f"; if a run does not mend it, materialize {asset} with rebuild: true, or run `mail-assets "
+        f"backfill --rebuild --only {asset}`"
+    )
 
 
 def _names(failed: Mapping[ListMonth, CheckedMonth]) -> str:

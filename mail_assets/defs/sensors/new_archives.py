@@ -99,10 +99,11 @@ def build_new_archives(
         with database.connect("sensor") as connection:
             known, behind = known_archives(connection, lists), find_behind(connection)
         failed = failed_months(context.instance, refresh_archives.name, lists, clock())
+        # some sources cannot tell versions
         news = {
             month: version
             for month, version in listing.versions.items()
-            if _is_news(version, known.get(month))
+            if month not in known or (version and version != known[month].version)
         }
         wanted = {
             month: _describe(news.get(month), known.get(month), behind.get(month))
@@ -164,11 +165,6 @@ def next_batch(months: Iterable[ListMonth], after: str) -> list[ListMonth]:
     """Return the next months after a partition key; if none is left, from the first one on."""
     waiting = sorted(months, key=lambda month: month.key)
     return ([month for month in waiting if month.key > after] or waiting)[:BATCH]
-
-
-def _is_news(version: str, known: KnownArchive | None) -> bool:
-    """Return whether a listing has news; some sources cannot tell versions."""
-    return known is None or (bool(version) and version != known.version)
 
 
 def _describe(new: str | None, known: KnownArchive | None, behind: str | None) -> str:

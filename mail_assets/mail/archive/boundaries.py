@@ -3,7 +3,10 @@
 Anybody can write a From_ line and a header into a body, and people attach whole archives. So the
 candidates of an archive are compared with each other:
 
-1. An archive is written in one form. A rare form counts only if the first line has it.
+1. A program writes one form of From_ line. Lines of another form than the first one's, or the usual
+   one, need evidence of their own: a whole header below a blank line, and the marks of a mail store
+   or a relay, or neighbours of the same form, since mailboxes are appended to one another and
+   programs change (Thunderbird wrote `From - date`, and now writes `From ` alone).
 2. Lines inside the span of a trustworthy Content-Length are content.
 3. A blank line precedes a message if the dialect's writer leaves one. Mailman 2 and mutt leave none
    after a message whose last line has no line end. Such a start needs evidence that a body hardly
@@ -17,9 +20,9 @@ A doubtful candidate stays a start and is marked suspicious: nothing is lost.
 import re
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Collection, Hashable, Iterator, Sequence
 from functools import lru_cache
-from itertools import pairwise
+from itertools import groupby, pairwise
 from mmap import mmap
 from typing import NamedTuple, TypeVar
 
@@ -27,32 +30,52 @@ BOM = b"\xef\xbb\xbf"
 
 # --- From_ lines ---
 #
-# A candidate begins with `From `, has one of five forms, and a header field follows in the next
-# line:
+# A candidate begins with `From `, has one of seven forms, and a header field follows in the next
+# line. A crash may leave zero bytes in front of it, a concatenation a byte order mark or the end
+# mark of DOS; a line end may be CR CR LF, converted twice.
 #
 #     asctime  From jo@example.org Mon Jan  5 15:18:12 2026   the usual one; zones may be added
 #     rfc822   From jo@example.org Mon, 5 Jan 2026 15:18:12 +0000   some exports
 #     bare     From, or From -                                some exports of Thunderbird
 #     undated  From jo@example.org, From 1844347792267@xxx, or the number alone   Google's exports
+#     other    From jo@example.org 2026-01-05 15:18          any other line with a time
+#     late     a line of one of these forms with a blank line between it and the header
 #     git      From 4f1c... Mon Sep 17 00:00:00 2001          the first line of git format-patch
 
 _WEEKDAY = rb"(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun),? {1,4}"
 _MONTH = rb"(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)"
-_TIME = rb"\d\d:\d\d(?::\d\d)?"
+_TIME = rb"\d{1,2}:\d\d(?::\d\d)?"
 # Every repetition is bounded, so that the search is linear.
-_LINE = (
-    rb"From (?:([0-9a-f]{7,64}) Mon Sep 17 00:00:00 2001[^\n]{0,40}"
+_REST = (
+    rb"(?:([0-9a-f]{7,64}) Mon Sep 17 00:00:00 2001[^\n]{0,40}"
     rb"|([^\n]{0,200}?)" + _WEEKDAY + rb"(?:"
     rb"" + _MONTH + rb" {1,4}\d{1,2} {1,4}" + _TIME + rb"([^\n]{0,30}? \d{4}(?!\d)[^\n]{0,40})"
     rb"|(\d{1,2}) " + _MONTH + rb" \d{4} {1,4}" + _TIME + rb"[^\n]{0,40})"
-    rb"|(?:-|(-?\d{5,20}|[^\s@]{1,100}@[^\s@]{1,100}))?[ \t]{0,8}\r?)"
+    rb"|(?:-|(-?\d{5,20}|[^\s@]{1,100}@[^\s@]{1,100}))?[ \t]{0,8}\r{0,3}"
+    rb"|([^\s:][^\n:]{0,150}?\b\d{1,2}:\d\d\b[^\n]{0,80}))"
+    rb"(\n[ \t]{0,80}\r{0,3}(?=\n))?"  # a blank line that should not be there
     # each UUCP relay left a line of its own: `>From jo Mon Jan  5 15:18 1987 remote from x`
     rb"(?=\n(?:>From [^\n]{1,300}\n){0,8}?>?([!-9;-~]{1,256})[ \t]{0,8}:)"
 )
-_FIRST = re.compile(_LINE)
-_NEXT = re.compile(rb"\n" + _LINE)
+_FIRST = re.compile(rb"From " + _REST)
+# the literal comes first, because that is what the search looks for
+_NEXT = re.compile(rb"From (?<=[\n\0\x1a\xbf]From )" + _REST)
 
-_BLANK = re.compile(rb"[\r\n]{0,64}+")
+_LINE_ENDS = b"\r\n"
+_JUNK = b"\0\x1a"  # zero bytes of a crash, and the end mark of DOS
+_BLANK = re.compile(rb"[\r\n\0\x1a]{0,64}+")
+# The line ends, or the junk, above a line that is below a blank one.
+_AFTER_BLANK = (
+    b"\n\n",
+    b"\n\r\n",
+    b"\n\r\r\n",
+    b"\n\r\r\r\n",
+    b"\0\n",
+    b"\0\r\n",
+    b"\x1a\n",
+    b"\x1a\r\n",
+)
+_RUN = 64 << 10  # zero bytes looked through at a time
 _LIST = re.compile(rb"owner|bounces?[-+@=]|-request@|\+archive@", re.I)
 _LETTERS_AND_DIGITS = bytes(c for c in range(128) if chr(c).isalnum())
 
@@ -74,7 +97,8 @@ class FromLine(NamedTuple):
     end: int  # of the line: where the message begins
     style: Style
     field: bytes  # name of the field in the next line, in lower case
-    after_blank: bool  # below a blank line, or first in the file
+    after_blank: bool  # below a blank line or junk, or first in the file
+    foreign: bool = False  # written by another program than most of the archive
 
 
 def _find_top(data: bytes | mmap) -> int:
@@ -87,12 +111,30 @@ def _find_from_lines(data: bytes | mmap) -> list[FromLine]:
     top = _find_top(data)
     first = _FIRST.match(data, top)
     lines = [_from_line(first, top, True)] if first else []
-    for match in _NEXT.finditer(data, top):
-        offset = match.start() + 1
-        # a line end after another, or CRLF after one
-        before = data[max(0, offset - 3) : offset - 1]
-        lines.append(_from_line(match, offset, before.endswith(b"\n") or before == b"\n\r"))
+    for match in _NEXT.finditer(data, first.end() if first else top):
+        offset = match.start()
+        before = data[max(0, offset - 8) : offset]
+        if before.endswith(b"\n\n") or before.endswith(_AFTER_BLANK):
+            lines.append(_from_line(match, offset, True))
+        elif before.endswith(b"\n"):
+            lines.append(_from_line(match, offset, False))
+        elif skip_junk_back(data, offset) < offset:
+            lines.append(_from_line(match, offset, True))
     return lines
+
+
+def is_usual(message: bytes) -> bool:
+    """Return whether a message begins with a From_ line of the usual form."""
+    first = _FIRST.match(message)
+    return first is not None and _from_line(first, 0, True).style.form == "asctime"
+
+
+def skip_junk_back(data: bytes | mmap, offset: int) -> int:
+    """Return where the zero bytes, end marks and byte order mark in front of an offset begin."""
+    while offset and data[offset - 1] in _JUNK:
+        block = data[max(0, offset - _RUN) : offset]
+        offset -= len(block) - len(block.rstrip(_JUNK))
+    return offset - len(BOM) if data[max(0, offset - len(BOM)) : offset] == BOM else offset
 
 
 def _from_line(match: re.Match[bytes], offset: int, after_blank: bool) -> FromLine:
@@ -107,12 +149,14 @@ def _style(
     year: bytes | None,
     day: bytes | None,
     alone: bytes | None,
+    other: bytes | None,
+    blank: bytes | None,
 ) -> Style:
     """Return the style of a line; `year` is the text after an asctime date."""
     name = (sender or b"").rstrip()
-    undated = "git" if commit else "undated" if alone else "bare"
+    undated = "git" if commit else "undated" if alone else "other" if other else "bare"
     dated = "rfc822" if day else "asctime"
-    form = undated if sender is None else dated
+    form = "late" if blank else undated if sender is None else dated
     kind = _kind(name)
     signs = (year or b"").translate(None, _LETTERS_AND_DIGITS).rstrip()
     return Style(form, name, kind, (kind == "at", len(sender or b"") - len(name), signs))
@@ -131,9 +175,17 @@ MAX_HEADER = 64 << 10  # bytes searched
 _ID = re.compile(rb"\nmessage-id[ \t]{0,8}:", re.I)
 _DATE = re.compile(rb"\ndate[ \t]{0,8}:", re.I)
 _RECEIVED = re.compile(rb"\nreceived[ \t]{0,8}:", re.I)
+# Fields that the program writes which keeps or delivers mail, and no author.
+_STORED = re.compile(
+    rb"\n(?:received|return-path|delivered-to|envelope-to|x-envelope-from|x-uidl|x-uid|status"
+    rb"|x-status|x-keywords|x-gmail-labels|x-gm-thrid|x-evolution|x-kmail-[a-z]{1,30})[ \t]{0,8}:",
+    re.I,
+)
+_MOZILLA = (b"\nX-Mozilla-Status", b"\nX-Account-Key: account")
+_WHOLE = re.compile(rb"(?:\n(?:[!-9;-~]{1,256}[ \t]{0,8}:|[ \t]|>From )[^\n]{0,9999})++", re.I)
 _BOUNDARY = re.compile(
     rb"\ncontent-type[ \t]{0,8}:[ \t\r\n]{0,8}multipart/[^\r\n]{0,200}"
-    rb"(?:\r?\n[ \t][^\r\n]{0,200}){0,8}?"
+    rb"(?:\r{0,3}\n[ \t][^\r\n]{0,200}){0,8}?"
     rb"(?<=[;\s])boundary[ \t]{0,8}=[ \t]{0,8}(?:\"([^\"\r\n]{1,70})\"|([^\s;\"]{1,70}))",
     re.I,
 )
@@ -161,6 +213,22 @@ class HeaderBlock(NamedTuple):
         return _RECEIVED.search(self.fields) is not None
 
     @property
+    def is_of_mozilla(self) -> bool:
+        """True if it begins with the field that Thunderbird writes above each message."""
+        return self.fields.startswith(_MOZILLA)
+
+    @property
+    def is_whole(self) -> bool:
+        """True if it is nothing but fields, a Date and a Message-ID among them."""
+        named = self.body is not None and self.has_date and self.has_id
+        return named and _WHOLE.fullmatch(self.fields.rstrip(_LINE_ENDS)) is not None
+
+    @property
+    def is_stored(self) -> bool:
+        """True if it has a field of the program that kept or delivered the message."""
+        return self.is_of_mozilla or _STORED.search(self.fields) is not None
+
+    @property
     def boundary(self) -> bytes | None:
         """The outermost boundary of a multipart message; None for any other."""
         if b"ultipart/" not in self.fields:
@@ -173,7 +241,10 @@ def _read_header(data: bytes | mmap, at: int, end: int) -> HeaderBlock:
     """Return the header whose first field begins at `at`, at most up to `end`."""
     begin, limit = at - 1, min(end, at - 1 + MAX_HEADER)
     line_end = data.find(b"\n", at, limit)
-    blank = b"\n\r\n" if data[line_end - 1 : line_end] == b"\r" else b"\n\n"
+    blank = b"\n\n"
+    if data[line_end - 1 : line_end] == b"\r":
+        line = data[max(at, line_end - 8) : line_end]
+        blank = b"\n" + line[len(line.rstrip(b"\r")) :] + b"\n"
     found = data.find(blank, begin, limit)
     if found < 0:
         return HeaderBlock(data[begin:limit], None)
@@ -187,7 +258,7 @@ def _read_header(data: bytes | mmap, at: int, end: int) -> HeaderBlock:
 # Messages, and share of them, whose field leads exactly to a From_ line or the end of the archive.
 _MIN_RIGHT, _MIN_SHARE = 2, 0.9
 
-_LENGTH = re.compile(rb"\ncontent-length[ \t]{0,8}:[ \t]{0,8}(\d{1,12})\r?(?:\n|$)", re.I)
+_LENGTH = re.compile(rb"\ncontent-length[ \t]{0,8}:[ \t]{0,8}(\d{1,12})\r{0,3}(?:\n|$)", re.I)
 
 
 class _Bodies(NamedTuple):
@@ -265,6 +336,9 @@ def _is_inside_multipart(
 
 # --- starts of messages ---
 
+# Messages of another program in one archive that vouch for one another: their number and share.
+_MIN_FOREIGN, _MIN_FOREIGN_SHARE = 2, 0.1
+
 _MOST_INSIDE = 16  # candidates further down, among which the end of an attached archive is sought
 
 # Kinds of senders in the lines of writers that promise no blank line, however rare in a month: from
@@ -294,14 +368,14 @@ class Start(NamedTuple):
 
 def find_starts(data: bytes | mmap, dialect: str) -> list[Start]:
     """Return the starts of an archive's messages in order."""
-    lines = find_lines_of_one_form(data)
+    lines = find_lines(data)
     bodies = _find_bodies(data, lines)
     lines = [line for line in lines if not bodies.covers(line.offset)]
     return [*_drop_content(data, lines, _Writer(lines, dialect), dialect in ("mboxo", "mboxrd"))]
 
 
-def find_lines_of_one_form(data: bytes | mmap) -> list[FromLine]:
-    """Return the candidates whose form can start a message in this archive.
+def find_lines(data: bytes | mmap) -> list[FromLine]:
+    """Return the candidates that can start a message by their form, or by their own evidence.
 
     The output of git format-patch stands unquoted, header included, in messages that carry patches.
     Its lines start messages only in an archive that has no others.
@@ -312,7 +386,49 @@ def find_lines_of_one_form(data: bytes | mmap) -> list[FromLine]:
         forms.add(lines[0].style.form)
     if any(line.style.form == "asctime" and line.after_blank for line in lines):
         forms.discard("git")
-    return [line for line in lines if line.style.form in forms]
+    if all(line.style.form in forms for line in lines):
+        return lines
+    foreign = _find_foreign(data, lines, forms)
+    return [
+        line if line.style.form in forms else line._replace(foreign=True)
+        for line in lines
+        if line.style.form in forms or line.offset in foreign
+    ]
+
+
+def _find_foreign(
+    data: bytes | mmap, lines: Sequence[FromLine], forms: Collection[str]
+) -> set[int]:
+    """Return the offsets of lines of other forms whose header shows that a message begins.
+
+    A whole header alone may be quoted in a text. Two messages in a row of one program, a share of
+    the archive, and the end of the archive are more than that.
+    """
+    ends = [line.offset for line in lines[1:]] + [len(data)]
+    sure: set[int] = set()
+    likely: list[FromLine | None] = []  # None: a line of the archive's own form
+    for line, end in zip(lines, ends, strict=True):
+        form = line.style.form
+        if form in forms:
+            likely.append(None)
+        elif form != "git":
+            header = _read_header(data, line.end, end)
+            is_whole = line.after_blank and header.is_whole
+            if (header.is_of_mozilla and form == "bare") or (is_whole and header.is_stored):
+                sure.add(line.offset)
+            if is_whole:
+                likely.append(line)
+    counts = Counter(line.style.form for line in likely if line)
+    few = max(_MIN_FOREIGN, _MIN_FOREIGN_SHARE * len(lines))
+    left = likely.count(None)
+    for _, group in groupby(likely, lambda one: one.style.form if one else ""):
+        of_one_form = [*group]
+        run = [line for line in of_one_form if line]
+        left -= len(of_one_form) - len(run)
+        enough = len(run) >= _MIN_FOREIGN or not left
+        if run and (enough or counts[run[0].style.form] >= few):
+            sure.update(line.offset for line in run)
+    return sure
 
 
 def often_omits_blank_lines(lines: Sequence[FromLine]) -> bool:
@@ -335,7 +451,8 @@ def often_omits_blank_lines(lines: Sequence[FromLine]) -> bool:
 class _Writer:
     """The usual style of the candidates of an archive, to judge one of them."""
 
-    def __init__(self, lines: Sequence[FromLine], dialect: str) -> None:
+    def __init__(self, found: Sequence[FromLine], dialect: str) -> None:
+        lines = [line for line in found if not line.foreign]
         self._own_kinds = _OWN_KINDS.get(dialect, ())
         self._shapes = Counter(map(self._shape, lines))
         self._usual_shape = _usual(self._shapes, _MIN_SHAPES)
@@ -355,13 +472,17 @@ class _Writer:
         return other_shape or self._sender not in (None, line.style.sender)
 
     def starts_without_blank(self, line: FromLine, header: HeaderBlock) -> bool:
+        if line.foreign:
+            return header.is_of_mozilla and (header.has_id or header.has_date)
         if not self.leaves_blank:
             unique = self._shapes[self._shape(line)] == 1
             return not (unique and self.is_odd(line) and line.style.kind not in self._own_kinds)
         written = header.has_id and header.has_date and not self.is_odd(line)
-        return written and (self._often_omits or header.is_relayed)
+        return written and (self._often_omits or header.is_relayed or header.is_of_mozilla)
 
     def is_suspicious(self, line: FromLine, header: HeaderBlock) -> bool:
+        if line.foreign:
+            return not (line.after_blank and header.is_of_mozilla)
         if self.leaves_blank:
             whole = line.after_blank and (header.has_date or header.has_id)
         else:

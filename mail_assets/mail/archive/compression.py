@@ -1,7 +1,8 @@
 """Read and write compressed archive files: plain, gzip, bzip2, xz or zstd.
 
 The first bytes of a file identify its format. Several compressed streams in a row are all read.
-Every fault raises one error, UnpackingError.
+Every fault raises one error, UnpackingError. Output is made in bounded pieces, whatever the input
+is: 1,285 bytes of bzip2 can hold 1.5 GB.
 """
 
 import bz2
@@ -28,7 +29,12 @@ if TYPE_CHECKING:
 BUFFER = 1 << 20  # bytes decompressed at a time
 MAX_RATIO = 200  # decompressed to compressed size; mail has 4, the most repetitive list 50
 MIN_BOMB_BYTES = 512 << 20  # decompressed; below, the ratio does not matter
-INPUT = 4 << 10  # bytes read at a time: in zstd at most about 128 MiB decompressed
+INPUT = 4 << 10  # bytes read at a time
+# Bytes of zstd read at a time: its library cannot bound the output, which is at most 128 KiB for 4
+# bytes.
+ZSTD_INPUT = 512
+MAX_MEMORY = 256 << 20  # bytes that a decompressor may take; `xz -9` takes 65 MiB
+RESERVE = 64 << 20  # bytes that unpacking leaves free on a disk
 
 
 class ArchiveError(MonthError, DamagedDataError):
@@ -54,18 +60,50 @@ class BombError(UnpackingError):
     remedy = "remove it from the source"
 
 
+class NoRoomError(UnpackingError):
+    """Unpacked data does not fit on the disk."""
+
+    remedy = "make room there"
+
+
 def open_archive(path: Path) -> BinaryIO:
     """Open an archive for reading its decompressed bytes; its name does not matter.
 
     Reading raises UnpackingError if the compressed data is damaged or truncated, and BombError if
     it holds more than MIN_BOMB_BYTES and more than MAX_RATIO times the bytes read so far.
     """
-    file = path.open("rb")
+    return open_unpacked(path.open("rb"), path)
+
+
+def open_unpacked(file: BinaryIO, path: Path) -> BinaryIO:
+    """Return a file, or a reader of its decompressed bytes, as `open_archive` does.
+
+    `file` is at its begin; errors name it by `path`.
+    """
     found = _find_compression(file.read(6))
     file.seek(0)
     if found is None:
         return file
     return io.BufferedReader(_Decompressed(path, found.name, found.reader(file), file), BUFFER)
+
+
+def copy_unpacked(file: BinaryIO, copy: IO[bytes], folder: Path, path: Path) -> None:
+    """Copy decompressed bytes to a file on the disk of `folder`, which keeps RESERVE bytes free.
+
+    Raises:
+        NoRoomError: it does not.
+        UnpackingError: the data is damaged.
+    """
+    while chunk := file.read(BUFFER):
+        check_room(folder, len(chunk), path)
+        copy.write(chunk)
+
+
+def check_room(folder: Path, size: int, path: Path) -> None:
+    """Raise NoRoomError if `size` more bytes do not fit on the disk of `folder`."""
+    free = shutil.disk_usage(folder).free
+    if free < RESERVE + size:
+        raise NoRoomError(path, f"it unpacks to more than fits on the disk of {folder}")
 
 
 class _Source(Protocol):
@@ -112,9 +150,39 @@ class _Decompressor(Protocol):
     def eof(self) -> bool: ...
 
     @property
+    def needs_input(self) -> bool: ...
+
+    @property
     def unused_data(self) -> bytes: ...
 
-    def decompress(self, data: bytes, /) -> bytes: ...
+    def decompress(self, data: bytes, max_length: int, /) -> bytes: ...
+
+
+class _Zstd:
+    """A decompressor of one zstd frame with the methods of the standard library's."""
+
+    def __init__(self) -> None:
+        decompressor = zstandard.ZstdDecompressor(max_window_size=MAX_MEMORY)
+        self._frame = decompressor.decompressobj()
+        self._input = b""
+
+    @property
+    def eof(self) -> bool:
+        return self._frame.eof
+
+    @property
+    def needs_input(self) -> bool:
+        return not self._input
+
+    @property
+    def unused_data(self) -> bytes:
+        return self._frame.unused_data + self._input
+
+    def decompress(self, data: bytes, _: int) -> bytes:
+        data = self._input + data
+        out = self._frame.decompress(data[:ZSTD_INPUT])
+        self._input = data[ZSTD_INPUT:]
+        return out
 
 
 class _Streams:
@@ -126,25 +194,35 @@ class _Streams:
 
     def __init__(self, file: BinaryIO, make: Callable[[], _Decompressor]) -> None:
         self._file, self._make = file, make
-        self._stream = make()
-        self._inside = False  # of a stream
+        self._stream: _Decompressor | None = None  # None between two streams
+        self._input = b""
         self._output = b""
 
     def read(self, size: int) -> bytes:
-        while not self._output and (data := self._file.read(INPUT)):
-            self._output = b"".join(self._decompress(data))
-        if not self._output and self._inside:
-            raise EOFError("the file ends inside a compressed stream")
+        while not self._output and self._advance(size):
+            pass
         out, self._output = self._output[:size], self._output[size:]
         return out
 
-    def _decompress(self, data: bytes) -> Iterator[bytes]:
-        while data := data if self._inside else data.lstrip(b"\0"):
-            if not self._inside:
-                self._stream = self._make()
-            yield self._stream.decompress(data)
-            self._inside = not self._stream.eof
-            data = self._stream.unused_data
+    def _advance(self, size: int) -> bool:
+        """Decompress a piece of the input; return False at its end."""
+        stream = self._stream
+        if stream is None or stream.needs_input:
+            self._input = self._input or self._file.read(INPUT)
+            if not self._input:
+                if stream is not None:
+                    raise EOFError("the file ends inside a compressed stream")
+                return False
+        if stream is None:
+            self._input = self._input.lstrip(b"\0")
+            if not self._input:
+                return True
+            stream = self._stream = self._make()
+        data, self._input = self._input, b""
+        self._output = stream.decompress(data, size)
+        if stream.eof:
+            self._input, self._stream = stream.unused_data, None
+        return True
 
 
 class _Compression(NamedTuple):
@@ -169,12 +247,12 @@ _COMPRESSIONS = (
     ),
     _Compression(
         *("xz", b"\xfd7zXZ\x00", ".xz"),
-        lambda file: _Streams(file, lzma.LZMADecompressor),
+        lambda file: _Streams(file, lambda: lzma.LZMADecompressor(memlimit=MAX_MEMORY)),
         lambda file: lzma.LZMAFile(file, "wb"),  # noqa: SIM115
     ),
     _Compression(
         *("zstd", b"\x28\xb5\x2f\xfd", ".zst"),
-        lambda file: _Streams(file, lambda: zstandard.ZstdDecompressor().decompressobj()),
+        lambda file: _Streams(file, _Zstd),
         lambda file: zstandard.ZstdCompressor().stream_writer(file, closefd=False),
     ),
 )
@@ -221,14 +299,15 @@ def unpacked(path: Path) -> Iterator[bytes | mmap.mmap]:
     replaced, never rewritten.
 
     Raises:
-        ArchiveError: the compressed data is damaged, truncated or a decompression bomb.
+        ArchiveError: the compressed data is damaged, truncated or a decompression bomb, or does not
+            fit on the disk.
     """
     with ExitStack() as opened:
         copied = unpacked_path(path)
         file = opened.enter_context(copied.open("rb") if copied.exists() else open_archive(path))
         if not file.seekable():
             copy = opened.enter_context(tempfile.TemporaryFile())
-            shutil.copyfileobj(file, copy, BUFFER)
+            copy_unpacked(file, copy, Path(tempfile.gettempdir()), path)
             copy.flush()
             file = copy
         if not file.seek(0, 2):  # an empty file cannot be mapped

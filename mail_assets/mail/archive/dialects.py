@@ -17,7 +17,7 @@ from mmap import mmap
 
 from mail_assets.mail.archive.boundaries import (
     FromLine,
-    find_lines_of_one_form,
+    find_lines,
     often_omits_blank_lines,
 )
 
@@ -45,7 +45,7 @@ def find_dialect(data: bytes | mmap) -> str | None:
     mboxrd.
     """
     sample = data[:SAMPLE]
-    lines = find_lines_of_one_form(sample)
+    lines = find_lines(sample)
     if not lines or lines[0].style.form == "git":
         return None
     if _is_pipermail(sample, lines):

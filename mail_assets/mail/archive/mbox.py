@@ -8,7 +8,13 @@ from mmap import mmap
 from pathlib import Path
 from typing import NamedTuple
 
-from mail_assets.mail.archive.boundaries import BOM, MAX_HEADER, Start, find_starts
+from mail_assets.mail.archive.boundaries import (
+    BOM,
+    MAX_HEADER,
+    Start,
+    find_starts,
+    skip_junk_back,
+)
 from mail_assets.mail.archive.compression import BUFFER, ArchiveError, open_archive, unpacked
 from mail_assets.mail.archive.dialects import check_dialect, find_dialect
 
@@ -29,6 +35,13 @@ _BEGINNINGS = (
 
 MAX_MESSAGE = 100 << 20  # bytes; a longer message is cut and marked truncated
 
+_BLANK_LINES = (b"\n\r\n", b"\n\r\r\n", b"\n\r\r\r\n")
+_LINE_END = re.compile(rb"\r{2,8}\n")  # converted more than once
+# a From_ line and the blank line that may stand between it and the header
+_ENVELOPE = re.compile(rb"From [^\n]*\n(?:[ \t]{0,80}\r{0,3}\n)?")
+_SAMPLE = 64 << 10  # bytes that show the line ends of an archive
+_JUNK = b"\0\x1a \t\r\n\v\f"  # nothing of a message
+
 # Pine and UW-IMAP keep notes of their own in a first pseudo message.
 _FOLDER_DATA = re.compile(
     rb"\nSubject: DON'T DELETE THIS MESSAGE -- FOLDER INTERNAL DATA\r?\n", re.I
@@ -40,13 +53,14 @@ class RawMessage(NamedTuple):
     """One message of an archive.
 
     `archive[offset:offset + length]` of the decompressed archive is the From_ line and the
-    message as written, without the blank line that mbox adds after it.
+    message as written, without the blank line that mbox adds after it, and without the zero bytes
+    that a crash left there.
     """
 
     offset: int
     length: int
     from_line: bytes  # without its line end; empty for bytes before the first From_ line
-    raw: bytes  # header and body, with the dialect's `>From ` quoting undone
+    raw: bytes  # header and body, with `>From ` quoting and broken line ends undone
     truncated: bool  # longer than max_message
     suspicious: bool  # perhaps a wrong split; see boundaries.py
 
@@ -74,9 +88,12 @@ def split_mbox(
         ValueError: the dialect is unknown.
     """
     check_dialect(dialect)
+    if b"\n" not in data[:_SAMPLE] and b"\r" in data[:_SAMPLE] and data.find(b"\n") < 0:
+        data = data[:].replace(b"\r", b"\n")  # written on a classic Mac; offsets stay
     starts = find_starts(data, dialect)
     first = starts[0].offset if starts else len(data)
-    if text := data[: min(first, max_message)].removeprefix(BOM).strip():
+    text = data[: min(first, max_message)].removeprefix(BOM)
+    if text := text.strip(_JUNK if starts else None):
         for at, magic, format in _BEGINNINGS:
             if data[at : at + len(magic)] == magic:
                 raise ArchiveError(f"{name}: is no mbox but {format}; convert it at the source")
@@ -116,8 +133,17 @@ def read_range(path: Path, offset: int, length: int) -> bytes:
 
 def extract_message(data: bytes, dialect: str) -> bytes:
     """Return header and body as in RawMessage.raw; `data` is the range of the message."""
-    line = data.find(b"\n") + 1 if data.startswith(b"From ") else 0
-    return _unquote(data[line:], dialect)
+    if b"\n" not in data:
+        data = data.replace(b"\r", b"\n")
+    envelope = _ENVELOPE.match(data)
+    line = envelope.end() if envelope else 0
+    return _as_written(data[line:], data[:line], dialect)
+
+
+def _as_written(raw: bytes, from_line: bytes, dialect: str) -> bytes:
+    if from_line.endswith(b"\r\r\n"):  # line ends that were converted twice
+        raw = _LINE_END.sub(b"\r\n", raw)
+    return _unquote(raw, dialect)
 
 
 def _unquote(raw: bytes, dialect: str) -> bytes:
@@ -133,15 +159,21 @@ def _is_folder_data(data: bytes | mmap, header: int) -> bool:
 def _message(
     data: bytes | mmap, start: Start, end: int, dialect: str, max_message: int
 ) -> RawMessage:
+    if data[end - 1] not in b"\r\n":
+        end = max(skip_junk_back(data, end), start.header)
     truncated = end - start.offset > max_message
     if truncated:
         end = start.offset + max_message
     # PostgreSQL's archives add no blank line: one that is there belongs to the message.
     elif dialect != "pg":
-        tail = data[max(start.header, end - 3) : end]
-        end -= 2 if tail.endswith(b"\n\r\n") else 1 if tail.endswith(b"\n\n") else 0
-    raw = _unquote(data[start.header : end], dialect)
-    from_line = data[start.offset : start.header].rstrip(b"\r\n")
+        tail = data[max(start.header, end - 5) : end]
+        if tail.endswith(b"\n\n"):
+            end -= 1
+        elif tail.endswith(_BLANK_LINES):
+            end -= len(tail) - len(tail[:-1].rstrip(b"\r"))
+    line = data[start.offset : start.header]
+    raw = _as_written(data[start.header : end], line, dialect)
+    from_line = line.rstrip(b"\r\n")
     length = end - start.offset
     return RawMessage(start.offset, length, from_line, raw, truncated, start.suspicious)
 

@@ -1,4 +1,4 @@
-"""Match footers below a mail by what programs write, and learn those that a list repeats.
+"""Match footers below a mail by what programs write.
 
 Known: list managers, services, companies' disclaimers, and the notes of Mailman 2. Mailman's
 Scrubber.py flattens a mail of several parts for its archive: it puts a line between two parts,
@@ -11,19 +11,10 @@ except the place:
     Name: crane.png
     URL: <http://lists.example.org/pipermail/dev/attachments/20040105/5e5fcbf6/crane.png>
 
-Learnt: a block of lines that ends messages of several authors in several threads is the list's
-footer; one that ends several messages of one author is the author's signature. A block is at the
-end of the body, above a footer, or at the end of a top post's own text. Text that a person wrote
-once repeats nowhere, so it is never taken. Only numbers of lines are kept, no text.
+A list that writes something else needs no phrase: what repeats is learnt (`endings`).
 """
 
 import re
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from functools import cached_property
-from hashlib import blake2b
-from typing import NamedTuple
 
 from mail_assets.mail.body.lines import BodyLines, LineBlock
 from mail_assets.mail.body.phrases import (
@@ -92,8 +83,8 @@ _BROADCAST = re.compile(r"-{20,}\(end of broadcast\)-{20,}$")
 _NAMED_LIST = re.compile(r"(?i)[\w.+-]{2,60} mailing list$")
 _LINE_RULE = re.compile(r"(?:[-_=*~#]{10,}|(?:-=){6,40}-?)$")
 _UNDERSCORES = re.compile(r"_{30,}$")
+_STARS = re.compile(r"\*{12}$")  # PostgreSQL's lists in 1999 and 2000
 _LONE_LINE = re.compile(r"[ \t]*(?:https?://|Message ID: )\S+\s*$")  # the latter is GitHub's
-_TELLING = re.compile(r"(?i)://|www\.|@|[-_=*#~]{5}|\b(?:list|subscri|archive|confiden|recipient)")
 _LIST_LINK = re.compile(r"(?i)mailing list|https?://|@")
 
 
@@ -106,6 +97,8 @@ def match_list_footer(body: BodyLines, i: int) -> LineBlock | None:
         if _LINE_RULE.match(text) and not _clear_below(body, i):
             return None
         return LineBlock(_paragraph_end(body, i), "footer")
+    if _STARS.match(text) and body.next_visible(i + 1) == len(body.lines):
+        return LineBlock(len(body.lines), "footer")
     if _LINE_RULE.match(text):
         return _match_ruled(body, i)
     if _NAMED_LIST.match(text) and _has_link(body, i, 1):
@@ -122,20 +115,6 @@ def match_disclaimer(body: BodyLines, i: int) -> LineBlock | None:
         stop += 1
     words = {word.lower() for word in _DISCLAIMER_WORD.findall(" ".join(body.lines[i:stop]))}
     return LineBlock(stop, "footer") if len(words) >= _MIN_DISCLAIMER_WORDS else None
-
-
-def trim_footer(lines: list[str], block: list[int]) -> list[int]:
-    """Return a learnt block, the last line first, without paragraphs on top that anybody may write.
-
-    The rest begins with a paragraph that has a link, an address, a list or a rule.
-    """
-    kept, paragraph = 0, 0  # lines of the block to keep; line after the current paragraph
-    for count, i in enumerate(block, 1):
-        if i == 0 or not lines[i - 1].strip():
-            if any(_TELLING.search(lines[x]) for x in block[paragraph:count]):
-                kept = count
-            paragraph = count
-    return block[:kept]
 
 
 def _match_ruled(body: BodyLines, i: int) -> LineBlock | None:
@@ -187,222 +166,6 @@ def _paragraph_end(body: BodyLines, i: int) -> int:
         stop += 1
     below = body.next_visible(stop)
     return below + 1 if below < limit and _LONE_LINE.match(lines[below]) else stop
-
-
-# --- endings, learnt by numbers of lines ---
-
-_MAX_FOOTER = 16  # visible lines
-_MAX_SIGNATURE = 12  # visible lines
-
-# parts that differ by message or by reader: tokens of links, numbers, addresses
-_TOKEN_OR_NUMBER = r"(?<=[/?=&])[\w%+.-]{12,}+|\d+"
-_VARYING = re.compile(_TOKEN_OR_NUMBER)
-_VARYING_OR_ADDRESS = re.compile(rf"[^\s<>()@]{{1,80}}+@[^\s<>()@]{{1,80}}+|{_TOKEN_OR_NUMBER}")
-_MAY_VARY = re.compile(r"[\d/?=&]")
-
-
-class Ending(NamedTuple):
-    """The last lines of a message as numbers, the last line first; no text can be read from it.
-
-    `tail` ends the body, above any known footer; `own` ends the author's text above a quote that
-    goes to the end. Numbers have 63 bits, for PostgreSQL's bigint. They are equal for lines that
-    differ only in blanks, digits, addresses and tokens.
-    """
-
-    tail: tuple[int, ...] = ()
-    own: tuple[int, ...] = ()
-
-
-class EndingLines(NamedTuple):
-    """Indexes of the lines that end a body, the last line first."""
-
-    tail: list[int]
-    own: list[int]
-
-
-def find_ending_lines(lines: Sequence[str], kinds: Sequence[str]) -> EndingLines:
-    """Return the lines that may be footer or signature, by their kinds from the rules.
-
-    They reach up to the first visible line at most.
-    """
-    first = next((i for i, line in enumerate(lines) if line.strip()), len(lines))
-    at = len(lines) - 1
-    while at >= first and (kinds[at] == "footer" or not lines[at].strip()):
-        at -= 1
-    tail, at = _lines_above(lines, kinds, at, first, _MAX_FOOTER + _MAX_SIGNATURE)
-    end = at
-    while at >= first and (kinds[at] in {"quote", "attribution"} or not lines[at].strip()):
-        at -= 1
-    quotes_rest = any(_begins_quote(lines, kinds, i) for i in range(at + 1, end + 1))
-    own = _lines_above(lines, kinds, at, first, _MAX_SIGNATURE)[0] if quotes_rest else []
-    return EndingLines(tail, own)
-
-
-def hash_ending(lines: Sequence[str], found: EndingLines) -> Ending:
-    """Return the lines of an ending as numbers."""
-    return Ending(
-        tuple(hash_line(lines[i]) for i in found.tail),
-        tuple(hash_line(lines[i]) for i in found.own),
-    )
-
-
-def hash_line(line: str) -> int:
-    """Return the number of a line, independent of blanks, digits, addresses and tokens."""
-    return _number_of(_without_varying(" ".join(line.lower().split())))
-
-
-def _without_varying(line: str) -> str:
-    if "@" in line:
-        return _VARYING_OR_ADDRESS.sub("#", line)
-    return _VARYING.sub("#", line) if _MAY_VARY.search(line) else line
-
-
-def _number_of(text: str) -> int:
-    return (
-        int.from_bytes(blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()) >> 1
-    )
-
-
-def _lines_above(
-    lines: Sequence[str], kinds: Sequence[str], at: int, first: int, limit: int
-) -> tuple[list[int], int]:
-    """Return visible lines from `at` upwards up to a quote or patch, and the line above them."""
-    found: list[int] = []
-    while at >= first and kinds[at] in {"text", "signature", "footer"} and len(found) < limit:
-        if lines[at].strip():
-            found.append(at)
-        at -= 1
-    return found, at
-
-
-def _begins_quote(lines: Sequence[str], kinds: Sequence[str], i: int) -> bool:
-    """Return whether line i is an attribution or an unmarked quote, not a quote between answers."""
-    return kinds[i] == "attribution" or (lines[i].strip() != "" and ">" not in lines[i][:8])
-
-
-_MIN_FOOTER = 4  # authors, threads, and different lines above
-_MIN_SIGNED = 3  # different lines above in one author's messages
-_FACTOR = 0x9E3779B97F4A7C15  # Knuth's multiplicative hashing
-_BITS = (1 << 63) - 1
-
-
-class EndingMatch(NamedTuple):
-    """Numbers of known visible lines of an ending, counted from the last line."""
-
-    footer: int = 0  # of `tail`
-    signature: int = 0  # of `tail`, above the footer
-    own_signature: int = 0  # of `own`
-
-
-@dataclass(frozen=True)
-class RepeatedEndings:
-    """Footers and signatures learnt from a list's month, as numbers of blocks of lines.
-
-    Equal values mark the same lines of any message.
-    """
-
-    footers: frozenset[int] = frozenset()
-    signatures: frozenset[int] = frozenset()  # of author and block together
-
-    @cached_property
-    def digest(self) -> str:
-        """32 hex digits, equal for the same messages in any order."""
-        numbers = f"{sorted(self.footers)} {sorted(self.signatures)}"
-        return blake2b(numbers.encode(), digest_size=16).hexdigest()
-
-    def match(self, author: str, ending: Ending) -> EndingMatch:
-        """Count the known lines of an ending.
-
-        A message with an equal match has equal segments.
-        """
-        footer = _count_known("", ending.tail, self.footers)
-        signature = _count_known(author, ending.tail[footer:], self.signatures)
-        own = _count_known(author, ending.own, self.signatures)
-        return EndingMatch(footer, signature, own)
-
-
-NO_ENDINGS = RepeatedEndings()
-
-
-class _Block(NamedTuple):
-    """The last lines of several messages."""
-
-    number: int  # of the block
-    length: int  # lines
-    places: list[int]  # indexes of the messages
-
-
-def learn_endings(endings: Iterable[tuple[str, str, Ending]]) -> RepeatedEndings:
-    """Learn from all messages of a list's month: author, subject without "Re:", ending.
-
-    The order of the messages does not matter, nor do copies of one: a block counts by the different
-    lines above it. Memory: some 30 numbers a message.
-    """
-    known = list(endings)
-    footers = _learn_footers(known)
-    author_numbers = {author: _number_of(author) for author, _, _ in known}
-    signed: list[tuple[int, Sequence[int]]] = []
-    for author, _, ending in known:
-        footer = _count_known("", ending.tail, footers)
-        signed.append((author_numbers[author], ending.tail[footer:]))
-        signed.append((author_numbers[author], ending.own))
-    signatures = frozenset(
-        block.number
-        for block in _find_repeated(signed, _MIN_SIGNED)
-        if len({_line_above(signed[i][1], block.length) for i in block.places}) >= _MIN_SIGNED
-    )
-    return RepeatedEndings(footers, signatures)
-
-
-def _learn_footers(known: Sequence[tuple[str, str, Ending]]) -> frozenset[int]:
-    footers: set[int] = set()
-    nobody = _number_of("")
-    tails = [(nobody, ending.tail) for _, _, ending in known]
-    for block in _find_repeated(tails, _MIN_FOOTER):
-        authors = {known[i][0] for i in block.places}
-        threads = {known[i][1] for i in block.places}
-        above = {_line_above(known[i][2].tail, block.length) for i in block.places}
-        if min(len(authors), len(threads), len(above)) >= _MIN_FOOTER:
-            footers.add(block.number)
-    return frozenset(footers)
-
-
-def _find_repeated(endings: Sequence[tuple[int, Sequence[int]]], minimum: int) -> Iterator[_Block]:
-    """Yield the blocks that end at least `minimum` of the endings (author's number, lines).
-
-    Goes upwards line by line; endings with a rare block drop out.
-    """
-    alive = [(number, i) for i, (number, _) in enumerate(endings)]
-    length = 0
-    while alive:
-        places: defaultdict[int, list[int]] = defaultdict(list)
-        for number, i in alive:
-            lines = endings[i][1]
-            if length < len(lines):
-                places[_add_line(number, lines[length])].append(i)
-        length += 1
-        repeated = {number: found for number, found in places.items() if len(found) >= minimum}
-        yield from (_Block(number, length, found) for number, found in repeated.items())
-        alive = [(number, i) for number, found in repeated.items() for i in found]
-
-
-def _add_line(block: int, line: int) -> int:
-    return (block ^ line) * _FACTOR & _BITS
-
-
-def _line_above(lines: Sequence[int], length: int) -> int | None:
-    return lines[length] if length < len(lines) else None
-
-
-def _count_known(author: str, lines: Sequence[int], known: frozenset[int]) -> int:
-    if not lines or not known:
-        return 0
-    longest, block = 0, _number_of(author)
-    for length, line in enumerate(lines, 1):
-        block = _add_line(block, line)
-        if block in known:
-            longest = length
-    return longest
 
 
 # --- a quick test for lines at which an ending may begin: few of all ---

@@ -112,3 +112,27 @@ def fold(text: str) -> str:
     text = unicodedata.normalize("NFKD", text.translate(_IGNORED)).casefold()
     text = unicodedata.normalize("NFC", _ACCENTS.sub("", text))
     return _UNSPACED.sub(r"\1", " ".join(text.split())).replace(" :", ":")
+
+
+_MAX_LOWER_RUN = 4  # words in lower case in a row; more are a sentence
+_MIN_LOWER = {".": 5, "!": 5, "?": 3}  # words in lower case of a text that ends as a sentence
+_FULL_STOPS = ("。", "！", "？")
+
+
+def is_sentence(text: str) -> bool:
+    """Return whether a paragraph reads as one: words in lower case in a row, or a full stop."""
+    words = text.split()
+    lower = run = 0
+    for word in words:
+        plain = word.strip(".,;:!?()\"'*")
+        run = run + 1 if plain.isalpha() and plain.islower() else 0
+        lower += run > 0
+        if run > _MAX_LOWER_RUN:
+            return True
+    if (
+        words
+        and words[-1][:-1].isalpha()
+        and lower >= _MIN_LOWER.get(words[-1][-1], len(words) + 1)
+    ):
+        return True
+    return text.rstrip().endswith(_FULL_STOPS)

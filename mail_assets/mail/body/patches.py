@@ -1,4 +1,4 @@
-"""Find the lines of a body that belong to a diff: unified, context or normal.
+"""Find the lines of a body that belong to a diff: unified, combined, context or normal.
 
 Diffs are recognised by the line counts that every hunk announces, so prose after the last hunk is
 never swallowed. Context diffs matter: they were the style of the PostgreSQL lists for their first
@@ -13,6 +13,8 @@ import re
 from collections.abc import Iterator, Sequence
 
 _UNIFIED = re.compile(r"@@ -\d+(?:,(\d+))? \+\d+(?:,(\d+))? @@")
+_COMBINED = re.compile(r"@@(@{1,20})((?: -\d+(?:,\d+)?){2,21}) \+\d+(?:,(\d+))? @@\1(?!@)")
+_OLD_COUNT = re.compile(r" -\d+(?:,(\d+))?")
 _CONTEXT = re.compile(r"\*{15}")
 _CONTEXT_OLD = re.compile(r"\*\*\* (\d+)(?:,(\d+))? \*{4}\s*$")
 _CONTEXT_NEW = re.compile(r"--- (\d+)(?:,(\d+))? -{4}\s*$")
@@ -24,6 +26,8 @@ _MERCURIAL = re.compile(r"# (?:HG changeset patch|User |Date |Node ID |Parent |B
 _STAT = re.compile(r" \S[^|\n]{0,200}\|\s{1,9}(?:\d{1,9}\s?[+-]{0,99}|Bin\b[^\n]{0,60})\s{0,9}$")
 _STAT_SUM = re.compile(r" ?\d{1,9} files? changed(?:, \d{1,9} (?:insertion|deletion)|\s*$)")
 _STAT_MODE = re.compile(r" (?:(?:create|delete) mode \d{6} |rename \S|copy \S|mode change )")
+_MARKS = frozenset({"", " ", "\t", "+", "-", "\\"})  # of the lines of a hunk
+_NEXT_HUNK = ("@@", "diff")
 _WRAPPED_AFTER = 60  # a mailer wraps at 72 to 80 columns, so a continuation follows a long line
 _NAME_WRAPPED_AFTER = 50  # a time follows, part of which may be wrapped
 _QUOTED_PRINTABLE = frozenset({"=20", "=09", "=A0"})  # an empty context line, not decoded
@@ -31,11 +35,10 @@ _QUOTED_PRINTABLE = frozenset({"=20", "=09", "=A0"})  # an empty context line, n
 
 def _unified_end(lines: Sequence[str], i: int) -> int:
     """Match a hunk of diff -u: "@@ -1,5 +1,5 @@"."""
-    match = _UNIFIED.match(lines[i])
+    match, i = _hunk_head(lines, i, _UNIFIED)
     if not match:
         return i
     old, new = int(match[1] or 1), int(match[2] or 1)
-    i += 1
     while i < len(lines) and (old > 0 or new > 0):
         mark = lines[i][:1]
         if mark in " \t" or lines[i] in _QUOTED_PRINTABLE:
@@ -47,8 +50,61 @@ def _unified_end(lines: Sequence[str], i: int) -> int:
         elif mark != "\\" and not _is_wrapped(lines, i):
             break
         i += 1
+    return _hunk_end(lines, i)
+
+
+def _combined_end(lines: Sequence[str], i: int) -> int:
+    """Match a hunk of a merge: "@@@ -1,5 -1,5 +1,5 @@@", with a column of signs for each parent."""
+    match, i = _hunk_head(lines, i, _COMBINED)
+    if not match:
+        return i
+    old = [int(count or 1) for count in _OLD_COUNT.findall(match[2])]
+    new = int(match[3] or 1)
+    if len(old) != len(match[1]) + 1:
+        return i
+    while i < len(lines) and (new > 0 or max(old) > 0):
+        signs = lines[i][: len(old)]
+        if not signs.strip("+- \t") or lines[i] in _QUOTED_PRINTABLE:
+            gone = "-" in signs  # a line of those parents alone that have the sign
+            new -= not gone
+            for parent, sign in enumerate(signs.ljust(len(old))):
+                old[parent] -= sign == "-" if gone else sign != "+"
+        elif signs[0] != "\\" and not _is_wrapped(lines, i):
+            break
+        i += 1
+    return _hunk_end(lines, i)
+
+
+def _hunk_head(
+    lines: Sequence[str], i: int, pattern: re.Pattern[str]
+) -> tuple[re.Match[str] | None, int]:
+    """Return the match of a hunk's head, which a mail program may have wrapped, and the line below.
+
+    The rest is in up to two unmarked lines above a line of the diff. Without a head it is line i.
+    """
+    match = pattern.match(lines[i])
+    if not match:
+        if not lines[i].startswith("@@") or len(lines[i]) > _WRAPPED_AFTER or i + 1 >= len(lines):
+            return None, i
+        match = pattern.match(f"{lines[i].rstrip()} {lines[i + 1]}")
+        return match, i + 2 if match else i
+    below = i + 1
+    if match.end() < len(lines[i].rstrip()):  # the name of a function follows
+        rest = below
+        while rest < min(below + 2, len(lines)) and lines[rest][:1] not in _MARKS:
+            rest += 1
+        if next((line for line in lines[rest : rest + 2] if line), "#")[:1] in _MARKS:
+            below = rest
+    return match, below
+
+
+def _hunk_end(lines: Sequence[str], i: int) -> int:
+    """Return the line after a hunk whose lines end above i: a note, a rest of the last line."""
     if i < len(lines) and lines[i].startswith("\\ No newline"):
         i += 1
+    if i + 1 < len(lines) and lines[i + 1].startswith(_NEXT_HUNK):
+        unmarked = lines[i][:1] not in _MARKS and not lines[i].startswith(_NEXT_HUNK)
+        i += unmarked and len(lines[i - 1]) >= _WRAPPED_AFTER
     return i
 
 
@@ -120,10 +176,11 @@ def _binary_end(lines: Sequence[str], i: int) -> int:
 
 def _is_wrapped(lines: Sequence[str], i: int) -> bool:
     """Return whether the unmarked line i in a hunk is the wrapped rest of the line above."""
-    following = lines[i + 1] if i + 1 < len(lines) else ""
-    if len(lines[i - 1]) < _WRAPPED_AFTER:
+    word = lines[i].split(None, 1)[0]
+    if word.startswith(_NEXT_HUNK) or len(lines[i - 1]) + 1 + len(word) < _WRAPPED_AFTER:
         return False
-    return following[:1] in {"+", "-", " "} or lines[i - 1].endswith("=")  # quoted-printable
+    below = next((line for line in lines[i + 1 : i + 3] if line), "")
+    return below[:1] in {"+", "-", " "} or lines[i - 1].endswith("=")  # quoted-printable
 
 
 def _count(first: str, last: str | None) -> int:
@@ -188,6 +245,7 @@ def _mercurial_end(lines: Sequence[str], i: int) -> int:
 
 _PIECES = (
     _unified_end,
+    _combined_end,
     _context_end,
     _file_names_end,
     _normal_end,
@@ -196,19 +254,21 @@ _PIECES = (
     _mercurial_end,
 )
 _START = re.compile(
-    r"@@ -|\*\*\*|---(?: |$)|diff |Index: |GIT binary patch|={60}|\d+(?:,\d+)?[acd]\d|"
+    r"@@@{0,20} -|\*\*\*|---(?: |$)|diff |Index: |GIT binary patch|={60}|\d+(?:,\d+)?[acd]\d|"
     r"# HG changeset|(?:Modified|Added|Deleted|RCS file): \S|"
     r" \S[^|\n]{0,200}+\| "
 )
 _START_CHARACTERS = frozenset("@*-dIG=0123456789#MADR ")
 _BLANKS = frozenset(" \t")
 _INDENTED = re.compile(
-    r"[ \t]{1,16}(?:@@ -\d+(?:,\d+)? \+\d+(?:,\d+)? @@|\*{15}|diff -|Index: \S|--- \S|\*\*\* \S)"
+    r"[ \t]{1,16}(?:@@ -\d+(?:,\d+)? \+\d+(?:,\d+)? @@|@@@{1,20} -\d|\*{15}|"
+    r"diff -|Index: \S|--- \S|\*\*\* \S)"
 )
 _HEADER = re.compile(
     r"diff -|Index: \S|={60,}\s*$|RCS file: |retrieving revision |cvs diff|"
-    r"index [0-9a-f]+\.\.|new file mode |deleted file mode |old mode |new mode |"
-    r"similarity index |dissimilarity index |rename (?:from|to) |copy (?:from|to) |Binary files |"
+    r"index [0-9a-f,]+\.\.|mode \d{6},[\d,]+\.\.|new file mode |deleted file mode |"
+    r"old mode |new mode |similarity index |dissimilarity index |rename (?:from|to) |"
+    r"copy (?:from|to) |Binary files |"
     r"(?:Modified|Added|Deleted): \S"
 )
 _NAMES = ("--- ", "*** ")

@@ -18,7 +18,7 @@ from functools import lru_cache
 from itertools import groupby
 from typing import NamedTuple
 
-from mail_assets.mail.body.lines import BodyLines, LineBlock, QuoteHead, fold
+from mail_assets.mail.body.lines import BodyLines, LineBlock, QuoteHead, fold, is_sentence
 from mail_assets.mail.body.phrases import Template, load_phrases
 
 # --- quote marks ---
@@ -32,6 +32,7 @@ _PROMPT = re.compile(r"[ \t]{0,3}>>>(?: |$)")  # Python's
 # depth 2 and more; ">>>> " and "> >>> " may be quoted prompts
 _NESTED = re.compile(r"[ \t]{0,3}(?:>>(?!>)|> >(?!>>))")
 _RUN = re.compile(rb"\x01+")
+_MARKS = re.compile(r"[ \t]{0,3}[>＞](?:[ \t]?[>＞])*")
 _AMBIGUOUS = (">From ", ">>>>> ")
 _ABOVE_HOLE = re.compile(rb"\x01(?=\x00\x01)")  # 1 for a quoted line, as in `quoted`
 _CITED = re.compile(r"[ \t]{0,3}[^\W\d_]{1,4}>|\s*$")  # below Supercite's attribution
@@ -62,6 +63,30 @@ def find_quoted_lines(lines: list[str], kinds: list[str]) -> bytearray:
     for i in _wrapped_rests(lines, kinds, quoted):
         quoted[i] = 1
     return quoted
+
+
+def quotes_mail(lines: list[str], quoted: bytearray) -> bool:
+    """Return whether marks are those of a mail beyond doubt, in a message that names none.
+
+    A run of quoted lines has two depths, or what announces a quote; or the body begins with one of
+    sentences: a program's session or a document has words above it.
+    """
+    first = next((i for i, line in enumerate(lines) if line.strip()), 0)
+    for run in _RUN.finditer(quoted):
+        marks = [_MARKS.match(line) for line in lines[slice(*run.span())]]
+        texts = [mark.string[mark.end() :] for mark in marks if mark]
+        depths = {len(mark[0].replace(" ", "").replace("\t", "")) for mark in marks if mark}
+        sentences = is_sentence(" ".join(texts))
+        if len(depths) > 1 and sentences:
+            return True
+        if any(separator_kind(x) or (_may_attribute(x) and is_attribution(x)) for x in texts):
+            return True
+        top = [i for i, text in enumerate(texts[:_MAX_BLOCK]) if text.strip()]
+        if {"from", "date", "subject"} <= {*_find_fields(texts, top)[0].values()}:
+            return True
+        if run.start() == first and sentences:
+            return True
+    return False
 
 
 def _session_runs(lines: list[str], marked: list[int], quoted: bytearray) -> list[tuple[int, int]]:
@@ -183,6 +208,11 @@ def is_attribution(line: str) -> bool:
     return _matches_template(_Candidate(0, text, len(text)))
 
 
+def _may_attribute(line: str) -> bool:
+    """Return whether a line ends as attributions do: a quick test."""
+    return line.rstrip(_DECORATION).endswith(_ENDS + load_phrases().ends)
+
+
 def _find_attributions(lines: list[str], quoted: bytearray) -> dict[int, int]:
     """Return the attributions over marked quotes: first line -> line after the last."""
     found = {}
@@ -236,7 +266,7 @@ def _attribution_start(
     tail = _CUT.sub("", lines[last][-_MAX_LENGTH:]).rstrip(_DECORATION)
     if blanks == 0 and (_BRACKETED.match(tail.strip()) or _FROM.match(tail)):
         return last
-    if not tail.endswith(_ENDS + load_phrases().ends) and "news:" not in tail:
+    if not _may_attribute(tail) and "news:" not in tail:
         return None
     for candidate in _join_lines(lines, quoted, last):
         if _matches_template(candidate) or _DATED_ADDRESS.match(candidate.text):
@@ -348,7 +378,7 @@ def _phrase_kind(text: str) -> str:
 
 
 def _find_header_blocks(
-    lines: list[str], own: list[int], quoted: bytearray
+    lines: list[str], own: list[int], quoted: bytearray, answers: bool
 ) -> dict[int, QuoteHead]:
     # with their separators, by their first line
     fields, separators = _find_fields(lines, own)
@@ -362,6 +392,8 @@ def _find_header_blocks(
                 head = _ruled_block(lines, fields, i, separators[i])
             else:
                 start, head = _bare_block(lines, quoted, fields, i)
+                if head and head.kind == "original" and not (answers and quoted.find(1, 0, i) < 0):
+                    head = _above_quote(head, lines, quoted)
             if head is not None:
                 heads[max(start, done)] = head
                 done = head.stop
@@ -422,7 +454,8 @@ def _bare_block(
 ) -> tuple[int, QuoteHead | None]:
     """Return a block without a separator, and its first line.
 
-    It needs author, date and one more field; right above a quote author and one more are enough.
+    It needs author, date and one more field; right above a quote author and one more
+    are enough.
     """
     stop = _block_end(lines, fields, i)
     kinds = {fields[x] for x in range(i, stop) if x in fields}
@@ -431,12 +464,24 @@ def _bare_block(
     if {"to", "subject"} <= kinds and "from" not in kinds:
         start = _notes_start(lines, i)
         return start, QuoteHead(stop, "original") if start < i else None
-    if "from" not in kinds or len(kinds - {"other"}) < _MIN_KINDS or "date" not in kinds:
-        below = next((x for x in range(stop, min(stop + 3, len(lines))) if lines[x].strip()), None)
-        if below is None or not quoted[below] or not {"from"} < kinds:
-            return i, None
-        return i, QuoteHead(stop, "attribution")
-    return i, QuoteHead(stop, "original")
+    whole = "from" in kinds and len(kinds - {"other"}) >= _MIN_KINDS
+    if whole and any(fields.get(x) == "date" and _may_be_date(lines[x]) for x in range(i, stop)):
+        return i, QuoteHead(stop, "original")
+    return i, _above_quote(QuoteHead(stop, "original"), lines, quoted) if {"from"} < kinds else None
+
+
+def _may_be_date(field: str) -> bool:
+    """Return whether the value of a field may be a date: words without a digit explain one."""
+    return (
+        _DIGIT.search(field) is not None or len(re.split("[:：]", field, maxsplit=1)[1].split()) < 2
+    )
+
+
+def _above_quote(head: QuoteHead, lines: list[str], quoted: bytearray) -> QuoteHead | None:
+    """Return the head as an attribution if a marked quote follows, else None."""
+    stop = head.stop
+    below = next((x for x in range(stop, min(stop + 3, len(lines))) if lines[x].strip()), None)
+    return QuoteHead(stop, "attribution") if below is not None and quoted[below] else None
 
 
 def _block_end(lines: list[str], fields: dict[int, str], first: int) -> int:
@@ -471,17 +516,29 @@ def _notes_start(lines: list[str], i: int) -> int:
     return i
 
 
-def find_quote_heads(lines: list[str], own: list[int], quoted: bytearray) -> dict[int, QuoteHead]:
+def find_quote_heads(
+    lines: list[str], own: list[int], quoted: bytearray, answers: bool
+) -> dict[int, QuoteHead]:
     """Return the possible announcements of a quote or a forwarded message by their first line.
 
-    `own` are the visible lines that are neither quoted nor of a diff.
+    `own` are the visible lines that are neither quoted nor of a diff. A message that does not
+    answer another quotes one only by marks that leave no doubt: an attribution above marked lines,
+    or a separator.
     """
-    last_quoted = quoted.rfind(1)
-    unmarked = _find_unmarked_attributions(lines, own[bisect(own, last_quoted) :])
     marked = _find_attributions(lines, quoted)
-    heads = {start: QuoteHead(stop, "unmarked") for start, stop in unmarked.items()}
-    heads |= {start: QuoteHead(stop, "attribution") for start, stop in marked.items()}
-    return heads | _find_header_blocks(lines, own, quoted)
+    heads = {start: QuoteHead(stop, "attribution") for start, stop in marked.items()}
+    if answers:
+        unmarked = _find_unmarked_attributions(lines, own[bisect(own, quoted.rfind(1)) :])
+        heads = {start: QuoteHead(stop, "unmarked") for start, stop in unmarked.items()} | heads
+    return heads | _find_header_blocks(lines, own, quoted, answers)
+
+
+def count_unannounced(heads: dict[int, QuoteHead], quoted: bytearray) -> int:
+    """Return the number of lines above the first announcement; of all lines without one.
+
+    There a message that answers none quotes none: its marks are prompts, code, or of a document.
+    """
+    return min((i for i, head in heads.items() if head.kind != "text"), default=len(quoted))
 
 
 def match_quote_head(body: BodyLines, i: int) -> LineBlock | None:

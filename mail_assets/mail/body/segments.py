@@ -9,31 +9,35 @@ Diffs are found first, because a "-- " line inside a diff is code and no signatu
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from mail_assets.mail.body.footers import (
+from mail_assets.mail.body.endings import (
     NO_ENDINGS,
     Ending,
     EndingMatch,
     RepeatedEndings,
-    find_ending_heads,
     find_ending_lines,
     hash_ending,
-    match_disclaimer,
-    match_list_footer,
-    trim_footer,
+    mark_ending_lines,
 )
+from mail_assets.mail.body.footers import find_ending_heads, match_disclaimer, match_list_footer
 from mail_assets.mail.body.lines import BodyLines, LineBlock, LineRule, find_runs
 from mail_assets.mail.body.patches import mark_patches
-from mail_assets.mail.body.quotes import find_quote_heads, find_quoted_lines, match_quote_head
+from mail_assets.mail.body.quotes import (
+    count_unannounced,
+    find_quote_heads,
+    find_quoted_lines,
+    match_quote_head,
+    quotes_mail,
+)
 from mail_assets.mail.body.signatures import (
     mark_sign_offs,
     match_device_signature,
     match_pgp_armour,
     match_signature,
     name_words,
-    trim_sign_off,
+    without_programs_lines,
 )
 
-SEGMENTER_VERSION = "6"
+SEGMENTER_VERSION = "7"
 
 #: Lines to which the rules apply; later ones are text. A megabyte, the limit of a body, is 25,000
 #: lines of mail; only hostile mail has more.
@@ -58,16 +62,23 @@ class Segment(NamedTuple):
 
 
 def segment_body(
-    body: str, from_name: str = "", from_email: str = "", endings: RepeatedEndings = NO_ENDINGS
+    body: str,
+    from_name: str = "",
+    from_email: str = "",
+    endings: RepeatedEndings = NO_ENDINGS,
+    *,
+    answers: bool = True,
 ) -> list[Segment]:
     r"""Cover the body with segments, without gaps, each ending at a line end ("\n" only).
 
     The author's name and address identify a sign-off; `endings` are the footers and signatures
-    that `learn_endings` found in the list's mail.
+    that `learn_endings` found in the list's mail. `answers` says that the message answers or
+    forwards another: if not, only what is announced as one is a quote.
     """
     head = body[: _end_of_lines(body, MAX_LINES)]
     lines = head.split("\n")  # splitlines() would also split at U+2028, form feed and others
-    marked = _mark_lines([line.rstrip("\r") for line in lines] if "\r" in head else lines)
+    plain = [line.rstrip("\r") for line in lines] if "\r" in head else lines
+    marked = _mark_lines(plain, answers)
     mark_sign_offs(marked, name_words(from_name, from_email))
     parts = _merge(head, lines, marked.kinds)
     if len(head) < len(body):
@@ -90,13 +101,7 @@ def mark_ending(body: str, parts: list[Segment], match: EndingMatch) -> list[Seg
         return parts
     lines = body.split("\n")
     kinds = _kinds_of_lines(body, lines, parts)
-    found = find_ending_lines(lines, kinds)
-    signed = found.tail[match.footer : match.footer + match.signature]
-    for i in trim_footer(lines, found.tail[: match.footer]):
-        kinds[i] = "footer"
-    for block in (signed, found.own[: match.own_signature]):
-        for i in trim_sign_off(lines, block):
-            kinds[i] = "signature"
+    mark_ending_lines(lines, kinds, match)
     return _merge(body, lines, kinds)
 
 
@@ -124,19 +129,50 @@ def new_text_spans(body: str, parts: Sequence[Segment]) -> list[tuple[int, int]]
     ]
 
 
-def _mark_lines(lines: list[str]) -> BodyLines:
-    kinds = ["text"] * len(lines)
-    mark_patches(lines, kinds)
-    quoted = find_quoted_lines(lines, kinds)
-    if 1 in quoted:
-        kinds = ["quote" if q else kind for kind, q in zip(kinds, quoted, strict=True)]
+def readable_text(body: str, parts: Sequence[Segment]) -> str:
+    """Return the text for the index of words: new text and signatures.
+
+    Quotes are found in the message that they are from, patches by their names. What programs add to
+    every mail, PGP armour and the line of a phone too, would only be noise.
+    """
+    texts = []
+    for start, end, kind in parts:
+        if kind == "text":
+            texts.append(body[start:end])
+        elif kind == "signature":
+            texts.append(without_programs_lines(body[start:end]))
+    return "".join(texts)
+
+
+def _mark_lines(lines: list[str], answers: bool) -> BodyLines:
+    patched = ["text"] * len(lines)
+    mark_patches(lines, patched)
+    quoted = find_quoted_lines(lines, patched)
+    answers = answers or (1 in quoted and quotes_mail(lines, quoted))
     texts = [line.strip() for line in lines]
-    pairs = enumerate(zip(texts, kinds, strict=True))
-    own = [i for i, (text, kind) in pairs if text and kind == "text"]
-    heads = find_quote_heads(lines, own, quoted)
+    kinds = _with_quotes(patched, quoted)
+    own = _own_lines(texts, kinds)
+    heads = find_quote_heads(lines, own, quoted, answers)
+    if not answers and 1 in quoted:
+        unannounced = count_unannounced(heads, quoted)
+        quoted[:unannounced] = bytes(unannounced)
+        kinds = _with_quotes(patched, quoted)
+        own = _own_lines(texts, kinds)
     body = BodyLines(lines, texts, kinds, quoted, quoted.find(1), heads)
     _mark_blocks(body, sorted({*heads, *find_ending_heads(texts, own)}))
     return body
+
+
+def _with_quotes(kinds: list[str], quoted: bytearray) -> list[str]:
+    if 1 not in quoted:
+        return kinds
+    return ["quote" if q else kind for kind, q in zip(kinds, quoted, strict=True)]
+
+
+def _own_lines(texts: list[str], kinds: list[str]) -> list[int]:
+    """Return the visible lines that are neither quoted nor of a diff."""
+    pairs = enumerate(zip(texts, kinds, strict=True))
+    return [i for i, (text, kind) in pairs if text and kind == "text"]
 
 
 def _mark_blocks(body: BodyLines, candidates: list[int]) -> None:

@@ -7,10 +7,12 @@ sentence is ever taken.
 """
 
 import re
+from collections.abc import Sequence
 from functools import lru_cache
+from itertools import groupby
 
 from mail_assets.mail.body.footers import begins_ending, match_list_footer
-from mail_assets.mail.body.lines import BodyLines, LineBlock, find_runs
+from mail_assets.mail.body.lines import BodyLines, LineBlock, find_runs, is_sentence
 from mail_assets.mail.body.phrases import CLOSINGS, DEVICE_PHRASES, THANKS
 from mail_assets.mail.body.quotes import is_attribution, separator_kind
 
@@ -98,6 +100,8 @@ _SEPARATOR = "-- "  # RFC 3676 section 4.3
 # without its blank, with a no-break one, in quoted-printable, escaped by PGP, as a dash
 _DAMAGED = re.compile(r"(?:--[ \xa0\t]{0,3}|--=20|- -- ?|[–—] ?)$")
 _DASHES = frozenset("-–—")
+_ITEM = re.compile(r"(?:[-*•]|\d{1,2}[.)]) \S")
+_QUOTATION = frozenset("\"'“”„«»‘’")
 _SQL_COMMENT = re.compile(r"--(?!-)")  # next to a damaged separator
 _SQL_COMMENT_TEXT = re.compile(r"-- \S")  # next to a "-- "
 _ARMOUR = re.compile(
@@ -125,9 +129,11 @@ def match_signature(body: BodyLines, i: int) -> LineBlock | None:
     if stop == i + 1 + _MAX_SIGNATURE:
         return None
     visible = sum(map(bool, body.texts[i + 1 : stop]))
-    if lines[i] != _SEPARATOR and len(lines) - i > _NEAR_END:
+    if lines[i] != _SEPARATOR:
         between = stop < len(lines) and _is_separator(lines[stop])  # as in the output of grep
-        if between or visible > _MAX_DAMAGED:
+        if len(lines) - i > _NEAR_END and (between or visible > _MAX_DAMAGED):
+            return None
+        if _divides_text(body, i, stop):
             return None
     if not visible and stop == i + 1 < len(lines) and lines[stop][:1] not in "-_":
         footer = match_list_footer(body, stop)
@@ -137,6 +143,35 @@ def match_signature(body: BodyLines, i: int) -> LineBlock | None:
     if not above and visible > _MAX_LONE_SIGNATURE:
         return LineBlock(i + 1, "signature")
     return LineBlock(stop, "signature")
+
+
+def _divides_text(body: BodyLines, i: int, stop: int) -> bool:
+    """Return whether a damaged separator is a rule between paragraphs of text.
+
+    Sentences or items follow it, without what makes a saying below a signature of them: a name or
+    a closing above the separator, quotation marks, an address, the escape of a clear-signed mail.
+    """
+    paragraphs = _paragraphs(body, i + 1, stop)
+    if not paragraphs or body.lines[i].startswith("- -"):
+        return False
+    sentences = [is_sentence(paragraph) for paragraph in paragraphs]
+    first = body.texts[body.next_visible(i + 1)]
+    if first[0] in _QUOTATION or _CONTACT.search(first):
+        return sum(sentences) > 1 and sentences[0]
+    if sum(sentences) > 1 or sum(map(_is_item, body.texts[i + 1 : stop])) > 1:
+        return True
+    above = next((body.texts[x] for x in range(i - 1, -1, -1) if body.texts[x]), "")
+    signed = is_closing(above) or (above and _is_closing_with_name(above, frozenset()))
+    return not (signed or _looks_like_name(above) or _looks_like_name(first)) and any(sentences)
+
+
+def _is_item(line: str) -> bool:
+    return _ITEM.match(line) is not None
+
+
+def _paragraphs(body: BodyLines, start: int, stop: int) -> list[str]:
+    runs = groupby(body.texts[start:stop], key=bool)
+    return [" ".join(texts) for visible, texts in runs if visible]
 
 
 def match_pgp_armour(body: BodyLines, i: int) -> LineBlock | None:
@@ -172,6 +207,15 @@ def match_device_signature(body: BodyLines, i: int) -> LineBlock | None:
     return LineBlock(i + 1, "signature") if ended else None
 
 
+_ARMOURED = re.compile(r"-----BEGIN PGP .*?(?:-----END PGP [A-Z ]{1,30}-----|\Z)", re.DOTALL)
+
+
+def without_programs_lines(signature: str) -> str:
+    """Return the text of a signature without PGP armour and lines such as "Sent from my phone"."""
+    text = _ARMOURED.sub("", signature)
+    return "".join(line for line in text.splitlines(keepends=True) if not _DEVICE.match(line))
+
+
 def _is_separator(line: str) -> bool:
     return line == _SEPARATOR or (line[:1] in _DASHES and _DAMAGED.match(line) is not None)
 
@@ -204,7 +248,7 @@ _CONTACT = re.compile(
     r"(?i)@|://|www\.|\S at \S{1,60}\.\S|\(\d{2,4}\)|\+?\d[\d ().-]{7}|"
     r"\b(?:tel|fax|phone|mobile|cell|e-?mail|icq|jabber|irc|web|skype|pgp|gpg)\b"
 )
-_RULE = re.compile(r"[-_=*~#+]{5,}$")
+_RULE = re.compile(r"[-_=*~#+]{4,}$")
 _WISH = re.compile(
     r"(?:have an? \w{1,12} (?:day|one|week|weekend|evening|time)|"
     r"thanks? (?:you )?(?:in advance|again|for \w{1,12}(?: \w{1,12}){0,3})|"
@@ -262,7 +306,7 @@ def is_closing(line: str) -> bool:
     return len(text) <= _MAX_CLOSING and (text in CLOSINGS or _WISH.match(text) is not None)
 
 
-def trim_sign_off(lines: list[str], block: list[int]) -> list[int]:
+def trim_sign_off(lines: Sequence[str], block: list[int]) -> list[int]:
     """Return the part of a learnt block, the last line first, that its author did not mean as text.
 
     It begins a paragraph or follows a closing, is no sentence, and has a contact, a name in the
@@ -279,14 +323,14 @@ def trim_sign_off(lines: list[str], block: list[int]) -> list[int]:
     return block if named or is_closing(_line_above(lines, block[-1])) else []
 
 
-def _begins_sign_off(lines: list[str], i: int) -> bool:
+def _begins_sign_off(lines: Sequence[str], i: int) -> bool:
     line, above = lines[i].strip(), lines[i - 1].strip() if i else ""
     if is_closing(line) or (line[-1] in ".,!?:" and not _CONTACT.search(line)):
         return False
     return not above or is_closing(above) or _RULE.match(above) is not None or above == "--"
 
 
-def _line_above(lines: list[str], i: int) -> str:
+def _line_above(lines: Sequence[str], i: int) -> str:
     return next((lines[x] for x in range(i - 1, max(i - 4, -1), -1) if lines[x].strip()), "")
 
 

@@ -117,6 +117,17 @@ _SPACED = re.compile(
     r"[^\s.@]++(?:\s*+\.\s*+[^\s.@]++)*+\s*+@\s*+[^\s.@]++(?:\s*+\.\s*+[^\s.@]++)*+\s*+\Z"
 )
 _SCHEME = re.compile(r"(?:mailto|smtp):", re.I)
+# Outlook's `Jo [mailto:jo@example.org]`, and a URL among words
+_IN_SQUARES = re.compile(r"\[\s*(?:mailto|smtp):\s*+([^\s<>\[\]]{1,320})\s*\]", re.I)
+_AS_URL = re.compile(r"(?<![\w<])mailto:(?=[\w\"])", re.I)
+_ENTITIES = {"&lt;": "<", "&gt;": ">", "&quot;": '"', "&amp;": "&"}
+_ENTITY = re.compile("|".join(_ENTITIES), re.I)
+# An address in angle brackets within a name, which may have lost its closing one
+_INNER = re.compile(r"<\s*([^\s<>@]{1,64}@[^\s<>]{1,255})\s*(?:>|\Z)")
+_QUOTED_LOCAL = re.compile(r'"((?:[^"\\]|\\.)*+)"\s*@(.*)', re.S)
+_DOT_ATOM = re.compile(r"[\w!#$%&'*+/=?^`{|}~-]+(?:\.[\w!#$%&'*+/=?^`{|}~-]+)*")
+# `@` as archives and people write it, in an address that has none
+_DISGUISED_AT = re.compile(r"\s*(?:\(at?\)|\[at\]|%40|\sat\s)\s*(?=[\w-]+\.[\w.-]+\Z)", re.I)
 # Raw ISO-2022-JP in mail of the 1990s: its bytes look like brackets and commas
 _RAW_JAPANESE = re.compile(r"\x1b\$[@B][^\x1b]*+(?:\x1b\([BJ])?")
 
@@ -182,7 +193,12 @@ def _mailboxes(value: str, fallback: str, obfuscated: bool) -> Iterator[Address]
     name: list[str] = []
     comment: list[str] = []
     angle: str | None = None
+    quoted = ""  # the quoted text directly before
     depth = before = 0  # before: pieces of the name before the angle brackets
+    if ":" in value:
+        value = _AS_URL.sub("", _IN_SQUARES.sub(r"<\1>", value))
+    if "&" in value:
+        value = _ENTITY.sub(lambda found: _ENTITIES[found[0].lower()], value)
     if "\x1b$" in value:
         value = _RAW_JAPANESE.sub(_encode_japanese, value)
     if "\\" in value:
@@ -206,6 +222,9 @@ def _mailboxes(value: str, fallback: str, obfuscated: bool) -> Iterator[Address]
             yield from _mailbox(name, comment, angle, fallback, obfuscated)
             name, comment, angle = [], [], None
         elif kind == "angle":
+            is_again = angle is not None and token[1:-1].strip() == angle.strip()
+            if is_again and not "".join(name[before:]).strip():
+                continue
             if angle is not None and "@" in angle:  # the comma is missing
                 yield from _mailbox(name[:before], comment, angle, fallback, obfuscated)
                 name, comment = name[before:], []
@@ -214,9 +233,26 @@ def _mailboxes(value: str, fallback: str, obfuscated: bool) -> Iterator[Address]
             angle, before = token[1:-1], len(name)
         elif kind == "quoted":
             name.append(_ESCAPED.sub(r"\1", token[1:-1]))
+            quoted = token
+            continue
+        elif kind == "word" and quoted and angle is None and _follows_local(token):
+            domain, _, rest = token.lstrip().partition(" ")  # `"jo roe"@example.org`
+            angle, name = f"{quoted}{domain}", [*name[:-1], rest]
+            before = len(name)
         elif kind == "word" and token not in '<"':
             name.append(token)
+        quoted = ""
     yield from _mailbox(name, comment, angle, fallback, obfuscated)
+
+
+def _follows_local(word: str) -> bool:
+    """Return whether a word is the domain of the quoted local part before it.
+
+    After a blank it has a dot, since `"Jo" @jo` has a nickname.
+    """
+    return word.startswith("@") or (
+        word.lstrip().startswith("@") and "." in word.split(maxsplit=1)[0]
+    )
 
 
 def _blank_escaped_marks(found: re.Match[str]) -> str:
@@ -247,13 +283,20 @@ def _mailbox(
     name: list[str], comment: list[str], angle: str | None, fallback: str, obfuscated: bool
 ) -> Iterator[Address]:
     phrase = " ".join("".join(name).split()).strip("<>, ")
+    if "<" in phrase and "@" in phrase and phrase.count("<") > phrase.count(">"):
+        phrase += ">"
     if angle is None:
         label, email = _split_bare(phrase, fallback, obfuscated)
     else:
         label = _text(phrase, fallback)
         email = _ENGLISH_AT.sub("@", " ".join(angle.split())) if obfuscated else angle
-    label = label or _text("".join(comment), fallback)
+    note = _text("".join(comment), fallback)
+    if not email and "@" in note:  # `Jo Roe (jo@example.org)`
+        email = next(word for word in note.split() if "@" in word).strip("<>,;")
+    label = label or note
     email = _clean_email(email, fallback)
+    if email and f"<{email}>" in label.lower():  # `"Jo <jo@example.org>" <jo@example.org>`
+        label = label[: label.lower().index(f"<{email}>")].strip("\"' ") or label
     if email or label:
         yield Address(label[:MAX_NAME], email)
 
@@ -267,10 +310,12 @@ def _split_bare(phrase: str, fallback: str, obfuscated: bool) -> tuple[str, str]
         phrase = _ENGLISH_AT.sub("@", phrase)
     if "@" in phrase and _SPACED.match(phrase):
         return "", phrase
-    if "=?" in phrase:  # some programs encode the whole mailbox
-        decoded = _text(phrase, fallback)
-        before, opened, email = decoded.rstrip("> ").rpartition("<")
-        return (_unquote(before), email) if opened and "@" in email else (decoded, "")
+    is_encoded = "=?" in phrase  # some programs encode the whole mailbox, others quote it
+    decoded = _text(phrase, fallback) if is_encoded else phrase
+    if found := _INNER.search(decoded):
+        return _unquote(f"{decoded[: found.start()]} {decoded[found.end() :]}".strip()), found[1]
+    if is_encoded:
+        return decoded, ""
     words = phrase.split()
     bare = words[0] if len(words) == 1 and phrase.isascii() else ""
     email = next((word for word in words if "@" in word.strip("@")), bare)
@@ -278,17 +323,32 @@ def _split_bare(phrase: str, fallback: str, obfuscated: bool) -> tuple[str, str]
 
 
 def _clean_email(email: str, fallback: str) -> str:
-    """Return an address in lower case, without comments, route (`@relay:`) and stray marks."""
+    """Return an address in lower case, without comments, route (`@relay:`) and stray marks.
+
+    Blanks stay in a quoted local part alone. One that needs no quotes loses them.
+    """
+    if "@" not in email:
+        email = _DISGUISED_AT.sub("@", email, count=1)
+    elif email.startswith('"') and (found := _QUOTED_LOCAL.fullmatch(email)):
+        return _join_quoted(" ".join(found[1].split()), found[2])
     if "(" in email:
         for _ in range(MAX_NESTED_COMMENTS):
             email = _COMMENT.sub("", email)
     email = "".join(decode_value(_raw(email), fallback).split())
-    email = _SCHEME.sub("", email.strip("'" if "@[" in email else "[]'"), count=1)
+    email = _SCHEME.sub("", email.strip("'" if "@[" in email else "[]{}'"), count=1)
     if email.startswith("@") and ":" in email:
         email = email.rpartition(":")[2]
-    if not email.startswith('"'):
-        email = email.strip('"')
+    email = email.strip('"')
     return email.rstrip(".").lower() if len(email) <= MAX_EMAIL else ""
+
+
+def _join_quoted(local: str, domain: str) -> str:
+    text = _ESCAPED.sub(r"\1", local)
+    domain = "".join(domain.split()).rstrip(".")
+    email = (
+        f"{text if _DOT_ATOM.fullmatch(text) else f'{chr(34)}{local}{chr(34)}'}@{domain}".lower()
+    )
+    return email if len(email) <= MAX_EMAIL else ""
 
 
 def _encode_japanese(raw: re.Match[str]) -> str:

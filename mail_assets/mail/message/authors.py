@@ -6,6 +6,8 @@ List servers put an address of their own into From if a domain forbids others to
     Jo via Dev <dev@lists.example.org>               Mailman (translated), Google Groups, Topicbox
     Jo via groups.io <jo=example.com@groups.io>      groups.io; the IETF writes `=40` for the `@`
     "Jo" (via Dev Mailing List) <dev@example.org>    Sympa, where the words are optional
+    "Jo" (jo@example.com) <dev@example.org>          the same, by its setting
+    "Dev" (on behalf of Jo) <dev@example.org>        the same
     "Jo jo@example.com [dev]" <dev@yahoogroups.com>  Yahoo Groups
     Jo <0000012ab34c-dmarc-request@example.org>      LISTSERV
     Jo via GitHub <git@example.org>                  gateways of trackers
@@ -82,6 +84,10 @@ _FOREIGN_VIA = re.compile(
     r"(?<!\s)\s++(?:(?:vía|przez|tra)\s++\S"
     r"|\([^()]{1,100}+(?<= 経由)\)|,\s[^\s,]{1,100}+(?<=-en)\sbidez)"
 )
+# Sympa, which may put the author's name or address into a comment, and the list's name before it
+_COMMENT = re.compile(r"\(([^()]{1,500})\)")
+_BEHALF = re.compile(r"(?:on behalf of|au nom de|im Auftrag von|en nombre de)\s+(.{1,255})", re.I)
+_IN_WORDS = re.compile(r"[\w.!#$%&'*+/=?^`{|}~-]{1,64}@(?:[\w-]{1,63}\.)+[\w-]{2,63}")
 _LISTSERV = re.compile(r"[0-9a-f]{6,64}+-dmarc-request@")
 _DOMAIN = re.compile(r"(?:[a-z0-9-]{1,63}+\.){1,10}+[a-z0-9-]{2,63}+\Z")
 _WORD = re.compile(r"\w+")
@@ -116,6 +122,9 @@ def find_author(
     is_hidden = "-dmarc-request@" in sender.email and bool(_LISTSERV.match(sender.email))
     is_own = is_hidden or _is_list_address(sender.email, own)
     name = _without_via(sender.name, is_own)
+    comments = _find_comments(headers) if is_own else ()
+    for behalf in filter(None, map(_BEHALF.match, comments)):
+        name = "" if "@" in behalf[1] else behalf[1].strip()
     is_munged = is_hidden or name != sender.name
     if decoded := _decode_address(sender.email, own, is_munged):
         return Author(name, decoded, True)
@@ -126,6 +135,7 @@ def find_author(
     known = [*people["reply-to"], *people["cc"], *people["to"], *enclosed]
     for email in (
         *_stated_addresses(sender, headers),
+        *(email.lower() for comment in comments for email in _IN_WORDS.findall(comment)),
         *_addresses_under(name, known, people["to"]),
         *(_only_reply(people, own) if is_munged or is_own else ()),
     ):
@@ -215,6 +225,11 @@ def _stated_addresses(sender: Address, headers: Headers) -> Iterator[str]:
             yield word.strip("<>()[],;'\"").lower()
     for stated in parse_addresses(_values(headers, "x-original-sender", "author")):
         yield stated.email
+
+
+def _find_comments(headers: Headers) -> list[str]:
+    """Return the comments of From, which are no names where a list's address has one."""
+    return _COMMENT.findall(decode_field(headers, "from")[:MAX_CACHED])
 
 
 def _addresses_under(

@@ -17,8 +17,12 @@ from mail_assets.mail.message.decoding import decode_base64, decode_text
 # --- values ---
 
 _FOLD = re.compile(rb"[\r\n]+[ \t]*")
-# A question mark in the text should be encoded (RFC 2047 section 4.2) but sometimes is not.
-_WORD = re.compile(rb"=\?([^?\s]{1,60})\?([bBqQ])\?([^?]*+(?:(?<!=)\?(?!=)[^?]*+){0,4}+)\?=")
+# A question mark in the text should be encoded (RFC 2047 section 4.2) but sometimes is not. QQ Mail
+# folds the line within a word.
+_WORD = re.compile(
+    rb"=\?[ \t]?([^?\s]{1,60})[ \t]?\?[ \t]?([bBqQ])[ \t]?\?"
+    rb"([^?]*+(?:(?<!=)\?(?!=)[^?]*+){0,4}+)\?="
+)
 _QUOTED_WORD = re.compile(rb'"(=\?[^"]+\?=)"')
 
 

@@ -1,8 +1,7 @@
-"""Parse Message-ID, In-Reply-To and References (RFC 5322 section 3.6.4), and base subjects.
+"""Parse Message-ID, In-Reply-To and References (RFC 5322 section 3.6.4).
 
 Ids carry no angle brackets and no whitespace and keep their case. Values come in decoded: some web
-front ends send RFC 2047 words here. The base subject (RFC 5256 section 2.1) is common to all
-messages of a conversation.
+front ends send RFC 2047 words here.
 """
 
 import hashlib
@@ -52,6 +51,21 @@ def normalize_id(text: str) -> str:
 def generate_message_id(*parts: str) -> str:
     """Return an id for a message without one; equal parts give equal ids, in every archive."""
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:32] + "@generated.invalid"
+
+
+def parse_parents(
+    in_reply_to: Iterable[str], references: Iterable[str], addresses: Set[str]
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the ids of In-Reply-To and of References; `addresses` are those of all people.
+
+    An id that both fields name is one even if it looks like an address of theirs.
+    """
+    in_reply_to, references = [*in_reply_to], [*references]
+    direct, chain = parse_in_reply_to(in_reply_to), parse_references(references)
+    if addresses.isdisjoint(map(str.lower, (*direct, *chain))):
+        return direct, chain
+    others = addresses - {x.lower() for x in {*direct} & {*chain}}
+    return parse_in_reply_to(in_reply_to, others), parse_references(references, others)
 
 
 def parse_in_reply_to(values: Iterable[str], addresses: Set[str] = frozenset()) -> tuple[str, ...]:
@@ -115,56 +129,3 @@ def _capped(found: Collection[str], addresses: Set[str]) -> tuple[str, ...]:
     if not (_ANSWERS.isdisjoint(ids) and addresses.isdisjoint(map(str.lower, ids))):
         ids = tuple(x for x in ids if x not in _ANSWERS and x.lower() not in addresses)
     return ids if len(ids) <= MAX_REFERENCES else (ids[0], *ids[1 - MAX_REFERENCES :])
-
-
-# --- base subjects ---
-
-MAX_SUBJECT = 2_000  # characters; a Postgres btree entry holds at most 2,704 bytes
-
-# Prefixes of replies and forwards by language. Italian `R:` and `I:` are left out, since ordinary
-# subjects begin so.
-_PREFIXES = {
-    "English": "re fw fwd",
-    "Arabic": "رد",
-    "Chinese": "回复 回覆 答复 答覆 转发 轉寄",
-    "Danish, Norwegian, Swedish": "sv vs vb",
-    "Dutch": "antw doorst",
-    "Finnish": "vs vl",
-    "French": "réf ref tr",
-    "German": "aw antwort wg",
-    "Greek": "απ σχετ",
-    "Hebrew": "תשובה השב הועבר",
-    "Hungarian": "vá",
-    "Italian": "rif",
-    "Japanese": "返信 転送",
-    "Korean": "회신 전달",
-    "Polish": "odp pd",
-    "Portuguese": "res enc",
-    "Russian, Ukrainian": "отв ответ відп",
-    "Spanish": "rv",
-    "Turkish": "ynt ilt",
-    "Welsh": "atb",
-}
-_PREFIX = re.compile(
-    rf"\s*+(?:(?:{'|'.join(sorted(set(' '.join(_PREFIXES.values()).split())))})\s*+"
-    r"(?:\[\d{1,4}\]|\(\d{1,4}\)|\^\d{1,4})?\s*+[:：]|\[[^\]\[]{1,60}\])",
-    re.I,
-)
-_FORWARDED = "(fwd)"
-
-
-def base_subject(subject: str) -> str:
-    """Return the subject without reply and forward prefixes, list tags and patch counters.
-
-    `[HACKERS] Re: AW: Re[2]: [PATCH v3 2/5] fix x (fwd)` becomes `fix x`. A subject made of
-    nothing else keeps its last part.
-    """
-    at = 0
-    while prefix := _PREFIX.match(subject, at):
-        if not subject[prefix.end() :].strip():
-            break
-        at = prefix.end()
-    words = subject[at:].split()
-    while len(words) > 1 and words[-1].lower() == _FORWARDED:
-        words.pop()
-    return " ".join(words)

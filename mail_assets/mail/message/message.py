@@ -7,6 +7,7 @@ from mail_assets.mail.message.addresses import Address
 from mail_assets.mail.message.attachments import Attachment
 from mail_assets.mail.message.body import AttachedText
 from mail_assets.mail.message.dates import Arrival
+from mail_assets.mail.message.subjects import has_prefix
 
 FLAGS = {
     "addresses_capped": "more recipients than MAX_ADDRESSES; the first are kept",
@@ -58,3 +59,22 @@ class Message(NamedTuple):
     attachments: tuple[Attachment, ...]
     patch_texts: tuple[str, ...]  # of the attachments that are patches
     flags: tuple[str, ...]  # names from FLAGS, sorted
+
+    @property
+    def answers(self) -> bool:
+        """Whether it answers or forwards another message, by what it names and its subject."""
+        return bool(self.in_reply_to or self.references) or has_prefix(self.subject)
+
+
+class TextIdentity(NamedTuple):
+    """Digests by which copies of one message in archives of any kind agree.
+
+    Copies under one id have the same content unless two digests of a kind differ; None is unknown
+    and differs from nothing. `text` covers Date, subject and body without what lists add: tags of
+    the subject, footers, disguises of addresses, line breaks. `outline` is the same with `?` for
+    letters outside of ASCII. `files` are the attachments.
+    """
+
+    text: bytes | None
+    outline: bytes | None
+    files: bytes | None

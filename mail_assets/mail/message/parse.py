@@ -28,11 +28,12 @@ from mail_assets.mail.message.headers import (
     parse_header_block,
     unfold,
 )
-from mail_assets.mail.message.ids import MAX_SUBJECT, base_subject
 from mail_assets.mail.message.message import Message
+from mail_assets.mail.message.subjects import MAX_SUBJECT, base_subject
+from mail_assets.text.untrusted import clean_line
 
 #: Raise it when rows would come out differently from the same bytes.
-PARSER_VERSION = "7"
+PARSER_VERSION = "8"
 
 
 class UnreadableMessageError(DamagedDataError):
@@ -103,14 +104,15 @@ def _parse(message: RawMessage, month: str, dialect: str, usual: str = "") -> Me
     sent = decide_sent_at(decode_fields(headers, "date"), received, from_line, month)
 
     whole_subject = decode_field(headers, "subject", charset)
-    subject = compose(whole_subject[:MAX_SUBJECT])[:MAX_SUBJECT]
+    subject = clean_line(compose(whole_subject[:MAX_SUBJECT]))[:MAX_SUBJECT]
     text, attached = _compose_body(body.text, body.attached)
     if cut := len(text) > MAX_BODY:  # some letters are written as two or three in NFC
         text = text[:MAX_BODY]
         attached = tuple(one for one in attached if one.text_start <= MAX_BODY)
     addresses = {one.email for one in (*authors, *people["to"], *people["cc"])}
-    references = ids.parse_references(decode_fields(headers, "references"), addresses)
-    in_reply_to = ids.parse_in_reply_to(decode_fields(headers, "in-reply-to"), addresses)
+    in_reply_to, references = ids.parse_parents(
+        decode_fields(headers, "in-reply-to"), decode_fields(headers, "references"), addresses
+    )
     message_id = ids.parse_message_id(decode_fields(headers, "message-id"))
 
     flags = tree.flags | _raised(
@@ -133,8 +135,8 @@ def _parse(message: RawMessage, month: str, dialect: str, usual: str = "") -> Me
         content_hash=hash_content(tree, dialect),
         subject=subject,
         subject_base=base_subject(subject),
-        from_name=compose(writer.name),
-        from_email=writer.email,
+        from_name=clean_line(compose(writer.name)),
+        from_email=clean_line(writer.email),
         reply_to=_compose_people(people["reply-to"][:MAX_ADDRESSES]),
         to=_compose_people(people["to"][:MAX_ADDRESSES]),
         cc=_compose_people(people["cc"][:MAX_ADDRESSES]),
@@ -155,9 +157,9 @@ def _parse(message: RawMessage, month: str, dialect: str, usual: str = "") -> Me
 
 
 def _compose_people(people: tuple[Address, ...]) -> tuple[Address, ...]:
-    if not people or all(one.name.isascii() for one in people):
+    if all(one.name.isascii() and (one.name + one.email).isprintable() for one in people):
         return people
-    return tuple(one._replace(name=compose(one.name)) for one in people)
+    return tuple(Address(clean_line(compose(name)), clean_line(email)) for name, email in people)
 
 
 def _compose_names(attachments: tuple[Attachment, ...]) -> tuple[Attachment, ...]:

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from mail_assets.mail.message.decoding import find_codec
 from mail_assets.mail.message.headers import Headers, first_value, parse_parameters, unfold
+from mail_assets.text.untrusted import clean_line
 
 MAX_NAME = 255  # characters of a file name
 MAX_CACHED = 300  # bytes of the three fields together; longer ones are not cached
@@ -14,8 +15,6 @@ MAX_CACHED = 300  # bytes of the three fields together; longer ones are not cach
 _CONTENT_FIELDS = ("content-type", "content-transfer-encoding", "content-disposition")
 _TOKEN = re.compile(rb"[^\s;,()\"\x00]*")
 _WORD_CHARSET = re.compile(rb"=\?([^?*\s]{1,60}+)")
-# Control characters, and those that change the direction of the text around them.
-_CONTROLS = re.compile("[\0-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]+")
 
 
 class Part(NamedTuple):
@@ -89,7 +88,7 @@ def clean_filename(name: str) -> str:
     """Return a name without folders and control characters, "" for `.` and `..`."""
     if not name:
         return ""
-    name = _CONTROLS.sub("", name.replace("\\", "/").rpartition("/")[2]).strip()
+    name = clean_line(name.replace("\\", "/").rpartition("/")[2])
     return "" if name in (".", "..") else name[:MAX_NAME]
 
 

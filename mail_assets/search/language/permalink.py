@@ -138,8 +138,10 @@ def _say(node: Node) -> str:
             return f"({' or '.join(map(_say, parts))})"
         case Not(part):
             return f"not: {_say(part).removeprefix('phrase ')}"
+        case Field("date", Period() as period):
+            return f"date: {period.start or ''} to before {period.end or ''}"
         case Field(name, Period() as period):
-            return _say_period(name, period)
+            return f"{name} {period.start or period.end}"
         case Field(name, value):
             return f"{name}: {value}"
         case Text("phrase", text):
@@ -148,9 +150,3 @@ def _say(node: Node) -> str:
             return f"words that begin with {text}"
         case Text(text=text):
             return text
-
-
-def _say_period(name: str, period: Period) -> str:
-    if name == "date":
-        return f"date: {period.start or ''} to before {period.end or ''}"
-    return f"{name} {period.start or period.end}"

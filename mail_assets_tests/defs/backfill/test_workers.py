@@ -4,10 +4,12 @@ import multiprocessing
 import os
 import signal
 from collections.abc import Sequence
+from functools import partial
 from itertools import count
 from multiprocessing.connection import Connection
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -44,6 +46,18 @@ def month_range(first: str, last: str) -> MonthRange:
     return MonthRange(ListMonth(HARBOR, first), ListMonth(HARBOR, last))
 
 
+#: Processes forked from one that has imported Dagster and this module.
+FORKS = multiprocessing.get_context("forkserver")
+FORKS.set_forkserver_preload([__name__])
+
+
+def work_with(environ: dict[str, str], *arguments: Any) -> None:
+    """Run a worker in the environment of its test, which is not that of the server of forks."""
+    os.environ.clear()
+    os.environ.update(environ)
+    run_worker(*arguments)
+
+
 @pytest.fixture
 def shared(tmp_path: Path, home_dsn: str, monkeypatch: pytest.MonkeyPatch) -> World:
     """An empty world whose storage of Dagster other processes find by the environment."""
@@ -56,7 +70,15 @@ def shared(tmp_path: Path, home_dsn: str, monkeypatch: pytest.MonkeyPatch) -> Wo
     return World(tmp_path, home_dsn)
 
 
+@pytest.fixture
+def forked(shared: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Workers that are forked, not spawned: importing Dagster takes longer than their work."""
+    monkeypatch.setattr(workers, "_PROCESSES", FORKS)
+    monkeypatch.setattr(workers, "run_worker", partial(work_with, {**os.environ}))
+
+
 @pytest.mark.slow
+@pytest.mark.usefixtures("forked")
 def test_two_processes_make_the_same_as_one(shared: World) -> None:
     for name in (HARBOR, PIER):
         shared.archive(MARCH, mail("a"), mail("b", references="<a@example.org>"), list_name=name)
@@ -157,10 +179,7 @@ def die_at_start(*_: object) -> None:
 
 @pytest.fixture
 def fakes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Fakes:
-    """Fakes forked from one process that has imported Dagster."""
-    processes = multiprocessing.get_context("forkserver")
-    processes.set_forkserver_preload([__name__])
-    monkeypatch.setattr(workers, "_PROCESSES", processes)
+    monkeypatch.setattr(workers, "_PROCESSES", FORKS)
     monkeypatch.setattr(workers, "run_worker", start_fake)
     return Fakes(tmp_path)
 
@@ -192,6 +211,7 @@ def test_one_process_builds_threads_when_it_is_time(
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("forked")
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_long_backfill_builds_threads_in_between(
     shared: World, monkeypatch: pytest.MonkeyPatch, jobs: int

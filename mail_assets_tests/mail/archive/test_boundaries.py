@@ -5,7 +5,8 @@ from collections.abc import Sequence
 import pytest
 
 from mail_assets.mail.archive.dialects import DIALECTS
-from mail_assets.mail.archive.mbox import RawMessage, split_mbox
+from mail_assets.mail.archive.mbox import RawMessage, extract_message, split_mbox
+from mail_assets_tests.mail.corpora import reported
 from mail_assets_tests.mail.mails import GIT_LINE, head
 
 FORGED_LINE = b"From bob@example.org Tue Jan  6 10:00:00 2026\n"
@@ -221,3 +222,138 @@ def test_content_length_of_a_single_message_swallows_no_other() -> None:
     others = archive(PEOPLE, TEXTS)
     own = PEOPLE % 1 + b"Content-Length: %d\n" % (len(others) + 3) + head(1) + b"x\n\n"
     assert len(split(own + others)) == 13
+
+
+# --- folders that several programs wrote --------------------------------------------------------
+
+MOZILLA = b"X-Mozilla-Status: 0001\nX-Mozilla-Status2: 00000000\n"
+
+
+def folder(*messages: str) -> bytes:
+    """A folder of messages in some FORMS; one after a `+` has the fields of Thunderbird."""
+    written = []
+    for number, name in enumerate(messages):
+        form = name.removeprefix("+")
+        line = ACCOUNT if form == "of an account" else FORMS[form]
+        line = line % number if b"%d" in line else line
+        fields = MOZILLA if form != name else b""
+        written.append(line + fields + head(number) + b"text\n\n")
+    return b"".join(written)
+
+
+FORMS["people"] = PEOPLE
+FORMS["ISO date"] = b"From jo@example.org 2026-01-05 10:00:00 +0100\n"
+FORMS["no weekday"] = b"From jo@example.org 5 Jan 2026 10:00\n"
+FORMS["hour of one digit"] = b"From jo@example.org Mon Jan  5 9:00:00 2026\n"
+FORMS["late"] = b"From jo@example.org Mon Jan  5 10:00:00 2026\n\n"
+ACCOUNT = b"From \nX-Account-Key: account1\nX-UIDL: UID1-2\n" + MOZILLA
+FORMS["localised date"] = b"From jo@example.org lun. janv.  5 10:00:00 2026\n"
+
+OLD, NEW = "+Thunderbird", "+Thunderbird's exports"
+
+
+@pytest.mark.parametrize("end", [b"\n", b"\r\n", b"\r\r\n", b"\r\r\r\n", b"\r"])
+@pytest.mark.parametrize(
+    "messages",
+    [
+        (OLD, OLD, NEW, NEW, NEW),
+        (OLD, NEW, OLD, NEW, OLD),
+        (OLD,) * 30 + (NEW,) + (OLD,) * 30,
+        (NEW, OLD, NEW, OLD),
+        ("people", "people", NEW),
+        ("people", "people", "an envelope without a date"),
+        ("people", "Google Takeout, no date", "Google Takeout, no date", "people"),
+        ("public-inbox", "public-inbox", "a date as in a header", "a date as in a header"),
+        ("Eudora", "Eudora", "Thunderbird's exports", "Thunderbird's exports", "Eudora"),
+        ("people", "ISO date", "people", "ISO date", "people"),
+        ("Python", "Usenet of Google Groups", "Usenet of Google Groups", "UUCP"),
+        ("people", "localised date", "localised date", "hour of one digit", "no weekday"),
+        ("ISO date", "ISO date"),
+        ("no weekday", "people", "no weekday"),
+        ("people", "late", "late", "people"),
+        ("people", "people", "late"),
+        ("late", "late"),
+        ("people", "of an account", "people"),
+    ],
+)
+def test_folder_of_several_programs_is_split(messages: tuple[str, ...], end: bytes) -> None:
+    data = folder(*messages).replace(b"\n", end)
+    found = split(data)
+    assert len(found) == len(messages)
+    assert [one.raw for one in found] == [
+        one.raw.replace(b"\n", b"\n" if end == b"\r" else b"\r\n" if len(end) > 1 else end)
+        for one in split(folder(*messages))
+    ]
+    last = data[found[-1].offset :][: found[-1].length]
+    assert extract_message(last, "plain") == found[-1].raw
+
+
+def test_mail_of_another_program_is_suspicious() -> None:
+    found = split(folder(*["people"] * 9, "an envelope without a date", NEW))
+    assert [one.suspicious for one in found] == [False] * 9 + [True, False]
+
+
+def test_thunderbird_line_needs_no_blank_line_above() -> None:
+    data = folder(OLD, OLD, NEW, NEW).replace(b"text\n\n", b"text\n")
+    assert len(split(data)) == 4
+
+
+PROSE = {
+    "a word": b"From\nthe start: this is prose.\n",
+    "a header in prose": b"From \nTo: jo@example.org\nSubject: x\n\nsee above\n",
+    "a quoted header": b"From jo@example.org\nSent: Monday 5 January 2026 10:00\nTo: y\n",
+    "an appointment": b"From 10:00 to 11:00\nWhere: room 5\nDate: Monday\n",
+    "times": b"From jo at 10:00\nNote: bring the Message-ID: <x@y>\n",
+    "a header with text in it": b"From \nDate: x\nMessage-ID: <x@y>\nand so on\n\nend\n",
+    "a line and a blank one": b"From jo@example.org Mon Jan  5 10:00:00 2026\n\nDate: x\n\ny\n",
+    "a log": b"From 2026-01-05 10:00:00 host\nkernel: Date: x\n",
+}
+
+
+@pytest.mark.parametrize("prose", PROSE)
+@pytest.mark.parametrize("times", [1, 6])
+def test_prose_in_a_folder_starts_no_message(prose: str, times: int) -> None:
+    bodies = with_forged(b"text\n\n" + (PROSE[prose] + b"\n") * times)
+    assert len(split(archive(PEOPLE, bodies))) == 13
+
+
+@pytest.mark.parametrize(
+    "junk",
+    [
+        b"\0",
+        b"\0" * 9,
+        b"\0" * (200 << 10),
+        b"\n" + b"\0" * 64,
+        b"\0" * 64 + b"\n",
+        b"\x1a",
+        b"\n\x1a",
+        b"\n\xef\xbb\xbf",
+        b"\xef\xbb\xbf",
+    ],
+)
+def test_junk_in_front_of_a_from_line_hides_no_message(junk: bytes) -> None:
+    one, two = PEOPLE % 1 + head(1) + b"one\n", PEOPLE % 2 + head(2) + b"two\n"
+    found = split(one + junk + two + junk.replace(b"\xef\xbb\xbf", b""))
+    assert [message.raw.rstrip(b"\n\0") for message in found] == [
+        head(1) + b"one",
+        head(2) + b"two",
+    ]
+    assert not any(message.suspicious for message in found)
+
+
+@pytest.mark.parametrize("junk", [b"\0" * 5_000, b"\r\n\0\n"])
+def test_junk_in_front_of_an_archive_is_no_message(junk: bytes) -> None:
+    assert len(split(junk + folder("people", "people"))) == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "count"),
+    [
+        ("R01-thunderbird-upgraded-folder", 5),
+        ("R02-thunderbird-upgraded-deleted", 5),  # one of them is deleted
+        ("R37-nul-run-before-from-line", 2),
+        ("R38-crcrlf", 2),
+    ],
+)
+def test_reported_folder_is_split(name: str, count: int) -> None:
+    assert len(split(reported(f"{name}.mbox").read_bytes())) == count

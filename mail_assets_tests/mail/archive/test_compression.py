@@ -4,8 +4,13 @@ import bz2
 import gzip
 import hashlib
 import lzma
+import subprocess
+import sys
+import zlib
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 import zstandard
@@ -102,6 +107,65 @@ def test_bomb_is_refused_before_it_has_gone_off(
     ]
     path.write_bytes(COMPRESS[kind](b"\n".join(mails)))
     assert len(list(split_archive(path, "plain"))) == len(mails)
+
+
+def repeated(kind: str, size: int) -> bytes:
+    """Compressed zero bytes, made in little memory."""
+    makers: dict[str, Callable[[], Any]] = {
+        "gzip": partial(zlib.compressobj, wbits=zlib.MAX_WBITS | 16),
+        "bzip2": bz2.BZ2Compressor,
+        "xz": lzma.LZMACompressor,
+        "zstd": zstandard.ZstdCompressor(level=19).compressobj,
+    }
+    packer = makers[kind]()
+    piece = bytes(1 << 20)
+    packed = b"".join(packer.compress(piece) for _ in range(size >> 20))
+    return bytes(packed + packer.flush())
+
+
+@pytest.mark.parametrize("kind", COMPRESS)
+def test_bomb_takes_little_memory(kind: str, tmp_path: Path) -> None:
+    path = tmp_path / "bomb"
+    path.write_bytes(repeated(kind, 300 << 20))
+    code = (
+        "import resource, sys\n"
+        "from pathlib import Path\n"
+        "from mail_assets.mail.archive.compression import open_archive\n"
+        "before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\n"
+        "with open_archive(Path(sys.argv[1])) as file:\n"
+        "    size = sum(map(len, iter(lambda: file.read(1 << 16), b'')))\n"
+        "print(size, (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) >> 10)\n"
+    )
+    command = [sys.executable, "-c", code, str(path)]
+    size, mebibytes = subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout.split()
+    assert int(size) == 300 << 20
+    assert int(mebibytes) < 48
+
+
+def test_xz_that_asks_for_much_memory_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "hackers.202601"
+    data = bytearray(lzma.compress(MANY))
+    # the size of the dictionary is one byte of the block's header, which has a checksum
+    header = 12
+    size = (data[header] + 1) * 4
+    data[header + 4] = 34  # 512 MiB (xz file format, 5.3.1)
+    data[header + size - 4 : header + size] = zlib.crc32(data[header : header + size - 4]).to_bytes(
+        4, "little"
+    )
+    path.write_bytes(data)
+    with pytest.raises(ArchiveError, match=r"hackers\.202601: xz data is damaged .*emory"):
+        list(split_archive(path, "plain"))
+
+
+@pytest.mark.parametrize("kind", COMPRESS)
+def test_archive_that_does_not_fit_on_the_disk_says_so(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "hackers.202601"
+    path.write_bytes(COMPRESS[kind](MANY))
+    monkeypatch.setattr(compression, "RESERVE", 1 << 60)
+    with pytest.raises(ArchiveError, match=r"hackers\.202601: .*fits on the disk of /.*make room"):
+        list(split_archive(path, "plain"))
 
 
 @pytest.mark.parametrize("kind", ["plain", "gzip"])

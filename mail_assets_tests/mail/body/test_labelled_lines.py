@@ -1,12 +1,8 @@
 """Segments against lines labelled by hand: no worse than measured before."""
 
-from collections.abc import Callable, Iterable
-
 import pytest
 
-from mail_assets.mail.body.footers import learn_endings
-from mail_assets.mail.body.segments import Segment, ending_of, segment_body
-from mail_assets.mail.message.message import Message
+from benchmarks.segments import cut_by_endings
 from mail_assets_tests.mail.body.labelled_lines import KINDS, Score, read_labels, score_all
 from mail_assets_tests.mail.corpora import CORPORA
 
@@ -23,20 +19,6 @@ LOWEST = {
 }
 
 
-def cut_month(messages: list[Message]) -> Callable[[Message], Iterable[Segment]]:
-    """Learn a month's endings, and return what cuts a message of it."""
-    learnt = learn_endings(
-        (m.from_email or m.from_name, m.subject_base, ending_of(m.body_text, rule_parts(m)))
-        for m in messages
-    )
-    return lambda m: segment_body(m.body_text, m.from_name, m.from_email, learnt)
-
-
-def rule_parts(message: Message) -> list[Segment]:
-    """Return the segments of a message by the rules alone."""
-    return segment_body(message.body_text, message.from_name, message.from_email)
-
-
 def test_set_is_large_and_knows_all_kinds() -> None:
     labels = read_labels()
     assert sum(len(each.lines) for each in labels) >= 1_500
@@ -51,7 +33,7 @@ def test_segments_of_unfitted_messages_are_right() -> None:
         pytest.skip(f"the real mail is not here: {archives}")
     unfitted = [one for one in read_labels() if one.held_out]
     held_out = Score()
-    for score in score_all(archives, cut_month, unfitted).values():
+    for score in score_all(archives, cut_by_endings, unfitted).values():
         held_out.pairs += score.pairs
     assert held_out.lines > 1_800  # of 1,868: most lines are found by their hashes
     found = {kind: held_out.f1(kind)[2] for kind in KINDS} | {"accuracy": held_out.accuracy}

@@ -98,7 +98,7 @@ UNIFIED = "--- a/f\n+++ b/f\n@@ -1,2 +1,2 @@ fn\n-- \n+b\n c\n"
         ),
         pytest.param(
             "***************\n*** 1,9 ****\n  a\n! b\n\nThe rest was cut off.\nprose",
-            "pppptt" + "t",
+            "ppppttt",
             id="context diff broken off",
         ),
         pytest.param(
@@ -149,7 +149,7 @@ UNIFIED = "--- a/f\n+++ b/f\n@@ -1,2 +1,2 @@ fn\n-- \n+b\n c\n"
         pytest.param("Modified: the plan\nprose", "tt", id="Modified: in prose"),
         pytest.param(
             "@@ -1,3 +1,3 @@\n a\n=20\n-b\n+c\nme",
-            "ppppp" + "t",
+            "pppppt",
             id="quoted-printable, not decoded",
         ),
     ],
@@ -161,3 +161,106 @@ def test_diffs_are_found_by_their_arithmetic(body: str, expected: str) -> None:
 def test_patch_of_5_000_lines_is_one_segment() -> None:
     body = "see\n@@ -1,2500 +1,2500 @@\n" + "-old\n" * 2500 + "+new\n" * 2500 + "bye\n"
     assert [part.kind for part in segment_body(body)] == ["text", "patch", "text"]
+
+
+NAMES = "diff --cc x.c\nindex 1,2..3\n--- a/x.c\n+++ b/x.c\n"
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        pytest.param(
+            f"{NAMES}@@@ -1,2 -1,2 +1,3 @@@\n  a\n -b\n +c\n++d\n\nmore", "p" * 9 + "tt", id="git's"
+        ),
+        pytest.param(
+            f"{NAMES.replace('--cc', '--combined')}@@@ -1 -1 +1 @@@ fn\n- a\n -b\n++c\nmore",
+            "p" * 8 + "t",
+            id="combined",
+        ),
+        pytest.param(
+            "diff --cc x\nmode 100644,100644..100755\nindex 1,2,3..4\n--- a/x\n+++ b/x\n"
+            "@@@@ -1,2 -1,1 -1,2 +1,2 @@@@\n   a\n- -b\n+++c\nmore",
+            "p" * 9 + "t",
+            id="of three parents",
+        ),
+        pytest.param(
+            "diff --cc x\nindex 1,2..0\ndeleted file mode 100644,100644\n"
+            "--- a/x\n+++ /dev/null\nme",
+            "pppppt",
+            id="a deleted file",
+        ),
+        pytest.param(
+            f"{NAMES}@@@ -1,3 -1,3 +1,3 @@@\n  a\n\n++c\n--b\nmore",
+            "p" * 9 + "t",
+            id="a stripped line",
+        ),
+        pytest.param(
+            f"{NAMES}@@@ -1,9 -1,9 +1,9 @@@\n  a\nMy point is\nthis",
+            "p" * 6 + "tt",
+            id="broken off",
+        ),
+        pytest.param(
+            f"{NAMES}@@@ -1,2 -1,2\n+1,2 @@@ fn\n  a\n++b\n--c\nmore",
+            "p" * 9 + "t",
+            id="a wrapped head",
+        ),
+        pytest.param(
+            f"@@@ -1 -1 +1 @@@\n  a\n@@@ -9 -9 +9 @@@\n++{'long ' * 14}\nwrapped\n--b\nmore",
+            "ppppppt",
+            id="a wrapped line",
+        ),
+        pytest.param("  @@@ -1 -1 +1 @@@\n  ++a\n  --b\nmore", "pppt", id="indented"),
+        pytest.param("@@@ -1 +1 @@@ is no merge\nmore", "tt", id="of one parent"),
+        pytest.param("@@@ see below @@@\nmore", "tt", id="a row of signs"),
+    ],
+)
+def test_merges_are_patches_to_their_end(body: str, expected: str) -> None:
+    assert letters(body) == expected
+
+
+HEAD = "--- a/x.c\n+++ b/x.c\n@@ -1,3 +1,3 @@"
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        pytest.param(
+            f"{HEAD} int function_with_a_name(struct\nfoo *bar)\n a\n-b\n+c\n\nThanks!",
+            "ppppppppt",
+            id="in its function",
+        ),
+        pytest.param(
+            f"{HEAD} static struct device\n*create_it(struct\nfoo *bar)\n a\n-b\n+c\n d\nThanks!",
+            "pppppppppt",
+            id="twice",
+        ),
+        pytest.param(
+            "--- a/x.c\n+++ b/x.c\n@@ -1,2\n+1,2 @@ fn\n a\n-b\n+c\nThanks!",
+            "pppppppt",
+            id="in its numbers",
+        ),
+        pytest.param(
+            f"{HEAD} fn(struct\nfoo)\n\n-b\n+c\n d\nThanks!",
+            "ppppppppt",
+            id="above a stripped line",
+        ),
+        pytest.param(
+            f"@@ -1,3 +1,3 @@\n {'long ' * 14}\nwrapped\n\n+c\n-d\nThanks!",
+            "pppp" + "ppt",
+            id="a line above a stripped one",
+        ),
+        pytest.param(
+            f"@@ -1 +1 @@\n {'long ' * 14}\nwrapped\n@@ -9 +9 @@\n+c\n-d\nThanks!",
+            "ppppppt",
+            id="the last line of a hunk",
+        ),
+        pytest.param(f"{HEAD} fn\nMy point is\nthis", "ppptt", id="broken off below its head"),
+        pytest.param(
+            f"@@ -1,5 +1,5 @@\n {'long ' * 14}\n@@ -9 +9 @@\n+c\n-d\nThanks!",
+            "pppppt",
+            id="cut above another",
+        ),
+    ],
+)
+def test_wrapped_hunks_are_patches_to_their_end(body: str, expected: str) -> None:
+    assert letters(body) == expected

@@ -413,3 +413,71 @@ def test_any_kind_of_dash_rules_a_separator(dash: str) -> None:
     assert letters(f"Yes.\n\n{separator}\n{dated}\n\nold\nold") == "ttaqqqq"
     assert letters(f"> old\nYes.\n-- \nMe\n{separator}\n{dated}\n> old") == "qtssaaq"
     assert set(letters(f"Yes.\n\n{rule} Results {rule}\n\n1 2 3\n{rule}\nend")) == {"t"}
+
+
+HEADER = (
+    "From: ann@x.example\nTo: dev@x.example\nDate: Mon, 5 Jan 2026 10:11:00 +0000\nSubject: cranes"
+)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        pytest.param(
+            "It has these:\n\nFrom: the author\nTo: the readers\nDate: when it was sent\n"
+            "Subject: what it is about\n\nOf these two are needed.\n\nIs that so?",
+            id="a header explained",
+        ),
+        pytest.param(f"I get this:\n\n{HEADER}\n\nWhy is To wrong?", id="a header shown"),
+        pytest.param(f"{HEADER}\n\nWhy is To wrong?", id="a header shown first"),
+        pytest.param(
+            "So:\n\nVon: Ann\nAn: Bob\nGesendet: 5.1.2026\nBetreff: x\n\nWarum?", id="in German"
+        ),
+        pytest.param(
+            "They write\n\nOn Mon, 5 Jan 2026 10:11, Ann <ann@x.example> wrote:\n\nabove it.",
+            id="an attribution shown",
+        ),
+        pytest.param("In R:\n\n> x <- c(1,2)\n> mean(x)\n[1] 1.5\n\nWhy 1.5?", id="R"),
+        pytest.param("> x <- c(1,2)\n> mean(x)\n[1] 1.5\n\nWhy 1.5?", id="R at the begin"),
+        pytest.param("R:\n> f <- function(x) {\n+   x\n+ }\n> f(1)\n[1] 1", id="R, wrapped"),
+        pytest.param("In F#:\n\n> let x = 5;;\nval x : int = 5\n\n> x;;", id="F#"),
+        pytest.param("Python:\n>>> import crane\n>>> crane.lift()\n", id="Python alone"),
+        pytest.param("MATLAB:\n>> x = 1\n\nx =\n\n     1\n\n>> y = 2", id="MATLAB"),
+        pytest.param("$ cat <<EOF\n> one\n> two\n> EOF\none\ntwo", id="a shell goes on"),
+        pytest.param("$ make \\\n> all\n> # that fails\nerror 2", id="a shell's comment"),
+        pytest.param("All:\n>> new warnings have this mark:\n>> a.c:1: error: x\n", id="a robot's"),
+        pytest.param(
+            "The manual says\n\n> The crane lifts what it can and no more.\n\nbut mine does more.",
+            id="a document",
+        ),
+        pytest.param("In my muttrc:\n\nset indent_string=\n> \n| \n\nIs it wrong?", id="mutt"),
+        pytest.param("ls \\\n| sort \\\n| uniq \\\n| wc\n", id="a pipeline"),
+        pytest.param("It is R> that asks:\n\nR> mean(x)\n1.5", id="a prompt with a name"),
+        pytest.param("x:\n\n<<<<<<< a\n1\n=======\n2\n>>>>>>> b\n", id="a conflict"),
+        pytest.param("Try\n\n> file cuts\n>> file appends\n\nWhich?", id="two redirections"),
+    ],
+)
+def test_first_message_quotes_nothing_without_a_mark(body: str) -> None:
+    assert set(letters(body, answers=False)) == {"t"}
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ("Hi.\n\nOn 2026-01-05, Ann wrote:\n> The crane?\nNo.", "ttaqt"),
+        ("R:\n> x\n\nAnn Roe wrote:\n> The crane?\nNo.", "tttaqt"),
+        ("Hi.\n\n> -----Original Message-----\n> From: Ann\n> is it up?", "ttqqq"),
+        ("Hi.\n\n> On 2026-01-05, Bob wrote:\n> is it up?\n", "ttqqt"),
+        ("Hi.\n\n> > is the crane up at last?\n> it is not.\nOh.", "ttqqt"),
+        ("> is the crane that you have bought up at last?\nIt is.", "qt"),
+        ("See:\n\n-----Original Message-----\nFrom: A\nSent: 1\nTo: B\n\nold", "ttaaaaqq"),
+        ("Hi.\n\n> From: Ann\n> Date: 5 Jan 2026\n> Subject: up\n>\n> is it?", "ttqqqqq"),
+    ],
+)  # fmt: skip
+def test_first_message_quotes_by_marks_of_mail(body: str, expected: str) -> None:
+    assert letters(body, answers=False) == expected
+
+
+def test_header_below_marked_quotes_is_shown() -> None:
+    body = f"> Which fields?\nThese:\n\n{HEADER}\n\nand no more."
+    assert letters(body) == "qttttttttt"[: body.count("\n") + 1]

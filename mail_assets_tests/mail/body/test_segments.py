@@ -6,6 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from benchmarks.segments import cut_by_endings
+from mail_assets.mail.archive.mbox import split_archive
 from mail_assets.mail.body import segments
 from mail_assets.mail.body.segments import (
     Segment,
@@ -13,6 +15,8 @@ from mail_assets.mail.body.segments import (
     segment_body,
     segment_with_attached,
 )
+from mail_assets.mail.message.parse import parse_message
+from mail_assets_tests.mail.corpora import CORPORA
 from mail_assets_tests.mail.invariants import check_segments
 from mail_assets_tests.mail.kinds import letters
 
@@ -146,3 +150,33 @@ def test_equal_segments_at_attached_messages_are_joined() -> None:
     body = "one\n\nSubject: b\n\ntwo\n\nthree\n"
     parts = segment_with_attached(body, [(5, 17), (22, 22)])
     assert parts == [(0, len(body), "text")]
+
+
+REPORTED = CORPORA / "reported"
+
+
+@pytest.mark.parametrize(
+    ("name", "kinds"),
+    [
+        ("R26-header-shown-in-prose.txt", ["text"]),
+        ("R27-two-dashes-as-rule.txt", ["text"]),
+        ("R28-r-session.txt", ["text"]),
+        ("R29-diff-cc.txt", ["patch", "text"]),
+        ("R30-wrapped-hunk-header.txt", ["patch", "text"]),
+    ],
+)
+def test_reported_bodies_of_first_messages_are_read(name: str, kinds: list[str]) -> None:
+    if not REPORTED.is_dir():
+        pytest.skip(f"the reported mail is not here: {REPORTED}")
+    body = (REPORTED / name).read_text(encoding="utf-8")
+    assert [part.kind for part in segment_body(body, answers=False)] == kinds
+
+
+def test_reported_month_with_forged_endings_stays_text() -> None:
+    if not REPORTED.is_dir():
+        pytest.skip(f"the reported mail is not here: {REPORTED}")
+    path = REPORTED / "R42-poisoned-footer.2024-03.mbox"
+    raws = split_archive(path, "plain")
+    month = [parse_message(raw, month="2024-03", dialect="plain") for raw in raws]
+    cut = cut_by_endings(month)
+    assert {part.kind for message in month for part in cut(message)} == {"text"}

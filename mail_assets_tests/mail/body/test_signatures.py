@@ -199,3 +199,42 @@ def test_author_s_own_name_signs(body: str, expected: str) -> None:
 )
 def test_name_without_blanks_is_signed_by_either_half(line: str, kind: str) -> None:
     assert letters(f"本文です。\n\n{line}", "山田太郎", "taro@example.jp") == "tt" + kind
+
+
+RULED = "It went down at ten that night. Then it came up again."
+
+
+@pytest.mark.parametrize("rule", ["--", "--\t", "—", "–", "--  "])
+@pytest.mark.parametrize(
+    "below",
+    [
+        f"The second part of my mail begins here and tells more.\n\n{RULED}\n\nWhat can I do?",
+        f"Next topic.\n\n{RULED}",
+        f"{RULED}",
+        "What can I do about the server?",
+        "1. stop it\n2. start it\n3. see",
+        "- the crane\n- the winch",
+        f"See https://x.example for this part of it all.\n\n{RULED}\n\n{RULED}",
+        "Der Server ist gestern Abend ausgefallen und kam dann wieder hoch.",
+        "Сервер вчера вечером упал, и потом снова поднялся.",
+        "サーバーが止まりました。",
+    ],
+)
+def test_two_dashes_above_sentences_divide_text(rule: str, below: str) -> None:
+    assert set(letters(f"Please try the options.\n\n{rule}\n{below}\n")) == {"t"}
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "Hello.\n\n--\nJo Roe\nroom 5",
+        "Hello.\n\nJo\n--\nIt is easier to mend a crane than to live with one.",
+        "Hello.\n\nYours, Jo...\n\n--\nIt is easier to mend a crane than to live with one.",
+        'Hello.\n\n--\n"It is easier to mend a crane than to live with one."',
+        "Hello.\n\n--\nJo Roe <jo@x.example> where all the cranes are at home\nroom 5",
+        "Hello.\n\n- --\nIt is easier to mend a crane than to live with one.",
+        "Hello.\n\n-- \nIt is easier to mend a crane than to live with one.",
+    ],
+)
+def test_two_dashes_above_a_saying_sign(body: str) -> None:
+    assert letters(body)[-1] == "s"

@@ -123,6 +123,24 @@ def test_ordinary_mail_has_its_sender_for_author(
             id="Sympa",
         ),
         pytest.param(
+            '"Jo Doe" (jo@example.com) <dev@lists.example.org>', LIST, id="Sympa, name and email"
+        ),
+        pytest.param(
+            '"Jo Doe" (jo@example.com via dev Mailing List) <dev@lists.example.org>',
+            LIST,
+            id="Sympa, name, email and list",
+        ),
+        pytest.param(
+            '"Jo Doe" (=?utf-8?q?jo=40example=2Ecom?=) <dev@lists.example.org>',
+            LIST,
+            id="Sympa, an encoded comment",
+        ),
+        pytest.param(
+            '"Dev" (on behalf of Jo Doe) <dev@lists.example.org>',
+            f"{LIST}\nReply-To: Jo Doe <jo@example.com>",
+            id="Sympa, on behalf of a name",
+        ),
+        pytest.param(
             '"Jo Doe <jo@example.com> via Dev" <dev@lists.example.org>',
             LIST,
             id="an address in the name",
@@ -214,6 +232,11 @@ def test_unknown_author_is_not_guessed(sender: str, others: str, email: str) -> 
     found = read(f"From: {sender}\n{others}")
     assert (found.from_name, found.from_email) == ("Jo Doe", email)
     assert "author_uncertain" in found.flags
+
+
+def test_list_on_behalf_of_an_address_has_its_author() -> None:
+    found = read(f'From: "Dev" (on behalf of jo@example.com) <dev@lists.example.org>\n{LIST}')
+    assert (found.from_name, found.from_email) == ("", "jo@example.com")
 
 
 @pytest.mark.parametrize("enclosed", ["Jo Doe <jo@example.com>", "Ann Roe <ann@example.com>"])

@@ -145,6 +145,20 @@ def test_values_are_decoded_to_one_line(value: bytes, expected: str) -> None:
     assert decode_value(value) == expected
 
 
+@pytest.mark.parametrize("gap", [b"\n ", b"\r\n ", b"\r\n\t", b" "])
+@pytest.mark.parametrize(
+    "word",
+    [
+        b"=?gb18030?#B?zfXA8c/O?=",
+        b"=?gb18030?B#?zfXA8c/O?=",
+        b"=?gb18030#?B?zfXA8c/O?=",
+        b"=?gb18030?B?zfXA#8c/O?=",
+    ],
+)
+def test_word_that_is_folded_within_is_decoded(word: bytes, gap: bytes) -> None:
+    assert decode_value(word.replace(b"#", gap)) == "王礼衔"
+
+
 def test_raw_8_bit_values_are_read_by_the_body_s_charset() -> None:
     assert decode_value("Привет".encode("koi8-r"), "koi8-r") == "Привет"
 

@@ -1,5 +1,6 @@
 """Whole messages: fields, body, attachments, content hash and flags."""
 
+import base64
 import gzip
 import unicodedata
 from datetime import UTC, datetime
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 
 from mail_assets.mail.archive.mbox import MAX_MESSAGE, RawMessage, split_archive
 from mail_assets.mail.message import parse as module
+from mail_assets.mail.message.addresses import Address
 from mail_assets.mail.message.body import MAX_BODY
 from mail_assets.mail.message.message import FLAGS, Message
 from mail_assets.mail.message.parse import UnreadableMessageError, parse_message
@@ -336,3 +338,18 @@ def test_compressed_month_reads_back_message_by_message(tmp_path: Path) -> None:
     ]
     assert [one.body_text for one in found] == ["x\n", "x\n"]
     assert len({one.content_hash for one in found}) == 1
+
+
+def test_names_and_subjects_lose_what_a_page_obeys() -> None:
+    turned = "\u202egpj.exe\u202c \u2066x\u2069\u2028y\u0007 \u200f\U000e0041"
+    field = f"=?utf-8?b?{base64.b64encode(turned.encode()).decode()}?=".encode()
+    raw = (
+        b"From: %b <jo@example.org>\nTo: %b <ann@example.org>\nSubject: Re: %b\n" % (*(field,) * 3,)
+        + b"Content-Type: text/plain; charset=utf-8\n\n"
+        + turned.encode()
+    )
+    found = parse_message(raw_message(raw), month="2026-01", dialect="plain")
+    assert (found.subject, found.subject_base) == ("Re: gpj.exe x y", "gpj.exe x y")
+    assert found.from_name == "gpj.exe x y"
+    assert found.to == (Address("gpj.exe x y", "ann@example.org"),)
+    assert "\u202egpj" in found.body_text

@@ -1,0 +1,180 @@
+"""Read subjects: prefixes of answers, base subjects (RFC 5256 section 2.1), and topics.
+
+The base subject is what people read: it keeps its case. The topic is what programs compare: the
+messages of a conversation have the same, also where a mail program names no parent.
+"""
+
+import re
+import unicodedata
+
+MAX_SUBJECT = 2_000  # characters; a Postgres btree entry holds at most 2,704 bytes
+
+#: Prefixes of answers by language, as mail programs write them:
+#: https://en.wikipedia.org/wiki/List_of_email_subject_abbreviations.
+_ANSWERS = {
+    "English": "re",
+    "Arabic": "رد",
+    "Chinese": "回复 回覆 答复 答覆",
+    "Croatian, Slovene": "odg",
+    "Danish, Norwegian, Swedish": "sv",
+    "Dutch": "antw",
+    "Finnish": "vs",
+    "French": "réf ref",
+    "German": "aw antwort",
+    "Greek": "απ σχετ",
+    "Hebrew": "תשובה השב",
+    "Hungarian": "vá",
+    "Indonesian": "bls",
+    "Italian": "rif",
+    "Japanese": "返信",
+    "Korean": "회신",
+    "Polish": "odp",
+    "Portuguese": "res",
+    "Russian, Ukrainian": "отв ответ відп",
+    "Turkish": "ynt",
+    "Welsh": "atb",
+}
+#: Prefixes of forwards by language.
+_FORWARDS = {
+    "English": "fw fwd",
+    "Chinese": "转发 轉寄",
+    "Danish, Norwegian, Swedish": "vb",
+    "Dutch": "doorst",
+    "Finnish": "vl",
+    "French": "tr",
+    "German": "wg",
+    "Hebrew": "הועבר",
+    "Japanese": "転送",
+    "Korean": "전달",
+    "Polish": "pd",
+    "Portuguese": "enc",
+    "Spanish": "rv",
+    "Turkish": "ilt",
+}
+#: Italian answers begin so, and ordinary subjects too: cut from topics, not from what is read.
+_UNSURE_ANSWER = "r"
+
+#: Subjects made of these words alone say nothing about what the mail is about.
+_GENERIC = {
+    "English": "a an and another any anybody anyone announce announcement answer asap bug bugs "
+    "comment comments email error errors feedback for from fwd good greetings hello help hey hi "
+    "idea important info information introduction issue issues list mail mailing message meeting "
+    "minutes morning msg my need needed new newbie news no none notice of on one our patch patches "
+    "ping please pls post problem problems proposal query question questions quick re reply "
+    "report reports request review rfc simple small some status subject subscribe suggestion "
+    "suggestions test testing tests thank thanks that the this thx to unsubscribe untitled update "
+    "updates urgent version wanted warning welcome with you your",
+    "Arabic": "مساعدة سؤال مرحبا شكرا",
+    "Chinese": "你好 您好 求助 问题 問題 请问 請問 帮助 幫助 谢谢 謝謝 测试 測試 补丁 "
+    "无主题 無主題",
+    "Czech, Slovak": "pomoc dotaz otázka ahoj problém chyba děkuji prosím",
+    "Danish, Norwegian, Swedish": "hjälp hjælp hjelp fråga spørgsmål spørsmål hej hei tack tak "
+    "takk fel fejl feil",
+    "Dutch": "hulp vraag probleem bedankt fout geen onderwerp",
+    "Finnish": "apua kysymys ongelma kiitos",
+    "French": "aide question questions problème problèmes bonjour salut merci erreur bogue votre "
+    "sans objet",
+    "German": "hilfe frage fragen problem probleme fehler hallo danke bitte dringend ihre deine "
+    "nachricht anfrage kein betreff ohne",
+    "Greek": "βοήθεια ερώτηση πρόβλημα",
+    "Hebrew": "עזרה שאלה שלום תודה",
+    "Hungarian": "segítség kérdés probléma köszönöm",
+    "Indonesian": "bantuan tanya pertanyaan masalah",
+    "Italian": "aiuto domanda problema ciao grazie errore richiesta nessun oggetto",
+    "Japanese": "こんにちは 質問 お願い 助けて ありがとう テスト 件名なし 無題 パッチ",
+    "Korean": "안녕하세요 질문 도움 감사합니다 테스트 제목 없음 문제",
+    "Polish": "pytanie witam cześć dziękuję błąd bez tematu",
+    "Portuguese": "ajuda pergunta dúvida dúvidas olá oi obrigado erro sem assunto",
+    "Russian, Ukrainian": "помощь помогите вопрос вопросы проблема ошибка привет здравствуйте "
+    "спасибо без темы допомога питання",
+    "Spanish": "ayuda pregunta problema hola gracias urgente duda consulta sin asunto su mensaje",
+    "Turkish": "yardım soru merhaba teşekkürler sorun hata konu yok",
+    "Vietnamese": "giúp đỡ câu hỏi",
+}
+_GENERIC_WORDS = frozenset(" ".join(_GENERIC.values()).casefold().split())
+#: Letters of a topic; those of scripts that write a word with one or two count twice.
+_LEAST_LETTERS = 4
+
+
+def _any_of(words: dict[str, str]) -> str:
+    return "|".join(sorted(set(" ".join(words.values()).split())))
+
+
+_COUNT = r"\s*+(?:\[\d{1,4}\]|\(\d{1,4}\)|\^\d{1,4})?\s*+[:：]"
+_TAG = r"\[[^\]\[]{1,60}\]"
+_PREFIX = re.compile(
+    rf"\s*+(?:(?:{_any_of(_ANSWERS)}|{_any_of(_FORWARDS)}){_COUNT}|{_TAG})",
+    re.I,
+)
+_TAGS = re.compile(rf"(?:\s*+{_TAG})*+\s*+")
+_ANSWER = re.compile(rf"(?:{_any_of(_ANSWERS)}|{_UNSURE_ANSWER}){_COUNT}", re.I)
+_UNSURE = re.compile(rf"{_UNSURE_ANSWER}{_COUNT}\s*+(?=\S)", re.I)
+_FORWARDED = "(fwd)"
+_FORMER = re.compile(r"\s*+[(\[]was\b[^\n]*+", re.I)
+# [PATCH v3 2/5]: an answer to version 3 is no answer to version 2
+_VERSION = re.compile(r"\[[^\]\[]*\b(?:patch|rfc)[^\]\[]*\b(v\d{1,3})\b[^\]\[]*\]", re.I)
+_ONLY_TAG = re.compile(rf"{_TAG}")
+_RENAMED = re.compile(r"(?i)[(\[]was:? |^re\. ")  # an answer with another subject; "Re. x"
+_WORD = re.compile(r"[^\W_]+")
+
+
+def base_subject(subject: str) -> str:
+    """Return the subject without reply and forward prefixes, list tags and patch counters.
+
+    `[HACKERS] Re: AW: Re[2]: [PATCH v3 2/5] fix x (fwd)` becomes `fix x`. A subject made of
+    nothing else keeps its last part.
+    """
+    at = 0
+    while prefix := _PREFIX.match(subject, at):
+        if not subject[prefix.end() :].strip():
+            break
+        at = prefix.end()
+    words = subject[at:].split()
+    while len(words) > 1 and words[-1].lower() == _FORWARDED:
+        words.pop()
+    return " ".join(words)
+
+
+def is_answer(subject: str) -> bool:
+    """Return whether a subject begins as that of an answer, after list tags; a forward is none."""
+    plain = _simplify(subject)
+    tags = _TAGS.match(plain)
+    return bool(_ANSWER.match(plain, tags.end() if tags else 0))
+
+
+def has_prefix(subject: str) -> bool:
+    """Return whether a subject says that the message answers or forwards another."""
+    at = 0
+    while prefix := _PREFIX.match(subject, at):
+        if prefix[0][-1] in ":：":
+            return True
+        at = prefix.end()
+    return subject.rstrip().lower().endswith(_FORWARDED) or _RENAMED.search(subject) is not None
+
+
+def find_topic(subject: str) -> str:
+    """Return what a subject is about, to be compared; "" if it says too little.
+
+    Case, width, blanks, prefixes, list tags and `(was: ...)` make no difference; the version of a
+    patch does.
+    """
+    plain = _simplify(subject)
+    words = base_subject(plain)
+    while prefix := _UNSURE.match(words):
+        words = base_subject(words[prefix.end() :])
+    words = words[: former.start()] if (former := _FORMER.search(words, 1)) else words
+    topic = words.casefold()
+    if _ONLY_TAG.fullmatch(topic) or not _says_enough(topic):
+        return ""
+    version = _VERSION.search(plain)
+    return f"{topic} {version[1].casefold()}" if version else topic
+
+
+def _simplify(subject: str) -> str:
+    plain = unicodedata.normalize("NFKC", subject)
+    return "".join(c if c.isprintable() else " " * c.isspace() for c in plain)[:MAX_SUBJECT]
+
+
+def _says_enough(topic: str) -> bool:
+    letters = sum(1 + (unicodedata.east_asian_width(c) == "W") for c in topic if c.isalpha())
+    return letters >= _LEAST_LETTERS and not _GENERIC_WORDS.issuperset(_WORD.findall(topic))

@@ -1,0 +1,441 @@
+"""Find and mask the addresses in a text of mail, plain and in common disguises.
+
+One grammar serves Python and PostgreSQL: the pieces below are patterns of both. PostgreSQL gets one
+pattern, ADDRESSES. Python looks for the signs and judges what stands around each, in linear time.
+Tests compare what both hide.
+
+    jo@example.org, jo%40example.org        the sign, or a code for it, touches both parts
+    jo [at] example (dot) org               a sign or a word between brackets
+    jo at example.org                       the word between blanks
+    jo @ example.org, jo at (line end) ...  anything else, if a known domain follows
+    jo(a)example.org                        HyperKitty
+    <ana en example.org>                    Mailman's words, where prose has none
+
+A masked text keeps its length, so spans of highlights and segments still fit. Mask first, then cut;
+or mask a part together with CONTEXT characters around it.
+https://www.unicode.org/reports/tr36/ names the characters that look like "@".
+"""
+
+import re
+import string
+from bisect import bisect_right
+from collections.abc import Collection, Iterator, Sequence
+from typing import NamedTuple
+
+from mail_assets.mail.message.addresses import AT_MARKS
+
+#: Replaces each character of an address.
+MASK = "\N{BULLET}"
+#: The longest local part and domain (RFC 5321, 4.5.3.1); Python's limits, PostgreSQL has none.
+MAX_LOCAL, MAX_DOMAIN = 64, 255
+#: More characters than an address has, with those around it that decide whether it is one.
+CONTEXT = 400
+#: Most characters between a local part and its sign.
+_MAX_GAP = 40
+
+# --- the grammar: character classes, as they stand between [ and ] ---
+
+#: Characters without width, which may stand anywhere in a word.
+_INVISIBLE = (
+    "\u00ad\u034f\u061c\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff"
+    "\ufff9-\ufffb\U000e0000-\U000e0fff"
+)
+#: Letters, without the punctuation and the blanks among them.
+_LETTER = (
+    "a-zA-Z\u00aa\u00b5\u00ba\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u037d\u037f-\u0386\u0388-\u0559"
+    "\u0560-\u0588\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4-\u05f2\u0610-\u061a\u0620-\u0669\u066e-\u06d3"
+    "\u06d5-\u06ff\u0710-\u0963\u0966-\u0e4e\u0e50-\u0e59\u0e5c-\u167f\u1681-\u1fff\u2c00-\u2dff"
+    "\u3005-\u3007\u3021-\ud7ff\uf900-\ufdff\ufe20-\ufe4f\ufe70-\ufefe\uff21-\uff3a\uff41-\uff5a"
+    f"\uff66-\uffdc\U00010000-\U000dffff{_INVISIBLE}"
+)
+_END = f"{_LETTER}0-9\uff10-\uff19"
+_LABEL_SIGN = rf"{_END}_\-"
+#: Signs of a local part (RFC 5322, 3.2.3) without "/": the beginning of a URL stays.
+_ATOM_SIGN = f"+{_LABEL_SIGN}.\uff0e!#$&'*=?^`{{|}}~%"
+_LETTER_SEEN = _LETTER.removesuffix(_INVISIBLE)
+_BLANK_SIGN = " \t\u00a0\u1680\u2000-\u200a\u202f\u205f\u2800\u3000"
+#: Brackets, which need not be closed, quotes, rules and dashes.
+_BRACKET_SIGN = (
+    r"\[\](){}<>|+*~#%=^!_\"'\u00ab\u00bb\u2010-\u2015\u2018-\u201f\u2039\u203a\u27e8\u27e9"
+    "\u3008-\u3011\uff08\uff09\uff1c\uff1e\uff3b\uff3d\uff5b\uff5d-"
+)
+
+# --- the grammar: pieces, in patterns of both; a "+" after a repetition is Python's alone ---
+
+
+def _spell(word: str) -> str:
+    """Return a pattern of a word in lower or upper case."""
+    return "".join(
+        f"[{one}{one.upper()}]" if one != one.upper() else re.escape(one) for one in word
+    )
+
+
+def _spell_any(words: str) -> str:
+    return f"(?:{'|'.join(map(_spell, words.split()))})"
+
+
+_UNSEEN = f"[{_INVISIBLE}]*"
+_BLANK = f"(?:[{_BLANK_SIGN}]|%20|&(?:nbsp|#32|#160);)"
+_BLANKS = f"[{_BLANK_SIGN}]*"
+_BRACKETS = f"(?:[{_BRACKET_SIGN}]|&[lg]t;){{1,2}}"
+#: A line end, also a soft one of quoted-printable, and the marks of a quote.
+_LINE_END = f"=?(?:\r\n|[\r\n\v\f\u0085\u2028\u2029])[>|{_BLANK_SIGN}]*"
+_IN_LABEL = f"(?:(?![_-][dD][oO][tT][_-][{_LABEL_SIGN}])[{_LABEL_SIGN}])"
+_LABEL = f"{_IN_LABEL}++"
+#: The first label, which is not "www".
+_FIRST = rf"(?:[wW](?![wW]{{2}}\.)|[{_END.replace('a-zA-Z', 'a-vx-zA-VX-Z')}_]){_IN_LABEL}*+"
+#: Top-level domains that mark an address if its sign is ambiguous: countries, the generic ones
+#: used for mail, and those of private networks.
+_TOP = (
+    "com net org edu gov mil int info biz name pro aero coop museum arpa dev app xyz online site "
+    "tech cloud email mail blog page club live world space foundation group systems example "
+    "invalid local"
+)
+_KNOWN = rf"(?:[a-zA-Z]{{2}}|{_spell_any(_TOP)}|[xX][nN]--[{_LABEL_SIGN}]+)(?![{_LABEL_SIGN}])"
+_TIGHT_DOT = (
+    "(?:[.\u3002\uff0e\uff61]|%(?:25)*2[eE]|=2[eE]|&(?:amp;)?(?:#0*46|#[xX]0*2[eE]|period);?)"
+)
+_DOT_WORD = _spell_any("dot punto punkt ponto")
+_DOT_IN_BRACKETS = rf"(?:{_spell_any('dot punto punkt point ponto точка')}|\.)"
+_USUAL_TOP = f"(?:[a-zA-Z]{{2}}|{_spell_any('com net org edu gov info')})(?![{_LABEL_SIGN}])"
+_DOT = (
+    rf"(?:{_TIGHT_DOT}|{_BLANK}{_DOT_WORD}{_BLANK}"
+    rf"|{_BLANKS}(?:[|*~#_-]{_spell('dot')}[|*~#_-]"
+    rf"|[\[({{<]{{1,2}}{_BLANKS}{_DOT_IN_BRACKETS}{_BLANKS}[\])}}>]{{1,2}}){_BLANKS}"
+    rf"|{_BLANK}{{1,2}}\.{_BLANK}{{1,2}}(?={_USUAL_TOP}))"
+)
+#: A domain with a letter, unlike a version ("react@18.2"), or an IP address in brackets.
+_HOST = rf"(?=[0-9_.-]*[{_LETTER_SEEN}]){_LABEL}(?:{_DOT}{_LABEL})*+"
+_IP = r"\[(?:[iI][pP][vV]6:)?[0-9A-Fa-f.:]+\]"
+#: A domain that ends with two letters: "10.30" is a time.
+_NAMED = (
+    rf"{_FIRST}{_DOT}(?:{_LABEL}{_DOT})*[{_LETTER}]{{2}}(?:[{_LABEL_SIGN}]*[{_END}])?(?![{_END}])"
+)
+#: One with a known top-level domain, and nothing after it that a program would have.
+_FAMOUS = rf"{_FIRST}{_DOT}(?:{_LABEL}{_DOT})*{_KNOWN}(?!{_TIGHT_DOT}[{_LABEL_SIGN}]|[@(/])"
+
+# --- the grammar: signs ---
+
+
+class _Sign(NamedTuple):
+    """A form of "@": a class of its first character, and the pattern of the rest."""
+
+    kind: str
+    first: str
+    rest: str
+
+
+_SIGNS = (
+    # Perl, Texinfo, and strings of programs
+    _Sign("code", r"\\", r"(?:\\?@{1,2}|(?:u00|x)40)"),
+    _Sign("code", "@", "@"),
+    # URLs, also encoded twice, and quoted-printable
+    _Sign("code", "%", "(?:25)*40"),
+    _Sign("code", "=", "40"),
+    # browsers take them without their semicolon
+    _Sign("entity", "&", r"(?:amp;)*(?:#0*64|#[xX]0*40(?![0-9a-fA-F])|commat);?"),
+    _Sign("sign", "@\uff20\ufe6b", ""),
+    # HyperKitty writes every address so
+    _Sign("kitty", r"(", rf"[aA]\)(?=[{_END}])"),
+    # words that mean the sign between brackets only
+    _Sign(
+        "short",
+        r"\[({\uff08\uff3b",
+        rf"{_BLANKS}{_spell_any('a à á ä et en em na op w på bei la')}{_BLANKS}[\])}}\uff09\uff3d]",
+    ),
+    _Sign("slashes", "/", "[aA][tT]/"),
+)
+#: Also in full width, and in Cyrillic letters that look alike.
+_AT = f"[aA\uff21\uff41\u0430\u0410]{_UNSEEN}[tT\uff34\uff54\u0442\u0422]"
+#: What the sign is called in other languages, in lower case.
+_NAMES = (
+    "arroba", "arobase", "arrobase", "chez", "ät", "at-sign", "at sign", "@t", "klammeraffe",
+    "chiocciola", "kukac", "zavináč", "małpa", "apenstaartje", "snabel-a", "собака", "アットマーク",
+)  # fmt: skip
+
+# --- the grammar: addresses ---
+
+_LOCAL = rf"(?:\"[^\"\n]+\"|[{_ATOM_SIGN}]*[{_END}])"
+_BRACKETED = f"{_BLANKS}{_BRACKETS}{_BLANKS}"
+_GAP = f"(?:{_BRACKETED}|{_BLANK}{_BLANKS})"
+#: After a word, "<" means a sentence with a URL.
+_WORD_GAP = _GAP.replace("<>", ">").replace("&[lg]t;", "&gt;")
+_LINE_GAP = f"{_BLANKS}(?:{_BRACKETS}{_BLANKS})?{_LINE_END}"
+#: Words that nobody has as a local part: before "at" and a line end they name a place.
+_PLACED = (
+    "available look looks looked looking found hosted located published posted released announced "
+    "maintained documented archived visible listed mirrored downloaded website online pointed "
+    "arrive arrived arrives stored"
+)
+#: Words of programs before "(a)".
+_KEYWORDS = "if for while return switch sizeof typeof and or not elif"
+
+
+class _Form(NamedTuple):
+    """A way to write an address around some kinds of signs.
+
+    `unless` are words that are no local part before this gap.
+    """
+
+    gap: str
+    kinds: str
+    after: str
+    domain: str
+    unless: str = ""
+
+
+_CERTAIN, _TOUCHED = f"{_NAMED}(?!@)", f"{_NAMED}(?![@(/=])"
+_FORMS = (
+    # between brackets
+    _Form(
+        _BRACKETED,
+        "sign entity at name",
+        f"{_BRACKETED}(?:{_LINE_END})?(?:{_BRACKETS}{_BLANKS})?",
+        _CERTAIN,
+    ),
+    _Form("", "kitty", "", _TOUCHED, _KEYWORDS),
+    _Form(_BLANKS, "kitty short", f"(?:{_LINE_GAP}|{_BLANKS})", _FAMOUS, _KEYWORDS),
+    _Form(_LINE_GAP, "kitty", "", _FAMOUS, _KEYWORDS),
+    # a word between blanks
+    _Form(f"{_BLANK}{_BLANKS}", "at slashes", f"{_BLANK}{_BLANKS}", _CERTAIN),
+    # anything else, if a known domain follows
+    _Form(
+        f"(?:{_LINE_GAP}|{_GAP})?",
+        "sign entity",
+        f"(?:{_LINE_GAP}(?:{_BRACKETS}{_BLANKS})?|{_GAP})?",
+        _FAMOUS,
+    ),
+    _Form(_GAP, "at name", _WORD_GAP, _FAMOUS),
+    _Form(_GAP, "at name", f"{_LINE_GAP}{_WORD_GAP}?", _FAMOUS, _PLACED),
+    _Form(_LINE_GAP, "at name", f"(?:{_LINE_GAP}{_WORD_GAP}?|{_WORD_GAP})", _FAMOUS, _PLACED),
+)
+#: The words that lists of another language write for "@", where prose has none: in "<>", after
+#: "mailto:", and alone on a line. "Mirad: está en example.org, y" is a sentence.
+_MARK = f"(?:{'|'.join(re.escape(mark) for mark in sorted(AT_MARKS, key=len, reverse=True))})"
+_MARK_LOCAL = r"[+a-zA-Z0-9_.!#$%&'*/=?^`{|}~-]+"
+_MARK_DOMAIN = rf"(?:[{_LABEL_SIGN}]++\.)+[{_LABEL_SIGN}]{{2}}[{_LABEL_SIGN}]*+"
+#: Before it on the line: marks of a quote, and the name of a field.
+_FIELDS = "from to cc de von da para mail e-mail email correo contact sender"
+_MARK_LEAD = f"[>|{_BLANK_SIGN}]*(?:{_spell_any(_FIELDS)}:{_BLANK}?)?"
+#: After it on the line: signs, or a name.
+_MARK_END = rf"(?=[{_BLANK_SIGN}.,;>]*(?:\([^()\n]*\))?[{_BLANK_SIGN}]*(?:\r?\n|$))"
+
+
+# --- PostgreSQL ---
+
+
+def _write(kinds: str) -> str:
+    """Return the pattern of some kinds of signs."""
+    found = [f"[{one.first}]{one.rest}" for one in _SIGNS if one.kind in kinds.split()]
+    found += [_AT] if "at" in kinds.split() else []
+    found += map(_spell, _NAMES if "name" in kinds.split() else ())
+    return f"(?:{'|'.join(found)})"
+
+
+def _for_postgres(pattern: str) -> str:
+    """Return a pattern without Python's possessive repetitions, which change nothing but time."""
+    return re.sub(r"(?<=[+*?}])\+(?!\])", "", pattern.replace(_IN_LABEL, f"[{_LABEL_SIGN}]"))
+
+
+def _write_sign(form: _Form) -> str:
+    """Return the pattern of a form up to its domain.
+
+    Words that are no local part are looked for after the sign, since most words have no sign.
+    """
+    sign = f"{form.gap}{_UNSEEN}{_write(form.kinds)}"
+    is_word = rf"(?:^|[^{_ATOM_SIGN}]){_spell_any(form.unless)}"
+    unless = f"(?<!{is_word}{sign})" if form.unless else ""
+    return f"{sign}{unless}{_UNSEEN}{form.after}"
+
+
+def _join_patterns() -> tuple[str, str]:
+    plain = rf"(?:@(?:{_HOST}|{_IP})|{_write('sign code entity')}{_NAMED})"
+    local = rf"(?:\"[^\"\n]+\"|[+.\uff0e!#$&'*=?^`{{|}}~%-]*[{_END}_][{_ATOM_SIGN}]*)"
+    forms = []
+    for domain in (_CERTAIN, _TOUCHED, _FAMOUS):
+        signs = "|".join(_write_sign(form) for form in _FORMS if form.domain == domain)
+        forms.append(f"(?:{signs}){domain}")
+    marked = f"{_MARK_LOCAL}{_MARK}"
+    listed = (
+        rf"{marked}(?:(?<=<{marked}){_MARK_DOMAIN}(?=>)|(?<=mailto:{marked}){_MARK_DOMAIN}"
+        rf"|(?<=(?:^|\n){_MARK_LEAD}{marked}){_FAMOUS}{_MARK_END})"
+    )
+    whole = f"(?:{local}{plain}+|{_LOCAL}(?:{'|'.join(forms)})+{plain}*|{listed})"
+    return _for_postgres(f"{local}{plain}+"), _for_postgres(whole)
+
+
+def _find_disguises() -> str:
+    between = f"(?:[^{_END}]|[{_INVISIBLE}]|%20|&(?:nbsp|#32|#160|[lg]t);)"
+    dot = _spell_any("dot punto punkt point ponto точка")
+    dotted = (
+        rf"[{_LABEL_SIGN}]+(?:{_TIGHT_DOT}|{_BLANK}{{1,2}}(?:\.|{dot}){_BLANK}"
+        rf"|{_BLANKS}[|*~#_\[({{<-]{{1,2}}{_BLANKS}(?:\.|{dot}))"
+    )
+    sign = (
+        rf"(?:[^{_LETTER_SEEN}]{_write('at name')}{between}|{_write('kitty short slashes entity')})"
+    )
+    lead = rf"(?:<|mailto:|(?:^|\n){_MARK_LEAD})"
+    return _for_postgres(
+        rf"(?:(?:{sign}|(?:^|[^{_END}]){_write('sign')}|{_write('sign')}{between}){between}*{dotted}"
+        rf"|{lead}{_MARK_LOCAL}{_MARK}(?:[{_LABEL_SIGN}]+\.)+[{_LABEL_SIGN}]{{2}})"
+    )
+
+
+#: Patterns of PostgreSQL without groups that capture: an address whose parts touch its sign, and an
+#: address of any form; both also several in a row.
+PLAIN, ADDRESSES = _join_patterns()
+#: A pattern that each text with a disguised address has. PostgreSQL takes milliseconds for a match
+#: of ADDRESSES, so it is used only where this is found, in one text of six.
+DISGUISES = _find_disguises()
+#: A pattern that each text with an address has.
+SIGNS = rf"@|{_write('sign code entity')}[{_LABEL_SIGN}]|{DISGUISES}"
+
+
+# --- Python ---
+
+#: A class comes first, and groups name the kinds of signs: this is ten times as fast as `a|b|c`.
+_CANDIDATE = re.compile(
+    f"[{''.join(one.first for one in _SIGNS)}](?:"
+    + "|".join(
+        f"(?<=[{one.first}]){one.rest}(?P<{one.kind}{number}>)" for number, one in enumerate(_SIGNS)
+    )
+    + ")"
+)
+#: What follows a word before a domain with a dot.
+_ON = (
+    rf"(?=(?:[^{_END}]|[{_INVISIBLE}]|%20|&(?:nbsp|#32|#160|[lg]t);){{1,40}}[{_LABEL_SIGN}]+"
+    rf"(?:[^{_END}{_BLANK_SIGN}]|{_BLANK}{{1,2}}(?:[^{_END}]|[dDpP])))"
+)
+_BEFORE_WORD = rf"[^{_LETTER_SEEN}1-9]"
+_WORD = re.compile(rf"{_BEFORE_WORD}(?P<at>{_AT})(?![{_LETTER_SEEN}0-9]){_ON}")
+_NAME = re.compile(rf"{_BEFORE_WORD}(?P<name>{_write('name')})(?![{_LETTER_SEEN}0-9]){_ON}")
+_RUN_BACKWARDS = re.compile(rf"\"[^\"\n]++\"|[{_ATOM_SIGN}]++")
+_IS_LOCAL = re.compile(f"[{_END}_]")
+#: A local part that is no sign around another one.
+_HAS_WORD = re.compile(rf"[^\"{_LETTER_SEEN}0-9@\uff20\ufe6b]*[{_LETTER_SEEN}0-9]")
+_TOUCHING = re.compile(f"{_HOST}|{_IP}|{_NAMED}")
+_TOUCHING_NAMED = re.compile(_NAMED)
+
+
+class _Judge(NamedTuple):
+    """A form as Python matches it: what follows the sign, then what stands before it."""
+
+    rest: re.Pattern[str]
+    before: re.Pattern[str]
+    unless: frozenset[str]
+
+
+_JUDGES = {
+    kind: tuple(
+        _Judge(
+            re.compile(f"{_UNSEEN}{form.after}{form.domain}"),
+            re.compile(
+                rf"(?P<local>\"[^\"\n]+\"|(?<![{_ATOM_SIGN}])[{_ATOM_SIGN}]*[{_END}])"
+                rf"{form.gap}{_UNSEEN}\Z"
+            ),
+            frozenset(form.unless.split()),
+        )
+        for form in _FORMS
+        if kind in form.kinds.split()
+    )
+    for kind in ("at", "name", *(one.kind for one in _SIGNS))
+}
+_LISTED = re.compile(
+    rf"(?<=<){_MARK_LOCAL}{_MARK}{_MARK_DOMAIN}(?=>)|(?<=mailto:){_MARK_LOCAL}{_MARK}{_MARK_DOMAIN}"
+)
+_LISTED_LINE = re.compile(
+    rf"(?:\A|\n){_MARK_LEAD}(?P<address>{_MARK_LOCAL}{_MARK}{_FAMOUS}){_MARK_END}"
+)
+
+
+class Address(NamedTuple):
+    """An address in a text, from `start` to `end`."""
+
+    start: int
+    end: int
+    text: str
+
+
+def find_addresses(text: str) -> Iterator[Address]:
+    """Yield addresses, and Message-IDs, which look like them; in time linear in `text`.
+
+    Each sign is judged by the CONTEXT characters around it, so a part of a text that includes these
+    gives the same result as the whole. `a@b@c` has two addresses.
+    """
+    domains: list[tuple[int, int]] = []
+    for at in _CANDIDATE.finditer(text):
+        kind = (at.lastgroup or "").rstrip(string.digits)
+        touching = _match_touching(text, at, kind)
+        if touching:
+            yield touching
+            domains.append((at.end(), touching.end))
+            if _HAS_WORD.match(touching.text):
+                continue
+        if found := _match_disguised(text, at.span(), kind, domains):
+            yield found
+    for at in _WORD.finditer(text):
+        if found := _match_disguised(text, at.span("at"), "at", domains):
+            yield found
+    lower = text.lower()
+    if any(name in lower for name in _NAMES):
+        for at in _NAME.finditer(text):
+            if found := _match_disguised(text, at.span("name"), "name", domains):
+                yield found
+    for match in _LISTED.finditer(text):
+        yield Address(match.start(), match.end(), match.group())
+    for match in _LISTED_LINE.finditer(text):
+        yield Address(*match.span("address"), match["address"])
+
+
+def _match_touching(text: str, at: re.Match[str], kind: str) -> Address | None:
+    """Return the address whose parts touch the sign."""
+    if kind not in ("sign", "code", "entity"):
+        return None
+    bounds = at.end(), at.end() + MAX_DOMAIN
+    domain = (_TOUCHING if at.group() == "@" else _TOUCHING_NAMED).match(text, *bounds)
+    # a hostile megabyte of "@" ends here: it has no local part
+    local = domain and _RUN_BACKWARDS.match(text[max(0, at.start() - MAX_LOCAL) : at.start()][::-1])
+    if not (domain and local and _IS_LOCAL.search(local.group())):
+        return None
+    return _cut(text, at.start() - local.end(), domain.end())
+
+
+def _match_disguised(
+    text: str, sign: tuple[int, int], kind: str, domains: Sequence[tuple[int, int]]
+) -> Address | None:
+    """Return the address whose sign has blanks or signs around it, or is a word.
+
+    A local part is not in one of the `domains`: "jo@example.org at irc.example.org".
+    """
+    at, end = sign
+    first = max(0, at - MAX_LOCAL - _MAX_GAP)
+    spans = []
+    for rest, ends, unless in _JUDGES[kind]:
+        if after := rest.match(text, end, end + MAX_DOMAIN):
+            found = ends.search(text[first:at])
+            if found and found["local"].lower() not in unless:
+                start, stop = (first + place for place in found.span("local"))
+                place = bisect_right(domains, (start, len(text))) - 1
+                start = max(start, domains[place][1]) if place >= 0 else start
+                if start < stop:
+                    spans.append((start, -after.end()))
+    if not spans:
+        return None
+    start, negative_end = min(spans)  # the longest of the first
+    return _cut(text, start, -negative_end)
+
+
+def _cut(text: str, start: int, end: int) -> Address:
+    return Address(start, end, text[start:end])
+
+
+def mask_addresses(text: str, keep: Collection[str] = ()) -> str:
+    """Return a text of the same length with its addresses masked, except those to `keep`."""
+    pieces: list[str] = []
+    at = 0
+    for start, end, found in sorted(find_addresses(text)):
+        if found not in keep and end > at:
+            start = max(start, at)
+            pieces += [text[at:start], MASK * (end - start)]
+            at = end
+    return "".join([*pieces, text[at:]])

@@ -1,0 +1,297 @@
+"""Find damage: rows, files and indexes of a home that are not what was recorded or made.
+
+Everything is read: rows are compared with the records of their months, files with their digests,
+and each entry of an index with what would be written now. Nothing is changed. Each finding has the
+command that mends it.
+"""
+
+import shlex
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import Any, NamedTuple
+
+import psycopg
+
+from mail_assets.errors import MailAssetsError
+from mail_assets.indexes.mail_index import FAILED, MISSING, MailIndex
+from mail_assets.indexes.month import compare_month, find_altered
+from mail_assets.indexes.reconcile import reconcile
+from mail_assets.indexes.vectors import MailVectors
+from mail_assets.indexes.words import MailWords
+from mail_assets.mail.archive.compression import ArchiveError
+from mail_assets.mail.archive.mbox import split_archive
+from mail_assets.month import ListMonth
+from mail_assets.operations.examine import BACKFILL, Finding, span
+from mail_assets.postgres.migrations import find_altered_objects
+from mail_assets.steps.fetch_archive import is_intact
+from mail_assets.steps.read_month import digest_message
+from mail_assets.steps.write_vectors import make_vectors
+from mail_assets.steps.write_words import make_documents
+from mail_assets.store.embeddings import file_key, find_fault, read_hashes
+from mail_assets.tables.bucket_keys import intended_months
+from mail_assets.tables.damage import (
+    find_damaged_rows,
+    find_damaged_threads,
+    find_missing_tables,
+    find_unowned_rows,
+    find_wrong_contested,
+)
+from mail_assets.tables.kept_rows import FORGOTTEN, KEPT, REMADE
+from mail_assets.tables.mbox_archives import (
+    ArchiveRow,
+    local_archive,
+    read_archives,
+    read_entries,
+)
+from mail_assets.tables.partitions import State, read_states
+from mail_assets.tables.removed_messages import read_text_hashes
+from mail_assets.vectors.index import Vector
+from mail_assets.workspace import Workspace
+
+MEND = "mail-assets up --mend"
+
+MESSAGES = ("messages", "contested_texts", "archive_entries", "quarantine", "senders")
+
+#: Table -> the assets that fill it again. Other tables begin empty, or need a backup.
+FILLED_BY: Mapping[str, Sequence[str]] = {
+    **dict.fromkeys(MESSAGES, ("messages",)),
+    **dict.fromkeys(("threads", "thread_aliases", "thread_changes"), ("threads",)),
+    **dict.fromkeys(("thread_summaries", "summary_changes"), ("thread_summaries",)),
+    **dict.fromkeys(("indexes", "live_indexes"), ("words", "vectors")),
+    **{name: (name,) for name in ("mbox_archives", "chunks", "vectors", "words")},
+    "partitions": (),
+}
+
+
+#: The assets of months: what is made from others comes after them.
+ORDER = ("mbox_archives", "messages", "words", "chunks", "embeddings", "vectors")
+
+
+class OpenIndex(NamedTuple):
+    """An index to examine: how its entries are made, and the variables that choose its encoder."""
+
+    mail_index: MailIndex[Any]
+    make: Callable[[Workspace, ListMonth, Sequence[str]], Iterable[Any]]
+    variables: str = ""
+
+
+def open_words_index(words: MailWords) -> OpenIndex:
+    """Return the index of words as it is examined."""
+    return OpenIndex(
+        words, lambda space, month, keys: make_documents(space.connection, month, keys)
+    )
+
+
+def open_vectors_index(vectors: MailVectors, *, is_configured: bool = True) -> OpenIndex:
+    """Return an index of vectors as it is examined; that of another encoder needs its variables."""
+
+    def make(workspace: Workspace, month: ListMonth, keys: Sequence[str]) -> Iterator[Vector]:
+        return make_vectors(workspace, month, vectors, keys)
+
+    encoder = f"MAIL_ENCODER={shlex.quote(vectors.encoder)} MAIL_PRECISION={vectors.precision} "
+    return OpenIndex(vectors, make, "" if is_configured else encoder)
+
+
+def examine_tables(connection: psycopg.Connection) -> Iterator[Finding]:
+    """Find tables that are missing; other questions fail until they are there."""
+    for table in find_missing_tables(connection, (KEPT | REMADE).keys()):
+        yield Finding("a table is missing", table, _fill(table))
+
+
+def _fill(table: str) -> str:
+    if table in FORGOTTEN:
+        return f"{MEND} && mail-assets restore --only-forgotten FOLDER"
+    if table not in FILLED_BY:
+        return MEND
+    only = "".join(f" --only {asset}" for asset in FILLED_BY[table])
+    return f"{MEND} && {BACKFILL} --rebuild{only}"
+
+
+def examine_schema(connection: psycopg.Connection) -> Iterator[Finding]:
+    """Find columns, indexes, functions and triggers that are missing or were changed."""
+    altered = find_altered_objects(connection)
+    tables = {name.partition(".")[0] for name in altered if name.startswith("column ")}
+    for name in sorted(table.removeprefix("column ") for table in tables):
+        yield Finding("a table lacks columns", name, _fill(name))
+    if others := [name for name in altered if not name.startswith("column ")]:
+        yield Finding("the schema is not that of this version", ", ".join(others), MEND)
+
+
+def examine_damage(
+    workspace: Workspace,
+    has_month: Callable[[ListMonth], bool],
+    lists: Collection[str],
+    indexes: Sequence[OpenIndex],
+    psql: str = "psql",
+) -> Iterator[Finding]:
+    """Find damaged rows, files and entries of months that runs can make, and damaged indexes.
+
+    `psql` begins the remedies in SQL.
+    """
+    is_whole = True
+    for finding in _examine_rows(workspace, has_month, lists, psql):
+        is_whole = False
+        yield finding
+    for index in indexes:
+        workspace.log(f"{index.mail_index.name}: every entry")
+        yield from _examine_index(workspace, index, has_month, is_whole)
+
+
+def _examine_rows(
+    workspace: Workspace,
+    has_month: Callable[[ListMonth], bool],
+    lists: Collection[str],
+    psql: str,
+) -> Iterator[Finding]:
+    connection = workspace.connection
+    for name in sorted(lists):
+        workspace.log(f"list {name}: rows and files")
+        found = _Months()
+        for one in find_damaged_rows(connection, name):
+            if one.month and has_month(one.month):
+                found.add(one.asset, one.problem, one.month)
+        _examine_files(workspace, name, has_month, found)
+        yield from found.findings()
+    contested = _Months()
+    for month in find_wrong_contested(connection):
+        if has_month(month):
+            contested.add("messages", "rows of contested_texts", month)
+    yield from contested.findings()
+    for table, name in find_unowned_rows(connection):
+        remedy = f"{psql} -c \"delete from {table} where list = '{name}'\""
+        yield Finding(f"rows of {table} are of months that no run has made", f"list {name}", remedy)
+    for rows in find_damaged_threads(connection):
+        remedy = f"{BACKFILL} --rebuild --only {rows.asset}"
+        yield Finding("damaged or missing", rows.problem, remedy)
+
+
+class _Months:
+    """Damaged months by asset and problem."""
+
+    def __init__(self, variables: str = "") -> None:
+        self._variables = variables
+        self._found: defaultdict[tuple[str, str, str], list[ListMonth]] = defaultdict(list)
+
+    def add(self, asset: str, problem: str, month: ListMonth) -> None:
+        """Add a damaged month."""
+        self._found[asset, problem, month.list_name].append(month)
+
+    def findings(self) -> Iterator[Finding]:
+        """Yield a finding for each problem of a list, in the order in which assets are made."""
+        ordered = sorted(self._found.items(), key=lambda one: ORDER.index(one[0][0]))
+        for (asset, problem, _), months in ordered:
+            where, remedy = span(months[0].list_name, months)
+            again = remedy.replace(BACKFILL, f"{BACKFILL} --rebuild --only {asset}", 1)
+            yield Finding(f"damaged or missing: {problem}", where, self._variables + again)
+
+
+def _examine_files(
+    workspace: Workspace, name: str, has_month: Callable[[ListMonth], bool], found: _Months
+) -> None:
+    """Compare the archives and the embeddings of a list with their records."""
+    connection, store = workspace.connection, workspace.store
+    states, archives = read_states(connection, [name]), read_archives(connection, [name])
+    for month in sorted({*states, *archives}):
+        made = states.get(month, {})
+        if not has_month(month):
+            continue
+        if archive := archives.get(month):
+            if archive.object_key and not is_intact(store, archive):
+                found.add("mbox_archives", "archives", month)
+            elif fault := _find_other_entries(workspace, month, archive, made):
+                found.add("messages", fault, month)
+        elif "mbox_archives" in made:
+            found.add("mbox_archives", "rows of mbox_archives", month)
+        if fault := _fault_of_embeddings(workspace, month, made.get("embeddings")):
+            found.add("embeddings", fault, month)
+
+
+def _find_other_entries(
+    workspace: Workspace, month: ListMonth, archive: ArchiveRow, made: Mapping[str, State]
+) -> str:
+    """Return what is wrong with the entries of an archive, "" if they are its messages."""
+    state = made.get("messages")
+    if not archive.object_key or state is None or state.inputs.split()[0] != archive.sha256:
+        return ""  # messages were read from another file
+    entries = read_entries(workspace.connection, month)
+    try:
+        with local_archive(workspace.store, archive.object_key) as path:
+            raws = [*zip(split_archive(path, archive.dialect), entries, strict=True)]
+            same = all(
+                (raw.offset, raw.length) == (entry.offset, entry.length)
+                and entry.digest in (digest_message(raw), digest_message(raw, raw.from_line))
+                for raw, entry in raws
+            )
+    except (ArchiveError, ValueError):  # an archive that cannot be split has no entries
+        same = not entries
+    return "" if same else "rows of archive_entries"
+
+
+def _fault_of_embeddings(workspace: Workspace, month: ListMonth, state: State | None) -> str:
+    if state is None or not state.counts["texts"]:
+        return ""
+    fingerprint = state.inputs.rpartition(" ")[2]
+    store, key = workspace.store, file_key(month, fingerprint)
+    if not store.exists(key):
+        return "embeddings"
+    if find_fault(store, key, fingerprint):
+        return "embeddings"
+    lacking = read_text_hashes(workspace.connection, month) - {*read_hashes(store, key)}
+    return "embeddings" if lacking else ""
+
+
+def _examine_index(
+    workspace: Workspace,
+    one: OpenIndex,
+    has_month: Callable[[ListMonth], bool],
+    is_whole: bool,
+) -> Iterator[Finding]:
+    """Compare an index with its manifest, its rows, and what its entries are made from.
+
+    Its other keys are named if the rows are whole: a key without a row may get it back.
+    """
+    index = one.mail_index
+    found = _Months(one.variables)
+    try:
+        index.index.probe()
+        keys = reconcile(workspace.connection, index)
+        others: set[str] = set()
+        for fault in keys.faults:
+            if fault.month and has_month(fault.month):
+                found.add(index.table, f"entries of {index.name}", fault.month)
+            elif fault.fault in ("stale", "foreign"):
+                others.add(fault.fault)
+        if others and is_whole:
+            where = f"{index.name} in {index.url}"
+            option = "--repair" if others == {"stale"} else "--repair --delete-foreign"
+            remedy = f"{one.variables}mail-assets reconcile {option}"
+            yield Finding(
+                f"an index has keys that are {' and '.join(sorted(others))}", where, remedy
+            )
+        damaged = {fault.month for fault in keys.faults}
+        for month in intended_months(workspace.connection, index.manifest):
+            if has_month(month) and month not in damaged and _is_altered(workspace, one, month):
+                found.add(index.table, f"entries of {index.name}", month)
+    except MISSING:
+        return  # named by examine_vectors and examine_words
+    except FAILED as error:
+        remedy = f"{one.variables}mail-assets index rebuild {shlex.quote(index.name)}"
+        yield Finding("an index cannot be read", str(error), remedy)
+        return
+    yield from found.findings()
+
+
+def _is_altered(workspace: Workspace, one: OpenIndex, month: ListMonth) -> bool:
+    """Return whether an entry of a month is not what would be written now.
+
+    False where that cannot be made: its embeddings are damaged, which is another finding.
+    """
+    keys = compare_month(workspace.connection, one.mail_index, month, None)
+    try:
+        found = find_altered(one.mail_index, month, keys, partial(one.make, workspace, month))
+    except FAILED:
+        raise
+    except MailAssetsError:
+        return False
+    return bool(found.altered)

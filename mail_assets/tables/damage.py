@@ -1,0 +1,149 @@
+"""Find rows that are not those that were recorded, and objects of the schema that are missing.
+
+Rows are compared with the states of their months (tables/partitions.py) and with each other.
+operations/damage.py compares files and indexes.
+"""
+
+from collections.abc import Collection, Iterator
+from typing import Any, NamedTuple
+
+import psycopg
+
+from mail_assets.month import ListMonth
+from mail_assets.postgres.statements import read_column, read_value, statement
+from mail_assets.tables.checks import count_wrong_spans
+from mail_assets.tables.partitions import State, read_state, read_states
+from mail_assets.tables.removals import LOAD_AGAIN
+from mail_assets.tables.threads import CORPUS, count_aliases, summarize_threads
+
+
+class DamagedRows(NamedTuple):
+    """Rows of an asset's month that are not as recorded; `month` is None for the whole corpus."""
+
+    asset: str
+    problem: str
+    month: ListMonth | None
+
+
+_Rows = dict[str, tuple[Any, ...]]
+
+
+def find_missing_tables(connection: psycopg.Connection, tables: Collection[str]) -> list[str]:
+    """Return the tables that the database lacks."""
+    return read_column(
+        connection, statement("damage", "missing_tables"), {"tables": sorted(tables)}
+    )
+
+
+def find_damaged_rows(connection: psycopg.Connection, list_name: str) -> Iterator[DamagedRows]:
+    """Yield the months of a list whose rows are not those that its steps recorded."""
+    states = read_states(connection, [list_name])
+    read = _Reader(connection, list_name)
+    messages, chunks = read("messages"), read("chunks")
+    entries, quarantined, removed = read("entries"), read("quarantined"), read("removed")
+    senders = {*read("wrong_senders")}
+    spans = count_wrong_spans(connection, [month for month in states if "chunks" in states[month]])
+    found = {*states, *(ListMonth(list_name, one) for one in (*messages, *chunks, *entries))}
+    for month in sorted(found):
+        made, key = states.get(month, {}), month.month
+        rows = messages.get(key, (0, None, 0))
+        if fault := _fault_of_messages(made.get("messages"), rows):
+            yield DamagedRows("messages", f"rows of messages {fault}", month)
+        account = (*entries.get(key, (0, 0, 0, 0)), *quarantined.get(key, (0,)))
+        if _has_other_entries(made.get("messages"), account, removed.get(key, (0,))[0]):
+            yield DamagedRows("messages", "rows of archive_entries or quarantine", month)
+        if key in senders:
+            yield DamagedRows("messages", "rows of senders", month)
+        if fault := _fault_of_chunks(made, chunks.get(key, (0, None, 0, 0))):
+            yield DamagedRows("chunks", f"rows of chunks {fault}", month)
+        elif spans.get(month):
+            yield DamagedRows("chunks", "rows of chunks are not the text of their messages", month)
+
+
+class _Reader:
+    """Reads the figures of all months of a list by a named statement."""
+
+    def __init__(self, connection: psycopg.Connection, list_name: str) -> None:
+        self._connection, self._list = connection, list_name
+
+    def __call__(self, name: str) -> _Rows:
+        rows = self._connection.execute(statement("damage", name), {"list": self._list})
+        return {month: tuple(figures) for month, *figures in rows.fetchall()}
+
+
+def _fault_of_messages(state: State | None, rows: tuple[Any, ...]) -> str:
+    number, digest, altered = rows
+    if altered:
+        return "were changed"
+    if state is None:
+        return "have no record" if number else ""
+    if LOAD_AGAIN in state.inputs:  # some have no hash until they are loaded again
+        return ""
+    if number != state.counts["stored"]:
+        return "are missing or too many"
+    return "" if not number or digest == state.digest else "are not those that were loaded"
+
+
+def _has_other_entries(state: State | None, account: tuple[Any, ...], removed: int) -> bool:
+    if state is None:
+        return False
+    found, duplicates, marked, without_row, quarantined = account
+    counts = state.counts
+    return bool(
+        without_row
+        or (found, duplicates, quarantined)
+        != tuple(counts[name] for name in ("found", "duplicates", "quarantined"))
+        or marked != quarantined
+        or removed != counts["removed"]
+    )
+
+
+def _fault_of_chunks(made: dict[str, State], rows: tuple[Any, ...]) -> str:
+    number, digest, tokens, misplaced = rows
+    state, messages = made.get("chunks"), made.get("messages")
+    if state is None:
+        return "have no record" if number else ""
+    if misplaced:
+        return "were changed"
+    if messages and not state.inputs.startswith(f"{messages.digest} "):
+        return ""  # they are cut again by the next run
+    if number != state.counts["chunks"]:
+        return "are missing or too many"
+    if number and digest != state.digest:
+        return "are not those that were cut"
+    # forgetting does not count tokens again
+    return "were changed" if tokens and tokens > state.counts["tokens"] else ""
+
+
+def find_wrong_contested(connection: psycopg.Connection) -> list[ListMonth]:
+    """Return the months with rows of contested_texts that are not what their messages say."""
+    with connection.transaction(force_rollback=True):
+        before = {*connection.execute(statement("damage", "contested"))}
+        connection.execute(statement("damage", "settle_contested"))
+        after = {*connection.execute(statement("damage", "contested"))}
+    return sorted({ListMonth(list_name, month) for list_name, month, *_ in before ^ after})
+
+
+def find_unowned_rows(connection: psycopg.Connection) -> list[tuple[str, str]]:
+    """Return (table, list) of messages and chunks of months that no run has made."""
+    return connection.execute(statement("damage", "unowned")).fetchall()
+
+
+def find_damaged_threads(connection: psycopg.Connection) -> Iterator[DamagedRows]:
+    """Yield what is wrong with the rows of threads, and summaries without a thread."""
+    state = read_state(connection, CORPUS)
+    if state is None:
+        return
+    with connection.transaction():
+        digest, _figures = summarize_threads(connection)
+        aliases = count_aliases(connection)
+        unthreaded = read_value(connection, statement("damage", "unthreaded"))
+        summaries = read_value(connection, statement("damage", "wrong_summaries")) or read_value(
+            connection, statement("damage", "missing_summaries")
+        )
+    if unthreaded or digest != state.digest:
+        yield DamagedRows("threads", "rows of threads", None)
+    elif aliases != state.counts.get("aliases", aliases):
+        yield DamagedRows("threads", "rows of thread_aliases", None)
+    if summaries:
+        yield DamagedRows("thread_summaries", "rows of thread_summaries", None)

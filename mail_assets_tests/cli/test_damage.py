@@ -1,0 +1,160 @@
+"""Every kind of damage is found by `doctor --deep`, and the command that it names mends it."""
+
+import json
+import os
+import shlex
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from mail_assets_tests.cli.conftest import Home
+
+#: Changes that no trigger of ours notices, by group.
+ROWS: dict[str, list[str]] = {
+    "missing": [
+        f"delete from {table} where ctid = (select min(ctid) from {table})"
+        for table in (
+            *("messages", "archive_entries", "senders", "chunks", "threads", "vectors", "words"),
+            *("thread_summaries", "mbox_archives"),
+        )
+    ],
+    "altered": [
+        "update messages set body_text = 'other' where ctid = (select min(ctid) from messages)",
+        "update messages set subject = 'other' where ctid = (select max(ctid) from messages)",
+        "update messages set search = '' where ctid = (select max(ctid) from messages)",
+        "update archive_entries set archive_offset = 7 where ordinal = 1",
+        "update senders set person = 'x' where ctid = (select max(ctid) from senders)",
+        "update chunks set text_hash = text_hash || text_hash "
+        "where ctid = (select min(ctid) from chunks)",
+        "update chunks set spans = '{0,1}' where ctid = (select max(ctid) from chunks)",
+        "update threads set parent_id = null, depth = 7 "
+        "where ctid = (select max(ctid) from threads)",
+        "update vectors set digest = '' where ctid = (select max(ctid) from vectors)",
+        "update words set written = false where ctid = (select max(ctid) from words)",
+    ],
+    "chunk texts": ["update chunks set text = 'x' where ctid = (select max(ctid) from chunks)"],
+    "sentences": ["update thread_summaries set sentences = '[]'"],
+    "extra": [
+        "insert into threads select 'x', 'x', null, null, 'x', 0, 0, true",
+        "update thread_summaries set thread_id = 'x' "
+        "where ctid = (select max(ctid) from thread_summaries)",
+        "update messages set list = 'nowhere' where ctid = (select min(ctid) from messages)",
+    ],
+    "schema": [
+        "drop index messages_sent_at",
+        "alter table messages disable trigger senders_replaced",
+        "drop trigger senders_deleted on messages",
+        "drop function note_senders cascade",
+        "drop extension pg_trgm cascade",
+    ],
+    "column": ["alter table chunks drop column tokens"],
+}
+
+#: Tables whose loss is mended by the command alone.
+TABLES = ("messages", "chunks", "threads", "thread_summaries", "vectors", "words", "partitions")
+
+
+def files(home: Path, pattern: str) -> list[Path]:
+    return sorted(path for path in home.glob(pattern) if path.is_file())
+
+
+def truncate(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+
+
+def overwrite(path: Path) -> None:
+    path.write_bytes(b"\xff" * path.stat().st_size)
+
+
+def flip(path: Path) -> None:
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 0x55
+    path.write_bytes(content)
+
+
+#: Group -> files and what happens to the first and to the last of them.
+FILES: dict[str, tuple[str, list[Callable[[Path], None]]]] = {
+    "archives": ("store/archives/**/*", [truncate, Path.unlink]),
+    "flipped archive": ("store/archives/**/*", [flip]),
+    "embeddings": ("store/embeddings/**/*.parquet", [truncate, overwrite]),
+    "flipped embeddings": ("store/embeddings/**/*.parquet", [flip]),
+    "data of words": ("words/*/data/*.lance", [overwrite]),
+    "cut data of words": ("words/*/data/*.lance", [truncate]),
+    "lost data of vectors": ("vectors/*/data/*.lance", [Path.unlink]),
+    "cut index of words": ("words/*/_indices/*/*invert.lance", [truncate]),
+    "lost index of words": ("words/*/_indices/*/*", [Path.unlink, Path.unlink]),
+    "versions of vectors": ("vectors/*/_versions/*", [overwrite]),
+}
+
+
+class DamagedHome(Home):
+    """A filled home, and what `doctor --deep` says of it."""
+
+    def change(self, statement: str) -> None:
+        with psycopg.connect(self.environ["MAIL_PG_DSN"]) as connection:
+            if not statement.startswith(("alter", "drop")):
+                connection.execute("set local session_replication_role = replica")
+            connection.execute(statement)
+
+    def findings(self) -> list[dict[str, str]]:
+        result = self.run("doctor", "--deep", "--json")
+        assert "Traceback" not in result.output, result.output
+        assert result.exit_code in (0, 1), result.output
+        return [*map(json.loads, result.stdout.splitlines())]
+
+    def mend(self) -> None:
+        """Run the commands that doctor names until it names none."""
+        seen: list[set[str]] = []
+        while findings := self.findings():
+            remedies = {one["remedy"] for one in findings}
+            assert remedies not in seen, findings
+            seen.append(remedies)
+            for remedy in dict.fromkeys(one["remedy"] for one in findings):
+                for command in remedy.split(" && "):
+                    program, *arguments = shlex.split(command)
+                    if program == "mail-assets":
+                        self.lines(*arguments)
+                    else:
+                        environ = os.environ | self.environ
+                        subprocess.run(command, shell=True, check=True, env=environ)
+
+
+@pytest.fixture
+def home(tmp_path: Path, mail_dsn: str, model_cache: Path) -> DamagedHome:
+    home = DamagedHome(tmp_path, mail_dsn, model_cache)
+    home.lines("backfill", "--fast")
+    home.environ["MAIL_PRECISION"] = "static"
+    assert not home.findings()
+    return home
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("group", ROWS)
+def test_doctor_names_the_command_for_damaged_rows(home: DamagedHome, group: str) -> None:
+    for statement in ROWS[group]:
+        home.change(statement)
+    assert len(home.findings()) >= 1
+    home.mend()
+
+
+@pytest.mark.slow
+def test_doctor_names_the_command_for_dropped_tables(home: DamagedHome) -> None:
+    for table in TABLES:
+        home.change(f"drop table {table} cascade")
+        assert [one["where"] for one in home.findings()] == [table]
+        home.mend()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("group", FILES)
+def test_doctor_names_the_command_for_damaged_files(home: DamagedHome, group: str) -> None:
+    pattern, damages = FILES[group]
+    found = files(Path(home.environ["MAIL_HOME"]), pattern)
+    assert found
+    for damage, path in zip(damages, (found[0], found[-1]), strict=False):
+        damage(path)
+    assert home.findings()
+    home.mend()

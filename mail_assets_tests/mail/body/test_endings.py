@@ -1,0 +1,268 @@
+"""Footers and signatures learnt from a month, and attacks that would have others' words learnt."""
+
+import random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mail_assets.mail.body.endings import (
+    NO_ENDINGS,
+    EndedMail,
+    RepeatedEndings,
+    hash_line,
+    learn_endings,
+)
+from mail_assets.mail.body.segments import ending_of, readable_text, segment_body
+
+FOOTER = (
+    "\n\n*** Ask the harbour list ***\nLeave by writing to harbour-leave-jo=mail.example.org@list"
+)
+TEXTS = ("The crane is broken.", "Who has the key?", "It rained.", "Boats float.", "We are four.")
+PEOPLE = ("ann@x.example", "bob@x.example", "cy@x.example", "dee@x.example", "eve@x.example")
+
+
+def learn(messages: list[tuple[str, str, str]]) -> RepeatedEndings:
+    """Learn from authors, subjects and bodies, of a day each."""
+    return learn_endings(
+        EndedMail(author, subject, ending_of(body, segment_body(body)), len(body))
+        for author, subject, body in messages
+    )
+
+
+def kinds(body: str, author: str, endings: RepeatedEndings) -> list[tuple[str, str]]:
+    """Return the kind of each segment and its text without blanks around."""
+    return [
+        (p.kind, body[p.start : p.end].strip()) for p in segment_body(body, "", author, endings)
+    ]
+
+
+def month_with_footer() -> list[tuple[str, str, str]]:
+    """A message of each person in a thread of its own."""
+    return [(who, f"subject {n}", f"Dear all,\n{TEXTS[n]}{FOOTER}") for n, who in enumerate(PEOPLE)]
+
+
+def test_block_that_ends_mail_of_many_authors_is_footer() -> None:
+    endings = learn(month_with_footer())
+    body = f"Something new.\nAnd more.{FOOTER}\n"
+    assert kinds(body, "new@x.example", endings) == [
+        ("text", "Something new.\nAnd more."),
+        ("footer", FOOTER.strip()),
+    ]
+
+
+def test_block_that_ends_mail_of_one_author_is_signature() -> None:
+    signature = "Jo Roe\nHarbour office, room 5"
+    bodies = [f"Hello,\n{text}\n\n{signature}\n" for text in TEXTS]
+    endings = learn([("jo@x.example", f"s{n}", body) for n, body in enumerate(bodies)])
+    assert kinds(bodies[0], "jo@x.example", endings)[-1] == ("signature", signature)
+    assert kinds(bodies[0], "ann@x.example", endings)[-1][0] == "text"
+
+
+def test_nothing_is_learnt_of_nothing() -> None:
+    assert learn_endings([]) == NO_ENDINGS
+    assert learn(month_with_footer()) != NO_ENDINGS
+
+
+@given(st.randoms(use_true_random=False))
+def test_order_of_messages_does_not_matter(chance: random.Random) -> None:
+    messages = [*month_with_footer(), *month_with_footer()]
+    first = learn(messages)
+    chance.shuffle(messages)
+    assert learn(messages) == first
+    assert learn(messages).digest == first.digest
+
+
+def test_copies_of_one_message_teach_nothing() -> None:
+    body = f"Dear all,\n{TEXTS[0]}{FOOTER}\n\nJo Roe\nHarbour office, room 5\n"
+    copies = [(who, f"subject {n}", body) for n, who in enumerate(PEOPLE)]
+    resent = [("jo@x.example", f"again {n}", body) for n in range(9)]
+    assert learn(copies) == learn(resent) == NO_ENDINGS
+
+
+def test_templates_of_a_bot_keep_their_differences() -> None:
+    bodies = [f"Build {text}\n\nAll pass on https://ci.example\nGood night." for text in TEXTS]
+    month = [("ci@x.example", f"build {n}", body) for n, body in enumerate(bodies)]
+    assert kinds(bodies[0], "ci@x.example", learn(month))[0][1].startswith("Build The crane")
+
+
+def test_frequent_answer_of_an_author_stays_text() -> None:
+    bodies = [f"> {text}\nSeen.\n{text}\n\nApplied, thanks." for text in TEXTS]
+    endings = learn([("jo@x.example", f"s{n}", body) for n, body in enumerate(bodies)])
+    assert {kind for kind, _ in kinds(bodies[0], "jo@x.example", endings)} == {"quote", "text"}
+
+
+def test_closing_above_a_learnt_signature_stays_text() -> None:
+    bodies = [f"Hello,\n{text}\n\nBest regards,\nJo Roe\nroom 5" for text in TEXTS]
+    endings = learn([("jo@x.example", f"s{n}", body) for n, body in enumerate(bodies)])
+    found = kinds(bodies[0], "jo@x.example", endings)
+    assert found[0][1].endswith("Best regards,")
+    assert found[1] == ("signature", "Jo Roe\nroom 5")
+
+
+def test_common_last_question_is_no_footer() -> None:
+    month = [(who, f"s{n}", f"Hello,\n{TEXTS[n]}\n\nAny ideas?") for n, who in enumerate(PEOPLE)]
+    endings = learn(month)
+    assert {kind for kind, _ in kinds(month[0][2], PEOPLE[0], endings)} == {"text"}
+
+
+def test_signature_above_a_quote_of_the_rest_is_learnt() -> None:
+    attribution = "On Mon, 5 Jan 2026, Ann wrote:\n> The crane?\n> Why?"
+    bodies = [f"Hello,\n{text}\n\nJo Roe\nHarbour office\n\n{attribution}" for text in TEXTS]
+    endings = learn([("x@x.example", f"s{n}", body) for n, body in enumerate(bodies)])
+    found = kinds(bodies[0], "x@x.example", endings)
+    assert found[1] == ("signature", "Jo Roe\nHarbour office")
+
+
+SAME_LINES = [
+    ("Room 5, desk 12", "room 17,  desk 4"),
+    ("write to ann@x.example", "write to bob.roe@mail.example"),
+    ("<ann@x.example> and bob@x.example 3", "<cy@y.example> and dee@x.example 4"),
+    (f"{'a' * 200}@x.example", f"{'a' * 120}{'b' * 80}@x.example"),
+    ("https://x.example/0123456789abcdef", "https://x.example/fedcba9876543210"),
+    ("https://x.example/?id=0a0a0a0a0a0a", "https://x.example/?id=abcdefabcdef"),
+]
+OTHER_LINES = [
+    ("Room 5", "Rooms 5"),
+    ("ann", "bob"),
+    ("ann@x.example", "@x.example"),
+    ("https://x.example/ann", "https://x.example/bob"),
+    (f"{'a' * 100}@x.example", f"{'b' * 100}@x.example"),
+]
+
+
+@pytest.mark.parametrize(("one", "other"), SAME_LINES)
+def test_lines_that_differ_in_varying_parts_are_equal(one: str, other: str) -> None:
+    assert hash_line(one) == hash_line(other)
+
+
+@pytest.mark.parametrize(("one", "other"), OTHER_LINES)
+def test_lines_that_differ_in_words_are_others(one: str, other: str) -> None:
+    assert hash_line(one) != hash_line(other)
+
+
+OBJECTION = (
+    "The patch makes every lift of the crane twice as slow.\n"
+    "I object to committing it before this is fixed.\n"
+    "See https://bugs.example.org/1234 for the list of numbers."
+)
+VICTIM = "vic@x.example"
+VICTIMS = f"I measured the crane.\n\n{OBJECTION}\n"
+
+#: Author, subject, body, day.
+Mail = tuple[str, str, str, int]
+
+
+def genuine(people: int = 8, each: int = 5) -> list[Mail]:
+    """Mail of some people on the days of a month."""
+    return [
+        (
+            f"p{n}@x.example",
+            f"topic {n} {k}",
+            f"Hello,\n\nline {n}{k} of the crane.\n",
+            k * 5 + n % 5,
+        )
+        for n in range(people)
+        for k in range(each)
+    ]
+
+
+def forged(
+    count: int, *, names: int = 100, days: int = 1, author: str = "", ending: str = OBJECTION
+) -> list[Mail]:
+    """Mail that ends in the victim's paragraph."""
+    return [
+        (
+            author or f"f{n % names}@y.example",
+            f"forged {n}",
+            f"So {'x' * n}.\n\n{ending}\n",
+            n % days,
+        )
+        for n in range(count)
+    ]
+
+
+def in_one_thread(mails: list[Mail]) -> list[Mail]:
+    """Put mails into one thread."""
+    return [(author, "one thread", body, day) for author, _, body, day in mails]
+
+
+@pytest.mark.parametrize(
+    ("month", "body"),
+    [
+        pytest.param([*genuine(), *forged(4)], VICTIMS, id="four names in an hour"),
+        pytest.param([*genuine(), *forged(10, days=10)], VICTIMS, id="ten names over ten days"),
+        pytest.param([*genuine(2, 3), *forged(5, days=5)], VICTIMS, id="a small month"),
+        pytest.param([*forged(3, days=3)], VICTIMS, id="nobody else in the month"),
+        pytest.param([(*one[:3], 3) for one in forged(9)], VICTIMS, id="nobody else, in an hour"),
+        pytest.param(
+            in_one_thread([*genuine(2, 2), *forged(60, days=9)]), VICTIMS, id="one thread"
+        ),
+        pytest.param([*genuine(5, 30), *forged(60, days=25)], VICTIMS, id="more names than people"),
+        pytest.param(
+            [*genuine(8, 5), *forged(200, names=3, days=25)], VICTIMS, id="more mails than people's"
+        ),
+        pytest.param([*genuine(5, 5), *forged(90)], VICTIMS, id="a flood on one day"),
+        pytest.param(
+            [*genuine(), *forged(12, days=12, author=VICTIM)], VICTIMS, id="under the victim's name"
+        ),
+        pytest.param(
+            [(VICTIM, f"s{n}", f"On {n}.\n\n{'z' * n}", n) for n in range(20)]
+            + forged(6, days=6, author=VICTIM, ending="Jo Roe\nroom 5\nhttps://x.example"),
+            "I resign.\n\nJo Roe\nroom 5\nhttps://x.example\n",
+            id="under the victim's name, without sentences",
+        ),
+        pytest.param(
+            [
+                (VICTIM, f"s{n}", f"So {n}.\n\n{OBJECTION}\n\nOn 2026-01-05, Ann wrote:\n> a", n)
+                for n in range(5)
+            ],
+            f"I measured.\n\n{OBJECTION}\n\nOn 2026-01-05, Ann wrote:\n> a",
+            id="under the victim's name, above a quote",
+        ),
+        pytest.param(
+            [*genuine(1, 1), *forged(40, days=20)], f"{OBJECTION}\n", id="all text of a mail"
+        ),
+        pytest.param(
+            [*genuine(1, 1), *forged(40, days=20, ending=f"{OBJECTION}\n\nSo long.")],
+            f"{OBJECTION}\n\nSo long.\n",
+            id="the first paragraph of a mail",
+        ),
+        pytest.param(
+            [
+                (VICTIM, f"s{n}", f"Good {n}.\n\nNacked-by: Vic <vic@x.example>", n)
+                for n in range(9)
+            ],
+            "Fine.\n\nNacked-by: Vic <vic@x.example>",
+            id="a decision in each mail",
+        ),
+    ],
+)
+def test_words_of_a_victim_stay_text(month: list[Mail], body: str) -> None:
+    mails = [*month, (VICTIM, "objection", body, 3)]
+    learnt = learn_endings(
+        EndedMail(author, subject, ending_of(text, segment_body(text)), day)
+        for author, subject, text, day in mails
+    )
+    found = {kind for kind, _ in kinds(body, VICTIM, learnt)}
+    assert found <= {"text", "quote", "attribution"}
+
+
+def test_learnt_ending_stays_in_the_index_of_words() -> None:
+    mails = [*forged(40, days=20), (VICTIM, "objection", VICTIMS, 3)]
+    learnt = learn_endings(
+        EndedMail(author, subject, ending_of(text, segment_body(text)), day)
+        for author, subject, text, day in mails
+    )
+    assert ("footer", OBJECTION) in kinds(VICTIMS, VICTIM, learnt)
+    assert readable_text(VICTIMS, segment_body(VICTIMS)) == VICTIMS
+
+
+def test_readable_text_has_signatures_without_noise() -> None:
+    body = (
+        "Hello.\n> quoted\nAnswer.\n\nJo Roe\nSent from my iPhone\n"
+        "-----BEGIN PGP SIGNATURE-----\n\niQEcBAEBAgAGBQ\n-----END PGP SIGNATURE-----\n"
+        "_______________________________________________\nDev mailing list\nDev@lists.example.org\n"
+    )
+    text = readable_text(body, segment_body(body, "Jo Roe"))
+    assert text.split() == ["Hello.", "Answer.", "Jo", "Roe"]

@@ -1,0 +1,267 @@
+"""Addresses are found in every spelling, masked at their length, and alike in PostgreSQL."""
+
+import random
+import re
+from collections.abc import Iterator
+
+import psycopg
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mail_assets.mail.message.addresses import AT_MARKS
+from mail_assets.mail.message.text_addresses import (
+    ADDRESSES,
+    DISGUISES,
+    MASK,
+    PLAIN,
+    SIGNS,
+    find_addresses,
+    mask_addresses,
+)
+from mail_assets.postgres.embedded import Cluster
+from mail_assets_tests.mail.corpora import CORPORA
+
+WRITTEN = [
+    "ann@example.org", "ann.o'hara+list=x@sub.example.org", "ANN@EXAMPLE.ORG", "root@localhost",
+    '"ann of harbor"@example.org', "ann@[192.0.2.1]", "änn@bücher.example", "ann\uff20example.org",
+    "ann\ufe6bexample.org", "an\u200bn@exam\u00adple.org", "ann%40example.org",
+    "ann=40example.org", "ann&#64;example.org", "ann&#x40;example.org", "ann&commat;example.org",
+    "ann at example.org", "ann at example dot org", "ann (at) example (dot) org",
+    "ann [AT] example.org", "ann<at>example.org", "ann-at-example.org", "ann @ example.org",
+    "ann@ example.org", "ann @example.co.uk", "ann[@]example.org", "ann(@)example(.)org",
+    "ann <@> example.org", "ann\u00a0@\u00a0example.org", "ann|at|example.org",
+    "ann *at* example *dot* org", "ann-at-example-dot-org", "ann<at>example<dot>org",
+    'ann "at" example.org', "ann [at]\nexample.org", "ann at {example.org", "ann @ { example.org",
+    "ann@\nexample.org", "ann @ \n> example.org", "ann  @\nexample  .  com", "ann@example . com",
+    "ann%2540example.org", r"ann\u0040example.org", r"ann\@example.org", "ann@@example.org",
+    "ann%40example%2Eorg", "ann=40example=2Eorg", "ann&#x40;example&#x2e;org",
+    "ann（at）example.org",
+    "ann ［at］ example.org", "ann ‹at› example.org", "ann ⟨at⟩ example.org",
+    "ann /at/ example.org", "ann&lt;at&gt;example.org", "ann &lt;at&gt; example.org",
+    "ann [a] example.org", "ann[a]example.org", "an\u2060n@ex\u2063am\U000e0041ple.org",
+    # HyperKitty
+    "ann(a)example.org", "ann (a) example.org", "ann(a)example.ninja", "ann (a)\nexample.org",
+    # many blanks, and blanks of other scripts
+    "ann   at   example.org", "ann @   example.org", "ann     @     example.org",
+    "ann\u3000@\u3000example.org", "ann\u3000at\u3000example.org", "ann\u2003@\u2003example.org",
+    "ann\t@\texample.org", "ann%20at%20example.org", "ann&nbsp;at&nbsp;example.org",
+    # line ends
+    "ann\n@example.org", "ann\n> @example.org", "ann at\nexample.org", "ann\nat example.org",
+    "ann =\n@example.org", "ann@=\nexample.org", "ann (at)\n> example.org", "ann at\r\nexample.org",
+    "ann\u2028@example.org", "ann\n(a)example.org",
+    # full width, zeros, no semicolon, look-alikes
+    "\uff41\uff4e\uff4e\uff20\uff45\uff58\uff0e\uff4f\uff52\uff47", "ann \uff41\uff54 example.org",
+    "ann&#0000000064;example.org", "ann&#64example.org", "ann&amp;#64;example.org",
+    "ann (\u0430t) example.org", "ann at example\uff0eorg", "ann a\u200bt example.org",
+    # names of the sign
+    "ann[ät]example.org", "ann {ät} example.org", "ann arroba example.org", "ann chez example.org",
+    "ann (arroba) example (punto) org", "ann arroba example punto com", "ann [chez] example.org",
+    "ann собака example.org", "ann (at sign) example.org", "ann(@t)example.org",
+    "ann (en) example.org",
+    # rules, dashes and quotes
+    "ann -at- example -dot- org", "ann_at_example.org", "ann#at#example.org",
+    "ann \u2014at\u2014 example.org",
+    "ann \u201cat\u201d example.org", "ann at example.ninja", "ann at xn--bcher-kva.example",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("address", WRITTEN)
+def test_address_is_masked_in_every_spelling(address: str) -> None:
+    for before, after in (
+        ("write to ", ", or not"),
+        ("<", ">"),
+        ("mailto:", "?subject=x"),
+        ("case begins\n", "\nand ends here."),
+        ("", ""),
+    ):
+        masked = mask_addresses(f"{before}{address}{after}")
+        assert masked == f"{before}{MASK * len(address)}{after}"
+
+
+@pytest.mark.parametrize("mark", AT_MARKS)
+@pytest.mark.parametrize("lead", ["", "> ", "> > ", "From: ", "> E-Mail: "])
+def test_marked_address_is_masked_alone_on_a_line(mark: str, lead: str) -> None:
+    address = f"ana{mark}lists.example.org"
+    for after in ("\nPerdón", " (Ana Gil)\n", ".\n", ""):
+        masked = mask_addresses(f"Hola\n{lead}{address}{after}")
+        assert masked == f"Hola\n{lead}{MASK * len(address)}{after}"
+
+
+@pytest.mark.parametrize("mark", AT_MARKS)
+def test_address_is_masked_as_pipermail_writes_it(mark: str) -> None:
+    address = f"ana.gil{mark}lists.example.org"
+    for before, after in (("Ana Gil <", "> escribió:"), ("[mailto:", "]"), ("> <", ">")):
+        masked = mask_addresses(f"{before}{address}{after}")
+        assert masked == f"{before}{MASK * len(address)}{after}"
+
+
+#: Texts without an address.
+PLAIN_TEXTS = [
+    "está en github.com", "mirad el código en github.com, o a mano",
+    "vai a <https://example.org/a>", "zobacz w example.org, proszę", "<stdio.h> na example.org",
+    "Hola:\nmirad el código en example.org y más", "available at\nexample.org",
+    "found at\n> github.com",
+    "<mirad en example.org y después>", "meet at 10.30", "the manual at www.example.org",
+    "@@ -1,2 +3,4 @@ static int", "react@18.2", "@Override", "at the end. Then", "5 @ 3",
+    "9 @ 10.30", "-- @ example.org", "+@Override", "{@link java.util.List}",
+    "    @pytest.fixture\ndef", '+ @app.route("/")', "thanks @ann", "a @ b", "y = A @ self.weight",
+    "x @ w.to(device)", '"${names[@]}.txt"', "push @names, @{$other};", "timeout=40 example.org",
+    ".at example.org", "at {", "look at <example.org/man>", "look at\nexample.org",
+    "look at {config.options}", "https://www.example.org/at/page.html", "src/at/main.org",
+    r"\def\x{\@ifnextchar y}", "@@ -1,2 +3,4 @@ example.org", "@@ -1,2 +3,4 @@ import os.path",
+    "x[a] = y.id", "names[a] + b.name()", "if x&lt;at&gt;y", "", "sqrt(a) * b.in", "f(a)[b.id]",
+    "if (a) b.is = 1;", "case (a): x.y", "arrive at some point in time",
+    "foo\n@app.route(\"/\")", "x\n@org.junit.Test", "x\n@foo.io.Bar", "crash at main.c",
+    "at 10.2Mbps",
+    "config-at-arc.c", "printf(\"%s at %s.\\n\", a, b)", "1. (a) first", "user @ home", "a\n  @b",
+    "Perl: @{$x}{qw(a b)}", "matrix @ vector\nx.T", "\u00b5 @ 5.2GHz",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", PLAIN_TEXTS)
+def test_text_without_address_is_unchanged(text: str) -> None:
+    assert mask_addresses(text) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "masked"),
+    [
+        # only what follows a name is a place
+        ("jo at\nexample.org", "#"),
+        ("look at\nexample.org", "look at\nexample.org"),
+        ("jo@example.org at irc.example.org", "# at irc.example.org"),
+        ("git clone git@example.org:a/b.git", "git clone #:a/b.git"),
+        ("https://example.org/~jo@example.org/", "https://example.org/#/"),
+        ("https://lists.example.org/jo(a)example.org", "https://lists.example.org/#"),
+        ("Signed-off-by: Jo <jo@example.org>", "Signed-off-by: Jo <#>"),
+        ("+# Author: jo (at) example.org", "+# Author: #"),
+        ("@bot jo@example.org", "@bot #"),
+    ],
+)
+def test_only_the_address_is_masked(text: str, masked: str) -> None:
+    assert re.sub(f"{MASK}+", "#", mask_addresses(text)) == masked
+
+
+def test_url_keeps_all_but_its_address() -> None:
+    text = "https://example.org/who/ann@example.org?x=1"
+    assert mask_addresses(text) == f"https://example.org/who/{MASK * 15}?x=1"
+
+
+def test_adjacent_addresses_are_both_masked_whole() -> None:
+    text = "write me at ann.bo@example.org . Yours"
+    assert mask_addresses(text) == f"write me at {MASK * 18} . Yours"
+
+
+def test_known_ids_are_not_masked() -> None:
+    text = "<a1@example.org> of ann@example.org"
+    assert mask_addresses(text, {"a1@example.org"}) == f"<a1@example.org> of {MASK * 15}"
+
+
+@given(st.text(st.sampled_from("ab.@ -%40\n<>()\"'=&#;t\u200b\uff20{|*\\ud"), max_size=60))
+def test_masked_text_has_same_length_and_no_address(text: str) -> None:
+    masked = mask_addresses(text)
+    assert len(masked) == len(text)
+    assert not [*find_addresses(masked)]
+    assert all(new in (old, MASK) for old, new in zip(text, masked, strict=True))
+
+
+# --- in PostgreSQL ---
+
+
+@pytest.fixture(scope="module")
+def connection(cluster: Cluster) -> Iterator[psycopg.Connection]:
+    with psycopg.connect(cluster.dsn("postgres"), autocommit=True) as connection:
+        yield connection
+
+
+BEFORE = ["", "write to ", "<", "mailto:", "> ", ", ", "(", '"', "From: ", "https://x.example.org/"]
+LOCALS = ["jo", "ann.bo", "a+b", "o'hara_1", '"a b"', "j\u200bo", "änn", "look", "JO", "x-y"]
+GAPS = [
+    "", "", " ", " ", "   ", "\t", "\u3000", "\u00a0", "[", "]", "(", ")", " [", "] ", "{ ", "} ",
+    " *",     "-", "_", "\n", "\n> ", "=\n", " \r\n", "&lt;", "&gt;", "&nbsp;",
+]  # fmt: skip
+MARKS = [
+    "@", "@", "at", "AT", "\uff20", "\ufe6b", "%40", "%2540", "=40", "&#64;", "&#0000064;", "&#64",
+    "&commat;", "\\@", "@@", "(a)", "[a]", "[ät]", "arroba", "chez", "/at/", "\uff41\uff54", "en",
+    "(en)", "na", "a", "[@t]",
+]  # fmt: skip
+HOSTS = ["example", "lists.example", "b-c", "www", "bücher", "localhost", "10", "a_b"]
+DOTS = [".", ".", ".", " dot ", "(dot)", "[.]", "-dot-", " . ", "%2E", "=2e", "\uff0e", " punto "]
+TOPS = ["org", "com", "co.uk", "ninja", "c", "30", "py", "xn--p1ai", "ORG"]
+AFTER = [
+    "",
+    ", or not",
+    ">",
+    ")",
+    ". Yes",
+    "?subject=x",
+    "\nend",
+    '"',
+    "/a",
+    "(x)",
+    "; b at c",
+    " w:",
+]
+PARTS = (BEFORE, LOCALS, GAPS, MARKS, GAPS, HOSTS, DOTS, TOPS, AFTER)
+
+
+def mask_in_postgres(connection: psycopg.Connection, texts: list[str]) -> list[str]:
+    """Mask texts as the SQL functions find their addresses."""
+    rows = connection.execute(
+        """
+        select array(select a[1] from regexp_matches(t, p, 'g') a),
+               array(select regexp_split_to_table(t, p))
+          from unnest(%s::text[]) with ordinality as texts (t, n)
+         cross join lateral (select case when t ~ %s then %s else %s end) as patterns (p)
+         order by n""",
+        [texts, DISGUISES, ADDRESSES, PLAIN],
+    ).fetchall()
+    return [
+        "".join(a + MASK * len(b) for a, b in zip(between, [*found, ""], strict=True))
+        for found, between in rows
+    ]
+
+
+def test_postgres_hides_what_python_hides(connection: psycopg.Connection) -> None:
+    write = random.Random(38)
+    texts = ["".join(map(write.choice, PARTS)) for _ in range(4_000)]
+    masked = [*map(mask_addresses, texts)]
+    assert sum(MASK in text for text in masked) > 1_000
+    found = zip(texts, mask_in_postgres(connection, texts), masked, strict=True)
+    assert [one for one in found if one[1] != one[2]] == []
+
+
+def test_postgres_hides_every_spelling(connection: psycopg.Connection) -> None:
+    texts = [f"case begins\n{one}\nand ends" for one in (*WRITTEN, *PLAIN_TEXTS)]
+    assert mask_in_postgres(connection, texts) == [*map(mask_addresses, texts)]
+    found = connection.execute(
+        "select bool_and(t ~ %s) from unnest(%s::text[]) t", [SIGNS, WRITTEN]
+    )
+    assert found.fetchone() == (True,)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a a a at at " * 9_000, "@" * 100_000, "a@" * 50_000, "a at b." * 15_000, "=40" * 33_000,
+        "a-dot-" * 17_000 + "@", '"' * 100_000, "a at" + " " * 100_000 + "b.org", "(a)" * 33_000,
+        "\n> a en b." * 10_000, "\u200b" * 100_000, "at\n" * 33_000, "a (at) " * 15_000,
+    ],
+    ids=range(13),
+)  # fmt: skip
+def test_hostile_text_is_read_to_the_end(connection: psycopg.Connection, text: str) -> None:
+    end = "\n, jo@example.org"
+    assert mask_addresses(text + end).endswith(MASK * 14)
+    assert mask_in_postgres(connection, [text + end])[0].endswith(MASK * 14)
+
+
+def test_reported_disguises_are_masked() -> None:
+    path = CORPORA / "reported" / "R44-addresses-shown.2024-03.mbox"
+    if not path.exists():
+        pytest.skip(f"the reported mail is not here: {path}")
+    bodies = [one.partition("\n\n")[2] for one in path.read_text().split("\nFrom ")]
+    assert len(bodies) == 11
+    for body in bodies:
+        masked = mask_addresses(body).replace(MASK, "")
+        assert re.fullmatch(r"case \d+ begins[\s>]*and ends here\.\s*", masked), body

@@ -1,0 +1,234 @@
+"""Damage that no record shows is mended by making the partition again, and nothing else is."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import lancedb
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from mail_assets.mail.archive.mbox import RawMessage
+from mail_assets.mail.message.message import Message
+from mail_assets.mail.message.parse import UnreadableMessageError, parse_message
+from mail_assets.steps import read_month
+from mail_assets.steps.outcome import StepError
+from mail_assets_tests.world import HARBOR, MARCH, PIER, World, mail
+
+#: Tables whose rows the steps make, apart from records of what was.
+TABLES = (
+    *("mbox_archives", "messages", "archive_entries", "quarantine", "senders", "chunks"),
+    *("vectors", "words", "threads", "thread_summaries"),
+)
+
+#: Step -> changes of its rows that no trigger and no record notices.
+ALTERED = {
+    "archives": ["update mbox_archives set bytes = 1, found = 9 where list = 'harbor'"],
+    "messages": [
+        "update messages set body_text = 'other words', subject = 'x' where message_id like 'b@%'",
+        "update messages set refs = '{}', search = '' where message_id like 'c@%'",
+        "update messages set message_id = 'x' where message_id like 'p@%'",
+        "update archive_entries set archive_offset = 7 where ordinal = 1",
+        "update archive_entries set ending = null where ordinal = 0",
+        "update quarantine set reason = 'other'",
+        "update senders set person = 'other'",
+    ],
+    "chunks": [
+        "update chunks set text = 'other' where message_id like 'b@%'",
+        "update chunks set tokens = 1 where message_id like 'a@%'",
+        "update chunks set list = 'pier' where message_id like 'c@%'",
+        "update chunks set message_id = 'x' where message_id like 'p@%'",
+    ],
+    "indexes": ["update vectors set digest = ''", "update words set digest = ''"],
+    "threads": [
+        "update threads set parent_id = null, depth = 0 where message_id like 'b@%'",
+        "update threads set thread_id = 'x' where message_id like 'c@%'",
+    ],
+    "summaries": [
+        "update thread_summaries set sentences = '[]'",
+        "update thread_summaries set thread_id = 'x' where thread_id like 'p@%'",
+    ],
+}
+
+
+@pytest.fixture
+def filled(world: World, monkeypatch: pytest.MonkeyPatch) -> World:
+    """Two lists with a reply, a ghost, an alias, an unreadable message, and all that is made."""
+
+    def refuse_one(raw: RawMessage, **rest: Any) -> Message:
+        if b"<bad@example.org>" in raw.raw:
+            raise UnreadableMessageError("its header never ends")
+        return parse_message(raw, **rest)
+
+    monkeypatch.setattr(read_month, "parse_message", refuse_one)
+    world.archive(
+        MARCH,
+        mail("a", "The first words of a thread stand here.\n\n" + "Words. " * 40),
+        mail("b", "Some other words are here.\n\n" + "More. " * 40, references="<a@example.org>"),
+        mail("c", references="<gone@example.org> <lost@example.org>", sender="bob@example.org"),
+        mail("bad"),
+    )
+    world.archive(MARCH, mail("p"), mail("a"), list_name=PIER)
+    for list_name in (HARBOR, PIER):
+        world.chain(MARCH, list_name)
+    world.threads()
+    world.summaries()
+    return world
+
+
+def rebuild(world: World) -> None:
+    for list_name in (HARBOR, PIER):
+        world.chain(MARCH, list_name, rebuild=True)
+    world.threads(rebuild=True)
+    world.summaries(rebuild=True)
+
+
+def holds(world: World) -> dict[str, object]:
+    with world.connect() as connection:
+        held = world.holds()
+        # the version of the summaries is made of all changes so far
+        held["partitions"] = world.rows(
+            "partitions",
+            "asset, list, month, inputs, digest",
+            "asset not in ('vectors', 'words', 'thread_summaries')",
+        )
+        return {
+            **held,
+            **{
+                table: sorted(connection.execute(f"select * from {table}").fetchall())
+                for table in ("archive_entries", "senders", "threads")
+            },
+            "summaries": sorted(
+                connection.execute(
+                    "select thread_id, maker, content_hash, sentences::text from thread_summaries"
+                ).fetchall()
+            ),
+        }
+
+
+def damage(world: World, change: str) -> None:
+    """Change rows as nothing of ours does: no trigger fires."""
+    with world.connect() as connection, connection.transaction():
+        connection.execute("set local session_replication_role = replica")
+        changed = connection.execute(change).rowcount
+    assert changed > 0
+
+
+def test_rebuild_writes_nothing_when_all_is_right(filled: World) -> None:
+    before, marks = holds(filled), filled.writes()
+    rebuild(filled)
+    after = filled.writes()
+    assert holds(filled) == before
+    assert [name for name, mark in marks.items() if after[name] != mark] == ["partitions"]
+
+
+def test_rebuild_mends_a_deleted_row_of_each_table(filled: World) -> None:
+    before = holds(filled)
+    for table in TABLES:
+        damage(filled, f"delete from {table} where ctid = (select min(ctid) from {table})")
+    for list_name in (HARBOR, PIER):
+        filled.chain(MARCH, list_name)
+    assert filled.rows("messages") != before["messages"], "by its record nothing has changed"
+    rebuild(filled)
+    assert holds(filled) == before
+
+
+@pytest.mark.parametrize("step", ALTERED)
+def test_rebuild_mends_altered_rows_of(filled: World, step: str) -> None:
+    before = holds(filled)
+    for change in ALTERED[step]:
+        damage(filled, change)
+    rebuild(filled)
+    assert holds(filled) == before
+
+
+def truncate(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+
+
+def overwrite(path: Path) -> None:
+    path.write_bytes(bytes(path.stat().st_size))
+
+
+def flip(path: Path) -> None:
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(content)
+
+
+FILE_DAMAGE = [truncate, overwrite, flip, Path.unlink]
+
+
+@pytest.mark.parametrize("break_file", FILE_DAMAGE)
+def test_rebuild_fetches_a_damaged_archive_again(
+    filled: World, break_file: Callable[[Path], None]
+) -> None:
+    before = holds(filled)
+    [key] = filled.store.keys(f"archives/{HARBOR}/")
+    break_file(filled.home / "store" / key)
+    with pytest.raises((StepError, FileNotFoundError), match=r"damaged|missing"):
+        filled.messages(rebuild=True)
+    rebuild(filled)
+    assert holds(filled) == before
+
+
+def test_damaged_archive_stays_when_its_source_lost_it(filled: World) -> None:
+    [key] = filled.store.keys(f"archives/{HARBOR}/")
+    overwrite(filled.home / "store" / key)
+    (filled.folder() / f"{HARBOR}.{MARCH}.mbox").unlink()
+    with pytest.raises(StepError, match="has vanished"):
+        filled.archives(rebuild=True)
+    assert [*filled.store.keys(f"archives/{HARBOR}/")] == [key]
+
+
+@pytest.mark.parametrize("break_file", FILE_DAMAGE)
+def test_rebuild_encodes_a_damaged_file_again(
+    filled: World, break_file: Callable[[Path], None]
+) -> None:
+    before = holds(filled)
+    [key] = filled.store.keys(f"embeddings/{HARBOR}/")
+    break_file(filled.home / "store" / key)
+    rebuild(filled)
+    assert holds(filled) == before
+
+
+def test_rebuild_replaces_other_vectors_in_a_file(filled: World) -> None:
+    before = holds(filled)
+    [key] = filled.store.keys(f"embeddings/{HARBOR}/")
+    path = filled.home / "store" / key
+    table = pq.read_table(path)
+    turned = np.roll(table.column("vector").combine_chunks().flatten().to_numpy(), 1)
+    other = pa.FixedSizeListArray.from_arrays(pa.array(turned), type=table.schema.field(1).type)
+    pq.write_table(table.set_column(1, table.schema.field(1), other), path)
+    rebuild(filled)
+    assert holds(filled) == before
+
+
+@pytest.mark.parametrize("place", ["vectors", "words"])
+@pytest.mark.parametrize("change", ["delete", "alter", "double"])
+def test_rebuild_mends_entries_of_an_index(filled: World, place: str, change: str) -> None:
+    before = holds(filled)
+    database = lancedb.connect(filled.home / place)
+    [name] = database.list_tables().tables
+    table = database.open_table(name)
+    rows = table.search().limit(1).to_arrow()
+    key = rows.column("key")[0].as_py()
+    if change == "delete":
+        table.delete(f"key = '{key}'")
+    elif change == "alter":
+        column = "subject" if place == "vectors" else "lexemes"
+        table.update(where=f"key = '{key}'", values={column: '"other"'})
+    else:
+        table.add(rows.drop_columns(["_distance"]) if "_distance" in rows.column_names else rows)
+    rebuild(filled)
+    assert holds(filled) == before
+
+
+def test_rebuild_mends_altered_values_of_a_vector(filled: World) -> None:
+    before = holds(filled)
+    table = lancedb.connect(filled.home / "vectors").open_table(filled.mail_index.name)
+    table.update(where="true", values={"vector": [0.5] * 384})
+    rebuild(filled)
+    assert holds(filled) == before

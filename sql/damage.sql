@@ -1,0 +1,150 @@
+-- Rows that are not those that were recorded. Used by tables/damage.py.
+-- Whole corpus: all of these, for a person who looks for damage, and once a week. A statement reads
+-- the months of one list.
+
+-- name: messages
+-- The rows of each month: their number, the digest of their hashes, and how many have another
+-- checksum than their columns give.
+select month, count(*),
+       encode(sha256(string_agg(row_hash, ''::bytea order by row_hash)), 'hex'),
+       count(*) filter (where checksum <> message_checksum(m))
+  from messages m
+ where list = %(list)s
+ group by month
+
+-- name: entries
+-- The entries of each month by outcome, and those of stored messages whose row does not exist.
+select e.month, count(*), count(*) filter (where e.outcome = 'duplicate'),
+       count(*) filter (where e.outcome = 'quarantined'),
+       count(*) filter (where e.outcome = 'stored' and not exists (
+           select from messages m
+            where (m.list, m.month, m.message_id, m.variant)
+                  = (e.list, e.month, e.message_id, e.variant)
+              and m.content_hash = e.content_hash))
+  from archive_entries e
+ where e.list = %(list)s
+ group by e.month
+
+-- name: quarantined
+select month, count(*) from quarantine where list = %(list)s group by month
+
+-- name: removed
+select month, count(*) from removed_messages where list = %(list)s group by month
+
+-- name: wrong_senders
+-- The months with a sender that no message has, or without one that a message has.
+with known as (
+    select month, address, person from senders where list = %(list)s),
+wanted as (
+    select month, lower(from_email), lower(from_name || ' ' || from_email)
+      from messages
+     where list = %(list)s)
+select distinct month
+  from ((table known except table wanted) union all (table wanted except table known)) d
+
+-- name: chunks
+-- The chunks of each month: their number, the digest over keys, texts and spans that the step
+-- makes, their tokens, and those with another position than in their key.
+select month, count(*),
+       encode(sha256(convert_to(string_agg(
+           key || ' ' || encode(text_hash, 'hex') || ' [' || array_to_string(spans, ', ')
+           || e']\n', '' order by message_id collate "C", variant, index), 'UTF8')), 'hex'),
+       sum(tokens), count(*) filter (where index::text <> split_part(key, '#', 2))
+  from chunks
+ where list = %(list)s
+ group by month
+
+-- name: unthreaded
+-- Messages that are in no thread although nothing is waiting to be threaded.
+select count(*)
+  from messages m
+ where not exists (select from thread_changes)
+   and not exists (select from threads t where t.message_id = m.message_id)
+
+-- name: wrong_summaries
+-- Summaries without a thread, or with another checksum than their columns give.
+select count(*)
+  from thread_summaries s
+ where s.checksum <> summary_checksum(s)
+    or not exists (select from threads t where t.thread_id = s.thread_id)
+
+-- name: missing_summaries
+-- Threads without a summary although nothing is waiting to be summarized: fewer rows than were
+-- counted by the last run.
+select exists (
+       select from partitions p
+        where p.asset = 'thread_summaries' and p.list is null
+          and (p.counts->>'summaries')::bigint > (select count(*) from thread_summaries))
+   and not exists (select from summary_changes)
+
+-- name: unowned
+-- The lists of messages and chunks of months that no run has made.
+select 'messages', o.list
+  from (select distinct list, month from messages) o
+ where not exists (
+       select from partitions p
+        where (p.asset, p.list, p.month) = ('messages', o.list, o.month))
+union
+select 'chunks', o.list
+  from (select distinct list, month from chunks) o
+ where not exists (
+       select from partitions p
+        where (p.asset, p.list, p.month) = ('chunks', o.list, o.month))
+ order by 1, 2
+
+-- name: missing_tables
+select name
+  from unnest(%(tables)s::text[]) as t (name)
+ where to_regclass(quote_ident(current_schema()) || '.' || quote_ident(name)) is null
+ order by name
+
+-- name: objects
+-- The objects of a schema and their definitions, without the name of the schema.
+select kind, name, md5(replace(definition, %(schema)s || '.', ''))
+  from (select case c.relkind when 'v' then 'view' else 'table' end as kind, c.relname as name,
+               c.relkind::text as definition
+          from pg_class c
+         where c.relnamespace = %(schema)s::regnamespace and c.relkind in ('r', 'v')
+         union all
+        select 'column', c.relname || '.' || a.attname,
+               format_type(a.atttypid, a.atttypmod) || a.attnotnull::text || a.attgenerated::text
+          from pg_class c
+          join pg_attribute a on a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped
+         where c.relnamespace = %(schema)s::regnamespace and c.relkind in ('r', 'v')
+         union all
+        select 'index', c.relname, pg_get_indexdef(c.oid)
+          from pg_class c
+          join pg_index i on i.indexrelid = c.oid and i.indisvalid
+         where c.relnamespace = %(schema)s::regnamespace
+         union all
+        select 'function', p.proname, pg_get_function_identity_arguments(p.oid) || coalesce(
+               pg_get_function_sqlbody(p.oid), p.prosrc)
+          from pg_proc p
+         where p.pronamespace = %(schema)s::regnamespace and p.prokind = 'f'
+           and not exists (
+               select from pg_depend d
+                where (d.classid, d.objid, d.deptype) = ('pg_proc'::regclass, p.oid, 'e'))
+         union all
+        select 'trigger', c.relname || '.' || t.tgname, t.tgenabled::text || pg_get_triggerdef(t.oid)
+          from pg_trigger t
+          join pg_class c on c.oid = t.tgrelid
+         where c.relnamespace = %(schema)s::regnamespace and not t.tgisinternal
+         union all
+        select 'constraint', c.relname || '.' || k.conname, pg_get_constraintdef(k.oid)
+          from pg_constraint k
+          join pg_class c on c.oid = k.conrelid
+         where c.relnamespace = %(schema)s::regnamespace and k.contype <> 'n') o
+
+-- name: lacks_trigrams
+-- Whether pg_trgm could be installed and is not.
+select exists (select from pg_available_extensions where name = 'pg_trgm')
+   and not exists (select from pg_extension where extname = 'pg_trgm')
+
+-- name: contested
+select list, month, message_id, variant, place from contested_texts
+
+-- name: settle_contested
+select find_contested(array(
+           select message_id from messages group by message_id having count(*) > 1
+            union
+           select message_id from contested_texts))
