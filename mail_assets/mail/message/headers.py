@@ -7,7 +7,6 @@ authors.
 
 import binascii
 import re
-from collections import defaultdict
 from collections.abc import Mapping
 from functools import lru_cache
 from itertools import groupby
@@ -129,10 +128,15 @@ def parse_header_block(raw: bytes, start: int, end: int) -> tuple[Headers, int, 
     fields = _FIELD.findall(b"\n" + raw[start : min(stop, start + MAX_BLOCK)])
     if stop - start > MAX_VALUE and any(len(value) > MAX_VALUE for _, value in fields):
         cut, fields = True, [(name, value[:MAX_VALUE]) for name, value in fields]
-    headers: defaultdict[str, list[bytes]] = defaultdict(list)
-    for name, value in fields:
-        headers[_USUAL_NAMES.get(name) or name.lower().decode()].append(value)
-    return dict(headers), body, cut
+    headers: Headers = {}
+    usual = _USUAL_NAMES
+    for written, value in fields:
+        name = usual.get(written) or written.lower().decode()
+        if name in headers:
+            headers[name].append(value)
+        else:
+            headers[name] = [value]
+    return headers, body, cut
 
 
 def _find_end(raw: bytes, start: int, end: int) -> tuple[int, int]:

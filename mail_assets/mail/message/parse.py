@@ -55,7 +55,7 @@ def parse_message(message: RawMessage, *, month: str, dialect: str, charset: str
     """
     month_bounds(month)
     check_dialect(dialect)
-    if not message.raw or message.raw.isspace() or not message.raw.lstrip(b"\0 \t\r\n"):
+    if not message.raw.lstrip(b"\0 \t\r\n\v\f"):
         raise UnreadableMessageError("the message is empty")
     if (size := len(message.raw)) > MAX_MESSAGE:
         raise UnreadableMessageError(f"the message has {size} bytes, more than {MAX_MESSAGE}")
@@ -80,7 +80,10 @@ def _parse(message: RawMessage, month: str, dialect: str, usual: str = "") -> Me
         named = tree.declared
     charset = named or usual
     mailboxes = partial(parse_addresses, fallback=charset, obfuscated=dialect == "pipermail")
-    people = {name: mailboxes(headers.get(name, ())) for name in ("reply-to", "to", "cc")}
+    people = {
+        name: mailboxes(headers[name]) if name in headers else ()
+        for name in ("reply-to", "to", "cc")
+    }
     authors = mailboxes(headers.get("from", ()))
     sender = next(iter(authors), Address("", ""))
     list_id = find_list_id(headers)
@@ -161,7 +164,7 @@ def _compose_people(people: tuple[Address, ...]) -> tuple[Address, ...]:
 
 def _compose_names(attachments: tuple[Attachment, ...]) -> tuple[Attachment, ...]:
     # macOS decomposes file names
-    if all(one.name.isascii() for one in attachments):
+    if not attachments or all(one.name.isascii() for one in attachments):
         return attachments
     return tuple(replace(one, name=compose(one.name)) for one in attachments)
 
