@@ -88,7 +88,7 @@ def find_altered(folder: Path) -> list[Path]:
     for index in find_indexes(folder):
         try:
             digests: dict[str, str] = json.loads((index / SEAL).read_text())
-        except FileNotFoundError:
+        except OSError:  # none was kept, or by another account
             continue
         except ValueError:
             altered.append(index / SEAL)

@@ -24,6 +24,7 @@ from mail_assets.errors import MailAssetsError
 from mail_assets.lance.connection import LanceConnection, lance_errors, name_remedy
 from mail_assets.lance.files import find_altered, find_unfinished, seal_indexes, table_folder
 from mail_assets.lance.upkeep import TableUpkeep
+from mail_assets.processes.machine import read_memory
 
 # Metadata of Arrow fields.
 # Lance merges concurrent upserts of one key into one row only if the key column carries this, has
@@ -39,6 +40,9 @@ KEEP = 60.0
 # Seconds for one read: a search takes 0.1, to count all entries of an index on S3 a quarter of a
 # minute.
 DEADLINE = 60.0
+# Seconds between two looks at the time and the memory; bytes that the process may grow by. The
+# largest searches take a tenth of that.
+LOOK, MAX_GROWTH = 0.25, 4 << 30
 # Rows, evenly spaced, whose values stand for all: a share is known to 0.03.
 SAMPLE = 1_000
 # Growth of the table after which the sample is read again.
@@ -234,14 +238,23 @@ class TableHandle:
         return result
 
     async def _read_in_time(self, read: Callable[[OpenTable], Awaitable[T]]) -> T:
+        began, memory = time.monotonic(), read_memory()
+        task = asyncio.ensure_future(self._read(read))
         try:
-            async with asyncio.timeout(DEADLINE):
-                return await self._read(read)
-        except TimeoutError:
-            raise self._table.failed(
-                f"{self._table.label}: no answer within {DEADLINE:.0f} s; if the machine and its "
-                f"storage are not overloaded, {name_remedy(self._table.label)}"
-            ) from None
+            while not (await asyncio.wait({task}, timeout=LOOK))[0]:
+                if time.monotonic() - began > DEADLINE:
+                    raise self._stop(f"no answer within {DEADLINE:.0f} s")
+                if read_memory() - memory > MAX_GROWTH:
+                    raise self._stop(f"it took more than {MAX_GROWTH >> 30} GB of memory")
+            return task.result()
+        finally:
+            task.cancel()  # LanceDB ends at its next step
+
+    def _stop(self, reason: str) -> MailAssetsError:
+        return self._table.failed(
+            f"{self._table.label}: {reason}; if the machine and its storage are not overloaded, "
+            f"{name_remedy(self._table.label)}"
+        )
 
     async def _read(self, read: Callable[[OpenTable], Awaitable[T]]) -> T:
         try:

@@ -60,7 +60,18 @@ def dump_database(dsn: str, file: Path, snapshot: str = "", without: Sequence[st
     options += [f"--exclude-table={schema}.{_quote(table)}" for table in without]
     if snapshot:
         options.append(f"--snapshot={snapshot}")
-    _run_client("pg_dump", dsn, options)
+    place, environment = _address(dsn)
+    done = subprocess.run(
+        [str(find_bindir() / "pg_dump"), f"--dbname={place}", *options],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment,
+        check=False,
+    )
+    if done.returncode:
+        raise PostgresError(f"pg_dump failed ({done.returncode}): {done.stderr.strip()}")
 
 
 def check_dump(file: Path) -> None:
@@ -172,21 +183,6 @@ def _known_settings(dump: IO[bytes]) -> Iterator[bytes]:
             yield line
         if line.startswith(_PATH):
             return
-
-
-def _run_client(program: str, dsn: str, arguments: Sequence[str]) -> None:
-    place, environment = _address(dsn)
-    done = subprocess.run(
-        [str(find_bindir() / program), f"--dbname={place}", *arguments],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        text=True,
-        env=environment,
-        check=False,
-    )
-    if done.returncode:
-        raise PostgresError(f"{program} failed ({done.returncode}): {done.stderr.strip()}")
 
 
 def _address(dsn: str) -> tuple[str, dict[str, str]]:

@@ -96,7 +96,7 @@ class PgvectorIndex(VectorIndex):
 
     def keys(self) -> Iterator[str]:
         """Iterate over all keys, in no order."""
-        return (key for key, _ in self._list_values("key", None))
+        return (key for key, _ in self._find_values("key", None))
 
     def count(self) -> int:
         """Return the number of rows."""
@@ -217,10 +217,7 @@ class PgvectorIndex(VectorIndex):
             )
         return [Match(row["key"], row["distance"], self._table.metadata(row)) for row in rows]
 
-    def _find_values(self, field: str, filter: Filter) -> Iterator[tuple[str, MetadataValue]]:
-        return self._list_values(field, filter)
-
-    def _list_values(
+    def _find_values(
         self, field: str, filter: Filter | None
     ) -> Iterator[tuple[str, MetadataValue]]:
         condition, parameters = _condition(filter)

@@ -10,7 +10,7 @@ from pydantic import TypeAdapter
 
 from mail_assets import __version__
 from mail_assets.month import PATTERN
-from mail_assets.search.language.request import MAX_QUERY
+from mail_assets.search.language.request import MAX_NAME, MAX_QUERY
 from mail_assets.search.response import Response
 from mail_assets.web.document_types import (
     AnswerDocument,
@@ -128,6 +128,20 @@ def _message_paths(example: str) -> Schema:
     number = _in_path("number", 1, {"type": "integer", "minimum": 1, "maximum": 999_999_999})
     gzip, atom = _content("application/gzip"), _content("application/atom+xml")
     file = {**_content("text/plain"), **_content("application/octet-stream")}
+    texts: list[Schema] = [
+        {
+            "name": "list",
+            "in": "query",
+            "description": "the list whose text is wanted, if several texts claim the id",
+            "schema": {"type": "string", "maxLength": MAX_NAME, "pattern": _NO_NUL},
+        },
+        {
+            "name": "text",
+            "in": "query",
+            "description": "the number of the text that is wanted: 1 arrived first",
+            "schema": {"type": "integer", "minimum": 0, "maximum": 999_999_999},
+        },
+    ]
     paths: Schema = {}
     for path, summary, content in (
         ("/message.json", "A message", _data("MessageDocument")),
@@ -137,11 +151,14 @@ def _message_paths(example: str) -> Schema:
         ("/thread.mbox.gz", "A whole conversation as a mailbox", gzip),
         ("/similar.json", "The messages nearest in meaning", _data("SimilarDocument")),
     ):
-        paths[f"{path}/{{id}}"] = _get(summary, content, [in_path])
-        paths[path] = _get(f"{summary}, by any id", content, [in_query])
+        wanted = texts if path.startswith("/message") else []
+        paths[f"{path}/{{id}}"] = _get(summary, content, [in_path, *wanted])
+        paths[path] = _get(f"{summary}, by any id", content, [in_query, *wanted])
     attachment = "/attachment/{number}"
-    paths[f"/message/{{id}}{attachment}"] = _get("An attachment", file, [in_path, number])
-    paths[f"/message{attachment}"] = _get("An attachment, by any id", file, [in_query, number])
+    paths[f"/message/{{id}}{attachment}"] = _get("An attachment", file, [in_path, number, *texts])
+    paths[f"/message{attachment}"] = _get(
+        "An attachment, by any id", file, [in_query, number, *texts]
+    )
     return paths
 
 

@@ -125,9 +125,15 @@ def test_search_ends_at_its_deadline(folder: Path, monkeypatch: pytest.MonkeyPat
     async def hang(*_: object) -> None:
         await asyncio.Event().wait()
 
-    monkeypatch.setattr(lance_table, "DEADLINE", 0.1)
+    monkeypatch.setattr(lance_table, "LOOK", 0.01)
     monkeypatch.setattr(index._handle, "_read", hang)
-    with pytest.raises(WordsError, match=rf"no answer within 0 s.*{REMEDY}"):
+    with monkeypatch.context() as patch:
+        patch.setattr(lance_table, "DEADLINE", 0.1)
+        with pytest.raises(WordsError, match=rf"no answer within 0 s.*{REMEDY}"):
+            index.search(WordQuery((Term("w1"),)), 5)
+    sizes = iter([0, 1 << 30, 5 << 30])
+    monkeypatch.setattr(lance_table, "read_memory", lambda: next(sizes))
+    with pytest.raises(WordsError, match=rf"more than 4 GB of memory.*{REMEDY}"):
         index.search(WordQuery((Term("w1"),)), 5)
 
 

@@ -1,5 +1,6 @@
 """A restore replaces the schema of a dump, whole or not at all, and no other."""
 
+import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -7,15 +8,10 @@ import psycopg
 import pytest
 from psycopg.conninfo import make_conninfo
 
-from mail_assets.postgres.dumps import (
-    _execute,
-    _run_client,
-    dump_database,
-    find_distinct,
-    restore_database,
-)
+from mail_assets.postgres.dumps import _execute, dump_database, find_distinct, restore_database
 from mail_assets.postgres.embedded import Cluster
 from mail_assets.postgres.errors import PostgresError
+from mail_assets.postgres.programs import find_bindir
 from mail_assets_tests.databases import drop_database, new_database
 
 OF_THEN = """
@@ -63,7 +59,8 @@ def rows(dsn: str, table: str) -> tuple[int, str]:
 
 
 def dump_whole(dsn: str, file: Path) -> None:
-    _run_client("pg_dump", dsn, ["--format=custom", f"--file={file}"])
+    dump = [str(find_bindir() / "pg_dump"), f"--dbname={dsn}", "--format=custom", f"--file={file}"]
+    subprocess.run(dump, check=True)
 
 
 @pytest.mark.parametrize("dump", [dump_database, dump_whole], ids=["schema", "whole"])

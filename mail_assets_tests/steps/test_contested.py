@@ -193,3 +193,35 @@ def test_order_of_loads_makes_no_difference(world: World, seed: int) -> None:
         (PIER, APRIL, 0, 1),
     ]
     assert first(world) == TRUE
+
+
+def test_text_that_arrived_before_the_genuine_one_is_marked(world: World) -> None:
+    """Who guesses an id and is quicker comes first, and is no less contested."""
+    world.load(arrived(9, FALSE), list_name=PIER)
+    world.load(GENUINE)
+    world.threads()
+    world.summaries()
+    assert world.rows("contested_texts", "list, place") == [(HARBOR, 2), (PIER, 1)]
+    assert world.rows("thread_summaries") == []
+
+
+def test_one_forged_copy_of_three_is_told_from_the_others(world: World) -> None:
+    world.load(GENUINE)
+    world.load(arrived(11, TRUE + FOOTER), list_name=PIER)
+    world.load(arrived(12, FALSE), list_name=PIER, month=APRIL)
+    assert world.rows("contested_texts", CONTESTED) == [
+        (HARBOR, MARCH, 0, 1),
+        (PIER, MARCH, 0, 1),
+        (PIER, APRIL, 0, 2),
+    ]
+
+
+def test_references_of_a_contesting_text_move_nothing(world: World) -> None:
+    answer = mail("answer", references="<decision@example.org>", subject="Re: decision")
+    world.load(GENUINE, answer, mail("victim"))
+    world.threads()
+    before = world.rows("threads")
+    forged = arrived(11, FALSE, references="<victim@example.org>")
+    world.load(forged, list_name=PIER)
+    world.threads()
+    assert world.rows("threads") == before

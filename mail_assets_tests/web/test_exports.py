@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from mail_assets.web import exports, searchers
 from mail_assets.web.documents import Documents
 from mail_assets.web.exports import COUNT, Exports, name_file, quote_raw, write_message
-from mail_assets.web.privacy import Publication
+from mail_assets.web.privacy import HIDDEN, SHOWN, Publication
 from mail_assets_tests.sample_corpus import ROOT, Corpus
 from mail_assets_tests.waits import wait_until
 from mail_assets_tests.web.conftest import fill, open_service, serving_world
@@ -391,8 +391,7 @@ def test_patch_with_a_hidden_address_says_so(world: World, tmp_path: Path) -> No
     whole = PATCH.format(author="Jo", name="Ann")
     fill(world, mail("a", altered), mail("b", whole), last="messages")
     for shown in (False, True):
-        settings = {"MAIL_WEB_ADDRESSES": "shown"} if shown else {}
-        with serving_world(world, **settings) as client:
+        with serving_world(world, SHOWN if shown else HIDDEN) as client:
             hidden, plain = (client.get(f"/message.mbox/{id}@example.org") for id in "ab")
             document = client.get("/message.json/a@example.org").json()
             page = client.get("/message/a@example.org").text

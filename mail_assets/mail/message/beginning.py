@@ -91,9 +91,9 @@ class Beginning(NamedTuple):
 def read_beginning(raw: bytes) -> Beginning:
     """Return the header of a message; never raises."""
     headers, body, cut = parse_header_block(raw, 0, len(raw))
-    if "from" in headers and "date" in headers and "subject" in headers and "message-id" in headers:
+    if "from" in headers and ("date" in headers or "subject" in headers):
         line_end = raw.find(b"\n")
-        if raw[line_end - 2 : line_end] != b"\r\r" and not _continues_below(raw, body):
+        if raw[line_end - 2 : line_end] != b"\r\r" and not _goes_on(raw, headers, body):
             return Beginning(raw, headers, body, cut, False, False)
     source, in_utf_8 = _normalize(raw)
     headers, body, cut, repaired = find_header(source, 0, len(source))
@@ -101,10 +101,15 @@ def read_beginning(raw: bytes) -> Beginning:
     return Beginning(source, headers, body, cut, repaired, in_utf_8)
 
 
-def _continues_below(raw: bytes, body: int) -> bool:
-    if raw[body : body + 1] not in b"mMcC\r\n":  # nearly all
+def _goes_on(raw: bytes, headers: Headers, body: int) -> bool:
+    is_whole = "date" in headers and "subject" in headers and "message-id" in headers
+    if is_whole and raw[body : body + 1] not in b"mMcC\r\n":  # nearly all mail
         return False
-    return _MIME_FIELD.match(raw, _skip_unseen(raw, body, len(raw))) is not None
+    return _is_field(raw, _skip_unseen(raw, body, len(raw)), len(raw))
+
+
+def _is_field(raw: bytes, at: int, end: int) -> bool:
+    return bool(_FIELD.match(raw, at, end) or _MIME_FIELD.match(raw, at, end))
 
 
 def find_header(raw: bytes, start: int, end: int) -> tuple[Headers, int, bool, bool]:
@@ -121,7 +126,7 @@ def find_header(raw: bytes, start: int, end: int) -> tuple[Headers, int, bool, b
         headers, body, cut = parse_header_block(raw, begin, end)
     for _ in range(MAX_BREAKS):
         below = _skip_unseen(raw, body, end)
-        if not headers or not (_FIELD.match(raw, below, end) or _MIME_FIELD.match(raw, below, end)):
+        if not headers or not _is_field(raw, below, end):
             break
         more, next_body, more_cut = parse_header_block(raw, below, end)
         if not _continues(headers, more, raw[below:next_body], next_body == end):

@@ -173,9 +173,8 @@ def clean_text(text: str) -> str:
 
 def is_blank(text: str) -> bool:
     """Return whether a text shows nothing: blanks, controls, marks without a letter, fillers."""
-    if "!" <= text[:1] <= "~":
-        return False
-    return not text or text.isspace() or all(map(_is_unseen, text))
+    text = text.lstrip()
+    return not text or (not "!" <= text[0] <= "~" and all(map(_is_unseen, text)))
 
 
 def _is_unseen(letter: str) -> bool:

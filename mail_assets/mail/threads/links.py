@@ -5,11 +5,11 @@ already below it. Nothing but its own fields moves a message that is archived. W
 parent's ancestors counts only where no archive has the parent (a ghost), up to the first archived
 ancestor: that one speaks for itself.
 
-A ghost is placed by the messages below it, in their order. A claim moves the message that makes it,
-and its answers. It moves other messages that stand below the ghost only if more mails claim the
-same place than there are such messages; one such message may be moved by one mail. So no mail ties
-threads of several messages together, and neither do two. What names the same ghost as its parent is
-one thread in any case.
+A ghost is placed by the messages below it. A claim moves the message that makes it, with its
+answers. It moves other messages below the ghost only if more mails claim the same place than there
+are such messages; one such message may be moved by one mail. So no mail ties threads of several
+messages together, and neither do two. What names the same ghost as its parent is one thread in any
+case.
 
 By subject. A thread that begins with an answer to a missing message joins the conversation of the
 last message before it, within `SPAN`, that has its topic and a list in common, and stands below the
@@ -112,23 +112,24 @@ class _Claim(NamedTuple):
 class _Ghosts:
     """Places ghosts below the ids that other messages name as their parents.
 
-    A top is a message whose parent is a ghost. `arrived` counts the messages so far below a top,
-    and of the tree of a ghost. `waiting` are tops whose claim was not confirmed, and `carried`
-    counts the messages below them. `spent` are mails that have moved a message of others.
+    A top is a message whose parent is a ghost. `sizes` counts the messages of a top and its
+    answers, and those of the tree of a ghost. `waiting` are tops whose claim is not confirmed, and
+    `carried` counts the messages that it would move with them. `spent` are mails that have moved a
+    message of others.
     """
 
     forest: Forest
     archived: set[str]
-    arrived: Counter[str] = field(default_factory=Counter)
+    sizes: Counter[str] = field(default_factory=Counter)
     carried: Counter[_Claim] = field(default_factory=Counter)
     waiting: defaultdict[_Claim, list[str]] = field(default_factory=lambda: defaultdict(list))
-    waits_for: dict[str, _Claim] = field(default_factory=dict)
     spent: set[str] = field(default_factory=set)
 
     def place(self, messages: Sequence[ThreadMessage], claims: dict[str, list[str]]) -> None:
         """Place ghosts by the claims of the messages below them, one message after the other."""
         parents, archived = self.forest.parents, self.archived
         top_of: dict[str, str] = {}
+        tops: list[str] = []
         for m in messages:
             root = self.forest.find_root(m.id)
             if root in archived:
@@ -139,12 +140,11 @@ class _Ghosts:
                 x = parents[x]
             top = top_of[x] if x in top_of else path[-1]
             top_of.update(dict.fromkeys(path, top))
-            self.arrived[root] += 1
-            self.arrived[top] += 1
-            if top in self.waits_for:
-                self.carried[self.waits_for[top]] += 1
+            self.sizes.update((root, top))
             if top == m.id:
-                self._climb(top, claims)
+                tops.append(top)
+        for top in tops:
+            self._climb(top, claims)
 
     def _climb(self, top: str, claims: dict[str, list[str]]) -> None:
         """Follow the claims of a top upwards, and of those that had waited for its confirmation."""
@@ -157,8 +157,7 @@ class _Ghosts:
                 if placed is None:
                     if not self._is_confirmed(claim, who):
                         self.waiting[claim].append(who)
-                        self.waits_for[who] = claim
-                        self.carried[claim] += self.arrived[who]
+                        self.carried[claim] += self.sizes[who]
                         break
                     if not self._link(*claim):
                         break
@@ -169,7 +168,7 @@ class _Ghosts:
 
     def _is_confirmed(self, claim: _Claim, who: str) -> bool:
         """Return whether a claim has more mails than messages of others that it moves."""
-        moved = self.arrived[claim.ghost] - self.carried[claim] - self.arrived[who]
+        moved = self.sizes[claim.ghost] - self.carried[claim] - self.sizes[who]
         if moved == 1 and claim not in self.waiting and who not in self.spent:
             self.spent.add(who)
             return True
@@ -184,14 +183,14 @@ class _Ghosts:
         for who, ghost in strays.items():
             above = parents[who]
             is_root = ghost not in self.archived and parents.get(ghost, "") is None
-            if is_root and above and self.arrived[ghost] == 1 and who not in self.spent:
+            if is_root and above and self.sizes[ghost] == 1 and who not in self.spent:
                 self.spent.add(who)
                 self._link(ghost, above)
 
     def _link(self, ghost: str, above: str) -> bool:
         if not self.forest.link(ghost, above):
             return False
-        self.arrived[self.forest.find_root(above)] += self.arrived[ghost]
+        self.sizes[self.forest.find_root(above)] += self.sizes[ghost]
         return True
 
 
