@@ -27,6 +27,7 @@ from mail_assets.encoding.model_cache import prepare_model
 from mail_assets.encoding.models import LocalModel, check_provider, find_local_model
 from mail_assets.encoding.tokenizer import load_tokenizer
 from mail_assets.errors import MailAssetsError
+from mail_assets.files import make_private_folder
 from mail_assets.processes.machine import count_physical_cores
 
 logger = logging.getLogger(__name__)
@@ -155,7 +156,7 @@ def encoder_lock(folder: Path, report_wait: Callable[[], object]) -> Iterator[No
     core (dagster-io/dagster#20367), runs of the command line and of the daemon share it, a killed
     process frees it, and machines of a cluster do not wait for each other.
     """
-    folder.mkdir(parents=True, exist_ok=True)
+    make_private_folder(folder)
     handle = os.open(folder, os.O_RDONLY)
     try:
         try:

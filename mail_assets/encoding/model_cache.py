@@ -23,7 +23,7 @@ from mail_assets.encoding.models import (
     LocalModel,
     check_precision,
 )
-from mail_assets.files import digest_file
+from mail_assets.files import digest_file, make_private_folder
 
 logger = logging.getLogger(__name__)
 
@@ -34,7 +34,7 @@ STALE_SECONDS = 24 * 3600  # no living process takes a day to write it
 def prepare_model(model: LocalModel, precision: str, cache: Path) -> Path:
     """Return the path of the model's prepared file in `cache`; both are made if missing."""
     check_precision(precision)
-    cache.mkdir(parents=True, exist_ok=True)
+    make_private_folder(cache)
     _sweep(cache)
     stem = f"{model.name}.{precision}.{_key(model, precision)}"
     kind = "npy" if precision == STATIC else "onnx"

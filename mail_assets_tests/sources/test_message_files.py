@@ -261,6 +261,7 @@ def test_compressed_single_files_are_unpacked(tmp_path: Path, name: str) -> None
         (b"CRYPTED\x03\x07" + bytes(50), "left out, encrypted"),
         (gzip.compress(b""), "left out, empty"),
     ],
+    ids=["cut off", "lz4", "encrypted", "empty"],
 )
 def test_file_that_cannot_be_unpacked_is_named(maildir: Path, data: bytes, remark: str) -> None:
     (maildir / "new/1709632901.M9P1.h").write_bytes(data)
