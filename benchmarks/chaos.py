@@ -109,6 +109,7 @@ class World:
         embedded(self._home).remove()
         shutil.rmtree(self._home)
         self._home.mkdir()
+        self._home.chmod(0o755)  # the account of the server enters it
         embedded_dsn(self._home, MAIL)
         empty_bucket(self._environ)
 
