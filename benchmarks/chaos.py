@@ -109,7 +109,7 @@ class World:
         embedded(self._home).remove()
         shutil.rmtree(self._home)
         self._home.mkdir()
-        self._home.chmod(0o755)  # the account of the server enters it
+        self._home.chmod(0o755)  # the account of the server passes through it
         embedded_dsn(self._home, MAIL)
         empty_bucket(self._environ)
 

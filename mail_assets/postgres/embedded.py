@@ -206,6 +206,8 @@ class Cluster:
         root = self.paths.root
         try:
             make_private_folder(root)
+            if self.account.switch and not self.account.reaches(root):
+                _admit(root, self.account)  # it was deleted since
             handle = self.paths.lock.open("w")
         except OSError as error:
             raise PostgresError(

@@ -205,6 +205,15 @@ def test_leftovers_of_a_killed_initdb_are_removed(folder: Path, left: str) -> No
     assert not fresh.exists()
 
 
+def test_a_server_starts_where_its_folder_was_deleted(folder: Path) -> None:
+    folder.chmod(0o755)
+    server = Cluster(folder / "pg").start()
+    server.remove()
+    assert not server.paths.root.exists()
+    keep(server.start(), 1)
+    assert rows(server) == [1]
+
+
 def test_a_server_that_does_not_start_says_why(folder: Path) -> None:
     server = Cluster(folder / "pg").start()
     server.stop()
