@@ -22,6 +22,8 @@ HIT = {
     "sent_at": str,
     "score": float,
     "thread_id": str,
+    "contested": bool,
+    "text": int,
     "chunks": list,
     "why": dict,
     "attachments": list,

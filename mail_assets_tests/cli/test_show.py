@@ -60,8 +60,9 @@ def archive_bytes(list_: str, month: str) -> bytes:
 def test_show_raw_prints_the_bytes_of_every_copy(run: Run, connection: psycopg.Connection) -> None:
     rows = connection.execute(
         "select message_id, list, month, archive_offset, archive_length from archive_entries"
+        " join messages using (list, month, message_id, variant)"
         " where outcome = 'stored' and list <> 'harbor-es'"
-        " order by message_id, list, month, variant"
+        ' order by message_id, arrived_at, break_tie(list, month, variant) collate "C"'
     ).fetchall()
     expected: dict[str, bytes] = {}
     for message_id, list_, month, offset, length in rows:

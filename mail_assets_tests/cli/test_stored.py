@@ -13,7 +13,7 @@ def test_list_prints_messages_in_the_order_of_the_archive(run: Run) -> None:
     assert len(rows) == 58
     assert [*rows[0]] == [
         "message_id", "month", "subject", "from_email", "sent_at", "in_reply_to", "thread_id",
-        "archive_offset", "archive_length", "content_hash", "flags",
+        "archive_offset", "archive_length", "content_hash", "flags", "contested",
     ]  # fmt: skip
     places = [(row["month"], row["archive_offset"]) for row in rows]
     assert places == sorted(places)

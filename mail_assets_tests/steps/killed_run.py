@@ -74,7 +74,7 @@ def die_in_upkeep() -> None:
 POINTS: dict[str, Callable[[], None]] = {
     "archives: file kept, row not written": lambda: at_call(archives, "write_archive", 1),
     "messages: in the middle of parsing": lambda: at_call(read_month, "parse_message", 3),
-    "messages: while processes parse": lambda: at_call(read_month, "_digest", 14),
+    "messages: while processes parse": lambda: at_call(read_month, "digest_message", 14),
     "messages: in the middle of the copy": lambda: at_call(read_month, "encode_row", 3),
     "messages: rows written, old ones there": lambda: at_call(messages, "delete_rows", 1),
     "messages: rows without their places": lambda: at_call(messages, "replace_entries", 1),

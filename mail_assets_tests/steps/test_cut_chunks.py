@@ -19,7 +19,7 @@ load = partial(World.load, last="messages")
 
 
 def test_text_of_a_chunk_is_exactly_its_spans(world: World) -> None:
-    load(world, mail("a", LONG), mail("b", "> quoted\n\nAn answer."))
+    load(world, mail("a", LONG), mail("b", "> quoted\n\nAn answer.", references="<a@example.org>"))
     outcome = world.chunks()
     bodies = dict(world.rows("messages", "message_id, body_text"))
     rows = world.rows("chunks", "message_id, text, spans, tokens")

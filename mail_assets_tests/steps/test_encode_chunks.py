@@ -158,7 +158,7 @@ def test_size_of_the_parts_changes_no_byte(
         text_hash: world.encoder.encode_documents([build_document(subject, text)])[0]
         for text_hash, subject, text in world.rows(
             "chunks join messages m using (list, month, message_id, variant)",
-            "text_hash, subject_base, text",
+            "chunks.text_hash, subject_base, text",
             f"list = '{HARBOR}'",
         )
     }

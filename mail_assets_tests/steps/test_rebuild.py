@@ -63,14 +63,15 @@ def filled(world: World, monkeypatch: pytest.MonkeyPatch) -> World:
         return parse_message(raw, **rest)
 
     monkeypatch.setattr(read_month, "parse_message", refuse_one)
+    first = mail("a", "The first words of a thread stand here.\n\n" + "Words. " * 40)
     world.archive(
         MARCH,
-        mail("a", "The first words of a thread stand here.\n\n" + "Words. " * 40),
+        first,
         mail("b", "Some other words are here.\n\n" + "More. " * 40, references="<a@example.org>"),
         mail("c", references="<gone@example.org> <lost@example.org>", sender="bob@example.org"),
         mail("bad"),
     )
-    world.archive(MARCH, mail("p"), mail("a"), list_name=PIER)
+    world.archive(MARCH, mail("p"), mail("q", references="<p@example.org>"), first, list_name=PIER)
     for list_name in (HARBOR, PIER):
         world.chain(MARCH, list_name)
     world.threads()
