@@ -118,7 +118,8 @@ def test_bidi_controls_do_not_affect_other_text(world: World) -> None:
         with serving_world(world, addresses) as client:
             pages = {path: Turned(client.get(path).text) for path in paths}
         assert {path: page.loose for path, page in pages.items()} == {path: [] for path in paths}
-        assert all(page.kept for page in pages.values())
+        # names and subjects, of which the page of a month consists, have lost theirs
+        assert all(page.kept for path, page in pages.items() if not path.startswith("/lists"))
 
 
 def test_forgotten_message_is_gone(world: World) -> None:
