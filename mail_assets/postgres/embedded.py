@@ -205,9 +205,9 @@ class Cluster:
     def _locked(self) -> Iterator[None]:
         root = self.paths.root
         try:
-            make_private_folder(root)
-            if self.account.switch and not self.account.reaches(root):
-                _admit(root, self.account)  # it was deleted since
+            if not root.exists():  # it is new, or was deleted since
+                make_private_folder(root)
+                _reachable_root(root, self.account)
             handle = self.paths.lock.open("w")
         except OSError as error:
             raise PostgresError(

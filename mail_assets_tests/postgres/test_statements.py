@@ -25,6 +25,9 @@ MONTH_CHECKS = (
     "summary_sentences", "summary_ages",
 )  # fmt: skip
 
+#: Of a whole list, by one function.
+DAMAGE = ("messages", "entries", "quarantined", "removed", "wrong_senders", "chunks")
+
 STAGED = ("messages", "threads", "chunks")
 #: What EXPLAIN takes, after the comments.
 PLANNED = re.compile(r"(--.*\n)*\(?(select|insert|update|delete|with)\b")
@@ -102,6 +105,7 @@ def test_statements_are_used_and_exist() -> None:
         *(("kept_rows", name) for name in BACKUP_STATEMENTS),
         *(("filters", name) for name in names("filters")),  # put together by search/filters.py
         *(("checks", name) for name in MONTH_CHECKS),
+        *(("damage", name) for name in DAMAGE),
         *(("hidden_ids", name) for name in HIDE_STATEMENTS),
     }
     assert written - used == by_variable
@@ -110,7 +114,7 @@ def test_statements_are_used_and_exist() -> None:
 #: COPY, and what makes the staging tables or sets something: the tests of their modules run them.
 UNPLANNED = (
     *("stage", "copy", "analyze_stage", "snapshot", "analyze", "give_up_early"),
-    *("create_extensions", "copy_entries"),
+    *("create_extensions", "copy_entries", "create_model"),
 )
 
 # bucket_keys stages one table out of another, functions has a table of its own, kept_rows takes the

@@ -21,10 +21,11 @@ WHOLE = ("threads", ASSET)
 
 @pytest.fixture
 def world(world: DagsterWorld) -> DagsterWorld:
-    """A thread of two messages and one of a single one, not built yet."""
+    """Two threads of two messages, not built yet."""
     question = "Why does the pump stop at high tide? I *looked* at the valve <twice>."
     answer = mail("b", "A fix is committed to the main branch.", references="<a@example.org>")
-    world.archive(MARCH, mail("a", question), answer, mail("c"))
+    other = mail("c"), mail("f", references="<c@example.org>")
+    world.archive(MARCH, mail("a", question), answer, *other)
     world.chain(MARCH, last="messages")
     return world
 
@@ -46,7 +47,8 @@ def test_summaries_record_figures(world: DagsterWorld) -> None:
 
 def test_summaries_check_only_months_of_changed_threads(world: DagsterWorld) -> None:
     world.month(MARCH, select=WHOLE)
-    world.archive(APRIL, mail("d", references="<c@example.org>"), mail("e"))
+    thread = mail("e"), mail("g", references="<e@example.org>")
+    world.archive(APRIL, mail("d", references="<c@example.org>"), *thread)
     world.chain(APRIL, last="messages")
     result = world.month(MARCH, select=WHOLE)
     [recorded] = world.recorded(result, ASSET).values()
@@ -90,7 +92,7 @@ def test_chat_model_is_asked_only_about_changed_threads(
         monkeypatch.setattr(DagsterWorld, "defs", defs)
         result = world.month(MARCH, select=WHOLE)
         [recorded] = world.recorded(result, ASSET).values()
-        # of the message alone nothing that the model says is supported
+        # of the other thread nothing that the model says is supported
         assert recorded["note"].startswith("c@example.org: the reply has no sentence")
         figures = ("made", "failed", "left", "requests", "prompt_tokens", "completion_tokens")
         assert [recorded[name] for name in figures] == [1, 1, 1, 2, 200, 40]

@@ -132,12 +132,12 @@ def test_unforeseen_error_of_a_month_is_reported(world: DagsterWorld, fill: Fill
     with world.connect() as connection:
         connection.execute(
             "create function refuse() returns trigger language plpgsql as"
-            " $$ begin raise 'the disk is full' using errcode = 'disk_full'; end $$;"
+            " $$ begin raise 'the pump is broken' using errcode = 'io_error'; end $$;"
             "create trigger refused before insert on messages execute function refuse()"
         )
     report = fill(HARBOR)
     reason = report.failed[f"{HARBOR} {MARCH}"]
-    assert reason.startswith("psycopg.errors.DiskFull: the disk is full")
+    assert reason.startswith("psycopg.errors.IoError: the pump is broken")
 
 
 def test_list_whose_source_is_down_fails_alone(
