@@ -201,6 +201,7 @@ Proof = Callable[[World], None] | str
 PROOFS: dict[str, Proof] = {
     "`messages` and its full text": has_no_traces("messages"),
     "`senders`": has_no_traces("senders"),
+    "`contested_texts`": has_no_traces("contested_texts"),
     "`chunks`": has_no_traces("chunks"),
     "`threads`, `thread_aliases`, `thread_changes`": has_no_traces(
         "threads", "thread_aliases", "thread_changes"

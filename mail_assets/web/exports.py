@@ -46,8 +46,7 @@ _FROM_LINE = re.compile(rb"^(>*+From )", re.MULTILINE)
 #: A field value that needs no encoding.
 _PLAIN = re.compile(r"[\x20-\x7e]{0,900}+")
 _NOT_IN_IDS = re.compile(r"[\0-\x20\x7f<>]")
-#: Blanks stay in a quoted local part.
-_NOT_IN_ADDRESSES = re.compile(r"[\0-\x1f\x7f<>]| (?![^\"]*\"@)")
+_NOT_IN_QUOTES = re.compile(r"[\0-\x1f\x7f<>]")
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9._-]+")
 #: Most characters of a file name.
 MAX_NAME = 80
@@ -200,10 +199,10 @@ def _fields(
     message: Mapping[str, Any], sent_at: dt.datetime, fields: Mapping[str, str]
 ) -> Iterator[tuple[str, str]]:
     address = message.get("from_email") or HIDDEN_ADDRESS
-    yield "From", f"{_phrase(message['from_name'])} <{_bare(address, _NOT_IN_ADDRESSES)}>".lstrip()
+    yield "From", f"{_phrase(message['from_name'])} <{_bare_address(address)}>".lstrip()
     for name, key in (("To", "recipients"), ("Cc", "cc")):
         if addresses := message.get(key):
-            yield name, ",\n ".join(_bare(one, _NOT_IN_ADDRESSES) for one in addresses)
+            yield name, ",\n ".join(_bare_address(one) for one in addresses)
     yield "Date", f"{sent_at:%a, %d %b %Y %H:%M:%S +0000}"
     yield "Subject", _encode(message["subject"], "Subject")
     yield "Message-ID", _bracket(message["message_id"])
@@ -241,6 +240,12 @@ def _bracket(message_id: str) -> str:
     return f"<{_bare(message_id)}>"
 
 
-def _bare(id: str, ends: re.Pattern[str] = _NOT_IN_IDS) -> str:
+def _bare(id: str) -> str:
     """Return an id or address without characters that would end it (RFC 6532 allows letters)."""
-    return ends.sub("", id)
+    return _NOT_IN_IDS.sub("", id)
+
+
+def _bare_address(address: str) -> str:
+    """Return an address likewise; blanks stay in a quoted local part."""
+    quoted, mark, rest = address.rpartition('"@')
+    return _NOT_IN_QUOTES.sub("", quoted) + mark + _bare(rest)

@@ -127,7 +127,9 @@ _INNER = re.compile(r"<\s*([^\s<>@]{1,64}@[^\s<>]{1,255})\s*(?:>|\Z)")
 _QUOTED_LOCAL = re.compile(r'"((?:[^"\\]|\\.)*+)"\s*@(.*)', re.S)
 _DOT_ATOM = re.compile(r"[\w!#$%&'*+/=?^`{|}~-]+(?:\.[\w!#$%&'*+/=?^`{|}~-]+)*")
 # `@` as archives and people write it, in an address that has none
-_DISGUISED_AT = re.compile(r"\s*(?:\(at?\)|\[at\]|%40|\sat\s)\s*(?=[\w-]+\.[\w.-]+\Z)", re.I)
+_DISGUISED_AT = re.compile(
+    r"(?<!\s)(?:\s*+(?:\(at?\)|\[at\]|%40)|\s++at\s)\s*+(?=[\w-]++\.[\w.-]++\Z)", re.I
+)
 # Raw ISO-2022-JP in mail of the 1990s: its bytes look like brackets and commas
 _RAW_JAPANESE = re.compile(r"\x1b\$[@B][^\x1b]*+(?:\x1b\([BJ])?")
 

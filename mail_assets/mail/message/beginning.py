@@ -69,7 +69,7 @@ _UTF_16 = {
 }
 _CR_FIELD = re.compile(rb"\r" + _NAME, re.I)
 _LONE_CR = re.compile(rb"\r\n?")
-_DOUBLE_CR = re.compile(rb"\r+\n")
+_DOUBLE_CR = re.compile(rb"(?<!\r)\r++\n")
 _BLANK_LINE_BETWEEN = re.compile(rb"\n\r?\n")
 # Lines of a header, each with a blank line below
 _DOUBLED = re.compile(rb"(?:(?:" + _ANY_NAME + rb"|[ \t]+[^\s])[^\n]*+\n\r?\n){4}")

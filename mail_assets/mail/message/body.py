@@ -42,7 +42,8 @@ _POINTERS = re.compile(
     r"prohlíže|webbläsar|nettleser|selai[nm]|tarayıcı|böngész|περιήγησ|متصفح|דפדפן|"
     r"\bview (?:it|this|the|our|in|on)|\bonline\b|en ligne|en línea|онлайн|オンライン|"
     r"web-?[ ]?(?:version|ansicht|seite)|(?:version|versión|versão|versione|версия) (?:web|html)|"
-    r"(?:can.?t|cannot|can not|unable to|trouble|problem\w*) (?:\w+ )?(?:see|read|view|display)|"
+    r"(?:can.?t|cannot|can not|unable to|trouble|problem\w{0,5}) "
+    r"(?:\w+ )?(?:see|read|view|display)|"
     r"\be?-?mail[- ](?:client|program|reader|software|app)|(?:mail|post)programm"
 )
 _ADDRESS = re.compile(r"(?:https?://|www\.)\S{1,2000}")

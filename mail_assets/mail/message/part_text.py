@@ -331,7 +331,8 @@ _MAY_HIDE = re.compile(
 _QUOTED = re.compile(r"""=\s*(?:"[^"]*+"|'[^']*+'|[^\s>]++)""")
 _HIDDEN_ATTRIBUTE = re.compile(r"(?:^|[\s/])hidden(?=[\s/=]|$)", re.I)
 _STYLE_VALUE = re.compile(r"""\bstyle\s*=\s*(?:"([^"]*+)"|'([^']*+)'|([^\s>]++))""", re.I)
-_ZERO = r"\s*:\s*0*\.?0+(?:px|pt|em|rem|%|in|cm|mm)?\s*(?:!\s*important\s*)?(?:;|$)"
+_ZERO = r"\s*:\s*(?:0++(?:\.0++)?|\.0++)(?:px|pt|em|rem|%|in|cm|mm)?\s*+"
+_ZERO += r"(?:!\s*+important\s*+)?(?:;|$)"
 _HIDING = re.compile(
     r"(?:^|[;\s])(?:display\s*:\s*none|visibility\s*:\s*(?:hidden|collapse)|mso-hide\s*:\s*all|"
     r"opacity" + _ZERO + r"|(?:text-indent|left|top)\s*:\s*-(?:\d{4}|9\d\d))",
@@ -370,9 +371,9 @@ _ENDS = {
 
 
 # Rules of a style sheet for one class or id; those for a kind of screen do not count.
-_COMMENT = re.compile(r"/\*.*?\*/", re.S)
+_COMMENT = re.compile(r"/\*(?:.*?\*/|.*+)", re.S)
 _FOR_SCREENS = re.compile(r"@[^{}]{0,500}\{(?:[^{}]*+\{[^{}]*+\})*+[^{}]*+\}")
-_RULE = re.compile(r"([^{}]++)\{([^{}]*+)\}")
+_RULE = re.compile(r"(?<![^{}])([^{}]++)\{([^{}]*+)\}")
 _SELECTOR = re.compile(r"\s*[a-z0-9]{0,20}([.#][\w-]{1,100})\s*\Z", re.I)
 _NAMES = re.compile(r"""\b(class|id)\s*=\s*(?:"([^"]*+)"|'([^']*+)'|([^\s>]++))""", re.I)
 MAX_SHEET = 64 << 10  # characters of a style sheet

@@ -110,7 +110,7 @@ _TAGS = re.compile(rf"(?:\s*+{_TAG})*+\s*+")
 _ANSWER = re.compile(rf"(?:{_any_of(_ANSWERS)}|{_UNSURE_ANSWER}){_COUNT}", re.I)
 _UNSURE = re.compile(rf"{_UNSURE_ANSWER}{_COUNT}\s*+(?=\S)", re.I)
 _FORWARDED = "(fwd)"
-_FORMER = re.compile(r"\s*+[(\[]was\b[^\n]*+", re.I)
+_FORMER = re.compile(r"(?<!\s)\s*+[(\[]was\b[^\n]*+", re.I)
 # [PATCH v3 2/5]: an answer to version 3 is no answer to version 2
 _VERSION = re.compile(r"\[[^\]\[]*\b(?:patch|rfc)[^\]\[]*\b(v\d{1,3})\b[^\]\[]*\]", re.I)
 _ONLY_TAG = re.compile(rf"{_TAG}")
