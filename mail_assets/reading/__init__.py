@@ -1,1 +1,1 @@
-"""What people read of the stored mail: lists, months, conversations, attachments, exports."""
+"""Reading of the stored mail: lists, months, conversations, attachments, exports."""

@@ -80,7 +80,7 @@ class MessageFiles:
 
     @property
     def remarks(self) -> dict[str, list[str]]:
-        """What the last listing left out or had to guess. See Messages."""
+        """Remarks of the last listing: files that it left out or had to guess. See Messages."""
         return {what: sorted(names) for what, names in self._found.remarks.items()}
 
     def months(self) -> Pairs:

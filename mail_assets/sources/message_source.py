@@ -54,7 +54,7 @@ class Messages(Protocol):
 
     @property
     def remarks(self) -> Mapping[str, Sequence[str]]:
-        """What the last listing left out or had to guess, and the names of these files."""
+        """Remarks of the last listing: files that it left out or had to guess."""
         ...
 
     def months(self) -> Pairs:

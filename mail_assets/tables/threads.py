@@ -93,7 +93,7 @@ class Topic(NamedTuple):
 
 
 class Neighbours(NamedTuple):
-    """What some threads depend on in others.
+    """The ids and topics in other threads that some threads depend on.
 
     `ids` are in those threads; messages that name one of `named` may be in others; messages of
     `topics` in a span of time (seconds since 1970) may be joined by subject.

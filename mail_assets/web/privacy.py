@@ -115,7 +115,7 @@ def _mask_text(text: str, ids: Collection[str]) -> str:
 
 
 class Hidden(NamedTuple):
-    """What was hidden in a text: how many addresses, and whether a patch in it was altered."""
+    """The number of addresses that were hidden in a text, and whether a patch was altered."""
 
     addresses: int
     patch_altered: bool

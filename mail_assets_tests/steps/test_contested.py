@@ -196,7 +196,7 @@ def test_order_of_loads_makes_no_difference(world: World, seed: int) -> None:
 
 
 def test_text_that_arrived_before_the_genuine_one_is_marked(world: World) -> None:
-    """Who guesses an id and is quicker comes first, and is no less contested."""
+    """A text that guesses an id and is quicker comes first, and is no less contested."""
     world.load(arrived(9, FALSE), list_name=PIER)
     world.load(GENUINE)
     world.threads()

@@ -62,7 +62,7 @@ class Message(NamedTuple):
 
     @property
     def answers(self) -> bool:
-        """Whether it answers or forwards another message, by what it names and its subject."""
+        """True if it answers or forwards another message, by the ids it names and its subject."""
         return bool(self.in_reply_to or self.references) or has_prefix(self.subject)
 
 

@@ -1,4 +1,4 @@
-"""Who is below whom: claims about missing parents, and what joins by subject."""
+"""Parents of messages: claims about missing parents, and joins by subject."""
 
 from collections.abc import Sequence
 
