@@ -254,7 +254,8 @@ class _Topics:
         """Return the last message of other trees that was sent and had arrived before the head."""
         m = self.messages[head]
         dates = self._sent[list_name, m.topic]
-        for at, number in reversed(dates[: bisect_left(dates, (m.sent_at, head))]):
+        for place in range(bisect_left(dates, (m.sent_at, head)) - 1, -1, -1):
+            at, number = dates[place]
             if at < m.sent_at - SPAN:
                 break
             if number < head and self.forest.find_root(self.roots[number]) != root:
