@@ -55,18 +55,18 @@ ROWS: dict[str, list[str]] = {
 
 #: A thread of two messages, which has a summary.
 CONVERSATION = """\
-From ann@example.org Mon Apr  1 10:00:00 2024
+From ann@example.org Thu Mar 28 10:00:00 2024
 From: Ann <ann@example.org>
 Subject: Boats
-Date: Mon, 1 Apr 2024 10:00:00 +0000
+Date: Thu, 28 Mar 2024 10:00:00 +0000
 Message-ID: <boats@example.org>
 
 Shall the harbour count its boats by night?
 
-From bob@example.org Mon Apr  1 11:00:00 2024
+From bob@example.org Thu Mar 28 11:00:00 2024
 From: Bob <bob@example.org>
 Subject: Re: Boats
-Date: Mon, 1 Apr 2024 11:00:00 +0000
+Date: Thu, 28 Mar 2024 11:00:00 +0000
 Message-ID: <yes@example.org>
 In-Reply-To: <boats@example.org>
 
@@ -146,7 +146,8 @@ class DamagedHome(Home):
 @pytest.fixture
 def home(tmp_path: Path, mail_dsn: str, model_cache: Path) -> DamagedHome:
     home = DamagedHome(tmp_path, mail_dsn, model_cache)
-    (tmp_path / "tricks" / "harbor-es.2024-04.mbox").write_text(CONVERSATION)
+    with (tmp_path / "tricks" / "harbor-es.2024-03.mbox").open("a") as archive:
+        archive.write(CONVERSATION)
     home.lines("backfill", "--fast")
     home.environ["MAIL_PRECISION"] = "static"
     assert not home.findings()
