@@ -335,8 +335,8 @@ create function message_key(
 comment on function message_key(text, text, text, smallint, text) is
     'The key of a message in an index of words. The keys of its chunks are this, # and a number.';
 
--- The one rule for which of several copies speaks for an id where no list was named. Nothing in it is
--- the sender's to write: of copies that arrived in the same second, a digest of the list's name
+-- The one rule for which of several copies speaks for an id where no list was named. Nothing in it
+-- is the sender's to write: of copies that arrived in the same second, a digest of the list's name
 -- decides, and within a list the position in the archive. choose_copies in mail/threads/message.py
 -- is the same in Python.
 create function break_tie(list text, month text, variant smallint) returns text
@@ -367,8 +367,8 @@ create table contested_texts (
 );
 
 comment on table contested_texts is
-    'Copies of contested messages: anybody can send another text under the id of a message. A row for '
-    'each copy of an id that stands for several texts; other ids have none.';
+    'Copies of contested messages: anybody can send another text under the id of a message. A row '
+    'for each copy of an id that stands for several texts; other ids have none.';
 comment on column contested_texts.message_id is 'Message-ID that several texts claim.';
 comment on column contested_texts.list is 'Name of the mailing list that carries the copy.';
 comment on column contested_texts.month is 'Month of its archive, YYYY-MM.';

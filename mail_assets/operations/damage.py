@@ -217,11 +217,11 @@ def _find_other_entries(
     entries = read_entries(workspace.connection, month)
     try:
         with local_archive(workspace.store, archive.object_key) as path:
-            raws = [*zip(split_archive(path, archive.dialect), entries, strict=True)]
+            # one message at a time: those of a month can be larger than the memory
             same = all(
                 (raw.offset, raw.length) == (entry.offset, entry.length)
                 and entry.digest in (digest_message(raw), digest_message(raw, raw.from_line))
-                for raw, entry in raws
+                for raw, entry in zip(split_archive(path, archive.dialect), entries, strict=True)
             )
     except (ArchiveError, ValueError):  # an archive that cannot be split has no entries
         same = not entries

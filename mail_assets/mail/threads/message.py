@@ -28,9 +28,9 @@ class ThreadMessage(NamedTuple):
 def choose_copies(messages: Iterable[ThreadMessage]) -> dict[str, ThreadMessage]:
     """Return one copy of each message, by id: the one that arrived first.
 
-    It has the lists of all copies with its topic and date.
     Anybody may send other mail under the same id, with any date and references. The rule is that of
-    `first_copy` in sql/schema.sql; values without a tie are compared as a whole.
+    `first_copy` in sql/schema.sql; values without a tie are compared as a whole. The copy gets the
+    lists of all copies with its topic and date.
     """
 
     def rank(m: ThreadMessage) -> tuple[object, ...]:
