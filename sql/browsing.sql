@@ -26,16 +26,10 @@ union
   where message_id >= %(id)s order by message_id limit %(near)s)
 
 -- name: unknown_words
--- The words that no message has in any of the languages. A word without a lexeme in all of them is
--- left out.
+-- The words that no message has, each with its tsquery.
 select w.word
-  from unnest(%(words)s::text[]) with ordinality as w (word, place)
- where exists (
-       select from unnest(%(languages)s::text[]) as l (name)
-        where numnode(plainto_tsquery(l.name::regconfig, w.word)) > 0)
-   and not exists (
-       select from unnest(%(languages)s::text[]) as l (name)
-         join messages m on m.search @@ plainto_tsquery(l.name::regconfig, w.word))
+  from unnest(%(words)s::text[], %(queries)s::tsquery[]) with ordinality as w (word, query, place)
+ where not exists (select from messages m where m.search @@ w.query)
  order by w.place
 
 -- name: known_ids

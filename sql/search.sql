@@ -7,28 +7,6 @@
 -- {passes_unindexed} those that are not met already. {source} is the table of messages, or the
 -- statement `indexed` or `walked`.
 
--- name: lexemes
--- Texts in one language: as a phrase, as lexemes in their order, the places of these, the words that
--- have no lexeme, and the text in lower case. The last column has the beginnings of stems whose letters
--- may differ from the word's (Äpf, apf): those that the stemmer leaves before an ending that it does
--- not know (qaqq).
-select phraseto_tsquery(%(language)s::regconfig, t.text)::text,
-       array(select w.lexeme
-               from unnest(to_tsvector(%(language)s::regconfig, t.text)) as w
-              cross join lateral unnest(w.positions) as p (place) order by p.place, w.lexeme),
-       array(select p.place
-               from unnest(to_tsvector(%(language)s::regconfig, t.text)) as w
-              cross join lateral unnest(w.positions) as p (place) order by p.place, w.lexeme),
-       array(select distinct lower(w.match[1])
-               from regexp_matches(t.text, '[[:alnum:]]+', 'g') as w (match)
-              where to_tsvector(%(language)s::regconfig, w.match[1]) = ''),
-       lower(t.text),
-       array(select left(w.lexeme, -4)
-               from unnest(to_tsvector(%(language)s::regconfig, t.text || 'qaqq')) as w
-              where octet_length(t.text) > length(t.text) and w.lexeme ~ '.qaqq$')
-  from unnest(%(texts)s::text[]) with ordinality as t (text, number)
- order by t.number
-
 -- name: confirmed
 -- The matches of the indexes that are stored and pass the filters: copies of messages by words, at
 -- places from 1, and chunks by meaning, at places from -1 downwards; null for one that was refused
@@ -191,9 +169,14 @@ select p.place, c.key, c.index, c.text, c.spans
  order by p.place, c.index
 
 -- name: stems
--- The lexemes of each word, in its language.
-select w.language, w.word, tsvector_to_array(to_tsvector(w.language::regconfig, w.word))
+-- The lexemes of single words, each in a language; none of a stop word. The parser of PostgreSQL takes
+-- some words apart that are one: these are their own lexeme.
+select w.language, w.word,
+       case when exists (select from unnest(v.vector) where positions[1] > 1) then array[w.word]
+            else array(select lexeme from unnest(v.vector) order by lexeme <> w.word, lexeme) end
   from unnest(%(languages)s::text[], %(words)s::text[]) as w (language, word)
+ cross join lateral (
+       select to_tsvector(w.language::regconfig, w.word) as vector offset 0) v
 
 -- name: chunk_texts
 -- The first chunks of a message, by which similar messages are searched.

@@ -12,7 +12,9 @@ from psycopg.rows import dict_row
 from mail_assets.month import ListMonth
 from mail_assets.postgres.statements import SQL, read_column, read_value, statement
 from mail_assets.reading.conversations import count_threads
-from mail_assets.text.letters import pair_letters
+from mail_assets.tables.search_vectors import build_phrase
+from mail_assets.tables.stems import stem_reader
+from mail_assets.text.words import find_words
 
 #: Common first characters of near ids; of long ids two thirds.
 MIN_SHARED = 8
@@ -69,10 +71,16 @@ def find_unknown_words(
     connection: psycopg.Connection, words: Collection[str], languages: Collection[str]
 ) -> list[str]:
     """Return the words that no message has; `languages` are PostgreSQL's configurations."""
-    written = {pair_letters(word): word for word in words}
-    parameters = {"words": [*written], "languages": [*languages]}
-    rows = connection.execute(statement("browsing", "unknown_words"), parameters).fetchall()
-    return [written[word] for (word,) in rows]
+    cut = {word: [*find_words(word)] for word in words}
+    single = {one.text for found in cut.values() for one in found}
+    known = stem_reader(connection).read(languages, single).values()
+    queries = {
+        word: " | ".join(f"({build_phrase(found, stems)})" for stems in known)
+        for word, found in cut.items()
+        if any(stems.get(one.text) != () for stems in known for one in found)
+    }
+    parameters = {"words": [*queries], "queries": [*queries.values()]}
+    return read_column(connection, statement("browsing", "unknown_words"), parameters)
 
 
 def read_neighbours(connection: psycopg.Connection, message_id: str) -> Neighbours:

@@ -26,7 +26,6 @@ from mail_assets.search.fulltext import (
     PAGE_DEPTH,
     enough,
     find_required,
-    max_depth,
     search_words,
 )
 from mail_assets.search.fusion import add_thread_messages, fuse, rank_single_leg, weigh_legs
@@ -147,7 +146,7 @@ class Retriever:
             return self._retrieve_hybrid(looked_up)
         if request.mode == Mode.fulltext:
             depth = FULLTEXT_DEPTH if request.facets else PAGE_DEPTH
-            depth = min(max(depth, MESSAGES_OF_A_HIT * last), max_depth(looked_up.query))
+            depth = min(max(depth, MESSAGES_OF_A_HIT * last), MAX_DEPTH)
             return self._retrieve_fulltext(looked_up, depth)
         return self._retrieve_semantic(looked_up, last)
 
@@ -352,7 +351,7 @@ def _known_share(looked_up: LookedUp) -> float | None:
     """Return the share of all messages that passes, None where a message's words decide too."""
     query = looked_up.query
     decide = (one.words.required or one.words.excluded for one in query.by_language)
-    return None if query.patterned or any(decide) else looked_up.passing.share
+    return None if any(decide) else looked_up.passing.share
 
 
 def choose_first_depths(looked_up: LookedUp, wanted: Depths) -> Depths:
@@ -368,17 +367,16 @@ def choose_depths(
     looked_up: LookedUp, wanted: Depths, matches: IndexMatches, confirmed: ConfirmedMatches
 ) -> Depths | None:
     """Return how deep the indexes are asked next, None where enough passes or there is no more."""
-    query, asked = looked_up.query, matches.asked
+    asked = matches.asked
     words = vectors = 0
     if wanted.words and not looked_up.filters.word_filter.complete:
         found, passed = len(matches.by_words), len(confirmed.by_words)
-        words = deepen(asked.words, found, passed, enough(wanted.words), max_depth(query))
+        words = deepen(asked.words, found, passed, enough(wanted.words), MAX_DEPTH)
     all_checked = looked_up.vector_filter.complete or (
         matches.passing is not None and looked_up.filters.ids_say_all
     )
-    # A phrase with stop words is looked for in the text of each message: words alone are enough.
-    if looked_up.vectors and not all_checked and not (query.patterned and wanted.words):
-        most = min(MAX_NEAREST, max_depth(query), looked_up.vectors.max_matches())
+    if looked_up.vectors and not all_checked:
+        most = min(MAX_NEAREST, MAX_DEPTH, looked_up.vectors.max_matches())
         chunks = sum(len(one.chunks) for one in confirmed.by_meaning)
         found = len(matches.by_meaning)
         vectors = deepen(asked.vectors, found, chunks, wanted.vectors, most)

@@ -115,10 +115,7 @@ def _pairs(run: re.Match[str]) -> Iterator[tuple[int, str]]:
         yield run.start() + start, run[0][start:end]
 
 
-# A tsvector holds at most 1,048,575 bytes of lexemes and positions (PostgreSQL 18 manual, section
-# 12.11). `to_tsvector` makes up to 3.1 bytes of each byte of text (hyphenated words: the whole and
-# its parts, each with positions); names take their own size. So all three together stay below 4 *
-# (MAX_SUBJECT_BYTES + MAX_TEXT_BYTES) + MAX_NAMES_BYTES = 1,016,000 bytes.
+# Bytes of what a full-text vector is made of (tables/search_vectors.py).
 MAX_SUBJECT_BYTES = 4_000
 MAX_TEXT_BYTES = 200_000
 MAX_NAMES_BYTES = 200_000  # of all identifiers of a message

@@ -30,7 +30,7 @@ INVISIBLE = (
 #: Codes of a terminal: colours and cursor (ECMA-48, 5.4), and titles.
 TERMINAL = r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b\n]*(?:\x07|\x1b\\)"
 #: A mail address as it is written without disguise.
-ADDRESS = r"[\w.+%=-]+@\w[\w.-]*+"
+ADDRESS = "(?<![A-Za-z0-9._%+=-])[A-Za-z0-9._%+=-]++@[A-Za-z0-9][A-Za-z0-9.-]*+"
 #: Characters of the longest word that is kept: longer ones are no words, but data.
 MAX_LENGTH = 200
 #: Characters of the longest word whose parts are looked for, and its most parts: more are noise.
@@ -108,7 +108,7 @@ def list_forms(text: str) -> Iterator[tuple[Forms, bool]]:
 
 
 def _find(text: str) -> Iterator[Word]:
-    """Yield words line by line: most lines are ASCII, whose words are found in a third of the time."""
+    """Yield words line by line: of lines in ASCII they are found in a third of the time."""
     if _is_plain(text):
         yield from _find_ascii(text, 0)
         return
@@ -236,7 +236,7 @@ def _split_camel(run: str) -> list[str]:
 
 
 def remove_accents(word: str) -> str:
-    """Return a word in normal form without its accents, points and vowel signs of Arabic and Hebrew.
+    """Return a word in normal form without accents, and without the points of Arabic and Hebrew.
 
     Letters that are other letters with a mark (Cyrillic й, the vowels of India) stay.
     """

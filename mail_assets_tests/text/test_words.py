@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 from mail_assets.text.words import clean_text, find_words, list_forms, remove_accents
 
 PIECES = [
-    "word", "getUserName", "9.6.1", "pg_class", "Müller", "İx", "数据库", "백업", "ฐานข้อมูล", "हिन्दी",
+    "word", "getUserName", "9.6.1", "pg_class", "Müller", "İx", "数据库", "백업", "ฐานข้อมูล",
+    "हिन्दी",
     "می\u200cخواهم", "ﾊﾞｯｸ", "m²", "½", "ﬁle", "jo@example.org", "a@", "\x1b[31m", "\x1b", "\u00ad",
     "\u200b", "e\u0301", " ", "\n", "-", "/", "'", "\u2019", ".", "@", "\ufeff",
 ]  # fmt: skip
