@@ -17,7 +17,7 @@ MESSAGES_AT_A_TIME = 1_000
 class MessageWords(NamedTuple):
     """The content of a document; lexemes are in the order of their positions.
 
-    `further` are those that stand beside others or alone: forms of words, parts of addresses, names.
+    `further` are those that no phrase runs over: forms of words, parts of addresses, and names.
     `written` are words as they are written. `sent_at` is in seconds since 1970.
     """
 

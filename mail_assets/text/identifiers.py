@@ -124,12 +124,13 @@ def list_patch_names(patches: Iterable[str]) -> list[str]:
 def find_names(text: str) -> Iterator[Name]:
     """Yield the names in a clean text, sorted by kind; those of URLs and addresses first.
 
-    A mail address is a name without parts: these are found only where addresses are shown.
+    A mail address is a name without parts that begins with `@`: where addresses are hidden, no query
+    asks for it, not even by its beginning.
     """
     plain = text
     if "@" in plain:
         for found in _ADDRESS.finditer(plain):
-            yield Name(*found.span(), found[0].rstrip(".-_").lower())
+            yield Name(*found.span(), f"@{found[0].rstrip('.-_').lower()}")
         plain = _ADDRESS.sub(_blank, plain)
     if "://" in plain:
         for found in _URL.finditer(plain):

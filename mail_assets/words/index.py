@@ -24,8 +24,9 @@ NAME = f"words-{WORDS_VERSION}"
 class Document(NamedTuple):
     """The lexemes of one copy of a message, in their order, and the fields of filters.
 
-    `written` are words as they are written, which only prefixes find besides the lexemes. `key` is unique and carries list and month, as keys of chunks do. A lexeme that counts several
-    times, as those of the subject do, is repeated. `sent_at` is in seconds since 1970; `flags` name
+    `written` are words as they are written, which only prefixes find besides the lexemes. `key` is
+    unique and carries list and month, as keys of chunks do. A lexeme that counts several times, as
+    those of the subject do, is repeated. `sent_at` is in seconds since 1970; `flags` name
     properties of the message: patch, attachment, reply, first.
     """
 
