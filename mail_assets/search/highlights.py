@@ -317,5 +317,5 @@ def weigh_thread(connection: psycopg.Connection, found: LookedUp, message_id: st
     }
     rows = connection.execute(statement("answer", "thread_lexemes"), parameters).fetchall()
     share = measure_coverage(languages, frozenset(lexeme for (lexeme,) in rows))
-    words = min((len(one.terms) for one in languages if one.terms), default=1)
+    words = min((one.words for one in languages if one.terms), default=1)
     return share * (1 - 1 / words)

@@ -168,9 +168,13 @@ def _match_prefix(
         either = [f"{quote_lexeme(one)}:*" for one in beginnings]
         return TextMatch(" | ".join(either), tuple(map(Prefix, beginnings)))
     places = [_read_place(word, stems, shows_addresses).tsquery for word in before]
-    phrase = _join([*places, f"{quote_lexeme(last.text)}:*"])
-    tsquery = f"{phrase} | {quote_lexeme(written)}:*"
-    return TextMatch(tsquery, (Prefix(last.text), Prefix(written)), exact=False)
+    beginnings = [last.text, written]
+    phrases = [_join([*places, f"{quote_lexeme(last.text)}:*"]), f"{quote_lexeme(written)}:*"]
+    if shows_addresses:
+        marked = [f"{ADDRESS}{word.text}" for word in words]
+        beginnings.append(marked[-1])
+        phrases.append(f"{_join(map(quote_lexeme, marked))}:*")
+    return TextMatch(" | ".join(phrases), tuple(map(Prefix, beginnings)), exact=False)
 
 
 def match_any(lexemes: Iterable[str]) -> str:

@@ -359,8 +359,13 @@ class LanguageTerms:
     terms: list[WeighedTerm]
 
     @property
+    def words(self) -> int:
+        """The number of terms; words in addresses may stand for those of the text."""
+        return sum(not term.lexeme.startswith(ADDRESS) for term in self.terms)
+
+    @property
     def weight(self) -> float:
-        """The weight of all terms; words in addresses may stand for those of the text."""
+        """The weight of the terms that `words` counts."""
         return sum(term.weight for term in self.terms if not term.lexeme.startswith(ADDRESS))
 
 

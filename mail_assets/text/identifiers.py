@@ -124,7 +124,7 @@ def list_patch_names(patches: Iterable[str]) -> list[str]:
 def find_names(text: str) -> Iterator[Name]:
     """Yield the names in a clean text, sorted by kind; those of URLs and addresses first.
 
-    A mail address is a name without parts that begins with `@`: where addresses are hidden, no query
+    A mail address is a name without parts. It begins with `@`: where addresses are hidden, no query
     asks for it, not even by its beginning.
     """
     plain = text

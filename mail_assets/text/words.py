@@ -37,18 +37,20 @@ MAX_LENGTH = 200
 MAX_CAMEL, MAX_PARTS = 60, 8
 _LEAST_ALONE = 2  # iPhone has a part, PhD none
 
-_UNSEEN = rf"(?:[{INVISIBLE}]|{TERMINAL})"
+UNSEEN = rf"(?:[{INVISIBLE}]|{TERMINAL})"
 _LETTER = rf"[^\W_{UNSPACED}]"
-_SPACED = rf"{_LETTER}(?:{_LETTER}|[{MARKS}]|{_UNSEEN})*+"
-_PAIRED = rf"{UNSPACED_LETTER}(?:{UNSPACED_LETTER}|{_UNSEEN})*+"
+_SPACED = rf"{_LETTER}(?:{_LETTER}|[{MARKS}]|{UNSEEN})*+"
+_PAIRED = rf"{UNSPACED_LETTER}(?:{UNSPACED_LETTER}|{UNSEEN})*+"
 #: A terminal code is no word, though it has letters.
 _RUN = re.compile(rf"{TERMINAL}|({_PAIRED})|({_SPACED})")
 _ASCII_RUN = re.compile(r"[A-Za-z0-9]+")
-_REMOVED = re.compile(_UNSEEN)
+_REMOVED = re.compile(UNSEEN)
 _UNSPACED_LETTER = re.compile(UNSPACED_LETTER)
 _WORD = re.compile(rf"{_LETTER}(?:{_LETTER}|[{MARKS}])*")
 _ADDRESS = re.compile(ADDRESS)
-_WIDTHS = re.compile("[\uf900-\ufaff\uff66-\uffdc]")
+#: Letters that NFKC folds to others of these scripts, as a class.
+WIDTHS = "\uf900-\ufaff\uff66-\uffdc"
+_WIDTHS = re.compile(f"[{WIDTHS}]")
 
 #: Parts by the kinds of letters: u upper, l lower case or none, d digit. "URLs" is one.
 _PART = re.compile(r"u+(?=ull)|u*(?:l[ld]*|d(?:[ld]|u(?!ll|l[ud]))*)|u[ud]*")
@@ -253,14 +255,17 @@ def has_stem(word: str) -> bool:
     return not _DIGIT.search(word) and not _UNSPACED_LETTER.match(word)
 
 
+#: Signs of ASCII for wide ones, and for the hyphens and apostrophes of typographers.
+ASCII_SIGNS: dict[int, str] = {wide: chr(wide - 0xFEE0) for wide in range(0xFF01, 0xFF5F)} | {
+    0x2010: "-",
+    0x2011: "-",
+    0x2018: "'",
+    0x2019: "'",
+    0x02BC: "'",
+    0x3000: " ",
+}
+
+
 def clean_text(text: str) -> str:
-    """Return a text without what is not seen, its widths folded: for names, without places."""
-    if _is_plain(text):
-        return text
-    return unicodedata.normalize("NFKC", _REMOVED.sub("", text)).translate(_HYPHENS)
-
-
-#: Hyphens and apostrophes of typographers, as ASCII writes them.
-_HYPHENS = str.maketrans(
-    {"\u2010": "-", "\u2011": "-", "\u2019": "'", "\u2018": "'", "\u02bc": "'"}
-)
+    """Return a text without what is not seen, its signs as ASCII has them: for names."""
+    return text if _is_plain(text) else _REMOVED.sub("", text).translate(ASCII_SIGNS)

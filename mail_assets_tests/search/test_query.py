@@ -173,10 +173,11 @@ def test_identifiers_are_names_and_the_file_of_a_path(
 def test_parts_of_addresses_are_asked_where_they_are_shown(connection: psycopg.Connection) -> None:
     hidden = question(connection, "tgl@sss.example -jo")
     shown = question(connection, "tgl@sss.example -jo", shows_addresses=True)
-    assert hidden and shown
+    assert hidden
+    assert shown
     assert "@" not in f"{hidden.words}{hidden.required}"
     assert {term.lexeme for term in shown.words.terms} == {
-        "tgl@sss.example", "@tgl", "@sss", "@example",
+        "@tgl@sss.example", "@tgl", "@sss", "@example",
     }  # fmt: skip
     assert shown.words.excluded == ("jo", "@jo")
     assert shown.required == "(!('jo' | '@jo'))"

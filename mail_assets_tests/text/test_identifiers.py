@@ -59,7 +59,7 @@ Index: src/pl/plperl/plperl.c
         ("planner/optimizer", {"planner/optimizer"}),
         ("read\u2010only, ｐｇ＿class, pg\u00ad_class", {"read-only", "pg_class"}),
         ("PG9.6.1 or v9.6, 8.3beta2", {"9.6.1", "9.6.1.", "9.6.", "9.6", "8.3beta2", "8.3."}),
-        ("ask Jo.Doe@a.example.", {"jo.doe@a.example"}),
+        ("ask Jo.Doe@a.example.", {"@jo.doe@a.example"}),
         (
             "https://www.a.example/b_c/d-e.html?x",
             {
