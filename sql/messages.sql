@@ -130,7 +130,8 @@ select count(*) from messages
 -- name: mend_senders
 -- Deletes the senders of a month without a message, adds those that are missing, counts both.
 with wanted as materialized (
-    select distinct lower(from_email) as address, lower(from_name || ' ' || from_email) as person
+    select distinct lower(from_email) as address,
+           fold_name(from_name) || ' ' || lower(from_email) as person
       from messages
      where list = (select %(list)s) and month = %(month)s),
 deleted as (

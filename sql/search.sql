@@ -251,21 +251,23 @@ union all
 (select distinct address
    from senders
   where not exists (select from exact)
-    and person like like_pattern(%(longest)s)
+    and person like like_pattern(fold_name(%(longest)s))
     and person like all(array(
-            select like_pattern(w.word) from unnest(%(words)s::text[]) as w (word)))
+            select like_pattern(fold_name(w.word)) from unnest(%(words)s::text[]) as w (word)))
   limit %(most)s)
 
 -- name: senders_by_name
 -- The addresses whose names contain each word of a text. Addresses in names, which may be disguised,
 -- do not count.
 with wanted as materialized (
-    select array(select like_pattern(w.word) from unnest(%(words)s::text[]) as w (word)) as parts)
+    select array(
+               select like_pattern(fold_name(w.word))
+                 from unnest(%(words)s::text[]) as w (word)) as parts)
 select distinct s.address
   from wanted w
  cross join senders s
  cross join lateral (select left(s.person, -length(s.address) - 1) as name) n
- where s.person like like_pattern(%(longest)s)
+ where s.person like like_pattern(fold_name(%(longest)s))
    and regexp_replace(n.name, '\S*@\S*', '', 'g') like all(w.parts)
    and (n.name !~ %(signs)s
         or regexp_replace(n.name, %(addresses)s, e'\n', 'g') like all(w.parts))
