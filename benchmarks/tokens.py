@@ -47,7 +47,7 @@ KINDS = {
     "of address": r"[\w.+-]+@((?!www)[a-z]{3,})\.[a-z]",
     "accented": r"(?<![\w./@:-])([A-Za-z]*[À-ÿĀ-ž][A-Za-zÀ-ÿĀ-ž]*)(?![\w./@:-])",
     "not Latin": r"[\u0370-\u1fff\u3040-\u9fff\uac00-\ud7a3]{2,}",
-    "stop word in name": r"(?<![\w./@:-])((?:is|to|not|on|of|in)_[a-z_]+|[a-z]+_(?:is|to|not|of))(?![\w./@:-])",
+    "stop word in name": r"(?<![\w./@:-])((?:is|to|not|on|of|in)_[a-z_]+)(?![\w./@:-])",
 }  # fmt: skip
 MESSAGES = """
     select list, month, message_id, subject, body_text, segments

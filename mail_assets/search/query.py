@@ -75,7 +75,7 @@ def take_apart(text: str) -> ParsedQuery:
             pieces |= {} if word.text.isdigit() else {word.text: None}
         else:
             words[word.text] = None
-            pieces |= {} if word.text.isascii() else dict.fromkeys(word.forms)
+            pieces |= dict.fromkeys(word.forms)
     wholes = {name.whole for name in names}
     files = {name.whole.rpartition("/")[2] for name in names} & {x for n in names for x in n.parts}
     parts = {part for name in names for part in name.parts} - wholes - files
@@ -361,12 +361,13 @@ class LanguageTerms:
     @property
     def words(self) -> int:
         """The number of terms; words in addresses may stand for those of the text."""
-        return sum(not term.lexeme.startswith(ADDRESS) for term in self.terms)
+        return sum(not term.lexeme.startswith(ADDRESS) for term in self.terms) or len(self.terms)
 
     @property
     def weight(self) -> float:
         """The weight of the terms that `words` counts."""
-        return sum(term.weight for term in self.terms if not term.lexeme.startswith(ADDRESS))
+        plain = sum(term.weight for term in self.terms if not term.lexeme.startswith(ADDRESS))
+        return plain or sum(term.weight for term in self.terms)
 
 
 def weigh_query(query: Query, frequencies: Frequencies) -> list[LanguageTerms]:

@@ -21,7 +21,8 @@ TEXTS = {
         "https://zulip.example.net/topic/9165?near=deadlock_timeout#frag-ment and 8f3a2b1.\n"
         "Call getUserName() or HTTPServerFactory; pg_stat_statements.track is read-only since\n"
         "9.6.1 (not 8.3beta2), is_not_null and to_date stay. Write to tgl@sss.pgh.example!\n"
-        "--enable-debug or CFLAGS=-Wall; std::vector<int>; O\u2019Brien\u2019s data\u200bbase, soft\u00adware,\n"
+        "--enable-debug or CFLAGS=-Wall; std::vector<int>; O\u2019Brien\u2019s\n"
+        "data\u200bbase, soft\u00adware, "
         "\x1b[31mERROR\x1b[0m 40P01 in Ｐｏｓｔｇｒｅｓ and ﬁle naïve Björn",
         "planner optimizer planner/optimizer pgpass .pgpass ~/.pgpass heapam heapam.c backend "
         "access/heap src/backend/access/heap/heapam.c zulip zulip.example.net example.net topic "
@@ -34,17 +35,26 @@ TEXTS = {
     ),
     "cyrillic": (
         "Сервер базы данных упал: ёлка, соединение/откат, файл настройки.конф",
-        "сервер СЕРВЕР серверы ёлка елка соединение откат соединение/откат настройки.конф",
+        "сервер СЕРВЕР ёлка елка соединение откат соединение/откат настройки.конф",
     ),
     "greek": ("Η βάση δεδομένων σταμάτησε", "βάση βαση δεδομένων ΣΤΑΜΆΤΗΣΕ"),
-    "arabic": ("قاعدة البيانات اللُغَة می\u200cخواهم", "قاعدة البيانات اللُغَة اللغة میخواهم خواهم"),
+    "arabic": (
+        "قاعدة البيانات اللُغَة می\u200cخواهم",
+        "قاعدة البيانات اللُغَة اللغة میخواهم خواهم",
+    ),
     "devanagari": ("यह डेटाबेस हिन्दी में है, फ़ाइल", "डेटाबेस हिन्दी फ़ाइल"),
-    "chinese": ("今天发现数据库索引损坏了，用pg_klass恢复", "数据库 数据 索引损坏 恢复 pg_klass klass"),
+    "chinese": (
+        "今天发现数据库索引损坏了，用pg_klass恢复",
+        "数据库 数据 索引损坏 恢复 pg_klass klass",
+    ),
     "korean": ("어제 데이터베이스의 백업을 했습니다", "데이터베이스 백업 백업을"),
     "thai": ("กรุณาสำรองฐานข้อมูลก่อนเปลี่ยนรุ่น", "สำรอง ฐานข้อมูล"),
-    "german": ("Die Müllabfuhr und Größenwahn, Straßenbahn", "Müllabfuhr mullabfuhr Größenwahn strassenbahn"),
+    "german": (
+        "Die Müllabfuhr und Größenwahn, Straßenbahn",
+        "Müllabfuhr mullabfuhr Größenwahn strassenbahn",
+    ),
     "decoy": ("The date of the name, a class of statistics, not null but 1.9.6 and 19.6", ""),
-}  # fmt: skip
+}
 TOKENS = [(name, token) for name, (_, tokens) in TEXTS.items() for token in tokens.split()]
 
 
@@ -109,13 +119,13 @@ def test_token_finds_its_message_in_every_way(
     ("query", "found"),
     [
         ('"date of the name"', ["decoy"]),
-        ('"not null"', ["decoy"]),
+        ('"null but"', ["decoy"]),
         ('"is null"', []),
         ("-to_date list:lists 1.9.6", ["decoy"]),
-        ("-9.6 1.9.6", ["decoy"]),
+        ('-"9.6" 1.9.6', ["decoy"]),
         ("statist*", ["decoy"]),
         ("statements*", ["latin"]),
-        ('"getUser"', []),
+        ('"getUser"', ["latin"]),
         ('"ServerFactory"', ["latin"]),
     ],
 )

@@ -142,13 +142,13 @@ def test_addresses_are_found_only_where_they_are_shown(
 ) -> None:
     text = "write to tgl@sss.pgh.pa.us today"
     for kind in ("word", "phrase", "prefix"):
-        assert finds(connection, Text(kind, asked), text)  # type: ignore[arg-type]
-        assert not finds(connection, Text(kind, asked), text, shows=False)  # type: ignore[arg-type]
+        assert finds(connection, Text(kind, asked), text)
+        assert not finds(connection, Text(kind, asked), text, shows=False)
     assert finds(connection, Text("phrase", f"to {asked}"), text) == asked.startswith("tgl@")
 
 
 @pytest.mark.parametrize("text", ["the", "!?", "", "-"])
 def test_text_without_a_word_requires_nothing(connection: psycopg.Connection, text: str) -> None:
     for kind in ("word", "phrase"):
-        found = match(connection, "english", Text(kind, text), shows=True)  # type: ignore[arg-type]
+        found = match(connection, "english", Text(kind, text), shows=True)
         assert found == TextMatch()

@@ -16,7 +16,6 @@ from mail_assets.search.open import open_searcher
 from mail_assets.search.response import Response
 from mail_assets.search.searcher import Searcher
 from mail_assets.sql_functions.install import install_functions
-from mail_assets.text.letters import pair_letters
 from mail_assets_tests.databases import new_database
 from mail_assets_tests.sample_corpus import Corpus, ids, index_everything
 
@@ -137,12 +136,6 @@ def test_text_is_found_by_any_part_of_it(
     assert having <= find_by_sql(db, part)
     assert find_by_sql(db, f'"{part}"') == having
     assert find_by_sql(db, f"-{part} 40P01") == find_by_sql(db, "40P01") - having
-
-
-@given(st.text('ab_. -"\n数据库백업ฐ้ｶﾞか\u3099é𠀀\U000e0100', max_size=20))
-def test_pairs_are_the_same_in_sql(db: psycopg.Connection, text: str) -> None:
-    [paired] = db.execute("select pair_letters(%s)", [text]).fetchone() or ("",)
-    assert paired.split() == pair_letters(text).split()
 
 
 @given(parts())

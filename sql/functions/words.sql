@@ -78,6 +78,12 @@ select f[1], f[1], array(
   from plain, regexp_matches(text, '((?<![0-9.]){version}(?![[:alnum:]]))', 'g') as f
  cross join lateral (select string_to_array(f[1], '.') as numbers) n
 union all
+select f[1], f[1] || '.', array(
+           select array_to_string(n.numbers[1:i], '.') || '.'
+             from generate_series(2, cardinality(n.numbers) - 1) as i), false
+  from plain, regexp_matches(text, '((?<![0-9.]){version}(?=[[:alpha:]]))', 'g') as f
+ cross join lateral (select string_to_array(f[1], '.') as numbers) n
+union all
 select f[1], w.word, array(
            select distinct p.part
              from (select unnest(w.components) as part
