@@ -28,7 +28,7 @@ select row_number() over (order by r.place, w.n), w.word, r.run[1] is not null
        with ordinality as r (run, place)
  cross join lateral (
        select normal_form(a.m[1]) as word, a.n
-         from regexp_matches(r.run[1], '[A-Za-z0-9]+', 'g') with ordinality as a (m, n)
+         from regexp_matches(r.run[1], '{spaced}', 'g') with ordinality as a (m, n)
        union all
        select case when l.pair ~ '[{widths}]' then normalize(l.pair, nfkc) else l.pair end, l.n
          from (select f.m[1] || coalesce(lead(f.m[1]) over (order by f.n), '') as pair, f.n,
