@@ -30,8 +30,9 @@ INVISIBLE = (
 #: Codes of a terminal: colours and cursor (ECMA-48, 5.4), and titles.
 TERMINAL = r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b\n]*(?:\x07|\x1b\\)"
 #: A mail address as it is written without disguise.
-_LOCAL = "A-Za-z0-9\\u00c0-\\u024f\\u0300-\\u036f._%+="
-ADDRESS = f"(?<![{_LOCAL}-])[{_LOCAL}-]++@[A-Za-z0-9][A-Za-z0-9.-]*+"
+_IN_ADDRESS = "A-Za-z0-9\\u00c0-\\u024f\\u0300-\\u036f"
+_LOCAL = f"{_IN_ADDRESS}._%+=-"
+ADDRESS = f"(?<![{_LOCAL}])[{_LOCAL}]++@[{_IN_ADDRESS}][{_IN_ADDRESS}.-]*+"
 #: Characters of the longest word that is kept: longer ones are no words, but data.
 MAX_LENGTH = 200
 #: Characters of the longest word whose parts are looked for, and its most parts: more are noise.
