@@ -290,13 +290,15 @@ comment on column messages.attachments is
     'the decoded content, is_patch. The bytes are in the archive: `mail-assets show '
     '--attachment`.';
 comment on column messages.identifiers is
-    'Names of files, functions, parameters and error codes in the new text and patches, found by '
-    'exact search.';
+    'Names of files, functions, parameters, hosts and error codes, and versions, in the new text and '
+    'patches, as lexemes of search (text/identifiers.py).';
 comment on column messages.flags is
     'Repairs and oddities of the message, such as generated_id, date_repaired or truncated.';
 comment on column messages.search is
-    'Full-text vector: subject (weight A), new text and signatures (B) and identifiers, in the '
-    'language of the list. A footer or signature that was learnt takes no word out of it.';
+    'Full-text vector: stems of the subject (weight A), of the new text and signatures (B), of '
+    'parts of names (C), words and names as they are written, stop words (=the) and parts of '
+    'addresses (@jo), in the language of the list. A footer or signature that was learnt takes no '
+    'word out of it.';
 comment on column messages.checksum is
     'Checksum of the other columns, set with row_hash: a row with another one was changed by '
     'something else than a load.';
