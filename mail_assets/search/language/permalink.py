@@ -111,11 +111,11 @@ def describe_request(parsed: ParsedRequest) -> str:
         said.append(f"the message {' or '.join(parsed.message_ids)}, if there is one")
     words = [part for part in parsed.node.parts if only_words(part)]
     if words:
-        every = "every word of: " if parsed.request.sort == Sort.date else "words: "
+        every = "every word of: " if parsed.request.sort != Sort.relevance else "words: "
         said.append(every + " ".join(_say(part) for part in words))
     said += [_say(part) for part in parsed.node.parts if not only_words(part)]
     if not parsed.ranks:
-        said.append("newest first")
+        said.append("oldest first" if parsed.request.sort == Sort.oldest else "newest first")
     for name, (option, _) in OPTIONS.items():
         value = getattr(parsed.request, option)
         if name in ("mode", "score") and value is not None and parsed.ranks:

@@ -30,7 +30,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from urllib.parse import unquote
 
-from mail_assets.mail.message.decoding import compose
 from mail_assets.mail.message.ids import normalize_id
 from mail_assets.search.language.expression import (
     And,
@@ -46,8 +45,9 @@ from mail_assets.search.language.expression import (
     ranking_text,
     to_clauses,
 )
-from mail_assets.search.language.fields import check_period, read_field
+from mail_assets.search.language.fields import check_period, clean, read_field
 from mail_assets.search.language.grammar import Parser, one_of_these, tokenize
+from mail_assets.search.language.notes import Remarks
 from mail_assets.search.language.request import MAX_QUERY, Request, RequestError, Sort
 
 _SCHEME = re.compile(r"(?i)\A(?:mid|id|message-id):\s*")
@@ -109,7 +109,8 @@ class ParsedRequest:
 
     `request` has the options of the query too. `node` is the whole expression, the fields of the
     request before the query. `text` is the one for the encoder, empty if only conditions are asked.
-    `message_ids` are those that the query may be, pasted.
+    `message_ids` are those that the query may be, pasted. `notes` say what ambiguous signs were
+    taken for.
     """
 
     request: Request
@@ -117,6 +118,7 @@ class ParsedRequest:
     text: str
     clauses: tuple[Clause, ...]
     message_ids: tuple[str, ...]
+    notes: tuple[str, ...] = ()
 
     @property
     def ranks(self) -> bool:
@@ -126,7 +128,7 @@ class ParsedRequest:
     @property
     def is_exact(self) -> bool:
         """True if every message that meets the clauses matches: no word may be missing."""
-        return self.request.sort == Sort.date or not any(map(only_words, self.node.parts))
+        return self.request.sort != Sort.relevance or not any(map(only_words, self.node.parts))
 
     @property
     def phrases(self) -> list[str]:
@@ -151,10 +153,11 @@ def parse_request(request: Request, today: dt.date | None = None) -> ParsedReque
     Raises:
         RequestError: a field does not take its value, or the query asks too much.
     """
-    tokens = tokenize(compose(request.query))  # as mail is stored
+    remarks = Remarks()
+    tokens = tokenize(clean(request.query), remarks)
     if sum(token.kind in ("field", "phrase", "prefix") for token in tokens) > MAX_TOKENS:
         raise RequestError(f"the query has more than {MAX_TOKENS} fields and phrases")
-    parser = Parser(tokens, today)
+    parser = Parser(tokens, today, remarks)
     asked = parser.parse()
     given = read_request_fields(request)
     if not asked.parts and not given:
@@ -164,15 +167,21 @@ def parse_request(request: Request, today: dt.date | None = None) -> ParsedReque
     node = And((*given, *asked.parts))
     wanted = replace(request, **parser.options)
     # The newest messages with any of the words would be of no use: every word is required.
-    clauses = to_clauses(node, words=wanted.sort == Sort.date)
+    clauses = to_clauses(node, words=wanted.sort != Sort.relevance)
     _check_period(clauses)
     text = ranking_text(asked)
     if len(text) > MAX_QUERY:
         raise RequestError(f"the query has {len(text)} characters, at most {MAX_QUERY}")
-    if not text or wanted.sort == Sort.date:  # a list by date has no scores
+    if not text or wanted.sort != Sort.relevance:  # a list by date has no scores
         wanted = replace(wanted, min_score=None)
+    only_excludes = not text and all(one.negated for clause in to_clauses(asked) for one in clause)
     return ParsedRequest(
-        request=wanted, node=node, text=text, clauses=clauses, message_ids=find_pasted_ids(text)
+        request=wanted,
+        node=node,
+        text=text,
+        clauses=clauses,
+        message_ids=find_pasted_ids(text),
+        notes=remarks.write(only_excludes=only_excludes and bool(asked.parts)),
     )
 
 
@@ -188,7 +197,8 @@ def read_request_fields(request: Request) -> list[Node]:
     given: list[Node] = []
     for name, values in (("list", request.lists), ("month", request.months)):
         if values:
-            given.append(one_of_these([Field(name, value) for value in dict.fromkeys(values)]))
+            cleaned = dict.fromkeys(map(clean, values))
+            given.append(one_of_these([Field(name, value) for value in cleaned]))
     texts = {
         "from": request.sender,
         "to": request.receiver,
@@ -196,7 +206,9 @@ def read_request_fields(request: Request) -> list[Node]:
         "thread": request.thread,
         "file": request.attachment,
     }
-    given += [read_field(name, value, None) for name, value in texts.items() if value.strip()]
+    given += [
+        read_field(name, value, None) for name, value in texts.items() if clean(value).strip()
+    ]
     if request.after:
         given.append(Field("after", Period(request.after, None)))
     if request.before:
