@@ -5,7 +5,7 @@
 -- statement that finds messages, because the metadata of a vector can be older than its message.
 -- {passes_in_lists} are those other than the lists, which are compared differently, and
 -- {passes_unindexed} those that are not met already. {source} is the table of messages, or the
--- statement `indexed` or `walked`.
+-- statement `indexed` or `walked`. {by_date} is the order of the newest or of the oldest.
 
 -- name: lexemes
 -- Texts in one language: as a phrase, as lexemes in their order, the places of these, the words that
@@ -107,12 +107,16 @@ select 0, w.message_id, w.list, w.month, w.variant, w.text, b.thread_id, false, 
 select * from messages m where {indexed} offset 0
 
 -- name: walked
--- The newest messages of the requested lists and days, up to a limit.
-select * from messages m where {walked} order by m.sent_at desc limit %(walked)s
+-- The newest, or oldest, messages of the requested lists and days, up to a limit.
+select * from messages m where {walked} order by {by_date} limit %(walked)s
 
 -- name: horizon
 -- The time of the first message that a walk does not reach; no row where it reaches all.
-select m.sent_at from messages m where {walked} order by m.sent_at desc limit 1 offset %(walked)s
+select m.sent_at from messages m where {walked} order by {by_date} limit 1 offset %(walked)s
+
+-- name: first_sent
+-- The time of the first message of the requested lists and days.
+select m.sent_at from messages m where {walked} order by m.sent_at limit 1
 
 -- name: indexed_count
 -- The number of messages that an index finds, up to a limit.
@@ -142,18 +146,18 @@ union all
 select null, false, share from spread where met
 
 -- name: newest
--- The newest messages that pass the filters.
+-- The newest, or oldest, messages that pass the filters.
 select m.message_id, m.list, m.month, m.variant, o.place, t.thread_id
   from {source} m
   left join contested_texts o using (message_id, list, month, variant)
   left join threads t on t.message_id = m.message_id and coalesce(o.place, 1) = 1
  where {passes}
- order by m.sent_at desc, m.message_id, m.list, m.month, m.variant
+ order by {by_date}, m.message_id, m.list, m.month, m.variant
  limit %(most)s
 
 -- name: last_sent
--- The time of the last of some messages.
-select max(sent_at) from messages where message_id = any(%(message_ids)s)
+-- The times of the first and the last of some messages.
+select min(sent_at), max(sent_at) from messages where message_id = any(%(message_ids)s)
 
 -- name: by_id
 -- The copies of one message that pass the filters.
@@ -215,7 +219,7 @@ with matching as materialized (
            m.attachments <> '[]' as has_attachment
       from {source} m
      where {passes}
-     order by m.sent_at desc
+     order by {by_date}
      limit %(most)s),
 counted as (
     select m.*, min(o.place) over (partition by m.message_id) as first, o.place

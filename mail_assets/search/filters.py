@@ -151,6 +151,7 @@ class MessageFilter:
     checks all that is asked, words too. `indexed` are the conditions for which PostgreSQL has an
     index, `walked` those on lists and days, whose messages it has by date; others would be checked
     on every message. `mixed` are alternatives of fields and texts, which `require_words` adds.
+    `oldest`: statements that list or walk by date begin with the oldest messages.
     """
 
     conditions: tuple[LiteralString, ...]
@@ -163,6 +164,7 @@ class MessageFilter:
     walked: tuple[LiteralString, ...] = ()
     mixed: tuple[MixedClause, ...] = ()
     source: Source = "messages"
+    oldest: bool = False
 
     @property
     def lists(self) -> list[str]:
@@ -186,6 +188,7 @@ class MessageFilter:
         """Return a statement of sql/search.sql with these conditions in it."""
         text = statement("search", name).replace("{source}", self._source())
         text = text.replace("{passes}", _conjunction(self.conditions))
+        text = text.replace("{by_date}", "m.sent_at" if self.oldest else "m.sent_at desc")
         text = text.replace("{passes_in_lists}", _conjunction(self.conditions[1:]))
         others = [one for one in self.conditions if one not in self.indexed]
         text = text.replace("{passes_unindexed}", _conjunction(others))
@@ -204,7 +207,7 @@ class MessageFilter:
         return replace(self, source="indexed")
 
     def walk(self) -> "MessageFilter":
-        """Return the filter for statements that read the MAX_WALKED newest messages."""
+        """Return the filter for statements that read the MAX_WALKED newest, or oldest, messages."""
         parameters = {**self.parameters, "walked": MAX_WALKED}
         return replace(self, source="walked", parameters=parameters)
 

@@ -80,7 +80,7 @@ T = TypeVar("T")
 class RankedMatches(NamedTuple):
     """Candidates, best first, with the query and terms that found them, and what to explain.
 
-    `looked_back_to`: messages before that day were not looked at. `looked_up` is what the search
+    `looked_back_to`: messages beyond that day were not looked at. `looked_up` is what the search
     began with, None where an id was pasted. `asked`: how many copies of the newest were asked for,
     None where there are no more. `first`: how many of the candidates every page has, however deep
     it asks, None for all.
@@ -135,7 +135,7 @@ class Retriever:
         return None
 
     def retrieve(self, request: Request, looked_up: LookedUp) -> RankedMatches:
-        """Return everything that a request finds, best first, or newest first if nothing ranks.
+        """Return everything that a request finds, best first, or by date if nothing ranks.
 
         The score of a message in a leg does not depend on how many are asked for, so one leg alone
         is asked for more where a later page wants them.

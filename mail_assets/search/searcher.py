@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import TypeVar
 
 import psycopg
@@ -16,6 +17,7 @@ from mail_assets.search.language.request import (
     Mode,
     Request,
     RequestError,
+    Sort,
     quote,
     strip_brackets,
 )
@@ -137,6 +139,7 @@ class Searcher:
             hits=page.hits,
             permalink=build_permalink(asked),
             without_quotes=() if parsed is asked else tuple(asked.phrases),
+            notes=parsed.notes,
             looked_back_to=str(found.looked_back_to) if found.looked_back_to else None,
             explain=explanation if wanted.explain else None,
             facets=facets,
@@ -158,9 +161,11 @@ class Searcher:
         return filters, found
 
     def _compile(self, parsed: ParsedRequest) -> MessageFilter | None:
-        return compile_filters(
-            self._connection, parsed.clauses, self._languages, names_only=parsed.request.names_only
+        request = parsed.request
+        filters = compile_filters(
+            self._connection, parsed.clauses, self._languages, names_only=request.names_only
         )
+        return filters and replace(filters, oldest=request.sort == Sort.oldest)
 
     def _find_pasted(self, parsed: ParsedRequest, filters: MessageFilter) -> RankedMatches | None:
         if parsed.message_ids and parsed.texts and parsed.ranks:

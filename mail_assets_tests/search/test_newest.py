@@ -1,5 +1,6 @@
 """Lists by date: how far back is looked for messages, and what is said of it."""
 
+import psycopg
 import pytest
 
 from mail_assets.search import newest
@@ -36,9 +37,9 @@ def test_list_by_date_is_never_deeper_than_the_bound(
 ) -> None:
     asked: list[int] = []
 
-    def note(looked_up: LookedUp, most: int) -> NewestIds | None:
+    def note(connection: psycopg.Connection, looked_up: LookedUp, most: int) -> NewestIds | None:
         asked.append(most)
-        return find_newest(looked_up, most)
+        return find_newest(connection, looked_up, most)
 
     monkeypatch.setattr(newest, "find_newest", note)
     monkeypatch.setattr(newest, "ENOUGH", 1)

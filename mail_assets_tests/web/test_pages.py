@@ -29,7 +29,7 @@ def text_of(response: httpx.Response) -> str:
         (f"/search?q={QUERY}", 200, "more of this thread"),
         (f"/search?q={QUERY}&sort=date", 200, "Best first"),
         (f"/search?q={QUERY}", 200, "Score 0."),
-        ("/search?q=lease&sort=date", 200, "Why: words: lease; date (newest with all that"),
+        ("/search?q=lease&sort=date", 200, "Why: words: lease; date (it has all that"),
         (f"/search?q=<{ROOT}>", 200, "Score 1.00. Why: its id."),
         ("/search?q=lease&mode=fulltext", 200, "Newest first"),
         ("/search?q=zzgarble&mode=fulltext", 200, "Nothing was found"),
