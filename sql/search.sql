@@ -159,6 +159,11 @@ select m.message_id, m.list, m.month, m.variant, o.place, t.thread_id
 -- The times of the first and the last of some messages.
 select min(sent_at), max(sent_at) from messages where message_id = any(%(message_ids)s)
 
+-- name: is_stored
+-- True if a message has an id, or a conversation has it of a message that is in no archive.
+select exists (select from messages where message_id = %(message_id)s)
+       or exists (select from threads where message_id = %(message_id)s)
+
 -- name: by_id
 -- The copies of one message that pass the filters.
 select m.message_id, m.list, m.month, m.variant, o.place, t.thread_id
@@ -253,6 +258,12 @@ select e.lexeme, e.share
        as e (lexeme, share)
  where s.schemaname = current_schema() and s.tablename = 'messages' and s.attname = 'search'
    and e.lexeme is not null
+
+-- name: unknown_lexemes
+-- The lexemes that no message has; each is also given as a tsquery.
+select l.lexeme
+  from unnest(%(lexemes)s::text[], %(queries)s::tsquery[]) as l (lexeme, query)
+ where not exists (select from messages m where m.search @@ l.query)
 
 -- name: sampled_shares
 -- The same before the first ANALYZE, from a sample of the messages.

@@ -24,6 +24,7 @@ from mail_assets.search.language.request import (
 from mail_assets.search.language.syntax import ParsedRequest, loosen, parse_request
 from mail_assets.search.live_index import AskVectors, follow_live
 from mail_assets.search.look_up import AskWords, LookedUp, LookUp
+from mail_assets.search.notes import write_notes
 from mail_assets.search.page import HitReader, read_page
 from mail_assets.search.response import Response
 from mail_assets.search.retrieval import RankedMatches, Retriever, milliseconds_since
@@ -139,7 +140,7 @@ class Searcher:
             hits=page.hits,
             permalink=build_permalink(asked),
             without_quotes=() if parsed is asked else tuple(asked.phrases),
-            notes=parsed.notes,
+            notes=write_notes(self._connection, asked, parsed, found, page.hits),
             looked_back_to=str(found.looked_back_to) if found.looked_back_to else None,
             explain=explanation if wanted.explain else None,
             facets=facets,
