@@ -6,7 +6,7 @@ no index or in no message, and which fields nobody meets. Those on the signs of 
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from itertools import takewhile
 
 import psycopg
@@ -17,13 +17,10 @@ from mail_assets.search.language.expression import Clause, Field, Text
 from mail_assets.search.language.notes import MAX_NAMED, cut
 from mail_assets.search.language.request import Mode, Sort
 from mail_assets.search.language.syntax import ParsedRequest
-from mail_assets.search.lexemes import match_any
 from mail_assets.search.query import Query
 from mail_assets.search.response import Hit
 from mail_assets.search.retrieval import RankedMatches
 
-#: Rare words that are looked up: a query with more of them was pasted.
-MAX_UNKNOWN = 8
 _WORD = re.compile(r"\w+")
 #: Fields of which a part is compared, with the words for it.
 _PARTS = {"subject": "the subject", "to": "a receiver", "file": "the name of an attached file"}
@@ -42,7 +39,7 @@ def write_notes(
         named = name_phrases(asked.phrases)
         notes.append(f"Nothing was found that holds {named}: searched without quotes.")
     if found.looked_up and found.looked_up.query:
-        notes += _note_words(connection, parsed, found.looked_up.query, found, hits)
+        notes += _note_words(parsed, found.looked_up.query, found.unknown, has_hits=bool(hits))
     if not hits:
         notes += _note_fields(connection, asked)
     if day := found.looked_back_to:
@@ -61,11 +58,7 @@ def name_phrases(phrases: Sequence[str]) -> str:
 
 
 def _note_words(
-    connection: psycopg.Connection,
-    parsed: ParsedRequest,
-    query: Query,
-    found: RankedMatches,
-    hits: Sequence[Hit],
+    parsed: ParsedRequest, query: Query, unknown: Collection[str], *, has_hits: bool
 ) -> Iterator[str]:
     """Yield the notes on words that are in no index, or in no message."""
     if parsed.request.mode != Mode.semantic and parsed.text and not query.by_language:
@@ -73,15 +66,16 @@ def _note_words(
         if not query.ranks:
             outcome = "they were left out"
         else:
-            outcome = "hits are found by meaning alone" if hits else "add a rarer word"
+            outcome = "hits are found by meaning alone" if has_hits else "add a rarer word"
         yield f"The index of words has no {kind}, as in {cut(parsed.text)}: {outcome}."
         return
     left_out = [one for one in parsed.texts if one.kind != "word" and not _is_indexed(one, query)]
     if left_out:
         named = name_phrases([one.text for one in left_out])
         yield f"The index of words has no {named}: nothing was required or excluded for that."
-    if unknown := _find_unknown(connection, found, query.text, hits):
-        yield f"No message has {', '.join(map(cut, unknown))}. Is the spelling right?"
+    if unknown:
+        words = dict.fromkeys(_find_written(one, query.text) for one in unknown)
+        yield f"No message has {', '.join(map(cut, words))}. Is the spelling right?"
 
 
 def _is_indexed(text: Text, query: Query) -> bool:
@@ -89,31 +83,10 @@ def _is_indexed(text: Text, query: Query) -> bool:
     return any(one and one.tsquery for one in found)
 
 
-def _find_unknown(
-    connection: psycopg.Connection, found: RankedMatches, text: str, hits: Sequence[Hit]
-) -> list[str]:
-    """Return the words of a query that no message has.
-
-    Words that the statistics name, or that a hit has, are in some message.
-    """
-    shown = {word.lower() for hit in hits for word in hit.why.words}
-    rare: dict[str, list[str]] = {}
-    for term in found.terms:
-        word = _find_written(term.lexeme, text)
-        if not term.is_named and word.lower() not in shown:
-            rare.setdefault(word, []).append(term.lexeme)
-    if not 0 < len(rare) <= MAX_UNKNOWN:
-        return []
-    lexemes = [lexeme for some in rare.values() for lexeme in some]
-    parameters = {"lexemes": lexemes, "queries": [match_any([one]) for one in lexemes]}
-    rows = connection.execute(statement("search", "unknown_lexemes"), parameters).fetchall()
-    unknown = {lexeme for (lexeme,) in rows}
-    return [word for word, some in rare.items() if unknown.issuperset(some)]
-
-
 def _find_written(lexeme: str, text: str) -> str:
     """Return the word of a text that a lexeme is the stem of, as it is written there."""
-    words = [one.strip(".,;:!?()") for one in text.split()] + _WORD.findall(text)
+    words: list[str] = [one.strip(".,;:!?()") for one in text.split()]
+    words += _WORD.findall(text)
     for word in words:
         if word.lower() == lexeme:
             return word

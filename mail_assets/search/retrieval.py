@@ -10,12 +10,14 @@ import math
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import nullcontext
 from dataclasses import asdict
 from types import MappingProxyType
 from typing import Any, NamedTuple, TypeVar
 
 import psycopg
 
+from mail_assets.postgres.pending import Pending
 from mail_assets.search.filters import MessageFilter
 from mail_assets.search.fulltext import (
     DEEPER,
@@ -42,6 +44,7 @@ from mail_assets.search.matches import (
     IndexMatches,
     WordHit,
     append_unknown,
+    ask_unknown,
     confirm_matches,
     read_copies,
 )
@@ -83,7 +86,7 @@ class RankedMatches(NamedTuple):
     `looked_back_to`: messages beyond that day were not looked at. `looked_up` is what the search
     began with, None where an id was pasted. `asked`: how many copies of the newest were asked for,
     None where there are no more. `first`: how many of the candidates every page has, however deep
-    it asks, None for all.
+    it asks, None for all. `unknown` are the lexemes of the query that no message has.
     """
 
     candidates: list[Candidate]
@@ -94,6 +97,7 @@ class RankedMatches(NamedTuple):
     looked_up: LookedUp | None = None
     asked: int | None = None
     first: int | None = None
+    unknown: tuple[str, ...] = ()
 
     @property
     def opening_ms(self) -> float:
@@ -105,7 +109,7 @@ class LegRankings(NamedTuple):
     """The confirmed candidates of each leg, other messages of the best threads, and the terms.
 
     `covered` is the share of the query's weight that the best message by words contains: 1 where it
-    has every term. `milliseconds` are those of each part.
+    has every term. `milliseconds` are those of each part. `unknown`: lexemes that no message has.
     """
 
     fulltext: list[Candidate]
@@ -114,6 +118,7 @@ class LegRankings(NamedTuple):
     covered: float
     terms: list[WeighedTerm]
     milliseconds: dict[str, float]
+    unknown: tuple[str, ...]
 
 
 class Retriever:
@@ -192,6 +197,7 @@ class Retriever:
             {"terms": _explain_terms(ranked.terms), "ms": ranked.milliseconds},
             looked_up=looked_up,
             first=PAGE_DEPTH,
+            unknown=ranked.unknown,
         )
 
     def _retrieve_semantic(self, looked_up: LookedUp, last: int) -> RankedMatches:
@@ -235,7 +241,11 @@ class Retriever:
             "ms": ranked.milliseconds,
         }
         candidates = add_thread_messages(fused, ranked.members)
-        return RankedMatches(candidates, query, ranked.terms, explanation, looked_up=looked_up)
+        return RankedMatches(
+            *(candidates, query, ranked.terms, explanation),
+            looked_up=looked_up,
+            unknown=ranked.unknown,
+        )
 
     def rank_legs(
         self, looked_up: LookedUp, depths: Depths, *, threads: bool = False
@@ -249,6 +259,10 @@ class Retriever:
         matches, confirmed, confirm_ms = IndexMatches(), NO_MATCHES, 0.0
         wanted: Depths | None = choose_first_depths(looked_up, depths)
         refused: set[Identity] = set()
+        rare = dict.fromkeys(
+            term.lexeme for one in languages for term in one.terms if not term.is_named
+        )
+        unknown: Pending[frozenset[str]] | None = None
         model = looked_up.vectors.reranker() if looked_up.vectors else None
         vector: Future[Vector] | None = None
         while wanted is not None:
@@ -256,14 +270,17 @@ class Retriever:
             if model and vector is None:  # encoded while PostgreSQL confirms
                 vector = self._ahead.submit(model.encode_query, looked_up.query.text)
             began = time.perf_counter()
-            confirmed = confirm_matches(
-                self.connection,
-                looked_up.filters,
-                matches,
-                lexemes,
-                refused=refused,
-                threads=threads,
-            )
+            with self.connection.pipeline() if rare else nullcontext():  # one round trip
+                if unknown is None:
+                    unknown = ask_unknown(self.connection, [*rare])
+                confirmed = confirm_matches(
+                    self.connection,
+                    looked_up.filters,
+                    matches,
+                    lexemes,
+                    refused=refused,
+                    threads=threads,
+                )
             confirm_ms += milliseconds_since(began)
             wanted = choose_depths(looked_up, depths, matches, confirmed)
             if wanted is not None:
@@ -285,6 +302,7 @@ class Retriever:
                 "stored": round(confirm_ms, 1),
                 "rerank": milliseconds_since(began) if model else 0.0,
             },
+            tuple(sorted(unknown.read())) if unknown else (),
         )
 
     def _ask_indexes(

@@ -130,14 +130,23 @@ _PARTS = frozenset({"from", "to", "subject", "file"})
 #: A value that is read the same without quotes, whatever its field.
 _SAFE = re.compile(r"\A[\w@.+/][\w@.+/~%:=-]*\Z")
 #: Characters without width or shape: nobody types them, and they come with what is pasted.
-_INVISIBLE = re.compile(
-    "[\u00ad\u061c\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f\ufeff]"
-)
+_INVISIBLE = "[\u00ad\u061c\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f\ufeff]+"
+_INVISIBLE_OUTSIDE = re.compile(rf'("[^"]*")|{_INVISIBLE}')
+_INVISIBLE_ANYWHERE = re.compile(_INVISIBLE)
 
 
-def clean(text: str) -> str:
-    """Return a text of a request as mail is stored: composed, and without invisible characters."""
-    return compose(_INVISIBLE.sub("", text))
+def clean_query(query: str) -> str:
+    """Return a query composed, as mail is stored, and without invisible characters among its signs.
+
+    Those in quotes stay: a value that has nothing else must not become none.
+    """
+    return compose(_INVISIBLE_OUTSIDE.sub(lambda found: found[1] or "", query))
+
+
+def clean_value(text: str) -> str:
+    """Return a phrase or a value composed, and without invisible characters if it has others."""
+    visible = _INVISIBLE_ANYWHERE.sub("", text)
+    return compose(visible if visible.strip() else text)
 
 
 #: Other words for a kind.
@@ -167,7 +176,7 @@ def is_field(name: str, value: str, *, quoted: bool) -> bool:
     form = _FORMS.get(name)
     if form is None:
         return False
-    return bool(clean(value).strip()) if quoted else bool(form.fullmatch(value))
+    return bool(value.strip()) if quoted else bool(form.fullmatch(value))
 
 
 def strip_stars(name: str, value: str) -> str:
@@ -178,7 +187,7 @@ def strip_stars(name: str, value: str) -> str:
 def read_field(name: str, value: str, today: dt.date | None) -> Field:
     """Return a field that `is_field` accepts, its value checked."""
     check_text(name, value, MAX_NAME if name == "list" else MAX_QUERY)
-    value = clean(value)
+    value = clean_value(value)
     match name:
         case "has" | "is" | "kind":
             kind = _KINDS.get(value, value)

@@ -10,6 +10,7 @@ from mail_assets.search.language.expression import And, Field, Node, Not, Or, Te
 from mail_assets.search.language.fields import (
     EXCLUSIVE,
     OPTIONS,
+    clean_value,
     is_field,
     is_name,
     read_field,
@@ -134,7 +135,7 @@ class _Tokenizer:
         if end < 0:  # never closed: no sign
             self.at += 1
             return
-        text = " ".join(self.query[self.at + 1 : end].split())
+        text = " ".join(clean_value(self.query[self.at + 1 : end]).split())
         self.at = end + 1
         if text:
             yield self._named(Token("phrase", text))

@@ -45,7 +45,7 @@ from mail_assets.search.language.expression import (
     ranking_text,
     to_clauses,
 )
-from mail_assets.search.language.fields import check_period, clean, read_field
+from mail_assets.search.language.fields import check_period, clean_query, clean_value, read_field
 from mail_assets.search.language.grammar import Parser, one_of_these, tokenize
 from mail_assets.search.language.notes import Remarks
 from mail_assets.search.language.request import MAX_QUERY, Request, RequestError, Sort
@@ -154,7 +154,7 @@ def parse_request(request: Request, today: dt.date | None = None) -> ParsedReque
         RequestError: a field does not take its value, or the query asks too much.
     """
     remarks = Remarks()
-    tokens = tokenize(clean(request.query), remarks)
+    tokens = tokenize(clean_query(request.query), remarks)
     if sum(token.kind in ("field", "phrase", "prefix") for token in tokens) > MAX_TOKENS:
         raise RequestError(f"the query has more than {MAX_TOKENS} fields and phrases")
     parser = Parser(tokens, today, remarks)
@@ -197,7 +197,7 @@ def read_request_fields(request: Request) -> list[Node]:
     given: list[Node] = []
     for name, values in (("list", request.lists), ("month", request.months)):
         if values:
-            cleaned = dict.fromkeys(map(clean, values))
+            cleaned = dict.fromkeys(map(clean_value, values))
             given.append(one_of_these([Field(name, value) for value in cleaned]))
     texts = {
         "from": request.sender,
@@ -206,9 +206,7 @@ def read_request_fields(request: Request) -> list[Node]:
         "thread": request.thread,
         "file": request.attachment,
     }
-    given += [
-        read_field(name, value, None) for name, value in texts.items() if clean(value).strip()
-    ]
+    given += [read_field(name, value, None) for name, value in texts.items() if value.strip()]
     if request.after:
         given.append(Field("after", Period(request.after, None)))
     if request.before:
