@@ -45,7 +45,7 @@ _LETTER = rf"[\w{MARKS}]"
 #: A prefix has three letters, two of an unspaced script, or one that is a word by itself. The
 #: beginning of a name, which has other signs too, has three characters, two letters or digits.
 _PREFIX = re.compile(rf"{_LETTER}{{3,}}|[{UNSPACED}]{_LETTER}|{_LETTER}*[{IDEOGRAPHS}]")
-_BEGINNING = re.compile(rf"[\w{MARKS}./:@#$+~%-]{{3,}}")
+_BEGINNING = re.compile(rf"(?!-)[\w{MARKS}./:@#$+~%-]{{3,}}")
 _STARS = frozenset("*\uff0a")
 #: A sign after a dash with which it is no exclusion but an option, a rule or an arrow: --, ->, -=.
 _NO_EXCLUSION = re.compile(rf"[{DASHES}>=|*]|[^\w(\\]*+(?:[\s{QUOTES}]|\Z)")
@@ -425,17 +425,17 @@ def _as_phrase(word: str) -> Text | None:
 
 def _require(node: Node) -> Node:
     """Return a side of AND: its words as phrases, and a field that is no alternative to others."""
+    return And((node,)) if isinstance(node, Field) else _quote_words(node)
+
+
+def _quote_words(node: Node) -> Node:
     match node:
         case And(parts):
-            return And(tuple(map(_require, parts)))
+            return And(tuple(map(_quote_words, parts)))
         case Or(parts):
-            return Or(
-                tuple(_require(part) if not isinstance(part, Field) else part for part in parts)
-            )
+            return Or(tuple(map(_quote_words, parts)))
         case Text("word", text):
             return _as_phrase(text) or node
-        case Field():
-            return And((node,))
     return node
 
 

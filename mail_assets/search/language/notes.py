@@ -13,7 +13,9 @@ from mail_assets.search.language.request import QUOTED
 #: Signs of a kind that are named.
 MAX_NAMED = 3
 #: An exclusion that may be meant as an option or a number: -Wall, -O2, -fPIC, -rf, -22, -std=c99.
-_LIKE_OPTION = re.compile(r"-(?:[A-Z].*|.{1,2}|[a-z][\d.]+|[a-z][A-Z].*|[\d.,]+|\w[\w-]*=.*)")
+_LIKE_OPTION = re.compile(
+    r"-(?:[A-Z].*|.{1,2}|[a-z][\d.]+|[a-z][A-Z].*|\d+(?:[.,]\d+)?|\w[\w-]*=.*)"
+)
 
 
 @dataclass
@@ -40,12 +42,14 @@ class Remarks:
         doubtful = [one for one in self.excluded if only_excludes or _is_doubtful(one)]
         for one in _first(doubtful):
             bare = one.removeprefix("NOT ") if one.startswith("NOT ") else one[1:]
-            notes.append(f'{cut(one)} was read as: without {cut(bare)}. To find it, write "{one}".')
+            notes.append(
+                f'{cut(one)} was read as: without {cut(bare)}. To find it, write "{cut(one)}".'
+            )
         for one in _first(self.options):
             bare = one.lstrip("-")
             notes.append(
                 f"{cut(one)} was searched as text, like an option of a command. To exclude it, "
-                f'write -"{bare}".'
+                f'write -"{cut(bare)}".'
             )
         for one in _first(self.operators):
             notes.append(
