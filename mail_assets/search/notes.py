@@ -6,7 +6,7 @@ no index or in no message, and which fields nobody meets. Those on the signs of 
 """
 
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import takewhile
 
 import psycopg
@@ -22,24 +22,31 @@ from mail_assets.search.response import Hit
 from mail_assets.search.retrieval import RankedMatches
 
 _WORD = re.compile(r"\w+")
+_AROUND = ".,;:!?()"
 #: Fields of which a part is compared, with the words for it.
 _PARTS = {"subject": "the subject", "to": "a receiver", "file": "the name of an attached file"}
 
 
 def write_notes(
     connection: psycopg.Connection,
+    languages: Mapping[str, str],
     asked: ParsedRequest,
     parsed: ParsedRequest,
     found: RankedMatches,
     hits: Sequence[Hit],
 ) -> tuple[str, ...]:
-    """Return the notes; `asked` is the request, and `parsed` the one that found the hits."""
+    """Return the notes; `asked` is the request, and `parsed` the one that found the hits.
+
+    `languages` maps lists to text search configurations.
+    """
     notes = [*asked.notes]
     if parsed is not asked:
         named = name_phrases(asked.phrases)
         notes.append(f"Nothing was found that holds {named}: searched without quotes.")
-    if found.looked_up and found.looked_up.query:
-        notes += _note_words(parsed, found.looked_up.query, found.unknown, has_hits=bool(hits))
+    by_words = parsed.request.mode != Mode.semantic or not parsed.ranks
+    if (looked_up := found.looked_up) and parsed.text and by_words:
+        searched = len({languages[name] for name in looked_up.filters.lists})
+        notes += _note_words(parsed, looked_up.query, found.unknown, searched, has_hits=bool(hits))
     if not hits:
         notes += _note_fields(connection, asked)
     if day := found.looked_back_to:
@@ -58,24 +65,40 @@ def name_phrases(phrases: Sequence[str]) -> str:
 
 
 def _note_words(
-    parsed: ParsedRequest, query: Query, unknown: Collection[str], *, has_hits: bool
+    parsed: ParsedRequest,
+    query: Query,
+    unknown: Collection[str],
+    languages: int,
+    *,
+    has_hits: bool,
 ) -> Iterator[str]:
-    """Yield the notes on words that are in no index, or in no message."""
-    if parsed.request.mode != Mode.semantic and parsed.text and not query.by_language:
-        kind = "very common words" if any(map(str.isalnum, parsed.text)) else "signs"
-        if not query.ranks:
-            outcome = "they were left out"
-        else:
-            outcome = "hits are found by meaning alone" if has_hits else "add a rarer word"
-        yield f"The index of words has no {kind}, as in {cut(parsed.text)}: {outcome}."
-        return
+    """Yield the notes on words that are in no index, or in no message.
+
+    `languages` is the number of those that are searched. A word is very common in one of them only,
+    and has a lexeme in the others, which nobody uses there.
+    """
+    lacks = len(query.by_language) < languages
+    known = {one.lexeme for of in query.by_language for one in of.words.terms} - {*unknown}
+    if not query.ranks and lacks:
+        yield _name_unindexed(parsed.text, "they were left out")
+    elif query.ranks and not known and (lacks or not _has_letter(parsed.text)):
+        remedy = "hits are found by meaning alone" if has_hits else "add a rarer word"
+        yield _name_unindexed(parsed.text, remedy)
+    elif words := _find_unknown(query, unknown, languages):
+        yield f"No message has {', '.join(map(cut, words))}. Is the spelling right?"
     left_out = [one for one in parsed.texts if one.kind != "word" and not _is_indexed(one, query)]
-    if left_out:
+    if left_out and query.by_language:
         named = name_phrases([one.text for one in left_out])
         yield f"The index of words has no {named}: nothing was required or excluded for that."
-    if unknown:
-        words = dict.fromkeys(_find_written(one, query.text) for one in unknown)
-        yield f"No message has {', '.join(map(cut, words))}. Is the spelling right?"
+
+
+def _name_unindexed(text: str, outcome: str) -> str:
+    kind = "very common words" if _has_letter(text) else "signs"
+    return f"The index of words has no {kind}, as in {cut(text)}: {outcome}."
+
+
+def _has_letter(text: str) -> bool:
+    return any(map(str.isalnum, text))
 
 
 def _is_indexed(text: Text, query: Query) -> bool:
@@ -83,10 +106,29 @@ def _is_indexed(text: Text, query: Query) -> bool:
     return any(one and one.tsquery for one in found)
 
 
-def _find_written(lexeme: str, text: str) -> str:
-    """Return the word of a text that a lexeme is the stem of, as it is written there."""
-    words: list[str] = [one.strip(".,;:!?()") for one in text.split()]
-    words += _WORD.findall(text)
+def _find_unknown(query: Query, unknown: Collection[str], languages: int) -> list[str]:
+    """Return the words whose stems are unknown in every language, in their order in the query."""
+    if not unknown:
+        return []
+    words = [one.strip(_AROUND) for one in query.text.split()]
+    words += _WORD.findall(query.text)
+    stems: dict[str, list[set[str]]] = {}
+    for language in query.by_language:
+        found: dict[str, set[str]] = {}
+        for term in language.words.terms:
+            found.setdefault(_find_written(term.lexeme, words), set()).add(term.lexeme)
+        for word, lexemes in found.items():
+            stems.setdefault(word, []).append(lexemes)
+    return [
+        word
+        for word in dict.fromkeys(words)
+        if len(of_word := stems.get(word, [])) == languages
+        and all(lexemes <= {*unknown} for lexemes in of_word)
+    ]
+
+
+def _find_written(lexeme: str, words: Sequence[str]) -> str:
+    """Return the word, as it is written, that a lexeme is the stem of."""
     for word in words:
         if word.lower() == lexeme:
             return word
