@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     show_default=True,
     help="Hits of a thread: few (three at most), message (all), thread (the best).",
 )
-@click.option("--sort", default="relevance", show_default=True, help="relevance or date.")
+@click.option("--sort", default="relevance", show_default=True, help="relevance, newest or oldest.")
 @click.option("--facets", is_flag=True, help="Count what matches by list, year, author and kind.")
 @click.option(
     "--explain",
@@ -64,11 +64,11 @@ def search(
 ) -> None:
     """Search the archive, by words or by meaning.
 
-    "Quoted words" are a phrase that every hit has, leas* is the beginning of a word, -word must
-    be absent, and OR joins alternatives. Fields: from: to: list: subject: thread: month: after:2y
-    before:2024-06 date:2023..2024 file: has:patch has:attachment is:reply is:first sort:date, each
-    with a dash before it for the opposite. A pasted Message-ID finds that message. Put `--` before
-    a query that begins with a dash.
+    "Quoted words" are a phrase that every hit has, leas* is the beginning of a word or name, -word
+    or NOT word must be absent, OR joins alternatives, and AND requires both sides. Fields: from:
+    to: list: subject: thread: id: month: after:2y before:2024-06 date:2023..2024 file: has:patch
+    has:attachment is:reply is:first, each with a dash before it for the opposite; and sort:oldest.
+    A pasted Message-ID finds that message. Put `--` before a query that begins with a dash.
     """
     from mail_assets.search.open import open_searcher
 

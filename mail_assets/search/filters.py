@@ -149,9 +149,9 @@ class MessageFilter:
     index of words checks. The part of `fields` that a vector index checks depends on the length of
     its filters. `only_fields`: nothing but fields is asked. `words_say_all`: the index of words
     checks all that is asked, words too. `indexed` are the conditions for which PostgreSQL has an
-    index, `walked` those on lists and days, whose messages it has by date; others would be checked
-    on every message. `mixed` are alternatives of fields and texts, which `require_words` adds.
-    `oldest`: statements that list or walk by date begin with the oldest messages.
+    index, `walked` those on lists, first, and days, whose messages it has by date; others would be
+    checked on every message. `mixed` are alternatives of fields and texts, which `require_words`
+    adds. `oldest`: statements that list or walk by date begin with the oldest messages.
     """
 
     conditions: tuple[LiteralString, ...]
@@ -193,7 +193,10 @@ class MessageFilter:
         others = [one for one in self.conditions if one not in self.indexed]
         text = text.replace("{passes_unindexed}", _conjunction(others))
         text = text.replace("{indexed}", _conjunction(self.indexed))
-        return text.replace("{walked}", _conjunction(self.walked))
+        walked = self.walked
+        if walked and len(self.lists) == 1:
+            walked = (read_condition("one_list"), *walked[1:])
+        return text.replace("{walked}", _conjunction(walked))
 
     def _source(self) -> LiteralString:
         if self.source == "messages":

@@ -1,25 +1,29 @@
 """The query language: a query and the fields of a request, read as what every hit must meet.
 
-    query   = operand { ["or"] operand }
-    operand = ["-"] ( word | prefix* | "phrase" | field | "(" query ")" )
-    field   = name ":" ( value | '"' value '"' )
+    query   = operand { ["or" | "AND"] operand }
+    operand = ["-" | "NOT"] ( word | prefix* | "phrase" | field | "(" query ")" )
+    field   = name ":" ( value | '"' value '"' | "(" query ")" )
 
 Words rank, and any of them may be missing. Every hit must have everything else: phrases, prefixes
-(`leas*`) and fields; an operand with a dash must be absent. `or`, in any case, joins its two
-neighbours first, as in Google and Gmail: `a or b c` is `(a or b) c`. A word is required if the
-other side of its `or` is, or if a dash stands before its parentheses.
+(`leas*`, `9.6*`) and fields; an operand with a dash or NOT must be absent. `or`, in any case, joins
+its two neighbours first, as in Google and Gmail: `a or b c` is `(a or b) c`. A word is required if
+the other side of its `or` is, or if a dash stands before its parentheses; AND requires both of its
+sides, as if they were quoted. AND and NOT are in capitals; NOT is a word beside others of SQL and
+of standards (NOT NULL, MUST NOT).
 
     from:tom to:hackers list:pgsql-bugs subject:vacuum thread:ID id:ID file:fix.patch
     after:2024-03 after:2y before:2024-06-15 date:2024-05..2024-06 month:2024-05
     has:patch has:attachment is:reply is:first (or kind: for each)
-    mode:semantic group:thread sort:date limit:20 offset:20 score:0.4
+    mode:semantic group:thread sort:oldest limit:20 offset:20 score:0.4
 
 A message has one id, author, list, month, thread and date, so `list:a list:b` are alternatives.
 Several of the other fields must all hold. fields.py defines which `name:value` is text; a backslash
-makes the next word text. A dash before one letter or another dash (`-t`, `--schema-only`) begins an
-option of some command. Names of fields are in lower case: `Error:x` is text. Parentheses and quotes
-without their other half are ignored, so there is no wrong syntax. A Message-ID instead of a
-question, bare, in brackets or in a link, finds that message.
+makes the next word text. A dash at the beginning of a word excludes all of it up to the next blank,
+whatever it is, except one character (`-t`), another dash (`--schema-only`), an arrow, and signs
+alone. What is ambiguous is named (notes.py). Names of fields are in lower case: `Error:x` is text.
+Dashes and double quotes may be those of any typography. Parentheses and quotes without their other
+half are ignored, so there is no wrong syntax. A Message-ID instead of a question, bare, in brackets
+or in a link, finds that message.
 https://notmuchmail.org/manpages/notmuch-search-terms-7/
 https://support.google.com/mail/answer/7190
 """
