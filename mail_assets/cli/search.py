@@ -22,11 +22,24 @@ if TYPE_CHECKING:
     from mail_assets.search.language.request import Request
 
 
+class _QueryCommand(click.Command):
+    """A command whose first argument may begin with a dash."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Read the arguments; an unknown option may be a query."""
+        try:
+            return super().parse_args(ctx, args)
+        except click.NoSuchOption as error:
+            said = f"{error.format_message()} Put -- before a query that begins with a dash."
+            raise click.UsageError(said, ctx) from None
+
+
 @click.command(
+    cls=_QueryCommand,
     epilog=examples(
         "mail-assets search 'why do jobs run twice after a worker pauses'",
         "mail-assets search 'from:ingrid upgrade' --list harbor-users --after 2024-03",
-    )
+    ),
 )
 @click.argument("query", required=False)
 @click.option(

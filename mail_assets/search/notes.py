@@ -17,8 +17,8 @@ from mail_assets.search.language.expression import Clause, Field, Text
 from mail_assets.search.language.notes import MAX_NAMED, cut
 from mail_assets.search.language.request import Mode, Sort
 from mail_assets.search.language.syntax import ParsedRequest
+from mail_assets.search.page import Page
 from mail_assets.search.query import Query
-from mail_assets.search.response import Hit
 from mail_assets.search.retrieval import RankedMatches
 
 _WORD = re.compile(r"\w+")
@@ -33,7 +33,7 @@ def write_notes(
     asked: ParsedRequest,
     parsed: ParsedRequest,
     found: RankedMatches,
-    hits: Sequence[Hit],
+    page: Page,
 ) -> tuple[str, ...]:
     """Return the notes; `asked` is the request, and `parsed` the one that found the hits.
 
@@ -46,10 +46,12 @@ def write_notes(
     by_words = parsed.request.mode != Mode.semantic or not parsed.ranks
     if (looked_up := found.looked_up) and parsed.text and by_words:
         searched = len({languages[name] for name in looked_up.filters.lists})
-        notes += _note_words(parsed, looked_up.query, found.unknown, searched, has_hits=bool(hits))
-    if not hits:
+        notes += _note_words(
+            parsed, looked_up.query, found.unknown, searched, has_hits=bool(page.hits)
+        )
+    if not page.hits:
         notes += _note_fields(connection, asked)
-    if day := found.looked_back_to:
+    if page.is_short and (day := found.looked_back_to):
         seen, others = (f"from {day} on", "before")
         if asked.request.sort == Sort.oldest:
             seen, others = f"before {day}", "after"

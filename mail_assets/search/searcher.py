@@ -140,7 +140,7 @@ class Searcher:
             hits=page.hits,
             permalink=build_permalink(asked),
             without_quotes=() if parsed is asked else tuple(asked.phrases),
-            notes=write_notes(self._connection, self._languages, asked, parsed, found, page.hits),
+            notes=write_notes(self._connection, self._languages, asked, parsed, found, page),
             looked_back_to=str(found.looked_back_to) if found.looked_back_to else None,
             explain=explanation if wanted.explain else None,
             facets=facets,

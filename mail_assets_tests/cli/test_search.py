@@ -337,3 +337,20 @@ def test_command_imports_only_what_it_needs(
     *said, found = done.stdout.splitlines()
     assert found == "[]"
     assert said
+
+
+def test_query_that_begins_with_a_dash_is_explained(run: Run) -> None:
+    refused = run("search", "-Wall")
+    assert refused.exit_code == 2
+    assert "No such option '-W'. Put -- before a query that begins with a dash." in refused.stderr
+    found = run("search", "--limit", "1", "--", "-Wall gcc")
+    assert found.exit_code == 0
+    assert "-Wall was read as: without Wall." in found.stderr
+
+
+@pytest.mark.parametrize("sort", ["oldest", "newest", "date"])
+def test_search_lists_either_end_by_date(run: Run, sort: str) -> None:
+    found = run("search", "lease", "--sort", sort, "--limit", "5", "--json")
+    days = [hit["sent_at"] for hit in json.loads(found.stdout)["hits"]]
+    assert len(days) == 5
+    assert days == sorted(days, reverse=sort != "oldest")

@@ -130,7 +130,7 @@ def test_page_names_the_first_day_of_a_limited_search(
     assert day > "2024-03"
     page = public.get(QUERY.format("")).text
     assert f"Only messages from {day} on were looked at" in page
-    assert f"<code>before:{day}</code>" in page
+    assert f"for others add before:{day}." in page
 
 
 @pytest.mark.parametrize("short", [True, False])
