@@ -44,3 +44,21 @@ select l.lexeme
        select from messages m
         where m.message_id = any(array(select message_id from near) || %(message_id)s::text)
           and m.search @@ l.query)
+
+-- name: bodies
+-- The bodies of messages by the key of any chunk of each, with their segments.
+select c.key, m.body_text, m.segments
+  from chunks c
+  join messages m using (list, month, message_id, variant)
+ where c.key = any(%(keys)s)
+
+-- name: people
+-- Names of senders that have a word, in small letters, and in how many months. The index
+-- senders_person finds them; names with the sign of an address are left out.
+select n.name, count(*)
+  from senders s
+ cross join lateral (select left(s.person, -length(s.address) - 1) as name) n
+ where s.person like like_pattern(%(word)s)
+   and (cardinality(%(lists)s::text[]) = 0 or s.list = any(%(lists)s))
+   and strpos(n.name, '@') = 0
+ group by n.name

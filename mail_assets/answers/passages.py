@@ -1,0 +1,237 @@
+"""Passages: whole paragraphs of new text, with what belongs to them, and how near they are.
+
+A paragraph is a run of lines between blank ones. What cannot stand without it stays with it: what
+follows a colon, the items of a list, a short piece of code, and the rest of its sentence below that
+code. A single word or two, such as "No.", belongs to the paragraph below it. A paragraph that is
+too long is cut at ends of sentences, and a mark shows where.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from itertools import accumulate, chain
+from typing import NamedTuple, TypeAlias
+
+import psycopg
+
+from mail_assets.answers.excerpts import Excerpt, Hide, show_all
+from mail_assets.answers.relevance import Features, rate
+from mail_assets.postgres.statements import statement
+from mail_assets.search.language.request import Request
+from mail_assets.search.response import Hit
+from mail_assets.search.searcher import Searcher
+from mail_assets.text.chunking import build_document
+from mail_assets.text.letters import count_words
+from mail_assets.text.sentences import find_item_text, find_sentences, mark_prose
+
+#: Most characters of a passage: about 200 words.
+MAX_CHARACTERS = 1_200
+#: Most lines of code that stay with the paragraph above it.
+MAX_CODE_LINES = 12
+#: Fewest words of a paragraph that says something alone.
+MIN_WORDS = 5
+#: Most paragraphs of a message that are measured, and most of all that are compared by meaning:
+#: the encoder takes some 20 ms for each.
+MAX_OF_MESSAGE, MAX_COMPARED = 40, 24
+#: Passages that are shown: as many as FEWEST, and more of these where they are nearly as good as
+#: the best: SHARE of it.
+FEWEST, MOST, SHARE = 3, 5, 0.5
+#: Marks a passage whose paragraph goes on before or after it.
+CUT = "[...]"
+
+#: A line that is no part of a text: "Signed-off-by: ...".
+_TRAILER = re.compile(
+    r"(?:[A-Z][A-Za-z]{1,20}(?:-[A-Za-z]{1,20}){1,3}|Cc|CC|From|Fixes|Link|Closes|Bug): "
+)
+
+Segments: TypeAlias = Sequence[tuple[int, int, str]]
+
+
+class Paragraph(NamedTuple):
+    """The characters of a body from start to end; `before`, `after`: it was cut there."""
+
+    start: int
+    end: int
+    before: bool = False
+    after: bool = False
+
+
+class Passage(NamedTuple):
+    """A paragraph of a hit as it is shown, and what is known of how near it is to the question."""
+
+    hit: Hit
+    paragraph: Paragraph
+    text: str
+    features: Features
+
+    def as_excerpt(self, number: int) -> Excerpt:
+        """Return the passage with the number by which it is cited, and marks where it is cut."""
+        one = self.paragraph
+        text = f"{f'{CUT} ' if one.before else ''}{self.text}{f' {CUT}' if one.after else ''}"
+        return Excerpt(number, self.hit, ((one.start, one.end),), text)
+
+
+def find_passages(
+    searcher: Searcher,
+    connection: psycopg.Connection,
+    request: Request,
+    hits: Sequence[Hit],
+    hide: Hide = show_all,
+) -> list[Passage]:
+    """Return the paragraphs of hits that are nearest to a question, in no order."""
+    keys = {hit.chunks[0].key: hit for hit in hits if hit.chunks}
+    rows = connection.execute(statement("answer", "bodies"), {"keys": [*keys]}).fetchall()
+    found = [
+        (keys[key], one, hide(body, one.start, one.end))
+        for key, body, segments in rows
+        for one in find_paragraphs(body, segments)[:MAX_OF_MESSAGE]
+    ]
+    if not found:
+        return []
+    ranks = {hit.message_id: place for place, hit in enumerate(hits)}
+    words = searcher.weigh_texts(request, [text for *_, text in found])
+    documents = [build_document(hit.subject, text) for hit, _, text in found]
+    with_subject = searcher.weigh_texts(request, documents)
+    nearest = sorted(
+        range(len(found)),
+        key=lambda place: (
+            -with_subject[place] - found[place][0].score - _near(*found[place][:2]),
+            ranks[found[place][0].message_id],
+            found[place][1].start,
+        ),
+    )[:MAX_COMPARED]
+    similarities = searcher.compare_texts(request, [documents[place] for place in nearest])
+    return [
+        Passage(
+            *found[place],
+            Features(
+                words=words[place],
+                with_subject=with_subject[place],
+                similarity=similarity,
+                score=found[place][0].score,
+                legs=len(found[place][0].why.ranks) / 2,
+            ),
+        )
+        for place, similarity in zip(nearest, similarities, strict=True)
+    ]
+
+
+def _near(hit: Hit, one: Paragraph) -> float:
+    """Return the similarity of the nearest chunk that a paragraph shares text with."""
+    return max(
+        (
+            1 - chunk.distance
+            for chunk in hit.chunks
+            if chunk.distance is not None
+            and any(start < one.end and one.start < end for start, end in chunk.spans)
+        ),
+        default=0.0,
+    )
+
+
+def find_paragraphs(body: str, segments: Segments) -> list[Paragraph]:
+    """Return the paragraphs of the new text of a body that say something, in order."""
+    return [
+        piece
+        for start, end, kind in segments
+        if kind == "text"
+        for one in _join_blocks(body, start, end)
+        if count_words(body[one.start : one.end]) >= MIN_WORDS
+        for piece in _cut(body, one)
+    ]
+
+
+class _Block(NamedTuple):
+    """Lines between blank ones."""
+
+    start: int
+    end: int
+    lines: int
+    is_prose: bool
+    is_item: bool
+
+
+def _find_blocks(body: str, start: int, end: int) -> Iterator[_Block]:
+    lines = body[start:end].split("\n")
+    starts = [*accumulate((len(line) + 1 for line in lines), initial=start)]
+    prose = mark_prose(lines)
+    first = 0
+    for place, line in enumerate([*lines, ""]):
+        if line.strip():
+            continue
+        last = place
+        while first < last and _TRAILER.match(lines[last - 1]):
+            last -= 1
+        while first < last and _TRAILER.match(lines[first]):
+            first += 1
+        if first < last:
+            text = body[starts[first] : starts[last] - 1].rstrip()
+            yield _Block(
+                starts[first],
+                starts[first] + len(text),
+                last - first,
+                any(prose[first:last]),
+                find_item_text(lines[first]) > 0,
+            )
+        first = place + 1
+
+
+def _join_blocks(body: str, start: int, end: int) -> Iterator[Paragraph]:
+    """Yield the blocks of a text, each with those that belong to it."""
+    joined: list[_Block] = []
+    for block in chain(_find_blocks(body, start, end), (None,)):
+        if joined and not (block and _belongs(body, joined, block)):
+            if any(one.is_prose for one in joined):
+                yield Paragraph(joined[0].start, joined[-1].end)
+            joined = []
+        if block:
+            joined.append(block)
+
+
+def _belongs(body: str, joined: Sequence[_Block], block: _Block) -> bool:
+    above = joined[-1]
+    text = body[above.start : above.end]
+    if block.end - joined[0].start > MAX_CHARACTERS:
+        return False
+    if text.endswith(":"):
+        return True
+    if not block.is_prose:
+        return block.lines <= MAX_CODE_LINES
+    if block.is_item:
+        return any(one.is_item for one in joined)
+    if not above.is_prose:
+        return body[block.start : block.end].lstrip()[:1].islower()
+    return count_words(text) < MIN_WORDS and not text.endswith((",", "!"))
+
+
+def _cut(body: str, one: Paragraph) -> Iterator[Paragraph]:
+    """Yield a paragraph in pieces of no more than MAX_CHARACTERS."""
+    start = one.start
+    while one.end - start > MAX_CHARACTERS:
+        end = _last_end(body, start, start + MAX_CHARACTERS)
+        yield Paragraph(start, end, start > one.start, after=True)
+        start = end + len(body[end : one.end]) - len(body[end : one.end].lstrip())
+    if start < one.end:
+        yield Paragraph(start, one.end, start > one.start)
+
+
+def _last_end(body: str, start: int, limit: int) -> int:
+    """Return the end of the last whole sentence, else line, else word, before a limit."""
+    sentences = [span.end for span in find_sentences(body, start, limit)][:-1]
+    ends = (*sentences[-1:], body.rfind("\n", start, limit), body.rfind(" ", start, limit))
+    return next((end for end in ends if end > start + MAX_CHARACTERS // 3), limit)
+
+
+def choose_passages(passages: Sequence[Passage], *, several: bool = False) -> list[Passage]:
+    """Return the best passages, best first: three to five, and one of a thread unless `several`."""
+    ranked = sorted(passages, key=lambda one: -rate(one.features))
+    chosen: list[Passage] = []
+    threads: set[str] = set()
+    for one in ranked:
+        thread = one.hit.thread_id or one.hit.message_id
+        is_near = len(chosen) < FEWEST or rate(one.features) >= SHARE * rate(ranked[0].features)
+        if len(chosen) == MOST or not is_near:
+            break
+        if several or thread not in threads:
+            threads.add(thread)
+            chosen.append(one)
+    return chosen
