@@ -19,6 +19,7 @@ from mail_assets.answers.answer import Turn
 from mail_assets.answers.citations import CitationFilter
 from mail_assets.answers.excerpts import HEADER_TOKENS, Excerpt, Hide, find_excerpts, show_all
 from mail_assets.answers.passages import choose_passages, find_passages
+from mail_assets.answers.reading import Reading, read_question
 from mail_assets.answers.relevance import answers
 from mail_assets.postgres.statements import statement
 from mail_assets.search.fusion import MIN_STRENGTH
@@ -46,7 +47,8 @@ class Evidence:
     """The material for an answer.
 
     `excerpts` are the passages, best first, or what a chat model reads. `answers`: the passages
-    pass the test of relevance. `doubt` says in one line why nothing near can be found.
+    pass the test of relevance. `doubt` says in one line why nothing near can be found, `reading`
+    how the question was understood, where that is more than its words.
     """
 
     question: str
@@ -77,9 +79,16 @@ def find_evidence(
     """
     began = time.perf_counter()
     turns = bound_history(history)
-    requests = requests_in_context(request, turns)
+    reading = read_question(connection, request)
+    requests = requests_in_context(reading.request, turns)
     found = [searcher.search(one) for one in requests]
-    doubt = _find_doubt(searcher, requests[0], found[0])
+    if reading.person and not any(map(_claims, found)):
+        reading = Reading(request, note=f"Nothing that {reading.person} wrote is near it.")
+        requests = requests_in_context(request, turns)
+        found = [searcher.search(one) for one in requests]
+    is_found = bool(found[0].hits)
+    unknown, encoder = searcher.find_unknown_share(requests[0]) if is_found else (0.0, "")
+    doubt = _find_doubt(found[0], unknown, encoder)
     hits = [] if doubt and not budget else _merge_hits(found, request.limit)
     is_sure = False
     if budget:
@@ -88,7 +97,7 @@ def find_evidence(
         passages = find_passages(searcher, connection, requests[0], hits, hide)
         chosen = choose_passages(passages, several=request.group == Group.message)
         excerpts = tuple(one.as_excerpt(number) for number, one in enumerate(chosen, 1))
-        is_sure = answers([one.features for one in chosen])
+        is_sure = answers([one.features for one in chosen], encoder)
     return Evidence(
         question=request.query,
         history=turns,
@@ -97,6 +106,7 @@ def find_evidence(
         took_ms=(time.perf_counter() - began) * 1000,
         answers=is_sure,
         doubt=doubt,
+        reading=reading.note,
     )
 
 
@@ -138,12 +148,9 @@ def _is_named(hit: Hit) -> bool:
     return not hit.why.ranks and not hit.why.thread_score
 
 
-def _find_doubt(searcher: Searcher, request: Request, found: Response) -> str:
+def _find_doubt(found: Response, share: float, encoder: str) -> str:
     """Return why similarities are meaningless: the encoder does not know the question's script."""
-    if found.mode == Mode.fulltext or not found.hits or _is_named(found.hits[0]):
-        return ""
-    share, encoder = searcher.find_unknown_share(request)
-    if share <= MAX_UNKNOWN:
+    if not found.hits or _is_named(found.hits[0]) or share <= MAX_UNKNOWN:
         return ""
     return (
         f"The encoder {encoder} does not know the script of the question ({share:.0%} of it): "

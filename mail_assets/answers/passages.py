@@ -7,6 +7,7 @@ too long is cut at ends of sentences, and a mark shows where.
 """
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import accumulate, chain
 from typing import NamedTuple, TypeAlias
@@ -14,7 +15,7 @@ from typing import NamedTuple, TypeAlias
 import psycopg
 
 from mail_assets.answers.excerpts import Excerpt, Hide, show_all
-from mail_assets.answers.relevance import Features, rate
+from mail_assets.answers.relevance import Features, describe, rate
 from mail_assets.postgres.statements import statement
 from mail_assets.search.language.request import Request
 from mail_assets.search.response import Hit
@@ -29,9 +30,11 @@ MAX_CHARACTERS = 1_200
 MAX_CODE_LINES = 12
 #: Fewest words of a paragraph that says something alone.
 MIN_WORDS = 5
-#: Most paragraphs of a message that are measured, and most of all that are compared by meaning:
-#: the encoder takes some 20 ms for each.
-MAX_OF_MESSAGE, MAX_COMPARED = 40, 24
+#: Most paragraphs of a message that are measured, and most that are compared by meaning: the
+#: encoder takes some 20 ms for each.
+MAX_OF_MESSAGE, MAX_COMPARED = 40, 3
+#: Characters of a passage that are compared: few texts of this length are too long for a model.
+COMPARED = 600
 #: Passages that are shown: as many as FEWEST, and more of these where they are nearly as good as
 #: the best: SHARE of it.
 FEWEST, MOST, SHARE = 3, 5, 0.5
@@ -77,42 +80,52 @@ def find_passages(
     hits: Sequence[Hit],
     hide: Hide = show_all,
 ) -> list[Passage]:
-    """Return the paragraphs of hits that are nearest to a question, in no order."""
+    """Return the paragraphs of hits that are nearest to a question, in no order.
+
+    Those that the words and the index put first are compared with the question by the model.
+    """
+    ranks = {hit.message_id: rank for rank, hit in enumerate(hits)}
     keys = {hit.chunks[0].key: hit for hit in hits if hit.chunks}
     rows = connection.execute(statement("answer", "bodies"), {"keys": [*keys]}).fetchall()
     found = [
         (keys[key], one, hide(body, one.start, one.end))
-        for key, body, segments in rows
+        for key, body, segments in sorted(rows, key=lambda row: ranks[keys[row[0]].message_id])
         for one in find_paragraphs(body, segments)[:MAX_OF_MESSAGE]
     ]
-    if not found:
-        return []
-    ranks = {hit.message_id: place for place, hit in enumerate(hits)}
-    words = searcher.weigh_texts(request, [text for *_, text in found])
-    documents = [build_document(hit.subject, text) for hit, _, text in found]
-    with_subject = searcher.weigh_texts(request, documents)
-    nearest = sorted(
-        range(len(found)),
-        key=lambda place: (
-            -with_subject[place] - found[place][0].score - _near(*found[place][:2]),
-            ranks[found[place][0].message_id],
-            found[place][1].start,
-        ),
-    )[:MAX_COMPARED]
-    similarities = searcher.compare_texts(request, [documents[place] for place in nearest])
-    return [
+    words = searcher.weigh_texts(request, [text for *_, text in found]) if found else []
+    passages = [
         Passage(
-            *found[place],
-            Features(
-                words=words[place],
-                with_subject=with_subject[place],
-                similarity=similarity,
-                score=found[place][0].score,
-                legs=len(found[place][0].why.ranks) / 2,
+            hit,
+            one,
+            text,
+            describe(
+                request.query,
+                hit.subject,
+                text,
+                words=share,
+                chunk=_near(hit, one),
+                rank=ranks[hit.message_id],
             ),
         )
-        for place, similarity in zip(nearest, similarities, strict=True)
+        for (hit, one, text), share in zip(found, words, strict=True)
     ]
+    nearest = _nearest_of_messages(passages)
+    beginnings = [build_document(one.hit.subject, one.text[:COMPARED]) for one in nearest]
+    similarities = searcher.compare_texts(request, beginnings) if nearest else []
+    return [
+        one._replace(features=one.features._replace(similarity=max(0.0, similarity)))
+        for one, similarity in zip(nearest, similarities, strict=True)
+    ]
+
+
+def _nearest_of_messages(passages: Sequence[Passage]) -> list[Passage]:
+    taken: Counter[str] = Counter()
+    nearest = []
+    for one in sorted(passages, key=lambda one: -rate(one.features)):
+        taken[one.hit.message_id] += 1
+        if taken[one.hit.message_id] <= MAX_COMPARED:
+            nearest.append(one)
+    return nearest
 
 
 def _near(hit: Hit, one: Paragraph) -> float:
