@@ -1,0 +1,233 @@
+"""Measure passages on judged questions, for docs/answers.md.
+
+    MAIL_HOME=... python -m benchmarks.answers [--fit] [--print] [QUESTIONS.jsonl ...]
+
+A file of questions is named for the list that they are asked of, by default all those in
+answer_questions/. It holds one object a line: `_id`, `text`, `kind` ("own": in words of the mail,
+"other": in other words) and `answers`, the places that answer: (Message-ID, first character, last
+character) of a body, none where the archive does not answer. They were judged by reading what
+search finds for the question and its conversations.
+
+The first table has, for each list and kind: the questions, those with an answer, the shares of
+these whose answer is among the first 1, 3 and 5 passages, the questions of which it is said that
+the archive answers them, and the wrong ones of these: no passage that is shown answers.
+
+`--fit` fits the coefficients of answers/relevance.py to the other lists for each list, chooses the
+threshold there, and prints the same of the held-out lists, then the coefficients for all. `--print`
+lists the questions with what was shown and said.
+"""
+
+import argparse
+import json
+import math
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+import pandas as pd
+import psycopg
+
+from mail_assets.answers.passages import MOST, Passage, find_passages
+from mail_assets.answers.reading import read_question
+from mail_assets.answers.relevance import LEAST, Features, rate
+from mail_assets.search.language.request import Request
+from mail_assets.search.open import open_searcher
+from mail_assets.search.searcher import Searcher
+from mail_assets.settings.settings import load_settings
+
+FOLDER = Path(__file__).parent / "answer_questions"
+#: Largest share of wrong claims.
+WRONG = 0.05
+#: Strength of the penalty on coefficients.
+PENALTY = 1.0
+#: Messages that passages are taken from, as in the command line.
+MESSAGES = 12
+
+Place: TypeAlias = tuple[str, int, int]
+Rate: TypeAlias = Callable[[Features], float]
+
+
+class Question(NamedTuple):
+    """A question to a list, with the places in the mail that answer it."""
+
+    query_id: str
+    list_name: str
+    text: str
+    kind: str
+    answers: tuple[Place, ...]
+
+
+class Asked(NamedTuple):
+    """A question, the passages that were found, and for each whether it answers."""
+
+    question: Question
+    passages: list[Passage]
+    right: list[bool]
+
+
+class Shown(NamedTuple):
+    """The passages of a question that are shown, best first: whether each answers, and the rate."""
+
+    question: Question
+    right: list[bool]
+    rate: float
+
+    @property
+    def is_right(self) -> bool:
+        """True if a passage that is shown answers."""
+        return any(self.right)
+
+
+def main() -> None:
+    """Ask all questions and print the tables."""
+    parser = argparse.ArgumentParser(description="Measure passages on judged questions.")
+    parser.add_argument("questions", nargs="*", type=Path, metavar="QUESTIONS.jsonl")
+    parser.add_argument("--fit", action="store_true", help="fit the coefficients")
+    parser.add_argument("--print", action="store_true", help="list the questions")
+    arguments = parser.parse_args()
+    settings = load_settings()
+    files = arguments.questions or sorted(FOLDER.glob("*.jsonl"))
+    with (
+        settings.database.connect("answers") as connection,
+        open_searcher(settings.search) as searcher,
+    ):
+        asked = [ask(searcher, connection, one) for file in files for one in read_questions(file)]
+    shown = [choose(one, rate) for one in asked]
+    print(tabulate(shown, LEAST).to_markdown())
+    if arguments.fit:
+        fit_all(asked)
+    if arguments.print:
+        for one in sorted(shown, key=lambda one: -one.rate):
+            said = "answers" if one.rate >= LEAST else "nearest"
+            places = "".join("+" if right else "-" for right in one.right)
+            print(f"{one.rate:.3f} {said} {places:5} {one.question.list_name} {one.question.text}")
+
+
+def read_questions(file: Path) -> Iterator[Question]:
+    """Yield the questions of a file."""
+    for line in file.read_text(encoding="utf-8").splitlines():
+        one = json.loads(line)
+        answers = tuple((mail, start, end) for mail, start, end in one["answers"])
+        yield Question(one["_id"], file.stem, one["text"], one["kind"], answers)
+
+
+def ask(searcher: Searcher, connection: psycopg.Connection, question: Question) -> Asked:
+    """Return what is found for a question."""
+    request = Request(question.text, lists=(question.list_name,), limit=MESSAGES)
+    request = read_question(connection, request).request
+    hits = [hit for hit in searcher.search(request).hits if hit.text == 1]
+    passages = find_passages(searcher, connection, request, hits)
+    return Asked(question, passages, [answers(one, question.answers) for one in passages])
+
+
+def answers(passage: Passage, places: Sequence[Place]) -> bool:
+    """Return whether a passage and a judged place share half of the shorter one."""
+    start, end = passage.paragraph[:2]
+    return any(
+        passage.hit.message_id == message_id
+        and 2 * (min(end, last) - max(start, first)) >= min(end - start, last - first)
+        for message_id, first, last in places
+    )
+
+
+def choose(asked: Asked, rate: Rate) -> Shown:
+    """Return the best passages of a question, one of a conversation, by some rates."""
+    rates = [rate(one.features) for one in asked.passages]
+    threads: dict[str, int] = {}
+    for place in sorted(range(len(rates)), key=lambda place: -rates[place]):
+        hit = asked.passages[place].hit
+        threads.setdefault(hit.thread_id or hit.message_id, place)
+    best = [*threads.values()][:MOST]
+    return Shown(
+        asked.question, [asked.right[place] for place in best], rates[best[0]] if best else 0.0
+    )
+
+
+def tabulate(shown: Sequence[Shown], least: float) -> pd.DataFrame:
+    """Return the measures by list and kind."""
+    groups = {
+        f"{name}, {kind} words": [
+            one for one in shown if (one.question.list_name, one.question.kind) == (name, kind)
+        ]
+        for name in dict.fromkeys(one.question.list_name for one in shown)
+        for kind in ("own", "other")
+    }
+    return pd.DataFrame(
+        {name: measure(some, least) for name, some in [*groups.items(), ("all", shown)]}
+    ).T
+
+
+def measure(shown: Sequence[Shown], least: float) -> dict[str, float]:
+    """Return the measures of some questions."""
+    known = [one for one in shown if one.question.answers]
+    claimed = [one for one in shown if one.rate >= least]
+    found = {
+        f"found at {most}": round(
+            float(np.mean([any(one.right[:most]) for one in known])) if known else 0.0, 2
+        )
+        for most in (1, 3, 5)
+    }
+    return {
+        "questions": len(shown),
+        "with an answer": len(known),
+        **found,
+        "said to answer": len(claimed),
+        "wrong": sum(not one.is_right for one in claimed),
+    }
+
+
+def fit_all(asked: Sequence[Asked]) -> None:
+    """Print the measures of each list by what the other lists taught, and the coefficients."""
+    held_out: list[Shown] = []
+    rows = {}
+    for name in dict.fromkeys(one.question.list_name for one in asked):
+        others = [one for one in asked if one.question.list_name != name]
+        held = [one for one in asked if one.question.list_name == name]
+        rated = fit(others)
+        least = choose_threshold([choose(one, rated) for one in others])
+        shown = [choose(one, rated) for one in held]
+        rows[f"{name}, held out, from {least:.2f}"] = measure(shown, least)
+        held_out += shown
+    least = choose_threshold(held_out)
+    rows[f"all held out, from {least:.2f}"] = measure(held_out, least)
+    print(f"\n{pd.DataFrame(rows).T.to_markdown()}\n")
+    weights = fit_weights(asked)
+    print(f"INTERCEPT = {weights[0]:.2f}")
+    for field, weight in zip(Features._fields, weights[1:], strict=True):
+        print(f"{field}={weight:.2f}")
+
+
+def fit(asked: Sequence[Asked]) -> Rate:
+    """Return the rates of a logistic regression that is fitted to passages."""
+    weights = fit_weights(asked)
+    return lambda one: float(1 / (1 + math.exp(-(weights[0] + np.dot(weights[1:], one)))))
+
+
+def fit_weights(asked: Sequence[Asked]) -> np.ndarray:
+    """Return the intercept and the coefficients, by Newton's method with a ridge penalty."""
+    features = np.array([one.features for some in asked for one in some.passages])
+    inputs = np.c_[np.ones(len(features)), features]
+    right = np.array([one for some in asked for one in some.right], dtype=float)
+    penalty = np.diag([0.0, *[PENALTY] * features.shape[1]])
+    weights = np.zeros(inputs.shape[1])
+    for _ in range(50):
+        rates = 1 / (1 + np.exp(-inputs @ weights))
+        slope = inputs.T @ (right - rates) - penalty @ weights
+        curve = (inputs * (rates * (1 - rates))[:, None]).T @ inputs + penalty
+        weights += np.linalg.solve(curve, slope)
+    return weights
+
+
+def choose_threshold(shown: Sequence[Shown]) -> float:
+    """Return the least rate from which on at most WRONG of what is claimed is wrong."""
+    best, wrong = math.inf, 0
+    for count, one in enumerate(sorted(shown, key=lambda one: -one.rate), 1):
+        wrong += not one.is_right
+        if wrong <= WRONG * count:
+            best = one.rate
+    return best
+
+
+if __name__ == "__main__":
+    main()
