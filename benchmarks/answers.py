@@ -12,8 +12,9 @@ The first table has, for each list and kind: the questions, those with an answer
 these whose answer is among the first 1, 3 and 5 passages, the questions of which it is said that
 the archive answers them, and the wrong ones of these: no passage that is shown answers.
 
-`--fit` fits the coefficients of answers/relevance.py to the other lists for each list, chooses the
-threshold there, and prints the same of the held-out lists, then the coefficients for all. `--print`
+`--fit` fits the coefficients of answers/relevance.py to the other lists for each list and
+prints the same of the held-out lists at the threshold that keeps wrong claims at 5 %, then the
+coefficients for all. `--print`
 lists the questions with what was shown and said.
 """
 
@@ -30,7 +31,14 @@ import psycopg
 
 from mail_assets.answers.passages import MOST, Passage, find_passages
 from mail_assets.answers.reading import read_question
-from mail_assets.answers.relevance import LEAST, Features, rate
+from mail_assets.answers.relevance import (
+    LEAST,
+    Features,
+    Shown,
+    describe_shown,
+    rate,
+    rate_shown,
+)
 from mail_assets.search.language.request import Request
 from mail_assets.search.open import open_searcher
 from mail_assets.search.searcher import Searcher
@@ -46,6 +54,7 @@ MESSAGES = 12
 
 Place: TypeAlias = tuple[str, int, int]
 Rate: TypeAlias = Callable[[Features], float]
+RateShown: TypeAlias = Callable[[Shown], float]
 
 
 class Question(NamedTuple):
@@ -66,12 +75,16 @@ class Asked(NamedTuple):
     right: list[bool]
 
 
-class Shown(NamedTuple):
-    """The passages of a question that are shown, best first: whether each answers, and the rate."""
+class Result(NamedTuple):
+    """The passages that are shown for a question, best first: whether each answers.
+
+    `shown` is what the claim is made of, None without passages; `likelihood` is that one answers.
+    """
 
     question: Question
     right: list[bool]
-    rate: float
+    shown: Shown | None
+    likelihood: float
 
     @property
     def is_right(self) -> bool:
@@ -93,15 +106,16 @@ def main() -> None:
         open_searcher(settings.search) as searcher,
     ):
         asked = [ask(searcher, connection, one) for file in files for one in read_questions(file)]
-    shown = [choose(one, rate) for one in asked]
-    print(tabulate(shown, LEAST).to_markdown())
+    results = [choose(one, rate, rate_shown) for one in asked]
+    print(tabulate(results, LEAST).to_markdown())
     if arguments.fit:
         fit_all(asked)
     if arguments.print:
-        for one in sorted(shown, key=lambda one: -one.rate):
-            said = "answers" if one.rate >= LEAST else "nearest"
+        for one in sorted(results, key=lambda one: -one.likelihood):
+            said = "answers" if one.likelihood >= LEAST else "nearest"
             places = "".join("+" if right else "-" for right in one.right)
-            print(f"{one.rate:.3f} {said} {places:5} {one.question.list_name} {one.question.text}")
+            name, text = one.question.list_name, one.question.text
+            print(f"{one.likelihood:.3f} {said} {places:5} {name} {text}")
 
 
 def read_questions(file: Path) -> Iterator[Question]:
@@ -131,7 +145,7 @@ def answers(passage: Passage, places: Sequence[Place]) -> bool:
     )
 
 
-def choose(asked: Asked, rate: Rate) -> Shown:
+def choose(asked: Asked, rate: Rate, rate_shown: RateShown) -> Result:
     """Return the best passages of a question, one of a conversation, by some rates."""
     rates = [rate(one.features) for one in asked.passages]
     threads: dict[str, int] = {}
@@ -139,29 +153,31 @@ def choose(asked: Asked, rate: Rate) -> Shown:
         hit = asked.passages[place].hit
         threads.setdefault(hit.thread_id or hit.message_id, place)
     best = [*threads.values()][:MOST]
-    return Shown(
-        asked.question, [asked.right[place] for place in best], rates[best[0]] if best else 0.0
-    )
+    if not best:
+        return Result(asked.question, [], None, 0.0)
+    shown = describe_shown([rates[place] for place in best], asked.passages[best[0]].rank)
+    right = [asked.right[place] for place in best]
+    return Result(asked.question, right, shown, rate_shown(shown))
 
 
-def tabulate(shown: Sequence[Shown], least: float) -> pd.DataFrame:
+def tabulate(results: Sequence[Result], least: float) -> pd.DataFrame:
     """Return the measures by list and kind."""
     groups = {
         f"{name}, {kind} words": [
-            one for one in shown if (one.question.list_name, one.question.kind) == (name, kind)
+            one for one in results if (one.question.list_name, one.question.kind) == (name, kind)
         ]
-        for name in dict.fromkeys(one.question.list_name for one in shown)
+        for name in dict.fromkeys(one.question.list_name for one in results)
         for kind in ("own", "other")
     }
     return pd.DataFrame(
-        {name: measure(some, least) for name, some in [*groups.items(), ("all", shown)]}
+        {name: measure(some, least) for name, some in [*groups.items(), ("all", results)]}
     ).T
 
 
-def measure(shown: Sequence[Shown], least: float) -> dict[str, float]:
+def measure(results: Sequence[Result], least: float) -> dict[str, float]:
     """Return the measures of some questions."""
-    known = [one for one in shown if one.question.answers]
-    claimed = [one for one in shown if one.rate >= least]
+    known = [one for one in results if one.question.answers]
+    claimed = [one for one in results if one.likelihood >= least]
     found = {
         f"found at {most}": round(
             float(np.mean([any(one.right[:most]) for one in known])) if known else 0.0, 2
@@ -169,7 +185,7 @@ def measure(shown: Sequence[Shown], least: float) -> dict[str, float]:
         for most in (1, 3, 5)
     }
     return {
-        "questions": len(shown),
+        "questions": len(results),
         "with an answer": len(known),
         **found,
         "said to answer": len(claimed),
@@ -179,37 +195,71 @@ def measure(shown: Sequence[Shown], least: float) -> dict[str, float]:
 
 def fit_all(asked: Sequence[Asked]) -> None:
     """Print the measures of each list by what the other lists taught, and the coefficients."""
-    held_out: list[Shown] = []
+    held_out: list[Result] = []
     rows = {}
     for name in dict.fromkeys(one.question.list_name for one in asked):
         others = [one for one in asked if one.question.list_name != name]
-        held = [one for one in asked if one.question.list_name == name]
-        rated = fit(others)
-        least = choose_threshold([choose(one, rated) for one in others])
-        shown = [choose(one, rated) for one in held]
-        rows[f"{name}, held out, from {least:.2f}"] = measure(shown, least)
-        held_out += shown
+        weights = fit_passages(others)
+        claims = fit_claims(results_held_out(others))
+        results = [
+            choose(one, by_weights(weights), claim_by(claims))
+            for one in asked
+            if one.question.list_name == name
+        ]
+        held_out += results
     least = choose_threshold(held_out)
-    rows[f"all held out, from {least:.2f}"] = measure(held_out, least)
-    print(f"\n{pd.DataFrame(rows).T.to_markdown()}\n")
-    weights = fit_weights(asked)
-    print(f"INTERCEPT = {weights[0]:.2f}")
-    for field, weight in zip(Features._fields, weights[1:], strict=True):
-        print(f"{field}={weight:.2f}")
+    for name in dict.fromkeys(one.question.list_name for one in held_out):
+        rows[name] = measure([one for one in held_out if one.question.list_name == name], least)
+    rows["all"] = measure(held_out, least)
+    print(f"\nheld out, said from {least:.3f} on\n\n{pd.DataFrame(rows).T.to_markdown()}\n")
+    names = ("INTERCEPT", *Features._fields, "BOTH")
+    print(", ".join(f"{a}={b:.2f}" for a, b in zip(names, fit_passages(asked), strict=True)))
+    of_claims = ("CLAIM_INTERCEPT", *Shown._fields)
+    claims = fit_claims(results_held_out(asked))
+    print(", ".join(f"{a}={b:.2f}" for a, b in zip(of_claims, claims, strict=True)))
 
 
-def fit(asked: Sequence[Asked]) -> Rate:
-    """Return the rates of a logistic regression that is fitted to passages."""
-    weights = fit_weights(asked)
-    return lambda one: float(1 / (1 + math.exp(-(weights[0] + np.dot(weights[1:], one)))))
+def results_held_out(asked: Sequence[Asked]) -> list[Result]:
+    """Return what is shown for the questions to each list by what the other lists taught."""
+    results = []
+    for name in dict.fromkeys(one.question.list_name for one in asked):
+        weights = fit_passages([one for one in asked if one.question.list_name != name])
+        held = [one for one in asked if one.question.list_name == name]
+        results += [choose(one, by_weights(weights), rate_shown) for one in held]
+    return results
 
 
-def fit_weights(asked: Sequence[Asked]) -> np.ndarray:
-    """Return the intercept and the coefficients, by Newton's method with a ridge penalty."""
-    features = np.array([one.features for some in asked for one in some.passages])
-    inputs = np.c_[np.ones(len(features)), features]
-    right = np.array([one for some in asked for one in some.right], dtype=float)
-    penalty = np.diag([0.0, *[PENALTY] * features.shape[1]])
+def fit_passages(asked: Sequence[Asked]) -> np.ndarray:
+    """Return the weights of a regression of whether a passage answers."""
+    inputs = [inputs_of(one.features) for some in asked for one in some.passages]
+    return fit(np.array(inputs), np.array([one for some in asked for one in some.right]))
+
+
+def fit_claims(results: Sequence[Result]) -> np.ndarray:
+    """Return the weights of a regression of whether a passage that is shown answers."""
+    some = [(one.shown, one.is_right) for one in results if one.shown]
+    return fit(np.array([shown for shown, _ in some]), np.array([right for _, right in some]))
+
+
+def inputs_of(one: Features) -> tuple[float, ...]:
+    """Return the inputs of the regression of passages."""
+    return (*one, one.words * one.similarity)
+
+
+def by_weights(weights: np.ndarray) -> Rate:
+    """Return the rate of passages by some weights."""
+    return lambda one: float(weights[0] + np.dot(weights[1:], inputs_of(one)))
+
+
+def claim_by(weights: np.ndarray) -> RateShown:
+    """Return the likelihood by some weights that a passage that is shown answers."""
+    return lambda one: float(1 / (1 + np.exp(-(weights[0] + np.dot(weights[1:], one)))))
+
+
+def fit(inputs: np.ndarray, right: np.ndarray) -> np.ndarray:
+    """Return intercept and weights of a logistic regression: Newton's method, ridge penalty."""
+    inputs = np.c_[np.ones(len(inputs)), inputs]
+    penalty = np.diag([0.0, *[PENALTY] * (inputs.shape[1] - 1)])
     weights = np.zeros(inputs.shape[1])
     for _ in range(50):
         rates = 1 / (1 + np.exp(-inputs @ weights))
@@ -219,13 +269,13 @@ def fit_weights(asked: Sequence[Asked]) -> np.ndarray:
     return weights
 
 
-def choose_threshold(shown: Sequence[Shown]) -> float:
-    """Return the least rate from which on at most WRONG of what is claimed is wrong."""
+def choose_threshold(results: Sequence[Result]) -> float:
+    """Return the least likelihood from which on at most WRONG of what is claimed is wrong."""
     best, wrong = math.inf, 0
-    for count, one in enumerate(sorted(shown, key=lambda one: -one.rate), 1):
+    for count, one in enumerate(sorted(results, key=lambda one: -one.likelihood), 1):
         wrong += not one.is_right
         if wrong <= WRONG * count:
-            best = one.rate
+            best = one.likelihood
     return best
 
 

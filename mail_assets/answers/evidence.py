@@ -20,7 +20,7 @@ from mail_assets.answers.citations import CitationFilter
 from mail_assets.answers.excerpts import HEADER_TOKENS, Excerpt, Hide, find_excerpts, show_all
 from mail_assets.answers.passages import choose_passages, find_passages
 from mail_assets.answers.reading import Reading, read_question
-from mail_assets.answers.relevance import answers
+from mail_assets.answers.relevance import answers, describe_shown, rate
 from mail_assets.postgres.statements import statement
 from mail_assets.search.fusion import MIN_STRENGTH
 from mail_assets.search.language.request import MAX_QUERY, Group, Mode, Request
@@ -97,7 +97,9 @@ def find_evidence(
         passages = find_passages(searcher, connection, requests[0], hits, hide)
         chosen = choose_passages(passages, several=request.group == Group.message)
         excerpts = tuple(one.as_excerpt(number) for number, one in enumerate(chosen, 1))
-        is_sure = answers([one.features for one in chosen], encoder)
+        if chosen:
+            rates = [rate(one.features) for one in chosen]
+            is_sure = answers(describe_shown(rates, chosen[0].rank), encoder)
     return Evidence(
         question=request.query,
         history=turns,

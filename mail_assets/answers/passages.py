@@ -35,9 +35,8 @@ MIN_WORDS = 5
 MAX_OF_MESSAGE, MAX_COMPARED = 40, 3
 #: Characters of a passage that are compared: few texts of this length are too long for a model.
 COMPARED = 600
-#: Passages that are shown: as many as FEWEST, and more of these where they are nearly as good as
-#: the best: SHARE of it.
-FEWEST, MOST, SHARE = 3, 5, 0.5
+#: Most passages that are shown.
+MOST = 5
 #: Marks a passage whose paragraph goes on before or after it.
 CUT = "[...]"
 
@@ -59,9 +58,13 @@ class Paragraph(NamedTuple):
 
 
 class Passage(NamedTuple):
-    """A paragraph of a hit as it is shown, and what is known of how near it is to the question."""
+    """A paragraph of a hit as it is shown, and what is known of how near it is to the question.
+
+    `rank` is that of the hit, from 0.
+    """
 
     hit: Hit
+    rank: int
     paragraph: Paragraph
     text: str
     features: Features
@@ -96,16 +99,10 @@ def find_passages(
     passages = [
         Passage(
             hit,
+            ranks[hit.message_id],
             one,
             text,
-            describe(
-                request.query,
-                hit.subject,
-                text,
-                words=share,
-                chunk=_near(hit, one),
-                rank=ranks[hit.message_id],
-            ),
+            describe(request.query, hit.subject, text, words=share, chunk=_near(hit, one)),
         )
         for (hit, one, text), share in zip(found, words, strict=True)
     ]
@@ -235,16 +232,8 @@ def _last_end(body: str, start: int, limit: int) -> int:
 
 
 def choose_passages(passages: Sequence[Passage], *, several: bool = False) -> list[Passage]:
-    """Return the best passages, best first: three to five, and one of a thread unless `several`."""
-    ranked = sorted(passages, key=lambda one: -rate(one.features))
-    chosen: list[Passage] = []
-    threads: set[str] = set()
-    for one in ranked:
-        thread = one.hit.thread_id or one.hit.message_id
-        is_near = len(chosen) < FEWEST or rate(one.features) >= SHARE * rate(ranked[0].features)
-        if len(chosen) == MOST or not is_near:
-            break
-        if several or thread not in threads:
-            threads.add(thread)
-            chosen.append(one)
-    return chosen
+    """Return the best passages, best first, one of a conversation unless `several`."""
+    chosen: dict[object, Passage] = {}
+    for one in sorted(passages, key=lambda one: -rate(one.features)):
+        chosen.setdefault(one if several else one.hit.thread_id or one.hit.message_id, one)
+    return [*chosen.values()][:MOST]

@@ -1,8 +1,10 @@
-"""The test of relevance: how likely a passage answers a question, and whether to say so.
+"""How likely a passage answers a question, and whether to say that the archive answers it.
 
-A logistic regression over features of a passage, fitted on judged questions to three lists, each
-list rated by what the two others taught. docs/answers.md has the figures, `python -m
-benchmarks.answers --fit` prints the coefficients.
+Two logistic regressions, fitted on judged questions to three lists, each list rated by what the two
+others taught. The first rates a passage by its features, and ranks passages. The second rates what
+is shown: by the best passage, how far it stands above the best of another conversation, and the
+rank of its message. docs/answers.md has the figures, `python -m benchmarks.answers --fit` prints
+the coefficients.
 """
 
 import math
@@ -12,9 +14,9 @@ from typing import NamedTuple
 
 #: Encoders whose similarities the coefficients were fitted to: others have another scale.
 FITTED_ENCODERS = ("all-minilm-l6-v2",)
-#: Least likelihood of the best passage at which "the archive answers this" is said: on the judged
-#: questions, at most 5 % of what was said so was wrong.
-LEAST = 0.4
+#: Least likelihood at which "the archive answers this" is said: on the judged questions, each list
+#: held out, at most 5 % of what was said so was wrong.
+LEAST = 0.75
 
 
 class Features(NamedTuple):
@@ -26,8 +28,6 @@ class Features(NamedTuple):
     similarity: float
     #: The same of the nearest chunk of the index that it shares text with.
     chunk: float
-    #: 1 for a passage of the first hit, 1/2 of the second, and so on.
-    place: float
     #: Share of the names and numbers of the question that neither it nor its subject has: an answer
     #: about something else of the same kind.
     missing: float
@@ -39,18 +39,35 @@ class Features(NamedTuple):
     asks: float
 
 
-#: What each feature adds to the logarithm of the odds.
+#: What the features add to the logarithm of the odds that a passage answers.
 COEFFICIENTS = Features(
-    words=2.4,
-    similarity=4.1,
-    chunk=2.2,
-    place=1.4,
-    missing=-1.0,
-    length=1.3,
-    uncounted=-0.9,
-    asks=-1.0,
+    words=1.95,
+    similarity=3.26,
+    chunk=2.84,
+    missing=-1.02,
+    length=0.94,
+    uncounted=-0.16,
+    asks=-1.07,
 )
-INTERCEPT = -9.1
+#: What words and similarity add together, beyond each alone, and the odds without any feature.
+BOTH, INTERCEPT = 1.31, -8.15
+
+
+class Shown(NamedTuple):
+    """What is known of the passages that are shown: logarithms of odds, and a rank."""
+
+    #: The odds of the best one.
+    best: float
+    #: The odds of the second: many that are as good say that none stands out.
+    second: float
+    #: 1 if the best is of the first hit, 1/2 of the second, and so on.
+    place: float
+
+
+#: What these add to the logarithm of the odds that one of the passages answers.
+CLAIM, CLAIM_INTERCEPT = Shown(best=1.22, second=-0.37, place=0.18), 0.86
+#: The odds of a second passage where there is none.
+NO_SECOND = -6.0
 #: Words of a passage that is long enough.
 LONG = 40
 
@@ -64,17 +81,14 @@ _QUANTITY = re.compile(
 )
 
 
-def describe(
-    question: str, subject: str, text: str, *, words: float, chunk: float, rank: int
-) -> Features:
-    """Return the features of a passage without its similarity; `rank` is that of its hit."""
+def describe(question: str, subject: str, text: str, *, words: float, chunk: float) -> Features:
+    """Return the features of a passage without its similarity."""
     names = find_names(question)
     whole = f"{subject}\n{text}".lower()
     return Features(
         words=words,
         similarity=0.0,
         chunk=chunk,
-        place=1 / (1 + rank),
         missing=sum(name not in whole for name in names) / len(names) if names else 0.0,
         length=min(1.0, len(text.split()) / LONG),
         uncounted=float(bool(_QUANTITY.search(question)) and not _DIGIT.search(text)),
@@ -97,11 +111,22 @@ def find_names(question: str) -> set[str]:
 
 
 def rate(one: Features) -> float:
-    """Return how likely a passage answers, 0 to 1."""
-    odds = INTERCEPT + sum(a * b for a, b in zip(COEFFICIENTS, one, strict=True))
+    """Return the logarithm of the odds that a passage answers."""
+    added = sum(a * b for a, b in zip(COEFFICIENTS, one, strict=True))
+    return INTERCEPT + BOTH * one.words * one.similarity + added
+
+
+def describe_shown(rates: Sequence[float], rank: int) -> Shown:
+    """Return what is known of passages by their rates, best first, and the rank of the first."""
+    return Shown(rates[0], rates[1] if len(rates) > 1 else NO_SECOND, 1 / (1 + rank))
+
+
+def rate_shown(shown: Shown) -> float:
+    """Return how likely one of the passages that are shown answers, 0 to 1."""
+    odds = CLAIM_INTERCEPT + sum(a * b for a, b in zip(CLAIM, shown, strict=True))
     return 1 / (1 + math.exp(-odds))
 
 
-def answers(passages: Sequence[Features], encoder: str) -> bool:
-    """Return whether passages, the best first, answer the question: rarely wrong, often silent."""
-    return encoder in FITTED_ENCODERS and bool(passages) and rate(passages[0]) >= LEAST
+def answers(shown: Shown, encoder: str) -> bool:
+    """Return whether to say that the archive answers: rarely wrong, often silent."""
+    return encoder in FITTED_ENCODERS and rate_shown(shown) >= LEAST
