@@ -13,7 +13,7 @@ these whose answer is among the first 1, 3 and 5 passages, the questions of whic
 the archive answers them, and the wrong ones of these: no passage that is shown answers.
 
 `--fit` fits the coefficients of answers/relevance.py to the other lists for each list and
-prints the same of the held-out lists at the threshold that keeps wrong claims at 5 %, then the
+prints the same of the held-out lists, the threshold that keeps wrong claims there at 5 %, and the
 coefficients for all. `--print`
 lists the questions with what was shown and said.
 """
@@ -209,9 +209,10 @@ def fit_all(asked: Sequence[Asked]) -> None:
         held_out += results
     least = choose_threshold(held_out)
     for name in dict.fromkeys(one.question.list_name for one in held_out):
-        rows[name] = measure([one for one in held_out if one.question.list_name == name], least)
-    rows["all"] = measure(held_out, least)
-    print(f"\nheld out, said from {least:.3f} on\n\n{pd.DataFrame(rows).T.to_markdown()}\n")
+        rows[name] = measure([one for one in held_out if one.question.list_name == name], LEAST)
+    rows["all"] = measure(held_out, LEAST)
+    print(f"\nheld out\n\n{pd.DataFrame(rows).T.to_markdown()}\n")
+    print(f"at most {WRONG:.0%} wrong: from {least:.3f} on")
     names = ("INTERCEPT", *Features._fields, "BOTH")
     print(", ".join(f"{a}={b:.2f}" for a, b in zip(names, fit_passages(asked), strict=True)))
     of_claims = ("CLAIM_INTERCEPT", *Shown._fields)

@@ -14,9 +14,9 @@ from typing import NamedTuple
 
 #: Encoders whose similarities the coefficients were fitted to: others have another scale.
 FITTED_ENCODERS = ("all-minilm-l6-v2",)
-#: Least likelihood at which "the archive answers this" is said: on the judged questions, each list
-#: held out, at most 5 % of what was said so was wrong.
-LEAST = 0.75
+#: Least likelihood at which "the archive answers this" is said: on the judged questions at most 5 %
+#: of what is said so is wrong, by these coefficients and by those of two lists about the third.
+LEAST = 0.8
 
 
 class Features(NamedTuple):
