@@ -9,7 +9,7 @@ too long is cut at ends of sentences, and a mark shows where.
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from itertools import accumulate, chain
+from itertools import accumulate, chain, islice
 from typing import NamedTuple, TypeAlias
 
 import psycopg
@@ -33,8 +33,10 @@ MIN_WORDS = 5
 #: Most paragraphs of a message that are measured, and most that are compared by meaning: the
 #: encoder takes some 20 ms for each.
 MAX_OF_MESSAGE, MAX_COMPARED = 40, 3
-#: Characters of a passage that are compared: few texts of this length are too long for a model.
-COMPARED = 600
+#: Characters of a passage that are compared, and of its words, halves of words and signs: code has
+#: more of these than a model reads.
+COMPARED, MOST_PIECES = 600, 180
+_PIECE = re.compile(r"[^\W_]{1,6}|_|[^\w\s]")
 #: Most passages that are shown.
 MOST = 5
 #: Marks a passage whose paragraph goes on before or after it.
@@ -107,12 +109,17 @@ def find_passages(
         for (hit, one, text), share in zip(found, words, strict=True)
     ]
     nearest = _nearest_of_messages(passages)
-    beginnings = [build_document(one.hit.subject, one.text[:COMPARED]) for one in nearest]
+    beginnings = [build_document(one.hit.subject, _beginning(one.text)) for one in nearest]
     similarities = searcher.compare_texts(request, beginnings) if nearest else []
     return [
         one._replace(features=one.features._replace(similarity=max(0.0, similarity)))
         for one, similarity in zip(nearest, similarities, strict=True)
     ]
+
+
+def _beginning(text: str) -> str:
+    last = next(islice(_PIECE.finditer(text, 0, COMPARED), MOST_PIECES, None), None)
+    return text[: last.start() if last else COMPARED]
 
 
 def _nearest_of_messages(passages: Sequence[Passage]) -> list[Passage]:
@@ -235,5 +242,6 @@ def choose_passages(passages: Sequence[Passage], *, several: bool = False) -> li
     """Return the best passages, best first, one of a conversation unless `several`."""
     chosen: dict[object, Passage] = {}
     for one in sorted(passages, key=lambda one: -rate(one.features)):
-        chosen.setdefault(one if several else one.hit.thread_id or one.hit.message_id, one)
+        passage = one.hit.message_id, one.paragraph
+        chosen.setdefault(passage if several else one.hit.thread_id or one.hit.message_id, one)
     return [*chosen.values()][:MOST]

@@ -80,7 +80,7 @@ def test_answer_without_a_model_is_passages(run: Run, connection: psycopg.Connec
     assert 3 <= len(found["citations"]) <= 5
     assert texts_in_mail(found, connection) == [one["text"] for one in found["citations"]]
     printed = run("answer", "when does a lease expire").stdout
-    assert printed.startswith(f"{found['text']}\n\n[1] ")
+    assert printed.startswith(f"{found['reading']}\n{found['text']}\n\n[1] ")
     for one in found["citations"]:
         assert f"characters {one['spans'][0][0]}-{one['spans'][0][1]}\n\n{one['text']}" in printed
 
