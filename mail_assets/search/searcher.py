@@ -10,7 +10,7 @@ import psycopg
 from mail_assets.postgres.statements import statement
 from mail_assets.search.facets import NO_FACETS, count_facets
 from mail_assets.search.filters import MessageFilter, compile_filters
-from mail_assets.search.highlights import StemReader, weigh_texts, weigh_thread
+from mail_assets.search.highlights import StemReader, weigh_texts
 from mail_assets.search.language.permalink import build_permalink, describe_request
 from mail_assets.search.language.request import (
     MissingMessageError,
@@ -78,15 +78,6 @@ class Searcher:
     def weigh_texts(self, request: Request, texts: Sequence[str]) -> list[float]:
         """Return the share of a query's weight that each text has, 0 to 1."""
         return self._connected(lambda: weigh_texts(self._stems, self.look_up(request), texts))
-
-    def weigh_thread(self, request: Request, message_id: str) -> float:
-        """Return the share of a query's weight that a message has with its thread.
-
-        For k words it is (k - 1) / k at most.
-        """
-        return self._connected(
-            lambda: weigh_thread(self._connection, self.look_up(request), message_id)
-        )
 
     def compare_texts(self, request: Request, texts: Sequence[str]) -> list[float]:
         """Return the cosine similarity of each text to a query, 0 where the mode has no model."""
