@@ -55,6 +55,8 @@ def _key(model: LocalModel, precision: str) -> str:
     ingredients = [
         model.files.weights.sha256,
         model.files.config.sha256,
+        model.files.tokenizer.sha256,
+        model.document_prefix,
         model.pooling,
         precision,
         TABLE_VERSION if precision == STATIC else GRAPH_VERSION,
