@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 import numpy.typing as npt
 import onnx
+import onnxruntime as ort
 
 from mail_assets.encoding.model_build import build_graph
 from mail_assets.encoding.smoothing import BertConfig, measure_peaks
@@ -103,3 +104,9 @@ def build(
     texts = np.random.default_rng(0).integers(0, WORDS, (4, 12)).tolist()
     peaks = measure_peaks(config, weights, texts) if precision == "int8" else None
     return build_graph(config, weights, pooling, peaks)
+
+
+def encode(model: onnx.ModelProto, ids: list[int]) -> Floats:
+    """The vector of one text by ONNX Runtime."""
+    session = ort.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    return np.asarray(session.run(None, {"input_ids": np.array([ids], np.int64)})[0][0])
