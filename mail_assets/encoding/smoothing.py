@@ -11,7 +11,7 @@ Everything here is computed in float64 and rounded coarsely, so all machines hav
 
 from collections.abc import Iterable, Iterator, Mapping
 from importlib import resources
-from typing import NotRequired, TypedDict
+from typing import NamedTuple, NotRequired, TypedDict
 
 import numpy as np
 import numpy.typing as npt
@@ -29,6 +29,13 @@ Weights = Mapping[str, Array]
 Peaks = Mapping[str, Doubles]
 
 
+class Calibration(NamedTuple):
+    """Measured on texts: peaks of the inputs that come from a norm, and the mean of the vectors."""
+
+    peaks: Peaks
+    mean: Doubles
+
+
 class BertConfig(TypedDict):
     """The fields of a checkpoint's config.json that shape the graph."""
 
@@ -42,16 +49,18 @@ class BertConfig(TypedDict):
     layer_norm_eps: float
 
 
-def read_calibration(tokenizer: Tokenizer, prefix: str, length: int) -> Iterator[list[int]]:
+def read_calibration(tokenizer: Tokenizer, length: int) -> Iterator[list[int]]:
     """Yield the token ids of each text of calibration.txt, at most `length` of them."""
     content = resources.files(__package__).joinpath("calibration.txt").read_text(encoding="utf-8")
     for text in content.split("\n%\n"):
-        ids = tokenizer.encode(prefix + text).ids
+        ids = tokenizer.encode(text).ids
         yield ids if len(ids) <= length else [*ids[: length - 1], ids[-1]]
 
 
-def measure_peaks(config: BertConfig, weights: Weights, texts: Iterable[list[int]]) -> Peaks:
-    """Return the peaks of the inputs that come from a layer normalisation, over texts as ids."""
+def calibrate(
+    config: BertConfig, weights: Weights, pooling: str, texts: Iterable[list[int]]
+) -> Calibration:
+    """Compute the model on texts, given as ids, and return what was measured."""
     peaks: dict[str, Doubles] = {}
     heads, epsilon = config["num_attention_heads"], config["layer_norm_eps"]
     ids = [*texts]
@@ -99,7 +108,11 @@ def measure_peaks(config: BertConfig, weights: Weights, texts: Iterable[list[int
         hidden = attend(hidden, f"{name}attention.")
         peaks[f"{name}intermediate.dense"] = np.abs(hidden).max(axis=0)
         hidden = feed_forward(hidden, name)
-    return peaks
+    pooled = [
+        text.mean(axis=0) if pooling == "mean" else text[0] for text in np.split(hidden, ends)
+    ]
+    vectors = [vector / np.linalg.norm(vector) for vector in pooled]
+    return Calibration(peaks, np.mean(vectors, axis=0))
 
 
 def compute_factors(peaks: Doubles, weight: Array) -> Array:

@@ -2,13 +2,17 @@
 
 from tokenizers import Tokenizer
 
+from mail_assets.encoding import packed
 from mail_assets.encoding.model_files import verify_file
 from mail_assets.encoding.models import LocalModel
 
 
 def load_tokenizer(model: LocalModel) -> Tokenizer:
     """Load the model's tokenizer, without the truncation and padding that its file may set."""
-    tokenizer = Tokenizer.from_file(str(verify_file(model.source, model.files.tokenizer)))
+    path = verify_file(model.source, model.files.tokenizer)
+    if path.suffix == packed.SUFFIX:
+        return packed.read_tokenizer(path)
+    tokenizer = Tokenizer.from_file(str(path))
     tokenizer.no_truncation()
     tokenizer.no_padding()
     return tokenizer

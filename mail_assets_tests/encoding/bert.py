@@ -9,7 +9,7 @@ import onnx
 import onnxruntime as ort
 
 from mail_assets.encoding.model_build import build_graph
-from mail_assets.encoding.smoothing import BertConfig, measure_peaks
+from mail_assets.encoding.smoothing import BertConfig, calibrate
 
 Doubles = npt.NDArray[np.float64]
 Floats = npt.NDArray[np.float32]
@@ -102,8 +102,8 @@ def build(
 ) -> onnx.ModelProto:
     """The graph at a precision; int8 is smoothed by random texts of WORDS pieces."""
     texts = np.random.default_rng(0).integers(0, WORDS, (4, 12)).tolist()
-    peaks = measure_peaks(config, weights, texts) if precision == "int8" else None
-    return build_graph(config, weights, pooling, peaks)
+    measured = calibrate(config, weights, pooling, texts) if precision == "int8" else None
+    return build_graph(config, weights, pooling, measured)
 
 
 def encode(model: onnx.ModelProto, ids: list[int]) -> Floats:

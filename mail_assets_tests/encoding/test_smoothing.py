@@ -16,8 +16,8 @@ from mail_assets.encoding.model_files import verify_file
 from mail_assets.encoding.models import ALL_MINILM_L6_V2, GRAPH_VERSION
 from mail_assets.encoding.smoothing import (
     BertConfig,
+    calibrate,
     compute_factors,
-    measure_peaks,
     read_calibration,
 )
 from mail_assets.encoding.tokenizer import load_tokenizer
@@ -65,7 +65,12 @@ def overflowing_pairs(values: npt.NDArray[np.int8]) -> int:
 
 def int8_weights(graph: onnx.ModelProto) -> list[npt.NDArray[np.int8]]:
     values = [numpy_helper.to_array(tensor) for tensor in graph.graph.initializer]
-    return [array for array in values if array.dtype == np.int8 and array.ndim == 2]
+    names = [tensor.name for tensor in graph.graph.initializer]
+    return [
+        array
+        for name, array in zip(names, values, strict=True)
+        if array.dtype == np.int8 and array.ndim == 2 and name != "words"
+    ]
 
 
 @pytest.mark.parametrize("shape", [(1, 3), (2, 5), (7, 9), (384, 64)])
@@ -81,8 +86,8 @@ def test_the_published_model_in_int8_is_exact_and_near_fp32() -> None:
     config: BertConfig = json.loads(verify_file(model.source, model.files.config).read_text())
     weights = load_file(verify_file(model.source, model.files.weights))
     tokenizer = load_tokenizer(model)
-    peaks = measure_peaks(config, weights, read_calibration(tokenizer, "", 64))
-    exact, near = (build_graph(config, weights, "mean", p) for p in (None, peaks))
+    measured = calibrate(config, weights, "mean", read_calibration(tokenizer, 64))
+    exact, near = (build_graph(config, weights, "mean", p) for p in (None, measured))
     matrices = int8_weights(near)
     assert len(matrices) == 4 * config["num_hidden_layers"]
     assert sum(map(overflowing_pairs, matrices)) == 0
@@ -107,7 +112,7 @@ def test_factors_change_no_product_and_even_out_the_peaks() -> None:
 
 def test_factors_are_the_same_after_the_rounding_of_another_machine() -> None:
     weights, texts = random_weights(WIDE, 3, spread=0.2), IDS[:2]
-    peaks = measure_peaks(WIDE, weights, texts)
+    peaks = calibrate(WIDE, weights, "mean", texts).peaks
     for name, values in peaks.items():
         weight = random_weights(WIDE, 4)["encoder.layer.0.intermediate.dense.weight"].T
         moved = values * (1 + np.random.default_rng(2).uniform(-1e-12, 1e-12, values.shape))
@@ -122,8 +127,8 @@ def test_the_calibration_text_belongs_to_the_graph_version() -> None:
 
 def test_texts_of_the_calibration_are_cut_to_the_length() -> None:
     tokenizer = load_tokenizer(ALL_MINILM_L6_V2)
-    texts = [*read_calibration(tokenizer, "passage: ", 20)]
+    texts = [*read_calibration(tokenizer, 20)]
     assert len(texts) > 20
     assert max(map(len, texts)) == 20
-    prefix = tokenizer.encode("passage:").ids[:-1]
-    assert all(ids[: len(prefix)] == prefix for ids in texts)
+    first, last = tokenizer.encode("").ids
+    assert all(ids[0] == first and ids[-1] == last for ids in texts)
