@@ -12,7 +12,7 @@ A model on a server is one name that holds all but its key:
 import hashlib
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Literal, Self
@@ -70,7 +70,8 @@ class LocalModel:
     `max_tokens` counts every token the model sees, [CLS], [SEP] and the prefix included; the
     `max_tokens` of `sizes` counts only a chunk's own. Prefixes are put before a text unchanged.
     A `centred` model is one whose vectors all lie in one direction: their mean is subtracted, so
-    that unrelated texts have a similarity near 0, as with the other models.
+    that unrelated texts have a similarity near 0, as with the other models. An `english` model
+    knows little of other languages.
     """
 
     name: str
@@ -316,6 +317,21 @@ def find_local_model(name: str, models: Path | None = None) -> LocalModel:
 def resolve_model(name: str) -> LocalModel | RemoteModel:
     """Return the model of a name; raise ValueError if it is unknown."""
     return RemoteModel.parse(name) if name.startswith(REMOTE_SCHEME) else find_local_model(name)
+
+
+def advise_language(name: str, languages: Iterable[str]) -> str:
+    """Return advice about an English model for lists of other languages, or nothing.
+
+    `languages` are text search configurations; `simple` names no language.
+    """
+    model = resolve_model(name)
+    others = sorted({*languages} - {"english", "simple"})
+    if isinstance(model, RemoteModel) or not model.english or not others:
+        return ""
+    return (
+        f"{name} is a model of English, and lists are in {', '.join(others)}: "
+        f"MAIL_ENCODER={MULTILINGUAL_E5_SMALL.name} knows it (docs/encoders.md)"
+    )
 
 
 def compute_fingerprint(name: str, precision: str) -> str:

@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers, processors
 
+from mail_assets.encoding.model_files import ModelFileError
 from mail_assets.encoding.smoothing import Array, BertConfig, Weights
 
 #: How the file's name ends.
@@ -71,6 +72,7 @@ class _Reader:
 
     def __init__(self, path: Path) -> None:
         self.content = path.read_bytes()
+        self._path = path
         self._at = 0
 
     def take(self, layout: str) -> tuple[Any, ...]:
@@ -86,7 +88,10 @@ class _Reader:
     def header(self) -> _Header:
         magic, version, *fields = self.take("4sI7ifi")
         if (magic, version, fields[-1]) != (MAGIC, 1, BLOCK):
-            raise ValueError(f"no packed checkpoint: begins {self.content[:8]!r}")
+            raise ModelFileError(
+                f"{self._path}: no packed checkpoint, begins {self.content[:8]!r}; "
+                "correct models.py"
+            )
         return _Header(*fields)
 
     def pieces(self) -> _Pieces:

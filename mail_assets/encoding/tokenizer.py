@@ -23,7 +23,8 @@ def unknown_share(text: str, tokenizer: Tokenizer) -> float:
 
     It is high in scripts that the model was not trained on; vectors of such texts are all alike.
     """
-    unknown = tokenizer.token_to_id(getattr(tokenizer.model, "unk_token", None) or "")
+    names = (getattr(tokenizer.model, "unk_token", None) or "", "[UNK]", "<unk>")
+    unknown = next((i for i in map(tokenizer.token_to_id, names) if i is not None), None)
     if unknown is None:  # a byte-level tokenizer knows everything
         return 0.0
     encoding = tokenizer.encode(text, add_special_tokens=False)
