@@ -4,11 +4,13 @@ RFC 5322 section 3.3, and what mail programs wrote instead. A `datetime` here is
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from itertools import islice, tee
 from typing import NamedTuple
+
+from mail_assets.mail.message.headers import decode_value
 
 # --- time zones ---
 
@@ -273,12 +275,19 @@ class SentAt(NamedTuple):
     repaired: bool
 
 
-def decide_sent_at(dates: list[str], received: Iterable[str], from_line: str, month: str) -> SentAt:
+def read_hops(received: Iterable[bytes]) -> Iterator[ParsedDate | None]:
+    """Yield the date of each Received field, which follows its last semicolon (RFC 5322, 3.6.7)."""
+    return (parse_date(decode_value(hop[hop.rfind(b";") + 1 :])) for hop in received)
+
+
+def decide_sent_at(
+    dates: list[str], received: Iterable[ParsedDate | None], from_line: str, month: str
+) -> SentAt:
     """Return the first credible date of Date, earliest Received and From_ line, else the month.
 
     Date must lie between 7 days before the earliest Received and 1 day after the latest. Every
-    source must be within 45 days of the archive's month (`YYYY-MM`). `received` holds the dates of
-    the Received fields and is read only as far as needed. All copies of a message share its
+    source must be within 45 days of the archive's month (`YYYY-MM`). `received` are the dates of
+    `read_hops` and are read only as far as needed. All copies of a message share its
     earliest hops, so the earliest hop dates them alike; one more than 7 days before the latest
     comes from a wrong clock.
     """
@@ -286,7 +295,7 @@ def decide_sent_at(dates: list[str], received: Iterable[str], from_line: str, mo
     raw = dates[0][:MAX_RAW] if dates else ""
     read = filter(None, map(parse_date, dates))
     own = next(read, None)
-    hops, again = tee(hop.at for hop in map(parse_date, received) if hop)
+    hops, again = tee(hop.at for hop in received if hop)
     if own and low <= own.at <= high and _fits(own.at, hops):
         return SentAt(own.at, "date", raw, own.repaired)
     for other in islice(read, MAX_DATES):
@@ -335,21 +344,18 @@ class Arrival(NamedTuple):
     source: str  # received or from_line
 
 
-def decide_arrival(received: str, from_line: str, dialect: str) -> Arrival | None:
+def decide_arrival(topmost: ParsedDate | None, from_line: str, dialect: str) -> Arrival | None:
     """Return the later of the topmost Received field's date and the From_ line's, if there is one.
 
     The sender writes Date and every Received field but the topmost, which the list's own server
     adds. A message can lack that one, so the later of both counts: a sender may make an arrival
     later, never earlier. Pipermail copies the Date field into its From_ lines: they say nothing.
     """
-    hop = parse_date(received) if received else None
+    hop = topmost.at if topmost and topmost.at >= _FIRST_ARRIVAL else None
     line = None if dialect == "pipermail" else _parse_from_line(from_line)
-    known = [
-        Arrival(at, source)
-        for at, source in ((hop and hop.at, "received"), (line, "from_line"))
-        if at and at >= _FIRST_ARRIVAL
-    ]
-    return max(known, key=lambda one: one.at, default=None)
+    if line and line >= _FIRST_ARRIVAL and not (hop and hop >= line):
+        return Arrival(line, "from_line")
+    return Arrival(hop, "received") if hop else None
 
 
 def _parse_from_line(line: str) -> datetime | None:

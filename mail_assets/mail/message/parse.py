@@ -17,13 +17,17 @@ from mail_assets.mail.message.attachments import Attachment, find_attachments
 from mail_assets.mail.message.authors import find_author, find_list_id
 from mail_assets.mail.message.body import MAX_BODY, AttachedText, select_body
 from mail_assets.mail.message.content_hash import hash_content
-from mail_assets.mail.message.dates import decide_arrival, decide_sent_at, month_bounds
+from mail_assets.mail.message.dates import (
+    decide_arrival,
+    decide_sent_at,
+    month_bounds,
+    read_hops,
+)
 from mail_assets.mail.message.decoding import compose, decode, find_codec
 from mail_assets.mail.message.headers import (
     Headers,
     decode_field,
     decode_fields,
-    decode_value,
     first_value,
     parse_header_block,
     unfold,
@@ -96,12 +100,11 @@ def _parse(message: RawMessage, month: str, dialect: str, usual: str = "") -> Me
         sender, headers, people, list_id, chain.from_iterable(map(mailboxes, enclosed))
     )
 
-    # the date follows the last semicolon (RFC 5322 section 3.6.7)
-    hops = headers.get("received", ())
-    received = (decode_value(hop[hop.rfind(b";") + 1 :]) for hop in hops)
-    topmost = next((decode_value(hop[hop.rfind(b";") + 1 :]) for hop in hops), "")
+    hops = read_hops(headers.get("received", ()))
+    topmost = next(hops, None)
     from_line = message.from_line.decode("latin-1")
-    sent = decide_sent_at(decode_fields(headers, "date"), received, from_line, month)
+    dates = decode_fields(headers, "date")
+    sent = decide_sent_at(dates, chain((topmost,), hops), from_line, month)
 
     whole_subject = decode_field(headers, "subject", charset)
     subject = clean_line(compose(whole_subject[:MAX_SUBJECT]))[:MAX_SUBJECT]
@@ -110,13 +113,12 @@ def _parse(message: RawMessage, month: str, dialect: str, usual: str = "") -> Me
         text = text[:MAX_BODY]
         attached = tuple(one for one in attached if one.text_start <= MAX_BODY)
     addresses = {one.email for one in (*authors, *people["to"], *people["cc"])}
-    in_reply_to, references = ids.parse_parents(
-        decode_fields(headers, "in-reply-to"), decode_fields(headers, "references"), addresses
-    )
+    parents = decode_fields(headers, "in-reply-to"), decode_fields(headers, "references")
+    in_reply_to, references = ids.parse_parents(*parents, addresses)
     message_id = ids.parse_message_id(decode_fields(headers, "message-id"))
 
     flags = tree.flags | _raised(
-        addresses_capped=any(len(found) > MAX_ADDRESSES for found in people.values()),
+        addresses_capped=max(map(len, people.values())) > MAX_ADDRESSES,
         author_uncertain=writer.uncertain,
         charset_guessed=body.guessed or _is_guessed(headers, named, dialect),
         date_repaired=sent.repaired,
@@ -132,7 +134,7 @@ def _parse(message: RawMessage, month: str, dialect: str, usual: str = "") -> Me
     )
     return Message(
         message_id=message_id or _generate_id(tree, sent.raw),
-        content_hash=hash_content(tree, dialect),
+        content_hash=hash_content(tree, body, parents, dialect),
         subject=subject,
         subject_base=base_subject(subject),
         from_name=clean_line(compose(writer.name)),

@@ -103,8 +103,8 @@ def decode_part_text(part: Part, usual: str = "") -> DecodedText:
         data = data[: data.rfind(b"\n", 0, 4 * MAX_TEXT) + 1 or 4 * MAX_TEXT]
     label = part.charset
     if (
-        find_codec(label) is None
-        and part.type == "text/html"
+        part.type == "text/html"
+        and find_codec(label) is None
         and (meta := _META_CHARSET.search(data, 0, 4096))
     ):
         label = meta[1].decode("ascii", "replace")
@@ -137,6 +137,9 @@ def unflow(text: str, *, delsp: bool = False) -> str:
     paragraph: list[str] = []  # pieces of an open flowed line
     open_depth = 0
     for line in text.split("\n"):
+        if not (paragraph or line.endswith(" ") or line.startswith((" ", ">"))):
+            lines.append(line)
+            continue
         rest = line.lstrip(">")
         depth = len(line) - len(rest)
         rest = rest.removeprefix(" ")
