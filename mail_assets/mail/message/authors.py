@@ -57,7 +57,7 @@ def find_list_id(headers: Headers) -> str:
 
 def _find_list_addresses(headers: Headers, list_id: str) -> frozenset[str]:
     """Return the list's own addresses, each as `name.domain`, the form of a List-Id."""
-    values = [value for name in _ADDRESS_FIELDS for value in headers.get(name, ())]
+    values = _values(headers, *_ADDRESS_FIELDS)
     own = _read_list_addresses(b" ".join(values)[:MAX_CACHED]) if values else frozenset()
     return own | {list_id} if list_id else own
 
@@ -116,7 +116,8 @@ def find_author(
     person.
     """
     own = _find_list_addresses(headers, list_id)
-    for original in parse_addresses(_values(headers, "x-original-from", "original-from")):
+    originals = _values(headers, "x-original-from", "original-from")
+    for original in parse_addresses(originals) if originals else ():
         if original.email != sender.email and _is_personal(original.email, own):
             return Author(original.name or _without_via(sender.name, False), original.email, True)
     is_hidden = "-dmarc-request@" in sender.email and bool(_LISTSERV.match(sender.email))
@@ -146,7 +147,7 @@ def find_author(
 
 
 def _values(headers: Headers, *names: str) -> list[bytes]:
-    return [value for name in names for value in headers.get(name, ())]
+    return [value for name in names if name in headers for value in headers[name]]
 
 
 def _is_personal(email: str, own: frozenset[str]) -> bool:
@@ -159,7 +160,8 @@ def _without_via(name: str, is_own: bool) -> str:
     Also before an address if From holds a list's own: Yahoo Groups put the author's there.
     """
     short = name
-    if found := _VIA.search(name) or (_FOREIGN_VIA.search(name) if is_own else None):
+    found = _VIA.search(name) if "via" in name else None
+    if found := found or (_FOREIGN_VIA.search(name) if is_own else None):
         short = name[: found.start()]
         if short.count("(") > short.count(")"):  # `Jo (@jo via GitHub)`
             short = short[: short.rfind("(")]

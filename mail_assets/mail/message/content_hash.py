@@ -144,7 +144,7 @@ def _fields(headers: Headers, parents: Parents, dialect: str) -> bytes:
     Plain values are not decoded, to save a twelfth of the parser's time.
     """
     authors = parse_addresses(headers.get("from", ()), obfuscated=dialect == "pipermail")
-    address = next((one.email for one in authors), "")
+    address = authors[0].email if authors else ""
     lines = [b"from:%s\n" % address.lower().encode("utf-8", "replace")]
     for name in _HASHED:
         for value in headers.get(name, ()):

@@ -4,10 +4,10 @@ RFC 5322 section 3.3, and what mail programs wrote instead. A `datetime` here is
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
-from itertools import islice, tee
+from itertools import islice
 from typing import NamedTuple
 
 from mail_assets.mail.message.headers import decode_value
@@ -287,7 +287,7 @@ def decide_sent_at(
 
     Date must lie between 7 days before the earliest Received and 1 day after the latest. Every
     source must be within 45 days of the archive's month (`YYYY-MM`). `received` are the dates of
-    `read_hops` and are read only as far as needed. All copies of a message share its
+    `read_hops`, of which nearly all mail needs the first alone. All copies of a message share its
     earliest hops, so the earliest hop dates them alike; one more than 7 days before the latest
     comes from a wrong clock.
     """
@@ -295,14 +295,17 @@ def decide_sent_at(
     raw = dates[0][:MAX_RAW] if dates else ""
     read = filter(None, map(parse_date, dates))
     own = next(read, None)
-    hops, again = tee(hop.at for hop in received if hop)
+    later = (hop.at for hop in received if hop)
+    hops = [*islice(later, 1)]
+    if own and low <= own.at <= high and _fits(own.at, hops):
+        return SentAt(own.at, "date", raw, own.repaired)
+    hops += later
     if own and low <= own.at <= high and _fits(own.at, hops):
         return SentAt(own.at, "date", raw, own.repaired)
     for other in islice(read, MAX_DATES):
-        hops, again = tee(again)
         if low <= other.at <= high and _fits(other.at, hops):
             return SentAt(other.at, "date", raw, True)
-    sane = [hop for hop in again if low <= hop <= high]
+    sane = [hop for hop in hops if low <= hop <= high]
     if sane:
         first_hop = min(hop for hop in sane if hop >= max(sane) - BEFORE_RECEIVED)
         return SentAt(first_hop, "received", raw, True)
@@ -312,17 +315,8 @@ def decide_sent_at(
     return SentAt(first, "archive_month", raw, True)
 
 
-def _fits(at: datetime, hops: Iterable[datetime]) -> bool:
-    # min(hops) - BEFORE_RECEIVED <= at <= max(hops) + AFTER_RECEIVED, if there is a hop
-    hop = None
-    early = late = False
-    lowest, highest = at - AFTER_RECEIVED, at + BEFORE_RECEIVED
-    for hop in hops:
-        early = early or hop <= highest
-        late = late or hop >= lowest
-        if early and late:
-            return True
-    return hop is None
+def _fits(at: datetime, hops: Sequence[datetime]) -> bool:
+    return not hops or (min(hops) <= at + BEFORE_RECEIVED and max(hops) >= at - AFTER_RECEIVED)
 
 
 # --- the arrival of a message ---
@@ -330,11 +324,12 @@ def _fits(at: datetime, hops: Iterable[datetime]) -> bool:
 #: A clock at zero writes 1970, and so does public-inbox in every From_ line.
 _FIRST_ARRIVAL = datetime(1971, 1, 1, tzinfo=UTC)
 # The address in front is the sender's, so the last weekday counts.
+_WEEKDAY = r"[ \t](?:Mon|Tue|Wed|Thu|Fri|Sat|Sun) "
 _ASCTIME = re.compile(
-    r".*[ \t](?:Mon|Tue|Wed|Thu|Fri|Sat|Sun) "
-    r"(?:([A-Z][a-z][a-z]) ([ 0-3]\d) ([0-2]\d):([0-5]\d):([0-5]\d) (\d{4})\s*\Z|(.*))",
-    re.ASCII | re.S,
+    _WEEKDAY + r"([A-Z][a-z][a-z]) ([ 0-3]\d) ([0-2]\d):([0-5]\d):([0-5]\d) (\d{4})\s*\Z", re.ASCII
 )
+_ASCTIME_SIZE = len(" Mon Jan  5 15:18:12 2026")
+_LAST_WEEKDAY = re.compile(rf".*{_WEEKDAY}(.*)", re.S)
 
 
 class Arrival(NamedTuple):
@@ -359,11 +354,12 @@ def decide_arrival(topmost: ParsedDate | None, from_line: str, dialect: str) -> 
 
 
 def _parse_from_line(line: str) -> datetime | None:
-    found = _ASCTIME.match(line)
-    if found is None or found[7] is not None:
-        date = parse_date(found[7] if found else line.partition(" ")[2].partition(" ")[2])
+    found = _ASCTIME.match(line, max(0, len(line.rstrip(" \t\n\r\f\v")) - _ASCTIME_SIZE))
+    if found is None:
+        rest = _LAST_WEEKDAY.match(line)
+        date = parse_date(rest[1] if rest else line.partition(" ")[2].partition(" ")[2])
         return date.at if date else None
-    name, *numbers = found.groups()[:6]
+    name, *numbers = found.groups()
     day, hour, minute, second, year = map(int, numbers)
     try:
         return datetime(year, _NUMBERS[name], day, hour, minute, second, 0, UTC)

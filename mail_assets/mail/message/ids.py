@@ -76,7 +76,7 @@ def parse_in_reply_to(values: Iterable[str], addresses: Set[str] = frozenset()) 
     found: dict[str, None] = {}
     for value in values:
         found |= dict.fromkeys(_find_parents(value) or _bare(value, needs_at=True))
-    return _capped(found, addresses)
+    return _capped(found, addresses) if found else ()
 
 
 def parse_references(values: Iterable[str], addresses: Set[str] = frozenset()) -> tuple[str, ...]:
@@ -90,7 +90,7 @@ def parse_references(values: Iterable[str], addresses: Set[str] = frozenset()) -
         if not named and "<" not in value:
             named = [x for word in re.split(r"[\s,]+", value) for x in _bare(word, needs_at=True)]
         found |= dict.fromkeys(named)
-    return _capped(found, addresses)
+    return _capped(found, addresses) if found else ()
 
 
 def find_ids(value: str) -> list[str]:

@@ -6,7 +6,7 @@ attachments and content_hash.
 
 from dataclasses import replace
 from functools import partial
-from itertools import accumulate, chain, pairwise
+from itertools import accumulate, chain, compress, pairwise
 
 from mail_assets.errors import DamagedDataError
 from mail_assets.mail.archive.dialects import check_dialect
@@ -89,7 +89,7 @@ def _parse(message: RawMessage, month: str, dialect: str, usual: str = "") -> Me
         for name in ("reply-to", "to", "cc")
     }
     authors = mailboxes(headers.get("from", ()))
-    sender = next(iter(authors), Address("", ""))
+    sender = authors[0] if authors else Address("", "")
     list_id = find_list_id(headers)
     enclosed = (
         parse_header_block(part.source, part.start, part.end)[0].get("from", ())
@@ -159,7 +159,9 @@ def _parse(message: RawMessage, month: str, dialect: str, usual: str = "") -> Me
 
 
 def _compose_people(people: tuple[Address, ...]) -> tuple[Address, ...]:
-    if all(one.name.isascii() and (one.name + one.email).isprintable() for one in people):
+    if not people or all(
+        one.name.isascii() and (one.name + one.email).isprintable() for one in people
+    ):
         return people
     return tuple(Address(clean_line(compose(name)), clean_line(email)) for name, email in people)
 
@@ -208,4 +210,4 @@ def _has_content(tree: mime.MimeTree) -> bool:
 
 
 def _raised(**flags: bool) -> set[str]:
-    return {name for name, is_true in flags.items() if is_true}
+    return set(compress(flags, flags.values()))

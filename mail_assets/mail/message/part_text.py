@@ -52,8 +52,8 @@ class PartReader:
 
     def read(self, part: Part) -> PartText:
         """Return the visible text of the part, "" if all of it is blank."""
-        kind = KINDS.get(part.type, "plain")
-        if part.type not in KINDS and is_tnef(part):
+        kind = KINDS.get(part.type, "")
+        if not kind and is_tnef(part):
             text, is_html = read_tnef(decode_part(part))
             kind, capped = "html" if is_html else "plain", len(text) > MAX_TEXT
             text = text[:MAX_TEXT]
@@ -69,7 +69,7 @@ class PartReader:
             text = enriched_to_text(text)
         elif kind == "calendar":
             text = calendar_to_text(text)
-        return PartText(kind, "" if is_blank(text) else text, capped)
+        return PartText(kind or "plain", "" if is_blank(text) else text, capped)
 
 
 MAX_TEXT = 2 << 20  # characters of one decoded text
