@@ -17,7 +17,7 @@ The list is named by List-Id (RFC 2919) or older fields. The archive may belong 
 
 import binascii
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import takewhile
 from typing import NamedTuple
@@ -33,6 +33,7 @@ _IN_BRACKETS = re.compile(r"<([^<>]+)>")
 _OWNER = re.compile(r"^owner-|-(?:owner|bounces|admin|request)(?=[+=@])[^@]*+(?=@)")
 # Fields with an address of the list: RFC 2369; vger; ezmlm, Yahoo and Google Groups; Mailman 2
 _ADDRESS_FIELDS = ("list-post", "x-mailing-list", "mailing-list", "x-beenthere")
+_ORIGINAL = ("x-original-from", "original-from")
 _ADDRESS = re.compile(rb"(?<![\w.+=-])[\w.+=-]{1,64}+@[\w.-]{1,255}+")
 
 
@@ -116,8 +117,7 @@ def find_author(
     person.
     """
     own = _find_list_addresses(headers, list_id)
-    originals = _values(headers, "x-original-from", "original-from")
-    for original in parse_addresses(originals) if originals else ():
+    for original in parse_addresses(_values(headers, *_ORIGINAL)):
         if original.email != sender.email and _is_personal(original.email, own):
             return Author(original.name or _without_via(sender.name, False), original.email, True)
     is_hidden = "-dmarc-request@" in sender.email and bool(_LISTSERV.match(sender.email))
@@ -146,8 +146,10 @@ def find_author(
     return Author(name, "" if is_own else sender.email, is_munged, True)
 
 
-def _values(headers: Headers, *names: str) -> list[bytes]:
-    return [value for name in names if name in headers for value in headers[name]]
+def _values(headers: Headers, *names: str) -> Sequence[bytes]:
+    if headers.keys().isdisjoint(names):  # nearly all mail
+        return ()
+    return [value for name in names for value in headers.get(name, ())]
 
 
 def _is_personal(email: str, own: frozenset[str]) -> bool:

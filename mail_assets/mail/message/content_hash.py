@@ -27,7 +27,7 @@ from mail_assets.mail.message.part_text import decode_part_text
 
 MAX_RENDERINGS = 20  # of one message, compared with each other
 
-_HASHED = ("date", "subject", "message-id")
+_HASHED = {name: b"%s:%%s\n" % name.encode() for name in ("date", "subject", "message-id")}
 _IDS = ("in-reply-to", "references")
 Parents = Sequence[Sequence[str]]  # decoded values of In-Reply-To, and of References
 
@@ -145,10 +145,9 @@ def _fields(headers: Headers, parents: Parents, dialect: str) -> bytes:
     """
     authors = parse_addresses(headers.get("from", ()), obfuscated=dialect == "pipermail")
     address = authors[0].email if authors else ""
-    lines = [b"from:%s\n" % address.lower().encode("utf-8", "replace")]
-    for name in _HASHED:
-        for value in headers.get(name, ()):
-            lines.append(b"%s:%s\n" % (name.encode(), _squeezed(value)))
+    lines = [b"from:%s\n" % address.encode("utf-8", "replace")]
+    for name, line in _HASHED.items():
+        lines += [line % _squeezed(value) for value in headers.get(name, ())]
     for name, values in zip(_IDS, parents, strict=True):
         ids = [one for value in values for one in find_ids(value)]
         lines.append(f"{name}:{' '.join(ids)}\n".encode("utf-8", "replace"))

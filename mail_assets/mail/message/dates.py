@@ -97,10 +97,11 @@ _MONTHS = {
     for name in names.split()
 }
 _ENGLISH = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
-# `Mon, 05 Jan 2026 15:18:12 +0100 (CET)`: exactly the form of RFC 5322 section 3.3
+# `Mon, 05 Jan 2026 15:18:12 +0100 (CET)`: the form of RFC 5322 section 3.3
 _CANONICAL = re.compile(
     r"\s*(?:[A-Z][a-z][a-z], +)?(\d\d?) ([A-Z][a-z][a-z]) ([12]\d{3}) "
-    r"([01]\d|2[0-3]):([0-5]\d):([0-5]\d) ([+-](?:0\d|1[0-3])[0-5]\d)(?: \([A-Z]{1,5}\))?\s*\Z",
+    r"([01]?\d|2[0-3]):([0-5]\d):([0-5]\d) ([+-](?:0\d|1[0-3])[0-5]\d)"
+    r"(?: ?\([A-Za-z ]{1,60}\))?\s*\Z",
     re.ASCII,
 )
 _NUMBERS = {name: number for number, name in enumerate(_ENGLISH, start=1)}
@@ -326,7 +327,7 @@ _FIRST_ARRIVAL = datetime(1971, 1, 1, tzinfo=UTC)
 # The address in front is the sender's, so the last weekday counts.
 _WEEKDAY = r"[ \t](?:Mon|Tue|Wed|Thu|Fri|Sat|Sun) "
 _ASCTIME = re.compile(
-    _WEEKDAY + r"([A-Z][a-z][a-z]) ([ 0-3]\d) ([0-2]\d):([0-5]\d):([0-5]\d) (\d{4})\s*\Z", re.ASCII
+    _WEEKDAY + r"([A-Z][a-z][a-z]) ([ 0-3]\d) ([0-2]\d):([0-5]\d):([0-5]\d) (\d{4})\Z", re.ASCII
 )
 _ASCTIME_SIZE = len(" Mon Jan  5 15:18:12 2026")
 _LAST_WEEKDAY = re.compile(rf".*{_WEEKDAY}(.*)", re.S)
@@ -354,15 +355,16 @@ def decide_arrival(topmost: ParsedDate | None, from_line: str, dialect: str) -> 
 
 
 def _parse_from_line(line: str) -> datetime | None:
-    found = _ASCTIME.match(line, max(0, len(line.rstrip(" \t\n\r\f\v")) - _ASCTIME_SIZE))
+    found = _ASCTIME.match(line, max(0, len(line) - _ASCTIME_SIZE))
     if found is None:
         rest = _LAST_WEEKDAY.match(line)
         date = parse_date(rest[1] if rest else line.partition(" ")[2].partition(" ")[2])
         return date.at if date else None
-    name, *numbers = found.groups()
-    day, hour, minute, second, year = map(int, numbers)
+    month, day, hour, minute, second, year = found.groups()
     try:
-        return datetime(year, _NUMBERS[name], day, hour, minute, second, 0, UTC)
+        return datetime(
+            int(year), _NUMBERS[month], int(day), int(hour), int(minute), int(second), 0, UTC
+        )
     except (KeyError, ValueError):  # no such month or day
         return None
 

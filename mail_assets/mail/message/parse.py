@@ -189,8 +189,8 @@ def _compose_body(
 def _is_guessed(headers: Headers, named: str, dialect: str) -> bool:
     """Return whether the charset of Subject or From was guessed, except for pipermail's mark."""
     fields = ("subject",) if dialect == "pipermail" else ("subject", "from")
-    raw = (value for name in fields for value in headers.get(name, ()) if not value.isascii())
-    return any(decode(value, fallback=named).guessed for value in raw)
+    raw = [value for name in fields for value in headers.get(name, ()) if not value.isascii()]
+    return bool(raw) and any(decode(value, fallback=named).guessed for value in raw)
 
 
 def _generate_id(tree: mime.MimeTree, date_raw: str) -> str:
