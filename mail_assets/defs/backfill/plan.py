@@ -2,9 +2,11 @@
 
 A backfill passes over months in which no step would write anything and no check is due. Three
 things decide: the records of the steps (steps/unchanged_months.py), the archives that the source
-has now, and the status in the UI. A month that the UI shows as missing or failed is run.
+has now, and the runs in the UI. A month is run that the UI shows as missing, or whose last run
+failed.
 """
 
+import datetime as dt
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -26,7 +28,7 @@ from mail_assets.defs.backfill.workers import RangeWorkers
 from mail_assets.defs.definitions import BLOCKING_CHECKS, build_defs
 from mail_assets.defs.instance import open_instance
 from mail_assets.defs.partitions import asset_key, list_months, months
-from mail_assets.defs.runs import cancel_abandoned
+from mail_assets.defs.runs import cancel_abandoned, failed_months
 from mail_assets.encoding.models import resolve_model
 from mail_assets.encoding.open import check_model
 from mail_assets.indexes.live import find_recorded
@@ -127,8 +129,13 @@ def find_months_to_pass(
     months: Iterable[ListMonth],
     assets: Sequence[str],
 ) -> Unchanged:
-    """Return the months that need no run of some assets; sources are not asked."""
-    shown = find_materialized(settings, instance, [*months], assets)
+    """Return the months that need no run of some assets; sources are not asked.
+
+    Months whose last run failed need one, though it made everything before it failed.
+    """
+    failed = failed_months(instance, None, [*settings.lists], dt.datetime.now(dt.UTC))
+    wanted = [month for month in months if month not in failed]
+    shown = find_materialized(settings, instance, wanted, assets)
     if not shown:
         return {}
     with _open_workspace(settings) as workspace:

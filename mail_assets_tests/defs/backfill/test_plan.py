@@ -399,6 +399,20 @@ def test_month_shown_as_failed_or_missing_is_run(
     assert ranges(events) == []
 
 
+def test_month_that_failed_after_it_was_made_is_run(
+    filled: DagsterWorld, fill: Fill, events: list[Event], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise WordsError("the connection was lost")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("mail_assets.defs.checks.index.compare_months", fail)
+        assert not filled.month(MAY).success
+    for expected in ([f"{HARBOR} {MAY} to {MAY}"], []):
+        assert fill().failed == {}
+        assert ranges(events) == expected
+
+
 @pytest.mark.parametrize("month", [APRIL, JUNE], ids=["between", "after"])
 def test_empty_month_that_failed_is_run_alone(
     filled: DagsterWorld, events: list[Event], monkeypatch: pytest.MonkeyPatch, month: str
