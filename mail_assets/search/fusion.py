@@ -17,6 +17,8 @@
    cosine above FLOOR. It is one number for a query and puts queries on one scale.
 6. If anything better is found, similarities below FLOOR do not count. If only one leg finds
    anything, its order stands.
+7. In every mode the messages whose whole subject is the query come first (whole_subjects.py). Where
+   nothing but names is asked, those without any of the names come last.
 
 docs/search-experiments.md has the measurements behind the numbers.
 """
@@ -148,6 +150,26 @@ def add_thread_messages(
     return sorted([*ranked, *added], key=lambda one: -one.score)
 
 
+def settle_ends(ranked: Sequence[Candidate], subjects: Iterable[Candidate]) -> list[Candidate]:
+    """Return a ranking with whole subjects first, and messages without the names asked for last.
+
+    Whole subjects have the best score of the ranking, 1 where nothing else is found; the last no
+    better one than those before them.
+    """
+    known = {one.message_id: one for one in ranked}
+    best = ranked[0].score if ranked else 1.0
+    first = {}
+    for place, found in enumerate(subjects, 1):
+        one = known.get(found.message_id, found)
+        ranks = {**one.ranks, "subject": place}
+        first[one.message_id] = one._replace(score=best, ranks=ranks)
+    rest = [one for one in ranked if one.message_id not in first]
+    named = [*first.values(), *(one for one in rest if one.is_named)]
+    lowest = named[-1].score if named else best
+    others = [one._replace(score=min(one.score, lowest)) for one in rest if not one.is_named]
+    return [*named, *others]
+
+
 def rank_single_leg(name: str, candidates: Iterable[Candidate]) -> list[Candidate]:
     """Return the ranking of one leg alone, with its ranks."""
     return [one._replace(ranks={name: rank}) for rank, one in enumerate(candidates, 1)]
@@ -203,4 +225,5 @@ def _score(found: _Found, evidence: float, mix: Mix, strength: float) -> Candida
         round(thread_score, 6),
         one.begins,
         one.is_brief,
+        is_named=one.is_named,
     )

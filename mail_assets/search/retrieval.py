@@ -29,7 +29,13 @@ from mail_assets.search.fulltext import (
     max_depth,
     search_words,
 )
-from mail_assets.search.fusion import add_thread_messages, fuse, rank_single_leg, weigh_legs
+from mail_assets.search.fusion import (
+    add_thread_messages,
+    fuse,
+    rank_single_leg,
+    settle_ends,
+    weigh_legs,
+)
 from mail_assets.search.language.request import Mode, Request
 from mail_assets.search.live_index import VectorSearch
 from mail_assets.search.look_up import LookedUp
@@ -50,6 +56,7 @@ from mail_assets.search.query import (
     LanguageTerms,
     Query,
     WeighedTerm,
+    list_names,
     measure_coverage,
     weigh_query,
 )
@@ -104,8 +111,9 @@ class RankedMatches(NamedTuple):
 class LegRankings(NamedTuple):
     """The confirmed candidates of each leg, other messages of the best threads, and the terms.
 
-    `covered` is the share of the query's weight that the best message by words contains: 1 where it
-    has every term. `milliseconds` are those of each part.
+    `subjects` are the messages whose whole subject is the query. `covered` is the share of the
+    query's weight that the best message by words contains: 1 where it has every term.
+    `milliseconds` are those of each part.
     """
 
     fulltext: list[Candidate]
@@ -114,6 +122,7 @@ class LegRankings(NamedTuple):
     covered: float
     terms: list[WeighedTerm]
     milliseconds: dict[str, float]
+    subjects: Sequence[Candidate] = ()
 
 
 class Retriever:
@@ -186,7 +195,7 @@ class Retriever:
     def _retrieve_fulltext(self, looked_up: LookedUp, depth: int) -> RankedMatches:
         ranked = self.rank_legs(looked_up, Depths(words=depth))
         return RankedMatches(
-            rank_single_leg("fulltext", ranked.fulltext),
+            settle_ends(rank_single_leg("fulltext", ranked.fulltext), ranked.subjects),
             looked_up.query,
             ranked.terms,
             {"terms": _explain_terms(ranked.terms), "ms": ranked.milliseconds},
@@ -212,7 +221,7 @@ class Retriever:
             spent = ranked.milliseconds
             milliseconds = {part: round(ms + spent[part], 1) for part, ms in milliseconds.items()}
         return RankedMatches(
-            rank_single_leg("semantic", found),
+            settle_ends(rank_single_leg("semantic", found), ranked.subjects),
             looked_up.query,
             explanation={"ms": milliseconds},
             looked_up=looked_up,
@@ -234,7 +243,7 @@ class Retriever:
             "members": len(ranked.members),
             "ms": ranked.milliseconds,
         }
-        candidates = add_thread_messages(fused, ranked.members)
+        candidates = settle_ends(add_thread_messages(fused, ranked.members), ranked.subjects)
         return RankedMatches(candidates, query, ranked.terms, explanation, looked_up=looked_up)
 
     def rank_legs(
@@ -246,6 +255,7 @@ class Retriever:
         """
         languages = weigh_query(looked_up.query, looked_up.frequencies) if depths.words else []
         lexemes = sorted({term.lexeme for one in languages for term in one.terms})
+        names = list_names(looked_up.query)
         matches, confirmed, confirm_ms = IndexMatches(), NO_MATCHES, 0.0
         wanted: Depths | None = choose_first_depths(looked_up, depths)
         refused: set[Identity] = set()
@@ -261,6 +271,8 @@ class Retriever:
                 looked_up.filters,
                 matches,
                 lexemes,
+                subjects=looked_up.subjects,
+                names=names,
                 refused=refused,
                 threads=threads,
             )
@@ -285,6 +297,7 @@ class Retriever:
                 "stored": round(confirm_ms, 1),
                 "rerank": milliseconds_since(began) if model else 0.0,
             },
+            confirmed.by_subject,
         )
 
     def _ask_indexes(
