@@ -153,9 +153,10 @@ class Response:
 
     `short`: fewer hits than requested. Either no more match, or a leg would have to be read deeper
     than its limit, or an approximate index found fewer under a filter. `looked_back_to`: a list by
-    date ends early, and messages before that day (UTC) were not looked at. `without_quotes`:
-    phrases that nothing was found with; the hits are those of the same search with the words of the
-    phrases, any of which may be missing. `permalink`: a query that asks for the same again. If
+    date ends early, and messages before that day (UTC) were not looked at. `notes` say what is not
+    as a person may expect. `without_quotes`: phrases that nothing was found with; the hits are
+    those of the same search with the words of the phrases, any of which may be missing.
+    `permalink`: a query that asks for the same again. If
     requested, `explain` says how the query was understood ("query"), the terms, the counts and
     times of the legs; `facets` count the messages that match.
     """
@@ -171,6 +172,7 @@ class Response:
     facets: Facets | None = None
     looked_back_to: str | None = None
     without_quotes: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
         """Return the response as plain values for json.dumps."""

@@ -26,11 +26,15 @@ from mail_assets.search.fulltext import (
     PAGE_DEPTH,
     enough,
     find_required,
+    has_any_word,
     max_depth,
     search_words,
 )
 from mail_assets.search.fusion import (
+    FLOORS,
+    NO_FLOORS,
     add_thread_messages,
+    drop_far,
     fuse,
     rank_single_leg,
     settle_ends,
@@ -90,7 +94,8 @@ class RankedMatches(NamedTuple):
     `looked_back_to`: messages before that day were not looked at. `looked_up` is what the search
     began with, None where an id was pasted. `asked`: how many copies of the newest were asked for,
     None where there are no more. `first`: how many of the candidates every page has, however deep
-    it asks, None for all.
+    it asks, None for all. `far`: how many messages are no hits because only their meaning is like
+    the question's, and too little.
     """
 
     candidates: list[Candidate]
@@ -101,6 +106,7 @@ class RankedMatches(NamedTuple):
     looked_up: LookedUp | None = None
     asked: int | None = None
     first: int | None = None
+    far: int = 0
 
     @property
     def opening_ms(self) -> float:
@@ -113,7 +119,7 @@ class LegRankings(NamedTuple):
 
     `subjects` are the messages whose whole subject is the query. `covered` is the share of the
     query's weight that the best message by words contains: 1 where it has every term.
-    `milliseconds` are those of each part.
+    `milliseconds` are those of each part. `has_words`: the searched lists have a word of the query.
     """
 
     fulltext: list[Candidate]
@@ -123,6 +129,7 @@ class LegRankings(NamedTuple):
     terms: list[WeighedTerm]
     milliseconds: dict[str, float]
     subjects: Sequence[Candidate] = ()
+    has_words: bool = True
 
 
 class Retriever:
@@ -220,12 +227,14 @@ class Retriever:
             found = append_unknown(found, ranked.semantic)
             spent = ranked.milliseconds
             milliseconds = {part: round(ms + spent[part], 1) for part, ms in milliseconds.items()}
+        near = _drop_far(rank_single_leg("semantic", found), ranked, looked_up)
         return RankedMatches(
-            settle_ends(rank_single_leg("semantic", found), ranked.subjects),
+            settle_ends(near, ranked.subjects),
             looked_up.query,
             explanation={"ms": milliseconds},
             looked_up=looked_up,
             first=first,
+            far=len(found) - len(near),
         )
 
     def _retrieve_hybrid(self, looked_up: LookedUp) -> RankedMatches:
@@ -243,8 +252,13 @@ class Retriever:
             "members": len(ranked.members),
             "ms": ranked.milliseconds,
         }
-        candidates = settle_ends(add_thread_messages(fused, ranked.members), ranked.subjects)
-        return RankedMatches(candidates, query, ranked.terms, explanation, looked_up=looked_up)
+        near = _drop_far(fused, ranked, looked_up)
+        candidates = settle_ends(add_thread_messages(near, ranked.members), ranked.subjects)
+        return RankedMatches(
+            *(candidates, query, ranked.terms, explanation),
+            looked_up=looked_up,
+            far=len(ranked.semantic) - sum("semantic" in one.ranks for one in near),
+        )
 
     def rank_legs(
         self, looked_up: LookedUp, depths: Depths, *, threads: bool = False
@@ -298,6 +312,7 @@ class Retriever:
                 "rerank": milliseconds_since(began) if model else 0.0,
             },
             confirmed.by_subject,
+            matches.has_words,
         )
 
     def _ask_indexes(
@@ -312,14 +327,16 @@ class Retriever:
         The vector index is asked by the other thread, which touches no connection.
         """
 
-        def find_words() -> Sequence[WordHit]:
-            if depths.words == before.asked.words:
-                return before.by_words
-            return search_words(looked_up, languages, depths.words)
+        def find_words() -> tuple[Sequence[WordHit], bool]:
+            by_words = before.by_words
+            if depths.words != before.asked.words:
+                by_words = search_words(looked_up, languages, depths.words)
+            known = before.asked.vectors and before.has_words
+            return by_words, bool(by_words or known or has_any_word(looked_up))
 
         # Both release the interpreter's lock.
         asked = self._ahead.submit(_measure, lambda: _find_nearest(looked_up, depths, before))
-        by_words, words_ms = _measure(find_words)
+        (by_words, has_words), words_ms = _measure(find_words)
         nearest, vectors_ms = asked.result()
         return IndexMatches(
             by_words,
@@ -328,7 +345,18 @@ class Retriever:
             nearest.passing,
             round(before.words_ms + words_ms, 1),
             round(before.vectors_ms + vectors_ms, 1),
+            has_words,
         )
+
+
+def _drop_far(found: list[Candidate], ranked: LegRankings, looked_up: LookedUp) -> list[Candidate]:
+    """Return the candidates that are hits; all, where each has words that the query requires."""
+    index, query = looked_up.vectors, looked_up.query
+    if index is None or any(one.words.required for one in query.by_language):
+        return found
+    floors = FLOORS.get(index.name.encoder, NO_FLOORS)
+    least = floors.worded if ranked.has_words else floors.wordless
+    return drop_far(found, least, by_name=bool(list_names(query)))
 
 
 class _Nearest(NamedTuple):

@@ -29,6 +29,11 @@ from mail_assets.text.chunking import build_document
 
 #: Chunks of a message that similar messages are searched with.
 SIMILAR_CHUNKS = 4
+#: The note of a response whose messages are all too far from the question.
+NOTHING_NEAR = (
+    "nothing here has the words of the question or is near it in meaning: try other words, "
+    "the beginning of a word (leas*), or a whole question"
+)
 
 T = TypeVar("T")
 
@@ -137,6 +142,7 @@ class Searcher:
             hits=page.hits,
             permalink=build_permalink(asked),
             without_quotes=() if parsed is asked else tuple(asked.phrases),
+            notes=(NOTHING_NEAR,) if found.far and not found.candidates else (),
             looked_back_to=str(found.looked_back_to) if found.looked_back_to else None,
             explain=explanation if wanted.explain else None,
             facets=facets,

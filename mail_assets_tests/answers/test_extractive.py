@@ -99,7 +99,7 @@ def test_question_with_an_id_has_full_confidence(
 @pytest.mark.parametrize(
     ("question", "mode", "doubts"),
     [
-        ("今天晚饭吃什么？", "hybrid", True),
+        ("今天晚饭吃什么？ lease", "hybrid", True),
         ("为什么 lease 会丢失", "semantic", True),
         ("今天晚饭吃什么 lease", "fulltext", False),
         (f"{QUESTION} 鈴木", "hybrid", False),
