@@ -331,3 +331,10 @@ select distinct s.address
 -- name: thread
 -- The thread of a message.
 select thread_id from threads where message_id = %(message_id)s
+
+-- name: threads_of
+-- The threads of those of some messages that are stored; one without a thread is its own.
+select ids.id, coalesce(t.thread_id, ids.id)
+  from unnest(%(message_ids)s::text[]) as ids (id)
+  left join threads t on t.message_id = ids.id
+ where exists (select from messages m where m.message_id = ids.id)
