@@ -1,7 +1,7 @@
 """The searcher: one request in, one page of hits out."""
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
@@ -84,6 +84,12 @@ class Searcher:
         found = self._connected(lambda: self.look_up(request))
         vectors = found.vectors
         return vectors.similarities(found.query.text, texts) if vectors else [0.0] * len(texts)
+
+    def find_threads(self, message_ids: Iterable[str]) -> dict[str, str]:
+        """Return the thread of each of some messages that is stored; without one it is its own."""
+        parameters = {"message_ids": sorted({*message_ids})}
+        query = statement("search", "threads_of")
+        return self._connected(lambda: dict(self._connection.execute(query, parameters).fetchall()))
 
     def find_unknown_share(self, request: Request) -> tuple[float, str]:
         """Return the share of a query's tokens that the encoder does not know, and its name."""
