@@ -25,13 +25,6 @@ union
 (select distinct message_id from messages
   where message_id >= %(id)s order by message_id limit %(near)s)
 
--- name: unknown_words
--- The words that no message has, each with its tsquery.
-select w.word
-  from unnest(%(words)s::text[], %(queries)s::tsquery[]) with ordinality as w (word, query, place)
- where not exists (select from messages m where m.search @@ w.query)
- order by w.place
-
 -- name: known_ids
 -- Ids of archived messages that are no sender's address: anybody can use the address of somebody
 -- else as the id of a message.

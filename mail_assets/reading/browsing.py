@@ -12,9 +12,6 @@ from psycopg.rows import dict_row
 from mail_assets.month import ListMonth
 from mail_assets.postgres.statements import SQL, read_column, read_value, statement
 from mail_assets.reading.conversations import count_threads
-from mail_assets.tables.search_vectors import build_phrase
-from mail_assets.tables.stems import stem_reader
-from mail_assets.text.words import find_words
 
 #: Common first characters of near ids; of long ids two thirds.
 MIN_SHARED = 8
@@ -65,22 +62,6 @@ def find_known_ids(connection: psycopg.Connection, ids: Collection[str]) -> set[
 def find_archived_ids(connection: psycopg.Connection, ids: Collection[str]) -> set[str]:
     """Return the ids of archived messages."""
     return {*read_column(connection, statement("browsing", "archived_ids"), {"ids": [*ids]})}
-
-
-def find_unknown_words(
-    connection: psycopg.Connection, words: Collection[str], languages: Collection[str]
-) -> list[str]:
-    """Return the words that no message has; `languages` are PostgreSQL's configurations."""
-    cut = {word: [*find_words(word)] for word in words}
-    single = {one.text for found in cut.values() for one in found}
-    known = stem_reader(connection).read(languages, single).values()
-    queries = {
-        word: " | ".join(f"({build_phrase(found, stems)})" for stems in known)
-        for word, found in cut.items()
-        if any(stems.get(one.text) != () for stems in known for one in found)
-    }
-    parameters = {"words": [*queries], "queries": [*queries.values()]}
-    return read_column(connection, statement("browsing", "unknown_words"), parameters)
 
 
 def read_neighbours(connection: psycopg.Connection, message_id: str) -> Neighbours:

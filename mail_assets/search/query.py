@@ -383,3 +383,19 @@ def measure_coverage(languages: Iterable[LanguageTerms], lexemes: frozenset[str]
         if one.weight
     ]
     return round(max(shares, default=0.0), 4)
+
+
+def list_names(query: Query) -> list[str]:
+    """Return the names of a query in lexemes, if nothing but names is asked; else none.
+
+    A single word counts as a name: who asks for `relfilenode` wants the messages that have it.
+    """
+    parsed = query.parsed
+    named = parsed.identifiers and not {*parsed.words} - {"or"}
+    if not named and len(query.text.split()) != 1:
+        return []
+    beginnings = (one for one in parsed.identifier_parts if one.endswith("."))
+    names = {*parsed.identifiers, *beginnings}
+    if not named:
+        names.update(lexeme for one in query.by_language for lexeme in one.lexemes)
+    return sorted(names)
