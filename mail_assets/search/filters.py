@@ -288,6 +288,7 @@ def compile_filters(
             mixed.append(one.alternatives)
         elif not one.always:
             pure.append(fields)
+    pure = _join_excluded_ids(pure)
     sql = SqlConditions.of_lists(lists)
     indexed, walked = [], [*sql.conditions]
     for clause in pure:
@@ -311,6 +312,19 @@ def compile_filters(
         walked=tuple(walked),
         mixed=tuple(mixed),
     )
+
+
+def _join_excluded_ids(clauses: Iterable[list[FieldCondition]]) -> list[list[FieldCondition]]:
+    """Return clauses with one in place of all that exclude a message: a thread has hundreds."""
+    others, excluded = [], set[str]()
+    for clause in clauses:
+        if len(clause) == 1 and clause[0].name == "ids" and clause[0].negated:
+            excluded.update(clause[0].value)
+        else:
+            others.append(clause)
+    if excluded:
+        others.append([FieldCondition("ids", sorted(excluded), negated=True)])
+    return others
 
 
 def _check_lists(clauses: Iterable[Clause], known_lists: Collection[str]) -> None:

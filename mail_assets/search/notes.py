@@ -21,6 +21,11 @@ from mail_assets.search.page import Page
 from mail_assets.search.query import Query
 from mail_assets.search.retrieval import RankedMatches
 
+NOTHING_NEAR = (
+    "Nothing here has the words of the question or is near it in meaning: try other words, "
+    "the beginning of a word (leas*), or a whole question."
+)
+
 _WORD = re.compile(r"\w+")
 _AROUND = ".,;:!?()"
 #: Fields of which a part is compared, with the words for it.
@@ -49,6 +54,8 @@ def write_notes(
         notes += _note_words(
             parsed, looked_up.query, found.unknown, searched, has_hits=bool(page.hits)
         )
+    if found.far and not found.candidates:
+        notes.append(NOTHING_NEAR)
     if not page.hits:
         notes += _note_fields(connection, asked)
     if page.is_short and (day := found.looked_back_to):

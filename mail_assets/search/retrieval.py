@@ -28,10 +28,20 @@ from mail_assets.search.fulltext import (
     PAGE_DEPTH,
     enough,
     find_required,
+    has_any_word,
     max_depth,
     search_words,
 )
-from mail_assets.search.fusion import add_thread_messages, fuse, rank_single_leg, weigh_legs
+from mail_assets.search.fusion import (
+    FLOORS,
+    NO_FLOORS,
+    add_thread_messages,
+    drop_far,
+    fuse,
+    rank_single_leg,
+    settle_ends,
+    weigh_legs,
+)
 from mail_assets.search.language.request import Mode, Request
 from mail_assets.search.live_index import VectorSearch
 from mail_assets.search.look_up import LookedUp
@@ -53,6 +63,7 @@ from mail_assets.search.query import (
     LanguageTerms,
     Query,
     WeighedTerm,
+    list_names,
     measure_coverage,
     weigh_query,
 )
@@ -86,7 +97,8 @@ class RankedMatches(NamedTuple):
     `looked_back_to`: messages beyond that day were not looked at. `looked_up` is what the search
     began with, None where an id was pasted. `asked`: how many copies of the newest were asked for,
     None where there are no more. `first`: how many of the candidates every page has, however deep
-    it asks, None for all. `unknown` are the lexemes of the query that no message has.
+    it asks, None for all. `unknown` are the lexemes of the query that no message has. `far`: how
+    many messages are no hits because only their meaning is like the question's, and too little.
     """
 
     candidates: list[Candidate]
@@ -98,6 +110,7 @@ class RankedMatches(NamedTuple):
     asked: int | None = None
     first: int | None = None
     unknown: tuple[str, ...] = ()
+    far: int = 0
 
     @property
     def opening_ms(self) -> float:
@@ -108,8 +121,10 @@ class RankedMatches(NamedTuple):
 class LegRankings(NamedTuple):
     """The confirmed candidates of each leg, other messages of the best threads, and the terms.
 
-    `covered` is the share of the query's weight that the best message by words contains: 1 where it
-    has every term. `milliseconds` are those of each part. `unknown`: lexemes that no message has.
+    `subjects` are the messages whose whole subject is the query. `covered` is the share of the
+    query's weight that the best message by words contains: 1 where it has every term.
+    `milliseconds` are those of each part. `unknown`: lexemes that no message has. `has_words`: the
+    searched lists have a word of the query.
     """
 
     fulltext: list[Candidate]
@@ -119,6 +134,8 @@ class LegRankings(NamedTuple):
     terms: list[WeighedTerm]
     milliseconds: dict[str, float]
     unknown: tuple[str, ...]
+    subjects: Sequence[Candidate] = ()
+    has_words: bool = True
 
 
 class Retriever:
@@ -191,7 +208,7 @@ class Retriever:
     def _retrieve_fulltext(self, looked_up: LookedUp, depth: int) -> RankedMatches:
         ranked = self.rank_legs(looked_up, Depths(words=depth))
         return RankedMatches(
-            rank_single_leg("fulltext", ranked.fulltext),
+            settle_ends(rank_single_leg("fulltext", ranked.fulltext), ranked.subjects),
             looked_up.query,
             ranked.terms,
             {"terms": _explain_terms(ranked.terms), "ms": ranked.milliseconds},
@@ -217,12 +234,14 @@ class Retriever:
             found = append_unknown(found, ranked.semantic)
             spent = ranked.milliseconds
             milliseconds = {part: round(ms + spent[part], 1) for part, ms in milliseconds.items()}
+        near = _drop_far(rank_single_leg("semantic", found), ranked, looked_up)
         return RankedMatches(
-            rank_single_leg("semantic", found),
+            settle_ends(near, ranked.subjects),
             looked_up.query,
             explanation={"ms": milliseconds},
             looked_up=looked_up,
             first=first,
+            far=len(found) - len(near),
         )
 
     def _retrieve_hybrid(self, looked_up: LookedUp) -> RankedMatches:
@@ -240,11 +259,13 @@ class Retriever:
             "members": len(ranked.members),
             "ms": ranked.milliseconds,
         }
-        candidates = add_thread_messages(fused, ranked.members)
+        near = _drop_far(fused, ranked, looked_up)
+        candidates = settle_ends(add_thread_messages(near, ranked.members), ranked.subjects)
         return RankedMatches(
             *(candidates, query, ranked.terms, explanation),
             looked_up=looked_up,
             unknown=ranked.unknown,
+            far=len(ranked.semantic) - sum("semantic" in one.ranks for one in near),
         )
 
     def rank_legs(
@@ -256,6 +277,7 @@ class Retriever:
         """
         languages = weigh_query(looked_up.query, looked_up.frequencies) if depths.words else []
         lexemes = sorted({term.lexeme for one in languages for term in one.terms})
+        names = list_names(looked_up.query)
         matches, confirmed, confirm_ms = IndexMatches(), NO_MATCHES, 0.0
         wanted: Depths | None = choose_first_depths(looked_up, depths)
         refused: set[Identity] = set()
@@ -278,6 +300,8 @@ class Retriever:
                     looked_up.filters,
                     matches,
                     lexemes,
+                    subjects=looked_up.subjects,
+                    names=names,
                     refused=refused,
                     threads=threads,
                 )
@@ -303,6 +327,8 @@ class Retriever:
                 "rerank": milliseconds_since(began) if model else 0.0,
             },
             tuple(sorted(unknown.read())) if unknown else (),
+            confirmed.by_subject,
+            matches.has_words,
         )
 
     def _ask_indexes(
@@ -317,14 +343,16 @@ class Retriever:
         The vector index is asked by the other thread, which touches no connection.
         """
 
-        def find_words() -> Sequence[WordHit]:
-            if depths.words == before.asked.words:
-                return before.by_words
-            return search_words(looked_up, languages, depths.words)
+        def find_words() -> tuple[Sequence[WordHit], bool]:
+            by_words = before.by_words
+            if depths.words != before.asked.words:
+                by_words = search_words(looked_up, languages, depths.words)
+            known = before.asked.vectors and before.has_words
+            return by_words, bool(by_words or known or has_any_word(looked_up))
 
         # Both release the interpreter's lock.
         asked = self._ahead.submit(_measure, lambda: _find_nearest(looked_up, depths, before))
-        by_words, words_ms = _measure(find_words)
+        (by_words, has_words), words_ms = _measure(find_words)
         nearest, vectors_ms = asked.result()
         return IndexMatches(
             by_words,
@@ -333,7 +361,18 @@ class Retriever:
             nearest.passing,
             round(before.words_ms + words_ms, 1),
             round(before.vectors_ms + vectors_ms, 1),
+            has_words,
         )
+
+
+def _drop_far(found: list[Candidate], ranked: LegRankings, looked_up: LookedUp) -> list[Candidate]:
+    """Return the candidates that are hits; all, where each has words that the query requires."""
+    index, query = looked_up.vectors, looked_up.query
+    if index is None or any(one.words.required for one in query.by_language):
+        return found
+    floors = FLOORS.get(index.name.encoder, NO_FLOORS)
+    least = floors.worded if ranked.has_words else floors.wordless
+    return drop_far(found, least, by_name=bool(list_names(query)))
 
 
 class _Nearest(NamedTuple):

@@ -20,11 +20,14 @@ from mcp_types import ToolAnnotations
 from pydantic import Field
 
 from mail_assets import __version__
+from mail_assets.answers.maker import PassageMaker
 from mail_assets.search.language.request import MAX_OFFSET
+from mail_assets.web.answers import Answering, read_events
 from mail_assets.web.browse import Archives
 from mail_assets.web.documents import Documents
 from mail_assets.web.mcp_text import (
     WARNING,
+    describe_answer,
     describe_hits,
     describe_lists,
     describe_message,
@@ -100,6 +103,27 @@ class MailTools:
         )
         understood = f"Understood as: {document['explain']['query']}\n\n" if explain else ""
         return understood + describe_hits(document, tokens, offset)
+
+    def answer(
+        self,
+        question: Annotated[
+            str,
+            Field(
+                min_length=1,
+                max_length=2_000,
+                description="a question; one for what somebody said is answered from their mail",
+            ),
+        ],
+        list: Name = "",
+        after: Day = "",
+        before: Day = "",
+        tokens: Tokens = 2_000,
+    ) -> str:
+        """Quote the paragraphs nearest to a question, and say whether they answer it."""
+        answering = Answering(self._documents, PassageMaker())
+        given = {"q": question, "list": list, "after": after, "before": before}
+        found = answering.stream(answering.find({k: v for k, v in given.items() if v}))
+        return describe_answer(read_events(found), tokens)
 
     def get_message(
         self,
@@ -190,6 +214,7 @@ def build_mcp_server(documents: Documents) -> MCPServer:
     tools = MailTools(documents)
     methods = (
         tools.semantic_search,
+        tools.answer,
         tools.get_message,
         tools.get_thread,
         tools.similar,

@@ -68,6 +68,27 @@ def describe_hits(document: Document, tokens: int, offset: int | None = None) ->
     return "\n\n".join(blocks)
 
 
+def describe_answer(document: Document, tokens: int) -> str:
+    """Return the passages of an answer in about `tokens` tokens, at least one."""
+    blocks = [*_fence(document["reading"]), document["text"]]
+    if not document["citations"]:
+        return "\n\n".join(blocks)
+    blocks.append(WARNING)
+    left = tokens * CHARACTERS_OF_TOKEN - sum(map(len, blocks))
+    for one in document["citations"]:
+        lines = [f"[{one['number']}] message {write_id(one['message_id'])}"]
+        if one["contested"]:
+            lines.append(f"{CONTESTED}: several texts claim it; this one arrived first.")
+        lines += [*_headers(one), "|", *_fence(one["text"])]
+        lines.append(f"text from character {one['spans'][0][0]} on")
+        block = "\n".join(lines)
+        left -= len(block)
+        if left < 0 and one["number"] > 1:
+            break
+        blocks.append(block)
+    return "\n\n".join(blocks)
+
+
 def describe_message(document: Document, offset: int, tokens: int) -> str:
     """Return a part of a message: `tokens` tokens of its text from the character `offset` on."""
     text = document["body_text"]

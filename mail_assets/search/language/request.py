@@ -54,6 +54,8 @@ MAX_QUERY = 2_000
 MAX_TYPED = 100_000
 #: Lists, months, kinds or ids of a request, and characters of a name.
 MAX_CHOICES, MAX_NAME = 50, 200
+#: Messages that a request leaves out: those of a long thread.
+MAX_WITHOUT = 2_000
 #: Characters of a wrong value that its error repeats.
 QUOTED = 40
 
@@ -125,7 +127,7 @@ class Request:
             _within(f"number of {name}", len(getattr(self, name)), 0, MAX_CHOICES)
             for value in getattr(self, name):
                 check_text(name.removesuffix("s"), value, MAX_NAME)
-        _within("number of messages to leave out", len(self.without), 0, MAX_CHOICES)
+        _within("number of messages to leave out", len(self.without), 0, MAX_WITHOUT)
         for message_id in self.without:
             check_text("id", message_id, MAX_ID)
         if not self.query.strip() and not self.has_filters:

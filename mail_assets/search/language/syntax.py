@@ -32,6 +32,7 @@ import datetime as dt
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from urllib.parse import unquote
 
 from mail_assets.mail.message.ids import normalize_id
@@ -164,14 +165,17 @@ def parse_request(request: Request, today: dt.date | None = None) -> ParsedReque
     parser = Parser(tokens, today, remarks)
     asked = parser.parse()
     given = read_request_fields(request)
+    left_out = [Not(read_field("id", one, None)) for one in dict.fromkeys(request.without)]
     if not asked.parts and not given:
         if parser.options:
             raise RequestError("the query is empty")
         asked = And((SIGNS,))
-    node = And((*given, *asked.parts))
     wanted = replace(request, **parser.options)
     # The newest messages with any of the words would be of no use: every word is required.
-    clauses = to_clauses(node, words=wanted.sort != Sort.relevance)
+    with_words = wanted.sort != Sort.relevance
+    clauses = to_clauses(And((*given, *asked.parts)), words=with_words)
+    clauses += tuple(chain.from_iterable(to_clauses(And((one,))) for one in left_out))
+    node = And((*given, *left_out, *asked.parts))
     _check_period(clauses)
     text = ranking_text(asked)
     if len(text) > MAX_QUERY:
@@ -197,7 +201,7 @@ def loosen(parsed: ParsedRequest) -> ParsedRequest:
 
 
 def read_request_fields(request: Request) -> list[Node]:
-    """Return the fields of a request as nodes of the query language."""
+    """Return the fields that a request requires as nodes of the query language."""
     given: list[Node] = []
     for name, values in (("list", request.lists), ("month", request.months)):
         if values:
@@ -217,7 +221,7 @@ def read_request_fields(request: Request) -> list[Node]:
         given.append(Field("before", Period(None, request.before)))
     kinds = [*request.kinds, *["attachment"] * request.has_attachment]
     given += [Field("kind", kind) for kind in dict.fromkeys(kinds)]
-    return given + [Not(read_field("id", one, None)) for one in dict.fromkeys(request.without)]
+    return given
 
 
 def _check_period(clauses: Sequence[Clause]) -> None:
