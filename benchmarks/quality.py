@@ -85,7 +85,7 @@ def measure(searcher: Searcher, written: str, mode: str) -> Iterator[Figure]:
     judged = read_judged_set(folder)
     known = all(len(one.relevant) == 1 for one in judged)
     shown = (
-        [(mode, Group.message), (PAGE, Group.few)]
+        [(mode, Group.message), (PAGE, Group.conversation)]
         if mode == Mode.hybrid
         else [(mode, Group.message)]
     )

@@ -190,6 +190,57 @@ select p.place, c.key, c.index, c.text, c.spans
   join of_messages c using (message_id, list, month, variant)
  order by p.place, c.index
 
+-- name: page_threads
+-- The size, people and first message of threads, of their copies in some lists; of a contested id the
+-- text that arrived first is in the thread. People are named in the order of the thread. Messages and
+-- chunks are found by their ids (offset 0): by list and month the planner would read whole months.
+with members as materialized (
+    select p.thread_id, t.position, m.message_id, m.list, m.month, m.variant, m.arrived_at, m.sent_at,
+           lower(m.from_email) as author, m.from_name, o.place is not null as contested
+      from unnest(%(threads)s::text[]) as p (thread_id)
+      join threads t using (thread_id)
+     cross join lateral (
+           select *
+             from messages m
+            where m.message_id = t.message_id
+              and m.list = any(%(lists)s)
+           offset 0) m
+      left join contested_texts o
+        on (o.message_id, o.list, o.month, o.variant)
+           = (m.message_id, m.list, m.month, m.variant)
+     where coalesce(o.place, 1) = 1),
+sizes as (
+    select thread_id, count(distinct message_id) as messages, count(distinct author) as people,
+           min(sent_at) as first_sent_at, max(sent_at) as last_sent_at, array_agg(distinct list) as lists
+      from members
+     group by thread_id),
+people as (
+    select thread_id, from_name, row_number() over (
+               partition by thread_id order by min(position), from_name) as number
+      from members
+     where from_name <> ''
+     group by thread_id, from_name),
+firsts as (
+    select distinct on (thread_id) *
+      from members
+     order by thread_id, position, arrived_at, break_tie(list, month, variant) collate "C")
+select s.thread_id, s.messages, s.people, s.first_sent_at, s.last_sent_at, s.lists,
+       array(select p.from_name
+               from people p
+              where p.thread_id = s.thread_id and p.number <= %(names)s
+              order by p.number),
+       m.subject_base, m.message_id, m.from_name, m.from_email, m.sent_at,
+       (select left(c.text, %(characters)s)
+          from (select * from chunks c where c.message_id = m.message_id offset 0) c
+         where (c.list, c.month, c.variant) = (m.list, m.month, m.variant)
+         order by c.index
+         limit 1),
+       f.contested
+  from sizes s
+  join firsts f using (thread_id)
+  join messages m on (m.list, m.month, m.message_id, m.variant)
+                     = (f.list, f.month, f.message_id, f.variant)
+
 -- name: stems
 -- The lexemes of each word, in its language.
 select w.language, w.word, tsvector_to_array(to_tsvector(w.language::regconfig, w.word))

@@ -41,7 +41,7 @@ class TestQueries(dg.Config):
     limit: int = Field(default=5, ge=1, le=MAX_LIMIT, description="hits per query")
     offset: int = Field(default=0, ge=0, le=MAX_OFFSET, description="hits to skip")
     min_score: float | None = Field(default=None, description="leave out hits with a lower score")
-    group: Group = Field(default=Group.few, description="number of hits shown of a thread")
+    group: Group = Field(default=Group.conversation, description="number of hits shown of a thread")
     lists: list[str] = Field(default=[], description="only these lists; empty: all")
     after: str = Field(default="", description="sent from this day on: YYYY[-MM[-DD]]")
     before: str = Field(default="", description="sent before this day")

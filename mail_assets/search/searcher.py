@@ -1,4 +1,4 @@
-"""The searcher: one request in, one page of hits out."""
+"""The searcher: one request in, one page of conversations or messages out."""
 
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -7,11 +7,13 @@ from typing import TypeVar
 import psycopg
 
 from mail_assets.postgres.statements import statement
+from mail_assets.search.conversations import read_conversations
 from mail_assets.search.facets import NO_FACETS, count_facets
 from mail_assets.search.filters import MessageFilter, compile_filters
 from mail_assets.search.highlights import StemReader, weigh_texts, weigh_thread
 from mail_assets.search.language.permalink import build_permalink, describe_request
 from mail_assets.search.language.request import (
+    Group,
     MissingMessageError,
     Mode,
     Request,
@@ -22,7 +24,7 @@ from mail_assets.search.language.request import (
 from mail_assets.search.language.syntax import ParsedRequest, loosen, parse_request
 from mail_assets.search.live_index import AskVectors, follow_live
 from mail_assets.search.look_up import AskWords, LookedUp, LookUp
-from mail_assets.search.page import HitReader, read_page
+from mail_assets.search.page import HitReader, Page, read_page
 from mail_assets.search.response import Response
 from mail_assets.search.retrieval import RankedMatches, Retriever, milliseconds_since
 from mail_assets.text.chunking import build_document
@@ -118,10 +120,11 @@ class Searcher:
             filters, found = self._find(parsed)
             opening_ms += found.opening_ms
         page_began = time.perf_counter()
-        page = read_page(self._hits, wanted, found)
+        lists = filters.lists if filters else []
+        page = self._read_page(wanted, found, lists)
         while page.is_short and (more := self.retriever.retrieve_more(found)):
             found = more
-            page = read_page(self._hits, wanted, found)
+            page = self._read_page(wanted, found, lists)
         facets = NO_FACETS if wanted.facets else None
         if filters and wanted.facets:
             facets = count_facets(self._connection, parsed, filters, found)
@@ -135,12 +138,18 @@ class Searcher:
             took_ms=round(milliseconds_since(began) - opening_ms, 1),
             short=page.is_short,
             hits=page.hits,
+            conversations=page.conversations,
             permalink=build_permalink(asked),
             without_quotes=() if parsed is asked else tuple(asked.phrases),
             looked_back_to=str(found.looked_back_to) if found.looked_back_to else None,
             explain=explanation if wanted.explain else None,
             facets=facets,
         )
+
+    def _read_page(self, request: Request, found: RankedMatches, lists: Sequence[str]) -> Page:
+        if request.group == Group.conversation:
+            return read_conversations(self._hits, request, found, lists)
+        return read_page(self._hits, request, found)
 
     def _find(self, parsed: ParsedRequest) -> tuple[MessageFilter | None, RankedMatches]:
         """Return the filter of a request, None where no message can meet it, and the matches."""
@@ -177,7 +186,7 @@ class Searcher:
 
     def _similar(self, message_id: str, limit: int) -> Response:
         wanted = strip_brackets(message_id)
-        request = Request(message_id, mode=Mode.semantic, limit=limit)
+        request = Request(message_id, Mode.semantic, limit, group=Group.message)
         filters = compile_filters(self._connection, (), self._languages)
         filters = filters and self._look_up.name_lists(filters)
         parameters = {"message_id": wanted, "most": SIMILAR_CHUNKS}

@@ -228,7 +228,7 @@ def _read_number(parameters: Mapping[str, str], name: str, default: int) -> int:
 #: Fields of the query that have a form field, with its name.
 _CONTROLS = {"list": "list", "after": "after", "before": "before", "from": "sender"}
 #: Options of the form with their defaults.
-OPTIONS = {"mode": Mode.hybrid.value, "group": Group.few.value, "sort": Sort.relevance.value}
+OPTIONS = {"mode": Mode.hybrid.value, "group": Group.conversation.value, "sort": Sort.relevance.value}
 HOME = "/"
 #: The parameters of the address of a search.
 ADDRESS = frozenset({"q", "offset"})

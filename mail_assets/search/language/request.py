@@ -22,11 +22,10 @@ class Mode(StrEnum):
 
 
 class Group(StrEnum):
-    """Hits of a thread: a few, all (each message by itself), or one, its best message."""
+    """The rows of a page: conversations with their best messages, or messages by themselves."""
 
-    few = "few"
+    conversation = "conversation"
     message = "message"
-    thread = "thread"
 
 
 class Sort(StrEnum):
@@ -74,7 +73,7 @@ class Request:
     The query is in the language of syntax.py. Its fields and those of the request are combined with
     AND. It may be empty if there is a filter, which then finds the newest messages. `mode` is a
     value of Mode, `group` one of Group, `sort` one of Sort; the query may set these, limit, offset
-    and min_score too, and then its values count.
+    and min_score too, and then its values count. `limit` and `offset` count the rows of a page.
 
     `lists` empty means all lists; `months` are those of the archives, "YYYY-MM". `after`
     (inclusive) and `before` (exclusive) are days in UTC. `sender` is an address, or a part of a
@@ -107,7 +106,7 @@ class Request:
     kinds: tuple[str, ...] = ()
     has_attachment: bool = False
     attachment: str = ""
-    group: str = Group.few
+    group: str = Group.conversation
     explain: bool = False
     sort: str = Sort.relevance
     facets: bool = False
