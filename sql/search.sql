@@ -211,25 +211,32 @@ with members as materialized (
      where coalesce(o.place, 1) = 1),
 sizes as (
     select thread_id, count(distinct message_id) as messages, count(distinct author) as people,
-           min(sent_at) as first_sent_at, max(sent_at) as last_sent_at, array_agg(distinct list) as lists
+           min(sent_at) as first_sent_at, max(sent_at) as last_sent_at,
+           array_agg(distinct list) as lists, min(position) as position
       from members
      group by thread_id),
-people as (
-    select thread_id, from_name, row_number() over (
-               partition by thread_id order by min(position), from_name) as number
+authors as (
+    select distinct on (thread_id, author) thread_id, author, position, from_name
       from members
      where from_name <> ''
+     order by thread_id, author, position),
+people as (
+    select thread_id, from_name, row_number() over (
+               partition by thread_id order by min(position)) as number
+      from authors
      group by thread_id, from_name),
+named as (
+    select thread_id, array_agg(from_name order by number) as names
+      from people
+     where number <= %(names)s
+     group by thread_id),
 firsts as (
-    select distinct on (thread_id) *
-      from members
-     order by thread_id, position, arrived_at, break_tie(list, month, variant) collate "C")
+    select distinct on (thread_id) m.*
+      from sizes s
+      join members m using (thread_id, position)
+     order by thread_id, m.arrived_at, break_tie(m.list, m.month, m.variant) collate "C")
 select s.thread_id, s.messages, s.people, s.first_sent_at, s.last_sent_at, s.lists,
-       array(select p.from_name
-               from people p
-              where p.thread_id = s.thread_id and p.number <= %(names)s
-              order by p.number),
-       m.subject_base, m.message_id, m.from_name, m.from_email, m.sent_at,
+       coalesce(n.names, '{}'), m.subject_base, m.message_id, m.from_name, m.from_email, m.sent_at,
        (select left(c.text, %(characters)s)
           from (select * from chunks c where c.message_id = m.message_id offset 0) c
          where (c.list, c.month, c.variant) = (m.list, m.month, m.variant)
@@ -240,6 +247,7 @@ select s.thread_id, s.messages, s.people, s.first_sent_at, s.last_sent_at, s.lis
   join firsts f using (thread_id)
   join messages m on (m.list, m.month, m.message_id, m.variant)
                      = (f.list, f.month, f.message_id, f.variant)
+  left join named n using (thread_id)
 
 -- name: stems
 -- The lexemes of each word, in its language.

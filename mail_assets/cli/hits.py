@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
 #: Ids that are printed of near-duplicates.
 MAX_IDS = 5
-#: Characters that are printed of a message: a snippet, or the beginning of the first.
-MAX_OPENING = 240
 
 
 def print_response(response: "Response") -> None:
@@ -39,7 +37,7 @@ def print_response(response: "Response") -> None:
     why = response.explain is not None
     hits = {hit.message_id: hit for hit in response.hits}
     for number, one in enumerate(response.conversations, 1):
-        _print_conversation(number, one, [hits[id] for id in one.hits], why=why)
+        _print_conversation(number, one, [hits[id] for id in one.best], why=why)
     if not response.conversations:
         for number, hit in enumerate(response.hits, 1):
             _print_hit(number, hit, why=why)
@@ -71,7 +69,7 @@ def _print_conversation(
     number: int, one: "Conversation", hits: Sequence["Hit"], *, why: bool
 ) -> None:
     """Print the thread, its first message and its best ones: two lines for each message."""
-    from mail_assets.search.response import name_people
+    from mail_assets.search.response import SHORTEST, name_people
 
     subject = printable_line(one.subject) or "(no subject)"
     days = dict.fromkeys((one.first_sent_at[:10], one.last_sent_at[:10]))
@@ -80,11 +78,11 @@ def _print_conversation(
     size = plural(one.messages, "message")
     click.echo(f"    {' to '.join(days)}, {size}, {', '.join(one.lists)}; {people}")
     first = one.first
-    if first and first.message_id not in one.hits:
+    if first and first.message_id not in one.best:
         _print_message("first", first.from_name or first.from_email, first)
         if first.contested:
             click.echo("      contested: several texts claim this Message-ID")
-        if text := " ".join(printable(first.text).split())[:MAX_OPENING]:
+        if text := " ".join(printable(first.text).split())[:SHORTEST]:
             click.echo(f"      {text}")
     for hit in hits:
         is_first = first is not None and first.message_id == hit.message_id
@@ -143,10 +141,10 @@ def _title(hit: "Hit") -> str:
 
 def _snippet(chunk: "ChunkHit") -> str:
     """Return a snippet of a chunk on one line, its highlights marked."""
-    from mail_assets.search.response import cut_snippet
+    from mail_assets.search.response import SHORTEST, cut_snippet
 
     pieces = []
-    for text, marked in cut_snippet(chunk, MAX_OPENING):
+    for text, marked in cut_snippet(chunk, SHORTEST):
         text = printable(text)
         pieces.append(click.style(text, bold=True, underline=True) if marked else text)
     return " ".join("".join(pieces).split())

@@ -174,7 +174,7 @@ def _describe(
             people=1,
             names=(best.from_name,) if best.from_name else (),
             first=None,
-            hits=ids,
+            best=ids,
             more=more,
             others=others,
         )
@@ -190,7 +190,7 @@ def _describe(
         people=people,
         names=tuple(names),
         first=FirstMessage(message_id, from_name, from_email, utc(sent_at), text or "", contested),
-        hits=ids,
+        best=ids,
         more=more,
         others=others,
     )

@@ -14,7 +14,14 @@ from mail_assets.search.highlights import Highlighter, StemReader, StoredChunk, 
 from mail_assets.search.language.request import Request
 from mail_assets.search.matches import Candidate, MessageCopy
 from mail_assets.search.query import Query, WeighedTerm
-from mail_assets.search.response import Conversation, FoundBy, Hit, HitExplanation, NewerCopy
+from mail_assets.search.response import (
+    SHORTEST,
+    Conversation,
+    FoundBy,
+    Hit,
+    HitExplanation,
+    NewerCopy,
+)
 from mail_assets.search.retrieval import SPARE_CANDIDATES, RankedMatches
 from mail_assets.tables.messages import utc
 
@@ -23,9 +30,8 @@ MIN_OVERLAP = 0.9
 #: Hits that are folded into others. Later ones are hits of their own, so that a page of a corpus
 #: full of near-duplicates costs little more than another.
 FOLDED = 100
-#: People of a conversation that are named, and characters that are shown of its first message; as
-#: many as an address has are read besides, so that none is cut before it is hidden.
-MAX_NAMES, OPENING = 4, 240
+#: People of a conversation that are named.
+MAX_NAMES = 4
 
 
 class Page(NamedTuple):
@@ -184,7 +190,7 @@ class HitReader:
             "threads": [*threads],
             "lists": [*lists],
             "names": MAX_NAMES,
-            "characters": OPENING + CONTEXT,
+            "characters": SHORTEST + CONTEXT,  # an address must not be cut before it is hidden
         }
         rows = self._connection.execute(statement("search", "page_threads"), parameters).fetchall()
         return {thread_id: tuple(columns) for thread_id, *columns in rows}

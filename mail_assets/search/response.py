@@ -7,7 +7,8 @@ from typing import Any, Literal
 
 Span = tuple[int, int]
 
-#: Characters of the shortest snippet that is shown of a chunk: a longer one contains it.
+#: Characters of the shortest snippet that is shown of a chunk, which a longer one contains, and of
+#: the first message of a conversation.
 SHORTEST = 240
 #: Characters of a word that are left out where a snippet would begin within it; text of some
 #: languages has no blanks.
@@ -166,10 +167,10 @@ class Conversation:
     It stands where the best of its messages would. Subject (without its marks), lists, dates (of
     the first and the last message), `first`, and the numbers of messages and people are those of
     the whole thread in the lists that are searched. `names` are the people who wrote first, a few.
-    `hits` are the ids of its best messages, one or two. `more` is the number of other messages that
-    were found in it. `others` are their ids, best first, and those of messages that only the thread
-    brought. They include those of a thread whose best messages are near-duplicates of these hits:
-    it has no row of its own.
+    `best` are the ids of its best messages, one or two of the hits. `more` is the number of other
+    messages that were found in it. `others` are their ids, best first, and those of messages that
+    only the thread brought. They include those of a thread whose best messages are near-duplicates
+    of these hits: it has no row of its own.
     """
 
     thread_id: str | None
@@ -181,7 +182,7 @@ class Conversation:
     people: int
     names: tuple[str, ...]
     first: FirstMessage | None
-    hits: tuple[str, ...]
+    best: tuple[str, ...]
     more: int
     others: tuple[str, ...]
 

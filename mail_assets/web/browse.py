@@ -1,7 +1,6 @@
-"""Make the documents by which readers browse an archive: lists, months and titles of messages."""
+"""Make the documents by which readers browse an archive: its lists and their months."""
 
 import re
-from collections.abc import Collection
 from dataclasses import dataclass
 from itertools import groupby
 
@@ -11,7 +10,6 @@ from mail_assets.reading.browsing import (
     count_months,
     find_unknown_words,
     read_month,
-    read_titles,
 )
 from mail_assets.tables.messages import utc
 from mail_assets.web.document_types import ListDocument, ListsDocument, MonthDocument, TitleDocument
@@ -93,11 +91,6 @@ class Archives:
             "later": later,
         }
         return self.publication.publish(document)
-
-    def titles(self, ids: Collection[str]) -> dict[str, TitleDocument]:
-        """Return subject, sender and date of messages, by id."""
-        titles = self.service.read(read_titles, ids) if ids else {}
-        return self.publication.publish({id: _describe_title(one) for id, one in titles.items()})
 
     def find_unknown_words(self, text: str) -> list[str]:
         """Return those words of a query that no message has."""

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from mail_assets.reading.exports import TextOf, list_newest
-from mail_assets.search.language.request import Sort
+from mail_assets.search.language.request import Group, Sort
 from mail_assets.web.document_types import Document
 from mail_assets.web.documents import Documents
 from mail_assets.web.exports import Exports
@@ -34,10 +34,13 @@ class Feeds:
     def search(self, given: Mapping[str, str]) -> Document:
         """Return the feed of a search: its newest messages, unless it has another order.
 
+        Each message is an entry: a reader of feeds shows what is new, and a conversation is not.
+
         Raises:
             RequestError, ServingError: a parameter is wrong, or too many searches run.
         """
-        asked = {"sort": Sort.date.value, "limit": str(ENTRIES), **given}
+        newest = {"sort": Sort.date.value, "group": Group.message.value}
+        asked = {**newest, "limit": str(ENTRIES), **given}
         found = self.documents.search(asked, facets=False)
         parameters = {name: value for name, value in sorted(given.items()) if name != "q"}
         url = search_url(given.get("q", ""), **parameters)

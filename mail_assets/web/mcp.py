@@ -25,9 +25,9 @@ from mail_assets.web.browse import Archives
 from mail_assets.web.documents import Documents
 from mail_assets.web.mcp_text import (
     WARNING,
-    describe_hits,
     describe_lists,
     describe_message,
+    describe_rows,
     describe_thread,
     find_start,
     read_id,
@@ -70,7 +70,8 @@ class MailTools:
             Field(
                 min_length=1,
                 max_length=2_000,
-                description='a question, or words; "a phrase", -without, from:name, subject:word',
+                description='a question, or words; "a phrase", -without, from:name, subject:word; '
+                "group:message for single messages",
             ),
         ],
         list: Name = "",
@@ -81,7 +82,7 @@ class MailTools:
         explain: Annotated[bool, Field(description="show how the query was understood")] = False,
         tokens: Tokens = 2_000,
     ) -> str:
-        """Find messages by meaning and by words, best first, each with the passage that matches."""
+        """Find conversations by meaning and by words, best first, each with its best passages."""
         document = self._documents.search(
             {
                 "q": query,
@@ -94,7 +95,7 @@ class MailTools:
             facets=False,
         )
         understood = f"Understood as: {document['explain']['query']}\n\n" if explain else ""
-        return understood + describe_hits(document, tokens, offset)
+        return understood + describe_rows(document, tokens, offset)
 
     def get_message(
         self,
@@ -128,7 +129,7 @@ class MailTools:
 
     def similar(self, message_id: Id, tokens: Tokens = 2_000) -> str:
         """Find the messages nearest in meaning to a message."""
-        return describe_hits(_find(self._documents.similar, message_id), tokens)
+        return describe_rows(_find(self._documents.similar, message_id), tokens)
 
     def list_lists(self) -> str:
         """Name the mailing lists, their sizes and their first and last months."""

@@ -33,6 +33,7 @@ from mail_assets.web.page_parts import (
     view_advice,
     view_answer,
     view_body,
+    view_conversations,
     view_facets,
     view_histogram,
     view_hits,
@@ -72,11 +73,7 @@ FORMATS = {
 #: Labels of the choices of a form, by parameter and value.
 CHOICES = {
     "mode": {"hybrid": "words and meaning", "semantic": "meaning alone", "fulltext": "words alone"},
-    "group": {
-        "few": "three of a thread",
-        "thread": "the best of each thread",
-        "message": "every message",
-    },
+    "group": {"conversation": "conversations", "message": "messages"},
     "sort": {"relevance": "best first", "date": "newest first"},
 }
 _HEADINGS = {
@@ -99,13 +96,12 @@ class Pages:
         return self._render_search({})
 
     def find(self, parameters: Mapping[str, str]) -> Document:
-        """Return a search with the titles of folded messages and with the words no message has."""
+        """Return a search with the words that no message has."""
         document = self.documents.search(parameters)
-        folded = {id for hit in document["hits"] for id in (*hit["in_thread"], *hit["copies"])}
         archives = Archives(self.documents.service, self.documents.publication)
         text = parse_request(make_request(document["parameters"])).text
         missing = archives.find_unknown_words(text) if document["short"] else []
-        return document | {"titles": archives.titles(folded), "missing": missing}
+        return document | {"missing": missing}
 
     def search(self, document: Document) -> str:
         """Return the page of a search."""
@@ -173,7 +169,7 @@ class Pages:
         error: ServingError | None = None,
     ) -> str:
         form = _EMPTY_FORM | {name: value for name, value in parameters.items() if value}
-        values: dict[str, Any] = {"hits": []}
+        values: dict[str, Any] = {}
         if document:
             parsed = parse_request(make_request(parameters))
             form = _EMPTY_FORM | fill_form(parsed)
@@ -182,7 +178,8 @@ class Pages:
                 # feeds and mailboxes have the whole search, JSON has this page
                 "formats": _link_formats("search.html", whole)
                 | {"json": format_url(document["url"], "json")},
-                "hits": view_hits(document),
+                "rows": [*view_conversations(document, parsed)],
+                "hits": [] if document["conversations"] else view_hits(document),
                 "bars": view_histogram(document, parsed),
                 "facets": view_facets(document, parsed),
                 "missing": document["missing"],

@@ -70,8 +70,8 @@ def test_default_group_is_single_messages() -> None:
         return answer(request)
 
     score_queries(search, judged, ["hybrid"])
-    score_queries(search, judged, ["hybrid"], group=Group.few)
-    assert groups == [Group.message, Group.message, Group.few, Group.few]
+    score_queries(search, judged, ["hybrid"], group=Group.conversation)
+    assert groups == [Group.message, Group.message, Group.conversation, Group.conversation]
 
 
 def test_citing_messages_are_excluded_from_search(search: Search) -> None:

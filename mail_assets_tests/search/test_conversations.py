@@ -94,8 +94,8 @@ def test_pages_of_any_size_have_the_same_rows(ranked: list[Candidate], size: int
     whole = read(ranked, 0, 100)
     pages = [read(ranked, at, size) for at in range(0, 40, size)]
     rows = [one for page in pages for one in page.conversations]
-    assert [(one.thread_id, one.hits) for one in rows] == [
-        (one.thread_id, one.hits) for one in whole.conversations
+    assert [(one.thread_id, one.best) for one in rows] == [
+        (one.thread_id, one.best) for one in whole.conversations
     ]
     assert [i for page in pages for i in map(get_id, page.hits)] == [*map(get_id, whole.hits)]
 
@@ -108,8 +108,8 @@ def get_id(hit: Hit) -> str:
 def test_every_message_of_a_ranking_is_in_one_row(ranked: list[Candidate]) -> None:
     page = read(ranked, 0, 100)
     assert sorted(list_ids(page)) == sorted(one.message_id for one in ranked)
-    assert [i for one in page.conversations for i in one.hits] == [*map(get_id, page.hits)]
-    assert all(1 <= len(one.hits) <= SHOWN for one in page.conversations)
+    assert [i for one in page.conversations for i in one.best] == [*map(get_id, page.hits)]
+    assert all(1 <= len(one.best) <= SHOWN for one in page.conversations)
     threads = [one.thread_id for one in page.conversations if one.thread_id]
     assert len({*threads}) == len(threads)
 
@@ -121,15 +121,15 @@ def test_deeper_candidates_change_no_earlier_row(
     first = min(first, len(ranked))
     before = read(ranked[:first], 0, size, [first])
     after = read(ranked, 0, size, [first, len(ranked)])
-    rows = [(one.thread_id, one.hits) for one in after.conversations]
-    known = [(one.thread_id, one.hits) for one in before.conversations]
+    rows = [(one.thread_id, one.best) for one in after.conversations]
+    known = [(one.thread_id, one.best) for one in before.conversations]
     assert rows[: len(known)] == known
 
 
 def test_row_stands_where_its_best_message_does() -> None:
     threads = ["b", "a", "b", None, "a", "b", "c", "b"]
     page = read([make_candidate(n, one) for n, one in enumerate(threads)], 0, 10)
-    assert [(one.thread_id, one.hits, one.more) for one in page.conversations] == [
+    assert [(one.thread_id, one.best, one.more) for one in page.conversations] == [
         ("b", ("0@0", "2@2"), 2),
         ("a", ("1@1", "4@4"), 0),
         (None, ("3@3",), 0),
@@ -140,14 +140,14 @@ def test_row_stands_where_its_best_message_does() -> None:
 def test_message_that_its_thread_brought_is_not_shown() -> None:
     ranked = [make_candidate(0, "a"), make_candidate(1, "a", ranks={}), make_candidate(2, "b")]
     first, _ = read(ranked, 0, 10).conversations
-    assert (first.hits, first.more, first.others) == (("0@0",), 0, ("1@1",))
+    assert (first.best, first.more, first.others) == (("0@0",), 0, ("1@1",))
 
 
 def test_versions_of_a_patch_leave_room_for_an_answer() -> None:
     ranked = [make_candidate(n, "a", text) for n, text in enumerate(["v", "v", "v", "", ""])]
     page = read(ranked, 0, 10)
     [row] = page.conversations
-    assert (row.hits, row.more) == (("0@v", "3@3"), 1)
+    assert (row.best, row.more) == (("0@v", "3@3"), 1)
     assert page.hits[0].copies == ("1@v", "2@v")
 
 
@@ -169,7 +169,7 @@ def test_thread_of_repeated_messages_is_no_row(threads: list[str | None], rows: 
 
 def test_thread_that_adds_to_repeated_messages_is_a_row() -> None:
     ranked = [make_candidate(0, "a", "v"), make_candidate(1, "b", "v"), make_candidate(2, "b")]
-    assert [one.hits for one in read(ranked, 0, 10).conversations] == [("0@v",), ("1@v", "2@2")]
+    assert [one.best for one in read(ranked, 0, 10).conversations] == [("0@v",), ("1@v", "2@2")]
 
 
 def test_contested_text_has_a_row_beside_the_thread_of_its_id() -> None:
@@ -177,7 +177,7 @@ def test_contested_text_has_a_row_beside_the_thread_of_its_id() -> None:
     ranked = [make_candidate(0, "1@1"), make_candidate(1, None, text=""), make_candidate(2, "1@1")]
     ranked[1] = ranked[1]._replace(text=2)
     rows = read(ranked, 0, 10).conversations
-    assert [(one.thread_id, one.hits) for one in rows] == [
+    assert [(one.thread_id, one.best) for one in rows] == [
         ("1@1", ("0@0", "2@2")),
         (None, ("1@1",)),
     ]
@@ -198,7 +198,7 @@ def test_row_describes_its_thread(
         assert (one.first_sent_at, one.last_sent_at) == (min(sent), max(sent))
         assert one.names == tuple(dict.fromkeys(row[1] for row in rows))[:4]
         assert one.first.text
-        assert {*one.hits, *one.others} <= {row[0] for row in rows}
+        assert {*one.best, *one.others} <= {row[0] for row in rows}
 
 
 THREAD = (
@@ -216,7 +216,7 @@ def test_row_is_of_the_lists_that_are_asked(search: Search) -> None:
 
 def test_pasted_id_is_a_row_of_its_thread(search: Search) -> None:
     [one] = search(f"<{ROOT}>").conversations
-    assert (one.hits, one.more) == ((ROOT,), 0)
+    assert (one.best, one.more) == ((ROOT,), 0)
     assert one.messages > 1
 
 
@@ -228,7 +228,7 @@ def turn(search: Search, size: int, **fields: Any) -> list[Response]:
 
 
 def rows_of(responses: Iterable[Response]) -> list[tuple[str | None, tuple[str, ...]]]:
-    return [(one.thread_id, one.hits) for page in responses for one in page.conversations]
+    return [(one.thread_id, one.best) for page in responses for one in page.conversations]
 
 
 @pytest.mark.parametrize("size", [1, 3])

@@ -203,7 +203,7 @@ def test_query_is_words_that_rank_and_conditions_that_hold(
 
 
 def test_query_says_how_it_is_searched() -> None:
-    asked = read("x mode:semantic group:thread limit:3 offset:6 score:0.5").request
+    asked = read("x mode:semantic group:message limit:3 offset:6 score:0.5").request
     assert (asked.mode, asked.group, asked.limit, asked.offset, asked.min_score) == (
         *("semantic", "thread", 3, 6, 0.5),
     )
