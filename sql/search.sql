@@ -347,6 +347,40 @@ select distinct s.address
         or regexp_replace(n.name, %(addresses)s, e'\n', 'g') like all(w.parts))
  limit %(most)s
 
+-- name: near
+-- The thread that an id is in or leads to, and its subject in some lists; of a message in no thread
+-- its own subject.
+with place as materialized (
+    select thread_id from threads where message_id = %(id)s
+    union all
+    select t.thread_id
+      from thread_aliases a
+      join threads t using (message_id)
+     where a.id = %(id)s)
+(select p.thread_id, m.subject_base
+   from place p
+   join threads t using (thread_id)
+   join messages m on m.message_id = t.message_id and m.list = any(%(lists)s)
+   left join contested_texts o
+     on (o.message_id, o.list, o.month, o.variant) = (m.message_id, m.list, m.month, m.variant)
+  where coalesce(o.place, 1) = 1
+  order by t.position, m.arrived_at
+  limit 1)
+union all
+(select null, m.subject_base
+   from messages m
+  where m.message_id = %(id)s and m.list = any(%(lists)s)
+    and not exists (select from place)
+  order by m.arrived_at
+  limit 1)
+
 -- name: thread
 -- The thread of a message.
 select thread_id from threads where message_id = %(message_id)s
+
+-- name: thread_ids
+-- The messages of the thread of a message.
+select o.message_id
+  from threads t
+  join threads o using (thread_id)
+ where t.message_id = %(message_id)s

@@ -188,6 +188,14 @@ class Conversation:
 
 
 @dataclass(frozen=True)
+class Reading:
+    """The thread, or the message in none, from which was searched, and its subject."""
+
+    thread_id: str | None
+    subject: str
+
+
+@dataclass(frozen=True)
 class Response:
     """The hits, best first; `conversations` has their threads, unless messages were asked for.
 
@@ -198,7 +206,8 @@ class Response:
     phrases that nothing was found with; the hits are those of the same search with the words of the
     phrases, any of which may be missing. `permalink`: a query that asks for the same again. If
     requested, `explain` says how the query was understood ("query"), the terms, the counts and
-    times of the legs; `facets` count the messages that match.
+    times of the legs; `facets` count the messages that match. `near` is the thread at hand: its
+    subject joined the question, and it is left out.
     """
 
     query_id: str
@@ -213,6 +222,7 @@ class Response:
     facets: Facets | None = None
     looked_back_to: str | None = None
     without_quotes: tuple[str, ...] = ()
+    near: Reading | None = None
 
     def as_json(self) -> dict[str, Any]:
         """Return the response as plain values for json.dumps."""

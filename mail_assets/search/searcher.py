@@ -2,15 +2,17 @@
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import psycopg
 
+from mail_assets.mail.message.ids import normalize_id
 from mail_assets.postgres.statements import statement
 from mail_assets.search.conversations import read_conversations
 from mail_assets.search.facets import NO_FACETS, count_facets
 from mail_assets.search.filters import MessageFilter, compile_filters
 from mail_assets.search.highlights import StemReader, weigh_texts, weigh_thread
+from mail_assets.search.language.expression import Field
 from mail_assets.search.language.permalink import build_permalink, describe_request
 from mail_assets.search.language.request import (
     Group,
@@ -21,11 +23,17 @@ from mail_assets.search.language.request import (
     quote,
     strip_brackets,
 )
-from mail_assets.search.language.syntax import ParsedRequest, loosen, parse_request
+from mail_assets.search.language.syntax import (
+    ParsedRequest,
+    join_thread,
+    loosen,
+    parse_request,
+)
 from mail_assets.search.live_index import AskVectors, follow_live
 from mail_assets.search.look_up import AskWords, LookedUp, LookUp
 from mail_assets.search.page import HitReader, Page, read_page
-from mail_assets.search.response import Response
+from mail_assets.search.query import Query
+from mail_assets.search.response import Reading, Response
 from mail_assets.search.retrieval import RankedMatches, Retriever, milliseconds_since
 from mail_assets.text.chunking import build_document
 
@@ -33,6 +41,19 @@ from mail_assets.text.chunking import build_document
 SIMILAR_CHUNKS = 4
 
 T = TypeVar("T")
+
+
+class _Near(NamedTuple):
+    """An id at hand, its thread if it has one, and the subject of that."""
+
+    id: str
+    thread_id: str | None
+    subject: str
+
+    def join(self, parsed: ParsedRequest) -> ParsedRequest:
+        """Return a request from within the thread."""
+        thread = Field("thread", self.thread_id) if self.thread_id else Field("id", self.id)
+        return join_thread(parsed, thread, self.subject)
 
 
 class Searcher:
@@ -111,24 +132,30 @@ class Searcher:
 
     def _search(self, request: Request) -> Response:
         began = time.perf_counter()
-        asked = parsed = parse_request(request)
+        asked = parse_request(request)
         wanted = asked.request
-        filters, found = self._find(asked)
+        near = self._find_near(asked)
+        parsed = whole = near.join(asked) if near else asked
+        filters, found = self._find(parsed)
         opening_ms = found.opening_ms
         if filters and not found.candidates and asked.phrases:
-            parsed = loosen(asked)
+            parsed = loosen(whole)
             filters, found = self._find(parsed)
             opening_ms += found.opening_ms
         page_began = time.perf_counter()
+        own = self._look_up.read_query(asked, filters) if near and filters else None
         lists = filters.lists if filters else []
-        page = self._read_page(wanted, found, lists)
+        page = self._read_page(wanted, found, lists, own)
         while page.is_short and (more := self.retriever.retrieve_more(found)):
             found = more
-            page = self._read_page(wanted, found, lists)
+            page = self._read_page(wanted, found, lists, own)
         facets = NO_FACETS if wanted.facets else None
         if filters and wanted.facets:
             facets = count_facets(self._connection, parsed, filters, found)
-        explanation = {"query": describe_request(parsed), **found.explanation}
+        understood = describe_request(asked if parsed is whole else loosen(asked))
+        if near:
+            understood += f" · reading: {near.subject}"
+        explanation = {"query": understood, **found.explanation}
         if parts := explanation.get("ms"):
             explanation["ms"] = {**parts, "page": milliseconds_since(page_began)}
         return Response(
@@ -140,13 +167,32 @@ class Searcher:
             hits=page.hits,
             conversations=page.conversations,
             permalink=build_permalink(asked),
-            without_quotes=() if parsed is asked else tuple(asked.phrases),
+            without_quotes=() if parsed is whole else tuple(asked.phrases),
             looked_back_to=str(found.looked_back_to) if found.looked_back_to else None,
             explain=explanation if wanted.explain else None,
             facets=facets,
+            near=Reading(near.thread_id, near.subject) if near else None,
         )
 
-    def _read_page(self, request: Request, found: RankedMatches, lists: Sequence[str]) -> Page:
+    def _find_near(self, parsed: ParsedRequest) -> "_Near | None":
+        """Return the thread from which is searched; a pasted id is looked for in it too."""
+        id = normalize_id(parsed.request.near)
+        if not id or parsed.message_ids:
+            return None
+        parameters = {"id": id, "lists": [*self._languages]}
+        row = self._connection.execute(statement("search", "near"), parameters).fetchone()
+        if row is None:
+            raise MissingMessageError(f"near: no message or thread has the id {quote(id)}")
+        return _Near(id, *row)
+
+    def _read_page(
+        self, request: Request, found: RankedMatches, lists: Sequence[str], own: Query | None
+    ) -> Page:
+        """Return a page; the words of `own`, if given, are marked, and not all that ranked."""
+        if own:
+            lexemes = {term.lexeme for one in own.by_language for term in one.words.terms}
+            terms = [term for term in found.terms if term.lexeme in lexemes]
+            found = found._replace(query=own, terms=terms)
         if request.group == Group.conversation:
             return read_conversations(self._hits, request, found, lists)
         return read_page(self._hits, request, found)

@@ -126,6 +126,7 @@ _FORMS: dict[str, re.Pattern[str]] = {
     **dict.fromkeys(("has", "is", "kind"), _WORD),
     **dict.fromkeys(("after", "before", "date", "month"), _DAY_WORD),
     **dict.fromkeys(("mode", "group", "sort"), _WORD),
+    "near": _ID,
     **dict.fromkeys(("limit", "offset", "score"), _NUMBER),
 }
 #: Other words for a kind.
@@ -136,6 +137,7 @@ OPTIONS: dict[str, tuple[str, Callable[[str], Any]]] = {
     "mode": ("mode", str),
     "group": ("group", str),
     "sort": ("sort", str),
+    "near": ("near", strip_brackets),
     "limit": ("limit", int),
     "offset": ("offset", int),
     "score": ("min_score", float),

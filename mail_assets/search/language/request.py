@@ -79,6 +79,8 @@ class Request:
     (inclusive) and `before` (exclusive) are days in UTC. `sender` is an address, or a part of a
     name or address; `receiver`, `subject` and `attachment` (a file's name) are parts too.
     `thread` is the id of any message of a thread; messages with the ids in `without` are left out.
+    `near` is the id of the message or thread that somebody reads: the subject of its thread joins
+    the question, and the thread is left out.
     `facets` asks how many messages match, by list, year, author and kind. With `names_only` senders
     and receivers are compared by their names, and subjects and files without the addresses in them,
     so that nobody can confirm a guessed address. `min_score` is in the scale of the mode: cosine
@@ -112,10 +114,11 @@ class Request:
     facets: bool = False
     without: tuple[str, ...] = ()
     names_only: bool = False
+    near: str = ""
 
     def __post_init__(self) -> None:
         check_text("query", self.query, MAX_TYPED)
-        for name in ("sender", "receiver", "subject", "thread", "attachment"):
+        for name in ("sender", "receiver", "subject", "thread", "attachment", "near"):
             check_text(name, getattr(self, name), MAX_QUERY)
         for name in ("lists", "months", "kinds"):
             _within(f"number of {name}", len(getattr(self, name)), 0, MAX_CHOICES)

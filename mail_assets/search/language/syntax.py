@@ -12,7 +12,7 @@ other side of its `or` is, or if a dash stands before its parentheses.
     from:tom to:hackers list:pgsql-bugs subject:vacuum thread:ID id:ID file:fix.patch
     after:2024-03 after:2y before:2024-06-15 date:2024-05..2024-06 month:2024-05
     has:patch has:attachment is:reply is:first (or kind: for each)
-    mode:semantic group:thread sort:date limit:20 offset:20 score:0.4
+    mode:semantic group:message sort:date near:ID limit:20 offset:20 score:0.4
 
 A message has one id, author, list, month, thread and date, so `list:a list:b` are alternatives.
 Several of the other fields must all hold. fields.py defines which `name:value` is text; a backslash
@@ -181,6 +181,20 @@ def loosen(parsed: ParsedRequest) -> ParsedRequest:
     dropped = drop_quotes(parsed.node)
     node = dropped if isinstance(dropped, And) else And((dropped,))
     return replace(parsed, node=node, clauses=to_clauses(node))
+
+
+def join_thread(parsed: ParsedRequest, thread: Field, subject: str) -> ParsedRequest:
+    """Return a request that ranks with the subject of a thread too, and leaves the thread out.
+
+    `thread` identifies it, or the one message of it.
+    """
+    node = And((*parsed.node.parts, Not(thread)))
+    return replace(
+        parsed,
+        node=node,
+        text=f"{parsed.text} {subject}" if parsed.text else "",
+        clauses=(*parsed.clauses, *to_clauses(And((Not(thread),)))),
+    )
 
 
 def read_request_fields(request: Request) -> list[Node]:
