@@ -69,7 +69,7 @@ def _print_conversation(
     number: int, one: "Conversation", hits: Sequence["Hit"], *, why: bool
 ) -> None:
     """Print the thread, its first message and its best ones: two lines for each message."""
-    from mail_assets.search.response import SHORTEST, name_people
+    from mail_assets.search.response import SHORTEST, cut_beginning, name_people
 
     subject = printable_line(one.subject) or "(no subject)"
     days = dict.fromkeys((one.first_sent_at[:10], one.last_sent_at[:10]))
@@ -82,7 +82,7 @@ def _print_conversation(
         _print_message("first", first.from_name or first.from_email, first)
         if first.contested:
             click.echo("      contested: several texts claim this Message-ID")
-        if text := " ".join(printable(first.text).split())[:SHORTEST]:
+        if text := cut_beginning(printable(first.text), SHORTEST):
             click.echo(f"      {text}")
     for hit in hits:
         is_first = first is not None and first.message_id == hit.message_id

@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     show_default=True,
     help="Rows: conversation (a thread with its best messages), or message (each by itself).",
 )
+@click.option("--near", default="", help="The message or thread at hand: its subject joins in.")
 @click.option("--sort", default="relevance", show_default=True, help="relevance or date.")
 @click.option("--facets", is_flag=True, help="Count what matches by list, year, author and kind.")
 @click.option(
@@ -119,6 +120,7 @@ def _request(
         min_score=options["min_score"],
         group=options["group"],
         sort=options["sort"],
+        near=options["near"],
         facets=options["facets"],
         explain=options["explain"],
         **read_filters(lists, options),

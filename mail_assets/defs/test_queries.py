@@ -29,6 +29,7 @@ from mail_assets.search.response import (
     Conversation,
     Hit,
     Response,
+    cut_beginning,
     escape_markdown,
     name_people,
     render_snippet_markdown,
@@ -160,7 +161,7 @@ def _conversation_markdown(rank: int, one: Conversation, hits: Sequence[Hit]) ->
     ]
     if one.first and one.first.message_id not in one.best:
         sender = one.first.from_name or one.first.from_email
-        text = " ".join(one.first.text.split())[:SHORTEST]
+        text = cut_beginning(one.first.text, SHORTEST)
         mark = " **Contested**" if one.first.contested else ""
         lines += ["", f"* first: {escape_markdown(f'{sender}, {one.first.sent_at[:10]}')}{mark}"]
         lines += ["", f"    > {escape_markdown(text)}"] if text else []

@@ -189,8 +189,9 @@ class Conversation:
 
 @dataclass(frozen=True)
 class Reading:
-    """The thread, or the message in none, from which was searched, and its subject."""
+    """The message at hand, its thread, None if it is in none, and the subject of that."""
 
+    message_id: str
     thread_id: str | None
     subject: str
 
@@ -243,6 +244,15 @@ def find_start(text: str, focus: int, size: int) -> int:
     start = max(0, focus - size // 3)
     blank = _BLANK.search(text, start - 1, min(focus, start + MAX_CUT)) if start else None
     return blank.end() if blank else start
+
+
+def cut_beginning(text: str, size: int) -> str:
+    """Return the beginning of a text on one line, cut after a word: "..." marks that it goes on."""
+    line = " ".join(text.split())
+    if len(line) <= size:
+        return line
+    end = line.rfind(" ", size - MAX_CUT, size)
+    return f"{line[: size if end < 0 else end]}..."
 
 
 def cut_snippet(chunk: ChunkHit, size: int) -> Iterator[tuple[str, bool]]:

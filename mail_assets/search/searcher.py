@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 import psycopg
 
@@ -41,19 +41,6 @@ from mail_assets.text.chunking import build_document
 SIMILAR_CHUNKS = 4
 
 T = TypeVar("T")
-
-
-class _Near(NamedTuple):
-    """An id at hand, its thread if it has one, and the subject of that."""
-
-    id: str
-    thread_id: str | None
-    subject: str
-
-    def join(self, parsed: ParsedRequest) -> ParsedRequest:
-        """Return a request from within the thread."""
-        thread = Field("thread", self.thread_id) if self.thread_id else Field("id", self.id)
-        return join_thread(parsed, thread, self.subject)
 
 
 class Searcher:
@@ -135,7 +122,7 @@ class Searcher:
         asked = parse_request(request)
         wanted = asked.request
         near = self._find_near(asked)
-        parsed = whole = near.join(asked) if near else asked
+        parsed = whole = _read_from(asked, near) if near else asked
         filters, found = self._find(parsed)
         opening_ms = found.opening_ms
         if filters and not found.candidates and asked.phrases:
@@ -171,10 +158,10 @@ class Searcher:
             looked_back_to=str(found.looked_back_to) if found.looked_back_to else None,
             explain=explanation if wanted.explain else None,
             facets=facets,
-            near=Reading(near.thread_id, near.subject) if near else None,
+            near=near,
         )
 
-    def _find_near(self, parsed: ParsedRequest) -> "_Near | None":
+    def _find_near(self, parsed: ParsedRequest) -> Reading | None:
         """Return the thread from which is searched; a pasted id is looked for in it too."""
         id = normalize_id(parsed.request.near)
         if not id or parsed.message_ids:
@@ -183,7 +170,7 @@ class Searcher:
         row = self._connection.execute(statement("search", "near"), parameters).fetchone()
         if row is None:
             raise MissingMessageError(f"near: no message or thread has the id {quote(id)}")
-        return _Near(id, *row)
+        return Reading(id, *row)
 
     def _read_page(
         self, request: Request, found: RankedMatches, lists: Sequence[str], own: Query | None
@@ -267,3 +254,9 @@ class Searcher:
                 raise
             self._use(self._reconnect())
             return work()
+
+
+def _read_from(parsed: ParsedRequest, near: Reading) -> ParsedRequest:
+    """Return a request that is asked from within a thread."""
+    thread = Field("thread", near.thread_id) if near.thread_id else Field("id", near.message_id)
+    return join_thread(parsed, thread, near.subject)

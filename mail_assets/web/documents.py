@@ -288,6 +288,9 @@ class Documents:
             if first := one["first"]:
                 first["url"] = page_url("message", first["message_id"])
                 one["url"] = page_url("thread", first["message_id"])
+        if near := response.near:
+            page = "thread" if near.thread_id else "message"
+            document["near"]["url"] = page_url(page, near.message_id)
         self.hide_cut_addresses(document["hits"])
         return document
 

@@ -79,6 +79,9 @@ class MailTools:
         before: Day = "",
         limit: Annotated[int, Field(ge=1, le=20)] = 5,
         offset: Annotated[int, Field(ge=0, le=MAX_OFFSET)] = 0,
+        near: Annotated[
+            str, Field(max_length=2_000, description="id of the message or thread that is read")
+        ] = "",
         explain: Annotated[bool, Field(description="show how the query was understood")] = False,
         tokens: Tokens = 2_000,
     ) -> str:
@@ -91,6 +94,7 @@ class MailTools:
                 "before": before,
                 "limit": str(limit),
                 "offset": str(offset),
+                "near": read_id(near),
             },
             facets=False,
         )

@@ -251,7 +251,7 @@ def _describe_documents(private: Collection[str]) -> Schema:
         schemas |= schema.pop("$defs", {}) | {type_.__name__: schema}
     for schema in schemas.values():
         _leave_out(schema, private)
-    for name in ("Hit", "NewerCopy", "Conversation", "FirstMessage"):
+    for name in ("Hit", "NewerCopy", "Conversation", "FirstMessage", "Reading"):
         schemas[name]["properties"]["url"] = {"type": "string"}
         schemas[name]["required"].append("url")
     response, page = schemas.pop("Response"), schemas.pop("SearchPage")

@@ -14,7 +14,14 @@ from mail_assets.month import months_between
 from mail_assets.search.language.fields import read_field
 from mail_assets.search.language.request import Group, Sort
 from mail_assets.search.language.syntax import ParsedRequest
-from mail_assets.search.response import REASONS, ChunkHit, cut_snippet, mark_spans, name_people
+from mail_assets.search.response import (
+    REASONS,
+    ChunkHit,
+    cut_beginning,
+    cut_snippet,
+    mark_spans,
+    name_people,
+)
 from mail_assets.text.untrusted import TURNS
 from mail_assets.web.requests import (
     OPTIONS,
@@ -93,8 +100,7 @@ def view_conversations(document: Document, parsed: ParsedRequest) -> Iterator[di
         lines = [_view_line(hits[id], one) for id in one["best"]]
         if first and first["message_id"] not in one["best"]:
             beginning = {**first, "text": 1, "copies": (), "newer_copy": None, "attachments": ()}
-            text = " ".join(first["text"].split())
-            snippet = [(text[:LINE], False), *([("...", False)] if len(text) > LINE else [])]
+            snippet = [(cut_beginning(first["text"], LINE), False)]
             more = {"place": place_url(first["message_id"]), "is_first": True, "title": []}
             lines.insert(0, {**beginning, **more, "snippet": snippet})
         within = read_field("thread", one["thread_id"], None) if one["more"] else None

@@ -63,7 +63,7 @@ TEMPLATES = Path(__file__).with_name("templates")
 #: The values of an empty form.
 _EMPTY_FORM = dict.fromkeys(SEARCH_PARAMETERS, "") | OPTIONS
 #: Fields below the search box.
-_FILTERS = SEARCH_PARAMETERS.keys() - {"q", "limit", "offset"}
+_FILTERS = SEARCH_PARAMETERS.keys() - {"q", "limit", "offset", "near"}
 #: Formats of a page, if there are others than JSON.
 FORMATS = {
     "search.html": ("json", "atom", "mbox.gz"),
@@ -112,12 +112,14 @@ class Pages:
         mentions = document["mentions"]
         parts = view_body(document, mentions)
         others = [{**one, "parts": view_body(one, mentions)} for one in document["other_texts"]]
-        return self._render("message.html", document, parts=parts, others=others)
+        near = (document["message_id"], document["subject"])
+        return self._render("message.html", document, parts=parts, others=others, near=near)
 
     def thread(self, document: ThreadDocument) -> str:
         """Return the page of a whole conversation."""
         posts, linked = [*view_posts(document)], choose_pages(document)
-        return self._render("thread.html", document, posts=posts, linked=linked)
+        near = (document["thread_id"], document["subject"])
+        return self._render("thread.html", document, posts=posts, linked=linked, near=near)
 
     def similar(self, document: Document) -> str:
         """Return the page of the messages nearest in meaning to one."""
@@ -186,6 +188,7 @@ class Pages:
                 "dropped": name_phrases(document["without_quotes"]),
                 "advice": [*view_advice(document, parsed)],
                 "other_order": view_sorts(parsed),
+                "without_near": find_address(parsed, near="", offset=0),
                 "first": parsed.request.offset + 1,
             }
         return self._render(
@@ -206,6 +209,7 @@ class Pages:
         defaults = {
             "robots": "",
             "form": None,
+            "near": None,
             "hides": self.documents.publication.hides,
             "canonical": url,
             "formats": _link_formats(template, url) if url else {},

@@ -169,6 +169,9 @@ SEARCH_PARAMETERS: Mapping[str, Parameter] = {
     "mode": Parameter("how messages are found", MODES),
     "group": Parameter("rows: conversations with their best messages, or messages", GROUPS),
     "sort": Parameter("the order of the hits", SORTS),
+    "near": Parameter(
+        "the id of the message or thread at hand: its subject joins the question, it is left out"
+    ),
     "limit": Parameter(f"rows of a page, 1 to {MAX_LIMIT}", bounds=(1, MAX_LIMIT)),
     "offset": Parameter(f"rows to skip, 0 to {MAX_OFFSET}", bounds=(0, MAX_OFFSET)),
 }
@@ -201,7 +204,9 @@ def make_request(parameters: Mapping[str, str]) -> SearchRequest:
     """
     given = parameters if ASKS & parameters.keys() else {**parameters, "after": EVER}
     optional: dict[str, Any] = {
-        name: parameters[name] for name in ("mode", "group", "sort", "sender") if name in parameters
+        name: parameters[name]
+        for name in ("mode", "group", "sort", "sender", "near")
+        if name in parameters
     }
     request = SearchRequest(
         query=parameters.get("q", ""),
@@ -232,6 +237,7 @@ OPTIONS = {
     "mode": Mode.hybrid.value,
     "group": Group.conversation.value,
     "sort": Sort.relevance.value,
+    "near": "",
 }
 HOME = "/"
 #: The parameters of the address of a search.

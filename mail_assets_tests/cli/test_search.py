@@ -49,7 +49,7 @@ CHUNK = {"key": str, "index": int, "text": str, "spans": list, "score": float, "
          "focus": int}  # fmt: skip
 ANSWER = [
     *("query_id", "query", "mode", "took_ms", "short", "hits", "conversations", "permalink"),
-    *("explain", "facets", "looked_back_to", "without_quotes"),
+    *("explain", "facets", "looked_back_to", "without_quotes", "near"),
 ]
 
 
@@ -118,6 +118,14 @@ def test_permalink_gives_the_same_hits(run: Run) -> None:
     again = json.loads(run("search", first["permalink"], "--json").stdout)
     assert again["hits"] == first["hits"] != []
     assert again["permalink"] == first["permalink"]
+
+
+def test_search_from_a_thread_leaves_it_out(run: Run) -> None:
+    answer = json.loads(run("search", "worker", "--near", ROOT, "--json").stdout)
+    assert answer["near"]["message_id"] == ROOT
+    assert answer["near"]["thread_id"] not in {one["thread_id"] for one in answer["conversations"]}
+    missing = run("search", "worker", "--near", "nobody@nowhere")
+    assert_fails(missing, 1, "near: no message or thread has the id 'nobody@nowhere'")
 
 
 def test_similar_prints_messages_near_one(run: Run) -> None:

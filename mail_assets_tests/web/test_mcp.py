@@ -99,6 +99,14 @@ def test_search_is_explained_on_demand(call: Call) -> None:
     assert "Understood as" not in call("semantic_search", query="lease")
 
 
+def test_search_from_a_thread_leaves_it_out(call: Call, public: httpx.Client) -> None:
+    thread = public.get(f"/thread.json/{ROOT}").json()["thread_id"]
+    assert f"thread {thread}:" in call("semantic_search", query=QUERY)
+    assert f"thread {thread}:" not in call("semantic_search", query=QUERY, near=ROOT)
+    answer = call("semantic_search", query=QUERY, near="nobody@example.org")
+    assert answer.startswith("error: near: no message or thread has the id")
+
+
 def test_thread_is_outlined_in_parts(call: Call, public: httpx.Client) -> None:
     posts = public.get(f"/thread.json/{ROOT}").json()["posts"]
     seen: list[str] = []

@@ -105,6 +105,31 @@ def test_lines_of_a_conversation_lead_to_its_thread(public: httpx.Client) -> Non
             assert len(inside["hits"]) >= min(10, int(more[2]))
 
 
+@pytest.mark.parametrize("page", ["message", "thread"])
+def test_box_of_a_page_searches_from_its_thread(public: httpx.Client, page: str) -> None:
+    read = public.get(f"/{page}/{ROOT}").text
+    found = re.search(r'<input type="checkbox" name="near" value="([^"]*)" checked>', read)
+    assert found
+    parameters = {"q": "worker", "near": unescape(found[1])}
+    document = public.get("/search.json", params=parameters).json()
+    thread = public.get(f"/thread.json/{ROOT}").json()
+    assert document["near"]["thread_id"] == thread["thread_id"]
+    assert thread["thread_id"] not in {one["thread_id"] for one in document["conversations"]}
+    shown = public.get("/search", params=parameters)
+    assert f"reading: {thread['subject']}" in text_of(shown)
+    without = re.search(r'href="([^"]*)">Search without it</a>', shown.text)
+    assert without
+    alone = public.get(unescape(without[1]).replace("/search?", "/search.json?")).json()
+    assert alone["near"] is None
+    assert alone["hits"] == public.get("/search.json?q=worker").json()["hits"]
+
+
+def test_unknown_thread_at_hand_is_an_error_with_the_form(public: httpx.Client) -> None:
+    response = public.get("/search", params={"q": "worker", "near": "nobody@example.org"})
+    assert response.status_code == 404
+    assert "near: no message or thread has the id" in unescape(response.text)
+
+
 def test_facets_refine_the_search(public: httpx.Client) -> None:
     page = public.get("/search", params={"q": QUERY}).text
     for heading in ("By date", "By list", "By sender", "By year", "By kind"):

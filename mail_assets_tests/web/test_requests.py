@@ -142,7 +142,7 @@ def test_form_fields_take_their_parts_of_the_query(
     given: dict[str, str], form: dict[str, str]
 ) -> None:
     shown = fill_form(read(given))
-    options = {"mode": "hybrid", "group": "conversation", "sort": "relevance"}
+    options = {"mode": "hybrid", "group": "conversation", "sort": "relevance", "near": ""}
     assert shown == options | form
 
 
