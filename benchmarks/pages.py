@@ -2,10 +2,10 @@
 
     MAIL_HOME=... python -m benchmarks.pages LIST=FOLDER ... [--near]
 
-A FOLDER is a judged set (mail_assets/evaluation/judged.py) that is asked of LIST, in hybrid. Found is
-a relevant message that is on the page, and one whose thread is. Of a conversation the first message
-and its hits are shown. `--near` asks the conversations from within the thread of the first `citing`
-message, which is then left out whole; without it all `citing` messages are left out.
+A FOLDER is a judged set (mail_assets/evaluation/judged.py) that is asked of LIST, in hybrid. Found
+is a relevant message that is on the page, and one whose thread is. Of a conversation the first
+message and its hits are shown. `--near` asks the conversations from within the thread of the first
+`citing` message, which is then left out whole; without it all `citing` messages are left out.
 """
 
 import argparse
