@@ -169,7 +169,9 @@ class Searcher:
         parameters = {"id": id, "lists": [*self._languages]}
         row = self._connection.execute(statement("search", "near"), parameters).fetchone()
         if row is None:
-            raise MissingMessageError(f"near: no message or thread has the id {quote(id)}")
+            raise MissingMessageError(
+                f"near: no message or thread has the id {quote(parsed.request.near)}"
+            )
         return Reading(id, *row)
 
     def _read_page(

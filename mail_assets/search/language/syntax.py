@@ -48,7 +48,13 @@ from mail_assets.search.language.expression import (
 )
 from mail_assets.search.language.fields import check_period, read_field
 from mail_assets.search.language.grammar import Parser, one_of_these, tokenize
-from mail_assets.search.language.request import MAX_QUERY, Request, RequestError, Sort
+from mail_assets.search.language.request import (
+    MAX_QUERY,
+    Request,
+    RequestError,
+    Sort,
+    strip_brackets,
+)
 
 _SCHEME = re.compile(r"(?i)\A(?:mid|id|message-id):\s*")
 _LINK = re.compile(r"(?i)\Ahttps?://[^/\s]+/")
@@ -162,7 +168,7 @@ def parse_request(request: Request, today: dt.date | None = None) -> ParsedReque
             raise RequestError("the query is empty")
         asked = And((SIGNS,))
     node = And((*given, *asked.parts))
-    wanted = replace(request, **parser.options)
+    wanted = replace(request, **{"near": strip_brackets(request.near), **parser.options})
     # The newest messages with any of the words would be of no use: every word is required.
     clauses = to_clauses(node, words=wanted.sort == Sort.date)
     _check_period(clauses)
