@@ -195,8 +195,8 @@ select p.place, c.key, c.index, c.text, c.spans
 -- text that arrived first is in the thread. People are named in the order of the thread. Messages and
 -- chunks are found by their ids (offset 0): by list and month the planner would read whole months.
 with members as materialized (
-    select p.thread_id, t.position, m.message_id, m.list, m.month, m.variant, m.arrived_at, m.sent_at,
-           lower(m.from_email) as author, m.from_name, o.place is not null as contested
+    select p.thread_id, t.position, m.message_id, m.list, m.sent_at, lower(m.from_email) as author,
+           m.from_name
       from unnest(%(threads)s::text[]) as p (thread_id)
       join threads t using (thread_id)
      cross join lateral (
@@ -209,14 +209,14 @@ with members as materialized (
         on (o.message_id, o.list, o.month, o.variant)
            = (m.message_id, m.list, m.month, m.variant)
      where coalesce(o.place, 1) = 1),
-sizes as (
+sizes as materialized (
     select thread_id, count(distinct message_id) as messages, count(distinct author) as people,
            min(sent_at) as first_sent_at, max(sent_at) as last_sent_at,
-           array_agg(distinct list) as lists, min(position) as position
+           array_agg(distinct list) as lists
       from members
      group by thread_id),
 authors as (
-    select distinct on (thread_id, author) thread_id, author, position, from_name
+    select distinct on (thread_id, author) thread_id, position, from_name
       from members
      where from_name <> ''
      order by thread_id, author, position),
@@ -225,16 +225,11 @@ people as (
                partition by thread_id order by min(position)) as number
       from authors
      group by thread_id, from_name),
-named as (
+named as materialized (
     select thread_id, array_agg(from_name order by number) as names
       from people
      where number <= %(names)s
-     group by thread_id),
-firsts as (
-    select distinct on (thread_id) m.*
-      from sizes s
-      join members m using (thread_id, position)
-     order by thread_id, m.arrived_at, break_tie(m.list, m.month, m.variant) collate "C")
+     group by thread_id)
 select s.thread_id, s.messages, s.people, s.first_sent_at, s.last_sent_at, s.lists,
        coalesce(n.names, '{}'), m.subject_base, m.message_id, m.from_name, m.from_email, m.sent_at,
        (select left(c.text, %(characters)s)
@@ -242,12 +237,24 @@ select s.thread_id, s.messages, s.people, s.first_sent_at, s.last_sent_at, s.lis
          where (c.list, c.month, c.variant) = (m.list, m.month, m.variant)
          order by c.index
          limit 1),
-       f.contested
+       m.contested
   from sizes s
-  join firsts f using (thread_id)
-  join messages m on (m.list, m.month, m.message_id, m.variant)
-                     = (f.list, f.month, f.message_id, f.variant)
   left join named n using (thread_id)
+ cross join lateral (
+       select m.*, o.place is not null as contested
+         from threads t
+        cross join lateral (
+              select *
+                from messages m
+               where m.message_id = t.message_id
+                 and m.list = any(%(lists)s)
+              offset 0) m
+         left join contested_texts o
+           on (o.message_id, o.list, o.month, o.variant)
+              = (m.message_id, m.list, m.month, m.variant)
+        where t.thread_id = s.thread_id and coalesce(o.place, 1) = 1
+        order by t.position, m.arrived_at, break_tie(m.list, m.month, m.variant) collate "C"
+        limit 1) m
 
 -- name: stems
 -- The lexemes of each word, in its language.
