@@ -48,7 +48,9 @@ def test_first_query_of_a_mode_warms_up() -> None:
 
 def test_judged_set_runs_in_every_mode(search: Search) -> None:
     judged = [JudgedQuery("lease", QUERY, {ROOT: 1})]
-    scores = score_queries(lambda r: search(r.query, mode=r.mode), judged, ["hybrid", "semantic"])
+    scores = score_queries(
+        lambda r: search(r.query, mode=r.mode, group=r.group), judged, ["hybrid", "semantic"]
+    )
     assert [s.mode for s in scores] == ["hybrid", "semantic"]
     assert all(s.success_10 == 1 for s in scores)
     assert [*build_summary_table(summarise_scores(scores)).index] == ["hybrid", "semantic"]
