@@ -26,14 +26,11 @@ MAX_IDS = 5
 
 def print_response(response: "Response") -> None:
     """Print conversations, or hits alone, and why each is one; the time on standard error."""
-    from mail_assets.search.language.permalink import name_phrases
-
     explain = dict(response.explain or {})
     if query := explain.pop("query", ""):
         click.echo(f"query: {printable_line(query)}")
-    if phrases := response.without_quotes:
-        named = printable_line(name_phrases(phrases))
-        print_note(f"nothing was found that holds {named}: searched without quotes")
+    for note in response.notes:
+        print_note(printable_line(note))
     why = response.explain is not None
     hits = {hit.message_id: hit for hit in response.hits}
     for number, one in enumerate(response.conversations, 1):
@@ -43,8 +40,6 @@ def print_response(response: "Response") -> None:
             _print_hit(number, hit, why=why)
     if response.facets:
         _print_facets(response.facets)
-    if day := response.looked_back_to:
-        print_note(f"only messages from {day} on were looked at: for others add before:{day}")
     found = plural(len(response.hits), "hit")
     if response.conversations:
         found += f" of {plural(len(response.conversations), 'conversation')}"

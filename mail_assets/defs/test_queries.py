@@ -14,7 +14,6 @@ from pydantic import Field
 
 from mail_assets.defs.resources import SearchResource
 from mail_assets.search.language.fields import parse_day
-from mail_assets.search.language.permalink import name_phrases
 from mail_assets.search.language.request import (
     MAX_LIMIT,
     MAX_OFFSET,
@@ -22,6 +21,7 @@ from mail_assets.search.language.request import (
     Mode,
     Request,
     RequestError,
+    Sort,
 )
 from mail_assets.search.language.syntax import parse_request
 from mail_assets.search.response import (
@@ -53,6 +53,7 @@ class TestQueries(dg.Config):
     group: Group = Field(
         default=Group.conversation, description="rows: conversations or single messages"
     )
+    sort: Sort = Field(default=Sort.relevance, description="the best, newest or oldest first")
     lists: list[str] = Field(default=[], description="only these lists; empty: all")
     after: str = Field(default="", description="sent from this day on: YYYY[-MM[-DD]]")
     before: str = Field(default="", description="sent before this day")
@@ -85,6 +86,7 @@ def _request(query: str, config: TestQueries) -> Request:
             offset=config.offset,
             min_score=config.min_score,
             group=config.group.value,
+            sort=config.sort.value,
             lists=tuple(config.lists),
             after=parse_day(config.after) if config.after else None,
             before=parse_day(config.before) if config.before else None,
@@ -138,9 +140,7 @@ def answer_markdown(response: Response) -> str:
         f"{response.took_ms} ms, {response.mode}{short}. "
         f"Again: {escape_markdown(response.permalink)}"
     )
-    if response.without_quotes:
-        named = escape_markdown(name_phrases(response.without_quotes))
-        head += f"\n\nNothing was found that holds {named}: searched without quotes."
+    head += "".join(f"\n\n{escape_markdown(note)}" for note in response.notes)
     hits = {hit.message_id: hit for hit in response.hits}
     blocks = [
         _conversation_markdown(rank, one, [hits[id] for id in one.best])

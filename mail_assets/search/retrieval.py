@@ -10,12 +10,14 @@ import math
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import nullcontext
 from dataclasses import asdict
 from types import MappingProxyType
 from typing import Any, NamedTuple, TypeVar
 
 import psycopg
 
+from mail_assets.postgres.pending import Pending
 from mail_assets.search.filters import MessageFilter
 from mail_assets.search.fulltext import (
     DEEPER,
@@ -25,10 +27,20 @@ from mail_assets.search.fulltext import (
     PAGE_DEPTH,
     enough,
     find_required,
+    has_any_word,
     max_depth,
     search_words,
 )
-from mail_assets.search.fusion import add_thread_messages, fuse, rank_single_leg, weigh_legs
+from mail_assets.search.fusion import (
+    FLOORS,
+    NO_FLOORS,
+    add_thread_messages,
+    drop_far,
+    fuse,
+    rank_single_leg,
+    settle_ends,
+    weigh_legs,
+)
 from mail_assets.search.language.request import Group, Mode, Request
 from mail_assets.search.live_index import VectorSearch
 from mail_assets.search.look_up import LookedUp
@@ -41,6 +53,7 @@ from mail_assets.search.matches import (
     IndexMatches,
     WordHit,
     append_unknown,
+    ask_unknown,
     confirm_matches,
     read_copies,
 )
@@ -49,6 +62,7 @@ from mail_assets.search.query import (
     LanguageTerms,
     Query,
     WeighedTerm,
+    list_names,
     measure_coverage,
     weigh_query,
 )
@@ -77,10 +91,12 @@ T = TypeVar("T")
 class RankedMatches(NamedTuple):
     """Candidates, best first, with the query and terms that found them, and what to explain.
 
-    `looked_back_to`: messages before that day were not looked at. `looked_up` is what the search
+    `looked_back_to`: messages beyond that day were not looked at. `looked_up` is what the search
     began with, None where an id was pasted. `asked`: how deep a leg or a list by date was asked,
     None where there is no more. `pools`: the numbers of candidates after each time that it was
     asked: those of the first are the same for every page, and deeper ones only follow them.
+    `unknown` are the lexemes of the query that no message has. `far`: how many messages are no hits
+    because only their meaning is like the question's, and too little.
     """
 
     candidates: list[Candidate]
@@ -91,6 +107,8 @@ class RankedMatches(NamedTuple):
     looked_up: LookedUp | None = None
     asked: int | None = None
     pools: tuple[int, ...] = ()
+    unknown: tuple[str, ...] = ()
+    far: int = 0
 
     @property
     def first_pool(self) -> list[Candidate]:
@@ -106,8 +124,10 @@ class RankedMatches(NamedTuple):
 class LegRankings(NamedTuple):
     """The confirmed candidates of each leg, other messages of the best threads, and the terms.
 
-    `covered` is the share of the query's weight that the best message by words contains: 1 where it
-    has every term. `milliseconds` are those of each part. `is_all`: no index has more.
+    `subjects` are the messages whose whole subject is the query. `covered` is the share of the
+    query's weight that the best message by words contains: 1 where it has every term.
+    `milliseconds` are those of each part. `unknown`: lexemes that no message has. `has_words`: the
+    searched lists have a word of the query. `is_all`: no index has more.
     """
 
     fulltext: list[Candidate]
@@ -116,6 +136,9 @@ class LegRankings(NamedTuple):
     covered: float
     terms: list[WeighedTerm]
     milliseconds: dict[str, float]
+    unknown: tuple[str, ...]
+    subjects: Sequence[Candidate] = ()
+    has_words: bool = True
     is_all: bool = False
 
 
@@ -138,7 +161,7 @@ class Retriever:
         return None
 
     def retrieve(self, request: Request, looked_up: LookedUp) -> RankedMatches:
-        """Return what a request finds, best first, or newest first if nothing ranks.
+        """Return what a request finds, best first, or by date if nothing ranks.
 
         How deep it asks depends on the query and not on the page. Where a page wants more of a leg
         alone or of a list by date, `retrieve_more` goes on.
@@ -206,24 +229,31 @@ class Retriever:
         found, no page has anything.
         """
         ranked = self.rank_legs(looked_up, depths)
-        name = "fulltext" if depths.words else "semantic"
-        found = ranked.fulltext if depths.words else ranked.semantic
         milliseconds = ranked.milliseconds
-        if before:
-            found = append_unknown(before.candidates, found)
+        if depths.words:
+            near = found = rank_single_leg("fulltext", ranked.fulltext)
+        else:
+            found = rank_single_leg("semantic", ranked.semantic)
+            near = _drop_far(found, ranked, looked_up)
+        if before is None:
+            candidates = settle_ends(near, ranked.subjects)
+        else:
+            candidates = append_unknown(before.candidates, near)
             spent = before.explanation["ms"]
             milliseconds = {part: round(ms + spent[part], 1) for part, ms in milliseconds.items()}
         explanation: dict[str, Any] = {"ms": milliseconds}
         if depths.words:
             explanation = {"terms": _explain_terms(ranked.terms), **explanation}
         return RankedMatches(
-            rank_single_leg(name, found),
+            candidates,
             looked_up.query,
             ranked.terms,
             explanation,
             looked_up=looked_up,
             asked=None if ranked.is_all or not found else depths.words or depths.vectors,
-            pools=(*(before.pools if before else ()), len(found)),
+            pools=(*(before.pools if before else ()), len(candidates)),
+            unknown=ranked.unknown,
+            far=before.far if before else len(found) - len(near),
         )
 
     def _retrieve_hybrid(self, looked_up: LookedUp) -> RankedMatches:
@@ -241,8 +271,14 @@ class Retriever:
             "members": len(ranked.members),
             "ms": ranked.milliseconds,
         }
-        candidates = add_thread_messages(fused, ranked.members)
-        return RankedMatches(candidates, query, ranked.terms, explanation, looked_up=looked_up)
+        near = _drop_far(fused, ranked, looked_up)
+        candidates = settle_ends(add_thread_messages(near, ranked.members), ranked.subjects)
+        return RankedMatches(
+            *(candidates, query, ranked.terms, explanation),
+            looked_up=looked_up,
+            unknown=ranked.unknown,
+            far=len(ranked.semantic) - sum("semantic" in one.ranks for one in near),
+        )
 
     def rank_legs(
         self, looked_up: LookedUp, depths: Depths, *, threads: bool = False
@@ -253,9 +289,14 @@ class Retriever:
         """
         languages = weigh_query(looked_up.query, looked_up.frequencies) if depths.words else []
         lexemes = sorted({term.lexeme for one in languages for term in one.terms})
+        names = list_names(looked_up.query)
         matches, confirmed, confirm_ms = IndexMatches(), NO_MATCHES, 0.0
         wanted: Depths | None = choose_first_depths(looked_up, depths)
         refused: set[Identity] = set()
+        rare = dict.fromkeys(
+            term.lexeme for one in languages for term in one.terms if not term.is_named
+        )
+        unknown: Pending[frozenset[str]] | None = None
         model = looked_up.vectors.reranker() if looked_up.vectors else None
         vector: Future[Vector] | None = None
         while wanted is not None:
@@ -263,14 +304,19 @@ class Retriever:
             if model and vector is None:  # encoded while PostgreSQL confirms
                 vector = self._ahead.submit(model.encode_query, looked_up.query.text)
             began = time.perf_counter()
-            confirmed = confirm_matches(
-                self.connection,
-                looked_up.filters,
-                matches,
-                lexemes,
-                refused=refused,
-                threads=threads,
-            )
+            with self.connection.pipeline() if rare else nullcontext():  # one round trip
+                if unknown is None:
+                    unknown = ask_unknown(self.connection, [*rare])
+                confirmed = confirm_matches(
+                    self.connection,
+                    looked_up.filters,
+                    matches,
+                    lexemes,
+                    subjects=looked_up.subjects,
+                    names=names,
+                    refused=refused,
+                    threads=threads,
+                )
             confirm_ms += milliseconds_since(began)
             wanted = choose_depths(looked_up, depths, matches, confirmed)
             if wanted is not None:
@@ -292,6 +338,9 @@ class Retriever:
                 "stored": round(confirm_ms, 1),
                 "rerank": milliseconds_since(began) if model else 0.0,
             },
+            tuple(sorted(unknown.read())) if unknown else (),
+            confirmed.by_subject,
+            matches.has_words,
             _is_all(looked_up, matches),
         )
 
@@ -307,14 +356,16 @@ class Retriever:
         The vector index is asked by the other thread, which touches no connection.
         """
 
-        def find_words() -> Sequence[WordHit]:
-            if depths.words == before.asked.words:
-                return before.by_words
-            return search_words(looked_up, languages, depths.words)
+        def find_words() -> tuple[Sequence[WordHit], bool]:
+            by_words = before.by_words
+            if depths.words != before.asked.words:
+                by_words = search_words(looked_up, languages, depths.words)
+            known = before.asked.vectors and before.has_words
+            return by_words, bool(by_words or known or has_any_word(looked_up))
 
         # Both release the interpreter's lock.
         asked = self._ahead.submit(_measure, lambda: _find_nearest(looked_up, depths, before))
-        by_words, words_ms = _measure(find_words)
+        (by_words, has_words), words_ms = _measure(find_words)
         nearest, vectors_ms = asked.result()
         return IndexMatches(
             by_words,
@@ -323,6 +374,7 @@ class Retriever:
             nearest.passing,
             round(before.words_ms + words_ms, 1),
             round(before.vectors_ms + vectors_ms, 1),
+            has_words,
         )
 
 
@@ -335,6 +387,16 @@ def _is_all(looked_up: LookedUp, matches: IndexMatches) -> bool:
         (0 < asked.words <= len(matches.by_words) and asked.words < deepest)
         or (0 < asked.vectors <= len(matches.by_meaning) and asked.vectors < nearest)
     )
+
+
+def _drop_far(found: list[Candidate], ranked: LegRankings, looked_up: LookedUp) -> list[Candidate]:
+    """Return the candidates that are hits; all, where each has words that the query requires."""
+    index, query = looked_up.vectors, looked_up.query
+    if index is None or any(one.words.required for one in query.by_language):
+        return found
+    floors = FLOORS.get(index.name.encoder, NO_FLOORS)
+    least = floors.worded if ranked.has_words else floors.wordless
+    return drop_far(found, least, by_name=bool(list_names(query)))
 
 
 class _Nearest(NamedTuple):

@@ -15,9 +15,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from mail_assets import __version__
 from mail_assets.search.language.fields import write_field
-from mail_assets.search.language.permalink import name_phrases
 from mail_assets.search.language.syntax import parse_request
-from mail_assets.web.browse import Archives
 from mail_assets.web.document_types import (
     AnswerDocument,
     Document,
@@ -74,7 +72,7 @@ FORMATS = {
 CHOICES = {
     "mode": {"hybrid": "words and meaning", "semantic": "meaning alone", "fulltext": "words alone"},
     "group": {"conversation": "conversations", "message": "messages"},
-    "sort": {"relevance": "best first", "date": "newest first"},
+    "sort": {"relevance": "best first", "date": "newest first", "oldest": "oldest first"},
 }
 _HEADINGS = {
     400: "This cannot be searched",
@@ -94,14 +92,6 @@ class Pages:
     def home(self) -> str:
         """Return the page with the empty form."""
         return self._render_search({})
-
-    def find(self, parameters: Mapping[str, str]) -> Document:
-        """Return a search with the words that no message has."""
-        document = self.documents.search(parameters)
-        archives = Archives(self.documents.service, self.documents.publication)
-        text = parse_request(make_request(document["parameters"])).text
-        missing = archives.find_unknown_words(text) if document["short"] else []
-        return document | {"missing": missing}
 
     def search(self, document: Document) -> str:
         """Return the page of a search."""
@@ -184,10 +174,8 @@ class Pages:
                 "hits": [] if document["conversations"] else view_hits(document),
                 "bars": view_histogram(document, parsed),
                 "facets": view_facets(document, parsed),
-                "missing": document["missing"],
-                "dropped": name_phrases(document["without_quotes"]),
                 "advice": [*view_advice(document, parsed)],
-                "other_order": view_sorts(parsed),
+                "other_orders": view_sorts(parsed),
                 "without_near": find_address(parsed, near="", offset=0),
                 "first": parsed.request.offset + 1,
             }
