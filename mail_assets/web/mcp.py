@@ -8,7 +8,7 @@ import functools
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Annotated, Any, ParamSpec, TypeVar
+from typing import Annotated, Any, Literal, ParamSpec, TypeVar
 
 from mcp.server import MCPServer
 from mcp.server.context import LifespanContextT, RequestT
@@ -81,6 +81,10 @@ class MailTools:
         before: Day = "",
         limit: Annotated[int, Field(ge=1, le=20)] = 5,
         offset: Annotated[int, Field(ge=0, le=MAX_OFFSET)] = 0,
+        sort: Annotated[
+            Literal["relevance", "newest", "oldest"],
+            Field(description="best first, or by date those that have every word"),
+        ] = "relevance",
         explain: Annotated[bool, Field(description="show how the query was understood")] = False,
         tokens: Tokens = 2_000,
     ) -> str:
@@ -93,6 +97,7 @@ class MailTools:
                 "before": before,
                 "limit": str(limit),
                 "offset": str(offset),
+                "sort": sort,
             },
             facets=False,
         )
@@ -166,7 +171,7 @@ class MailTools:
         document = self._documents.search({"q": query, "list": list, "limit": "1"})
         facets = document["facets"]
         counted = {"total": facets["total"], "at_least": facets["at_least"]}
-        dropped = {"without_quotes": document["without_quotes"]}
+        dropped = {"without_quotes": document["without_quotes"], "notes": document["notes"]}
         explained = {**document["explain"], **dropped, **counted}
         return json.dumps(explained, ensure_ascii=False, indent=1)
 

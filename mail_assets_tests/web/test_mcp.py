@@ -78,7 +78,7 @@ def test_answer_quotes_the_passages_of_the_page(call: Call, public: httpx.Client
 
 def test_hits_by_date_have_no_score(call: Call) -> None:
     said = call("semantic_search", query="list:harbor-users", limit=1)
-    assert "\nfound by date (newest with all that is asked)\n" in said
+    assert "\nfound by date (it has all that is asked)\n" in said
 
 
 def test_dropped_quotes_are_reported(call: Call) -> None:
