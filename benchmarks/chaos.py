@@ -142,9 +142,11 @@ class World:
                 print(f"      {remedy}", flush=True)
                 command = remedy.replace("mail-assets ", f"{shlex.join(CLI)} ")
                 with self._log.open("w") as log:
-                    subprocess.run(
+                    ended = subprocess.run(
                         command, shell=True, env=self._environ, stdout=log, stderr=log, check=False
                     )
+                if ended.returncode:
+                    print(f"      ended with {ended.returncode}: {self._log.read_text()[-2000:]}")
         raise SystemExit(f"{MENDINGS} mendings did not do: {findings}")
 
     def run(self, chance: random.Random, acts: int, every: float, done: Counter[str]) -> int:

@@ -5,7 +5,7 @@
 -- statement that finds messages, because the metadata of a vector can be older than its message.
 -- {passes_in_lists} are those other than the lists, which are compared differently, and
 -- {passes_unindexed} those that are not met already. {source} is the table of messages, or the
--- statement `indexed` or `walked`.
+-- statement `indexed` or `walked`. {by_date} is the order of the newest or of the oldest.
 
 -- name: lexemes
 -- Texts in one language: as a phrase, as lexemes in their order, the places of these, the words that
@@ -147,12 +147,16 @@ select 0, w.message_id, w.list, w.month, w.variant, w.text, b.thread_id, false, 
 select * from messages m where {indexed} offset 0
 
 -- name: walked
--- The newest messages of the requested lists and days, up to a limit.
-select * from messages m where {walked} order by m.sent_at desc limit %(walked)s
+-- The newest, or oldest, messages of the requested lists and days, up to a limit.
+select * from messages m where {walked} order by {by_date} limit %(walked)s
 
 -- name: horizon
 -- The time of the first message that a walk does not reach; no row where it reaches all.
-select m.sent_at from messages m where {walked} order by m.sent_at desc limit 1 offset %(walked)s
+select m.sent_at from messages m where {walked} order by {by_date} limit 1 offset %(walked)s
+
+-- name: first_sent
+-- The time of the first message of the requested lists and days.
+select m.sent_at from messages m where {walked} order by m.sent_at limit 1
 
 -- name: indexed_count
 -- The number of messages that an index finds, up to a limit.
@@ -182,18 +186,23 @@ union all
 select null, false, share from spread where met
 
 -- name: newest
--- The newest messages that pass the filters.
+-- The newest, or oldest, messages that pass the filters.
 select m.message_id, m.list, m.month, m.variant, o.place, t.thread_id
   from {source} m
   left join contested_texts o using (message_id, list, month, variant)
   left join threads t on t.message_id = m.message_id and coalesce(o.place, 1) = 1
  where {passes}
- order by m.sent_at desc, m.message_id, m.list, m.month, m.variant
+ order by {by_date}, m.message_id, m.list, m.month, m.variant
  limit %(most)s
 
 -- name: last_sent
--- The time of the last of some messages.
-select max(sent_at) from messages where message_id = any(%(message_ids)s)
+-- The times of the first and the last of some messages.
+select min(sent_at), max(sent_at) from messages where message_id = any(%(message_ids)s)
+
+-- name: is_stored
+-- True if a message has an id, or a conversation has it of a message that is in no archive.
+select exists (select from messages where message_id = %(message_id)s)
+       or exists (select from threads where message_id = %(message_id)s)
 
 -- name: by_id
 -- The copies of one message that pass the filters.
@@ -255,7 +264,7 @@ with matching as materialized (
            m.attachments <> '[]' as has_attachment
       from {source} m
      where {passes}
-     order by m.sent_at desc
+     order by {by_date}
      limit %(most)s),
 counted as (
     select m.*, min(o.place) over (partition by m.message_id) as first, o.place
@@ -289,6 +298,12 @@ select e.lexeme, e.share
        as e (lexeme, share)
  where s.schemaname = current_schema() and s.tablename = 'messages' and s.attname = 'search'
    and e.lexeme is not null
+
+-- name: unknown_lexemes
+-- The lexemes that no message has; each is also given as a tsquery.
+select l.lexeme
+  from unnest(%(lexemes)s::text[], %(queries)s::tsquery[]) as l (lexeme, query)
+ where not exists (select from messages m where m.search @@ l.query)
 
 -- name: sampled_shares
 -- The same before the first ANALYZE, from a sample of the messages.

@@ -29,6 +29,7 @@ from mail_assets.indexes.words import open_mail_words, open_words_bucket
 from mail_assets.month import ListMonth
 from mail_assets.operations import KEEP_DAYS
 from mail_assets.operations.damage import (
+    UNREADABLE,
     OpenIndex,
     examine_damage,
     examine_schema,
@@ -87,10 +88,13 @@ def examine_home(settings: Settings, deep: Callable[[str], None] | None = None) 
                 missing = [*examine_schema(connection)]
             if missing:  # other questions may fail until that is mended
                 return [*disks, *missing]
+            damage = [*_examine_deep(settings, connection, deep)] if deep else []
+            unreadable = [one for one in damage if one.problem == UNREADABLE]
             return [
                 *disks,
                 *_examine_version(settings, connection),
                 *examine_server(connection, psql_command(settings)),
+                *unreadable,  # runs of months fail until it is made again
                 *_examine_dagster(settings),
                 *examine_lists(connection, settings.lists, settings.lists_file),
                 *examine_empty_lists(connection, settings.lists),
@@ -101,7 +105,7 @@ def examine_home(settings: Settings, deep: Callable[[str], None] | None = None) 
                 *_examine_indexes(settings, connection),
                 *examine_forgotten(connection),
                 *_examine_encoder(settings, connection),
-                *(_examine_deep(settings, connection, deep) if deep else ()),
+                *(one for one in damage if one not in unreadable),
             ]
     except (PostgresError, psycopg.OperationalError) as error:
         if settings.pg_dsn and isinstance(error, psycopg.OperationalError):

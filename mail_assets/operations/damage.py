@@ -50,6 +50,7 @@ from mail_assets.vectors.index import Vector
 from mail_assets.workspace import Workspace
 
 MEND = "mail-assets up --mend"
+UNREADABLE = "an index cannot be read"
 
 MESSAGES = ("messages", "contested_texts", "archive_entries", "quarantine", "senders")
 
@@ -277,7 +278,7 @@ def _examine_index(
         return  # named by examine_vectors and examine_words
     except FAILED as error:
         remedy = f"{one.variables}mail-assets index rebuild {shlex.quote(index.name)}"
-        yield Finding("an index cannot be read", str(error), remedy)
+        yield Finding(UNREADABLE, str(error), remedy)
         return
     yield from found.findings()
 

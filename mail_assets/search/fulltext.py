@@ -77,15 +77,18 @@ def search_words(
     return sorted(hits, key=lambda hit: (-hit.score, hit.message_id, hit.copy))[:depth]
 
 
-def search_required(looked_up: LookedUp, most: int) -> list[Sequence[WordMatch]] | None:
+def search_required(
+    looked_up: LookedUp, most: int, oldest_from: float | None = None
+) -> list[Sequence[WordMatch]] | None:
     """Return the newest messages of each language that have the words which a query requires.
 
-    None where some list is of a language in which no word is required.
+    With `oldest_from`, the time of the first message, they are the oldest. None where some list is
+    of a language in which no word is required.
     """
     if not _requires_words(looked_up):
         return None
     return [
-        _search(looked_up, one, one.words._replace(terms=()), most)
+        _search(looked_up, one, one.words._replace(terms=(), oldest_from=oldest_from), most)
         for one in looked_up.query.by_language
     ]
 

@@ -12,6 +12,8 @@ import psycopg
 from psycopg.types.json import Json
 
 from mail_assets.month import ListMonth, known_month
+from mail_assets.postgres.pending import Pending
+from mail_assets.postgres.statements import statement
 from mail_assets.search.filters import MessageFilter
 from mail_assets.search.lexemes import match_any
 from mail_assets.vectors.index import Match
@@ -124,6 +126,19 @@ class ConfirmedMatches(NamedTuple):
 
 
 NO_MATCHES = ConfirmedMatches([], [], [], frozenset())
+
+
+#: Rare lexemes that are looked up: a query with more of them was pasted.
+MAX_RARE = 8
+
+
+def ask_unknown(connection: psycopg.Connection, lexemes: Sequence[str]) -> Pending[frozenset[str]]:
+    """Ask which of a few rare lexemes no message has."""
+    if not 0 < len(lexemes) <= MAX_RARE:
+        return Pending.known(frozenset())
+    parameters = {"lexemes": [*lexemes], "queries": [match_any([one]) for one in lexemes]}
+    asked = connection.execute(statement("search", "unknown_lexemes"), parameters)
+    return Pending(asked.fetchall).then(lambda rows: frozenset(lexeme for (lexeme,) in rows))
 
 
 def confirm_matches(

@@ -10,12 +10,14 @@ import math
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import nullcontext
 from dataclasses import asdict
 from types import MappingProxyType
 from typing import Any, NamedTuple, TypeVar
 
 import psycopg
 
+from mail_assets.postgres.pending import Pending
 from mail_assets.search.filters import MessageFilter
 from mail_assets.search.fulltext import (
     DEEPER,
@@ -52,6 +54,7 @@ from mail_assets.search.matches import (
     IndexMatches,
     WordHit,
     append_unknown,
+    ask_unknown,
     confirm_matches,
     read_copies,
 )
@@ -91,11 +94,11 @@ T = TypeVar("T")
 class RankedMatches(NamedTuple):
     """Candidates, best first, with the query and terms that found them, and what to explain.
 
-    `looked_back_to`: messages before that day were not looked at. `looked_up` is what the search
+    `looked_back_to`: messages beyond that day were not looked at. `looked_up` is what the search
     began with, None where an id was pasted. `asked`: how many copies of the newest were asked for,
     None where there are no more. `first`: how many of the candidates every page has, however deep
-    it asks, None for all. `far`: how many messages are no hits because only their meaning is like
-    the question's, and too little.
+    it asks, None for all. `unknown` are the lexemes of the query that no message has. `far`: how
+    many messages are no hits because only their meaning is like the question's, and too little.
     """
 
     candidates: list[Candidate]
@@ -106,6 +109,7 @@ class RankedMatches(NamedTuple):
     looked_up: LookedUp | None = None
     asked: int | None = None
     first: int | None = None
+    unknown: tuple[str, ...] = ()
     far: int = 0
 
     @property
@@ -119,7 +123,7 @@ class LegRankings(NamedTuple):
 
     `subjects` are the messages whose whole subject is the query. `covered` is the share of the
     query's weight that the best message by words contains: 1 where it has every term.
-    `milliseconds` are those of each part.
+    `milliseconds` are those of each part. `unknown`: lexemes that no message has.
     """
 
     fulltext: list[Candidate]
@@ -128,6 +132,7 @@ class LegRankings(NamedTuple):
     covered: float
     terms: list[WeighedTerm]
     milliseconds: dict[str, float]
+    unknown: tuple[str, ...]
     subjects: Sequence[Candidate] = ()
 
 
@@ -150,7 +155,7 @@ class Retriever:
         return None
 
     def retrieve(self, request: Request, looked_up: LookedUp) -> RankedMatches:
-        """Return everything that a request finds, best first, or newest first if nothing ranks.
+        """Return everything that a request finds, best first, or by date if nothing ranks.
 
         The score of a message in a leg does not depend on how many are asked for, so one leg alone
         is asked for more where a later page wants them.
@@ -207,6 +212,7 @@ class Retriever:
             {"terms": _explain_terms(ranked.terms), "ms": ranked.milliseconds},
             looked_up=looked_up,
             first=PAGE_DEPTH,
+            unknown=ranked.unknown,
         )
 
     def _retrieve_semantic(self, looked_up: LookedUp, last: int) -> RankedMatches:
@@ -256,6 +262,7 @@ class Retriever:
         return RankedMatches(
             *(candidates, query, ranked.terms, explanation),
             looked_up=looked_up,
+            unknown=ranked.unknown,
             far=len(ranked.semantic) - sum("semantic" in one.ranks for one in near),
         )
 
@@ -272,6 +279,10 @@ class Retriever:
         matches, confirmed, confirm_ms = IndexMatches(), NO_MATCHES, 0.0
         wanted: Depths | None = choose_first_depths(looked_up, depths)
         refused: set[Identity] = set()
+        rare = dict.fromkeys(
+            term.lexeme for one in languages for term in one.terms if not term.is_named
+        )
+        unknown: Pending[frozenset[str]] | None = None
         model = looked_up.vectors.reranker() if looked_up.vectors else None
         vector: Future[Vector] | None = None
         while wanted is not None:
@@ -279,16 +290,19 @@ class Retriever:
             if model and vector is None:  # encoded while PostgreSQL confirms
                 vector = self._ahead.submit(model.encode_query, looked_up.query.text)
             began = time.perf_counter()
-            confirmed = confirm_matches(
-                self.connection,
-                looked_up.filters,
-                matches,
-                lexemes,
-                subjects=looked_up.subjects,
-                names=names,
-                refused=refused,
-                threads=threads,
-            )
+            with self.connection.pipeline() if rare else nullcontext():  # one round trip
+                if unknown is None:
+                    unknown = ask_unknown(self.connection, [*rare])
+                confirmed = confirm_matches(
+                    self.connection,
+                    looked_up.filters,
+                    matches,
+                    lexemes,
+                    subjects=looked_up.subjects,
+                    names=names,
+                    refused=refused,
+                    threads=threads,
+                )
             confirm_ms += milliseconds_since(began)
             wanted = choose_depths(looked_up, depths, matches, confirmed)
             if wanted is not None:
@@ -310,6 +324,7 @@ class Retriever:
                 "stored": round(confirm_ms, 1),
                 "rerank": milliseconds_since(began) if model else 0.0,
             },
+            tuple(sorted(unknown.read())) if unknown else (),
             confirmed.by_subject,
         )
 

@@ -27,16 +27,12 @@ from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from itertools import chain
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, TypeGuard
 
 from mail_assets.files import make_private_folder
 from mail_assets.mail.message.beginning import NO_HEADER, read_beginning
-from mail_assets.mail.message.dates import decide_sent_at, parse_date
-from mail_assets.mail.message.headers import (
-    Headers,
-    decode_fields,
-    decode_value,
-)
+from mail_assets.mail.message.dates import ParsedDate, decide_sent_at, parse_date, read_hops
+from mail_assets.mail.message.headers import decode_fields
 from mail_assets.month import ListMonth
 from mail_assets.sources.archive_file import save_archive, write_whole
 from mail_assets.sources.source import ArchiveSource, Fetched, SourceError, Unchanged
@@ -166,33 +162,22 @@ def month_of_message(raw: bytes, arrived: datetime | None) -> str:
     """Return the month of a message, "YYYY-MM"; `arrived` is None if it is unknown."""
     headers = read_beginning(strip_envelope(raw)).headers
     latest = datetime.now(UTC) + _AHEAD
-    dates = [text for text in decode_fields(headers, "date") if _is_possible(text, latest)]
 
-    def received() -> Iterator[str]:
-        return (text for text in _received(headers) if _is_possible(text, latest))
+    def is_possible(date: ParsedDate | None) -> TypeGuard[ParsedDate]:
+        return date is not None and _FIRST <= date.at <= latest
 
+    def received() -> Iterator[ParsedDate]:
+        return filter(is_possible, read_hops(headers.get("received", ())))
+
+    dates = [text for text in decode_fields(headers, "date") if is_possible(parse_date(text))]
     # the parser needs the archive's month, which is not known yet: try each candidate
-    for text in chain(dates[:1], received()):
-        candidate = parse_date(text)
-        if candidate is None:
-            continue
+    for candidate in chain(filter(None, map(parse_date, dates[:1])), received()):
         sent = decide_sent_at(dates, received(), "", f"{candidate.at:%Y-%m}")
         if sent.source != "archive_month":
             return f"{sent.at:%Y-%m}"
     if arrived and _FIRST <= arrived <= latest:
         return f"{arrived:%Y-%m}"
     return NO_DATE
-
-
-def _received(headers: Headers) -> Iterator[str]:
-    # the date follows the last semicolon (RFC 5322 section 3.6.7)
-    for hop in headers.get("received", ()):
-        yield decode_value(hop[hop.rfind(b";") + 1 :])
-
-
-def _is_possible(text: str, latest: datetime) -> bool:
-    found = parse_date(text)
-    return found is not None and _FIRST <= found.at <= latest
 
 
 class Arrival(NamedTuple):

@@ -1,6 +1,7 @@
 """The parser's short ways, each compared with the long way that it saves, for any message."""
 
 from mail_assets.mail.message import content_hash, dates, headers, ids
+from mail_assets.mail.message.body import select_body
 from mail_assets.mail.message.headers import decode_value, parse_header_block, unfold
 from mail_assets.mail.message.mime import parse_mime
 
@@ -30,8 +31,10 @@ def find_end_slowly(raw: bytes) -> tuple[int, int]:
 
 
 def check_hashed_body(raw: bytes) -> None:
-    """Text that looks plain by its bytes is decoded to the same."""
+    """Text that looks plain by its bytes, or was decoded before, is decoded to the same."""
     tree = parse_mime(raw)
+    read = content_hash._body(tree, select_body(tree, "iso-8859-2"))
+    assert read.rstrip() == content_hash._body(tree, None).rstrip()
     body = raw[tree.body_start :]
     for part in tree.parts:
         if part.start == tree.body_start and content_hash._is_plain(part, body):

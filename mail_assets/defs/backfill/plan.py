@@ -2,9 +2,11 @@
 
 A backfill passes over months in which no step would write anything and no check is due. Three
 things decide: the records of the steps (steps/unchanged_months.py), the archives that the source
-has now, and the status in the UI. A month that the UI shows as missing or failed is run.
+has now, and the runs in the UI. A month is run that the UI shows as missing, or whose last run
+failed.
 """
 
+import datetime as dt
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -26,7 +28,7 @@ from mail_assets.defs.backfill.workers import RangeWorkers
 from mail_assets.defs.definitions import BLOCKING_CHECKS, build_defs
 from mail_assets.defs.instance import open_instance
 from mail_assets.defs.partitions import asset_key, list_months, months
-from mail_assets.defs.runs import cancel_abandoned
+from mail_assets.defs.runs import cancel_abandoned, failed_months
 from mail_assets.encoding.models import resolve_model
 from mail_assets.encoding.open import check_model
 from mail_assets.indexes.live import find_recorded
@@ -50,7 +52,7 @@ from mail_assets.steps.unchanged_months import (
     find_unchanged,
 )
 from mail_assets.store.open import open_store
-from mail_assets.tables.mbox_archives import archived_months
+from mail_assets.tables.mbox_archives import archived_months, read_archives
 from mail_assets.workspace import Workspace
 
 
@@ -60,6 +62,8 @@ class KnownMonths(NamedTuple):
     Attributes:
         versions: the versions that the source has listed.
         partitions: months of the range that have partitions.
+        with_gaps: these, and the months of the range without an archive that are recorded as empty,
+            or are to be: those between others in a calendar year.
         outside: months before `first_month` or after `last_month` of lists.toml.
         beyond: months before or after the range that was asked for.
     """
@@ -67,13 +71,9 @@ class KnownMonths(NamedTuple):
     source: ArchiveSource
     versions: Mapping[ListMonth, str]
     partitions: list[ListMonth]
+    with_gaps: list[ListMonth]
     outside: list[ListMonth]
     beyond: list[ListMonth]
-
-    @property
-    def without_gaps(self) -> list[ListMonth]:
-        """The months, and those between them in a calendar year, which are recorded as empty."""
-        return [month for one in calendar_year_ranges(self.partitions) for month in one.months]
 
 
 def find_months(
@@ -92,16 +92,25 @@ def find_months(
     cache = settings.source_cache
     source = open_source(list_name, wanted.source, start=wanted.start, options=options, cache=cache)
     versions = source.versions()
-    there = sorted({*months_archived(settings, list_name), *versions})
-    known = [month for month in there if (first or "") <= month.month <= (last or "9999")]
+    there = {*months_archived(settings, list_name), *versions}
     keys = {*months(settings.first_month, settings.last_month).get_partition_keys()}
+    possible = [month for month in there if month.month in keys]
+    filled = {month for one in calendar_year_ranges(possible) for month in one.months}
+    with settings.database.connect("backfill") as connection:
+        filled |= read_archives(connection, [list_name]).keys()
+
+    def in_range(found: Iterable[ListMonth]) -> list[ListMonth]:
+        return sorted(one for one in found if (first or "") <= one.month <= (last or "9999"))
+
+    known = in_range(there)
     oldest, newest = settings.first_month, settings.last_month or "9999"
     return KnownMonths(
         source,
         versions,
         [month for month in known if month.month in keys],
+        [month for month in in_range(filled) if month.month in keys],
         [month for month in known if not oldest <= month.month <= newest],
-        sorted({*there} - {*known}),
+        sorted(there.difference(known)),
     )
 
 
@@ -120,8 +129,13 @@ def find_months_to_pass(
     months: Iterable[ListMonth],
     assets: Sequence[str],
 ) -> Unchanged:
-    """Return the months that need no run of some assets; sources are not asked."""
-    shown = find_materialized(settings, instance, [*months], assets)
+    """Return the months that need no run of some assets; sources are not asked.
+
+    Months whose last run failed need one, though it made everything before it failed.
+    """
+    failed = failed_months(instance, None, [*settings.lists], dt.datetime.now(dt.UTC))
+    wanted = [month for month in months if month not in failed]
+    shown = find_materialized(settings, instance, wanted, assets)
     if not shown:
         return {}
     with _open_workspace(settings) as workspace:
@@ -136,7 +150,7 @@ def confirm_archives(settings: Settings, known: KnownMonths, unchanged: Unchange
     """
     confirmed: dict[ListMonth, UnchangedMonth] = {}
     with _open_workspace(settings) as workspace:
-        for month in known.without_gaps:
+        for month in known.with_gaps:
             try:
                 if month in unchanged and _is_kept(settings, workspace, known, month, unchanged):
                     confirmed[month] = unchanged[month]
@@ -293,7 +307,7 @@ def plan_ranges(
             listed.append(find_months(settings, name, request.first, request.last))
         except SourceError as error:
             report.failed[f"list {name}"] = str(error)
-    months = [month for known in listed for month in known.without_gaps]
+    months = [month for known in listed for month in known.with_gaps]
     asked = () if request.rebuild else months
     unchanged = find_months_to_pass(settings, instance, asked, CHAIN)
     for known in listed:

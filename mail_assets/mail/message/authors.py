@@ -17,7 +17,7 @@ The list is named by List-Id (RFC 2919) or older fields. The archive may belong 
 
 import binascii
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import takewhile
 from typing import NamedTuple
@@ -33,6 +33,7 @@ _IN_BRACKETS = re.compile(r"<([^<>]+)>")
 _OWNER = re.compile(r"^owner-|-(?:owner|bounces|admin|request)(?=[+=@])[^@]*+(?=@)")
 # Fields with an address of the list: RFC 2369; vger; ezmlm, Yahoo and Google Groups; Mailman 2
 _ADDRESS_FIELDS = ("list-post", "x-mailing-list", "mailing-list", "x-beenthere")
+_ORIGINAL = ("x-original-from", "original-from")
 _ADDRESS = re.compile(rb"(?<![\w.+=-])[\w.+=-]{1,64}+@[\w.-]{1,255}+")
 
 
@@ -57,7 +58,7 @@ def find_list_id(headers: Headers) -> str:
 
 def _find_list_addresses(headers: Headers, list_id: str) -> frozenset[str]:
     """Return the list's own addresses, each as `name.domain`, the form of a List-Id."""
-    values = [value for name in _ADDRESS_FIELDS for value in headers.get(name, ())]
+    values = _values(headers, *_ADDRESS_FIELDS)
     own = _read_list_addresses(b" ".join(values)[:MAX_CACHED]) if values else frozenset()
     return own | {list_id} if list_id else own
 
@@ -116,7 +117,7 @@ def find_author(
     person.
     """
     own = _find_list_addresses(headers, list_id)
-    for original in parse_addresses(_values(headers, "x-original-from", "original-from")):
+    for original in parse_addresses(_values(headers, *_ORIGINAL)):
         if original.email != sender.email and _is_personal(original.email, own):
             return Author(original.name or _without_via(sender.name, False), original.email, True)
     is_hidden = "-dmarc-request@" in sender.email and bool(_LISTSERV.match(sender.email))
@@ -145,7 +146,9 @@ def find_author(
     return Author(name, "" if is_own else sender.email, is_munged, True)
 
 
-def _values(headers: Headers, *names: str) -> list[bytes]:
+def _values(headers: Headers, *names: str) -> Sequence[bytes]:
+    if headers.keys().isdisjoint(names):  # nearly all mail
+        return ()
     return [value for name in names for value in headers.get(name, ())]
 
 
@@ -159,7 +162,8 @@ def _without_via(name: str, is_own: bool) -> str:
     Also before an address if From holds a list's own: Yahoo Groups put the author's there.
     """
     short = name
-    if found := _VIA.search(name) or (_FOREIGN_VIA.search(name) if is_own else None):
+    found = _VIA.search(name) if "via" in name else None
+    if found := found or (_FOREIGN_VIA.search(name) if is_own else None):
         short = name[: found.start()]
         if short.count("(") > short.count(")"):  # `Jo (@jo via GitHub)`
             short = short[: short.rfind("(")]

@@ -92,8 +92,8 @@ def read_beginning(raw: bytes) -> Beginning:
     """Return the header of a message; never raises."""
     headers, body, cut = parse_header_block(raw, 0, len(raw))
     if "from" in headers and ("date" in headers or "subject" in headers):
-        line_end = raw.find(b"\n")
-        if raw[line_end - 2 : line_end] != b"\r\r" and not _goes_on(raw, headers, body):
+        is_doubled = raw.endswith(b"\r\r", 0, raw.find(b"\n"))
+        if not is_doubled and not _goes_on(raw, headers, body):
             return Beginning(raw, headers, body, cut, False, False)
     source, in_utf_8 = _normalize(raw)
     headers, body, cut, repaired = find_header(source, 0, len(source))

@@ -105,8 +105,7 @@ def select_body(tree: MimeTree, usual: str = "") -> Body:
     """
     reader = PartReader(usual)
     if not tree.attached:
-        is_sole = len(tree.parts) == 1 and tree.parts[0].start == tree.body_start
-        body = _select(reader, tree.parts, is_sole=is_sole)
+        body = _select(reader, tree.parts, tree.body_start)
         if reader.guessed:
             body = body._replace(guessed=True)
         fits = len(body.text) <= MAX_BODY
@@ -142,12 +141,13 @@ def select_body(tree: MimeTree, usual: str = "") -> Body:
     )
 
 
-def _select(reader: PartReader, parts: list[Part], *, is_sole: bool = False) -> Body:
-    """Return the body of one message; `is_sole`: it is no multipart."""
+def _select(reader: PartReader, parts: list[Part], body_start: int = -1) -> Body:
+    """Return the body of one message, which is no multipart if a part begins at `body_start`."""
     if len(parts) == 1 and (body := _read_only_part(reader, parts[0])):
         return body
     shown = [part for part in parts if part.disposition != "attachment"]
     own = [part for part in shown if is_text_part(part)]
+    is_sole = len(parts) == 1 and parts[0].start == body_start
     capped = False
     for group in (
         [part for part in own if not part.filename],

@@ -18,6 +18,7 @@ import numpy as np
 
 from mail_assets.mail.message import mime
 from mail_assets.mail.message.addresses import parse_addresses
+from mail_assets.mail.message.body import Body
 from mail_assets.mail.message.headers import Headers, decode_fields, decode_value
 from mail_assets.mail.message.ids import find_ids
 from mail_assets.mail.message.message import Message, TextIdentity
@@ -26,8 +27,9 @@ from mail_assets.mail.message.part_text import decode_part_text
 
 MAX_RENDERINGS = 20  # of one message, compared with each other
 
-_HASHED = ("date", "subject", "message-id")
+_HASHED = {name: b"%s:%%s\n" % name.encode() for name in ("date", "subject", "message-id")}
 _IDS = ("in-reply-to", "references")
+Parents = Sequence[Sequence[str]]  # decoded values of In-Reply-To, and of References
 
 # Charsets in which bytes of ASCII without escapes mean ASCII.
 _ASCII_SUPERSETS = frozenset({"", "us-ascii", "ascii", "utf-8", "iso-8859-1", "iso-8859-15"})
@@ -43,7 +45,7 @@ _LINK = re.compile(rb"^(?:Url|URL) ?:[^\n]*/attachments/(\d{8}/[0-9a-f]+)/[^\n]*
 _UNSURE = re.compile(rb"[?\x80-\xff]+")
 
 
-def hash_content(tree: mime.MimeTree, dialect: str) -> str:
+def hash_content(tree: mime.MimeTree, body: Body, parents: Parents, dialect: str) -> str:
     """Return the hex sha256 of the content of a message, equal for every faithful copy of it.
 
     It covers the address of From, Date, Subject, Message-ID, In-Reply-To, References and the text.
@@ -51,9 +53,9 @@ def hash_content(tree: mime.MimeTree, dialect: str) -> str:
     ends, blank lines at the end, the From_ line and the escape of lines that look like one, and
     fields that relays and list servers add. A message of several parts is hashed by its raw bytes.
     Pipermail renders its mail again from time to time: of a scrubbed attachment only date and hash
-    of its address count.
+    of its address count. `body` is that of `select_body`.
     """
-    return hashlib.sha256(_content(tree, dialect)).hexdigest()
+    return hashlib.sha256(_content(tree, body, parents, dialect)).hexdigest()
 
 
 def find_lossy_copies(raws: Iterable[bytes], dialect: str) -> frozenset[str]:
@@ -65,7 +67,7 @@ def find_lossy_copies(raws: Iterable[bytes], dialect: str) -> frozenset[str]:
     seen: defaultdict[bytes, dict[tuple[bytes, ...], str]] = defaultdict(dict)
     lossy: set[str] = set()
     for raw in raws:
-        content = _content(mime.parse_mime(raw), dialect)
+        content = _read_content(raw, dialect)
         renderings = seen[_outline(content)]
         letters = tuple(_UNSURE.findall(content))
         if letters in renderings or len(renderings) == MAX_RENDERINGS:
@@ -85,29 +87,38 @@ def hash_outline(raw: bytes, dialect: str) -> bytes:
 
     Only messages with equal outlines and different contents can be lossy copies of each other.
     """
-    return _outline(_content(mime.parse_mime(raw), dialect))
+    return _outline(_read_content(raw, dialect))
 
 
 def _outline(content: bytes) -> bytes:
     return hashlib.sha256(_UNSURE.sub(b"?", content)).digest()
 
 
-def _content(tree: mime.MimeTree, dialect: str) -> bytes:
-    body = _body(tree)
-    if b"From " in body:
+def _read_content(raw: bytes, dialect: str) -> bytes:
+    tree = mime.parse_mime(raw)
+    return _content(tree, None, [decode_fields(tree.headers, name) for name in _IDS], dialect)
+
+
+def _content(tree: mime.MimeTree, read: Body | None, parents: Parents, dialect: str) -> bytes:
+    body = _body(tree, read)
+    if b">From" in body:
         body = _ESCAPED_FROM.sub(b"", body)
     if dialect == "pipermail":
         body = _SCRUBBED.sub(_scrubbed, body.rstrip() + b"\n")
-    return b"%s\n%s" % (_fields(tree.headers, dialect), body.rstrip())
+    return b"%s\n%s" % (_fields(tree.headers, parents, dialect), body.rstrip())
 
 
-def _body(tree: mime.MimeTree) -> bytes:
+def _body(tree: mime.MimeTree, read: Body | None) -> bytes:
     """Return a message's only text in UTF-8; else the raw body with its type."""
     body = tree.source[tree.body_start :]
     if len(tree.parts) == 1 and tree.parts[0].source is tree.source and not tree.parts[0].message:
         part = tree.parts[0]
         if part.type == "text/plain":
-            return body if _is_plain(part, body) else _decoded(part, body)
+            if _is_plain(part, body):
+                return body
+            if read and not (part.flowed or read.capped or read.guessed or not read.text):
+                return read.text.encode("utf-8", "replace")  # decoded already
+            return _decoded(part, body)
         return b"%s\n%s" % (part.type.encode("utf-8", "replace"), body.replace(b"\r\n", b"\n"))
     kinds = b"".join(b"%s\n" % _squeezed(value) for value in tree.headers.get("content-type", ()))
     return kinds + body.replace(b"\r\n", b"\n")
@@ -127,20 +138,19 @@ def _decoded(part: Part, body: bytes) -> bytes:
     return body if capped else text.encode("utf-8", "replace")
 
 
-def _fields(headers: Headers, dialect: str) -> bytes:
+def _fields(headers: Headers, parents: Parents, dialect: str) -> bytes:
     """Return the address of From, decoded values, and ids without their brackets.
 
     Plain values are not decoded, to save a twelfth of the parser's time.
     """
     authors = parse_addresses(headers.get("from", ()), obfuscated=dialect == "pipermail")
-    address = next((one.email for one in authors), "")
-    lines = [b"from:%s\n" % address.lower().encode("utf-8", "replace")]
-    for name in _HASHED:
-        for value in headers.get(name, ()):
-            lines.append(b"%s:%s\n" % (name.encode(), _squeezed(value)))
-    for name in _IDS:
-        ids = [one for value in decode_fields(headers, name) for one in find_ids(value)]
-        lines.append(b"%s:%s\n" % (name.encode(), " ".join(ids).encode("utf-8", "replace")))
+    address = authors[0].email if authors else ""
+    lines = [b"from:%s\n" % address.encode("utf-8", "replace")]
+    for name, line in _HASHED.items():
+        lines += [line % _squeezed(value) for value in headers.get(name, ())]
+    for name, values in zip(_IDS, parents, strict=True):
+        ids = [one for value in values for one in find_ids(value)]
+        lines.append(f"{name}:{' '.join(ids)}\n".encode("utf-8", "replace"))
     return b"".join(lines)
 
 

@@ -4,11 +4,13 @@ RFC 5322 section 3.3, and what mail programs wrote instead. A `datetime` here is
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
-from itertools import islice, tee
+from itertools import islice
 from typing import NamedTuple
+
+from mail_assets.mail.message.headers import decode_value
 
 # --- time zones ---
 
@@ -95,10 +97,11 @@ _MONTHS = {
     for name in names.split()
 }
 _ENGLISH = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
-# `Mon, 05 Jan 2026 15:18:12 +0100 (CET)`: exactly the form of RFC 5322 section 3.3
+# `Mon, 05 Jan 2026 15:18:12 +0100 (CET)`: the form of RFC 5322 section 3.3
 _CANONICAL = re.compile(
     r"\s*(?:[A-Z][a-z][a-z], +)?(\d\d?) ([A-Z][a-z][a-z]) ([12]\d{3}) "
-    r"([01]\d|2[0-3]):([0-5]\d):([0-5]\d) ([+-](?:0\d|1[0-3])[0-5]\d)(?: \([A-Z]{1,5}\))?\s*\Z",
+    r"([01]?\d|2[0-3]):([0-5]\d):([0-5]\d) ([+-](?:0\d|1[0-3])[0-5]\d)"
+    r"(?: ?\([A-Za-z ]{1,60}\))?\s*\Z",
     re.ASCII,
 )
 _NUMBERS = {name: number for number, name in enumerate(_ENGLISH, start=1)}
@@ -273,12 +276,19 @@ class SentAt(NamedTuple):
     repaired: bool
 
 
-def decide_sent_at(dates: list[str], received: Iterable[str], from_line: str, month: str) -> SentAt:
+def read_hops(received: Iterable[bytes]) -> Iterator[ParsedDate | None]:
+    """Yield the date of each Received field, which follows its last semicolon (RFC 5322, 3.6.7)."""
+    return (parse_date(decode_value(hop[hop.rfind(b";") + 1 :])) for hop in received)
+
+
+def decide_sent_at(
+    dates: list[str], received: Iterable[ParsedDate | None], from_line: str, month: str
+) -> SentAt:
     """Return the first credible date of Date, earliest Received and From_ line, else the month.
 
     Date must lie between 7 days before the earliest Received and 1 day after the latest. Every
-    source must be within 45 days of the archive's month (`YYYY-MM`). `received` holds the dates of
-    the Received fields and is read only as far as needed. All copies of a message share its
+    source must be within 45 days of the archive's month (`YYYY-MM`). `received` are the dates of
+    `read_hops`, of which nearly all mail needs the first alone. All copies of a message share its
     earliest hops, so the earliest hop dates them alike; one more than 7 days before the latest
     comes from a wrong clock.
     """
@@ -286,14 +296,17 @@ def decide_sent_at(dates: list[str], received: Iterable[str], from_line: str, mo
     raw = dates[0][:MAX_RAW] if dates else ""
     read = filter(None, map(parse_date, dates))
     own = next(read, None)
-    hops, again = tee(hop.at for hop in map(parse_date, received) if hop)
+    later = (hop.at for hop in received if hop)
+    hops = [*islice(later, 1)]
+    if own and low <= own.at <= high and _fits(own.at, hops):
+        return SentAt(own.at, "date", raw, own.repaired)
+    hops += later
     if own and low <= own.at <= high and _fits(own.at, hops):
         return SentAt(own.at, "date", raw, own.repaired)
     for other in islice(read, MAX_DATES):
-        hops, again = tee(again)
         if low <= other.at <= high and _fits(other.at, hops):
             return SentAt(other.at, "date", raw, True)
-    sane = [hop for hop in again if low <= hop <= high]
+    sane = [hop for hop in hops if low <= hop <= high]
     if sane:
         first_hop = min(hop for hop in sane if hop >= max(sane) - BEFORE_RECEIVED)
         return SentAt(first_hop, "received", raw, True)
@@ -303,17 +316,8 @@ def decide_sent_at(dates: list[str], received: Iterable[str], from_line: str, mo
     return SentAt(first, "archive_month", raw, True)
 
 
-def _fits(at: datetime, hops: Iterable[datetime]) -> bool:
-    # min(hops) - BEFORE_RECEIVED <= at <= max(hops) + AFTER_RECEIVED, if there is a hop
-    hop = None
-    early = late = False
-    lowest, highest = at - AFTER_RECEIVED, at + BEFORE_RECEIVED
-    for hop in hops:
-        early = early or hop <= highest
-        late = late or hop >= lowest
-        if early and late:
-            return True
-    return hop is None
+def _fits(at: datetime, hops: Sequence[datetime]) -> bool:
+    return not hops or (min(hops) <= at + BEFORE_RECEIVED and max(hops) >= at - AFTER_RECEIVED)
 
 
 # --- the arrival of a message ---
@@ -321,11 +325,12 @@ def _fits(at: datetime, hops: Iterable[datetime]) -> bool:
 #: A clock at zero writes 1970, and so does public-inbox in every From_ line.
 _FIRST_ARRIVAL = datetime(1971, 1, 1, tzinfo=UTC)
 # The address in front is the sender's, so the last weekday counts.
+_WEEKDAY = r"[ \t](?:Mon|Tue|Wed|Thu|Fri|Sat|Sun) "
 _ASCTIME = re.compile(
-    r".*[ \t](?:Mon|Tue|Wed|Thu|Fri|Sat|Sun) "
-    r"(?:([A-Z][a-z][a-z]) ([ 0-3]\d) ([0-2]\d):([0-5]\d):([0-5]\d) (\d{4})\s*\Z|(.*))",
-    re.ASCII | re.S,
+    _WEEKDAY + r"([A-Z][a-z][a-z]) ([ 0-3]\d) ([0-2]\d):([0-5]\d):([0-5]\d) (\d{4})\Z", re.ASCII
 )
+_ASCTIME_SIZE = len(" Mon Jan  5 15:18:12 2026")
+_LAST_WEEKDAY = re.compile(rf".*{_WEEKDAY}(.*)", re.S)
 
 
 class Arrival(NamedTuple):
@@ -335,32 +340,31 @@ class Arrival(NamedTuple):
     source: str  # received or from_line
 
 
-def decide_arrival(received: str, from_line: str, dialect: str) -> Arrival | None:
+def decide_arrival(topmost: ParsedDate | None, from_line: str, dialect: str) -> Arrival | None:
     """Return the later of the topmost Received field's date and the From_ line's, if there is one.
 
     The sender writes Date and every Received field but the topmost, which the list's own server
     adds. A message can lack that one, so the later of both counts: a sender may make an arrival
     later, never earlier. Pipermail copies the Date field into its From_ lines: they say nothing.
     """
-    hop = parse_date(received) if received else None
+    hop = topmost.at if topmost and topmost.at >= _FIRST_ARRIVAL else None
     line = None if dialect == "pipermail" else _parse_from_line(from_line)
-    known = [
-        Arrival(at, source)
-        for at, source in ((hop and hop.at, "received"), (line, "from_line"))
-        if at and at >= _FIRST_ARRIVAL
-    ]
-    return max(known, key=lambda one: one.at, default=None)
+    if line and line >= _FIRST_ARRIVAL and not (hop and hop >= line):
+        return Arrival(line, "from_line")
+    return Arrival(hop, "received") if hop else None
 
 
 def _parse_from_line(line: str) -> datetime | None:
-    found = _ASCTIME.match(line)
-    if found is None or found[7] is not None:
-        date = parse_date(found[7] if found else line.partition(" ")[2].partition(" ")[2])
+    found = _ASCTIME.match(line, max(0, len(line) - _ASCTIME_SIZE))
+    if found is None:
+        rest = _LAST_WEEKDAY.match(line)
+        date = parse_date(rest[1] if rest else line.partition(" ")[2].partition(" ")[2])
         return date.at if date else None
-    name, *numbers = found.groups()[:6]
-    day, hour, minute, second, year = map(int, numbers)
+    month, day, hour, minute, second, year = found.groups()
     try:
-        return datetime(year, _NUMBERS[name], day, hour, minute, second, 0, UTC)
+        return datetime(
+            int(year), _NUMBERS[month], int(day), int(hour), int(minute), int(second), 0, UTC
+        )
     except (KeyError, ValueError):  # no such month or day
         return None
 

@@ -173,8 +173,7 @@ def clean_text(text: str) -> str:
 
 def is_blank(text: str) -> bool:
     """Return whether a text shows nothing: blanks, controls, marks without a letter, fillers."""
-    text = text.lstrip()
-    return not text or (not "!" <= text[0] <= "~" and all(map(_is_unseen, text)))
+    return not "!" <= text[:1] <= "~" and all(map(_is_unseen, text.lstrip()))
 
 
 def _is_unseen(letter: str) -> bool:

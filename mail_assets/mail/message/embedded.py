@@ -18,7 +18,7 @@ from mail_assets.mail.message.part import Part, clean_filename
 MAX_FILES = 100  # of one part; the rest stays text
 
 # Every _BEGIN has one of these; yEnc's has the first.
-_MARKS = (b"begin ", b"(This file must be converted with BinHex")
+_UU_MARK, _BINHEX_MARK = b"begin ", b"(This file must be converted with BinHex"
 _PLAIN_ENCODINGS = frozenset({"", "7bit", "8bit", "binary"})
 # A first line, then a full line of data, or the only one of a short file and its `end`.
 _BEGIN = re.compile(
@@ -51,8 +51,8 @@ def find_inline_files(part: Part) -> list[Part]:
     """Return the part itself; or its pieces in order, if it is a text with files."""
     if part.encoding not in _PLAIN_ENCODINGS or part.type != "text/plain":
         return [part]
-    begin, binhex = (part.source.find(mark, part.start, part.end) for mark in _MARKS)
-    if begin < 0 and binhex < 0:
+    source, start, end = part.source, part.start, part.end
+    if source.find(_UU_MARK, start, end) < 0 and source.find(_BINHEX_MARK, start, end) < 0:
         return [part]
     pieces: list[Part] = []
     at = part.start

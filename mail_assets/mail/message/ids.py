@@ -6,7 +6,7 @@ front ends send RFC 2047 words here.
 
 import hashlib
 import re
-from collections.abc import Collection, Iterable, Set
+from collections.abc import Collection, Iterable, Sequence, Set
 
 MAX_ID = 500  # characters; a Postgres btree entry holds at most 2,704 bytes
 MAX_REFERENCES = 1_000
@@ -54,13 +54,12 @@ def generate_message_id(*parts: str) -> str:
 
 
 def parse_parents(
-    in_reply_to: Iterable[str], references: Iterable[str], addresses: Set[str]
+    in_reply_to: Sequence[str], references: Sequence[str], addresses: Set[str]
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the ids of In-Reply-To and of References; `addresses` are those of all people.
 
     An id that both fields name is one even if it looks like an address of theirs.
     """
-    in_reply_to, references = [*in_reply_to], [*references]
     direct, chain = parse_in_reply_to(in_reply_to), parse_references(references)
     if addresses.isdisjoint(map(str.lower, (*direct, *chain))):
         return direct, chain
@@ -77,7 +76,7 @@ def parse_in_reply_to(values: Iterable[str], addresses: Set[str] = frozenset()) 
     found: dict[str, None] = {}
     for value in values:
         found |= dict.fromkeys(_find_parents(value) or _bare(value, needs_at=True))
-    return _capped(found, addresses)
+    return _capped(found, addresses) if found else ()
 
 
 def parse_references(values: Iterable[str], addresses: Set[str] = frozenset()) -> tuple[str, ...]:
@@ -91,7 +90,7 @@ def parse_references(values: Iterable[str], addresses: Set[str] = frozenset()) -
         if not named and "<" not in value:
             named = [x for word in re.split(r"[\s,]+", value) for x in _bare(word, needs_at=True)]
         found |= dict.fromkeys(named)
-    return _capped(found, addresses)
+    return _capped(found, addresses) if found else ()
 
 
 def find_ids(value: str) -> list[str]:
@@ -126,6 +125,7 @@ def _short(found: str) -> str:
 
 def _capped(found: Collection[str], addresses: Set[str]) -> tuple[str, ...]:
     ids = tuple(found)
-    if not (_ANSWERS.isdisjoint(ids) and addresses.isdisjoint(map(str.lower, ids))):
+    is_known = bool(addresses) and not addresses.isdisjoint(map(str.lower, ids))
+    if is_known or not _ANSWERS.isdisjoint(ids):
         ids = tuple(x for x in ids if x not in _ANSWERS and x.lower() not in addresses)
     return ids if len(ids) <= MAX_REFERENCES else (ids[0], *ids[1 - MAX_REFERENCES :])

@@ -6,7 +6,7 @@ attachments and content_hash.
 
 from dataclasses import replace
 from functools import partial
-from itertools import accumulate, chain, pairwise
+from itertools import accumulate, chain, compress, pairwise
 
 from mail_assets.errors import DamagedDataError
 from mail_assets.mail.archive.dialects import check_dialect
@@ -17,13 +17,17 @@ from mail_assets.mail.message.attachments import Attachment, find_attachments
 from mail_assets.mail.message.authors import find_author, find_list_id
 from mail_assets.mail.message.body import MAX_BODY, AttachedText, select_body
 from mail_assets.mail.message.content_hash import hash_content
-from mail_assets.mail.message.dates import decide_arrival, decide_sent_at, month_bounds
+from mail_assets.mail.message.dates import (
+    decide_arrival,
+    decide_sent_at,
+    month_bounds,
+    read_hops,
+)
 from mail_assets.mail.message.decoding import compose, decode, find_codec
 from mail_assets.mail.message.headers import (
     Headers,
     decode_field,
     decode_fields,
-    decode_value,
     first_value,
     parse_header_block,
     unfold,
@@ -85,7 +89,7 @@ def _parse(message: RawMessage, month: str, dialect: str, usual: str = "") -> Me
         for name in ("reply-to", "to", "cc")
     }
     authors = mailboxes(headers.get("from", ()))
-    sender = next(iter(authors), Address("", ""))
+    sender = authors[0] if authors else Address("", "")
     list_id = find_list_id(headers)
     enclosed = (
         parse_header_block(part.source, part.start, part.end)[0].get("from", ())
@@ -96,12 +100,11 @@ def _parse(message: RawMessage, month: str, dialect: str, usual: str = "") -> Me
         sender, headers, people, list_id, chain.from_iterable(map(mailboxes, enclosed))
     )
 
-    # the date follows the last semicolon (RFC 5322 section 3.6.7)
-    hops = headers.get("received", ())
-    received = (decode_value(hop[hop.rfind(b";") + 1 :]) for hop in hops)
-    topmost = next((decode_value(hop[hop.rfind(b";") + 1 :]) for hop in hops), "")
+    hops = read_hops(headers.get("received", ()))
+    topmost = next(hops, None)
     from_line = message.from_line.decode("latin-1")
-    sent = decide_sent_at(decode_fields(headers, "date"), received, from_line, month)
+    dates = decode_fields(headers, "date")
+    sent = decide_sent_at(dates, chain((topmost,), hops), from_line, month)
 
     whole_subject = decode_field(headers, "subject", charset)
     subject = clean_line(compose(whole_subject[:MAX_SUBJECT]))[:MAX_SUBJECT]
@@ -110,13 +113,12 @@ def _parse(message: RawMessage, month: str, dialect: str, usual: str = "") -> Me
         text = text[:MAX_BODY]
         attached = tuple(one for one in attached if one.text_start <= MAX_BODY)
     addresses = {one.email for one in (*authors, *people["to"], *people["cc"])}
-    in_reply_to, references = ids.parse_parents(
-        decode_fields(headers, "in-reply-to"), decode_fields(headers, "references"), addresses
-    )
+    parents = decode_fields(headers, "in-reply-to"), decode_fields(headers, "references")
+    in_reply_to, references = ids.parse_parents(*parents, addresses)
     message_id = ids.parse_message_id(decode_fields(headers, "message-id"))
 
     flags = tree.flags | _raised(
-        addresses_capped=any(len(found) > MAX_ADDRESSES for found in people.values()),
+        addresses_capped=max(map(len, people.values())) > MAX_ADDRESSES,
         author_uncertain=writer.uncertain,
         charset_guessed=body.guessed or _is_guessed(headers, named, dialect),
         date_repaired=sent.repaired,
@@ -132,7 +134,7 @@ def _parse(message: RawMessage, month: str, dialect: str, usual: str = "") -> Me
     )
     return Message(
         message_id=message_id or _generate_id(tree, sent.raw),
-        content_hash=hash_content(tree, dialect),
+        content_hash=hash_content(tree, body, parents, dialect),
         subject=subject,
         subject_base=base_subject(subject),
         from_name=clean_line(compose(writer.name)),
@@ -157,7 +159,9 @@ def _parse(message: RawMessage, month: str, dialect: str, usual: str = "") -> Me
 
 
 def _compose_people(people: tuple[Address, ...]) -> tuple[Address, ...]:
-    if all(one.name.isascii() and (one.name + one.email).isprintable() for one in people):
+    if not people or all(
+        one.name.isascii() and (one.name + one.email).isprintable() for one in people
+    ):
         return people
     return tuple(Address(clean_line(compose(name)), clean_line(email)) for name, email in people)
 
@@ -185,8 +189,8 @@ def _compose_body(
 def _is_guessed(headers: Headers, named: str, dialect: str) -> bool:
     """Return whether the charset of Subject or From was guessed, except for pipermail's mark."""
     fields = ("subject",) if dialect == "pipermail" else ("subject", "from")
-    raw = (value for name in fields for value in headers.get(name, ()) if not value.isascii())
-    return any(decode(value, fallback=named).guessed for value in raw)
+    raw = [value for name in fields for value in headers.get(name, ()) if not value.isascii()]
+    return bool(raw) and any(decode(value, fallback=named).guessed for value in raw)
 
 
 def _generate_id(tree: mime.MimeTree, date_raw: str) -> str:
@@ -206,4 +210,4 @@ def _has_content(tree: mime.MimeTree) -> bool:
 
 
 def _raised(**flags: bool) -> set[str]:
-    return {name for name, is_true in flags.items() if is_true}
+    return set(compress(flags, flags.values()))

@@ -52,7 +52,7 @@ class Entity(NamedTuple):
     @property
     def content(self) -> "Content":
         """The description of the content in the header."""
-        kind, encoding, place = (first_value(self.headers, name) for name in _CONTENT_FIELDS)
+        kind, encoding, place = [first_value(self.headers, name) for name in _CONTENT_FIELDS]
         is_short = len(kind) + len(encoding) + len(place) < MAX_CACHED
         return (_read_content_again if is_short else _read_content)(kind, encoding, place)
 

@@ -52,8 +52,8 @@ class PartReader:
 
     def read(self, part: Part) -> PartText:
         """Return the visible text of the part, "" if all of it is blank."""
-        kind = KINDS.get(part.type, "plain")
-        if part.type not in KINDS and is_tnef(part):
+        kind = KINDS.get(part.type, "")
+        if not kind and is_tnef(part):
             text, is_html = read_tnef(decode_part(part))
             kind, capped = "html" if is_html else "plain", len(text) > MAX_TEXT
             text = text[:MAX_TEXT]
@@ -69,7 +69,7 @@ class PartReader:
             text = enriched_to_text(text)
         elif kind == "calendar":
             text = calendar_to_text(text)
-        return PartText(kind, "" if is_blank(text) else text, capped)
+        return PartText(kind or "plain", "" if is_blank(text) else text, capped)
 
 
 MAX_TEXT = 2 << 20  # characters of one decoded text
@@ -103,8 +103,8 @@ def decode_part_text(part: Part, usual: str = "") -> DecodedText:
         data = data[: data.rfind(b"\n", 0, 4 * MAX_TEXT) + 1 or 4 * MAX_TEXT]
     label = part.charset
     if (
-        find_codec(label) is None
-        and part.type == "text/html"
+        part.type == "text/html"
+        and find_codec(label) is None
         and (meta := _META_CHARSET.search(data, 0, 4096))
     ):
         label = meta[1].decode("ascii", "replace")
@@ -137,6 +137,9 @@ def unflow(text: str, *, delsp: bool = False) -> str:
     paragraph: list[str] = []  # pieces of an open flowed line
     open_depth = 0
     for line in text.split("\n"):
+        if not (paragraph or line.endswith(" ") or line.startswith((" ", ">"))):
+            lines.append(line)
+            continue
         rest = line.lstrip(">")
         depth = len(line) - len(rest)
         rest = rest.removeprefix(" ")

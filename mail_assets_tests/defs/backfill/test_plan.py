@@ -11,7 +11,13 @@ import pytest
 
 from mail_assets.cli.backfill import report_lines
 from mail_assets.defs.backfill import report as counting
-from mail_assets.defs.backfill.plan import fill_index, find_months, months_archived
+from mail_assets.defs.backfill.plan import (
+    BackfillRequest,
+    backfill_lists,
+    fill_index,
+    find_months,
+    months_archived,
+)
 from mail_assets.defs.backfill.report import (
     Event,
     RangeFinished,
@@ -29,6 +35,7 @@ from mail_assets.sources.folder import FolderSource
 from mail_assets.sources.source import SourceError
 from mail_assets.steps.fetch_archive import fetch_archive
 from mail_assets.tables.mbox_archives import read_archive
+from mail_assets.words.index import WordsError
 from mail_assets.words.lance import LanceWordIndex
 from mail_assets_tests.defs.backfill.conftest import Fill
 from mail_assets_tests.defs.dagster_world import DagsterWorld
@@ -390,6 +397,36 @@ def test_month_shown_as_failed_or_missing_is_run(
     assert len(ranges(events)) == 2, "all months of both lists"
     fill()
     assert ranges(events) == []
+
+
+def test_month_that_failed_after_it_was_made_is_run(
+    filled: DagsterWorld, fill: Fill, events: list[Event], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise WordsError("the connection was lost")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("mail_assets.defs.checks.index.compare_months", fail)
+        assert not filled.month(MAY).success
+    for expected in ([f"{HARBOR} {MAY} to {MAY}"], []):
+        assert fill().failed == {}
+        assert ranges(events) == expected
+
+
+@pytest.mark.parametrize("month", [APRIL, JUNE], ids=["between", "after"])
+def test_empty_month_that_failed_is_run_alone(
+    filled: DagsterWorld, events: list[Event], monkeypatch: pytest.MonkeyPatch, month: str
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise WordsError("damaged")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("mail_assets.defs.assets.index.write_words", fail)
+        assert not filled.month(month).success
+    request = BackfillRequest((HARBOR,), month, month)
+    for expected in ([f"{HARBOR} {month} to {month}"], []):
+        assert backfill_lists(filled.settings(), request, events.append).failed == {}
+        assert ranges(events) == expected
 
 
 def test_source_with_a_weak_listing_is_asked_by_month(

@@ -163,7 +163,7 @@ HOPS = [
 def test_date_is_believed_within_its_bounds(
     dates: list[str], received: list[str], line: str, source: str, expected: str
 ) -> None:
-    found = decide_sent_at(dates, received, line, "2026-01")
+    found = decide_sent_at(dates, map(parse_date, received), line, "2026-01")
     assert (found.source, found.at) == (source, at(expected))
     assert found.raw == (dates[0] if dates else "")
     assert found.repaired == (source != "date")
@@ -177,7 +177,7 @@ def test_date_is_believed_within_its_bounds(
 )
 def test_any_text_gives_a_utc_date_or_none(words: list[str]) -> None:
     text = "".join(words)
-    found = decide_sent_at([text], [text], text, "2026-01")
+    found = decide_sent_at([text], [parse_date(text)], text, "2026-01")
     assert found.at.tzinfo is UTC
 
 
@@ -191,7 +191,7 @@ def test_date_must_fit_received_dates_read_lazily(hours: list[int], unreadable: 
     hops = [own + timedelta(hours=hour) for hour in hours]
     lines = [f"{hop:%d %b %Y %H:%M:%S} +0000" for hop in hops]
     lines.insert(unreadable, "by mail.example.org")
-    found = decide_sent_at(["15 Jan 2026 12:00:00 +0000"], iter(lines), "", "2026-01")
+    found = decide_sent_at(["15 Jan 2026 12:00:00 +0000"], map(parse_date, lines), "", "2026-01")
     fits = min(hops) - timedelta(days=7) <= own <= max(hops) + timedelta(days=1)
     assert (found.source == "date") == fits
     if not fits and found.source == "received":
@@ -206,13 +206,17 @@ def test_copies_of_undated_mail_are_sent_at_the_same_time() -> None:
         "from list by ann; Mon, 5 Jan 2026 15:30:07 +0000",
         "from list by bob; Mon, 5 Jan 2026 15:31:59 +0000",
     ]
-    first, second = (decide_sent_at([], [hop, *HOPS], LINE, "2026-01") for hop in last_hops)
+    first, second = (
+        decide_sent_at([], map(parse_date, [hop, *HOPS]), LINE, "2026-01") for hop in last_hops
+    )
     assert first == second
 
 
 def test_clock_that_was_wrong_does_not_date_undated_mail() -> None:
     wrong = "from home by list; Sat, 20 Dec 2025 15:20:00 +0000"
-    assert decide_sent_at([], [*HOPS, wrong], LINE, "2026-01").at == at("2026-01-05 15:20:00")
+    assert decide_sent_at([], map(parse_date, [*HOPS, wrong]), LINE, "2026-01").at == at(
+        "2026-01-05 15:20:00"
+    )
 
 
 @pytest.mark.parametrize(
@@ -335,5 +339,5 @@ AT_EIGHT, AT_NINE = "2024-03-10 08:00 received", "2024-03-10 09:00 from_line"
 def test_arrival_is_the_later_of_both_fields(
     received: str, from_line: str, dialect: str, expected: str | None
 ) -> None:
-    found = decide_arrival(received, from_line, dialect)
+    found = decide_arrival(parse_date(received), from_line, dialect)
     assert (found and f"{found.at:%Y-%m-%d %H:%M} {found.source}") == expected
