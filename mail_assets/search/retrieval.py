@@ -126,8 +126,8 @@ class LegRankings(NamedTuple):
 
     `subjects` are the messages whose whole subject is the query. `covered` is the share of the
     query's weight that the best message by words contains: 1 where it has every term.
-    `milliseconds` are those of each part. `unknown`: lexemes that no message has. `has_words`: the
-    searched lists have a word of the query. `is_all`: no index has more.
+    `milliseconds` are those of each part. `unknown`: lexemes that no message has. `is_all`: no
+    index has more.
     """
 
     fulltext: list[Candidate]
@@ -138,7 +138,6 @@ class LegRankings(NamedTuple):
     milliseconds: dict[str, float]
     unknown: tuple[str, ...]
     subjects: Sequence[Candidate] = ()
-    has_words: bool = True
     is_all: bool = False
 
 
@@ -340,7 +339,6 @@ class Retriever:
             },
             tuple(sorted(unknown.read())) if unknown else (),
             confirmed.by_subject,
-            matches.has_words,
             _is_all(looked_up, matches),
         )
 
@@ -356,16 +354,14 @@ class Retriever:
         The vector index is asked by the other thread, which touches no connection.
         """
 
-        def find_words() -> tuple[Sequence[WordHit], bool]:
-            by_words = before.by_words
-            if depths.words != before.asked.words:
-                by_words = search_words(looked_up, languages, depths.words)
-            known = before.asked.vectors and before.has_words
-            return by_words, bool(by_words or known or has_any_word(looked_up))
+        def find_words() -> Sequence[WordHit]:
+            if depths.words == before.asked.words:
+                return before.by_words
+            return search_words(looked_up, languages, depths.words)
 
         # Both release the interpreter's lock.
         asked = self._ahead.submit(_measure, lambda: _find_nearest(looked_up, depths, before))
-        (by_words, has_words), words_ms = _measure(find_words)
+        by_words, words_ms = _measure(find_words)
         nearest, vectors_ms = asked.result()
         return IndexMatches(
             by_words,
@@ -374,7 +370,6 @@ class Retriever:
             nearest.passing,
             round(before.words_ms + words_ms, 1),
             round(before.vectors_ms + vectors_ms, 1),
-            has_words,
         )
 
 
@@ -395,7 +390,10 @@ def _drop_far(found: list[Candidate], ranked: LegRankings, looked_up: LookedUp) 
     if index is None or any(one.words.required for one in query.by_language):
         return found
     floors = FLOORS.get(index.name.encoder, NO_FLOORS)
-    least = floors.worded if ranked.has_words else floors.wordless
+    nearest = max((one.score for one in ranked.semantic), default=0.0)
+    # the index of words is asked only where the answer matters
+    worded = ranked.fulltext or nearest >= floors.wordless or has_any_word(looked_up)
+    least = floors.worded if worded else floors.wordless
     return drop_far(found, least, by_name=bool(list_names(query)))
 
 
