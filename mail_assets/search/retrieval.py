@@ -28,7 +28,6 @@ from mail_assets.search.fulltext import (
     enough,
     find_required,
     has_any_word,
-    max_depth,
     search_words,
 )
 from mail_assets.search.fusion import (
@@ -188,7 +187,7 @@ class Retriever:
         if looked_up.vectors:
             depths = Depths(vectors=min(deeper, MAX_NEAREST))
         else:
-            depths = Depths(min(deeper, max_depth(looked_up.query)))
+            depths = Depths(min(deeper, MAX_DEPTH))
         return self._retrieve_leg(looked_up, depths, found)
 
     def retrieve_similar(
@@ -375,11 +374,11 @@ class Retriever:
 
 def _is_all(looked_up: LookedUp, matches: IndexMatches) -> bool:
     """Return whether no index would return more, however deep it is asked."""
-    asked, deepest = matches.asked, max_depth(looked_up.query)
+    asked = matches.asked
     index = looked_up.vectors
-    nearest = min(MAX_NEAREST, deepest, index.max_matches()) if index else 0
+    nearest = min(MAX_NEAREST, index.max_matches()) if index else 0
     return not (
-        (0 < asked.words <= len(matches.by_words) and asked.words < deepest)
+        (0 < asked.words <= len(matches.by_words) and asked.words < MAX_DEPTH)
         or (0 < asked.vectors <= len(matches.by_meaning) and asked.vectors < nearest)
     )
 
@@ -431,7 +430,7 @@ def _known_share(looked_up: LookedUp) -> float | None:
     """Return the share of all messages that passes, None where a message's words decide too."""
     query = looked_up.query
     decide = (one.words.required or one.words.excluded for one in query.by_language)
-    return None if query.patterned or any(decide) else looked_up.passing.share
+    return None if any(decide) else looked_up.passing.share
 
 
 def choose_first_depths(looked_up: LookedUp, wanted: Depths) -> Depths:
@@ -447,17 +446,16 @@ def choose_depths(
     looked_up: LookedUp, wanted: Depths, matches: IndexMatches, confirmed: ConfirmedMatches
 ) -> Depths | None:
     """Return how deep the indexes are asked next, None where enough passes or there is no more."""
-    query, asked = looked_up.query, matches.asked
+    asked = matches.asked
     words = vectors = 0
     if wanted.words and not looked_up.filters.word_filter.complete:
         found, passed = len(matches.by_words), len(confirmed.by_words)
-        words = deepen(asked.words, found, passed, enough(wanted.words), max_depth(query))
+        words = deepen(asked.words, found, passed, enough(wanted.words), MAX_DEPTH)
     all_checked = looked_up.vector_filter.complete or (
         matches.passing is not None and looked_up.filters.ids_say_all
     )
-    # A phrase with stop words is looked for in the text of each message: words alone are enough.
-    if looked_up.vectors and not all_checked and not (query.patterned and wanted.words):
-        most = min(MAX_NEAREST, max_depth(query), looked_up.vectors.max_matches())
+    if looked_up.vectors and not all_checked:
+        most = min(MAX_NEAREST, MAX_DEPTH, looked_up.vectors.max_matches())
         chunks = sum(len(one.chunks) for one in confirmed.by_meaning)
         found = len(matches.by_meaning)
         vectors = deepen(asked.vectors, found, chunks, wanted.vectors, most)
