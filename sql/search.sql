@@ -217,6 +217,72 @@ select p.place, c.key, c.index, c.text, c.spans
   join of_messages c using (message_id, list, month, variant)
  order by p.place, c.index
 
+-- name: page_threads
+-- The size, people and first message of threads, of their copies in some lists; of a contested id the
+-- text that arrived first is in the thread. People are named in the order of the thread. Messages and
+-- chunks are found by their ids (offset 0): by list and month the planner would read whole months.
+with members as materialized (
+    select p.thread_id, t.position, m.message_id, m.list, m.sent_at, lower(m.from_email) as author,
+           m.from_name
+      from unnest(%(threads)s::text[]) as p (thread_id)
+      join threads t using (thread_id)
+     cross join lateral (
+           select *
+             from messages m
+            where m.message_id = t.message_id
+              and m.list = any(%(lists)s)
+           offset 0) m
+      left join contested_texts o
+        on (o.message_id, o.list, o.month, o.variant)
+           = (m.message_id, m.list, m.month, m.variant)
+     where coalesce(o.place, 1) = 1),
+sizes as materialized (
+    select thread_id, count(distinct message_id) as messages, count(distinct author) as people,
+           min(sent_at) as first_sent_at, max(sent_at) as last_sent_at,
+           array_agg(distinct list) as lists
+      from members
+     group by thread_id),
+authors as (
+    select distinct on (thread_id, author) thread_id, position, from_name
+      from members
+     where from_name <> ''
+     order by thread_id, author, position),
+people as (
+    select thread_id, from_name, row_number() over (
+               partition by thread_id order by min(position)) as number
+      from authors
+     group by thread_id, from_name),
+named as materialized (
+    select thread_id, array_agg(from_name order by number) as names
+      from people
+     where number <= %(names)s
+     group by thread_id)
+select s.thread_id, s.messages, s.people, s.first_sent_at, s.last_sent_at, s.lists,
+       coalesce(n.names, '{}'), m.subject_base, m.message_id, m.from_name, m.from_email, m.sent_at,
+       (select left(c.text, %(characters)s)
+          from (select * from chunks c where c.message_id = m.message_id offset 0) c
+         where (c.list, c.month, c.variant) = (m.list, m.month, m.variant)
+         order by c.index
+         limit 1),
+       m.contested
+  from sizes s
+  left join named n using (thread_id)
+ cross join lateral (
+       select m.*, o.place is not null as contested
+         from threads t
+        cross join lateral (
+              select *
+                from messages m
+               where m.message_id = t.message_id
+                 and m.list = any(%(lists)s)
+              offset 0) m
+         left join contested_texts o
+           on (o.message_id, o.list, o.month, o.variant)
+              = (m.message_id, m.list, m.month, m.variant)
+        where t.thread_id = s.thread_id and coalesce(o.place, 1) = 1
+        order by t.position, m.arrived_at, break_tie(m.list, m.month, m.variant) collate "C"
+        limit 1) m
+
 -- name: stems
 -- The lexemes of single words, each in a language; none of a stop word. The parser of PostgreSQL takes
 -- some words apart that are one: these are their own lexeme.
@@ -328,9 +394,43 @@ select distinct s.address
         or regexp_replace(n.name, %(addresses)s, e'\n', 'g') like all(w.parts))
  limit %(most)s
 
+-- name: near
+-- The thread that an id is in or leads to, and its subject in some lists; of a message in no thread
+-- its own subject.
+with place as materialized (
+    select thread_id from threads where message_id = %(id)s
+    union all
+    select t.thread_id
+      from thread_aliases a
+      join threads t using (message_id)
+     where a.id = %(id)s)
+(select p.thread_id, m.subject_base
+   from place p
+   join threads t using (thread_id)
+   join messages m on m.message_id = t.message_id and m.list = any(%(lists)s)
+   left join contested_texts o
+     on (o.message_id, o.list, o.month, o.variant) = (m.message_id, m.list, m.month, m.variant)
+  where coalesce(o.place, 1) = 1
+  order by t.position, m.arrived_at
+  limit 1)
+union all
+(select null, m.subject_base
+   from messages m
+  where m.message_id = %(id)s and m.list = any(%(lists)s)
+    and not exists (select from place)
+  order by m.arrived_at
+  limit 1)
+
 -- name: thread
 -- The thread of a message.
 select thread_id from threads where message_id = %(message_id)s
+
+-- name: thread_ids
+-- The messages of the thread of a message.
+select o.message_id
+  from threads t
+  join threads o using (thread_id)
+ where t.message_id = %(message_id)s
 
 -- name: threads_of
 -- The threads of those of some messages that are stored; one without a thread is its own.

@@ -5,8 +5,8 @@ where an index finds them: up to MAX_COUNTED copies, and for required words as m
 are looked at (`MAX_DEPTH`). Otherwise, and where many of the newest messages meet them, it counts
 the newest alone.
 
-Nearly every message matches a query with words that may be missing a little. So the candidates of
-all pages are counted, those with the minimum score of the request.
+Nearly every message matches a query with words that may be missing a little. So the candidates that
+every page has are counted, those with the minimum score of the request: the same on all pages.
 """
 
 from collections.abc import Mapping
@@ -44,7 +44,7 @@ def count_facets(
     found: RankedMatches,
 ) -> Facets:
     """Return how many messages match a request, for which `found` was found."""
-    ids = sorted(one.message_id for one in select_scored(parsed.request, found.candidates))
+    ids = sorted(one.message_id for one in select_scored(parsed.request, found.first_pool))
     named = filters.require_ids(ids)
     if found.looked_up is None:  # an id was pasted
         return _count(connection, named)

@@ -23,12 +23,14 @@ from mail_assets.words.query import Term, WordQuery
 
 #: Robertson and Zaragoza's value, which the index has.
 K1 = 1.2
-#: Messages that are ranked where they are counted too; where filters are applied after the index,
-#: more until so many pass, up to MAX_DEPTH.
+#: Messages that are ranked for conversations, or where they are counted too; where filters are
+#: applied after the index, more until so many pass, up to MAX_DEPTH.
 FULLTEXT_DEPTH, MAX_DEPTH = 300, 4_800
-#: Messages that are ranked for a page alone; more for one that ends beyond a third of them: some
-#: are folded into others, or of a thread that has its hits. To confirm one takes 0.06 ms.
-PAGE_DEPTH, MESSAGES_OF_A_HIT = 100, 3
+#: Messages that are ranked, or listed by date, for a page of messages alone; DEEPER times as many
+#: for one that they do not fill. To confirm one takes 0.06 ms.
+PAGE_DEPTH = 100
+#: Messages that are ranked for each that has to pass.
+MESSAGES_OF_A_HIT = 3
 #: Messages by words that hybrid ranks: 300 rank no better (docs/search-experiments.md, "Depth"),
 #: and take a quarter more of the time.
 HYBRID_MESSAGES = 150

@@ -184,6 +184,6 @@ def test_named_messages_need_depth_if_checks_are_left(
     every.insert(100 if is_deeper else 0, Match(hit.chunks[0].key, 0.1, {}))
     vectors = FixedVectors(lambda _, top_k, where: every[:top_k], 10_000, 10_000)
     searcher = Searcher(connection, asking(words), vectors, corpus.settings.languages)
-    assert ids(searcher.search(Request(query))) == [hit.message_id]
+    assert ids(searcher.search(Request(query, limit=1))) == [hit.message_id]
     assert vectors.depths == ([100, 2_000] if is_deeper else [100])
     assert all([*(where or {})] == ["message_id"] for where in vectors.filters)

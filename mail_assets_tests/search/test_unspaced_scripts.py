@@ -194,4 +194,4 @@ def test_tags_are_text_in_sql_too(db: psycopg.Connection, query: str) -> None:
 
 def test_words_that_no_message_has_are_named(searcher: Searcher) -> None:
     [note] = search(searcher, "数据库 恐龙 백업 memory dinosaur").notes
-    assert note.startswith("No message has dinosaur, 恐龙.")
+    assert note.startswith("No message has 恐龙, dinosaur.")
