@@ -21,6 +21,7 @@ from mail_assets.search.page import Page
 from mail_assets.search.query import Query
 from mail_assets.search.retrieval import RankedMatches
 
+#: Nothing has a word of the query, and nothing is near.
 NOTHING_NEAR = (
     "Nothing here has the words of the question or is near it in meaning: try other words, "
     "the beginning of a word (leas*), or a whole question."
