@@ -22,6 +22,7 @@ from mail_assets.search.query import Query
 from mail_assets.search.retrieval import RankedMatches
 from mail_assets.tables.search_vectors import ADDRESS
 
+#: Nothing has a word of the query, and nothing is near.
 NOTHING_NEAR = (
     "Nothing here has the words of the question or is near it in meaning: try other words, "
     "the beginning of a word (leas*), or a whole question."
