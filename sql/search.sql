@@ -7,28 +7,6 @@
 -- {passes_unindexed} those that are not met already. {source} is the table of messages, or the
 -- statement `indexed` or `walked`. {by_date} is the order of the newest or of the oldest.
 
--- name: lexemes
--- Texts in one language: as a phrase, as lexemes in their order, the places of these, the words that
--- have no lexeme, and the text in lower case. The last column has the beginnings of stems whose letters
--- may differ from the word's (Äpf, apf): those that the stemmer leaves before an ending that it does
--- not know (qaqq).
-select phraseto_tsquery(%(language)s::regconfig, t.text)::text,
-       array(select w.lexeme
-               from unnest(to_tsvector(%(language)s::regconfig, t.text)) as w
-              cross join lateral unnest(w.positions) as p (place) order by p.place, w.lexeme),
-       array(select p.place
-               from unnest(to_tsvector(%(language)s::regconfig, t.text)) as w
-              cross join lateral unnest(w.positions) as p (place) order by p.place, w.lexeme),
-       array(select distinct lower(w.match[1])
-               from regexp_matches(t.text, '[[:alnum:]]+', 'g') as w (match)
-              where to_tsvector(%(language)s::regconfig, w.match[1]) = ''),
-       lower(t.text),
-       array(select left(w.lexeme, -4)
-               from unnest(to_tsvector(%(language)s::regconfig, t.text || 'qaqq')) as w
-              where octet_length(t.text) > length(t.text) and w.lexeme ~ '.qaqq$')
-  from unnest(%(texts)s::text[]) with ordinality as t (text, number)
- order by t.number
-
 -- name: whole_subjects
 -- The messages whose subject is a query, of each list: the newest that begin a discussion or are a
 -- version of a patch, and the first answers. A topic without a version stands for all versions.
@@ -306,9 +284,14 @@ select s.thread_id, s.messages, s.people, s.first_sent_at, s.last_sent_at, s.lis
         limit 1) m
 
 -- name: stems
--- The lexemes of each word, in its language.
-select w.language, w.word, tsvector_to_array(to_tsvector(w.language::regconfig, w.word))
+-- The lexemes of single words, each in a language; none of a stop word. The parser of PostgreSQL takes
+-- some words apart that are one: these are their own lexeme.
+select w.language, w.word,
+       case when exists (select from unnest(v.vector) where positions[1] > 1) then array[w.word]
+            else array(select lexeme from unnest(v.vector) order by lexeme <> w.word, lexeme) end
   from unnest(%(languages)s::text[], %(words)s::text[]) as w (language, word)
+ cross join lateral (
+       select to_tsvector(w.language::regconfig, w.word) as vector offset 0) v
 
 -- name: chunk_texts
 -- The first chunks of a message, by which similar messages are searched.
@@ -389,21 +372,23 @@ union all
 (select distinct address
    from senders
   where not exists (select from exact)
-    and person like like_pattern(%(longest)s)
+    and person like like_pattern(fold_name(%(longest)s))
     and person like all(array(
-            select like_pattern(w.word) from unnest(%(words)s::text[]) as w (word)))
+            select like_pattern(fold_name(w.word)) from unnest(%(words)s::text[]) as w (word)))
   limit %(most)s)
 
 -- name: senders_by_name
 -- The addresses whose names contain each word of a text. Addresses in names, which may be disguised,
 -- do not count.
 with wanted as materialized (
-    select array(select like_pattern(w.word) from unnest(%(words)s::text[]) as w (word)) as parts)
+    select array(
+               select like_pattern(fold_name(w.word))
+                 from unnest(%(words)s::text[]) as w (word)) as parts)
 select distinct s.address
   from wanted w
  cross join senders s
  cross join lateral (select left(s.person, -length(s.address) - 1) as name) n
- where s.person like like_pattern(%(longest)s)
+ where s.person like like_pattern(fold_name(%(longest)s))
    and regexp_replace(n.name, '\S*@\S*', '', 'g') like all(w.parts)
    and (n.name !~ %(signs)s
         or regexp_replace(n.name, %(addresses)s, e'\n', 'g') like all(w.parts))

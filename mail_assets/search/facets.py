@@ -2,7 +2,7 @@
 
 A query of conditions alone (fields, phrases, excluded words) counts all messages that meet them
 where an index finds them: up to MAX_COUNTED copies, and for required words as many of the newest as
-are looked at (`max_depth`). Otherwise, and where many of the newest messages meet them, it counts
+are looked at (`MAX_DEPTH`). Otherwise, and where many of the newest messages meet them, it counts
 the newest alone.
 
 Nearly every message matches a query with words that may be missing a little. So the candidates that
@@ -14,7 +14,7 @@ from collections.abc import Mapping
 import psycopg
 
 from mail_assets.search.filters import MessageFilter
-from mail_assets.search.fulltext import find_required, max_depth
+from mail_assets.search.fulltext import MAX_DEPTH, find_required
 from mail_assets.search.language.syntax import ParsedRequest
 from mail_assets.search.look_up import LookedUp
 from mail_assets.search.newest import find_horizon, find_newest, reads_little
@@ -60,7 +60,7 @@ def _count_all(connection: psycopg.Connection, looked_up: LookedUp) -> Facets:
     """Return how many messages meet the conditions: all that do, or those of the newest."""
     filters = looked_up.filters
     ids = looked_up.passing.ids
-    most = min(MAX_COUNTED, max_depth(looked_up.query))
+    most = min(MAX_COUNTED, MAX_DEPTH)
     if ids is None:
         ids = find_required(looked_up, most)
     if ids is not None:

@@ -10,7 +10,7 @@ from mail_assets.mail.message.subjects import base_subject
 from mail_assets.mail.message.text_addresses import CONTEXT
 from mail_assets.month import known_month
 from mail_assets.postgres.statements import statement
-from mail_assets.search.highlights import Highlighter, StemReader, StoredChunk, select_chunks
+from mail_assets.search.highlights import Highlighter, StoredChunk, WordReader, select_chunks
 from mail_assets.search.language.request import Request
 from mail_assets.search.matches import Candidate, MessageCopy
 from mail_assets.search.query import Query, WeighedTerm
@@ -153,7 +153,7 @@ class HitReader:
 
     def __init__(self, connection: psycopg.Connection) -> None:
         self._connection = connection
-        self._stems = StemReader(connection)
+        self._stems = WordReader(connection)
 
     def read(
         self, candidates: Sequence[Candidate], query: Query | None, terms: Sequence[WeighedTerm]

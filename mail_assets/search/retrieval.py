@@ -28,7 +28,6 @@ from mail_assets.search.fulltext import (
     enough,
     find_required,
     has_any_word,
-    max_depth,
     search_words,
 )
 from mail_assets.search.fusion import (
@@ -126,8 +125,8 @@ class LegRankings(NamedTuple):
 
     `subjects` are the messages whose whole subject is the query. `covered` is the share of the
     query's weight that the best message by words contains: 1 where it has every term.
-    `milliseconds` are those of each part. `unknown`: lexemes that no message has. `has_words`: the
-    searched lists have a word of the query. `is_all`: no index has more.
+    `milliseconds` are those of each part. `unknown`: lexemes that no message has. `is_all`: no
+    index has more.
     """
 
     fulltext: list[Candidate]
@@ -138,7 +137,6 @@ class LegRankings(NamedTuple):
     milliseconds: dict[str, float]
     unknown: tuple[str, ...]
     subjects: Sequence[Candidate] = ()
-    has_words: bool = True
     is_all: bool = False
 
 
@@ -189,7 +187,7 @@ class Retriever:
         if looked_up.vectors:
             depths = Depths(vectors=min(deeper, MAX_NEAREST))
         else:
-            depths = Depths(min(deeper, max_depth(looked_up.query)))
+            depths = Depths(min(deeper, MAX_DEPTH))
         return self._retrieve_leg(looked_up, depths, found)
 
     def retrieve_similar(
@@ -341,7 +339,6 @@ class Retriever:
             },
             tuple(sorted(unknown.read())) if unknown else (),
             confirmed.by_subject,
-            matches.has_words,
             _is_all(looked_up, matches),
         )
 
@@ -357,16 +354,14 @@ class Retriever:
         The vector index is asked by the other thread, which touches no connection.
         """
 
-        def find_words() -> tuple[Sequence[WordHit], bool]:
-            by_words = before.by_words
-            if depths.words != before.asked.words:
-                by_words = search_words(looked_up, languages, depths.words)
-            known = before.asked.vectors and before.has_words
-            return by_words, bool(by_words or known or has_any_word(looked_up))
+        def find_words() -> Sequence[WordHit]:
+            if depths.words == before.asked.words:
+                return before.by_words
+            return search_words(looked_up, languages, depths.words)
 
         # Both release the interpreter's lock.
         asked = self._ahead.submit(_measure, lambda: _find_nearest(looked_up, depths, before))
-        (by_words, has_words), words_ms = _measure(find_words)
+        by_words, words_ms = _measure(find_words)
         nearest, vectors_ms = asked.result()
         return IndexMatches(
             by_words,
@@ -375,17 +370,16 @@ class Retriever:
             nearest.passing,
             round(before.words_ms + words_ms, 1),
             round(before.vectors_ms + vectors_ms, 1),
-            has_words,
         )
 
 
 def _is_all(looked_up: LookedUp, matches: IndexMatches) -> bool:
     """Return whether no index would return more, however deep it is asked."""
-    asked, deepest = matches.asked, max_depth(looked_up.query)
+    asked = matches.asked
     index = looked_up.vectors
-    nearest = min(MAX_NEAREST, deepest, index.max_matches()) if index else 0
+    nearest = min(MAX_NEAREST, index.max_matches()) if index else 0
     return not (
-        (0 < asked.words <= len(matches.by_words) and asked.words < deepest)
+        (0 < asked.words <= len(matches.by_words) and asked.words < MAX_DEPTH)
         or (0 < asked.vectors <= len(matches.by_meaning) and asked.vectors < nearest)
     )
 
@@ -396,7 +390,10 @@ def _drop_far(found: list[Candidate], ranked: LegRankings, looked_up: LookedUp) 
     if index is None or any(one.words.required for one in query.by_language):
         return found
     floors = FLOORS.get(index.name.encoder, NO_FLOORS)
-    least = floors.worded if ranked.has_words else floors.wordless
+    nearest = max((one.score for one in ranked.semantic), default=0.0)
+    # the index of words is asked only where the answer matters
+    worded = ranked.fulltext or nearest >= floors.wordless or has_any_word(looked_up)
+    least = floors.worded if worded else floors.wordless
     return drop_far(found, least, by_name=bool(list_names(query)))
 
 
@@ -434,7 +431,7 @@ def _known_share(looked_up: LookedUp) -> float | None:
     """Return the share of all messages that passes, None where a message's words decide too."""
     query = looked_up.query
     decide = (one.words.required or one.words.excluded for one in query.by_language)
-    return None if query.patterned or any(decide) else looked_up.passing.share
+    return None if any(decide) else looked_up.passing.share
 
 
 def choose_first_depths(looked_up: LookedUp, wanted: Depths) -> Depths:
@@ -450,17 +447,16 @@ def choose_depths(
     looked_up: LookedUp, wanted: Depths, matches: IndexMatches, confirmed: ConfirmedMatches
 ) -> Depths | None:
     """Return how deep the indexes are asked next, None where enough passes or there is no more."""
-    query, asked = looked_up.query, matches.asked
+    asked = matches.asked
     words = vectors = 0
     if wanted.words and not looked_up.filters.word_filter.complete:
         found, passed = len(matches.by_words), len(confirmed.by_words)
-        words = deepen(asked.words, found, passed, enough(wanted.words), max_depth(query))
+        words = deepen(asked.words, found, passed, enough(wanted.words), MAX_DEPTH)
     all_checked = looked_up.vector_filter.complete or (
         matches.passing is not None and looked_up.filters.ids_say_all
     )
-    # A phrase with stop words is looked for in the text of each message: words alone are enough.
-    if looked_up.vectors and not all_checked and not (query.patterned and wanted.words):
-        most = min(MAX_NEAREST, max_depth(query), looked_up.vectors.max_matches())
+    if looked_up.vectors and not all_checked:
+        most = min(MAX_NEAREST, MAX_DEPTH, looked_up.vectors.max_matches())
         chunks = sum(len(one.chunks) for one in confirmed.by_meaning)
         found = len(matches.by_meaning)
         vectors = deepen(asked.vectors, found, chunks, wanted.vectors, most)

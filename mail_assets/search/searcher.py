@@ -12,7 +12,7 @@ from mail_assets.postgres.statements import statement
 from mail_assets.search.conversations import read_conversations
 from mail_assets.search.facets import NO_FACETS, count_facets
 from mail_assets.search.filters import MessageFilter, compile_filters
-from mail_assets.search.highlights import StemReader, weigh_texts
+from mail_assets.search.highlights import WordReader, weigh_texts
 from mail_assets.search.language.expression import Field
 from mail_assets.search.language.permalink import build_permalink, describe_request
 from mail_assets.search.language.request import (
@@ -72,7 +72,7 @@ class Searcher:
         self._connection = connection
         self._look_up = LookUp(connection, self._ask_words, self._ask_vectors, self._languages)
         self._hits = HitReader(connection)
-        self._stems = StemReader(connection)
+        self._stems = WordReader(connection)
         self.retriever = Retriever(connection)
 
     def search(self, request: Request) -> Response:

@@ -22,7 +22,7 @@ from mail_assets_tests.sample_corpus import QUERY, ROOT, Search, ids
 
 COPY = MessageCopy(ListMonth("dev", "2024-03"), 0)
 WORDS = "one two three four five six seven eight nine ten"
-RANKED = Query("x", ParsedQuery("x", [], []), [], ranks=True)
+RANKED = Query("x", ParsedQuery(["x"], [], [], [], [], []), [], ranks=True)
 
 
 class Ranked(HitReader):

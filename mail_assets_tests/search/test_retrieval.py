@@ -76,8 +76,7 @@ def make_chunks(_: str, top_k: int, where: object) -> list[Match]:
         ("lease", [150], [50]),
         # both indexes are filtered afterwards, and few messages of the corpus do not pass
         ("lease -subject:zebra", [150, 4_800], [200, 2_000]),
-        # each text would be searched for the phrase: by words alone
-        ('"the lease"', [150, 1_200], [200]),
+        ('"the lease"', [150, 4_800], [200, 2_000]),
     ],
 )
 def test_indexes_are_asked_once_more_if_nothing_passes(
