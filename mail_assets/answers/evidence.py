@@ -117,8 +117,8 @@ def _search(searcher: Searcher, requests: Sequence[Request], budget: int) -> lis
     """Answer requests: for excerpts with single messages, of which more than the hits are known."""
     if not budget:
         return [searcher.search(one) for one in requests]
-    every = {"group": Group.message, "limit": MAX_LIMIT}
-    return [searcher.search(replace(one, **every)) for one in requests]
+    every = [replace(one, group=Group.message, limit=MAX_LIMIT) for one in requests]
+    return [searcher.search(one) for one in every]
 
 
 def _read_excerpts(
