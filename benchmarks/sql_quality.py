@@ -7,7 +7,7 @@ are asked of. The functions must be installed. Messages that hold a question the
 before it is asked, in a transaction that is rolled back: use a copy of a database in use.
 """
 
-import sys
+import argparse
 from pathlib import Path
 from typing import Any
 
@@ -29,11 +29,14 @@ FUNCTIONS = {
 
 def main() -> None:
     """Print a row for each set and function."""
+    parser = argparse.ArgumentParser(description="Measure the SQL functions on judged sets.")
+    parser.add_argument("sets", nargs="+", metavar="FOLDER=LIST")
+    arguments = parser.parse_args()
     settings = load_settings()
     encoder = open_local_encoder(settings.encoder, settings.precision, settings.model_cache)
     print("| set | queries | function | nDCG@10 | MRR | success@10 | threads@10 |\n|" + "---|" * 7)
     with settings.database.connect("benchmark") as connection:
-        for argument in sys.argv[1:]:
+        for argument in arguments.sets:
             folder, _, list_name = argument.rpartition("=")
             queries = read_judged_set(Path(folder))
             for function in FUNCTIONS:

@@ -7,10 +7,10 @@ name up to 20 ancestors, one in 50 of them in another list. Prints seconds and t
 this process (PostgreSQL not counted); then what a run asks beside the step.
 """
 
+import argparse
 import hashlib
 import random
 import resource
-import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -94,7 +94,9 @@ def measure(connection: psycopg.Connection, count: int) -> None:
     connection.execute(f"create table hidden as select * from messages where {last}".encode())
     connection.execute(f"delete from messages where {last}".encode())
     report("a month of a list vanished", connection)
-    connection.execute("insert into messages select * from hidden")
+    connection.execute(
+        f"insert into messages ({COLUMNS}, checksum) select {COLUMNS}, checksum from hidden"
+    )
     report("it is back", connection)
     connection.execute(
         "update messages set sent_at = sent_at + interval '1 hour' where message_id in"
@@ -123,4 +125,6 @@ def report(name: str, connection: psycopg.Connection) -> None:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else 1_000_000)
+    parser = argparse.ArgumentParser(description="Measure threads of a large corpus.")
+    parser.add_argument("messages", nargs="?", type=int, default=1_000_000)
+    main(parser.parse_args().messages)

@@ -89,8 +89,7 @@ class IndexMatches(NamedTuple):
     """The matches that both indexes returned, best first, and how many each was asked for.
 
     `passing` are the ids of the messages that the vector index was asked about, None for all.
-    `words_ms` and `vectors_ms` are the milliseconds that each index took. `has_words`: the searched
-    lists have a word of the query, whatever else it asks.
+    `words_ms` and `vectors_ms` are the milliseconds that each index took.
     """
 
     by_words: Sequence[WordHit] = ()
@@ -99,7 +98,6 @@ class IndexMatches(NamedTuple):
     passing: Sequence[str] | None = None
     words_ms: float = 0.0
     vectors_ms: float = 0.0
-    has_words: bool = True
 
 
 #: Identifies what an index returned: a copy of a message, or the key of a chunk.
