@@ -23,7 +23,14 @@ from mail_assets.answers.reading import Reading, read_question
 from mail_assets.answers.relevance import answers, describe_shown, rate
 from mail_assets.postgres.statements import statement
 from mail_assets.search.fusion import MIN_STRENGTH
-from mail_assets.search.language.request import MAX_LIMIT, MAX_QUERY, Group, Mode, Request
+from mail_assets.search.language.request import (
+    MAX_LIMIT,
+    MAX_QUERY,
+    Group,
+    Mode,
+    Request,
+    RequestError,
+)
 from mail_assets.search.response import Hit, HitExplanation, Response
 from mail_assets.search.searcher import Searcher
 from mail_assets.tables.messages import utc
@@ -86,8 +93,7 @@ def find_evidence(
         reading = Reading(request, note=f"Nothing that {reading.person} wrote is near it.")
         requests = requests_in_context(request, turns)
         found = _search(searcher, requests, budget)
-    is_found = bool(found[0].hits)
-    unknown, encoder = searcher.find_unknown_share(requests[0]) if is_found else (0.0, "")
+    unknown, encoder = _find_unknown(searcher, requests[0])
     doubt = _find_doubt(found[0], unknown, encoder)
     hits = [] if doubt and not budget else _merge_hits(found, request.limit)
     is_sure = False
@@ -163,9 +169,17 @@ def _is_named(hit: Hit) -> bool:
     return not hit.why.ranks and not hit.why.thread_score
 
 
+def _find_unknown(searcher: Searcher, request: Request) -> tuple[float, str]:
+    """Return the share of tokens that the encoder does not know, and its name."""
+    try:
+        return searcher.find_unknown_share(request)
+    except RequestError:  # no message can pass the filters
+        return 0.0, ""
+
+
 def _find_doubt(found: Response, share: float, encoder: str) -> str:
     """Return why similarities are meaningless: the encoder does not know the question's script."""
-    if not found.hits or _is_named(found.hits[0]) or share <= MAX_UNKNOWN:
+    if share <= MAX_UNKNOWN or (found.hits and _is_named(found.hits[0])):
         return ""
     return (
         f"The encoder {encoder} does not know the script of the question ({share:.0%} of it): "
