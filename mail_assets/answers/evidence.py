@@ -86,8 +86,7 @@ def find_evidence(
         reading = Reading(request, note=f"Nothing that {reading.person} wrote is near it.")
         requests = requests_in_context(request, turns)
         found = [searcher.search(one) for one in requests]
-    is_found = bool(found[0].hits)
-    unknown, encoder = searcher.find_unknown_share(requests[0]) if is_found else (0.0, "")
+    unknown, encoder = searcher.find_unknown_share(requests[0])
     doubt = _find_doubt(found[0], unknown, encoder)
     hits = [] if doubt and not budget else _merge_hits(found, request.limit)
     is_sure = False
@@ -157,7 +156,7 @@ def _is_named(hit: Hit) -> bool:
 
 def _find_doubt(found: Response, share: float, encoder: str) -> str:
     """Return why similarities are meaningless: the encoder does not know the question's script."""
-    if not found.hits or _is_named(found.hits[0]) or share <= MAX_UNKNOWN:
+    if share <= MAX_UNKNOWN or (found.hits and _is_named(found.hits[0])):
         return ""
     return (
         f"The encoder {encoder} does not know the script of the question ({share:.0%} of it): "
