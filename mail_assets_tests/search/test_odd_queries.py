@@ -18,7 +18,7 @@ from mail_assets_tests.search.fixed_indexes import always, asking
 def test_query_without_words_finds_nothing_and_says_so(search: Search, query: str) -> None:
     assert search(query, mode="fulltext").hits == ()
     response = search(query, mode="hybrid")
-    assert (response.hits, len(response.notes)) == ((), 1)
+    assert (response.hits, bool(response.notes)) == ((), True)
 
 
 def test_excluded_word_is_in_no_fulltext_hit(

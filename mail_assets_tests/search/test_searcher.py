@@ -142,7 +142,7 @@ def test_question_that_nothing_is_near_to_has_no_hits(
 ) -> None:
     response = search(query, mode=mode)
     assert response.hits == ()
-    assert "near it in meaning" in response.notes[0]
+    assert any("near it in meaning" in note for note in response.notes)
     assert search(f"{query} lease", mode="hybrid").hits
 
 
