@@ -22,7 +22,6 @@ from typing import NamedTuple
 import pandas as pd
 import psycopg
 
-from benchmarks.quality import PAGE
 from mail_assets.evaluation.quality import estimate_mean
 from mail_assets.evaluation.scores import reciprocal_rank
 from mail_assets.mail.message.subjects import base_subject, is_answer, read_patch_label
@@ -31,6 +30,10 @@ from mail_assets.search.open import open_searcher
 from mail_assets.settings.settings import load_settings
 
 SEED, DEPTH = 39, 50
+#: Hybrid as people get it.
+PAGE = "page"
+#: The group of a request that names none.
+SHOWN = Request("-").group
 
 
 class Mail(NamedTuple):
@@ -108,7 +111,7 @@ def main() -> None:
     with settings.database.connect("benchmark") as connection:
         mail = read_mail(connection, arguments.list)
     questions = draw_questions(mail, arguments.count, bare=arguments.bare)
-    asked = [(mode, mode, Group.message) for mode in MODES] + [(PAGE, Mode.hybrid, Group.few)]
+    asked = [(mode, mode, Group.message) for mode in MODES] + [(PAGE, Mode.hybrid, SHOWN)]
     rows = {}
     with open_searcher(settings.search) as searcher:
 
