@@ -5,9 +5,9 @@
 A FOLDER is a judged set (mail_assets/evaluation/judged.py) that is asked of LIST, or of every list
 ("*=FOLDER"). KIND is the column, else the folder's name up to its first dash. The queries of a kind
 count the same, whatever set they are of. They are asked and measured as `mail-assets evaluate`
-does. "page" is hybrid with three hits of a thread at most, as people get it. `--keep` writes each
-query's figures; `--less` prints the differences to those that another run kept. `--index NAME` asks
-an index that is not live; `--static-alone` leaves the ranks of a static index as they are.
+does, each message by itself; benchmarks.pages measures pages. `--keep` writes each query's figures;
+`--less` prints the differences to those that another run kept. `--index NAME` asks an index that is
+not live; `--static-alone` leaves the ranks of a static index as they are.
 """
 
 import argparse
@@ -23,15 +23,12 @@ import pandas as pd
 from mail_assets.evaluation.judged import read_judged_set
 from mail_assets.evaluation.quality import estimate_mean
 from mail_assets.evaluation.scores import score_queries
-from mail_assets.search.language.request import MODES, Group, Mode
+from mail_assets.search.language.request import MODES, Mode
 from mail_assets.search.live_index import VectorSearch
 from mail_assets.search.open import open_searcher
 from mail_assets.search.searcher import Searcher
 from mail_assets.settings.settings import load_settings
 from mail_assets.tables.indexes import list_indexes
-
-#: Hybrid as people get it.
-PAGE = "page"
 
 
 class Figure(NamedTuple):
@@ -80,20 +77,14 @@ def open_index(name: str) -> AbstractContextManager[Searcher]:
 
 
 def measure(searcher: Searcher, written: str, mode: str) -> Iterator[Figure]:
-    """Yield the figures of a set's queries in a mode; with hybrid, those of its page."""
+    """Yield the figures of a set's queries in a mode."""
     kind, lists, folder = split_name(written)
     judged = read_judged_set(folder)
     known = all(len(one.relevant) == 1 for one in judged)
-    shown = (
-        [(mode, Group.message), (PAGE, Group.few)]
-        if mode == Mode.hybrid
-        else [(mode, Group.message)]
-    )
-    for name, group in shown:
-        for one in score_queries(searcher.search, judged, [mode], lists, group):
-            value = one.mrr if known else one.ndcg_10
-            query = f"{written} {one.query_id}"
-            yield Figure(kind, query, name, value, one.success_10, one.threads_10, one.took_ms)
+    for one in score_queries(searcher.search, judged, [mode], lists):
+        value = one.mrr if known else one.ndcg_10
+        query = f"{written} {one.query_id}"
+        yield Figure(kind, query, mode, value, one.success_10, one.threads_10, one.took_ms)
 
 
 def tabulate_values(found: pd.DataFrame) -> pd.DataFrame:

@@ -30,10 +30,6 @@ from mail_assets.search.open import open_searcher
 from mail_assets.settings.settings import load_settings
 
 SEED, DEPTH = 39, 50
-#: Hybrid as people get it.
-PAGE = "page"
-#: The group of a request that names none.
-SHOWN = Request("-").group
 
 
 class Mail(NamedTuple):
@@ -111,7 +107,8 @@ def main() -> None:
     with settings.database.connect("benchmark") as connection:
         mail = read_mail(connection, arguments.list)
     questions = draw_questions(mail, arguments.count, bare=arguments.bare)
-    asked = [(mode, mode, Group.message) for mode in MODES] + [(PAGE, Mode.hybrid, SHOWN)]
+    asked = [(mode, mode, Group.message) for mode in MODES]
+    asked.append(("page", Mode.hybrid, Group.conversation))
     rows = {}
     with open_searcher(settings.search) as searcher:
 

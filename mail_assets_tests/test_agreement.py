@@ -21,7 +21,7 @@ from mail_assets.defs.definitions import build_defs
 from mail_assets.web.privacy import SHOWN
 from mail_assets_tests.sample_corpus import Corpus
 from mail_assets_tests.web.conftest import serving
-from mail_assets_tests.web.readings import ask_tool
+from mail_assets_tests.web.readings import ask_tool, find_hits
 
 LIMIT = 5
 WORDS = 8
@@ -34,7 +34,7 @@ FORMS = [
     "{} -{}",
     "{} {} list:harbor-dev",
     "{} {} after:2024-04 is:reply",
-    "{} or {} group:thread",
+    "{} or {} group:message",
     "{} {} sort:date",
     "subject:{} {} from:e",
 ]
@@ -69,7 +69,7 @@ def ask_api(client: httpx.Client, query: str) -> list[str]:
 def ask_assistants_tool(client: httpx.Client, query: str) -> list[str]:
     answer = ask_tool(client, "semantic_search", query=query, limit=LIMIT, tokens=8000).json()
     [content] = answer["result"]["content"]
-    return re.findall(r"^\[\d+\] message (\S+), thread", content["text"], re.MULTILINE)
+    return find_hits(content["text"])
 
 
 def ask_command(corpus: Corpus, queries: list[str], folder: Path) -> list[list[str]]:

@@ -31,8 +31,13 @@ BAD = b"From x@y Mon Mar  4 09:00:00 2024\n\n\n"
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory, cluster: Cluster) -> Iterator[World]:
-    """A world in which a message was stored and forgotten, with its sender; it is only read."""
+    """A world in which a message was stored and forgotten, with its sender; it is only read.
+
+    The server keeps its log of all that is written, as for a copy of it.
+    """
     made = World(tmp_path_factory.mktemp("guide"), new_database(cluster))
+    with made.connect() as connection:
+        connection.execute("select pg_create_physical_replication_slot('guide', true)")
     secret = mail("secret", SECRET, sender=EVE, subject="tuesday plan")
     made.archive(MARCH, mail("a"), secret, mail("b"))
     made.archive(
@@ -58,6 +63,8 @@ def world(tmp_path_factory: pytest.TempPathFactory, cluster: Cluster) -> Iterato
     ids = ["secret@example.org", "gone@example.org"]
     made.forget(ForgetRequest(ids, [EVE], "asked to", "the postmaster"))
     yield made
+    with made.connect() as connection:
+        connection.execute("select pg_drop_replication_slot('guide')")
     drop_database(cluster, made.dsn)
 
 

@@ -46,3 +46,14 @@ select n.name, count(*)
    and (cardinality(%(lists)s::text[]) = 0 or s.list = any(%(lists)s))
    and strpos(n.name, '@') = 0
  group by n.name
+
+-- name: people_without_accents
+-- The same, if accents do not count. It reads all senders of the lists, so it is for words that
+-- `people` does not find.
+select n.name, count(*)
+  from senders s
+ cross join lateral (select left(s.person, -length(s.address) - 1) as name) n
+ where regexp_replace(normalize(n.name, nfkd), '[\u0300-\u036f]', '', 'g') like like_pattern(%(word)s)
+   and (cardinality(%(lists)s::text[]) = 0 or s.list = any(%(lists)s))
+   and strpos(n.name, '@') = 0
+ group by n.name

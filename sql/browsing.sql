@@ -77,13 +77,6 @@ select o.list,
 select set_config('default_transaction_read_only', 'on', false),
        set_config('statement_timeout', %(timeout)s, false)
 
--- name: titles
--- Subject, sender and date of some messages, in the copy that arrived first.
-select m.message_id, m.subject, m.from_name, m.from_email, m.sent_at,
-       (select 1 from contested_texts c where c.message_id = m.message_id limit 1)
-  from unnest(%(ids)s::text[]) as wanted (message_id)
- cross join lateral first_copy(wanted.message_id) m
-
 -- name: month
 -- Some of the messages of a month, thread by thread: the threads in the order of their first
 -- message in it. The list is named as messages.sql says.

@@ -36,7 +36,7 @@ select month, count(*) from removed_messages where list = %(list)s group by mont
 with known as (
     select month, address, person from senders where list = %(list)s),
 wanted as (
-    select month, lower(from_email), lower(from_name || ' ' || from_email)
+    select month, lower(from_email), fold_name(from_name) || ' ' || lower(from_email)
       from messages
      where list = %(list)s)
 select distinct month

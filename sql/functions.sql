@@ -57,20 +57,34 @@ insert into list_languages (list, language)
 select * from unnest(%(lists)s::text[], %(languages)s::text[])
 
 -- name: question
--- A query in the stems of one language. narrow: all words, or one of the identifiers, which are
+-- A query in the lexemes of one language. narrow: all words, or one of the identifiers, which are
 -- exact lexemes. required: the phrases, and none of the excluded words; phrased: whether there are
 -- phrases. No row if no lexeme is left to search for or to exclude.
-select (words || exact)::text as narrow,
-       case when numnode(phrases) + numnode(unwanted) = 0 then ''
-            else (phrases && !! unwanted)::text end as required,
-       numnode(phrases) > 0 as phrased,
-       tsvector_to_array(to_tsvector(%(language)s::regconfig, %(plain)s)) as lexemes,
-       tsvector_to_array(to_tsvector(%(language)s::regconfig, %(names)s)) as pieces
-  from (select websearch_to_tsquery(%(language)s::regconfig, %(words)s) as words,
-               websearch_to_tsquery(%(language)s::regconfig, %(phrases)s) as phrases,
-               websearch_to_tsquery(%(language)s::regconfig, %(unwanted)s) as unwanted,
-               %(exact)s::tsquery as exact) parts
- where numnode(words || exact) + numnode(unwanted) > 0
+select (p.words || p.exact)::text as narrow,
+       case when p.phrases = '' and p.unwanted = '' then ''
+            else concat_ws(' & ', '(' || nullif(p.phrases, '') || ')',
+                           '!(' || nullif(p.unwanted, '') || ')') end as required,
+       p.phrases <> '' as phrased, p.lexemes, p.pieces
+  from (select coalesce((select string_agg('(' || any_of(w.lexemes) || ')', ' & ')
+                           from (select word_lexemes(%(language)s, x) as lexemes
+                                   from unnest(%(words)s) as x) w
+                          where w.lexemes <> '{}'), '')::tsquery as words,
+               coalesce((select string_agg('(' || q.one || ')',
+                                           case when %(either)s then ' | ' else ' & ' end)
+                           from (select phrase_of(%(language)s, x) as one
+                                   from unnest(%(phrases)s) as x) q
+                          where q.one <> ''), '') as phrases,
+               coalesce((select string_agg('(' || q.one || ')', ' | ')
+                           from (select phrase_of(%(language)s, x) as one
+                                   from unnest(%(unwanted)s) as x) q
+                          where q.one <> ''), '') as unwanted,
+               array(select distinct l from unnest(%(words)s) as x,
+                            unnest(word_lexemes(%(language)s, x)) as l) as lexemes,
+               array(select distinct l from unnest(%(pieces)s) as x,
+                            unnest(case when x ~ '^@' then array[x]
+                                        else word_lexemes(%(language)s, x) end) as l) as pieces,
+               %(exact)s::tsquery as exact) p
+ where numnode(p.words || p.exact) > 0 or p.unwanted <> ''
 
 -- name: frequencies
 -- The number of messages, and of messages with each lexeme. PostgreSQL knows the 1,000 most common

@@ -4,8 +4,8 @@
 -- analyze, as in its first backfill, the planner expects no row and would read all of it.
 
 -- name: stage
--- The rows to write, identified by their position in the archive. JSON is text, so that PostgreSQL
--- refuses one row and not the whole COPY. Nothing is compressed, and what fits into a page of 8 kB
+-- The rows to write, identified by their position in the archive. JSON and the vector are text, so that
+-- PostgreSQL refuses one row and not the whole COPY. Nothing is compressed, and what fits into a page of 8 kB
 -- is kept in it: most rows have 5 kB. (Before PostgreSQL 16 no column is created with its storage.)
 create temporary table messages_stage (
     ordinal         integer not null,
@@ -20,7 +20,6 @@ create temporary table messages_stage (
     subject_base    text not null,
     topic           text not null,
     is_answer       boolean not null,
-    search_subject  text not null,
     from_name       text not null,
     from_email      text not null,
     reply_to        text[] not null,
@@ -35,19 +34,18 @@ create temporary table messages_stage (
     flags           text[] not null,
     segments        text not null,
     identifiers     text[] not null,
-    search_text     text not null,
     text_hash       bytea,
     outline         bytea,
     files_hash      bytea,
     arrived_at      timestamptz,
-    arrival_source  text not null
+    arrival_source  text not null,
+    search          text not null
 ) with (toast_tuple_target = 8160) on commit drop;
 alter table messages_stage
     alter column message_id     set storage external,
     alter column content_hash   set storage external,
     alter column subject        set storage external,
     alter column subject_base   set storage external,
-    alter column search_subject set storage external,
     alter column recipients     set storage external,
     alter column cc             set storage external,
     alter column refs           set storage external,
@@ -55,7 +53,7 @@ alter table messages_stage
     alter column body_text      set storage external,
     alter column segments       set storage external,
     alter column identifiers    set storage external,
-    alter column search_text    set storage external
+    alter column search         set storage external
 
 -- name: copy
 copy messages_stage from stdin
@@ -72,10 +70,7 @@ select %(list)s, %(month)s, s.message_id, s.variant, s.content_hash, s.row_hash,
        s.is_answer, s.subject, s.subject_base, s.from_name, s.from_email, s.reply_to, s.recipients,
        s.cc, s.in_reply_to, s.refs, s.list_id, s.body_kind, s.body_text, s.segments::jsonb,
        s.attachments::jsonb, s.identifiers, s.flags,
-       setweight(to_tsvector(%(language)s::regconfig, s.search_subject), 'A')
-       || setweight(to_tsvector(%(language)s::regconfig, s.search_text), 'B')
-       || array_to_tsvector(s.identifiers),
-       s.text_hash, s.outline, s.files_hash
+       s.search::tsvector, s.text_hash, s.outline, s.files_hash
   from messages_stage s
  where s.ordinal between %(first)s and %(last)s
  order by s.ordinal
@@ -135,7 +130,8 @@ select count(*) from messages
 -- name: mend_senders
 -- Deletes the senders of a month without a message, adds those that are missing, counts both.
 with wanted as materialized (
-    select distinct lower(from_email) as address, lower(from_name || ' ' || from_email) as person
+    select distinct lower(from_email) as address,
+           fold_name(from_name) || ' ' || lower(from_email) as person
       from messages
      where list = (select %(list)s) and month = %(month)s),
 deleted as (

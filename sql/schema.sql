@@ -55,6 +55,18 @@ create function like_pattern(part text) returns text
 comment on function like_pattern(text) is
     'The LIKE pattern of texts in lower case that contain this one, in any case.';
 
+create function fold_name(name text) returns text
+    language sql immutable strict parallel safe
+    return translate(
+        normalize(
+            regexp_replace(
+                normalize(lower(normalize(name, nfkc)), nfd), '[\u0300-\u036f\u064b-\u065f]', '', 'g'),
+            nfc),
+        'øđłæœıðþ‘’ʼ', 'odlaoidt''''''');
+comment on function fold_name(text) is
+    'A name in lower case, without accents, wide letters or typographic apostrophes: for both sides '
+    'of a comparison.';
+
 -- The next two are in plpgsql because PostgreSQL 18 plans a function in SQL again in each call
 -- where statements are planned for their values (plan_cache_mode = force_custom_plan), as searches
 -- are.
@@ -278,13 +290,15 @@ comment on column messages.attachments is
     'the decoded content, is_patch. The bytes are in the archive: `mail-assets show '
     '--attachment`.';
 comment on column messages.identifiers is
-    'Names of files, functions, parameters and error codes in the new text and patches, found by '
-    'exact search.';
+    'Names of files, functions, parameters, hosts and error codes, and versions, in the new text and '
+    'patches, as lexemes of search (text/identifiers.py).';
 comment on column messages.flags is
     'Repairs and oddities of the message, such as generated_id, date_repaired or truncated.';
 comment on column messages.search is
-    'Full-text vector: subject (weight A), new text and signatures (B) and identifiers, in the '
-    'language of the list. A footer or signature that was learnt takes no word out of it.';
+    'Full-text vector: stems of the subject (weight A), of the new text and signatures (B), of '
+    'parts of names (C), words and names as they are written, stop words (=the) and parts of '
+    'addresses (@jo), in the language of the list. A footer or signature that was learnt takes no '
+    'word out of it.';
 comment on column messages.checksum is
     'Checksum of the other columns, set with row_hash: a row with another one was changed by '
     'something else than a load.';
@@ -544,7 +558,7 @@ comment on table senders is
 comment on column senders.list is 'Name of the mailing list.';
 comment on column senders.month is 'Month of the archive, YYYY-MM.';
 comment on column senders.address is 'Address in From, in lower case.';
-comment on column senders.person is 'Name and address in From, in lower case.';
+comment on column senders.person is 'Folded name (fold_name), and address in lower case.';
 
 -- Indexes that need pg_trgm.
 do $$
@@ -569,7 +583,7 @@ end $$;
 create function note_senders() returns trigger language plpgsql as $$
 begin
     insert into senders (list, month, address, person)
-    select list, month, lower(from_email), lower(from_name || ' ' || from_email)
+    select list, month, lower(from_email), fold_name(from_name) || ' ' || lower(from_email)
       from changed
     except
     select s.list, s.month, s.address, s.person
@@ -586,11 +600,11 @@ create function forget_senders() returns trigger language plpgsql as $$
 begin
     delete from senders s
      using (select list, month, lower(from_email) as address,
-                   lower(from_name || ' ' || from_email) as person
+                   fold_name(from_name) || ' ' || lower(from_email) as person
               from unchanged
             except
             select m.list, m.month, lower(m.from_email),
-                   lower(m.from_name || ' ' || m.from_email)
+                   fold_name(m.from_name) || ' ' || lower(m.from_email)
               from (select distinct list, month from unchanged) u
              cross join lateral (
                    select list, month, from_name, from_email from messages

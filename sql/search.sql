@@ -7,28 +7,6 @@
 -- {passes_unindexed} those that are not met already. {source} is the table of messages, or the
 -- statement `indexed` or `walked`. {by_date} is the order of the newest or of the oldest.
 
--- name: lexemes
--- Texts in one language: as a phrase, as lexemes in their order, the places of these, the words that
--- have no lexeme, and the text in lower case. The last column has the beginnings of stems whose letters
--- may differ from the word's (Äpf, apf): those that the stemmer leaves before an ending that it does
--- not know (qaqq).
-select phraseto_tsquery(%(language)s::regconfig, t.text)::text,
-       array(select w.lexeme
-               from unnest(to_tsvector(%(language)s::regconfig, t.text)) as w
-              cross join lateral unnest(w.positions) as p (place) order by p.place, w.lexeme),
-       array(select p.place
-               from unnest(to_tsvector(%(language)s::regconfig, t.text)) as w
-              cross join lateral unnest(w.positions) as p (place) order by p.place, w.lexeme),
-       array(select distinct lower(w.match[1])
-               from regexp_matches(t.text, '[[:alnum:]]+', 'g') as w (match)
-              where to_tsvector(%(language)s::regconfig, w.match[1]) = ''),
-       lower(t.text),
-       array(select left(w.lexeme, -4)
-               from unnest(to_tsvector(%(language)s::regconfig, t.text || 'qaqq')) as w
-              where octet_length(t.text) > length(t.text) and w.lexeme ~ '.qaqq$')
-  from unnest(%(texts)s::text[]) with ordinality as t (text, number)
- order by t.number
-
 -- name: whole_subjects
 -- The messages whose subject is a query, of each list: the newest that begin a discussion or are a
 -- version of a patch, and the first answers. A topic without a version stands for all versions.
@@ -239,10 +217,81 @@ select p.place, c.key, c.index, c.text, c.spans
   join of_messages c using (message_id, list, month, variant)
  order by p.place, c.index
 
+-- name: page_threads
+-- The size, people and first message of threads, of their copies in some lists; of a contested id the
+-- text that arrived first is in the thread. People are named in the order of the thread. Messages and
+-- chunks are found by their ids (offset 0): by list and month the planner would read whole months.
+with members as materialized (
+    select p.thread_id, t.position, m.message_id, m.list, m.sent_at, lower(m.from_email) as author,
+           m.from_name
+      from unnest(%(threads)s::text[]) as p (thread_id)
+      join threads t using (thread_id)
+     cross join lateral (
+           select *
+             from messages m
+            where m.message_id = t.message_id
+              and m.list = any(%(lists)s)
+           offset 0) m
+      left join contested_texts o
+        on (o.message_id, o.list, o.month, o.variant)
+           = (m.message_id, m.list, m.month, m.variant)
+     where coalesce(o.place, 1) = 1),
+sizes as materialized (
+    select thread_id, count(distinct message_id) as messages, count(distinct author) as people,
+           min(sent_at) as first_sent_at, max(sent_at) as last_sent_at,
+           array_agg(distinct list) as lists
+      from members
+     group by thread_id),
+authors as (
+    select distinct on (thread_id, author) thread_id, position, from_name
+      from members
+     where from_name <> ''
+     order by thread_id, author, position),
+people as (
+    select thread_id, from_name, row_number() over (
+               partition by thread_id order by min(position)) as number
+      from authors
+     group by thread_id, from_name),
+named as materialized (
+    select thread_id, array_agg(from_name order by number) as names
+      from people
+     where number <= %(names)s
+     group by thread_id)
+select s.thread_id, s.messages, s.people, s.first_sent_at, s.last_sent_at, s.lists,
+       coalesce(n.names, '{}'), m.subject_base, m.message_id, m.from_name, m.from_email, m.sent_at,
+       (select left(c.text, %(characters)s)
+          from (select * from chunks c where c.message_id = m.message_id offset 0) c
+         where (c.list, c.month, c.variant) = (m.list, m.month, m.variant)
+         order by c.index
+         limit 1),
+       m.contested
+  from sizes s
+  left join named n using (thread_id)
+ cross join lateral (
+       select m.*, o.place is not null as contested
+         from threads t
+        cross join lateral (
+              select *
+                from messages m
+               where m.message_id = t.message_id
+                 and m.list = any(%(lists)s)
+              offset 0) m
+         left join contested_texts o
+           on (o.message_id, o.list, o.month, o.variant)
+              = (m.message_id, m.list, m.month, m.variant)
+        where t.thread_id = s.thread_id and coalesce(o.place, 1) = 1
+        order by t.position, m.arrived_at, break_tie(m.list, m.month, m.variant) collate "C"
+        limit 1) m
+
 -- name: stems
--- The lexemes of each word, in its language.
-select w.language, w.word, tsvector_to_array(to_tsvector(w.language::regconfig, w.word))
+-- The lexemes of single words, each in a language; none of a stop word. The parser of PostgreSQL takes
+-- some words apart that are one: these are their own lexeme.
+select w.language, w.word,
+       case when exists (select from unnest(v.vector) where positions[1] > 1) then array[w.word]
+            else array(select lexeme from unnest(v.vector) order by lexeme <> w.word, lexeme) end
   from unnest(%(languages)s::text[], %(words)s::text[]) as w (language, word)
+ cross join lateral (
+       select to_tsvector(w.language::regconfig, w.word) as vector offset 0) v
 
 -- name: chunk_texts
 -- The first chunks of a message, by which similar messages are searched.
@@ -323,29 +372,65 @@ union all
 (select distinct address
    from senders
   where not exists (select from exact)
-    and person like like_pattern(%(longest)s)
+    and person like like_pattern(fold_name(%(longest)s))
     and person like all(array(
-            select like_pattern(w.word) from unnest(%(words)s::text[]) as w (word)))
+            select like_pattern(fold_name(w.word)) from unnest(%(words)s::text[]) as w (word)))
   limit %(most)s)
 
 -- name: senders_by_name
 -- The addresses whose names contain each word of a text. Addresses in names, which may be disguised,
 -- do not count.
 with wanted as materialized (
-    select array(select like_pattern(w.word) from unnest(%(words)s::text[]) as w (word)) as parts)
+    select array(
+               select like_pattern(fold_name(w.word))
+                 from unnest(%(words)s::text[]) as w (word)) as parts)
 select distinct s.address
   from wanted w
  cross join senders s
  cross join lateral (select left(s.person, -length(s.address) - 1) as name) n
- where s.person like like_pattern(%(longest)s)
+ where s.person like like_pattern(fold_name(%(longest)s))
    and regexp_replace(n.name, '\S*@\S*', '', 'g') like all(w.parts)
    and (n.name !~ %(signs)s
         or regexp_replace(n.name, %(addresses)s, e'\n', 'g') like all(w.parts))
  limit %(most)s
 
+-- name: near
+-- The thread that an id is in or leads to, and its subject in some lists; of a message in no thread
+-- its own subject.
+with place as materialized (
+    select thread_id from threads where message_id = %(id)s
+    union all
+    select t.thread_id
+      from thread_aliases a
+      join threads t using (message_id)
+     where a.id = %(id)s)
+(select p.thread_id, m.subject_base
+   from place p
+   join threads t using (thread_id)
+   join messages m on m.message_id = t.message_id and m.list = any(%(lists)s)
+   left join contested_texts o
+     on (o.message_id, o.list, o.month, o.variant) = (m.message_id, m.list, m.month, m.variant)
+  where coalesce(o.place, 1) = 1
+  order by t.position, m.arrived_at
+  limit 1)
+union all
+(select null, m.subject_base
+   from messages m
+  where m.message_id = %(id)s and m.list = any(%(lists)s)
+    and not exists (select from place)
+  order by m.arrived_at
+  limit 1)
+
 -- name: thread
 -- The thread of a message.
 select thread_id from threads where message_id = %(message_id)s
+
+-- name: thread_ids
+-- The messages of the thread of a message.
+select o.message_id
+  from threads t
+  join threads o using (thread_id)
+ where t.message_id = %(message_id)s
 
 -- name: threads_of
 -- The threads of those of some messages that are stored; one without a thread is its own.

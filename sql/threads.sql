@@ -139,8 +139,10 @@ select m.message_id, m.refs, m.in_reply_to, extract(epoch from m.sent_at)::float
        extract(epoch from m.arrived_at)::float8, break_tie(m.list, m.month, m.variant),
        m.list, m.topic, m.is_answer,
        extract(epoch from case m.arrival_source when 'loaded' then m.sent_at
-                                                else m.arrived_at end)::float8
+                                                else m.arrived_at end)::float8,
+       coalesce(c.place, 0)
   from messages m
+  left join contested_texts c using (message_id, list, month, variant)
  where %(message_ids)s::text[] is null or m.message_id = any(%(message_ids)s)
 
 -- name: stage

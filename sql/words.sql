@@ -8,14 +8,16 @@ select message_id, variant, content_hash, row_hash
  where list = (select %(list)s) and month = %(month)s
 
 -- name: documents
--- The lexemes of a tsvector in the order of their positions: those of the subject (weight A), and
--- the rest. Names as written have no position and come last. The flags are conditions of
--- filters.sql. Messages are looked up one by one: see for_vectors in chunks.sql.
+-- The lexemes of a vector (tables/search_vectors.py) in the order of their positions: those of the
+-- subject (weight A), those of the text (B), and further ones, which no phrase runs over; names come
+-- last. Stop words are left out. `written` are words as they are written, without position. The flags
+-- are conditions of filters.sql. Messages are looked up one by one: see for_vectors in chunks.sql.
 select m.message_id, m.variant, extract(epoch from m.sent_at)::bigint as sent_at,
-       lower(m.from_email) as sender, m.flags, s.subject, s.rest
+       lower(m.from_email) as sender, m.flags, s.subject, s.text, s.further || m.identifiers,
+       s.written
   from unnest(%(message_ids)s::text[], %(variants)s::smallint[]) as wanted (message_id, variant)
  cross join lateral (
-       select message_id, variant, sent_at, from_email, search,
+       select message_id, variant, sent_at, from_email, search, identifiers,
               array_remove(array[
                   case when segments @> '[["patch"]]' or attachments @> '[{"is_patch": true}]'
                        then 'patch' end,
@@ -29,8 +31,14 @@ select m.message_id, m.variant, extract(epoch from m.sent_at)::bigint as sent_at
  cross join lateral (
        select coalesce(array_agg(lexeme order by position)
                   filter (where weight = 'A'), '{}') as subject,
+              coalesce(array_agg(lexeme order by position)
+                  filter (where weight = 'B'), '{}') as text,
               coalesce(array_agg(lexeme order by position, lexeme collate "C")
-                  filter (where weight is distinct from 'A'), '{}') as rest
+                  filter (where weight in ('C', 'D')), '{}') as further,
+              coalesce(array_agg(lexeme order by lexeme collate "C")
+                  filter (where position is null and not lexeme = any(m.identifiers)), '{}')
+              as written
          from (select lexeme, unnest(coalesce(positions, '{null}')) as position,
                       unnest(coalesce(weights, '{null}')) as weight
-                 from unnest(m.search)) p) s
+                 from unnest(m.search)
+                where not starts_with(lexeme, '=')) p) s

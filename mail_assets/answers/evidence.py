@@ -92,7 +92,8 @@ def find_evidence(
     hits = [] if doubt and not budget else _merge_hits(found, request.limit)
     is_sure = False
     if budget:
-        excerpts = _read_excerpts(connection, hits, budget, hide)
+        others = [id for one in found for thread in one.conversations for id in thread.others]
+        excerpts = _read_excerpts(connection, hits, others, budget, hide)
     else:
         passages = find_passages(searcher, connection, requests[0], hits, hide)
         chosen = choose_passages(passages, several=request.group == Group.message)
@@ -113,10 +114,14 @@ def find_evidence(
 
 
 def _read_excerpts(
-    connection: psycopg.Connection, hits: Sequence[Hit], budget: int, hide: Hide
+    connection: psycopg.Connection,
+    hits: Sequence[Hit],
+    others: Sequence[str],
+    budget: int,
+    hide: Hide,
 ) -> tuple[Excerpt, ...]:
     """Return the excerpts of the hits, then the outcomes of their threads that are not in these."""
-    outcomes = find_outcomes(connection, hits, budget, hide)
+    outcomes = find_outcomes(connection, hits, others, budget, hide)
     reserved = sum(count_tokens(one.text) for one in outcomes)
     excerpts = find_excerpts(connection, hits, budget - reserved, hide)
     for one in outcomes:
@@ -161,17 +166,21 @@ def _find_doubt(found: Response, share: float, encoder: str) -> str:
 
 
 def find_outcomes(
-    connection: psycopg.Connection, hits: Sequence[Hit], budget: int, hide: Hide = show_all
+    connection: psycopg.Connection,
+    hits: Sequence[Hit],
+    others: Sequence[str],
+    budget: int,
+    hide: Hide = show_all,
 ) -> list[Excerpt]:
     """Return the outcomes of the best threads as excerpts, numbered from 1.
 
-    Only messages that search found are read, because others may not pass its filters. An excerpt
+    Only messages that search found are read, the hits and `others`, because those that it did not
+    may not pass its filters. An excerpt
     of a message that is no hit has the score 0.
     """
     threads = [*dict.fromkeys(hit.thread_id for hit in hits if hit.thread_id)][:MAX_THREADS]
     known = {hit.message_id: hit for hit in hits}
-    found = [*known, *(one for hit in hits for one in hit.in_thread)]
-    parameters = {"threads": threads, "found": found}
+    parameters = {"threads": threads, "found": [*known, *others]}
     excerpts: list[Excerpt] = []
     left = budget * BUDGET_SHARE
     for row in connection.execute(statement("answer", "outcomes"), parameters).fetchall():

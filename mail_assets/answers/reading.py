@@ -112,10 +112,9 @@ def find_person(connection: psycopg.Connection, name: str, lists: Sequence[str])
     words = [fold(word) for word in typed]
     if not words or not all(_NAME_WORD.fullmatch(word) for word in words) or words[0] in _NO_NAMES:
         return ""
-    parameters = {"word": max(typed, key=len), "lists": [*lists]}
     months: Counter[tuple[str, ...]] = Counter()
     spelled: dict[tuple[str, ...], str] = {}
-    for stored, count in connection.execute(statement("answer", "people"), parameters).fetchall():
+    for stored, count in _read_people(connection, max(typed, key=len), [*lists]):
         parts = tuple(word.strip(",\"'()") for word in fold(stored).split())
         if all(word in parts for word in words):
             months[parts] += count
@@ -129,6 +128,17 @@ def find_person(connection: psycopg.Connection, name: str, lists: Sequence[str])
         if count >= DOMINANT * people.total() and (len(person) > 1 or len(people) == 1):
             return spelled[person].title()
     return ""
+
+
+def _read_people(
+    connection: psycopg.Connection, word: str, lists: list[str]
+) -> list[tuple[str, int]]:
+    found = connection.execute(statement("answer", "people"), {"word": word, "lists": lists})
+    if rows := found.fetchall():
+        return rows
+    parameters = {"word": fold(word), "lists": lists}
+    query = statement("answer", "people_without_accents")
+    return connection.execute(query, parameters).fetchall()
 
 
 def fold(text: str) -> str:

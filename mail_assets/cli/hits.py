@@ -1,35 +1,49 @@
-"""Hits of a search, printed for people."""
+"""Conversations and hits of a search, printed for people."""
 
 import json
 import shlex
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import click
 
 from mail_assets.cli.command import plural, print_note, printable, printable_line
+from mail_assets.mail.message.subjects import base_subject
 
 if TYPE_CHECKING:
-    from mail_assets.search.response import ChunkHit, Facets, Hit, Response
+    from mail_assets.search.response import (
+        ChunkHit,
+        Conversation,
+        Facets,
+        FirstMessage,
+        Hit,
+        Response,
+    )
 
-#: Ids that are printed of near-duplicates, and of the rest of a thread.
+#: Ids that are printed of near-duplicates.
 MAX_IDS = 5
 
 
-def print_hits(response: "Response") -> None:
-    """Print each hit, its best chunk and why it is one; the time it took on standard error."""
+def print_response(response: "Response") -> None:
+    """Print conversations, or hits alone, and why each is one; the time on standard error."""
     explain = dict(response.explain or {})
     if query := explain.pop("query", ""):
         click.echo(f"query: {printable_line(query)}")
     for note in response.notes:
         print_note(printable_line(note))
-    for number, hit in enumerate(response.hits, 1):
-        _print_hit(number, hit)
-        if response.explain is not None:
-            click.echo(f"    why: {'; '.join(hit.why.reasons())}")
+    why = response.explain is not None
+    hits = {hit.message_id: hit for hit in response.hits}
+    for number, one in enumerate(response.conversations, 1):
+        _print_conversation(number, one, [hits[id] for id in one.best], why=why)
+    if not response.conversations:
+        for number, hit in enumerate(response.hits, 1):
+            _print_hit(number, hit, why=why)
     if response.facets:
         _print_facets(response.facets)
-    took = f"{response.took_ms:.0f} ms ({response.mode})"
-    print_note(f"{plural(len(response.hits), 'hit')} in {took}")
+    found = plural(len(response.hits), "hit")
+    if response.conversations:
+        found += f" of {plural(len(response.conversations), 'conversation')}"
+    print_note(f"{found} in {response.took_ms:.0f} ms ({response.mode})")
     if response.explain is not None:
         print_note(f"again: mail-assets search {shlex.quote(response.permalink)}")
         for name, value in explain.items():
@@ -46,27 +60,69 @@ def _print_facets(facets: "Facets") -> None:
             click.echo(f"    {name}: {said}")
 
 
-def _print_hit(number: int, hit: "Hit") -> None:
+def _print_conversation(
+    number: int, one: "Conversation", hits: Sequence["Hit"], *, why: bool
+) -> None:
+    """Print the thread, its first message and its best ones: two lines for each message."""
+    from mail_assets.search.response import SHORTEST, cut_beginning, name_people
+
+    subject = printable_line(one.subject) or "(no subject)"
+    days = dict.fromkeys((one.first_sent_at[:10], one.last_sent_at[:10]))
+    people = printable_line(name_people(one.names, one.people))
+    click.echo(click.style(f"{number:>2}. {subject}", bold=True))
+    size = plural(one.messages, "message")
+    click.echo(f"    {' to '.join(days)}, {size}, {', '.join(one.lists)}; {people}")
+    first = one.first
+    if first and first.message_id not in one.best:
+        _print_message("first", first.from_name or first.from_email, first)
+        if first.contested:
+            click.echo("      contested: several texts claim this Message-ID")
+        if text := cut_beginning(printable(first.text), SHORTEST):
+            click.echo(f"      {text}")
+    for hit in hits:
+        is_first = first is not None and first.message_id == hit.message_id
+        score = "" if hit.why.found_by == "date" else f", {hit.score:.3f}"
+        role = "first" if is_first else "found"
+        _print_message(role, hit.from_name or hit.from_email, hit, score)
+        if base_subject(hit.subject) != one.subject:
+            click.echo(f"      {_title(hit)}")
+        _print_about(hit, "      ", why=why)
+    if one.more:
+        click.echo(f"    {one.more} more found in it: thread:{printable_line(one.thread_id or '')}")
+
+
+def _print_message(role: str, author: str, message: "Hit | FirstMessage", score: str = "") -> None:
+    name, id = printable_line(author), printable_line(message.message_id)
+    click.echo(f"    {role}: {name}, {message.sent_at[:10]}{score} <{id}>")
+
+
+def _print_hit(number: int, hit: "Hit", *, why: bool) -> None:
     author = printable_line(hit.from_name or hit.from_email)
     click.echo(click.style(f"{number:>2}. ", bold=True) + _title(hit))
     score = "" if hit.why.found_by == "date" else f", {hit.score:.3f}"
     click.echo(f"    {author}, {hit.sent_at[:10]}, {', '.join(hit.lists)}{score}")
     click.echo(f"    <{printable_line(hit.message_id)}>")
+    _print_about(hit, "    ", why=why)
+
+
+def _print_about(hit: "Hit", indent: str, *, why: bool) -> None:
+    """Print what else is known of a hit: its snippet, files, copies, and why it is one."""
     if hit.contested:
         which = "arrived first" if hit.text == 1 else f"is text {hit.text}, and came later"
-        click.echo(f"    contested: several texts claim this Message-ID; this one {which}")
+        click.echo(f"{indent}contested: several texts claim this Message-ID; this one {which}")
     if hit.chunks:
-        click.echo(f"    {_snippet(hit.chunks[0])}")
+        click.echo(f"{indent}{_snippet(hit.chunks[0])}")
     if hit.attachments:
-        click.echo(f"    attached: {printable_line(', '.join(hit.attachments))}")
+        click.echo(f"{indent}attached: {printable_line(', '.join(hit.attachments))}")
     if newer := hit.newer_copy:
         about = f"{newer.sent_at[:10]}, {printable_line(newer.subject)}"
-        click.echo(f"    newer: {about} <{printable_line(newer.message_id)}>")
-    for name, others in (("also as", hit.copies), ("in its thread", hit.in_thread)):
-        if others:
-            more = f" and {len(others) - MAX_IDS} more" if len(others) > MAX_IDS else ""
-            ids = ", ".join(f"<{printable_line(one)}>" for one in others[:MAX_IDS])
-            click.echo(f"    {name}: {ids}{more}")
+        click.echo(f"{indent}newer: {about} <{printable_line(newer.message_id)}>")
+    if hit.copies:
+        more = f" and {len(hit.copies) - MAX_IDS} more" if len(hit.copies) > MAX_IDS else ""
+        ids = ", ".join(f"<{printable_line(one)}>" for one in hit.copies[:MAX_IDS])
+        click.echo(f"{indent}also as: {ids}{more}")
+    if why:
+        click.echo(f"{indent}why: {'; '.join(hit.why.reasons())}")
 
 
 def _title(hit: "Hit") -> str:

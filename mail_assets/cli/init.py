@@ -52,10 +52,10 @@ def init(name: str | None, source: str | None, **more: str | None) -> None:
     click.echo(f"wrote {path}")
     if not name:
         click.echo("Uncomment its example and edit it for your list.")
+    click.echo(NEXT, nl=False)
     encoder = VARIABLES.get("MAIL_ENCODER", "").strip() or ALL_MINILM_L6_V2.name
     if more["language"] and (advice := advise_language(encoder, [more["language"]])):
         click.echo(advice)
-    click.echo(NEXT, nl=False)
 
 
 def _absolute_source(source: str) -> str:

@@ -15,7 +15,7 @@ from mail_assets.cli.command import (
     read_message_id,
     select_lists,
 )
-from mail_assets.cli.hits import print_hits
+from mail_assets.cli.hits import print_response
 from mail_assets.settings.settings import Settings
 
 if TYPE_CHECKING:
@@ -48,16 +48,17 @@ class _QueryCommand(click.Command):
     help='A file with one {"_id", "text"} a line; prints one JSON result a line.',
 )
 @click.option("--mode", default="hybrid", show_default=True, help="hybrid, semantic or fulltext.")
-@click.option("--limit", default=10, show_default=True, help="How many messages.")
+@click.option("--limit", default=10, show_default=True, help="How many conversations.")
 @filter_options
-@click.option("--offset", default=0, show_default=True, help="How many messages to skip.")
+@click.option("--offset", default=0, show_default=True, help="How many conversations to skip.")
 @click.option("--min-score", type=float, help="Leave out hits that score less.")
 @click.option(
     "--group",
-    default="few",
+    default="conversation",
     show_default=True,
-    help="Hits of a thread: few (three at most), message (all), thread (the best).",
+    help="Rows: conversation (a thread with its best messages), or message (each by itself).",
 )
+@click.option("--near", default="", help="The message or thread at hand: its subject joins in.")
 @click.option("--sort", default="relevance", show_default=True, help="relevance, newest or oldest.")
 @click.option("--facets", is_flag=True, help="Count what matches by list, year, author and kind.")
 @click.option(
@@ -101,7 +102,7 @@ def search(
             if as_json or queries:
                 print_json(response.as_json())
             else:
-                print_hits(response)
+                print_response(response)
 
 
 def _requests(file: Path, lists: tuple[str, ...], options: dict[str, Any]) -> "list[Request]":
@@ -132,6 +133,7 @@ def _request(
         min_score=options["min_score"],
         group=options["group"],
         sort=options["sort"],
+        near=options["near"],
         facets=options["facets"],
         explain=options["explain"],
         **read_filters(lists, options),
@@ -156,4 +158,4 @@ def similar(settings: Settings, message_id: str, limit: int, as_json: bool) -> N
     if as_json:
         print_json(response.as_json())
     else:
-        print_hits(response)
+        print_response(response)

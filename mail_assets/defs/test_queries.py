@@ -24,7 +24,16 @@ from mail_assets.search.language.request import (
     Sort,
 )
 from mail_assets.search.language.syntax import parse_request
-from mail_assets.search.response import Hit, Response, escape_markdown, render_snippet_markdown
+from mail_assets.search.response import (
+    SHORTEST,
+    Conversation,
+    Hit,
+    Response,
+    cut_beginning,
+    escape_markdown,
+    name_people,
+    render_snippet_markdown,
+)
 
 __test__ = False  # a job, which pytest would collect by its name
 
@@ -38,10 +47,12 @@ class TestQueries(dg.Config):
         default=EXAMPLES, description="one search each; may contain filters: from: list: has:patch"
     )
     mode: Mode = Field(default=Mode.hybrid, description="which indexes are asked")
-    limit: int = Field(default=5, ge=1, le=MAX_LIMIT, description="hits per query")
-    offset: int = Field(default=0, ge=0, le=MAX_OFFSET, description="hits to skip")
+    limit: int = Field(default=5, ge=1, le=MAX_LIMIT, description="rows per query")
+    offset: int = Field(default=0, ge=0, le=MAX_OFFSET, description="rows to skip")
     min_score: float | None = Field(default=None, description="leave out hits with a lower score")
-    group: Group = Field(default=Group.few, description="number of hits shown of a thread")
+    group: Group = Field(
+        default=Group.conversation, description="rows: conversations or single messages"
+    )
     sort: Sort = Field(default=Sort.relevance, description="the best, newest or oldest first")
     lists: list[str] = Field(default=[], description="only these lists; empty: all")
     after: str = Field(default="", description="sent from this day on: YYYY[-MM[-DD]]")
@@ -122,23 +133,51 @@ SNIPPET = 400
 def answer_markdown(response: Response) -> str:
     """Return a response in Markdown, headed by its query."""
     short = ", fewer than asked for" if response.short else ""
+    rows = response.conversations
+    of = f" of {len(rows)} conversations" if rows else ""
     head = (
-        f"**{escape_markdown(response.query)}**\n\n{len(response.hits)} hits in "
+        f"**{escape_markdown(response.query)}**\n\n{len(response.hits)} hits{of} in "
         f"{response.took_ms} ms, {response.mode}{short}. "
         f"Again: {escape_markdown(response.permalink)}"
     )
     head += "".join(f"\n\n{escape_markdown(note)}" for note in response.notes)
-    return "\n\n".join(
-        [head, *(_hit_markdown(rank, hit) for rank, hit in enumerate(response.hits, 1))]
-    )
+    hits = {hit.message_id: hit for hit in response.hits}
+    blocks = [
+        _conversation_markdown(rank, one, [hits[id] for id in one.best])
+        for rank, one in enumerate(rows, 1)
+    ]
+    if not rows:
+        blocks = [_hit_markdown(f"{rank}.", hit) for rank, hit in enumerate(response.hits, 1)]
+    return "\n\n".join([head, *blocks])
 
 
-def _hit_markdown(rank: int, hit: Hit) -> str:
+def _conversation_markdown(rank: int, one: Conversation, hits: Sequence[Hit]) -> str:
+    days = " to ".join(dict.fromkeys((one.first_sent_at[:10], one.last_sent_at[:10])))
+    people = name_people(one.names, one.people)
+    about = f"{days}, {one.messages} messages, {', '.join(one.lists)}; {people}"
+    lines = [
+        f"{rank}. **{escape_markdown(one.subject).strip() or 'no subject'}**  ",
+        escape_markdown(about),
+    ]
+    if one.first and one.first.message_id not in one.best:
+        sender = one.first.from_name or one.first.from_email
+        text = cut_beginning(one.first.text, SHORTEST)
+        mark = " **Contested**" if one.first.contested else ""
+        lines += ["", f"* first: {escape_markdown(f'{sender}, {one.first.sent_at[:10]}')}{mark}"]
+        lines += ["", f"    > {escape_markdown(text)}"] if text else []
+    for hit in hits:
+        lines += ["", *_hit_markdown("*", hit).split("\n")]
+    if one.more:
+        lines += ["", f"{one.more} more found in it"]
+    return "\n    ".join(lines)
+
+
+def _hit_markdown(mark: str, hit: Hit) -> str:
     about = (hit.from_name or hit.from_email, hit.sent_at[:10], ", ".join(hit.lists))
     score = "" if hit.why.found_by == "date" else f"score {hit.score:.3f}: "
     why = "; ".join(hit.why.reasons())
     lines = [
-        f"{rank}. **{escape_markdown(hit.subject).strip() or 'no subject'}**  ",
+        f"{mark} **{escape_markdown(hit.subject).strip() or 'no subject'}**  ",
         f"{escape_markdown(', '.join(about))}; {score}{escape_markdown(why)}",
     ]
     if hit.contested:
@@ -159,6 +198,7 @@ SEARCHES = dg.TableSchema(
         dg.TableColumn("query", "string"),
         dg.TableColumn("mode", "string"),
         dg.TableColumn("hits", "int"),
+        dg.TableColumn("conversations", "int"),
         dg.TableColumn("short", "bool", "fewer than asked for"),
         dg.TableColumn("took_ms", "float"),
         dg.TableColumn("nearest_ms", "float", "model and vector index"),
@@ -198,7 +238,6 @@ PLACES = dg.TableSchema(
         dg.TableColumn("attachments", "string"),
         dg.TableColumn("copies", "string", "near-duplicates folded into it"),
         dg.TableColumn("contested", "bool", "other texts claim its id"),
-        dg.TableColumn("in_thread", "string", "further hits of its thread"),
         dg.TableColumn("thread_id", "string"),
     ]
 )
@@ -215,6 +254,7 @@ def _search_row(number: int, response: Response) -> dict[str, Cell]:
         "query": response.query,
         "mode": response.mode,
         "hits": len(response.hits),
+        "conversations": len(response.conversations),
         "short": response.short,
         "took_ms": response.took_ms,
         **{f"{leg}_ms": legs.get(leg) for leg in ("nearest", "words", "stored", "rerank")},
@@ -250,7 +290,6 @@ def _place_row(rank: int, hit: Hit) -> dict[str, Cell]:
         "attachments": ", ".join(hit.attachments),
         "copies": ", ".join(hit.copies),
         "contested": hit.contested,
-        "in_thread": ", ".join(hit.in_thread),
         "thread_id": hit.thread_id,
     }
 

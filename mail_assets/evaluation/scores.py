@@ -102,8 +102,9 @@ def score_queries(
 ) -> list[Score]:
     """Run every query in every mode and measure the rankings.
 
-    By default each message counts, however many of its thread come before it. With another `group`
-    the messages that a page would fold away count as not found. Search ignores the messages that a
+    By default each message counts, however many of its thread come before it. Grouped by
+    conversation, a row counts as the most relevant of what it shows, its first message and its
+    hits, and what it does not show as not found. Search ignores the messages that a
     query is `citing`. `threads` has the thread of each relevant message that is in one. The first
     query of a mode runs twice, to warm the caches.
     """
@@ -116,7 +117,7 @@ def score_queries(
         ]
         search(requests[0])
         for one, request in zip(judged, requests, strict=True):
-            scores.append(score_ranking(mode, one, _rank(search(request)), threads))
+            scores.append(score_ranking(mode, one, _rank(search(request), one), threads))
     return scores
 
 
@@ -138,9 +139,14 @@ def score_ranking(mode: str, one: JudgedQuery, found: Ranking, threads: Mapping[
     )
 
 
-def _rank(response: Response) -> Ranking:
-    return Ranking(
-        message_ids=[hit.message_id for hit in response.hits],
-        threads=[hit.thread_id or hit.message_id for hit in response.hits],
-        took_ms=response.took_ms,
-    )
+def _rank(response: Response, one: JudgedQuery) -> Ranking:
+    messages = [hit.message_id for hit in response.hits]
+    threads = [hit.thread_id or hit.message_id for hit in response.hits]
+    if response.conversations:
+        shown = [
+            [*row.best, *([row.first.message_id] if row.first else [])]
+            for row in response.conversations
+        ]
+        messages = [max(some, key=lambda id: one.relevant.get(id, 0)) for some in shown]
+        threads = [row.thread_id or row.best[0] for row in response.conversations]
+    return Ranking(messages, threads, response.took_ms)

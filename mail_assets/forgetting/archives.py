@@ -92,7 +92,7 @@ def _cut_month(
             if current and key not in (current.object_key, stored.object_key, *kept):
                 store.delete(key)
                 drop_former(connection, key)
-    return stored != archive or (not archive.object_key and any(former))
+    return stored != archive or any(former)
 
 
 def _cut_former(workspace: Workspace, month: ListMonth, key: str, archive: ArchiveRow) -> bool:

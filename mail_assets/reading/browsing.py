@@ -103,12 +103,6 @@ class MonthEntry(NamedTuple):
     by_subject: bool
 
 
-def read_titles(connection: psycopg.Connection, ids: Collection[str]) -> dict[str, Title]:
-    """Return the titles of archived messages, by id."""
-    rows = connection.execute(statement("browsing", "titles"), {"ids": [*ids]}).fetchall()
-    return {row[0]: Title(*row) for row in rows}
-
-
 def read_month(
     connection: psycopg.Connection, month: ListMonth, first: int, most: int
 ) -> list[MonthEntry]:

@@ -2,11 +2,11 @@
 
 A query of conditions alone (fields, phrases, excluded words) counts all messages that meet them
 where an index finds them: up to MAX_COUNTED copies, and for required words as many of the newest as
-are looked at (`max_depth`). Otherwise, and where many of the newest messages meet them, it counts
+are looked at (`MAX_DEPTH`). Otherwise, and where many of the newest messages meet them, it counts
 the newest alone.
 
-Nearly every message matches a query with words that may be missing a little. So the candidates of
-all pages are counted, those with the minimum score of the request.
+Nearly every message matches a query with words that may be missing a little. So the candidates that
+every page has are counted, those with the minimum score of the request: the same on all pages.
 """
 
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ from collections.abc import Mapping
 import psycopg
 
 from mail_assets.search.filters import MessageFilter
-from mail_assets.search.fulltext import find_required, max_depth
+from mail_assets.search.fulltext import MAX_DEPTH, find_required
 from mail_assets.search.language.syntax import ParsedRequest
 from mail_assets.search.look_up import LookedUp
 from mail_assets.search.newest import find_horizon, find_newest, reads_little
@@ -44,7 +44,7 @@ def count_facets(
     found: RankedMatches,
 ) -> Facets:
     """Return how many messages match a request, for which `found` was found."""
-    ids = sorted(one.message_id for one in select_scored(parsed.request, found.candidates))
+    ids = sorted(one.message_id for one in select_scored(parsed.request, found.first_pool))
     named = filters.require_ids(ids)
     if found.looked_up is None:  # an id was pasted
         return _count(connection, named)
@@ -60,7 +60,7 @@ def _count_all(connection: psycopg.Connection, looked_up: LookedUp) -> Facets:
     """Return how many messages meet the conditions: all that do, or those of the newest."""
     filters = looked_up.filters
     ids = looked_up.passing.ids
-    most = min(MAX_COUNTED, max_depth(looked_up.query))
+    most = min(MAX_COUNTED, MAX_DEPTH)
     if ids is None:
         ids = find_required(looked_up, most)
     if ids is not None:

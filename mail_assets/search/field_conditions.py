@@ -129,8 +129,10 @@ def _resolve_field(
             query = statement("search", "senders")
             return FieldCondition("senders", _find_senders(connection, str(value), query), negated)
         case "thread":
-            rows = connection.execute(statement("search", "thread"), {"message_id": str(value)})
-            return FieldCondition("threads", [thread for (thread,) in rows], negated)
+            # the indexes know ids alone, and are asked deeper for what they cannot leave out
+            name, found = ("thread_ids", "ids") if negated else ("thread", "threads")
+            rows = connection.execute(statement("search", name), {"message_id": str(value)})
+            return FieldCondition(found, [one for (one,) in rows], negated)
         case "id":
             return FieldCondition("ids", [value], negated)
         case "to":

@@ -28,7 +28,6 @@ from mail_assets.search.field_conditions import (
 )
 from mail_assets.search.language.expression import Clause, Condition, Field, Period, Text
 from mail_assets.search.language.request import RequestError, quote
-from mail_assets.search.lexemes import TextMatch
 from mail_assets.search.query import LanguageQuery, Query
 
 
@@ -94,7 +93,7 @@ class SqlConditions:
             leaf = condition.leaf
             match = one.matches.get(leaf) if isinstance(leaf, Text) else None
             if match and match.tsquery:
-                words = self._match(match, one.language)
+                words = self._render("words", words=match.tsquery)
                 negation: LiteralString = "not " if condition.negated else ""
                 lists = self._render("lists", lists=one.lists)
                 parts.append(_join(" and ", [lists, f"{negation}{words}"]))
@@ -103,12 +102,6 @@ class SqlConditions:
         if rest:
             parts.append(self._render("lists", lists=rest))
         return _join(" or ", parts)
-
-    def _match(self, match: TextMatch, language: str) -> LiteralString:
-        if not match.pattern:
-            return self._render("words", words=match.tsquery)
-        values = {"words": match.tsquery, "pattern": match.pattern, "language": language}
-        return self._render("phrase", **values)
 
     def _render(self, name: str, **values: Any) -> LiteralString:
         """Return a condition in parentheses, its parameters numbered."""
@@ -218,7 +211,7 @@ class MessageFilter:
         """Return the filter with the required and excluded words of a query added."""
         sql = SqlConditions(self.conditions, self.parameters)
         sql.require_words(query.by_language)
-        for clause in (*self.mixed, *query.patterned):
+        for clause in self.mixed:
             sql.add_any(clause, query.by_language)
         if len(sql.conditions) == len(self.conditions):
             return self

@@ -16,22 +16,21 @@ from mail_assets.search.field_conditions import (
 )
 from mail_assets.search.look_up import LookedUp
 from mail_assets.search.matches import MessageCopy, WordHit
-from mail_assets.search.query import LanguageQuery, LanguageTerms, Query
+from mail_assets.search.query import LanguageQuery, LanguageTerms
 from mail_assets.vectors.filters import Filter
 from mail_assets.words.index import MissingWordsError, WordIndex, WordMatch
 from mail_assets.words.query import Term, WordQuery
 
 #: Robertson and Zaragoza's value, which the index has.
 K1 = 1.2
-#: Messages that are ranked where they are counted too; where filters are applied after the index,
-#: more until so many pass, up to MAX_DEPTH.
+#: Messages that are ranked for conversations, or where they are counted too; where filters are
+#: applied after the index, more until so many pass, up to MAX_DEPTH.
 FULLTEXT_DEPTH, MAX_DEPTH = 300, 4_800
-#: Messages that are ranked for a page alone; more for one that ends beyond a third of them: some
-#: are folded into others, or of a thread that has its hits. To confirm one takes 0.06 ms.
-PAGE_DEPTH, MESSAGES_OF_A_HIT = 100, 3
-#: Messages, or chunks, that are looked at for a phrase with stop words: the text of each is read,
-#: which takes 0.1 ms.
-MAX_PATTERNED = 1_200
+#: Messages that are ranked, or listed by date, for a page of messages alone; DEEPER times as many
+#: for one that they do not fill. To confirm one takes 0.06 ms.
+PAGE_DEPTH = 100
+#: Messages that are ranked for each that has to pass.
+MESSAGES_OF_A_HIT = 3
 #: Messages by words that hybrid ranks: 300 rank no better (docs/search-experiments.md, "Depth"),
 #: and take a quarter more of the time.
 HYBRID_MESSAGES = 150
@@ -40,11 +39,6 @@ DEEPER = 4
 #: Messages by words that are enough where filters are applied after the index: the most of a page.
 #: A page that ends beyond them needs as many as there are hits up to its last.
 ENOUGH = 100
-
-
-def max_depth(query: Query) -> int:
-    """Return how many messages or chunks are looked at, where few of them pass."""
-    return MAX_PATTERNED if query.patterned else MAX_DEPTH
 
 
 def enough(depth: int) -> int:
@@ -57,7 +51,7 @@ def search_words(
 ) -> list[WordHit]:
     """Return up to `depth` copies of messages that have a term and the required words, best first.
 
-    Filters that the index does not know are not applied, and phrases with stop words only in part:
+    Filters that the index does not know are not applied, and phrases without their stop words:
     PostgreSQL checks them when it confirms.
     """
     if looked_up.passing.ids == ():

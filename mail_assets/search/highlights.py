@@ -8,18 +8,20 @@ from typing import NamedTuple
 
 import psycopg
 
-from mail_assets.postgres.statements import statement
 from mail_assets.search.look_up import LookedUp
 from mail_assets.search.matches import Candidate
 from mail_assets.search.query import Query, WeighedTerm, weigh_query
 from mail_assets.search.response import SHORTEST, ChunkHit, Span, find_start
-from mail_assets.text.letters import distinct_words, find_words, is_unspaced
+from mail_assets.tables.search_vectors import ADDRESS
+from mail_assets.tables.stems import stem_reader
+from mail_assets.text.letters import is_unspaced
+from mail_assets.text.words import Word, find_words
 
 #: Chunks that are shown of a message.
 MAX_CHUNKS = 3
-#: Words, and texts between blanks, whose stems are kept; one page may add more.
-KEPT_WORDS = 100_000
-_TO_BLANK = re.compile(r"[^ \n]*")
+#: Texts between blanks whose words are kept; one page may add more.
+KEPT_TOKENS = 50_000
+_TOKEN = re.compile(r"\S+")
 
 
 class StoredChunk(NamedTuple):
@@ -46,38 +48,61 @@ class Highlights(NamedTuple):
 class Highlighter:
     """Finds a query's words in texts; built once for the texts of a page.
 
-    `stems` maps words of the texts, in lower case, to the lexeme of the query that is their stem;
+    `stems` maps words of the texts, in normal form, to the lexeme of the query that is their stem;
     `identifiers` are found as they are written, in any case. Pairs of unspaced letters that overlap
-    are one span.
+    are one span. Words of mail addresses are found only with `shows_addresses`.
     """
 
     def __init__(
-        self, stems: Mapping[str, str], identifiers: Collection[str], terms: Iterable[WeighedTerm]
+        self,
+        stems: Mapping[str, str],
+        identifiers: Collection[str],
+        terms: Iterable[WeighedTerm],
+        *,
+        shows_addresses: bool = True,
     ) -> None:
         self._stems = stems
         self._names = {name.lower() for name in identifiers}
         self._weights = {term.lexeme: term.weight for term in terms}
+        self._shows_addresses = shows_addresses
 
     def find(self, text: str) -> Highlights:
         """Return the words of the query in a text."""
-        lowered = _lower(text)
-        found = [*_find_wanted(lowered, self._stems)]
-        found += ((at, name) for name in self._names for at in _find_starts(lowered, name))
+        found = [*self._find_words(text)]
+        if self._names:
+            lowered = _lower(text)
+            found += (
+                (at, at + len(name), name)
+                for name in self._names
+                for at in _find_starts(lowered, name)
+            )
         # A name comes before its pieces, which are then not found within it.
-        found.sort(key=lambda one: (one[0], -len(one[1])))
+        found.sort(key=lambda one: (one[0], -one[1]))
         spans: list[Span] = []
         lexemes: list[set[str]] = []
-        for start, word in found:
+        for start, end, lexeme in found:
             overlaps = bool(spans) and start < spans[-1][1]
-            if overlaps and not is_unspaced(word):
+            if overlaps and not is_unspaced(lexeme):
                 continue
             first = spans.pop()[0] if overlaps else start
-            spans.append((first, start + len(word)))
+            spans.append((first, end))
             if not overlaps:
                 lexemes.append(set())
-            lexemes[-1].add(self._stems.get(word, word))
+            lexemes[-1].add(lexeme)
         weight = self.weigh(set[str]().union(*lexemes))
         return Highlights(spans, weight, lexemes)
+
+    def _find_words(self, text: str) -> Iterator[tuple[int, int, str]]:
+        if not self._stems:
+            return
+        for token in _TOKEN.finditer(text):
+            for word in _WORDS[token[0]]:
+                if word.in_address and not self._shows_addresses:
+                    continue
+                for form in (word.text, *word.forms):
+                    if lexeme := self._stems.get(form):
+                        yield token.start() + word.start, token.start() + word.end, lexeme
+                        break
 
     def weigh(self, lexemes: Set[str]) -> float:
         """Return the weight of some lexemes together."""
@@ -85,13 +110,25 @@ class Highlighter:
         return math.fsum(self._weights.get(lexeme, 0.0) for lexeme in lexemes)
 
 
-class StemReader:
-    """Reads the stems of words over one connection, each word once."""
+class _Words(dict[str, tuple[Word, ...]]):
+    """The words of texts between blanks, in a dict that makes missing ones and ends when full."""
+
+    def __missing__(self, token: str) -> tuple[Word, ...]:
+        if len(self) >= KEPT_TOKENS:
+            self.clear()
+        made = self[token] = tuple(find_words(token))
+        return made
+
+
+_WORDS = _Words()
+
+
+class WordReader:
+    """Finds the words of texts that are words of a query; PostgreSQL reads each word once."""
 
     def __init__(self, connection: psycopg.Connection) -> None:
-        self._connection = connection
-        #: By language, the words that were read and the texts between blanks that contain them: to
-        #: take texts apart at blanks costs a fifth of finding their words.
+        self._stems = stem_reader(connection)
+        #: By language, the texts between blanks whose words were read.
         self._known: dict[str, set[str]] = {}
         #: The words of each lexeme of a language.
         self._of_lexeme: dict[tuple[str, str], set[str]] = {}
@@ -102,7 +139,9 @@ class StemReader:
         """Return a highlighter of a query for some texts; without a query it finds nothing."""
         if query is None:
             return Highlighter({}, (), ())
-        return Highlighter(self._find_words(query, texts), query.parsed.identifiers, terms)
+        found = self._find_words(query, texts)
+        names = query.parsed.identifiers
+        return Highlighter(found, names, terms, shows_addresses=query.shows_addresses)
 
     def _find_words(self, query: Query, texts: Iterable[str]) -> dict[str, str]:
         """Return the words of these and other texts that are words of the query: word -> lexeme.
@@ -111,36 +150,31 @@ class StemReader:
         every word is read.
         """
         wanted = {one.language: {*one.lexemes, *one.pieces} for one in query.by_language}
-        parts = set[str]().union(*(_lower(text).split() for text in texts))
-        self._read([language for language, lexemes in wanted.items() if lexemes], parts)
-        stems: dict[str, str] = {}
+        tokens = set[str]().union(*(text.split() for text in texts))
+        self._read([language for language, lexemes in wanted.items() if lexemes], tokens)
+        stems = {word: f"{ADDRESS}{word}" for word in query.parsed.in_addresses}
         for language, lexemes in wanted.items():
             for lexeme in sorted(lexemes):
                 stems |= dict.fromkeys(self._of_lexeme.get((language, lexeme), ()), lexeme)
         return stems
 
-    def _read(self, languages: Sequence[str], parts: set[str]) -> None:
-        """Read the lexemes of the words in parts of texts, of all languages in one statement."""
-        if sum(map(len, self._known.values())) > KEPT_WORDS:
+    def _read(self, languages: Sequence[str], tokens: set[str]) -> None:
+        """Read the lexemes of the words in texts, of all languages in one statement."""
+        if sum(map(len, self._known.values())) > KEPT_TOKENS:
             self._known.clear()
             self._of_lexeme.clear()
-        fresh: dict[str, set[str]] = {}
-        unknown: list[tuple[str, str]] = []
-        for language in languages:
-            known = self._known.setdefault(language, set())
-            if others := parts.difference(known):
-                words = distinct_words(others)
-                unknown += ((language, word) for word in sorted(words - known))
-                fresh[language] = others | words
-        if unknown:
-            asked, unread = zip(*unknown, strict=True)
-            parameters = {"languages": [*asked], "words": [*unread]}
-            rows = self._connection.execute(statement("search", "stems"), parameters).fetchall()
-            for language, word, lexemes in rows:
-                for lexeme in lexemes:
+        fresh = {one: tokens.difference(self._known.setdefault(one, set())) for one in languages}
+        found = set[str]().union(*fresh.values())
+        words = {
+            one for token in found for word in _WORDS[token] for one in (word.text, *word.forms)
+        }
+        if not words:
+            return
+        for language, stems in self._stems.read(languages, words).items():
+            for word in words:
+                for lexeme in stems.get(word, (word,)):
                     self._of_lexeme.setdefault((language, lexeme), set()).add(word)
-        for language, read in fresh.items():
-            self._known[language] |= read
+            self._known[language] |= fresh[language]
 
 
 def select_chunks(
@@ -239,28 +273,6 @@ def _lower(text: str) -> str:
     return "".join(low if len(low := one.lower()) == 1 else one for one in text)
 
 
-def _find_wanted(text: str, wanted: Collection[str]) -> Iterator[tuple[int, str]]:
-    """Yield the places of wanted words in a text.
-
-    Only the text between the blanks around each place is taken apart: all words of a text take
-    eight times as long.
-    """
-    for start, end in {*_find_surroundings(text, wanted)}:
-        for at, word in find_words(text[start:end]):
-            if word in wanted:
-                yield start + at, word
-
-
-def _find_surroundings(text: str, parts: Iterable[str]) -> Iterator[Span]:
-    """Yield the spans between blanks that contain a part."""
-    for part in parts:
-        at = text.find(part)
-        while at >= 0:
-            end = _TO_BLANK.match(text, at).end()  # type: ignore[union-attr]  # may be empty
-            yield max(text.rfind(" ", 0, at), text.rfind("\n", 0, at)) + 1, end
-            at = text.find(part, end)
-
-
 def _find_starts(text: str, part: str) -> Iterator[int]:
     at = text.find(part)
     while at >= 0:
@@ -270,7 +282,7 @@ def _find_starts(text: str, part: str) -> Iterator[int]:
         at = text.find(part, at + 1)
 
 
-def weigh_texts(stems: StemReader, found: LookedUp, texts: Sequence[str]) -> list[float]:
+def weigh_texts(stems: WordReader, found: LookedUp, texts: Sequence[str]) -> list[float]:
     """Return the share of the query's weight that each text has, 0 to 1.
 
     For a query in several languages it is the share in the language whose weight is largest.

@@ -14,7 +14,7 @@ import psycopg
 
 from mail_assets.postgres.statements import statement
 from mail_assets.search.filters import MAX_WALKED, MessageFilter
-from mail_assets.search.fulltext import DEEPER, ENOUGH, max_depth, search_required
+from mail_assets.search.fulltext import DEEPER, ENOUGH, MAX_DEPTH, search_required
 from mail_assets.search.look_up import LookedUp
 from mail_assets.search.matches import Candidate, first_copies, read_copies
 
@@ -50,7 +50,7 @@ class NewestIds:
 def list_newest(connection: psycopg.Connection, looked_up: LookedUp, most: int) -> Newest:
     """Return the newest, or oldest, messages that pass the filters, of `most` copies."""
     filters = looked_up.filters
-    deepest = max_depth(looked_up.query)
+    deepest = MAX_DEPTH
     depth = min(deepest, max(ENOUGH, most))
     while (ids := find_newest(connection, looked_up, depth)) is not None:
         copies = _read_named(connection, filters, ids.message_ids, most)

@@ -20,6 +20,7 @@ from mail_assets.search.language.syntax import ParsedRequest
 from mail_assets.search.page import Page
 from mail_assets.search.query import Query
 from mail_assets.search.retrieval import RankedMatches
+from mail_assets.tables.search_vectors import ADDRESS
 
 NOTHING_NEAR = (
     "Nothing here has the words of the question or is near it in meaning: try other words, "
@@ -125,6 +126,8 @@ def _find_unknown(query: Query, unknown: Collection[str], languages: int) -> lis
     for language in query.by_language:
         found: dict[str, set[str]] = {}
         for term in language.words.terms:
+            if term.lexeme.startswith(ADDRESS):
+                continue
             found.setdefault(_find_written(term.lexeme, words), set()).add(term.lexeme)
         for word, lexemes in found.items():
             stems.setdefault(word, []).append(lexemes)

@@ -1,58 +1,63 @@
-"""A page of hits: ranked matches are read, near-duplicates folded, few shown of any thread."""
+"""A page of messages: ranked matches are read as hits, and near-duplicates folded."""
 
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
 import psycopg
 
 from mail_assets.mail.message.subjects import base_subject
+from mail_assets.mail.message.text_addresses import CONTEXT
 from mail_assets.month import known_month
 from mail_assets.postgres.statements import statement
-from mail_assets.search.highlights import Highlighter, StemReader, StoredChunk, select_chunks
-from mail_assets.search.language.request import Group, Request
+from mail_assets.search.highlights import Highlighter, StoredChunk, WordReader, select_chunks
+from mail_assets.search.language.request import Request
 from mail_assets.search.matches import Candidate, MessageCopy
 from mail_assets.search.query import Query, WeighedTerm
-from mail_assets.search.response import FoundBy, Hit, HitExplanation, NewerCopy
+from mail_assets.search.response import (
+    SHORTEST,
+    Conversation,
+    FoundBy,
+    Hit,
+    HitExplanation,
+    NewerCopy,
+)
 from mail_assets.search.retrieval import SPARE_CANDIDATES, RankedMatches
 from mail_assets.tables.messages import utc
 
-#: Hits of one thread, by what a request groups by; a group that is not here has no limit.
-MAX_OF_THREAD = {Group.few: 3, Group.thread: 1}
-#: A further message of a thread needs this share of the first one's own score. One with less is
-#: there for its thread, which has its place on the page already.
-OWN_SHARE = 0.25
 #: Share of words that the best chunks of two messages have in common to be one hit.
 MIN_OVERLAP = 0.9
 #: Hits that are folded into others. Later ones are hits of their own, so that a page of a corpus
 #: full of near-duplicates costs little more than another.
 FOLDED = 100
+#: People of a conversation that are named.
+MAX_NAMES = 4
 
 
 class Page(NamedTuple):
-    """The hits of a page; `is_short`: fewer than the request asks for."""
+    """The hits of a page, and their conversations; `is_short`: fewer rows than asked for."""
 
     hits: tuple[Hit, ...]
-    is_short: bool
+    conversations: tuple[Conversation, ...] = ()
+    is_short: bool = False
 
 
 def read_page(reader: "HitReader", request: Request, found: RankedMatches) -> Page:
-    """Return the page that a request asks for.
+    """Return the page of messages that a request asks for.
 
     Which candidates are hits, and their order, depends on the query alone: pages of any size
     follow one another. Candidates are read in growing blocks until folding leaves enough hits.
     """
-    candidates = select_scored(request, found.candidates)
-    ranked, rest = select_of_threads(candidates, _limit(request, found), found.first)
+    ranked = select_scored(request, found.candidates)
     last = request.offset + request.limit
     folder = Folder()
     start, end = 0, last + SPARE_CANDIDATES
     while start < len(ranked) and len(folder.hits) < last:
-        folder.add(reader.read(ranked[start:end], found.query, found.terms))
+        for hit in reader.read(ranked[start:end], found.query, found.terms):
+            folder.add(hit)
         start, end = end, 2 * end
-    hits = tuple(name_rest(folder, rest, last)[request.offset :])
-    return Page(hits, len(hits) < request.limit)
+    hits = tuple(folder.hits[request.offset : last])
+    return Page(hits, is_short=len(hits) < request.limit)
 
 
 def select_scored(request: Request, candidates: Iterable[Candidate]) -> list[Candidate]:
@@ -61,86 +66,70 @@ def select_scored(request: Request, candidates: Iterable[Candidate]) -> list[Can
     return [one for one in candidates if least is None or one.score >= least]
 
 
-def select_of_threads(
-    ranked: Sequence[Candidate], most: int | None, first: int | None = None
-) -> tuple[list[Candidate], dict[str, list[str]]]:
-    """Return up to `most` candidates of each thread, and the ids of the rest by thread.
-
-    A further message of a thread that has little score of its own is of the rest. Nothing is left
-    out where all of the `first` are of one thread: there is nothing to make room for. Those are the
-    same for pages of any size, while deeper candidates may be of another thread.
-    """
-    if most is None or len({one.thread_key for one in ranked[:first]}) == 1 < most:
-        return [*ranked], {}
-    taken: Counter[str] = Counter()
-    best: dict[str, Candidate] = {}
-    selected: list[Candidate] = []
-    rest: dict[str, list[str]] = {}
-    for one in ranked:
-        claims = _claims_much(one, best.setdefault(one.thread_key, one))
-        if claims and taken[one.thread_key] < most:
-            taken[one.thread_key] += 1
-            selected.append(one)
-        else:
-            rest.setdefault(one.thread_key, []).append(one.message_id)
-    return selected, rest
-
-
-def _claims_much(one: Candidate, first: Candidate) -> bool:
-    own, most = one.score - one.thread_score, first.score - first.thread_score
-    return one is first or not one.thread_score or own >= OWN_SHARE * most
-
-
-def _limit(request: Request, found: RankedMatches) -> int | None:
-    """Return how many hits a thread has at most, None for all: a list by date leaves none out."""
-    group = Group(request.group)
-    if group == Group.few and not (found.query and found.query.ranks):
-        return None
-    return MAX_OF_THREAD.get(group)
-
-
 class Folder:
     """Hits, best first, without near-duplicates of an earlier one, which names them in `copies`.
 
     Near-duplicates have the same sender, the same subject but for its marks (Re:, [PATCH v2]), and
     the same words in the chunk that matches best. The earlier one stays, though a maintainer
     reviews the newest: the newest depends on how many are read, and pages of any size have the same
-    hits. So the hit names the newest as well. `threads` maps each thread that was added to the
-    place of the hit that its first message is, or is folded into.
+    hits. So the hit names the newest as well. A text that contests an id speaks for no other
+    message, and none for it.
     """
 
     def __init__(self) -> None:
         self.hits: list[Hit] = []
-        self.threads: dict[str, int] = {}
         self._added = 0
         self._alike: dict[tuple[str, str], list[tuple[int, set[str]]]] = {}
 
-    def add(self, hits: Iterable[Hit]) -> None:
-        """Add hits that follow those which were added before."""
-        for hit in hits:
-            self._added += 1
-            if hit.contested:  # it speaks for no other message, and none for it
-                self.threads.setdefault(hit.thread_id or hit.message_id, len(self.hits))
-                self.hits.append(hit)
-                continue
-            words = {*hit.chunks[0].text.lower().split()} if hit.chunks else set()
-            key = (hit.from_email, base_subject(hit.subject).lower())
-            alike = self._alike.setdefault(key, [])
-            place = next((at for at, known in alike if _overlap(words, known)), None)
-            if place is None or self._added > FOLDED:
-                place = len(self.hits)
-                alike.append((place, words))
-                self.hits.append(hit)
-            else:
-                self.hits[place] = _fold(self.hits[place], hit)
-            self.threads.setdefault(hit.thread_id or hit.message_id, place)
+    def add(self, hit: Hit) -> None:
+        """Add a hit, or fold it into an earlier one that it nearly repeats."""
+        place = self.find(hit)
+        if place is None:
+            self.append(hit)
+        else:
+            self.fold(place, hit)
+
+    def find(self, hit: Hit) -> int | None:
+        """Return the place of an earlier hit that this one nearly repeats."""
+        if hit.contested or self._added >= FOLDED:
+            return None
+        words = _words(hit)
+        alike = self._alike.get(_name_author_and_subject(hit), ())
+        return next((at for at, known in alike if _overlap(words, known)), None)
+
+    def is_alike(self, hit: Hit, place: int) -> bool:
+        """Return whether a hit nearly repeats the one at a place."""
+        other = self.hits[place]
+        same = _name_author_and_subject(hit) == _name_author_and_subject(other)
+        contested = hit.contested or other.contested
+        return same and not contested and _overlap(_words(hit), _words(other))
+
+    def append(self, hit: Hit) -> int:
+        """Add a hit of its own, and return its place."""
+        self._added += 1
+        if not hit.contested:
+            alike = self._alike.setdefault(_name_author_and_subject(hit), [])
+            alike.append((len(self.hits), _words(hit)))
+        self.hits.append(hit)
+        return len(self.hits) - 1
+
+    def fold(self, place: int, hit: Hit) -> None:
+        """Fold a hit into the one at a place."""
+        self._added += 1
+        kept = self.hits[place]
+        newest = kept.newer_copy
+        if hit.sent_at > (newest or kept).sent_at:
+            newest = NewerCopy(hit.message_id, hit.subject, hit.sent_at)
+        copies = (*kept.copies, hit.message_id)
+        self.hits[place] = replace(kept, copies=copies, newer_copy=newest)
 
 
-def _fold(kept: Hit, hit: Hit) -> Hit:
-    newest = kept.newer_copy
-    if hit.sent_at > (newest or kept).sent_at:
-        newest = NewerCopy(hit.message_id, hit.subject, hit.sent_at)
-    return replace(kept, copies=(*kept.copies, hit.message_id), newer_copy=newest)
+def _name_author_and_subject(hit: Hit) -> tuple[str, str]:
+    return hit.from_email, base_subject(hit.subject).lower()
+
+
+def _words(hit: Hit) -> set[str]:
+    return {*hit.chunks[0].text.lower().split()} if hit.chunks else set()
 
 
 def _overlap(words: set[str], others: set[str]) -> bool:
@@ -150,17 +139,6 @@ def _overlap(words: set[str], others: set[str]) -> bool:
         return False
     both = len(words & others)
     return both >= MIN_OVERLAP * (fewer + more - both)
-
-
-def name_rest(folder: Folder, rest: Mapping[str, Sequence[str]], last: int) -> list[Hit]:
-    """Return the hits up to the last of a page, each with the rest of the threads that it names."""
-    named: dict[int, list[str]] = {}
-    for thread, place in folder.threads.items():
-        named.setdefault(place, []).extend(rest.get(thread, ()))
-    return [
-        replace(hit, in_thread=tuple(named[place])) if named.get(place) else hit
-        for place, hit in enumerate(folder.hits[:last])
-    ]
 
 
 #: The columns of a message that are shown, by copy.
@@ -175,7 +153,7 @@ class HitReader:
 
     def __init__(self, connection: psycopg.Connection) -> None:
         self._connection = connection
-        self._stems = StemReader(connection)
+        self._stems = WordReader(connection)
 
     def read(
         self, candidates: Sequence[Candidate], query: Query | None, terms: Sequence[WeighedTerm]
@@ -203,6 +181,19 @@ class HitReader:
             for place, candidate in enumerate(candidates, 1)
             if candidate.copy in copies.get(candidate.message_id, {})
         ]
+
+    def read_threads(
+        self, threads: Sequence[str], lists: Sequence[str]
+    ) -> dict[str, tuple[Any, ...]]:
+        """Return the size, people and first message of threads, in some lists, by their ids."""
+        parameters = {
+            "threads": [*threads],
+            "lists": [*lists],
+            "names": MAX_NAMES,
+            "characters": SHORTEST + CONTEXT,  # an address must not be cut before it is hidden
+        }
+        rows = self._connection.execute(statement("search", "page_threads"), parameters).fetchall()
+        return {thread_id: tuple(columns) for thread_id, *columns in rows}
 
     def _ask(self, name: str, candidates: Sequence[Candidate]) -> psycopg.Cursor[tuple[Any, ...]]:
         return self._connection.execute(

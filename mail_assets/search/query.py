@@ -1,9 +1,9 @@
 """A query in the lexemes of each language: the terms that rank, and what every hit must have.
 
-PostgreSQL makes the lexemes, by the text search configuration of each list. What is required has
-two forms: a `WordQuery` for the index of words, which may find too much, and a tsquery by which
-PostgreSQL verifies. Both are made of quoted lexemes: nothing that a user types reaches PostgreSQL
-as an operator.
+The words of a query are cut as those of messages are, and PostgreSQL gives their stems by the text
+search configuration of each list. What is required has two forms: a `WordQuery` for the index of
+words, which may find too much, and a tsquery by which PostgreSQL verifies. Both are made of quoted
+lexemes: nothing that a user types reaches PostgreSQL as an operator.
 
 A term weighs more the fewer messages contain it, by the inverse document frequency of BM25
 (Robertson, Zaragoza 2009):
@@ -12,7 +12,6 @@ A term weighs more the fewer messages contain it, by the inverse document freque
 """
 
 import math
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import chain
@@ -24,14 +23,19 @@ from mail_assets.postgres.pending import Pending
 from mail_assets.postgres.statements import statement
 from mail_assets.search.language.expression import Clause, Text
 from mail_assets.search.language.syntax import ParsedRequest
-from mail_assets.search.lexemes import Lexemes, TextMatch, ask_lexemes, match_texts
-from mail_assets.text.identifiers import find_identifiers
+from mail_assets.search.lexemes import TextMatch, match_texts, words_of_texts
+from mail_assets.tables.search_vectors import ADDRESS
+from mail_assets.tables.stems import Stems, stem_reader
+from mail_assets.text.identifiers import find_names
+from mail_assets.text.words import clean_text, find_words
 from mail_assets.words.query import EXACT_PREFIX, Phrase, Prefix, Term, WordQuery
 from mail_assets.words.query import Clause as WordClause
 
 #: An identifier weighs as two words, each of its pieces as a quarter of one: a message with
 #: `harbor_lease` comes before those with the harbor and the lease.
 IDENTIFIER_SHARE, PIECE_SHARE = 2.0, 0.25
+#: Words of a query up to which they are also looked for in mail addresses.
+FEW_WORDS = 2
 #: Terms that are searched for, the heaviest: a pasted page has hundreds, and is found by these.
 MAX_TERMS = 64
 #: Messages that are read for statistics before the first ANALYZE.
@@ -41,30 +45,48 @@ RARER = 10
 
 
 class ParsedQuery(NamedTuple):
-    """The text that ranks, taken apart.
+    """The text that ranks, taken apart into words and names.
 
-    `plain` is without identifiers. `identifiers` are names as they are written, and the file of a
-    path; `identifier_parts` are their pieces, which say less.
+    `words` are those outside names, in normal form; words joined as in prose (`read-only`) are
+    among them, and `joined` has these as they are written. `identifiers` are names as they are
+    written, and the file of a path; `identifier_parts` are lexemes of their parts, and `pieces`
+    their words, which say less. `in_addresses` are the words of mail addresses.
     """
 
-    plain: str
+    words: list[str]
+    joined: list[str]
     identifiers: list[str]
     identifier_parts: list[str]
+    pieces: list[str]
+    in_addresses: list[str]
 
 
 def take_apart(text: str) -> ParsedQuery:
     """Take the text of a query apart into words and names."""
-    names = find_identifiers(text)
-    parts = {part for name in names for part in _identifier_parts(name)}
-    identifiers = [name for name in names if name not in parts]
-    for name in sorted(identifiers, key=len, reverse=True):
-        text = re.sub(re.escape(name), " ", text, flags=re.IGNORECASE)
-    return ParsedQuery(text, identifiers, sorted(parts))
-
-
-def _identifier_parts(name: str) -> set[str]:
-    """Return the pieces of an identifier, except the last component of a path."""
-    return {*find_identifiers(name)} - {name, name.rpartition("/")[2]}
+    clean = clean_text(text)
+    found = [*find_names(clean)]
+    names = [name for name in found if not name.is_prose]
+    spans = [(name.start, name.end) for name in names]
+    words, pieces, in_addresses = dict[str, None](), dict[str, None](), dict[str, None]()
+    for word in find_words(clean):
+        if word.in_address:
+            in_addresses[word.text] = None
+        elif any(start <= word.start < end for start, end in spans):
+            pieces |= {} if word.text.isdigit() else {word.text: None}
+        else:
+            words[word.text] = None
+            pieces |= dict.fromkeys(word.forms)
+    wholes = {name.whole for name in names}
+    files = {name.whole.rpartition("/")[2] for name in names} & {x for n in names for x in n.parts}
+    parts = {part for name in names for part in name.parts} - wholes - files
+    return ParsedQuery(
+        [*words],
+        sorted({name.whole for name in found if name.is_prose} - wholes),
+        sorted(wholes | files),
+        sorted(parts),
+        [piece for piece in pieces if piece not in words],
+        [*in_addresses],
+    )
 
 
 class LanguageQuery(NamedTuple):
@@ -72,8 +94,8 @@ class LanguageQuery(NamedTuple):
 
     `words` is the query for the index of words, and `words_say_all`: that index checks all that is
     required. `required` is a tsquery that every hit matches, empty where nothing is required;
-    `matches` are those of its single texts. `lexemes` are those of the plain text, `pieces` those
-    of the identifiers.
+    `matches` are those of its single texts. `lexemes` are those of the words, `pieces` those of the
+    identifiers.
     """
 
     language: str
@@ -89,15 +111,15 @@ class LanguageQuery(NamedTuple):
 class Query(NamedTuple):
     """A query as text, taken apart, and in the lexemes of each language.
 
-    `ranks`: the best come first, not the newest. `patterned` are the clauses that have a phrase
-    with stop words: no tsquery requires them.
+    `ranks`: the best come first, not the newest. `shows_addresses`: parts of mail addresses are
+    found too.
     """
 
     text: str
     parsed: ParsedQuery
     by_language: list[LanguageQuery]
     ranks: bool
-    patterned: tuple[Clause, ...] = ()
+    shows_addresses: bool = True
 
 
 def ask_query(
@@ -114,65 +136,71 @@ def ask_query(
     by_language: dict[str, list[str]] = {}
     for name in sorted(lists):
         by_language.setdefault(languages[name], []).append(name)
-    own = (parsed.plain, " ".join(parsed.identifiers))
-    texts = [*own, *(one.text for one in request.texts)]
-    asked = {one: ask_lexemes(connection, one, texts) for one in sorted(by_language)}
+    wanted = {*parsed.words, *parsed.pieces, *words_of_texts(request.texts)}
+    shows_addresses = not request.request.names_only
 
-    def build() -> Query:
-        lexemes = {language: answer.read() for language, answer in asked.items()}
-        matches = match_texts(
-            request.texts, {language: read[len(own) :] for language, read in lexemes.items()}
-        )
-        patterned = tuple(one for one in request.clauses if _has_pattern(one, matches.values()))
+    def build(stems: Mapping[str, Stems]) -> Query:
+        matches = match_texts(request.texts, stems, shows_addresses=shows_addresses)
         queries = [
-            _build_query(
-                request, parsed, _Reading(one, by_language[one], read, matches[one], patterned)
-            )
-            for one, read in lexemes.items()
+            _build_query(request, parsed, _Reading(one, by_language[one], read, matches[one]))
+            for one, read in stems.items()
         ]
         required = [
             one
             for one in queries
             if one.words.terms or any(match.tsquery for match in one.matches.values())
         ]
-        return Query(request.text, parsed, required, request.ranks, patterned)
+        return Query(request.text, parsed, required, request.ranks, shows_addresses)
 
-    return Pending(build)
+    return stem_reader(connection).ask(sorted(by_language), wanted).then(build)
 
 
 class _Reading(NamedTuple):
-    """The texts of a query as one language reads them: first the plain text, then the names."""
+    """The texts of a query as one language reads them."""
 
     language: str
     lists: list[str]
-    lexemes: list[Lexemes]
+    stems: Stems
     matches: Mapping[Text, TextMatch]
-    patterned: tuple[Clause, ...]
 
 
 def _build_query(request: ParsedRequest, parsed: ParsedQuery, read: _Reading) -> LanguageQuery:
-    plain, names = (list(dict.fromkeys(one.lexemes)) for one in read.lexemes[:2])
+    plain, pieces = _stem(parsed.words, read.stems), _stem(parsed.pieces, read.stems)
     conditions = _word_conditions(request.clauses, read.matches)
+    shows_addresses = not request.request.names_only
     return LanguageQuery(
         language=read.language,
         lists=read.lists,
         words=WordQuery(
-            _terms(parsed, plain, names) if request.ranks else (),
+            _terms(parsed, plain, pieces, shows_addresses) if request.ranks else (),
             conditions.required,
             conditions.excluded,
         ),
-        required=_tsquery([x for x in request.clauses if x not in read.patterned], read.matches),
+        required=_tsquery(request.clauses, read.matches),
         matches=read.matches,
         lexemes=plain,
-        pieces=names,
+        pieces=pieces,
         words_say_all=conditions.are_all,
     )
 
 
-def _terms(parsed: ParsedQuery, plain: list[str], names: list[str]) -> tuple[Term, ...]:
-    shares = dict.fromkeys([*names, *parsed.identifier_parts], PIECE_SHARE)
-    shares |= dict.fromkeys(plain, 1.0)
+def _stem(words: Iterable[str], stems: Stems) -> list[str]:
+    """Return the lexemes of words, without stop words."""
+    return [*dict.fromkeys(lexeme for word in words for lexeme in stems.get(word, (word,)))]
+
+
+def _terms(
+    parsed: ParsedQuery, plain: list[str], pieces: list[str], shows_addresses: bool
+) -> tuple[Term, ...]:
+    """Return the terms of a query; parts of addresses are looked for where few words are asked."""
+    shares = dict.fromkeys([*pieces, *parsed.identifier_parts], PIECE_SHARE)
+    shares |= dict.fromkeys([*plain, *parsed.joined], 1.0)
     shares |= dict.fromkeys(parsed.identifiers, IDENTIFIER_SHARE)
+    if not shows_addresses:
+        return tuple(Term(lexeme, share) for lexeme, share in shares.items() if "@" not in lexeme)
+    few = [*parsed.words, *parsed.pieces] if len(parsed.words) <= FEW_WORDS else []
+    in_addresses = (f"{ADDRESS}{word}" for word in [*few, *parsed.in_addresses])
+    shares |= dict.fromkeys(in_addresses, PIECE_SHARE)
     return tuple(Term(lexeme, share) for lexeme, share in shares.items())
 
 
@@ -208,10 +236,10 @@ def _conditions_of(clause: Clause, matches: Mapping[Text, TextMatch]) -> _WordCo
     if len(texts) < len(clause) or not all(text.clauses for text in texts):
         return _WordConditions(are_all=not any(text.tsquery for text in texts))
     words = tuple(dict.fromkeys(word for text in texts for word in text.clauses))
-    exact = not any(text.pattern for text in texts) and all(map(_is_exact, words))
+    exact = all(text.exact for text in texts) and all(map(_is_exact, words))
     if not any(one.negated for one in clause):
         return _WordConditions(required=(words,), are_all=exact)
-    if len(clause) > 1 or texts[0].pattern:
+    if len(clause) > 1 or not texts[0].exact:
         return _WordConditions(are_all=False)
     single = [word for word in words if not isinstance(word, Phrase)]
     return _WordConditions(
@@ -233,13 +261,6 @@ def _tsquery(clauses: Iterable[Clause], matches: Mapping[Text, TextMatch]) -> st
             either = [f"!({tsquery})" if negated else tsquery for tsquery, negated in texts]
             parts.append(f"({' | '.join(either)})")
     return " & ".join(parts)
-
-
-def _has_pattern(clause: Clause, by_language: Iterable[Mapping[Text, TextMatch]]) -> bool:
-    """Return whether a clause of texts alone has one that needs a pattern in some language."""
-    texts = [one.leaf for one in clause if isinstance(one.leaf, Text)]
-    found = (matches[text].pattern for matches in by_language for text in texts)
-    return len(texts) == len(clause) and any(found)
 
 
 class Frequencies:
@@ -338,9 +359,15 @@ class LanguageTerms:
     terms: list[WeighedTerm]
 
     @property
+    def words(self) -> int:
+        """The number of terms; words in addresses may stand for those of the text."""
+        return sum(not term.lexeme.startswith(ADDRESS) for term in self.terms) or len(self.terms)
+
+    @property
     def weight(self) -> float:
-        """The weight of all terms."""
-        return sum(term.weight for term in self.terms)
+        """The weight of the terms that `words` counts."""
+        plain = sum(term.weight for term in self.terms if not term.lexeme.startswith(ADDRESS))
+        return plain or sum(term.weight for term in self.terms)
 
 
 def weigh_query(query: Query, frequencies: Frequencies) -> list[LanguageTerms]:
@@ -351,7 +378,7 @@ def weigh_query(query: Query, frequencies: Frequencies) -> list[LanguageTerms]:
 def measure_coverage(languages: Iterable[LanguageTerms], lexemes: frozenset[str]) -> float:
     """Return the share of a query's weight that some lexemes have, in the language that fits."""
     shares = [
-        sum(term.weight for term in one.terms if term.lexeme in lexemes) / one.weight
+        min(1.0, sum(term.weight for term in one.terms if term.lexeme in lexemes) / one.weight)
         for one in languages
         if one.weight
     ]
@@ -363,11 +390,12 @@ def list_names(query: Query) -> list[str]:
 
     A single word counts as a name: who asks for `relfilenode` wants the messages that have it.
     """
-    words = [word for word in query.text.split() if word != "or"]
-    named = words and all(map(find_identifiers, words))
-    if not named and len(words) != 1:
+    parsed = query.parsed
+    named = parsed.identifiers and not {*parsed.words} - {"or"}
+    if not named and len(query.text.split()) != 1:
         return []
-    names = {*query.parsed.identifiers}
+    beginnings = (one for one in parsed.identifier_parts if one.endswith("."))
+    names = {*parsed.identifiers, *beginnings}
     if not named:
         names.update(lexeme for one in query.by_language for lexeme in one.lexemes)
     return sorted(names)

@@ -1,13 +1,14 @@
-"""A search response: hits with all that is needed to show them and to cite the exact lines."""
+"""A search response: hits with all that shows them and cites exact lines, and conversations."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 Span = tuple[int, int]
 
-#: Characters of the shortest snippet that is shown of a chunk: a longer one contains it.
+#: Characters of the shortest snippet that is shown of a chunk, which a longer one contains, and of
+#: the first message of a conversation.
 SHORTEST = 240
 #: Characters of a word that are left out where a snippet would begin within it; text of some
 #: languages has no blanks.
@@ -121,10 +122,8 @@ class Hit:
 
     Higher scores are better, within one response. `copies` are the ids of near-duplicates that were
     folded into it: the same sender, subject and words; `newer_copy` is the newest of them, where it
-    is newer than the hit. `in_thread` are other messages of its thread that were found and are no
-    hits, best first: a thread has three hits at most, or one where hits are grouped by thread. The
-    first hit of the thread names them, or the hit that this one is folded into.
-    `subject_highlights` are the words of the query in the subject, in characters of it.
+    is newer than the hit. `subject_highlights` are the words of the query in the subject, in
+    characters of it.
     """
 
     message_id: str
@@ -140,7 +139,6 @@ class Hit:
     why: HitExplanation
     attachments: tuple[str, ...]
     copies: tuple[str, ...] = ()
-    in_thread: tuple[str, ...] = ()
     subject_highlights: tuple[Span, ...] = ()
     newer_copy: NewerCopy | None = None
     contested: bool = False
@@ -148,10 +146,62 @@ class Hit:
 
 
 @dataclass(frozen=True)
-class Response:
-    """The hits, best first.
+class FirstMessage:
+    """The first message of a conversation; `text` is the beginning of its new text.
 
-    `short`: fewer hits than requested. Either no more match, or a leg would have to be read deeper
+    `contested`: several texts claim its id, and this one arrived first.
+    """
+
+    message_id: str
+    from_name: str
+    from_email: str
+    sent_at: str
+    text: str
+    contested: bool
+
+
+@dataclass(frozen=True)
+class Conversation:
+    """A row of a page: a thread, or a message that is in none, whose `thread_id` is null.
+
+    It stands where the best of its messages would. Subject (without its marks), lists, dates (of
+    the first and the last message), `first`, and the numbers of messages and people are those of
+    the whole thread in the lists that are searched. `names` are the people who wrote first, a few.
+    `best` are the ids of its best messages, one or two of the hits. `more` is the number of other
+    messages that were found in it. `others` are their ids, best first, and those of messages that
+    only the thread brought. They include those of a thread whose best messages are near-duplicates
+    of these hits: it has no row of its own.
+    """
+
+    thread_id: str | None
+    subject: str
+    lists: tuple[str, ...]
+    first_sent_at: str
+    last_sent_at: str
+    messages: int
+    people: int
+    names: tuple[str, ...]
+    first: FirstMessage | None
+    best: tuple[str, ...]
+    more: int
+    others: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Reading:
+    """The message at hand, its thread, None if it is in none, and the subject of that."""
+
+    message_id: str
+    thread_id: str | None
+    subject: str
+
+
+@dataclass(frozen=True)
+class Response:
+    """The hits, best first; `conversations` has their threads, unless messages were asked for.
+
+    The hits of a conversation follow one another, best first. `short`: fewer rows (conversations,
+    or hits) than requested. Either no more match, or a leg would have to be read deeper
     than its limit, or an approximate index found fewer under a filter. `looked_back_to`: a list by
     date ends early, and messages before that day (UTC) were not looked at; of the oldest, those
     from that day on. `notes` say what is not as a person may expect: what ambiguous signs were
@@ -159,7 +209,8 @@ class Response:
     nothing was found with; the hits are those of the same search with the words of the phrases, any
     of which may be missing. `permalink`: a query that asks for the same again. If requested,
     `explain` says how the query was understood ("query"), the terms, the counts and times of the
-    legs; `facets` count the messages that match.
+    legs; `facets` count the messages that match. `near` is the thread at hand: its subject joined
+    the question, and it is left out.
     """
 
     query_id: str
@@ -168,16 +219,27 @@ class Response:
     took_ms: float
     short: bool
     hits: tuple[Hit, ...]
+    conversations: tuple[Conversation, ...] = ()
     permalink: str = ""
     explain: Mapping[str, Any] | None = None
     facets: Facets | None = None
     looked_back_to: str | None = None
     without_quotes: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    near: Reading | None = None
 
     def as_json(self) -> dict[str, Any]:
         """Return the response as plain values for json.dumps."""
         return asdict(self)
+
+
+def name_people(names: Sequence[str], people: int) -> str:
+    """Return a few names and the number of the other people: "Ann, Bo and 3 more"."""
+    more = people - len(names)
+    said = ", ".join(names)
+    if more <= 0 or not said:
+        return said or "unknown sender"
+    return f"{said} and {more} more"
 
 
 def find_start(text: str, focus: int, size: int) -> int:
@@ -185,6 +247,15 @@ def find_start(text: str, focus: int, size: int) -> int:
     start = max(0, focus - size // 3)
     blank = _BLANK.search(text, start - 1, min(focus, start + MAX_CUT)) if start else None
     return blank.end() if blank else start
+
+
+def cut_beginning(text: str, size: int) -> str:
+    """Return the beginning of a text on one line, cut after a word: "..." marks that it goes on."""
+    line = " ".join(text.split())
+    if len(line) <= size:
+        return line
+    end = line.rfind(" ", size - MAX_CUT, size)
+    return f"{line[: size if end < 0 else end]}..."
 
 
 def cut_snippet(chunk: ChunkHit, size: int) -> Iterator[tuple[str, bool]]:

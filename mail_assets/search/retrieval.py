@@ -24,12 +24,10 @@ from mail_assets.search.fulltext import (
     FULLTEXT_DEPTH,
     HYBRID_MESSAGES,
     MAX_DEPTH,
-    MESSAGES_OF_A_HIT,
     PAGE_DEPTH,
     enough,
     find_required,
     has_any_word,
-    max_depth,
     search_words,
 )
 from mail_assets.search.fusion import (
@@ -42,7 +40,7 @@ from mail_assets.search.fusion import (
     settle_ends,
     weigh_legs,
 )
-from mail_assets.search.language.request import Mode, Request
+from mail_assets.search.language.request import Group, Mode, Request
 from mail_assets.search.live_index import VectorSearch
 from mail_assets.search.look_up import LookedUp
 from mail_assets.search.matches import (
@@ -78,8 +76,6 @@ from mail_assets.search.semantic import (
 from mail_assets.text.letters import pair_letters
 from mail_assets.vectors.index import Match
 
-#: Chunks that are asked for each hit up to the last of a page: of some messages several are found.
-CHUNKS_OF_A_HIT = 3
 #: Candidates beyond a page, for those that are folded into another hit.
 SPARE_CANDIDATES = 5
 #: Messages with the words that a query requires, up to which the vector index is asked about these
@@ -95,10 +91,11 @@ class RankedMatches(NamedTuple):
     """Candidates, best first, with the query and terms that found them, and what to explain.
 
     `looked_back_to`: messages beyond that day were not looked at. `looked_up` is what the search
-    began with, None where an id was pasted. `asked`: how many copies of the newest were asked for,
-    None where there are no more. `first`: how many of the candidates every page has, however deep
-    it asks, None for all. `unknown` are the lexemes of the query that no message has. `far`: how
-    many messages are no hits because only their meaning is like the question's, and too little.
+    began with, None where an id was pasted. `asked`: how deep a leg or a list by date was asked,
+    None where there is no more. `pools`: the numbers of candidates after each time that it was
+    asked: those of the first are the same for every page, and deeper ones only follow them.
+    `unknown` are the lexemes of the query that no message has. `far`: how many messages are no hits
+    because only their meaning is like the question's, and too little.
     """
 
     candidates: list[Candidate]
@@ -108,9 +105,14 @@ class RankedMatches(NamedTuple):
     looked_back_to: dt.date | None = None
     looked_up: LookedUp | None = None
     asked: int | None = None
-    first: int | None = None
+    pools: tuple[int, ...] = ()
     unknown: tuple[str, ...] = ()
     far: int = 0
+
+    @property
+    def first_pool(self) -> list[Candidate]:
+        """The candidates that every page of a query has."""
+        return self.candidates[: self.pools[0]] if self.pools else self.candidates
 
     @property
     def opening_ms(self) -> float:
@@ -123,7 +125,8 @@ class LegRankings(NamedTuple):
 
     `subjects` are the messages whose whole subject is the query. `covered` is the share of the
     query's weight that the best message by words contains: 1 where it has every term.
-    `milliseconds` are those of each part. `unknown`: lexemes that no message has.
+    `milliseconds` are those of each part. `unknown`: lexemes that no message has. `is_all`: no
+    index has more.
     """
 
     fulltext: list[Candidate]
@@ -134,6 +137,7 @@ class LegRankings(NamedTuple):
     milliseconds: dict[str, float]
     unknown: tuple[str, ...]
     subjects: Sequence[Candidate] = ()
+    is_all: bool = False
 
 
 class Retriever:
@@ -155,27 +159,36 @@ class Retriever:
         return None
 
     def retrieve(self, request: Request, looked_up: LookedUp) -> RankedMatches:
-        """Return everything that a request finds, best first, or by date if nothing ranks.
+        """Return what a request finds, best first, or by date if nothing ranks.
 
-        The score of a message in a leg does not depend on how many are asked for, so one leg alone
-        is asked for more where a later page wants them.
+        How deep it asks depends on the query and not on the page. Where a page wants more of a leg
+        alone or of a list by date, `retrieve_more` goes on.
         """
-        last = request.offset + request.limit
+        is_whole = request.facets or request.group == Group.conversation
         if not looked_up.query.ranks:
-            return self._list_newest(looked_up, last + SPARE_CANDIDATES)
+            last = request.offset + request.limit
+            most = PAGE_DEPTH if is_whole else last + SPARE_CANDIDATES
+            return self._list_newest(looked_up, most)
         if request.mode == Mode.hybrid:
             return self._retrieve_hybrid(looked_up)
         if request.mode == Mode.fulltext:
-            depth = FULLTEXT_DEPTH if request.facets else PAGE_DEPTH
-            depth = min(max(depth, MESSAGES_OF_A_HIT * last), max_depth(looked_up.query))
-            return self._retrieve_fulltext(looked_up, depth)
-        return self._retrieve_semantic(looked_up, last)
+            return self._retrieve_leg(looked_up, Depths(FULLTEXT_DEPTH if is_whole else PAGE_DEPTH))
+        return self._retrieve_leg(looked_up, Depths(vectors=SEMANTIC_DEPTH))
 
     def retrieve_more(self, found: RankedMatches) -> RankedMatches | None:
-        """Return a longer list by date, from its beginning; None where there is no more."""
-        if found.asked is None or found.looked_up is None:
+        """Return the same candidates and more after them; None where there are no more."""
+        looked_up = found.looked_up
+        if found.asked is None or looked_up is None:
             return None
-        return self._list_newest(found.looked_up, DEEPER * found.asked)
+        deeper = DEEPER * found.asked
+        if not looked_up.query.ranks:
+            more = self._list_newest(looked_up, deeper)
+            return more._replace(pools=(*found.pools, *more.pools))
+        if looked_up.vectors:
+            depths = Depths(vectors=min(deeper, MAX_NEAREST))
+        else:
+            depths = Depths(min(deeper, MAX_DEPTH))
+        return self._retrieve_leg(looked_up, depths, found)
 
     def retrieve_similar(
         self, index: VectorSearch, message_id: str, texts: Iterable[str], filters: MessageFilter
@@ -201,45 +214,44 @@ class Retriever:
             looked_back_to=newest.looked_back_to,
             looked_up=looked_up,
             asked=None if newest.is_all else most,
+            pools=(len(newest.candidates),),
         )
 
-    def _retrieve_fulltext(self, looked_up: LookedUp, depth: int) -> RankedMatches:
-        ranked = self.rank_legs(looked_up, Depths(words=depth))
-        return RankedMatches(
-            settle_ends(rank_single_leg("fulltext", ranked.fulltext), ranked.subjects),
-            looked_up.query,
-            ranked.terms,
-            {"terms": _explain_terms(ranked.terms), "ms": ranked.milliseconds},
-            looked_up=looked_up,
-            first=PAGE_DEPTH,
-            unknown=ranked.unknown,
-        )
-
-    def _retrieve_semantic(self, looked_up: LookedUp, last: int) -> RankedMatches:
-        """Return the candidates by meaning, enough for a page that ends at `last`.
+    def _retrieve_leg(
+        self, looked_up: LookedUp, depths: Depths, before: RankedMatches | None = None
+    ) -> RankedMatches:
+        """Return the candidates of one leg, those that were found before first.
 
         An approximate index that is asked deeper finds other near vectors too. They follow those
         that were found before, so that pages of any size follow one another. Where nothing was
         found, no page has anything.
         """
-        depth = SEMANTIC_DEPTH
-        ranked = self.rank_legs(looked_up, Depths(vectors=depth))
-        found, milliseconds = ranked.semantic, ranked.milliseconds
-        first = len(found)
-        while found and depth < CHUNKS_OF_A_HIT * last:
-            depth *= DEEPER
-            ranked = self.rank_legs(looked_up, Depths(vectors=depth))
-            found = append_unknown(found, ranked.semantic)
-            spent = ranked.milliseconds
+        ranked = self.rank_legs(looked_up, depths)
+        milliseconds = ranked.milliseconds
+        if depths.words:
+            near = found = rank_single_leg("fulltext", ranked.fulltext)
+        else:
+            found = rank_single_leg("semantic", ranked.semantic)
+            near = _drop_far(found, ranked, looked_up)
+        if before is None:
+            candidates = settle_ends(near, ranked.subjects)
+        else:
+            candidates = append_unknown(before.candidates, near)
+            spent = before.explanation["ms"]
             milliseconds = {part: round(ms + spent[part], 1) for part, ms in milliseconds.items()}
-        near = _drop_far(rank_single_leg("semantic", found), ranked, looked_up)
+        explanation: dict[str, Any] = {"ms": milliseconds}
+        if depths.words:
+            explanation = {"terms": _explain_terms(ranked.terms), **explanation}
         return RankedMatches(
-            settle_ends(near, ranked.subjects),
+            candidates,
             looked_up.query,
-            explanation={"ms": milliseconds},
+            ranked.terms,
+            explanation,
             looked_up=looked_up,
-            first=first,
-            far=len(found) - len(near),
+            asked=None if ranked.is_all or not found else depths.words or depths.vectors,
+            pools=(*(before.pools if before else ()), len(candidates)),
+            unknown=ranked.unknown,
+            far=before.far if before else len(found) - len(near),
         )
 
     def _retrieve_hybrid(self, looked_up: LookedUp) -> RankedMatches:
@@ -326,6 +338,7 @@ class Retriever:
             },
             tuple(sorted(unknown.read())) if unknown else (),
             confirmed.by_subject,
+            _is_all(looked_up, matches),
         )
 
     def _ask_indexes(
@@ -357,6 +370,17 @@ class Retriever:
             round(before.words_ms + words_ms, 1),
             round(before.vectors_ms + vectors_ms, 1),
         )
+
+
+def _is_all(looked_up: LookedUp, matches: IndexMatches) -> bool:
+    """Return whether no index would return more, however deep it is asked."""
+    asked = matches.asked
+    index = looked_up.vectors
+    nearest = min(MAX_NEAREST, index.max_matches()) if index else 0
+    return not (
+        (0 < asked.words <= len(matches.by_words) and asked.words < MAX_DEPTH)
+        or (0 < asked.vectors <= len(matches.by_meaning) and asked.vectors < nearest)
+    )
 
 
 def _drop_far(found: list[Candidate], ranked: LegRankings, looked_up: LookedUp) -> list[Candidate]:
@@ -406,7 +430,7 @@ def _known_share(looked_up: LookedUp) -> float | None:
     """Return the share of all messages that passes, None where a message's words decide too."""
     query = looked_up.query
     decide = (one.words.required or one.words.excluded for one in query.by_language)
-    return None if query.patterned or any(decide) else looked_up.passing.share
+    return None if any(decide) else looked_up.passing.share
 
 
 def choose_first_depths(looked_up: LookedUp, wanted: Depths) -> Depths:
@@ -422,17 +446,16 @@ def choose_depths(
     looked_up: LookedUp, wanted: Depths, matches: IndexMatches, confirmed: ConfirmedMatches
 ) -> Depths | None:
     """Return how deep the indexes are asked next, None where enough passes or there is no more."""
-    query, asked = looked_up.query, matches.asked
+    asked = matches.asked
     words = vectors = 0
     if wanted.words and not looked_up.filters.word_filter.complete:
         found, passed = len(matches.by_words), len(confirmed.by_words)
-        words = deepen(asked.words, found, passed, enough(wanted.words), max_depth(query))
+        words = deepen(asked.words, found, passed, enough(wanted.words), MAX_DEPTH)
     all_checked = looked_up.vector_filter.complete or (
         matches.passing is not None and looked_up.filters.ids_say_all
     )
-    # A phrase with stop words is looked for in the text of each message: words alone are enough.
-    if looked_up.vectors and not all_checked and not (query.patterned and wanted.words):
-        most = min(MAX_NEAREST, max_depth(query), looked_up.vectors.max_matches())
+    if looked_up.vectors and not all_checked:
+        most = min(MAX_NEAREST, MAX_DEPTH, looked_up.vectors.max_matches())
         chunks = sum(len(one.chunks) for one in confirmed.by_meaning)
         found = len(matches.by_meaning)
         vectors = deepen(asked.vectors, found, chunks, wanted.vectors, most)

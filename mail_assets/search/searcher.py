@@ -1,4 +1,4 @@
-"""The searcher: one request in, one page of hits out."""
+"""The searcher: one request in, one page of conversations or messages out."""
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -7,12 +7,16 @@ from typing import TypeVar
 
 import psycopg
 
+from mail_assets.mail.message.ids import normalize_id
 from mail_assets.postgres.statements import statement
+from mail_assets.search.conversations import read_conversations
 from mail_assets.search.facets import NO_FACETS, count_facets
 from mail_assets.search.filters import MessageFilter, compile_filters
-from mail_assets.search.highlights import StemReader, weigh_texts
+from mail_assets.search.highlights import WordReader, weigh_texts
+from mail_assets.search.language.expression import Field
 from mail_assets.search.language.permalink import build_permalink, describe_request
 from mail_assets.search.language.request import (
+    Group,
     MissingMessageError,
     Mode,
     Request,
@@ -21,12 +25,18 @@ from mail_assets.search.language.request import (
     quote,
     strip_brackets,
 )
-from mail_assets.search.language.syntax import ParsedRequest, loosen, parse_request
+from mail_assets.search.language.syntax import (
+    ParsedRequest,
+    join_thread,
+    loosen,
+    parse_request,
+)
 from mail_assets.search.live_index import AskVectors, follow_live
 from mail_assets.search.look_up import AskWords, LookedUp, LookUp
 from mail_assets.search.notes import write_notes
-from mail_assets.search.page import HitReader, read_page
-from mail_assets.search.response import Response
+from mail_assets.search.page import HitReader, Page, read_page
+from mail_assets.search.query import Query
+from mail_assets.search.response import Reading, Response
 from mail_assets.search.retrieval import RankedMatches, Retriever, milliseconds_since
 from mail_assets.text.chunking import build_document
 
@@ -62,7 +72,7 @@ class Searcher:
         self._connection = connection
         self._look_up = LookUp(connection, self._ask_words, self._ask_vectors, self._languages)
         self._hits = HitReader(connection)
-        self._stems = StemReader(connection)
+        self._stems = WordReader(connection)
         self.retriever = Retriever(connection)
 
     def search(self, request: Request) -> Response:
@@ -109,23 +119,30 @@ class Searcher:
 
     def _search(self, request: Request) -> Response:
         began = time.perf_counter()
-        asked = parsed = parse_request(request)
+        asked = parse_request(request)
         wanted = asked.request
-        filters, found = self._find(asked)
+        near = self._find_near(asked)
+        parsed = whole = _read_from(asked, near) if near else asked
+        filters, found = self._find(parsed)
         opening_ms = found.opening_ms
         if filters and not found.candidates and asked.phrases:
-            parsed = loosen(asked)
+            parsed = loosen(whole)
             filters, found = self._find(parsed)
             opening_ms += found.opening_ms
         page_began = time.perf_counter()
-        page = read_page(self._hits, wanted, found)
+        own = self._look_up.read_query(asked, filters) if near and filters else None
+        lists = filters.lists if filters else []
+        page = self._read_page(wanted, found, lists, own)
         while page.is_short and (more := self.retriever.retrieve_more(found)):
             found = more
-            page = read_page(self._hits, wanted, found)
+            page = self._read_page(wanted, found, lists, own)
         facets = NO_FACETS if wanted.facets else None
         if filters and wanted.facets:
             facets = count_facets(self._connection, parsed, filters, found)
-        explanation = {"query": describe_request(parsed), **found.explanation}
+        understood = describe_request(asked if parsed is whole else loosen(asked))
+        if near:
+            understood += f" · reading: {near.subject}"
+        explanation = {"query": understood, **found.explanation}
         if parts := explanation.get("ms"):
             explanation["ms"] = {**parts, "page": milliseconds_since(page_began)}
         return Response(
@@ -135,13 +152,40 @@ class Searcher:
             took_ms=round(milliseconds_since(began) - opening_ms, 1),
             short=page.is_short,
             hits=page.hits,
+            conversations=page.conversations,
             permalink=build_permalink(asked),
-            without_quotes=() if parsed is asked else tuple(asked.phrases),
-            notes=write_notes(self._connection, self._languages, asked, parsed, found, page),
+            without_quotes=() if parsed is whole else tuple(asked.phrases),
+            notes=write_notes(self._connection, self._languages, whole, parsed, found, page),
             looked_back_to=str(found.looked_back_to) if found.looked_back_to else None,
             explain=explanation if wanted.explain else None,
             facets=facets,
+            near=near,
         )
+
+    def _find_near(self, parsed: ParsedRequest) -> Reading | None:
+        """Return the thread from which is searched; a pasted id is looked for in it too."""
+        id = normalize_id(parsed.request.near)
+        if not id or parsed.message_ids:
+            return None
+        parameters = {"id": id, "lists": [*self._languages]}
+        row = self._connection.execute(statement("search", "near"), parameters).fetchone()
+        if row is None:
+            raise MissingMessageError(
+                f"near: no message or thread has the id {quote(parsed.request.near)}"
+            )
+        return Reading(id, *row)
+
+    def _read_page(
+        self, request: Request, found: RankedMatches, lists: Sequence[str], own: Query | None
+    ) -> Page:
+        """Return a page; the words of `own`, if given, are marked, and not all that ranked."""
+        if own:
+            lexemes = {term.lexeme for one in own.by_language for term in one.words.terms}
+            terms = [term for term in found.terms if term.lexeme in lexemes]
+            found = found._replace(query=own, terms=terms)
+        if request.group == Group.conversation:
+            return read_conversations(self._hits, request, found, lists)
+        return read_page(self._hits, request, found)
 
     def _find(self, parsed: ParsedRequest) -> tuple[MessageFilter | None, RankedMatches]:
         """Return the filter of a request, None where no message can meet it, and the matches."""
@@ -180,7 +224,7 @@ class Searcher:
 
     def _similar(self, message_id: str, limit: int) -> Response:
         wanted = strip_brackets(message_id)
-        request = Request(message_id, mode=Mode.semantic, limit=limit)
+        request = Request(message_id, Mode.semantic, limit, group=Group.message)
         filters = compile_filters(self._connection, (), self._languages)
         filters = filters and self._look_up.name_lists(filters)
         parameters = {"message_id": wanted, "most": SIMILAR_CHUNKS}
@@ -215,3 +259,9 @@ class Searcher:
                 raise
             self._use(self._reconnect())
             return work()
+
+
+def _read_from(parsed: ParsedRequest, near: Reading) -> ParsedRequest:
+    """Return a request that is asked from within a thread."""
+    thread = Field("thread", near.thread_id) if near.thread_id else Field("id", near.message_id)
+    return join_thread(parsed, thread, near.subject)

@@ -185,7 +185,7 @@ CHAT_URL = _chat.add(
     "",
     values.endpoint_url,
     "Base URL of a server with OpenAI's API, for `answer` ([answers.md](answers.md)). Without it, "
-    "answers are sentences of the mail",
+    "answers are paragraphs of the mail",
 )
 CHAT_MODEL = _chat.add("MAIL_CHAT_MODEL", "", values.word, "The model as the server calls it")
 CHAT_KEY = _chat.add(

@@ -19,8 +19,9 @@ from mail_assets.mail.message import text_addresses
 from mail_assets.postgres.statements import SQL, statement
 from mail_assets.search import fulltext, matches, query, semantic
 from mail_assets.search.language import request
-from mail_assets.text.identifiers import SQLSTATE_CLASSES
-from mail_assets.text.letters import MARKS, UNSPACED_LETTER
+from mail_assets.text import words
+from mail_assets.text.identifiers import SQLSTATE_CLASSES, VERSION
+from mail_assets.text.letters import MARKS, UNSPACED, UNSPACED_LETTER
 from mail_assets.vectors import pgvector
 
 #: In the order of their dependencies.
@@ -146,6 +147,22 @@ def _template_values(connection: psycopg.Connection, vectors: bool, public: str)
         "question": _in_plpgsql(statement("functions", "question")),
         "frequencies": _in_plpgsql(statement("functions", "frequencies")),
         "fulltext": _in_plpgsql(statement("functions", "fulltext")),
+        "stems": re.sub(
+            r"unnest\(.*\) as w",
+            "(values (language, word)) as w",
+            statement("search", "stems"),
+        ),
+        "unseen": words.UNSEEN,
+        "wide_signs": sql.Literal("".join(map(chr, words.ASCII_SIGNS))).as_string(),
+        "ascii_signs": sql.Literal("".join(words.ASCII_SIGNS.values())).as_string(),
+        "address": words.ADDRESS.replace("++", "+").replace("*+", "*"),
+        "url": r"\m\w+://(?:[^\s/@<>\"]*@)?([^\s/<>\"?#:]*)([^\s<>\"]*)",
+        "spaced": rf"(?![{UNSPACED}])[[:alnum:]](?:(?![{UNSPACED}])[[:alnum:]]|[{MARKS}])*",
+        "sign": rf"(?:(?![{UNSPACED}])\w|[$+-])",
+        "widths": words.WIDTHS,
+        "version": VERSION,
+        "unspaced": UNSPACED,
+        "max_length": str(words.MAX_LENGTH),
         "sqlstates": SQLSTATE_CLASSES,
         "letter": UNSPACED_LETTER,
         "marks": MARKS,

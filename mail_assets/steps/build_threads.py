@@ -51,7 +51,7 @@ from mail_assets.tables.threads import (
 from mail_assets.workspace import Log
 
 #: Raise it when the same messages would give other threads.
-THREADS_VERSION = "5"
+THREADS_VERSION = "6"
 
 #: Changed messages of a portion, which take some 40 MB.
 PORTION = 50_000

@@ -35,13 +35,15 @@ from mail_assets.mail.message.message import Message, TextIdentity
 from mail_assets.mail.message.parse import UnreadableMessageError, parse_message
 from mail_assets.processes.workers import WorkerPool
 from mail_assets.tables.messages import (
+    EncodedRow,
     FirstArrival,
     MessageRow,
     RowKey,
     encode_message,
     encode_row,
 )
-from mail_assets.text.identifiers import find_identifiers
+from mail_assets.tables.search_vectors import cut_message
+from mail_assets.text.identifiers import find_identifiers, list_patch_names
 
 #: Messages and bytes that one process is given at a time: whichever is reached first.
 BATCH_MESSAGES, BATCH_BYTES = 100, 1 << 20
@@ -335,10 +337,10 @@ class RowOrder(NamedTuple):
 
 
 class Row(NamedTuple):
-    """A row as a line of COPY, or why it cannot be made."""
+    """A row as it is written, or why it cannot be made."""
 
     ordinal: int
-    line: bytes = b""
+    encoded: EncodedRow | None = None
     reason: str = ""
 
 
@@ -348,8 +350,8 @@ def make_lines(
     arrivals: Mapping[tuple[str, str], FirstArrival],
     workers: WorkerPool,
     refused: dict[int, str],
-) -> Iterator[bytes]:
-    """Yield rows as lines of COPY; the reason why one cannot be made goes to `refused`.
+) -> Iterator[EncodedRow]:
+    """Yield rows; the reason why one cannot be made goes to `refused`.
 
     Both `rows` and `refused` are by ordinal; `arrivals` are those of the texts that the month has,
     by id and content hash.
@@ -363,10 +365,10 @@ def make_lines(
     )
     for _, made in workers.map(make_rows, None, _batches(orders, lambda one: len(one.draft))):
         for row in made:
-            if row.reason:
-                refused[row.ordinal] = row.reason
+            if row.encoded:
+                yield row.encoded
             else:
-                yield row.line
+                refused[row.ordinal] = row.reason
 
 
 def make_rows(_: None, orders: Sequence[RowOrder]) -> list[Row]:
@@ -381,11 +383,13 @@ def _make_row(order: RowOrder) -> Row:
         by_rules, parts = _segment(draft, order.match)
         words = readable_text(body, by_rules)
         new = "".join(body[start:end] for start, end in new_text_spans(body, by_rules))
-        names = find_identifiers(f"{draft.subject}\n{new}", [*_patches(draft, parts)])
+        patches = [*_patches(draft, parts)]
+        names = find_identifiers(f"{draft.subject}\n{new}", patches)
+        cut = cut_message(draft.subject, words, names, list_patch_names([*patches, new]))
         place = (order.ordinal, order.variant, order.row_hash)
         arrival = _first_arrival(draft.arrival, order.known)
         row = MessageRow(
-            *place, draft.fields, body, draft.flags, parts, names, words, draft.identity, arrival
+            *place, draft.fields, body, draft.flags, parts, names, cut, draft.identity, arrival
         )
         return Row(order.ordinal, encode_row(row))
     except Exception as error:  # one bad message must cost a row, not a month

@@ -54,7 +54,7 @@ def make_documents(
 ) -> Iterator[Document]:
     """Yield the documents of some messages of a month, as they are now."""
     for key, words in read_words(connection, month, keys):
-        lexemes = (*words.subject * SUBJECT_WEIGHT, *words.rest)
+        lexemes = (*words.subject * SUBJECT_WEIGHT, *words.text, *words.further)
         yield Document(
             key,
             month,
@@ -64,4 +64,5 @@ def make_documents(
             words.sender,
             tuple(words.flags),
             lexemes,
+            tuple(words.written),
         )

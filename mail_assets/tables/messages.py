@@ -21,12 +21,14 @@ from mail_assets.mail.message.message import Message, TextIdentity
 from mail_assets.mail.message.subjects import find_topic, is_answer
 from mail_assets.month import ListMonth
 from mail_assets.postgres.statements import read_value, statement
-from mail_assets.text.letters import MAX_SUBJECT_BYTES, MAX_TEXT_BYTES, cut_to_bytes, prepare_text
+from mail_assets.tables.search_vectors import CutText, compose_vector
+from mail_assets.tables.stems import stem_reader
 
 #: Errors about a value that PostgreSQL cannot store; any other error ends the load.
 REFUSALS = (psycopg.DataError, psycopg.errors.ProgramLimitExceeded)
 
-
+#: Rows whose words are asked for at once, and bytes of them: whichever is reached first.
+ROWS_AT_A_TIME, BYTES_AT_A_TIME = 1_000, 8 << 20
 #: Bodies that are fetched at once, of up to 1 MB each; most have 3 KB.
 TEXTS_AT_A_TIME = 100
 
@@ -70,6 +72,13 @@ def read_known_rows(connection: psycopg.Connection, month: ListMonth) -> dict[Ro
     return {(message_id, variant): KnownRow(*rest) for message_id, variant, *rest in rows}
 
 
+class EncodedRow(NamedTuple):
+    """A row as the beginning of a line of COPY, without its full-text vector, and its words."""
+
+    line: bytes
+    cut: CutText
+
+
 class WrittenRows(NamedTuple):
     """The number of written rows, and the refused ones: ordinal -> reason."""
 
@@ -78,25 +87,41 @@ class WrittenRows(NamedTuple):
 
 
 def write_rows(
-    connection: psycopg.Connection, month: ListMonth, language: str, lines: Iterable[bytes]
+    connection: psycopg.Connection, month: ListMonth, language: str, rows: Iterable[EncodedRow]
 ) -> WrittenRows:
-    """Write rows of a month, given as lines of COPY; call it inside a transaction.
+    """Write rows of a month; call it inside a transaction.
 
-    A row that PostgreSQL refuses is left out alone, with the server's reason.
+    `language` is the text search configuration by which words get their stems. A row that
+    PostgreSQL refuses is left out alone, with the server's reason.
     """
     connection.execute(statement("messages", "stage"))
-    with connection.cursor() as cursor, cursor.copy(statement("messages", "copy")) as copy:
-        ordinals = [_write_line(copy, line) for line in lines]
+    ordinals: list[int] = []
+    for batch in _batches(rows):
+        words = set[str]().union(*(row.cut.words for row in batch))
+        stems = stem_reader(connection).read([language], words)[language]
+        with connection.cursor() as cursor, cursor.copy(statement("messages", "copy")) as copy:
+            for row in batch:
+                copy.write(row.line + _text(compose_vector(row.cut, stems)).encode() + b"\n")
+        ordinals += [int(row.line[: row.line.index(b"\t")]) for row in batch]
     refused: dict[int, str] = {}
     if not ordinals:
         return WrittenRows(0, refused)
-    stage = _Stage(connection, {**month.columns, "language": language}, refused)
-    return WrittenRows(_upsert(stage, sorted(ordinals)), refused)
+    return WrittenRows(
+        _upsert(_Stage(connection, month.columns, refused), sorted(ordinals)), refused
+    )
 
 
-def _write_line(copy: psycopg.Copy, line: bytes) -> int:
-    copy.write(line)
-    return int(line[: line.index(b"\t")])
+def _batches(rows: Iterable[EncodedRow]) -> Iterator[list[EncodedRow]]:
+    batch: list[EncodedRow] = []
+    size = 0
+    for row in rows:
+        batch.append(row)
+        size += len(row.line)
+        if len(batch) == ROWS_AT_A_TIME or size >= BYTES_AT_A_TIME:
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch
 
 
 class _Stage(NamedTuple):
@@ -239,7 +264,7 @@ class MessageRow(NamedTuple):
     flags: Sequence[str]
     segments: Sequence[Segment]
     identifiers: Sequence[str]
-    new_text: str
+    cut: CutText
     identity: TextIdentity
     #: None if only its sender dates the message: then the time of the first load counts.
     arrival: FirstArrival | None = None
@@ -259,7 +284,6 @@ def encode_message(message: Message) -> str:
             _text(m.subject_base),
             _text(find_topic(m.subject)),
             "t" if is_answer(m.subject) else "f",
-            _text(cut_to_bytes(prepare_text(m.subject), MAX_SUBJECT_BYTES)),
             _text(m.from_name),
             _text(m.from_email),
             _array(map(_mailbox, m.reply_to)),
@@ -274,8 +298,8 @@ def encode_message(message: Message) -> str:
     )
 
 
-def encode_row(row: MessageRow) -> bytes:
-    """Return the line of a row with its line end.
+def encode_row(row: MessageRow) -> EncodedRow:
+    """Return the line of a row up to its vector, and its words.
 
     Raises:
         ValueError: a text holds NUL or half of a surrogate pair, which PostgreSQL cannot store.
@@ -289,14 +313,14 @@ def encode_row(row: MessageRow) -> bytes:
         _array([*row.flags, "variant"] if row.variant else row.flags),
         _segments(row.segments),
         _array(row.identifiers),
-        _text(cut_to_bytes(prepare_text(row.new_text), MAX_TEXT_BYTES)),
         *(f"\\\\x{one.hex()}" if one else "\\N" for one in row.identity),
         *((row.arrival.at.isoformat(), row.arrival.source) if row.arrival else ("\\N", "loaded")),
+        "",
     )
-    line = "\t".join(fields).encode() + b"\n"
+    line = "\t".join(fields).encode()
     if b"\0" in line:
         raise ValueError("a text of the message holds NUL")
-    return line
+    return EncodedRow(line, row.cut)
 
 
 def _text(value: str) -> str:

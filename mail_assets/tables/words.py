@@ -17,7 +17,8 @@ MESSAGES_AT_A_TIME = 1_000
 class MessageWords(NamedTuple):
     """The content of a document; lexemes are in the order of their positions.
 
-    `sent_at` is in seconds since 1970.
+    `further` are those that no phrase runs over: forms of words, parts of addresses, and names.
+    `written` are words as they are written. `sent_at` is in seconds since 1970.
     """
 
     message_id: str
@@ -26,7 +27,9 @@ class MessageWords(NamedTuple):
     sender: str
     flags: list[str]
     subject: list[str]
-    rest: list[str]
+    text: list[str]
+    further: list[str]
+    written: list[str]
 
 
 class _Row(NamedTuple):

@@ -1,19 +1,26 @@
-"""Find the identifiers in a message that stemming and stop words would spoil, for exact search.
+"""Find the names in a text, as they are written: joined words, versions, codes and commits.
 
-Files, functions, configuration parameters, SQLSTATEs and commit hashes are searched as they are
-written. Of diffs only file and function names are kept, not the code. A name ends at a letter of a
-script without blanks between words (letters.py); such letters in names of diffs become pairs, as in
-a text. Postgres does the language-aware full text.
+Their words are found without this (words.py). A name as a whole is a lexeme of its own, so that a
+text with `pg_class` ranks above one with "pg" and "class", and so are the parts of a name that have
+several words: the file of a path, a host without its first label. Of diffs only names of files and
+functions are kept, not the code. A name ends at a letter of a script without blanks between words
+(letters.py).
+
+A version is found by its beginnings: `9.6.` is a lexeme of 9.6.1 and of 9.6, `9.6` of the latter.
 """
 
 import re
 from collections.abc import Iterable, Iterator
+from typing import NamedTuple
 
-from mail_assets.text.letters import MAX_NAMES_BYTES, pair_letters
+from mail_assets.text.letters import MAX_NAMES_BYTES, UNSPACED
+from mail_assets.text.words import ADDRESS, clean_text
 
-MAX_IDENTIFIERS = 500  # per message; diffs are read first, then the text from its beginning
+MAX_IDENTIFIERS = 1_000  # per message; diffs are read first, then the text from its beginning
 MAX_LENGTH = 200  # characters, at most 800 bytes: a tsvector lexeme ends at 2,046
-MIN_PART = 3  # "pg", "is" and "in" would match everything
+#: Pieces of a dotted name of which every run is kept; of a longer one each end.
+MAX_PIECES = 5
+_ENDING = 2  # components of a path that are a lexeme too
 
 # Two-character classes of appendix A of the PostgreSQL manual
 SQLSTATE_CLASSES = (
@@ -25,18 +32,26 @@ SQLSTATE_CLASSES = (
 # Five digits that end in three zeros are mostly a number, not a class as a whole.
 _SQLSTATE = re.compile(
     rf"[0-57FHPX][0-9A-Z](?<={SQLSTATE_CLASSES})(?<![\w.,:/-]..)(?!(?<=\d\d)000)[0-9A-Z]{{3}}"
-    r"(?![\w/-]|[.,:]\d)"
+    rf"(?![^\W{UNSPACED}]|[/-]|[.,:]\d)"
 )
-_HEX = re.compile(r"[0-9a-f](?<![\w-].)[0-9a-f]{6,39}+(?![\w-])")
+_HEX = re.compile(rf"[0-9a-f](?<![\w-].)[0-9a-f]{{6,39}}+(?![^\W{UNSPACED}]|-)")
 # Each pattern starts only at a word and never backtracks, so it is linear.
-_ADDRESS_OR_HOST = re.compile(r"(?<![\w.+-])[\w.+-]++@[\w.-]*|\b\w++://[^\s/<>\"]*")
-_COMPOUND = re.compile(
-    r"(?<![\w$+-])(?=[\w$+-]*[._/:])[\w$+-]++(?:(?:\.|/|::)[\w$+-]++)*+"  # a.b, a/b.c, a::b, a_b
+_PIECE = rf"(?:[^\W{UNSPACED}]|[$+-])"
+_ADDRESS = re.compile(ADDRESS)
+_URL = re.compile(r"\b\w++://(?:[^\s/@<>\"]*@)?([^\s/<>\"?#:]*)([^\s<>\"]*)")
+_COMPOUND = re.compile(  # a.b, a/b, a::b, a_b, a-b
+    rf"(?<!{_PIECE})(?={_PIECE}*[._/:-]){_PIECE}++(?:(?:\.|/|::){_PIECE}++)*+"
 )
-_SEPARATORS = re.compile(r"[._:]+")
-_QUALIFIERS = re.compile(r"\.|::")
+#: Two or more numbers with points between them; a letter may follow (9.6rc1).
+VERSION = r"[0-9]+(?:\.[0-9]+)+"
+_VERSION = re.compile(rf"(?<![0-9.]){VERSION}(?![0-9])")
+#: A text that is a version alone.
+_ONLY_VERSION = re.compile(rf"\W*[vV]?({VERSION})\W*")
+_SEPARATORS = re.compile(r"[._:/$+-]+")
+_QUALIFIERS = re.compile(r"(\.|::)")
 _EMPHASIS = re.compile(r"_[^\W_]+_")  # as in "_very_ slow"
 _LETTER = re.compile(r"[^\W\d_]")
+_IN_PROSE = re.compile(r"[^\W_]+(?:(?:-[^\W_]+)+|/[^\W_]+)")
 
 _NAME = r"[^\s\x00]+"
 _FILE = re.compile(
@@ -54,77 +69,150 @@ _FUNCTION = re.compile(
 )
 
 
-def find_identifiers(text: str, patches: Iterable[str] = ()) -> list[str]:
-    """Return the names in a text (or a query) and in diffs: lower-cased, sorted, each once.
+class Name(NamedTuple):
+    """A name and its place: the lexeme of the whole, and those of its parts."""
 
-    A path also gives its last component and that one's stem; a dotted or underscored word
-    also gives its parts of MIN_PART or more characters. No name is empty, longer than
-    MAX_LENGTH or holds NUL; there are at most MAX_IDENTIFIERS of them, and together they take at
-    most MAX_NAMES_BYTES.
+    start: int
+    end: int
+    whole: str
+    parts: tuple[str, ...] = ()
+
+    @property
+    def is_prose(self) -> bool:
+        """True of words that a hyphen or a stroke joins in prose: they rank as words do."""
+        return bool(_IN_PROSE.fullmatch(self.whole))
+
+
+def find_identifiers(text: str, patches: Iterable[str] = ()) -> list[str]:
+    """Return the lexemes of the names in a text and in diffs: lower case, sorted, each once.
+
+    None is empty, longer than MAX_LENGTH or holds NUL. There are at most MAX_IDENTIFIERS of them,
+    and together they take at most MAX_NAMES_BYTES.
     """
     found: set[str] = set()
     size = 0
-    for name in _names(text, patches):
-        name = name.lower()
-        if 1 < len(name) <= MAX_LENGTH and name not in found:
-            size += len(name.encode())
+    for lexeme in _lexemes(text, patches):
+        if 1 < len(lexeme) <= MAX_LENGTH and lexeme not in found:
+            size += len(lexeme.encode())
             if size > MAX_NAMES_BYTES:
                 break
-            found.add(name)
+            found.add(lexeme)
             if len(found) == MAX_IDENTIFIERS:
                 break
     return sorted(found)
 
 
-def _names(text: str, patches: Iterable[str]) -> Iterator[str]:
-    for patch in (*patches, text):
-        yield from _names_in_patch(patch)
-    plain = _without_addresses(pair_letters(text))
-    yield from _commits(plain)
-    yield from _SQLSTATE.findall(plain)
-    for match in _COMPOUND.finditer(plain):
-        yield from _with_parts(match[0])
+def _lexemes(text: str, patches: Iterable[str]) -> Iterator[str]:
+    for name in (*list_patch_names(patches), *list_patch_names([text])):
+        for found in find_names(f"{name} "):
+            yield from (found.whole, *found.parts)
+    for found in find_names(clean_text(text)):
+        yield from (found.whole, *found.parts)
 
 
-def _without_addresses(text: str) -> str:
-    return "\n".join(
-        _ADDRESS_OR_HOST.sub(" ", line) if "@" in line or "://" in line else line
-        for line in text.split("\n")
-    )
+def list_patch_names(patches: Iterable[str]) -> list[str]:
+    """Return the names of files and functions in diffs, as they are written, each once."""
+    names: dict[str, None] = {}
+    for patch in patches:
+        found = list(_FILE.finditer(patch))
+        for hunk in _HUNK.finditer(patch):
+            found += _FUNCTION.finditer(hunk[1])
+        names |= dict.fromkeys(match[match.lastindex or 0] for match in found)
+    return [*names]
 
 
-def _commits(text: str) -> Iterator[str]:
-    return (word for word in _HEX.findall(text) if not (word.isdigit() or word.isalpha()))
+def find_names(text: str) -> Iterator[Name]:
+    """Yield the names in a clean text, sorted by kind; those of URLs and addresses first.
 
-
-def _names_in_patch(patch: str) -> Iterator[str]:
-    found = list(_FILE.finditer(patch))
-    for hunk in _HUNK.finditer(patch):
-        found += _FUNCTION.finditer(hunk[1])
-    for match in found:
-        for name in pair_letters(match[match.lastindex or 0]).split():
-            yield name
-            yield from _with_parts(name)
-
-
-def _with_parts(word: str) -> Iterator[str]:
-    """Yield a compound word, its last path component, the stem and the parts of that.
-
-    Both kinds of parts: `pg_catalog.pg_class` is found by `pg_class` and by `class`.
+    A mail address is a name without parts. It begins with `@`: where addresses are hidden, no query
+    asks for it, not even by its beginning.
     """
-    word = word.strip("./:+-$")
-    name = word.rsplit("/", 1)[-1]
-    parts = [part for part in _SEPARATORS.split(name) if _LETTER.search(part)]
-    if not parts or word in parts or _EMPHASIS.fullmatch(word):
-        return
-    if max(map(len, parts)) < 2 and not ("/" in word or "_" in word):
-        return  # "e.g", "a.b"
-    yield word
-    yield name
-    yield name.rsplit(".", 1)[0]
-    yield from (
-        piece
-        for piece in _QUALIFIERS.split(name)
-        if _LETTER.search(piece) and len(piece) >= MIN_PART
-    )
-    yield from (part for part in parts if len(part) >= MIN_PART)
+    plain = text
+    if "@" in plain:
+        for found in _ADDRESS.finditer(plain):
+            yield Name(*found.span(), f"@{found[0].rstrip('.-_').lower()}")
+        plain = _ADDRESS.sub(_blank, plain)
+    if "://" in plain:
+        for found in _URL.finditer(plain):
+            yield from _names_of_url(found)
+        plain = _URL.sub(_blank, plain)
+    for found in _HEX.finditer(plain):
+        if not (found[0].isdigit() or found[0].isalpha()):
+            yield Name(*found.span(), found[0])
+    for found in _SQLSTATE.finditer(plain):
+        yield Name(*found.span(), found[0].lower())
+    for found in _VERSION.finditer(plain):
+        parts = _beginnings(found[0])
+        whole = parts.pop() if _follows_letter(plain, found.end()) else found[0]
+        yield Name(*found.span(), whole, tuple(parts))
+    for found in _COMPOUND.finditer(plain):
+        if name := _read_compound(found):
+            yield name
+
+
+def find_version(text: str) -> str:
+    """Return the lexeme by which a text that is a version alone is found, empty for other texts."""
+    found = _ONLY_VERSION.fullmatch(text)
+    return f"{found[1]}." if found else ""
+
+
+def _blank(found: re.Match[str]) -> str:
+    return " " * len(found[0])
+
+
+def _beginnings(version: str) -> list[str]:
+    numbers = version.split(".")
+    return [f"{'.'.join(numbers[:count])}." for count in range(2, len(numbers) + 1)]
+
+
+def _follows_letter(text: str, at: int) -> bool:
+    return text[at : at + 1].isalpha() and not re.match(rf"[{UNSPACED}]", text[at])
+
+
+def _names_of_url(found: re.Match[str]) -> Iterator[Name]:
+    host, path = found[1].rstrip(".,;:!?)'").lower(), found[2].rstrip(".,;:!?)'/")
+    labels = host.split(".")
+    parents = [".".join(labels[at:]) for at in range(1, len(labels) - 1)]
+    whole = f"{host}{path.lower()}"
+    if "." in host or path:
+        parts = dict.fromkeys([host, *parents]) if "." in host else {}
+        for inner in _COMPOUND.finditer(path):
+            if name := _read_compound(inner):
+                parts |= dict.fromkeys([name.whole, *name.parts])
+        parts.pop(whole, None)
+        yield Name(found.start(), found.end(), whole, tuple(parts))
+
+
+def _read_compound(found: re.Match[str]) -> Name | None:
+    """Return a name of several words with its parts of several words.
+
+    Parts are the components of a path, its last two, the last one without its suffix, and runs of
+    the pieces of a dotted name.
+    """
+    word = found[0].strip("./:+-$").lower()
+    pieces = [piece for piece in _SEPARATORS.split(word) if _LETTER.search(piece)]
+    if not pieces or word in pieces or _EMPHASIS.fullmatch(word):
+        return None
+    if max(map(len, pieces)) < 2 and not ("/" in word or "_" in word):
+        return None  # "e.g", "a.b"
+    if "--" in word and not _QUALIFIERS.search(word):
+        return None  # a dash between words
+    components = word.split("/")
+    last = components[-1]
+    parts = [*components, last.rpartition(".")[0]]
+    if len(components) > _ENDING:
+        parts.append("/".join(components[-_ENDING:]))
+    for component in components:
+        parts += _runs(component)
+    several = dict.fromkeys(one.strip("./:+-$") for one in parts if _SEPARATORS.search(one))
+    return Name(*found.span(), word, tuple(x for x in several if x != word and x.strip("_")))
+
+
+def _runs(name: str) -> Iterator[str]:
+    """Yield the runs of the pieces of a dotted name; of many pieces those that end it."""
+    pieces = _QUALIFIERS.split(name)
+    count = len(pieces) // 2 + 1
+    for first in range(count):
+        for last in range(first, count):
+            if count <= MAX_PIECES or last == count - 1:
+                yield "".join(pieces[2 * first : 2 * last + 1])

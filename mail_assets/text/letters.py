@@ -1,16 +1,15 @@
-"""Prepare texts for PostgreSQL's full text: pairs of unspaced letters, no tags, limits in bytes.
+"""Letters of scripts without blanks between words, marks, limits in bytes, and counts of words.
 
-PostgreSQL skips text that looks like a tag, so angle brackets become blanks. It takes a run of
-letters of a script without blanks for one word: it would never find a word inside a Chinese
-sentence, nor a Korean word with its particle. So such a run becomes its overlapping pairs, in the
-index and in queries, as in Lucene's CJKAnalyzer: a word is then a phrase of pairs.
+A run of such letters is no word: nobody would find a word inside a Chinese sentence, nor a Korean
+word with its particle. So such a run becomes its overlapping pairs, in the index and in queries, as
+in Lucene's CJKAnalyzer: a word is then a phrase of pairs.
 https://lucene.apache.org/core/9_12_0/analysis/common/org/apache/lucene/analysis/cjk/CJKBigramFilter.html
 
 Letters are ranges for a character class of regular expressions, of Python and of PostgreSQL.
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from itertools import pairwise
 
 #: Ideographs, kana and bopomofo: each has a meaning of its own.
@@ -46,14 +45,6 @@ MARKS = (
 
 _LETTER = re.compile(rf"{UNSPACED_LETTER}+")  # possessive, not in PostgreSQL
 _RUN = re.compile(rf"(?:{_LETTER.pattern})++")
-_NO_TAGS = str.maketrans("<>", "  ")
-_ASCII_WORD = re.compile(r"[A-Za-z0-9]+")
-_WORD = re.compile(rf"{_RUN.pattern}|[^\W_](?:[^\W_{UNSPACED}]|[{MARKS}])*")
-
-
-def prepare_text(text: str) -> str:
-    """Return the form of a text in the index and in queries: pairs of letters, no tags."""
-    return pair_letters(text.translate(_NO_TAGS))
 
 
 def pair_letters(text: str) -> str:
@@ -79,30 +70,6 @@ def ends_in_pair(text: str) -> bool:
     return len(last) == 2 and last[0][1] == last[1][0] and last[1][1] == len(text)
 
 
-def find_words(text: str) -> Iterator[tuple[int, str]]:
-    """Yield the words of a text and where each begins; of unspaced letters their pairs."""
-    if text.isascii():
-        yield from ((word.start(), word[0]) for word in _ASCII_WORD.finditer(text))
-        return
-    for word in _WORD.finditer(text):
-        if is_unspaced(word[0]):
-            yield from _pairs(word)
-        else:
-            yield word.start(), word[0]
-
-
-def distinct_words(parts: Iterable[str]) -> set[str]:
-    """Return the words that `find_words` yields of some parts of texts, each once."""
-    kinds: dict[bool, list[str]] = {True: [], False: []}
-    for part in parts:
-        kinds[part.isascii()].append(part)
-    plain, other = (" ".join(kinds[is_ascii]) for is_ascii in (True, False))
-    found = {*_ASCII_WORD.findall(plain)}
-    if has_unspaced(other):
-        return found.union(word for _, word in find_words(other))
-    return found.union(_WORD.findall(other))
-
-
 def is_unspaced(text: str) -> bool:
     """Return whether a text begins with a letter of a script without blanks between words."""
     return not text.isascii() and bool(_LETTER.match(text))
@@ -115,10 +82,7 @@ def _pairs(run: re.Match[str]) -> Iterator[tuple[int, str]]:
         yield run.start() + start, run[0][start:end]
 
 
-# A tsvector holds at most 1,048,575 bytes of lexemes and positions (PostgreSQL 18 manual, section
-# 12.11). `to_tsvector` makes up to 3.1 bytes of each byte of text (hyphenated words: the whole and
-# its parts, each with positions); names take their own size. So all three together stay below 4 *
-# (MAX_SUBJECT_BYTES + MAX_TEXT_BYTES) + MAX_NAMES_BYTES = 1,016,000 bytes.
+# Bytes of what a full-text vector is made of (tables/search_vectors.py).
 MAX_SUBJECT_BYTES = 4_000
 MAX_TEXT_BYTES = 200_000
 MAX_NAMES_BYTES = 200_000  # of all identifiers of a message

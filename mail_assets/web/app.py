@@ -146,7 +146,8 @@ def _list_views(
 ) -> Iterator[View]:
     age = SEARCH_MAX_AGE
     archives = Archives(documents.service, documents.publication)
-    yield View("search", read_query, pages.find, pages.search, HTML, age, find_other_address)
+    searches = pages.documents.search
+    yield View("search", read_query, searches, pages.search, HTML, age, find_other_address)
     yield View("search.json", read_query, documents.search, _write_json, JSON, age)
     yield View("search.atom", read_query, feeds.search, feeds.write, ATOM, age)
     yield View("message", read_text, documents.message, pages.message, HTML)

@@ -1,6 +1,5 @@
-"""Make the documents by which readers browse an archive: lists, months and titles of messages."""
+"""Make the documents by which readers browse an archive: its lists and their months."""
 
-from collections.abc import Collection
 from dataclasses import dataclass
 from itertools import groupby
 
@@ -9,7 +8,6 @@ from mail_assets.reading.browsing import (
     Title,
     count_months,
     read_month,
-    read_titles,
 )
 from mail_assets.tables.messages import utc
 from mail_assets.web.document_types import ListDocument, ListsDocument, MonthDocument, TitleDocument
@@ -87,11 +85,6 @@ class Archives:
             "later": later,
         }
         return self.publication.publish(document)
-
-    def titles(self, ids: Collection[str]) -> dict[str, TitleDocument]:
-        """Return subject, sender and date of messages, by id."""
-        titles = self.service.read(read_titles, ids) if ids else {}
-        return self.publication.publish({id: _describe_title(one) for id, one in titles.items()})
 
     def _count_months(self, name: str) -> dict[str, int]:
         counts = self.service.read(count_months)

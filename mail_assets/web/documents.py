@@ -4,7 +4,7 @@ A document is made of what search/ and reading/ return, and is published (privac
 leaves this module. browse.py makes the documents of lists and months.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -29,9 +29,9 @@ from mail_assets.reading.conversations import (
     read_posts,
 )
 from mail_assets.reading.records import read_around, show_message
-from mail_assets.search.language.request import MAX_OFFSET, MAX_QUERY, Group, Request, check_text
+from mail_assets.search.language.request import MAX_OFFSET, MAX_QUERY, Request, check_text
 from mail_assets.search.language.syntax import parse_request
-from mail_assets.search.response import Response
+from mail_assets.search.response import SHORTEST, Response
 from mail_assets.tables.mbox_archives import find_vanished
 from mail_assets.tables.messages import utc
 from mail_assets.tables.removals import find_placeholder
@@ -88,7 +88,7 @@ class Documents:
     surface: str = "api"
 
     def search(self, given: Mapping[str, str], *, facets: bool = True) -> Document:
-        """Return the hits of a search, with the keys of a `SearchPage`.
+        """Return the conversations or hits of a search, with the keys of a `SearchPage`.
 
         Raises:
             RequestError, ServingError: a parameter is wrong, or too many searches run.
@@ -102,8 +102,6 @@ class Documents:
         document = self._describe_response(response)
         parsed = parse_request(request)
         asked = parsed.request  # the query has options too
-        if asked.group == Group.thread:
-            self._add_summaries(document["hits"])
         before, after = max(0, asked.offset - asked.limit), asked.offset + asked.limit
         is_last = response.short or after > MAX_OFFSET
         page: SearchPage = {
@@ -113,7 +111,11 @@ class Documents:
             "previous": find_address(parsed, offset=before) if asked.offset else None,
             "next": None if is_last else find_address(parsed, offset=after),
         }
-        return self.publication.publish({**document, **page})
+        published = self.publication.publish({**document, **page})
+        for one in published["conversations"]:
+            if one["first"]:  # what was read besides showed which addresses are to be hidden
+                one["first"]["text"] = one["first"]["text"][:SHORTEST]
+        return published
 
     def find(self, request: Request, patience: float = 0.0) -> Response:
         """Answer a request within its limits; `patience` is as in `SearchService.search`.
@@ -208,7 +210,7 @@ class Documents:
             "first_sent_at": utc(size.first_sent_at) if size.first_sent_at else None,
             "last_sent_at": utc(size.last_sent_at) if size.last_sent_at else None,
             "subject": size.subject,
-            "summary": self._read_summaries([thread_id]).get(thread_id),
+            "summary": self._read_summary(thread_id),
             "url": urls[page],
             "pages": urls,
             "previous": urls[page - 1] if page else None,
@@ -280,20 +282,21 @@ class Documents:
         for hit in document["hits"]:
             for one in filter(None, (hit, hit["newer_copy"])):
                 one["url"] = text_url(one["message_id"], one.get("text"))
+        urls = {hit["message_id"]: hit["url"] for hit in document["hits"]}
+        for one in document["conversations"]:
+            one["url"] = urls[one["best"][0]]
+            if first := one["first"]:
+                first["url"] = page_url("message", first["message_id"])
+                one["url"] = page_url("thread", first["message_id"])
+        if near := response.near:
+            page = "thread" if near.thread_id else "message"
+            document["near"]["url"] = page_url(page, near.message_id)
         self.hide_cut_addresses(document["hits"])
         return document
 
-    def _add_summaries(self, hits: Sequence[Document]) -> None:
-        """Give each hit the first and the last sentence of the summary of its thread."""
-        summaries = self._read_summaries({hit["thread_id"] for hit in hits if hit["thread_id"]})
-        for hit in hits:
-            summary = summaries.get(hit["thread_id"])
-            sentences = summary["sentences"] if summary else []
-            hit["summary"] = sentences if len(sentences) < 2 else [sentences[0], sentences[-1]]
-
-    def _read_summaries(self, threads: Collection[str]) -> dict[str, SummaryDocument]:
-        found = self.service.read(read_summaries, threads)
-        return {id: _describe_summary(one, self.publication) for id, one in found.items()}
+    def _read_summary(self, thread_id: str) -> SummaryDocument | None:
+        found = self.service.read(read_summaries, [thread_id]).get(thread_id)
+        return _describe_summary(found, self.publication) if found else None
 
     def _find_placeholder(self, message_id: str) -> str | None:
         return self.service.read(find_placeholder, self.service.options.forget_key, message_id)

@@ -20,7 +20,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from mail_assets.reading.exports import TextOf, list_thread, read_messages
-from mail_assets.search.language.request import MAX_LIMIT, MAX_OFFSET
+from mail_assets.search.language.request import MAX_LIMIT, MAX_OFFSET, Group
 from mail_assets.search.language.syntax import parse_request
 from mail_assets.text.untrusted import clean_line
 from mail_assets.web.document_types import Document
@@ -114,7 +114,13 @@ class Exports:
         return self.documents.publication.publish(found, mentions)
 
     def _find_pages(self, parameters: Mapping[str, str]) -> Iterator[list[TextOf]]:
-        asked = replace(make_request(parameters), facets=False, explain=False, limit=MAX_LIMIT)
+        asked = replace(
+            make_request(parameters),
+            group=Group.message,
+            facets=False,
+            explain=False,
+            limit=MAX_LIMIT,
+        )
         seen: set[str] = set()
         step = parse_request(asked).request.limit  # a query may have one of its own
         for offset in range(asked.offset, MAX_OFFSET + 1, step):

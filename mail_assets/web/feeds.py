@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from mail_assets.reading.exports import TextOf, list_newest
-from mail_assets.search.language.request import Sort
+from mail_assets.search.language.request import Group, Sort
 from mail_assets.search.language.syntax import parse_request
 from mail_assets.web.document_types import Document
 from mail_assets.web.documents import Documents
@@ -44,10 +44,13 @@ class Feeds:
     def search(self, given: Mapping[str, str]) -> Document:
         """Return the feed of a search: its newest messages, or the best. A feed has no oldest.
 
+        Each message is an entry: a reader of feeds shows what is new, and a conversation is not.
+
         Raises:
             RequestError, ServingError: a parameter is wrong, or too many searches run.
         """
-        asked = {"sort": Sort.date.value, "limit": str(ENTRIES), **given}
+        newest = {"sort": Sort.date.value, "group": Group.message.value}
+        asked = {**newest, "limit": str(ENTRIES), **given}
         parsed = parse_request(make_request(read_parameters(asked)))
         if parsed.request.sort == Sort.oldest:
             asked = address_parameters(parsed, sort=Sort.date.value)

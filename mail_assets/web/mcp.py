@@ -28,9 +28,9 @@ from mail_assets.web.documents import Documents
 from mail_assets.web.mcp_text import (
     WARNING,
     describe_answer,
-    describe_hits,
     describe_lists,
     describe_message,
+    describe_rows,
     describe_thread,
     find_start,
     read_id,
@@ -73,7 +73,8 @@ class MailTools:
             Field(
                 min_length=1,
                 max_length=2_000,
-                description='a question, or words; "a phrase", -without, from:name, subject:word',
+                description='a question, or words; "a phrase", -without, from:name, subject:word; '
+                "group:message for single messages",
             ),
         ],
         list: Name = "",
@@ -81,6 +82,9 @@ class MailTools:
         before: Day = "",
         limit: Annotated[int, Field(ge=1, le=20)] = 5,
         offset: Annotated[int, Field(ge=0, le=MAX_OFFSET)] = 0,
+        near: Annotated[
+            str, Field(max_length=2_000, description="id of the message or thread that is read")
+        ] = "",
         sort: Annotated[
             Literal["relevance", "newest", "oldest"],
             Field(description="best first, or by date those that have every word"),
@@ -88,7 +92,7 @@ class MailTools:
         explain: Annotated[bool, Field(description="show how the query was understood")] = False,
         tokens: Tokens = 2_000,
     ) -> str:
-        """Find messages by meaning and by words, best first, each with the passage that matches."""
+        """Find conversations by meaning and by words, best first, each with its best passages."""
         document = self._documents.search(
             {
                 "q": query,
@@ -97,12 +101,13 @@ class MailTools:
                 "before": before,
                 "limit": str(limit),
                 "offset": str(offset),
+                "near": read_id(near),
                 "sort": sort,
             },
             facets=False,
         )
         understood = f"Understood as: {document['explain']['query']}\n\n" if explain else ""
-        return understood + describe_hits(document, tokens, offset)
+        return understood + describe_rows(document, tokens, offset)
 
     def answer(
         self,
@@ -157,7 +162,7 @@ class MailTools:
 
     def similar(self, message_id: Id, tokens: Tokens = 2_000) -> str:
         """Find the messages nearest in meaning to a message."""
-        return describe_hits(_find(self._documents.similar, message_id), tokens)
+        return describe_rows(_find(self._documents.similar, message_id), tokens)
 
     def list_lists(self) -> str:
         """Name the mailing lists, their sizes and their first and last months."""

@@ -6,10 +6,12 @@ of the tool. The tool's own lines have ids percent-encoded.
 """
 
 import string
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 from urllib.parse import quote, unquote
 
+from mail_assets.mail.message.subjects import base_subject
+from mail_assets.search.response import name_people
 from mail_assets.text.untrusted import quote_lines
 from mail_assets.web.page_parts import describe_reasons
 
@@ -44,23 +46,28 @@ def read_id(written: str) -> str:
     return unquote(written)
 
 
-def describe_hits(document: Document, tokens: int, offset: int | None = None) -> str:
-    """Return hits in about `tokens` tokens, at least one.
+def describe_rows(document: Document, tokens: int, offset: int | None = None) -> str:
+    """Return conversations, or hits without any, in about `tokens` tokens, at least one.
 
-    `offset` is the number of hits before them, None if no further hits can be requested.
+    `offset` is the number of rows before them, None if no further rows can be requested.
     """
-    hits, notes = document["hits"], document["notes"]
-    if not hits:
+    hits, notes = {hit["message_id"]: hit for hit in document["hits"]}, document["notes"]
+    rows = document["conversations"] or document["hits"]
+    if not rows:
         nothing = "Nothing was found. Use fewer words, other words, or fewer filters."
         return "\n\n".join([*notes] if document.get("looked_back_to") else [*notes, nothing])
     blocks = [*notes, WARNING]
     left = tokens * CHARACTERS_OF_TOKEN - sum(map(len, blocks))
-    for at, hit in enumerate(hits):
-        block = _describe_hit(at + 1, hit, left // (len(hits) - at))
+    for at, row in enumerate(rows):
+        share = left // (len(rows) - at)
+        if document["conversations"]:
+            block = _describe_conversation(at + 1, row, [hits[id] for id in row["best"]], share)
+        else:
+            block = "\n".join([f"[{at + 1}] {_name(row)}", *_describe_hit(row, share)])
         left -= len(block)
         if left < 0 and at:
             page = "" if offset is None else f"offset {offset + at}, or for "
-            blocks.append(f"{len(hits) - at} more: ask for {page}more tokens")
+            blocks.append(f"{len(rows) - at} more: ask for {page}more tokens")
             return "\n\n".join(blocks)
         blocks.append(block)
     if not document["short"] and offset is not None:
@@ -156,14 +163,49 @@ def describe_lists(document: Document) -> str:
     return "\n".join(lines) or "No list has a message yet."
 
 
-def _describe_hit(number: int, hit: Document, characters: int) -> str:
-    lines = [f"[{number}] {_name(hit)}"]
+def _describe_conversation(
+    number: int, one: Document, hits: Sequence[Document], characters: int
+) -> str:
+    """Return a conversation: its size and subject, its first message, and the best of it."""
+    days = " to ".join(dict.fromkeys((one["first_sent_at"][:10], one["last_sent_at"][:10])))
+    thread = f"thread {write_id(one['thread_id'])}" if one["thread_id"] else "in no thread"
+    size = f"{one['messages']} message{'' if one['messages'] == 1 else 's'}"
+    lines = [f"[{number}] {thread}: {size}, {days}, in {', '.join(one['lists'])}"]
+    lines += _fence(f"Subject: {one['subject']}"[:MAX_HEADER])
+    lines += _fence(f"People: {name_people(one['names'], one['people'])}"[:MAX_HEADER])
+    first = one["first"]
+    if first and first["message_id"] not in one["best"]:
+        mark = f" ({CONTESTED.lower()})" if first["contested"] else ""
+        lines.append(f"begins with message {write_id(first['message_id'])}{mark}")
+        about = f"{first['from_name']}, {first['sent_at'][:10]}: {' '.join(first['text'].split())}"
+        lines += _fence(about[:MAX_HEADER])
+    spent = sum(map(len, lines))
+    for place, hit in enumerate(hits):
+        begins = " (the first of it)" if first and first["message_id"] == hit["message_id"] else ""
+        lines.append(f"message {write_id(hit['message_id'])}{begins}")
+        share = (characters - spent) // (len(hits) - place)
+        found = _describe_hit(hit, share, one)
+        spent += sum(map(len, found))
+        lines += found
+    if one["more"]:
+        lines.append(f"{one['more']} more of it found: see get_thread")
+    return "\n".join(lines)
+
+
+def _describe_hit(hit: Document, characters: int, within: Document | None = None) -> list[str]:
+    """Return what a hit is, below its id; of its header what its conversation does not say."""
+    lines = []
     if hit["contested"]:
         which = "arrived first" if hit["text"] == 1 else f"is text {hit['text']}, not the first"
         lines.append(f"{CONTESTED}: several texts claim it; this one {which}.")
     score = "" if hit["why"]["found_by"] == "date" else f"score {hit['score']:.2f}; "
     lines.append(f"{score}found by {describe_reasons(hit)}")
-    lines += [*_headers(hit)]
+    if within is None:
+        lines += [*_headers(hit)]
+    else:
+        other = base_subject(hit["subject"]) != within["subject"]
+        subject = f", {hit['subject']}" if other else ""
+        lines += _fence(f"{hit['from_name']}, {hit['sent_at'][:10]}{subject}"[:MAX_HEADER])
     chunk = hit["chunks"][0] if hit["chunks"] else None
     if chunk and chunk["spans"]:  # a message without new text has none
         text = chunk["text"]
@@ -174,9 +216,7 @@ def _describe_hit(number: int, hit: Document, characters: int) -> str:
     if newer := hit["newer_copy"]:
         lines.append(f"sent again with nearly the same words: message {newer['message_id']}")
         lines += [*_fence(f"{newer['sent_at']}, {newer['subject']}"[:MAX_HEADER])]
-    if hit["in_thread"]:
-        lines.append(f"{len(hit['in_thread'])} more of its thread match: see get_thread")
-    return "\n".join(lines)
+    return lines
 
 
 def _describe_summary(document: Document, characters: int) -> str:

@@ -90,7 +90,9 @@ def _search_paths(archive: Archive) -> Schema:
     return {
         "/search.json": _get("Search", _data("SearchDocument"), parameters),
         "/search.atom": _get(
-            "A feed of the newest messages", _content("application/atom+xml"), parameters
+            "A feed of the newest messages, one entry each",
+            _content("application/atom+xml"),
+            parameters,
         ),
         "/search.mbox.gz": _get(
             "The hits as a mailbox (mboxrd)", _content("application/gzip"), parameters
@@ -249,12 +251,9 @@ def _describe_documents(private: Collection[str]) -> Schema:
         schemas |= schema.pop("$defs", {}) | {type_.__name__: schema}
     for schema in schemas.values():
         _leave_out(schema, private)
-    for name in ("Hit", "NewerCopy"):
+    for name in ("Hit", "NewerCopy", "Conversation", "FirstMessage", "Reading"):
         schemas[name]["properties"]["url"] = {"type": "string"}
         schemas[name]["required"].append("url")
-    sentence = {"$ref": _REFERENCE.format(model="SentenceDocument")}
-    # with group=thread only
-    schemas["Hit"]["properties"]["summary"] = {"type": "array", "items": sentence}
     response, page = schemas.pop("Response"), schemas.pop("SearchPage")
     schemas["SimilarDocument"] = response
     schemas["SearchDocument"] = {

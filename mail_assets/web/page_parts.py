@@ -8,12 +8,20 @@ from typing import Any, NamedTuple
 
 from mail_assets.mail.body.segments import Segment
 from mail_assets.mail.message.forgotten import is_placeholder
+from mail_assets.mail.message.subjects import base_subject
 from mail_assets.mail.message.text_addresses import MASK, find_addresses
 from mail_assets.month import months_between
 from mail_assets.search.language.fields import read_field
-from mail_assets.search.language.request import Sort
+from mail_assets.search.language.request import Group, Sort
 from mail_assets.search.language.syntax import ParsedRequest
-from mail_assets.search.response import REASONS, ChunkHit, cut_snippet, mark_spans
+from mail_assets.search.response import (
+    REASONS,
+    ChunkHit,
+    cut_beginning,
+    cut_snippet,
+    mark_spans,
+    name_people,
+)
 from mail_assets.text.untrusted import TURNS
 from mail_assets.web.requests import (
     OPTIONS,
@@ -28,8 +36,8 @@ from mail_assets.web.requests import (
 
 Document = Mapping[str, Any]
 
-#: Characters of a chunk that a hit shows.
-SNIPPET = 400
+#: Characters of a chunk that a hit shows, and a line of a conversation.
+SNIPPET, LINE = 400, 180
 #: Size of a bar in SVG units, and the most months with a bar each; a longer search has years.
 BAR_WIDTH, BAR_HEIGHT, MAX_MONTHS = 24, 60, 60
 #: Senders and years among the links that refine; the histogram has every year.
@@ -72,22 +80,60 @@ class Link:
 
 
 def view_hits(document: Document) -> list[dict[str, Any]]:
-    """Return the hits of a search with what a page shows of them.
-
-    Messages folded into a hit are shown if the document has their titles.
-    """
-    titles = document.get("titles", {})
+    """Return the hits of a search with what a page shows of them."""
     return [
         {
             **hit,
             "title": [*mark_spans(hit["subject"], hit["subject_highlights"])],
-            "snippet": _snippet(hit),
+            "snippet": _snippet(hit, SNIPPET),
             "reasons": describe_reasons(hit),
-            "folded": [titles[id] for id in hit["in_thread"] if id in titles],
-            "duplicates": [titles[id] for id in hit["copies"] if id in titles],
         }
         for hit in document["hits"]
     ]
+
+
+def view_conversations(document: Document, parsed: ParsedRequest) -> Iterator[dict[str, Any]]:
+    """Yield the conversations of a search with their lines: the first message, then the best."""
+    hits = {hit["message_id"]: hit for hit in document["hits"]}
+    for one in document["conversations"]:
+        first = one["first"]
+        lines = [_view_line(hits[id], one) for id in one["best"]]
+        if first and first["message_id"] not in one["best"]:
+            beginning = {**first, "text": 1, "copies": (), "newer_copy": None, "attachments": ()}
+            snippet = [(cut_beginning(first["text"], LINE), False)]
+            more = {"place": place_url(first["message_id"]), "is_first": True, "title": []}
+            lines.insert(0, {**beginning, **more, "snippet": snippet})
+        within = read_field("thread", one["thread_id"], None) if one["more"] else None
+        yield {
+            **one,
+            "title": [*_mark_subject(one["subject"], [hits[id] for id in one["best"]])],
+            "lines": lines,
+            "who": name_people(one["names"], one["people"]),
+            "more_url": refine(parsed, within, group=Group.message.value) if within else "",
+        }
+
+
+def _mark_subject(subject: str, hits: Iterable[Document]) -> Iterator[tuple[str, bool]]:
+    """Yield the subject of a conversation with the words that are marked in one of its hits."""
+    for hit in hits:
+        at = hit["subject"].find(subject)
+        spans = [(start - at, end - at) for start, end in hit["subject_highlights"] if start >= at]
+        if at >= 0 and spans and spans[-1][1] <= len(subject):
+            return mark_spans(subject, spans)
+    return mark_spans(subject, ())
+
+
+def _view_line(hit: Document, one: Document) -> dict[str, Any]:
+    """Return a hit as a line of its conversation, with its subject where that is another."""
+    id, first, same = hit["message_id"], one["first"], base_subject(hit["subject"])
+    marked = [*mark_spans(hit["subject"], hit["subject_highlights"])]
+    return {
+        **hit,
+        "place": hit["url"] if hit["text"] > 1 or not one["thread_id"] else place_url(id),
+        "is_first": first is not None and first["message_id"] == id,
+        "title": marked if same != one["subject"] else [],
+        "snippet": _snippet(hit, LINE),
+    }
 
 
 def view_histogram(document: Document, parsed: ParsedRequest) -> list[Bar]:
@@ -175,13 +221,13 @@ def describe_reasons(hit: Document) -> str:
     return "; ".join(reasons)
 
 
-def _snippet(hit: Document) -> list[tuple[str, bool]]:
+def _snippet(hit: Document, size: int) -> list[tuple[str, bool]]:
     """Return a part of the best chunk in pieces; each says whether it is marked."""
     if not hit["chunks"]:
         return []
     first = hit["chunks"][0]
     spans = {name: tuple(map(tuple, first[name])) for name in ("spans", "highlights")}
-    return [*cut_snippet(ChunkHit(**{**first, **spans}), SNIPPET)]
+    return [*cut_snippet(ChunkHit(**{**first, **spans}), size)]
 
 
 def _change(parsed: ParsedRequest, option: str) -> str:

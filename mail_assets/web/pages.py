@@ -16,7 +16,6 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from mail_assets import __version__
 from mail_assets.search.language.fields import write_field
 from mail_assets.search.language.syntax import parse_request
-from mail_assets.web.browse import Archives
 from mail_assets.web.document_types import (
     AnswerDocument,
     Document,
@@ -32,6 +31,7 @@ from mail_assets.web.page_parts import (
     view_advice,
     view_answer,
     view_body,
+    view_conversations,
     view_facets,
     view_histogram,
     view_hits,
@@ -61,7 +61,7 @@ TEMPLATES = Path(__file__).with_name("templates")
 #: The values of an empty form.
 _EMPTY_FORM = dict.fromkeys(SEARCH_PARAMETERS, "") | OPTIONS
 #: Fields below the search box.
-_FILTERS = SEARCH_PARAMETERS.keys() - {"q", "limit", "offset"}
+_FILTERS = SEARCH_PARAMETERS.keys() - {"q", "limit", "offset", "near"}
 #: Formats of a page, if there are others than JSON.
 FORMATS = {
     "search.html": ("json", "atom", "mbox.gz"),
@@ -71,11 +71,7 @@ FORMATS = {
 #: Labels of the choices of a form, by parameter and value.
 CHOICES = {
     "mode": {"hybrid": "words and meaning", "semantic": "meaning alone", "fulltext": "words alone"},
-    "group": {
-        "few": "three of a thread",
-        "thread": "the best of each thread",
-        "message": "every message",
-    },
+    "group": {"conversation": "conversations", "message": "messages"},
     "sort": {"relevance": "best first", "date": "newest first", "oldest": "oldest first"},
 }
 _HEADINGS = {
@@ -97,13 +93,6 @@ class Pages:
         """Return the page with the empty form."""
         return self._render_search({})
 
-    def find(self, parameters: Mapping[str, str]) -> Document:
-        """Return a search with the titles of folded messages."""
-        document = self.documents.search(parameters)
-        folded = {id for hit in document["hits"] for id in (*hit["in_thread"], *hit["copies"])}
-        archives = Archives(self.documents.service, self.documents.publication)
-        return document | {"titles": archives.titles(folded)}
-
     def search(self, document: Document) -> str:
         """Return the page of a search."""
         return self._render_search(document["parameters"], document=document)
@@ -113,12 +102,14 @@ class Pages:
         mentions = document["mentions"]
         parts = view_body(document, mentions)
         others = [{**one, "parts": view_body(one, mentions)} for one in document["other_texts"]]
-        return self._render("message.html", document, parts=parts, others=others)
+        near = (document["message_id"], document["subject"])
+        return self._render("message.html", document, parts=parts, others=others, near=near)
 
     def thread(self, document: ThreadDocument) -> str:
         """Return the page of a whole conversation."""
         posts, linked = [*view_posts(document)], choose_pages(document)
-        return self._render("thread.html", document, posts=posts, linked=linked)
+        near = (document["thread_id"], document["subject"])
+        return self._render("thread.html", document, posts=posts, linked=linked, near=near)
 
     def similar(self, document: Document) -> str:
         """Return the page of the messages nearest in meaning to one."""
@@ -170,7 +161,7 @@ class Pages:
         error: ServingError | None = None,
     ) -> str:
         form = _EMPTY_FORM | {name: value for name, value in parameters.items() if value}
-        values: dict[str, Any] = {"hits": []}
+        values: dict[str, Any] = {}
         if document:
             parsed = parse_request(make_request(parameters))
             form = _EMPTY_FORM | fill_form(parsed)
@@ -179,11 +170,13 @@ class Pages:
                 # feeds and mailboxes have the whole search, JSON has this page
                 "formats": _link_formats("search.html", whole)
                 | {"json": format_url(document["url"], "json")},
-                "hits": view_hits(document),
+                "rows": [*view_conversations(document, parsed)],
+                "hits": [] if document["conversations"] else view_hits(document),
                 "bars": view_histogram(document, parsed),
                 "facets": view_facets(document, parsed),
                 "advice": [*view_advice(document, parsed)],
                 "other_orders": view_sorts(parsed),
+                "without_near": find_address(parsed, near="", offset=0),
                 "first": parsed.request.offset + 1,
             }
         return self._render(
@@ -204,6 +197,7 @@ class Pages:
         defaults = {
             "robots": "",
             "form": None,
+            "near": None,
             "hides": self.documents.publication.hides,
             "canonical": url,
             "formats": _link_formats(template, url) if url else {},

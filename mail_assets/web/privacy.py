@@ -28,7 +28,7 @@ _PRIVATE = frozenset({"from_email", "recipients", "cc", "reply_to", "authors"})
 _OPEN = frozenset(
     {
         "message_id", "thread_id", "parent_id", "parent_message_id", "in_reply_to", "references",
-        "copies", "in_thread", "also", "patches", "key", "mentions", "url", "next", "previous",
+        "copies", "best", "others", "also", "patches", "key", "mentions", "url", "next", "previous",
         "pages", "query", "query_id", "permalink", "parameters", "question",
     }
 )  # fmt: skip

@@ -137,7 +137,7 @@ def _read_parameter(request: Request, name: str, default: str) -> str:
     return given.get(name, default)
 
 
-#: Default number of hits on a page.
+#: Default number of rows on a page.
 PAGE = 10
 #: A day as the API promises to read it; `parse_day` reads more.
 _DAY = r"^(\d{1,3}[dwmy]|(19|20)\d\d(-(0[1-9]|1[0-2])(-(0[1-9]|1\d|2[0-8]))?)?)?$"
@@ -168,13 +168,16 @@ SEARCH_PARAMETERS: Mapping[str, Parameter] = {
     "before": Parameter("before this day", pattern=_DAY),
     "sender": Parameter("a part of the sender's name"),
     "mode": Parameter("how messages are found", MODES),
-    "group": Parameter("hits of one thread: three, all, or the best", GROUPS),
+    "group": Parameter("rows: conversations with their best messages, or messages", GROUPS),
     "sort": Parameter(
         "the order of the hits: the best first, or by date those that have every word",
         (*SORTS, NEWEST),
     ),
-    "limit": Parameter(f"hits of a page, 1 to {MAX_LIMIT}", bounds=(1, MAX_LIMIT)),
-    "offset": Parameter(f"hits to skip, 0 to {MAX_OFFSET}", bounds=(0, MAX_OFFSET)),
+    "near": Parameter(
+        "the id of the message or thread at hand: its subject joins the question, it is left out"
+    ),
+    "limit": Parameter(f"rows of a page, 1 to {MAX_LIMIT}", bounds=(1, MAX_LIMIT)),
+    "offset": Parameter(f"rows to skip, 0 to {MAX_OFFSET}", bounds=(0, MAX_OFFSET)),
 }
 #: The parameters of a question: an answer has no pages.
 QUESTION_PARAMETERS = {
@@ -205,7 +208,9 @@ def make_request(parameters: Mapping[str, str]) -> SearchRequest:
     """
     given = parameters if ASKS & parameters.keys() else {**parameters, "after": EVER}
     optional: dict[str, Any] = {
-        name: parameters[name] for name in ("mode", "group", "sort", "sender") if name in parameters
+        name: parameters[name]
+        for name in ("mode", "group", "sort", "sender", "near")
+        if name in parameters
     }
     request = SearchRequest(
         query=parameters.get("q", ""),
@@ -232,7 +237,12 @@ def _read_number(parameters: Mapping[str, str], name: str, default: int) -> int:
 #: Fields of the query that have a form field, with its name.
 _CONTROLS = {"list": "list", "after": "after", "before": "before", "from": "sender"}
 #: Options of the form with their defaults.
-OPTIONS = {"mode": Mode.hybrid.value, "group": Group.few.value, "sort": Sort.relevance.value}
+OPTIONS = {
+    "mode": Mode.hybrid.value,
+    "group": Group.conversation.value,
+    "sort": Sort.relevance.value,
+    "near": "",
+}
 HOME = "/"
 #: The parameters of the address of a search.
 ADDRESS = frozenset({"q", "offset"})
@@ -256,13 +266,13 @@ def find_other_address(given: Mapping[str, str]) -> str | None:
     return None if wanted == {**given} else _write_url(wanted)
 
 
-def refine(parsed: ParsedRequest, condition: Field) -> str:
-    """Return the address of a search with one more condition.
+def refine(parsed: ParsedRequest, condition: Field, **options: Any) -> str:
+    """Return the address of a search with one more condition, and some of its options replaced.
 
     It replaces those of its field if a message can meet only one of them, as with months.
     """
     kept = [part for part in parsed.node.parts if not _is_replaced(part, condition)]
-    return _change_parts(parsed, [condition, *kept])
+    return _change_parts(parsed, [condition, *kept], **options)
 
 
 def drop_filters(parsed: ParsedRequest) -> str | None:
@@ -315,8 +325,8 @@ def _write_url(parameters: Mapping[str, str]) -> str:
     return f"/search?{urlencode(parameters)}"
 
 
-def _change_parts(parsed: ParsedRequest, parts: Sequence[Node]) -> str:
-    return find_address(replace(parsed, node=And((*parts,))), offset=0)
+def _change_parts(parsed: ParsedRequest, parts: Sequence[Node], **options: Any) -> str:
+    return find_address(replace(parsed, node=And((*parts,))), offset=0, **options)
 
 
 def _is_replaced(part: Node, condition: Field) -> bool:

@@ -17,15 +17,16 @@ from mail_assets.words.query import WordQuery
 #: Version of what an index keeps of a message, and part of its name. A new version is a new index,
 #: filled next to the old one. Until it is complete, search asks the old one if that has every
 #: column that this version reads; so a column that changes its meaning gets a new name.
-WORDS_VERSION = 3
+WORDS_VERSION = 4
 NAME = f"words-{WORDS_VERSION}"
 
 
 class Document(NamedTuple):
     """The lexemes of one copy of a message, in their order, and the fields of filters.
 
-    `key` is unique and carries list and month, as keys of chunks do. A lexeme that counts several
-    times, as those of the subject do, is repeated. `sent_at` is in seconds since 1970; `flags` name
+    `written` are words as they are written, which only prefixes find besides the lexemes. `key` is
+    unique and carries list and month, as keys of chunks do. A lexeme that counts several times, as
+    those of the subject do, is repeated. `sent_at` is in seconds since 1970; `flags` name
     properties of the message: patch, attachment, reply, first.
     """
 
@@ -37,6 +38,7 @@ class Document(NamedTuple):
     sender: str
     flags: tuple[str, ...]
     lexemes: tuple[str, ...]
+    written: tuple[str, ...] = ()
 
 
 class WordMatch(NamedTuple):

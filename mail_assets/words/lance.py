@@ -322,7 +322,7 @@ def to_arrow(batch: Sequence[Document]) -> pa.Table:
             list(document.flags),
             _match_json(document),
             encode_lexemes(document.lexemes),
-            encode_prefixes(document.lexemes),
+            encode_prefixes((*document.lexemes, *document.written)),
         )
         for document in batch
     ]

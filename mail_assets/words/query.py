@@ -22,7 +22,7 @@ class Phrase(NamedTuple):
 
 
 class Prefix(NamedTuple):
-    """Any lexeme with this beginning."""
+    """Any lexeme or word as written with this beginning."""
 
     text: str
 

@@ -57,8 +57,8 @@ BUDGET = 6000
 
 
 @pytest.fixture
-def hits(searcher: Searcher, connection: psycopg.Connection) -> list[Hit]:
-    """Hits of which the first is in a thread that states an outcome."""
+def decided(searcher: Searcher, connection: psycopg.Connection) -> tuple[list[Hit], list[str]]:
+    """Hits of which the first is in a thread that states an outcome, and its message."""
     [(thread_id, message_id)] = connection.execute(
         "select s.thread_id, e ->> 'message_id' from thread_summaries s,"
         " jsonb_array_elements(s.sentences) e where e ->> 'part' = 'outcome'"
@@ -66,13 +66,13 @@ def hits(searcher: Searcher, connection: psycopg.Connection) -> list[Hit]:
     ).fetchall()
     first, *others = searcher.search(REQUEST).hits
     # the hit is another message of the thread; search found that of the outcome too
-    return [replace(first, thread_id=thread_id, in_thread=(message_id,)), *others]
+    return [replace(first, thread_id=thread_id), *others], [message_id]
 
 
 def test_outcome_has_the_span_of_its_message(
-    hits: list[Hit], connection: psycopg.Connection
+    decided: tuple[list[Hit], list[str]], connection: psycopg.Connection
 ) -> None:
-    outcome, *_ = find_outcomes(connection, hits, BUDGET)
+    outcome, *_ = find_outcomes(connection, *decided, BUDGET)
     [(start, end)] = outcome.spans
     rows = connection.execute(
         "select body_text, subject, from_name from messages where message_id = %s",
@@ -83,27 +83,26 @@ def test_outcome_has_the_span_of_its_message(
         outcome.hit.subject,
         outcome.hit.from_name,
     )
-    assert (outcome.number, outcome.hit.message_id) == (1, hits[0].in_thread[0])
+    assert (outcome.number, outcome.hit.message_id) == (1, decided[1][0])
     assert outcome.hit.lists == ("harbor-dev",)
 
 
 def test_outcome_of_an_unfound_message_is_not_read(
-    hits: list[Hit], connection: psycopg.Connection
+    decided: tuple[list[Hit], list[str]], connection: psycopg.Connection
 ) -> None:
-    [outcome] = [x for x in find_outcomes(connection, hits, BUDGET) if x.hit.score == 0.0]
-    assert outcome.hit.message_id in hits[0].in_thread
-    others = [replace(hit, in_thread=()) for hit in hits]
+    [outcome] = [x for x in find_outcomes(connection, *decided, BUDGET) if x.hit.score == 0.0]
+    assert outcome.hit.message_id in decided[1]
     assert outcome.hit.message_id not in {
-        one.hit.message_id for one in find_outcomes(connection, others, BUDGET)
+        one.hit.message_id for one in find_outcomes(connection, decided[0], [], BUDGET)
     }
-    assert find_outcomes(connection, [], BUDGET) == []
+    assert find_outcomes(connection, [], [], BUDGET) == []
 
 
 def test_outcomes_take_a_small_part_of_the_budget(
-    hits: list[Hit], connection: psycopg.Connection
+    decided: tuple[list[Hit], list[str]], connection: psycopg.Connection
 ) -> None:
     for budget in (100, 1000, 2000, BUDGET):
-        found = find_outcomes(connection, hits, budget)
+        found = find_outcomes(connection, *decided, budget)
         assert sum(count_tokens(one.text) for one in found) <= budget * BUDGET_SHARE
 
 
@@ -113,5 +112,5 @@ def test_outcomes_follow_the_excerpts_of_the_hits_once(
     found = find_evidence(searcher, connection, REQUEST, BUDGET)
     hits = searcher.search(REQUEST).hits
     assert [one.number for one in found.excerpts] == [*range(1, len(found.excerpts) + 1)]
-    for outcome in find_outcomes(connection, hits, BUDGET):
+    for outcome in find_outcomes(connection, hits, [], BUDGET):
         assert sum(one.contains(outcome) for one in found.excerpts) == 1

@@ -46,6 +46,9 @@ def senders(connection: psycopg.Connection) -> Iterator[psycopg.Connection]:
         ("O'Neil", "Cara O'Neil"),
         ("Eve", "Miller, Eve"),
         ("Åkesson", "Björn Åkesson"),
+        ("akesson", "Björn Åkesson"),
+        ("Bjorn Akesson", "Björn Åkesson"),
+        ("Ann Leé", "Ann Lee"),
         ("Новак", "Ян Новак"),
         # several, nobody, or no name
         ("Miller", ""),

@@ -4,8 +4,17 @@ from dataclasses import replace
 
 import pytest
 
-from mail_assets.cli.hits import print_hits
-from mail_assets.search.response import ChunkHit, FoundBy, Hit, HitExplanation, NewerCopy, Response
+from mail_assets.cli.hits import print_response
+from mail_assets.search.response import (
+    ChunkHit,
+    Conversation,
+    FirstMessage,
+    FoundBy,
+    Hit,
+    HitExplanation,
+    NewerCopy,
+    Response,
+)
 
 HIT = Hit(
     message_id="a@example.org", lists=("dev",), month="2024-03", subject="[PATCH] count boats",
@@ -17,7 +26,7 @@ NEWER = NewerCopy("b@example.org", "[PATCH v3] count\nboats\x1b", "2024-03-09T09
 
 
 def printed(hit: Hit, capsys: pytest.CaptureFixture[str]) -> str:
-    print_hits(Response("", "boats", "fulltext", 1.0, short=True, hits=(hit,), explain={}))
+    print_response(Response("", "boats", "fulltext", 1.0, short=True, hits=(hit,), explain={}))
     return capsys.readouterr().out
 
 
@@ -45,13 +54,58 @@ def test_hit_shows_its_retrievers_and_its_score(
 
 def test_ids_have_no_control_characters(capsys: pytest.CaptureFixture[str]) -> None:
     hostile = ("b\x9b31m@example.org",)
-    said = printed(replace(HIT, copies=hostile, in_thread=hostile), capsys)
+    said = printed(
+        replace(HIT, copies=hostile, newer_copy=replace(NEWER, message_id=hostile[0])), capsys
+    )
     assert "\x9b" not in said
     assert "    also as: <b\ufffd31m@example.org>\n" in said
-    assert "    in its thread: <b\ufffd31m@example.org>\n" in said
+    assert " <b\ufffd31m@example.org>\n" in said.split("newer: ")[1]
 
 
 def test_newest_version_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     said = "    newer: 2024-03-09, [PATCH v3] count boats\ufffd <b@example.org>\n"
     assert said in printed(replace(HIT, newer_copy=NEWER), capsys)
     assert "newer" not in printed(HIT, capsys)
+
+
+FIRST = FirstMessage(
+    *("1@example.org", "Bo", "bo@example.org", "2024-03-01T09:00:00Z", "Who\ncounts\x1b?"),
+    contested=True,
+)
+ROW = Conversation(
+    thread_id="0@example.org", subject="boats", lists=("dev", "users"),
+    first_sent_at="2024-03-01T09:00:00Z", last_sent_at="2024-03-09T09:00:00Z",
+    messages=9, people=5, names=("Bo", "Ann"), first=FIRST,
+    best=("a@example.org",), more=2, others=("c@example.org", "d@example.org"),
+)  # fmt: skip
+
+
+def printed_row(row: Conversation, capsys: pytest.CaptureFixture[str]) -> str:
+    print_response(Response("", "boats", "fulltext", 1.0, False, (HIT,), (row,)))
+    return capsys.readouterr().out
+
+
+def test_conversation_shows_its_first_message_and_its_best(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert printed_row(ROW, capsys).splitlines() == [
+        " 1. boats",
+        "    2024-03-01 to 2024-03-09, 9 messages, dev, users; Bo, Ann and 3 more",
+        "    first: Bo, 2024-03-01 <1@example.org>",
+        "      contested: several texts claim this Message-ID",
+        "      Who counts\ufffd?",
+        "    found: Ann, 2024-03-04, 0.500 <a@example.org>",
+        "      [PATCH] count boats",
+        "      Count.",
+        "    2 more found in it: thread:0@example.org",
+    ]
+
+
+def test_first_message_that_was_found_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    first = replace(FIRST, message_id="a@example.org")
+    row = replace(ROW, first=first, subject="count boats", more=0, people=1, messages=1)
+    assert printed_row(row, capsys).splitlines()[1:] == [
+        "    2024-03-01 to 2024-03-09, 1 message, dev, users; Bo, Ann",
+        "    first: Ann, 2024-03-04, 0.500 <a@example.org>",
+        "      Count.",
+    ]

@@ -28,14 +28,28 @@ HIT = {
     "why": dict,
     "attachments": list,
     "copies": list,
-    "in_thread": list,
     "subject_highlights": list,
 }
+CONVERSATION = {
+    "thread_id": str,
+    "subject": str,
+    "lists": list,
+    "first_sent_at": str,
+    "last_sent_at": str,
+    "messages": int,
+    "people": int,
+    "names": list,
+    "first": dict,
+    "best": list,
+    "more": int,
+    "others": list,
+}
+FIRST = ["message_id", "from_name", "from_email", "sent_at", "text", "contested"]
 CHUNK = {"key": str, "index": int, "text": str, "spans": list, "score": float, "highlights": list,
          "focus": int}  # fmt: skip
 ANSWER = [
-    *("query_id", "query", "mode", "took_ms", "short", "hits", "permalink", "explain", "facets"),
-    *("looked_back_to", "without_quotes", "notes"),
+    *("query_id", "query", "mode", "took_ms", "short", "hits", "conversations", "permalink"),
+    *("explain", "facets", "looked_back_to", "without_quotes", "notes", "near"),
 ]
 
 
@@ -47,7 +61,12 @@ def test_search_json_has_the_agreed_shape(run: Run, mode: str) -> None:
     answer = json.loads(line)
     assert [*answer] == ANSWER
     assert (answer["query_id"], answer["query"], answer["mode"]) == ("", "lease ran out", mode)
-    assert (answer["short"], len(answer["hits"])) == (False, 3)
+    assert (answer["short"], len(answer["conversations"])) == (False, 3)
+    for one in answer["conversations"]:
+        assert {name: type(value) for name, value in one.items()} == CONVERSATION
+        assert [*one["first"]] == FIRST
+    shown = [id for one in answer["conversations"] for id in one["best"]]
+    assert shown == [hit["message_id"] for hit in answer["hits"]]
     for hit in answer["hits"]:
         assert hit.pop("newer_copy") is None
         assert {name: type(value) for name, value in hit.items()} == HIT
@@ -64,8 +83,8 @@ def test_search_prints_hits_and_notes_the_time(run: Run) -> None:
     result = run("search", "40P01", "--mode", "fulltext", "--limit", "2")
     assert result.exit_code == 0
     assert result.stdout.startswith(" 1. ")
-    assert result.stdout.count("\n    <") == 2
-    assert result.stderr.startswith("2 hits in ")
+    assert result.stdout.count("\n    first: ") == 2
+    assert re.match(r"\d hits? of 2 conversations in ", result.stderr)
 
 
 def test_search_notes_the_oldest_day_it_looked_at(
@@ -102,6 +121,14 @@ def test_permalink_gives_the_same_hits(run: Run) -> None:
     again = json.loads(run("search", first["permalink"], "--json").stdout)
     assert again["hits"] == first["hits"] != []
     assert again["permalink"] == first["permalink"]
+
+
+def test_search_from_a_thread_leaves_it_out(run: Run) -> None:
+    answer = json.loads(run("search", "worker", "--near", ROOT, "--json").stdout)
+    assert answer["near"]["message_id"] == ROOT
+    assert answer["near"]["thread_id"] not in {one["thread_id"] for one in answer["conversations"]}
+    missing = run("search", "worker", "--near", "nobody@nowhere")
+    assert_fails(missing, 1, "near: no message or thread has the id 'nobody@nowhere'")
 
 
 def test_similar_prints_messages_near_one(run: Run) -> None:
@@ -172,7 +199,7 @@ def test_kind_of_mail_is_found_or_left_out(run: Run, mode: str) -> None:
         (["search", "x", "--after", "yesterday"], "'yesterday' is no day"),
         (["search", "x", "--after", "2024", "--before", "2023"], "nothing is after 2024-01-01"),
         (["search", "x before:yesterday"], "'yesterday' is no day"),
-        (["search", "x", "--group", "list"], "group 'list': allowed are few, message, thread"),
+        (["search", "x", "--group", "list"], "group 'list': allowed are conversation, message"),
         (["search", "x", "--queries", "/dev/null"], "--queries"),
         (["evaluate", "--queries", "/dev/null"], "--queries and --qrels go together"),
         (["evaluate", "--queries", "/dev/null", "--qrels", "/dev/null"], "no query of /dev/null"),
@@ -248,7 +275,7 @@ def test_queries_give_one_json_object_a_line_in_order(run: Run, tmp_path: Path) 
     assert (result.exit_code, result.stderr) == (0, "")
     answers = [json.loads(line) for line in result.stdout.splitlines()]
     assert [(a["query_id"], a["query"]) for a in answers] == queries
-    assert len(answers[0]["hits"]) == 2
+    assert len(answers[0]["conversations"]) == 2
     assert answers[2]["short"] is True
 
 

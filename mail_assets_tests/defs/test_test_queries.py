@@ -37,8 +37,8 @@ def shown(result: dg.ExecuteInProcessResult) -> dict[str, Any]:
 
 
 def test_test_queries_show_hits_places_and_explanation(ask: Any, search: Search) -> None:
-    best = search(QUERY, limit=3, group="thread").hits[0]
-    metadata = shown(ask(QUERY, "list:harbor-es ballenas", limit=3, group="thread"))
+    best = search(QUERY, limit=3, group="message").hits[0]
+    metadata = shown(ask(QUERY, "list:harbor-es ballenas", limit=3, group="message"))
     assert [*metadata] == [
         *("queries", "answer_1", "answer_2", "searches"),
         *(f"{name}_{n}" for n in (1, 2) for name in ("hits", "places", "explain")),
@@ -47,7 +47,7 @@ def test_test_queries_show_hits_places_and_explanation(ask: Any, search: Search)
     assert (first["query"], first["hits"], first["mode"]) == (QUERY, 3, "hybrid")
     assert first["took_ms"] >= first["words_ms"] > 0
     assert first["nearest_ms"] > 0 < first["stored_ms"]
-    assert second["again"] == "group:thread limit:3 list:harbor-es ballenas"
+    assert second["again"] == "group:message limit:3 list:harbor-es ballenas"
     hit = metadata["hits_1"].records[0].data
     place = metadata["places_1"].records[0].data
     assert (hit["rank"], hit["subject"], hit["date"]) == (1, best.subject, best.sent_at[:10])
@@ -58,7 +58,6 @@ def test_test_queries_show_hits_places_and_explanation(ask: Any, search: Search)
     [chunk, *_] = best.chunks
     assert place["spans"] == ", ".join(f"{start}-{end}" for start, end in chunk.spans)
     assert len(place["highlights"].split(", ")) == len(chunk.highlights)
-    assert place["in_thread"].split(", ") == [*best.in_thread]
     assert metadata["explain_1"]["mix"]
     assert "**worker" in metadata["answer_1"]
 
@@ -101,7 +100,7 @@ def test_wrong_query_is_named_before_any_is_asked(
 
 @pytest.mark.parametrize(
     ("name", "values"),
-    [("mode", ["hybrid", "semantic", "fulltext"]), ("group", ["few", "message", "thread"])],
+    [("mode", ["hybrid", "semantic", "fulltext"]), ("group", ["conversation", "message"])],
 )
 def test_modes_and_groups_are_choices_of_the_launchpad(
     ask: Any, name: str, values: list[str]

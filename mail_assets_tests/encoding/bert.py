@@ -106,7 +106,8 @@ def build(
     return build_graph(config, weights, pooling, measured)
 
 
-def encode(model: onnx.ModelProto, ids: list[int]) -> Floats:
-    """The vector of one text by ONNX Runtime."""
+def encode(model: onnx.ModelProto, *texts: list[int]) -> Floats:
+    """The vectors of texts by ONNX Runtime; one vector for one text."""
     session = ort.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
-    return np.asarray(session.run(None, {"input_ids": np.array([ids], np.int64)})[0][0])
+    rows = [session.run(None, {"input_ids": np.array([ids], np.int64)})[0][0] for ids in texts]
+    return np.array(rows) if len(rows) > 1 else np.asarray(rows[0])

@@ -93,9 +93,9 @@ def test_the_published_model_in_int8_is_exact_and_near_fp32() -> None:
     assert sum(map(overflowing_pairs, matrices)) == 0
     mails = (REPOSITORY / "samples" / "harbor-dev" / "harbor-dev.2024-03.mbox").read_text("latin-1")
     texts = [tokenizer.encode(mails[at : at + 500]).ids for at in range(0, 30_000, 1_500)]
-    cosines = [encode(exact, ids) @ encode(near, ids) for ids in texts]
+    cosines = (encode(exact, *texts) * encode(near, *texts)).sum(axis=1)
     assert np.mean(cosines) > 0.998
-    assert min(cosines) > 0.995
+    assert cosines.min() > 0.995
 
 
 def test_factors_change_no_product_and_even_out_the_peaks() -> None:

@@ -57,7 +57,9 @@ def test_first_query_of_a_mode_warms_up() -> None:
 
 def test_judged_set_runs_in_every_mode(search: Search) -> None:
     judged = [JudgedQuery("lease", QUERY, {ROOT: 1})]
-    scores = score_queries(lambda r: search(r.query, mode=r.mode), judged, ["hybrid", "semantic"])
+    scores = score_queries(
+        lambda r: search(r.query, mode=r.mode, group=r.group), judged, ["hybrid", "semantic"]
+    )
     assert [s.mode for s in scores] == ["hybrid", "semantic"]
     assert all(s.success_10 == 1 for s in scores)
     assert [*build_summary_table(summarise_scores(scores)).index] == ["hybrid", "semantic"]
@@ -114,8 +116,24 @@ def test_default_group_is_single_messages() -> None:
         return answer(request)
 
     score_queries(search, judged, ["hybrid"])
-    score_queries(search, judged, ["hybrid"], group=Group.few)
-    assert groups == [Group.message, Group.message, Group.few, Group.few]
+    score_queries(search, judged, ["hybrid"], group=Group.conversation)
+    assert groups == [Group.message, Group.message, Group.conversation, Group.conversation]
+
+
+def test_row_counts_as_the_most_relevant_that_it_shows(search: Search) -> None:
+    found = search(QUERY, limit=50)
+    row = found.conversations[1]
+    assert row.first is not None
+    for place, shown in enumerate((*row.best, row.first.message_id)):
+        judged = [JudgedQuery("one", QUERY, {shown: 1})]
+        [score] = score_queries(lambda _: found, judged, ["hybrid"], group=Group.conversation)
+        assert (score.mrr, score.success_10) == (0.5, 1.0), place
+    hidden = next(id for one in found.conversations for id in one.others)
+    judged = [JudgedQuery("one", QUERY, {hidden: 1})]
+    [score] = score_queries(lambda _: found, judged, ["hybrid"], group=Group.conversation)
+    first = {one.first.message_id for one in found.conversations if one.first}
+    assert score.mrr == 0 or hidden in first
+    assert score.threads_10 == min(10, len(found.conversations))
 
 
 def test_citing_messages_are_excluded_from_search(search: Search) -> None:

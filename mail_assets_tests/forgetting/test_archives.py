@@ -216,6 +216,20 @@ def test_compressed_archive_stays_compressed_as_it_was(world: World, suffix: str
     assert stored(world) == [mail("a") + mail("b")]
 
 
+@pytest.mark.parametrize("vanishes", [False, True], ids=["shrinks", "vanishes"])
+def test_a_former_archive_alone_is_cut_once(world: World, vanishes: bool) -> None:
+    world.keep_days = 30
+    path = world.archive(MARCH, mail("a"), mail("b"), at=2)
+    if vanishes:
+        path.unlink()
+    world.archives(MARCH, allow_loss=True)
+    world.chain(MARCH)
+    report = world.forget(REQUEST)
+    assert world.cut(report) == (1, {})
+    assert holding(world) == []
+    assert world.cut(report) == (0, {})
+
+
 def test_former_archives_are_named_and_rewritten_too(world: World) -> None:
     world.keep_days = 30
     lost = mail("lost", "Only the former archive has this.")

@@ -36,7 +36,7 @@ APART = {"search", "filters", "functions", "answer", "bucket_keys", "kept_rows",
 #: Asked once for a page or a run, not for each month: before the first analyze they may read all.
 ONCE = {"conversations", "exports", "threads", "thread_summaries"}
 ONCE_OF_BROWSING = {
-    *("months", "newest_month", "newest_id", "near_ids", "unknown_words", "known_ids"),
+    *("months", "newest_month", "newest_id", "near_ids", "known_ids"),
     *("archived_ids", "neighbours", "list_neighbours", "only_read"),
 }
 

@@ -103,11 +103,12 @@ def make_tree(rows: list[Row], chance: random.Random, depth: int = 3, texts: int
         of_all = [means for _, means in parts]
         if chance.random() < 0.5:
             # each in parentheses: the same field twice would be an alternative
-            text = f"({' '.join(f'({text})' for text, _ in parts)})"
+            joint = chance.choice([" ", " AND "])
+            text = f"({joint.join(f'({text})' for text, _ in parts)})"
             means = lambda row: all(one(row) for one in of_all)  # noqa: E731
         else:
             text = f"({' OR '.join(text for text, _ in parts)})"
             means = lambda row: any(one(row) for one in of_all)  # noqa: E731
     if chance.random() < 0.25:
-        return f"-{text}", lambda row: not means(row)
+        return f"{chance.choice(['-', '–', 'NOT '])}{text}", lambda row: not means(row)
     return text, means

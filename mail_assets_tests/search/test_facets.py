@@ -100,7 +100,7 @@ def test_facets_leave_out_low_scores(search: Search, query: str, mode: str) -> N
 def test_facets_count_at_least_the_hits(
     search: Search, monkeypatch: pytest.MonkeyPatch, query: str
 ) -> None:
-    monkeypatch.setattr(module, "max_depth", lambda _: 2)
+    monkeypatch.setattr(module, "MAX_DEPTH", 2)
     monkeypatch.setattr(filters, "MAX_WALKED", 1)
     response = search(query, facets=True, limit=100)
     facets = response.facets

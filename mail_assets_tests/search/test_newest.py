@@ -29,7 +29,7 @@ def test_list_by_date_reports_its_last_day_if_cut(
     query = f"lease sort:{sort} -subject:a"
     every = search(query, limit=100, group=group)
     monkeypatch.setattr(newest, "ENOUGH", 1)
-    monkeypatch.setattr(newest, "max_depth", lambda _: depth)
+    monkeypatch.setattr(newest, "MAX_DEPTH", depth)
     found = search(query, limit=3, group=group)
     day = found.looked_back_to
     assert (found.short, day is None) == (True, is_whole)
@@ -94,7 +94,7 @@ def test_list_by_date_is_never_deeper_than_the_bound(
 
     monkeypatch.setattr(newest, "find_newest", note)
     monkeypatch.setattr(newest, "ENOUGH", 1)
-    monkeypatch.setattr(newest, "max_depth", lambda _: 10)
+    monkeypatch.setattr(newest, "MAX_DEPTH", 10)
     search(f"lease sort:{sort}", limit=5, offset=3, group=group)
     search(f"lease sort:{sort} -subject:a", limit=2, group=group)
     assert max(asked) == 10

@@ -1,28 +1,19 @@
-"""Pages follow one another, near-duplicates are one hit, and a thread has few."""
+"""Pages follow one another, and near-duplicates are one hit."""
 
 import random
-from collections import Counter
-from collections.abc import Iterable
-from dataclasses import replace
 from typing import Any
 
 import psycopg
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from mail_assets.month import ListMonth
 from mail_assets.search import fulltext, page, retrieval
 from mail_assets.search.language.request import GROUPS, MODES, Group
 from mail_assets.search.look_up import LookedUp
-from mail_assets.search.matches import Candidate, Depths, MessageCopy
+from mail_assets.search.matches import Depths
 from mail_assets.search.page import (
     FOLDED,
-    MAX_OF_THREAD,
     MIN_OVERLAP,
     Folder,
-    name_rest,
-    select_of_threads,
 )
 from mail_assets.search.response import ChunkHit, Hit, HitExplanation, NewerCopy, Response
 from mail_assets.search.retrieval import LegRankings, Retriever
@@ -36,44 +27,6 @@ def test_pages_follow_one_another(search: Search, mode: str, group: str) -> None
     pages = [ids(search(QUERY, mode=mode, limit=4, offset=at, group=group)) for at in (0, 4, 8)]
     assert whole
     assert [i for page in pages for i in page] == whole
-
-
-@pytest.mark.parametrize("mode", MODES)
-def test_grouped_thread_is_one_hit_that_names_the_others(search: Search, mode: str) -> None:
-    hits = search(QUERY, mode=mode, limit=20, group="thread").hits
-    threads = [h.thread_id for h in hits]
-    assert len({*threads}) == len(threads)
-    assert any(h.in_thread for h in hits)
-    found = {*ids(search(QUERY, mode=mode, limit=100))}
-    assert {i for h in hits[:3] for i in (h.message_id, *h.in_thread)} & found
-
-
-@pytest.mark.parametrize("mode", MODES)
-def test_thread_has_three_hits_and_the_first_names_the_rest(search: Search, mode: str) -> None:
-    few = search(QUERY, mode=mode, limit=100).hits
-    every = search(QUERY, mode=mode, limit=100, group="message").hits
-    threads = Counter(hit.thread_id for hit in few)
-    assert max(threads.values()) == MAX_OF_THREAD[Group.few]
-    assert max(Counter(hit.thread_id for hit in every).values()) > MAX_OF_THREAD[Group.few]
-    in_both = {*ids_of(few)} & {*ids_of(every)}
-    assert [i for i in ids_of(few) if i in in_both] == [i for i in ids_of(every) if i in in_both]
-    named = {i for hit in few for i in (hit.message_id, *hit.copies, *hit.in_thread)}
-    assert {i for hit in every for i in (hit.message_id, *hit.copies)} <= named
-    first = [
-        hit for n, hit in enumerate(few) if hit.thread_id not in {h.thread_id for h in few[:n]}
-    ]
-    assert [hit for hit in few if hit.in_thread] == [hit for hit in first if hit.in_thread]
-
-
-def ids_of(hits: Iterable[Hit]) -> list[str]:
-    return [hit.message_id for hit in hits]
-
-
-def test_single_thread_and_list_by_date_are_not_cut(search: Search) -> None:
-    thread = search(QUERY, limit=1).hits[0].message_id
-    assert len(search(QUERY, thread=thread, limit=50).hits) > MAX_OF_THREAD[Group.few]
-    newest = search("after:2000", limit=100)
-    assert ids(newest) == ids(search("after:2000", limit=100, group="message"))
 
 
 def turn_pages(search: Search, query: str, size: int, group: str) -> list[Response]:
@@ -102,13 +55,15 @@ def test_pages_of_any_size_reach_all_of_a_list_by_date(
     monkeypatch.setattr(page, "MIN_OVERLAP", overlap)
     whole = search(query, limit=100, group=group, facets=True)
     assert whole.facets is not None
-    hits = [hit for page in turn_pages(search, query, size, group) for hit in page.hits]
-    assert ids_of(hits) == ids(whole)
-    named = [i for hit in whole.hits for i in (hit.message_id, *hit.copies, *hit.in_thread)]
+    pages = turn_pages(search, query, size, group)
+    assert [i for page in pages for i in ids(page)] == ids(whole)
+    named = [i for hit in whole.hits for i in (hit.message_id, *hit.copies)]
+    named += [i for one in whole.conversations for i in one.others]
     assert len({*named}) == len(named) == whole.facets.total
-    if group == Group.thread and overlap:
+    if group == Group.conversation and overlap:
         rows = connection.execute(THREADS, {"ids": named}).fetchall()
-        assert sorted(hit.thread_id or "" for hit in hits) == sorted(thread for (thread,) in rows)
+        threads = [one.thread_id for page in pages for one in page.conversations]
+        assert sorted(filter(None, threads)) == sorted(thread for (thread,) in rows)
 
 
 THREADS = "select distinct thread_id from threads where message_id = any(%(ids)s)"
@@ -148,57 +103,6 @@ def test_pages_by_words_reach_all_that_pass_a_filter(
     pages = turn_pages(search, query, size, "message")
     assert [i for page in pages for i in ids(page)] == whole
     assert len(pages) > 2
-
-
-COPY = MessageCopy(ListMonth("dev", "2024-03"), 0)
-
-
-@given(st.lists(st.sampled_from("abc")), st.sampled_from([1, 3, None]))
-def test_best_of_each_thread_are_hits_and_none_is_lost(
-    threads: list[str], most: int | None
-) -> None:
-    ranked = [Candidate(str(n), COPY, thread, 1.0) for n, thread in enumerate(threads)]
-    selected, rest = select_of_threads(ranked, most)
-    found = [one.message_id for one in selected] + [i for left in rest.values() for i in left]
-    assert sorted(found) == sorted(one.message_id for one in ranked)
-    assert selected == [one for one in ranked if one in selected]
-    if most and len({*threads}) > 1:
-        assert max(Counter(one.thread_key for one in selected).values()) <= most
-
-
-def test_deeper_candidates_do_not_change_the_thread_limit() -> None:
-    ranked = [Candidate(str(n), COPY, "a" if n < 5 else "b", 1.0) for n in range(7)]
-    assert select_of_threads(ranked[:5], 3, 5) == (ranked[:5], {})
-    assert select_of_threads(ranked, 3, 5) == (ranked, {})
-    assert select_of_threads(ranked, 3)[0] == [*ranked[:3], *ranked[5:]]
-
-
-@pytest.mark.parametrize(
-    ("mode", "query"), [("fulltext", "upgrade"), ("semantic", "completed jobs leave the hot table")]
-)
-def test_pages_follow_if_the_first_hits_are_of_one_thread(
-    search: Search, monkeypatch: pytest.MonkeyPatch, mode: str, query: str
-) -> None:
-    for name in ("PAGE_DEPTH", "SEMANTIC_DEPTH"):
-        monkeypatch.setattr(retrieval, name, 3)
-    for name in ("MESSAGES_OF_A_HIT", "CHUNKS_OF_A_HIT"):
-        monkeypatch.setattr(retrieval, name, 1)
-    monkeypatch.setitem(MAX_OF_THREAD, Group.few, 2)
-    whole = search(query, mode=mode, limit=6).hits
-    pages = [search(query, mode=mode, limit=3, offset=at).hits for at in (0, 3)]
-    assert [hit.message_id for page in pages for hit in page] == ids_of(whole)
-    assert len({hit.thread_id for hit in whole[:3]}) == 1 < len({hit.thread_id for hit in whole})
-
-
-def test_message_found_by_its_thread_gives_way_to_others() -> None:
-    own = {"first": 0.2, "second": 0.05, "third": 0.04, "fourth": 0.0, "other": 0.1}
-    ranked = [
-        Candidate(name, COPY, "b" if name == "other" else "a", 0.5 + claim, thread_score=0.5)
-        for name, claim in own.items()
-    ]
-    selected, rest = select_of_threads(ranked, 3)
-    assert [one.message_id for one in selected] == ["first", "second", "other"]
-    assert rest == {"a": ["third", "fourth"]}
 
 
 @pytest.mark.parametrize("query", ["from:ingrid", "lease sort:date", "list:harbor-dev"])
@@ -243,8 +147,8 @@ def hit(message_id: str, **fields: Any) -> Hit:
 )
 def test_near_duplicates_of_a_sender_are_one_hit(other: dict[str, Any], folded: bool) -> None:
     folder = Folder()
-    folder.add([hit("a", subject="[PATCH] s"), hit("x", from_email="e@f")])
-    folder.add([hit("b", **other)])
+    for one in (hit("a", subject="[PATCH] s"), hit("x", from_email="e@f"), hit("b", **other)):
+        folder.add(one)
     assert [h.message_id for h in folder.hits] == (["a", "x"] if folded else ["a", "x", "b"])
     assert folder.hits[0].copies == (("b",) if folded else ())
 
@@ -264,42 +168,20 @@ def test_hit_names_its_newest_duplicate(days: list[int], newer: str | None) -> N
     folder = Folder()
     sent = {str(n): f"2024-03-0{day}T09:00:00Z" for n, day in enumerate(days, 1)}
     subjects = {one: f"[PATCH v{one}] s" for one in sent}
-    folder.add([hit(one, sent_at=at, subject=subjects[one]) for one, at in sent.items()])
+    for one, at in sent.items():
+        folder.add(hit(one, sent_at=at, subject=subjects[one]))
     [shown] = folder.hits
     assert shown.message_id == "1"
     wanted = newer and NewerCopy(newer, subjects[newer], sent[newer])
     assert shown.newer_copy == wanted
 
 
-@pytest.mark.parametrize("block", [1, 7, 2 * FOLDED])
-def test_only_the_best_hits_are_folded(block: int) -> None:
+def test_only_the_best_hits_are_folded() -> None:
     folder = Folder()
-    many = [hit(str(n)) for n in range(FOLDED + 3)]
-    for start in range(0, len(many), block):
-        folder.add(many[start : start + block])
+    for n in range(FOLDED + 3):
+        folder.add(hit(str(n)))
     assert [h.message_id for h in folder.hits] == [str(n) for n in (0, *range(FOLDED, FOLDED + 3))]
     assert len(folder.hits[0].copies) == FOLDED - 1
-
-
-@pytest.mark.parametrize(
-    ("threads", "named"),
-    [
-        # b is sent again as c, in a thread of its own whose answers were found too
-        ({"a": "x", "b": "y", "c": "z"}, {"a": ("x1",), "b": ("y1", "z1", "z2")}),
-        ({"a": "x", "b": "y", "c": "y"}, {"a": ("x1",), "b": ("y1",)}),
-        # a is the first of that thread, and names them
-        ({"a": "z", "b": "y", "c": "z"}, {"a": ("z1", "z2"), "b": ("y1",)}),
-    ],
-)
-def test_thread_is_named_by_the_hit_it_is_folded_into(
-    threads: dict[str, str], named: dict[str, tuple[str, ...]]
-) -> None:
-    folder = Folder()
-    found = (hit("a", from_email="e@f"), hit("b"), hit("c", subject="[PATCH v2] s"))
-    folder.add(replace(one, thread_id=threads[one.message_id]) for one in found)
-    rest = {"x": ["x1"], "y": ["y1"], "z": ["z1", "z2"]}
-    assert {one.message_id: one.in_thread for one in name_rest(folder, rest, 10)} == named
-    assert [one.message_id for one in name_rest(folder, rest, 1)] == ["a"]
 
 
 @pytest.mark.slow

@@ -236,14 +236,14 @@ def ask(many: psycopg.Connection, request: Request) -> tuple[Response, dict[str,
 
 
 @given(query=QUERIES, options=OPTIONS, mode=st.sampled_from(MODES), group=st.sampled_from(GROUPS))
-@example("subject:zq", "", "hybrid", "few")
-@example("-subject:0", "", "hybrid", "few")
-@example("-subject:0", "sort:oldest ", "hybrid", "few")
-@example('"lease" -subject:0', "sort:oldest ", "hybrid", "few")
-@example("subject:note -has:attachment", "", "hybrid", "few")
-@example("subject:note subject:zq", "lease ", "hybrid", "few")
-@example("list:quay subject:note is:reply", "", "hybrid", "few")
-@example("(subject:zebra or thread:17@example.org)", "", "hybrid", "few")
+@example("subject:zq", "", "hybrid", "conversation")
+@example("-subject:0", "", "hybrid", "conversation")
+@example("-subject:0", "sort:oldest ", "hybrid", "conversation")
+@example('"lease" -subject:0', "sort:oldest ", "hybrid", "conversation")
+@example("subject:note -has:attachment", "", "hybrid", "conversation")
+@example("subject:note subject:zq", "lease ", "hybrid", "conversation")
+@example("list:quay subject:note is:reply", "", "hybrid", "conversation")
+@example("(subject:zebra or thread:17@example.org)", "", "hybrid", "conversation")
 @settings(max_examples=40)
 def test_no_statement_of_any_query_reads_every_message(
     many: psycopg.Connection, query: str, options: str, mode: str, group: str

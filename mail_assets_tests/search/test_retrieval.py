@@ -76,8 +76,7 @@ def make_chunks(_: str, top_k: int, where: object) -> list[Match]:
         ("lease", [150], [50]),
         # both indexes are filtered afterwards, and few messages of the corpus do not pass
         ("lease -subject:zebra", [150, 4_800], [200, 2_000]),
-        # each text would be searched for the phrase: by words alone
-        ('"the lease"', [150, 1_200], [200]),
+        ('"the lease"', [150, 4_800], [200, 2_000]),
     ],
 )
 def test_indexes_are_asked_once_more_if_nothing_passes(
@@ -185,6 +184,6 @@ def test_named_messages_need_depth_if_checks_are_left(
     every.insert(100 if is_deeper else 0, Match(hit.chunks[0].key, 0.1, {}))
     vectors = FixedVectors(lambda _, top_k, where: every[:top_k], 10_000, 10_000)
     searcher = Searcher(connection, asking(words), vectors, corpus.settings.languages)
-    assert ids(searcher.search(Request(query))) == [hit.message_id]
+    assert ids(searcher.search(Request(query, limit=1))) == [hit.message_id]
     assert vectors.depths == ([100, 2_000] if is_deeper else [100])
     assert all([*(where or {})] == ["message_id"] for where in vectors.filters)

@@ -26,7 +26,7 @@ def test_phrase_without_hits_is_searched_as_words(search: Search, mode: str, fie
 
 
 @pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("group", ["few", "message"])
+@pytest.mark.parametrize("group", ["conversation", "message"])
 def test_pages_without_quotes_follow_one_another(search: Search, mode: str, group: str) -> None:
     whole = search(PASTED, mode=mode, limit=100, group=group)
     pages = [search(PASTED, mode=mode, limit=4, offset=at, group=group) for at in (0, 4, 8)]

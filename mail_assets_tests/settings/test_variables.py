@@ -110,7 +110,7 @@ def test_folders_become_absolute(
         ("MAIL_VECTORS", "s3vectors://bucket", "region=REGION"),
         ("MAIL_WORDS", "pgvector:", "unknown kind of word index"),
         ("MAIL_ENCODER", "bert", "allowed: all-minilm-l6-v2"),
-        ("MAIL_ENCODER", "ollama:m", "gte-small, openai:MODEL"),
+        ("MAIL_ENCODER", "ollama:m", "multilingual-e5-small, openai:MODEL"),
         ("MAIL_PRECISION", "fp8", "allowed: fp32, int8, static"),
         ("MAIL_PROVIDER", "cuda", "set MAIL_PRECISION"),
         ("MAIL_SUMMARIES", "best", "allowed: chat, extractive"),

@@ -22,6 +22,8 @@ from mail_assets.sql_functions.install import (
     TableInUseError,
     install_functions,
 )
+from mail_assets.tables.search_vectors import compose_vector, cut_message
+from mail_assets.text.identifiers import find_identifiers
 from mail_assets_tests.mail.message.test_text_addresses import WRITTEN
 from mail_assets_tests.sample_corpus import Corpus
 from mail_assets_tests.sql_functions.conftest import call, vector_text
@@ -45,11 +47,12 @@ TEXT = "On Monday, {0} wrote:\n> ask {1} or mailto:{2}\nzebra-42 <{0}>, ({1})\n"
 def reader(db: psycopg.Connection, stored: Corpus) -> Iterator[psycopg.Connection]:
     """A connection as the public role, next to mail whose texts are full of addresses."""
     text = TEXT.format(*ADDRESSES)
+    cut = cut_message("", text, find_identifiers(text))
     db.execute(
         "update messages set body_text = body_text || %(text)s, subject = subject || %(one)s,"
-        " from_name = %(one)s, search = search || to_tsvector('english', %(text)s)"
+        " from_name = %(one)s, search = search || %(vector)s::tsvector"
         " where message_id = 'names@example.es'",
-        {"text": text, "one": ADDRESSES[0]},
+        {"text": text, "one": ADDRESSES[0], "vector": compose_vector(cut, {})},
     )
     db.execute(
         "update chunks c set text = c.text || %(text)s, spans = c.spans || array["

@@ -14,6 +14,7 @@ from mail_assets.month import ListMonth
 from mail_assets.tables.chunks import ChunkRow, chunk_key, replace_chunks
 from mail_assets.tables.mbox_archives import ArchiveEntry, read_entries, replace_entries
 from mail_assets.tables.messages import (
+    EncodedRow,
     FirstArrival,
     MessageRow,
     WrittenRows,
@@ -25,6 +26,7 @@ from mail_assets.tables.messages import (
     write_rows,
 )
 from mail_assets.tables.partitions import RowChanges
+from mail_assets.tables.search_vectors import cut_message
 from mail_assets.text.chunking import Chunk, build_document
 from mail_assets.text.identifiers import find_identifiers
 from mail_assets_tests.mail.mails import raw_message
@@ -66,13 +68,14 @@ def stored(
     return Stored(message, variant, ordinal, parts, found, new)
 
 
-def encode(row: Stored) -> bytes:
-    """Return the line of COPY of a message."""
+def encode(row: Stored) -> EncodedRow:
+    """Return the row of a message as it is written."""
     message = row.message
     made = (encode_message(message), message.body_text, message.flags)
     arrival = FirstArrival(*message.arrival) if message.arrival else None
     identity = identify_text(message, [message.body_text], "plain")
-    texts = (row.segments, row.identifiers, row.new_text)
+    cut = cut_message(message.subject, row.new_text, row.identifiers)
+    texts = (row.segments, row.identifiers, cut)
     return encode_row(MessageRow(row.ordinal, row.variant, b"", *made, *texts, identity, arrival))
 
 

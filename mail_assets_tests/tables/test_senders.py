@@ -6,6 +6,9 @@ from typing import LiteralString
 import psycopg
 import pytest
 
+from mail_assets.postgres.statements import statement
+from mail_assets.search.field_conditions import HIDDEN
+
 MESSAGE: LiteralString = """
 insert into messages (list, month, message_id, variant, content_hash, row_hash, sent_at,
        date_source, date_raw, subject, subject_base, from_name, from_email, reply_to, recipients,
@@ -91,3 +94,27 @@ def test_cost_grows_linearly_with_changed_messages(
         db.execute(statement + " where month = '2024-05'")
         [(read,)] = db.execute(ROWS_READ).fetchall()
     assert MANY <= read < 20 * MANY
+
+
+@pytest.mark.parametrize(
+    ("name", "asked"),
+    [
+        ("Björn Müller", ["bjorn", "Björn", "BJO\u0308RN", "muller, bjorn", "Mu\u0308ller"]),
+        ("Conan O’Brien", ["O'Brien", "o’brien", "conan o'brien"]),
+        ("Conan O'Brien", ["O’Brien", "oʼbrien"]),
+        ("Ｔｏｍ Lane", ["tom", "ｌａｎｅ"]),
+        ("Łukasz Ørsted", ["lukasz", "orsted", "Łukasz"]),
+        ("Алёна Й", ["алена", "алёна"]),
+        ("백 영", ["백"]),
+    ],
+)
+def test_person_is_found_in_any_spelling(
+    db: psycopg.Connection, name: str, asked: list[str]
+) -> None:
+    db.execute("update messages set from_name = %s where message_id = 'a'", [name])
+    for sender in asked:
+        words = sender.replace(",", " ").split()
+        values = {"sender": sender, "words": words, "longest": max(words, key=len), "most": 9}
+        for query in ("senders", "senders_by_name"):
+            found = db.execute(statement("search", query), {**values, **HIDDEN}).fetchall()
+            assert found == [("ann@example.org",)], (sender, query)

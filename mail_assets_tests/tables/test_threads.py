@@ -62,6 +62,16 @@ def test_the_copy_that_arrived_first_counts(migrated: psycopg.Connection) -> Non
     assert choose_copies(read_references(migrated))["1@x"].references == ("b@x",)
 
 
+@pytest.mark.parametrize(("text", "lists"), [("One.\n", 2), ("Another.\n", 1)])
+def test_a_copy_has_the_lists_of_its_own_text(
+    migrated: psycopg.Connection, text: str, lists: int
+) -> None:
+    load(migrated, [stored("1@x", "One.\n")])
+    load(migrated, [stored("1@x", text)], OTHER_LIST)
+    migrated.execute("select find_contested('{1@x}')")
+    assert len(choose_copies(read_references(migrated))["1@x"].lists) == lists
+
+
 @pytest.mark.parametrize(
     ("what", "counts"),
     [

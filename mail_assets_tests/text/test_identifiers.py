@@ -7,7 +7,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mail_assets.text import identifiers as room
-from mail_assets.text.identifiers import MAX_IDENTIFIERS, MAX_LENGTH, find_identifiers
+from mail_assets.text.identifiers import (
+    MAX_IDENTIFIERS,
+    MAX_LENGTH,
+    find_identifiers,
+    find_version,
+    list_patch_names,
+)
 
 UNIFIED = """\
 diff --git a/src/backend/access/heap/heapam.c b/src/backend/access/heap/heapam.c
@@ -39,24 +45,41 @@ Index: src/pl/plperl/plperl.c
     [
         (
             "see src/backend/access/heap/heapam.c.",
-            {"src/backend/access/heap/heapam.c", "heapam.c", "heapam"},
+            {"src/backend/access/heap/heapam.c", "heapam.c", "heap/heapam.c"},
         ),
-        ("at heapam.c:2345", {"heapam.c", "heapam"}),
-        ("in /etc/postgresql.conf,", {"etc/postgresql.conf", "postgresql.conf", "postgresql"}),
-        ("raise work_mem", {"work_mem", "work", "mem"}),
+        ("at heapam.c:2345", {"heapam.c"}),
+        ("in /etc/a-b/postgresql.conf,", {"etc/a-b/postgresql.conf", "postgresql.conf", "a-b"}),
+        ("raise work_mem", {"work_mem"}),
         ("pg_stat_statements.track = all", {"pg_stat_statements.track", "pg_stat_statements"}),
-        ("HEAP_XMIN_FROZEN", {"heap_xmin_frozen", "heap", "xmin", "frozen"}),
-        ("x->tts_values[0]", {"tts_values", "tts", "values"}),
-        ("std::vector", {"std::vector", "std", "vector"}),
-        ("obj.__init__(self)", {"obj.__init__"}),
+        ("HEAP_XMIN_FROZEN", {"heap_xmin_frozen"}),
+        ("x->tts_values[0]", {"tts_values"}),
+        ("std::vector", {"std::vector"}),
+        ("obj.__init__(self)", {"obj.__init__", "__init__"}),
+        ("--enable-debug or read-only", {"enable-debug", "read-only"}),
+        ("planner/optimizer", {"planner/optimizer"}),
+        ("read\u2010only, ｐｇ＿class, pg\u00ad_class", {"read-only", "pg_class"}),
+        ("PG9.6.1 or v9.6, 8.3beta2", {"9.6.1", "9.6.1.", "9.6.", "9.6", "8.3beta2", "8.3."}),
+        ("ask Jo.Doe@a.example.", {"@jo.doe@a.example"}),
+        (
+            "https://www.a.example/b_c/d-e.html?x",
+            {
+                "www.a.example/b_c/d-e.html?x",
+                "www.a.example",
+                "a.example",
+                "b_c",
+                "d-e.html",
+                "d-e",
+            },
+        ),
+        ("550e8400-e29b-41d4-a716-446655440000", {"550e8400-e29b-41d4-a716-446655440000"}),
         ("ERROR: 42P01: no such table", {"42p01"}),
         ("SQLSTATE 23505", {"23505"}),
         ("fixed in 8f3a2b1", {"8f3a2b1"}),
         ("range abc1234..def5678", {"abc1234", "def5678"}),
-        ("在pg_class表中", {"pg_class", "class"}),
+        ("在pg_class表中", {"pg_class"}),
         ("40P01エラー", {"40p01"}),
         ("8f3a2b1에서", {"8f3a2b1"}),
-        ("看src/zoo/cebra.c：", {"src/zoo/cebra.c", "cebra.c", "cebra"}),
+        ("看src/zoo/cebra.c：", {"src/zoo/cebra.c", "cebra.c"}),
         ("https://example.org/docs/sql-select.html", {"docs/sql-select.html", "sql-select.html"}),
         (UNIFIED, {"heapam.c", "heap_multi_insert", "restore_point", "0123abc"}),
     ],
@@ -71,16 +94,14 @@ def test_names_are_found(text: str, expected: set[str]) -> None:
         "A plain sentence, with an end.",
         "e.g. this, i.e. that",
         "it is _very_ slow",
-        "1.5 seconds at 12:30 on 2004/05/14",
+        "15 seconds at 12:30 on 2004/05/14",
         "20000 rows, 10,000 more",
         "99999 is of no class",
-        "write to somebody@lists.example.org",
         "facade defaced 1234567",
-        "550e8400-e29b-41d4-a716-446655440000",
         "----- _____ ..... /////",
         "",
         "it works\n--- and so on, as ever",
-        "写信给somebody@lists.example.org吧，见说明.txt",
+        "见说明.txt, a word--and another",
     ],
 )
 def test_ordinary_words_are_no_names(text: str) -> None:
@@ -89,48 +110,42 @@ def test_ordinary_words_are_no_names(text: str) -> None:
 
 def test_diff_gives_file_and_function_names_but_no_code() -> None:
     assert find_identifiers("", [UNIFIED]) == [
-        "heap",
+        "heap/heapam.c",
         "heap_multi_insert",
-        "heapam",
         "heapam.c",
-        "insert",
-        "multi",
-        "point",
-        "restore",
         "restore_point",
         "src/backend/access/heap/heapam.c",
     ]
-    assert find_identifiers("", [CONTEXT]) == [
-        "handler",
-        "plperl",
-        "plperl.c",
-        "plperl_trigger_handler",
-        "src/pl/plperl/plperl.c",
-        "trigger",
-    ]
+    assert list_patch_names([CONTEXT]) == ["src/pl/plperl/plperl.c", "plperl_trigger_handler"]
 
 
 def test_letters_of_unspaced_scripts_are_no_part_of_a_name() -> None:
-    assert find_identifiers("在pg_class表中") == ["class", "pg_class"]
-    diff = "diff --git a/文档/说明_a1.txt b/文档/说明_a1.txt\n"
-    assert {"文档", "说明", "_a1.txt"} <= {*find_identifiers("", [diff])}
+    assert find_identifiers("在pg_class表中") == ["pg_class"]
 
 
-def test_file_without_directory_or_suffix_is_found() -> None:
-    assert "makefile" in find_identifiers("", ["--- Makefile\n+++ Makefile\n@@ -1 +1 @@\n-a\n+b\n"])
+@pytest.mark.parametrize(
+    ("text", "lexeme"),
+    [
+        ("9.6", "9.6."),
+        ("v9.6.1", "9.6.1."),
+        ("(10.0),", "10.0."),
+        ("9", ""),
+        ("a 9.6", ""),
+        ("9.6rc1", ""),
+    ],
+)
+def test_version_alone_is_found_by_its_beginnings(text: str, lexeme: str) -> None:
+    assert find_version(text) == lexeme
 
 
 def test_query_meets_the_text_it_was_copied_from() -> None:
     text = "autovacuum_naptime is read in src/backend/postmaster/autovacuum.c"
     assert find_identifiers(text) == find_identifiers(text)
-    assert set(find_identifiers("postmaster/autovacuum.c")) & set(find_identifiers(text)) == {
-        "autovacuum.c",
-        "autovacuum",
-    }
+    assert set(find_identifiers("postmaster/autovacuum.c")) <= set(find_identifiers(text))
 
 
 def test_diffs_go_first_among_too_many_names() -> None:
-    found = find_identifiers(" ".join(f"name_{i:04}" for i in range(2000)), [UNIFIED])
+    found = find_identifiers(" ".join(f"name_{i:04}" for i in range(3000)), [UNIFIED])
     assert len(found) == MAX_IDENTIFIERS
     assert "heap_multi_insert" in found
 
@@ -138,7 +153,7 @@ def test_diffs_go_first_among_too_many_names() -> None:
 def test_name_too_long_for_the_index_is_left_out() -> None:
     longest = "x_" + "y" * (MAX_LENGTH - 2)
     assert longest in find_identifiers(longest)
-    assert find_identifiers("x" + longest) == ["y" * (MAX_LENGTH - 2)]
+    assert find_identifiers("x" + longest) == []
 
 
 @given(
@@ -210,5 +225,5 @@ COMMIT = re.compile(r"(?<![\w-])(?=[0-9]*[a-f])(?=[a-f]*[0-9])[0-9a-f]{7,40}(?![
 )
 def test_codes_and_hashes_are_found_by_rule(text: str) -> None:
     assert room._SQLSTATE.findall(text) == SQLSTATE.findall(text)
-    assert list(room._commits(text)) == COMMIT.findall(text)
-    assert room._without_addresses(text) == room._ADDRESS_OR_HOST.sub(" ", text)
+    hashes = [x for x in room._HEX.findall(text) if not (x.isdigit() or x.isalpha())]
+    assert hashes == COMMIT.findall(text)

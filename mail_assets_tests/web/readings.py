@@ -25,6 +25,11 @@ def ask_tool(client: httpx.Client, name: str, **arguments: object) -> httpx.Resp
     return client.post("/mcp", json=request, headers=headers)
 
 
+def find_hits(text: str) -> list[str]:
+    """Return the ids of the hits that a tool's text names, of conversations or alone."""
+    return re.findall(r"^(?:\[\d+\] )?message ([^\s,]+)", text, re.MULTILINE)
+
+
 def read_response(response: httpx.Response) -> str:
     """Return the body and the header fields of a response as text."""
     body = response.content

@@ -10,10 +10,11 @@ import pytest
 
 from mail_assets.indexes.words import open_mail_words
 from mail_assets.search import filters
+from mail_assets.search.response import SHORTEST
 from mail_assets.web import documents
 from mail_assets.web.document_types import ThreadDocument
 from mail_assets.web.documents import POST_CHARACTERS, POSTS, Documents
-from mail_assets.web.mcp_text import describe_hits
+from mail_assets.web.mcp_text import describe_rows
 from mail_assets.web.privacy import SHOWN, Publication
 from mail_assets.web.searchers import SearchService
 from mail_assets_tests.sample_corpus import ROOT
@@ -139,7 +140,7 @@ def test_tool_names_the_first_day_if_hits_are_short(
 ) -> None:
     monkeypatch.setattr(filters, "MAX_WALKED", 3)
     found = public.get(f"{QUERY.format('.json')}&limit={limit}").json()
-    text = describe_hits(found, 1_000)
+    text = describe_rows(found, 1_000)
     assert ("were looked at: for others add before:" in text) is (limit == 10)
 
 
@@ -160,18 +161,19 @@ def test_thread_begins_with_its_summary(public: httpx.Client) -> None:
     assert page.index('id="summary"') < page.index("<article")
 
 
-def test_grouped_hits_have_first_and_last_sentence(public: httpx.Client) -> None:
-    found = public.get("/search.json?q=jobs&group=thread").json()["hits"]
-    assert found
-    for hit in found:
-        thread = public.get(f"/thread.json/{hit['message_id']}").json()
-        sentences = thread["summary"]["sentences"] if thread["summary"] else []
-        assert bool(sentences) == (thread["messages"] > 1)
-        assert hit["summary"] == (
-            sentences if len(sentences) < 2 else [sentences[0], sentences[-1]]
-        )
-    assert "sentences" in public.get("/search?q=jobs&group=thread").text
-    assert "summary" not in public.get("/search.json?q=jobs&group=few").json()["hits"][0]
+def test_conversation_leads_to_its_thread_and_messages(public: httpx.Client) -> None:
+    found = public.get("/search.json?q=jobs").json()
+    hits = {hit["message_id"]: hit for hit in found["hits"]}
+    assert [id for one in found["conversations"] for id in one["best"]] == [*hits]
+    for one in found["conversations"]:
+        thread = public.get(one["url"].replace("/thread/", "/thread.json/")).json()
+        assert thread["thread_id"] == one["thread_id"]
+        assert (thread["messages"], thread["people"]) == (one["messages"], one["people"])
+        first = public.get(one["first"]["url"].replace("/message/", "/message.json/")).json()
+        beginning = " ".join(one["first"]["text"].split())
+        assert 0 < len(one["first"]["text"]) <= SHORTEST
+        assert " ".join(first["body_text"].split()).find(beginning[:40]) >= 0
+        assert {hits[id]["thread_id"] for id in one["best"]} == {one["thread_id"]}
 
 
 @pytest.fixture

@@ -112,7 +112,7 @@ def test_bidi_controls_do_not_affect_other_text(world: World) -> None:
         "/thread/b@example.org",
         "/lists/harbor/2024-03",
         "/search?q=whale+mode:fulltext",
-        "/search?q=whale+mode:fulltext+group:thread",
+        "/search?q=whale+mode:fulltext+group:message",
     ]
     for addresses in (HIDDEN, SHOWN):
         with serving_world(world, addresses) as client:

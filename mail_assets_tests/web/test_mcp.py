@@ -17,6 +17,7 @@ from mail_assets.web.mcp_text import CHARACTERS_OF_TOKEN, MAX_HEADER, WARNING
 from mail_assets_tests.sample_corpus import QUERY, ROOT, Corpus
 from mail_assets_tests.web.assistants import ask
 from mail_assets_tests.web.conftest import BASE_URL, fill, serving_world
+from mail_assets_tests.web.readings import find_hits
 from mail_assets_tests.world import World, mail
 
 Call = Callable[..., str]
@@ -57,9 +58,15 @@ def test_semantic_search_has_the_hits_of_the_page(
     call: Call, public: httpx.Client, query: str
 ) -> None:
     text = call("semantic_search", query=query, limit=3)
-    hits = public.get("/search.json", params={"q": query, "limit": 3}).json()["hits"]
-    assert hits
-    assert re.findall(r"^\[\d\] message (\S+),", text, re.M) == [hit["message_id"] for hit in hits]
+    found = public.get("/search.json", params={"q": query, "limit": 3}).json()
+    assert found["hits"]
+    assert find_hits(text) == [hit["message_id"] for hit in found["hits"]]
+    threads = [one["thread_id"] for one in found["conversations"]]
+    assert re.findall(r"^\[\d\] thread (\S+): \d+ message", text, re.M) == threads
+    alone = call("semantic_search", query=f"{query} group:message", limit=3)
+    parameters = {"q": query, "limit": "3", "group": "message"}
+    hits = public.get("/search.json", params=parameters).json()["hits"]
+    assert find_hits(alone) == [hit["message_id"] for hit in hits]
 
 
 def test_answer_quotes_the_passages_of_the_page(call: Call, public: httpx.Client) -> None:
@@ -115,6 +122,14 @@ def test_search_is_explained_on_demand(call: Call) -> None:
     assert "Understood as" not in call("semantic_search", query="lease")
 
 
+def test_search_from_a_thread_leaves_it_out(call: Call, public: httpx.Client) -> None:
+    thread = public.get(f"/thread.json/{ROOT}").json()["thread_id"]
+    assert f"thread {thread}:" in call("semantic_search", query=QUERY)
+    assert f"thread {thread}:" not in call("semantic_search", query=QUERY, near=ROOT)
+    answer = call("semantic_search", query=QUERY, near="nobody@example.org")
+    assert "near: no message or thread has the id" in answer
+
+
 def test_thread_is_outlined_in_parts(call: Call, public: httpx.Client) -> None:
     posts = public.get(f"/thread.json/{ROOT}").json()["posts"]
     seen: list[str] = []
@@ -146,14 +161,14 @@ def test_result_fits_its_budget(call: Call, tool: str, tokens: int) -> None:
 
 
 def test_small_budget_gives_the_same_hits_in_parts(call: Call) -> None:
-    hit = re.compile(r"^\[\d+\] message (\S+),", re.M)
-    whole = hit.findall(call("semantic_search", query=QUERY, limit=10, tokens=8_000))
+    row = re.compile(r"^\[\d+\] thread (\S+):", re.M)
+    whole = row.findall(call("semantic_search", query=QUERY, limit=10, tokens=8_000))
     assert len(whole) == 10
     seen: list[str] = []
     while len(seen) < len(whole):
         limit = len(whole) - len(seen)
         text = call("semantic_search", query=QUERY, limit=limit, offset=len(seen), tokens=300)
-        seen += hit.findall(text)
+        seen += row.findall(text)
         if len(seen) < len(whole):
             left = len(whole) - len(seen)
             assert text.endswith(f"{left} more: ask for offset {len(seen)}, or for more tokens")
@@ -193,7 +208,7 @@ def test_wrong_arguments_are_reported(
 def test_old_argument_name_still_works(call: Call, name: str) -> None:
     def are_in_it(**limited: str) -> set[bool]:
         text = call("semantic_search", query="lease", **limited)
-        return {"harbor-users" in lists for lists in re.findall(r"^\| List: (.*)", text, re.M)}
+        return {"harbor-users" in lists for lists in re.findall(r"^\[\d+\].* in (.*)", text, re.M)}
 
     assert are_in_it() == {True, False}
     assert are_in_it(**{name: "harbor-users"}) == {True}
@@ -243,7 +258,9 @@ def test_ids_are_plain_words_that_tools_read(world: World) -> None:
     with serving_world(world) as client:
         url = f"{client.base_url}/mcp"
         thread = ask(url, "get_thread", message_id=first)
-        hits = ask(url, "semantic_search", query="okapi mode:fulltext", limit=20, tokens=8_000)
+        query = "okapi mode:fulltext group:message"
+        hits = ask(url, "semantic_search", query=query, limit=20, tokens=8_000)
+        hits += ask(url, "semantic_search", query="okapi mode:fulltext")
         written = re.findall(r"^ *\d+\. +message (.*)$", thread, re.M)
         assert sorted(written) == sorted(re.findall(r"^\[.\] message (.*), thread ", hits, re.M))
         assert {*map(unquote, written)} == abouts.keys()

@@ -17,7 +17,7 @@ from mail_assets_tests.world import World, mail
 
 DOCUMENTS = [
     ("SearchDocument", f"/search.json?q={QUERY}&list=harbor-dev"),
-    ("SearchDocument", "/search.json?q=lease&group=thread&limit=1&offset=1"),
+    ("SearchDocument", "/search.json?q=lease&group=message&limit=1&offset=1"),
     ("SearchDocument", '/search.json?q=lease "zzgarble"'),
     ("MessageDocument", f"/message.json/{ROOT}"),
     ("MessageDocument", f"/message.json?id={ROOT}"),

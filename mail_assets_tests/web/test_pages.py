@@ -8,6 +8,7 @@ import pytest
 
 from mail_assets.web import browse, pages
 from mail_assets.web.app import STATIC
+from mail_assets.web.requests import place_url
 from mail_assets_tests.sample_corpus import QUERY, ROOT
 from mail_assets_tests.web.conftest import fill, serving_world
 from mail_assets_tests.web.readings import ask_tool
@@ -25,12 +26,18 @@ def text_of(response: httpx.Response) -> str:
     ("path", "status", "said"),
     [
         ("/", 200, "The query language"),
-        (f"/search?q={QUERY}", 200, "Why: words, rank"),
-        (f"/search?q={QUERY}", 200, "more of this thread"),
+        (f"/search?q={QUERY}", 200, "conversations 1 to 10"),
+        (f"/search?q={QUERY}", 200, ", first message"),
+        (f"/search?q={QUERY}", 200, " more found in it"),
+        (f"/search?q={QUERY}&group=message", 200, "Why: words, rank"),
         (f"/search?q={QUERY}&sort=date", 200, "Best first"),
-        (f"/search?q={QUERY}", 200, "Score 0."),
-        ("/search?q=lease&sort=date", 200, "Why: words: lease; date (it has all that"),
-        (f"/search?q=<{ROOT}>", 200, "Score 1.00. Why: its id."),
+        (f"/search?q={QUERY}&group=message", 200, "Score 0."),
+        (
+            "/search?q=lease&sort=date&group=message",
+            200,
+            "Why: words: lease; date (it has all that",
+        ),
+        (f"/search?q=<{ROOT}>&group=message", 200, "Score 1.00. Why: its id."),
         ("/search?q=lease&mode=fulltext", 200, "Newest first"),
         ("/search?q=zzgarble&mode=fulltext", 200, "Nothing was found"),
         ("/search?q=zzgarble&mode=fulltext", 200, "No message has zzgarble. Is the spelling"),
@@ -81,19 +88,46 @@ def test_page_has_one_search_box(public: httpx.Client) -> None:
         assert page.count('role="search"') == page.count('name="q"') == 1
 
 
-def test_folded_messages_have_subjects_and_senders(public: httpx.Client) -> None:
-    hits = public.get("/search.json", params={"q": QUERY}).json()["hits"]
+def test_lines_of_a_conversation_lead_to_its_thread(public: httpx.Client) -> None:
+    found = public.get("/search.json", params={"q": QUERY}).json()
     page = public.get("/search", params={"q": QUERY}).text
-    folded = [id for hit in hits for id in hit["in_thread"]]
-    assert folded
-    for id in folded:
-        message = public.get(f"/message.json/{id}").json()
-        line = re.search(
-            rf'<a href="{re.escape(message["url"])}"><bdi>([^<]*)</bdi></a>([^\n]*)', page
-        )
-        assert line
-        assert unescape(line.group(1)) == message["subject"]
-        assert message["from_name"] in unescape(line.group(2))
+    rows = page.split('<ul class="lines">')[1:]
+    assert len(rows) == len(found["conversations"]) > 1
+    for one, row in zip(found["conversations"], rows, strict=True):
+        links = re.findall(r'<p class="about"><a href="([^"]*)"><bdi>', row)
+        wanted = [one["first"]["message_id"], *one["best"]]
+        assert sorted(links) == sorted(place_url(id) for id in {*wanted})
+        more = re.search(r'href="([^"]*)">(\d+) more found in it</a>', row)
+        assert bool(more) == bool(one["more"])
+        if more:
+            inside = public.get(unescape(more[1]).replace("/search?", "/search.json?")).json()
+            assert {hit["thread_id"] for hit in inside["hits"]} == {one["thread_id"]}
+            assert len(inside["hits"]) >= min(10, int(more[2]))
+
+
+@pytest.mark.parametrize("page", ["message", "thread"])
+def test_box_of_a_page_searches_from_its_thread(public: httpx.Client, page: str) -> None:
+    read = public.get(f"/{page}/{ROOT}").text
+    found = re.search(r'<input type="checkbox" name="near" value="([^"]*)" checked>', read)
+    assert found
+    parameters = {"q": "worker", "near": unescape(found[1])}
+    document = public.get("/search.json", params=parameters).json()
+    thread = public.get(f"/thread.json/{ROOT}").json()
+    assert document["near"]["thread_id"] == thread["thread_id"]
+    assert thread["thread_id"] not in {one["thread_id"] for one in document["conversations"]}
+    shown = public.get("/search", params=parameters)
+    assert f"reading: {thread['subject']}" in text_of(shown)
+    without = re.search(r'href="([^"]*)">Search without it</a>', shown.text)
+    assert without
+    alone = public.get(unescape(without[1]).replace("/search?", "/search.json?")).json()
+    assert alone["near"] is None
+    assert alone["hits"] == public.get("/search.json?q=worker").json()["hits"]
+
+
+def test_unknown_thread_at_hand_is_an_error_with_the_form(public: httpx.Client) -> None:
+    response = public.get("/search", params={"q": "worker", "near": "nobody@example.org"})
+    assert response.status_code == 404
+    assert "near: no message or thread has the id" in unescape(response.text)
 
 
 def test_facets_refine_the_search(public: httpx.Client) -> None:

@@ -65,8 +65,8 @@ def test_wrong_parameter_is_named(given: dict[str, str], said: str) -> None:
 WORDS = st.sampled_from(
     ["lease", "\u00e9t\u00e9", '"lock timeout"', "vacu*", "-windows", "a or b", "(x -y)", "c:\\new",
      "f(x", "from:tom", "-from:tom", "list:a", "list:b", "after:2y", "date:2024", "has:patch",
-     "sort:date", "limit:20", "offset:30", "thread:<a@b>", "mode:semantic", "group:thread", "<a@b>",
-     '"', "%26&=+#?", "score:0.5"]
+     "sort:date", "limit:20", "offset:30", "thread:<a@b>", "mode:semantic", "group:message",
+     "<a@b>", '"', "%26&=+#?", "score:0.5"]
 )  # fmt: skip
 DAYS = st.sampled_from(["", "2024", "2024-03", "2024-02-29", "2y", "10d", " 2023 "])
 TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=6)
@@ -142,7 +142,7 @@ def test_form_fields_take_their_parts_of_the_query(
     given: dict[str, str], form: dict[str, str]
 ) -> None:
     shown = fill_form(read(given))
-    options = {"mode": "hybrid", "group": "few", "sort": "relevance"}
+    options = {"mode": "hybrid", "group": "conversation", "sort": "relevance", "near": ""}
     assert shown == options | form
 
 
@@ -168,7 +168,7 @@ def test_refining_replaces_exclusive_conditions(
 @pytest.mark.parametrize(
     "path",
     [
-        f"/search?list=harbor-dev&q={QUERY}&after=&before=&sender=&mode=hybrid&group=few",
+        f"/search?list=harbor-dev&q={QUERY}&after=&before=&sender=&mode=hybrid&group=conversation",
         f"/search?q={QUERY}+list:harbor-dev",
         f"/search?q={QUERY}&list=harbor-dev&offset=0",
     ],

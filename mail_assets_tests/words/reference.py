@@ -34,7 +34,7 @@ def matches(document: Document, query: WordQuery, where: Filter | None = None) -
 def has(document: Document, clause: Clause) -> bool:
     lexemes = document.lexemes
     if isinstance(clause, Prefix):
-        return any(lexeme.startswith(clause.text) for lexeme in lexemes)
+        return any(x.startswith(clause.text) for x in (*lexemes, *document.written))
     if isinstance(clause, Phrase):
         length = len(clause.lexemes)
         return any(

@@ -1,70 +1,110 @@
--- Take a query apart as search/query.py and text/identifiers.py do. Names in diffs (file headers,
--- hunks) are not searched for: a query is not a diff. Functions with a backslash in a literal set
+-- Take a query apart as text/words.py, text/identifiers.py and search/lexemes.py do: the patterns are
+-- made of theirs. Parts of camel case are not looked for, and names in diffs (file headers, hunks)
+-- neither: a query is not a diff. Functions with a backslash in a literal set
 -- standard_conforming_strings, which is otherwise that of the calling session.
 
--- A text in which letters of scripts without blanks between words become their overlapping pairs,
--- as in the text that is indexed: see text/letters.py.
-create function pair_letters(content text) returns text
+-- A text without what is not seen, its signs as ASCII has them.
+create function clean_text(content text) returns text
 language sql immutable security invoker
 set search_path = {path} set standard_conforming_strings = on as $$
-select case when octet_length(content) = length(content) then content else (
-    select coalesce(string_agg(coalesce(p.pairs, r.run[2]), ' ' order by r.place), '')
-      from regexp_matches(content, '((?:{letter})+)|((?:(?!{letter}).)+)', 'g')
-           with ordinality as r (run, place)
-     cross join lateral (
-           select string_agg(l.letter || coalesce(l.next, ''), ' ' order by l.place) as pairs
-             from (select f[1] as letter, lead(f[1]) over (order by n) as next, n as place
-                     from regexp_matches(r.run[1], '{letter}', 'g')
-                          with ordinality as m (f, n)) l
-            where l.next is not null or l.place = 1) p) end
+select translate(regexp_replace(content, '{unseen}', '', 'g'), {wide_signs}, {ascii_signs})
 $$;
 
--- Identifiers in a text, which stemming would destroy, and their pieces: in lower case, sorted,
--- without duplicates.
-create function query_identifiers(query text) returns text[]
+-- A run of letters in lower case and normal form.
+create function normal_form(run text) returns text
 language sql immutable security invoker
 set search_path = {path} set standard_conforming_strings = on as $$
-with plain as (
-    -- without addresses and hosts
-    select regexp_replace(
-               pair_letters(query),
-               '(?<![\w.+-])[\w.+-]+@[\w.-]*|\m\w+://[^\s/<>"]*', ' ', 'g') as text),
-found as (
-    -- commits
-    select f[1] as name
-      from plain, regexp_matches(text, '(?<![\w-])[0-9a-f]{7,40}(?![\w-])', 'g') as f
-     where f[1] !~ '^\d+$' and f[1] !~ '^[a-f]+$'
-    union all
-    -- SQLSTATEs
-    select f[1]
-      from plain, regexp_matches(
-           text, '(?<![\w.,:/-])(?:{sqlstates})[0-9A-Z]{3}(?![\w/-]|[.,:]\d)', 'g') as f
-     where f[1] !~ '^\d\d000'
-    union all
-    -- a.b, a/b.c, a::b, a_b
-    select p.name
-      from plain,
-           regexp_matches(
-               text,
-               '(?<![\w$+-])(?=[\w$+-]*[._/:])[\w$+-]+(?:(?:\.|/|::)[\w$+-]+)*', 'g') as f
-     cross join lateral (select btrim(f[1], './:+-$') as word) w
-     cross join lateral (select regexp_replace(word, '^.*/', '') as last) l
-     cross join lateral (
-           select array(select part from regexp_split_to_table(last, '[._:]+') as part
-                         where part ~ '[[:alpha:]]') as parts) s
-     cross join lateral (
-           values (word), (last), (regexp_replace(last, '\.[^.]*$', ''))
-           union all
-           select piece from regexp_split_to_table(last, '\.|::') as piece
-            where length(piece) >= 3 and piece ~ '[[:alpha:]]'
-           union all
-           select part from unnest(parts) as part where length(part) >= 3) p (name)
-     where parts <> '{}' and word <> all(parts) and word !~ '^_[[:alnum:]]+_$'
-       and (word ~ '[/_]' or exists (select from unnest(parts) as part where length(part) >= 2)))
-select coalesce(array_agg(name order by name collate "C"), '{}')
-  from (select distinct lower(name) as name
-          from found
-         where length(name) between 2 and 200) names
+select case when octet_length(run) = length(run) then lower(run)
+            else normalize(lower(normalize(run, nfkc)), nfkc) end
+$$;
+
+-- The words of a clean text in their order; of unspaced letters their overlapping pairs.
+create function cut_words(content text)
+returns table (place bigint, word text, in_address boolean)
+language sql immutable security invoker
+set search_path = {path} set standard_conforming_strings = on as $$
+select row_number() over (order by r.place, w.n), w.word, r.run[1] is not null
+  from regexp_matches(content, '({address})|((?:{letter})+)|({spaced})', 'g')
+       with ordinality as r (run, place)
+ cross join lateral (
+       select normal_form(a.m[1]) as word, a.n
+         from regexp_matches(r.run[1], '{spaced}', 'g') with ordinality as a (m, n)
+       union all
+       select case when l.pair ~ '[{widths}]' then normalize(l.pair, nfkc) else l.pair end, l.n
+         from (select f.m[1] || coalesce(lead(f.m[1]) over (order by f.n), '') as pair, f.n,
+                      lead(f.m[1]) over (order by f.n) is null and f.n > 1 as is_last
+                 from regexp_matches(r.run[2], '{letter}', 'g') with ordinality as f (m, n)) l
+        where not l.is_last
+       union all
+       select s.m[1], s.n
+         from regexp_matches(normal_form(r.run[3]), '{spaced}', 'g') with ordinality as s (m, n)
+        where length(r.run[3]) <= {max_length}) w
+$$;
+
+-- The names in a clean text: as they stand there, as a lexeme, the lexemes of their parts, and whether
+-- they are words joined as in prose.
+create function query_names(content text)
+returns table (raw text, whole text, parts text[], is_prose boolean)
+language sql immutable security invoker
+set search_path = {path} set standard_conforming_strings = on as $$
+with texts as (
+    select regexp_replace(content, '{address}', ' ', 'g') as no_address),
+plain as (
+    select regexp_replace(no_address, '{url}', ' ', 'g') as text from texts)
+select f[1], '@' || lower(rtrim(f[1], '.-_')), '{}'::text[], false
+  from regexp_matches(content, '({address})', 'g') as f
+union all
+select f[1], u.host || u.path,
+       case when u.host ~ '[.]' and u.path <> '' then array[u.host] else '{}' end, false
+  from texts, regexp_matches(no_address, '({url})', 'g') as f
+ cross join lateral (
+       select lower(rtrim(f[2], '.,;:!?)''')) as host, lower(rtrim(f[3], '.,;:!?)''/')) as path) u
+ where u.host ~ '[.]' or u.path <> ''
+union all
+select f[1], f[1], '{}', false
+  from plain, regexp_matches(
+       text, '((?<![\w-])[0-9a-f]{7,40}(?!(?![{unspaced}])\w|-))', 'g') as f
+ where f[1] !~ '^\d+$' and f[1] !~ '^[a-f]+$'
+union all
+select f[1], lower(f[1]), '{}', false
+  from plain, regexp_matches(
+       text, '((?<![\w.,:/-])(?:{sqlstates})[0-9A-Z]{3}(?!(?![{unspaced}])\w|[/-]|[.,:]\d))', 'g')
+       as f
+ where f[1] !~ '^\d\d000'
+union all
+select f[1], f[1], array(
+           select array_to_string(n.numbers[1:i], '.') || '.'
+             from generate_series(2, cardinality(n.numbers)) as i), false
+  from plain, regexp_matches(text, '((?<![0-9.]){version}(?![[:alnum:]]))', 'g') as f
+ cross join lateral (select string_to_array(f[1], '.') as numbers) n
+union all
+select f[1], f[1] || '.', array(
+           select array_to_string(n.numbers[1:i], '.') || '.'
+             from generate_series(2, cardinality(n.numbers) - 1) as i), false
+  from plain, regexp_matches(text, '((?<![0-9.]){version}(?=[[:alpha:]]))', 'g') as f
+ cross join lateral (select string_to_array(f[1], '.') as numbers) n
+union all
+select f[1], w.word, array(
+           select distinct p.part
+             from (select unnest(w.components) as part
+                   union all select regexp_replace(w.last, '\.[^.]*$', '')
+                   union all select regexp_split_to_table(c, '\.|::') from unnest(w.components) as c
+                   union all select w.components[cardinality(w.components) - 1] || '/' || w.last
+                              where cardinality(w.components) > 2) p
+            where p.part ~ '[._:/$+-]' and p.part <> w.word and btrim(p.part, '_./:+-$') <> ''),
+       w.word ~ '^[[:alnum:]]+((-[[:alnum:]]+)+|/[[:alnum:]]+)$'
+  from plain, regexp_matches(
+       text, '((?<!{sign})(?={sign}*[._/:-]){sign}+(?:(?:\.|/|::){sign}+)*)', 'g') as f
+ cross join lateral (
+       select b.word, string_to_array(b.word, '/') as components,
+              regexp_replace(b.word, '^.*/', '') as last,
+              array(select x from regexp_split_to_table(b.word, '[._:/$+-]+') as x
+                     where x ~ '[[:alpha:]]') as pieces
+         from (select lower(btrim(f[1], './:+-$')) as word) b) w
+ where w.pieces <> '{}' and w.word <> all(w.pieces) and w.word !~ '^_[[:alnum:]]+_$'
+   and length(w.word) <= 200
+   and (w.word ~ '[/_]' or exists (select from unnest(w.pieces) as x where length(x) >= 2))
+   and (w.word !~ '--' or w.word ~ '[.]|::')
 $$;
 
 -- A tsquery for any of these lexemes, as match_any in search/lexemes.py.
@@ -77,42 +117,71 @@ select coalesce(
   from unnest(lexemes) with ordinality as l (lexeme, place)
 $$;
 
--- The parts of a query: see ParsedQuery in search/query.py.
+-- The lexemes of a word, none of a stop word.
+create function word_lexemes(language text, word text) returns text[]
+language sql stable security invoker
+set search_path = {path} set standard_conforming_strings = on as $$
+select case when word ~ '\d' or word ~ '^[{unspaced}]' then array[word]
+            else (select s.lexemes from (
+{stems}
+            ) s (language, word, lexemes)) end
+$$;
+
+-- The tsquery of a text as a phrase, as match_text in search/lexemes.py; empty for one stop word.
+create function phrase_of(language text, content text) returns text
+language sql stable security invoker
+set search_path = {path} set standard_conforming_strings = on as $$
+select case
+       when content ~ '^\W*[vV]?{version}\W*$' then
+            any_of(array[substring(content from '{version}') || '.'])
+       when count(*) = 0 or (count(*) = 1 and bool_and(w.lexemes = '{}')) then ''
+       else string_agg('(' || any_of(case when w.in_address then array['@' || w.word]
+                                          when w.lexemes = '{}' then array['=' || w.word]
+                                          else w.lexemes end) || ')', ' <-> ' order by w.place)
+            || coalesce((select ' | ' || any_of(array_agg(n.whole))
+                           from query_names(content) n
+                          where n.raw = btrim(content) and n.whole !~ '^@'
+                         having count(*) > 0), '') end
+  from (select c.*, word_lexemes(language, c.word) as lexemes from cut_words(content) c) w
+$$;
+
+-- The parts of a query: the texts that are wanted, its phrases, its excluded texts, and the words and
+-- names of what is wanted: see ParsedQuery in search/query.py.
 create function query_words(
     query text,
-    out wanted text, out plain text, out phrases text, out unwanted text,
-    out identifiers text[], out parts text[])
+    out phrases text[], out unwanted text[], out either boolean, out words text[],
+    out identifiers text[], out parts text[], out pieces text[])
 language plpgsql immutable security invoker
 set search_path = {path} set standard_conforming_strings = on as $$
 declare
     minus constant text := '(?<!\S)-("[^"]*"|\w[\w{marks}]\S*)';
-    names text[];
-    name text;
+    wanted text;
+    plain text;
+    one record;
 begin
-    query := translate(query, '<>', '  '); -- or it would be tags, which have no lexemes
-    -- A word that is pairs is a phrase of them.
-    unwanted := coalesce((select string_agg(case when e.pairs = e.word or e.word like '"%' then e.pairs
-                                                 else '"' || e.pairs || '"' end, ' or ')
-                            from regexp_matches(query, minus, 'g') as f
-                           cross join lateral (select replace(f[1], '-', ' ') as word) w
-                           cross join lateral (select w.word, pair_letters(w.word) as pairs) e), '');
+    query := clean_text(query);
+    unwanted := array(select btrim(f[1], '"') from regexp_matches(query, minus, 'g') as f);
     wanted := regexp_replace(query, minus, ' ', 'g');
-    names := query_identifiers(wanted);
-    parts := array(select distinct part collate "C"
-                     from unnest(names) as n (name), unnest(query_identifiers(n.name)) as part
-                    where part <> n.name and part <> regexp_replace(n.name, '^.*/', '')
-                    order by 1);
-    identifiers := array(select n.name from unnest(names) with ordinality as n (name, place)
-                          where n.name <> all(parts) order by place);
+    phrases := array(select btrim(f[1], '"') from regexp_matches(wanted, '("[^"]*")', 'g') as f);
+    either := wanted ~* '(?<!\S)or(?!\S)';
+    wanted := regexp_replace(wanted, '(?<!\S)[oO][rR](?!\S)', ' ', 'g');
+    select coalesce(array_agg(distinct n.whole), '{}'), coalesce(array_agg(distinct f.file)
+               filter (where f.file = any(n.parts)), '{}')
+      into identifiers, parts
+      from query_names(wanted) n
+     cross join lateral (select regexp_replace(n.whole, '^.*/', '') as file) f;
+    identifiers := identifiers || parts;
+    parts := array(select distinct p from query_names(wanted) n, unnest(n.parts) as p
+                    where p <> all(identifiers));
     plain := wanted;
-    for name in select n from unnest(identifiers) as n order by length(n) desc, n collate "C" loop
-        plain := regexp_replace(plain, regexp_replace(name, '(\W)', '\\\1', 'g'), ' ', 'gi');
+    pieces := '{}';
+    for one in select * from query_names(wanted) where not is_prose order by length(raw) desc loop
+        pieces := pieces || array(select case when in_address then '@' || word else word end
+                                    from cut_words(one.raw) where word !~ '^\d+$');
+        plain := replace(plain, one.raw, ' ');
     end loop;
-    plain := pair_letters(plain);
-    phrases := coalesce((
-        select string_agg(pair_letters(f[1]), case when wanted ~* '(?<!\S)or(?!\S)' then ' or ' else ' ' end)
-          from regexp_matches(wanted, '"[^"]*"', 'g') as f), '');
-    wanted := pair_letters(regexp_replace(wanted, '(?<![[:alnum:]])-+', ' ', 'g'));
+    words := array(select word from cut_words(plain) group by word order by min(place));
+    pieces := array(select distinct p from unnest(pieces) as p where p <> all(words));
 end $$;
 
 -- The query in the stems of each language of these lists: see LanguageQuery in search/query.py.
@@ -132,8 +201,8 @@ begin
               coalesce(length(btrim(query)), 0) using errcode = 'invalid_parameter_value';
     end if;
     for given in
-        select l.language, l.lists, w.wanted as words, w.phrases, w.unwanted, w.plain,
-               array_to_string(w.identifiers, ' ') as names, any_of(w.identifiers) as exact
+        select l.language, l.lists, w.phrases, w.unwanted, w.either, w.words, w.pieces,
+               any_of(w.identifiers) as exact
           from query_words(query) as w,
                (select l.language, array_agg(l.list order by l.list) as lists
                   from list_languages l where l.list = any(in_lists) group by l.language) l

@@ -8,9 +8,10 @@ from typing import NamedTuple
 
 from mail_assets.mail.message.body import is_text_part, select_body
 from mail_assets.mail.message.decoding import is_blank
+from mail_assets.mail.message.html_text import html_to_text
 from mail_assets.mail.message.mime import parse_mime
 from mail_assets.mail.message.part import Part
-from mail_assets.mail.message.part_text import decode_part, decode_part_text, html_to_text
+from mail_assets.mail.message.part_text import decode_part, decode_part_text
 
 MAX_PATCH_TEXT = 4 << 20  # characters of all patches of a message together
 

@@ -17,6 +17,7 @@ class ThreadMessage(NamedTuple):
     topic: str = ""  # what answers without a found parent are joined by; "" joins nothing
     is_answer: bool = False  # by its subject
     known_at: float | None = None  # arrived_at, or sent_at if only the first load is known
+    text: int = 0  # number of its text among those that contest the id
 
     @property
     def order(self) -> tuple[float, float, str]:
@@ -30,7 +31,7 @@ def choose_copies(messages: Iterable[ThreadMessage]) -> dict[str, ThreadMessage]
 
     Anybody may send other mail under the same id, with any date and references. The rule is that of
     `first_copy` in sql/schema.sql; values without a tie are compared as a whole. The copy gets the
-    lists of all copies with its topic and date.
+    lists of all copies with its text.
     """
 
     def rank(m: ThreadMessage) -> tuple[object, ...]:
@@ -47,8 +48,8 @@ def choose_copies(messages: Iterable[ThreadMessage]) -> dict[str, ThreadMessage]
                 chosen[m.id] = m
     for x, found in copies.items():
         first = chosen[x]
-        same = (m for m in found if (m.topic, m.sent_at) == (first.topic, first.sent_at))
-        chosen[x] = first._replace(lists=tuple(sorted({name for m in same for name in m.lists})))
+        lists = {name for m in found if m.text == first.text for name in m.lists}
+        chosen[x] = first._replace(lists=tuple(sorted(lists)))
     return chosen
 
 

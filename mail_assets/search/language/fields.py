@@ -123,6 +123,7 @@ _FORMS: dict[str, re.Pattern[str]] = {
     **dict.fromkeys(("has", "is", "kind"), _WORD),
     **dict.fromkeys(("after", "before", "date", "month"), _DAY_WORD),
     **dict.fromkeys(("mode", "group", "sort"), _WORD),
+    "near": _ID,
     **dict.fromkeys(("limit", "offset", "score"), _NUMBER),
 }
 #: Fields that are compared with a part of a text, in which a star at an end adds nothing.
@@ -157,6 +158,7 @@ OPTIONS: dict[str, tuple[str, Callable[[str], Any]]] = {
     "mode": ("mode", str),
     "group": ("group", str),
     "sort": ("sort", str),
+    "near": ("near", strip_brackets),
     "limit": ("limit", int),
     "offset": ("offset", int),
     "score": ("min_score", float),

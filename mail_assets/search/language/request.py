@@ -22,11 +22,10 @@ class Mode(StrEnum):
 
 
 class Group(StrEnum):
-    """Hits of a thread: a few, all (each message by itself), or one, its best message."""
+    """The rows of a page: conversations with their best messages, or messages by themselves."""
 
-    few = "few"
+    conversation = "conversation"
     message = "message"
-    thread = "thread"
 
 
 class Sort(StrEnum):
@@ -79,12 +78,15 @@ class Request:
     The query is in the language of syntax.py. Its fields and those of the request are combined with
     AND. It may be empty if there is a filter, which then finds the newest messages. `mode` is a
     value of Mode, `group` one of Group, `sort` one of Sort, or NEWEST, which becomes Sort.date. The
-    query may set these, limit, offset and min_score too, and then its values count.
+    query may set these, limit, offset and min_score too, and then its values count. `limit` and
+    `offset` count the rows of a page.
 
     `lists` empty means all lists; `months` are those of the archives, "YYYY-MM". `after`
     (inclusive) and `before` (exclusive) are days in UTC. `sender` is an address, or a part of a
     name or address; `receiver`, `subject` and `attachment` (a file's name) are parts too.
     `thread` is the id of any message of a thread; messages with the ids in `without` are left out.
+    `near` is the id of the message or thread that somebody reads: the subject of its thread joins
+    the question, and the thread is left out.
     `facets` asks how many messages match, by list, year, author and kind. With `names_only` senders
     and receivers are compared by their names, and subjects and files without the addresses in them,
     so that nobody can confirm a guessed address. `min_score` is in the scale of the mode: cosine
@@ -112,16 +114,17 @@ class Request:
     kinds: tuple[str, ...] = ()
     has_attachment: bool = False
     attachment: str = ""
-    group: str = Group.few
+    group: str = Group.conversation
     explain: bool = False
     sort: str = Sort.relevance
     facets: bool = False
     without: tuple[str, ...] = ()
     names_only: bool = False
+    near: str = ""
 
     def __post_init__(self) -> None:
         check_text("query", self.query, MAX_TYPED)
-        for name in ("sender", "receiver", "subject", "thread", "attachment"):
+        for name in ("sender", "receiver", "subject", "thread", "attachment", "near"):
             check_text(name, getattr(self, name), MAX_QUERY)
         for name in ("lists", "months", "kinds"):
             _within(f"number of {name}", len(getattr(self, name)), 0, MAX_CHOICES)

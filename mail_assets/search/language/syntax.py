@@ -14,7 +14,7 @@ of standards (NOT NULL, MUST NOT).
     from:tom to:hackers list:pgsql-bugs subject:vacuum thread:ID id:ID file:fix.patch
     after:2024-03 after:2y before:2024-06-15 date:2024-05..2024-06 month:2024-05
     has:patch has:attachment is:reply is:first (or kind: for each)
-    mode:semantic group:thread sort:oldest limit:20 offset:20 score:0.4
+    mode:semantic group:message sort:oldest near:ID limit:20 offset:20 score:0.4
 
 A message has one id, author, list, month, thread and date, so `list:a list:b` are alternatives.
 Several of the other fields must all hold. fields.py defines which `name:value` is text; a backslash
@@ -53,7 +53,13 @@ from mail_assets.search.language.expression import (
 from mail_assets.search.language.fields import check_period, clean_query, clean_value, read_field
 from mail_assets.search.language.grammar import Parser, one_of_these, tokenize
 from mail_assets.search.language.notes import Remarks
-from mail_assets.search.language.request import MAX_QUERY, Request, RequestError, Sort
+from mail_assets.search.language.request import (
+    MAX_QUERY,
+    Request,
+    RequestError,
+    Sort,
+    strip_brackets,
+)
 
 _SCHEME = re.compile(r"(?i)\A(?:mid|id|message-id):\s*")
 _LINK = re.compile(r"(?i)\Ahttps?://[^/\s]+/")
@@ -170,7 +176,7 @@ def parse_request(request: Request, today: dt.date | None = None) -> ParsedReque
         if parser.options:
             raise RequestError("the query is empty")
         asked = And((SIGNS,))
-    wanted = replace(request, **parser.options)
+    wanted = replace(request, **{"near": strip_brackets(request.near), **parser.options})
     # The newest messages with any of the words would be of no use: every word is required.
     with_words = wanted.sort != Sort.relevance
     clauses = to_clauses(And((*given, *asked.parts)), words=with_words)
@@ -198,6 +204,20 @@ def loosen(parsed: ParsedRequest) -> ParsedRequest:
     dropped = drop_quotes(parsed.node)
     node = dropped if isinstance(dropped, And) else And((dropped,))
     return replace(parsed, node=node, clauses=to_clauses(node))
+
+
+def join_thread(parsed: ParsedRequest, thread: Field, subject: str) -> ParsedRequest:
+    """Return a request that ranks with the subject of a thread too, and leaves the thread out.
+
+    `thread` identifies it, or the one message of it.
+    """
+    node = And((*parsed.node.parts, Not(thread)))
+    return replace(
+        parsed,
+        node=node,
+        text=f"{parsed.text} {subject}" if parsed.text else "",
+        clauses=(*parsed.clauses, *to_clauses(And((Not(thread),)))),
+    )
 
 
 def read_request_fields(request: Request) -> list[Node]:

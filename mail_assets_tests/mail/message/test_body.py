@@ -6,9 +6,9 @@ import binascii
 import pytest
 
 from mail_assets.mail.message import body
+from mail_assets.mail.message.html_text import html_to_text
 from mail_assets.mail.message.message import Message
 from mail_assets.mail.message.parse import parse_message
-from mail_assets.mail.message.part_text import html_to_text
 from mail_assets_tests.mail.mails import HTML, PLAIN, multipart, named, raw_message
 
 FOOTER = b"Content-Type: text/plain\n\nlist footer\n"

@@ -32,7 +32,7 @@ from mail_assets.search.language.request import (
         ({"query": "x", "limit": MAX_LIMIT + 1}, "limit 101"),
         ({"query": "x", "offset": -1}, "offset -1: allowed are 0 to 500"),
         ({"query": "x", "offset": 501}, "offset 501"),
-        ({"query": "x", "group": "list"}, "group 'list': allowed are few, message, thread"),
+        ({"query": "x", "group": "list"}, "group 'list': allowed are conversation, message"),
         ({"query": "x", "kinds": ("patch", "spam")}, "kind 'spam': allowed are patch, reply"),
         ({"query": "x", "months": ("2024-13",)}, "month '2024-13': write YYYY-MM"),
         ({"query": "x", "months": ("1969-12",)}, "month '1969-12': write YYYY-MM, from 1970-01"),

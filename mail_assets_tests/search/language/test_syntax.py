@@ -202,9 +202,9 @@ def test_query_is_words_that_rank_and_conditions_that_hold(
 
 
 def test_query_says_how_it_is_searched() -> None:
-    asked = read("x mode:semantic group:thread limit:3 offset:6 score:0.5").request
+    asked = read("x mode:semantic group:message limit:3 offset:6 score:0.5").request
     assert (asked.mode, asked.group, asked.limit, asked.offset, asked.min_score) == (
-        *("semantic", "thread", 3, 6, 0.5),
+        *("semantic", "message", 3, 6, 0.5),
     )
 
 
@@ -306,10 +306,10 @@ def test_pasted_message_id_finds_that_message(search: Search, query: str) -> Non
 
 
 def test_filters_alone_find_the_newest(search: Search) -> None:
-    hits = search("list:harbor-dev", limit=5).hits
+    hits = search("list:harbor-dev group:message", limit=5).hits
     times = [hit.sent_at for hit in hits]
     assert len(hits) == 5
     assert times == sorted(times, reverse=True)
     assert all("harbor-dev" in hit.lists for hit in hits)
-    later = search("list:harbor-dev", limit=2, offset=3).hits
+    later = search("list:harbor-dev group:message", limit=2, offset=3).hits
     assert [hit.message_id for hit in later] == [hit.message_id for hit in hits[3:]]

@@ -1,0 +1,129 @@
+"""The full-text vector of a message, made here: PostgreSQL gives stems, and never cuts a text.
+
+A process that parses cuts the text into words with their positions (`cut_message`); it has no
+connection. The process that loads knows the stems, and writes the vector (`compose_vector`) in
+PostgreSQL's form of it: https://www.postgresql.org/docs/18/datatype-textsearch.html
+
+    'lock':3A,9B    a stem; weight A in the subject, B in the text
+    'user':4C       a part of `getUserName`, a word without accents, a word of a name in a diff
+    'locking'       a word as it is written, where its stem differs: for prefixes
+    'pg_locks'      a name as it is written (identifiers.py)
+    '=the':8        a stop word: it counts in phrases only
+    '@jo':5         a part of a mail address: found only where addresses are shown
+"""
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from mail_assets.tables.stems import STOP, Stems, list_lexemes
+from mail_assets.text.letters import MAX_SUBJECT_BYTES, MAX_TEXT_BYTES, cut_to_bytes
+from mail_assets.text.words import Word, list_forms
+
+#: Begins the lexeme of a part of a mail address.
+ADDRESS = "@"
+#: Bytes of a vector as text. Its lexemes take no more in PostgreSQL, whose limit is 1,048,575
+#: (PostgreSQL 18 manual, section 12.11). Only data reaches it: the last lexemes are left out.
+MAX_VECTOR_BYTES = 1_000_000
+_NO_WEIGHT = str.maketrans("", "", "ABC")
+
+
+class CutText(NamedTuple):
+    """A message cut into words: positions and weights of each, and its names.
+
+    `words` maps a word in normal form to its places as PostgreSQL writes them: `3A,9B`. `fixed` are
+    lexemes that have no stem.
+    """
+
+    words: dict[str, str]
+    fixed: dict[str, str]
+
+
+def cut_message(
+    subject: str, text: str, names: Iterable[str] = (), patch_names: Iterable[str] = ()
+) -> CutText:
+    """Return the words of a message with their places; `names` are lexemes of identifiers.py.
+
+    Positions of the subject, the text and each name of a diff do not touch: no phrase runs from one
+    into the next.
+    """
+    words: dict[str, str] = {}
+    fixed: dict[str, str] = {}
+    place = 0
+    fields = [
+        (cut_to_bytes(subject, MAX_SUBJECT_BYTES), "A"),
+        (cut_to_bytes(text, MAX_TEXT_BYTES), "B"),
+        *((name, "C") for name in patch_names),
+    ]
+    for field, weight in fields:
+        for (word, forms), in_address in list_forms(field):
+            place += 1
+            if in_address:
+                lexeme = f"{ADDRESS}{word}"
+                known = fixed.get(lexeme)
+                fixed[lexeme] = f"{known},{place}" if known else str(place)
+                continue
+            known = words.get(word)
+            words[word] = f"{known},{place}{weight}" if known else f"{place}{weight}"
+            for form in forms:
+                known = words.get(form)
+                words[form] = f"{known},{place}C" if known else f"{place}C"
+        place += 1
+    for name in names:
+        fixed.setdefault(name, "")
+    return CutText(words, fixed)
+
+
+def compose_vector(cut: CutText, stems: Stems) -> str:
+    """Return the vector of a message as PostgreSQL reads it."""
+    places: dict[str, str] = {}
+    written: list[str] = []
+    for word, found in cut.words.items():
+        lexemes = stems.get(word)
+        if lexemes is None:
+            _add(places, word, found)
+        elif not lexemes:
+            _add(places, f"{STOP}{word}", found.translate(_NO_WEIGHT))
+        else:
+            _add(places, lexemes[0], found)
+            if lexemes[0] != word:
+                written.append(word)
+            for other in lexemes[1:]:
+                _add(places, other, found.translate(_FURTHER))
+    places |= {word: "" for word in written if word not in places}
+    for lexeme, found in cut.fixed.items():
+        if found or lexeme not in places:
+            places[lexeme] = found
+    parts = [
+        f"'{lexeme}':{found}" if found else f"'{lexeme}'"
+        for lexeme, found in zip(map(_quote, places), places.values(), strict=True)
+    ]
+    vector = " ".join(parts)
+    if len(vector) * 4 <= MAX_VECTOR_BYTES or len(vector.encode()) <= MAX_VECTOR_BYTES:
+        return vector
+    return cut_to_bytes(vector, MAX_VECTOR_BYTES).rpartition(" ")[0]
+
+
+_FURTHER = str.maketrans("AB", "CC")
+
+
+def quote_lexeme(lexeme: str) -> str:
+    """Return a lexeme quoted for a tsquery or tsvector, which do not take quote_literal's E''."""
+    return f"'{_quote(lexeme)}'"
+
+
+def build_phrase(words: Iterable[Word], stems: Stems) -> str:
+    """Return the tsquery of words that follow each other."""
+    lexemes = (list_lexemes(word.text, stems) for word in words)
+    either = (" | ".join(map(quote_lexeme, some)) for some in lexemes)
+    return " <-> ".join(f"({some})" for some in either)
+
+
+def _add(places: dict[str, str], lexeme: str, found: str) -> None:
+    known = places.get(lexeme)
+    places[lexeme] = f"{known},{found}" if known else found
+
+
+def _quote(lexeme: str) -> str:
+    if "'" in lexeme or "\\" in lexeme:
+        return lexeme.replace("\\", "\\\\").replace("'", "''")
+    return lexeme

@@ -1,0 +1,273 @@
+"""Words of a text with their places: one function for the index, for queries and for highlights.
+
+A word is a run of letters and digits with their marks, whatever stands around it, so a text and a
+query cannot be cut differently. Each word takes the next position: the parts of `a/b`, of a URL,
+a path or `pg_stat_statements` are found as a phrase. Unspaced letters become overlapping pairs
+(letters.py).
+
+The normal form of a word is lower case, with widths and ligatures folded (NFKC), without characters
+that are not seen and without terminal codes. Further forms stand at the same position: the parts of
+`getUserName`, and the word without accents.
+https://www.unicode.org/reports/tr15/
+
+Stems are not made here: the dictionaries of PostgreSQL make them of single words (tables/stems.py).
+"""
+
+import re
+import unicodedata
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import NamedTuple, TypeAlias
+
+from mail_assets.text.letters import MARKS, UNSPACED, UNSPACED_LETTER
+
+#: Characters without width, as a class of regular expressions: soft hyphen, joiners, marks of
+#: direction, variation selectors, byte order marks, fillers of Hangul.
+INVISIBLE = (
+    "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f"
+    "\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff9-\ufffb\U000e0000-\U000e0fff"
+)
+#: Codes of a terminal: colours and cursor (ECMA-48, 5.4), and titles.
+TERMINAL = r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b\n]*(?:\x07|\x1b\\)"
+#: A mail address as it is written without disguise.
+_IN_ADDRESS = "A-Za-z0-9\\u00c0-\\u024f\\u0300-\\u036f"
+_LOCAL = f"{_IN_ADDRESS}._%+=-"
+ADDRESS = f"(?<![{_LOCAL}])[{_LOCAL}]++@[{_IN_ADDRESS}][{_IN_ADDRESS}.-]*+"
+#: Characters of the longest word that is kept: longer ones are no words, but data.
+MAX_LENGTH = 200
+#: Characters of the longest word whose parts are looked for, and its most parts: more are noise.
+MAX_CAMEL, MAX_PARTS = 60, 8
+_LEAST_ALONE = 2  # iPhone has a part, PhD none
+
+UNSEEN = rf"(?:[{INVISIBLE}]|{TERMINAL})"
+_LETTER = rf"[^\W_{UNSPACED}]"
+_SPACED = rf"{_LETTER}(?:{_LETTER}|[{MARKS}]|{UNSEEN})*+"
+_PAIRED = rf"{UNSPACED_LETTER}(?:{UNSPACED_LETTER}|{UNSEEN})*+"
+#: A terminal code is no word, though it has letters.
+_RUN = re.compile(rf"{TERMINAL}|({_PAIRED})|({_SPACED})")
+_ASCII_RUN = re.compile(r"[A-Za-z0-9]+")
+_REMOVED = re.compile(UNSEEN)
+_UNSPACED_LETTER = re.compile(UNSPACED_LETTER)
+_WORD = re.compile(rf"{_LETTER}(?:{_LETTER}|[{MARKS}])*")
+_ADDRESS = re.compile(ADDRESS)
+#: Letters that NFKC folds to others of these scripts, as a class.
+WIDTHS = "\uf900-\ufaff\uff66-\uffdc"
+_WIDTHS = re.compile(f"[{WIDTHS}]")
+
+#: Parts by the kinds of letters: u upper, l lower case or none, d digit. "URLs" is one.
+_PART = re.compile(r"u+(?=ull)|u*(?:l[ld]*|d(?:[ld]|u(?!ll|l[ud]))*)|u[ud]*")
+_JOINER = "\u200c"  # parts the words of a Persian compound
+_ACCENT = re.compile(
+    "(?<![\u0400-\u04ff])[\u0300-\u036f]|(?<=[\u0435\u0415])\u0308"
+    "|[\u0591-\u05c7\u064b-\u065f\u0670\u0640]"
+)
+_PLAIN_LETTERS = str.maketrans(
+    {"ø": "o", "đ": "d", "ł": "l", "ß": "ss", "æ": "ae", "œ": "oe", "ı": "i", "þ": "th", "ð": "d"}
+)
+_DIGIT = re.compile(r"\d")
+#: Runs whose normal forms are kept: most of a text is common words.
+_KEPT = 1 << 16
+
+
+#: The normal form of a word, and its further forms.
+Forms: TypeAlias = tuple[str, tuple[str, ...]]
+
+
+class Word(NamedTuple):
+    """A word and its place in the text that was cut.
+
+    `text` is the normal form. `forms` are further ones at the same position. `in_address`: it is a
+    part of a mail address.
+    """
+
+    start: int
+    end: int
+    text: str
+    forms: tuple[str, ...] = ()
+    in_address: bool = False
+
+
+def find_words(text: str) -> Iterator[Word]:
+    """Yield the words of a text in their order, one for each position; takes linear time."""
+    words = _find(text)
+    if "@" not in text:
+        return words
+    return _mark_addresses(words, [found.span() for found in _ADDRESS.finditer(text)])
+
+
+def list_forms(text: str) -> Iterator[tuple[Forms, bool]]:
+    """Yield the words of a text with their forms, without places; true for those of an address.
+
+    It takes a quarter of the time of `find_words`.
+    """
+    for line in text.split("\n") if "@" in text or not _is_plain(text) else [text]:
+        if "@" not in line and _is_plain(line):
+            for run in _ASCII_RUN.findall(line):
+                if len(run) <= MAX_LENGTH:
+                    for forms in _FORMS[run]:
+                        yield forms, False
+        else:
+            for word in find_words(line):
+                yield (word.text, word.forms), word.in_address
+
+
+def _find(text: str) -> Iterator[Word]:
+    """Yield words line by line: of lines in ASCII they are found in a third of the time."""
+    if _is_plain(text):
+        yield from _find_ascii(text, 0)
+        return
+    at = 0
+    for line in text.split("\n"):
+        yield from _find_ascii(line, at) if _is_plain(line) else _find_any(line, at)
+        at += len(line) + 1
+
+
+def _is_plain(text: str) -> bool:
+    return text.isascii() and "\x1b" not in text
+
+
+def _find_ascii(text: str, at: int) -> Iterator[Word]:
+    for run in _ASCII_RUN.finditer(text):
+        start, end = run.span()
+        if end - start <= MAX_LENGTH:
+            for form, others in _FORMS[run[0]]:
+                yield Word(at + start, at + end, form, others)
+
+
+def _find_any(text: str, at: int) -> Iterator[Word]:
+    for run in _RUN.finditer(text):
+        if run[2] and run.end() - run.start() <= MAX_LENGTH:
+            end = run.end() - len(run[2]) + len(_trim(run[2]))
+            for form, others in _FORMS[run[2]]:
+                yield Word(at + run.start(), at + end, form, others)
+        elif run[1]:
+            yield from _find_pairs(run, at)
+
+
+def _find_pairs(run: re.Match[str], at: int) -> Iterator[Word]:
+    letters = [letter.span() for letter in _UNSPACED_LETTER.finditer(run[0])]
+    spans = [(start, end) for (start, _), (_, end) in pairwise(letters)] or letters
+    for start, end in spans:
+        first, last = at + run.start() + start, at + run.start() + end
+        yield Word(first, last, _normalize_pair(run[0][start:end]))
+
+
+def _normalize_pair(pair: str) -> str:
+    """Return a pair with its width folded; NFKC takes letters of Thai and Lao apart."""
+    seen = _REMOVED.sub("", pair)
+    return unicodedata.normalize("NFKC", seen) if _WIDTHS.search(seen) else seen
+
+
+def _trim(run: str) -> str:
+    """Return a run without what is not seen at its end."""
+    last = [found for found in _REMOVED.finditer(run) if found.end() == len(run)]
+    return _trim(run[: last[0].start()]) if last else run
+
+
+def _mark_addresses(words: Iterator[Word], spans: list[tuple[int, int]]) -> Iterator[Word]:
+    remaining = iter(spans)
+    start, end = next(remaining, (-1, -1))
+    for word in words:
+        while 0 <= end <= word.start:
+            start, end = next(remaining, (-1, -1))
+        yield word._replace(in_address=True) if start <= word.start < end else word
+
+
+def _normalize(run: str) -> str:
+    """Return a run in lower case and normal form, without what is not seen."""
+    if run.isascii() and "\x1b" not in run:
+        return run.lower()
+    return unicodedata.normalize(
+        "NFKC", unicodedata.normalize("NFKC", _REMOVED.sub("", run)).lower()
+    )
+
+
+def _read_run(run: str) -> tuple[Forms, ...]:
+    """Return the words of a run with their further forms: one, unless a character stands for more.
+
+    A fraction or an old ligature stands for several words.
+    """
+    normal = _normalize(run)
+    if normal.isascii() and normal.isalnum():
+        return ((normal, find_parts(run) if _is_mixed(run) else ()),)
+    found = [word[0] for word in _WORD.finditer(normal)]
+    parts = find_parts(run) if len(found) == 1 and (_JOINER in run or _is_mixed(run)) else ()
+    return tuple(
+        (word, tuple(one for one in dict.fromkeys([*parts, remove_accents(word)]) if one != word))
+        for word in found
+    )
+
+
+def _is_mixed(run: str) -> bool:
+    return not (run.islower() or run.isupper() or run.istitle())
+
+
+class _Kept(dict[str, tuple[Forms, ...]]):
+    """The words of runs, in a dict that makes missing ones and is emptied when it is full."""
+
+    def __missing__(self, run: str) -> tuple[Forms, ...]:
+        if len(self) >= _KEPT:
+            self.clear()
+        made = self[run] = _read_run(run)
+        return made
+
+
+_FORMS = _Kept()
+
+
+def find_parts(run: str) -> tuple[str, ...]:
+    """Return the parts of a name in camel case, in normal form; those of one letter are left out.
+
+    Empty where there are none: "URLs", "GHz" and "PhD" are words.
+    """
+    if len(run) > MAX_CAMEL:
+        return ()
+    pieces = [piece for piece in _REMOVED.sub(_keep_joiner, run).split(_JOINER) if piece]
+    parts = [part for piece in pieces for part in _split_camel(piece)]
+    if len(parts) < 2 or len(parts) > MAX_PARTS:
+        return ()
+    named = tuple(_normalize(part) for part in parts if len(part) > 1)
+    return named if len(named) > 1 or len("".join(named)) > _LEAST_ALONE else ()
+
+
+def _keep_joiner(unseen: re.Match[str]) -> str:
+    return unseen[0] if unseen[0] == _JOINER else ""
+
+
+def _split_camel(run: str) -> list[str]:
+    shape = "".join("u" if x.isupper() else "d" if x.isdigit() else "l" for x in run)
+    return [run[part.start() : part.end()] for part in _PART.finditer(shape) if part[0]]
+
+
+def remove_accents(word: str) -> str:
+    """Return a word in normal form without accents, and without the points of Arabic and Hebrew.
+
+    Letters that are other letters with a mark (Cyrillic й, the vowels of India) stay.
+    """
+    if word.isascii():
+        return word
+    bare = _ACCENT.sub("", unicodedata.normalize("NFD", word))
+    return unicodedata.normalize("NFC", bare).translate(_PLAIN_LETTERS)
+
+
+def has_stem(word: str) -> bool:
+    """Return whether a dictionary may have a stem of a word: it has letters alone, with blanks."""
+    if word.isascii():
+        return word.isalpha()
+    return not _DIGIT.search(word) and not _UNSPACED_LETTER.match(word)
+
+
+#: Signs of ASCII for wide ones, and for the hyphens and apostrophes of typographers.
+ASCII_SIGNS: dict[int, str] = {wide: chr(wide - 0xFEE0) for wide in range(0xFF01, 0xFF5F)} | {
+    0x2010: "-",
+    0x2011: "-",
+    0x2018: "'",
+    0x2019: "'",
+    0x02BC: "'",
+    0x3000: " ",
+}
+
+
+def clean_text(text: str) -> str:
+    """Return a text without what is not seen, its signs as ASCII has them: for names."""
+    return text if _is_plain(text) else _REMOVED.sub("", text).translate(ASCII_SIGNS)

@@ -1,0 +1,133 @@
+"""Every word that a reader sees finds its message, alone and in each spelling that the text has."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from mail_assets.postgres.embedded import Cluster
+from mail_assets.search.language.request import Request
+from mail_assets.search.open import open_searcher
+from mail_assets.search.searcher import Searcher
+from mail_assets.sql_functions.install import install_functions
+from mail_assets_tests.databases import new_database
+from mail_assets_tests.sample_corpus import Corpus, ids, index_everything
+
+#: Name of a message: its text, and the tokens that a reader would ask of it, which no other has.
+TEXTS = {
+    "latin": (
+        "The planner/optimizer reads ~/.pgpass, then src/backend/access/heap/heapam.c: see\n"
+        "https://zulip.example.net/topic/9165?near=deadlock_timeout#frag-ment and 8f3a2b1.\n"
+        "Call getUserName() or HTTPServerFactory; pg_stat_statements.track is read-only since\n"
+        "9.6.1 (not 8.3beta2), is_not_null and to_date stay. Write to tgl@sss.pgh.example!\n"
+        "--enable-debug or CFLAGS=-Wall; std::vector<int>; O\u2019Brien\u2019s\n"
+        "data\u200bbase, soft\u00adware, "
+        "\x1b[31mERROR\x1b[0m 40P01 in Ｐｏｓｔｇｒｅｓ and ﬁle naïve Björn",
+        "planner optimizer planner/optimizer pgpass .pgpass ~/.pgpass heapam heapam.c backend "
+        "access/heap src/backend/access/heap/heapam.c zulip zulip.example.net example.net topic "
+        "9165 deadlock deadlock_timeout frag frag-ment 8f3a2b1 getUserName getusername user "
+        "HTTPServerFactory http server pg_stat_statements statements statement "
+        "pg_stat_statements.track track read-only 9.6 9.6.1 v9.6 8.3 8.3beta2 is_not_null to_date "
+        "tgl sss tgl@sss.pgh.example enable-debug --enable-debug CFLAGS Wall std::vector vector "
+        "O'Brien O\u2019Brien brien database software error 40P01 40p01 postgres file naïve naive "
+        "Björn bjorn Bjo\u0308rn",
+    ),
+    "cyrillic": (
+        "Сервер базы данных упал: ёлка, соединение/откат, файл настройки.конф",
+        "сервер СЕРВЕР ёлка елка соединение откат соединение/откат настройки.конф",
+    ),
+    "greek": ("Η βάση δεδομένων σταμάτησε", "βάση βαση δεδομένων ΣΤΑΜΆΤΗΣΕ"),
+    "arabic": (
+        "قاعدة البيانات اللُغَة می\u200cخواهم",
+        "قاعدة البيانات اللُغَة اللغة میخواهم خواهم",
+    ),
+    "devanagari": ("यह डेटाबेस हिन्दी में है, फ़ाइल", "डेटाबेस हिन्दी फ़ाइल"),
+    "chinese": (
+        "今天发现数据库索引损坏了，用pg_klass恢复",
+        "数据库 数据 索引损坏 恢复 pg_klass klass",
+    ),
+    "korean": ("어제 데이터베이스의 백업을 했습니다", "데이터베이스 백업 백업을"),
+    "thai": ("กรุณาสำรองฐานข้อมูลก่อนเปลี่ยนรุ่น", "สำรอง ฐานข้อมูล"),
+    "german": (
+        "Die Müllabfuhr und Größenwahn, Straßenbahn",
+        "Müllabfuhr mullabfuhr Größenwahn strassenbahn",
+    ),
+    "decoy": ("The date of the name, a class of statistics, not null but 1.9.6 and 19.6", ""),
+}
+TOKENS = [(name, token) for name, (_, tokens) in TEXTS.items() for token in tokens.split()]
+
+
+@pytest.fixture(scope="module")
+def corpus(cluster: Cluster, model_cache: Path, tmp_path_factory: pytest.TempPathFactory) -> Corpus:
+    """The texts, each a message."""
+    home = tmp_path_factory.mktemp("every")
+    pieces = [
+        f"From ann@example.org Fri Mar  1 10:00:00 2024\nFrom: Ann <ann@example.org>\n"
+        f"Subject: {name}\nDate: 1 Mar 2024 10:00:{second:02} +0000\n"
+        f"Message-ID: <{name}@example.org>\nContent-Type: text/plain; charset=utf-8\n\n{text}\n\n"
+        for second, (name, (text, _)) in enumerate(TEXTS.items())
+    ]
+    (home / "mail").mkdir()
+    (home / "mail" / "lists.2024-03.mbox").write_text("".join(pieces), encoding="utf-8")
+    (home / "lists.toml").write_text('[lists]\nsource = "mail"\nlanguage = "english"\n')
+    built = Corpus(
+        {
+            "MAIL_HOME": str(home),
+            "MAIL_LISTS": str(home / "lists.toml"),
+            "MAIL_PG_DSN": new_database(cluster),
+            "MAIL_MODEL_DIR": str(model_cache),
+        }
+    )
+    index_everything(built.settings)
+    return built
+
+
+@pytest.fixture(scope="module")
+def searcher(corpus: Corpus) -> Iterator[Searcher]:
+    with open_searcher(corpus.search_settings) as searcher:
+        yield searcher
+
+
+@pytest.fixture(scope="module")
+def db(corpus: Corpus) -> Iterator[psycopg.Connection]:
+    with psycopg.connect(corpus.settings.pg_dsn, autocommit=True) as connection:
+        install_functions(connection, corpus.settings.languages, vectors=False)
+        yield connection
+
+
+def find(searcher: Searcher, query: str) -> list[str]:
+    found = searcher.search(Request(query, mode="fulltext", limit=50, group="message"))
+    return [one.removesuffix("@example.org") for one in ids(found)]
+
+
+@pytest.mark.parametrize(("name", "token"), TOKENS)
+def test_token_finds_its_message_in_every_way(
+    searcher: Searcher, db: psycopg.Connection, name: str, token: str
+) -> None:
+    asked = token if not token.startswith("-") else f'"{token}"'
+    assert find(searcher, asked)[0] == name
+    assert name in find(searcher, f"{asked} sort:date")
+    assert name in find(searcher, f'"{token}"')
+    assert name not in find(searcher, f'-"{token}" list:lists')
+    shown_in_sql = not {*token.lower().split("@")} & {"tgl", "sss"}
+    by_sql = db.execute("select message_id from search_fulltext(%s, 50)", [f'"{token}"']).fetchall()
+    assert (f"{name}@example.org",) in by_sql or not shown_in_sql
+
+
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        ('"date of the name"', ["decoy"]),
+        ('"null but"', ["decoy"]),
+        ('"is null"', []),
+        ("-to_date list:lists 1.9.6", ["decoy"]),
+        ('-"9.6" 1.9.6', ["decoy"]),
+        ("statist*", ["decoy"]),
+        ("statements*", ["latin"]),
+        ('"getUser"', ["latin"]),
+        ('"ServerFactory"', ["latin"]),
+    ],
+)
+def test_neighbours_of_a_token_are_not_it(searcher: Searcher, query: str, found: list[str]) -> None:
+    assert find(searcher, query) == found
