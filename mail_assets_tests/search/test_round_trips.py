@@ -68,7 +68,9 @@ def test_search_takes_four_round_trips(
     searcher.search(request)  # statistics and stems are read once
     assert count(request) == trips
     if query != "list:harbor-dev":  # messages alone take one less: no thread is described
-        assert count(replace(request, group="message")) == trips - 1
+        alone = replace(request, group="message")
+        searcher.search(alone)  # other messages have other words
+        assert count(alone) == trips - 1
 
 
 @pytest.mark.parametrize(("mode", "trips"), [("semantic", 6), ("fulltext", 7), ("hybrid", 7)])
@@ -76,7 +78,7 @@ def test_search_without_its_quotes_looks_up_again(
     searcher: Searcher, count: Count, mode: str, trips: int
 ) -> None:
     """Where an index finds nothing, its rare words are looked for alone."""
-    request = Request('"zzgarble" lease', mode=mode)
+    request = Request(f'"zzgarble" {QUERY}', mode=mode)
     searcher.search(request)
     assert count(request) == trips
 

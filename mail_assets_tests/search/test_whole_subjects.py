@@ -115,7 +115,7 @@ def test_whole_subject_comes_first(
 
 @pytest.mark.parametrize("mode", MODES)
 def test_whole_subject_comes_first_on_the_default_page(searcher: Searcher, mode: str) -> None:
-    assert find(searcher, ROPE, mode=mode)[:3] == ["rope-v3", "rope-v2", "rope-v1"]
+    assert find(searcher, ROPE, mode=mode)[0] == "rope-v3"
 
 
 @pytest.mark.parametrize("query", ["Who repairs the foghorn", "Re: Who repairs the foghorn"])
