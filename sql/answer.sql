@@ -1,4 +1,4 @@
--- Texts that a question is answered from. Used by answers/ and search/highlights.py.
+-- Texts that a question is answered from. Used by answers/.
 
 -- name: chunks
 -- Chunks by their keys, grouped by message, so that each body is read once. Keys without a chunk,
@@ -29,18 +29,20 @@ select e.start,
  where e.part = 'outcome' and e.message_id = any(%(found)s)
  order by t.place, e.place
 
--- name: thread_lexemes
--- The lexemes that a message has, or its neighbours in the thread have.
-with near as materialized (
-    select a.message_id
-      from threads h
-      join threads a using (thread_id)
-     where h.message_id = %(message_id)s
-     order by abs(a.position - h.position), a.position
-     limit %(most)s)
-select l.lexeme
-  from unnest(%(lexemes)s::text[], %(queries)s::tsquery[]) as l (lexeme, query)
- where exists (
-       select from messages m
-        where m.message_id = any(array(select message_id from near) || %(message_id)s::text)
-          and m.search @@ l.query)
+-- name: bodies
+-- The bodies of messages by the key of any chunk of each, with their segments.
+select c.key, m.body_text, m.segments
+  from chunks c
+  join messages m using (list, month, message_id, variant)
+ where c.key = any(%(keys)s)
+
+-- name: people
+-- Names of senders that have a word, in small letters, and in how many months. The index
+-- senders_person finds them; names with the sign of an address are left out.
+select n.name, count(*)
+  from senders s
+ cross join lateral (select left(s.person, -length(s.address) - 1) as name) n
+ where s.person like like_pattern(%(word)s)
+   and (cardinality(%(lists)s::text[]) = 0 or s.list = any(%(lists)s))
+   and strpos(n.name, '@') = 0
+ group by n.name

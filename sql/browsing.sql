@@ -25,19 +25,6 @@ union
 (select distinct message_id from messages
   where message_id >= %(id)s order by message_id limit %(near)s)
 
--- name: unknown_words
--- The words that no message has in any of the languages. A word without a lexeme in all of them is
--- left out.
-select w.word
-  from unnest(%(words)s::text[]) with ordinality as w (word, place)
- where exists (
-       select from unnest(%(languages)s::text[]) as l (name)
-        where numnode(plainto_tsquery(l.name::regconfig, w.word)) > 0)
-   and not exists (
-       select from unnest(%(languages)s::text[]) as l (name)
-         join messages m on m.search @@ plainto_tsquery(l.name::regconfig, w.word))
- order by w.place
-
 -- name: known_ids
 -- Ids of archived messages that are no sender's address: anybody can use the address of somebody
 -- else as the id of a message.

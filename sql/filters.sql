@@ -5,6 +5,10 @@
 -- name: lists
 m.list = any(%(lists)s)
 
+-- name: one_list
+-- For messages by date: the index of lists and dates has those of one list in their order.
+m.list = (%(lists)s::text[])[1]
+
 -- name: months
 m.month = any(%(months)s)
 

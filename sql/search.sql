@@ -5,7 +5,7 @@
 -- statement that finds messages, because the metadata of a vector can be older than its message.
 -- {passes_in_lists} are those other than the lists, which are compared differently, and
 -- {passes_unindexed} those that are not met already. {source} is the table of messages, or the
--- statement `indexed` or `walked`.
+-- statement `indexed` or `walked`. {by_date} is the order of the newest or of the oldest.
 
 -- name: lexemes
 -- Texts in one language: as a phrase, as lexemes in their order, the places of these, the words that
@@ -29,11 +29,45 @@ select phraseto_tsquery(%(language)s::regconfig, t.text)::text,
   from unnest(%(texts)s::text[]) with ordinality as t (text, number)
  order by t.number
 
+-- name: whole_subjects
+-- The messages whose subject is a query, of each list: the newest that begin a discussion or are a
+-- version of a patch, and the first answers. A topic without a version stands for all versions.
+select m.message_id, m.list, m.month, m.variant, m.subject, m.sent_at,
+       m.in_reply_to <> '{}' or m.refs <> '{}' as is_reply
+  from unnest(%(subject_lists)s::text[]) as l (name)
+ cross join lateral (
+       select unnest(%(topics)s::text[])
+        union
+       select v.topic
+         from unnest(%(versioned)s::text[]) as t (topic)
+        cross join lateral (
+              select topic
+                from messages
+               where list = l.name and topic <> ''
+                 and topic between t.topic || %(first_version)s and t.topic || %(last_version)s) v
+       ) as w (topic)
+ cross join lateral (
+       (select *
+          from messages m
+         where m.list = l.name and m.topic = w.topic and m.topic <> '' and not m.is_answer
+           and {passes}
+         order by m.sent_at desc
+         limit %(most)s)
+        union all
+       (select *
+          from messages m
+         where m.list = l.name and m.topic = w.topic and m.topic <> '' and m.is_answer
+           and {passes}
+         order by m.sent_at
+         limit %(most)s)) m
+ where not exists (select from contested_texts o where o.message_id = m.message_id offset 0)
+
 -- name: confirmed
 -- The matches of the indexes that are stored and pass the filters: copies of messages by words, at
--- places from 1, and chunks by meaning, at places from -1 downwards; null for one that was refused
--- before. `is_brief`: its new text is short. The last column has the lexemes of the best message by
--- words. At place 0 are messages of the best threads, in their order, up to a limit for each.
+-- places from 1, then those found by their subjects, and chunks by meaning, at places from -1
+-- downwards; null for one that was refused before. `is_brief`: its new text is short; `is_named`: it
+-- has one of the names that the query asks for. The last column has the lexemes of the best message
+-- by words. At place 0 are messages of the best threads, in their order, up to a limit for each.
 -- `text` is the number of a text whose id several claim: only the first of them is in a thread.
 -- Messages are found by their keys and filtered then (offset 0): the planner expects 4 messages of a
 -- file or receiver, and would begin with the 3,000 that there are. The lists are compared before the
@@ -54,10 +88,12 @@ with asked as materialized (
 found as materialized (
     select a.place, m.message_id, m.list, m.month, m.variant, o.place as text, t.thread_id,
            t.thread_id is not null and t.parent_id is null as begins,
-           m.new_text_length < %(found_brief)s as is_brief
+           m.new_text_length < %(found_brief)s as is_brief, m.is_named
       from asked a
      cross join lateral (
-           select m.message_id, m.list, m.month, m.variant, m.new_text_length
+           select m.message_id, m.list, m.month, m.variant, m.new_text_length,
+                  %(found_names)s::text = ''
+                  or m.search @@ %(found_names)s::text::tsquery as is_named
              from messages m
             where (m.list, m.month, m.message_id, m.variant)
                   = (a.list, a.month, a.message_id, a.variant)
@@ -75,6 +111,7 @@ best_threads as (
      order by place, thread_id
      limit %(found_threads)s)
 select f.place, f.message_id, f.list, f.month, f.variant, f.text, f.thread_id, f.begins, f.is_brief,
+       f.is_named,
        case when f.place = (select min(place) from found where place > 0) then
             array(select l.lexeme
                     from unnest(%(found_lexemes)s::text[], %(found_queries)s::tsquery[]) as l (lexeme, query)
@@ -83,13 +120,16 @@ select f.place, f.message_id, f.list, f.month, f.variant, f.text, f.thread_id, f
                                    and m.search @@ l.query) end
   from found f
 union all
-select 0, w.message_id, w.list, w.month, w.variant, w.text, b.thread_id, false, false, null
+select 0, w.message_id, w.list, w.month, w.variant, w.text, b.thread_id, false, false, w.is_named,
+       null
   from best_threads b
  cross join lateral (
-       select m.message_id, m.list, m.month, m.variant, o.place as text
+       select m.message_id, m.list, m.month, m.variant, o.place as text, m.is_named
          from threads t
         cross join lateral (
-              select m.message_id, m.list, m.month, m.variant
+              select m.message_id, m.list, m.month, m.variant,
+                     %(found_names)s::text = ''
+                     or m.search @@ %(found_names)s::text::tsquery as is_named
                 from messages m
                where m.message_id = t.message_id
                  and {passes}
@@ -107,12 +147,16 @@ select 0, w.message_id, w.list, w.month, w.variant, w.text, b.thread_id, false, 
 select * from messages m where {indexed} offset 0
 
 -- name: walked
--- The newest messages of the requested lists and days, up to a limit.
-select * from messages m where {walked} order by m.sent_at desc limit %(walked)s
+-- The newest, or oldest, messages of the requested lists and days, up to a limit.
+select * from messages m where {walked} order by {by_date} limit %(walked)s
 
 -- name: horizon
 -- The time of the first message that a walk does not reach; no row where it reaches all.
-select m.sent_at from messages m where {walked} order by m.sent_at desc limit 1 offset %(walked)s
+select m.sent_at from messages m where {walked} order by {by_date} limit 1 offset %(walked)s
+
+-- name: first_sent
+-- The time of the first message of the requested lists and days.
+select m.sent_at from messages m where {walked} order by m.sent_at limit 1
 
 -- name: indexed_count
 -- The number of messages that an index finds, up to a limit.
@@ -142,18 +186,23 @@ union all
 select null, false, share from spread where met
 
 -- name: newest
--- The newest messages that pass the filters.
+-- The newest, or oldest, messages that pass the filters.
 select m.message_id, m.list, m.month, m.variant, o.place, t.thread_id
   from {source} m
   left join contested_texts o using (message_id, list, month, variant)
   left join threads t on t.message_id = m.message_id and coalesce(o.place, 1) = 1
  where {passes}
- order by m.sent_at desc, m.message_id, m.list, m.month, m.variant
+ order by {by_date}, m.message_id, m.list, m.month, m.variant
  limit %(most)s
 
 -- name: last_sent
--- The time of the last of some messages.
-select max(sent_at) from messages where message_id = any(%(message_ids)s)
+-- The times of the first and the last of some messages.
+select min(sent_at), max(sent_at) from messages where message_id = any(%(message_ids)s)
+
+-- name: is_stored
+-- True if a message has an id, or a conversation has it of a message that is in no archive.
+select exists (select from messages where message_id = %(message_id)s)
+       or exists (select from threads where message_id = %(message_id)s)
 
 -- name: by_id
 -- The copies of one message that pass the filters.
@@ -215,7 +264,7 @@ with matching as materialized (
            m.attachments <> '[]' as has_attachment
       from {source} m
      where {passes}
-     order by m.sent_at desc
+     order by {by_date}
      limit %(most)s),
 counted as (
     select m.*, min(o.place) over (partition by m.message_id) as first, o.place
@@ -249,6 +298,12 @@ select e.lexeme, e.share
        as e (lexeme, share)
  where s.schemaname = current_schema() and s.tablename = 'messages' and s.attname = 'search'
    and e.lexeme is not null
+
+-- name: unknown_lexemes
+-- The lexemes that no message has; each is also given as a tsquery.
+select l.lexeme
+  from unnest(%(lexemes)s::text[], %(queries)s::tsquery[]) as l (lexeme, query)
+ where not exists (select from messages m where m.search @@ l.query)
 
 -- name: sampled_shares
 -- The same before the first ANALYZE, from a sample of the messages.
@@ -291,3 +346,10 @@ select distinct s.address
 -- name: thread
 -- The thread of a message.
 select thread_id from threads where message_id = %(message_id)s
+
+-- name: threads_of
+-- The threads of those of some messages that are stored; one without a thread is its own.
+select ids.id, coalesce(t.thread_id, ids.id)
+  from unnest(%(message_ids)s::text[]) as ids (id)
+  left join threads t on t.message_id = ids.id
+ where exists (select from messages m where m.message_id = ids.id)

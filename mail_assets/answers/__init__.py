@@ -1,1 +1,1 @@
-"""Answers: sentences of the mail that search finds, or a chat model's words about it, cited."""
+"""Answers: passages of the mail that search finds, or a chat model's words, cited."""

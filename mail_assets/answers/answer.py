@@ -16,7 +16,10 @@ class Turn:
 
 @dataclass(frozen=True)
 class Citation:
-    """A message that is cited by a number; spans are (start, end) in characters of its body."""
+    """A message that is cited by a number; spans are (start, end) in characters of its body.
+
+    `text` is the passage, empty where a chat model cites an excerpt.
+    """
 
     number: int
     message_id: str
@@ -28,13 +31,15 @@ class Citation:
     sent_at: str
     spans: Spans
     contested: bool = False
+    text: str = ""
 
 
 @dataclass(frozen=True)
 class Sources:
-    """The first event: the question, the maker, and the excerpts that may be cited."""
+    """The first event: the question, its reading, the maker, and what may be cited."""
 
     question: str
+    reading: str
     maker: str
     excerpts: tuple[Citation, ...]
 
@@ -50,23 +55,25 @@ class Text:
 class Answer:
     """The last event: the whole answer, and the messages that it cites.
 
-    `maker` is the chat model, or "extractive". `sufficient`: the maker says that the archive
-    answers the question. `complete`: the answer did not break off; if it did, `fault` says why.
-    `dropped` counts the citations and references of unknown mail, which were removed from `text`.
-    The spans of a citation are those of its excerpt; in an extractive answer they are those of the
-    sentences, in the order of the text.
+    `maker` is the chat model, or "passages"; then `text` is one line, and the citations are the
+    passages, best first. `answers`: the test of relevance is passed, or the chat model found the
+    answer in the excerpts and cites them. `reading` says how the question was understood, where
+    that is more than its words. `complete`: the answer did not break off; if it did, `fault` says
+    why. `dropped` counts the citations and references of unknown mail, which were removed from
+    `text`. The spans of a citation are those of its excerpt.
     """
 
     question: str
     maker: str
     text: str
-    sufficient: bool
+    answers: bool
     complete: bool
     fault: str
     citations: tuple[Citation, ...]
     dropped: int
     excerpts: int
     took_ms: float
+    reading: str = ""
 
     def as_json(self) -> dict[str, Any]:
         """Return the answer as plain values."""
@@ -76,8 +83,8 @@ class Answer:
 Event: TypeAlias = Sources | Text | Answer
 
 
-def cite(excerpt: Excerpt, spans: Spans | None = None) -> Citation:
-    """Return the citation of an excerpt, or of some spans of it."""
+def cite(excerpt: Excerpt) -> Citation:
+    """Return the citation of an excerpt."""
     hit = excerpt.hit
     return Citation(
         number=excerpt.number,
@@ -88,6 +95,6 @@ def cite(excerpt: Excerpt, spans: Spans | None = None) -> Citation:
         from_name=hit.from_name,
         from_email=hit.from_email,
         sent_at=hit.sent_at,
-        spans=excerpt.spans if spans is None else spans,
+        spans=excerpt.spans,
         contested=hit.contested,
     )

@@ -14,8 +14,7 @@ from mail_assets.answers.answer import Turn, cite
 from mail_assets.answers.citations import CitationFilter, ReferenceFilter
 from mail_assets.answers.evidence import Evidence
 from mail_assets.answers.excerpts import Excerpt
-from mail_assets.answers.extractive import ExtractiveMaker
-from mail_assets.answers.maker import AnswerMaker, Written
+from mail_assets.answers.maker import AnswerMaker, PassageMaker, Written
 from mail_assets.openai.chat import ChatMessage, ChatModel, complete
 from mail_assets.openai.client import Client, EndpointError, Server
 from mail_assets.text import untrusted
@@ -72,7 +71,7 @@ class ChatMaker:
             EndpointError: the server failed before the first word.
         """
         if not evidence.excerpts:
-            return Written(sufficient=False)
+            return Written()
         references = ReferenceFilter(_known_text(evidence))
         stream = AnswerStream([excerpt.number for excerpt in evidence.excerpts])
         prompt = build_prompt(evidence.question, evidence.excerpts, evidence.history)
@@ -81,7 +80,7 @@ class ChatMaker:
         cited = {*stream.citations.cited}
         return Written(
             citations=tuple(cite(one) for one in evidence.excerpts if one.number in cited),
-            sufficient=not stream.refused,
+            answers=bool(cited) and not stream.refused,
             fault=stream.fault,
             dropped=stream.citations.dropped + references.dropped,
         )
@@ -89,9 +88,9 @@ class ChatMaker:
 
 @contextlib.contextmanager
 def open_maker(chat: ChatModel | None, key: str) -> Iterator[AnswerMaker]:
-    """Yield the chat model, or the extractive maker without one; threads may share it."""
+    """Yield the chat model, or the maker of passages without one; threads may share it."""
     if chat is None:
-        yield ExtractiveMaker()
+        yield PassageMaker()
     else:
         with Client(Server("MAIL_CHAT", chat.url, key)) as client:
             yield ChatMaker(client, chat)

@@ -1,4 +1,4 @@
-"""The evidence for an answer: excerpts of the mail that search finds, and their sentences.
+"""The evidence for an answer: passages of the mail that search finds, or excerpts for a chat model.
 
 It needs a searcher and a connection; the answer, which may take a minute, needs neither.
 
@@ -7,7 +7,6 @@ does not rank. So the outcomes in the summaries of the best threads become excer
 cites the message, not the summary.
 """
 
-import functools
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -19,10 +18,12 @@ import psycopg
 from mail_assets.answers.answer import Turn
 from mail_assets.answers.citations import CitationFilter
 from mail_assets.answers.excerpts import HEADER_TOKENS, Excerpt, Hide, find_excerpts, show_all
-from mail_assets.answers.sentences import Meter, WeighedSentence, weigh_sentences
+from mail_assets.answers.passages import choose_passages, find_passages
+from mail_assets.answers.reading import Reading, read_question
+from mail_assets.answers.relevance import answers, describe_shown, rate
 from mail_assets.postgres.statements import statement
 from mail_assets.search.fusion import MIN_STRENGTH
-from mail_assets.search.language.request import MAX_QUERY, Mode, Request
+from mail_assets.search.language.request import MAX_QUERY, Group, Mode, Request
 from mail_assets.search.response import Hit, HitExplanation, Response
 from mail_assets.search.searcher import Searcher
 from mail_assets.tables.messages import utc
@@ -45,19 +46,19 @@ MAX_UNKNOWN = 0.2
 class Evidence:
     """The material for an answer.
 
-    `confidence`, 0 to 1, estimates whether the archive has an answer (see _measure_confidence);
-    `doubt` says in one line why it cannot be estimated. `sentences` are those of the excerpts that
-    may be in an answer, in their order.
+    `excerpts` are the passages, best first, or what a chat model reads. `answers`: the passages
+    pass the test of relevance. `doubt` says in one line why nothing near can be found, `reading`
+    how the question was understood, where that is more than its words.
     """
 
     question: str
     history: tuple[Turn, ...]
     mode: str
-    confidence: float
     excerpts: tuple[Excerpt, ...]
-    sentences: tuple[WeighedSentence, ...]
     took_ms: float
+    answers: bool = False
     doubt: str = ""
+    reading: str = ""
 
 
 def find_evidence(
@@ -68,9 +69,9 @@ def find_evidence(
     history: Sequence[Turn] = (),
     hide: Hide = show_all,
 ) -> Evidence:
-    """Search for a question in the context of earlier ones, and read the excerpts.
+    """Search for a question in the context of earlier ones, and read passages or excerpts.
 
-    `budget` is the most tokens of excerpts; `hide` is applied to their texts first.
+    `budget` is the most tokens of excerpts, 0 for passages; `hide` is applied to their texts first.
 
     Raises:
         BudgetError: no excerpt fits into the budget.
@@ -78,25 +79,36 @@ def find_evidence(
     """
     began = time.perf_counter()
     turns = bound_history(history)
-    requests = requests_in_context(request, turns)
+    reading = read_question(connection, request)
+    requests = requests_in_context(reading.request, turns)
     found = [searcher.search(one) for one in requests]
-    excerpts = _read_excerpts(connection, _merge_hits(found, request.limit), budget, hide)
-    meter = Meter(
-        weigh=functools.partial(searcher.weigh_texts, requests[0]),
-        compare=functools.partial(searcher.compare_texts, requests[0]),
-    )
-    doubt = _find_doubt(searcher, requests[0], found[0])
+    if reading.person and not any(map(_claims, found)):
+        reading = Reading(request, note=f"Nothing that {reading.person} wrote is near it.")
+        requests = requests_in_context(request, turns)
+        found = [searcher.search(one) for one in requests]
+    is_found = bool(found[0].hits)
+    unknown, encoder = searcher.find_unknown_share(requests[0]) if is_found else (0.0, "")
+    doubt = _find_doubt(found[0], unknown, encoder)
+    hits = [] if doubt and not budget else _merge_hits(found, request.limit)
+    is_sure = False
+    if budget:
+        excerpts = _read_excerpts(connection, hits, budget, hide)
+    else:
+        passages = find_passages(searcher, connection, requests[0], hits, hide)
+        chosen = choose_passages(passages, several=request.group == Group.message)
+        excerpts = tuple(one.as_excerpt(number) for number, one in enumerate(chosen, 1))
+        if chosen:
+            rates = [rate(one.features) for one in chosen]
+            is_sure = answers(describe_shown(rates, chosen[0].rank), encoder)
     return Evidence(
         question=request.query,
         history=turns,
         mode=found[0].mode,
-        confidence=0.0
-        if doubt
-        else max(_measure_confidence(searcher, *one) for one in zip(requests, found, strict=True)),
         excerpts=excerpts,
-        sentences=tuple(weigh_sentences(excerpts, meter)) if excerpts else (),
         took_ms=(time.perf_counter() - began) * 1000,
+        answers=is_sure,
         doubt=doubt,
+        reading=reading.note,
     )
 
 
@@ -138,34 +150,14 @@ def _is_named(hit: Hit) -> bool:
     return not hit.why.ranks and not hit.why.thread_score
 
 
-def _find_doubt(searcher: Searcher, request: Request, found: Response) -> str:
+def _find_doubt(found: Response, share: float, encoder: str) -> str:
     """Return why similarities are meaningless: the encoder does not know the question's script."""
-    if found.mode == Mode.fulltext or not found.hits or _is_named(found.hits[0]):
-        return ""
-    share, encoder = searcher.find_unknown_share(request)
-    if share <= MAX_UNKNOWN:
+    if not found.hits or _is_named(found.hits[0]) or share <= MAX_UNKNOWN:
         return ""
     return (
         f"The encoder {encoder} does not know the script of the question ({share:.0%} of it): "
         "ask in mode fulltext, or set MAIL_ENCODER to a model of that language."
     )
-
-
-def _measure_confidence(searcher: Searcher, request: Request, found: Response) -> float:
-    """Estimate, from 0 to 1, whether the archive has an answer.
-
-    In fulltext and semantic mode it is the score of the best hit. In hybrid mode it is the mean of
-    that score, of the similarity of the nearest hit, and of the weighted share of the question's
-    words in the best hit's thread: an answer need not repeat the question, but its thread does.
-    """
-    if not found.hits:
-        return 0.0
-    best = found.hits[0]
-    if found.mode != Mode.hybrid or _is_named(best):
-        return best.score
-    distances = [hit.why.distance for hit in found.hits if hit.why.distance is not None]
-    similarity = 1.0 - min(distances, default=1.0)
-    return (best.score + similarity + searcher.weigh_thread(request, best.message_id)) / 3
 
 
 def find_outcomes(

@@ -53,13 +53,6 @@ class Excerpt:
     spans: Spans
     text: str
 
-    def pieces(self) -> Iterator[tuple[int, str]]:
-        """Yield the start of each span in the body, and its text."""
-        at = 0
-        for start, end in self.spans:
-            yield start, self.text[at : at + end - start]
-            at += end - start + len(GAP)
-
     def contains(self, other: "Excerpt") -> bool:
         """Return whether each span of another excerpt is within a span of this one."""
         return self.hit.message_id == other.hit.message_id and all(

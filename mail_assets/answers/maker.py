@@ -1,4 +1,6 @@
-"""The interface of makers of answers, and the events of an answer as a maker writes it.
+"""Makers of answers, and the events of an answer as a maker writes it.
+
+Without a chat model the answer is the passages that were found, and one line above them.
 
     evidence = find_evidence(searcher, connection, request, maker.budget, history)
     for event in stream_answer(maker, evidence): ...
@@ -8,6 +10,7 @@ The second line uses neither the searcher nor the connection.
 
 import time
 from collections.abc import Generator, Iterator
+from dataclasses import dataclass, replace
 from typing import NamedTuple, Protocol
 
 from mail_assets.answers.answer import Answer, Citation, Event, Sources, Text, cite
@@ -18,13 +21,13 @@ class Written(NamedTuple):
     """The end of an answer; the fields are those of Answer."""
 
     citations: tuple[Citation, ...] = ()
-    sufficient: bool = True
+    answers: bool = False
     fault: str = ""
     dropped: int = 0
 
 
 class AnswerMaker(Protocol):
-    """Writes answers from evidence: a chat model, or the extractive maker."""
+    """Writes answers from evidence: a chat model, or the maker that shows passages."""
 
     @property
     def name(self) -> str:
@@ -32,7 +35,7 @@ class AnswerMaker(Protocol):
 
     @property
     def budget(self) -> int:
-        """Most tokens of excerpts."""
+        """Most tokens of excerpts; 0 for a maker that shows passages."""
 
     def write(self, evidence: Evidence) -> Generator[str, None, Written]:
         """Yield the checked pieces of an answer; return its end.
@@ -42,6 +45,29 @@ class AnswerMaker(Protocol):
         """
 
 
+#: The line above the passages: the first only where the test of relevance is passed.
+ANSWERED = "The archive answers this:"
+NEAREST = "What the archive says nearest to it:"
+NOTHING = "The archive says nothing near it."
+
+
+@dataclass(frozen=True)
+class PassageMaker:
+    """Shows passages of the mail; the same evidence always gives the same answer."""
+
+    name: str = "passages"
+    budget: int = 0
+
+    def write(self, evidence: Evidence) -> Generator[str, None, Written]:
+        """Yield the line above the passages; the passages are the citations."""
+        if not evidence.excerpts:
+            yield f"{NOTHING} {evidence.doubt}".rstrip()
+            return Written()
+        yield ANSWERED if evidence.answers else NEAREST
+        shown = tuple(replace(cite(one), text=one.text) for one in evidence.excerpts)
+        return Written(shown, answers=evidence.answers)
+
+
 def stream_answer(maker: AnswerMaker, evidence: Evidence) -> Iterator[Event]:
     """Yield the sources, the pieces of the text, and at last the whole answer.
 
@@ -49,15 +75,16 @@ def stream_answer(maker: AnswerMaker, evidence: Evidence) -> Iterator[Event]:
         EndpointError: a server failed before the first word.
     """
     began = time.perf_counter()
-    sources = tuple(cite(excerpt) for excerpt in evidence.excerpts)
-    yield Sources(evidence.question, maker.name, sources)
+    sources = tuple(map(cite, evidence.excerpts))
+    yield Sources(evidence.question, evidence.reading, maker.name, sources)
     pieces: list[str] = []
     written = yield from _pass_on(maker.write(evidence), pieces)
     yield Answer(
         question=evidence.question,
         maker=maker.name,
         text="".join(pieces),
-        sufficient=written.sufficient,
+        answers=written.answers,
+        reading=evidence.reading,
         complete=not written.fault,
         fault=written.fault,
         citations=written.citations,

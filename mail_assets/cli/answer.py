@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -16,6 +17,7 @@ from mail_assets.cli.command import (
     print_error,
     print_json,
     print_note,
+    printable,
     printable_line,
     read_filters,
     select_lists,
@@ -30,13 +32,14 @@ if TYPE_CHECKING:
 @click.command(
     epilog=examples(
         "mail-assets answer 'when does a lease expire'",
-        "mail-assets answer --extractive --list harbor-dev 'when does a lease expire'",
+        "mail-assets answer --passages --list harbor-dev 'when does a lease expire'",
     )
 )
 @click.argument("question", required=False)
 @click.option("--mode", default="hybrid", show_default=True, help="hybrid, semantic or fulltext.")
 @click.option("--limit", default=12, show_default=True, help="How many messages to draw from.")
-@click.option("--extractive", is_flag=True, help="Without a model, also where one is set.")
+@click.option("--passages", is_flag=True, help="Without a model, also where one is set.")
+@click.option("--several", is_flag=True, help="Also several passages of one conversation.")
 @filter_options
 @json_option
 @pass_settings
@@ -45,10 +48,13 @@ def answer(
 ) -> None:
     """Answer a question from the archive, with citations.
 
-    The answer is made of sentences of the mail that search finds, each with the place where it
-    stands. Where MAIL_CHAT_URL names a chat model, excerpts of the mail are sent there, and it
-    writes the answer, which may be wrong: its citations are checked to exist, and lead to the
-    messages.
+    The answer is three to five paragraphs of the mail, each with its author, date and place, and a
+    line that says whether they answer the question or are only the nearest. Where MAIL_CHAT_URL
+    names a chat model, excerpts of the mail are sent there, and it writes the answer, which may be
+    wrong: its citations are checked to exist, and lead to the messages.
+
+    A question for what somebody said ("what did Ann say about leases") is answered from that
+    person's mail.
 
     Without QUESTION, questions are read from standard input, one a line. Each follows up on those
     before it; after an empty line, the next question stands alone.
@@ -65,7 +71,7 @@ def answer(
     from mail_assets.search.language.request import RequestError
     from mail_assets.search.open import open_searcher
 
-    chat = None if options["extractive"] else settings.chat
+    chat = None if options["passages"] else settings.chat
     history: list[Turn] = []
     incomplete = wrong = False
     with (
@@ -108,18 +114,21 @@ def _read_questions() -> Iterator[str]:
 
 
 def _build_request(question: str, lists: tuple[str, ...], options: dict[str, Any]) -> "Request":
-    from mail_assets.search.language.request import Request
+    from mail_assets.search.language.request import Group, Request
 
-    return Request(
+    request = Request(
         query=question, mode=options["mode"], limit=options["limit"], **read_filters(lists, options)
     )
+    return replace(request, group=Group.message) if options["several"] else request
 
 
 def _show(events: "Iterable[Event]", as_json: bool) -> "Answer":
     """Print an answer, as it arrives or as one object, and return it."""
-    from mail_assets.answers.answer import Answer, Text
+    from mail_assets.answers.answer import Answer, Sources, Text
 
     for event in events:
+        if isinstance(event, Sources) and event.reading and not as_json:
+            click.echo(printable_line(event.reading))
         if isinstance(event, Text) and not as_json:
             click.echo(event.text, nl=False)
         if isinstance(event, Answer):
@@ -142,17 +151,19 @@ def _print_sources(found: "Answer") -> None:
         click.echo(f"    <{printable_line(one.message_id)}> characters {where}")
         if one.contested:
             click.echo("    contested: other texts claim this Message-ID; this one arrived first")
+        if one.text:
+            click.echo(f"\n{printable(one.text)}")
 
 
 def _print_remarks(found: "Answer") -> None:
     """Print the faults of the answer on standard error."""
-    if not found.excerpts:
-        print_note("nothing was found to answer from")
-    elif not found.complete:
+    from mail_assets.answers.maker import PassageMaker
+
+    if not found.complete:
         print_error(f"the answer is incomplete: {found.fault}")
-    elif not found.sufficient:
-        print_note("the excerpts do not answer the question")
-    elif not found.citations:
-        print_note("the answer cites nothing: do not rely on it")
+    elif not found.excerpts:
+        print_note("nothing was found to answer from")
+    elif found.maker != PassageMaker.name and not found.answers:
+        print_note("the model found no answer in the excerpts, or cites none: do not rely on it")
     if found.dropped:
         print_note(f"citations, addresses and links left out that no excerpt has: {found.dropped}")

@@ -1,6 +1,6 @@
 """evaluate: judged sets of queries run through search."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -33,8 +33,8 @@ _OPTIONS = (
     click.option(
         "--min-relevant",
         type=click.IntRange(min=1),
-        help="Leave out queries with fewer relevant messages; default: 3, and 1 where no query of "
-        "the set has two.",
+        help="Leave out queries with fewer relevant messages; default: 3, and 1 where most queries "
+        "of the set have fewer.",
     ),
 )
 
@@ -50,25 +50,34 @@ def read_judged_queries(
     settings: Settings, queries: Path | None, qrels: Path | None, min_relevant: int | None
 ) -> "list[JudgedQuery] | None":
     """Read the judged queries that the options name, else those of the settings, if any."""
-    from mail_assets.evaluation.judged import read_judged, read_judged_set
+    found = _read_set(settings, queries, qrels, min_relevant)
+    return [*found.queries] if found else None
+
+
+def _read_set(
+    settings: Settings, queries: Path | None, qrels: Path | None, min_relevant: int | None
+) -> "JudgedSet | None":
+    from mail_assets.evaluation.judged import QRELS, QUERIES, read_set
 
     if (queries is None) != (qrels is None):
         raise click.UsageError("--queries and --qrels go together")
     if queries is not None and qrels is not None:
-        return read_judged(queries, qrels, min_relevant)
-    return read_judged_set(settings.quality_set, min_relevant) if settings.quality_set else None
+        return read_set(queries, qrels, min_relevant)
+    folder = settings.quality_set
+    return read_set(folder / QUERIES, folder / QRELS, min_relevant) if folder else None
 
 
 def read_named_set(written: str, lists: tuple[str, ...], min_relevant: int | None) -> "JudgedSet":
     """Read a set written as "LIST=FOLDER", or "FOLDER" that is asked of `lists`."""
-    from mail_assets.evaluation.judged import QRELS, QUERIES, JudgedSet, read_judged_set
+    from mail_assets.evaluation.judged import QRELS, QUERIES, read_set
 
     name, _, path = written.rpartition("=")
     folder = Path(path)
     for file in (QUERIES, QRELS):
         if not (folder / file).is_file():
             raise click.UsageError(f"--set {written}: {folder / file} is no file")
-    return JudgedSet(folder.name, (name,) if name else lists, read_judged_set(folder, min_relevant))
+    judged = read_set(folder / QUERIES, folder / QRELS, min_relevant)
+    return judged._replace(name=folder.name, lists=(name,) if name else lists)
 
 
 @click.command(
@@ -86,6 +95,12 @@ def read_named_set(written: str, lists: tuple[str, ...], min_relevant: int | Non
     help="A folder with queries.jsonl and qrels.tsv, asked of one list; repeatable.",
 )
 @click.option("--mode", "modes", multiple=True, help="Only this mode; repeatable.")
+@click.option(
+    "--group",
+    default="message",
+    show_default=True,
+    help="How the hits that are judged are grouped, as in `search`; message: each by itself.",
+)
 @lists_option("Only this list; repeatable.")
 @json_option
 @pass_settings
@@ -96,18 +111,19 @@ def evaluate(  # a parameter for each option
     min_relevant: int | None,
     sets: tuple[str, ...],
     modes: tuple[str, ...],
+    group: str,
     lists: tuple[str, ...],
     as_json: bool,
 ) -> None:
     """Measure search by judged queries.
 
     Measures are nDCG@10, MRR, recall@50, success@10, different threads among the first 10, and
-    latency. Messages are judged one by one, in the order of their scores. Each figure is a mean
-    over the queries with its 95 % interval, bootstrapped; latencies are those of a warm searcher.
+    latency; thread_mrr and thread_success@10 count any message of the thread of a relevant one.
+    Each figure is a mean over the queries with its 95 % interval, bootstrapped; latencies are those
+    of a warm searcher. Queries that no search could answer are left out, and counted.
     """
-    from mail_assets.evaluation.judged import JudgedSet
-    from mail_assets.evaluation.scores import score_queries
-    from mail_assets.search.language.request import MODES
+    from mail_assets.evaluation.scores import find_threads, score_queries
+    from mail_assets.search.language.request import MODES, RequestError
     from mail_assets.search.open import open_searcher
 
     select_lists(settings, lists)
@@ -115,52 +131,70 @@ def evaluate(  # a parameter for each option
         raise click.UsageError("give --set, or --queries and --qrels")
     asked = [read_named_set(one, lists, min_relevant) for one in sets]
     if not sets:
-        judged = read_judged_queries(settings, queries, qrels, min_relevant)
+        judged = _read_set(settings, queries, qrels, min_relevant)
         if judged is None:
             raise click.UsageError("give --set, --queries and --qrels, or set MAIL_QUALITY_SET")
-        asked = [JudgedSet("", lists, judged)]
+        asked = [judged._replace(lists=lists)]
     for one in asked:
         select_lists(settings, one.lists)
+    found = []
     with open_searcher(settings.search) as searcher:
-        found = [
-            (one, score_queries(searcher.search, one.queries, modes or MODES, one.lists))
-            for one in asked
-        ]
-    if as_json:
-        print_json(_serialize(found))
-    else:
-        _print(found)
-    note_unknown(settings, asked)
-
-
-def note_unknown(settings: Settings, asked: "Sequence[JudgedSet]") -> None:
-    """Note the judged messages that are not in the archive: a set may be of another archive."""
-    from mail_assets.reading.browsing import find_archived_ids
-
-    with settings.database.connect("evaluate") as connection:
         for one in asked:
-            ids = {message_id for query in one.queries for message_id in query.relevant}
-            if unknown := ids - find_archived_ids(connection, ids):
-                name = f"{one.name}: " if one.name else ""
-                print_note(
-                    f"{name}{len(unknown)} of {len(ids)} judged messages are not in this archive, "
-                    f"<{min(unknown)}> among them: no search finds these"
+            threads = find_threads(searcher, one.queries)
+            note_unknown(one, threads)
+            judged = one.leave_out_unfindable(threads.keys())
+            note_left_out(judged)
+            if judged.queries:
+                scores = score_queries(
+                    *(searcher.search, judged.queries, modes or MODES, judged.lists, group),
+                    threads=threads,
                 )
+                found.append((judged, scores))
+    if not found:
+        raise RequestError("no query is left to ask: the judged messages are of another archive")
+    if as_json:
+        print_json(_serialize(found, group))
+    else:
+        _print(found, group)
 
 
-def _serialize(found: "list[tuple[JudgedSet, list[Score]]]") -> dict[str, Any]:
-    """Return summaries and scores, each with the name of its set if it has one."""
+def note_unknown(judged: "JudgedSet", archived: Collection[str]) -> None:
+    """Note the judged messages that are not in the archive: a set may be of another archive."""
+    ids = {message_id for query in judged.queries for message_id in query.relevant}
+    if unknown := ids.difference(archived):
+        print_note(
+            f"{_name(judged)}{len(unknown)} of {len(ids)} judged messages are not in this archive, "
+            f"<{min(unknown)}> among them: no search finds these"
+        )
+
+
+def note_left_out(judged: "JudgedSet") -> None:
+    """Note how many queries of a set are not asked, and why."""
+    if judged.left_out:
+        every = len(judged.queries) + sum(judged.left_out.values())
+        reasons = "; ".join(f"{count} {why}" for why, count in sorted(judged.left_out.items()))
+        print_note(f"{_name(judged)}{len(judged.queries)} of {every} queries are asked: {reasons}")
+
+
+def _name(judged: "JudgedSet") -> str:
+    return f"{judged.name}: " if judged.name else ""
+
+
+def _serialize(found: "list[tuple[JudgedSet, list[Score]]]", group: str) -> dict[str, Any]:
+    """Return sets, summaries and scores, each with the name of its set if it has one."""
     from mail_assets.evaluation.quality import serialize_scores
 
-    parts: dict[str, Any] = {"modes": [], "queries": []}
+    parts: dict[str, Any] = {"group": group, "sets": [], "modes": [], "queries": []}
     for one, scores in found:
         named = {"set": one.name} if one.name else {}
+        about = {"lists": one.lists, "queries": len(one.queries), "left_out": {**one.left_out}}
+        parts["sets"].append(named | about)
         for key, rows in serialize_scores(scores).items():
             parts[key] += [named | row for row in rows]
     return parts
 
 
-def _print(found: "list[tuple[JudgedSet, list[Score]]]") -> None:
+def _print(found: "list[tuple[JudgedSet, list[Score]]]", group: str) -> None:
     import pandas as pd
 
     from mail_assets.evaluation.quality import build_summary_table, summarise_scores
@@ -168,6 +202,7 @@ def _print(found: "list[tuple[JudgedSet, list[Score]]]") -> None:
     tables = []
     for one, scores in found:
         table = build_summary_table(summarise_scores(scores)).reset_index()
+        table.insert(1, "group", group)
         if one.name:
             table.insert(0, "set", one.name)
         tables.append(table)

@@ -17,22 +17,17 @@ MAX_IDS = 5
 
 def print_hits(response: "Response") -> None:
     """Print each hit, its best chunk and why it is one; the time it took on standard error."""
-    from mail_assets.search.language.permalink import name_phrases
-
     explain = dict(response.explain or {})
     if query := explain.pop("query", ""):
         click.echo(f"query: {printable_line(query)}")
-    if phrases := response.without_quotes:
-        named = printable_line(name_phrases(phrases))
-        print_note(f"nothing was found that holds {named}: searched without quotes")
+    for note in response.notes:
+        print_note(printable_line(note))
     for number, hit in enumerate(response.hits, 1):
         _print_hit(number, hit)
         if response.explain is not None:
             click.echo(f"    why: {'; '.join(hit.why.reasons())}")
     if response.facets:
         _print_facets(response.facets)
-    if day := response.looked_back_to:
-        print_note(f"only messages from {day} on were looked at: for others add before:{day}")
     took = f"{response.took_ms:.0f} ms ({response.mode})"
     print_note(f"{plural(len(response.hits), 'hit')} in {took}")
     if response.explain is not None:

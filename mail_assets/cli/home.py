@@ -38,6 +38,7 @@ def up(settings: Settings, mend: bool) -> None:
     are not those of this version. A new table is empty: `doctor` says how to fill it.
     """
     from mail_assets.defs.instance import use_dagster_home
+    from mail_assets.encoding.models import advise_language
     from mail_assets.encoding.open import check_model
     from mail_assets.indexes.vectors import check_mail_bucket
 
@@ -55,6 +56,9 @@ def up(settings: Settings, mend: bool) -> None:
     check_model(settings.encoder, settings.model_cache)
     check_mail_bucket(settings.database, settings.vectors)
     click.echo(f"encoder: {settings.encoder} {settings.precision}")
+    languages = (one.language for one in settings.lists.values())
+    if advice := advise_language(settings.encoder, languages):
+        click.echo(advice)
 
 
 def _mend_tables(settings: Settings) -> None:

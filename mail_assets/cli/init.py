@@ -3,6 +3,7 @@
 import click
 
 from mail_assets.cli.command import check_month, examples, report_errors
+from mail_assets.encoding.models import ALL_MINILM_L6_V2, advise_language
 from mail_assets.environment import VARIABLES
 from mail_assets.settings.lists import check_name, write_lists_file
 from mail_assets.settings.settings import read_lists_path
@@ -51,6 +52,9 @@ def init(name: str | None, source: str | None, **more: str | None) -> None:
     click.echo(f"wrote {path}")
     if not name:
         click.echo("Uncomment its example and edit it for your list.")
+    encoder = VARIABLES.get("MAIL_ENCODER", "").strip() or ALL_MINILM_L6_V2.name
+    if more["language"] and (advice := advise_language(encoder, [more["language"]])):
+        click.echo(advice)
     click.echo(NEXT, nl=False)
 
 

@@ -22,11 +22,24 @@ if TYPE_CHECKING:
     from mail_assets.search.language.request import Request
 
 
+class _QueryCommand(click.Command):
+    """A command whose first argument may begin with a dash."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Read the arguments; an unknown option may be a query."""
+        try:
+            return super().parse_args(ctx, args)
+        except click.NoSuchOption as error:
+            said = f"{error.format_message()} Put -- before a query that begins with a dash."
+            raise click.UsageError(said, ctx) from None
+
+
 @click.command(
+    cls=_QueryCommand,
     epilog=examples(
         "mail-assets search 'why do jobs run twice after a worker pauses'",
         "mail-assets search 'from:ingrid upgrade' --list harbor-users --after 2024-03",
-    )
+    ),
 )
 @click.argument("query", required=False)
 @click.option(
@@ -45,7 +58,7 @@ if TYPE_CHECKING:
     show_default=True,
     help="Hits of a thread: few (three at most), message (all), thread (the best).",
 )
-@click.option("--sort", default="relevance", show_default=True, help="relevance or date.")
+@click.option("--sort", default="relevance", show_default=True, help="relevance, newest or oldest.")
 @click.option("--facets", is_flag=True, help="Count what matches by list, year, author and kind.")
 @click.option(
     "--explain",
@@ -64,11 +77,11 @@ def search(
 ) -> None:
     """Search the archive, by words or by meaning.
 
-    "Quoted words" are a phrase that every hit has, leas* is the beginning of a word, -word must
-    be absent, and OR joins alternatives. Fields: from: to: list: subject: thread: month: after:2y
-    before:2024-06 date:2023..2024 file: has:patch has:attachment is:reply is:first sort:date, each
-    with a dash before it for the opposite. A pasted Message-ID finds that message. Put `--` before
-    a query that begins with a dash.
+    "Quoted words" are a phrase that every hit has, leas* is the beginning of a word or name, -word
+    or NOT word must be absent, OR joins alternatives, and AND requires both sides. Fields: from:
+    to: list: subject: thread: id: month: after:2y before:2024-06 date:2023..2024 file: has:patch
+    has:attachment is:reply is:first, each with a dash before it for the opposite; and sort:oldest.
+    A pasted Message-ID finds that message. Put `--` before a query that begins with a dash.
     """
     from mail_assets.search.open import open_searcher
 

@@ -14,7 +14,6 @@ from pydantic import Field
 
 from mail_assets.defs.resources import SearchResource
 from mail_assets.search.language.fields import parse_day
-from mail_assets.search.language.permalink import name_phrases
 from mail_assets.search.language.request import (
     MAX_LIMIT,
     MAX_OFFSET,
@@ -22,6 +21,7 @@ from mail_assets.search.language.request import (
     Mode,
     Request,
     RequestError,
+    Sort,
 )
 from mail_assets.search.language.syntax import parse_request
 from mail_assets.search.response import Hit, Response, escape_markdown, render_snippet_markdown
@@ -42,6 +42,7 @@ class TestQueries(dg.Config):
     offset: int = Field(default=0, ge=0, le=MAX_OFFSET, description="hits to skip")
     min_score: float | None = Field(default=None, description="leave out hits with a lower score")
     group: Group = Field(default=Group.few, description="number of hits shown of a thread")
+    sort: Sort = Field(default=Sort.relevance, description="the best, newest or oldest first")
     lists: list[str] = Field(default=[], description="only these lists; empty: all")
     after: str = Field(default="", description="sent from this day on: YYYY[-MM[-DD]]")
     before: str = Field(default="", description="sent before this day")
@@ -74,6 +75,7 @@ def _request(query: str, config: TestQueries) -> Request:
             offset=config.offset,
             min_score=config.min_score,
             group=config.group.value,
+            sort=config.sort.value,
             lists=tuple(config.lists),
             after=parse_day(config.after) if config.after else None,
             before=parse_day(config.before) if config.before else None,
@@ -125,9 +127,7 @@ def answer_markdown(response: Response) -> str:
         f"{response.took_ms} ms, {response.mode}{short}. "
         f"Again: {escape_markdown(response.permalink)}"
     )
-    if response.without_quotes:
-        named = escape_markdown(name_phrases(response.without_quotes))
-        head += f"\n\nNothing was found that holds {named}: searched without quotes."
+    head += "".join(f"\n\n{escape_markdown(note)}" for note in response.notes)
     return "\n\n".join(
         [head, *(_hit_markdown(rank, hit) for rank, hit in enumerate(response.hits, 1))]
     )

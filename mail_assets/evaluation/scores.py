@@ -6,16 +6,23 @@ MRR         1 / rank of the first relevant message, 0 if none is among the first
 recall@50   share of the relevant messages that are among the first 50
 success@10  1 if a relevant message is among the first 10, else 0
 threads@10  number of threads of the first 10: one thread must not hide the others
+
+and of threads, where the thread of a relevant message counts whatever message of it is found:
+
+thread_mrr         1 / rank of the first message of such a thread
+thread_success@10  1 if there is one among the first 10
 """
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import NamedTuple
 
 from mail_assets.evaluation.judged import JudgedQuery
 from mail_assets.search.language.request import Group, Request
 from mail_assets.search.response import Response
+from mail_assets.search.searcher import Searcher
 
 
 def ndcg(ranking: Sequence[str], relevant: Mapping[str, int], depth: int) -> float:
@@ -50,7 +57,10 @@ def _dcg(grades: Iterable[int]) -> float:
 
 #: Messages requested for each query.
 DEPTH = 50
-MEASURES = ("ndcg_10", "mrr", "recall_50", "success_10", "threads_10")
+MEASURES = (
+    *("ndcg_10", "mrr", "recall_50", "success_10", "threads_10"),
+    *("thread_mrr", "thread_success_10"),
+)
 
 
 class Ranking(NamedTuple):
@@ -72,7 +82,14 @@ class Score:
     recall_50: float
     success_10: float
     threads_10: float
+    thread_mrr: float
+    thread_success_10: float
     took_ms: float
+
+
+def find_threads(searcher: Searcher, judged: Iterable[JudgedQuery]) -> dict[str, str]:
+    """Return the thread of each relevant message that is stored."""
+    return searcher.find_threads(message_id for one in judged for message_id in one.relevant)
 
 
 def score_queries(
@@ -80,13 +97,15 @@ def score_queries(
     judged: Sequence[JudgedQuery],
     modes: Iterable[str],
     lists: tuple[str, ...] = (),
-    group: Group = Group.message,
+    group: str = Group.message,
+    threads: Mapping[str, str] = MappingProxyType({}),
 ) -> list[Score]:
     """Run every query in every mode and measure the rankings.
 
     By default each message counts, however many of its thread come before it. With another `group`
     the messages that a page would fold away count as not found. Search ignores the messages that a
-    query is `citing`. The first query of a mode runs twice, to warm the caches.
+    query is `citing`. `threads` has the thread of each relevant message that is in one. The first
+    query of a mode runs twice, to warm the caches.
     """
     scores = []
     for mode in modes:
@@ -97,13 +116,14 @@ def score_queries(
         ]
         search(requests[0])
         for one, request in zip(judged, requests, strict=True):
-            scores.append(score_ranking(mode, one, _rank(search(request))))
+            scores.append(score_ranking(mode, one, _rank(search(request)), threads))
     return scores
 
 
-def score_ranking(mode: str, one: JudgedQuery, found: Ranking) -> Score:
+def score_ranking(mode: str, one: JudgedQuery, found: Ranking, threads: Mapping[str, str]) -> Score:
     """Return the measures of one ranking."""
     ranking = found.message_ids
+    of_threads = {threads.get(message_id, message_id): 1 for message_id in one.relevant}
     return Score(
         mode=str(mode),
         query_id=one.query_id,
@@ -112,6 +132,8 @@ def score_ranking(mode: str, one: JudgedQuery, found: Ranking) -> Score:
         recall_50=round(recall(ranking, one.relevant, DEPTH), 4),
         success_10=success(ranking, one.relevant, 10),
         threads_10=float(count_threads(found.threads, 10)),
+        thread_mrr=round(reciprocal_rank(found.threads[:DEPTH], of_threads), 4),
+        thread_success_10=success(found.threads, of_threads, 10),
         took_ms=found.took_ms,
     )
 

@@ -1,9 +1,8 @@
 """Probe an encoder: encode a fixed text, and compare its vector with the first machine's.
 
 The fingerprint of an encoder names everything but the machine. Processors with other instructions
-round int8 differently: without VNNI (AVX2) sums of two products saturate, and vectors are at cosine
-0.984 to 0.995 of those with it, which search does not notice. A larger distance is no rounding, and
-one index must not hold both.
+round the float32 part of a model differently, which moves vectors by less than search notices. A
+larger distance is no rounding, and one index must not hold both.
 """
 
 import platform

@@ -12,7 +12,6 @@ from psycopg.rows import dict_row
 from mail_assets.month import ListMonth
 from mail_assets.postgres.statements import SQL, read_column, read_value, statement
 from mail_assets.reading.conversations import count_threads
-from mail_assets.text.letters import pair_letters
 
 #: Common first characters of near ids; of long ids two thirds.
 MIN_SHARED = 8
@@ -63,16 +62,6 @@ def find_known_ids(connection: psycopg.Connection, ids: Collection[str]) -> set[
 def find_archived_ids(connection: psycopg.Connection, ids: Collection[str]) -> set[str]:
     """Return the ids of archived messages."""
     return {*read_column(connection, statement("browsing", "archived_ids"), {"ids": [*ids]})}
-
-
-def find_unknown_words(
-    connection: psycopg.Connection, words: Collection[str], languages: Collection[str]
-) -> list[str]:
-    """Return the words that no message has; `languages` are PostgreSQL's configurations."""
-    written = {pair_letters(word): word for word in words}
-    parameters = {"words": [*written], "languages": [*languages]}
-    rows = connection.execute(statement("browsing", "unknown_words"), parameters).fetchall()
-    return [written[word] for (word,) in rows]
 
 
 def read_neighbours(connection: psycopg.Connection, message_id: str) -> Neighbours:

@@ -65,7 +65,7 @@ def _count_all(connection: psycopg.Connection, looked_up: LookedUp) -> Facets:
         ids = find_required(looked_up, most)
     if ids is not None:
         return _count(connection, filters.require_ids(ids))
-    if newest_ids := find_newest(looked_up, most):
+    if newest_ids := find_newest(connection, looked_up, most):
         named = filters.require_ids(newest_ids.message_ids)
         return _count(connection, named, at_least=True)
     is_left = find_horizon(connection, filters) is not None

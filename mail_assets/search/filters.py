@@ -149,8 +149,9 @@ class MessageFilter:
     index of words checks. The part of `fields` that a vector index checks depends on the length of
     its filters. `only_fields`: nothing but fields is asked. `words_say_all`: the index of words
     checks all that is asked, words too. `indexed` are the conditions for which PostgreSQL has an
-    index, `walked` those on lists and days, whose messages it has by date; others would be checked
-    on every message. `mixed` are alternatives of fields and texts, which `require_words` adds.
+    index, `walked` those on lists, first, and days, whose messages it has by date; others would be
+    checked on every message. `mixed` are alternatives of fields and texts, which `require_words`
+    adds. `oldest`: statements that list or walk by date begin with the oldest messages.
     """
 
     conditions: tuple[LiteralString, ...]
@@ -163,6 +164,7 @@ class MessageFilter:
     walked: tuple[LiteralString, ...] = ()
     mixed: tuple[MixedClause, ...] = ()
     source: Source = "messages"
+    oldest: bool = False
 
     @property
     def lists(self) -> list[str]:
@@ -186,11 +188,15 @@ class MessageFilter:
         """Return a statement of sql/search.sql with these conditions in it."""
         text = statement("search", name).replace("{source}", self._source())
         text = text.replace("{passes}", _conjunction(self.conditions))
+        text = text.replace("{by_date}", "m.sent_at" if self.oldest else "m.sent_at desc")
         text = text.replace("{passes_in_lists}", _conjunction(self.conditions[1:]))
         others = [one for one in self.conditions if one not in self.indexed]
         text = text.replace("{passes_unindexed}", _conjunction(others))
         text = text.replace("{indexed}", _conjunction(self.indexed))
-        return text.replace("{walked}", _conjunction(self.walked))
+        walked = self.walked
+        if walked and len(self.lists) == 1:
+            walked = (read_condition("one_list"), *walked[1:])
+        return text.replace("{walked}", _conjunction(walked))
 
     def _source(self) -> LiteralString:
         if self.source == "messages":
@@ -204,7 +210,7 @@ class MessageFilter:
         return replace(self, source="indexed")
 
     def walk(self) -> "MessageFilter":
-        """Return the filter for statements that read the MAX_WALKED newest messages."""
+        """Return the filter for statements that read the MAX_WALKED newest, or oldest, messages."""
         parameters = {**self.parameters, "walked": MAX_WALKED}
         return replace(self, source="walked", parameters=parameters)
 
@@ -282,6 +288,7 @@ def compile_filters(
             mixed.append(one.alternatives)
         elif not one.always:
             pure.append(fields)
+    pure = _join_excluded_ids(pure)
     sql = SqlConditions.of_lists(lists)
     indexed, walked = [], [*sql.conditions]
     for clause in pure:
@@ -305,6 +312,19 @@ def compile_filters(
         walked=tuple(walked),
         mixed=tuple(mixed),
     )
+
+
+def _join_excluded_ids(clauses: Iterable[list[FieldCondition]]) -> list[list[FieldCondition]]:
+    """Return clauses with one in place of all that exclude a message: a thread has hundreds."""
+    others, excluded = [], set[str]()
+    for clause in clauses:
+        if len(clause) == 1 and clause[0].name == "ids" and clause[0].negated:
+            excluded.update(clause[0].value)
+        else:
+            others.append(clause)
+    if excluded:
+        others.append([FieldCondition("ids", sorted(excluded), negated=True)])
+    return others
 
 
 def _check_lists(clauses: Iterable[Clause], known_lists: Collection[str]) -> None:

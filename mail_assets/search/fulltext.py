@@ -8,7 +8,12 @@ it is 0 to 1 and means the same for every query and language.
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-from mail_assets.search.field_conditions import all_of
+from mail_assets.search.field_conditions import (
+    MAX_WORD_CONSTRAINTS,
+    WORD_FIELDS,
+    all_of,
+    build_index_filter,
+)
 from mail_assets.search.look_up import LookedUp
 from mail_assets.search.matches import MessageCopy, WordHit
 from mail_assets.search.query import LanguageQuery, LanguageTerms, Query
@@ -72,17 +77,38 @@ def search_words(
     return sorted(hits, key=lambda hit: (-hit.score, hit.message_id, hit.copy))[:depth]
 
 
-def search_required(looked_up: LookedUp, most: int) -> list[Sequence[WordMatch]] | None:
+def search_required(
+    looked_up: LookedUp, most: int, oldest_from: float | None = None
+) -> list[Sequence[WordMatch]] | None:
     """Return the newest messages of each language that have the words which a query requires.
 
-    None where some list is of a language in which no word is required.
+    With `oldest_from`, the time of the first message, they are the oldest. None where some list is
+    of a language in which no word is required.
     """
     if not _requires_words(looked_up):
         return None
     return [
-        _search(looked_up, one, one.words._replace(terms=()), most)
+        _search(looked_up, one, one.words._replace(terms=(), oldest_from=oldest_from), most)
         for one in looked_up.query.by_language
     ]
+
+
+def has_any_word(looked_up: LookedUp) -> bool:
+    """Return whether the searched lists have any word of a query, whatever else it asks.
+
+    True where no words are indexed: then nothing is known.
+    """
+    filters, index = looked_up.filters, looked_up.words
+    lists = [one for one in filters.fields if any(field.name == "lists" for field in one)]
+    where = build_index_filter(lists, WORD_FIELDS, MAX_WORD_CONSTRAINTS).where
+    try:
+        return any(
+            index.search(WordQuery(one.words.terms), 1, where)
+            for one in looked_up.query.by_language
+            if one.words.terms
+        )
+    except MissingWordsError:
+        return True
 
 
 def find_required(looked_up: LookedUp, most: int) -> tuple[str, ...] | None:

@@ -15,8 +15,10 @@
    and little else: `brevity` is `brief` for such messages, 0 for others.
 5. `strength` is the weighted sum of the legs' best scores: the share of the best possible BM25, and
    cosine above FLOOR. It is one number for a query and puts queries on one scale.
-6. If anything better is found, similarities below FLOOR do not count. If only one leg finds
-   anything, its order stands.
+6. Similarities below FLOOR do not count. If only one leg finds anything, its order stands.
+7. What meaning alone finds is no hit below the floor of the encoder.
+8. In every mode the messages whose whole subject is the query come first (whole_subjects.py).
+   Where nothing but names is asked, those without any of the names come last.
 
 docs/search-experiments.md has the measurements behind the numbers.
 """
@@ -25,6 +27,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
+from mail_assets.encoding.models import ALL_MINILM_L6_V2
 from mail_assets.search.matches import Candidate
 
 MIN_FULLTEXT_WEIGHT, MAX_FULLTEXT_WEIGHT = 0.6, 0.95
@@ -44,6 +47,23 @@ FLOOR = 0.2
 #: The score below which the best hit answers no question: most nonsense queries score less, and few
 #: sentences that point at a message.
 MIN_STRENGTH = 0.15
+
+
+class Floors(NamedTuple):
+    """The least similarity of a hit that is found by meaning alone.
+
+    `wordless` is that of a question of which no message has a word.
+    """
+
+    worded: float
+    wordless: float
+
+
+#: The floors of an encoder. Questions about other things reach 0.44 with the default model, and
+#: mostly less than 0.3; 1 of 30 relevant messages is farther away. Random letters reach 0.56.
+#: Encoders that were not measured have none.
+FLOORS = {ALL_MINILM_L6_V2.name: Floors(0.3, 0.55)}
+NO_FLOORS = Floors(-1.0, -1.0)
 
 
 @dataclass(frozen=True)
@@ -101,15 +121,13 @@ def fuse(semantic: Sequence[Candidate], fulltext: Sequence[Candidate], mix: Mix)
     another copy are dropped.
     """
     near = [one for one in semantic if one.score > FLOOR]
-    if not near and not fulltext:
-        near = [*semantic]
     legs = [
         # a similarity on a scale from FLOOR, 0, to the same text, 1
         _build_leg(
             "semantic",
             mix.semantic,
             near,
-            (max(0.0, (one.score - FLOOR) / (1 - FLOOR)) for one in near),
+            ((one.score - FLOOR) / (1 - FLOOR) for one in near),
         ),
         _build_leg("fulltext", mix.fulltext, fulltext, (one.score for one in fulltext)),
     ]
@@ -146,6 +164,40 @@ def add_thread_messages(
     ]
     # Python's sort is stable: equal scores keep their order.
     return sorted([*ranked, *added], key=lambda one: -one.score)
+
+
+def settle_ends(ranked: Sequence[Candidate], subjects: Iterable[Candidate]) -> list[Candidate]:
+    """Return a ranking with whole subjects first, and messages without the names asked for last.
+
+    Whole subjects have the best score of the ranking, 1 where nothing else is found; the last no
+    better one than those before them.
+    """
+    known = {one.message_id: one for one in ranked}
+    best = ranked[0].score if ranked else 1.0
+    first = {}
+    for place, found in enumerate(subjects, 1):
+        one = known.get(found.message_id, found)
+        ranks = {**one.ranks, "subject": place}
+        first[one.message_id] = one._replace(score=best, ranks=ranks)
+    rest = [one for one in ranked if one.message_id not in first]
+    named = [*first.values(), *(one for one in rest if one.is_named)]
+    lowest = named[-1].score if named else best
+    others = [one._replace(score=min(one.score, lowest)) for one in rest if not one.is_named]
+    return [*named, *others]
+
+
+def drop_far(ranked: Iterable[Candidate], least: float, *, by_name: bool) -> list[Candidate]:
+    """Return the candidates that are hits: found by words, or near enough by meaning.
+
+    `by_name`: nothing but names is asked, and messages with one of them are hits too.
+    """
+    return [
+        one
+        for one in ranked
+        if "fulltext" in one.ranks
+        or (by_name and one.is_named)
+        or 1.0 - min(one.chunks.values(), default=0.0) >= least
+    ]
 
 
 def rank_single_leg(name: str, candidates: Iterable[Candidate]) -> list[Candidate]:
@@ -203,4 +255,5 @@ def _score(found: _Found, evidence: float, mix: Mix, strength: float) -> Candida
         round(thread_score, 6),
         one.begins,
         one.is_brief,
+        is_named=one.is_named,
     )

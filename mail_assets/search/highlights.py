@@ -9,18 +9,14 @@ from typing import NamedTuple
 import psycopg
 
 from mail_assets.postgres.statements import statement
-from mail_assets.search.lexemes import match_any
 from mail_assets.search.look_up import LookedUp
 from mail_assets.search.matches import Candidate
-from mail_assets.search.query import Query, WeighedTerm, measure_coverage, weigh_query
+from mail_assets.search.query import Query, WeighedTerm, weigh_query
 from mail_assets.search.response import SHORTEST, ChunkHit, Span, find_start
 from mail_assets.text.letters import distinct_words, find_words, is_unspaced
 
 #: Chunks that are shown of a message.
 MAX_CHUNKS = 3
-#: Messages of a thread that are looked at, those around the one that was found: answers stand near
-#: their question, and a thread of thousands contains any word.
-THREAD_MESSAGES = 60
 #: Words, and texts between blanks, whose stems are kept; one page may add more.
 KEPT_WORDS = 100_000
 _TO_BLANK = re.compile(r"[^ \n]*")
@@ -286,23 +282,3 @@ def weigh_texts(stems: StemReader, found: LookedUp, texts: Sequence[str]) -> lis
     terms = [term for one in languages for term in one.terms]
     highlighter = stems.build_highlighter(found.query, terms, texts)
     return [min(1.0, highlighter.find(text).weight / whole) for text in texts]
-
-
-def weigh_thread(connection: psycopg.Connection, found: LookedUp, message_id: str) -> float:
-    """Return the share of the query's weight that a message has with its thread, 0 to less than 1.
-
-    For k words it is (k - 1) / k at most: every message that was found has one word, so that one
-    word proves nothing. The words are counted in the language that knows most stop words.
-    """
-    languages = weigh_query(found.query, found.frequencies)
-    lexemes = sorted({term.lexeme for one in languages for term in one.terms})
-    parameters = {
-        "message_id": message_id,
-        "lexemes": lexemes,
-        "queries": [match_any([lexeme]) for lexeme in lexemes],
-        "most": THREAD_MESSAGES,
-    }
-    rows = connection.execute(statement("answer", "thread_lexemes"), parameters).fetchall()
-    share = measure_coverage(languages, frozenset(lexeme for (lexeme,) in rows))
-    words = min((len(one.terms) for one in languages if one.terms), default=1)
-    return share * (1 - 1 / words)

@@ -1,7 +1,8 @@
 """Look-ups of a search before it asks the indexes, in one round trip to PostgreSQL.
 
 They are the live indexes, the query in the stems of each language, the size of the statistics of
-words, and the ids of the messages that pass filters which no index knows, where these are few.
+words, the messages whose whole subject is the query, and the ids of the messages that pass filters
+which no index knows, where these are few.
 After each ANALYZE another round trip finds lists that are stored and not searched.
 """
 
@@ -17,7 +18,9 @@ from mail_assets.search.filters import MessageFilter
 from mail_assets.search.language.request import VECTOR_MODES
 from mail_assets.search.language.syntax import ParsedRequest
 from mail_assets.search.live_index import AskVectors, VectorSearch
+from mail_assets.search.matches import SubjectHit
 from mail_assets.search.query import Frequencies, FrequencyReader, Query, ask_query
+from mail_assets.search.whole_subjects import ask_whole_subjects
 from mail_assets.tables.health import find_left_lists
 from mail_assets.words.index import WordIndex
 
@@ -48,8 +51,8 @@ class LookedUp(NamedTuple):
     """The values that a search looks up before it asks the indexes.
 
     `filters` has the words that the query requires, `vector_filter` is the part of it that the
-    vector index checks. `opening_ms` were spent on opening index and encoder, which is not the
-    search's own time.
+    vector index checks. `subjects` are messages whose whole subject is the query. `opening_ms` were
+    spent on opening index and encoder, which is not the search's own time.
     """
 
     query: Query
@@ -60,6 +63,7 @@ class LookedUp(NamedTuple):
     vectors: VectorSearch | None
     passing: Passing
     opening_ms: float
+    subjects: tuple[SubjectHit, ...] = ()
 
     @property
     def live(self) -> tuple[object, str]:
@@ -97,6 +101,7 @@ class LookUp:
             words = self._ask_words(self._connection)
             frequencies = self._frequencies.ask()
             passing = self._ask_passing(parsed, filters)
+            subjects = ask_whole_subjects(self._connection, parsed, filters)
             asked = self._ask_query(parsed, filters)
         query, known = asked.read(), passing.read()
         began = time.perf_counter()
@@ -105,7 +110,17 @@ class LookUp:
         statistics = frequencies.read()
         limits = self.name_lists(filters, statistics).require_words(query)
         where = limits.vector_filter(opened.max_constraints() if opened else 0)
-        return LookedUp(query, limits, where, statistics, opened_words, opened, known, opening_ms)
+        return LookedUp(
+            query,
+            limits,
+            where,
+            statistics,
+            opened_words,
+            opened,
+            known,
+            opening_ms,
+            subjects.read(),
+        )
 
     def name_lists(
         self, filters: MessageFilter, statistics: Frequencies | None = None

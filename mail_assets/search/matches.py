@@ -12,6 +12,8 @@ import psycopg
 from psycopg.types.json import Json
 
 from mail_assets.month import ListMonth, known_month
+from mail_assets.postgres.pending import Pending
+from mail_assets.postgres.statements import statement
 from mail_assets.search.filters import MessageFilter
 from mail_assets.search.lexemes import match_any
 from mail_assets.vectors.index import Match
@@ -39,6 +41,7 @@ class Candidate(NamedTuple):
     `ranks` are the ranks in the legs, from 1; `thread_score` is the part of the score that comes
     from the best messages of its thread; `begins`: it is the first of its thread; `is_brief`: it
     has little text of its own. `text` is the number of its text, None unless several claim the id.
+    `is_named`: it has one of the names that are asked for, where nothing else is.
     """
 
     message_id: str
@@ -51,6 +54,7 @@ class Candidate(NamedTuple):
     begins: bool = False
     is_brief: bool = False
     text: int | None = None
+    is_named: bool = True
 
     @property
     def thread_key(self) -> str:
@@ -66,6 +70,14 @@ class WordHit(NamedTuple):
     score: float
 
 
+class SubjectHit(NamedTuple):
+    """A copy of a message whose whole subject is a query; `is_answer`: it answers another."""
+
+    message_id: str
+    copy: MessageCopy
+    is_answer: bool
+
+
 class Depths(NamedTuple):
     """Numbers of message copies by words and of chunks by meaning; 0: the index is not asked."""
 
@@ -77,7 +89,8 @@ class IndexMatches(NamedTuple):
     """The matches that both indexes returned, best first, and how many each was asked for.
 
     `passing` are the ids of the messages that the vector index was asked about, None for all.
-    `words_ms` and `vectors_ms` are the milliseconds that each index took.
+    `words_ms` and `vectors_ms` are the milliseconds that each index took. `has_words`: the searched
+    lists have a word of the query, whatever else it asks.
     """
 
     by_words: Sequence[WordHit] = ()
@@ -86,6 +99,7 @@ class IndexMatches(NamedTuple):
     passing: Sequence[str] | None = None
     words_ms: float = 0.0
     vectors_ms: float = 0.0
+    has_words: bool = True
 
 
 #: Identifies what an index returned: a copy of a message, or the key of a chunk.
@@ -95,14 +109,15 @@ Identity: TypeAlias = tuple[str, MessageCopy] | str
 class ConfirmedMatches(NamedTuple):
     """The matches that are stored and pass the filters, best first.
 
-    `members` are messages of the best threads; `lexemes` are those of a query that the best message
-    by words has.
+    `by_subject` are those whose whole subject is the query. `members` are messages of the best
+    threads; `lexemes` are those of a query that the best message by words has.
     """
 
     by_words: list[Candidate]
     by_meaning: list[Candidate]
     members: list[Candidate]
     lexemes: frozenset[str]
+    by_subject: Sequence[Candidate] = ()
 
     def find_refused(self, matches: IndexMatches) -> set[Identity]:
         """Return the matches that do not pass, or that another copy makes superfluous."""
@@ -115,23 +130,40 @@ class ConfirmedMatches(NamedTuple):
 NO_MATCHES = ConfirmedMatches([], [], [], frozenset())
 
 
+#: Rare lexemes that are looked up: a query with more of them was pasted.
+MAX_RARE = 8
+
+
+def ask_unknown(connection: psycopg.Connection, lexemes: Sequence[str]) -> Pending[frozenset[str]]:
+    """Ask which of a few rare lexemes no message has."""
+    if not 0 < len(lexemes) <= MAX_RARE:
+        return Pending.known(frozenset())
+    parameters = {"lexemes": [*lexemes], "queries": [match_any([one]) for one in lexemes]}
+    asked = connection.execute(statement("search", "unknown_lexemes"), parameters)
+    return Pending(asked.fetchall).then(lambda rows: frozenset(lexeme for (lexeme,) in rows))
+
+
 def confirm_matches(
     connection: psycopg.Connection,
     filters: MessageFilter,
     matches: IndexMatches,
     lexemes: Sequence[str] = (),
     *,
+    subjects: Sequence[SubjectHit] = (),
+    names: Sequence[str] = (),
     refused: Set[Identity] = frozenset(),
     threads: bool = False,
 ) -> ConfirmedMatches:
     """Return the matches that are stored and pass; the messages of their threads only on request.
 
-    `refused`: matches that did not pass before. They are not read again but keep their rank, by
-    which threads are ranked.
+    `subjects` are messages whose whole subject is the query, `names` the lexemes of which a message
+    that `is_named` has one. `refused`: matches that did not pass before. They are not read again
+    but keep their rank, by which threads are ranked.
     """
-    if not matches.by_words and not matches.by_meaning:
+    if not matches.by_words and not matches.by_meaning and not subjects:
         return NO_MATCHES
-    hits = [None if _identify(hit) in refused else hit for hit in matches.by_words]
+    by_words = [None if _identify(hit) in refused else hit for hit in matches.by_words]
+    hits = [*by_words, *subjects]
     parameters = {
         **filters.parameters,
         # As JSON: of 300 hits psycopg writes arrays in 2.1 ms, and these in 0.2.
@@ -142,6 +174,7 @@ def confirm_matches(
         "found_keys": [None if one.key in refused else one.key for one in matches.by_meaning],
         "found_lexemes": [*lexemes],
         "found_queries": [match_any([lexeme]) for lexeme in lexemes],
+        "found_names": match_any(names),
         "found_threads": MAX_THREADS if threads else 0,
         "found_members": MAX_THREAD_MESSAGES,
         "found_brief": BRIEF,
@@ -156,21 +189,30 @@ def confirm_matches(
             continue
         copy = MessageCopy(known_month(list_name, month), variant)
         score = _score_at(matches, place)
-        begins, is_brief = about
+        begins, is_brief, is_named = about
         candidate = Candidate(
-            *(message_id, copy, thread_id, score), begins=begins, is_brief=is_brief, text=text
+            *(message_id, copy, thread_id, score),
+            begins=begins,
+            is_brief=is_brief,
+            text=text,
+            is_named=is_named,
         )
         if place:
             at_place[place] = candidate
         else:
             members.append(candidate)
         had.update(lexemes_had or ())
-    places = range(1, len(matches.by_words) + 1)
+    last = len(matches.by_words)
+    stored = [
+        (one, at_place[place]) for place, one in enumerate(subjects, last + 1) if place in at_place
+    ]
+    begun = [found for one, found in stored if not one.is_answer]
     return ConfirmedMatches(
-        first_copies(at_place[place] for place in places if place in at_place),
+        first_copies(at_place[place] for place in range(1, last + 1) if place in at_place),
         _merge_chunks(matches.by_meaning, at_place),
         first_copies(members),
         frozenset(had),
+        first_copies(begun or [found for _, found in stored]),
     )
 
 
@@ -205,9 +247,9 @@ def _identify(hit: WordHit) -> Identity:
 
 def _score_at(matches: IndexMatches, place: int) -> float:
     """Return the score at a place of the statement: by words above 0, by meaning below."""
-    if place > 0:
-        return matches.by_words[place - 1].score
-    return round(1.0 - matches.by_meaning[-place - 1].distance, 6) if place else 0.0
+    if place < 0:
+        return round(1.0 - matches.by_meaning[-place - 1].distance, 6)
+    return matches.by_words[place - 1].score if 0 < place <= len(matches.by_words) else 0.0
 
 
 def _merge_chunks(matches: Iterable[Match], at_place: dict[int, Candidate]) -> list[Candidate]:

@@ -1,8 +1,8 @@
-"""Lists by date: the newest messages that meet conditions, and how far back they were looked for.
+"""Lists by date: the newest or oldest messages that meet conditions, and how far they were sought.
 
 The index of words finds messages with required words, an index of PostgreSQL those of few senders,
-threads or names. Other messages are looked at from the newest on. Both stop at a limit: no message
-may meet conditions that no index knows.
+threads or names. Other messages are looked at from the newest, or oldest, on. Both stop at a limit:
+no message may meet conditions that no index knows. Filters say which end is asked for (`oldest`).
 """
 
 import datetime as dt
@@ -20,10 +20,10 @@ from mail_assets.search.matches import Candidate, first_copies, read_copies
 
 
 class Newest(NamedTuple):
-    """Messages, newest first.
+    """Messages, newest or oldest first.
 
     `is_all`: no more are found, however many are asked for. `looked_back_to`: messages before that
-    day were not looked at.
+    day, or of the oldest those from that day on, were not looked at.
     """
 
     candidates: list[Candidate]
@@ -33,33 +33,33 @@ class Newest(NamedTuple):
 
 @dataclass(frozen=True)
 class NewestIds:
-    """The ids of the newest messages with required words.
+    """The ids of the newest, or oldest, messages with required words.
 
-    `oldest` are the last of each language that has more.
+    `last` are the last of each language that has more.
     """
 
     message_ids: list[str]
-    oldest: list[str]
+    last: list[str]
 
     @property
     def complete(self) -> bool:
         """True if there are no others."""
-        return not self.oldest
+        return not self.last
 
 
 def list_newest(connection: psycopg.Connection, looked_up: LookedUp, most: int) -> Newest:
-    """Return the newest messages that pass the filters, of `most` copies."""
+    """Return the newest, or oldest, messages that pass the filters, of `most` copies."""
     filters = looked_up.filters
     deepest = max_depth(looked_up.query)
     depth = min(deepest, max(ENOUGH, most))
-    while (ids := find_newest(looked_up, depth)) is not None:
+    while (ids := find_newest(connection, looked_up, depth)) is not None:
         copies = _read_named(connection, filters, ids.message_ids, most)
         if len(copies) >= most or ids.complete or depth == deepest:
             break
         depth = min(deepest, DEEPER * depth)
     if ids is not None:
         is_all = len(copies) < most
-        day = _find_first_day(connection, ids) if is_all else None
+        day = _find_last_day(connection, filters, ids) if is_all else None
         return Newest(first_copies(copies), is_all, day)
     if looked_up.passing.ids is not None:
         copies = _read_named(connection, filters, looked_up.passing.ids, most)
@@ -72,17 +72,26 @@ def list_newest(connection: psycopg.Connection, looked_up: LookedUp, most: int) 
     return Newest(first_copies(copies), len(copies) < most)
 
 
-def find_newest(looked_up: LookedUp, most: int) -> NewestIds | None:
+def find_newest(connection: psycopg.Connection, looked_up: LookedUp, most: int) -> NewestIds | None:
     """Return the `most` newest messages of each language with the words that a query requires.
 
     None where a language requires none that the index knows: PostgreSQL finds these.
     """
-    by_language = search_required(looked_up, most)
+    oldest_from = _find_first_time(connection, looked_up.filters)
+    by_language = search_required(looked_up, most, oldest_from)
     if by_language is None:
         return None
     found = {match.message_id for matches in by_language for match in matches}
-    oldest = [matches[-1].message_id for matches in by_language if len(matches) >= most]
-    return NewestIds(sorted(found), oldest)
+    last = [matches[-1].message_id for matches in by_language if len(matches) >= most]
+    return NewestIds(sorted(found), last)
+
+
+def _find_first_time(connection: psycopg.Connection, filters: MessageFilter) -> float | None:
+    """Return when the first message was sent, None where the newest are asked for."""
+    if not filters.oldest:
+        return None
+    row = connection.execute(filters.statement("first_sent"), filters.parameters).fetchone()
+    return float(row[0].timestamp()) if row else 0.0
 
 
 def reads_little(connection: psycopg.Connection, filters: MessageFilter) -> bool:
@@ -96,19 +105,25 @@ def reads_little(connection: psycopg.Connection, filters: MessageFilter) -> bool
 
 
 def find_horizon(connection: psycopg.Connection, filters: MessageFilter) -> dt.date | None:
-    """Return the first day (UTC) that a walk looks at whole, None where it looks at all."""
+    """Return the last day (UTC) that a walk looks at whole, None where it looks at all.
+
+    Of the oldest it is the first day that is not looked at whole.
+    """
     walked = filters.walk()
     row = connection.execute(walked.statement("horizon"), walked.parameters).fetchone()
-    return _day_after(row[0]) if row else None
+    return _next_day(row[0], filters) if row else None
 
 
-def _find_first_day(connection: psycopg.Connection, ids: NewestIds) -> dt.date | None:
-    """Return the first day (UTC) of which an index named all messages, None where of every day."""
+def _find_last_day(
+    connection: psycopg.Connection, filters: MessageFilter, ids: NewestIds
+) -> dt.date | None:
+    """Return the same for an index that named messages, None where it named all."""
     if ids.complete:
         return None
-    parameters = {"message_ids": ids.oldest}
+    parameters = {"message_ids": ids.last}
     row = connection.execute(statement("search", "last_sent"), parameters).fetchone()
-    return _day_after(row[0]) if row and row[0] else None
+    last = row and row[0 if filters.oldest else 1]
+    return _next_day(last, filters) if last else None
 
 
 def _read_named(
@@ -117,5 +132,6 @@ def _read_named(
     return read_copies(connection, filters.require_ids(ids), "newest", most=most)
 
 
-def _day_after(sent_at: dt.datetime) -> dt.date:
-    return sent_at.astimezone(dt.UTC).date() + dt.timedelta(1)
+def _next_day(sent_at: dt.datetime, filters: MessageFilter) -> dt.date:
+    day = sent_at.astimezone(dt.UTC).date()
+    return day if filters.oldest else day + dt.timedelta(1)

@@ -356,3 +356,18 @@ def measure_coverage(languages: Iterable[LanguageTerms], lexemes: frozenset[str]
         if one.weight
     ]
     return round(max(shares, default=0.0), 4)
+
+
+def list_names(query: Query) -> list[str]:
+    """Return the names of a query in lexemes, if nothing but names is asked; else none.
+
+    A single word counts as a name: who asks for `relfilenode` wants the messages that have it.
+    """
+    words = [word for word in query.text.split() if word != "or"]
+    named = words and all(map(find_identifiers, words))
+    if not named and len(words) != 1:
+        return []
+    names = {*query.parsed.identifiers}
+    if not named:
+        names.update(lexeme for one in query.by_language for lexeme in one.lexemes)
+    return sorted(names)

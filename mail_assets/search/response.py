@@ -72,7 +72,7 @@ class ChunkHit:
 #: The way a message was found: words or meaning, its thread alone, its id, or a list by date.
 FoundBy = Literal["legs", "thread", "id", "date"]
 #: The reason that is shown where no leg found a message.
-REASONS = {"thread": "its thread", "id": "its id", "date": "date (newest with all that is asked)"}
+REASONS = {"thread": "its thread", "id": "its id", "date": "date (it has all that is asked)"}
 
 
 @dataclass(frozen=True)
@@ -153,11 +153,13 @@ class Response:
 
     `short`: fewer hits than requested. Either no more match, or a leg would have to be read deeper
     than its limit, or an approximate index found fewer under a filter. `looked_back_to`: a list by
-    date ends early, and messages before that day (UTC) were not looked at. `without_quotes`:
-    phrases that nothing was found with; the hits are those of the same search with the words of the
-    phrases, any of which may be missing. `permalink`: a query that asks for the same again. If
-    requested, `explain` says how the query was understood ("query"), the terms, the counts and
-    times of the legs; `facets` count the messages that match.
+    date ends early, and messages before that day (UTC) were not looked at; of the oldest, those
+    from that day on. `notes` say what is not as a person may expect: what ambiguous signs were
+    taken for, and which words are in no index or in no message. `without_quotes`: phrases that
+    nothing was found with; the hits are those of the same search with the words of the phrases, any
+    of which may be missing. `permalink`: a query that asks for the same again. If requested,
+    `explain` says how the query was understood ("query"), the terms, the counts and times of the
+    legs; `facets` count the messages that match.
     """
 
     query_id: str
@@ -171,6 +173,7 @@ class Response:
     facets: Facets | None = None
     looked_back_to: str | None = None
     without_quotes: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
         """Return the response as plain values for json.dumps."""

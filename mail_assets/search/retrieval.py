@@ -10,12 +10,14 @@ import math
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import nullcontext
 from dataclasses import asdict
 from types import MappingProxyType
 from typing import Any, NamedTuple, TypeVar
 
 import psycopg
 
+from mail_assets.postgres.pending import Pending
 from mail_assets.search.filters import MessageFilter
 from mail_assets.search.fulltext import (
     DEEPER,
@@ -26,10 +28,20 @@ from mail_assets.search.fulltext import (
     PAGE_DEPTH,
     enough,
     find_required,
+    has_any_word,
     max_depth,
     search_words,
 )
-from mail_assets.search.fusion import add_thread_messages, fuse, rank_single_leg, weigh_legs
+from mail_assets.search.fusion import (
+    FLOORS,
+    NO_FLOORS,
+    add_thread_messages,
+    drop_far,
+    fuse,
+    rank_single_leg,
+    settle_ends,
+    weigh_legs,
+)
 from mail_assets.search.language.request import Mode, Request
 from mail_assets.search.live_index import VectorSearch
 from mail_assets.search.look_up import LookedUp
@@ -42,6 +54,7 @@ from mail_assets.search.matches import (
     IndexMatches,
     WordHit,
     append_unknown,
+    ask_unknown,
     confirm_matches,
     read_copies,
 )
@@ -50,6 +63,7 @@ from mail_assets.search.query import (
     LanguageTerms,
     Query,
     WeighedTerm,
+    list_names,
     measure_coverage,
     weigh_query,
 )
@@ -80,10 +94,11 @@ T = TypeVar("T")
 class RankedMatches(NamedTuple):
     """Candidates, best first, with the query and terms that found them, and what to explain.
 
-    `looked_back_to`: messages before that day were not looked at. `looked_up` is what the search
+    `looked_back_to`: messages beyond that day were not looked at. `looked_up` is what the search
     began with, None where an id was pasted. `asked`: how many copies of the newest were asked for,
     None where there are no more. `first`: how many of the candidates every page has, however deep
-    it asks, None for all.
+    it asks, None for all. `unknown` are the lexemes of the query that no message has. `far`: how
+    many messages are no hits because only their meaning is like the question's, and too little.
     """
 
     candidates: list[Candidate]
@@ -94,6 +109,8 @@ class RankedMatches(NamedTuple):
     looked_up: LookedUp | None = None
     asked: int | None = None
     first: int | None = None
+    unknown: tuple[str, ...] = ()
+    far: int = 0
 
     @property
     def opening_ms(self) -> float:
@@ -104,8 +121,10 @@ class RankedMatches(NamedTuple):
 class LegRankings(NamedTuple):
     """The confirmed candidates of each leg, other messages of the best threads, and the terms.
 
-    `covered` is the share of the query's weight that the best message by words contains: 1 where it
-    has every term. `milliseconds` are those of each part.
+    `subjects` are the messages whose whole subject is the query. `covered` is the share of the
+    query's weight that the best message by words contains: 1 where it has every term.
+    `milliseconds` are those of each part. `unknown`: lexemes that no message has. `has_words`: the
+    searched lists have a word of the query.
     """
 
     fulltext: list[Candidate]
@@ -114,6 +133,9 @@ class LegRankings(NamedTuple):
     covered: float
     terms: list[WeighedTerm]
     milliseconds: dict[str, float]
+    unknown: tuple[str, ...]
+    subjects: Sequence[Candidate] = ()
+    has_words: bool = True
 
 
 class Retriever:
@@ -135,7 +157,7 @@ class Retriever:
         return None
 
     def retrieve(self, request: Request, looked_up: LookedUp) -> RankedMatches:
-        """Return everything that a request finds, best first, or newest first if nothing ranks.
+        """Return everything that a request finds, best first, or by date if nothing ranks.
 
         The score of a message in a leg does not depend on how many are asked for, so one leg alone
         is asked for more where a later page wants them.
@@ -186,12 +208,13 @@ class Retriever:
     def _retrieve_fulltext(self, looked_up: LookedUp, depth: int) -> RankedMatches:
         ranked = self.rank_legs(looked_up, Depths(words=depth))
         return RankedMatches(
-            rank_single_leg("fulltext", ranked.fulltext),
+            settle_ends(rank_single_leg("fulltext", ranked.fulltext), ranked.subjects),
             looked_up.query,
             ranked.terms,
             {"terms": _explain_terms(ranked.terms), "ms": ranked.milliseconds},
             looked_up=looked_up,
             first=PAGE_DEPTH,
+            unknown=ranked.unknown,
         )
 
     def _retrieve_semantic(self, looked_up: LookedUp, last: int) -> RankedMatches:
@@ -211,12 +234,14 @@ class Retriever:
             found = append_unknown(found, ranked.semantic)
             spent = ranked.milliseconds
             milliseconds = {part: round(ms + spent[part], 1) for part, ms in milliseconds.items()}
+        near = _drop_far(rank_single_leg("semantic", found), ranked, looked_up)
         return RankedMatches(
-            rank_single_leg("semantic", found),
+            settle_ends(near, ranked.subjects),
             looked_up.query,
             explanation={"ms": milliseconds},
             looked_up=looked_up,
             first=first,
+            far=len(found) - len(near),
         )
 
     def _retrieve_hybrid(self, looked_up: LookedUp) -> RankedMatches:
@@ -234,8 +259,14 @@ class Retriever:
             "members": len(ranked.members),
             "ms": ranked.milliseconds,
         }
-        candidates = add_thread_messages(fused, ranked.members)
-        return RankedMatches(candidates, query, ranked.terms, explanation, looked_up=looked_up)
+        near = _drop_far(fused, ranked, looked_up)
+        candidates = settle_ends(add_thread_messages(near, ranked.members), ranked.subjects)
+        return RankedMatches(
+            *(candidates, query, ranked.terms, explanation),
+            looked_up=looked_up,
+            unknown=ranked.unknown,
+            far=len(ranked.semantic) - sum("semantic" in one.ranks for one in near),
+        )
 
     def rank_legs(
         self, looked_up: LookedUp, depths: Depths, *, threads: bool = False
@@ -246,9 +277,14 @@ class Retriever:
         """
         languages = weigh_query(looked_up.query, looked_up.frequencies) if depths.words else []
         lexemes = sorted({term.lexeme for one in languages for term in one.terms})
+        names = list_names(looked_up.query)
         matches, confirmed, confirm_ms = IndexMatches(), NO_MATCHES, 0.0
         wanted: Depths | None = choose_first_depths(looked_up, depths)
         refused: set[Identity] = set()
+        rare = dict.fromkeys(
+            term.lexeme for one in languages for term in one.terms if not term.is_named
+        )
+        unknown: Pending[frozenset[str]] | None = None
         model = looked_up.vectors.reranker() if looked_up.vectors else None
         vector: Future[Vector] | None = None
         while wanted is not None:
@@ -256,14 +292,19 @@ class Retriever:
             if model and vector is None:  # encoded while PostgreSQL confirms
                 vector = self._ahead.submit(model.encode_query, looked_up.query.text)
             began = time.perf_counter()
-            confirmed = confirm_matches(
-                self.connection,
-                looked_up.filters,
-                matches,
-                lexemes,
-                refused=refused,
-                threads=threads,
-            )
+            with self.connection.pipeline() if rare else nullcontext():  # one round trip
+                if unknown is None:
+                    unknown = ask_unknown(self.connection, [*rare])
+                confirmed = confirm_matches(
+                    self.connection,
+                    looked_up.filters,
+                    matches,
+                    lexemes,
+                    subjects=looked_up.subjects,
+                    names=names,
+                    refused=refused,
+                    threads=threads,
+                )
             confirm_ms += milliseconds_since(began)
             wanted = choose_depths(looked_up, depths, matches, confirmed)
             if wanted is not None:
@@ -285,6 +326,9 @@ class Retriever:
                 "stored": round(confirm_ms, 1),
                 "rerank": milliseconds_since(began) if model else 0.0,
             },
+            tuple(sorted(unknown.read())) if unknown else (),
+            confirmed.by_subject,
+            matches.has_words,
         )
 
     def _ask_indexes(
@@ -299,14 +343,16 @@ class Retriever:
         The vector index is asked by the other thread, which touches no connection.
         """
 
-        def find_words() -> Sequence[WordHit]:
-            if depths.words == before.asked.words:
-                return before.by_words
-            return search_words(looked_up, languages, depths.words)
+        def find_words() -> tuple[Sequence[WordHit], bool]:
+            by_words = before.by_words
+            if depths.words != before.asked.words:
+                by_words = search_words(looked_up, languages, depths.words)
+            known = before.asked.vectors and before.has_words
+            return by_words, bool(by_words or known or has_any_word(looked_up))
 
         # Both release the interpreter's lock.
         asked = self._ahead.submit(_measure, lambda: _find_nearest(looked_up, depths, before))
-        by_words, words_ms = _measure(find_words)
+        (by_words, has_words), words_ms = _measure(find_words)
         nearest, vectors_ms = asked.result()
         return IndexMatches(
             by_words,
@@ -315,7 +361,18 @@ class Retriever:
             nearest.passing,
             round(before.words_ms + words_ms, 1),
             round(before.vectors_ms + vectors_ms, 1),
+            has_words,
         )
+
+
+def _drop_far(found: list[Candidate], ranked: LegRankings, looked_up: LookedUp) -> list[Candidate]:
+    """Return the candidates that are hits; all, where each has words that the query requires."""
+    index, query = looked_up.vectors, looked_up.query
+    if index is None or any(one.words.required for one in query.by_language):
+        return found
+    floors = FLOORS.get(index.name.encoder, NO_FLOORS)
+    least = floors.worded if ranked.has_words else floors.wordless
+    return drop_far(found, least, by_name=bool(list_names(query)))
 
 
 class _Nearest(NamedTuple):

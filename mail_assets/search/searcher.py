@@ -1,7 +1,8 @@
 """The searcher: one request in, one page of hits out."""
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import TypeVar
 
 import psycopg
@@ -9,19 +10,21 @@ import psycopg
 from mail_assets.postgres.statements import statement
 from mail_assets.search.facets import NO_FACETS, count_facets
 from mail_assets.search.filters import MessageFilter, compile_filters
-from mail_assets.search.highlights import StemReader, weigh_texts, weigh_thread
+from mail_assets.search.highlights import StemReader, weigh_texts
 from mail_assets.search.language.permalink import build_permalink, describe_request
 from mail_assets.search.language.request import (
     MissingMessageError,
     Mode,
     Request,
     RequestError,
+    Sort,
     quote,
     strip_brackets,
 )
 from mail_assets.search.language.syntax import ParsedRequest, loosen, parse_request
 from mail_assets.search.live_index import AskVectors, follow_live
 from mail_assets.search.look_up import AskWords, LookedUp, LookUp
+from mail_assets.search.notes import write_notes
 from mail_assets.search.page import HitReader, read_page
 from mail_assets.search.response import Response
 from mail_assets.search.retrieval import RankedMatches, Retriever, milliseconds_since
@@ -76,20 +79,17 @@ class Searcher:
         """Return the share of a query's weight that each text has, 0 to 1."""
         return self._connected(lambda: weigh_texts(self._stems, self.look_up(request), texts))
 
-    def weigh_thread(self, request: Request, message_id: str) -> float:
-        """Return the share of a query's weight that a message has with its thread.
-
-        For k words it is (k - 1) / k at most.
-        """
-        return self._connected(
-            lambda: weigh_thread(self._connection, self.look_up(request), message_id)
-        )
-
     def compare_texts(self, request: Request, texts: Sequence[str]) -> list[float]:
         """Return the cosine similarity of each text to a query, 0 where the mode has no model."""
         found = self._connected(lambda: self.look_up(request))
         vectors = found.vectors
         return vectors.similarities(found.query.text, texts) if vectors else [0.0] * len(texts)
+
+    def find_threads(self, message_ids: Iterable[str]) -> dict[str, str]:
+        """Return the thread of each of some messages that is stored; without one it is its own."""
+        parameters = {"message_ids": sorted({*message_ids})}
+        query = statement("search", "threads_of")
+        return self._connected(lambda: dict(self._connection.execute(query, parameters).fetchall()))
 
     def find_unknown_share(self, request: Request) -> tuple[float, str]:
         """Return the share of a query's tokens that the encoder does not know, and its name."""
@@ -137,6 +137,7 @@ class Searcher:
             hits=page.hits,
             permalink=build_permalink(asked),
             without_quotes=() if parsed is asked else tuple(asked.phrases),
+            notes=write_notes(self._connection, self._languages, asked, parsed, found, page),
             looked_back_to=str(found.looked_back_to) if found.looked_back_to else None,
             explain=explanation if wanted.explain else None,
             facets=facets,
@@ -158,9 +159,11 @@ class Searcher:
         return filters, found
 
     def _compile(self, parsed: ParsedRequest) -> MessageFilter | None:
-        return compile_filters(
-            self._connection, parsed.clauses, self._languages, names_only=parsed.request.names_only
+        request = parsed.request
+        filters = compile_filters(
+            self._connection, parsed.clauses, self._languages, names_only=request.names_only
         )
+        return filters and replace(filters, oldest=request.sort == Sort.oldest)
 
     def _find_pasted(self, parsed: ParsedRequest, filters: MessageFilter) -> RankedMatches | None:
         if parsed.message_ids and parsed.texts and parsed.ranks:

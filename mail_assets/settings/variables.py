@@ -119,8 +119,8 @@ ENCODER = _encoder.add(
     "MAIL_ENCODER",
     "all-minilm-l6-v2",
     values.text,
-    f"The model: {', '.join(map('`{}`'.format, LOCAL_MODELS))}, all for English "
-    f"([encoders.md](encoders.md)); or `{REMOTE_SCHEME}MODEL` on a server, for other languages too "
+    f"The model: {', '.join(map('`{}`'.format, LOCAL_MODELS))}, the last for any language, the "
+    f"others for English ([encoders.md](encoders.md)); or `{REMOTE_SCHEME}MODEL` on a server "
     "([endpoints.md](endpoints.md))",
 )
 PRECISION = _encoder.add(

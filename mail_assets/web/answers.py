@@ -4,10 +4,10 @@ The client chooses the format by its Accept header. GET only shows the form: rob
 browsers must not start answers. The events
 (https://html.spec.whatwg.org/multipage/server-sent-events.html) and their data:
 
-excerpts   what may be cited       {"question", "maker", "excerpts": [citation, ...]}
+excerpts   what may be cited       {"question", "reading", "maker", "excerpts": [citation, ...]}
 text       a piece of the answer   {"text"}
 citations  what the text cites     {"citations": [citation, ...]}
-end        how it ended            {"sufficient", "complete", "dropped", "took_ms", "fault"}
+end        how it ended            {"answers", "complete", "dropped", "took_ms", "fault"}
 error      there is no answer      {"error": {...}}
 """
 
@@ -74,7 +74,7 @@ class AnswerEvent(NamedTuple):
 
 @dataclass(frozen=True)
 class Answering:
-    """Answers questions with a maker of answers: a chat model, or sentences of the mail."""
+    """Answers questions with a maker of answers: a chat model, or passages of the mail."""
 
     documents: Documents
     maker: AnswerMaker
@@ -140,8 +140,7 @@ class Answering:
             )
             for excerpt in evidence.excerpts
         )
-        sentences = tuple(replace(one, text=mask(one.text)) for one in evidence.sentences)
-        return replace(evidence, excerpts=excerpts, sentences=sentences)
+        return replace(evidence, excerpts=excerpts)
 
 
 def read_events(events: Iterable[AnswerEvent]) -> AnswerDocument:
@@ -165,7 +164,8 @@ def read_events(events: Iterable[AnswerEvent]) -> AnswerDocument:
         "question": start["question"],
         "maker": start["maker"],
         "citations": found["citations"]["citations"],
-        "sufficient": end["sufficient"],
+        "answers": end["answers"],
+        "reading": start["reading"],
         "complete": end["complete"],
         "dropped": end["dropped"],
         "took_ms": end["took_ms"],
@@ -175,16 +175,19 @@ def read_events(events: Iterable[AnswerEvent]) -> AnswerDocument:
 
 def _describe(event: Event) -> Iterator[tuple[str, Document]]:
     match event:
-        case Sources(question, maker, excerpts):
+        case Sources(question, reading, maker, excerpts):
             cited = [_describe_citation(one) for one in excerpts]
-            yield "excerpts", {"question": question, "maker": maker, "excerpts": cited}
+            yield (
+                "excerpts",
+                {"question": question, "reading": reading, "maker": maker, "excerpts": cited},
+            )
         case Text(text):
             yield "text", {"text": text}
         case Answer():
             yield "citations", {"citations": [_describe_citation(one) for one in event.citations]}
             if event.fault:
                 logger.error("an answer broke off: %s", event.fault)
-            names = ("sufficient", "complete", "dropped", "took_ms")
+            names = ("answers", "complete", "dropped", "took_ms")
             end = {name: getattr(event, name) for name in names}
             # the server's own words are for the operator only
             yield "end", end | {"fault": "the chat model broke off" if event.fault else ""}
@@ -201,6 +204,7 @@ def _describe_citation(citation: Citation) -> CitationDocument:
         "from_email": citation.from_email,
         "sent_at": citation.sent_at,
         "spans": [*citation.spans],
+        "text": citation.text,
         "contested": citation.contested,
         "url": page_url("message", citation.message_id),
     }

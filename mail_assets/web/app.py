@@ -17,8 +17,7 @@ from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from mail_assets.answers.extractive import ExtractiveMaker
-from mail_assets.answers.maker import AnswerMaker
+from mail_assets.answers.maker import AnswerMaker, PassageMaker
 from mail_assets.reading.browsing import find_newest_id
 from mail_assets.web.answers import Answering, AnswerRoutes
 from mail_assets.web.browse import Archives
@@ -180,7 +179,7 @@ class Application:
 
     documents: Documents
     base_url: str
-    maker: AnswerMaker = field(default_factory=ExtractiveMaker)
+    maker: AnswerMaker = field(default_factory=PassageMaker)
     hosts: Sequence[str] = ()
     limits: Limits = field(default_factory=Limits)
     clients: Clients = field(default_factory=Clients)
@@ -192,7 +191,7 @@ class Application:
         self._searches = Workers(searchers + 1)
         self._writers = Workers(self.limits.allowances[Cost.answer].at_once)
         self._exports = Exports(self.documents, self.base_url)
-        has_chat = not isinstance(self.maker, ExtractiveMaker)
+        has_chat = not isinstance(self.maker, PassageMaker)
         self._pages = Pages(replace(self.documents, surface="page"), has_chat)
         self._mcp = build_mcp_server(self.documents)
         # part of each entity tag: settings that change how a document is written

@@ -1,6 +1,5 @@
 """Make the documents by which readers browse an archive: lists, months and titles of messages."""
 
-import re
 from collections.abc import Collection
 from dataclasses import dataclass
 from itertools import groupby
@@ -9,7 +8,6 @@ from mail_assets.month import ListMonth
 from mail_assets.reading.browsing import (
     Title,
     count_months,
-    find_unknown_words,
     read_month,
     read_titles,
 )
@@ -22,10 +20,6 @@ from mail_assets.web.searchers import SearchService
 
 #: Messages on a page of a month.
 MESSAGES = 100
-#: Words of a query that are looked up, and characters of the longest.
-MAX_WORDS, MAX_WORD = 20, 50
-#: A word between blanks, perhaps with a punctuation mark after it.
-_WORD = re.compile(r"(?<!\S)\w++(?=[?!.,;]?(?:\s|\Z))")
 
 
 @dataclass(frozen=True)
@@ -98,13 +92,6 @@ class Archives:
         """Return subject, sender and date of messages, by id."""
         titles = self.service.read(read_titles, ids) if ids else {}
         return self.publication.publish({id: _describe_title(one) for id, one in titles.items()})
-
-    def find_unknown_words(self, text: str) -> list[str]:
-        """Return those words of a query that no message has."""
-        words = [word for word in _WORD.findall(text) if len(word) <= MAX_WORD]
-        languages = {*self.service.options.search.languages.values()}
-        once = [*dict.fromkeys(words)][:MAX_WORDS]
-        return self.service.read(find_unknown_words, once, languages) if once else []
 
     def _count_months(self, name: str) -> dict[str, int]:
         counts = self.service.read(count_months)

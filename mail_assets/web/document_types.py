@@ -276,7 +276,8 @@ class ListsDocument(TypedDict):
 class CitationDocument(TypedDict):
     """A message that an answer cites by a number; spans are characters of its text.
 
-    `contested`: other texts claim its id, and this one arrived first.
+    `text` is the passage, empty where a chat model cites a longer excerpt. `contested`: other texts
+    claim its id, and this one arrived first.
     """
 
     number: int
@@ -288,17 +289,24 @@ class CitationDocument(TypedDict):
     from_email: str
     sent_at: str
     spans: list[tuple[int, int]]
+    text: str
     contested: bool
     url: str
 
 
 class AnswerDocument(TypedDict):
-    """An answer. `sufficient`: the mail answers the question; `complete`: it did not break off."""
+    """An answer: passages of the mail, best first, or the words of a chat model, which cite.
+
+    `answers`: the mail answers the question, by a test that is rarely wrong and often silent, or
+    by the chat model. `reading` says how the question was understood, where that is more than its
+    words. `complete`: it did not break off.
+    """
 
     question: str
     maker: str
     text: str
-    sufficient: bool
+    answers: bool
+    reading: str
     complete: bool
     fault: str
     citations: list[CitationDocument]

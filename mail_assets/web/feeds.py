@@ -9,11 +9,21 @@ from dataclasses import dataclass
 
 from mail_assets.reading.exports import TextOf, list_newest
 from mail_assets.search.language.request import Sort
+from mail_assets.search.language.syntax import parse_request
 from mail_assets.web.document_types import Document
 from mail_assets.web.documents import Documents
 from mail_assets.web.exports import Exports
 from mail_assets.web.pages import render
-from mail_assets.web.requests import ASKS, SEARCH_PARAMETERS, format_url, page_url, search_url
+from mail_assets.web.requests import (
+    ASKS,
+    SEARCH_PARAMETERS,
+    address_parameters,
+    format_url,
+    make_request,
+    page_url,
+    read_parameters,
+    search_url,
+)
 
 #: Default number of entries, and most characters of each.
 ENTRIES, MAX_TEXT = 25, 20_000
@@ -32,12 +42,15 @@ class Feeds:
     exports: Exports
 
     def search(self, given: Mapping[str, str]) -> Document:
-        """Return the feed of a search: its newest messages, unless it has another order.
+        """Return the feed of a search: its newest messages, or the best. A feed has no oldest.
 
         Raises:
             RequestError, ServingError: a parameter is wrong, or too many searches run.
         """
         asked = {"sort": Sort.date.value, "limit": str(ENTRIES), **given}
+        parsed = parse_request(make_request(read_parameters(asked)))
+        if parsed.request.sort == Sort.oldest:
+            asked = address_parameters(parsed, sort=Sort.date.value)
         found = self.documents.search(asked, facets=False)
         parameters = {name: value for name, value in sorted(given.items()) if name != "q"}
         url = search_url(given.get("q", ""), **parameters)

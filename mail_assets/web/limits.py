@@ -175,7 +175,7 @@ _FREE = frozenset({"health", "robots.txt", "static"})
 MAX_FIELDS = 50
 _SEARCHES = frozenset({"search", "similar"})
 _EXPORTS = frozenset({"search.mbox.gz", "thread.mbox.gz"})
-_SEARCHING_TOOLS = frozenset({"semantic_search", "similar", "explain_search"})
+_SEARCHING_TOOLS = frozenset({"semantic_search", "answer", "similar", "explain_search"})
 
 
 class Admission:

@@ -8,7 +8,7 @@ import functools
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Annotated, Any, ParamSpec, TypeVar
+from typing import Annotated, Any, Literal, ParamSpec, TypeVar
 
 from mcp.server import MCPServer
 from mcp.server.context import LifespanContextT, RequestT
@@ -20,11 +20,14 @@ from mcp_types import ToolAnnotations
 from pydantic import Field
 
 from mail_assets import __version__
+from mail_assets.answers.maker import PassageMaker
 from mail_assets.search.language.request import MAX_OFFSET
+from mail_assets.web.answers import Answering, read_events
 from mail_assets.web.browse import Archives
 from mail_assets.web.documents import Documents
 from mail_assets.web.mcp_text import (
     WARNING,
+    describe_answer,
     describe_hits,
     describe_lists,
     describe_message,
@@ -78,6 +81,10 @@ class MailTools:
         before: Day = "",
         limit: Annotated[int, Field(ge=1, le=20)] = 5,
         offset: Annotated[int, Field(ge=0, le=MAX_OFFSET)] = 0,
+        sort: Annotated[
+            Literal["relevance", "newest", "oldest"],
+            Field(description="best first, or by date those that have every word"),
+        ] = "relevance",
         explain: Annotated[bool, Field(description="show how the query was understood")] = False,
         tokens: Tokens = 2_000,
     ) -> str:
@@ -90,11 +97,33 @@ class MailTools:
                 "before": before,
                 "limit": str(limit),
                 "offset": str(offset),
+                "sort": sort,
             },
             facets=False,
         )
         understood = f"Understood as: {document['explain']['query']}\n\n" if explain else ""
         return understood + describe_hits(document, tokens, offset)
+
+    def answer(
+        self,
+        question: Annotated[
+            str,
+            Field(
+                min_length=1,
+                max_length=2_000,
+                description="a question; one for what somebody said is answered from their mail",
+            ),
+        ],
+        list: Name = "",
+        after: Day = "",
+        before: Day = "",
+        tokens: Tokens = 2_000,
+    ) -> str:
+        """Quote the paragraphs nearest to a question, and say whether they answer it."""
+        answering = Answering(self._documents, PassageMaker())
+        given = {"q": question, "list": list, "after": after, "before": before}
+        found = answering.stream(answering.find({k: v for k, v in given.items() if v}))
+        return describe_answer(read_events(found), tokens)
 
     def get_message(
         self,
@@ -142,7 +171,7 @@ class MailTools:
         document = self._documents.search({"q": query, "list": list, "limit": "1"})
         facets = document["facets"]
         counted = {"total": facets["total"], "at_least": facets["at_least"]}
-        dropped = {"without_quotes": document["without_quotes"]}
+        dropped = {"without_quotes": document["without_quotes"], "notes": document["notes"]}
         explained = {**document["explain"], **dropped, **counted}
         return json.dumps(explained, ensure_ascii=False, indent=1)
 
@@ -185,6 +214,7 @@ def build_mcp_server(documents: Documents) -> MCPServer:
     tools = MailTools(documents)
     methods = (
         tools.semantic_search,
+        tools.answer,
         tools.get_message,
         tools.get_thread,
         tools.similar,

@@ -10,7 +10,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 from urllib.parse import quote, unquote
 
-from mail_assets.search.language.permalink import name_phrases
 from mail_assets.text.untrusted import quote_lines
 from mail_assets.web.page_parts import describe_reasons
 
@@ -50,14 +49,11 @@ def describe_hits(document: Document, tokens: int, offset: int | None = None) ->
 
     `offset` is the number of hits before them, None if no further hits can be requested.
     """
-    hits, day = document["hits"], document.get("looked_back_to")
-    named = name_phrases(document["without_quotes"])
-    notice = [f"Nothing was found that holds {named}: searched without quotes."] if named else []
-    bound = f"Only messages from {day} on were looked at: for others add before:{day}."
+    hits, notes = document["hits"], document["notes"]
     if not hits:
         nothing = "Nothing was found. Use fewer words, other words, or fewer filters."
-        return "\n\n".join([*notice, bound if day else nothing])
-    blocks = [*notice, WARNING]
+        return "\n\n".join([*notes] if document.get("looked_back_to") else [*notes, nothing])
+    blocks = [*notes, WARNING]
     left = tokens * CHARACTERS_OF_TOKEN - sum(map(len, blocks))
     for at, hit in enumerate(hits):
         block = _describe_hit(at + 1, hit, left // (len(hits) - at))
@@ -67,10 +63,29 @@ def describe_hits(document: Document, tokens: int, offset: int | None = None) ->
             blocks.append(f"{len(hits) - at} more: ask for {page}more tokens")
             return "\n\n".join(blocks)
         blocks.append(block)
-    if document["short"]:
-        blocks += [bound] if day else []
-    elif offset is not None:
+    if not document["short"] and offset is not None:
         blocks.append("There may be more: ask for a higher limit, or for an offset.")
+    return "\n\n".join(blocks)
+
+
+def describe_answer(document: Document, tokens: int) -> str:
+    """Return the passages of an answer in about `tokens` tokens, at least one."""
+    blocks = [*_fence(document["reading"]), document["text"]]
+    if not document["citations"]:
+        return "\n\n".join(blocks)
+    blocks.append(WARNING)
+    left = tokens * CHARACTERS_OF_TOKEN - sum(map(len, blocks))
+    for one in document["citations"]:
+        lines = [f"[{one['number']}] message {write_id(one['message_id'])}"]
+        if one["contested"]:
+            lines.append(f"{CONTESTED}: several texts claim it; this one arrived first.")
+        lines += [*_headers(one), "|", *_fence(one["text"])]
+        lines.append(f"text from character {one['spans'][0][0]} on")
+        block = "\n".join(lines)
+        left -= len(block)
+        if left < 0 and one["number"] > 1:
+            break
+        blocks.append(block)
     return "\n\n".join(blocks)
 
 

@@ -137,7 +137,7 @@ def view_advice(document: Document, parsed: ParsedRequest) -> Iterator[Link]:
     request = parsed.request
     if request.mode != OPTIONS["mode"]:
         yield Link("By words and by meaning", _change(parsed, "mode"))
-    if request.sort == Sort.date:
+    if request.sort != Sort.relevance:
         yield Link("Best first, where words may be missing", _change(parsed, "sort"))
     if url := drop_filters(parsed):
         yield Link("Without the filters below the box", url)
@@ -145,11 +145,17 @@ def view_advice(document: Document, parsed: ParsedRequest) -> Iterator[Link]:
         yield Link("Without the quotes", url)
 
 
-def view_sorts(parsed: ParsedRequest) -> Link:
-    """Return the link to the other order."""
-    if parsed.request.sort == Sort.date:
-        return Link("Best first", _change(parsed, "sort"))
-    return Link("Newest first", find_address(parsed, sort=Sort.date.value, offset=0))
+#: The orders of hits, as links name them.
+_ORDERS = {Sort.relevance: "Best first", Sort.date: "Newest first", Sort.oldest: "Oldest first"}
+
+
+def view_sorts(parsed: ParsedRequest) -> list[Link]:
+    """Return the links to the other orders."""
+    return [
+        Link(name, find_address(parsed, sort=sort.value, offset=0))
+        for sort, name in _ORDERS.items()
+        if sort != parsed.request.sort
+    ]
 
 
 def describe_reasons(hit: Document) -> str:

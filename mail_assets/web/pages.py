@@ -15,7 +15,6 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from mail_assets import __version__
 from mail_assets.search.language.fields import write_field
-from mail_assets.search.language.permalink import name_phrases
 from mail_assets.search.language.syntax import parse_request
 from mail_assets.web.browse import Archives
 from mail_assets.web.document_types import (
@@ -77,7 +76,7 @@ CHOICES = {
         "thread": "the best of each thread",
         "message": "every message",
     },
-    "sort": {"relevance": "best first", "date": "newest first"},
+    "sort": {"relevance": "best first", "date": "newest first", "oldest": "oldest first"},
 }
 _HEADINGS = {
     400: "This cannot be searched",
@@ -99,13 +98,11 @@ class Pages:
         return self._render_search({})
 
     def find(self, parameters: Mapping[str, str]) -> Document:
-        """Return a search with the titles of folded messages and with the words no message has."""
+        """Return a search with the titles of folded messages."""
         document = self.documents.search(parameters)
         folded = {id for hit in document["hits"] for id in (*hit["in_thread"], *hit["copies"])}
         archives = Archives(self.documents.service, self.documents.publication)
-        text = parse_request(make_request(document["parameters"])).text
-        missing = archives.find_unknown_words(text) if document["short"] else []
-        return document | {"titles": archives.titles(folded), "missing": missing}
+        return document | {"titles": archives.titles(folded)}
 
     def search(self, document: Document) -> str:
         """Return the page of a search."""
@@ -185,10 +182,8 @@ class Pages:
                 "hits": view_hits(document),
                 "bars": view_histogram(document, parsed),
                 "facets": view_facets(document, parsed),
-                "missing": document["missing"],
-                "dropped": name_phrases(document["without_quotes"]),
                 "advice": [*view_advice(document, parsed)],
-                "other_order": view_sorts(parsed),
+                "other_orders": view_sorts(parsed),
                 "first": parsed.request.offset + 1,
             }
         return self._render(

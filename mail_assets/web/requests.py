@@ -24,6 +24,7 @@ from mail_assets.search.language.request import (
     MAX_NAME,
     MAX_OFFSET,
     MODES,
+    NEWEST,
     SORTS,
     Group,
     Mode,
@@ -168,7 +169,10 @@ SEARCH_PARAMETERS: Mapping[str, Parameter] = {
     "sender": Parameter("a part of the sender's name"),
     "mode": Parameter("how messages are found", MODES),
     "group": Parameter("hits of one thread: three, all, or the best", GROUPS),
-    "sort": Parameter("the order of the hits", SORTS),
+    "sort": Parameter(
+        "the order of the hits: the best first, or by date those that have every word",
+        (*SORTS, NEWEST),
+    ),
     "limit": Parameter(f"hits of a page, 1 to {MAX_LIMIT}", bounds=(1, MAX_LIMIT)),
     "offset": Parameter(f"hits to skip, 0 to {MAX_OFFSET}", bounds=(0, MAX_OFFSET)),
 }
@@ -236,7 +240,7 @@ ADDRESS = frozenset({"q", "offset"})
 
 def find_address(parsed: ParsedRequest, **options: Any) -> str:
     """Return the address of a search, with some of its options replaced."""
-    return _write_url(_address_parameters(parsed, **options))
+    return _write_url(address_parameters(parsed, **options))
 
 
 def find_other_address(given: Mapping[str, str]) -> str | None:
@@ -248,7 +252,7 @@ def find_other_address(given: Mapping[str, str]) -> str | None:
     parameters = read_parameters(given)
     if not parameters:
         return HOME
-    wanted = _address_parameters(parse_request(make_request(parameters)))
+    wanted = address_parameters(parse_request(make_request(parameters)))
     return None if wanted == {**given} else _write_url(wanted)
 
 
@@ -300,7 +304,8 @@ def _split(parsed: ParsedRequest) -> tuple[dict[str, str], list[Node]]:
     return filled, rest
 
 
-def _address_parameters(parsed: ParsedRequest, **options: Any) -> dict[str, str]:
+def address_parameters(parsed: ParsedRequest, **options: Any) -> dict[str, str]:
+    """Return the parameters of the address of a search, with some of its options replaced."""
     request = replace(parsed.request, **options)
     query = build_permalink(replace(parsed, request=replace(request, offset=0)))
     return {"q": query} | ({"offset": str(request.offset)} if request.offset else {})

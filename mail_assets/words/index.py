@@ -101,8 +101,8 @@ class WordIndex(Protocol):
         """Return up to `top_k` messages, best first, equal scores in the order of keys.
 
         The score is BM25 over all documents of the index, whatever the filter (Robertson, Zaragoza
-        2009). For a query without terms the newest messages come first, and the score is 0. If a
-        backend cannot be exact, it finds too much, never too little: the caller verifies.
+        2009). For a query without terms the newest or oldest messages come first, and the score is
+        0. If a backend cannot be exact, it finds too much, never too little: the caller verifies.
         """
 
     def list_ids(self, query: WordQuery, most: int, where: Filter | None = None) -> list[str]:

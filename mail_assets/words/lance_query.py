@@ -1,4 +1,4 @@
-"""Queries of the table of words: the best by BM25, or the newest if no term ranks.
+"""Queries of the table of words: the best by BM25, or the newest or oldest if no term ranks.
 
 Tokens. LanceDB's tokenizer `simple` splits texts and queries at characters that are not
 alphanumeric, and only with it an index answers `contains_tokens` in a filter. So every other
@@ -61,8 +61,8 @@ MAX_TOKENS = 256
 # A phrase adds a score of its own for words that are counted already; this makes it negligible.
 OVER_PHRASES = 1e6
 
-# The newest are first looked for in the last so many days: LanceDB has no order but the score in a
-# search for words, and reading all messages with a common word is slow.
+# The newest are first looked for in the last so many days, the oldest in the first: LanceDB has no
+# order but the score in a search for words, and reading all messages with a common word is slow.
 SPANS = (30, 120, 480, 1920, 7680)
 _DAY = 86_400
 # LanceDB's answer to contains_tokens if no row is in the index yet.
@@ -75,7 +75,7 @@ Made = TypeVar("Made")
 async def search_table(
     kept: OpenTable, query: WordQuery, top_k: int, where: Filter | None
 ) -> list[WordMatch]:
-    """Return up to `top_k` matches, best or newest first, equal ones in the order of keys."""
+    """Return up to `top_k` matches, best first or by date, equal ones in the order of keys."""
     table = kept.table
     if query.terms:
         rows = await _read_best(kept, query, where, top_k)
@@ -83,7 +83,8 @@ async def search_table(
         return sorted(matches, key=lambda match: (-match.score, match.key))
     newest = await _take_newest(table, query, where, top_k)
     matches = to_matches([text for _, text in newest], [0.0] * len(newest))
-    sent_at = [-seconds for seconds, _ in newest]
+    sign = -1 if query.oldest_from is None else 1
+    sent_at = [sign * seconds for seconds, _ in newest]
     return [match for _, match in sorted(zip(sent_at, matches, strict=True))[:top_k]]
 
 
@@ -110,7 +111,7 @@ async def _read_best(
 async def _take_newest(
     table: AsyncTable, query: WordQuery, where: Filter | None, top_k: int, *, again: bool = True
 ) -> list[tuple[float, str]]:
-    """Return the time of sending and the column `match` of the newest, in no order.
+    """Return the time of sending and the column `match` of the newest, or oldest, in no order.
 
     They are found and then read, each at the newest version. If upkeep or a writer has moved rows
     meanwhile, which gives them other numbers, both happen once more (`again`).
@@ -131,7 +132,7 @@ async def _take_newest(
 async def _read_newest(
     table: AsyncTable, query: WordQuery, where: Filter | None, top_k: int
 ) -> dict[int, float]:
-    """Return the numbers of the newest `top_k` rows, and the time when each was sent.
+    """Return the numbers of the newest, or oldest, `top_k` rows, and when each was sent.
 
     All rows that were sent at the time of the last one are included.
     """
@@ -146,22 +147,29 @@ async def _read_newest(
             rows = [row for row in rows if row["_rowid"] not in numbers]
         if len(rows) >= top_k:
             break
-    sent = sorted((row["sent_at"] for row in rows), reverse=True)
-    first = sent[top_k - 1] if len(sent) >= top_k else -math.inf
-    return {row["_rowid"]: row["sent_at"] for row in rows if row["sent_at"] >= first}
+    sign = -1 if query.oldest_from is None else 1
+    sent = sorted(sign * row["sent_at"] for row in rows)
+    last = sent[top_k - 1] if len(sent) >= top_k else math.inf
+    return {row["_rowid"]: row["sent_at"] for row in rows if sign * row["sent_at"] <= last}
 
 
 async def _spans(
     table: AsyncTable, query: WordQuery, where: Filter | None, top_k: int
 ) -> list[Filter | None]:
-    """Return the filter limited to longer and longer times before now, and last without limit.
+    """Return the filter limited to longer and longer times, and last without limit.
+
+    They end now, or begin with the oldest.
 
     If fewer rows match than are wanted, return it without limit only.
     """
     if query.required and len(await _read(table, query, where, top_k, "sent_at")) < top_k:
         return [where]
-    recent: list[Filter] = [{"sent_at": {"$gte": time.time() - days * _DAY}} for days in SPANS]
-    return [*(one if where is None else {"$and": [where, one]} for one in recent), where]
+    spans: list[Filter]
+    if query.oldest_from is None:
+        spans = [{"sent_at": {"$gte": time.time() - days * _DAY}} for days in SPANS]
+    else:
+        spans = [{"sent_at": {"$lt": query.oldest_from + days * _DAY}} for days in SPANS]
+    return [*(one if where is None else {"$and": [where, one]} for one in spans), where]
 
 
 async def _read(

@@ -38,8 +38,13 @@ class WordQuery(NamedTuple):
     `required`, and no clause of `excluded`. A backend may ignore the characters of a prefix after
     the first EXACT_PREFIX and find too much, so excluded prefixes are not longer. The first 100
     terms count; give the rare ones first.
+
+    Without terms the newest come first, or the oldest where `oldest_from` is given: the time, in
+    seconds since 1970, at which the first messages were sent. It saves time alone; others may be
+    older.
     """
 
     terms: tuple[Term, ...]
     required: tuple[tuple[Clause, ...], ...] = ()
     excluded: tuple[Clause, ...] = ()
+    oldest_from: float | None = None

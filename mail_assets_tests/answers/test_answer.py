@@ -60,7 +60,7 @@ def test_answer_streams_with_checked_citations(ask: Ask, shown: list[str]) -> No
     assert found.text == "The lease ran out [1][2], see."
     assert "".join(shown) == found.text
     assert len(shown) >= 3
-    assert (found.sufficient, found.complete, found.fault) == (True, True, "")
+    assert (found.answers, found.complete, found.fault) == (True, True, "")
     assert found.dropped == 1
     assert [citation.number for citation in found.citations] == [1, 2]
 
@@ -109,7 +109,7 @@ def test_refusal_is_recognized_and_its_mark_is_hidden(
 ) -> None:
     server.script = [Reply(pieces=stream(said))]
     found = ask()
-    assert (found.sufficient, found.complete, found.dropped) == (False, True, 1)
+    assert (found.answers, found.complete, found.dropped) == (False, True, 1)
     assert found.text.strip() == "nothing on tides." == "".join(shown).strip()
     assert found.citations == ()
 
@@ -132,7 +132,7 @@ def test_refusal_may_begin_with_underscores(ask: Ask, server: FakeServer) -> Non
 def test_word_like_the_mark_is_an_answer(ask: Ask, server: FakeServer, said: str) -> None:
     server.script = [Reply(pieces=stream([*said]))]
     found = ask()
-    assert (found.sufficient, found.text) == (True, said)
+    assert (found.answers, found.text) == ("[1]" in said, said)
 
 
 @pytest.mark.parametrize(
@@ -158,7 +158,7 @@ def test_broken_answer_keeps_its_text_and_reports_the_fault(
 def test_failure_within_the_first_word_breaks_the_answer(ask: Ask, server: FakeServer) -> None:
     server.script = [Reply(pieces=[chunk("INSU")], cut=1)]
     found = ask()
-    assert (found.complete, found.sufficient, found.text) == (False, True, "INSU")
+    assert (found.complete, found.answers, found.text) == (False, False, "INSU")
 
 
 def test_failure_before_the_first_word_is_an_error(
@@ -179,19 +179,19 @@ def test_empty_answer_is_incomplete(ask: Ask, server: FakeServer) -> None:
 @pytest.mark.parametrize("question", ["xyzzy", "ornitorrinco"])
 def test_model_is_not_called_without_excerpts(ask: Ask, server: FakeServer, question: str) -> None:
     found = ask(question, mode="fulltext")
-    assert (found.sufficient, found.complete, found.excerpts) == (False, True, 0)
+    assert (found.answers, found.complete, found.excerpts) == (False, True, 0)
     assert server.seen == []
 
 
 def test_answer_as_json_has_its_keys(ask: Ask) -> None:
     found = ask().as_json()
     assert [*found] == [
-        *("question", "maker", "text", "sufficient", "complete", "fault", "citations"),
-        *("dropped", "excerpts", "took_ms"),
+        *("question", "maker", "text", "answers", "complete", "fault", "citations"),
+        *("dropped", "excerpts", "took_ms", "reading"),
     ]
     assert [*found["citations"][0]] == [
         *("number", "message_id", "lists", "month", "subject", "from_name", "from_email"),
-        *("sent_at", "spans", "contested"),
+        *("sent_at", "spans", "contested", "text"),
     ]
 
 

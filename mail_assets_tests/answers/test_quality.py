@@ -1,21 +1,13 @@
-"""Makers are measured on questions with and without an answer in the samples."""
-
-from collections.abc import Iterator, Sequence
+"""Passages answer questions about the samples, and nothing is claimed of other matters."""
 
 import psycopg
 import pytest
 
-from benchmarks.answers import JudgedAnswer, is_supported, measure_answers, split_statements
-from mail_assets.answers.chat import ChatMaker
+from mail_assets.answers.answer import Answer
 from mail_assets.answers.evidence import find_evidence
-from mail_assets.answers.extractive import ExtractiveMaker
-from mail_assets.answers.maker import AnswerMaker, read_answer, stream_answer
-from mail_assets.openai.chat import ChatModel
-from mail_assets.openai.client import Client, Server
+from mail_assets.answers.maker import PassageMaker, read_answer, stream_answer
 from mail_assets.search.language.request import Request
 from mail_assets.search.searcher import Searcher
-from mail_assets_tests.openai.fake_chat import MODEL, stream
-from mail_assets_tests.openai.fake_server import KEY, FakeServer, Json, Reply, serving
 
 LISTS = ("harbor-dev", "harbor-users")
 
@@ -51,75 +43,27 @@ UNANSWERED = [
 ]
 
 
-def quoting_model(body: Json) -> Reply:
-    """Answer with a line of each of two excerpts, as a good model would."""
-    mail = body["messages"][-1]["content"].split("\n")
-    starts = [i for i, line in enumerate(mail) if line.strip("[]").isdecimal()][:2]
-    lines = [mail[mail.index("|", start) + 1].removeprefix("| ") for start in starts]
-    said = " ".join(f"{line} {mail[start]}." for line, start in zip(lines, starts, strict=True))
-    return Reply(pieces=stream([*said]))
-
-
-def inventing_model(body: Json) -> Reply:
-    """Answer with what no excerpt says, cited all the same."""
-    return Reply(pieces=stream(["Bananas ripen in 77 days at sea [1]. ", "Sailors eat them."]))
-
-
-@pytest.fixture(params=[quoting_model, inventing_model])
-def chat(request: pytest.FixtureRequest) -> Iterator[ChatMaker]:
-    model = FakeServer({"/v1/chat/completions": request.param})
-    with (
-        serving(model) as server,
-        Client(Server("MAIL_CHAT", server.url, KEY), lambda stopped, seconds: None) as client,
-    ):
-        yield ChatMaker(client, ChatModel(MODEL, server.url))
-
-
-def test_extractive_answers_are_right_or_refused(
-    searcher: Searcher, connection: psycopg.Connection
+@pytest.mark.parametrize(("question", "message_id"), ANSWERED)
+def test_passage_of_the_conversation_is_shown(
+    searcher: Searcher, connection: psycopg.Connection, question: str, message_id: str
 ) -> None:
-    measures = measure(searcher, connection, ExtractiveMaker(), ANSWERED)
-    assert measures == {"answered": 1.0, "refused": 1.0, "found": 1.0, "supported": 1.0} | {
-        "relevant": measures["relevant"]
-    }
-    assert measures["relevant"] > 0.2  # one message of up to five is judged for each question
+    found = answer(searcher, connection, question)
+    query = (
+        "select b.message_id from threads a join threads b using (thread_id)"
+        " where a.message_id = %s"
+    )
+    thread = {one for (one,) in connection.execute(query, [message_id]).fetchall()}
+    assert thread & {one.message_id for one in found.citations}
 
 
-def test_chat_answers_are_measured_by_their_citations(
-    searcher: Searcher,
-    connection: psycopg.Connection,
-    chat: ChatMaker,
-    request: pytest.FixtureRequest,
+@pytest.mark.parametrize("question", UNANSWERED)
+def test_question_on_another_matter_is_not_answered(
+    searcher: Searcher, connection: psycopg.Connection, question: str
 ) -> None:
-    measures = measure(searcher, connection, chat, ANSWERED[:2])
-    quotes = request.node.callspec.params["chat"] is quoting_model
-    assert measures["supported"] == (1.0 if quotes else 0.0)
-    # of what has nothing to do with the archive, the model is not asked
-    assert measures["refused"] == 1.0
+    assert not answer(searcher, connection, question).answers
 
 
-def measure(
-    searcher: Searcher,
-    connection: psycopg.Connection,
-    maker: AnswerMaker,
-    answered: Sequence[tuple[str, str]],
-) -> dict[str, float]:
-    """Ask the questions, and those without an answer, and measure the answers."""
-    judged = []
-    for question, relevant in [*answered, *((text, "") for text in UNANSWERED)]:
-        request = Request(question, lists=LISTS)
-        evidence = find_evidence(searcher, connection, request, maker.budget)
-        answer = read_answer(stream_answer(maker, evidence))
-        texts = {one.number: one.text for one in evidence.excerpts}
-        statements = [*split_statements(answer.text)] if answer.sufficient else []
-        judged.append(
-            JudgedAnswer(
-                question,
-                frozenset({relevant} - {""}),
-                answer.sufficient,
-                len(statements),
-                sum(is_supported(one, texts) for one in statements),
-                tuple(one.message_id for one in answer.citations),
-            )
-        )
-    return measure_answers(judged)
+def answer(searcher: Searcher, connection: psycopg.Connection, question: str) -> Answer:
+    maker = PassageMaker()
+    evidence = find_evidence(searcher, connection, Request(question, lists=LISTS), maker.budget)
+    return read_answer(stream_answer(maker, evidence))

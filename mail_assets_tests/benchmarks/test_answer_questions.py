@@ -1,4 +1,4 @@
-"""The questions that answers are measured by, and the floor that is chosen on them."""
+"""The judged questions: enough of each kind, and without mail."""
 
 import json
 from pathlib import Path
@@ -6,22 +6,63 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks.answers import choose_floor
+from benchmarks.answers import Question, Result, choose_threshold, fit, measure, read_questions
 
-FOLDER = Path(__file__).resolve().parents[2] / "benchmarks" / "answer_questions"
-
-
-@pytest.mark.parametrize("file", sorted(FOLDER.glob("*.jsonl")), ids=lambda file: file.stem)
-def test_many_questions_have_an_answer_and_many_have_none(file: Path) -> None:
-    questions = [json.loads(line) for line in file.read_text().splitlines()]
-    answered = [one for one in questions if one.keys() & {"threads", "topic"}]
-    assert len({one["_id"] for one in questions}) == len(questions)
-    assert len({one["text"] for one in questions}) == len(questions)
-    assert len(answered) >= 40
-    assert len(questions) - len(answered) >= 40
+FILES = sorted((Path(__file__).parents[2] / "benchmarks" / "answer_questions").glob("*.jsonl"))
 
 
-def test_the_floor_parts_what_is_known_from_what_is_not() -> None:
-    confidence = np.array([0.1, 0.2, 0.6, 0.3, 0.5, 0.7, 0.9])
-    known = np.array([False, False, False, False, True, True, True])
-    assert choose_floor(confidence, known) == 0.5
+def test_half_have_no_answer_and_many_are_in_other_words() -> None:
+    questions = [one for file in FILES for one in read_questions(file)]
+    assert len(FILES) == 3
+    assert len(questions) >= 120
+    assert len({(one.list_name, one.query_id) for one in questions}) == len(questions)
+    assert len({(one.list_name, one.text) for one in questions}) == len(questions)
+    for share in (
+        np.mean([bool(one.answers) for one in questions]),
+        np.mean([one.kind == "other" for one in questions]),
+    ):
+        assert 0.4 <= share <= 0.6
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
+def test_places_are_ids_and_characters_alone(file: Path) -> None:
+    for line in file.read_text().splitlines():
+        one = json.loads(line)
+        assert {*one} == {"_id", "text", "kind", "answers"}
+        assert one["kind"] in ("own", "other")
+        for message_id, start, end in one["answers"]:
+            assert isinstance(message_id, str)
+            assert 0 <= start < end
+
+
+def result(right: list[bool], likelihood: float, *, known: bool = True) -> Result:
+    places = (("a@example.org", 0, 9),) if known else ()
+    return Result(Question("q", "dev", "why?", "own", places), right, None, likelihood)
+
+
+def test_measures_are_shares_of_questions_with_an_answer() -> None:
+    results = [
+        result([True, False], 0.9),
+        result([False, True], 0.8),
+        result([False, False], 0.7),
+        result([False, False], 0.6, known=False),
+    ]
+    assert measure(results, 0.7) == {
+        "questions": 4, "with an answer": 3, "found at 1": 0.33, "found at 3": 0.67,
+        "found at 5": 0.67, "said to answer": 3, "wrong": 1,
+    }  # fmt: skip
+
+
+def test_threshold_keeps_wrong_claims_at_one_of_twenty() -> None:
+    right = [result([True], 1 - place / 100) for place in range(19)]
+    assert choose_threshold(right) == right[-1].likelihood
+    assert choose_threshold([*right, result([False], 0.5)]) == 0.5
+    assert choose_threshold([*right[:18], result([False], 0.5)]) == right[17].likelihood
+    assert choose_threshold([result([False], 1.0)]) > 1
+
+
+def test_fit_separates_what_can_be_separated() -> None:
+    inputs = np.array([[0.0], [0.1], [0.2], [0.8], [0.9], [1.0]])
+    weights = fit(inputs, np.array([0.0, 0, 0, 1, 1, 1]))
+    assert weights[1] > 0
+    assert weights[0] + 0.5 * weights[1] == pytest.approx(0, abs=1e-6)

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from mail_assets.search.language.request import GROUPS
 from mail_assets_tests.cli.conftest import Run, assert_fails
 from mail_assets_tests.sample_corpus import QUERY, ROOT
 
@@ -21,14 +22,35 @@ def files(tmp_path: Path) -> list[str]:
 
 def test_evaluate_prints_a_row_for_each_mode(run: Run, files: list[str]) -> None:
     result = run("evaluate", *files)
-    assert (result.exit_code, result.stderr) == (0, "")
+    said = "1 of 2 queries are asked: 1 no relevant message judged\n"
+    assert (result.exit_code, result.stderr) == (0, said)
     lines = result.stdout.splitlines()
-    assert lines[0].split() == ["mode", "queries", "ndcg@10", "mrr", "recall@50", "success@10", "threads@10", "p50_ms", "p95_ms"]  # fmt: skip  # noqa: E501
-    assert [line.split()[:2] for line in lines[1:]] == [
-        ["hybrid", "1"],
-        ["semantic", "1"],
-        ["fulltext", "1"],
+    assert lines[0].split() == [
+        *("mode", "group", "queries", "ndcg@10", "mrr", "recall@50", "success@10", "threads@10"),
+        *("thread_mrr", "thread_success@10", "p50_ms", "p95_ms"),
     ]
+    assert [line.split()[:3] for line in lines[1:]] == [
+        ["hybrid", "message", "1"],
+        ["semantic", "message", "1"],
+        ["fulltext", "message", "1"],
+    ]
+
+
+def test_evaluate_states_the_group_it_judged(run: Run, files: list[str]) -> None:
+    group = GROUPS[0]
+    options = ("evaluate", *files, "--mode", "fulltext", "--group", group)
+    assert run(*options).stdout.splitlines()[1].split()[:2] == ["fulltext", group]
+    answer = json.loads(run(*options, "--json").stdout)
+    assert answer["group"] == group
+    assert answer["sets"] == [
+        {"lists": [], "queries": 1, "left_out": {"no relevant message judged": 1}}
+    ]
+    assert_fails(run(*options[:-1], "pile"), 2, "group 'pile': allowed are")
+
+
+def test_set_of_another_archive_is_an_error(run: Run, files: list[str], tmp_path: Path) -> None:
+    (tmp_path / "qrels.tsv").write_text("lease\t<nobody@example.org>\t1\n")
+    assert_fails(run("evaluate", *files), 2, "of another archive")
 
 
 def test_evaluate_json_has_summaries_and_every_query(run: Run, files: list[str]) -> None:
@@ -50,6 +72,7 @@ def test_judged_messages_missing_from_the_archive_are_noted(
     assert result.exit_code == 0
     said = "2 of 3 judged messages are not in this archive, <never@example.org> among them"
     assert said in result.stderr
+    assert "1 of 2 queries are asked: 1 no relevant message in the archive" in result.stderr
 
 
 def test_several_sets_are_asked_each_of_its_list(
@@ -57,10 +80,15 @@ def test_several_sets_are_asked_each_of_its_list(
 ) -> None:
     mode = ("--mode", "fulltext", "--min-relevant", "1")
     found = run("evaluate", "--set", f"harbor-users={tmp_path}", "--set", str(tmp_path), *mode)
-    lines = [line.split()[:3] for line in found.stdout.splitlines()]
-    assert lines == [["set", "mode", "queries"], *[[tmp_path.name, "fulltext", "1"]] * 2]
+    lines = [line.split()[:4] for line in found.stdout.splitlines()]
+    assert lines == [
+        ["set", "mode", "group", "queries"],
+        *[[tmp_path.name, "fulltext", "message", "1"]] * 2,
+    ]
     answer = json.loads(run("evaluate", "--set", str(tmp_path), *mode, "--json").stdout)
-    assert {one["set"] for key in ("modes", "queries") for one in answer[key]} == {tmp_path.name}
+    assert {one["set"] for key in ("sets", "modes", "queries") for one in answer[key]} == {
+        tmp_path.name
+    }
 
 
 @pytest.mark.parametrize(
@@ -89,7 +117,7 @@ def test_evaluate_asks_the_set_of_the_settings_by_default(
 ) -> None:
     fulltext = ("evaluate", "--mode", "fulltext", "--min-relevant", "1")
     result = run(*fulltext, MAIL_QUALITY_SET=str(tmp_path))
-    assert result.stdout.splitlines()[1].split()[:2] == ["fulltext", "1"]
+    assert result.stdout.splitlines()[1].split()[:2] == ["fulltext", "message"]
     for arguments, said in (
         (fulltext, "give --set, --queries and --qrels, or set MAIL_QUALITY_SET"),
         ((*fulltext, *files[:2]), "--queries and --qrels go together"),

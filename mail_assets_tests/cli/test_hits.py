@@ -27,7 +27,7 @@ def printed(hit: Hit, capsys: pytest.CaptureFixture[str]) -> str:
         ("legs", {"fulltext": 1}, "dev, 0.500", "fulltext 1; words boats"),
         ("thread", {}, "dev, 0.500", "its thread; words boats"),
         ("id", {}, "dev, 0.500", "its id; words boats"),
-        ("date", {}, "dev", "date (newest with all that is asked); words boats"),
+        ("date", {}, "dev", "date (it has all that is asked); words boats"),
     ],
 )
 def test_hit_shows_its_retrievers_and_its_score(

@@ -35,7 +35,7 @@ CHUNK = {"key": str, "index": int, "text": str, "spans": list, "score": float, "
          "focus": int}  # fmt: skip
 ANSWER = [
     *("query_id", "query", "mode", "took_ms", "short", "hits", "permalink", "explain", "facets"),
-    *("looked_back_to", "without_quotes"),
+    *("looked_back_to", "without_quotes", "notes"),
 ]
 
 
@@ -74,13 +74,16 @@ def test_search_notes_the_oldest_day_it_looked_at(
     monkeypatch.setattr(filters, "MAX_WALKED", 3)
     found = run("search", "--", "-subject:zzz")
     assert found.exit_code == 0
-    assert re.match(r"only messages from (\S+) on were .* add before:\1\n", found.stderr)
+    said = r"Only exclusions were .*\nOnly messages from (\S+) on were .* add before:\1\.\n"
+    assert re.match(said, found.stderr)
 
 
 def test_search_notes_phrases_searched_without_quotes(run: Run) -> None:
     found = run("search", 'lease "zzgarble nowhere" "my/queue"', "--limit", "1")
     assert found.stdout.startswith(" 1. ")
-    said = 'nothing was found that holds "zzgarble nowhere" and "my/queue": searched without quotes'
+    said = (
+        'Nothing was found that holds "zzgarble nowhere" and "my/queue": searched without quotes.'
+    )
     assert found.stderr.splitlines()[0] == said
 
 
@@ -112,7 +115,7 @@ def test_similar_prints_messages_near_one(run: Run) -> None:
 def test_nothing_found_exits_0(run: Run) -> None:
     result = run("search", "xyzzy", "--mode", "fulltext")
     assert (result.exit_code, result.stdout) == (0, "")
-    assert result.stderr.startswith("0 hits in ")
+    assert result.stderr.startswith("No message has xyzzy. Is the spelling right?\n0 hits in ")
 
 
 @pytest.mark.parametrize("command", ["search", "answer"])
@@ -334,3 +337,20 @@ def test_command_imports_only_what_it_needs(
     *said, found = done.stdout.splitlines()
     assert found == "[]"
     assert said
+
+
+def test_query_that_begins_with_a_dash_is_explained(run: Run) -> None:
+    refused = run("search", "-Wall")
+    assert refused.exit_code == 2
+    assert "No such option '-W'. Put -- before a query that begins with a dash." in refused.stderr
+    found = run("search", "--limit", "1", "--", "-Wall gcc")
+    assert found.exit_code == 0
+    assert "-Wall was read as: without Wall." in found.stderr
+
+
+@pytest.mark.parametrize("sort", ["oldest", "newest", "date"])
+def test_search_lists_either_end_by_date(run: Run, sort: str) -> None:
+    found = run("search", "lease", "--sort", sort, "--limit", "5", "--json")
+    days = [hit["sent_at"] for hit in json.loads(found.stdout)["hits"]]
+    assert len(days) == 5
+    assert days == sorted(days, reverse=sort != "oldest")

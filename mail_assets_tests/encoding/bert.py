@@ -5,8 +5,11 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 import numpy.typing as npt
+import onnx
+import onnxruntime as ort
 
-from mail_assets.encoding.model_build import BertConfig
+from mail_assets.encoding.model_build import build_graph
+from mail_assets.encoding.smoothing import BertConfig, calibrate
 
 Doubles = npt.NDArray[np.float64]
 Floats = npt.NDArray[np.float32]
@@ -92,3 +95,18 @@ def random_weights(config: BertConfig, seed: int, spread: float = 0.5) -> dict[s
             yield f"{name}.bias", shape[:1]
 
     return {name: random.normal(0, spread, shape).astype(np.float32) for name, shape in shapes()}
+
+
+def build(
+    config: BertConfig, weights: Mapping[str, Floats], pooling: str, precision: str
+) -> onnx.ModelProto:
+    """The graph at a precision; int8 is smoothed by random texts of WORDS pieces."""
+    texts = np.random.default_rng(0).integers(0, WORDS, (4, 12)).tolist()
+    measured = calibrate(config, weights, pooling, texts) if precision == "int8" else None
+    return build_graph(config, weights, pooling, measured)
+
+
+def encode(model: onnx.ModelProto, ids: list[int]) -> Floats:
+    """The vector of one text by ONNX Runtime."""
+    session = ort.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    return np.asarray(session.run(None, {"input_ids": np.array([ids], np.int64)})[0][0])

@@ -25,7 +25,6 @@ from mail_assets.encoding.local_encoder import (
     open_local_encoder,
     open_session,
 )
-from mail_assets.encoding.model_build import build_graph
 from mail_assets.encoding.model_cache import prepare_model
 from mail_assets.encoding.models import (
     ALL_MINILM_L6_V2,
@@ -35,7 +34,7 @@ from mail_assets.encoding.models import (
     check_provider,
 )
 from mail_assets.encoding.static_encoder import StaticEncoder, open_static_encoder
-from mail_assets_tests.encoding.bert import TINY, random_weights
+from mail_assets_tests.encoding.bert import TINY, build, random_weights
 from mail_assets_tests.waits import LONG
 
 NAME = ALL_MINILM_L6_V2.name
@@ -299,7 +298,7 @@ PRESENT = [name for name in PROVIDERS if name not in MISSING]
 
 def model(folder: Path, precision: str = "fp32", seed: int = 0) -> Path:
     path = folder / f"{precision}-{seed}.onnx"
-    built = build_graph(TINY, random_weights(TINY, seed), "mean", precision)
+    built = build(TINY, random_weights(TINY, seed), "mean", precision)
     path.write_bytes(built.SerializeToString())
     return path
 

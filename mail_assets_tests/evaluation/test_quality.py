@@ -47,11 +47,14 @@ def test_digest_of_a_recorded_set_is_stable() -> None:
 
 
 def test_quality_record_has_stable_names() -> None:
-    score = Score("hybrid", "q0", 0.5, 1.0, 0.25, 1.0, 8.0, 12.0)
+    score = Score("hybrid", "q0", 0.5, 1.0, 0.25, 1.0, 8.0, 1.0, 1.0, 12.0)
     found = json.loads(json.dumps(build_quality_record(JUDGED[:1], [score])))
     names = [
         f"hybrid_{measure}{end}"
-        for measure in ("ndcg10", "mrr", "recall50", "success10", "threads10")
+        for measure in (
+            *("ndcg10", "mrr", "recall50", "success10", "threads10"),
+            *("threadmrr", "threadsuccess10"),
+        )
         for end in ("", "_low", "_high")
     ]
     assert [*found] == [
@@ -66,6 +69,9 @@ class Finding:
 
     def __init__(self, rank: int) -> None:
         self.rank = rank
+
+    def find_threads(self, message_ids: object) -> dict[str, str]:
+        return {}
 
     def search(self, request: Request) -> Response:
         right = f"m{request.query_id.removeprefix('q')}"

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -9,9 +10,17 @@ from hypothesis import strategies as st
 
 from mail_assets.evaluation.judged import JudgedQuery
 from mail_assets.evaluation.quality import build_summary_table, serialize_scores, summarise_scores
-from mail_assets.evaluation.scores import ndcg, recall, reciprocal_rank, score_queries, success
+from mail_assets.evaluation.scores import (
+    find_threads,
+    ndcg,
+    recall,
+    reciprocal_rank,
+    score_queries,
+    success,
+)
 from mail_assets.search.language.request import MODES, Group, Request, RequestError
 from mail_assets.search.response import Response
+from mail_assets.search.searcher import Searcher
 from mail_assets_tests.sample_corpus import QUERY, ROOT, Search
 
 
@@ -59,6 +68,41 @@ def test_threads_of_the_first_ten_are_counted() -> None:
     judged = [JudgedQuery("one", "q", {"a": 1})]
     (score,) = score_queries(answering("aAbBcCaAbBdef", [1.0, 1.0]), judged, ["semantic"])
     assert score.threads_10 == 3
+
+
+@pytest.mark.parametrize(
+    ("ids", "threads", "mrr", "found"),
+    [
+        ("xAy", {"a": "a"}, 0.5, 1.0),  # the thread of another message is the same
+        ("xyA", {"a": "A"}, 0.0, 0.0),
+        ("xyaA", {}, 1 / 3, 1.0),  # a message without a thread is its own
+        ("bcdefghijkA", {"a": "a"}, 1 / 11, 0.0),
+        ("b", {"a": "b"}, 1.0, 1.0),
+    ],
+)
+def test_any_message_of_a_relevant_thread_counts_for_it(
+    ids: str, threads: dict[str, str], mrr: float, found: float
+) -> None:
+    judged = [JudgedQuery("one", "q", {"a": 1})]
+    (score,) = score_queries(answering(ids, [1.0, 1.0]), judged, ["hybrid"], threads=threads)
+    assert (score.thread_mrr, score.thread_success_10) == (round(mrr, 4), found)
+
+
+def test_threads_are_those_of_stored_messages(searcher: Searcher) -> None:
+    judged = [JudgedQuery("one", "q", {ROOT: 1, "names@example.es": 1, "no@example.es": 1})]
+    assert find_threads(searcher, judged) == {ROOT: ROOT, "names@example.es": "names@example.es"}
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_any_number_of_citing_messages_is_left_out(search: Search, mode: str) -> None:
+    gone = tuple(f"gone{n}@example.org" for n in range(500))
+    judged = [JudgedQuery("lease", QUERY, {ROOT: 1}, citing=(*gone, ROOT))]
+    (score,) = score_queries(lambda r: search(r.query, **asdict_of(r)), judged, [mode])
+    assert (score.mrr, score.threads_10 > 1) == (0.0, True)
+
+
+def asdict_of(request: Request) -> dict[str, Any]:
+    return {name: getattr(request, name) for name in ("mode", "limit", "group", "without")}
 
 
 def test_default_group_is_single_messages() -> None:

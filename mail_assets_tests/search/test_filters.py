@@ -6,7 +6,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from mail_assets.search import field_conditions, filters
+from mail_assets.search import field_conditions, filters, retrieval
 from mail_assets.search.filters import compile_filters
 from mail_assets.search.language.request import MODES, Mode, Request, RequestError
 from mail_assets.search.language.syntax import parse_request
@@ -107,9 +107,9 @@ def test_filters_hold_for_every_hit(search: Search, mode: str, filters: dict[str
 
 
 def test_all_messages_of_a_small_filter_are_found_by_meaning(
-    search: Search, connection: psycopg.Connection
+    search: Search, connection: psycopg.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Hybrid leaves out what is no nearer than fusion's floor."""
+    monkeypatch.setattr(retrieval, "FLOORS", {})
     rows = connection.execute(
         "select distinct m.message_id from messages m join chunks using (message_id, list)"
         " where m.from_email = 'ingrid@solheim.example.org'"

@@ -17,7 +17,9 @@ from mail_assets.search.fusion import (
     THREAD_WEIGHT,
     Mix,
     add_thread_messages,
+    drop_far,
     fuse,
+    settle_ends,
     weigh_legs,
 )
 from mail_assets.search.matches import Candidate, MessageCopy
@@ -103,7 +105,28 @@ def test_nonsense_scores_below_the_minimum() -> None:
     mix = weigh_legs(0.3, 6)
     (best, *_) = fuse([meant("a", 0.27), meant("b", 0.25)], [worded("b", 0.15)], mix)
     assert best.score < MIN_STRENGTH
-    assert [one.score for one in fuse([meant("a", FLOOR), meant("b", 0.1)], [], mix)] == [0, 0]
+    assert fuse([meant("a", FLOOR), meant("b", 0.1)], [], mix) == []
+
+
+@pytest.mark.parametrize(
+    ("least", "by_name", "kept"),
+    [(0.3, False, ["a", "c"]), (0.55, False, ["c"]), (0.3, True, ["a", "b", "c"])],
+)
+def test_far_messages_are_dropped_unless_words_found_them(
+    least: float, by_name: bool, kept: list[str]
+) -> None:
+    fused = fuse([meant("a", 0.4), meant("b", 0.25)], [worded("c", 0.01)], ALONE)
+    assert sorted(ids(drop_far(fused, least, by_name=by_name))) == kept
+
+
+def test_whole_subjects_are_first_and_nameless_messages_last() -> None:
+    ranked = [worded("a", 0.9)._replace(is_named=False), worded("b", 0.5), worded("c", 0.4)]
+    settled = settle_ends(ranked, [worded("new", 0.0), worded("c", 0.0)])
+    assert [(one.message_id, one.score) for one in settled] == [
+        *(("new", 0.9), ("c", 0.9), ("b", 0.5), ("a", 0.5))
+    ]
+    assert [dict(one.ranks) for one in settled[:2]] == [{"subject": 1}, {"subject": 2}]
+    assert settle_ends([], [worded("new", 0.0)])[0].score == 1.0
 
 
 def test_copy_is_that_of_the_leg_with_more_weight() -> None:

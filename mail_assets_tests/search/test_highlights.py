@@ -139,20 +139,6 @@ def test_texts_are_compared_by_meaning_with_a_model(searcher: Searcher) -> None:
     assert searcher.compare_texts(words, TEXTS) == [0.0] * len(TEXTS)
 
 
-#: It answers somebody whose customer got an invoice twice, and says nothing of invoices.
-MESSAGE = "20240304090533.GE9223@solheim.example.org"
-
-
-def test_message_has_the_words_of_its_thread(searcher: Searcher) -> None:
-    def weigh(words: str) -> float:
-        return searcher.weigh_thread(Request(words), MESSAGE)
-
-    assert weigh("invoice lease") == weigh("lease worker") == 0.5, "of two words one says nothing"
-    assert weigh("invoice lease worker") > 0.6 > weigh("lease sourdough") > 0.0
-    assert weigh("lease") == weigh("sourdough") == weigh("has:patch") == 0.0
-    assert searcher.weigh_thread(Request("lease worker"), "no@such.example.org") == 0.0
-
-
 def test_query_without_words_weighs_nothing(searcher: Searcher) -> None:
     assert searcher.weigh_texts(Request("has:patch"), TEXTS) == [0.0] * len(TEXTS)
 

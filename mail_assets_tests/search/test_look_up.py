@@ -51,6 +51,7 @@ def test_unconfigured_list_takes_no_place_of_others(
     corpus: Corpus, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(retrieval, "SEMANTIC_DEPTH", 1)
+    monkeypatch.setattr(retrieval, "FLOORS", {})
     with open_searcher(replace(corpus.search_settings, languages=CONFIGURED)) as searcher:
         found = searcher.search(Request("ballenas y tortugas", mode="semantic", limit=1))
     assert found.hits

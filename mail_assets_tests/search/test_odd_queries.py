@@ -15,9 +15,10 @@ from mail_assets_tests.search.fixed_indexes import always, asking
 @pytest.mark.parametrize(
     "query", ["the of and", "...", "?!", "()", "<>", "''", "--", "\u200b\u3000."]
 )
-def test_query_without_words_finds_by_meaning_alone(search: Search, query: str) -> None:
+def test_query_without_words_finds_nothing_and_says_so(search: Search, query: str) -> None:
     assert search(query, mode="fulltext").hits == ()
-    assert search(query, mode="hybrid").hits
+    response = search(query, mode="hybrid")
+    assert (response.hits, len(response.notes)) == ((), 1)
 
 
 def test_excluded_word_is_in_no_fulltext_hit(

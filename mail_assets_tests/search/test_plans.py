@@ -200,7 +200,7 @@ QUERIES = st.recursive(
     ),
     max_leaves=5,
 )
-OPTIONS = st.sampled_from(["", "sort:date ", "limit:100 ", "offset:40 "])
+OPTIONS = st.sampled_from(["", "sort:date ", "sort:oldest ", "limit:100 ", "offset:40 "])
 
 
 class Sent(list[tuple[Any, Any]]):
@@ -238,6 +238,8 @@ def ask(many: psycopg.Connection, request: Request) -> tuple[Response, dict[str,
 @given(query=QUERIES, options=OPTIONS, mode=st.sampled_from(MODES), group=st.sampled_from(GROUPS))
 @example("subject:zq", "", "hybrid", "few")
 @example("-subject:0", "", "hybrid", "few")
+@example("-subject:0", "sort:oldest ", "hybrid", "few")
+@example('"lease" -subject:0', "sort:oldest ", "hybrid", "few")
 @example("subject:note -has:attachment", "", "hybrid", "few")
 @example("subject:note subject:zq", "lease ", "hybrid", "few")
 @example("list:quay subject:note is:reply", "", "hybrid", "few")
@@ -273,6 +275,16 @@ def test_condition_without_an_index_reads_the_newest(
     response, _ = ask(many, Request(query))
     assert len(response.hits) == hits
     assert response.looked_back_to == (None if is_whole else "2024-03-18")
+
+
+@pytest.mark.parametrize("sort", ["date", "oldest"])
+def test_list_by_date_reads_the_messages_of_that_list_alone(
+    many: psycopg.Connection, sort: str
+) -> None:
+    for query in ("list:quay", "list:quay after:2024-03-05", "list:quay -subject:zq"):
+        response, read = ask(many, Request(query, sort=sort, limit=5))
+        assert len(response.hits) == 5
+        assert read["messages"] <= 4 * QUAY
 
 
 @pytest.mark.parametrize(

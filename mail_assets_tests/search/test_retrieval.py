@@ -176,7 +176,9 @@ def test_named_messages_need_depth_if_checks_are_left(
     search: Search,
     others: str,
     is_deeper: bool,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setattr(retrieval, "FLOORS", {})
     query = f"queue {others} list:harbor-dev mode:semantic"
     hit = search(query, limit=1).hits[0]
     every = make_chunks("", 2_000, None)

@@ -8,7 +8,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from mail_assets.search.language.request import MODES, RequestError
+from mail_assets.search.language.request import GROUPS, MODES, RequestError
 from mail_assets.search.live_index import VectorSearch
 from mail_assets.search.searcher import Searcher
 from mail_assets.vectors.index import Match
@@ -94,6 +94,70 @@ def test_identifier_finds_its_messages_first(
     assert len(have) >= messages
     first = ids(search(query, mode="fulltext", limit=100, group="message"))[:messages]
     assert {*first} <= have
+
+
+@pytest.mark.parametrize(
+    ("query", "names"),
+    [
+        ("40P01 list:harbor-dev", ["40P01"]),
+        ("40p01?", ["40P01"]),
+        ("pg_class", ["pg_class"]),
+        ("harbor_cancel", ["harbor_cancel"]),
+        ("harbor_cancel harbor_boost", ["harbor_cancel", "harbor_boost"]),
+        ("harbor_cancel or harbor_boost", ["harbor_cancel", "harbor_boost"]),
+        ("access/heap/heapam.c", ["heapam.c"]),
+        ("deadlocks", ["deadlock"]),
+        ("cebollas", ["cebolla"]),
+    ],
+)
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("group", GROUPS)
+def test_message_without_the_names_is_below_those_with_one(
+    search: Search,
+    connection: psycopg.Connection,
+    query: str,
+    names: list[str],
+    mode: str,
+    group: str,
+) -> None:
+    rows = connection.execute(
+        "select message_id from messages where subject || body_text ~* any(%s)", [names]
+    ).fetchall()
+    have = {message_id for (message_id,) in rows}
+    found = [one in have for one in ids(search(query, mode=mode, limit=100, group=group))]
+    assert found == sorted(found, reverse=True)
+    assert found[0]
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        *("qwertyuiop", "zxcvbnm asdfghjkl", "qwertyuiop list:harbor-dev", "🦆 🚀"),
+        *("giraffe sonata marmalade", "12345678", "как приготовить борщ", "今天天气怎么样"),
+    ],
+)
+@pytest.mark.parametrize("mode", ["hybrid", "semantic"])
+def test_question_that_nothing_is_near_to_has_no_hits(
+    search: Search, query: str, mode: str
+) -> None:
+    response = search(query, mode=mode)
+    assert response.hits == ()
+    assert "near it in meaning" in response.notes[0]
+    assert search(f"{query} lease", mode="hybrid").hits
+
+
+@pytest.mark.parametrize("query", [QUERY, "lease", "deadlock lock:", "Why does cron run late?"])
+@pytest.mark.parametrize("mode", MODES)
+def test_question_about_the_mail_keeps_its_hits(search: Search, query: str, mode: str) -> None:
+    response = search(query, mode=mode)
+    assert len(response.hits) > 1
+    assert response.notes == ()
+
+
+def test_messages_with_the_words_are_hits_however_far(search: Search) -> None:
+    by_words = ids(search("lease giraffe sonata", mode="fulltext", limit=50, group="message"))
+    both = ids(search("lease giraffe sonata", limit=100, group="message"))
+    assert {*by_words} <= {*both}
 
 
 @pytest.mark.parametrize(

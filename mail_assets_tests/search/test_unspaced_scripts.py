@@ -10,7 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mail_assets.postgres.embedded import Cluster
-from mail_assets.reading.browsing import find_unknown_words
 from mail_assets.search.language.request import Request
 from mail_assets.search.open import open_searcher
 from mail_assets.search.response import Response
@@ -201,6 +200,6 @@ def test_tags_are_text_in_sql_too(db: psycopg.Connection, query: str) -> None:
     assert find_by_sql(db, query) == {"tag"}
 
 
-def test_missing_words_are_named(db: psycopg.Connection) -> None:
-    words = ["数据库", "恐龙", "백업", "memory", "dinosaur"]
-    assert find_unknown_words(db, words, ["english"]) == ["恐龙", "dinosaur"]
+def test_words_that_no_message_has_are_named(searcher: Searcher) -> None:
+    [note] = search(searcher, "数据库 恐龙 백업 memory dinosaur").notes
+    assert note.startswith("No message has dinosaur, 恐龙.")

@@ -10,8 +10,7 @@ import pytest
 import uvicorn
 from starlette.applications import Starlette
 
-from mail_assets.answers.extractive import ExtractiveMaker
-from mail_assets.answers.maker import AnswerMaker
+from mail_assets.answers.maker import AnswerMaker, PassageMaker
 from mail_assets.settings.settings import Settings
 from mail_assets.web.app import Application
 from mail_assets.web.connections import server_config
@@ -76,7 +75,7 @@ def open_app(
     maker: AnswerMaker | None = None,
 ) -> Iterator[Starlette]:
     """Yield the application of an archive, by default without limits by client."""
-    maker, limits = maker or ExtractiveMaker(), limits or Limits(UNLIMITED)
+    maker, limits = maker or PassageMaker(), limits or Limits(UNLIMITED)
     with open_service(settings, searchers=2) as service:
         documents = Documents(service, Publication(addresses))
         yield Application(documents, BASE_URL, maker, (), limits, clients or Clients()).build()

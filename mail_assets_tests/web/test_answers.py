@@ -78,7 +78,7 @@ def test_answer_arrives_as_events(answered: httpx.Client) -> None:
         assert "from_email" not in one
         assert answered.get(one["url"]).status_code == 200
     end = events[-1][1]
-    assert (end["sufficient"], end["complete"], end["dropped"]) == (True, True, 1)
+    assert (end["answers"], end["complete"], end["dropped"]) == (True, True, 1)
 
 
 def test_answer_is_also_json_and_page(answered: httpx.Client) -> None:
@@ -114,18 +114,18 @@ def test_model_receives_no_address(
     assert not [one for one in addresses if f"<{one}>" in asked.lower()]
 
 
-def test_extractive_answer_is_given_without_model(public: httpx.Client) -> None:
+def test_passages_are_given_without_model(public: httpx.Client) -> None:
     data = public.post("/answer", json={"q": QUERY}, headers=DATA).json()
-    assert data["maker"] == "extractive"
+    assert data["maker"] == "passages"
     assert data["complete"]
     page = public.post("/answer", data={"q": QUERY}, headers=PAGE)
-    assert "These are sentences of the mail itself." in page.text
+    assert "These are paragraphs of the mail itself." in page.text
     assert "<script" not in public.get(f"/search?q={QUERY}").text
 
 
-def test_answer_is_insufficient_if_filter_excludes_all(public: httpx.Client) -> None:
+def test_nothing_answers_if_filter_excludes_all(public: httpx.Client) -> None:
     answer = public.post("/answer", json={"q": QUERY, "sender": "nobody"}, headers=DATA).json()
-    assert not answer["sufficient"]
+    assert not answer["answers"]
     assert not answer["citations"]
 
 

@@ -165,3 +165,11 @@ def test_forgetting_the_other_texts_settles_the_id(world: World) -> None:
     assert world.rows("contested_texts") == []
     world.summaries()
     assert ID in str(world.rows("thread_summaries", "sentences"))
+
+
+def test_an_answer_quotes_the_text_that_arrived_first(client: httpx.Client) -> None:
+    asked = {"q": "what was decided on the quokka", "mode": "fulltext"}
+    found = client.post("/answer", json=asked, headers={"Accept": "application/json"}).json()
+    quoted = [one for one in found["citations"] if one["message_id"] == ID]
+    assert all(one["contested"] and one["text"] == TRUE for one in quoted)
+    assert FALSE not in "".join(one["text"] for one in found["citations"])

@@ -66,6 +66,17 @@ def test_feed_of_a_semantic_search_keeps_its_order(public: httpx.Client) -> None
 
 
 @pytest.mark.parametrize(
+    "parameters", [{"q": "sort:oldest lease"}, {"q": "lease", "sort": "oldest"}]
+)
+def test_feed_of_the_oldest_has_the_newest(
+    public: httpx.Client, parameters: dict[str, str]
+) -> None:
+    newest = read_feed(public.get("/search.atom", params={"q": "lease"}))
+    feed = read_feed(public.get("/search.atom", params=parameters | {"limit": "25"}))
+    assert texts(feed, "id") == texts(newest, "id") != []
+
+
+@pytest.mark.parametrize(
     ("asked", "title"),
     [
         ("", "The newest messages of the archive"),

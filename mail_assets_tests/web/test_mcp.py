@@ -12,7 +12,8 @@ import httpx
 import pytest
 from mcp import Client, StdioServerParameters
 
-from mail_assets.web.mcp_text import CHARACTERS_OF_TOKEN, MAX_HEADER
+from mail_assets.answers.maker import NOTHING
+from mail_assets.web.mcp_text import CHARACTERS_OF_TOKEN, MAX_HEADER, WARNING
 from mail_assets_tests.sample_corpus import QUERY, ROOT, Corpus
 from mail_assets_tests.web.assistants import ask
 from mail_assets_tests.web.conftest import BASE_URL, fill, serving_world
@@ -20,7 +21,15 @@ from mail_assets_tests.world import World, mail
 
 Call = Callable[..., str]
 
-TOOLS = {"semantic_search", "get_message", "get_thread", "similar", "list_lists", "explain_search"}
+TOOLS = {
+    "semantic_search",
+    "answer",
+    "get_message",
+    "get_thread",
+    "similar",
+    "list_lists",
+    "explain_search",
+}
 
 
 @pytest.fixture
@@ -53,9 +62,23 @@ def test_semantic_search_has_the_hits_of_the_page(
     assert re.findall(r"^\[\d\] message (\S+),", text, re.M) == [hit["message_id"] for hit in hits]
 
 
+def test_answer_quotes_the_passages_of_the_page(call: Call, public: httpx.Client) -> None:
+    text = call("answer", question=QUERY)
+    accept = {"Accept": "application/json"}
+    shown = public.post("/answer", json={"q": QUERY}, headers=accept).json()
+    assert text.startswith(f"{shown['text']}\n\n{WARNING}\n\n[1] message ")
+    ids = re.findall(r"^\[\d\] message (\S+)", text, re.M)
+    assert ids == [one["message_id"] for one in shown["citations"]]
+    for one in shown["citations"]:
+        assert "\n".join(f"| {line}" for line in one["text"].split("\n")) in text
+    assert len(call("answer", question=QUERY, tokens=200)) < len(text)
+    assert call("answer", question=QUERY, list="nowhere").startswith("error: ")
+    assert call("answer", question="which oven bakes sourdough bread") == NOTHING
+
+
 def test_hits_by_date_have_no_score(call: Call) -> None:
     said = call("semantic_search", query="list:harbor-users", limit=1)
-    assert "\nfound by date (newest with all that is asked)\n" in said
+    assert "\nfound by date (it has all that is asked)\n" in said
 
 
 def test_dropped_quotes_are_reported(call: Call) -> None:

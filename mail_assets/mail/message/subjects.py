@@ -6,6 +6,7 @@ messages of a conversation have the same, also where a mail program names no par
 
 import re
 import unicodedata
+from typing import NamedTuple
 
 MAX_SUBJECT = 2_000  # characters; a Postgres btree entry holds at most 2,704 bytes
 
@@ -113,6 +114,10 @@ _FORWARDED = "(fwd)"
 _FORMER = re.compile(r"(?<!\s)\s*+[(\[]was\b[^\n]*+", re.I)
 # [PATCH v3 2/5]: an answer to version 3 is no answer to version 2
 _VERSION = re.compile(r"\[[^\]\[]*\b(?:patch|rfc)[^\]\[]*\b(v\d{1,3})\b[^\]\[]*\]", re.I)
+# the bracket of a patch: [PATCH 2/5], [RFC PATCH v3], [ndctl PATCH v2 02/10], [PATCHv2]
+_LABEL = re.compile(r"\[[^\]\[]*\b(?:patch|rfc)(?:es|s)?(?:v\d{1,3})?\b[^\]\[]*\]", re.I)
+_LABEL_VERSION = re.compile(r"(?:\b|patch|rfc)v(\d{1,3})\b", re.I)
+_LABEL_NUMBER = re.compile(r"\b(\d{1,4})/(\d{1,4})\b")
 _ONLY_TAG = re.compile(rf"{_TAG}")
 _RENAMED = re.compile(r"(?i)[(\[]was:? |^re\. ")  # an answer with another subject; "Re. x"
 _WORD = re.compile(r"[^\W_]+")
@@ -158,6 +163,12 @@ def find_topic(subject: str) -> str:
     Case, width, blanks, prefixes, list tags and `(was: ...)` make no difference; the version of a
     patch does.
     """
+    topic, version = find_topic_and_version(subject)
+    return f"{topic} {version}" if version else topic
+
+
+def find_topic_and_version(subject: str) -> tuple[str, str]:
+    """Return the two parts of a topic: of `[PATCH v2 3/5] Fix x` "fix x" and "v2"."""
     plain = _simplify(subject)
     words = base_subject(plain)
     while prefix := _UNSURE.match(words):
@@ -165,9 +176,33 @@ def find_topic(subject: str) -> str:
     words = words[: former.start()] if (former := _FORMER.search(words, 1)) else words
     topic = words.casefold()
     if _ONLY_TAG.fullmatch(topic) or not _says_enough(topic):
-        return ""
+        return "", ""
     version = _VERSION.search(plain)
-    return f"{topic} {version[1].casefold()}" if version else topic
+    return topic, version[1].casefold() if version else ""
+
+
+class PatchLabel(NamedTuple):
+    """The bracket of a patch in a subject, [PATCH v3 2/5]: its version, its number and their total.
+
+    None for what it does not have; a cover has the number 0.
+    """
+
+    version: int | None = None
+    number: int | None = None
+    total: int | None = None
+
+
+def read_patch_label(subject: str) -> PatchLabel | None:
+    """Return the label of a patch, its cover or an answer to them; None where there is none."""
+    label = _LABEL.search(_simplify(subject))
+    if label is None:
+        return None
+    version, number = _LABEL_VERSION.search(label[0]), _LABEL_NUMBER.search(label[0])
+    return PatchLabel(
+        int(version[1]) if version else None,
+        int(number[1]) if number else None,
+        int(number[2]) if number else None,
+    )
 
 
 def _simplify(subject: str) -> str:

@@ -109,25 +109,46 @@ _WORD = re.compile(r"\A[a-z]+")
 _NUMBER = re.compile(r"\A(?:[a-z]+|[-+]?(?:\d++(?:\.\d*+)?|\.\d++)(?:e[-+]?\d+)?)", re.ASCII)
 _DAY_WORD = re.compile(r"\A(?:[a-z]+(?:[-_][a-z]+)*+|[\d/.-]+[a-z]?)", re.ASCII)
 _LIST = re.compile(r"\A\w[\w.+-]*")
-_PERSON = re.compile(r"\A(?:<?\w[^\s/:;,=()\[\]{}|<>\"]*>?)")
-_SUBJECT = re.compile(r"\A[\w\[][^\s=\"]*")
-_FILE = re.compile(r"\A[\w.][^\s/\\:=\"]*")
+#: Anything but a place in a file or on the network, and the rest of a link: main.c:12, ::1:80, //x.
+_ANY_BUT_PLACE = re.compile(r"\A(?!//)(?!\S*:\d+(?::\d+)?:?\Z)\S+")
+_ANY = re.compile(r"\A\S+")
 _ID = re.compile(r"\A<?[^\s<>\"@]+@[^\s<>\"]+>?")
 
 #: The form of a value without quotes.
 _FORMS: dict[str, re.Pattern[str]] = {
-    "from": _PERSON,
-    "to": _PERSON,
+    **dict.fromkeys(("from", "subject", "id"), _ANY),
+    **dict.fromkeys(("to", "file"), _ANY_BUT_PLACE),
     "list": _LIST,
-    "subject": _SUBJECT,
     "thread": _ID,
-    "id": _ID,
-    "file": _FILE,
     **dict.fromkeys(("has", "is", "kind"), _WORD),
     **dict.fromkeys(("after", "before", "date", "month"), _DAY_WORD),
     **dict.fromkeys(("mode", "group", "sort"), _WORD),
     **dict.fromkeys(("limit", "offset", "score"), _NUMBER),
 }
+#: Fields that are compared with a part of a text, in which a star at an end adds nothing.
+_PARTS = frozenset({"from", "to", "subject", "file"})
+#: A value that is read the same without quotes, whatever its field.
+_SAFE = re.compile(r"\A[\w@.+/][\w@.+/~%:=-]*\Z")
+#: Characters without width or shape: nobody types them, and they come with what is pasted.
+_INVISIBLE = "[\u00ad\u061c\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f\ufeff]+"
+_INVISIBLE_OUTSIDE = re.compile(rf'("[^"]*")|{_INVISIBLE}')
+_INVISIBLE_ANYWHERE = re.compile(_INVISIBLE)
+
+
+def clean_query(query: str) -> str:
+    """Return a query composed, as mail is stored, and without invisible characters among its signs.
+
+    Those in quotes stay: a value that has nothing else must not become none.
+    """
+    return compose(_INVISIBLE_OUTSIDE.sub(lambda found: found[1] or "", query))
+
+
+def clean_value(text: str) -> str:
+    """Return a phrase or a value composed, and without invisible characters if it has others."""
+    visible = _INVISIBLE_ANYWHERE.sub("", text)
+    return compose(visible if visible.strip() else text)
+
+
 #: Other words for a kind.
 _KINDS = {"attachments": "attachment", "patches": "patch", "replies": "reply"}
 
@@ -145,6 +166,11 @@ OPTIONS: dict[str, tuple[str, Callable[[str], Any]]] = {
 EXCLUSIVE = frozenset({"from", "list", "month", "thread", "id", "date"})
 
 
+def is_name(name: str) -> bool:
+    """Return whether a field has this name."""
+    return name in _FORMS
+
+
 def is_field(name: str, value: str, *, quoted: bool) -> bool:
     """Return whether `name:value` is meant as a field."""
     form = _FORMS.get(name)
@@ -153,10 +179,15 @@ def is_field(name: str, value: str, *, quoted: bool) -> bool:
     return bool(value.strip()) if quoted else bool(form.fullmatch(value))
 
 
+def strip_stars(name: str, value: str) -> str:
+    """Return a value typed without quotes; `subject:9.6*` and `file:*.c` are parts anyway."""
+    return (value.strip("*") or value) if name in _PARTS else value
+
+
 def read_field(name: str, value: str, today: dt.date | None) -> Field:
     """Return a field that `is_field` accepts, its value checked."""
     check_text(name, value, MAX_NAME if name == "list" else MAX_QUERY)
-    value = compose(value)  # as names and subjects are stored
+    value = clean_value(value)
     match name:
         case "has" | "is" | "kind":
             kind = _KINDS.get(value, value)
@@ -193,7 +224,7 @@ def write_field(name: str, value: object) -> str:
     if isinstance(value, Period):
         value = _write_period(name, value)
     text = str(value)
-    if is_field(name, text, quoted=False) and not text.startswith("<"):
+    if is_field(name, text, quoted=False) and _SAFE.match(text):
         return f"{name}:{text}"
     doubled = text.replace('"', '""')
     return f'{name}:"{doubled}"'

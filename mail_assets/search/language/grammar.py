@@ -2,26 +2,62 @@
 
 import datetime as dt
 import re
-from collections.abc import Iterator, Sequence
+import unicodedata
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any, Literal, NamedTuple
 
 from mail_assets.search.language.expression import And, Field, Node, Not, Or, Text
-from mail_assets.search.language.fields import EXCLUSIVE, OPTIONS, is_field, read_field, read_option
+from mail_assets.search.language.fields import (
+    EXCLUSIVE,
+    OPTIONS,
+    clean_value,
+    is_field,
+    is_name,
+    read_field,
+    read_option,
+    strip_stars,
+)
+from mail_assets.search.language.notes import Remarks
 from mail_assets.search.language.request import RequestError
 from mail_assets.text.letters import IDEOGRAPHS, MARKS, UNSPACED
 
 #: Nested parentheses; deeper ones are ignored.
 MAX_DEPTH = 20
 
-_NAME = re.compile(r"([a-z]+):")
+#: Quotes, of which a pair holds a phrase or a value: English, German, French, Danish, full width.
+QUOTES = '"\u201c\u201d\u201e\u201f\u00ab\u00bb\uff02'
+#: Signs that exclude: hyphens, dashes, the minus sign, full width.
+DASHES = "-\u2010-\u2015\u2212\ufe58\ufe63\uff0d"
+_QUOTE = re.compile(f"[{QUOTES}]")
+_DASH = re.compile(f"[{DASHES}]")
+_ALL_QUOTES = frozenset(QUOTES)
+_RUN = re.compile(rf"[^\s{QUOTES}]*")
+#: A name and its colon, which may be of full width.
+_NAME = re.compile(r"([a-z\uff41-\uff5a]+)[:\uff1a]")
+_CAPITAL = re.compile(r"([A-Za-z]+):")
 _ESCAPED_COLON = re.compile(r"([a-z]+)\\:")
 _BRACKETED = re.compile(r"<[^\s<>]++>(?!\S)")
+#: A value with blanks in it: of single quotes, of a subject's tag, of an id's brackets.
+_SINGLE_QUOTED = re.compile(r"'([^'\"]{1,500})'(?=[\s)]|\Z)")
+_TAGGED = re.compile(rf"\[[^\[\]{QUOTES}]{{1,200}}\][^\s{QUOTES}]*")
+_ENCLOSED = re.compile(r"<[^<>]{1,2000}>(?=[\s)]|\Z)")
 _LETTER = rf"[\w{MARKS}]"
-#: A prefix has three letters, two of an unspaced script, or one that is a word by itself.
-_PREFIX = re.compile(rf"(?:{_LETTER}{{3,}}|[{UNSPACED}]{_LETTER}|{_LETTER}*[{IDEOGRAPHS}])\*")
-_EXCLUDABLE = re.compile(rf"\w{_LETTER}|[{IDEOGRAPHS}]\*")
+#: A prefix has three letters, two of an unspaced script, or one that is a word by itself. The
+#: beginning of a name, which has other signs too, has three characters, two letters or digits.
+_PREFIX = re.compile(rf"{_LETTER}{{3,}}|[{UNSPACED}]{_LETTER}|{_LETTER}*[{IDEOGRAPHS}]")
+_BEGINNING = re.compile(rf"(?!-)[\w{MARKS}./:@#$+~%-]{{3,}}")
+_STARS = frozenset("*\uff0a")
+#: A sign after a dash with which it is no exclusion but an option, a rule or an arrow: --, ->, -=.
+_NO_EXCLUSION = re.compile(rf"[{DASHES}>=|*]|[^\w(\\]*+(?:[\s{QUOTES}]|\Z)")
+#: An option of a command that is searched as text.
+_OPTION = re.compile(r"-{1,2}\w[\w-]*(?:=\S*)?")
+#: Words beside which NOT in capitals is no operator, after and before it: of SQL and of standards.
+_BEFORE_NOT = frozenset({"MUST", "SHALL", "SHOULD", "MAY", "CAN", "DO", "DOES", "IS", "IF"})
+_AFTER_NOT = frozenset(
+    {"NULL", "EXISTS", "IN", "LIKE", "ILIKE", "SIMILAR", "BETWEEN", "DISTINCT", "VALID", "FOUND"}
+)
 
-Kind = Literal["word", "phrase", "prefix", "field", "not", "or", "(", ")"]
+Kind = Literal["word", "phrase", "prefix", "field", "not", "or", "and", "(", ")"]
 
 
 class Token(NamedTuple):
@@ -32,9 +68,9 @@ class Token(NamedTuple):
     name: str = ""
 
 
-def tokenize(query: str) -> list[Token]:
+def tokenize(query: str, remarks: Remarks | None = None) -> list[Token]:
     """Return the tokens of a query; any text without a sign of the language is words."""
-    return [*_Tokenizer(query).tokens()]
+    return [*_Tokenizer(query, Remarks() if remarks is None else remarks).tokens()]
 
 
 def is_plain(word: str) -> bool:
@@ -43,11 +79,18 @@ def is_plain(word: str) -> bool:
 
 
 class _Tokenizer:
-    """Reads a query from left to right; `ignored` counts open parentheses that are too deep."""
+    """Reads a query from left to right.
 
-    def __init__(self, query: str) -> None:
+    `names` are the fields of the open parentheses, of `from:(a OR b)`, empty for others; `ignored`
+    counts open ones that are too deep.
+    """
+
+    def __init__(self, query: str, remarks: Remarks) -> None:
         self.query, self.at = query, 0
-        self.depth = self.ignored = 0
+        self.remarks = remarks
+        self.names: list[str] = []
+        self.ignored = 0
+        self.last_close = query.rfind(")")
 
     def tokens(self) -> Iterator[Token]:
         while self.at < len(self.query):
@@ -55,77 +98,141 @@ class _Tokenizer:
             if sign.isspace():
                 self.at += 1
             elif sign == "(":
+                self.at += 1
                 yield from self._open()
             elif sign == ")":
                 self.at += 1
                 yield from self._close()
-            elif sign == '"':
+            elif sign in _ALL_QUOTES:
                 yield from self._phrase()
-            elif sign == "-" and self._excludes():
+            elif _DASH.match(sign) and self._excludes():
                 self.at += 1
-                yield Token("not", "-")
+                yield Token("not", sign)
+                if self.query[self.at] != "(":
+                    yield from self._excluded(sign)
             else:
                 yield from self._run()
 
-    def _open(self) -> Iterator[Token]:
-        self.at += 1
-        if self.depth == MAX_DEPTH:
+    def _open(self, name: str = "") -> Iterator[Token]:
+        if len(self.names) == MAX_DEPTH:
             self.ignored += 1
         else:
-            self.depth += 1
-            yield Token("(", "(")
+            self.names.append(name or self._name())
+            yield Token("(", "(", name)
 
     def _close(self) -> Iterator[Token]:
         if self.ignored:
             self.ignored -= 1
-        elif self.depth:
-            self.depth -= 1
+        elif self.names:
+            self.names.pop()
             yield Token(")", ")")
 
+    def _name(self) -> str:
+        return self.names[-1] if self.names else ""
+
     def _phrase(self) -> Iterator[Token]:
-        end = self.query.find('"', self.at + 1)
+        end = self._find_closing(self.at)
         if end < 0:  # never closed: no sign
             self.at += 1
             return
-        text = " ".join(self.query[self.at + 1 : end].split())
+        text = " ".join(clean_value(self.query[self.at + 1 : end]).split())
         self.at = end + 1
         if text:
-            yield Token("phrase", text)
+            yield self._named(Token("phrase", text))
+
+    def _find_closing(self, start: int) -> int:
+        """Return where the quote at a place is closed, -1 if nowhere.
+
+        A straight one is closed by the next straight one, another by any: "x", “x”, „x“, »x«.
+        """
+        if self.query[start] == '"':
+            return self.query.find('"', start + 1)
+        closing = _QUOTE.search(self.query, start + 1)
+        return closing.start() if closing else -1
 
     def _excludes(self) -> bool:
-        """Return whether the dash here excludes something, and begins no command-line option."""
-        after = self.query[self.at + 1 : self.at + 3]
-        if after[:1] == '"':  # a phrase without text is no token: the next one would be excluded
-            end = self.query.find('"', self.at + 2)
-            return end > 0 and bool(self.query[self.at + 2 : end].strip())
-        return after[:1] == "(" or bool(_EXCLUDABLE.match(after))
+        """Return whether the dash here excludes something.
 
-    def _run(self) -> Iterator[Token]:
+        It does at the beginning of a word, before anything but one letter, another dash and signs.
+        """
+        before, after = self.query[self.at - 1 : self.at], self.at + 1
+        if before and not before.isspace() and before != "(":
+            return False
+        follows = self.query[after : after + 1]
+        if follows in _ALL_QUOTES:  # without text it is no token: the next one would be excluded
+            end = self._find_closing(after)
+            return end > 0 and bool(self.query[after + 1 : end].strip())
+        if follows == "(":
+            return True
+        if _NO_EXCLUSION.match(self.query, after):
+            return False
+        run = _run_at(self.query, after).rstrip(").,;:!?")
+        return len(run) > 1 and bool(re.search(r"\w", run))
+
+    def _excluded(self, dash: str) -> Iterator[Token]:
+        """Read what a dash excludes; an operator there is a word."""
+        if self.query[self.at] in _ALL_QUOTES:
+            yield from self._phrase()
+            return
+        for place, token in enumerate(self._run(operators=False)):
+            if not place and token.kind == "word":
+                self.remarks.excluded.append(f"{dash}{token.text}")
+            yield token
+
+    def _run(self, *, operators: bool = True) -> Iterator[Token]:
         """Read up to the next space or quote; closing parentheses without an opening one end it."""
         start = self.at
         if (pasted := _BRACKETED.match(self.query, start)) and "@" in pasted[0]:
             self.at = pasted.end()  # a Message-ID, which may hold any sign
             yield Token("word", pasted[0])
             return
-        if (name := _NAME.match(self.query, start)) and self.query[name.end() :][:1] == '"':
-            value, end = self._quoted_value(name.end())
-            if is_field(name[1], value, quoted=True):
-                self.at = end
-                yield Token("field", value, name[1])
+        if name := _NAME.match(self.query, start):
+            folded = _fold(name[1])
+            if is_name(folded) and (taken := self._read_value(folded, name.end())):
+                yield taken
                 return
-        while self.at < len(self.query) and not self._ends_run(self.query[self.at]):
-            self.at += 1
-        run = self.query[start : self.at]
+        run = _run_at(self.query, start)
+        self.at = start + len(run)
         extra = max(run.count(")") - run.count("("), 0)
         text = (
             run.rstrip(")") if len(run) - len(run.rstrip(")")) <= extra else run[: -extra or None]
         )
-        yield from _read_run(text)
+        if text:
+            token = _read_run(text, operators=operators)
+            self._remark(text, token, operators)
+            yield self._named(token)
         for _ in range(len(run) - len(text)):
             yield from self._close()
 
-    def _ends_run(self, sign: str) -> bool:
-        return sign.isspace() or sign == '"'
+    def _read_value(self, name: str, start: int) -> Token | None:
+        """Read the value of a field that is enclosed by quotes, brackets or parentheses."""
+        value, end = self._enclosed_value(name, start)
+        if end > start and is_field(name, value, quoted=True):
+            self.at = end
+            return Token("field", value, name)
+        if self.query[start : start + 1] == "(" and start < self.last_close:
+            self.at = start + 1
+            return next(self._open(name), None)
+        return None
+
+    def _enclosed_value(self, name: str, start: int) -> tuple[str, int]:
+        """Return an enclosed value, and where it ends; `start` if there is none."""
+        first = self.query[start : start + 1]
+        if first == '"':
+            return self._quoted_value(start)
+        if first and first in _ALL_QUOTES:
+            end = self._find_closing(start)
+            return (self.query[start + 1 : end], end + 1) if end > 0 else ("", start)
+        if found := _SINGLE_QUOTED.match(self.query, start):
+            return found[1], found.end()
+        if name in ("id", "thread") and (found := _ENCLOSED.match(self.query, start)):
+            return found[0], found.end()
+        if name == "subject" and (found := _TAGGED.match(self.query, start)):
+            value = found[0]
+            while value.endswith(")") and value.count(")") > value.count("("):
+                value = value[:-1]
+            return value, start + len(value)
+        return "", start
 
     def _quoted_value(self, start: int) -> tuple[str, int]:
         """Return a value in quotes, in which a quote is doubled, and where it ends."""
@@ -136,29 +243,65 @@ class _Tokenizer:
             end += 2
         return "", start
 
+    def _named(self, token: Token) -> Token:
+        """Return a text within `from:( )` as that field."""
+        name = self._name()
+        if not name or token.kind not in ("word", "phrase", "prefix"):
+            return token
+        return Token("field", token.text, name)
 
-def _read_run(run: str) -> Iterator[Token]:
-    if not run:
-        return
+    def _remark(self, text: str, token: Token, operators: bool) -> None:
+        if token.kind != "word":
+            return
+        if operators and _OPTION.fullmatch(text):
+            self.remarks.options.append(text)
+        elif (name := _NAME.match(text)) and is_name(_fold(name[1])):
+            if name.end() < len(text):
+                self.remarks.fields.append(text)
+            elif self.query[self.at : self.at + 1] not in _ALL_QUOTES:
+                self.remarks.empty.append(text)
+        elif (name := _CAPITAL.match(text)) and is_field(
+            name[1].lower(), text[name.end() :], quoted=False
+        ):
+            self.remarks.capitals.append(text)
+
+
+def _run_at(query: str, start: int) -> str:
+    found = _RUN.match(query, start)
+    return found[0] if found else ""
+
+
+def _fold(text: str) -> str:
+    """Return a text in letters of usual width."""
+    return text if text.isascii() else unicodedata.normalize("NFKC", text)
+
+
+def _read_run(run: str, *, operators: bool = True) -> Token:
     bare = run.lstrip("\\")
-    if bare and bare != run and _is_special(bare):
-        yield Token("word", run[1:])
-    elif escaped := _ESCAPED_COLON.match(run):
-        yield Token("word", f"{escaped[1]}:{run[escaped.end() :]}")
-    elif run.lower() == "or":
-        yield Token("or", run)
-    elif (name := _NAME.match(run)) and is_field(name[1], run[name.end() :], quoted=False):
-        yield Token("field", run[name.end() :], name[1])
-    elif _PREFIX.fullmatch(run):
-        yield Token("prefix", run[:-1])
-    else:
-        yield Token("word", run)
+    if bare and bare != run and not is_plain(bare):
+        return Token("word", run[1:])
+    if escaped := _ESCAPED_COLON.match(run):
+        return Token("word", f"{escaped[1]}:{run[escaped.end() :]}")
+    folded = _fold(run)
+    if operators and folded.lower() == "or":
+        return Token("or", run)
+    if operators and folded == "AND":
+        return Token("and", run)
+    if operators and folded == "NOT":
+        return Token("not", run)
+    if (name := _NAME.match(run)) and is_field(_fold(name[1]), run[name.end() :], quoted=False):
+        folded = _fold(name[1])
+        return Token("field", strip_stars(folded, run[name.end() :]), folded)
+    if run[-1] in _STARS and _is_beginning(run[:-1]):
+        return Token("prefix", run[:-1])
+    return Token("word", run)
 
 
-def _is_special(run: str) -> bool:
-    if run.startswith("-"):
-        return bool(_EXCLUDABLE.match(run, 1))
-    return [*_read_run(run)] != [Token("word", run)]
+def _is_beginning(text: str) -> bool:
+    """Return whether words or names that begin so can be asked for."""
+    if _PREFIX.fullmatch(text):
+        return True
+    return bool(_BEGINNING.fullmatch(text)) and sum(map(str.isalnum, text)) > 1
 
 
 #: A sign between the parts of an address, a host or a path.
@@ -168,9 +311,12 @@ _WHOLE = re.compile(r"\w[@/.:]\w")
 class Parser:
     """Reads tokens by recursive descent; sets options on the way."""
 
-    def __init__(self, tokens: Sequence[Token], today: dt.date | None) -> None:
+    def __init__(
+        self, tokens: Sequence[Token], today: dt.date | None, remarks: Remarks | None = None
+    ) -> None:
         self.tokens, self.at = tokens, 0
         self.today = today
+        self.remarks = Remarks() if remarks is None else remarks
         self.options: dict[str, Any] = {}
 
     def parse(self) -> And:
@@ -178,50 +324,77 @@ class Parser:
         node = self._sequence(top=True)
         return node if isinstance(node, And) else And((node,))
 
-    def _sequence(self, *, top: bool = False) -> Node:
+    def _sequence(self, *, top: bool = False, name: str = "") -> Node:
+        """Read up to the end or a closing parenthesis; `name` is the field of `from:( )`."""
         groups: list[list[Node]] = []
-        joins: Token | None = None
+        required: set[int] = set()
+        joint: Token | None = None
         while (token := self._next()) is not None and token.kind != ")":
-            if token.kind == "or" and groups:
-                joins = token
+            if token.kind in ("or", "and") and groups:
+                joint = token
             elif token.kind == "field" and token.name in OPTIONS:
-                self._set_option(token, alone=top and joins is None)
+                self._set_option(token, alone=top and (joint is None or joint.kind == "and"))
+                joint = None
             elif operand := self._operand(token):
-                if joins:
+                if joint and joint.kind == "or":
                     groups[-1].append(operand)
                 else:
                     groups.append([operand])
-                joins = None
-        if joins:  # nothing follows it
-            groups.append([Text("word", joins.text)])
-        return _all_of([one_of_these(group) for group in groups])
+                    if joint:
+                        required |= {len(groups) - 2, len(groups) - 1}
+                joint = None
+        if joint:  # nothing follows it
+            groups.append([Text("word", joint.text)])
+        parts = [one_of_these(group) for group in groups]
+        parts = [_require(part) if at in required else part for at, part in enumerate(parts)]
+        # from:(tom lane) is one person, of whom both words are said
+        return _all_of(parts, () if name == "from" else EXCLUSIVE)
 
     def _operand(self, token: Token) -> Node | None:
         match token.kind:
             case "(":
-                node = self._sequence()
+                node = self._sequence(name=token.name)
                 if node == And(()):
                     return None
                 # in parentheses it is no alternative to the same field outside
                 return And((node,)) if isinstance(node, Field) else node
-            case "not":
-                return self._negated()
+            case "not" if not self._is_word(token):
+                return self._negated(token)
             case "field":
                 return read_field(token.name, token.text, self.today)
             case "phrase" | "prefix":
                 return Text(token.kind, token.text)
         return Text("word", token.text)
 
-    def _negated(self) -> Node | None:
-        while (token := self._next()) is not None and token.kind == "not":
-            pass  # the parentheses between them are too deep
-        if token is None:
-            return None
-        if token.kind == "field" and token.name in OPTIONS:
-            raise RequestError(f"{token.name}: cannot be excluded")
-        operand = self._operand(token)
+    def _is_word(self, token: Token) -> bool:
+        """Return whether NOT is a word: at the end, and in NOT NULL, MUST NOT and the like."""
+        if _DASH.match(token.text):
+            return False
+        following = self._peek(self.at)
+        if following is None or following.kind in (")", "or", "and"):
+            return True
+        before = self._peek(self.at - 2)
+        if following.kind == "word" and following.text in _AFTER_NOT:
+            self.remarks.operators.append(f"NOT {following.text}")
+            return True
+        if before and before.kind == "word" and before.text in _BEFORE_NOT:
+            self.remarks.operators.append(f"{before.text} NOT")
+            return True
+        if following.kind == "word":
+            self.remarks.excluded.append(f"NOT {following.text}")
+        return False
+
+    def _negated(self, token: Token) -> Node | None:
+        following: Token | None = token
+        while following is not None and following.kind == "not":
+            following = self._next()  # the parentheses between them are too deep
+        if following is None:
+            return None if _DASH.match(token.text) else Text("word", token.text)
+        if following.kind == "field" and following.name in OPTIONS:
+            raise RequestError(f"{following.name}: cannot be excluded")
+        operand = self._operand(following)
         if isinstance(operand, Text) and operand.kind == "word":
-            operand = _excluded_phrase(operand.text)
+            operand = _as_phrase(operand.text)
         return Not(_unwrap(operand)) if operand is not None else None
 
     def _set_option(self, token: Token, *, alone: bool) -> None:
@@ -236,15 +409,34 @@ class Parser:
         self.at += 1
         return self.tokens[self.at - 1]
 
+    def _peek(self, place: int) -> Token | None:
+        return self.tokens[place] if 0 <= place < len(self.tokens) else None
 
-def _excluded_phrase(word: str) -> Text | None:
-    """Return the phrase that excludes a word, in parts where it has hyphens.
+
+def _as_phrase(word: str) -> Text | None:
+    """Return the phrase that requires or excludes a word, in parts where it has hyphens.
 
     PostgreSQL indexes the parts of `well-known` too, but an address or a path only as a whole.
     """
     apart = word if _WHOLE.search(word) else word.replace("-", " ")
     text = " ".join(apart.split())
     return Text("phrase", text) if text else None
+
+
+def _require(node: Node) -> Node:
+    """Return a side of AND: its words as phrases, and a field that is no alternative to others."""
+    return And((node,)) if isinstance(node, Field) else _quote_words(node)
+
+
+def _quote_words(node: Node) -> Node:
+    match node:
+        case And(parts):
+            return And(tuple(map(_quote_words, parts)))
+        case Or(parts):
+            return Or(tuple(map(_quote_words, parts)))
+        case Text("word", text):
+            return _as_phrase(text) or node
+    return node
 
 
 def one_of_these(parts: Sequence[Node]) -> Node:
@@ -261,12 +453,12 @@ def _unwrap(node: Node) -> Node:
     return node.parts[0] if isinstance(node, And) and len(node.parts) == 1 else node
 
 
-def _all_of(parts: Sequence[Node]) -> Node:
+def _all_of(parts: Sequence[Node], exclusive: Collection[str]) -> Node:
     """Return all of these; several values of one exclusive field become alternatives."""
     merged: list[Node] = []
     places: dict[str, int] = {}
     for part in parts:
-        if not isinstance(part, Field) or part.name not in EXCLUSIVE:
+        if not isinstance(part, Field) or part.name not in exclusive:
             merged.append(part)
         elif part.name in places:
             place = places[part.name]

@@ -1,7 +1,7 @@
 """A request as one query that asks for the same again, and as a line of plain words."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import fields
 
 from mail_assets.search.language.expression import (
@@ -17,7 +17,7 @@ from mail_assets.search.language.expression import (
 )
 from mail_assets.search.language.fields import EXCLUSIVE, OPTIONS, write_field
 from mail_assets.search.language.grammar import Token, is_plain, tokenize
-from mail_assets.search.language.request import QUOTED, Request, Sort
+from mail_assets.search.language.request import Request, Sort
 from mail_assets.search.language.syntax import ParsedRequest
 
 
@@ -97,10 +97,6 @@ def _is_excluded_alone(text: str) -> bool:
     return tokenize(f"-{text}") == [Token("not", "-"), Token("word", text)]
 
 
-#: Phrases without a hit that are named.
-MAX_NAMED = 3
-
-
 def describe_request(parsed: ParsedRequest) -> str:
     """Return a line that describes a request: what ranks, what every hit meets, and the order.
 
@@ -111,23 +107,16 @@ def describe_request(parsed: ParsedRequest) -> str:
         said.append(f"the message {' or '.join(parsed.message_ids)}, if there is one")
     words = [part for part in parsed.node.parts if only_words(part)]
     if words:
-        every = "every word of: " if parsed.request.sort == Sort.date else "words: "
+        every = "every word of: " if parsed.request.sort != Sort.relevance else "words: "
         said.append(every + " ".join(_say(part) for part in words))
     said += [_say(part) for part in parsed.node.parts if not only_words(part)]
     if not parsed.ranks:
-        said.append("newest first")
+        said.append("oldest first" if parsed.request.sort == Sort.oldest else "newest first")
     for name, (option, _) in OPTIONS.items():
         value = getattr(parsed.request, option)
         if name in ("mode", "score") and value is not None and parsed.ranks:
             said.append(f"{name}: {value}")
     return " · ".join(said)
-
-
-def name_phrases(phrases: Sequence[str]) -> str:
-    """Return phrases in quotes, long ones and long lists cut: "one" and "two" and 3 more."""
-    shown = [f'"{one[:QUOTED]}..."' if len(one) > QUOTED else f'"{one}"' for one in phrases]
-    more = f" and {len(shown) - MAX_NAMED} more" if len(shown) > MAX_NAMED else ""
-    return " and ".join(shown[:MAX_NAMED]) + more
 
 
 def _say(node: Node) -> str:

@@ -30,16 +30,19 @@ class Group(StrEnum):
 
 
 class Sort(StrEnum):
-    """The order of hits: the best first, or the newest messages that have every word."""
+    """The order of hits: the best first, or the newest or oldest messages that have every word."""
 
     relevance = "relevance"
     date = "date"
+    oldest = "oldest"
 
 
 #: The values as plain strings, which every serializer knows.
 MODES = tuple(mode.value for mode in Mode)
 GROUPS = tuple(group.value for group in Group)
 SORTS = tuple(sort.value for sort in Sort)
+#: Another word for an order.
+NEWEST = "newest"
 #: The modes that ask the vector index.
 VECTOR_MODES = (Mode.semantic.value, Mode.hybrid.value)
 #: `patch`: a diff in the text or attached; `reply` answers a message, `first` does not.
@@ -51,6 +54,8 @@ MAX_QUERY = 2_000
 MAX_TYPED = 100_000
 #: Lists, months, kinds or ids of a request, and characters of a name.
 MAX_CHOICES, MAX_NAME = 50, 200
+#: Messages that a request leaves out: those of a long thread.
+MAX_WITHOUT = 2_000
 #: Characters of a wrong value that its error repeats.
 QUOTED = 40
 
@@ -73,8 +78,8 @@ class Request:
 
     The query is in the language of syntax.py. Its fields and those of the request are combined with
     AND. It may be empty if there is a filter, which then finds the newest messages. `mode` is a
-    value of Mode, `group` one of Group, `sort` one of Sort; the query may set these, limit, offset
-    and min_score too, and then its values count.
+    value of Mode, `group` one of Group, `sort` one of Sort, or NEWEST, which becomes Sort.date. The
+    query may set these, limit, offset and min_score too, and then its values count.
 
     `lists` empty means all lists; `months` are those of the archives, "YYYY-MM". `after`
     (inclusive) and `before` (exclusive) are days in UTC. `sender` is an address, or a part of a
@@ -122,14 +127,16 @@ class Request:
             _within(f"number of {name}", len(getattr(self, name)), 0, MAX_CHOICES)
             for value in getattr(self, name):
                 check_text(name.removesuffix("s"), value, MAX_NAME)
-        _within("number of messages to leave out", len(self.without), 0, MAX_CHOICES)
+        _within("number of messages to leave out", len(self.without), 0, MAX_WITHOUT)
         for message_id in self.without:
             check_text("id", message_id, MAX_ID)
         if not self.query.strip() and not self.has_filters:
             raise RequestError("the query is empty")
         one_of("mode", self.mode, MODES)
         one_of("group", self.group, GROUPS)
-        one_of("sort", self.sort, SORTS)
+        if self.sort == NEWEST:
+            object.__setattr__(self, "sort", Sort.date.value)
+        one_of("sort", self.sort, (*SORTS, NEWEST))
         for kind in self.kinds:
             one_of("kind", kind, KINDS)
         _within("limit", self.limit, 1, MAX_LIMIT)

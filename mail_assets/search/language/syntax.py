@@ -1,25 +1,29 @@
 """The query language: a query and the fields of a request, read as what every hit must meet.
 
-    query   = operand { ["or"] operand }
-    operand = ["-"] ( word | prefix* | "phrase" | field | "(" query ")" )
-    field   = name ":" ( value | '"' value '"' )
+    query   = operand { ["or" | "AND"] operand }
+    operand = ["-" | "NOT"] ( word | prefix* | "phrase" | field | "(" query ")" )
+    field   = name ":" ( value | '"' value '"' | "(" query ")" )
 
 Words rank, and any of them may be missing. Every hit must have everything else: phrases, prefixes
-(`leas*`) and fields; an operand with a dash must be absent. `or`, in any case, joins its two
-neighbours first, as in Google and Gmail: `a or b c` is `(a or b) c`. A word is required if the
-other side of its `or` is, or if a dash stands before its parentheses.
+(`leas*`, `9.6*`) and fields; an operand with a dash or NOT must be absent. `or`, in any case, joins
+its two neighbours first, as in Google and Gmail: `a or b c` is `(a or b) c`. A word is required if
+the other side of its `or` is, or if a dash stands before its parentheses; AND requires both of its
+sides, as if they were quoted. AND and NOT are in capitals; NOT is a word beside others of SQL and
+of standards (NOT NULL, MUST NOT).
 
     from:tom to:hackers list:pgsql-bugs subject:vacuum thread:ID id:ID file:fix.patch
     after:2024-03 after:2y before:2024-06-15 date:2024-05..2024-06 month:2024-05
     has:patch has:attachment is:reply is:first (or kind: for each)
-    mode:semantic group:thread sort:date limit:20 offset:20 score:0.4
+    mode:semantic group:thread sort:oldest limit:20 offset:20 score:0.4
 
 A message has one id, author, list, month, thread and date, so `list:a list:b` are alternatives.
 Several of the other fields must all hold. fields.py defines which `name:value` is text; a backslash
-makes the next word text. A dash before one letter or another dash (`-t`, `--schema-only`) begins an
-option of some command. Names of fields are in lower case: `Error:x` is text. Parentheses and quotes
-without their other half are ignored, so there is no wrong syntax. A Message-ID instead of a
-question, bare, in brackets or in a link, finds that message.
+makes the next word text. A dash at the beginning of a word excludes all of it up to the next blank,
+whatever it is, except one character (`-t`), another dash (`--schema-only`), an arrow, and signs
+alone. What is ambiguous is named (notes.py). Names of fields are in lower case: `Error:x` is text.
+Dashes and double quotes may be those of any typography. Parentheses and quotes without their other
+half are ignored, so there is no wrong syntax. A Message-ID instead of a question, bare, in brackets
+or in a link, finds that message.
 https://notmuchmail.org/manpages/notmuch-search-terms-7/
 https://support.google.com/mail/answer/7190
 """
@@ -28,9 +32,9 @@ import datetime as dt
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from urllib.parse import unquote
 
-from mail_assets.mail.message.decoding import compose
 from mail_assets.mail.message.ids import normalize_id
 from mail_assets.search.language.expression import (
     And,
@@ -46,8 +50,9 @@ from mail_assets.search.language.expression import (
     ranking_text,
     to_clauses,
 )
-from mail_assets.search.language.fields import check_period, read_field
+from mail_assets.search.language.fields import check_period, clean_query, clean_value, read_field
 from mail_assets.search.language.grammar import Parser, one_of_these, tokenize
+from mail_assets.search.language.notes import Remarks
 from mail_assets.search.language.request import MAX_QUERY, Request, RequestError, Sort
 
 _SCHEME = re.compile(r"(?i)\A(?:mid|id|message-id):\s*")
@@ -109,7 +114,8 @@ class ParsedRequest:
 
     `request` has the options of the query too. `node` is the whole expression, the fields of the
     request before the query. `text` is the one for the encoder, empty if only conditions are asked.
-    `message_ids` are those that the query may be, pasted.
+    `message_ids` are those that the query may be, pasted. `notes` say what ambiguous signs were
+    taken for.
     """
 
     request: Request
@@ -117,6 +123,7 @@ class ParsedRequest:
     text: str
     clauses: tuple[Clause, ...]
     message_ids: tuple[str, ...]
+    notes: tuple[str, ...] = ()
 
     @property
     def ranks(self) -> bool:
@@ -126,7 +133,7 @@ class ParsedRequest:
     @property
     def is_exact(self) -> bool:
         """True if every message that meets the clauses matches: no word may be missing."""
-        return self.request.sort == Sort.date or not any(map(only_words, self.node.parts))
+        return self.request.sort != Sort.relevance or not any(map(only_words, self.node.parts))
 
     @property
     def phrases(self) -> list[str]:
@@ -151,28 +158,38 @@ def parse_request(request: Request, today: dt.date | None = None) -> ParsedReque
     Raises:
         RequestError: a field does not take its value, or the query asks too much.
     """
-    tokens = tokenize(compose(request.query))  # as mail is stored
+    remarks = Remarks()
+    tokens = tokenize(clean_query(request.query), remarks)
     if sum(token.kind in ("field", "phrase", "prefix") for token in tokens) > MAX_TOKENS:
         raise RequestError(f"the query has more than {MAX_TOKENS} fields and phrases")
-    parser = Parser(tokens, today)
+    parser = Parser(tokens, today, remarks)
     asked = parser.parse()
     given = read_request_fields(request)
+    left_out = [Not(read_field("id", one, None)) for one in dict.fromkeys(request.without)]
     if not asked.parts and not given:
         if parser.options:
             raise RequestError("the query is empty")
         asked = And((SIGNS,))
-    node = And((*given, *asked.parts))
     wanted = replace(request, **parser.options)
     # The newest messages with any of the words would be of no use: every word is required.
-    clauses = to_clauses(node, words=wanted.sort == Sort.date)
+    with_words = wanted.sort != Sort.relevance
+    clauses = to_clauses(And((*given, *asked.parts)), words=with_words)
+    clauses += tuple(chain.from_iterable(to_clauses(And((one,))) for one in left_out))
+    node = And((*given, *left_out, *asked.parts))
     _check_period(clauses)
     text = ranking_text(asked)
     if len(text) > MAX_QUERY:
         raise RequestError(f"the query has {len(text)} characters, at most {MAX_QUERY}")
-    if not text or wanted.sort == Sort.date:  # a list by date has no scores
+    if not text or wanted.sort != Sort.relevance:  # a list by date has no scores
         wanted = replace(wanted, min_score=None)
+    only_excludes = not text and all(one.negated for clause in to_clauses(asked) for one in clause)
     return ParsedRequest(
-        request=wanted, node=node, text=text, clauses=clauses, message_ids=find_pasted_ids(text)
+        request=wanted,
+        node=node,
+        text=text,
+        clauses=clauses,
+        message_ids=find_pasted_ids(text),
+        notes=remarks.write(only_excludes=only_excludes and bool(asked.parts)),
     )
 
 
@@ -184,11 +201,12 @@ def loosen(parsed: ParsedRequest) -> ParsedRequest:
 
 
 def read_request_fields(request: Request) -> list[Node]:
-    """Return the fields of a request as nodes of the query language."""
+    """Return the fields that a request requires as nodes of the query language."""
     given: list[Node] = []
     for name, values in (("list", request.lists), ("month", request.months)):
         if values:
-            given.append(one_of_these([Field(name, value) for value in dict.fromkeys(values)]))
+            cleaned = dict.fromkeys(map(clean_value, values))
+            given.append(one_of_these([Field(name, value) for value in cleaned]))
     texts = {
         "from": request.sender,
         "to": request.receiver,
@@ -203,7 +221,7 @@ def read_request_fields(request: Request) -> list[Node]:
         given.append(Field("before", Period(None, request.before)))
     kinds = [*request.kinds, *["attachment"] * request.has_attachment]
     given += [Field("kind", kind) for kind in dict.fromkeys(kinds)]
-    return given + [Not(read_field("id", one, None)) for one in dict.fromkeys(request.without)]
+    return given
 
 
 def _check_period(clauses: Sequence[Clause]) -> None:

@@ -23,7 +23,7 @@
     error: (data) => { note.textContent = `No answer: ${data.error.message}.`; },
     end: (data) => {
       note.textContent = !data.complete ? `The answer is incomplete: ${data.fault}.`
-        : !data.sufficient ? "The mail that was found does not answer this."
+        : !data.answers ? "The model found no answer in the mail, or cites none; do not rely on it."
         : "Written by a model from the mail below; it may be wrong.";
     },
   };

@@ -40,7 +40,9 @@ def check(request: Request) -> None:
 SIGNS = st.sampled_from(
     ['"', '""', "'", "\\", "\\\\", ":", "-", "--", "(", ")", "*", "or", "OR", " ", "\t", "\n",
      "\u00a0", "\u3000", "\u200b", "\u202e", "é", "ж", "🦆", "<", ">", "@", "/", "=", ",", "&", "|",
-     "a", "B", "9", "_", ".", "from:", "list:", "after:", "2y", "mode:", "hybrid", "x y", "%", "$1"]
+     "a", "B", "9", "_", ".", "from:", "list:", "after:", "2y", "mode:", "hybrid", "x y", "%", "$1",
+     "NOT", "AND", "“", "”", "„", "«", "»", "—", "\u2212", "\uff0d", "\uff1a", "ｆｒｏｍ", "ＯＲ",
+     "\u00ad", "\ufeff", "[", "]", "{", "+", "#", "~", "subject:", "id:"]
 )  # fmt: skip
 TEXT = st.lists(SIGNS | st.text(max_size=3), max_size=8).map("".join)
 TERMS = st.sampled_from(
@@ -48,7 +50,12 @@ TERMS = st.sampled_from(
      "list:x", "-list:x", "has:patch", "-is:reply", "after:2y", "before:2024", "date:2020..2023",
      "(", ")", "-(", "x", "\\-y", "\\or", "list\\:x", "sort:date", "limit:7", "score:1e-05",
      'subject:"\t"', "thread:<a@b>", "month:2024-03", "http://a.org/b", "c:\\new", "file:a.c",
-     "id:a@b", "f(x", "f(", "(y(", "'s", '<"a"@b>', "<a(@b>", "<x@y)>"]
+     "id:a@b", "f(x", "f(", "(y(", "'s", '<"a"@b>', "<a(@b>", "<x@y)>", "NOT", "AND", "NOT a",
+     "a AND", "AND NOT", "-Wall", "-t", "--x", "-7.5", "-/usr", "->x", "9.6*", ".pg*", "—x",
+     "\u2212a", "“a b”", "„a b“", "subject:[a b]", "subject:-x", "subject:(a b)", "from:(a", "c#",
+     "-from:(a b)", "id:abc", "id:<a b>", "subject:'a b'", "sort:oldest", "sort:newest", "From:a",
+     "from: a", "\\NOT", "\\AND", "IF NOT", "NOT NULL", "file:*.c", "ｆｒｏｍ:a", "-NOT", "-or",
+     "x\u00ady", "--x.9*"]
 )  # fmt: skip
 QUERY = st.lists(TERMS | TEXT, max_size=9).map(" ".join)
 DAY = st.dates(dt.date(1, 1, 1), dt.date(9999, 12, 31))
@@ -95,7 +102,21 @@ def test_permalinks_of_long_random_queries_ask_for_the_same() -> None:
     chance = random.Random("permalinks")
     pieces = ['"', "(", ")", "-", "or", "from:", "list:a", "-from:b", "x", "y z", "\\", ":", "*"]
     pieces += ['"two words"', "leas*", "after:10d", '-"no"', "has:patch", "-(", "to:", "f(", "é"]
-    for _ in range(1_000):
+    pieces += [
+        "NOT",
+        "AND",
+        "9.6*",
+        "-Wall",
+        "->",
+        "subject:(",
+        "subject:[a b]",
+        "“",
+        "”",
+        "—",
+        "：",
+    ]
+    pieces += ["-7", "-.x", "id:", "from:", "'", "[", "]", "<", ">", "IF NOT", "ＮＯＴ", "\\NOT"]
+    for _ in range(2_000):
         parts = chance.choices(pieces, k=chance.randrange(1, 25))
         query = "".join(part + chance.choice([" ", " ", "", "\t"]) for part in parts)
         with contextlib.suppress(RequestError):

@@ -1,0 +1,247 @@
+"""Passages: whole paragraphs of new text, with what belongs to them, and how near they are.
+
+A paragraph is a run of lines between blank ones. What cannot stand without it stays with it: what
+follows a colon, the items of a list, a short piece of code, and the rest of its sentence below that
+code. A single word or two, such as "No.", belongs to the paragraph below it. A paragraph that is
+too long is cut at ends of sentences, and a mark shows where.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from itertools import accumulate, chain, islice
+from typing import NamedTuple, TypeAlias
+
+import psycopg
+
+from mail_assets.answers.excerpts import Excerpt, Hide, show_all
+from mail_assets.answers.relevance import Features, describe, rate
+from mail_assets.postgres.statements import statement
+from mail_assets.search.language.request import Request
+from mail_assets.search.response import Hit
+from mail_assets.search.searcher import Searcher
+from mail_assets.text.chunking import build_document
+from mail_assets.text.letters import count_words
+from mail_assets.text.sentences import find_item_text, find_sentences, mark_prose
+
+#: Most characters of a passage: about 200 words.
+MAX_CHARACTERS = 1_200
+#: Most lines of code that stay with the paragraph above it.
+MAX_CODE_LINES = 12
+#: Fewest words of a paragraph that says something alone.
+MIN_WORDS = 5
+#: Most paragraphs of a message that are measured, and most that are compared by meaning: the
+#: encoder takes some 20 ms for each.
+MAX_OF_MESSAGE, MAX_COMPARED = 40, 3
+#: Characters of a passage that are compared, and of its words, halves of words and signs: code has
+#: more of these than a model reads.
+COMPARED, MOST_PIECES = 600, 180
+_PIECE = re.compile(r"[^\W_]{1,6}|_|[^\w\s]")
+#: Most passages that are shown.
+MOST = 5
+#: Marks a passage whose paragraph goes on before or after it.
+CUT = "[...]"
+
+#: A line that is no part of a text: "Signed-off-by: ...".
+_TRAILER = re.compile(
+    r"(?:[A-Z][A-Za-z]{1,20}(?:-[A-Za-z]{1,20}){1,3}|Cc|CC|From|Fixes|Link|Closes|Bug): "
+)
+
+Segments: TypeAlias = Sequence[tuple[int, int, str]]
+
+
+class Paragraph(NamedTuple):
+    """The characters of a body from start to end; `before`, `after`: it was cut there."""
+
+    start: int
+    end: int
+    before: bool = False
+    after: bool = False
+
+
+class Passage(NamedTuple):
+    """A paragraph of a hit as it is shown, and what is known of how near it is to the question.
+
+    `rank` is that of the hit, from 0.
+    """
+
+    hit: Hit
+    rank: int
+    paragraph: Paragraph
+    text: str
+    features: Features
+
+    def as_excerpt(self, number: int) -> Excerpt:
+        """Return the passage with the number by which it is cited, and marks where it is cut."""
+        one = self.paragraph
+        text = f"{f'{CUT} ' if one.before else ''}{self.text}{f' {CUT}' if one.after else ''}"
+        return Excerpt(number, self.hit, ((one.start, one.end),), text)
+
+
+def find_passages(
+    searcher: Searcher,
+    connection: psycopg.Connection,
+    request: Request,
+    hits: Sequence[Hit],
+    hide: Hide = show_all,
+) -> list[Passage]:
+    """Return the paragraphs of hits that are nearest to a question, in no order.
+
+    Those that the words and the index put first are compared with the question by the model.
+    """
+    ranks = {hit.message_id: rank for rank, hit in enumerate(hits)}
+    keys = {hit.chunks[0].key: hit for hit in hits if hit.chunks}
+    rows = connection.execute(statement("answer", "bodies"), {"keys": [*keys]}).fetchall()
+    found = [
+        (keys[key], one, hide(body, one.start, one.end))
+        for key, body, segments in sorted(rows, key=lambda row: ranks[keys[row[0]].message_id])
+        for one in find_paragraphs(body, segments)[:MAX_OF_MESSAGE]
+    ]
+    words = searcher.weigh_texts(request, [text for *_, text in found]) if found else []
+    passages = [
+        Passage(
+            hit,
+            ranks[hit.message_id],
+            one,
+            text,
+            describe(request.query, hit.subject, text, words=share, chunk=_near(hit, one)),
+        )
+        for (hit, one, text), share in zip(found, words, strict=True)
+    ]
+    nearest = _nearest_of_messages(passages)
+    beginnings = [build_document(one.hit.subject, _beginning(one.text)) for one in nearest]
+    similarities = searcher.compare_texts(request, beginnings) if nearest else []
+    return [
+        one._replace(features=one.features._replace(similarity=max(0.0, similarity)))
+        for one, similarity in zip(nearest, similarities, strict=True)
+    ]
+
+
+def _beginning(text: str) -> str:
+    last = next(islice(_PIECE.finditer(text, 0, COMPARED), MOST_PIECES, None), None)
+    return text[: last.start() if last else COMPARED]
+
+
+def _nearest_of_messages(passages: Sequence[Passage]) -> list[Passage]:
+    taken: Counter[str] = Counter()
+    nearest = []
+    for one in sorted(passages, key=lambda one: -rate(one.features)):
+        taken[one.hit.message_id] += 1
+        if taken[one.hit.message_id] <= MAX_COMPARED:
+            nearest.append(one)
+    return nearest
+
+
+def _near(hit: Hit, one: Paragraph) -> float:
+    """Return the similarity of the nearest chunk that a paragraph shares text with."""
+    return max(
+        (
+            1 - chunk.distance
+            for chunk in hit.chunks
+            if chunk.distance is not None
+            and any(start < one.end and one.start < end for start, end in chunk.spans)
+        ),
+        default=0.0,
+    )
+
+
+def find_paragraphs(body: str, segments: Segments) -> list[Paragraph]:
+    """Return the paragraphs of the new text of a body that say something, in order."""
+    return [
+        piece
+        for start, end, kind in segments
+        if kind == "text"
+        for one in _join_blocks(body, start, end)
+        if count_words(body[one.start : one.end]) >= MIN_WORDS
+        for piece in _cut(body, one)
+    ]
+
+
+class _Block(NamedTuple):
+    """Lines between blank ones."""
+
+    start: int
+    end: int
+    lines: int
+    is_prose: bool
+    is_item: bool
+
+
+def _find_blocks(body: str, start: int, end: int) -> Iterator[_Block]:
+    lines = body[start:end].split("\n")
+    starts = [*accumulate((len(line) + 1 for line in lines), initial=start)]
+    prose = mark_prose(lines)
+    first = 0
+    for place, line in enumerate([*lines, ""]):
+        if line.strip():
+            continue
+        last = place
+        while first < last and _TRAILER.match(lines[last - 1]):
+            last -= 1
+        while first < last and _TRAILER.match(lines[first]):
+            first += 1
+        if first < last:
+            text = body[starts[first] : starts[last] - 1].rstrip()
+            yield _Block(
+                starts[first],
+                starts[first] + len(text),
+                last - first,
+                any(prose[first:last]),
+                find_item_text(lines[first]) > 0,
+            )
+        first = place + 1
+
+
+def _join_blocks(body: str, start: int, end: int) -> Iterator[Paragraph]:
+    """Yield the blocks of a text, each with those that belong to it."""
+    joined: list[_Block] = []
+    for block in chain(_find_blocks(body, start, end), (None,)):
+        if joined and not (block and _belongs(body, joined, block)):
+            if any(one.is_prose for one in joined):
+                yield Paragraph(joined[0].start, joined[-1].end)
+            joined = []
+        if block:
+            joined.append(block)
+
+
+def _belongs(body: str, joined: Sequence[_Block], block: _Block) -> bool:
+    above = joined[-1]
+    text = body[above.start : above.end]
+    if block.end - joined[0].start > MAX_CHARACTERS:
+        return False
+    if text.endswith(":"):
+        return True
+    if not block.is_prose:
+        return block.lines <= MAX_CODE_LINES
+    if block.is_item:
+        return any(one.is_item for one in joined)
+    if not above.is_prose:
+        return body[block.start : block.end].lstrip()[:1].islower()
+    return count_words(text) < MIN_WORDS and not text.endswith((",", "!"))
+
+
+def _cut(body: str, one: Paragraph) -> Iterator[Paragraph]:
+    """Yield a paragraph in pieces of no more than MAX_CHARACTERS."""
+    start = one.start
+    while one.end - start > MAX_CHARACTERS:
+        end = _last_end(body, start, start + MAX_CHARACTERS)
+        yield Paragraph(start, end, start > one.start, after=True)
+        start = end + len(body[end : one.end]) - len(body[end : one.end].lstrip())
+    if start < one.end:
+        yield Paragraph(start, one.end, start > one.start)
+
+
+def _last_end(body: str, start: int, limit: int) -> int:
+    """Return the end of the last whole sentence, else line, else word, before a limit."""
+    sentences = [span.end for span in find_sentences(body, start, limit)][:-1]
+    ends = (*sentences[-1:], body.rfind("\n", start, limit), body.rfind(" ", start, limit))
+    return next((end for end in ends if end > start + MAX_CHARACTERS // 3), limit)
+
+
+def choose_passages(passages: Sequence[Passage], *, several: bool = False) -> list[Passage]:
+    """Return the best passages, best first, one of a conversation unless `several`."""
+    chosen: dict[object, Passage] = {}
+    for one in sorted(passages, key=lambda one: -rate(one.features)):
+        passage = one.hit.message_id, one.paragraph
+        chosen.setdefault(passage if several else one.hit.thread_id or one.hit.message_id, one)
+    return [*chosen.values()][:MOST]

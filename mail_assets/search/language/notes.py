@@ -1,0 +1,92 @@
+"""Notes on a query: its ambiguous signs, what each was taken for, and how to ask the other thing.
+
+A dash may exclude a word or begin an option of a command, NOT may be an operator or SQL. The rules
+that decide are in syntax.py; whoever meant the other thing reads it here.
+"""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from mail_assets.search.language.request import QUOTED
+
+#: Signs of a kind that are named.
+MAX_NAMED = 3
+#: An exclusion that may be meant as an option or a number: -Wall, -O2, -fPIC, -rf, -22, -std=c99.
+_LIKE_OPTION = re.compile(
+    r"-(?:[A-Z].*|.{1,2}|[a-z][\d.]+|[a-z][A-Z].*|\d+(?:[.,]\d+)?|\w[\w-]*=.*)"
+)
+
+
+@dataclass
+class Remarks:
+    """Signs of a query as they were typed, by what they were taken for.
+
+    `excluded` are words with a dash or NOT before them, `options` and `operators` were searched as
+    text. `fields` were searched as text because their value has another form, `capitals` because
+    of their case; `empty` have no value.
+    """
+
+    excluded: list[str] = field(default_factory=list)
+    options: list[str] = field(default_factory=list)
+    operators: list[str] = field(default_factory=list)
+    fields: list[str] = field(default_factory=list)
+    capitals: list[str] = field(default_factory=list)
+    empty: list[str] = field(default_factory=list)
+
+    def write(self, *, only_excludes: bool) -> tuple[str, ...]:
+        """Return the notes; `only_excludes`: the query asks for nothing but exclusions."""
+        notes: list[str] = []
+        if only_excludes:
+            notes.append("Only exclusions were asked for: all other messages are listed by date.")
+        doubtful = [one for one in self.excluded if only_excludes or _is_doubtful(one)]
+        for one in _first(doubtful):
+            bare = one.removeprefix("NOT ") if one.startswith("NOT ") else one[1:]
+            notes.append(
+                f'{cut(one)} was read as: without {cut(bare)}. To find it, write "{cut(one)}".'
+            )
+        for one in _first(self.options):
+            bare = one.lstrip("-")
+            notes.append(
+                f"{cut(one)} was searched as text, like an option of a command. To exclude it, "
+                f'write -"{cut(bare)}".'
+            )
+        for one in _first(self.operators):
+            notes.append(
+                f"{one} was searched as words. To exclude {one[4:]}, write -{one[4:]}."
+                if one.startswith("NOT ")
+                else f"{one} was searched as words."
+            )
+        for one in _first(self.fields):
+            name, _, value = one.partition(":")
+            notes.append(
+                f"{cut(one)} was searched as text: it is not like a value of {name}:. To use the "
+                f'field, write {name}:"{cut(value)}".'
+            )
+        for one in _first(self.capitals):
+            name, _, value = one.partition(":")
+            notes.append(
+                f"{cut(one)} was searched as text: fields are in lower case, "
+                f"{name.lower()}:{cut(value)}."
+            )
+        for one in _first(self.empty):
+            notes.append(
+                f"{one} has no value and was searched as text: write the value without a blank "
+                f"before it, {one}word."
+            )
+        return tuple(notes)
+
+
+def _is_doubtful(excluded: str) -> bool:
+    if excluded.startswith("NOT "):
+        return excluded.isupper()
+    return excluded[0] != "-" or bool(_LIKE_OPTION.fullmatch(excluded))
+
+
+def _first(signs: Iterable[str]) -> list[str]:
+    return [*dict.fromkeys(signs)][:MAX_NAMED]
+
+
+def cut(text: str) -> str:
+    """Return a text of a query for a note, long ones cut."""
+    return f"{text[:QUOTED]}..." if len(text) > QUOTED else text

@@ -1,0 +1,178 @@
+"""Notes on an answer: what a person cannot see in its hits, in one line each, for every surface.
+
+They say which phrases nothing holds, how far a list by date looked, which words of the query are in
+no index or in no message, and which fields nobody meets. Those on the signs of the query
+(language/notes.py) come before them.
+"""
+
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from itertools import takewhile
+
+import psycopg
+
+from mail_assets.postgres.statements import statement
+from mail_assets.search.field_conditions import resolve_clause
+from mail_assets.search.language.expression import Clause, Field, Text
+from mail_assets.search.language.notes import MAX_NAMED, cut
+from mail_assets.search.language.request import Mode, Sort
+from mail_assets.search.language.syntax import ParsedRequest
+from mail_assets.search.page import Page
+from mail_assets.search.query import Query
+from mail_assets.search.retrieval import RankedMatches
+
+NOTHING_NEAR = (
+    "Nothing here has the words of the question or is near it in meaning: try other words, "
+    "the beginning of a word (leas*), or a whole question."
+)
+
+_WORD = re.compile(r"\w+")
+_AROUND = ".,;:!?()"
+#: Fields of which a part is compared, with the words for it.
+_PARTS = {"subject": "the subject", "to": "a receiver", "file": "the name of an attached file"}
+
+
+def write_notes(
+    connection: psycopg.Connection,
+    languages: Mapping[str, str],
+    asked: ParsedRequest,
+    parsed: ParsedRequest,
+    found: RankedMatches,
+    page: Page,
+) -> tuple[str, ...]:
+    """Return the notes; `asked` is the request, and `parsed` the one that found the hits.
+
+    `languages` maps lists to text search configurations.
+    """
+    notes = [*asked.notes]
+    if parsed is not asked:
+        named = name_phrases(asked.phrases)
+        notes.append(f"Nothing was found that holds {named}: searched without quotes.")
+    by_words = parsed.request.mode != Mode.semantic or not parsed.ranks
+    if (looked_up := found.looked_up) and parsed.text and by_words:
+        searched = len({languages[name] for name in looked_up.filters.lists})
+        notes += _note_words(
+            parsed, looked_up.query, found.unknown, searched, has_hits=bool(page.hits)
+        )
+    if found.far and not found.candidates:
+        notes.append(NOTHING_NEAR)
+    if not page.hits:
+        notes += _note_fields(connection, asked)
+    if page.is_short and (day := found.looked_back_to):
+        seen, others = (f"from {day} on", "before")
+        if asked.request.sort == Sort.oldest:
+            seen, others = f"before {day}", "after"
+        notes.append(f"Only messages {seen} were looked at: for others add {others}:{day}.")
+    return tuple(dict.fromkeys(notes))
+
+
+def name_phrases(phrases: Sequence[str]) -> str:
+    """Return phrases in quotes, long ones and long lists cut: "one" and "two" and 3 more."""
+    shown = [f'"{cut(one)}"' for one in phrases]
+    more = f" and {len(shown) - MAX_NAMED} more" if len(shown) > MAX_NAMED else ""
+    return " and ".join(shown[:MAX_NAMED]) + more
+
+
+def _note_words(
+    parsed: ParsedRequest,
+    query: Query,
+    unknown: Collection[str],
+    languages: int,
+    *,
+    has_hits: bool,
+) -> Iterator[str]:
+    """Yield the notes on words that are in no index, or in no message.
+
+    `languages` is the number of those that are searched. A word is very common in one of them only,
+    and has a lexeme in the others, which nobody uses there.
+    """
+    lacks = len(query.by_language) < languages
+    known = {one.lexeme for of in query.by_language for one in of.words.terms} - {*unknown}
+    if not query.ranks and lacks:
+        yield _name_unindexed(parsed.text, "they were left out")
+    elif query.ranks and not known and (lacks or not _has_letter(parsed.text)):
+        remedy = "hits are found by meaning alone" if has_hits else "add a rarer word"
+        yield _name_unindexed(parsed.text, remedy)
+    elif words := _find_unknown(query, unknown, languages):
+        yield f"No message has {', '.join(map(cut, words))}. Is the spelling right?"
+    left_out = [one for one in parsed.texts if one.kind != "word" and not _is_indexed(one, query)]
+    if left_out and query.by_language:
+        named = name_phrases([one.text for one in left_out])
+        yield f"The index of words has no {named}: nothing was required or excluded for that."
+
+
+def _name_unindexed(text: str, outcome: str) -> str:
+    kind = "very common words" if _has_letter(text) else "signs"
+    return f"The index of words has no {kind}, as in {cut(text)}: {outcome}."
+
+
+def _has_letter(text: str) -> bool:
+    return any(map(str.isalnum, text))
+
+
+def _is_indexed(text: Text, query: Query) -> bool:
+    found = (one.matches.get(text) for one in query.by_language)
+    return any(one and one.tsquery for one in found)
+
+
+def _find_unknown(query: Query, unknown: Collection[str], languages: int) -> list[str]:
+    """Return the words whose stems are unknown in every language, in their order in the query."""
+    if not unknown:
+        return []
+    words = [one.strip(_AROUND) for one in query.text.split()]
+    words += _WORD.findall(query.text)
+    stems: dict[str, list[set[str]]] = {}
+    for language in query.by_language:
+        found: dict[str, set[str]] = {}
+        for term in language.words.terms:
+            found.setdefault(_find_written(term.lexeme, words), set()).add(term.lexeme)
+        for word, lexemes in found.items():
+            stems.setdefault(word, []).append(lexemes)
+    return [
+        word
+        for word in dict.fromkeys(words)
+        if len(of_word := stems.get(word, [])) == languages
+        and all(lexemes <= {*unknown} for lexemes in of_word)
+    ]
+
+
+def _find_written(lexeme: str, words: Sequence[str]) -> str:
+    """Return the word, as it is written, that a lexeme is the stem of."""
+    for word in words:
+        if word.lower() == lexeme:
+            return word
+    return max(words, key=lambda word: _count_shared(word.lower(), lexeme))
+
+
+def _count_shared(one: str, other: str) -> int:
+    return sum(1 for _ in takewhile(lambda two: two[0] == two[1], zip(one, other, strict=False)))
+
+
+def _note_fields(connection: psycopg.Connection, asked: ParsedRequest) -> Iterator[str]:
+    """Yield the notes on fields of a request without hits that no message meets."""
+    for clause in asked.clauses:
+        if len(clause) > 1 or clause[0].negated or not isinstance(clause[0].leaf, Field):
+            continue
+        name, value = clause[0].leaf
+        named = cut(str(value))
+        if name == "from" and _is_nobody(connection, clause, asked):
+            yield f"No sender has {named} in the name or address."
+        elif name in ("id", "thread") and not _is_stored(connection, str(value)):
+            yield f'No message has the id {named}. For the text write "{name}:{named}".'
+        elif name in _PARTS:
+            yield (
+                f"Every hit must have {named} in {_PARTS[name]}. "
+                f'For the text write "{name}:{named}".'
+            )
+
+
+def _is_nobody(connection: psycopg.Connection, clause: Clause, asked: ParsedRequest) -> bool:
+    resolved = resolve_clause(connection, clause, names_only=asked.request.names_only)
+    return not resolved.alternatives and not resolved.always
+
+
+def _is_stored(connection: psycopg.Connection, message_id: str) -> bool:
+    row = connection.execute(
+        statement("search", "is_stored"), {"message_id": message_id}
+    ).fetchone()
+    return bool(row and row[0])

@@ -1,0 +1,102 @@
+"""Messages whose whole subject is the query, found by PostgreSQL: fusion.py puts them first.
+
+A person who pastes a subject wants that message, and an index may miss it or rank an answer above
+it. Subjects are compared by their topics (mail/message/subjects.py): case, `Re:` and brackets make
+no difference, and versions as far as both have one. The newest version of a patch comes first, then
+older versions, then covers, then answers. Texts under a contested id never count: anybody can send
+one.
+"""
+
+import datetime as dt
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+import psycopg
+
+from mail_assets.mail.message.subjects import (
+    find_topic,
+    find_topic_and_version,
+    has_prefix,
+    read_patch_label,
+)
+from mail_assets.month import known_month
+from mail_assets.postgres.pending import Pending
+from mail_assets.search.filters import MessageFilter
+from mail_assets.search.language.syntax import ParsedRequest
+from mail_assets.search.matches import MessageCopy, SubjectHit
+
+#: Messages that come first for their subject; of a subject that hundreds share, the newest.
+MAX_HITS = 10
+#: The versions of a topic are between these two.
+_FIRST_VERSION, _LAST_VERSION = "v0", "v999"
+
+_Row = tuple[str, str, str, int, str, dt.datetime, bool]
+
+
+class _Subject(NamedTuple):
+    """A subject to be compared: its topic, and the version of its patch, "" for none."""
+
+    topic: str
+    version: str
+
+
+def ask_whole_subjects(
+    connection: psycopg.Connection, parsed: ParsedRequest, filters: MessageFilter
+) -> Pending[tuple[SubjectHit, ...]]:
+    """Ask for the messages whose whole subject is a query; the answer has the best first."""
+    texts = (parsed.text, parsed.request.query) if parsed.ranks else ()
+    asked = [one for one in dict.fromkeys(map(_read, texts)) if one.topic]
+    if not asked:
+        return Pending.known(())
+    parameters = {
+        **filters.parameters,
+        "subject_lists": filters.lists,
+        "topics": [*dict.fromkeys(topic for one in asked for topic in _exact_topics(one))],
+        "versioned": [one.topic for one in asked if not one.version],
+        "first_version": f" {_FIRST_VERSION}",
+        "last_version": f" {_LAST_VERSION}",
+        "most": MAX_HITS,
+    }
+    rows = connection.execute(filters.statement("whole_subjects"), parameters)
+    return Pending(rows.fetchall).then(lambda found: _rank(parsed, asked, found))
+
+
+def _exact_topics(asked: _Subject) -> Iterator[str]:
+    """Yield the topics that are as asked; a subject without a version has no other one."""
+    if asked.version:
+        yield f"{asked.topic} {asked.version}"
+    yield asked.topic
+
+
+def _rank(
+    parsed: ParsedRequest, asked: Sequence[_Subject], rows: Iterable[_Row]
+) -> tuple[SubjectHit, ...]:
+    wanted = read_patch_label(parsed.request.query)
+    hits = []
+    for message_id, list_name, month, variant, subject, sent_at, is_reply in rows:
+        if not any(_is_equal(one, subject) for one in asked):
+            continue
+        label = read_patch_label(subject)
+        is_answer = has_prefix(subject) or (is_reply and label is None)
+        is_cover = label is not None and label.number == 0
+        others = wanted is not None and label != wanted
+        seconds = sent_at.timestamp()
+        order = (is_answer, others, is_cover, seconds if is_answer else -seconds)
+        copy = MessageCopy(known_month(list_name, month), variant)
+        hits.append((order, SubjectHit(message_id, copy, is_answer)))
+    ranked = sorted(hits, key=lambda one: one[0])
+    return tuple(hit for _, hit in ranked)[:MAX_HITS]
+
+
+def _is_equal(asked: _Subject, subject: str) -> bool:
+    """Return whether a subject is the one asked for, as far as both have a version."""
+    found = _read(subject)
+    if asked.topic == found.topic:
+        return not (asked.version and found.version) or asked.version == found.version
+    return asked.topic == find_topic(subject)
+
+
+def _read(subject: str) -> _Subject:
+    topic, version = find_topic_and_version(subject)
+    label = read_patch_label(subject)
+    return _Subject(topic, version or (f"v{label.version}" if label and label.version else ""))

@@ -1,0 +1,174 @@
+"""Passages are whole paragraphs of new text, at exact characters, best first."""
+
+from collections.abc import Sequence
+
+import psycopg
+import pytest
+
+from mail_assets.answers.answer import Answer, Turn
+from mail_assets.answers.evidence import find_evidence
+from mail_assets.answers.maker import NEAREST, NOTHING, PassageMaker, read_answer, stream_answer
+from mail_assets.answers.passages import CUT, MAX_CHARACTERS, MOST, find_paragraphs
+from mail_assets.search.language.request import MODES, Group, Request
+from mail_assets.search.searcher import Searcher
+
+QUESTION = "when does a lease expire"
+MAKER = PassageMaker()
+
+PROSE = "The clock of the primary decides when a lease is over."
+CODE = "lease = now() + 30;"
+MORE = "A worker renews its lease long before that time."
+
+
+def paragraphs(body: str, start: int = 0) -> list[str]:
+    found = find_paragraphs(body, [(start, len(body), "text")])
+    return [body[one.start : one.end] for one in found]
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        (f"{PROSE}\n\n{MORE}\n", [PROSE, MORE]),
+        (f"{PROSE}\n{MORE}\n", [f"{PROSE}\n{MORE}"]),
+        (f"{PROSE}\r\n\r\n{MORE}\r\n", [PROSE, MORE]),
+        (f"{PROSE}\n \t\n{MORE}", [PROSE, MORE]),
+        # what does not stand alone
+        (f"Hello Ann,\n\n{PROSE}\n\nregards, Ben\n", [PROSE]),
+        (f"No.\n\n{PROSE}", [f"No.\n\n{PROSE}"]),
+        (f"{PROSE} It reads:\n\n{MORE}", [f"{PROSE} It reads:\n\n{MORE}"]),
+        (f"{PROSE}\n\n    {CODE}\n\n{MORE}", [f"{PROSE}\n\n    {CODE}", MORE]),
+        (
+            f"{PROSE}\n\n    {CODE}\n\nwhich is the clock of the primary.",
+            [f"{PROSE}\n\n    {CODE}\n\nwhich is the clock of the primary."],
+        ),
+        ("There are two ways:\n\n- the first one\n\n- the second one\n", None),
+        ("There are two ways:\n\n1. the first one\n2. the second one\n", None),
+        (f"1. {PROSE}\n\n2. {MORE}", None),
+        # code, trailers and greetings are no passages
+        ("    x = now() + 30;\n    y = x + lease;\n    z = y;\n", []),
+        (f"{PROSE}\n\nSigned-off-by: Ann <ann@example.org>\nCc: Ben <ben@example.org>\n", [PROSE]),
+        (f"{PROSE}\nSigned-off-by: Ann <ann@example.org>", [PROSE]),
+        ("Thanks, Ann\n", []),
+        ("", []),
+    ],
+)  # fmt: skip
+def test_paragraph_keeps_what_belongs_to_it(body: str, expected: list[str] | None) -> None:
+    assert paragraphs(body) == ([body.rstrip()] if expected is None else expected)
+
+
+def test_paragraphs_are_of_the_new_text_alone() -> None:
+    quote = "> Which clock decides when a lease is over, and why?\n"
+    body = f"{PROSE}\n{quote}{MORE}\n"
+    at, end = len(PROSE) + 1, len(PROSE) + 1 + len(quote)
+    segments = [(0, at, "text"), (at, end, "quote"), (end, len(body), "text")]
+    found = [body[one.start : one.end] for one in find_paragraphs(body, segments)]
+    assert found == [PROSE, MORE]
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "A sentence of seven words and more.",
+        "Ein Satz mit sieben Wörtern und mehr.",
+        "word" * 9 + " next",
+        "x" * 4_000,
+        "線を引く文が続きます。",
+    ],
+)
+def test_long_paragraph_is_cut_with_a_mark(sentence: str) -> None:
+    body = "One two three four five six. " + " ".join([sentence] * 200)
+    found = find_paragraphs(body, [(0, len(body), "text")])
+    assert len(found) > 1
+    assert max(one.end - one.start for one in found) <= MAX_CHARACTERS
+    assert [one.before for one in found] == [False] + [True] * (len(found) - 1)
+    assert [one.after for one in found] == [True] * (len(found) - 1) + [False]
+    assert "".join("".join(body[x.start : x.end].split()) for x in found) == "".join(body.split())
+    if sentence.endswith("."):
+        assert all(body[one.start : one.end].endswith(".") for one in found)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_passage_stands_at_its_characters(
+    searcher: Searcher, connection: psycopg.Connection, mode: str
+) -> None:
+    found = answer(searcher, connection, Request(QUESTION, mode=mode))
+    assert (found.maker, found.complete) == ("passages", True)
+    assert 3 <= len(found.citations) <= MOST
+    for one in found.citations:
+        [(start, end)] = one.spans
+        body = read_body(connection, one.message_id)
+        assert one.text.removeprefix(f"{CUT} ").removesuffix(f" {CUT}") == body[start:end]
+        assert "\n\n" not in body[max(0, start - 1) : start] or not body[:start].strip()
+
+
+def test_passages_are_of_several_conversations(
+    searcher: Searcher, connection: psycopg.Connection
+) -> None:
+    found = answer(searcher, connection, Request(QUESTION))
+    query = "select thread_id from threads where message_id = any(%s)"
+    ids = [one.message_id for one in found.citations]
+    assert len({*connection.execute(query, [ids]).fetchall()}) == len(ids)
+    several = answer(searcher, connection, Request(QUESTION, group=Group.message))
+    assert len({one.message_id for one in several.citations}) <= len(several.citations)
+
+
+def test_same_question_has_the_same_answer(
+    searcher: Searcher, connection: psycopg.Connection
+) -> None:
+    answers = {answer(searcher, connection, Request(QUESTION)).citations for _ in range(3)}
+    assert len(answers) == 1
+
+
+def test_question_on_another_matter_finds_nothing_near(
+    searcher: Searcher, connection: psycopg.Connection
+) -> None:
+    found = answer(searcher, connection, Request("which oven bakes the best sourdough bread"))
+    assert (found.text, found.answers, found.complete) == (NOTHING, False, True)
+    assert found.citations == ()
+
+
+def test_follow_up_is_answered_in_its_context(
+    searcher: Searcher, connection: psycopg.Connection
+) -> None:
+    follow_up = Request("and what was it changed to?")
+    alone = answer(searcher, connection, follow_up)
+    asked = answer(searcher, connection, follow_up, [Turn(QUESTION, "The lease ran out [1].")])
+    assert any("lease" in one.text for one in asked.citations)
+    assert [one.message_id for one in alone.citations] != [
+        one.message_id for one in asked.citations
+    ]
+
+
+@pytest.mark.parametrize(
+    ("question", "mode", "doubts"),
+    [
+        ("今天晚饭吃什么？", "hybrid", True),
+        ("为什么 lease 会丢失", "semantic", True),
+        ("今天晚饭吃什么 lease", "fulltext", False),
+        (f"{QUESTION} 鈴木", "hybrid", False),
+        ("почему теряется lease", "hybrid", False),
+    ],
+)
+def test_unknown_script_of_a_question_is_doubted(
+    searcher: Searcher, connection: psycopg.Connection, question: str, mode: str, doubts: bool
+) -> None:
+    found = find_evidence(searcher, connection, Request(question, mode=mode), MAKER.budget)
+    assert bool(found.doubt) == doubts
+    said = read_answer(stream_answer(MAKER, found))
+    assert said.text == (f"{NOTHING} {found.doubt}" if doubts else NEAREST)
+
+
+def answer(
+    searcher: Searcher,
+    connection: psycopg.Connection,
+    request: Request,
+    history: Sequence[Turn] = (),
+) -> Answer:
+    found = find_evidence(searcher, connection, request, MAKER.budget, history)
+    return read_answer(stream_answer(MAKER, found))
+
+
+def read_body(connection: psycopg.Connection, message_id: str) -> str:
+    query = "select body_text from messages where message_id = %s"
+    rows = connection.execute(query, [message_id]).fetchall()
+    return str(rows[0][0])
