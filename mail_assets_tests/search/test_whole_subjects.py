@@ -116,7 +116,8 @@ def test_whole_subject_comes_first(
 @pytest.mark.parametrize("mode", MODES)
 def test_whole_subject_comes_first_on_the_default_page(searcher: Searcher, mode: str) -> None:
     rows = searcher.search(Request(ROPE, mode=mode)).conversations
-    assert [one.best[0] for one in rows[:3]] == ["rope-v3", "rope-v2", "rope-v1"]
+    best = [one.best[0].partition("@")[0] for one in rows[:3]]
+    assert best == ["rope-v3", "rope-v2", "rope-v1"]
 
 
 @pytest.mark.parametrize("query", ["Who repairs the foghorn", "Re: Who repairs the foghorn"])
