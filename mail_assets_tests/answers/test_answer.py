@@ -203,7 +203,8 @@ def test_follow_up_is_asked_with_its_history(ask: Ask, server: FakeServer) -> No
     # the numbers of an earlier answer are of other excerpts
     assert answer == {"role": "assistant", "content": "The lease ran out, see."}
     assert last["content"].endswith("\n\nQuestion: and since when")
-    assert f"\n| Message-ID: {ROOT}\n" in last["content"]
+    # "and since when" alone finds none of this
+    assert "lease" in last["content"].rpartition("Question: ")[0].lower()
 
 
 def test_unknown_ids_and_urls_are_removed(ask: Ask, server: FakeServer) -> None:
