@@ -52,13 +52,13 @@ def test_walk_reports_its_last_day_if_cut(
     search: Search, monkeypatch: pytest.MonkeyPatch, sort: str, beyond: str
 ) -> None:
     query = f"-subject:zzz -subject:lease sort:{sort}"
-    every = search(query, limit=100)
+    every = search(query, limit=100, group="message")
     monkeypatch.setattr(filters, "MAX_WALKED", 30)
-    found = search(query, limit=100)
+    found = search(query, limit=100, group="message")
     assert found.looked_back_to
     assert ids(found) == ids(every)[: len(found.hits)]
     monkeypatch.undo()
-    rest = search(f"{query} {beyond}:{found.looked_back_to}", limit=100)
+    rest = search(f"{query} {beyond}:{found.looked_back_to}", limit=100, group="message")
     assert {*ids(found), *ids(rest)} == {*ids(every)}
 
 
