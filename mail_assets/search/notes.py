@@ -88,11 +88,15 @@ def _note_words(
     `languages` is the number of those that are searched. A word is very common in one of them only,
     and has a lexeme in the others, which nobody uses there.
     """
-    lacks = len(query.by_language) < languages
-    known = {one.lexeme for of in query.by_language for one in of.words.terms} - {*unknown}
-    if not query.ranks and lacks:
+    asked = [
+        {one.lexeme for one in of.words.terms if not one.lexeme.startswith(ADDRESS)}
+        for of in query.by_language
+    ]
+    is_known = any(lexemes - {*unknown} for lexemes in asked)
+    is_common = sum(map(bool, asked)) < languages or not _has_letter(parsed.text)
+    if not query.ranks and len(query.by_language) < languages:
         yield _name_unindexed(parsed.text, "they were left out")
-    elif query.ranks and not known and (lacks or not _has_letter(parsed.text)):
+    elif query.ranks and not is_known and is_common:
         remedy = "hits are found by meaning alone" if has_hits else "add a rarer word"
         yield _name_unindexed(parsed.text, remedy)
     elif words := _find_unknown(query, unknown, languages):

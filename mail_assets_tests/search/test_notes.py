@@ -97,10 +97,10 @@ def test_field_that_is_met_has_no_note(search: Search, query: str) -> None:
 
 @pytest.mark.parametrize("query", ["-Wall", "NOT zzgarble", "–zzgarble"])
 def test_query_of_exclusions_lists_the_others_and_says_so(search: Search, query: str) -> None:
-    found = search(query, limit=3)
-    assert len(found.conversations) == 3
+    found = search(query, limit=3, group="message")
+    assert len(found.hits) == 3
     assert found.notes[0].startswith("Only exclusions were asked for")
-    assert ids(search(found.permalink, limit=3)) == ids(found)
+    assert ids(search(found.permalink)) == ids(found)
 
 
 @pytest.mark.parametrize(

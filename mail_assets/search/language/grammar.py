@@ -304,10 +304,6 @@ def _is_beginning(text: str) -> bool:
     return bool(_BEGINNING.fullmatch(text)) and sum(map(str.isalnum, text)) > 1
 
 
-#: A sign between the parts of an address, a host or a path.
-_WHOLE = re.compile(r"\w[@/.:]\w")
-
-
 class Parser:
     """Reads tokens by recursive descent; sets options on the way."""
 
@@ -413,14 +409,9 @@ class Parser:
         return self.tokens[place] if 0 <= place < len(self.tokens) else None
 
 
-def _as_phrase(word: str) -> Text | None:
-    """Return the phrase that requires or excludes a word, in parts where it has hyphens.
-
-    PostgreSQL indexes the parts of `well-known` too, but an address or a path only as a whole.
-    """
-    apart = word if _WHOLE.search(word) else word.replace("-", " ")
-    text = " ".join(apart.split())
-    return Text("phrase", text) if text else None
+def _as_phrase(word: str) -> Text:
+    """Return the phrase that requires or excludes a word, as it is written."""
+    return Text("phrase", " ".join(word.split()))
 
 
 def _require(node: Node) -> Node:
@@ -435,7 +426,7 @@ def _quote_words(node: Node) -> Node:
         case Or(parts):
             return Or(tuple(map(_quote_words, parts)))
         case Text("word", text):
-            return _as_phrase(text) or node
+            return _as_phrase(text)
     return node
 
 

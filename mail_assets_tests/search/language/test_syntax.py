@@ -115,10 +115,10 @@ def since(year: int, month: int, day: int) -> Period:
         ("renew leas*", "renew", [[Condition(Text("prefix", "leas"))]]),
         ("vacuum -full", "vacuum", [[without("full")]]),
         ('vacuum -"lock  table"', "vacuum", [[without("lock table")]]),
-        ("x -read-only", "x", [[without("read only")]]),
+        ("x -read-only", "x", [[without("read-only")]]),
         ("x -ann-b@list-c.org", "x", [[without("ann-b@list-c.org")]]),
         ("x -pg-core/heap-am.c", "x", [[without("pg-core/heap-am.c")]]),
-        ("x -re-use.", "x", [[without("re use.")]]),
+        ("x -re-use.", "x", [[without("re-use.")]]),
         ("-leas*", "", [[Condition(Text("prefix", "leas"), negated=True)]]),
         # fields
         ("lease from:ingrid", "lease", [[yes("from", "ingrid")]]),
