@@ -197,8 +197,7 @@ def find_outcomes(
     """Return the outcomes of the best threads as excerpts, numbered from 1.
 
     Only messages that search found are read, the hits and `others`, because those that it did not
-    may not pass its filters. An excerpt
-    of a message that is no hit has the score 0.
+    may not pass its filters. An excerpt of a message that is no hit has the score 0.
     """
     threads = [*dict.fromkeys(hit.thread_id for hit in hits if hit.thread_id)][:MAX_THREADS]
     known = {hit.message_id: hit for hit in hits}
