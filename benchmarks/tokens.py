@@ -3,10 +3,10 @@
     MAIL_HOME=... python -m benchmarks.tokens [--sample 2000] [--list NAME] [--show 20]
 
 Tokens are drawn from the new text of random messages of a home, as many of each kind as there are
-(up to the sample divided by the kinds). Each is asked alone, among the messages of its list and
-month: `fulltext` (the page's words), `date` (sort:date), `prefix` (token*), and `excluded`: the
-message must not be found by `-token`. A reader's eye is the only judge of what a token is: the
-patterns here share nothing with mail_assets/text/words.py.
+(up to the sample divided by the kinds); stop words alone are left out. Each is asked of its own
+message (`id:`), so that no other message decides: `fulltext` (ranked by words), `date` (sort:date),
+`prefix` (token*), and `excluded`: the message must not be found by `-token`. A reader's eye is the
+only judge of what a token is: the patterns here share nothing with mail_assets/text/words.py.
 """
 
 import argparse
@@ -50,9 +50,11 @@ KINDS = {
     "stop word in name": r"(?<![\w./@:-])((?:is|to|not|on|of|in)_[a-z_]+)(?![\w./@:-])",
 }  # fmt: skip
 MESSAGES = """
-    select list, month, message_id, subject, body_text, segments
+    select message_id, subject, body_text, segments
       from messages where list = any(%s) and variant = 0 order by md5(message_id) limit %s
 """
+#: The words of some that are stop words in English.
+STOP_WORDS = "select w from unnest(%s::text[]) as w where to_tsvector('english', w) = ''"
 WAYS = ("fulltext", "date", "prefix", "excluded")
 
 
@@ -61,8 +63,6 @@ class Token(NamedTuple):
 
     kind: str
     text: str
-    list: str
-    month: str
     message_id: str
 
 
@@ -90,19 +90,19 @@ def draw(
     """Yield a sample of tokens, as many of each kind as there are, in a fixed order."""
     found: dict[str, list[Token]] = defaultdict(list)
     for row in connection.execute(MESSAGES, (lists, messages)).fetchall():
-        name, month, message_id, subject, body, segments = row
+        message_id, subject, body, segments = row
         parts = [Segment(*part) for part in segments]
         new = "\n".join(body[start:end] for start, end in new_text_spans(body, parts))
         text = f"{subject}\n{new}"
         for kind, pattern in KINDS.items():
             for match in re.finditer(pattern, text):
-                found[kind].append(
-                    Token(kind, match[match.lastindex or 0], name, month, message_id)
-                )
+                found[kind].append(Token(kind, match[match.lastindex or 0], message_id))
     chance = random.Random(39)
     for kind, tokens in found.items():
-        distinct = sorted({(token.text, token.message_id): token for token in tokens}.values())
-        yield from chance.sample(distinct, min(len(distinct), sample // len(KINDS) + 1))
+        distinct = sorted({*tokens})
+        drawn = chance.sample(distinct, min(len(distinct), sample // len(KINDS) + 1))
+        stop_words = connection.execute(STOP_WORDS, ([one.text for one in drawn],)).fetchall()
+        yield from (one for one in drawn if (one.text,) not in stop_words)
         print(f"{kind}: {len(tokens)} tokens read", flush=True)
 
 
@@ -138,7 +138,7 @@ def _print_row(kind: str, met: Counter[str], asked: Counter[str]) -> None:
 
 
 def _query(token: Token, way: str) -> str:
-    limits = f"list:{token.list} month:{token.month}"
+    limits = f'id:"{token.message_id}"'
     match way:
         case "date":
             return f"{token.text} sort:date {limits}"

@@ -23,7 +23,14 @@ from mail_assets.answers.reading import Reading, read_question
 from mail_assets.answers.relevance import answers, describe_shown, rate
 from mail_assets.postgres.statements import statement
 from mail_assets.search.fusion import MIN_STRENGTH
-from mail_assets.search.language.request import MAX_QUERY, Group, Mode, Request
+from mail_assets.search.language.request import (
+    MAX_LIMIT,
+    MAX_QUERY,
+    Group,
+    Mode,
+    Request,
+    RequestError,
+)
 from mail_assets.search.response import Hit, HitExplanation, Response
 from mail_assets.search.searcher import Searcher
 from mail_assets.tables.messages import utc
@@ -81,18 +88,17 @@ def find_evidence(
     turns = bound_history(history)
     reading = read_question(connection, request)
     requests = requests_in_context(reading.request, turns)
-    found = [searcher.search(one) for one in requests]
+    found = _search(searcher, requests, budget)
     if reading.person and not any(map(_claims, found)):
         reading = Reading(request, note=f"Nothing that {reading.person} wrote is near it.")
         requests = requests_in_context(request, turns)
-        found = [searcher.search(one) for one in requests]
-    is_found = bool(found[0].hits)
-    unknown, encoder = searcher.find_unknown_share(requests[0]) if is_found else (0.0, "")
+        found = _search(searcher, requests, budget)
+    unknown, encoder = _find_unknown(searcher, requests[0])
     doubt = _find_doubt(found[0], unknown, encoder)
     hits = [] if doubt and not budget else _merge_hits(found, request.limit)
     is_sure = False
     if budget:
-        others = [id for one in found for thread in one.conversations for id in thread.others]
+        others = [hit.message_id for one in found for hit in one.hits]
         excerpts = _read_excerpts(connection, hits, others, budget, hide)
     else:
         passages = find_passages(searcher, connection, requests[0], hits, hide)
@@ -111,6 +117,14 @@ def find_evidence(
         doubt=doubt,
         reading=reading.note,
     )
+
+
+def _search(searcher: Searcher, requests: Sequence[Request], budget: int) -> list[Response]:
+    """Answer requests: for excerpts with single messages, of which more than the hits are known."""
+    if not budget:
+        return [searcher.search(one) for one in requests]
+    every = [replace(one, group=Group.message, limit=MAX_LIMIT) for one in requests]
+    return [searcher.search(one) for one in every]
 
 
 def _read_excerpts(
@@ -155,9 +169,17 @@ def _is_named(hit: Hit) -> bool:
     return not hit.why.ranks and not hit.why.thread_score
 
 
+def _find_unknown(searcher: Searcher, request: Request) -> tuple[float, str]:
+    """Return the share of tokens that the encoder does not know, and its name."""
+    try:
+        return searcher.find_unknown_share(request)
+    except RequestError:  # no message can pass the filters
+        return 0.0, ""
+
+
 def _find_doubt(found: Response, share: float, encoder: str) -> str:
     """Return why similarities are meaningless: the encoder does not know the question's script."""
-    if not found.hits or _is_named(found.hits[0]) or share <= MAX_UNKNOWN:
+    if share <= MAX_UNKNOWN or (found.hits and _is_named(found.hits[0])):
         return ""
     return (
         f"The encoder {encoder} does not know the script of the question ({share:.0%} of it): "

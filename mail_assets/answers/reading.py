@@ -27,14 +27,14 @@ _NOUN = "(?:opinion|view|position|objection|proposal|argument|suggestion|answer|
 #: Questions about what a person said: English, German, Spanish, Portuguese, French, Italian and
 #: Russian. NAME is one to four words.
 _QUESTIONS = (
-    rf"(?:[\w'’]+,? ){{1,3}}(?:did|does|do|has|had) NAME {_SAY}(?: {_ABOUT})? REST",
+    rf"(?:[\w'’]{{1,30}}+,? ){{1,3}}(?:did|does|do|has|had) NAME {_SAY}(?: {_ABOUT})? REST",
     rf"(?:did|does|has|had) NAME {_SAY}(?: {_ABOUT})? REST",
     rf"what (?:is|was|are|were) NAME['’]s? {_NOUN} {_ABOUT} REST",
     rf"what (?:is|was|are|were) the {_NOUN} of NAME {_ABOUT} REST",
     "according to NAME, REST",
     "(?:mails?|messages?|posts?|anything) (?:of|by|from) NAME (?:about|on) REST",
     "was (?:sagte?|schr(?:ei|ie)bt?|meinte?|denkt) NAME (?:zu|zum|zur|über|von) REST",
-    "was hat NAME (?:zu|zum|zur|über|von) REST (?:gesagt|geschrieben|gemeint)",
+    "was hat NAME (?:zu|zum|zur|über|von) REST",
     "¿?qu[eé] (?:dijo|dice|opina|piensa|escribió|propuso) NAME (?:sobre|de|acerca de) REST",
     "o que (?:disse|diz|pensa|escreveu|propôs) NAME (?:sobre|de) REST",
     "qu(?:e |['’]a )(?:dit|pense|écrit) NAME (?:de|du|sur|à propos de) REST",
@@ -43,19 +43,21 @@ _QUESTIONS = (
 )
 _ABOUT_PERSON = [
     re.compile(
-        pattern.replace("NAME", r"(?P<name>\S+(?: \S+){0,3}?)").replace("REST", "(?P<rest>.+)"),
+        pattern.replace("NAME", r"(?P<name>\S{1,60}(?: \S{1,60}){0,3}?)").replace(
+            "REST", "(?P<rest>.++)"
+        ),
         re.IGNORECASE,
     )
     for pattern in _QUESTIONS
 ]
 #: Questions for a date.
 _WHEN = re.compile(
-    r"\W*(?:and |but )?(?:since |until |by |seit |desde |depuis |с )?"
+    r"\W{0,3}(?:and |but )?(?:since |until |by |seit |desde |depuis |с )?"
     r"(?:when|wann|cuándo|quand|quando|когда)\b",
     re.IGNORECASE,
 )
 #: Questions for a person.
-_WHO = re.compile(r"\W*(?:and |but )?(?:who|whose|wer|quién|quem|qui|chi|кто)\b", re.IGNORECASE)
+_WHO = re.compile(r"\W{0,3}(?:and |but )?(?:who|whose|wer|quién|quem|qui|chi|кто)\b", re.IGNORECASE)
 #: What is said of such questions.
 _NOTES = (
     (_WHEN, "Asked for a date: each passage has the day it was written."),
@@ -63,8 +65,8 @@ _NOTES = (
 )
 #: A word of a name. An address or a part of one is no name: none can be confirmed by asking.
 _NAME_WORD = re.compile(r"[^\W\d_](?:[^\W\d_]|['\u2019.-])*")
-#: Signs at the end of a question.
-_STOPS = " ?.!\uff1f"
+#: Signs and words at the end of a question: "Was hat Ann zu Leases gesagt?"
+_STOPS, _LAST_WORDS = " ?.!\uff1f", ("gesagt", "geschrieben", "gemeint")
 #: Words that stand where a name would.
 _NO_NAMES = frozenset(
     (
@@ -97,8 +99,11 @@ def read_question(connection: psycopg.Connection, request: Request) -> Reading:
         for pattern in _ABOUT_PERSON:
             asked = pattern.fullmatch(query)
             if asked and (person := find_person(connection, asked["name"], request.lists)):
-                note = f'Read as: what {person} wrote about "{asked["rest"]}".'
-                request = replace(request, query=asked["rest"], sender=person)
+                rest = asked["rest"]
+                for word in _LAST_WORDS:
+                    rest = rest.removesuffix(f" {word}")
+                note = f'Read as: what {person} wrote about "{rest}".'
+                request = replace(request, query=rest, sender=person)
                 return Reading(request, person, " ".join((note, *notes)))
     return Reading(request, note=" ".join(notes))
 

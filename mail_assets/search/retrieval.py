@@ -233,6 +233,7 @@ class Retriever:
         else:
             found = rank_single_leg("semantic", ranked.semantic)
             near = _drop_far(found, ranked, looked_up)
+        is_all = ranked.is_all or not near or near[-1] is not found[-1]  # what follows is farther
         if before is None:
             candidates = settle_ends(near, ranked.subjects)
         else:
@@ -248,7 +249,7 @@ class Retriever:
             ranked.terms,
             explanation,
             looked_up=looked_up,
-            asked=None if ranked.is_all or not found else depths.words or depths.vectors,
+            asked=None if is_all else depths.words or depths.vectors,
             pools=(*(before.pools if before else ()), len(candidates)),
             unknown=ranked.unknown,
             far=before.far if before else len(found) - len(near),

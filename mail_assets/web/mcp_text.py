@@ -77,7 +77,7 @@ def describe_rows(document: Document, tokens: int, offset: int | None = None) ->
 
 def describe_answer(document: Document, tokens: int) -> str:
     """Return the passages of an answer in about `tokens` tokens, at least one."""
-    blocks = [*_fence(document["reading"]), document["text"]]
+    blocks = [*(_fence(document["reading"]) if document["reading"] else ()), document["text"]]
     if not document["citations"]:
         return "\n\n".join(blocks)
     blocks.append(WARNING)

@@ -377,7 +377,8 @@ def test_query_that_begins_with_a_dash_is_explained(run: Run) -> None:
 
 @pytest.mark.parametrize("sort", ["oldest", "newest", "date"])
 def test_search_lists_either_end_by_date(run: Run, sort: str) -> None:
-    found = run("search", "lease", "--sort", sort, "--limit", "5", "--json")
+    options = ["--sort", sort, "--limit", "5", "--group", "message", "--json"]
+    found = run("search", "lease", *options)
     days = [hit["sent_at"] for hit in json.loads(found.stdout)["hits"]]
     assert len(days) == 5
     assert days == sorted(days, reverse=sort != "oldest")

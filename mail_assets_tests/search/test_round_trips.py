@@ -65,10 +65,12 @@ def test_search_takes_four_round_trips(
     searcher: Searcher, count: Count, query: str, trips: int, mode: Mode
 ) -> None:
     request = Request(query, mode=mode)
-    searcher.search(request)  # statistics and stems are read once
+    alone = replace(request, group="message")
+    for one in (request, alone):
+        searcher.search(one)  # statistics and stems are read once
     assert count(request) == trips
     if query != "list:harbor-dev":  # messages alone take one less: no thread is described
-        assert count(replace(request, group="message")) == trips - 1
+        assert count(alone) == trips - 1
 
 
 @pytest.mark.parametrize(("mode", "trips"), [("semantic", 6), ("fulltext", 7), ("hybrid", 7)])
@@ -76,7 +78,7 @@ def test_search_without_its_quotes_looks_up_again(
     searcher: Searcher, count: Count, mode: str, trips: int
 ) -> None:
     """Where an index finds nothing, its rare words are looked for alone."""
-    request = Request('"zzgarble" lease', mode=mode)
+    request = Request(f'"zzgarble" {QUERY}', mode=mode)
     searcher.search(request)
     assert count(request) == trips
 

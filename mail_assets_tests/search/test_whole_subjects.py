@@ -115,7 +115,8 @@ def test_whole_subject_comes_first(
 
 @pytest.mark.parametrize("mode", MODES)
 def test_whole_subject_comes_first_on_the_default_page(searcher: Searcher, mode: str) -> None:
-    assert find(searcher, ROPE, mode=mode)[:3] == ["rope-v3", "rope-v2", "rope-v1"]
+    rows = searcher.search(Request(ROPE, mode=mode)).conversations
+    assert [one.best[0] for one in rows[:3]] == ["rope-v3", "rope-v2", "rope-v1"]
 
 
 @pytest.mark.parametrize("query", ["Who repairs the foghorn", "Re: Who repairs the foghorn"])

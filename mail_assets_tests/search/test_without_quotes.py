@@ -30,7 +30,8 @@ def test_phrase_without_hits_is_searched_as_words(search: Search, mode: str, fie
 def test_pages_without_quotes_follow_one_another(search: Search, mode: str, group: str) -> None:
     whole = search(PASTED, mode=mode, limit=100, group=group)
     pages = [search(PASTED, mode=mode, limit=4, offset=at, group=group) for at in (0, 4, 8)]
-    assert [one for page in pages for one in ids(page)] == ids(whole)[:12]
+    rows = [len(one.best) for one in whole.conversations[:12]] or [1] * 12
+    assert [one for page in pages for one in ids(page)] == ids(whole)[: sum(rows)]
     assert {page.without_quotes for page in (whole, *pages)} == {("my/queue", "zzgarble nowhere")}
 
 
