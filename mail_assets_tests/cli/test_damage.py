@@ -3,6 +3,7 @@
 import json
 import os
 import shlex
+import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -96,6 +97,11 @@ def flip(path: Path) -> None:
     path.write_bytes(content)
 
 
+def remove_all(path: Path) -> None:
+    """Remove every index of a table: the one that is in use is not known by its name."""
+    shutil.rmtree(path.parent.parent)
+
+
 #: Group -> files and what happens to the first and to the last of them.
 FILES: dict[str, tuple[str, list[Callable[[Path], None]]]] = {
     "archives": ("store/archives/**/*", [truncate, Path.unlink]),
@@ -106,7 +112,7 @@ FILES: dict[str, tuple[str, list[Callable[[Path], None]]]] = {
     "cut data of words": ("words/*/data/*.lance", [truncate]),
     "lost data of vectors": ("vectors/*/data/*.lance", [Path.unlink]),
     "cut index of words": ("words/*/_indices/*/*invert.lance", [truncate]),
-    "lost index of words": ("words/*/_indices/*/*", [Path.unlink, Path.unlink]),
+    "lost index of words": ("words/*/_indices/*/*", [remove_all]),
     "versions of vectors": ("vectors/*/_versions/*", [overwrite]),
 }
 

@@ -82,9 +82,9 @@ def test_figures_without_answers_have_no_times() -> None:
 
 #: Three messages on each of three things, none of which shares a word with its question.
 MAIL = {
-    "cat": ("The kitten sleeps on the warm sofa all day.", "what do pets like to do"),
+    "cat": ("The kitten sleeps on the warm sofa all day.", "when do cats take naps on a couch"),
     "ship": ("A freighter left the harbour heavily laden.", "vessels going to sea with cargo"),
-    "bread": ("Knead dough, let it rise, bake until golden.", "how is a loaf made in an oven"),
+    "bread": ("Mix flour and yeast, and bake the loaves until golden.", "how to make bread"),
 }
 INT8, FP32 = (index_spec(PROFILE, precision).name for precision in ("int8", "fp32"))
 
