@@ -51,8 +51,11 @@ def test_wheel_has_the_package_and_nothing_else(
         for path in (REPOSITORY / "mail_assets/web" / folder).iterdir()
     ]
     assert len(pages) > 5
-    readme = REPOSITORY / "mail_assets/mail/body/languages/README.md"
-    package = {str(path.relative_to(REPOSITORY)) for path in (*modules, *languages, *pages, readme)}
+    texts = [
+        REPOSITORY / "mail_assets" / name
+        for name in ("mail/body/languages/README.md", "encoding/calibration.txt")
+    ]
+    package = {str(path.relative_to(REPOSITORY)) for path in (*modules, *languages, *pages, *texts)}
     sql = REPOSITORY / "sql"
     beside = [REPOSITORY / "dagster.yaml", sql / "columns.json", *sql.rglob("*.sql")]
     assert len(beside) > 20
