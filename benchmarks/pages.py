@@ -27,7 +27,7 @@ THREADS = "select thread_id from threads where message_id = any(%s)"
 
 
 class Found(NamedTuple):
-    """Whether a page shows a relevant message, and its thread."""
+    """A page judged: it shows a relevant message, and it shows its thread."""
 
     message: bool
     thread: bool

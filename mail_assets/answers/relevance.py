@@ -1,4 +1,4 @@
-"""How likely a passage answers a question, and whether to say that the archive answers it.
+"""Rate passages: the likelihood that one answers, and that the archive does.
 
 Two logistic regressions, fitted on judged questions to three lists, each list rated by what the two
 others taught. The first rates a passage by its features, and ranks passages. The second rates what
@@ -20,7 +20,7 @@ LEAST = 0.8
 
 
 class Features(NamedTuple):
-    """What is known of a passage, each 0 to 1."""
+    """Features of a passage, each 0 to 1."""
 
     #: Weighted share of the question's words in the passage.
     words: float
@@ -54,7 +54,7 @@ BOTH, INTERCEPT = 1.31, -8.15
 
 
 class Shown(NamedTuple):
-    """What is known of the passages that are shown: logarithms of odds, and a rank."""
+    """Features of the passages that are shown: logarithms of odds, and a rank."""
 
     #: The odds of the best one.
     best: float

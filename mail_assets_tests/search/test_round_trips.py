@@ -77,7 +77,7 @@ def test_search_takes_four_round_trips(
 def test_search_without_its_quotes_looks_up_again(
     searcher: Searcher, count: Count, mode: str, trips: int
 ) -> None:
-    """Where an index finds nothing, its rare words are looked for alone."""
+    """Rare words are looked for alone where an index finds nothing."""
     request = Request(f'"zzgarble" {QUERY}', mode=mode)
     searcher.search(request)
     assert count(request) == trips
