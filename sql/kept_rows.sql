@@ -144,7 +144,8 @@ begin
         select format('drop function %s', f.signature)
           from unnest(array[
                    'note_thread_changes()', 'note_thread_updates()', 'like_pattern(text)',
-                   'join_receivers(text[], text[])', 'join_file_names(jsonb)', 'note_senders()',
+                   'fold_name(text)', 'join_receivers(text[], text[])', 'join_file_names(jsonb)',
+                   'note_senders()',
                    'forget_senders()', 'note_summary_messages()', 'drop_summaries_of_messages()',
                    'note_summary_threads()', 'drop_summaries_of_threads()',
                    'set_message_checksum()', 'set_summary_checksum()', 'settle_contested()',

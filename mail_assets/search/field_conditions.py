@@ -130,8 +130,10 @@ def _resolve_field(
             return FieldCondition("senders", _find_senders(connection, str(value), query), negated)
         case "thread":
             # the indexes know ids alone, and are asked deeper for what they cannot leave out
-            name, found = ("thread_ids", "ids") if negated else ("thread", "threads")
-            rows = connection.execute(statement("search", name), {"message_id": str(value)})
+            found, query = "threads", statement("search", "thread")
+            if negated:
+                found, query = "ids", statement("search", "thread_ids")
+            rows = connection.execute(query, {"message_id": str(value)})
             return FieldCondition(found, [one for (one,) in rows], negated)
         case "id":
             return FieldCondition("ids", [value], negated)
