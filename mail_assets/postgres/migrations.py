@@ -28,9 +28,8 @@ _COLUMNS = {"number", "name", "sha256"}
 _OPTION = "options=-csearch_path%3D"
 
 _REFILL = (
-    "was made by a version of mail_assets before 0.2.0 and cannot be converted; fill it again: "
-    "`mail-assets down --delete-data` and `mail-assets backfill`, or, on a server of your own, "
-    "name an empty database in MAIL_PG_DSN"
+    "fill it again: `mail-assets down --delete-data` and `mail-assets backfill`, or, on a server of "
+    "your own, name an empty database in MAIL_PG_DSN"
 )
 
 
@@ -206,7 +205,10 @@ def _missing(connection: psycopg.Connection, known: list[Migration]) -> list[Mig
         connection.execute("select number, sha256 from schema_migrations").fetchall()
     )
     if 0 not in applied:
-        raise MigrationError(f"the database {connection.info.dbname} {_REFILL}")
+        raise MigrationError(
+            f"the database {connection.info.dbname} was made by a version of mail_assets before "
+            f"0.2.0 and cannot be converted; {_REFILL}"
+        )
     newest = known[-1].number
     if max(applied) > newest:
         raise MigrationError(
@@ -216,8 +218,8 @@ def _missing(connection: psycopg.Connection, known: list[Migration]) -> list[Mig
     for migration in known:
         if applied.get(migration.number, migration.sha256) != migration.sha256:
             raise MigrationError(
-                f"sql/{migration.file} was changed after it was applied: restore it and add a new "
-                "migration"
+                f"sql/{migration.file} was changed after it was applied to the database "
+                f"{connection.info.dbname}: restore it and add a new migration, or {_REFILL}"
             )
     return [m for m in known if m.number not in applied]
 
