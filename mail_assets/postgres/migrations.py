@@ -28,8 +28,8 @@ _COLUMNS = {"number", "name", "sha256"}
 _OPTION = "options=-csearch_path%3D"
 
 _REFILL = (
-    "fill it again: `mail-assets down --delete-data` and `mail-assets backfill`, or, on a server of "
-    "your own, name an empty database in MAIL_PG_DSN"
+    "fill it again: `mail-assets down --delete-data` and `mail-assets backfill`, or, on a server "
+    "of your own, name an empty database in MAIL_PG_DSN"
 )
 
 
