@@ -106,7 +106,8 @@ def find_evidence(
         excerpts = tuple(one.as_excerpt(number) for number, one in enumerate(chosen, 1))
         if chosen:
             rates = [rate(one.features) for one in chosen]
-            is_sure = answers(describe_shown(rates, chosen[0].rank), encoder)
+            best = chosen[0]
+            is_sure = not best.features.asks and answers(describe_shown(rates, best.rank), encoder)
     return Evidence(
         question=request.query,
         history=turns,

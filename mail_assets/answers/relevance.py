@@ -35,7 +35,7 @@ class Features(NamedTuple):
     length: float
     #: 1 if the question asks for a quantity or version and the passage has no digit.
     uncounted: float
-    #: 1 if it ends as a question.
+    #: 1 if it ends as a question, or asks what the question asks.
     asks: float
 
 
@@ -74,6 +74,8 @@ LONG = 40
 _WORD = re.compile(r"[^\s?!,;\"()\u00bf]+")
 _NAME = re.compile(r"[\d_/]|[a-z][A-Z]|\.\w|.[A-Z]")
 _DIGIT = re.compile(r"\d")
+_PLAIN = re.compile(r"\w+")
+_ASKED = re.compile(r"[^.!?\uff1f]{1,300}[?\uff1f]")
 _QUANTITY = re.compile(
     r"\b(?:how (?:many|much|large|long|big|often|old|fast)|since (?:which|when)|"
     r"(?:which|what) (?:\w+ )?(?:version|size|number|year)|maximum|default)\b",
@@ -92,8 +94,15 @@ def describe(question: str, subject: str, text: str, *, words: float, chunk: flo
         missing=sum(name not in whole for name in names) / len(names) if names else 0.0,
         length=min(1.0, len(text.split()) / LONG),
         uncounted=float(bool(_QUANTITY.search(question)) and not _DIGIT.search(text)),
-        asks=float(text.rstrip().endswith(("?", "\uff1f"))),
+        asks=float(text.rstrip().endswith(("?", "\uff1f")) or _repeats(question, text)),
     )
+
+
+def _repeats(question: str, text: str) -> bool:
+    """Return whether a text asks a question with half of the words of this one."""
+    words = {*_PLAIN.findall(question.lower())}
+    asked = ({*_PLAIN.findall(one.lower())} for one in _ASKED.findall(text))
+    return any(2 * len(words & one) >= len(words) for one in asked)
 
 
 def find_names(question: str) -> set[str]:

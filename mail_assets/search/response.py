@@ -258,22 +258,29 @@ def cut_beginning(text: str, size: int) -> str:
     return f"{line[: size if end < 0 else end]}..."
 
 
+def _find_end(text: str, end: int) -> int:
+    """Return where a snippet ends that may go on to `end`: after a word."""
+    blanks = [*_BLANK.finditer(text, max(0, end - MAX_CUT), end + 1)] if end < len(text) else []
+    return blanks[-1].start() if blanks else end
+
+
 def cut_snippet(chunk: ChunkHit, size: int) -> Iterator[tuple[str, bool]]:
-    """Yield about `size` characters of a chunk, starting shortly before its focus.
+    """Yield about `size` characters of a chunk, starting shortly before its focus, whole words.
 
     They come in pieces, each with whether it is highlighted. White space becomes single spaces, and
     "..." marks where the chunk continues.
     """
     start = find_start(chunk.text, chunk.focus, size)
+    end = _find_end(chunk.text, start + size)
     if start:
         yield "...", False
     at = 0
     for text, marked in chunk.pieces():
-        part = text[max(0, start - at) : max(0, start + size - at)]
+        part = text[max(0, start - at) : max(0, end - at)]
         if part:
             yield _BLANK.sub(" ", part), marked
         at += len(text)
-    if at > start + size:
+    if at > end:
         yield "...", False
 
 

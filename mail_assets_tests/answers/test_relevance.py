@@ -53,6 +53,8 @@ def test_names_of_a_question(question: str, names: set[str]) -> None:
         ("Since which version?", "For long.", {"uncounted": 1.0}),
         ("Why?", "Does anybody know why?", {"asks": 1.0}),
         ("Why?", "Who knows? Ann does.", {"asks": 0.0}),
+        ("Which clock decides?", 'They ask "which clock decides?" here.', {"asks": 1.0}),
+        ("Which clock decides it?", "Which day? The clock decides it.", {"asks": 0.0}),
         ("Why?", "word " * LONG, {"length": 1.0}),
         ("Why?", "word " * (LONG // 2), {"length": 0.5}),
     ],
