@@ -16,7 +16,7 @@ from typing import NamedTuple
 FITTED_ENCODERS = ("all-minilm-l6-v2",)
 #: Least likelihood at which "the archive answers this" is said: on the judged questions at most 5 %
 #: of what is said so is wrong, by these coefficients and by those of two lists about the third.
-LEAST = 0.8
+LEAST = 0.85
 
 
 class Features(NamedTuple):
