@@ -31,7 +31,7 @@ FULLTEXT_DEPTH, MAX_DEPTH = 300, 4_800
 PAGE_DEPTH = 100
 #: Messages that are ranked for each that has to pass.
 MESSAGES_OF_A_HIT = 3
-#: Messages by words that hybrid ranks: 300 rank no better (docs/search-experiments.md, "Depth"),
+#: Messages by words that hybrid ranks: 300 rank no better (docs/benchmarks.md),
 #: and take a quarter more of the time.
 HYBRID_MESSAGES = 150
 #: How many times more an index is asked for where filters are applied after it and too few pass.

@@ -20,7 +20,7 @@
 8. In every mode the messages whose whole subject is the query come first (whole_subjects.py).
    Where nothing but names is asked, those without any of the names come last.
 
-docs/search-experiments.md has the measurements behind the numbers.
+docs/benchmarks.md has the measurements behind the numbers.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

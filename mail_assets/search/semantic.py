@@ -32,7 +32,7 @@ logger = logging.getLogger(__name__)
 Vector = npt.NDArray[np.float32]
 
 #: Chunks that hybrid asks for, and that are enough where filters are applied after the index:
-#: 100 to 400 rank no better (docs/search-experiments.md, "Depth"), and 100 take half as long again.
+#: 100 to 400 rank no better (docs/benchmarks.md), and 100 take half as long again.
 HYBRID_CHUNKS = 50
 #: Chunks that the semantic mode asks for; more for a page that they do not fill.
 SEMANTIC_DEPTH = 100
