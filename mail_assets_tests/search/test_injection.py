@@ -74,7 +74,7 @@ NAMES = {
 
 @pytest.fixture(scope="module", autouse=True)
 def untouched(connection: psycopg.Connection) -> Iterator[None]:
-    """Every table has the rows that it had."""
+    """Every table has the rows that it had, but for the record of searches, written later."""
     before = rows(connection)
     yield
     assert rows(connection) == before
@@ -87,6 +87,7 @@ def rows(connection: psycopg.Connection) -> dict[str, int]:
     return {
         name: connection.execute(f'select count(*) from "{name}"').fetchall()[0][0]
         for (name,) in tables
+        if name != "served_searches"
     }
 
 
