@@ -36,24 +36,16 @@ select c.key, m.body_text, m.segments
   join messages m using (list, month, message_id, variant)
  where c.key = any(%(keys)s)
 
+-- name: folded
+select fold_name(%(name)s)
+
 -- name: people
--- Names of senders that have a word, in small letters, and in how many months. The index
--- senders_person finds them; names with the sign of an address are left out.
+-- Folded names of senders that have a folded word, and in how many months. The index senders_person
+-- finds them; names with the sign of an address are left out.
 select n.name, count(*)
   from senders s
  cross join lateral (select left(s.person, -length(s.address) - 1) as name) n
  where s.person like like_pattern(%(word)s)
-   and (cardinality(%(lists)s::text[]) = 0 or s.list = any(%(lists)s))
-   and strpos(n.name, '@') = 0
- group by n.name
-
--- name: people_without_accents
--- The same, if accents do not count. It reads all senders of the lists, so it is for words that
--- `people` does not find.
-select n.name, count(*)
-  from senders s
- cross join lateral (select left(s.person, -length(s.address) - 1) as name) n
- where regexp_replace(normalize(n.name, nfkd), '[\u0300-\u036f]', '', 'g') like like_pattern(%(word)s)
    and (cardinality(%(lists)s::text[]) = 0 or s.list = any(%(lists)s))
    and strpos(n.name, '@') = 0
  group by n.name

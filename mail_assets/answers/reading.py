@@ -6,7 +6,6 @@ nearly all mail under it.
 """
 
 import re
-import unicodedata
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
@@ -111,16 +110,19 @@ def read_question(connection: psycopg.Connection, request: Request) -> Reading:
 def find_person(connection: psycopg.Connection, name: str, lists: Sequence[str]) -> str:
     """Return the name of the only sender that has all words of a name, "" where there is none.
 
-    Accents do not count. Names of one person differ in length: "Tom G. Lane" is "Tom Lane".
+    It is without accents, which do not count. Names of one person differ in length: "Tom G. Lane"
+    is "Tom Lane".
     """
-    typed = name.replace(",", " ").strip("\"'\u201c\u201d ").lower().split()
-    words = [fold(word) for word in typed]
+    asked = {"name": name.replace(",", " ").strip("\"'\u201c\u201d ")}
+    folded = connection.execute(statement("answer", "folded"), asked).fetchone()
+    words = folded[0].split() if folded else []
     if not words or not all(_NAME_WORD.fullmatch(word) for word in words) or words[0] in _NO_NAMES:
         return ""
     months: Counter[tuple[str, ...]] = Counter()
     spelled: dict[tuple[str, ...], str] = {}
-    for stored, count in _read_people(connection, max(typed, key=len), [*lists]):
-        parts = tuple(word.strip(",\"'()") for word in fold(stored).split())
+    parameters = {"word": max(words, key=len), "lists": [*lists]}
+    for stored, count in connection.execute(statement("answer", "people"), parameters):
+        parts = tuple(word.strip(",\"'()") for word in stored.split())
         if all(word in parts for word in words):
             months[parts] += count
             spelled[parts] = stored
@@ -133,20 +135,3 @@ def find_person(connection: psycopg.Connection, name: str, lists: Sequence[str])
         if count >= DOMINANT * people.total() and (len(person) > 1 or len(people) == 1):
             return spelled[person].title()
     return ""
-
-
-def _read_people(
-    connection: psycopg.Connection, word: str, lists: list[str]
-) -> list[tuple[str, int]]:
-    found = connection.execute(statement("answer", "people"), {"word": word, "lists": lists})
-    if rows := found.fetchall():
-        return rows
-    parameters = {"word": fold(word), "lists": lists}
-    query = statement("answer", "people_without_accents")
-    return connection.execute(query, parameters).fetchall()
-
-
-def fold(text: str) -> str:
-    """Return a text in small letters without accents."""
-    split = unicodedata.normalize("NFKD", text.casefold())
-    return "".join(one for one in split if not unicodedata.combining(one))

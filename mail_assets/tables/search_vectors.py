@@ -15,9 +15,9 @@ PostgreSQL's form of it: https://www.postgresql.org/docs/18/datatype-textsearch.
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from mail_assets.tables.stems import STOP, Stems, list_lexemes
+from mail_assets.tables.stems import STOP, Stems
 from mail_assets.text.letters import MAX_SUBJECT_BYTES, MAX_TEXT_BYTES, cut_to_bytes
-from mail_assets.text.words import Word, list_forms
+from mail_assets.text.words import list_forms
 
 #: Begins the lexeme of a part of a mail address.
 ADDRESS = "@"
@@ -109,13 +109,6 @@ _FURTHER = str.maketrans("AB", "CC")
 def quote_lexeme(lexeme: str) -> str:
     """Return a lexeme quoted for a tsquery or tsvector, which do not take quote_literal's E''."""
     return f"'{_quote(lexeme)}'"
-
-
-def build_phrase(words: Iterable[Word], stems: Stems) -> str:
-    """Return the tsquery of words that follow each other."""
-    lexemes = (list_lexemes(word.text, stems) for word in words)
-    either = (" | ".join(map(quote_lexeme, some)) for some in lexemes)
-    return " <-> ".join(f"({some})" for some in either)
 
 
 def _add(places: dict[str, str], lexeme: str, found: str) -> None:
