@@ -1,6 +1,6 @@
 """The sample lists and a small hostile one, indexed by the real steps with the real model."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -179,6 +179,29 @@ def small_corpus(home: Path, dsn: str, models: Path) -> Corpus:
 
 #: Searches by the fields of Request: `search("query", mode="fulltext")`.
 Search = Callable[..., Response]
+
+
+def corpus_of(texts: Mapping[str, str], home: Path, dsn: str, models: Path) -> Corpus:
+    """Return a corpus of one month in which each text is a message, by its id and subject."""
+    pieces = [
+        f"From ann@example.org Fri Mar  1 10:00:00 2024\nFrom: Ann <ann@example.org>\n"
+        f"Subject: {name}\nDate: 1 Mar 2024 10:00:{second:02} +0000\n"
+        f"Message-ID: <{name}@example.org>\nContent-Type: text/plain; charset=utf-8\n\n{text}\n\n"
+        for second, (name, text) in enumerate(texts.items())
+    ]
+    (home / "mail").mkdir()
+    (home / "mail" / "lists.2024-03.mbox").write_text("".join(pieces), encoding="utf-8")
+    (home / "lists.toml").write_text('[lists]\nsource = "mail"\nlanguage = "english"\n')
+    built = Corpus(
+        {
+            "MAIL_HOME": str(home),
+            "MAIL_LISTS": str(home / "lists.toml"),
+            "MAIL_PG_DSN": dsn,
+            "MAIL_MODEL_DIR": str(models),
+        }
+    )
+    index_everything(built.settings)
+    return built
 
 
 def ids(response: Response) -> list[str]:

@@ -12,7 +12,7 @@ from mail_assets.search.open import open_searcher
 from mail_assets.search.searcher import Searcher
 from mail_assets.sql_functions.install import install_functions
 from mail_assets_tests.databases import new_database
-from mail_assets_tests.sample_corpus import Corpus, ids, index_everything
+from mail_assets_tests.sample_corpus import Corpus, corpus_of, ids
 
 #: Name of a message: its text, and the tokens that a reader would ask of it, which no other has.
 TEXTS = {
@@ -62,25 +62,8 @@ TOKENS = [(name, token) for name, (_, tokens) in TEXTS.items() for token in toke
 def corpus(cluster: Cluster, model_cache: Path, tmp_path_factory: pytest.TempPathFactory) -> Corpus:
     """The texts, each a message."""
     home = tmp_path_factory.mktemp("every")
-    pieces = [
-        f"From ann@example.org Fri Mar  1 10:00:00 2024\nFrom: Ann <ann@example.org>\n"
-        f"Subject: {name}\nDate: 1 Mar 2024 10:00:{second:02} +0000\n"
-        f"Message-ID: <{name}@example.org>\nContent-Type: text/plain; charset=utf-8\n\n{text}\n\n"
-        for second, (name, (text, _)) in enumerate(TEXTS.items())
-    ]
-    (home / "mail").mkdir()
-    (home / "mail" / "lists.2024-03.mbox").write_text("".join(pieces), encoding="utf-8")
-    (home / "lists.toml").write_text('[lists]\nsource = "mail"\nlanguage = "english"\n')
-    built = Corpus(
-        {
-            "MAIL_HOME": str(home),
-            "MAIL_LISTS": str(home / "lists.toml"),
-            "MAIL_PG_DSN": new_database(cluster),
-            "MAIL_MODEL_DIR": str(model_cache),
-        }
-    )
-    index_everything(built.settings)
-    return built
+    texts = {name: text for name, (text, _) in TEXTS.items()}
+    return corpus_of(texts, home, new_database(cluster), model_cache)
 
 
 @pytest.fixture(scope="module")
