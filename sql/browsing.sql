@@ -17,6 +17,61 @@ select max(month)
 -- name: newest_id
 select message_id from messages order by sent_at desc limit 1
 
+-- name: newest_threads
+-- The threads of the newest messages of some lists, the newest first: the first node and the author
+-- of the first message, the numbers of messages and of authors, lists, the subject, and the last
+-- date. Some hundred messages are looked at: a busy thread may have them all.
+with recent as materialized (
+    select message_id, sent_at
+      from messages
+     where list = any(%(lists)s) and sent_at <= now()
+     order by sent_at desc
+     limit %(recent)s),
+newest as materialized (
+    select t.thread_id, max(r.sent_at) as last_sent_at
+      from recent r
+      join threads t using (message_id)
+     group by t.thread_id
+     order by last_sent_at desc, t.thread_id
+     limit %(most)s)
+select (select message_id from threads where thread_id = n.thread_id and position = 0) as first_id,
+       (array_agg(m.from_name order by t.position, m.arrived_at))[1] as from_name,
+       (array_agg(m.from_email order by t.position, m.arrived_at))[1] as from_email,
+       count(distinct m.message_id)::int as messages,
+       count(distinct lower(m.from_email))::int as people,
+       array_agg(distinct m.list) as lists,
+       (array_agg(m.subject_base order by t.position, m.arrived_at))[1] as subject,
+       n.last_sent_at
+  from newest n
+  join threads t using (thread_id)
+  join messages m using (message_id)
+  left join contested_texts o using (message_id, list, month, variant)
+ where m.list = any(%(lists)s) and coalesce(o.place, 1) = 1
+ group by n.thread_id, n.last_sent_at
+ order by n.last_sent_at desc, n.thread_id
+
+-- name: has_attachments
+-- By the index of messages with attachments.
+select exists (select from messages where attachments <> '[]' and list = any(%(lists)s))
+
+-- name: month_addresses
+-- What has a page of its own: the messages of a month, and the threads that begin in it by their
+-- first node, each with its last change.
+select m.message_id, max(m.sent_at) as sent_at,
+       (select root.message_id
+          from threads root
+         where root.thread_id = t.thread_id and root.position = 0
+           and not exists (select from threads n
+                            where n.thread_id = t.thread_id and n.position < t.position
+                              and not n.is_ghost)) as thread
+  from messages m
+  left join threads t using (message_id)
+ where m.list = (select %(list)s) and m.month = %(month)s
+ group by m.message_id, t.thread_id, t.position
+ order by sent_at, m.message_id
+offset %(first)s
+ limit %(most)s
+
 -- name: near_ids
 -- The ids before and after one that is in no archive, in the order of the index.
 (select distinct message_id from messages
