@@ -83,11 +83,14 @@ def split_parts(text: str, segments: Sequence[Segment], ids: Collection[str]) ->
     """Yield the parts of a body in order; `ids` are ids of messages that it names."""
     here = [id for id in ids if id in text]
     spans = quote_mail_below(text, segments or [Segment(0, len(text), "text")])
-    shown = [(_SHOWN_AS.get(kind, kind), text[start:end]) for start, end, kind in spans]
+    shown = [
+        (_SHOWN_AS.get(kind, kind), text[start:end])
+        for start, end, kind in spans
+        if text[start:end].strip()  # blank lines do not part an attribution from its quote
+    ]
     for kind, some in groupby(shown, key=lambda one: one[0]):
         joined = "".join(part for _, part in some).strip("\n")
-        if joined.strip():
-            yield Part(kind, joined, _write(kind, joined, here))
+        yield Part(kind, joined, _write(kind, joined, here))
 
 
 def _write(kind: str, text: str, ids: Collection[str]) -> Markup:
