@@ -9,15 +9,21 @@ MAX_FUNCTIONS = 20  # of a file, in the order of its hunks
 MAX_FUNCTION = 80  # characters, as git writes
 MAX_DIGESTS = 2_000  # of a patch
 MAX_TITLE = 1_000  # characters
+MAX_PATCHES = 200  # of a mail
+MAX_LINKS = 50  # of a patch
+MAX_CHANGELOG = 200  # lines of a patch
+MAX_LINE = 300  # characters of a line of a changelog
 
 #: Flags of a patch: what was cut, and what is odd about it.
 FLAGS = {
+    "answer": "the subject of its mail is that of an answer",
     "combined": "a diff against several parents (diff --cc): it has no patch-id",
     "context": "a context diff or a plain diff, which git does not apply",
     "files_capped": "more files than MAX_FILES; the first are kept, all are counted",
     "lines_capped": "more changed lines than MAX_DIGESTS; the smallest digests are kept",
     "mended": "lines that a mail program wrapped were joined again",
     "no_label": "nothing but the diff says that the message is a patch",
+    "patches_capped": "the mail has more patches than MAX_PATCHES; this is the last one kept",
 }
 
 
@@ -61,6 +67,7 @@ class MailedPatch:
     author_name: str  # in-body From first, else From
     author_email: str
     sent_at: datetime  # of the mail
+    in_reply_to: tuple[str, ...]  # of the mail; vN often answers an earlier version
     patch_id: str  # git patch-id --stable of what is applied; "" without one
     files: tuple[FileChange, ...]
     file_count: int

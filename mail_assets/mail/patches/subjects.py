@@ -63,6 +63,7 @@ class PatchSubject(NamedTuple):
     part: int | None
     parts: int | None
     is_patch: bool  # a bracket says PATCH or RFC, or has a part or a version
+    says_patch: bool  # it says PATCH, or has a part
     is_answer: bool  # it begins as that of an answer or a forward
 
     @property
@@ -105,6 +106,7 @@ def read_subject(subject: str) -> PatchSubject:
         label.part,
         label.parts,
         label.is_patch,
+        label.says_patch or label.part is not None,
         answers,
     )
 
@@ -126,7 +128,7 @@ class _Label:
         self.version: int | None = None
         self.part: int | None = None
         self.parts: int | None = None
-        self.is_patch = False
+        self.is_patch = self.says_patch = False
 
     def read(self, words: str) -> None:
         """Read the words of a bracket."""
@@ -148,7 +150,7 @@ class _Label:
         elif part := _PART.fullmatch(plain):
             self._set_part(part[1], part[2])
         elif plain in _PATCH_WORDS:
-            self.is_patch = True
+            self.is_patch = self.says_patch = True
         elif (glued := _GLUED.fullmatch(plain)) and self._read_glued(glued[2]):
             self.read_word(glued[1])
         elif (pair := _GLUED_PARTS.fullmatch(plain)) and pair[2]:
@@ -195,6 +197,7 @@ def _read_ends(title: str, label: _Label) -> str:
     """Read version and part at both ends of a title; return the title without them."""
     if bare := _BARE.match(title):
         label.is_patch = True
+        label.says_patch = label.says_patch or "patch" in bare[0].lower()
         for word in _SPLIT.split(bare[1].replace("-", " ")):
             if word:
                 label.read_word(word)
