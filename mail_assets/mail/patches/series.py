@@ -326,8 +326,11 @@ def _joins(earlier: Posting, later: Posting, steps: Sequence[Step]) -> tuple[str
         return ()
     found = [*_named(earlier, later)]
     if not same_person(one, two):
-        if not any(share_lines(a, b)[1] >= _TAKEN_OVER and not _has_few_lines(a, b)
-                   for a in earlier.patches for b in later.patches):
+        if not any(
+            share_lines(a, b)[1] >= _TAKEN_OVER and not _has_few_lines(a, b)
+            for a in earlier.patches
+            for b in later.patches
+        ):
             return ()
         return tuple(found) or (("title",) if steps and _same_name(one, two) else ())
     if found:
@@ -350,9 +353,7 @@ def _named(earlier: Posting, later: Posting) -> Iterator[str]:
     changes = {patch.change_id for patch in earlier.patches if patch.change_id}
     if any(patch.change_id in changes for patch in later.patches):
         yield "change-id"
-    if later.first.version > earlier.first.version and any(
-        x in mails for x in later.first.parents
-    ):
+    if later.first.version > earlier.first.version and any(x in mails for x in later.first.parents):
         paths = {path for patch in earlier.patches for path in patch.paths}
         if any(patch.paths & paths for patch in later.patches):
             yield "reply"
