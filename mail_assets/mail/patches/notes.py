@@ -31,21 +31,24 @@ _EARLIER = re.compile(
 _RFC = re.compile(r"\W{0,6}(?:link\s{1,3}to\s{1,3})?(?:the\s{1,3})?rfc\b[^a-z]{0,20}\Z", re.I)
 # the link is to something else
 _OTHER = re.compile(
-    r"\b(?:depend|based|base-|requir|on top|prereq|need|appl(?:y|ies|ied) (?:to|on|after)|"
-    r"reported|closes|suggest|fixes|cover|tree|branch|repo|git\b|follow)",
+    r"\b(?:depend|(?:re)?based on|base-|requir|on top|prereq|need|"
+    r"appl(?:y|ies|ied) (?:to|on|after)|reported|closes|suggest|fixes|cover|"
+    r"tree|branch|repo|git\b|follow)",
     re.I,
 )
 _FOOTNOTE = re.compile(r"\s{0,8}\[(\d{1,3})\]:?\s{0,8}\Z", re.A)
 _REFERENCE = re.compile(r"\[(\d{1,3})\]", re.A)
 _BULLET = re.compile(r"\s{0,12}(?:[-*+•o·]\s|\d{1,3}[.)]\s|\(\d{1,3}\)\s|\s\S)")
+_KIND = r"(?:rfc\s{0,3}|patch\s{0,3})?"
 _HEAD = re.compile(
     r"\W{0,8}(?:(?:change[\s-]?logs?|changes?|changed|history|diff(?:erence)?s?|delta|updates?|"
     r"revision history|version history|what.s new)\b(?P<rest>[^\n]{0,80})|"
-    r"(?:since|from|compared to)\s{1,3}(?:rfc\s{0,3}|patch\s{0,3})?v?\d{1,3}\b[^\n]{0,60}:\s{0,9}\Z|"
-    r"(?:rfc\s{0,3}|patch\s{0,3})?v(?P<old>\d{1,3})\s{0,4}(?:->|=>|-->|→|to|\.\.+|-|~|/)\s{0,4}v?(?P<new>\d{1,3})\b|"
-    r"(?:rfc\s{0,3}|patch\s{0,3})?v(?P<version>\d{1,3})\)?(?:\s{0,3}\([^()\n]{0,40}\))?\s{0,4}(?:[:–—]|-\s|\Z))",
+    rf"(?:since|from|compared to)\s{{1,3}}{_KIND}v?\d{{1,3}}\b[^\n]{{0,60}}:\s{{0,9}}\Z|"
+    rf"{_KIND}v(?P<old>\d{{1,3}})\s{{0,4}}(?:->|=>|-->|→|to|\.\.+|-|~|/)\s{{0,4}}"
+    rf"v?(?P<new>\d{{1,3}})\b|"
+    rf"{_KIND}v(?P<version>\d{{1,3}})\)?(?:\s{{0,3}}\([^()\n]{{0,40}}\))?\s{{0,4}}(?:[:–—]|-\s|\Z))",
     re.I,
-)  # fmt: skip
+)
 _ABOUT_VERSIONS = re.compile(
     r"\s{0,4}(?::|\Z|(?:in|since|from|between|for|to|of|compared|against|vs\.?|rfc|v\d)\b)", re.I
 )
