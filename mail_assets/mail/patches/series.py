@@ -31,7 +31,7 @@ TITLE_SPAN = 400 * DAY
 #: Patches that are looked at before and after a patch with the same key.
 WINDOW = 6
 #: Smallest digests of a patch by which patches with the same lines are found.
-SKETCH = 4
+SKETCH = 3
 
 # Shares of changed lines, of the smaller and of the larger patch.
 _TAKEN_OVER = 0.5  # of a patch by somebody else
@@ -182,55 +182,30 @@ def _posting(patches: Iterable[SeriesPatch]) -> Posting:
     )
 
 
-# Candidates -------------------------------------------------------------------------------------
+# Neighbours -------------------------------------------------------------------------------------
 
 
 def window_keys(patch: SeriesPatch) -> Iterator[tuple[str, Hashable]]:
-    """Yield the keys that patches share which may be versions of one change."""
+    """Yield what patches share that may be versions of one change: (kind, value).
+
+    Patches are compared with the WINDOW next ones in the order of a key: thousands may have one
+    title.
+    """
     if patch.title_key:
         yield "title", patch.title_key
-        yield "title of", (patch.title_key, patch.sender)
-        yield "title of", (patch.title_key, patch.sender_name)
+        yield "title of", f"{patch.title_key} {patch.sender}"
     if patch.patch_id:
         yield "patch-id", patch.patch_id
     if patch.change_id:
         yield "change-id", patch.change_id
     for digest in sorted(patch.digests)[:SKETCH]:
         yield "line", digest
-
-
-def named_ids(posting: Posting) -> Iterator[str]:
-    """Yield the Message-IDs of mails that may be of earlier versions."""
-    for patch in posting.patches:
-        for link in patch.links:
-            yield link.message_id
-    own = {patch.key[0] for patch in posting.patches}
-    yield from (x for x in posting.first.parents if x not in own)
-
-
-def find_candidates(postings: Sequence[Posting]) -> set[tuple[int, int]]:
-    """Return pairs of postings (by place, the earlier first) that may be of one change."""
-    pairs: set[tuple[int, int]] = set()
-    where = {patch.key: i for i, posting in enumerate(postings) for patch in posting.patches}
-    mails = {key[0]: i for key, i in where.items()}
-    by_key: dict[tuple[str, Hashable], list[SeriesPatch]] = defaultdict(list)
-    for posting in postings:
-        for patch in posting.patches:
-            for key in window_keys(patch):
-                by_key[key].append(patch)
-    for some in by_key.values():
-        some.sort(key=lambda one: one.order)
-        for i, patch in enumerate(some):
-            here = where[patch.key]
-            for other in some[i + 1 : i + 1 + WINDOW]:
-                there = where[other.key]
-                if there != here:
-                    pairs.add((min(here, there), max(here, there)))
-    for i, posting in enumerate(postings):
-        for named in named_ids(posting):
-            if (j := mails.get(named)) is not None and j != i:
-                pairs.add((min(i, j), max(i, j)))
-    return pairs
+    yield "mail", patch.key[0]
+    named = [link.message_id for link in patch.links]
+    if (patch.part or 0) <= 1 and not patch.is_remark:  # other parts name the cover letter
+        named += [*patch.parents[:1], *patch.parents[-2:]]
+    for message_id in dict.fromkeys(named):
+        yield "mail", message_id
 
 
 # Comparing --------------------------------------------------------------------------------------
@@ -246,6 +221,13 @@ def _same_name(earlier: SeriesPatch, later: SeriesPatch) -> bool:
         earlier.sender_name,
         earlier.author_name,
     }
+
+
+def is_sender_of(sender: str, name: str, patch: SeriesPatch) -> bool:
+    """Return whether somebody, by address or folded name, sent or wrote a patch."""
+    return sender in {patch.sender, patch.author} or (
+        name != "" and name in {patch.sender_name, patch.author_name}
+    )
 
 
 def share_lines(a: SeriesPatch, b: SeriesPatch) -> tuple[float, float]:
