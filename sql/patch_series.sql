@@ -114,8 +114,8 @@ select distinct k.ref
 -- name: series_of_refs
 select distinct series_id from patch_series where ref = any(%(refs)s)
 
--- name: series_of_mails
-select distinct series_id from patch_series where message_id = any(%(ids)s)
+-- name: holders
+select distinct ref from patch_keys where key = any(%(keys)s)
 
 -- name: rows
 -- The rows of some series.

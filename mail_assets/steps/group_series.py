@@ -11,7 +11,7 @@ portions, each a transaction: memory is that of a portion, and a killed run's wo
 
 import time
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence, Set
 from functools import partial
 from itertools import chain
 from typing import NamedTuple
@@ -35,7 +35,7 @@ from mail_assets.mail.patches.series import (
     posting_key,
     window_keys,
 )
-from mail_assets.mail.patches.states import PatchState, Said, decide_states
+from mail_assets.mail.patches.states import Said, decide_states
 from mail_assets.postgres.database import retry_conflicts
 from mail_assets.steps.outcome import Outcome, rate
 from mail_assets.tables.partitions import Counts, State, locked, read_state, write_state
@@ -48,6 +48,7 @@ from mail_assets.tables.patch_series import (
     StoredPatch,
     change_all,
     digest_key,
+    find_holders,
     find_mails_with_patches,
     find_near,
     find_next,
@@ -157,7 +158,9 @@ def _write_portion(
     answered = _read_statements(connection, changed)
     touched = _find_touched(connection, changed, answered)
     groups = _group(connection, touched, work)
-    said = _read_said(connection, {one.patch.key[0] for one in touched.patches.values()})
+    covers = {x for group in groups for one in group.postings if (x := one.unlabelled_cover)}
+    mails = {one.patch.key[0] for one in touched.patches.values()}
+    said = _read_said(connection, mails, covers)
     rows = [*chain.from_iterable(_make_rows(group, touched.patches, said) for group in groups)]
     written, deleted, gain = replace_rows(connection, touched.rows, rows)
     work.update(read=len(rows), written=written, deleted=deleted)
@@ -200,14 +203,16 @@ def _read_statements(connection: psycopg.Connection, changed: Collection[str]) -
     return {x for row in chain(before, after) for x in row.ancestors}
 
 
-def _read_said(connection: psycopg.Connection, mails: Collection[str]) -> dict[str, list[Said]]:
+def _read_said(
+    connection: psycopg.Connection, mails: Set[str], covers: Set[str]
+) -> dict[str, list[Said]]:
     """Return the statements in answers to patches, by the nearest patch mail above each.
 
     A patch mail says nothing of others: its text is a commit message.
     """
-    rows = read_outcomes_about(connection, mails)
-    others = {x for row in rows for x in (row.message_id, *row.ancestors)} - {*mails}
-    known = find_mails_with_patches(connection, others) | {*mails}
+    rows = read_outcomes_about(connection, mails | covers)
+    others = {x for row in rows for x in (row.message_id, *row.ancestors)} - mails
+    known = find_mails_with_patches(connection, others) | mails | covers
     said: dict[str, list[Said]] = defaultdict(list)
     for row in rows:
         answered = next((x for x in reversed(row.ancestors) if x in known), None)
@@ -255,7 +260,8 @@ def _find_touched(
     seeds = {*refs}
     for before in (False, True):
         seeds.update(other for _, other in find_next(connection, [*keys], WINDOW, before=before))
-    series = find_series(connection, seeds, answered)
+    seeds |= find_holders(connection, [digest_key("mail", one) for one in answered])
+    series = find_series(connection, seeds)
     touched = _Touched([], {digest_key(*one.patch.key): one for one in current})
     posted = {*keys}
     done: set[str] = set()
@@ -325,10 +331,10 @@ def _make_rows(
     group: _Group, stored: Mapping[int, StoredPatch], said: Mapping[str, Sequence[Said]]
 ) -> Iterator[SeriesRow]:
     members = build_lineages(group.postings, group.steps)
-    about = [
-        x for one in group.postings for patch in one.patches for x in said.get(patch.key[0], ())
-    ]
-    states = decide_states(group.postings, members, {id(x): x for x in about}.values())
+    mails = {patch.key[0] for one in group.postings for patch in one.patches}
+    mails |= {x for one in group.postings if (x := one.unlabelled_cover)}
+    about = [x for mail in sorted(mails) for x in said.get(mail, ())]
+    states = decide_states(group.postings, members, about)
     places = {patch.key: i for i, one in enumerate(group.postings) for patch in one.patches}
     patches = {patch.key: patch for one in group.postings for patch in one.patches}
     first = min(patches.values(), key=lambda one: one.order).key[0]

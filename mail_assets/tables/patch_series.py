@@ -265,15 +265,16 @@ def find_near(connection: psycopg.Connection, keys: Sequence[KeyRow], span: floa
     return {*read_column(connection, statement("patch_series", "near"), parameters)}
 
 
-def find_series(
-    connection: psycopg.Connection, refs: Collection[int], mails: Collection[str] = ()
-) -> set[str]:
-    """Return the series of some patches, and of all patches of some mails."""
-    found = read_column(connection, statement("patch_series", "series_of_refs"), {"refs": [*refs]})
-    if mails:
-        query = statement("patch_series", "series_of_mails")
-        found += read_column(connection, query, {"ids": [*mails]})
-    return {*found}
+def find_holders(connection: psycopg.Connection, keys: Collection[int]) -> set[int]:
+    """Return the patches that have one of some keys."""
+    query = statement("patch_series", "holders")
+    return {*read_column(connection, query, {"keys": [*keys]})}
+
+
+def find_series(connection: psycopg.Connection, refs: Collection[int]) -> set[str]:
+    """Return the series of some patches."""
+    query = statement("patch_series", "series_of_refs")
+    return {*read_column(connection, query, {"refs": [*refs]})}
 
 
 def read_refs(connection: psycopg.Connection, ids: Collection[str]) -> dict[int, str]:

@@ -70,7 +70,7 @@ class PostedPatch(NamedTuple):
 def read_outcomes(body: str, segments: Sequence[Segment]) -> list[OutcomeStatement]:
     """Return what a mail says became of patches, in its order."""
     spans = [(part.start, part.end) for part in segments if part.kind in {"text", "signature"}]
-    if not any(HINT.search(body, *span) for span in spans):
+    if not any(HINT.search(body, start, min(end, start + _READ)) for start, end in spans):
         return []
     text = _blank_others(body, spans)
     if found := _read_programs(text):

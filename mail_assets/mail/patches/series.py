@@ -96,6 +96,15 @@ class Posting(NamedTuple):
         return self.first if self.first.is_cover else None
 
     @property
+    def unlabelled_cover(self) -> str | None:
+        """The mail that all parts answer: a cover letter whose subject does not say so."""
+        parts = self.patches
+        if len(parts) < 2 or parts[0].is_cover or parts[0].part != 1 or not parts[0].parents:
+            return None
+        above = parts[0].parents[-1]
+        return above if all(above in patch.parents for patch in parts) else None
+
+    @property
     def start(self) -> tuple[float, PatchKey]:
         """Position among all postings."""
         return min(one.order for one in self.patches)

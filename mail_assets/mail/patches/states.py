@@ -75,12 +75,14 @@ def _find_statements(
     postings: Sequence[Posting], said: Iterable[Said]
 ) -> Mapping[PatchKey, list[Said]]:
     """Return the statements about each patch, oldest first."""
-    home = {patch.key[0]: posting for posting in postings for patch in posting.patches}
+    home = {x: one for one in postings if (x := one.unlabelled_cover)}
+    home |= {patch.key[0]: posting for posting in postings for patch in posting.patches}
     about: dict[PatchKey, list[Said]] = defaultdict(list)
     for one in sorted(said, key=lambda x: (x.said_at, x.message_id, x.number)):
         if posting := home.get(one.answered):
             posted = [_posted(patch) for patch in posting.patches]
-            answered = next(x for x in posted if x.message_id == one.answered)
+            cover = PostedPatch(one.answered, 0, True, 0, "")
+            answered = next((x for x in posted if x.message_id == one.answered), cover)
             for target in find_targets(one.statement, posted, answered):
                 about[target.message_id, target.place].append(one)
     return about
