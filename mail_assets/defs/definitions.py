@@ -23,7 +23,7 @@ from mail_assets.defs.assets.mail import (
     mbox_source,
     threads,
 )
-from mail_assets.defs.assets.patches import build_patches
+from mail_assets.defs.assets.patches import build_patches, patch_series
 from mail_assets.defs.assets.search import build_search_quality, search_audit
 from mail_assets.defs.checks.index import (
     keys_agree,
@@ -143,6 +143,7 @@ def build_assets(
         build_words(partitions, bucket_kind(settings.words)),
         build_word_index(bucket_kind(settings.words)),
         build_patches(partitions),
+        patch_series,
         build_chunks(partitions),
         build_embeddings(partitions, encoder, "openai" if is_remote else "onnx"),
         build_vectors(partitions, bucket),
