@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 from mail_assets.mail.body.segments import Segment
-from mail_assets.mail.message.addresses import parse_addresses
+from mail_assets.mail.message.addresses import Address, parse_addresses
 from mail_assets.mail.message.headers import decode_value
 from mail_assets.mail.patches.changes import Diff
 from mail_assets.mail.patches.diff import read_diff_lines
@@ -228,8 +228,8 @@ def _is_scissors(line: str) -> bool:
     if "-" not in line or len(line) > 200:
         return False
     marks = len(_CUT_MARK.findall(line))
-    visible = len("".join(line.split()))
-    return bool(marks) and 8 <= visible <= 3 * (line.count("-") + 2 * marks)
+    visible = len(line.strip())
+    return bool(marks) and 8 <= visible < 3 * (line.count("-") + 2 * marks)
 
 
 # --- rows ---
@@ -243,10 +243,7 @@ def _make(mail: PatchMail, named: PatchSubject, piece: _Piece, file: str = "") -
     version = own.version if own.version is not None else in_file
     version = version if version is not None else named.version
     numbered = own if own.part is not None or file else named
-    author = (
-        parse_addresses([piece.sender.encode(errors="surrogatepass")])[:1] if piece.sender else ()
-    )
-    name, email = author[0] if author else (mail.from_name, mail.from_email)
+    name, email = _read_author(piece.sender) or (mail.from_name, mail.from_email)
     digests = diff.digest_lines()
     files = diff.describe()
     is_answer = named.is_answer
@@ -291,6 +288,11 @@ def _make(mail: PatchMail, named: PatchSubject, piece: _Piece, file: str = "") -
         malformed=_malformed(diff),
         flags=tuple(flag for flag, is_set in flags.items() if is_set),
     )
+
+
+def _read_author(sender: str) -> Address | None:
+    found = parse_addresses([sender.encode(errors="surrogatepass")]) if sender else ()
+    return found[0] if found and found[0].email else None
 
 
 def _malformed(diff: Diff) -> str:
