@@ -84,26 +84,43 @@ def may_hold_patches(subject: str, segments: Iterable[Segment], attached: bool) 
     return named.says_patch and not named.is_answer
 
 
+class ReadPatch(NamedTuple):
+    """A patch with its diff; that of a cover letter is empty."""
+
+    patch: MailedPatch
+    diff: Diff
+
+
 def read_patches(mail: PatchMail) -> list[MailedPatch]:
     """Return the patches of a mail in order, or its cover letter; mostly none or one."""
+    return [one.patch for one in read_diffs(mail)]
+
+
+def read_diffs(mail: PatchMail) -> list[ReadPatch]:
+    """Return the patches of a mail with their diffs, in order."""
     if not may_hold_patches(mail.subject, mail.segments, bool(mail.attached)):
         return []
     named = read_subject(mail.subject)
     found = [
-        _make(mail, named, piece)
+        ReadPatch(_make(mail, named, piece), piece.diff)
         for piece in _split(_own_lines(mail.body_text, mail.segments))
         if piece.diff
     ]
-    found += _read_attached(mail, named, {(one.patch_id, one.title_key) for one in found})
+    found += _read_attached(mail, named, {one.patch.patch_id for one in found} - {""})
     if not found and named.says_patch and not named.is_answer:
-        found = [_make_without_diff(mail, named)]
-    elif named.part == 0 and not named.is_answer and not any(one.kind == "cover" for one in found):
-        found.insert(0, _make_without_diff(mail, named))  # its patches are attached
-    if len(found) > MAX_PATCHES:
-        last = found[MAX_PATCHES - 1]
-        flags = tuple(sorted({*last.flags, "patches_capped"}))
-        found = [*found[: MAX_PATCHES - 1], replace(last, flags=flags)]
-    return [replace(one, place=place) for place, one in enumerate(found)]
+        found = [ReadPatch(_make_without_diff(mail, named), Diff())]
+    elif named.part == 0 and not named.is_answer:  # its patches are in the same mail
+        found.insert(0, ReadPatch(_make_without_diff(mail, named), Diff()))
+    capped = len(found) > MAX_PATCHES
+    return [
+        ReadPatch(_place(one.patch, place, capped and place == MAX_PATCHES - 1), one.diff)
+        for place, one in enumerate(found[:MAX_PATCHES])
+    ]
+
+
+def _place(patch: MailedPatch, place: int, is_cut: bool) -> MailedPatch:
+    flags = tuple(sorted({*patch.flags, "patches_capped"})) if is_cut else patch.flags
+    return replace(patch, place=place, flags=flags)
 
 
 def _own_lines(body: str, segments: Sequence[Segment]) -> list[str]:
@@ -314,32 +331,32 @@ def _make_without_diff(mail: PatchMail, named: PatchSubject) -> MailedPatch:
     return replace(row, kind="cover", malformed="")
 
 
-def _read_attached(
-    mail: PatchMail, named: PatchSubject, known: set[tuple[str, str]]
-) -> list[MailedPatch]:
+def _read_attached(mail: PatchMail, named: PatchSubject, known: set[str]) -> list[ReadPatch]:
     """Return the patches of the attached files, without those that the body has too."""
-    ids = {patch_id for patch_id, _ in known if patch_id}
-    found: list[MailedPatch] = []
+    found: list[ReadPatch] = []
     for file in mail.attached:
         pieces = [piece for piece in _split(_lines(file.text)) if piece.diff]
         for piece in pieces or [_Piece()] * bool(file.text.strip()):
             row = _make(mail, named, piece, file.name or "patch")
-            if row.patch_id not in ids:
-                found.append(row)
+            if row.patch_id not in known:
+                found.append(ReadPatch(row, piece.diff or Diff()))
     return _number(found)
 
 
-def _number(rows: list[MailedPatch]) -> list[MailedPatch]:
+def _number(found: list[ReadPatch]) -> list[ReadPatch]:
     """Number the files of a series by their names, as format-patch writes them."""
-    numbers = {id(row): _FILE_NAME.match(row.file_name) for row in rows if row.part is None}
-    counted = [row for row in rows if numbers.get(id(row))]
-    if len(counted) < 2:
-        return rows
+    numbers = [
+        int(match["number"])
+        if one.patch.part is None and (match := _FILE_NAME.match(one.patch.file_name))
+        else None
+        for one in found
+    ]
+    total = len(numbers) - numbers.count(None)
+    if total < 2:
+        return found
     return [
-        replace(row, part=int(match["number"]), parts=len(counted))
-        if (match := numbers.get(id(row)))
-        else row
-        for row in rows
+        one if number is None else ReadPatch(replace(one.patch, part=number, parts=total), one.diff)
+        for one, number in zip(found, numbers, strict=True)
     ]
 
 
