@@ -39,6 +39,7 @@ KEPT = {
 
 #: Table -> the source of its rows. `partitions` and `thread_aliases` are in both.
 REMADE = {
+    "lists": "lists.toml",
     "messages": "archives",
     "contested_texts": "messages",
     "archive_entries": "archives",
