@@ -145,3 +145,55 @@ copy patch_series (message_id, place, ref, list, month, variant, series_id, post
                    previous_id, previous_place, evidence, is_remark, is_taken_over, is_newest,
                    state, reason_id, reason_start, reason_end, shas)
 from stdin
+
+-- name: lock
+-- The lock of the step that groups series, until the transaction ends.
+select pg_advisory_xact_lock(hashtextextended('patch_series', 0))
+
+-- name: series_naming
+-- The series of some mails, of what they say, and of versions after theirs.
+select series_id from patch_series where message_id = any(%(ids)s) or reason_id = any(%(ids)s)
+union
+select series_id from patch_series where series_id = any(%(ids)s)
+
+-- name: note_mails
+-- The patches of some series and some others are grouped again, without some mails.
+insert into patch_changes
+select message_id
+  from patch_series
+ where (series_id = any(%(series)s) or ref = any(%(refs)s)) and message_id <> all(%(ids)s)
+
+-- name: discard_rows
+delete from patch_series where message_id = any(%(ids)s)
+
+-- name: hide_in_rows
+-- Forgotten ids go; the next run gives a series its new id, and its patches their state.
+update patch_series s
+   set series_id = case when s.series_id = any(%(ids)s) then s.message_id else s.series_id end,
+       previous_place = case when s.previous_id = any(%(ids)s) then null else s.previous_place end,
+       previous_id = case when s.previous_id = any(%(ids)s) then null else s.previous_id end,
+       state = case when s.reason_id = any(%(ids)s) then 'open' else s.state end,
+       shas = case when s.reason_id = any(%(ids)s) then '{}' else s.shas end,
+       reason_start = case when s.reason_id = any(%(ids)s) then null else s.reason_start end,
+       reason_end = case when s.reason_id = any(%(ids)s) then null else s.reason_end end,
+       reason_id = case when s.reason_id = any(%(ids)s) then null else s.reason_id end
+ where s.series_id = any(%(series)s)
+
+-- name: discard_outcomes
+delete from patch_outcomes where message_id = any(%(ids)s)
+
+-- name: hide_in_outcomes
+update patch_outcomes
+   set ancestors = array(select x
+                           from unnest(ancestors) with ordinality as a (x, place)
+                          where x <> all(%(ids)s)
+                          order by place)
+ where ancestors && %(ids)s::text[]
+
+-- name: discard_keys
+delete from patch_keys where ref = any(%(refs)s) or key = any(%(keys)s)
+
+-- name: discard_changes
+delete from patch_changes c
+ where c.message_id = any(%(ids)s)
+   and not exists (select from messages m where m.message_id = c.message_id)

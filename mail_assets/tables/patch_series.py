@@ -14,10 +14,10 @@ import psycopg
 from mail_assets.mail.body.segments import Segment
 from mail_assets.mail.patches.outcomes import OutcomeStatement
 from mail_assets.mail.patches.patch import EarlierVersion
-from mail_assets.mail.patches.series import PatchKey, SeriesPatch
+from mail_assets.mail.patches.series import WINDOW, PatchKey, SeriesPatch
 from mail_assets.mail.patches.subjects import read_subject
 from mail_assets.postgres.statements import read_column, read_value, statement
-from mail_assets.tables.partitions import Partition
+from mail_assets.tables.partitions import Partition, read_state, write_state
 
 #: Series have no months: they span all lists.
 CORPUS = Partition("patch_series", None)
@@ -329,3 +329,43 @@ def _copy(connection: psycopg.Connection, name: str, rows: Iterable[tuple[Any, .
     with connection.cursor() as cursor, cursor.copy(statement("patch_series", name)) as copy:
         for row in rows:
             copy.write_row([[*x] if isinstance(x, tuple) else x for x in row])
+
+
+def discard_patches(connection: psycopg.Connection, ids: Collection[str]) -> None:
+    """Take forgotten mails out of series and of what was made of them, in a transaction.
+
+    Their series and their neighbours are noted to be grouped again.
+    """
+    connection.execute(statement("patch_series", "lock"))
+    parameters: dict[str, Any] = {"ids": [*ids]}
+    refs = [*read_refs(connection, ids)]
+    keys = read_keys(connection, refs)
+    near = {other for _, other in find_next(connection, keys, WINDOW)}
+    near.update(other for _, other in find_next(connection, keys, WINDOW, before=True))
+    series = read_column(connection, statement("patch_series", "series_naming"), parameters)
+    old = read_rows(connection, series)
+    parameters |= {"series": series, "refs": [*near]}
+    connection.execute(statement("patch_series", "note_mails"), parameters)
+    for name in ("discard_rows", "hide_in_rows", "discard_outcomes", "hide_in_outcomes"):
+        connection.execute(statement("patch_series", name), parameters)
+    parameters |= {"refs": refs, "keys": [digest_key("mail", one) for one in ids]}
+    connection.execute(statement("patch_series", "discard_keys"), parameters)
+    connection.execute(statement("patch_series", "discard_changes"), parameters)
+    if state := read_state(connection, CORPUS):
+        new = _read_again(connection, old, ids)
+        gain = sum(row.digest for row in new) - sum(row.digest for row in old)
+        digest = f"{(int(state.digest, 16) + gain) % MODULUS:032x}"
+        number = len({row.series_id for row in new}) - len({row.series_id for row in old})
+        counts = {
+            **state.counts,
+            "patches": state.counts["patches"] + len(new) - len(old),
+            "series": state.counts["series"] + number,
+        }
+        write_state(connection, CORPUS, state._replace(digest=digest, counts=counts), True)
+
+
+def _read_again(
+    connection: psycopg.Connection, rows: Sequence[SeriesRow], ids: Collection[str]
+) -> list[SeriesRow]:
+    left = [row.ref for row in rows if row.message_id not in ids]
+    return read_rows(connection, find_series(connection, left))
