@@ -121,7 +121,7 @@ class _Block(NamedTuple):
 def _write_blocks(kind: str, lines: Sequence[str], html: Sequence[str]) -> Iterator[Markup]:
     for shape, start, end, depth in _join_columns(_find_blocks(lines)):
         shown = html[start:end]
-        if depth:
+        if depth and shape == "prose":  # elsewhere the marks stay: lines do not flow
             shown = [
                 _wrap_marks(line, one) for line, one in zip(lines[start:end], shown, strict=True)
             ]
