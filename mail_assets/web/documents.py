@@ -56,6 +56,7 @@ from mail_assets.web.requests import (
     Wanted,
     attachment_url,
     find_address,
+    format_url,
     make_request,
     page_url,
     read_parameters,
@@ -180,6 +181,9 @@ class Documents:
             "next": links["next"],
             "in_lists": [{"list": name, **_link(one)} for name, one in in_lists.items()],
             "mentions": mentions,
+            "thread_url": page_url("thread", message_id) if first["thread_id"] else None,
+            "parent_url": page_url("message", first["parent_id"]) if first["parent_id"] else None,
+            "mbox_url": format_url(text_url(message_id, text), "mbox"),
         }
         return self.publication.publish(document, mentions)
 
@@ -216,6 +220,8 @@ class Documents:
             "previous": urls[page - 1] if page else None,
             "next": urls[page + 1] if page + 1 < len(urls) else None,
             "mentions": mentions,
+            "mbox_url": format_url(urls[0], "mbox.gz"),
+            "atom_url": format_url(urls[0], "atom"),
         }
         published = self.publication.publish(document, mentions)
         _cut_texts(published["posts"], POST_CHARACTERS)
