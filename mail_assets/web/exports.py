@@ -35,12 +35,11 @@ from mail_assets.reading.exports import (
 )
 from mail_assets.search.facets import NO_FACETS
 from mail_assets.search.language.request import MAX_LIMIT, Group, Request
-from mail_assets.search.language.syntax import parse_request
 from mail_assets.search.response import Response
 from mail_assets.text.untrusted import clean_line
 from mail_assets.web.browse import Archives
 from mail_assets.web.document_types import Document
-from mail_assets.web.documents import Documents
+from mail_assets.web.documents import MAX_EXPORTED, Documents
 from mail_assets.web.privacy import Hidden, say_hidden
 from mail_assets.web.requests import make_request, read_parameters, text_url
 from mail_assets.web.responses import tag_document
@@ -73,8 +72,6 @@ _UTF8 = Charset("utf-8")
 _UTF8.header_encoding = QP
 #: Messages that are read at a time, of up to 1 MB each.
 MESSAGES_AT_A_TIME = 20
-#: Most messages of the mailbox of a search: each 100 of them are a search. Others have no limit.
-MAX_MESSAGES = 10_000
 #: Fields of the last message, and header fields of the response, of a mailbox that has a limit: the
 #: number of messages that match, "at least N" where more may, and "true" if some are left out.
 TOTAL, TRUNCATED = "X-Export-Total", "X-Export-Truncated"
@@ -106,7 +103,7 @@ class Exports:
     base_url: str
 
     def search(self, given: Mapping[str, str]) -> Export:
-        """Return the hits of a search, on all its pages, up to MAX_MESSAGES.
+        """Return the hits of a search, on all its pages, up to MAX_EXPORTED.
 
         Raises:
             RequestError, ServingError: a parameter is wrong, or too many searches run.
@@ -114,14 +111,13 @@ class Exports:
         with self.documents.service.audit.watch("export") as watched:
             parameters = read_parameters(given)
             watched.request = make_request(parameters)
-            asked = replace(watched.request, group=Group.message, explain=False)
-            asked = replace(asked, limit=min(MAX_LIMIT, parse_request(asked).request.limit))
+            asked = replace(watched.request, group=Group.message, explain=False, limit=MAX_LIMIT)
             first = self.documents.find(asked)  # errors come before anything is sent
             watched.hits = len(first.hits)
         name = name_file("search", parameters.get("q", ""), ENDING)
         counted = first.facets or NO_FACETS
         total = f"at least {counted.total}" if counted.at_least else str(counted.total)
-        is_cut = counted.total > MAX_MESSAGES
+        is_cut = counted.total > MAX_EXPORTED
         fields = {TOTAL: total, TRUNCATED: str(is_cut).lower()}
         return Export(name, self._pack_search(asked, first, total), fields=fields)
 
@@ -193,14 +189,14 @@ class Exports:
             while True:
                 found = [hit for hit in response.hits if hit.message_id not in seen]
                 for hit in found:
-                    if len(seen) == MAX_MESSAGES:
+                    if len(seen) == MAX_EXPORTED:
                         is_cut = True
                         return
                     seen.add(hit.message_id)
                     yield TextOf(hit.message_id, hit.text)
-                if response.next is None:
+                if response.next_row is None:
                     return
-                page = replace(page, after_row=response.next, facets=False)
+                page = replace(page, after_row=response.next_row, facets=False)
                 response = self.documents.find(page, PATIENCE)
 
         batches = (_read_texts([*some]) for some in batched(find(), MESSAGES_AT_A_TIME))

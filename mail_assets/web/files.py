@@ -187,7 +187,9 @@ class FileRoutes:
         for path in ("/thread.mbox.gz", "/thread.mbox.gz/{id:path}"):
             yield Route(path, self._stream(read_id, self.exports.thread))
         yield Route("/lists.mbox.gz/{list}", self._stream(read_list, self.exports.archive))
-        yield Route("/lists.mbox.gz/{list}/{month}", self._stream(_read_month, self.exports.archive))
+        yield Route(
+            "/lists.mbox.gz/{list}/{month}", self._stream(_read_month, self.exports.archive)
+        )
         for path in ("/message.mbox", "/message.mbox/{id:path}"):
             yield Route(path, self._send(read_text, self.downloads.message))
         for path in ("/message/attachment/{number}", "/message/{id:path}/attachment/{number}"):

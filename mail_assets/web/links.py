@@ -5,6 +5,7 @@ to the same as JSON. The page's own URL stands beside `url` as `html_url`. Attac
 and feeds have one URL each, that of the file.
 """
 
+import json
 import re
 from collections.abc import Mapping
 from typing import Any
@@ -53,3 +54,8 @@ def link_data(value: Any) -> Any:
         if key == "url" and (inner is None or is_page(inner)):
             linked["html_url"] = inner
     return linked
+
+
+def write_json(document: Mapping[str, Any]) -> str:
+    """Return a document as JSON, as short as it is."""
+    return json.dumps(document, ensure_ascii=False, separators=(",", ":"))
