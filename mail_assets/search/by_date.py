@@ -66,42 +66,40 @@ class DatedRows:
         asked = self.looked_up._replace(filters=filters)
         found = list_newest(self.connection, asked, self.most)
         self.horizon = found.horizon
-        block = [one for one in found.candidates if not self._is_beyond(one)]
-        for row in self._complete(block):
-            key = _key(row[0], by_thread=self.by_thread)
-            if key not in self._known and self._follows(row[0]) and not self._is_beyond(row[0]):
-                self.rows.append(row)
-            self._known.add(key)
         self.is_all = found.is_all or found.horizon is not None
-        if block and not self.is_all:
-            last = block[-1]
-            assert last.sent_at
-            self.place = Place(last.sent_at, last.message_id)
+        block = [one for one in found.candidates if not self._is_beyond(one)]
+        end = None if self.is_all or not block else _place_of(block[-1])
+        for row in self._complete(block):
+            key, head = _key(row[0], by_thread=self.by_thread), _place_of(row[0])
+            # a text of a contested id may stand before the page, or in a later block
+            is_here = self._follows(head, self.place) and not (end and self._follows(head, end))
+            if key not in self._known and is_here and not self._is_beyond(row[0]):
+                self.rows.append(row)
+                self._known.add(key)
+        self.place = end or self.place
         self.most = min(MAX_DEPTH, DEEPER * self.most)
 
     def _complete(self, block: list[Candidate]) -> Iterable[list[Candidate]]:
         """Return the rows of the messages of a block, each with all its messages that match."""
-        threads = {one.thread_id for one in block if one.thread_id} if self.by_thread else set()
         if not block:
             return []
-        if self.by_thread or self.place:  # a copy may have been on an earlier page
-            filters = self.looked_up.filters.require_threads(
-                sorted(threads), (one.message_id for one in block)
-            )
-            most = {"most": MAX_OF_THREADS}
-            block = first_copies([*read_copies(self.connection, filters, "newest", **most), *block])
+        threads = {one.thread_id for one in block if one.thread_id} if self.by_thread else set()
+        filters = self.looked_up.filters.require_threads(
+            sorted(threads), (one.message_id for one in block)
+        )
+        read = read_copies(self.connection, filters, "newest", most=MAX_OF_THREADS)
         rows: dict[str, list[Candidate]] = {}
-        for one in block:
+        for one in first_copies([*read, *block]):
             rows.setdefault(_key(one, by_thread=self.by_thread), []).append(one)
         return rows.values()
 
-    def _follows(self, one: Candidate) -> bool:
-        """Return whether a message comes after the place where the rows begin."""
-        if self.place is None or one.sent_at is None:
+    def _follows(self, one: Place, other: Place | None) -> bool:
+        """Return whether a place comes after another in the list."""
+        if other is None:
             return True
-        if one.sent_at == self.place.sent_at:
-            return one.message_id > self.place.message_id
-        return (one.sent_at > self.place.sent_at) == self.looked_up.filters.oldest
+        if one.sent_at == other.sent_at:
+            return one.message_id > other.message_id
+        return (one.sent_at > other.sent_at) == self.looked_up.filters.oldest
 
     def _is_beyond(self, one: Candidate) -> bool:
         """Return whether a message is at or beyond the horizon."""
@@ -110,6 +108,11 @@ class DatedRows:
         if self.looked_up.filters.oldest:
             return one.sent_at >= self.horizon
         return one.sent_at <= self.horizon
+
+
+def _place_of(one: Candidate) -> Place:
+    assert one.sent_at  # of a list by date
+    return Place(one.sent_at, one.message_id)
 
 
 def _key(one: Candidate, *, by_thread: bool) -> str:
