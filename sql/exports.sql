@@ -43,11 +43,14 @@ select m.message_id, places.lists, m.sent_at, m.subject, m.from_name, m.from_ema
  order by wanted.number
 
 -- name: month
--- The keys of the rows of a month, by date. The list is named as messages.sql says.
-select message_id, variant
-  from messages
- where list = (select %(list)s) and month = %(month)s
- order by sent_at, message_id, variant
+-- The keys of the rows of a month, by date. They are found by the month and sorted then (materialized):
+-- the planner would read the whole list in the order of its dates. The list is named as messages.sql
+-- says.
+with of_month as materialized (
+    select message_id, variant, sent_at
+      from messages
+     where list = (select %(list)s) and month = %(month)s)
+select message_id, variant from of_month order by sent_at, message_id, variant
 
 -- name: rows
 -- Rows of a month by their keys, in the order of these. `text` is the number of a text where an id is
@@ -78,12 +81,15 @@ select m.message_id, coalesce(o.place, 1), m.sent_at
  order by m.sent_at desc, m.message_id desc, o.place
 
 -- name: newest_of_month
--- As newest_of_list, of one month.
+-- As newest_of_list, of one month, which is read as in month.
+with of_month as materialized (
+    select message_id, list, month, variant, sent_at
+      from messages
+     where list = (select %(list)s) and month = %(month)s)
 select m.message_id, coalesce(o.place, 1), m.sent_at
-  from (select message_id, list, month, variant, sent_at
-          from messages
-         where list = (select %(list)s) and month = %(month)s
-           and (sent_at, message_id) < (%(sent_at)s, %(message_id)s)
+  from (select *
+          from of_month
+         where (sent_at, message_id) < (%(sent_at)s, %(message_id)s)
          order by sent_at desc, message_id desc
          fetch first %(most)s rows with ties) m
   left join contested_texts o using (message_id, list, month, variant)

@@ -48,6 +48,8 @@ _ERRORS = {
     "503": "unavailable; try again after Retry-After seconds",
     "504": "the search took too long",
 }
+#: Media types whose content is bytes and not text.
+_BINARY = frozenset({"application/gzip", "application/mbox", "application/octet-stream"})
 #: Documents whose `url` is that of a file, and has no page beside it.
 _FILES = frozenset({"AttachedFile", "PostAttachment"})
 #: Parts of a response whose `url` documents.py adds.
@@ -422,7 +424,8 @@ def _data(name: str) -> Schema:
 
 
 def _content(media_type: str) -> Schema:
-    return {media_type: {"schema": {"type": "string"}}}
+    binary = {"format": "binary"} if media_type in _BINARY else {}
+    return {media_type: {"schema": {"type": "string", **binary}}}
 
 
 def _value_schema(name: str, parameter: Parameter, archive: Archive) -> Schema:
@@ -470,13 +473,12 @@ def _finish(name: str, schema: Schema) -> Schema:
     if "url" in fields and name not in _FILES:
         fields["html_url"] = fields["url"]
         required.append("html_url")
-    described = {one: dict(_describe(name, one, fields[one])) for one in fields}
-    return {**schema, "properties": described, "required": required}
+    described = {one: dict(_describe_field(name, one, fields[one])) for one in fields}
+    return {**schema, "title": name, "properties": described, "required": required}
 
 
-def _describe(document: str, name: str, schema: Schema) -> Iterator[tuple[str, Any]]:
-    yield from schema.items()
-    yield "title", name
+def _describe_field(document: str, name: str, schema: Schema) -> Iterator[tuple[str, Any]]:
+    yield from ((key, value) for key, value in schema.items() if key != "title")
     yield "description", describe_field(document, name)
     if name.endswith("_at") and schema.get("type") == "string":
         yield "format", "date-time"
