@@ -43,9 +43,10 @@ from mail_assets.defs.checks.mail import (
     sentences_stand,
     summaries_current,
 )
+from mail_assets.defs.checks.months import build_months_made
 from mail_assets.defs.checks.search import search_quality_holds
 from mail_assets.defs.jobs import JOBS, build_upkeep
-from mail_assets.defs.partitions import GROUP, asset_key, list_months
+from mail_assets.defs.partitions import GROUP, MONTHLY, asset_key, list_months
 from mail_assets.defs.resources import (
     AlertsResource,
     ArchiveSourceResource,
@@ -68,6 +69,7 @@ from mail_assets.settings.settings import Settings, load_settings
 from mail_assets.settings.variables import CHAT
 
 CHECKS = (
+    *map(build_months_made, MONTHLY),
     dialect_fits,
     accounted_for,
     few_quarantined,

@@ -14,9 +14,10 @@ from pathlib import Path
 import dagster as dg
 import psycopg
 
+from mail_assets.defs.failures import read_failures
 from mail_assets.defs.instance import DagsterStorageError, open_instance
 from mail_assets.defs.pruning import HistoryError, count_prunable_runs
-from mail_assets.defs.runs import Failures, abandoned_runs, failed_months, read_failures
+from mail_assets.defs.runs import Failures, abandoned_runs, failed_months
 from mail_assets.encoding.models import REMOTE_SCHEME, compute_fingerprint
 from mail_assets.encoding.open import open_encoder
 from mail_assets.indexes.names import index_name, manifest_name

@@ -21,6 +21,10 @@ GROUP = "mail"
 YEAR = dg.BackfillPolicy.multi_run(max_partitions_per_run=12)
 
 
+#: The assets that have months, in the order of the chain.
+MONTHLY = ("mbox_archives", "messages", "words", "chunks", "embeddings", "vectors")
+
+
 def asset_key(name: str) -> dg.AssetKey:
     """Return the key of the asset `name`."""
     return dg.AssetKey([PREFIX, name])

@@ -23,8 +23,8 @@ from mail_assets.defs.checks.mail import (
 from mail_assets.defs.checks.months import CheckedMonth, month_result
 from mail_assets.defs.checks.search import search_quality_holds
 from mail_assets.defs.definitions import CHECKS
+from mail_assets.defs.failures import read_failures
 from mail_assets.defs.partitions import asset_key
-from mail_assets.defs.runs import read_failures
 from mail_assets.encoding.models import compute_fingerprint
 from mail_assets.forgetting.forget import ForgetRequest, forget_messages
 from mail_assets.indexes.vectors import open_known_index

@@ -167,9 +167,8 @@ def build_embeddings(
                 },
             )
             left = count_unencoded(opened.connection, encoder.fingerprint)
-        return dg.MaterializeResult(
-            metadata={
-                **made.counts,
+        return made.record(
+            {
                 "dagster/table_name": f"embeddings.{encoder.fingerprint}",
                 **_remaining(left, made.counts),
                 "model": encoder.name,
@@ -177,8 +176,7 @@ def build_embeddings(
                 "provider": encoder.provider,
                 "fingerprint": encoder.fingerprint,
                 "endpoint_tokens": encoder.tokens_used - used,
-            },
-            data_version=made.version,
+            }
         )
 
     return embeddings
@@ -189,7 +187,7 @@ def _remaining(left: int, counts: Counts) -> Counts:
 
     A run that encoded nothing has no rate.
     """
-    if not counts["encoded"]:
+    if not counts.get("encoded"):
         return {"left": left}
     return {
         "left": left,

@@ -61,7 +61,6 @@ def build_mbox_archives(
         kinds={"file", "postgres"},
         metadata=table_columns("mbox_archives"),
         code_version="1",
-        retry_policy=RETRIES,
     )
     def mbox_archives(
         context: dg.AssetExecutionContext,
@@ -82,7 +81,7 @@ def build_mbox_archives(
                 options = FetchOptions(dialect, config.allow_loss, keep_days, config.rebuild)
                 return fetch_archive(opened, month, source, options)
 
-            return materialize_table(context, opened, fetch, rows="found")
+            return materialize_table(context, opened, fetch, rows="found", retries=RETRIES)
 
     return mbox_archives
 

@@ -27,9 +27,10 @@ from mail_assets.defs.backfill.plan import BackfillRequest, find_materialized, p
 from mail_assets.defs.backfill.report import CHAIN, Report
 from mail_assets.defs.backfill.runs import AS_USUAL, StepOptions
 from mail_assets.defs.definitions import build_defs
+from mail_assets.defs.failures import read_failures
 from mail_assets.defs.instance import open_instance
 from mail_assets.defs.partitions import asset_key
-from mail_assets.defs.runs import months_of_tags, read_failures
+from mail_assets.defs.runs import months_of_tags
 from mail_assets.errors import MailAssetsError
 from mail_assets.month import ListMonth
 from mail_assets.settings.settings import Settings

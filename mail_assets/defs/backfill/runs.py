@@ -22,14 +22,9 @@ from mail_assets.defs.backfill.report import (
     RunsPlanned,
     StageStarted,
 )
+from mail_assets.defs.failures import first_reason, was_interrupted
 from mail_assets.defs.partitions import asset_key
-from mail_assets.defs.runs import (
-    RANGE,
-    build_run_logger,
-    first_reason,
-    process_tag,
-    was_interrupted,
-)
+from mail_assets.defs.runs import RANGE, build_run_logger, process_tag
 from mail_assets.month import ListMonth
 
 #: The name of the run's logger, and the run configuration that selects it alone.

@@ -13,6 +13,7 @@ from mail_assets.defs.checks.months import (
     WARN,
     CheckedMonth,
     KnownKeys,
+    Results,
     check_months,
     compare_months,
     judge_each,
@@ -47,7 +48,7 @@ ENOUGH_CHUNKS = 50
 @dg.asset_check(asset=asset_key("chunks"), blocking=True)
 def spans_point_into_bodies(
     context: dg.AssetCheckExecutionContext, database: DatabaseResource
-) -> dg.AssetCheckResult:
+) -> Results:
     """The text of each chunk is exactly the spans of its message's body."""
     return check_months(
         context,
@@ -60,7 +61,7 @@ def spans_point_into_bodies(
 @dg.asset_check(asset=asset_key("chunks"))
 def tokens_in_range(
     context: dg.AssetCheckExecutionContext, database: DatabaseResource, encoder: EncoderResource
-) -> dg.AssetCheckResult:
+) -> Results:
     """Chunks have about as many tokens as the encoder wants, and never more than it takes."""
     find = judge_each(read_tokens, partial(_judge_sizes, encoder.model.sizes))
     return check_months(context, database, find, WARN)
@@ -78,7 +79,7 @@ def one_fingerprint(
     database: DatabaseResource,
     store: StoreResource,
     encoder: EncoderResource,
-) -> dg.AssetCheckResult:
+) -> Results:
     """One encoder made all vectors of the files: the one whose fingerprint the index's name has."""
     files, fingerprint = store.open(), encoder.fingerprint
 
@@ -108,7 +109,7 @@ def _find_fingerprint(
 @dg.asset_check(asset=asset_key("words"), name="keys_agree", blocking=True)
 def word_keys_agree(
     context: dg.AssetCheckExecutionContext, database: DatabaseResource, words: WordsResource
-) -> dg.AssetCheckResult:
+) -> Results:
     """Keys in the index = keys in the manifest = messages."""
     mail_words = words.open()
 
@@ -130,7 +131,7 @@ def keys_agree(
     database: DatabaseResource,
     encoder: EncoderResource,
     vector_bucket: VectorBucketResource,
-) -> dg.AssetCheckResult:
+) -> Results:
     """Keys in the bucket = keys in the manifest = chunks."""
     mail_index = vector_bucket.open_index(encoder)
 

@@ -6,13 +6,14 @@ months that were ever made. Checks have no partitions of their own: a preview in
 """
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from typing import Any, NamedTuple, TypeVar
 
 import dagster as dg
 import psycopg
 
-from mail_assets.defs.partitions import PREFIX, months_of_run
+from mail_assets.defs.failures import FAILED, MONTHS_MADE, fail_months, reason_of_row
+from mail_assets.defs.partitions import PREFIX, asset_key, months_of_run
 from mail_assets.defs.resources import DatabaseResource
 from mail_assets.month import ListMonth
 from mail_assets.tables.indexes import Entry
@@ -59,6 +60,9 @@ class KnownKeys(NamedTuple):
 #: Checks some months.
 Find = Callable[[psycopg.Connection, Sequence[ListMonth]], Mapping[ListMonth, CheckedMonth]]
 
+#: The result of a check, after which it may raise: Dagster records the result first.
+Results = Iterator[dg.AssetCheckResult]
+
 _Counts = TypeVar("_Counts")
 
 
@@ -82,10 +86,13 @@ def check_months(
     find: Find,
     severity: dg.AssetCheckSeverity,
     months_of: str | None = None,
-) -> dg.AssetCheckResult:
-    """Check the months that are due, record those that pass, and return the result.
+) -> Results:
+    """Check the months that are due, record those that pass, and yield the result.
 
     `months_of` is the asset that has the months, if it is not the checked one.
+
+    Raises:
+        StepFailedError: months failed, and nothing after this check in the run passes over them.
     """
     [key] = context.op_execution_context.selected_asset_check_keys
     asset = key.asset_key.path[-1]
@@ -96,7 +103,78 @@ def check_months(
         passed = {month: due[month] for month, result in results.items() if result.passed}
         record_passed(connection, check, passed)
         forget_passed(connection, check, [month for month in results if month not in passed])
-    return month_result(results, severity, asset if severity is ERROR else "")
+    result = month_result(results, severity, asset if severity is ERROR else "")
+    if result.passed or severity is WARN:
+        yield result
+        return
+    failed = [month for month, one in results.items() if not one.passed]
+    if len(failed) < min(len(results), MOST_ROWS) and _has_next(context, asset):
+        yield _PartlyFailed(**result._asdict())
+        return
+    yield result
+    rows = (_row(month, results[month]) for month in failed)
+    raise fail_months({m: reason_of_row(key.name, r) for m, r in zip(failed, rows, strict=True)})
+
+
+class _PartlyFailed(dg.AssetCheckResult):
+    """Result of a blocking check that stops single months of a run, and not the whole run.
+
+    The next assets pass over these months (assets/months.py), and their check fails the run.
+    """
+
+    def to_asset_check_evaluation(self, step_context: Any) -> dg.AssetCheckEvaluation:
+        """Return the evaluation as one of a check that does not block."""
+        return super().to_asset_check_evaluation(step_context)._replace(blocking=False)
+
+
+def _has_next(context: dg.AssetCheckExecutionContext, asset: str) -> bool:
+    """Return whether the run makes months of an asset from those of another asset."""
+    layer, key = context.job_def.asset_layer, asset_key(asset)
+    return context.has_partition_key_range and any(
+        key in layer.get(one).parent_keys and layer.get(one).is_partitioned
+        for one in layer.executable_asset_keys
+    )
+
+
+def build_months_made(asset: str) -> dg.AssetChecksDefinition:
+    """Build the check that fails a run which could not make some months of an asset."""
+
+    @dg.asset_check(
+        asset=asset_key(asset),
+        name=MONTHS_MADE,
+        description="The last run of each month has made it. A month that fails does not stop the "
+        "other months of its run, which fails at its end, by this check.",
+    )
+    def months_made(context: dg.AssetCheckExecutionContext) -> Results:
+        failed = _failed_in_run(context, asset) or _failed_before(context, asset)
+        results = {month: CheckedMonth(False, {}, reason) for month, reason in failed.items()}
+        yield month_result(results, ERROR)
+        if failed:
+            raise fail_months(failed)
+
+    return months_made
+
+
+def _failed_in_run(context: dg.AssetCheckExecutionContext, asset: str) -> dict[ListMonth, str]:
+    """Return the months that the step of an asset has failed to make, and has reported as such."""
+    kind = dg.DagsterEventType.STEP_OUTPUT
+    records = context.instance.get_records_for_run(context.run.run_id, of_type=kind).records
+    for event in (record.event_log_entry.get_dagster_event() for record in records):
+        failed = event.step_output_data.metadata.get(FAILED)
+        if failed and event.node_name == asset_key(asset).to_python_identifier():
+            return {ListMonth.parse(key): str(why) for key, why in failed.value.items()}
+    return {}
+
+
+def _failed_before(context: dg.AssetCheckExecutionContext, asset: str) -> dict[ListMonth, str]:
+    """Return the months of an asset whose last run has failed, if this run does not make it."""
+    layer, key = context.job_def.asset_layer, asset_key(asset)
+    if key in layer.executable_asset_keys:
+        return {}
+    partitions = layer.get(key).partitions_def
+    statuses = context.instance.get_status_by_partition(key, None, partitions) or {}
+    failed = [one for one, status in statuses.items() if status and status.name == "FAILED"]
+    return {ListMonth.parse(one): "its last run has failed" for one in sorted(failed)}
 
 
 def compare_months(
@@ -162,7 +240,7 @@ def month_result(
     """
     failed = {month: result for month, result in results.items() if not result.passed}
     rows = [
-        dg.TableRecord({"month": month.key, **_reason(result), **result.figures})
+        dg.TableRecord(_row(month, result))
         for month, result in [*(failed or results).items()][:MOST_ROWS]
     ]
     return dg.AssetCheckResult(
@@ -177,8 +255,9 @@ def month_result(
     )
 
 
-def _reason(result: CheckedMonth) -> Mapping[str, str]:
-    return {"reason": result.reason} if result.reason else {}
+def _row(month: ListMonth, result: CheckedMonth) -> Mapping[str, Any]:
+    reason = {"reason": result.reason} if result.reason else {}
+    return {"month": month.key, **reason, **result.figures}
 
 
 def _remedy(asset: str) -> str:
