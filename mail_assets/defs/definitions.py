@@ -1,4 +1,4 @@
-"""The definitions that Dagster loads. Importing this module builds nothing and reads nothing.
+"""The definitions of this project. Importing this module builds nothing and reads nothing.
 
 https://docs.dagster.io/api/dagster/definitions
 """
@@ -97,8 +97,7 @@ BLOCKING_CHECKS = frozenset(
 )
 
 
-@dg.definitions
-def defs() -> dg.Definitions:
+def load_defs() -> dg.Definitions:
     """Build the definitions from the environment and lists.toml; the process begins with it."""
     keep_files_private()
     return build_defs(load_settings())

@@ -172,7 +172,7 @@ def _examine_history(settings: Settings) -> Iterator[Finding]:
     """Find months whose last run has failed, runs that nobody ends, and runs that nothing needs."""
     now = dt.datetime.now(dt.UTC)
     with open_instance(settings) as instance:
-        failed = failed_months(instance, None, [*settings.lists], now)
+        failed = failed_months(instance, [*settings.lists], now)
         there = {month: one for month, one in failed.items() if _has_month(settings, month)}
         yield from _examine_failed(instance, there)
         for run in abandoned_runs(instance):

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import dagster as dg
 from dagster._core.errors import DagsterUserCodeProcessError
-from dagster._utils.error import SerializableErrorInfo
+from dagster_shared.error import SerializableErrorInfo
 
 from mail_assets.month import ListMonth
 from mail_assets.operations.examine import BACKFILL, span
@@ -34,14 +34,18 @@ class StepFailedError(DagsterUserCodeProcessError, dg.Failure):
     """
 
     def __init__(self, text: str, metadata: Mapping[str, Any] | None = None) -> None:
-        super().__init__(text, metadata or {}, False, user_code_process_error_infos=[_info(text)])
+        infos = [_info(text)]
+        super().__init__(  # type: ignore[no-untyped-call]
+            text, metadata or {}, False, user_code_process_error_infos=infos
+        )
 
 
 class StepRetryError(DagsterUserCodeProcessError, dg.RetryRequested):
     """Request to try a step again, shown as its text as a StepFailedError is."""
 
     def __init__(self, text: str, retries: dg.RetryPolicy, attempt: int) -> None:
-        super().__init__(user_code_process_error_infos=[_info(text)])
+        infos = [_info(text)]
+        super().__init__(user_code_process_error_infos=infos)  # type: ignore[no-untyped-call]
         self.max_retries = retries.max_retries
         self.seconds_to_wait = retries.calculate_delay(attempt)
 
@@ -68,7 +72,8 @@ def fail_months(reasons: Mapping[ListMonth, str], traceback_text: str = "") -> S
 
 def reason_of_month(month: ListMonth, error: Exception) -> str:
     """Return the reason why a month failed, without its name, which stands before it."""
-    return str(error).removeprefix(f"{month}: ")
+    name = f"list {month.list_name}, month {month.month}: "
+    return str(error).removeprefix(f"{month}: ").removeprefix(name)
 
 
 def format_traceback(error: BaseException) -> str:

@@ -15,9 +15,14 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import dagster as dg
+from dagster._core.execution.backfill import (
+    BULK_ACTION_TERMINAL_STATUSES,
+    BulkActionsFilter,
+    BulkActionStatus,
+)
 
 from mail_assets.defs.failures import TRACEBACK, read_failures
-from mail_assets.defs.partitions import asset_key
+from mail_assets.defs.partitions import PREFIX, asset_key
 from mail_assets.month import ListMonth, months_between
 from mail_assets.processes.machine import has_ended, name_process
 from mail_assets.tables.partitions import Counts
@@ -103,18 +108,24 @@ def months_in_flight(instance: dg.DagsterInstance, lists: Collection[str]) -> se
     return {month for run in runs for month in months_of_tags(run.tags, lists)}
 
 
+def is_backfill_in_flight(instance: dg.DagsterInstance) -> bool:
+    """Return whether the daemon works on a backfill of our assets, between two runs of it too."""
+    statuses = [one for one in BulkActionStatus if one not in BULK_ACTION_TERMINAL_STATUSES]
+    backfills = instance.get_backfills(BulkActionsFilter(statuses=statuses))
+    keys = (key for one in backfills for key in one.asset_selection or ())
+    return any(key.path[0] == PREFIX for key in keys)
+
+
 def failed_months(
-    instance: dg.DagsterInstance, job: str | None, lists: Collection[str], now: dt.datetime
+    instance: dg.DagsterInstance, lists: Collection[str], now: dt.datetime
 ) -> dict[ListMonth, Failures]:
-    """Return the months that runs of a job (None: of any job) failed to make and no run has since.
+    """Return the months that runs of any job failed to make and no run has made since.
 
     A failed range counts for the months that it names as failed. If it names none it counts for
     all: no month got the assets after the failed step. Any run may have made a month since, also
     one that somebody started by hand. Canceled runs do not count: somebody did not want them.
     """
-    filters = dg.RunsFilter(
-        job_name=job, statuses=[dg.DagsterRunStatus.FAILURE], created_after=now - MEMORY
-    )
+    filters = dg.RunsFilter(statuses=[dg.DagsterRunStatus.FAILURE], created_after=now - MEMORY)
     runs = [
         (record, {*months_of_tags(record.dagster_run.tags, lists)})
         for record in instance.get_run_records(filters)
@@ -237,8 +248,10 @@ class LogLine(NamedTuple):
     text: str
 
     def __str__(self) -> str:
-        """Return "HH:MM:SS text" in local time, with the level of warnings and errors."""
-        level = f"{logging.getLevelName(self.level).lower()}: " if self.level > logging.INFO else ""
+        """Return "HH:MM:SS text" in local time, with every level but INFO."""
+        level = (
+            f"{logging.getLevelName(self.level).lower()}: " if self.level != logging.INFO else ""
+        )
         return f"{time.strftime('%H:%M:%S', time.localtime(self.seconds))} {level}{self.text}"
 
 
@@ -271,20 +284,20 @@ class _Emitter(logging.Handler):
         self._emit = emit
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Pass one record on; of Dagster's own bookkeeping only the tracebacks of failures."""
+        """Pass one record on. Of Dagster's own bookkeeping only tracebacks of failures are."""
         dagster_fields = getattr(record, "dagster_meta", None) or {}
         if finished := getattr(record, _FINISHED, None):
             self._emit(finished)
-        if stack := _traceback_of(dagster_fields.get("dagster_event")):
-            self._emit(LogLine(record.created, logging.DEBUG, stack))
-        if record.levelno < logging.INFO:
-            return
-        text = dagster_fields.get("orig_message") or record.getMessage()
-        self._emit(LogLine(record.created, record.levelno, text))
+        if event := dagster_fields.get("dagster_event"):
+            if stack := _traceback_of(event):
+                self._emit(LogLine(record.created, logging.DEBUG, stack))
+        elif record.levelno >= logging.INFO:
+            text = dagster_fields.get("orig_message") or record.getMessage()
+            self._emit(LogLine(record.created, record.levelno, text))
 
 
-def _traceback_of(event: dg.DagsterEvent | None) -> str:
-    if event is None or event.event_type != dg.DagsterEventType.STEP_FAILURE:
+def _traceback_of(event: dg.DagsterEvent) -> str:
+    if event.event_type != dg.DagsterEventType.STEP_FAILURE:
         return ""
     data = event.step_failure_data
     kept = data.user_failure_data.metadata.get(TRACEBACK) if data.user_failure_data else None

@@ -1,7 +1,7 @@
 """The checks of chunks, embeddings, words and vectors, by month, and of the two whole indexes."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -18,7 +18,7 @@ from mail_assets.defs.checks.months import (
     compare_months,
     judge_each,
 )
-from mail_assets.defs.partitions import asset_key
+from mail_assets.defs.partitions import asset_key, is_of_months
 from mail_assets.defs.resources import (
     DatabaseResource,
     EncoderResource,
@@ -153,48 +153,57 @@ def _find_keys(
     return mail_index.find_keys({m: keys.wanted | keys.entries.keys() for m, keys in known.items()})
 
 
-@dg.asset_check(
-    asset=asset_key("vector_index"),
-    blocking=True,
-    # in a run of all assets it waits for the months that the run writes
-    additional_deps=[asset_key("vectors")],
+def _check_whole(index: str, description: str) -> Any:
+    """Return the decorator of a check of a whole index: not a part of runs of months."""
+    spec = dg.AssetCheckSpec(
+        "reconciled",
+        asset=asset_key(index),
+        blocking=True,
+        description=f"{description} To repair it: `mail-assets reconcile --repair`.",
+    )
+    # such a check may yield nothing, and then keeps its last result
+    return dg.multi_asset_check(name=f"{index}_reconciled", specs=[spec], can_subset=True)
+
+
+@_check_whole(
+    "vector_index",
+    "The live index holds the keys of the chunks, each once, and nothing else.",
 )
 def reconciled(
     context: dg.AssetCheckExecutionContext,
     database: DatabaseResource,
     encoder: EncoderResource,
     vector_bucket: VectorBucketResource,
-) -> dg.AssetCheckResult:
-    """The live index holds the keys of the chunks, each once, and nothing else. To repair it:
-    `mail-assets reconcile --repair`.
-    """
+) -> Iterator[dg.AssetCheckResult]:
+    """Compare the live index with the chunks."""
+    if is_of_months(context):
+        return
     with database.connect("checks", context.run.run_id) as connection:
         if live_index(connection, vector_bucket.url) is None:
-            return _no_live_index(vector_bucket.url)
+            yield _no_live_index(vector_bucket.url)
+            return
         try:
             mail_index = vector_bucket.open_live_index(connection, encoder)
         except LifecycleError as error:
             raise dg.Failure(str(error), allow_retries=False) from None
-        return _reconciliation_result(reconcile(connection, mail_index))
+        yield _reconciliation_result(reconcile(connection, mail_index))
 
 
-@dg.asset_check(
-    asset=asset_key("word_index"),
-    name="reconciled",
-    blocking=True,
-    # in a run of all assets it waits for the months that the run writes
-    additional_deps=[asset_key("words")],
+@_check_whole(
+    "word_index",
+    "The word index holds the keys of the messages, each once, and nothing else.",
 )
 def words_reconciled(
     context: dg.AssetCheckExecutionContext, database: DatabaseResource, words: WordsResource
-) -> dg.AssetCheckResult:
-    """The word index holds the keys of the messages, each once, and nothing else. To repair it:
-    `mail-assets reconcile --repair`.
-    """
+) -> Iterator[dg.AssetCheckResult]:
+    """Compare the word index with the messages."""
+    if is_of_months(context):
+        return
     with database.connect("checks", context.run.run_id) as connection:
         if live_index(connection, words.url) is None:
-            return _no_live_index(words.url)
-        return _reconciliation_result(reconcile(connection, words.open()))
+            yield _no_live_index(words.url)
+            return
+        yield _reconciliation_result(reconcile(connection, words.open()))
 
 
 #: Faults shown: an emptied index has one in each of thousands of months.

@@ -11,8 +11,9 @@ from typing import Any, NamedTuple, TypeVar
 
 import dagster as dg
 import psycopg
+from dagster_shared.record import replace
 
-from mail_assets.defs.failures import FAILED, MONTHS_MADE, fail_months, reason_of_row
+from mail_assets.defs.failures import FAILED, MONTHS_MADE, TRACEBACK, fail_months, reason_of_row
 from mail_assets.defs.partitions import PREFIX, asset_key, months_of_run
 from mail_assets.defs.resources import DatabaseResource
 from mail_assets.month import ListMonth
@@ -60,8 +61,9 @@ class KnownKeys(NamedTuple):
 #: Checks some months.
 Find = Callable[[psycopg.Connection, Sequence[ListMonth]], Mapping[ListMonth, CheckedMonth]]
 
-#: The result of a check, after which it may raise: Dagster records the result first.
-Results = Iterator[dg.AssetCheckResult]
+#: An iterator of one AssetCheckResult, after which the check may raise: Dagster records the result
+#: first. It takes iterators, and its decorator's type does not say so.
+Results = Any
 
 _Counts = TypeVar("_Counts")
 
@@ -86,7 +88,7 @@ def check_months(
     find: Find,
     severity: dg.AssetCheckSeverity,
     months_of: str | None = None,
-) -> Results:
+) -> Iterator[dg.AssetCheckResult]:
     """Check the months that are due, record those that pass, and yield the result.
 
     `months_of` is the asset that has the months, if it is not the checked one.
@@ -124,7 +126,7 @@ class _PartlyFailed(dg.AssetCheckResult):
 
     def to_asset_check_evaluation(self, step_context: Any) -> dg.AssetCheckEvaluation:
         """Return the evaluation as one of a check that does not block."""
-        return super().to_asset_check_evaluation(step_context)._replace(blocking=False)
+        return replace(super().to_asset_check_evaluation(step_context), blocking=False)
 
 
 def _has_next(context: dg.AssetCheckExecutionContext, asset: str) -> bool:
@@ -147,34 +149,48 @@ def build_months_made(asset: str) -> dg.AssetChecksDefinition:
     )
     def months_made(context: dg.AssetCheckExecutionContext) -> Results:
         failed = _failed_in_run(context, asset) or _failed_before(context, asset)
-        results = {month: CheckedMonth(False, {}, reason) for month, reason in failed.items()}
+        reasons = failed.reasons.items()
+        results = {month: CheckedMonth(False, {}, reason) for month, reason in reasons}
         yield month_result(results, ERROR)
-        if failed:
-            raise fail_months(failed)
+        if failed.reasons:
+            raise fail_months(failed.reasons, failed.traceback)
 
     return months_made
 
 
-def _failed_in_run(context: dg.AssetCheckExecutionContext, asset: str) -> dict[ListMonth, str]:
-    """Return the months that the step of an asset has failed to make, and has reported as such."""
+class _Failed(NamedTuple):
+    """Reasons of failed months, and the traceback of the first."""
+
+    reasons: Mapping[ListMonth, str]
+    traceback: str = ""
+
+
+def _failed_in_run(context: dg.AssetCheckExecutionContext, asset: str) -> _Failed | None:
+    """Return the months that the step of an asset has reported as failed; None if it did not run.
+
+    It does not run where somebody runs the check alone, or a failed run again from its failure.
+    """
     kind = dg.DagsterEventType.STEP_OUTPUT
+    step = asset_key(asset).to_python_identifier()
     records = context.instance.get_records_for_run(context.run.run_id, of_type=kind).records
     for event in (record.event_log_entry.get_dagster_event() for record in records):
-        failed = event.step_output_data.metadata.get(FAILED)
-        if failed and event.node_name == asset_key(asset).to_python_identifier():
-            return {ListMonth.parse(key): str(why) for key, why in failed.value.items()}
-    return {}
+        if event.step_key == step:
+            said = event.step_output_data.metadata
+            reasons = said[FAILED].value.items() if FAILED in said else ()
+            stack = str(said[TRACEBACK].value) if TRACEBACK in said else ""
+            return _Failed({ListMonth.parse(key): str(reason) for key, reason in reasons}, stack)
+    return None
 
 
-def _failed_before(context: dg.AssetCheckExecutionContext, asset: str) -> dict[ListMonth, str]:
-    """Return the months of an asset whose last run has failed, if this run does not make it."""
-    layer, key = context.job_def.asset_layer, asset_key(asset)
-    if key in layer.executable_asset_keys:
-        return {}
-    partitions = layer.get(key).partitions_def
-    statuses = context.instance.get_status_by_partition(key, None, partitions) or {}
+def _failed_before(context: dg.AssetCheckExecutionContext, asset: str) -> _Failed:
+    """Return the months of an asset that the UI shows as failed."""
+    key = asset_key(asset)
+    partitions = context.job_def.asset_layer.get(key).partitions_def
+    assert partitions, f"{asset} has no months"
+    keys = partitions.get_partition_keys()
+    statuses = context.instance.get_status_by_partition(key, keys, partitions) or {}
     failed = [one for one, status in statuses.items() if status and status.name == "FAILED"]
-    return {ListMonth.parse(one): "its last run has failed" for one in sorted(failed)}
+    return _Failed({ListMonth.parse(one): "its last run has failed" for one in sorted(failed)})
 
 
 def compare_months(
