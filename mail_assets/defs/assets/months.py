@@ -16,6 +16,7 @@ import dagster as dg
 import psycopg
 from pydantic import Field
 
+from mail_assets.defs.assets.figures import COUNTED
 from mail_assets.defs.failures import (
     MONTHS_MADE,
     StepRetryError,
@@ -30,7 +31,7 @@ from mail_assets.defs.runs import MonthFinished, log_month
 from mail_assets.errors import MonthError
 from mail_assets.files import find_full_disk
 from mail_assets.month import ListMonth
-from mail_assets.reading.browsing import declared_columns, full_name, row_count
+from mail_assets.reading.browsing import full_name, row_count
 from mail_assets.sources.source import SourceError
 from mail_assets.steps.outcome import Outcome
 from mail_assets.tables.partitions import Counts
@@ -66,20 +67,6 @@ class RebuildConfig(dg.Config):
 class _Month(NamedTuple):
     outcome: Outcome
     metadata: Metadata
-
-
-def table_columns(table: str) -> dict[str, dg.TableSchema]:
-    """Return the metadata of an asset that is a table: its columns, the same in every run."""
-    schema = [
-        dg.TableColumn(
-            column.name,
-            column.type,
-            column.description,
-            dg.TableColumnConstraints(nullable=column.nullable),
-        )
-        for column in declared_columns(table)
-    ]
-    return {"dagster/column_schema": dg.TableSchema(schema)}
 
 
 def table_metadata(connection: psycopg.Connection, table: str, rows: int) -> dict[str, Any]:
@@ -146,7 +133,7 @@ def make_months(
             made.errors.append(error)
             continue
         metadata = {
-            **_metadata(outcome, rows),
+            **_metadata(outcome, rows, context.asset_key.path[-1]),
             **(_page_link(web_url, month) if outcome.counts[rows] else {}),
             **describe(month),
         }
@@ -311,9 +298,15 @@ def _line(asset: dg.AssetKey, month: ListMonth, outcome: Outcome) -> str:
     return f"{subject}: {counts}"
 
 
-def _metadata(outcome: Outcome, rows: str) -> dict[str, Any]:
+def _metadata(outcome: Outcome, rows: str, asset: str) -> dict[str, Any]:
     note = {"note": outcome.note} if outcome.note else {}
-    return {**outcome.counts, **note, "dagster/partition_row_count": int(outcome.counts[rows])}
+    own = {asset: int(outcome.counts[COUNTED[asset]])} if asset in COUNTED else {}
+    return {
+        **own,
+        **outcome.counts,
+        **note,
+        "dagster/partition_row_count": int(outcome.counts[rows]),
+    }
 
 
 def _page_link(web_url: str, month: ListMonth) -> Metadata:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import dagster as dg
 from pydantic import Field
 
-from mail_assets.defs.assets.months import table_columns
+from mail_assets.defs.assets.figures import describe_asset
 from mail_assets.defs.partitions import PREFIX, asset_key, is_of_months
 from mail_assets.defs.resources import DatabaseResource, SearchResource
 from mail_assets.evaluation.judged import MIN_KNOWN, MIN_RELEVANT, JudgedQuery, read_judged_set
@@ -233,7 +233,7 @@ class Figures(NamedTuple):
     deps=[asset_key(name) for name in ("vector_index", "word_index")],
     tags={"layer": "search"},
     kinds={"postgres"},
-    metadata=table_columns("search_audit"),
+    metadata=describe_asset("search_audit"),
     code_version="1",
     output_required=False,
 )
