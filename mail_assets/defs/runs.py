@@ -227,6 +227,9 @@ def _ends_of_tags(tags: Mapping[str, str]) -> tuple[ListMonth, ListMonth] | None
         return None
 
 
+#: Beginning of Dagster's line for each step after a failed one; the failure itself says enough.
+_NOT_EXECUTED = "Dependencies for step "
+
 #: Attribute of a log record that has a MonthFinished.
 _FINISHED = "mail_assets_month_finished"
 
@@ -293,7 +296,8 @@ class _Emitter(logging.Handler):
                 self._emit(LogLine(record.created, logging.DEBUG, stack))
         elif record.levelno >= logging.INFO:
             text = dagster_fields.get("orig_message") or record.getMessage()
-            self._emit(LogLine(record.created, record.levelno, text))
+            if not text.startswith(_NOT_EXECUTED):
+                self._emit(LogLine(record.created, record.levelno, text))
 
 
 def _traceback_of(event: dg.DagsterEvent) -> str:

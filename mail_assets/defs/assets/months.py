@@ -242,8 +242,12 @@ class MadeMonths:
         return sums
 
     def retry(self, retries: dg.RetryPolicy) -> None:
-        """Raise StepRetryError if a source failed that may answer in a moment."""
+        """Raise StepRetryError if a source failed that may answer in a moment.
+
+        What is made until then is recorded: the next attempt finds it unchanged.
+        """
         if any(isinstance(error, SourceError) and error.retryable for error in self.errors):
+            self._log_done({})
             attempt = self.context.op_execution_context.retry_number + 1
             raise StepRetryError(describe_failed(self.failed), retries, attempt)
 
@@ -256,20 +260,7 @@ class MadeMonths:
         Raises:
             StepFailedError: no month was made, or the check that fails the run is not part of it.
         """
-        for month, made in self.done.items():
-            tags = {
-                **self.inputs.tags[month],
-                _VERSION: made.outcome.digest[:32],
-                _GIVEN: "true",
-            }
-            self.context.log_event(
-                dg.AssetMaterialization(
-                    self.context.asset_key,
-                    partition=partition_key(month),
-                    metadata={**about, **made.metadata},
-                    tags=tags,
-                )
-            )
+        self._log_done(about)
         if not self.failed:
             return dg.MaterializeResult(metadata=_RECORDED)
         stack = format_traceback(self.errors[0]) if self.errors else ""
@@ -281,6 +272,18 @@ class MadeMonths:
         ):
             raise failure
         return dg.MaterializeResult(metadata={**failure.metadata, **_RECORDED})
+
+    def _log_done(self, about: Metadata) -> None:
+        for month, made in self.done.items():
+            version = {_VERSION: made.outcome.digest[:32], _GIVEN: "true"}
+            self.context.log_event(
+                dg.AssetMaterialization(
+                    self.context.asset_key,
+                    partition=partition_key(month),
+                    metadata={**about, **made.metadata},
+                    tags={**self.inputs.tags[month], **version},
+                )
+            )
 
 
 #: Metadata of a step's output by which Dagster (1.13.27) records no materialization for it. It is
