@@ -42,7 +42,7 @@ class BackfillPolicy(dg.BackfillPolicy):
 YEAR = BackfillPolicy(max_partitions_per_run=12)
 
 #: The assets that have months, in the order of the chain.
-MONTHLY = ("mbox_archives", "messages", "words", "chunks", "embeddings", "vectors")
+MONTHLY = ("mbox_archives", "messages", "words", "patches", "chunks", "embeddings", "vectors")
 
 
 def asset_key(name: str) -> dg.AssetKey:

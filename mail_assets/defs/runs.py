@@ -22,7 +22,7 @@ from dagster._core.execution.backfill import (
 )
 
 from mail_assets.defs.failures import TRACEBACK, read_failures
-from mail_assets.defs.partitions import PREFIX, asset_key
+from mail_assets.defs.partitions import MONTHLY, PREFIX, asset_key
 from mail_assets.month import ListMonth, months_between
 from mail_assets.processes.machine import has_ended, name_process
 from mail_assets.tables.partitions import Counts
@@ -77,10 +77,7 @@ LONGEST_PAUSE = dt.timedelta(days=1)
 
 
 #: The assets of a month, each before the assets that it is made from.
-LAST_FIRST = tuple(
-    asset_key(name)
-    for name in ("vectors", "embeddings", "chunks", "words", "messages", "mbox_archives")
-)
+LAST_FIRST = tuple(map(asset_key, reversed(MONTHLY)))
 
 #: Events read at once.
 MOST_IDS = 1_000

@@ -50,6 +50,16 @@ FIGURES: Mapping[str, Mapping[str, str]] = {
         "documents_per_second": "documents written a second",
         **_WRITTEN,
     },
+    "patches": {
+        "rows": "patches and cover letters",
+        "patches": "patches, inline or attached",
+        "covers": "cover letters",
+        "attached": "patches that are attachments",
+        "malformed": "patches that git refuses",
+        "without_patch": "messages with lines of a diff that are no patch",
+        "patches_per_second": "patches read a second",
+        **_WRITTEN,
+    },
     "chunks": {
         "messages": "messages that were cut",
         "chunks": "passages of new text",
