@@ -3,18 +3,17 @@
 -- name: thread
 -- The archived messages of a thread, the oldest first.
 select t.message_id
-  from threads t
- cross join lateral first_copy(t.message_id) m
- where t.thread_id = %(thread_id)s and not t.is_ghost
+  from shown_thread(%(thread_id)s) t
+ cross join lateral first_shown(t.message_id) m
+ where not t.is_ghost
  order by m.sent_at, t.message_id
 
 -- name: newest
 -- The newest messages of a thread before one.
 select t.message_id, 1, m.sent_at
-  from threads t
- cross join lateral first_copy(t.message_id) m
- where t.thread_id = %(thread_id)s and not t.is_ghost
-   and (m.sent_at, t.message_id) < (%(sent_at)s, %(message_id)s)
+  from shown_thread(%(thread_id)s) t
+ cross join lateral first_shown(t.message_id) m
+ where not t.is_ghost and (m.sent_at, t.message_id) < (%(sent_at)s, %(message_id)s)
  order by m.sent_at desc, t.message_id desc
  limit %(most)s
 
@@ -22,21 +21,22 @@ select t.message_id, 1, m.sent_at
 -- The copy of each message that arrived first, in the order of the ids, with all lists of its text.
 -- `text` is the number of a text where an id is contested.
 select m.message_id, places.lists, m.sent_at, m.subject, m.from_name, m.from_email, m.recipients,
-       m.cc, m.in_reply_to, m.refs as "references", m.body_text, m.attachments, m.place as text,
+       m.cc, shown_ids(m.in_reply_to) as in_reply_to,
+       shown_ids(m.refs) as "references", m.body_text, m.attachments, m.place as text,
        coalesce(t.by_subject, false) as by_subject
   from unnest(%(ids)s::text[], %(texts)s::integer[])
        with ordinality as wanted (message_id, text, number)
  cross join lateral (
        select c.*, o.place
-         from messages c
-         left join contested_texts o using (message_id, list, month, variant)
+         from shown_messages c
+         left join shown_texts o using (message_id, list, month, variant)
         where c.message_id = wanted.message_id and coalesce(o.place, wanted.text) = wanted.text
         order by c.arrived_at, break_tie(c.list, c.month, c.variant) collate "C"
         limit 1) m
  cross join lateral (
        select array_agg(distinct c.list) as lists
-         from messages c
-         left join contested_texts o using (message_id, list, month, variant)
+         from shown_messages c
+         left join shown_texts o using (message_id, list, month, variant)
         where c.message_id = wanted.message_id
           and coalesce(o.place, wanted.text) = wanted.text) places
   left join threads t on t.message_id = m.message_id and coalesce(m.place, 1) = 1
@@ -48,7 +48,7 @@ select m.message_id, places.lists, m.sent_at, m.subject, m.from_name, m.from_ema
 -- says.
 with of_month as materialized (
     select message_id, variant, sent_at
-      from messages
+      from shown_messages
      where list = (select %(list)s) and month = %(month)s)
 select message_id, variant from of_month order by sent_at, message_id, variant
 
@@ -56,14 +56,15 @@ select message_id, variant from of_month order by sent_at, message_id, variant
 -- Rows of a month by their keys, in the order of these. `text` is the number of a text where an id is
 -- contested.
 select m.message_id, array[m.list] as lists, m.sent_at, m.subject, m.from_name, m.from_email,
-       m.recipients, m.cc, m.in_reply_to, m.refs as "references", m.body_text, m.attachments,
+       m.recipients, m.cc, shown_ids(m.in_reply_to) as in_reply_to, shown_ids(m.refs) as "references",
+       m.body_text, m.attachments,
        o.place as text, coalesce(t.by_subject, false) as by_subject
   from unnest(%(ids)s::text[], %(variants)s::smallint[])
        with ordinality as wanted (message_id, variant, number)
-  join messages m
+  join shown_messages m
     on (m.list, m.month, m.message_id, m.variant)
        = (%(list)s, %(month)s, wanted.message_id, wanted.variant)
-  left join contested_texts o
+  left join shown_texts o
     on (o.message_id, o.list, o.month, o.variant) = (m.message_id, m.list, m.month, m.variant)
   left join threads t on t.message_id = m.message_id and coalesce(o.place, 1) = 1
  order by wanted.number
@@ -73,18 +74,18 @@ select m.message_id, array[m.list] as lists, m.sent_at, m.subject, m.from_name, 
 -- messages_list_date).
 select m.message_id, coalesce(o.place, 1), m.sent_at
   from (select message_id, list, month, variant, sent_at
-          from messages
+          from shown_messages
          where list = %(list)s and (sent_at, message_id) < (%(sent_at)s, %(message_id)s)
          order by sent_at desc, message_id desc
          fetch first %(most)s rows with ties) m
-  left join contested_texts o using (message_id, list, month, variant)
+  left join shown_texts o using (message_id, list, month, variant)
  order by m.sent_at desc, m.message_id desc, o.place
 
 -- name: newest_of_month
 -- As newest_of_list, of one month, which is read as in month.
 with of_month as materialized (
     select message_id, list, month, variant, sent_at
-      from messages
+      from shown_messages
      where list = (select %(list)s) and month = %(month)s)
 select m.message_id, coalesce(o.place, 1), m.sent_at
   from (select *
@@ -92,14 +93,17 @@ select m.message_id, coalesce(o.place, 1), m.sent_at
          where (sent_at, message_id) < (%(sent_at)s, %(message_id)s)
          order by sent_at desc, message_id desc
          fetch first %(most)s rows with ties) m
-  left join contested_texts o using (message_id, list, month, variant)
+  left join shown_texts o using (message_id, list, month, variant)
  order by m.sent_at desc, m.message_id desc, o.place
 
 -- name: versions
--- What the rows of a list, or of one of its months, were last made from, and the threads.
+-- What the rows of a list, or of one of its months, were last made from, the threads, and the lists
+-- that are shown.
 select month, digest, updated_at::text
   from partitions
  where asset = 'messages' and list = %(list)s and month = coalesce(%(month)s, month)
  union all
 select '', digest, updated_at::text from partitions where asset = 'threads' and list is null
- order by month
+ union all
+select '', shown_lists()::text, ''
+ order by 1, 2

@@ -255,8 +255,8 @@ WEB_HOSTS: Variable[tuple[str, ...]] = _web.add(
     "MAIL_WEB_HOSTS",
     (),
     values.hosts,
-    "Names under which assistants reach `serve`, separated by commas, besides those of this "
-    "machine",
+    "Names to which `serve` answers, separated by commas, besides those of this machine and the "
+    "host of `MAIL_WEB_URL`",
 )
 WEB_URL = _web.add(
     "MAIL_WEB_URL",
@@ -264,6 +264,18 @@ WEB_URL = _web.add(
     values.site_url("https://archive.example.org"),
     "The address under which readers find it, for links in feeds and mailboxes: "
     "`https://archive.example.org`",
+)
+WEB_TITLE = _web.add(
+    "MAIL_WEB_TITLE",
+    "",
+    values.short_text(100),
+    "The name of the archive, on its pages and in titles: `Mail of the Harbor project`",
+)
+WEB_ABOUT = _web.add(
+    "MAIL_WEB_ABOUT",
+    "",
+    values.short_text(300),
+    "A line about the archive, below its name",
 )
 WEB_PROXIES: Variable[tuple[values.Network, ...]] = _web.add(
     "MAIL_WEB_PROXIES",
