@@ -16,6 +16,7 @@ COMMANDS = {
     "show": "show:show",
     "series": "series:series",
     "patches": "series:patches",
+    "interdiff": "interdiff:interdiff",
     "list": "stored:list_messages",
     "stats": "stored:stats",
     "serve": "serve:serve",
