@@ -14,6 +14,8 @@ COMMANDS = {
     "similar": "search:similar",
     "thread": "thread:thread",
     "show": "show:show",
+    "series": "series:series",
+    "patches": "series:patches",
     "interdiff": "interdiff:interdiff",
     "list": "stored:list_messages",
     "stats": "stored:stats",
