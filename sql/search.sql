@@ -222,8 +222,9 @@ select p.place, c.key, c.index, c.text, c.spans
 -- text that arrived first is in the thread. People are named in the order of the thread. Messages and
 -- chunks are found by their ids (offset 0): by list and month the planner would read whole months.
 with members as materialized (
-    select p.thread_id, t.position, m.message_id, m.list, m.sent_at, lower(m.from_email) as author,
-           m.from_name
+    select p.thread_id, t.position, m.message_id, m.list, m.month, m.variant, m.sent_at,
+           m.arrived_at, lower(m.from_email) as author, m.from_email, m.from_name, m.subject_base,
+           o.place is not null as contested
       from unnest(%(threads)s::text[]) as p (thread_id)
       join threads t using (thread_id)
      cross join lateral (
@@ -256,7 +257,11 @@ named as materialized (
     select thread_id, array_agg(from_name order by number) as names
       from people
      where number <= %(names)s
-     group by thread_id)
+     group by thread_id),
+firsts as materialized (
+    select distinct on (thread_id) *
+      from members
+     order by thread_id, position, arrived_at, break_tie(list, month, variant) collate "C")
 select s.thread_id, s.messages, s.people, s.first_sent_at, s.last_sent_at, s.lists,
        coalesce(n.names, '{}'), m.subject_base, m.message_id, m.from_name, m.from_email, m.sent_at,
        (select left(c.text, %(characters)s)
@@ -266,22 +271,8 @@ select s.thread_id, s.messages, s.people, s.first_sent_at, s.last_sent_at, s.lis
          limit 1),
        m.contested
   from sizes s
+  join firsts m using (thread_id)
   left join named n using (thread_id)
- cross join lateral (
-       select m.*, o.place is not null as contested
-         from threads t
-        cross join lateral (
-              select *
-                from messages m
-               where m.message_id = t.message_id
-                 and m.list = any(%(lists)s)
-              offset 0) m
-         left join contested_texts o
-           on (o.message_id, o.list, o.month, o.variant)
-              = (m.message_id, m.list, m.month, m.variant)
-        where t.thread_id = s.thread_id and coalesce(o.place, 1) = 1
-        order by t.position, m.arrived_at, break_tie(m.list, m.month, m.variant) collate "C"
-        limit 1) m
 
 -- name: stems
 -- The lexemes of single words, each in a language; none of a stop word. The parser of PostgreSQL takes

@@ -233,7 +233,6 @@ class AnswerRoutes:
         return HTMLResponse(self.pages.question(parameters))
 
     async def _answer(self, request: Request) -> Response:
-        _require_same_site(request)
         given = await read_question(request)
         evidence = await self.searches.run(lambda: self.answering.find(given))
         events = self.answering.stream(evidence)
@@ -311,9 +310,3 @@ async def read_question(request: Request) -> Mapping[str, str]:
     allowed = (JSON, FORM)
     message = f"send a question as {' or '.join(allowed)}"
     raise ServingError(415, "unsupported_media_type", message, allowed=allowed)
-
-
-def _require_same_site(request: Request) -> None:
-    """Refuse requests that a page of another site sends (https://www.w3.org/TR/fetch-metadata)."""
-    if request.headers.get("sec-fetch-site") in ("cross-site", "same-site"):
-        raise ServingError(403, "cross_site", "only pages of this site may send questions")

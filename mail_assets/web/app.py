@@ -6,8 +6,9 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mappin
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote
 
+from mcp.server.transport_security import TransportSecuritySettings
 from starlette.applications import Starlette
 from starlette.datastructures import MutableHeaders
 from starlette.middleware import Middleware
@@ -26,8 +27,9 @@ from mail_assets.web.documents import Documents
 from mail_assets.web.exports import Exports
 from mail_assets.web.feeds import Feeds
 from mail_assets.web.files import Downloads, FileRoutes
+from mail_assets.web.hosts import HostCheck, Hosts
 from mail_assets.web.limits import Admission, Clients, Cost, Limits, find_cost
-from mail_assets.web.mcp import build_mcp_server, protect_from_rebinding
+from mail_assets.web.mcp import build_mcp_server
 from mail_assets.web.openapi import Archive, describe_api
 from mail_assets.web.pages import Pages, find_version
 from mail_assets.web.requests import (
@@ -70,8 +72,9 @@ CONTENT_SECURITY_POLICY = (
 HEADERS = {
     "Content-Security-Policy": CONTENT_SECURITY_POLICY,
     "X-Content-Type-Options": "nosniff",
-    # URLs contain what people search for
-    "Referrer-Policy": "no-referrer",
+    # URLs contain what people search for. This site may see them: with "no-referrer" the browser
+    # would leave out the origin of its own forms.
+    "Referrer-Policy": "same-origin",
     "Cross-Origin-Opener-Policy": "same-origin",
 }
 
@@ -175,7 +178,7 @@ class Application:
     """Answers many clients at once; searches, reads and answers have separate threads.
 
     `base_url` is the public URL, without a slash at its end; links in feeds and mailboxes begin
-    with it. `hosts` are names besides those of this machine under which assistants may call it.
+    with it. `hosts` are names under which it answers, besides those of the URL and this machine.
     """
 
     documents: Documents
@@ -207,6 +210,7 @@ class Application:
             middleware=[
                 Middleware(SecurityHeaders),
                 Middleware(ErrorResponses, respond=self._show_error),
+                Middleware(HostCheck, hosts=Hosts(self.base_url, self.hosts)),
                 Middleware(Admission, limits=self.limits, clients=self.clients),
             ],
             exception_handlers={404: self._show_error, 405: self._show_error},
@@ -234,10 +238,11 @@ class Application:
         yield Route("/", self._answer_home)
         yield Route("/message-id/flat/{id:path}", _redirect_to("thread"))
         yield Route("/message-id/{id:path}", _redirect_to("message"))
-        security = protect_from_rebinding([*self.hosts, urlsplit(self.base_url).netloc])
+        # hosts and origins of all routes are checked by HostCheck
+        unchecked = TransportSecuritySettings(enable_dns_rebinding_protection=False)
         # not mounted: a mounted application turns 405 of other paths into 404
         for route in self._mcp.streamable_http_app(
-            stateless_http=True, json_response=True, transport_security=security
+            stateless_http=True, json_response=True, transport_security=unchecked
         ).routes:
             assert isinstance(route, Route)
             # no GET: it would wait for events that never come, and hold a connection
@@ -288,9 +293,10 @@ class Application:
         return PlainTextResponse("ready\n")
 
     async def _show_error(self, request: Request, error: Exception) -> Response:
-        if not wants_page(request):
-            return respond_with_error(error)
         shown = describe_error(error)
+        # a page has the names of lists, which a site that is refused must not read
+        if shown.code == "wrong_host" or not wants_page(request):
+            return respond_with_error(shown)
         parameters = request.query_params if request.url.path == "/search" else None
         headers = error_headers(shown)
         return HTMLResponse(self._pages.error(shown, parameters), shown.status, headers)

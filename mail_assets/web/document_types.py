@@ -322,6 +322,7 @@ Code = Literal[
     "not_found",
     "unknown_list",
     "unknown_month",
+    "wrong_host",
     "method_not_allowed",
     "timeout",
     "forgotten",

@@ -6,7 +6,7 @@ All tools only read. Their results are texts of a bounded size, in which mail is
 
 import functools
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Annotated, Any, Literal, ParamSpec, TypeVar
 
@@ -15,7 +15,6 @@ from mcp.server.context import LifespanContextT, RequestT
 from mcp.server.mcpserver.context import Context
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp.server.mcpserver.tools import Tool
-from mcp.server.transport_security import TransportSecuritySettings
 from mcp_types import ToolAnnotations
 from pydantic import Field
 
@@ -43,8 +42,6 @@ D = TypeVar("D")
 
 #: Former names of arguments, which prompts may still use.
 _OLD_NAMES = {"list_name": "list"}
-#: Host names under which programs on the same machine call the server.
-LOCAL_HOSTS = ("127.0.0.1", "localhost", "[::1]")
 
 INSTRUCTIONS = f"""\
 Search in the archives of mailing lists. Begin with semantic_search, read what looks right with \
@@ -238,17 +235,6 @@ def build_mcp_server(documents: Documents) -> MCPServer:
         ],
         subscriptions=False,  # tools never change, so a subscriber would wait forever
     )
-
-
-def protect_from_rebinding(hosts: Sequence[str]) -> TransportSecuritySettings:
-    """Return the settings that allow requests to this machine's names and to `hosts` only.
-
-    Else a page of another site could send requests through a name of its own that resolves to this
-    machine (DNS rebinding).
-    """
-    names = [*LOCAL_HOSTS, *(f"{name}:*" for name in LOCAL_HOSTS), *hosts]
-    origins = [f"{scheme}://{name}" for scheme in ("http", "https") for name in names]
-    return TransportSecuritySettings(allowed_hosts=names, allowed_origins=origins)
 
 
 def _find(make: Callable[[str], D], message_id: str) -> D:

@@ -34,12 +34,13 @@ _NO_ADDRESS = r"^[^\x00@]*$"
 _MONTH = f"^{PATTERN}$"
 _ERRORS = {
     "400": "a parameter is wrong",
-    "403": "this is not published",
+    "403": "this is not published, or a page of another site asks for it",
     "404": "not found; `allowed` has the nearest ids, lists or months",
     "408": "the request did not arrive in time",
     "410": "the message was forgotten, or its archive has removed it",
     "413": "the request is too large",
     "415": "the request has an unsupported media type",
+    "421": "the server does not answer to the name in Host",
     "429": "too many requests; try again after Retry-After seconds",
     "500": "a fault of the program",
     "503": "unavailable; try again after Retry-After seconds",

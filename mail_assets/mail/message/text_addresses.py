@@ -75,7 +75,7 @@ def _spell_any(words: str) -> str:
     return f"(?:{'|'.join(map(_spell, words.split()))})"
 
 
-_UNSEEN = f"[{_INVISIBLE}]*"
+_UNSEEN = f"[{_INVISIBLE}]*+"
 _BLANK = f"(?:[{_BLANK_SIGN}]|%20|&(?:nbsp|#32|#160);)"
 _BLANKS = f"[{_BLANK_SIGN}]*"
 _BRACKETS = f"(?:[{_BRACKET_SIGN}]|&[lg]t;){{1,2}}"
@@ -213,11 +213,11 @@ _FORMS = (
 #: The words that lists of another language write for "@", where prose has none: in "<>", after
 #: "mailto:", and alone on a line. "Mirad: está en example.org, y" is a sentence.
 _MARK = f"(?:{'|'.join(re.escape(mark) for mark in sorted(AT_MARKS, key=len, reverse=True))})"
-_MARK_LOCAL = r"[+a-zA-Z0-9_.!#$%&'*/=?^`{|}~-]+"
+_MARK_LOCAL = r"[+a-zA-Z0-9_.!#$%&'*/=?^`{|}~-]++"
 _MARK_DOMAIN = rf"(?:[{_LABEL_SIGN}]++\.)+[{_LABEL_SIGN}]{{2}}[{_LABEL_SIGN}]*+"
 #: Before it on the line: marks of a quote, and the name of a field.
 _FIELDS = "from to cc de von da para mail e-mail email correo contact sender"
-_MARK_LEAD = f"[>|{_BLANK_SIGN}]*(?:{_spell_any(_FIELDS)}:{_BLANK}?)?"
+_MARK_LEAD = f"[>|{_BLANK_SIGN}]*+(?:{_spell_any(_FIELDS)}:{_BLANK}?)?"
 #: After it on the line: signs, or a name.
 _MARK_END = rf"(?=[{_BLANK_SIGN}.,;>]*(?:\([^()\n]*\))?[{_BLANK_SIGN}]*(?:\r?\n|$))"
 
@@ -326,7 +326,7 @@ _NAME = _Lazy(rf"{_BEFORE_WORD}(?P<name>{_write('name')})(?![{_LETTER_SEEN}0-9])
 _RUN_BACKWARDS = _Lazy(rf"\"[^\"\n]++\"|[{_ATOM_SIGN}]++")
 _IS_LOCAL = _Lazy(f"[{_END}_]")
 #: A local part that is no sign around another one.
-_HAS_WORD = _Lazy(rf"[^\"{_LETTER_SEEN}0-9@\uff20\ufe6b]*[{_LETTER_SEEN}0-9]")
+_HAS_WORD = _Lazy(rf"[^\"{_LETTER_SEEN}0-9@\uff20\ufe6b]*+[{_LETTER_SEEN}0-9]")
 _TOUCHING = _Lazy(f"{_HOST}|{_IP}|{_NAMED}")
 _TOUCHING_NAMED = _Lazy(_NAMED)
 
