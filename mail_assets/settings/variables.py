@@ -255,8 +255,8 @@ WEB_HOSTS: Variable[tuple[str, ...]] = _web.add(
     "MAIL_WEB_HOSTS",
     (),
     values.hosts,
-    "Names to which `serve` answers, separated by commas, besides those of this machine and the host "
-    "of `MAIL_WEB_URL`",
+    "Names to which `serve` answers, separated by commas, besides those of this machine and the "
+    "host of `MAIL_WEB_URL`",
 )
 WEB_URL = _web.add(
     "MAIL_WEB_URL",
