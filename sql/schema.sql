@@ -9,6 +9,7 @@
 --   repositories   commits, commit_links, commit_link_sources
 --   summaries      thread_summaries, summary_changes, view thread_contents
 --   chunks         chunks
+--   patches        patches
 --   indexes        vectors, words, indexes, live_indexes, promotions
 --   encoders       encoder_probes, encoded_texts
 --   progress       partitions, passed_checks
@@ -1099,6 +1100,92 @@ comment on column chunks.tokens is 'Number of tokens that the encoder reads, wit
 comment on column chunks.text_hash is
     'SHA-256 of what the encoder reads, the subject and the text: chunks with equal hashes share '
     'a vector.';
+
+
+-- Patches ---------------------------------------------------------------------------------------
+
+create table patches (
+    list          text not null,
+    month         text not null,
+    message_id    text not null,
+    variant       smallint not null,
+    place         smallint not null,
+    kind          text not null check (kind in ('patch', 'cover')),
+    source        text not null check (source in ('body', 'attachment')),
+    file_name     text not null,
+    subject       text not null,
+    title         text not null,
+    title_key     text not null,
+    tags          text[] not null,
+    version       integer not null,
+    part          integer,
+    parts         integer,
+    author_name   text not null,
+    author_email  text not null,
+    sent_at       timestamptz not null,
+    patch_id      text not null,
+    files         jsonb not null,
+    file_count    integer not null,
+    added         integer not null,
+    removed       integer not null,
+    line_digests  integer[] not null,
+    base_commit   text not null,
+    change_id     text not null,
+    links         jsonb not null,
+    changelog     text[] not null,
+    malformed     text not null,
+    flags         text[] not null,
+    primary key (list, month, message_id, variant, place)
+);
+create index patches_message_id on patches (message_id);
+create index patches_patch_id on patches (patch_id) where patch_id <> '';
+create index patches_change_id on patches (change_id) where change_id <> '';
+create index patches_title_key on patches using hash (title_key);
+create index patches_list_date on patches (list, sent_at);
+
+comment on table patches is
+    'One row per patch that was mailed, inline or attached, and per cover letter of a series.';
+comment on column patches.list is 'Name of the mailing list.';
+comment on column patches.month is 'Month of the archive that holds the message, YYYY-MM.';
+comment on column patches.message_id is 'Message-ID of the message.';
+comment on column patches.variant is 'Variant of the message, as in messages.';
+comment on column patches.place is 'Position of the patch among those of its message, from 0.';
+comment on column patches.kind is
+    'patch, or cover: a message that is labelled as a patch, has no diff and begins a series.';
+comment on column patches.source is 'Where its text stands: body or attachment.';
+comment on column patches.file_name is 'Name of the attached file; empty for the body.';
+comment on column patches.subject is
+    'Subject as written: of the attached patch, an in-body Subject, else of the message.';
+comment on column patches.title is 'Subject without brackets and Re:, as a commit has it.';
+comment on column patches.title_key is
+    'Letters and digits of the title, without case: equal titles have the same.';
+comment on column patches.tags is
+    'Words of the brackets besides PATCH, version and part, in lower case: trees, rfc, resend.';
+comment on column patches.version is 'Version (v3), 1 if none is written.';
+comment on column patches.part is 'Number in its series (2 of 2/5); 0 for a cover letter.';
+comment on column patches.parts is 'Number of patches of its series (5 of 2/5).';
+comment on column patches.author_name is 'Author: of an in-body From, else of the message.';
+comment on column patches.author_email is 'Address of the author.';
+comment on column patches.sent_at is 'When the message was sent.';
+comment on column patches.patch_id is
+    'git patch-id --stable of what git am applies; empty if there is none.';
+comment on column patches.files is
+    'Changed files: path, old_path, change, added, removed, functions, is_binary.';
+comment on column patches.file_count is 'Number of changed files; the first 2,000 are in files.';
+comment on column patches.added is 'Lines added.';
+comment on column patches.removed is 'Lines removed.';
+comment on column patches.line_digests is
+    'Digests of the changed lines without blanks, ascending; of more than 2,000 the smallest.';
+comment on column patches.base_commit is 'Commit that the patch is based on, as its author says.';
+comment on column patches.change_id is 'Change-Id of Gerrit or change-id of b4, as written.';
+comment on column patches.links is
+    'Earlier versions that the author links: [[version or null, Message-ID], ...].';
+comment on column patches.changelog is
+    'Lines in which the author says what changed since earlier versions.';
+comment on column patches.malformed is 'Why git refuses the patch; empty if nothing is known.';
+comment on column patches.flags is
+    'Oddities: answer, combined, context, files_capped, lines_capped, mended, no_label, '
+    'patches_capped.';
 
 
 -- Indexes outside of the database ---------------------------------------------------------------

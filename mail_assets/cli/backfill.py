@@ -44,7 +44,7 @@ LAUNCHED_GOES_ON = "the daemon goes on with the backfill; cancel it in the Dagst
 
 #: The assets that can be made again, in the order in which they are made.
 REBUILT = (
-    *("mbox_archives", "messages", "words", "chunks", "embeddings", "vectors"),
+    *("mbox_archives", "messages", "words", "patches", "chunks", "embeddings", "vectors"),
     *("threads", "thread_summaries"),
 )
 

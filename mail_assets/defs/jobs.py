@@ -41,7 +41,7 @@ _ONE_DAY = {"dagster/max_runtime": str(24 * 3600)}
 
 _CHECKED_BY_MONTH = (
     *("mbox_archives", "messages", "threads", "thread_summaries"),
-    *("words", "chunks", "embeddings", "vectors"),
+    *("words", "patches", "chunks", "embeddings", "vectors"),
 )
 
 _THREADS = dg.AssetSelection.assets(asset_key("threads"), asset_key("thread_summaries"))

@@ -35,6 +35,7 @@ from mail_assets.tables.mbox_archives import (
     read_archive,
 )
 from mail_assets.tables.partitions import Partition, locked
+from mail_assets.tables.patches import hide_in_patches
 from mail_assets.tables.removals import (
     CutMessage,
     NewRemoval,
@@ -208,15 +209,16 @@ def forget_elsewhere(
 
 
 def forget_rows(workspace: Workspace, request: ForgetRequest) -> ForgottenRows:
-    """Remove the rows, and keep out runs that cut chunks: they may have read the rows before."""
+    """Remove the rows, and keep out runs that may have read them: those of patches and chunks."""
     connection = workspace.connection
     months: set[ListMonth] = set()
     while True:
         months.update(copy.month for copy in find_matches(connection, request))
         with ExitStack() as held:
             for month in sorted(months):
-                wait = partial(workspace.log, f"{month}: waiting for the run that cuts its chunks")
-                held.enter_context(locked(connection, Partition("chunks", month), wait))
+                for asset in ("patches", "chunks"):
+                    wait = partial(workspace.log, f"{month}: waiting for the run of its {asset}")
+                    held.enter_context(locked(connection, Partition(asset, month), wait))
             removed = retry_conflicts(partial(_remove_within, workspace, request, months))
             if removed:
                 return removed
@@ -261,6 +263,7 @@ def _remove_rows(workspace: Workspace, request: ForgetRequest, copies: list[Copy
     if ids:
         hide_ids(connection, {x: make_placeholder(digests.of_message(x)) for x in sorted(ids)})
     people = hide_people(connection, request.addresses, forgotten)
+    hide_in_patches(connection, ids, request.addresses)
     for month in {copy.month for copy in copies}:
         update_counts(connection, month)
     return ForgottenRows(forgotten, copies, chunks, people, vanished)

@@ -44,6 +44,7 @@ REMADE = {
     "archive_entries": "archives",
     "quarantine": "archives",
     "chunks": "messages",
+    "patches": "messages and archives",
     "threads": "messages",
     "thread_aliases": "messages",
     "thread_changes": "messages",
