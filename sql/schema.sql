@@ -6,7 +6,7 @@
 --   archives       mbox_archives, former_archives, removed_upstream
 --   messages       messages, contested_texts, archive_entries, quarantine, senders
 --   threads        threads, thread_aliases, thread_changes
---   repositories   commits, commit_links, commit_link_sources
+--   repositories   commits, commit_links, commit_link_sources, commit_link_changes
 --   summaries      thread_summaries, summary_changes, view thread_contents
 --   chunks         chunks
 --   patches        patches
@@ -805,8 +805,7 @@ create table commit_links (
     sha         text not null,
     message_id  text not null,
     kind        text not null
-        check (kind in ('applied', 'version', 'discussion', 'report', 'thanks', 'release',
-                        'missing')),
+        check (kind in ('applied', 'version', 'discussion', 'report', 'missing')),
     place       integer not null,
     evidence    text[] not null,
     primary key (repository, sha, message_id, kind)
@@ -821,11 +820,10 @@ comment on column commit_links.sha is 'Id of the commit.';
 comment on column commit_links.message_id is 'Message-ID of the message.';
 comment on column commit_links.kind is
     'applied: the patch that became the commit. version: another version of it. discussion and '
-    'report: named by the commit. thanks: names the commit. release: lists its title. missing: '
-    'named by the commit, and not in this archive.';
+    'report: named by the commit. missing: named by the commit, and not in this archive.';
 comment on column commit_links.place is 'Order of the links of a commit, best first, from 0.';
 comment on column commit_links.evidence is
-    'Why it is linked: trailer, patch-id, subject, author, files, lines, sha or title.';
+    'Why it is linked: trailer, patch-id, date, subject, author, files, share of the lines.';
 
 create table commit_link_sources (
     asset   text not null,
@@ -842,16 +840,31 @@ comment on column commit_link_sources.list is 'Name of the mailing list.';
 comment on column commit_link_sources.month is 'Month, YYYY-MM.';
 comment on column commit_link_sources.digest is 'Digest of the month, as in partitions.';
 
+create table commit_link_changes (
+    number      bigint generated always as identity primary key,
+    repository  text not null,
+    sha         text not null
+);
+
+comment on table commit_link_changes is
+    'Commits that lost a linked message since links were last made. Filled by a trigger on messages.';
+comment on column commit_link_changes.number is 'Number of the row.';
+comment on column commit_link_changes.repository is 'Name of the repository.';
+comment on column commit_link_changes.sha is 'Id of the commit.';
+
 create function drop_links_of_messages() returns trigger language plpgsql as $$
 begin
-    delete from commit_links l
-     using (select distinct message_id from unchanged) gone
-     where l.message_id = gone.message_id and l.kind <> 'missing'
-       and not exists (select from messages m where m.message_id = gone.message_id);
+    with gone as (
+        delete from commit_links l
+         using (select distinct message_id from unchanged) o
+         where l.message_id = o.message_id and l.kind <> 'missing'
+           and not exists (select from messages m where m.message_id = o.message_id)
+        returning l.repository, l.sha)
+    insert into commit_link_changes (repository, sha) select distinct repository, sha from gone;
     return null;
 end $$;
 comment on function drop_links_of_messages() is
-    'A message that is gone is linked no more, also before links are made again.';
+    'A message that is gone is linked no more; its commits are linked again by the next run.';
 
 create trigger links_deleted after delete on messages
 referencing old table as unchanged
@@ -1141,6 +1154,7 @@ create index patches_message_id on patches (message_id);
 create index patches_patch_id on patches (patch_id) where patch_id <> '';
 create index patches_change_id on patches (change_id) where change_id <> '';
 create index patches_title_key on patches using hash (title_key);
+create index patches_author on patches (lower(author_email), sent_at);
 create index patches_list_date on patches (list, sent_at);
 
 comment on table patches is

@@ -45,7 +45,7 @@ LAUNCHED_GOES_ON = "the daemon goes on with the backfill; cancel it in the Dagst
 #: The assets that can be made again, in the order in which they are made.
 REBUILT = (
     *("mbox_archives", "messages", "words", "patches", "chunks", "embeddings", "vectors"),
-    *("threads", "thread_summaries"),
+    *("commits", "threads", "thread_summaries", "commit_links"),
 )
 
 #: The difference to UTC of the first place where a month begins (Kiribati).

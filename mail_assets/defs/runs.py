@@ -75,6 +75,7 @@ LAST_FIRST = tuple(
     asset_key(name)
     for name in (
         *("vectors", "embeddings", "chunks", "patches", "words", "messages", "mbox_archives"),
+        "commits",
     )
 )
 

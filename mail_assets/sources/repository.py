@@ -17,7 +17,8 @@ from typing import IO, NamedTuple
 from mail_assets.http.reach import Reach
 from mail_assets.mail.message.subjects import MAX_SUBJECT
 from mail_assets.mail.patches.commits import Commit
-from mail_assets.mail.patches.diff import patch_id, read_diff
+from mail_assets.mail.patches.diff import read_diff
+from mail_assets.mail.patches.patch_id import patch_id
 from mail_assets.sources.git import fetch_repository, is_ancestor, run_git, running
 from mail_assets.sources.http_reader import password_for, pin_address
 from mail_assets.sources.message_source import hold_folder, read_pairs, write_pairs
@@ -274,7 +275,7 @@ def _build(head: Sequence[bytes], diff: bytes, is_cut: bool) -> Commit:
 
 
 def _text(data: bytes) -> str:
-    """Return what a field says: UTF-8, else windows-1252, without controls that Postgres refuses."""
+    """Return what a field says: UTF-8, else windows-1252, without NUL."""
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError:

@@ -10,22 +10,27 @@ from datetime import datetime
 from typing import NamedTuple
 from urllib.parse import unquote
 
-from mail_assets.mail.message.ids import find_ids
+from mail_assets.mail.patches.notes import find_message_id
 from mail_assets.mail.patches.patch import FileChange
 
 #: Trailers of a commit that are kept; a message has a few dozen at most.
 MOST_TRAILERS = 200
 
 #: Keys whose value is about a report of the fault: the mail is no patch.
-_REPORT_KEYS = frozenset({"closes", "bug", "bugs", "reported-at", "report", "bugzilla", "reference"})
+_REPORT_KEYS = frozenset(
+    {"closes", "bug", "bugs", "reported-at", "report", "bugzilla", "reference"}
+)
 
-_KEY = re.compile(r"(?P<key>[A-Za-z][A-Za-z0-9-]{0,60})[ \t]{0,4}:[ \t]{1,20}(?P<value>\S.{0,2000})")
+_KEY = re.compile(
+    r"(?P<key>[A-Za-z][A-Za-z0-9-]{0,60})[ \t]{0,4}:[ \t]{1,20}(?P<value>\S.{0,2000})"
+)
 # a key that stands as a trailer outside of the last paragraph too
 _NAMES_MAIL = re.compile(
     r"(?i)(?:link|discussion|message-?id|closes|fixes|bug|see|url|reference|in-reply-to|"
     r"patchwork-id|[a-z-]{2,40}-(?:by|to|from|through|message-id|link|url))$"
 )
-_URL = re.compile(r"\bhttps?://[^\s<>\"']{4,1000}")
+_LINK = re.compile(r"\bhttps?://[^\s<>\"']{4,1000}")
+_NAMES_ID = re.compile(r"(?:message-?id|in-reply-to|references?|discussion|link|mail|thread)$")
 _MID = re.compile(r"\bmid:(?P<id>[^\s<>\"']{3,500})")
 _ID = re.compile(r"[^\s<>@/?#&]{1,250}@[^\s<>@/?#&]{1,250}")
 _CHERRY = re.compile(
@@ -147,9 +152,8 @@ def find_named_mails(body: str) -> list[NamedMail]:
     for trailer in read_trailers(body):
         key = trailer.key.lower()
         is_report = key in _REPORT_KEYS or (key == "link" and above == "reported-by")
-        if not key.endswith("-by"):
-            for one in mail_ids(trailer.value, bare="message" in key or key == "in-reply-to"):
-                found.setdefault(one, NamedMail(one, trailer.key, is_report))
+        for one in mail_ids(trailer.value, bare=bool(_NAMES_ID.match(key))):
+            found.setdefault(one, NamedMail(one, trailer.key, is_report))
         above = key
     for one in mail_ids(body):
         found.setdefault(one, NamedMail(one, "", False))
@@ -157,26 +161,17 @@ def find_named_mails(body: str) -> list[NamedMail]:
 
 
 def mail_ids(text: str, *, bare: bool = False) -> Iterator[str]:
-    """Yield the Message-IDs that URLs, `mid:` and angle brackets of a text hold, in no order.
+    """Yield the Message-IDs in the URLs of a text and after `mid:`, in no order.
 
-    A part of a URL's path, or a value of its query, that looks like an id is one: archives of all
-    programs have it there. `bare`: an id may stand without any of these.
+    `bare`: an id may stand alone, with angle brackets or without. Elsewhere it is an address.
     """
-    for url in _URL.findall(text):
-        yield from _ids_of_url(url.rstrip(".,;:)]"))
+    for link in _LINK.findall(text):
+        if found := find_message_id(link):
+            yield found
     for match in _MID.finditer(text):
         yield unquote(match["id"]).rstrip(".,;:)]")
     if bare:
         yield from (x for word in text.split() if _ID.fullmatch(x := word.strip("<>(),;")))
-
-
-def _ids_of_url(url: str) -> Iterator[str]:
-    rest = url.partition("://")[2].partition("/")[2]
-    for part in re.split(r"[/?#&]", rest):
-        value = unquote(part.rpartition("=")[2] if part.startswith(("i=", "id=", "mid=")) else part)
-        for one in find_ids(value) or [value]:
-            if _ID.fullmatch(one):
-                yield one
 
 
 def _shas(pattern: re.Pattern[str], body: str) -> tuple[str, ...]:

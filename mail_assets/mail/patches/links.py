@@ -111,7 +111,7 @@ class _Match:
 
     @property
     def rank(self) -> tuple[object, ...]:
-        """Order of certain matches, best last: the same mail, then the same text, then the newest."""
+        """Order of certain matches, best last: the same mail, the same text, the newest."""
         patch = self.patch
         return (
             *(self.same_date and self.same_author, self.same_id, not patch.is_answer),
