@@ -43,11 +43,11 @@ select repository, sha
  order by repository, sha
 
 -- name: by_prefix
+-- The prefix has hexadecimal digits only. Ten are enough to say that there are several.
 select repository, sha
   from commits
- where sha like replace(replace(%(prefix)s, '\', ''), '%%', '') || '%%'
-   and (%(repository)s::text is null or repository = %(repository)s)
- order by sha, repository
+ where sha like %(prefix)s || '%%' and repository = any(%(repositories)s)
+ order by sha, array_position(%(repositories)s::text[], repository)
  limit 10
 
 -- name: read
@@ -56,7 +56,3 @@ select repository, sha, parents, author_name, author_email, authored_at, committ
        picked_from, reverts, flags
   from commits
  where (repository, sha) in (select * from unnest(%(repositories)s::text[], %(shas)s::text[]))
-
--- name: count
--- Whole corpus: by the key, a small table.
-select repository, count(*) from commits group by repository

@@ -151,6 +151,42 @@ class CommitSource:
         return SourceError(f"repository {self.name} ({self.source}): {what}", retryable=retryable)
 
 
+class GitFolder:
+    """A repository on this machine, in which commits are looked up by their ids."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    @classmethod
+    def around(cls, place: Path) -> "GitFolder | None":
+        """Return the repository whose checkout holds a folder, None without one."""
+        try:
+            return cls(git_folder(str(place)))
+        except SourceError:
+            return None
+
+    @classmethod
+    def kept(cls, name: str, source: str, branch: str, cache: Path) -> "GitFolder | None":
+        """Return a repository of lists.toml, None if it is not on this machine; fetch nothing."""
+        one = CommitSource(name, source, branch, cache, HttpOptions())
+        if not one.is_mirrored:
+            return None
+        return cls(one._mirror) if one._is_remote else cls.around(Path(source))
+
+    def find(self, name: str) -> str:
+        """Return the whole id of a commit, "" if there is none or several begin so."""
+        command = [f"--git-dir={self.folder}", "rev-parse", "--verify", "--quiet"]
+        try:
+            out = run_git([*command, "--end-of-options", f"{name}^{{commit}}"])
+        except SourceError:
+            return ""
+        return out.decode().strip()
+
+    def read(self, ids: Iterable[str]) -> Iterator[Commit]:
+        """Yield the commits of these ids. See read_commits."""
+        return read_commits(self.folder, ids)
+
+
 def git_folder(path: str) -> Path:
     """Return the git directory of a repository or of any folder in its work tree.
 

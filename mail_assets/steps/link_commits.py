@@ -9,25 +9,24 @@ the months are recorded at its end: a run that was killed begins again with what
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
-from typing import NamedTuple
 
 import psycopg
 
-from mail_assets.mail.patches.links import LINKS_VERSION, CommitFacts, Kind, Link, link_commit
+from mail_assets.mail.patches.links import LINKS_VERSION
 from mail_assets.steps.outcome import Outcome, rate
 from mail_assets.tables.commit_links import (
     CORPUS,
+    Discussed,
     count_links,
     delete_orphans,
     digest_links,
     find_changed_months,
+    find_links,
     find_touched,
     forget_noted,
     forget_sources,
-    read_candidates,
     read_facts,
     read_noted,
-    read_patches_of_author,
     record_months,
     replace_links,
 )
@@ -37,13 +36,6 @@ from mail_assets.workspace import Log
 
 #: Commits of a portion, with their candidates some 20 MB.
 PORTION = 500
-
-
-class Discussed(NamedTuple):
-    """The lists that discuss a repository, and the word that marks its patches in subjects."""
-
-    lists: tuple[str, ...]
-    prefix: str = ""
 
 
 def link_commits(
@@ -84,27 +76,6 @@ def link_commits(
             digest = digest_links(connection)
             write_state(connection, CORPUS, State(inputs, digest, counts), rewritten=True)
     return Outcome(counts, digest, bool(written or deleted))
-
-
-def find_links(
-    connection: psycopg.Connection, commits: Sequence[CommitFacts], about: Discussed
-) -> dict[str, list[Link]]:
-    """Return the links of some commits of one repository, by their ids; nothing is written.
-
-    Commits without a mail of the same patch-id or title are compared with all that their author
-    sent.
-    """
-    candidates = read_candidates(connection, commits, about.lists, about.prefix)
-    found = {}
-    for commit in commits:
-        patches = candidates.of(commit)
-        links = link_commit(commit, patches, candidates.archived)
-        if commit.lines and not any(link.kind == Kind.applied for link in links):
-            own = read_patches_of_author(connection, commit, about.lists, about.prefix)
-            if own:
-                links = link_commit(commit, [*patches, *own], candidates.archived)
-        found[commit.sha] = links
-    return found
 
 
 def _link(

@@ -3,12 +3,12 @@
 import datetime as dt
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
-from typing import NamedTuple
+from typing import LiteralString, NamedTuple
 
 import psycopg
 
 from mail_assets.mail.patches.commits import find_named_mails
-from mail_assets.mail.patches.links import CommitFacts, Kind, Link, PatchFacts
+from mail_assets.mail.patches.links import CommitFacts, Kind, Link, PatchFacts, link_commit
 from mail_assets.month import ListMonth
 from mail_assets.postgres.statements import read_column, read_value, statement
 from mail_assets.tables.commits import CommitKey
@@ -19,6 +19,13 @@ CORPUS = Partition("commit_links", None)
 
 #: Time that an author may take from a mail to a commit without the same subject.
 LONGEST_WAY = dt.timedelta(days=400)
+
+
+class Discussed(NamedTuple):
+    """The lists that discuss a repository, and the word that marks its patches in subjects."""
+
+    lists: tuple[str, ...]
+    prefix: str = ""
 
 
 class SourceMonth(NamedTuple):
@@ -36,7 +43,7 @@ class StoredLink(NamedTuple):
     link: Link
 
 
-class Candidates(NamedTuple):
+class _Candidates(NamedTuple):
     """Patches that may be the sources of some commits, by what they share with these."""
 
     by_patch_id: Mapping[str, list[PatchFacts]]
@@ -132,12 +139,9 @@ def read_facts(
     return found
 
 
-def read_candidates(
-    connection: psycopg.Connection,
-    commits: Collection[CommitFacts],
-    lists: Sequence[str],
-    prefix: str,
-) -> Candidates:
+def _read_candidates(
+    connection: psycopg.Connection, commits: Collection[CommitFacts], about: Discussed
+) -> _Candidates:
     """Return the patches with the patch-id or title of a commit, and those near a mail it names.
 
     They are of the `lists` that discuss the repository; a named mail may be on any list. Messages
@@ -152,30 +156,53 @@ def read_candidates(
         "titles": [*{one.title_key for one in commits} - {""}],
         "ids": [*archived],
         "threads": [*{*threads.values()}],
-        "lists": [*lists],
+        "lists": [*about.lists],
     }
-    patches = _read_patches(connection, "candidates", values, prefix)
+    query = statement("commit_links", "candidates")
+    patches = _read_patches(connection, query, values, about.prefix)
     groups: list[defaultdict[str, list[PatchFacts]]] = [defaultdict(list) for _ in range(4)]
     for patch in patches:
         keys = (patch.patch_id, patch.title_key, patch.message_id, patch.thread_id)
         for group, key in zip(groups, keys, strict=True):
             group[key].append(patch)
     by_patch_id, by_title, by_message, by_thread = groups
-    return Candidates(by_patch_id, by_title, by_message, by_thread, threads, archived)
+    return _Candidates(by_patch_id, by_title, by_message, by_thread, threads, archived)
 
 
-def read_patches_of_author(
-    connection: psycopg.Connection, commit: CommitFacts, lists: Sequence[str], prefix: str
+def _read_patches_of_author(
+    connection: psycopg.Connection, commit: CommitFacts, about: Discussed
 ) -> list[PatchFacts]:
     """Return the patches of a commit's author that were sent before it, the newest of them."""
     values = {
         "email": commit.author_email.lower(),
         "first": commit.committed_at - LONGEST_WAY,
         "last": commit.committed_at + dt.timedelta(days=1),
-        "lists": [*lists],
+        "lists": [*about.lists],
         "paths": [*commit.paths],
     }
-    return _read_patches(connection, "of_author", values, prefix)
+    query = statement("commit_links", "of_author")
+    return _read_patches(connection, query, values, about.prefix)
+
+
+def find_links(
+    connection: psycopg.Connection, commits: Sequence[CommitFacts], about: Discussed
+) -> dict[str, list[Link]]:
+    """Return the links of some commits of one repository, by their ids; nothing is written.
+
+    Commits without a mail of the same patch-id or title are compared with all that their author
+    sent.
+    """
+    candidates = _read_candidates(connection, commits, about)
+    found = {}
+    for commit in commits:
+        patches = candidates.of(commit)
+        links = link_commit(commit, patches, candidates.archived)
+        if commit.lines and not any(link.kind == Kind.applied for link in links):
+            own = _read_patches_of_author(connection, commit, about)
+            if own:
+                links = link_commit(commit, [*patches, *own], candidates.archived)
+        found[commit.sha] = links
+    return found
 
 
 def read_links(
@@ -241,13 +268,8 @@ def read_links_of_message(
 
 
 def _read_patches(
-    connection: psycopg.Connection, name: str, values: Mapping[str, object], prefix: str
+    connection: psycopg.Connection, query: LiteralString, values: Mapping[str, object], prefix: str
 ) -> list[PatchFacts]:
-    query = (
-        statement("commit_links", "candidates")
-        if name == "candidates"
-        else statement("commit_links", "of_author")
-    )
     found: dict[tuple[str, int], PatchFacts] = {}
     for row in connection.execute(query, values):
         message_id, place, *about, paths, lines, version, part, parts, flags, tags, thread = row

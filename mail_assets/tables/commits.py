@@ -8,13 +8,11 @@ from typing import Any, NamedTuple
 import psycopg
 from psycopg.types.json import Jsonb
 
+from mail_assets.errors import WrongInputError
 from mail_assets.mail.patches.commits import Commit, find_named_mails
 from mail_assets.mail.patches.subjects import fold_title
 from mail_assets.month import ListMonth
 from mail_assets.postgres.statements import read_column, statement
-
-#: Commits of one statement that reads or writes them.
-COMMITS_AT_A_TIME = 500
 
 
 class CommitKey(NamedTuple):
@@ -90,13 +88,26 @@ def digest_month(connection: psycopg.Connection, month: ListMonth) -> tuple[str,
     return digest.hexdigest(), len(rows)
 
 
-def find_commits(
-    connection: psycopg.Connection, prefix: str, repository: str | None = None
-) -> list[CommitKey]:
-    """Return the commits whose ids begin with some digits, at most ten."""
-    values = {"prefix": prefix.lower(), "repository": repository}
+class AmbiguousCommitError(WrongInputError):
+    """Several commits begin with the digits that were given."""
+
+
+def find_commit(
+    connection: psycopg.Connection, prefix: str, repositories: Sequence[str]
+) -> CommitKey | None:
+    """Return the commit of some repositories whose id begins with some digits, None without one.
+
+    Of several repositories that share a commit the first counts.
+
+    Raises:
+        AmbiguousCommitError: several commits begin so.
+    """
+    values = {"prefix": prefix.lower(), "repositories": [*repositories]}
     rows = connection.execute(statement("commits", "by_prefix"), values).fetchall()
-    return [CommitKey(*row) for row in rows]
+    if len(shas := sorted({sha for _, sha in rows})) > 1:
+        some = ", ".join(sha[: len(prefix) + 4] for sha in shas[:5])
+        raise AmbiguousCommitError(f"{prefix} begins several commits: {some}; write more digits")
+    return CommitKey(*rows[0]) if rows else None
 
 
 def read_commits(
@@ -110,11 +121,6 @@ def read_commits(
     rows = connection.execute(statement("commits", "read"), values).fetchall()
     found = (StoredCommit(CommitKey(name, sha), *rest) for name, sha, *rest in rows)
     return {one.key: one for one in found}
-
-
-def count_commits(connection: psycopg.Connection) -> dict[str, int]:
-    """Return the number of commits of each repository."""
-    return dict(connection.execute(statement("commits", "count")).fetchall())
 
 
 def _row(month: ListMonth, repository: str, commit: Commit) -> tuple[object, ...]:

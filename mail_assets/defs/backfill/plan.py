@@ -359,7 +359,7 @@ def load_stored(settings: Settings, request: BackfillRequest, listener: Listener
     chain = [asset for asset in request.chain if asset != "mbox_archives"]
     with _open_runs(settings, listener, chain) as runs:
         runs.run_ranges(_stored_ranges(settings, request), request.options)
-        _finish(runs, request)
+        _finish(settings, runs, request)
     return runs.report
 
 

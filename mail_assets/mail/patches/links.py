@@ -14,7 +14,8 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import NamedTuple
 
-from mail_assets.mail.patches.commits import NamedMail
+from mail_assets.mail.patches.commits import Commit, NamedMail, find_named_mails
+from mail_assets.mail.patches.subjects import fold_title
 
 #: Raise it when the same commits and mails would get other links.
 LINKS_VERSION = "1"
@@ -64,6 +65,17 @@ class CommitFacts(NamedTuple):
     lines: frozenset[int]
     named: tuple[NamedMail, ...] = ()
     same_titles: int = 1
+
+
+def compare_commit(commit: Commit) -> CommitFacts:
+    """Return a commit as it is compared."""
+    return CommitFacts(
+        *(commit.sha, fold_title(commit.subject), commit.author_name, commit.author_email),
+        *(commit.authored_at, commit.committed_at, commit.patch_id),
+        frozenset(file.path for file in commit.files),
+        frozenset(commit.lines),
+        tuple(find_named_mails(commit.body)),
+    )
 
 
 class PatchFacts(NamedTuple):
