@@ -45,6 +45,7 @@ from mail_assets.steps.write_words import write_words
 from mail_assets.store.objects import ObjectStore
 from mail_assets.store.open import open_store
 from mail_assets.summaries.maker import ExtractiveMaker
+from mail_assets.tables.lists import EVERY_LIST, show_lists
 from mail_assets.tables.removals import KeySource, find_key
 from mail_assets.vectors.index import VectorIndex
 from mail_assets.vectors.open import open_bucket
@@ -215,8 +216,9 @@ class World:
 
     @contextmanager
     def connect(self) -> Iterator[psycopg.Connection]:
-        """Open a connection to the migrated database."""
+        """Open a connection to the migrated database, which may show all lists."""
         with Database(self.home, self.dsn).connect("test") as connection:
+            show_lists(connection, EVERY_LIST)
             yield connection
 
     @contextmanager

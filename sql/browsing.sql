@@ -5,47 +5,59 @@
 -- From the counts of each load: no message is read.
 select list, month, (counts->>'stored')::int as messages
   from partitions
- where asset = 'messages' and (counts->>'stored')::int > 0
+ where asset = 'messages' and (counts->>'stored')::int > 0 and list = any((select shown_lists())::text[])
  order by list, month
 
 -- name: newest_month
 -- From the counts of each load: no message is read.
 select max(month)
   from partitions
- where asset = 'messages' and (counts->>'stored')::int > 0
+ where asset = 'messages' and (counts->>'stored')::int > 0 and list = any((select shown_lists())::text[])
 
 -- name: newest_id
-select message_id from messages order by sent_at desc limit 1
+-- The newest of each list are in an index.
+select m.message_id
+  from unnest((select shown_lists())) as l (name)
+ cross join lateral (
+       select message_id, sent_at
+         from messages
+        where list = l.name
+        order by sent_at desc, message_id desc
+        limit 1) m
+ order by m.sent_at desc, m.message_id desc
+ limit 1
 
 -- name: near_ids
 -- The ids before and after one that is in no archive, in the order of the index.
-(select distinct message_id from messages
+(select distinct message_id from shown_messages
   where message_id < %(id)s order by message_id desc limit %(near)s)
 union
-(select distinct message_id from messages
+(select distinct message_id from shown_messages
   where message_id >= %(id)s order by message_id limit %(near)s)
 
 -- name: known_ids
 -- Ids of archived messages that are no sender's address: anybody can use the address of somebody
 -- else as the id of a message.
 select m.message_id
-  from messages m
+  from shown_messages m
  where m.message_id = any(%(ids)s)
    and not exists (select from senders s where s.address = lower(m.message_id))
 
 -- name: archived_ids
-select message_id from messages where message_id = any(%(ids)s)
+select message_id from shown_messages where message_id = any(%(ids)s)
 
 -- name: neighbours
 -- The archived messages before and after one, in the order of its thread.
 select (select n.message_id
           from threads n
          where n.thread_id = t.thread_id and n.position < t.position and not n.is_ghost
+           and exists (select from shown_messages m where m.message_id = n.message_id)
          order by n.position desc
          limit 1),
        (select n.message_id
           from threads n
          where n.thread_id = t.thread_id and n.position > t.position and not n.is_ghost
+           and exists (select from shown_messages m where m.message_id = n.message_id)
          order by n.position
          limit 1)
   from threads t
@@ -55,7 +67,7 @@ select (select n.message_id
 -- The messages before and after one by date, in each of its lists (index messages_list_date).
 with own as materialized (
     select distinct on (list) list, sent_at
-      from messages
+      from shown_messages
      where message_id = %(message_id)s
      order by list, arrived_at, variant)
 select o.list,
@@ -82,14 +94,15 @@ select set_config('default_transaction_read_only', 'on', false),
 -- message in it. The list is named as messages.sql says.
 with of_month as materialized (
     select distinct on (message_id) message_id, variant, subject, from_name, from_email, sent_at
-      from messages
+      from shown_messages
      where list = (select %(list)s) and month = %(month)s
      order by message_id, arrived_at, variant)
 select m.message_id, m.subject, m.from_name, m.from_email, m.sent_at, c.place,
-       coalesce(t.thread_id, m.message_id) as thread_id, coalesce(t.depth, 0) as depth,
+       coalesce(shown_thread_id(t.thread_id), m.message_id) as thread_id,
+       coalesce(t.depth, 0) as depth,
        coalesce(t.by_subject, false) as by_subject
   from of_month m
-  left join contested_texts c
+  left join shown_texts c
     on (c.message_id, c.list, c.month, c.variant) = (m.message_id, %(list)s, %(month)s, m.variant)
   left join threads t on t.message_id = m.message_id and coalesce(c.place, 1) = 1
  order by min(m.sent_at) over (partition by coalesce(t.thread_id, m.message_id)),

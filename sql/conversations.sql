@@ -6,11 +6,11 @@ select (counts->>'threads')::int from partitions where asset = 'threads' and lis
 
 -- name: resolve
 -- The thread that an id is in or leads to, and its position there.
-select thread_id, position from threads where message_id = %(id)s
+select thread_id, position from shown_node(%(id)s)
 union all
 select t.thread_id, t.position
   from thread_aliases a
-  join threads t using (message_id)
+ cross join lateral shown_node(a.message_id) t
  where a.id = %(id)s
 
 -- name: conversation
@@ -24,16 +24,16 @@ select t.position, t.depth, t.message_id, t.is_ghost or m.message_id is null as 
        coalesce(left(m.body_text, %(characters)s), m.body_text) as body_text,
        char_length(m.body_text) as characters, m.segments, m.attachments,
        coalesce(places.contested, false) as contested
-  from threads t
+  from shown_thread(%(thread_id)s) t
   left join lateral (
        select array_agg(distinct c.list || '|' || c.month)
               filter (where coalesce(o.place, 1) = 1) as archives,
               bool_or(o.place is not null) as contested
-         from messages c
-         left join contested_texts o using (message_id, list, month, variant)
+         from shown_messages c
+         left join shown_texts o using (message_id, list, month, variant)
         where c.message_id = t.message_id) places on true
-  left join lateral first_copy(t.message_id) m on true
- where t.thread_id = %(thread_id)s and t.position >= %(first)s
+  left join lateral first_shown(t.message_id) m on true
+ where t.position >= %(first)s
  order by t.position
  limit %(most)s
 
@@ -46,17 +46,15 @@ select max(t.position) + 1 as positions,
        min(m.sent_at) as first_sent_at, max(m.sent_at) as last_sent_at,
        coalesce((array_agg(m.subject_base order by t.position, m.arrived_at)
                  filter (where m.message_id is not null))[1], '') as subject_base
-  from threads t
+  from shown_thread(%(thread_id)s) t
   left join lateral (
        select c.*
-         from messages c
-         left join contested_texts o using (message_id, list, month, variant)
+         from shown_messages c
+         left join shown_texts o using (message_id, list, month, variant)
         where c.message_id = t.message_id and coalesce(o.place, 1) = 1) m on true
- where t.thread_id = %(thread_id)s
 
 -- name: page_starts
 -- The first node of each page of `size` positions of a thread.
 select distinct on (position / %(size)s) message_id
-  from threads
- where thread_id = %(thread_id)s
+  from shown_thread(%(thread_id)s)
  order by position / %(size)s, position

@@ -3,6 +3,8 @@
 -- postgres/migrations.py, which records it in schema_migrations. Later changes are numbered
 -- migrations (sql/001_NAME.sql, 002_...): this file is not edited after a release.
 --
+--   lists          lists, and what may be shown of them: views shown_messages, shown_texts,
+--                  shown_summaries
 --   archives       mbox_archives, former_archives, removed_upstream
 --   messages       messages, contested_texts, archive_entries, quarantine, senders
 --   threads        threads, thread_aliases, thread_changes
@@ -93,6 +95,46 @@ begin
 end $$;
 comment on function join_file_names(jsonb) is
     'The names of the attached files of a message as one text in lower case, for an index.';
+
+
+-- Lists -----------------------------------------------------------------------------------------
+
+create table lists (
+    list           text primary key,
+    language       text,
+    published      boolean not null default false,
+    was_published  boolean not null default false
+);
+
+comment on table lists is
+    'The mailing lists that were stored or are in lists.toml, as commands last read that file. A '
+    'server reads the file itself; the SQL functions know only this table.';
+comment on column lists.list is 'Name of the mailing list.';
+comment on column lists.language is
+    'Text search configuration of the list; null if it was never in lists.toml.';
+comment on column lists.published is
+    'True if lists.toml names the list, without published = false: its mail may be shown.';
+comment on column lists.was_published is
+    'True if the list was published once: a link to its mail is answered with 410, not 404.';
+
+-- The one answer to what may be shown. A session that shows mail to anybody says in the variable
+-- mail_assets.lists which lists are published (reading/published.py): their names, or * for all that
+-- are stored. Without it nothing is shown.
+create function shown_lists() returns text[]
+language sql stable parallel safe
+begin atomic
+    select case current_setting('mail_assets.lists', true)
+           when '*' then array(select list from lists)
+           else string_to_array(current_setting('mail_assets.lists', true), ',') end;
+end;
+comment on function shown_lists() is 'The lists that this session may show.';
+
+create function hides_lists(shown text[] default shown_lists()) returns boolean
+language sql stable parallel safe
+begin atomic
+    select exists (select from lists where list <> all(coalesce(shown, '{}')));
+end;
+comment on function hides_lists(text[]) is 'True if there are lists that may not be shown.';
 
 
 -- Archives --------------------------------------------------------------------------------------
@@ -475,6 +517,80 @@ comment on function settle_contested() is
 create trigger contested_deleted after delete on messages
 referencing old table as unchanged
 for each statement execute function settle_contested();
+
+-- Messages that may be shown --------------------------------------------------------------------
+
+-- Statements for readers ask these instead of messages and contested_texts. The rights and the
+-- row-level security of the reader apply, as in thread_contents.
+
+create view shown_messages with (security_invoker = true) as
+select * from messages where list = any((select shown_lists())::text[]);
+
+comment on view shown_messages is 'The messages of lists that this session may show.';
+
+create view shown_texts with (security_invoker = true) as
+select c.message_id, c.list, c.month, c.variant,
+       (select count(distinct o.place)
+          from contested_texts o
+         where o.message_id = c.message_id and o.list = any((select shown_lists())::text[])
+           and o.place <= c.place)::integer as place
+  from contested_texts c
+ where c.list = any((select shown_lists())::text[])
+   and exists (
+       select from contested_texts o
+        where o.message_id = c.message_id and o.list = any((select shown_lists())::text[])
+          and o.place <> c.place);
+
+comment on view shown_texts is
+    'contested_texts as if there were only the lists that this session may show.';
+
+create function first_shown(id text) returns setof messages
+language sql stable parallel safe
+begin atomic
+    select m.*
+      from messages m
+     where m.message_id = id and m.list = any((select shown_lists())::text[])
+     order by m.arrived_at, break_tie(m.list, m.month, m.variant) collate "C"
+     limit 1;
+end;
+comment on function first_shown(text) is
+    'The copy of a message that arrived first, of those that this session may show.';
+
+create function is_closed(id text, shown text[] default shown_lists()) returns boolean
+language sql stable parallel safe
+begin atomic
+    select exists (select from messages where message_id = id)
+       and not exists (
+           select from messages where message_id = id and list = any(shown));
+end;
+comment on function is_closed(text, text[]) is
+    'True if a message is stored, and only in lists that may not be shown.';
+
+create function shown_ids(ids text[], shown text[] default shown_lists()) returns text[]
+language plpgsql stable parallel safe as $$
+begin
+    return case when hides_lists(shown) then array(
+        select i.id from unnest(ids) with ordinality as i (id, place)
+         where not is_closed(i.id, shown) order by i.place) else ids end;
+end $$;
+comment on function shown_ids(text[], text[]) is
+    'Message-IDs that a message refers to, without those of messages that are closed.';
+
+
+create function note_lists() returns trigger language plpgsql as $$
+begin
+    insert into lists (list)
+    select distinct list from changed except select list from lists
+    on conflict (list) do nothing;
+    return null;
+end $$;
+comment on function note_lists() is
+    'Adds lists that have mail to lists; a load has recorded its list before.';
+
+create trigger lists_inserted after insert on messages
+referencing new table as changed
+for each statement execute function note_lists();
+
 
 create table archive_entries (
     list            text not null,
@@ -869,6 +985,108 @@ comment on function drop_links_of_messages() is
 create trigger links_deleted after delete on messages
 referencing old table as unchanged
 for each statement execute function drop_links_of_messages();
+-- A thread as if messages that are closed had never been: what answers them is an answer to the
+-- nearest ancestor that is shown, and ghosts stay where something below them is shown.
+create function shown_thread(wanted text, shown text[] default shown_lists())
+returns setof threads
+language plpgsql stable parallel safe as $$
+begin
+    if not hides_lists(shown) then
+        return query
+        select t.* from threads w join threads t on t.thread_id = w.thread_id
+         where w.message_id = wanted;
+        return;
+    end if;
+    return query
+    with recursive stored as materialized (
+        select t.*, not t.is_ghost and is_closed(t.message_id, shown) as closed
+          from threads w
+          join threads t on t.thread_id = w.thread_id
+         where w.message_id = wanted),
+    needed as (
+        select s.message_id, s.parent_message_id from stored s where not s.is_ghost and not s.closed
+        union
+        select s.message_id, s.parent_message_id
+          from needed d
+          join stored s on s.message_id = d.parent_message_id
+         where not s.closed),
+    nodes as materialized (
+        select s.*, d.message_id is null as dropped
+          from stored s
+          left join needed d on d.message_id = s.message_id),
+    -- from each that is dropped up to the nearest that is not
+    above_parents as (
+        select n.message_id, n.parent_id as above from nodes n where n.dropped
+        union all
+        select p.message_id, n.parent_id
+          from above_parents p
+          join nodes n on n.message_id = p.above
+         where n.dropped),
+    above_directs as (
+        select n.message_id, n.parent_message_id as above from nodes n where n.dropped
+        union all
+        select d.message_id, n.parent_message_id
+          from above_directs d
+          join nodes n on n.message_id = d.above
+         where n.dropped),
+    kept as materialized (
+        select k.message_id, k.root_id, k.position, k.is_ghost, k.by_subject,
+               case when p.message_id is null then k.parent_id else p.above end as parent_id,
+               case when d.message_id is null then k.parent_message_id else d.above end
+                   as parent_message_id
+          from nodes k
+          left join (select p.message_id, p.above
+                       from above_parents p
+                       left join nodes n on n.message_id = p.above
+                      where not coalesce(n.dropped, false)) p on p.message_id = k.parent_id
+          left join (select d.message_id, d.above
+                       from above_directs d
+                       left join nodes n on n.message_id = d.above
+                      where not coalesce(n.dropped, false)) d
+            on d.message_id = k.parent_message_id
+         where not k.dropped),
+    levels as (
+        select k.message_id, 0 as level, k.message_id as root from kept k where k.parent_id is null
+        union all
+        select k.message_id, l.level + 1, l.root
+          from levels l
+          join kept k on k.parent_id = l.message_id)
+    select k.message_id, min(k.message_id collate "C") over () collate "default", k.parent_id,
+           k.parent_message_id,
+           case when exists (select from kept r where r.message_id = k.root_id) then k.root_id
+                else coalesce(l.root, k.message_id) end,
+           coalesce(l.level, 0),
+           (row_number() over (order by k.position))::integer - 1, k.is_ghost, k.by_subject
+      from kept k
+      left join levels l on l.message_id = k.message_id
+     order by k.position;
+end $$;
+comment on function shown_thread(text, text[]) is
+    'The thread that has a message, ghosts included, as it may be shown.';
+
+create function shown_node(id text, shown text[] default shown_lists())
+returns setof threads
+language plpgsql stable parallel safe as $$
+begin
+    if hides_lists(shown) then
+        return query select t.* from shown_thread(id, shown) t where t.message_id = id;
+    else
+        return query select t.* from threads t where t.message_id = id;
+    end if;
+end $$;
+comment on function shown_node(text, text[]) is
+    'The place of a message or ghost in its thread, as it may be shown.';
+
+create function shown_thread_id(id text, shown text[] default shown_lists()) returns text
+language plpgsql stable parallel safe as $$
+begin
+    if not hides_lists(shown) then
+        return id;
+    end if;
+    return (select t.thread_id from shown_thread(id, shown) t limit 1);
+end $$;
+comment on function shown_thread_id(text, text[]) is
+    'The id by which a thread may be named: never that of a closed message.';
 
 
 -- Summaries of threads --------------------------------------------------------------------------
@@ -963,6 +1181,18 @@ having count(*) > 1;
 comment on view thread_contents is
     'Of each thread with two archived messages or more that nobody contests: the number of these, '
     'the length of their texts, and a hash of all that a summary is made of.';
+
+create view shown_summaries with (security_invoker = true) as
+select s.*
+  from thread_summaries s
+ where not (select hides_lists())
+    or not exists (
+       select from threads t
+        cross join lateral first_copy(t.message_id) m
+        where t.thread_id = s.thread_id and m.list <> all((select shown_lists())::text[]));
+
+comment on view shown_summaries is
+    'Summaries that were made of nothing but messages that this session may show.';
 
 create function note_summary_messages() returns trigger language plpgsql as $$
 begin

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from mail_assets.cli.command import examples, exit_with, pass_settings
+from mail_assets.settings.lists import PublishedLists
 from mail_assets.settings.settings import Settings
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ def open_documents(settings: Settings, processes: int = 0) -> "Iterator[Document
         searchers=processes or 2 * count_physical_cores(),
         audit=settings.web_audit,
         in_processes=processes > 0,
+        published=PublishedLists(settings.lists_file, settings.languages),
     )
     service = SearchService(options)
     try:

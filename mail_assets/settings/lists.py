@@ -1,6 +1,7 @@
 """lists.toml: lists, their months and repositories, read and checked; and a first one, written."""
 
 import json
+import logging
 import os
 import re
 import tomllib
@@ -15,6 +16,8 @@ from mail_assets.settings.values import SettingsError, absolute_path, choice, on
 
 if TYPE_CHECKING:
     from mail_assets.steps.outcome import ListDefaults
+
+logger = logging.getLogger(__name__)
 
 #: Older than any list named in this project. Changing it later orphans history.
 FIRST_MONTH = "1995-01"
@@ -35,8 +38,10 @@ _HOST = re.compile(
 )
 #: Names of branches that git itself allows, without those that look like options or ranges.
 _BRANCH = re.compile(r"(?!.*(?:\.\.|//|@\{|\.lock$))[A-Za-z0-9_][A-Za-z0-9._/+@#-]{0,199}")
-_KEYS = {"source", "dialect", "language", "start", "charset", "redirect_hosts"}
 _REPOSITORY_KEYS = {"source", "branch", "lists", "prefix"}
+_KEYS = {"source", "dialect", "language", "start", "charset", "redirect_hosts", "published"}
+#: Keys whose value is not a text.
+_NO_TEXT = {"redirect_hosts", "published"}
 #: Keys that stand above the lists: no list can have such a name.
 _REPOSITORIES = "repositories"
 _RESERVED = ("first_month", "last_month", _REPOSITORIES)
@@ -50,7 +55,8 @@ class MailingList:
     `source` is a folder, an https:// or an s3:// URL. `dialect` names how its mbox files are
     written; None: each archive is examined. `language` is a PostgreSQL text search configuration,
     `start` its first month, "YYYY-MM". `charset` is that of mail that names none; "": windows-1252.
-    `redirect_hosts` are other hosts ("host" or "host:port") that the source's may lead to.
+    `redirect_hosts` are other hosts ("host" or "host:port") that the source's may lead to. A list
+    that is not `published` is filled, and nothing shows its mail.
     """
 
     name: str
@@ -60,13 +66,14 @@ class MailingList:
     start: str
     charset: str = ""
     redirect_hosts: tuple[str, ...] = ()
+    published: bool = True
 
     @property
     def defaults(self) -> "ListDefaults":
         """The language and charset of mail that names none."""
         from mail_assets.steps.outcome import ListDefaults
 
-        return ListDefaults(self.language, self.charset)
+        return ListDefaults(self.language, self.charset, self.published)
 
 
 @dataclass(frozen=True)
@@ -95,6 +102,41 @@ class ListsFile(NamedTuple):
     last_month: str | None
     lists: dict[str, MailingList]
     repositories: dict[str, Repository]
+
+
+class PublishedLists:
+    """The published lists of a lists.toml with their languages, as the file says at each call.
+
+    A file that cannot be read, such as one that is being edited, leaves them as they were.
+    """
+
+    def __init__(self, path: Path, languages: Mapping[str, str]) -> None:
+        self._path, self._languages = path, languages
+        self._mark: object = None
+
+    def __call__(self) -> Mapping[str, str]:
+        """Return list -> text search configuration; the file is read if it has changed."""
+        mark = read_mark(self._path)
+        if mark != self._mark:
+            self._mark = mark
+            try:
+                lists = read_lists(self._path).lists
+            except SettingsError as error:
+                logger.warning("the lists stay as they were: %s", error)
+            else:
+                self._languages = {
+                    name: one.language for name, one in lists.items() if one.published
+                }
+        return self._languages
+
+
+def read_mark(path: Path) -> object:
+    """Return a value that changes when a file does; None if there is none."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_size, found.st_ino
 
 
 class _Bounds(NamedTuple):
@@ -229,8 +271,11 @@ def _mailing_list(
         raise SettingsError(f"{place} {unknown[0]}", table[unknown[0]], one_of(_KEYS))
     hosts = _read_hosts(f"{place} redirect_hosts", table.get("redirect_hosts", []))
     for key, value in table.items():
-        if key != "redirect_hosts" and not isinstance(value, str):
+        if key not in _NO_TEXT and not isinstance(value, str):
             raise SettingsError(f"{place} {key}", value, "must be a string")
+    published = table.get("published", True)
+    if not isinstance(published, bool):
+        raise SettingsError(f"{place} published", published, "must be true or false")
     source = _read_source(f"{place} source", table.get("source", ""), folder)
     dialect = table.get("dialect")
     if dialect is not None:
@@ -248,7 +293,7 @@ def _mailing_list(
     if bounds.last and start > bounds.last:
         raise SettingsError(f"{place} start", start, f"must not be after last_month {bounds.last}")
     charset = _read_charset(f"{place} charset", table.get("charset", ""))
-    return MailingList(name, source, dialect, language, start, charset, hosts)
+    return MailingList(name, source, dialect, language, start, charset, hosts, published)
 
 
 def _read_hosts(name: str, value: object) -> tuple[str, ...]:
@@ -313,6 +358,7 @@ _HEAD = """\
 #   charset   that of mail that names none and is not UTF-8: koi8-r, euc-jp, gb2312, ...; else
 #             windows-1252
 #   start     its first month, "YYYY-MM"
+#   published false: the list is filled, and nothing shows its mail (docs/sources.md)
 #   redirect_hosts  a list of other hosts that an https:// source may redirect or link to
 
 # The oldest month of any list. Choose it once: changing it later orphans history.

@@ -145,8 +145,8 @@ class Settings:
 
     @property
     def languages(self) -> dict[str, str]:
-        """The text search configuration of each list."""
-        return {name: one.language for name, one in self.lists.items()}
+        """The text search configuration of each published list."""
+        return {name: one.language for name, one in self.lists.items() if one.published}
 
     @property
     def list_defaults(self) -> "dict[str, ListDefaults]":

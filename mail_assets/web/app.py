@@ -198,10 +198,13 @@ class Application:
         has_chat = not isinstance(self.maker, PassageMaker)
         self._pages = Pages(replace(self.documents, surface="page"), has_chat)
         self._mcp = build_mcp_server(self.documents)
-        # part of each entity tag: settings that change how a document is written
-        lists = ",".join(self.documents.service.options.lists)
         addresses = self.documents.publication.addresses
-        self._version = f"{find_version()} {addresses} {self.base_url} {has_chat} {lists}"
+        self._settings = f"{find_version()} {addresses} {self.base_url} {has_chat}"
+
+    @property
+    def _version(self) -> str:
+        """Part of each entity tag: the settings that change how a document is written."""
+        return f"{self._settings} {','.join(self.documents.service.options.lists)}"
 
     def build(self) -> Starlette:
         """Return the ASGI application."""

@@ -32,6 +32,7 @@ from mail_assets.reading.records import read_around, show_message
 from mail_assets.search.language.request import MAX_OFFSET, MAX_QUERY, Request, check_text
 from mail_assets.search.language.syntax import parse_request
 from mail_assets.search.response import SHORTEST, Response
+from mail_assets.tables.lists import was_message_shown
 from mail_assets.tables.mbox_archives import find_vanished
 from mail_assets.tables.messages import utc
 from mail_assets.tables.removals import find_placeholder
@@ -243,6 +244,7 @@ class Documents:
         if vanished := self.service.read(find_vanished, message_id):
             places = ", ".join(str(one.month) for one in vanished)
             raise ServingError(410, "removed_upstream", f"the archive has removed it: {places}")
+        self._refuse_closed(message_id)
         near = self.service.read(find_near_ids, message_id, NEAR) if message_id else []
         raise ServingError(404, "not_found", f"no message has the id {id}", allowed=near)
 
@@ -259,9 +261,15 @@ class Documents:
             placeholder = self._find_placeholder(wanted)
             place = self.service.read(find_place, placeholder) if placeholder else None
         if place is None:
+            self._refuse_closed(wanted)
             near = self.service.read(find_near_ids, id, NEAR) if id else []
             raise ServingError(404, "not_found", f"no thread has the id {id}", allowed=near)
         return place
+
+    def _refuse_closed(self, message_id: str) -> None:
+        """Raise an error for a message that was published in lists that no longer are."""
+        if self.service.read(was_message_shown, message_id):
+            raise ServingError(410, "closed", "this message is no longer published here")
 
     def check_ready(self) -> None:
         """Raise an error if the database does not answer, or hides all rows."""

@@ -25,6 +25,7 @@ from mail_assets.web.exports import (
     ADDRESSES_HIDDEN,
     Export,
     Exports,
+    drop_ids,
     mark_contested,
     name_file,
     quote_raw,
@@ -86,6 +87,7 @@ class Downloads:
         month = ListMonth(row["list"], row["month"])
         place = (month, row["archive_offset"], row["archive_length"])
         parsed = self.documents.service.read(read_parsed_bytes, self._store, *place)
+        parsed = drop_ids(parsed, row["closed_ids"])
         return quote_raw(parsed, row["sent_at"], mark_contested(row["text"], [row["list"]]))
 
     def attachment(self, id: str, number: int, wanted: Wanted = FIRST) -> Download:
