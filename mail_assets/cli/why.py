@@ -14,6 +14,7 @@ from mail_assets.cli.command import (
     FAILED,
     examples,
     exit_with,
+    open_reading,
     pass_settings,
     plural,
     print_error,
@@ -74,7 +75,7 @@ def why(settings: Settings, place: str | None, shas: IO[str] | None, as_json: bo
     """
     if (place is None) == (shas is None):
         raise click.UsageError("give either FILE[:LINE], an id of a commit, or --shas")
-    with settings.database.connect("why") as connection:
+    with open_reading(settings, "why") as connection:
         finder = _Finder(settings, connection)
         if shas is not None:
             _explain_many(finder, shas, as_json)
