@@ -80,7 +80,7 @@ select c.repository, c.sha
          where list = %(list)s and month = %(month)s
          group by 1) a
   join commits c on lower(c.author_email) = a.email
-   and c.authored_at between a.first - %(longest)s and a.last + %(longest)s
+   and c.authored_at between a.first - %(longest)s::interval and a.last + %(longest)s::interval
  where not exists (
        select from commit_links l
         where (l.repository, l.sha) = (c.repository, c.sha) and l.evidence && '{patch-id}')

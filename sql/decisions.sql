@@ -13,7 +13,7 @@ select w.id, shown_thread_id(n.thread_id), m.subject, m.from_name, m.from_email,
 select m.message_id
   from shown_messages m
  where m.search @@ %(query)s::tsquery and m.list = any(%(lists)s)
-   and m.sent_at > %(after)s::timestamptz - interval '1 day'
+   and m.sent_at > %(since)s::timestamptz - interval '1 day'
    and not exists (select from shown_texts c where c.message_id = m.message_id)
  group by m.message_id
  order by min(m.sent_at), m.message_id

@@ -14,6 +14,7 @@ COMMANDS = {
     "similar": "search:similar",
     "thread": "thread:thread",
     "show": "show:show",
+    "interdiff": "interdiff:interdiff",
     "list": "stored:list_messages",
     "stats": "stored:stats",
     "serve": "serve:serve",

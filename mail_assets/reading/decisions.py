@@ -231,7 +231,7 @@ def _find_naming(
     values = {
         "query": " | ".join(f"'{form}'" for form in forms),
         "lists": [*lists],
-        "after": card.committed_at,
+        "since": card.committed_at,
     }
     return read_column(connection, statement("decisions", "naming"), values)
 

@@ -11,8 +11,8 @@ import psycopg
 from mail_assets.reading.browsing import DECLARED, columns, declared_columns
 
 TABLES = (
-    *("mbox_archives", "messages", "words", "chunks", "vectors", "threads", "thread_summaries"),
-    *("search_audit", "commits", "commit_links", "patches"),
+    *("mbox_archives", "messages", "words", "patches", "chunks", "vectors", "threads"),
+    *("thread_summaries", "search_audit", "commits", "commit_links"),
 )
 
 
