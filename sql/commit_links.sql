@@ -23,14 +23,14 @@ select exists (
 -- name: record_months
 insert into commit_link_sources (asset, list, month, digest)
 select *
-  from unnest(%(assets)s::text[], %(lists)s::text[], %(months)s::text[], %(digests)s::text[])
+  from unnest(%(assets)s::text[], %(of_lists)s::text[], %(of_months)s::text[], %(digests)s::text[])
        as n (asset, list, month, digest)
  where digest <> ''
 on conflict (asset, list, month) do update set digest = excluded.digest
 
 -- name: forget_months
 delete from commit_link_sources s
- using unnest(%(assets)s::text[], %(lists)s::text[], %(months)s::text[], %(digests)s::text[])
+ using unnest(%(assets)s::text[], %(of_lists)s::text[], %(of_months)s::text[], %(digests)s::text[])
        as n (asset, list, month, digest)
  where n.digest = '' and (s.asset, s.list, s.month) = (n.asset, n.list, n.month)
 

@@ -230,6 +230,7 @@ def _read_repository(
         if not isinstance(text, str):
             raise SettingsError(f"{place} {key}", text, "must be a string")
         texts[key] = text
+    source = _read_repository_source(f"{place} source", texts["source"], folder)
     named = table.get("lists", [*lists] if len(lists) == 1 else [])
     if not isinstance(named, list) or not named or not all(one in lists for one in named):
         rule = f"must be a list of lists of this file, such as [{_toml_string(next(iter(lists)))}]"
@@ -239,7 +240,6 @@ def _read_repository(
     if not re.fullmatch(r"[^\[\]\r\n]{0,100}", texts["prefix"]):
         rule = 'must be the word in the brackets of a subject, such as "ndctl"'
         raise SettingsError(f"{place} prefix", texts["prefix"], rule)
-    source = _read_repository_source(f"{place} source", texts["source"], folder)
     return Repository(name, source, texts["branch"], tuple(named), texts["prefix"].strip())
 
 

@@ -13,6 +13,9 @@ from mail_assets.errors import NotFoundError
 from mail_assets.sources.git import run_git
 from mail_assets.sources.source import SourceError
 
+#: Lines around the one that is asked for: git finds moved lines by blocks of 40 letters and digits.
+AROUND = 20
+
 #: Bytes of a file that is blamed.
 MAX_FILE = 16 << 20
 
@@ -61,8 +64,10 @@ def blame_file(path: Path, line: int | None = None) -> list[Blamed]:
         there = f"it has {len(numbers)} lines that are committed" if numbers else "it is empty"
         raise NoLineError(f"line {line} of {path} is in no commit; {there}")
     command = ["-C", str(top), "blame", "--porcelain", "-w", "-C", "--no-progress"]
+    command.append("--no-textconv")
     if line is not None:
-        command.append(f"-L{numbers[line]},{numbers[line]}")
+        at = numbers[line]
+        command.append(f"-L{max(1, at - AROUND)},{min(len(committed), at + AROUND)}")
     out = run_git([*command, "HEAD", "--", name]).decode("utf-8", "replace")
     wrote: dict[int, str] = {}
     for text in out.split("\n"):
@@ -70,7 +75,7 @@ def blame_file(path: Path, line: int | None = None) -> list[Blamed]:
             wrote[int(head["line"])] = head["sha"]
     found: dict[str, list[int]] = {}
     for mine, theirs in numbers.items():
-        if theirs in wrote:
+        if theirs in wrote and line in (None, mine):
             found.setdefault(wrote[theirs], []).append(mine)
     blamed = [Blamed(sha, tuple(lines)) for sha, lines in found.items()]
     return sorted(blamed, key=lambda one: (-len(one.lines), one.lines))

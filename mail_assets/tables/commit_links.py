@@ -81,8 +81,8 @@ def record_months(connection: psycopg.Connection, months: Collection[SourceMonth
     """Record that links were made of some months as they are; forget those that are gone."""
     values = {
         "assets": [one.asset for one in months],
-        "lists": [one.month.list_name for one in months],
-        "months": [one.month.month for one in months],
+        "of_lists": [one.month.list_name for one in months],
+        "of_months": [one.month.month for one in months],
         "digests": [one.digest for one in months],
     }
     connection.execute(statement("commit_links", "record_months"), values)
