@@ -36,6 +36,7 @@ from mail_assets.steps.build_threads import build_threads
 from mail_assets.steps.cut_chunks import cut_chunks
 from mail_assets.steps.encode_chunks import encode_chunks
 from mail_assets.steps.fetch_archive import FetchOptions, fetch_archive
+from mail_assets.steps.group_series import group_series
 from mail_assets.steps.load_messages import load_messages
 from mail_assets.steps.outcome import ListDefaults, Outcome
 from mail_assets.steps.read_patches import make_patches
@@ -305,6 +306,11 @@ class World:
         """Run the step of `threads`."""
         with self.connect() as connection:
             return build_threads(connection, self.said.append, rebuild=rebuild)
+
+    def series(self, *, rebuild: bool = False) -> Outcome:
+        """Run the step of `patch_series`."""
+        with self.connect() as connection:
+            return group_series(connection, self.said.append, rebuild=rebuild)
 
     def summaries(self, *, rebuild: bool = False) -> Outcome:
         """Run the step of `thread_summaries`, without a model."""

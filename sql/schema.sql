@@ -11,7 +11,7 @@
 --   repositories   commits, commit_links, commit_link_sources, commit_link_changes
 --   summaries      thread_summaries, summary_changes, view thread_contents
 --   chunks         chunks
---   patches        patches
+--   patches        patches, patch_series, patch_outcomes, patch_keys, patch_changes
 --   indexes        vectors, words, indexes, live_indexes, promotions
 --   encoders       encoder_probes, encoded_texts
 --   progress       partitions, passed_checks
@@ -1430,6 +1430,194 @@ comment on column patches.malformed is 'Why git refuses the patch; empty if noth
 comment on column patches.flags is
     'Oddities: answer, combined, context, files_capped, lines_capped, mended, no_label, '
     'patches_capped.';
+
+
+-- Series of patches -----------------------------------------------------------------------------
+
+create table patch_series (
+    message_id      text not null,
+    place           smallint not null,
+    ref             bigint not null,
+    list            text not null,
+    month           text not null,
+    variant         smallint not null,
+    series_id       text not null,
+    posting         integer not null,
+    change          integer not null,
+    previous_id     text,
+    previous_place  smallint,
+    evidence        text[] not null,
+    is_remark       boolean not null,
+    is_taken_over   boolean not null,
+    is_newest       boolean not null,
+    state           text not null
+        check (state in ('open', 'applied', 'superseded', 'rejected', 'withdrawn')),
+    reason_id       text,
+    reason_start    integer,
+    reason_end      integer,
+    shas            text[] not null,
+    primary key (message_id, place)
+);
+create index patch_series_series_id on patch_series (series_id);
+create index patch_series_ref on patch_series (ref);
+create index patch_series_reason_id on patch_series (reason_id) where reason_id is not null;
+create index patch_series_open on patch_series (list, month)
+    where state = 'open' and not is_remark;
+
+comment on table patch_series is
+    'One row per patch and cover letter: its series, the version that it continues, and what became '
+    'of it. A series is all postings of one change, over all lists and months.';
+comment on column patch_series.message_id is 'Message-ID of the message, as in patches.';
+comment on column patch_series.place is 'Position in its message, as in patches.';
+comment on column patch_series.ref is 'Digest of message_id and place, as in patch_keys.';
+comment on column patch_series.list is 'List of the copy that arrived first, which is read.';
+comment on column patch_series.month is 'Month of that copy.';
+comment on column patch_series.variant is 'Variant of that copy.';
+comment on column patch_series.series_id is 'Message-ID of the first message of the series.';
+comment on column patch_series.posting is
+    'Number of its posting in the series, from 0, by date: what was sent at once.';
+comment on column patch_series.change is
+    'Number of its change in the series, from 0: the versions of one patch have the same.';
+comment on column patch_series.previous_id is
+    'Message-ID of the version before it of the same change; null for the first.';
+comment on column patch_series.previous_place is 'Position of that version in its message.';
+comment on column patch_series.evidence is
+    'What joins it to the version before: patch-id, change-id, link, reply, title, lines.';
+comment on column patch_series.is_remark is
+    'True if it is a diff within an answer: a suggestion, unless a version is joined to it.';
+comment on column patch_series.is_taken_over is
+    'True if its sender neither sent nor wrote the version before.';
+comment on column patch_series.is_newest is
+    'True if who sent or wrote it has sent no newer version of the change.';
+comment on column patch_series.state is
+    'What became of it: open, applied, superseded (by its next version or by a mail that says so), '
+    'rejected or withdrawn.';
+comment on column patch_series.reason_id is
+    'Message-ID of the mail that says so, or of the version that supersedes it.';
+comment on column patch_series.reason_start is
+    'First character of what says so in the body of that mail; null for a newer version.';
+comment on column patch_series.reason_end is 'Character after it.';
+comment on column patch_series.shas is 'Commits that the mail names, as written.';
+
+create table patch_outcomes (
+    message_id  text not null,
+    number      smallint not null,
+    outcome     text not null,
+    start_at    integer not null,
+    end_at      integer not null,
+    shas        text[] not null,
+    title       text not null,
+    parts       integer[] not null,
+    whole       boolean not null,
+    firm        boolean not null,
+    from_email  text not null,
+    from_name   text not null,
+    sent_at     timestamptz not null,
+    ancestors   text[] not null,
+    primary key (message_id, number)
+);
+create index patch_outcomes_ancestors on patch_outcomes using gin (ancestors);
+
+comment on table patch_outcomes is
+    'One row per statement of a mail on what became of patches, such as "Applied, thanks".';
+comment on column patch_outcomes.message_id is 'Message-ID of the mail.';
+comment on column patch_outcomes.number is 'Number of the statement in the mail, from 0.';
+comment on column patch_outcomes.outcome is
+    'applied, pulled, rejected, withdrawn, superseded or resend-requested.';
+comment on column patch_outcomes.start_at is 'First character of the statement in the body.';
+comment on column patch_outcomes.end_at is 'Character after it.';
+comment on column patch_outcomes.shas is 'Commits that it names, as written.';
+comment on column patch_outcomes.title is 'Title of the patch that it names; empty if none.';
+comment on column patch_outcomes.parts is 'Parts that it names, such as 1 and 2 of "Applied 1-2".';
+comment on column patch_outcomes.whole is 'True if it is about all patches of a posting.';
+comment on column patch_outcomes.firm is
+    'False for words that authors also use of suggestions that they took, such as "merged".';
+comment on column patch_outcomes.from_email is 'Address of the sender.';
+comment on column patch_outcomes.from_name is 'Name of the sender.';
+comment on column patch_outcomes.sent_at is 'When the mail was sent.';
+comment on column patch_outcomes.ancestors is 'Message-IDs that the mail names, oldest first.';
+
+create table patch_keys (
+    key  bigint not null,
+    at   double precision not null,
+    ref  bigint not null,
+    primary key (key, at, ref)
+);
+create index patch_keys_ref on patch_keys (ref);
+
+comment on table patch_keys is
+    'Digests of what versions of one change share, by which they are found: title, patch-id, '
+    'change-id, links, changed lines.';
+comment on column patch_keys.key is 'Digest of the kind and the value.';
+comment on column patch_keys.at is 'When the patch was sent, in seconds since 1970.';
+comment on column patch_keys.ref is 'The patch, as in patch_series.';
+
+create table patch_changes (
+    message_id  text not null
+);
+create index patch_changes_message_id on patch_changes (message_id);
+
+comment on table patch_changes is
+    'Messages with patches, and answers, that were added, deleted or changed since patch_series was '
+    'last built. Filled by triggers on patches and messages.';
+comment on column patch_changes.message_id is 'Message-ID of the message.';
+-- No statistics, as of thread_changes.
+alter table patch_changes alter message_id set statistics 0;
+
+create function note_patch_changes() returns trigger language plpgsql as $$
+begin
+    insert into patch_changes select distinct message_id from changed;
+    return null;
+end $$;
+comment on function note_patch_changes() is 'Adds the messages of patches to patch_changes.';
+
+create function note_patch_answers() returns trigger language plpgsql as $$
+begin
+    insert into patch_changes
+    select distinct message_id from changed where is_answer or in_reply_to <> '{}' or refs <> '{}';
+    return null;
+end $$;
+comment on function note_patch_answers() is 'Adds answers that came or went to patch_changes.';
+
+create function note_patch_answer_updates() returns trigger language plpgsql as $$
+begin
+    insert into patch_changes
+    select distinct message_id
+      from (select list, month, message_id, variant, row_hash, refs, in_reply_to, from_email,
+                   from_name, arrived_at
+              from changed
+            except
+            select list, month, message_id, variant, row_hash, refs, in_reply_to, from_email,
+                   from_name, arrived_at
+              from unchanged) n;
+    return null;
+end $$;
+comment on function note_patch_answer_updates() is
+    'Adds messages with other references, text or sender to patch_changes.';
+
+create trigger patches_inserted after insert on patches
+referencing new table as changed
+for each statement execute function note_patch_changes();
+
+create trigger patches_deleted after delete on patches
+referencing old table as changed
+for each statement execute function note_patch_changes();
+
+create trigger patches_updated after update on patches
+referencing new table as changed
+for each statement execute function note_patch_changes();
+
+create trigger patch_answers_inserted after insert on messages
+referencing new table as changed
+for each statement execute function note_patch_answers();
+
+create trigger patch_answers_deleted after delete on messages
+referencing old table as changed
+for each statement execute function note_patch_answers();
+
+create trigger patch_answers_updated after update on messages
+referencing old table as unchanged new table as changed
+for each statement execute function note_patch_answer_updates();
 
 
 -- Indexes outside of the database ---------------------------------------------------------------

@@ -39,9 +39,14 @@ _HOST = re.compile(
 #: Names of branches that git itself allows, without those that look like options or ranges.
 _BRANCH = re.compile(r"(?!.*(?:\.\.|//|@\{|\.lock$))[A-Za-z0-9_][A-Za-z0-9._/+@#-]{0,199}")
 _REPOSITORY_KEYS = {"source", "branch", "lists", "prefix"}
-_KEYS = {"source", "dialect", "language", "start", "charset", "redirect_hosts", "published"}
+_KEYS = {
+    *("source", "dialect", "language", "start", "charset", "redirect_hosts", "published"),
+    "description",
+}
 #: Keys whose value is not a text.
 _NO_TEXT = {"redirect_hosts", "published"}
+#: Characters of a description at most: it is one line of a page.
+MAX_DESCRIPTION = 300
 #: Keys that stand above the lists: no list can have such a name.
 _REPOSITORIES = "repositories"
 _RESERVED = ("first_month", "last_month", _REPOSITORIES)
@@ -57,6 +62,7 @@ class MailingList:
     `start` its first month, "YYYY-MM". `charset` is that of mail that names none; "": windows-1252.
     `redirect_hosts` are other hosts ("host" or "host:port") that the source's may lead to. A list
     that is not `published` is filled, and nothing shows its mail.
+    `description` is a line about the list for readers.
     """
 
     name: str
@@ -67,6 +73,7 @@ class MailingList:
     charset: str = ""
     redirect_hosts: tuple[str, ...] = ()
     published: bool = True
+    description: str = ""
 
     @property
     def defaults(self) -> "ListDefaults":
@@ -293,7 +300,18 @@ def _mailing_list(
     if bounds.last and start > bounds.last:
         raise SettingsError(f"{place} start", start, f"must not be after last_month {bounds.last}")
     charset = _read_charset(f"{place} charset", table.get("charset", ""))
-    return MailingList(name, source, dialect, language, start, charset, hosts, published)
+    description = _read_description(f"{place} description", table.get("description", ""))
+    return MailingList(
+        name, source, dialect, language, start, charset, hosts, published, description
+    )
+
+
+def _read_description(name: str, value: str) -> str:
+    line = " ".join(value.split())
+    if len(line) > MAX_DESCRIPTION:
+        rule = f"must be a line of at most {MAX_DESCRIPTION} characters"
+        raise SettingsError(name, f"{line[:40]}...", rule)
+    return line
 
 
 def _read_hosts(name: str, value: object) -> tuple[str, ...]:
@@ -358,6 +376,7 @@ _HEAD = """\
 #   charset   that of mail that names none and is not UTF-8: koi8-r, euc-jp, gb2312, ...; else
 #             windows-1252
 #   start     its first month, "YYYY-MM"
+#   description  a line about it, for readers of the pages
 #   published false: the list is filled, and nothing shows its mail (docs/sources.md)
 #   redirect_hosts  a list of other hosts that an https:// source may redirect or link to
 

@@ -1,15 +1,15 @@
-"""The assets about patches: those that were mailed, commits, and the links between both.
+"""The assets about patches: those of a month and their series, commits, and links of both.
 
 https://docs.dagster.io/guides/build/assets
 """
 
 import dagster as dg
 
+from mail_assets.defs.assets.figures import describe_asset
 from mail_assets.defs.assets.mail import RETRIES
 from mail_assets.defs.assets.months import (
     RebuildConfig,
     materialize_table,
-    table_columns,
     table_metadata,
 )
 from mail_assets.defs.partitions import PREFIX, YEAR, asset_key
@@ -17,6 +17,7 @@ from mail_assets.defs.resources import RepositoriesResource, WorkspaceResource
 from mail_assets.mail.patches.links import LINKS_VERSION
 from mail_assets.mail.patches.read import PATCHES_VERSION
 from mail_assets.month import ListMonth
+from mail_assets.steps.group_series import GROUPING_VERSION, group_series
 from mail_assets.steps.link_commits import link_commits
 from mail_assets.steps.outcome import Outcome
 from mail_assets.steps.read_commits import COMMITS_VERSION, read_month_commits
@@ -33,7 +34,7 @@ def build_patches(partitions: dg.MultiPartitionsDefinition) -> dg.AssetsDefiniti
         deps=[asset_key("messages")],
         tags={"layer": "patches"},
         kinds={"postgres"},
-        metadata=table_columns("patches"),
+        metadata=describe_asset("patches"),
         code_version=PATCHES_VERSION,
     )
     def patches(
@@ -53,6 +54,30 @@ def build_patches(partitions: dg.MultiPartitionsDefinition) -> dg.AssetsDefiniti
     return patches
 
 
+@dg.asset(
+    key_prefix=PREFIX,
+    deps=[asset_key("messages"), asset_key("patches")],
+    tags={"layer": "patches"},
+    kinds={"postgres"},
+    metadata=describe_asset("patch_series"),
+    code_version=GROUPING_VERSION,
+)
+def patch_series(
+    context: dg.AssetExecutionContext, config: RebuildConfig, workspace: WorkspaceResource
+) -> dg.MaterializeResult:
+    """One row per patch and cover letter: the series it belongs to, the version it continues and
+    the evidence for it, and what became of it, with the sentence that says so. Unpartitioned: a
+    new version is often in a later month or on another list. Only series that changed are grouped
+    again.
+    """
+    with workspace.open(context) as opened:
+        outcome = group_series(opened.connection, opened.log, rebuild=config.rebuild)
+        about = table_metadata(opened.connection, "patch_series", int(outcome.counts["patches"]))
+    return dg.MaterializeResult(
+        metadata={**outcome.counts, **about}, data_version=dg.DataVersion(outcome.digest[:32])
+    )
+
+
 def build_commits(partitions: dg.MultiPartitionsDefinition) -> dg.AssetsDefinition:
     """Build the asset. A partition has the commits of all repositories of its list.
 
@@ -66,7 +91,7 @@ def build_commits(partitions: dg.MultiPartitionsDefinition) -> dg.AssetsDefiniti
         backfill_policy=YEAR,
         tags={"layer": "patches"},
         kinds={"git", "postgres"},
-        metadata=table_columns("commits"),
+        metadata=describe_asset("commits"),
         code_version=COMMITS_VERSION,
         retry_policy=RETRIES,
     )
@@ -96,7 +121,7 @@ def build_commits(partitions: dg.MultiPartitionsDefinition) -> dg.AssetsDefiniti
     deps=[asset_key("commits"), asset_key("patches"), asset_key("threads")],
     tags={"layer": "links"},
     kinds={"postgres"},
-    metadata=table_columns("commit_links"),
+    metadata=describe_asset("commit_links"),
     code_version=LINKS_VERSION,
 )
 def commit_links(
