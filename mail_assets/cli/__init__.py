@@ -22,6 +22,7 @@ COMMANDS = {
     "serve": "serve:serve",
     "mcp": "serve:mcp",
     "answer": "answer:answer",
+    "why": "why:why",
     "evaluate": "evaluate:evaluate",
     "init": "init:init",
     "up": "home:up",

@@ -177,6 +177,7 @@ def read_stats(
 ROW_FIGURES = {
     "messages": "stored",
     "patches": "rows",
+    "commits": "commits",
     "chunks": "chunks",
     "vectors": "chunks",
     "words": "documents",

@@ -25,7 +25,7 @@ from mail_assets.encoding.models import (
 )
 from mail_assets.environment import VARIABLES
 from mail_assets.settings import variables
-from mail_assets.settings.lists import MailingList, read_lists
+from mail_assets.settings.lists import MailingList, Repository, read_lists
 from mail_assets.settings.values import (
     Environ,
     Network,
@@ -84,6 +84,7 @@ class Settings:
     words: str
     encoder: str
     precision: str
+    repositories: Mapping[str, Repository] = field(default_factory=dict)
     last_month: str | None = None
     provider: str = "cpu"
     model_dir: Path | None = None
@@ -205,7 +206,7 @@ def load_settings(environ: Environ | None = None) -> Settings:
     _check_local_state(env, variables.SHARED)
     home = read_home(env)
     lists_file = read_lists_path(env)
-    first_month, last_month, lists = read_lists(lists_file)
+    first_month, last_month, lists, repositories = read_lists(lists_file)
     encoder, precision = _read_encoder(env)
     chat = _read_chat(env)
     vectors = variables.VECTORS.read(env) or f"lance:{_default_folder(variables.VECTORS, home)}"
@@ -214,6 +215,7 @@ def load_settings(environ: Environ | None = None) -> Settings:
         lists_file=lists_file,
         first_month=first_month,
         lists=lists,
+        repositories=repositories,
         last_month=last_month,
         store=variables.STORE.read(env) or _default_folder(variables.STORE, home),
         vectors=vectors,
