@@ -197,7 +197,7 @@ class Application:
         self._exports = Exports(self.documents, self.base_url)
         has_chat = not isinstance(self.maker, PassageMaker)
         self._pages = Pages(replace(self.documents, surface="page"), has_chat)
-        self._mcp = build_mcp_server(self.documents)
+        self._mcp = build_mcp_server(self.documents, self.base_url)
         # part of each entity tag: settings that change how a document is written
         lists = ",".join(self.documents.service.options.lists)
         addresses = self.documents.publication.addresses

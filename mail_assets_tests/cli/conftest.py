@@ -69,4 +69,5 @@ def spawn(
     command = [sys.executable, "-m", "mail_assets.cli", *arguments]
     if shell:
         command = ["bash", "-o", "pipefail", "-c", f'"$@" {shell}', "bash", *command]
+    environ = {"MAIL_STANDBY_MINUTES": "0"} | environ
     return subprocess.run(command, env=inherited | environ, capture_output=True, check=False)

@@ -8,7 +8,8 @@ from operator import xor
 from mail_assets.mail.body.segments import Segment, new_text_spans, segment_with_attached
 from mail_assets.mail.message.attachments import Attachment
 from mail_assets.mail.message.message import FLAGS, Message
-from mail_assets.text.chunking import ChunkSizes, build_document, chunk_body
+from mail_assets.text.chunk_sizes import ChunkSizes
+from mail_assets.text.chunking import build_document, chunk_body
 from mail_assets.text.identifiers import MAX_IDENTIFIERS, MAX_LENGTH, find_identifiers
 from mail_assets_tests.text.minilm import minilm
 
