@@ -309,7 +309,9 @@ def _listen(path: Path) -> socket.socket:
 
 def _run_command(connection: socket.socket) -> None:
     """Run the command that is asked for, as the process that asks would; end this process."""
-    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    for number in (signal.SIGCHLD, *_PASSED_ON):  # whatever the first command ignored
+        signal.signal(number, signal.SIG_DFL)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         connection.settimeout(PATIENCE)
         asked = _take_over(connection)

@@ -180,34 +180,43 @@ def test_answer_is_of_the_mail_that_is_stored_now(world: World) -> None:
         assert find() == {b"b"}
 
 
+#: A command that can be interrupted, also where the tests run in the background.
+_INTERRUPTIBLE = """\
+import signal
+signal.signal(signal.SIGINT, signal.default_int_handler)
+from mail_assets.cli import main
+main()
+"""
+
+
+@contextlib.contextmanager
+def reading_search(ready: dict[str, str], queries: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """Yield a command whose search waits for more queries; what it reads ends afterwards."""
+    os.mkfifo(queries)
+    command = [sys.executable, "-c", _INTERRUPTIBLE, "search", "--queries", str(queries)]
+    with subprocess.Popen(command, env=os.environ | ready, stderr=subprocess.PIPE) as search:
+        with contextlib.suppress(BrokenPipeError), queries.open("w") as file:
+            yield search
+            while True:  # until nobody reads any more
+                file.write("\n")
+                file.flush()
+
+
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, -15), (signal.SIGINT, 1)])
 def test_signal_ends_the_search(
     ready: dict[str, str], tmp_path: Path, number: signal.Signals, code: int
 ) -> None:
-    queries = tmp_path / "queries"
-    os.mkfifo(queries)
-    command = [sys.executable, "-m", "mail_assets.cli", "search", "--queries", str(queries)]
-    search = subprocess.Popen(command, env=os.environ | ready, stderr=subprocess.PIPE)
-    with queries.open("w") as file:  # the search reads them
+    with reading_search(ready, tmp_path / "queries") as search:
         search.send_signal(number)
         _, said = search.communicate()
         assert search.returncode == code
         assert said.endswith(b"Aborted!\n" if number == signal.SIGINT else b"")
-        with contextlib.suppress(BrokenPipeError):
-            file.write("{}\n" * 100_000)
 
 
 def test_killed_command_ends_its_search(ready: dict[str, str], tmp_path: Path) -> None:
-    queries = tmp_path / "queries"
-    os.mkfifo(queries)
-    command = [sys.executable, "-m", "mail_assets.cli", "search", "--queries", str(queries)]
-    search = subprocess.Popen(command, env=os.environ | ready)
-    with contextlib.suppress(BrokenPipeError), queries.open("w") as file:
+    with reading_search(ready, tmp_path / "queries") as search:
         search.kill()
         search.wait()
-        while True:  # until nobody reads
-            file.write("\n")
-            file.flush()
 
 
 def test_two_processes_leave_one_socket(bare: dict[str, str]) -> None:
