@@ -19,6 +19,7 @@ from mail_assets.search.language.request import Request
 from mail_assets.search.open import open_searcher
 from mail_assets.search.response import Response
 from mail_assets.search.searcher import Searcher
+from mail_assets.tables.lists import EVERY_LIST, show_lists
 from mail_assets_tests.databases import Databases, database_name, drop_database, new_database
 from mail_assets_tests.initdb_copies import initdb_once
 from mail_assets_tests.sample_corpus import Corpus, Search, build_corpus
@@ -159,8 +160,9 @@ def home_dsn(home_databases: Databases) -> Iterator[str]:
 
 @pytest.fixture
 def migrated(tmp_path: Path, mail_dsn: str) -> Iterator[psycopg.Connection]:
-    """A connection to a mail database with all tables and no rows."""
+    """A connection to a mail database with all tables and no rows; it may show all lists."""
     with Database(tmp_path, mail_dsn).connect("test") as connection:
+        show_lists(connection, EVERY_LIST)
         yield connection
 
 

@@ -3,10 +3,12 @@
 import re
 import time
 from collections.abc import Iterator
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
+from mail_assets.mail.message.text_addresses import find_addresses
 from mail_assets_tests.patterns import Attack, Use, attacks, find_patterns
 
 #: Characters of the texts: every few at first, for what doubles its time with each of them.
@@ -114,3 +116,30 @@ def test_every_pattern_takes_linear_time(uses: list[Use]) -> None:
                 steep[use.place, use.pattern.pattern] = attack
                 break
     assert steep == {}
+
+
+#: Pieces of addresses, plain and disguised, and of what stands around them.
+PIECES = (
+    "\ufe0f", "a", "a\ufe0f", "a.", "a_", " ", "(", "< ", '"', '"a', "|", "-", ">", ".", "%20",
+    "&lt;", " dot", "_dot", "\n> ", "\u00ad.", "=40", "mailto:", "<a en ", "www.",
+)  # fmt: skip
+AT_SIGNS = ("", "@", "%40", "&#64;", "(a)", " at ", "[a]", "/at/", " arroba ", " en ", "\uff20")
+
+
+@pytest.mark.parametrize("sign", AT_SIGNS)
+def test_addresses_are_found_in_linear_time(sign: str) -> None:
+    # their patterns are tried within bounds, and compiled at first use: not by themselves above
+    finder = cast("re.Pattern[str]", SimpleNamespace(pattern="", finditer=find_addresses))
+    use = Use("find_addresses", finder, searches=True)
+    attacks_of_it = {
+        attack
+        for piece in PIECES
+        for attack in (
+            Attack("", piece, sign),
+            Attack(sign, piece, ""),
+            Attack("", piece + sign, ""),
+            Attack("", sign + 250 * piece, ""),
+            Attack("\n|", piece, sign + "a.org"),
+        )
+    }
+    assert [attack for attack in attacks_of_it if not is_linear(use, attack)] == []

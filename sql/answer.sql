@@ -5,7 +5,7 @@
 -- such as the one before the first, are ignored, and so is a chunk without text of its own.
 select m.body_text, json_agg(json_build_array(c.key, c.spans, c.tokens))
   from chunks c
-  join messages m using (list, month, message_id, variant)
+  join shown_messages m using (list, month, message_id, variant)
  where c.key = any(%(keys)s) and c.text <> ''
  group by m.list, m.month, m.message_id, m.variant
 
@@ -17,10 +17,10 @@ select e.start,
               e."end" - greatest(e.start - 400, 0) + 400),
        least(e.start, 400), substr(m.body_text, e.start + 1, e."end" - e.start),
        m.message_id, s.thread_id,
-       array(select distinct c.list from messages c where c.message_id = m.message_id order by 1),
+       array(select distinct c.list from shown_messages c where c.message_id = m.message_id order by 1),
        m.month, m.subject, m.from_name, m.from_email, m.sent_at
   from unnest(%(threads)s::text[]) with ordinality as t (thread_id, place)
-  join thread_summaries s using (thread_id)
+  join shown_summaries s using (thread_id)
  cross join lateral rows from (
        jsonb_to_recordset(s.sentences)
        as (message_id text, part text, start integer, "end" integer))
@@ -33,7 +33,7 @@ select e.start,
 -- The bodies of messages by the key of any chunk of each, with their segments.
 select c.key, m.body_text, m.segments
   from chunks c
-  join messages m using (list, month, message_id, variant)
+  join shown_messages m using (list, month, message_id, variant)
  where c.key = any(%(keys)s)
 
 -- name: folded
@@ -46,6 +46,7 @@ select n.name, count(*)
   from senders s
  cross join lateral (select left(s.person, -length(s.address) - 1) as name) n
  where s.person like like_pattern(%(word)s)
+   and s.list = any((select shown_lists())::text[])
    and (cardinality(%(lists)s::text[]) = 0 or s.list = any(%(lists)s))
    and strpos(n.name, '@') = 0
  group by n.name

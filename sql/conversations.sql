@@ -6,11 +6,11 @@ select (counts->>'threads')::int from partitions where asset = 'threads' and lis
 
 -- name: resolve
 -- The thread that an id is in or leads to, and its position there.
-select thread_id, position from threads where message_id = %(id)s
+select thread_id, position from shown_node(%(id)s)
 union all
 select t.thread_id, t.position
   from thread_aliases a
-  join threads t using (message_id)
+ cross join lateral shown_node(a.message_id) t
  where a.id = %(id)s
 
 -- name: conversation
@@ -24,16 +24,16 @@ select t.position, t.depth, t.message_id, t.is_ghost or m.message_id is null as 
        coalesce(left(m.body_text, %(characters)s), m.body_text) as body_text,
        char_length(m.body_text) as characters, m.segments, m.attachments,
        coalesce(places.contested, false) as contested
-  from threads t
+  from shown_thread(%(thread_id)s) t
   left join lateral (
        select array_agg(distinct c.list || '|' || c.month)
               filter (where coalesce(o.place, 1) = 1) as archives,
               bool_or(o.place is not null) as contested
-         from messages c
-         left join contested_texts o using (message_id, list, month, variant)
+         from shown_messages c
+         left join shown_texts o using (message_id, list, month, variant)
         where c.message_id = t.message_id) places on true
-  left join lateral first_copy(t.message_id) m on true
- where t.thread_id = %(thread_id)s and t.position >= %(first)s
+  left join lateral first_shown(t.message_id) m on true
+ where t.position >= %(first)s
  order by t.position
  limit %(most)s
 
@@ -46,17 +46,58 @@ select max(t.position) + 1 as positions,
        min(m.sent_at) as first_sent_at, max(m.sent_at) as last_sent_at,
        coalesce((array_agg(m.subject_base order by t.position, m.arrived_at)
                  filter (where m.message_id is not null))[1], '') as subject_base
-  from threads t
+  from shown_thread(%(thread_id)s) t
   left join lateral (
        select c.*
-         from messages c
-         left join contested_texts o using (message_id, list, month, variant)
+         from shown_messages c
+         left join shown_texts o using (message_id, list, month, variant)
         where c.message_id = t.message_id and coalesce(o.place, 1) = 1) m on true
- where t.thread_id = %(thread_id)s
 
 -- name: page_starts
 -- The first node of each page of `size` positions of a thread.
 select distinct on (position / %(size)s) message_id
-  from threads
- where thread_id = %(thread_id)s
+  from shown_thread(%(thread_id)s)
  order by position / %(size)s, position
+
+-- name: state
+-- A digest of all that a thread is shown from: its nodes, the copies of its messages, its summary.
+-- No text is read: a row's hashes stand for it.
+select encode(sha256(convert_to(
+           coalesce((select row(s.checksum, s.made_at)::text
+                       from thread_summaries s
+                      where s.thread_id = %(thread_id)s), '')
+           || string_agg(row(t, c.copies)::text, e'\n' order by t.position), 'UTF8')), 'hex')
+  from shown_thread(%(thread_id)s) t
+  left join lateral (
+       select string_agg(
+                  row(m.list, m.month, m.variant, m.row_hash, m.checksum, m.arrived_at,
+                      o.place)::text,
+                  ',' order by m.list, m.month, m.variant) as copies
+         from shown_messages m
+         left join shown_texts o using (message_id, list, month, variant)
+        where m.message_id = t.message_id) c on true
+
+-- name: outline
+-- Nodes of a thread in order: those from a position on, and the answers of a message. Of answers
+-- the beginning of the text is read.
+select t.position, t.depth, t.message_id, t.is_ghost or m.message_id is null as is_ghost,
+       t.parent_id is not distinct from %(message_id)s as answers, t.by_subject,
+       m.from_name, m.from_email, m.sent_at, m.subject_base,
+       case when t.parent_id = %(message_id)s then left(m.body_text, %(characters)s) end
+           as body_text,
+       case when t.parent_id = %(message_id)s then m.segments end as segments
+  from shown_thread(%(thread_id)s) t
+  left join lateral first_shown(t.message_id) m on true
+ where t.position >= %(first)s and t.position < %(first)s + %(most)s
+    or t.parent_id = %(message_id)s
+ order by t.position
+
+-- name: places
+-- The number of each message in its thread, from 1, and the number of messages there.
+select i.id, count(*) filter (where n.position <= own.position)::int as number,
+       count(*)::int as messages
+  from unnest(%(ids)s::text[]) as i (id)
+ cross join lateral shown_node(i.id) own
+ cross join lateral shown_thread(i.id) n
+ where not n.is_ghost
+ group by i.id

@@ -47,15 +47,6 @@ select n.nspname, n.nspname = current_schema()
    and t.oid <> r.ev_class
  limit 1
 
--- name: delete_languages
--- Remove the lists of an earlier installation.
-delete from list_languages
-
--- name: insert_languages
--- Record the text search configuration of each list.
-insert into list_languages (list, language)
-select * from unnest(%(lists)s::text[], %(languages)s::text[])
-
 -- name: question
 -- A query in the lexemes of one language. narrow: all words, or one of the identifiers, which are
 -- exact lexemes. required: the phrases, and none of the excluded words; phrased: whether there are

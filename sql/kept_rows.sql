@@ -120,7 +120,9 @@ begin
           join pg_class v on v.oid = r.ev_class
           join pg_depend d on d.classid = 'pg_rewrite'::regclass and d.objid = r.oid
          where d.refclassid = 'pg_class'::regclass and d.refobjid = any(tables) and v.relkind = 'v'
-           and (v.relnamespace = schema and v.relname in ('left_out', 'thread_contents')
+           and (v.relnamespace = schema and v.relname in (
+                     'left_out', 'thread_contents', 'shown_messages', 'shown_texts',
+                     'shown_summaries')
                 or v.relnamespace = to_regnamespace('mail_public'))
     loop
         execute one;
@@ -129,7 +131,11 @@ begin
     drop function if exists message_checksum, summary_checksum;
     for one in
         select format('drop function %s', f.signature)
-          from unnest(array['first_copy(text)', 'find_contested(text[])']) as n (name)
+          from unnest(array[
+                   'first_copy(text)', 'first_shown(text)', 'find_contested(text[])',
+                   'shown_node(text, text[])', 'shown_thread_id(text, text[])',
+                   'shown_thread(text, text[])', 'shown_ids(text[], text[])',
+                   'is_closed(text, text[])', 'hides_lists(text[])', 'shown_lists()']) as n (name)
          cross join lateral to_regprocedure(format('%I.%s', current_schema(), n.name))
                as f (signature)
          where f.signature is not null
@@ -143,7 +149,9 @@ begin
     for one in
         select format('drop function %s', f.signature)
           from unnest(array[
-                   'note_thread_changes()', 'note_thread_updates()', 'like_pattern(text)',
+                   'note_lists()', 'note_thread_changes()', 'note_thread_updates()',
+                   'note_patch_changes()', 'note_patch_answers()', 'note_patch_answer_updates()',
+                   'like_pattern(text)',
                    'fold_name(text)', 'join_receivers(text[], text[])', 'join_file_names(jsonb)',
                    'note_senders()',
                    'forget_senders()', 'note_summary_messages()', 'drop_summaries_of_messages()',

@@ -81,10 +81,11 @@ delete from removed_upstream
 select digest from removed_upstream where list = %(list)s and month = %(month)s
 
 -- name: losses_of_message
+-- In the lists that this session may show.
 select r.list, r.month, r.noticed_at, f.kept_until
   from removed_upstream r
   left join former_archives f on f.object_key = r.former_key
- where r.message_id = %(message_id)s
+ where r.message_id = %(message_id)s and r.list = any((select shown_lists())::text[])
  order by r.list, r.month
 
 -- name: delete_lost

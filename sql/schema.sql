@@ -3,11 +3,14 @@
 -- postgres/migrations.py, which records it in schema_migrations. Later changes are numbered
 -- migrations (sql/001_NAME.sql, 002_...): this file is not edited after a release.
 --
+--   lists          lists, and what may be shown of them: views shown_messages, shown_texts,
+--                  shown_summaries
 --   archives       mbox_archives, former_archives, removed_upstream
 --   messages       messages, contested_texts, archive_entries, quarantine, senders
 --   threads        threads, thread_aliases, thread_changes
 --   summaries      thread_summaries, summary_changes, view thread_contents
 --   chunks         chunks
+--   patches        patches, patch_series, patch_outcomes, patch_keys, patch_changes
 --   indexes        vectors, words, indexes, live_indexes, promotions
 --   encoders       encoder_probes, encoded_texts
 --   progress       partitions, passed_checks
@@ -91,6 +94,46 @@ begin
 end $$;
 comment on function join_file_names(jsonb) is
     'The names of the attached files of a message as one text in lower case, for an index.';
+
+
+-- Lists -----------------------------------------------------------------------------------------
+
+create table lists (
+    list           text primary key,
+    language       text,
+    published      boolean not null default false,
+    was_published  boolean not null default false
+);
+
+comment on table lists is
+    'The mailing lists that were stored or are in lists.toml, as commands last read that file. A '
+    'server reads the file itself; the SQL functions know only this table.';
+comment on column lists.list is 'Name of the mailing list.';
+comment on column lists.language is
+    'Text search configuration of the list; null if it was never in lists.toml.';
+comment on column lists.published is
+    'True if lists.toml names the list, without published = false: its mail may be shown.';
+comment on column lists.was_published is
+    'True if the list was published once: a link to its mail is answered with 410, not 404.';
+
+-- The one answer to what may be shown. A session that shows mail to anybody says in the variable
+-- mail_assets.lists which lists are published (reading/published.py): their names, or * for all that
+-- are stored. Without it nothing is shown.
+create function shown_lists() returns text[]
+language sql stable parallel safe
+begin atomic
+    select case current_setting('mail_assets.lists', true)
+           when '*' then array(select list from lists)
+           else string_to_array(current_setting('mail_assets.lists', true), ',') end;
+end;
+comment on function shown_lists() is 'The lists that this session may show.';
+
+create function hides_lists(shown text[] default shown_lists()) returns boolean
+language sql stable parallel safe
+begin atomic
+    select exists (select from lists where list <> all(coalesce(shown, '{}')));
+end;
+comment on function hides_lists(text[]) is 'True if there are lists that may not be shown.';
 
 
 -- Archives --------------------------------------------------------------------------------------
@@ -474,6 +517,80 @@ create trigger contested_deleted after delete on messages
 referencing old table as unchanged
 for each statement execute function settle_contested();
 
+-- Messages that may be shown --------------------------------------------------------------------
+
+-- Statements for readers ask these instead of messages and contested_texts. The rights and the
+-- row-level security of the reader apply, as in thread_contents.
+
+create view shown_messages with (security_invoker = true) as
+select * from messages where list = any((select shown_lists())::text[]);
+
+comment on view shown_messages is 'The messages of lists that this session may show.';
+
+create view shown_texts with (security_invoker = true) as
+select c.message_id, c.list, c.month, c.variant,
+       (select count(distinct o.place)
+          from contested_texts o
+         where o.message_id = c.message_id and o.list = any((select shown_lists())::text[])
+           and o.place <= c.place)::integer as place
+  from contested_texts c
+ where c.list = any((select shown_lists())::text[])
+   and exists (
+       select from contested_texts o
+        where o.message_id = c.message_id and o.list = any((select shown_lists())::text[])
+          and o.place <> c.place);
+
+comment on view shown_texts is
+    'contested_texts as if there were only the lists that this session may show.';
+
+create function first_shown(id text) returns setof messages
+language sql stable parallel safe
+begin atomic
+    select m.*
+      from messages m
+     where m.message_id = id and m.list = any((select shown_lists())::text[])
+     order by m.arrived_at, break_tie(m.list, m.month, m.variant) collate "C"
+     limit 1;
+end;
+comment on function first_shown(text) is
+    'The copy of a message that arrived first, of those that this session may show.';
+
+create function is_closed(id text, shown text[] default shown_lists()) returns boolean
+language sql stable parallel safe
+begin atomic
+    select exists (select from messages where message_id = id)
+       and not exists (
+           select from messages where message_id = id and list = any(shown));
+end;
+comment on function is_closed(text, text[]) is
+    'True if a message is stored, and only in lists that may not be shown.';
+
+create function shown_ids(ids text[], shown text[] default shown_lists()) returns text[]
+language plpgsql stable parallel safe as $$
+begin
+    return case when hides_lists(shown) then array(
+        select i.id from unnest(ids) with ordinality as i (id, place)
+         where not is_closed(i.id, shown) order by i.place) else ids end;
+end $$;
+comment on function shown_ids(text[], text[]) is
+    'Message-IDs that a message refers to, without those of messages that are closed.';
+
+
+create function note_lists() returns trigger language plpgsql as $$
+begin
+    insert into lists (list)
+    select distinct list from changed except select list from lists
+    on conflict (list) do nothing;
+    return null;
+end $$;
+comment on function note_lists() is
+    'Adds lists that have mail to lists; a load has recorded its list before.';
+
+create trigger lists_inserted after insert on messages
+referencing new table as changed
+for each statement execute function note_lists();
+
+
 create table archive_entries (
     list            text not null,
     month           text not null,
@@ -730,6 +847,110 @@ referencing old table as unchanged new table as changed
 for each statement execute function note_thread_updates();
 
 
+-- A thread as if messages that are closed had never been: what answers them is an answer to the
+-- nearest ancestor that is shown, and ghosts stay where something below them is shown.
+create function shown_thread(wanted text, shown text[] default shown_lists())
+returns setof threads
+language plpgsql stable parallel safe as $$
+begin
+    if not hides_lists(shown) then
+        return query
+        select t.* from threads w join threads t on t.thread_id = w.thread_id
+         where w.message_id = wanted;
+        return;
+    end if;
+    return query
+    with recursive stored as materialized (
+        select t.*, not t.is_ghost and is_closed(t.message_id, shown) as closed
+          from threads w
+          join threads t on t.thread_id = w.thread_id
+         where w.message_id = wanted),
+    needed as (
+        select s.message_id, s.parent_message_id from stored s where not s.is_ghost and not s.closed
+        union
+        select s.message_id, s.parent_message_id
+          from needed d
+          join stored s on s.message_id = d.parent_message_id
+         where not s.closed),
+    nodes as materialized (
+        select s.*, d.message_id is null as dropped
+          from stored s
+          left join needed d on d.message_id = s.message_id),
+    -- from each that is dropped up to the nearest that is not
+    above_parents as (
+        select n.message_id, n.parent_id as above from nodes n where n.dropped
+        union all
+        select p.message_id, n.parent_id
+          from above_parents p
+          join nodes n on n.message_id = p.above
+         where n.dropped),
+    above_directs as (
+        select n.message_id, n.parent_message_id as above from nodes n where n.dropped
+        union all
+        select d.message_id, n.parent_message_id
+          from above_directs d
+          join nodes n on n.message_id = d.above
+         where n.dropped),
+    kept as materialized (
+        select k.message_id, k.root_id, k.position, k.is_ghost, k.by_subject,
+               case when p.message_id is null then k.parent_id else p.above end as parent_id,
+               case when d.message_id is null then k.parent_message_id else d.above end
+                   as parent_message_id
+          from nodes k
+          left join (select p.message_id, p.above
+                       from above_parents p
+                       left join nodes n on n.message_id = p.above
+                      where not coalesce(n.dropped, false)) p on p.message_id = k.parent_id
+          left join (select d.message_id, d.above
+                       from above_directs d
+                       left join nodes n on n.message_id = d.above
+                      where not coalesce(n.dropped, false)) d
+            on d.message_id = k.parent_message_id
+         where not k.dropped),
+    levels as (
+        select k.message_id, 0 as level, k.message_id as root from kept k where k.parent_id is null
+        union all
+        select k.message_id, l.level + 1, l.root
+          from levels l
+          join kept k on k.parent_id = l.message_id)
+    select k.message_id, min(k.message_id collate "C") over () collate "default", k.parent_id,
+           k.parent_message_id,
+           case when exists (select from kept r where r.message_id = k.root_id) then k.root_id
+                else coalesce(l.root, k.message_id) end,
+           coalesce(l.level, 0),
+           (row_number() over (order by k.position))::integer - 1, k.is_ghost, k.by_subject
+      from kept k
+      left join levels l on l.message_id = k.message_id
+     order by k.position;
+end $$;
+comment on function shown_thread(text, text[]) is
+    'The thread that has a message, ghosts included, as it may be shown.';
+
+create function shown_node(id text, shown text[] default shown_lists())
+returns setof threads
+language plpgsql stable parallel safe as $$
+begin
+    if hides_lists(shown) then
+        return query select t.* from shown_thread(id, shown) t where t.message_id = id;
+    else
+        return query select t.* from threads t where t.message_id = id;
+    end if;
+end $$;
+comment on function shown_node(text, text[]) is
+    'The place of a message or ghost in its thread, as it may be shown.';
+
+create function shown_thread_id(id text, shown text[] default shown_lists()) returns text
+language plpgsql stable parallel safe as $$
+begin
+    if not hides_lists(shown) then
+        return id;
+    end if;
+    return (select t.thread_id from shown_thread(id, shown) t limit 1);
+end $$;
+comment on function shown_thread_id(text, text[]) is
+    'The id by which a thread may be named: never that of a closed message.';
+
+
 -- Summaries of threads --------------------------------------------------------------------------
 
 create table thread_summaries (
@@ -822,6 +1043,18 @@ having count(*) > 1;
 comment on view thread_contents is
     'Of each thread with two archived messages or more that nobody contests: the number of these, '
     'the length of their texts, and a hash of all that a summary is made of.';
+
+create view shown_summaries with (security_invoker = true) as
+select s.*
+  from thread_summaries s
+ where not (select hides_lists())
+    or not exists (
+       select from threads t
+        cross join lateral first_copy(t.message_id) m
+        where t.thread_id = s.thread_id and m.list <> all((select shown_lists())::text[]));
+
+comment on view shown_summaries is
+    'Summaries that were made of nothing but messages that this session may show.';
 
 create function note_summary_messages() returns trigger language plpgsql as $$
 begin
@@ -972,6 +1205,280 @@ comment on column chunks.tokens is 'Number of tokens that the encoder reads, wit
 comment on column chunks.text_hash is
     'SHA-256 of what the encoder reads, the subject and the text: chunks with equal hashes share '
     'a vector.';
+
+
+-- Patches ---------------------------------------------------------------------------------------
+
+create table patches (
+    list          text not null,
+    month         text not null,
+    message_id    text not null,
+    variant       smallint not null,
+    place         smallint not null,
+    kind          text not null check (kind in ('patch', 'cover')),
+    source        text not null check (source in ('body', 'attachment')),
+    file_name     text not null,
+    subject       text not null,
+    title         text not null,
+    title_key     text not null,
+    tags          text[] not null,
+    version       integer not null,
+    part          integer,
+    parts         integer,
+    author_name   text not null,
+    author_email  text not null,
+    sent_at       timestamptz not null,
+    patch_id      text not null,
+    files         jsonb not null,
+    file_count    integer not null,
+    added         integer not null,
+    removed       integer not null,
+    line_digests  integer[] not null,
+    base_commit   text not null,
+    change_id     text not null,
+    links         jsonb not null,
+    changelog     text[] not null,
+    malformed     text not null,
+    flags         text[] not null,
+    primary key (list, month, message_id, variant, place)
+);
+create index patches_message_id on patches (message_id);
+create index patches_patch_id on patches (patch_id) where patch_id <> '';
+create index patches_change_id on patches (change_id) where change_id <> '';
+create index patches_title_key on patches using hash (title_key);
+create index patches_list_date on patches (list, sent_at);
+
+comment on table patches is
+    'One row per patch that was mailed, inline or attached, and per cover letter of a series.';
+comment on column patches.list is 'Name of the mailing list.';
+comment on column patches.month is 'Month of the archive that holds the message, YYYY-MM.';
+comment on column patches.message_id is 'Message-ID of the message.';
+comment on column patches.variant is 'Variant of the message, as in messages.';
+comment on column patches.place is 'Position of the patch among those of its message, from 0.';
+comment on column patches.kind is
+    'patch, or cover: a message that is labelled as a patch, has no diff and begins a series.';
+comment on column patches.source is 'Where its text stands: body or attachment.';
+comment on column patches.file_name is 'Name of the attached file; empty for the body.';
+comment on column patches.subject is
+    'Subject as written: of the attached patch, an in-body Subject, else of the message.';
+comment on column patches.title is 'Subject without brackets and Re:, as a commit has it.';
+comment on column patches.title_key is
+    'Letters and digits of the title, without case: equal titles have the same.';
+comment on column patches.tags is
+    'Words of the brackets besides PATCH, version and part, in lower case: trees, rfc, resend.';
+comment on column patches.version is 'Version (v3), 1 if none is written.';
+comment on column patches.part is 'Number in its series (2 of 2/5); 0 for a cover letter.';
+comment on column patches.parts is 'Number of patches of its series (5 of 2/5).';
+comment on column patches.author_name is 'Author: of an in-body From, else of the message.';
+comment on column patches.author_email is 'Address of the author.';
+comment on column patches.sent_at is 'When the message was sent.';
+comment on column patches.patch_id is
+    'git patch-id --stable of what git am applies; empty if there is none.';
+comment on column patches.files is
+    'Changed files: path, old_path, change, added, removed, functions, is_binary.';
+comment on column patches.file_count is 'Number of changed files; the first 2,000 are in files.';
+comment on column patches.added is 'Lines added.';
+comment on column patches.removed is 'Lines removed.';
+comment on column patches.line_digests is
+    'Digests of the changed lines without blanks, ascending; of more than 2,000 the smallest.';
+comment on column patches.base_commit is 'Commit that the patch is based on, as its author says.';
+comment on column patches.change_id is 'Change-Id of Gerrit or change-id of b4, as written.';
+comment on column patches.links is
+    'Earlier versions that the author links: [[version or null, Message-ID], ...].';
+comment on column patches.changelog is
+    'Lines in which the author says what changed since earlier versions.';
+comment on column patches.malformed is 'Why git refuses the patch; empty if nothing is known.';
+comment on column patches.flags is
+    'Oddities: answer, combined, context, files_capped, lines_capped, mended, no_label, '
+    'patches_capped.';
+
+
+-- Series of patches -----------------------------------------------------------------------------
+
+create table patch_series (
+    message_id      text not null,
+    place           smallint not null,
+    ref             bigint not null,
+    list            text not null,
+    month           text not null,
+    variant         smallint not null,
+    series_id       text not null,
+    posting         integer not null,
+    change          integer not null,
+    previous_id     text,
+    previous_place  smallint,
+    evidence        text[] not null,
+    is_remark       boolean not null,
+    is_taken_over   boolean not null,
+    is_newest       boolean not null,
+    state           text not null
+        check (state in ('open', 'applied', 'superseded', 'rejected', 'withdrawn')),
+    reason_id       text,
+    reason_start    integer,
+    reason_end      integer,
+    shas            text[] not null,
+    primary key (message_id, place)
+);
+create index patch_series_series_id on patch_series (series_id);
+create index patch_series_ref on patch_series (ref);
+create index patch_series_reason_id on patch_series (reason_id) where reason_id is not null;
+create index patch_series_open on patch_series (list, month)
+    where state = 'open' and not is_remark;
+
+comment on table patch_series is
+    'One row per patch and cover letter: its series, the version that it continues, and what became '
+    'of it. A series is all postings of one change, over all lists and months.';
+comment on column patch_series.message_id is 'Message-ID of the message, as in patches.';
+comment on column patch_series.place is 'Position in its message, as in patches.';
+comment on column patch_series.ref is 'Digest of message_id and place, as in patch_keys.';
+comment on column patch_series.list is 'List of the copy that arrived first, which is read.';
+comment on column patch_series.month is 'Month of that copy.';
+comment on column patch_series.variant is 'Variant of that copy.';
+comment on column patch_series.series_id is 'Message-ID of the first message of the series.';
+comment on column patch_series.posting is
+    'Number of its posting in the series, from 0, by date: what was sent at once.';
+comment on column patch_series.change is
+    'Number of its change in the series, from 0: the versions of one patch have the same.';
+comment on column patch_series.previous_id is
+    'Message-ID of the version before it of the same change; null for the first.';
+comment on column patch_series.previous_place is 'Position of that version in its message.';
+comment on column patch_series.evidence is
+    'What joins it to the version before: patch-id, change-id, link, reply, title, lines.';
+comment on column patch_series.is_remark is
+    'True if it is a diff within an answer: a suggestion, unless a version is joined to it.';
+comment on column patch_series.is_taken_over is
+    'True if its sender neither sent nor wrote the version before.';
+comment on column patch_series.is_newest is
+    'True if who sent or wrote it has sent no newer version of the change.';
+comment on column patch_series.state is
+    'What became of it: open, applied, superseded (by its next version or by a mail that says so), '
+    'rejected or withdrawn.';
+comment on column patch_series.reason_id is
+    'Message-ID of the mail that says so, or of the version that supersedes it.';
+comment on column patch_series.reason_start is
+    'First character of what says so in the body of that mail; null for a newer version.';
+comment on column patch_series.reason_end is 'Character after it.';
+comment on column patch_series.shas is 'Commits that the mail names, as written.';
+
+create table patch_outcomes (
+    message_id  text not null,
+    number      smallint not null,
+    outcome     text not null,
+    start_at    integer not null,
+    end_at      integer not null,
+    shas        text[] not null,
+    title       text not null,
+    parts       integer[] not null,
+    whole       boolean not null,
+    firm        boolean not null,
+    from_email  text not null,
+    from_name   text not null,
+    sent_at     timestamptz not null,
+    ancestors   text[] not null,
+    primary key (message_id, number)
+);
+create index patch_outcomes_ancestors on patch_outcomes using gin (ancestors);
+
+comment on table patch_outcomes is
+    'One row per statement of a mail on what became of patches, such as "Applied, thanks".';
+comment on column patch_outcomes.message_id is 'Message-ID of the mail.';
+comment on column patch_outcomes.number is 'Number of the statement in the mail, from 0.';
+comment on column patch_outcomes.outcome is
+    'applied, pulled, rejected, withdrawn, superseded or resend-requested.';
+comment on column patch_outcomes.start_at is 'First character of the statement in the body.';
+comment on column patch_outcomes.end_at is 'Character after it.';
+comment on column patch_outcomes.shas is 'Commits that it names, as written.';
+comment on column patch_outcomes.title is 'Title of the patch that it names; empty if none.';
+comment on column patch_outcomes.parts is 'Parts that it names, such as 1 and 2 of "Applied 1-2".';
+comment on column patch_outcomes.whole is 'True if it is about all patches of a posting.';
+comment on column patch_outcomes.firm is
+    'False for words that authors also use of suggestions that they took, such as "merged".';
+comment on column patch_outcomes.from_email is 'Address of the sender.';
+comment on column patch_outcomes.from_name is 'Name of the sender.';
+comment on column patch_outcomes.sent_at is 'When the mail was sent.';
+comment on column patch_outcomes.ancestors is 'Message-IDs that the mail names, oldest first.';
+
+create table patch_keys (
+    key  bigint not null,
+    at   double precision not null,
+    ref  bigint not null,
+    primary key (key, at, ref)
+);
+create index patch_keys_ref on patch_keys (ref);
+
+comment on table patch_keys is
+    'Digests of what versions of one change share, by which they are found: title, patch-id, '
+    'change-id, links, changed lines.';
+comment on column patch_keys.key is 'Digest of the kind and the value.';
+comment on column patch_keys.at is 'When the patch was sent, in seconds since 1970.';
+comment on column patch_keys.ref is 'The patch, as in patch_series.';
+
+create table patch_changes (
+    message_id  text not null
+);
+create index patch_changes_message_id on patch_changes (message_id);
+
+comment on table patch_changes is
+    'Messages with patches, and answers, that were added, deleted or changed since patch_series was '
+    'last built. Filled by triggers on patches and messages.';
+comment on column patch_changes.message_id is 'Message-ID of the message.';
+-- No statistics, as of thread_changes.
+alter table patch_changes alter message_id set statistics 0;
+
+create function note_patch_changes() returns trigger language plpgsql as $$
+begin
+    insert into patch_changes select distinct message_id from changed;
+    return null;
+end $$;
+comment on function note_patch_changes() is 'Adds the messages of patches to patch_changes.';
+
+create function note_patch_answers() returns trigger language plpgsql as $$
+begin
+    insert into patch_changes
+    select distinct message_id from changed where is_answer or in_reply_to <> '{}' or refs <> '{}';
+    return null;
+end $$;
+comment on function note_patch_answers() is 'Adds answers that came or went to patch_changes.';
+
+create function note_patch_answer_updates() returns trigger language plpgsql as $$
+begin
+    insert into patch_changes
+    select distinct message_id
+      from (select list, month, message_id, variant, row_hash, refs, in_reply_to, from_email,
+                   from_name, arrived_at
+              from changed
+            except
+            select list, month, message_id, variant, row_hash, refs, in_reply_to, from_email,
+                   from_name, arrived_at
+              from unchanged) n;
+    return null;
+end $$;
+comment on function note_patch_answer_updates() is
+    'Adds messages with other references, text or sender to patch_changes.';
+
+create trigger patches_inserted after insert on patches
+referencing new table as changed
+for each statement execute function note_patch_changes();
+
+create trigger patches_deleted after delete on patches
+referencing old table as changed
+for each statement execute function note_patch_changes();
+
+create trigger patches_updated after update on patches
+referencing new table as changed
+for each statement execute function note_patch_changes();
+
+create trigger patch_answers_inserted after insert on messages
+referencing new table as changed
+for each statement execute function note_patch_answers();
+
+create trigger patch_answers_deleted after delete on messages
+referencing old table as changed
+for each statement execute function note_patch_answers();
+
+create trigger patch_answers_updated after update on messages
+referencing old table as unchanged new table as changed
+for each statement execute function note_patch_answer_updates();
 
 
 -- Indexes outside of the database ---------------------------------------------------------------

@@ -38,7 +38,7 @@ select m.message_id, m.list, m.month, m.variant, m.subject, m.sent_at,
            and {passes}
          order by m.sent_at
          limit %(most)s)) m
- where not exists (select from contested_texts o where o.message_id = m.message_id offset 0)
+ where not exists (select from shown_texts o where o.message_id = m.message_id offset 0)
 
 -- name: confirmed
 -- The matches of the indexes that are stored and pass the filters: copies of messages by words, at
@@ -77,7 +77,7 @@ found as materialized (
                   = (a.list, a.month, a.message_id, a.variant)
               and {passes_in_lists}
            offset 0) m
-      left join contested_texts o
+      left join shown_texts o
         on (o.message_id, o.list, o.month, o.variant)
            = (m.message_id, m.list, m.month, m.variant)
       left join threads t on t.message_id = m.message_id and coalesce(o.place, 1) = 1),
@@ -112,7 +112,7 @@ select 0, w.message_id, w.list, w.month, w.variant, w.text, b.thread_id, false, 
                where m.message_id = t.message_id
                  and {passes}
               offset 0) m
-         left join contested_texts o
+         left join shown_texts o
            on (o.message_id, o.list, o.month, o.variant)
               = (m.message_id, m.list, m.month, m.variant)
         where t.thread_id = b.thread_id and coalesce(o.place, 1) = 1
@@ -167,7 +167,7 @@ select null, false, share from spread where met
 -- The newest, or oldest, messages that pass the filters.
 select m.message_id, m.list, m.month, m.variant, o.place, t.thread_id
   from {source} m
-  left join contested_texts o using (message_id, list, month, variant)
+  left join shown_texts o using (message_id, list, month, variant)
   left join threads t on t.message_id = m.message_id and coalesce(o.place, 1) = 1
  where {passes}
  order by {by_date}, m.message_id, m.list, m.month, m.variant
@@ -179,14 +179,14 @@ select min(sent_at), max(sent_at) from messages where message_id = any(%(message
 
 -- name: is_stored
 -- True if a message has an id, or a conversation has it of a message that is in no archive.
-select exists (select from messages where message_id = %(message_id)s)
-       or exists (select from threads where message_id = %(message_id)s)
+select exists (select from shown_messages where message_id = %(message_id)s)
+       or exists (select from shown_node(%(message_id)s))
 
 -- name: by_id
 -- The copies of one message that pass the filters.
 select m.message_id, m.list, m.month, m.variant, o.place, t.thread_id
   from messages m
-  left join contested_texts o using (message_id, list, month, variant)
+  left join shown_texts o using (message_id, list, month, variant)
   left join threads t on t.message_id = m.message_id and coalesce(o.place, 1) = 1
  where m.message_id = %(message_id)s
    and {passes}
@@ -197,8 +197,8 @@ select m.message_id, m.list, m.month, m.variant, o.place, t.thread_id
 select m.message_id, m.list, m.month, m.variant, o.place, m.subject, m.from_name, m.from_email,
        m.sent_at, t.thread_id,
        array(select a.one ->> 'name' from jsonb_array_elements(m.attachments) as a (one))
-  from messages m
-  left join contested_texts o using (message_id, list, month, variant)
+  from shown_messages m
+  left join shown_texts o using (message_id, list, month, variant)
   left join threads t on t.message_id = m.message_id and coalesce(o.place, 1) = 1
  where m.message_id = any(%(message_ids)s)
  order by m.message_id, m.list, m.month, m.variant
@@ -222,8 +222,9 @@ select p.place, c.key, c.index, c.text, c.spans
 -- text that arrived first is in the thread. People are named in the order of the thread. Messages and
 -- chunks are found by their ids (offset 0): by list and month the planner would read whole months.
 with members as materialized (
-    select p.thread_id, t.position, m.message_id, m.list, m.sent_at, lower(m.from_email) as author,
-           m.from_name
+    select p.thread_id, t.position, m.message_id, m.list, m.month, m.variant, m.sent_at,
+           m.arrived_at, lower(m.from_email) as author, m.from_email, m.from_name, m.subject_base,
+           o.place is not null as contested
       from unnest(%(threads)s::text[]) as p (thread_id)
       join threads t using (thread_id)
      cross join lateral (
@@ -232,7 +233,7 @@ with members as materialized (
             where m.message_id = t.message_id
               and m.list = any(%(lists)s)
            offset 0) m
-      left join contested_texts o
+      left join shown_texts o
         on (o.message_id, o.list, o.month, o.variant)
            = (m.message_id, m.list, m.month, m.variant)
      where coalesce(o.place, 1) = 1),
@@ -256,7 +257,11 @@ named as materialized (
     select thread_id, array_agg(from_name order by number) as names
       from people
      where number <= %(names)s
-     group by thread_id)
+     group by thread_id),
+firsts as materialized (
+    select distinct on (thread_id) *
+      from members
+     order by thread_id, position, arrived_at, break_tie(list, month, variant) collate "C")
 select s.thread_id, s.messages, s.people, s.first_sent_at, s.last_sent_at, s.lists,
        coalesce(n.names, '{}'), m.subject_base, m.message_id, m.from_name, m.from_email, m.sent_at,
        (select left(c.text, %(characters)s)
@@ -266,22 +271,8 @@ select s.thread_id, s.messages, s.people, s.first_sent_at, s.last_sent_at, s.lis
          limit 1),
        m.contested
   from sizes s
+  join firsts m using (thread_id)
   left join named n using (thread_id)
- cross join lateral (
-       select m.*, o.place is not null as contested
-         from threads t
-        cross join lateral (
-              select *
-                from messages m
-               where m.message_id = t.message_id
-                 and m.list = any(%(lists)s)
-              offset 0) m
-         left join contested_texts o
-           on (o.message_id, o.list, o.month, o.variant)
-              = (m.message_id, m.list, m.month, m.variant)
-        where t.thread_id = s.thread_id and coalesce(o.place, 1) = 1
-        order by t.position, m.arrived_at, break_tie(m.list, m.month, m.variant) collate "C"
-        limit 1) m
 
 -- name: stems
 -- The lexemes of single words, each in a language; none of a stop word. The parser of PostgreSQL takes
@@ -296,7 +287,7 @@ select w.language, w.word,
 -- name: chunk_texts
 -- The first chunks of a message, by which similar messages are searched.
 select c.text, m.subject_base
-  from first_copy(%(message_id)s) m
+  from first_shown(%(message_id)s) m
   join chunks c using (list, month, message_id, variant)
  order by c.index
  limit %(most)s
@@ -318,7 +309,7 @@ with matching as materialized (
 counted as (
     select m.*, min(o.place) over (partition by m.message_id) as first, o.place
       from matching m
-      left join contested_texts o
+      left join shown_texts o
         on (o.message_id, o.list, o.month, o.variant)
            = (m.message_id, m.list, m.archive, m.variant))
 select f.facet, f.value, count(distinct m.message_id)
@@ -352,7 +343,7 @@ select e.lexeme, e.share
 -- The lexemes that no message has; each is also given as a tsquery.
 select l.lexeme
   from unnest(%(lexemes)s::text[], %(queries)s::tsquery[]) as l (lexeme, query)
- where not exists (select from messages m where m.search @@ l.query)
+ where not exists (select from shown_messages m where m.search @@ l.query)
 
 -- name: sampled_shares
 -- The same before the first ANALYZE, from a sample of the messages.
@@ -366,12 +357,16 @@ select u.lexeme, count(*)::float8 / (select count(*) from sampled)
 -- contain each word of the text in the address or in its name: "Lane, Tom" is Tom G. Lane. The index
 -- senders_person finds those with the longest word; it does not support "all".
 with exact as materialized (
-    select address from senders where address = lower(%(sender)s) limit 1)
+    select address
+      from senders
+     where address = lower(%(sender)s) and list = any((select shown_lists())::text[])
+     limit 1)
 select address from exact
 union all
 (select distinct address
    from senders
   where not exists (select from exact)
+    and list = any((select shown_lists())::text[])
     and person like like_pattern(fold_name(%(longest)s))
     and person like all(array(
             select like_pattern(fold_name(w.word)) from unnest(%(words)s::text[]) as w (word)))
@@ -388,7 +383,7 @@ select distinct s.address
   from wanted w
  cross join senders s
  cross join lateral (select left(s.person, -length(s.address) - 1) as name) n
- where s.person like like_pattern(fold_name(%(longest)s))
+ where s.person like like_pattern(fold_name(%(longest)s)) and s.list = any((select shown_lists())::text[])
    and regexp_replace(n.name, '\S*@\S*', '', 'g') like all(w.parts)
    and (n.name !~ %(signs)s
         or regexp_replace(n.name, %(addresses)s, e'\n', 'g') like all(w.parts))
@@ -398,7 +393,7 @@ select distinct s.address
 -- The thread that an id is in or leads to, and its subject in some lists; of a message in no thread
 -- its own subject.
 with place as materialized (
-    select thread_id from threads where message_id = %(id)s
+    select thread_id from threads where message_id = %(id)s and not is_closed(message_id)
     union all
     select t.thread_id
       from thread_aliases a
@@ -408,7 +403,7 @@ with place as materialized (
    from place p
    join threads t using (thread_id)
    join messages m on m.message_id = t.message_id and m.list = any(%(lists)s)
-   left join contested_texts o
+   left join shown_texts o
      on (o.message_id, o.list, o.month, o.variant) = (m.message_id, m.list, m.month, m.variant)
   where coalesce(o.place, 1) = 1
   order by t.position, m.arrived_at
@@ -423,18 +418,24 @@ union all
 
 -- name: thread
 -- The thread of a message.
-select thread_id from threads where message_id = %(message_id)s
+select thread_id from threads where message_id = %(message_id)s and not is_closed(message_id)
 
 -- name: thread_ids
 -- The messages of the thread of a message.
 select o.message_id
   from threads t
   join threads o using (thread_id)
- where t.message_id = %(message_id)s
+ where t.message_id = %(message_id)s and not is_closed(t.message_id)
 
 -- name: threads_of
 -- The threads of those of some messages that are stored; one without a thread is its own.
-select ids.id, coalesce(t.thread_id, ids.id)
+select ids.id, coalesce(shown_thread_id(t.thread_id), ids.id)
   from unnest(%(message_ids)s::text[]) as ids (id)
   left join threads t on t.message_id = ids.id
- where exists (select from messages m where m.message_id = ids.id)
+ where exists (select from shown_messages m where m.message_id = ids.id)
+
+-- name: shown_threads
+-- The ids by which threads may be named, in the same order.
+select shown_thread_id(t.id)
+  from unnest(%(threads)s::text[]) with ordinality as t (id, place)
+ order by t.place

@@ -119,7 +119,7 @@ delete from passed_checks p
 select count(*) from thread_summaries
 
 -- name: read
--- With the text around each sentence: an address that its border cuts is hidden as a whole.
+-- If it may be shown. With the text around each sentence: an address that its border cuts is hidden as a whole.
 select s.thread_id, s.maker, s.verbatim, s.messages, s.first_sent_at, s.last_sent_at,
        s.participants, s.patches, s.sentences,
        array(
@@ -131,7 +131,7 @@ select s.thread_id, s.maker, s.verbatim, s.messages, s.first_sent_at, s.last_sen
                       jsonb_to_recordset(s.sentences)
                       as (message_id text, start integer, "end" integer))
                   with ordinality as e (message_id, start, "end", place)
-             left join lateral first_copy(e.message_id) m on s.verbatim
+             left join lateral first_shown(e.message_id) m on s.verbatim
             order by e.place) as around
-  from thread_summaries s
+  from shown_summaries s
  where s.thread_id = any(%(threads)s)

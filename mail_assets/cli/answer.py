@@ -13,6 +13,7 @@ from mail_assets.cli.command import (
     examples,
     filter_options,
     json_option,
+    open_reading,
     pass_settings,
     print_error,
     print_json,
@@ -20,7 +21,7 @@ from mail_assets.cli.command import (
     printable,
     printable_line,
     read_filters,
-    select_lists,
+    select_published,
 )
 from mail_assets.settings.settings import Settings
 
@@ -62,7 +63,7 @@ def answer(
     if question is not None and not question.strip():
         raise click.UsageError("the question is empty")
     if lists:
-        select_lists(settings, lists)
+        select_published(settings, lists)
 
     from mail_assets.answers.answer import Turn
     from mail_assets.answers.chat import open_maker
@@ -76,7 +77,7 @@ def answer(
     incomplete = wrong = False
     with (
         open_maker(chat, settings.chat_key) as maker,
-        settings.database.connect("answer") as connection,
+        open_reading(settings, "answer") as connection,
         open_searcher(settings.search) as searcher,
     ):
         for asked in [question] if question is not None else _read_questions():

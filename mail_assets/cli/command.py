@@ -8,11 +8,12 @@ import json
 import logging
 import re
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import wraps
 from importlib import import_module
 from pathlib import Path
-from typing import Any, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import click
 from click.shell_completion import CompletionItem
@@ -32,6 +33,9 @@ from mail_assets.settings.settings import (
 from mail_assets.settings.values import SettingsError
 from mail_assets.settings.variables import STANDBY_MINUTES
 from mail_assets.text.untrusted import TURNS
+
+if TYPE_CHECKING:
+    import psycopg
 
 #: Exit codes: something failed or there is nothing of that name; a wrong argument or setting.
 FAILED, WRONG_INPUT = 1, 2
@@ -259,6 +263,43 @@ def select_lists(settings: Settings, names: Sequence[str]) -> tuple[str, ...]:
             hint = name_nearest(name, settings.lists)
             raise SettingsError("--list", name, f"{hint}there are: {', '.join(settings.lists)}")
     return tuple(names or settings.lists)
+
+
+def select_published(settings: Settings, names: Sequence[str]) -> tuple[str, ...]:
+    """Return the named lists, all that are published without a name.
+
+    Raises:
+        SettingsError: a list is unknown or not published.
+    """
+    found = select_lists(settings, names)
+    for name in names:
+        if not settings.lists[name].published:
+            rule = (
+                "is not published: lists.toml says published = false, and no command shows its mail"
+            )
+            raise SettingsError("--list", name, rule)
+    return found
+
+
+@contextmanager
+def open_reading(settings: Settings, role: str) -> "Iterator[psycopg.Connection]":
+    """Open a connection that shows the mail of published lists, and of no others."""
+    from mail_assets.tables.lists import show_lists
+
+    with settings.database.connect(role) as connection:
+        show_lists(connection, settings.languages)
+        yield connection
+
+
+def exit_if_closed(connection: "psycopg.Connection", message_id: str) -> None:
+    """End with a line that says so, if a message is stored in lists alone that show none."""
+    from mail_assets.tables.lists import find_lists_of
+
+    if names := find_lists_of(connection, message_id):
+        exit_with(
+            f"message {message_id} is stored in {', '.join(names)}, not published: lists.toml does "
+            "not name the list, or says published = false"
+        )
 
 
 def check_month(option: str, month: str | None) -> None:

@@ -14,7 +14,7 @@ from mail_assets.cli.command import (
     print_json,
     print_note,
     print_table,
-    select_lists,
+    select_published,
 )
 from mail_assets.settings.settings import Settings
 
@@ -126,7 +126,7 @@ def evaluate(  # a parameter for each option
     from mail_assets.search.language.request import MODES, RequestError
     from mail_assets.search.open import open_searcher
 
-    select_lists(settings, lists)
+    select_published(settings, lists)
     if sets and (queries or qrels):
         raise click.UsageError("give --set, or --queries and --qrels")
     asked = [read_named_set(one, lists, min_relevant) for one in sets]
@@ -136,7 +136,7 @@ def evaluate(  # a parameter for each option
             raise click.UsageError("give --set, --queries and --qrels, or set MAIL_QUALITY_SET")
         asked = [judged._replace(lists=lists)]
     for one in asked:
-        select_lists(settings, one.lists)
+        select_published(settings, one.lists)
     found = []
     with open_searcher(settings.search) as searcher:
         for one in asked:

@@ -41,11 +41,13 @@ def up(settings: Settings, mend: bool) -> None:
     from mail_assets.encoding.models import advise_language
     from mail_assets.encoding.open import check_model
     from mail_assets.indexes.vectors import check_mail_bucket
+    from mail_assets.tables.lists import record_lists
 
     make_private_folder(settings.home)
     if mend:
         _mend_tables(settings)
     with settings.database.connect("up") as connection:
+        record_lists(connection, settings.languages)
         version = connection.execute("select current_setting('server_version')").fetchone()
     click.echo(f"postgres {version[0] if version else '?'}: {describe_address(settings)}")
     dagster_home = use_dagster_home(settings)

@@ -13,7 +13,7 @@ from mail_assets.cli.command import (
     print_json,
     read_filters,
     read_message_id,
-    select_lists,
+    select_published,
 )
 from mail_assets.cli.hits import print_response
 from mail_assets.settings.settings import Settings
@@ -89,7 +89,7 @@ def search(
     if (query is None) == (queries is None):
         raise click.UsageError("give either a QUERY or --queries FILE")
     if lists:
-        select_lists(settings, lists)
+        select_published(settings, lists)
     requests = (
         [_request("", query or "", lists, options)]
         if queries is None

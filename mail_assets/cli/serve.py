@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from mail_assets.cli.command import examples, exit_with, pass_settings
+from mail_assets.settings.lists import PublishedLists
 from mail_assets.settings.settings import Settings
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ def open_documents(settings: Settings, processes: int = 0) -> "Iterator[Document
         searchers=processes or 2 * count_physical_cores(),
         audit=settings.web_audit,
         in_processes=processes > 0,
+        published=PublishedLists(settings.lists_file, settings.languages),
     )
     service = SearchService(options)
     try:
@@ -76,7 +78,17 @@ def serve(settings: Settings, host: str, port: int) -> None:
         base_url = settings.web_url or here
         clients = Clients(settings.web_proxies)
         limits = Limits(settings.web_limits)
-        app = Application(documents, base_url, maker, settings.web_hosts, limits, clients).build()
+        app = Application(
+            documents,
+            base_url,
+            maker,
+            settings.web_hosts,
+            limits,
+            clients,
+            title=settings.web_title,
+            about=settings.web_about,
+            descriptions={name: one.description for name, one in settings.lists.items()},
+        ).build()
         click.echo(here, err=True)
         uvicorn.Server(server_config(app, clients)).run(sockets)
 

@@ -11,7 +11,9 @@ import click
 from mail_assets.cli.command import (
     WRONG_INPUT,
     examples,
+    exit_if_closed,
     exit_with,
+    open_reading,
     pass_settings,
     print_json,
     printable,
@@ -157,13 +159,14 @@ def show(
     if attachment is not None and (raw or chunks or vectors):
         raise click.UsageError("--attachment: not with --raw, --chunks or --vectors")
     wanted = read_message_id(message_id)
-    with settings.database.connect("show") as connection:
+    with open_reading(settings, "show") as connection:
         copies = show_message(connection, wanted)
         if not copies:
             if find_placeholder(connection, settings.forget_key, wanted):
                 exit_with(f"message {message_id} was forgotten")
             if vanished := find_vanished(connection, wanted):
                 exit_with("\n".join(format_vanished(message_id, one) for one in vanished))
+            exit_if_closed(connection, wanted)
             exit_with(f"no message {message_id}")
         if attachment is not None:
             _write_attachment(

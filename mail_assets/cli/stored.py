@@ -8,12 +8,13 @@ from mail_assets.cli.command import (
     examples,
     json_lines_option,
     json_option,
+    open_reading,
     pass_settings,
     plural,
     print_json,
     print_table,
     printable_line,
-    select_lists,
+    select_published,
 )
 from mail_assets.settings.settings import Settings
 
@@ -52,9 +53,9 @@ def list_messages(
 
     if (name is None) == (named is None):
         raise click.UsageError(f"name one list; there are: {', '.join(settings.lists)}")
-    [list_name] = select_lists(settings, (name or named or "",))
+    [list_name] = select_published(settings, (name or named or "",))
     check_month("--month", month)
-    with settings.database.connect("list") as connection:
+    with open_reading(settings, "list") as connection:
         # one by one, not as a table: a list of 400,000 messages is not read into memory
         for row in list_messages(connection, list_name, month, sort):
             if as_json:

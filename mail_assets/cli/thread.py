@@ -10,8 +10,10 @@ import click
 
 from mail_assets.cli.command import (
     examples,
+    exit_if_closed,
     exit_with,
     json_option,
+    open_reading,
     pass_settings,
     plural,
     print_json,
@@ -154,11 +156,13 @@ def thread(settings: Settings, message_id: str, as_json: bool, full: bool, summa
     from mail_assets.tables.thread_summaries import read_summary
 
     wanted = read_message_id(message_id)
-    with settings.database.connect("thread") as connection:
+    with open_reading(settings, "thread") as connection:
         conversation = read_thread(connection, wanted)
         if conversation is None:  # a forgotten message's place is known by its placeholder
             hidden = find_placeholder(connection, settings.forget_key, wanted)
             conversation = read_thread(connection, hidden) if hidden else None
+        if conversation is None:
+            exit_if_closed(connection, wanted)
         made = read_summary(connection, conversation.thread_id) if conversation else None
     if conversation is None:
         exit_with(f"no thread has {message_id}")

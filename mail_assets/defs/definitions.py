@@ -1,4 +1,4 @@
-"""The definitions that Dagster loads. Importing this module builds nothing and reads nothing.
+"""The definitions of this project. Importing this module builds nothing and reads nothing.
 
 https://docs.dagster.io/api/dagster/definitions
 """
@@ -23,6 +23,7 @@ from mail_assets.defs.assets.mail import (
     mbox_source,
     threads,
 )
+from mail_assets.defs.assets.patches import build_patches, patch_series
 from mail_assets.defs.assets.search import build_search_quality, search_audit
 from mail_assets.defs.checks.index import (
     keys_agree,
@@ -43,9 +44,11 @@ from mail_assets.defs.checks.mail import (
     sentences_stand,
     summaries_current,
 )
+from mail_assets.defs.checks.months import build_months_made
+from mail_assets.defs.checks.patches import few_malformed, patches_accounted_for
 from mail_assets.defs.checks.search import search_quality_holds
 from mail_assets.defs.jobs import JOBS, build_upkeep
-from mail_assets.defs.partitions import GROUP, asset_key, list_months
+from mail_assets.defs.partitions import GROUP, MONTHLY, asset_key, list_months
 from mail_assets.defs.resources import (
     AlertsResource,
     ArchiveSourceResource,
@@ -68,6 +71,7 @@ from mail_assets.settings.settings import Settings, load_settings
 from mail_assets.settings.variables import CHAT
 
 CHECKS = (
+    *map(build_months_made, MONTHLY),
     dialect_fits,
     accounted_for,
     few_quarantined,
@@ -77,6 +81,8 @@ CHECKS = (
     summaries_current,
     word_keys_agree,
     words_reconciled,
+    patches_accounted_for,
+    few_malformed,
     spans_point_into_bodies,
     tokens_in_range,
     one_fingerprint,
@@ -95,8 +101,7 @@ BLOCKING_CHECKS = frozenset(
 )
 
 
-@dg.definitions
-def defs() -> dg.Definitions:
+def load_defs() -> dg.Definitions:
     """Build the definitions from the environment and lists.toml; the process begins with it."""
     keep_files_private()
     return build_defs(load_settings())
@@ -138,6 +143,8 @@ def build_assets(
         build_thread_summaries(build_summaries(settings).fingerprint),
         build_words(partitions, bucket_kind(settings.words)),
         build_word_index(bucket_kind(settings.words)),
+        build_patches(partitions),
+        patch_series,
         build_chunks(partitions),
         build_embeddings(partitions, encoder, "openai" if is_remote else "onnx"),
         build_vectors(partitions, bucket),

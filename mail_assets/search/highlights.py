@@ -1,9 +1,9 @@
 """The words of a query in texts: the chunks that a hit shows, highlights, and their weight."""
 
 import math
-import re
 from bisect import bisect_left
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
+from itertools import repeat
 from typing import NamedTuple
 
 import psycopg
@@ -21,7 +21,6 @@ from mail_assets.text.words import Word, find_words
 MAX_CHUNKS = 3
 #: Texts between blanks whose words are kept; one page may add more.
 KEPT_TOKENS = 50_000
-_TOKEN = re.compile(r"\S+")
 
 
 class StoredChunk(NamedTuple):
@@ -62,6 +61,9 @@ class Highlighter:
         shows_addresses: bool = True,
     ) -> None:
         self._stems = stems
+        #: The places of the query's words in texts between blanks, of those that have any.
+        self._places: dict[str, list[tuple[int, int, str]]] = {}
+        self._read = set[str]()
         self._names = {name.lower() for name in identifiers}
         self._weights = {term.lexeme: term.weight for term in terms}
         self._shows_addresses = shows_addresses
@@ -95,32 +97,50 @@ class Highlighter:
     def _find_words(self, text: str) -> Iterator[tuple[int, int, str]]:
         if not self._stems:
             return
-        for token in _TOKEN.finditer(text):
-            for word in _WORDS[token[0]]:
-                if word.in_address and not self._shows_addresses:
-                    continue
-                for form in (word.text, *word.forms):
-                    if lexeme := self._stems.get(form):
-                        yield token.start() + word.start, token.start() + word.end, lexeme
-                        break
+        tokens = {*text.split()}
+        for token in tokens - self._read:
+            if not self._stems.keys().isdisjoint(_TOKENS[token].forms):
+                self._places[token] = [*self._find_in_token(token)]
+        self._read |= tokens
+        for token in tokens & self._places.keys():
+            for at in _find_tokens(text, token):
+                for start, end, lexeme in self._places[token]:
+                    yield at + start, at + end, lexeme
+
+    def _find_in_token(self, token: str) -> Iterator[tuple[int, int, str]]:
+        for word in _TOKENS[token].words:
+            if word.in_address and not self._shows_addresses:
+                continue
+            lexemes = (self._stems.get(form) for form in (word.text, *word.forms))
+            if lexeme := next(filter(None, lexemes), None):
+                yield word.start, word.end, lexeme
 
     def weigh(self, lexemes: Set[str]) -> float:
         """Return the weight of some lexemes together."""
         # fsum: a set has another order in each process, and a rounded sum would follow it
-        return math.fsum(self._weights.get(lexeme, 0.0) for lexeme in lexemes)
+        return math.fsum(map(self._weights.get, lexemes, repeat(0.0)))
 
 
-class _Words(dict[str, tuple[Word, ...]]):
+class _Token(NamedTuple):
+    """The words of a text between blanks, and all their forms."""
+
+    words: tuple[Word, ...]
+    forms: frozenset[str]
+
+
+class _Tokens(dict[str, _Token]):
     """The words of texts between blanks, in a dict that makes missing ones and ends when full."""
 
-    def __missing__(self, token: str) -> tuple[Word, ...]:
+    def __missing__(self, token: str) -> _Token:
         if len(self) >= KEPT_TOKENS:
             self.clear()
-        made = self[token] = tuple(find_words(token))
+        words = tuple(find_words(token))
+        made = _Token(words, frozenset(form for one in words for form in (one.text, *one.forms)))
+        self[token] = made
         return made
 
 
-_WORDS = _Words()
+_TOKENS = _Tokens()
 
 
 class WordReader:
@@ -165,9 +185,7 @@ class WordReader:
             self._of_lexeme.clear()
         fresh = {one: tokens.difference(self._known.setdefault(one, set())) for one in languages}
         found = set[str]().union(*fresh.values())
-        words = {
-            one for token in found for word in _WORDS[token] for one in (word.text, *word.forms)
-        }
+        words = set[str]().union(*(_TOKENS[token].forms for token in found))
         if not words:
             return
         for language, stems in self._stems.read(languages, words).items():
@@ -237,6 +255,7 @@ def _find_focus(text: str, found: Highlights, highlighter: Highlighter) -> int:
     That is the weight of its different lexemes, then their number: by meaning none has a weight.
     """
     best, focus = (-1.0, 0), 0
+    most = found.weight, len(set[str]().union(*found.lexemes))
     for at, _ in found.spans:
         start = find_start(text, at, SHORTEST)
         first = bisect_left(found.spans, (start, 0))
@@ -245,6 +264,8 @@ def _find_focus(text: str, found: Highlights, highlighter: Highlighter) -> int:
         weight = highlighter.weigh(lexemes), len(lexemes)
         if weight > best:
             best, focus = weight, at
+        if best == most:
+            break
     return focus
 
 
@@ -271,6 +292,16 @@ def _lower(text: str) -> str:
     if len(lowered) == len(text):
         return lowered
     return "".join(low if len(low := one.lower()) == 1 else one for one in text)
+
+
+def _find_tokens(text: str, token: str) -> Iterator[int]:
+    """Yield the places of a text between blanks."""
+    at = text.find(token)
+    while at >= 0:
+        end = at + len(token)
+        if not (text[at - 1 : at].strip() or text[end : end + 1].strip()):
+            yield at
+        at = text.find(token, at + 1)
 
 
 def _find_starts(text: str, part: str) -> Iterator[int]:

@@ -1,6 +1,7 @@
 """lists.toml: the mailing lists and their months, read and checked; and a first one, written."""
 
 import json
+import logging
 import os
 import re
 import tomllib
@@ -15,6 +16,8 @@ from mail_assets.settings.values import SettingsError, absolute_path, choice, on
 
 if TYPE_CHECKING:
     from mail_assets.steps.outcome import ListDefaults
+
+logger = logging.getLogger(__name__)
 
 #: Older than any list named in this project. Changing it later orphans history.
 FIRST_MONTH = "1995-01"
@@ -33,7 +36,14 @@ _HOST = re.compile(
     r"(?:[A-Za-z0-9_](?:[A-Za-z0-9._-]{0,250}[A-Za-z0-9_])?|\[[0-9A-Fa-f:.]{2,45}\])"
     r"(?::[0-9]{1,5})?"
 )
-_KEYS = {"source", "dialect", "language", "start", "charset", "redirect_hosts"}
+_KEYS = {
+    *("source", "dialect", "language", "start", "charset", "redirect_hosts", "published"),
+    "description",
+}
+#: Keys whose value is not a text.
+_NO_TEXT = {"redirect_hosts", "published"}
+#: Characters of a description at most: it is one line of a page.
+MAX_DESCRIPTION = 300
 #: Keys that stand above the lists: no list can have such a name.
 _BOUNDS = ("first_month", "last_month")
 _REMEDY = "write one with `mail-assets init`, or set MAIL_LISTS"
@@ -46,7 +56,9 @@ class MailingList:
     `source` is a folder, an https:// or an s3:// URL. `dialect` names how its mbox files are
     written; None: each archive is examined. `language` is a PostgreSQL text search configuration,
     `start` its first month, "YYYY-MM". `charset` is that of mail that names none; "": windows-1252.
-    `redirect_hosts` are other hosts ("host" or "host:port") that the source's may lead to.
+    `redirect_hosts` are other hosts ("host" or "host:port") that the source's may lead to. A list
+    that is not `published` is filled, and nothing shows its mail.
+    `description` is a line about the list for readers.
     """
 
     name: str
@@ -56,13 +68,15 @@ class MailingList:
     start: str
     charset: str = ""
     redirect_hosts: tuple[str, ...] = ()
+    published: bool = True
+    description: str = ""
 
     @property
     def defaults(self) -> "ListDefaults":
         """The language and charset of mail that names none."""
         from mail_assets.steps.outcome import ListDefaults
 
-        return ListDefaults(self.language, self.charset)
+        return ListDefaults(self.language, self.charset, self.published)
 
 
 class ListsFile(NamedTuple):
@@ -74,6 +88,41 @@ class ListsFile(NamedTuple):
     first_month: str
     last_month: str | None
     lists: dict[str, MailingList]
+
+
+class PublishedLists:
+    """The published lists of a lists.toml with their languages, as the file says at each call.
+
+    A file that cannot be read, such as one that is being edited, leaves them as they were.
+    """
+
+    def __init__(self, path: Path, languages: Mapping[str, str]) -> None:
+        self._path, self._languages = path, languages
+        self._mark: object = None
+
+    def __call__(self) -> Mapping[str, str]:
+        """Return list -> text search configuration; the file is read if it has changed."""
+        mark = read_mark(self._path)
+        if mark != self._mark:
+            self._mark = mark
+            try:
+                lists = read_lists(self._path).lists
+            except SettingsError as error:
+                logger.warning("the lists stay as they were: %s", error)
+            else:
+                self._languages = {
+                    name: one.language for name, one in lists.items() if one.published
+                }
+        return self._languages
+
+
+def read_mark(path: Path) -> object:
+    """Return a value that changes when a file does; None if there is none."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_size, found.st_ino
 
 
 class _Bounds(NamedTuple):
@@ -143,8 +192,11 @@ def _mailing_list(
         raise SettingsError(f"{place} {unknown[0]}", table[unknown[0]], one_of(_KEYS))
     hosts = _read_hosts(f"{place} redirect_hosts", table.get("redirect_hosts", []))
     for key, value in table.items():
-        if key != "redirect_hosts" and not isinstance(value, str):
+        if key not in _NO_TEXT and not isinstance(value, str):
             raise SettingsError(f"{place} {key}", value, "must be a string")
+    published = table.get("published", True)
+    if not isinstance(published, bool):
+        raise SettingsError(f"{place} published", published, "must be true or false")
     source = _read_source(f"{place} source", table.get("source", ""), folder)
     dialect = table.get("dialect")
     if dialect is not None:
@@ -162,7 +214,18 @@ def _mailing_list(
     if bounds.last and start > bounds.last:
         raise SettingsError(f"{place} start", start, f"must not be after last_month {bounds.last}")
     charset = _read_charset(f"{place} charset", table.get("charset", ""))
-    return MailingList(name, source, dialect, language, start, charset, hosts)
+    description = _read_description(f"{place} description", table.get("description", ""))
+    return MailingList(
+        name, source, dialect, language, start, charset, hosts, published, description
+    )
+
+
+def _read_description(name: str, value: str) -> str:
+    line = " ".join(value.split())
+    if len(line) > MAX_DESCRIPTION:
+        rule = f"must be a line of at most {MAX_DESCRIPTION} characters"
+        raise SettingsError(name, f"{line[:40]}...", rule)
+    return line
 
 
 def _read_hosts(name: str, value: object) -> tuple[str, ...]:
@@ -227,6 +290,8 @@ _HEAD = """\
 #   charset   that of mail that names none and is not UTF-8: koi8-r, euc-jp, gb2312, ...; else
 #             windows-1252
 #   start     its first month, "YYYY-MM"
+#   description  a line about it, for readers of the pages
+#   published false: the list is filled, and nothing shows its mail (docs/sources.md)
 #   redirect_hosts  a list of other hosts that an https:// source may redirect or link to
 
 # The oldest month of any list. Choose it once: changing it later orphans history.

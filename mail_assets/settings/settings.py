@@ -105,6 +105,8 @@ class Settings:
     forget_archives: str = KEEP
     standby_minutes: int = STANDBY
     web_addresses: str = HIDDEN
+    web_title: str = ""
+    web_about: str = ""
     web_hosts: tuple[str, ...] = ()
     web_audit: bool = True
     web_proxies: tuple[Network, ...] = ()
@@ -146,8 +148,8 @@ class Settings:
 
     @property
     def languages(self) -> dict[str, str]:
-        """The text search configuration of each list."""
-        return {name: one.language for name, one in self.lists.items()}
+        """The text search configuration of each published list."""
+        return {name: one.language for name, one in self.lists.items() if one.published}
 
     @property
     def list_defaults(self) -> "dict[str, ListDefaults]":
@@ -239,6 +241,8 @@ def load_settings(environ: Environ | None = None) -> Settings:
         forget_archives=variables.FORGET_ARCHIVES.read(env),
         standby_minutes=variables.STANDBY_MINUTES.read(env),
         web_addresses=variables.WEB_ADDRESSES.read(env),
+        web_title=variables.WEB_TITLE.read(env),
+        web_about=variables.WEB_ABOUT.read(env),
         web_hosts=variables.WEB_HOSTS.read(env),
         web_audit=variables.WEB_AUDIT.read(env),
         web_proxies=variables.WEB_PROXIES.read(env),

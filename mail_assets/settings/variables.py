@@ -276,6 +276,18 @@ WEB_URL = _web.add(
     "The address under which readers find it, for links in feeds and mailboxes: "
     "`https://archive.example.org`",
 )
+WEB_TITLE = _web.add(
+    "MAIL_WEB_TITLE",
+    "",
+    values.short_text(100),
+    "The name of the archive, on its pages and in titles: `Mail of the Harbor project`",
+)
+WEB_ABOUT = _web.add(
+    "MAIL_WEB_ABOUT",
+    "",
+    values.short_text(300),
+    "A line about the archive, below its name",
+)
 WEB_PROXIES: Variable[tuple[values.Network, ...]] = _web.add(
     "MAIL_WEB_PROXIES",
     (),

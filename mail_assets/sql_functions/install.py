@@ -19,6 +19,7 @@ from mail_assets.mail.message import text_addresses
 from mail_assets.postgres.statements import SQL, statement
 from mail_assets.search import fulltext, matches, query, semantic
 from mail_assets.search.language import request
+from mail_assets.tables.lists import record_lists
 from mail_assets.text import words
 from mail_assets.text.identifiers import SQLSTATE_CLASSES, VERSION
 from mail_assets.text.letters import MARKS, UNSPACED, UNSPACED_LETTER
@@ -63,8 +64,8 @@ def install_functions(
 ) -> bool:
     """Install the functions in the schema of the tables, in one transaction; replace older ones.
 
-    `languages` maps lists to text search configurations. The role `public` gets access to the
-    schema mail_public and nothing else; None empties that schema. `vectors` allows the use of
+    `languages` maps published lists to text search configurations. The role `public` gets access to
+    the schema mail_public and nothing else; None empties that schema. `vectors` allows the use of
     pgvector. Returns whether pgvector is used; without it, functions take a vector as text and
     report what is missing.
 
@@ -91,14 +92,13 @@ def _install(
     with connection.transaction():
         connection.execute("set local client_min_messages = warning")
         connection.execute(statement("functions", "give_up_early"))
+        record_lists(connection, languages)
         files = _files(connection, public)
         if vectors:
             connection.execute(_render("extension", {}))
         values = _template_values(connection, vectors, public or "")
         for file in files:
             connection.execute(_render(file, values))
-            if file == "lists":
-                _write_languages(connection, languages)
     return values["embedding"] != "text"
 
 
@@ -197,12 +197,6 @@ def _in_plpgsql(text: str) -> str:
 
 def _identifier(name: str) -> str:
     return sql.Identifier(name).as_string()
-
-
-def _write_languages(connection: psycopg.Connection, languages: Mapping[str, str]) -> None:
-    connection.execute(statement("functions", "delete_languages"))
-    given = {"lists": [*languages], "languages": [*languages.values()]}
-    connection.execute(statement("functions", "insert_languages"), given)
 
 
 def _check_role(connection: psycopg.Connection, role: str) -> None:

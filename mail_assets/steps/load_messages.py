@@ -27,6 +27,7 @@ from mail_assets.steps.month_contents import (
 from mail_assets.steps.outcome import ListDefaults, Outcome, StepError, rate
 from mail_assets.steps.read_month import Archive, MonthReader, Reading, make_lines
 from mail_assets.tables.hidden_ids import find_held, hide_ids
+from mail_assets.tables.lists import record_list
 from mail_assets.tables.mbox_archives import (
     ArchiveRow,
     local_archive,
@@ -90,6 +91,8 @@ def load_messages(
         archive = read_archive(connection, month)
         if archive is None:
             raise StepError(f"{month}: no archive yet; materialize mbox_archives first")
+        # not in the transaction of the load: other months of the list would wait for its end
+        record_list(connection, month.list_name, defaults.language, published=defaults.published)
         inputs, made_by = message_inputs(archive, defaults), _made_by_now(archive, defaults)
         state = read_state(connection, partition)
         if state and state.inputs == inputs and not rebuild:

@@ -7,7 +7,7 @@ from mail_assets.tables.partitions import Counts
 
 
 class ListDefaults(NamedTuple):
-    """Language and charset that a list's mail is loaded with.
+    """Language and charset that a list's mail is loaded with, and whether it may be shown.
 
     `language` is a text search configuration of PostgreSQL. `charset` is that of mail that names
     none; where it is "", the parser takes windows-1252.
@@ -15,9 +15,10 @@ class ListDefaults(NamedTuple):
 
     language: str
     charset: str = ""
+    published: bool = True
 
     def __str__(self) -> str:
-        """Return both as one word, which stands in the inputs of a month."""
+        """Return language and charset as one word, which stands in the inputs of a month."""
         return f"{self.language}/{self.charset}" if self.charset else self.language
 
 

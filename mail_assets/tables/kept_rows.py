@@ -39,11 +39,17 @@ KEPT = {
 
 #: Table -> the source of its rows. `partitions` and `thread_aliases` are in both.
 REMADE = {
+    "lists": "lists.toml",
     "messages": "archives",
     "contested_texts": "messages",
     "archive_entries": "archives",
     "quarantine": "archives",
     "chunks": "messages",
+    "patches": "messages and archives",
+    "patch_series": "patches and messages",
+    "patch_outcomes": "messages",
+    "patch_keys": "patches",
+    "patch_changes": "the triggers on patches and messages",
     "threads": "messages",
     "thread_aliases": "messages",
     "thread_changes": "messages",

@@ -16,7 +16,7 @@ Stems are not made here: the dictionaries of PostgreSQL make them of single word
 import re
 import unicodedata
 from collections.abc import Iterator
-from itertools import pairwise
+from itertools import chain, groupby, pairwise, repeat
 from typing import NamedTuple, TypeAlias
 
 from mail_assets.text.letters import MARKS, UNSPACED, UNSPACED_LETTER
@@ -100,15 +100,25 @@ def list_forms(text: str) -> Iterator[tuple[Forms, bool]]:
 
     It takes a quarter of the time of `find_words`.
     """
-    for line in text.split("\n") if "@" in text or not _is_plain(text) else [text]:
-        if "@" not in line and _is_plain(line):
-            for run in _ASCII_RUN.findall(line):
-                if len(run) <= MAX_LENGTH:
-                    for forms in _FORMS[run]:
-                        yield forms, False
-        else:
-            for word in find_words(line):
-                yield (word.text, word.forms), word.in_address
+    if "@" not in text and _is_plain(text):
+        yield from _list_runs(text, in_address=False)
+        return
+    for (has_sign, plain), lines in groupby(text.split("\n"), lambda x: ("@" in x, _is_plain(x))):
+        joined = "\n".join(lines)
+        if not plain:
+            yield from (((word.text, word.forms), word.in_address) for word in find_words(joined))
+            continue
+        at = 0
+        for found in _ADDRESS.finditer(joined) if has_sign else ():
+            yield from _list_runs(joined[at : found.start()], in_address=False)
+            yield from _list_runs(found[0], in_address=True)
+            at = found.end()
+        yield from _list_runs(joined[at:], in_address=False)
+
+
+def _list_runs(text: str, *, in_address: bool) -> Iterator[tuple[Forms, bool]]:
+    words = chain.from_iterable(map(_FORMS.__getitem__, _ASCII_RUN.findall(text)))
+    return zip(words, repeat(in_address))
 
 
 def _find(text: str) -> Iterator[Word]:
@@ -129,14 +139,13 @@ def _is_plain(text: str) -> bool:
 def _find_ascii(text: str, at: int) -> Iterator[Word]:
     for run in _ASCII_RUN.finditer(text):
         start, end = run.span()
-        if end - start <= MAX_LENGTH:
-            for form, others in _FORMS[run[0]]:
-                yield Word(at + start, at + end, form, others)
+        for form, others in _FORMS[run[0]]:
+            yield Word(at + start, at + end, form, others)
 
 
 def _find_any(text: str, at: int) -> Iterator[Word]:
     for run in _RUN.finditer(text):
-        if run[2] and run.end() - run.start() <= MAX_LENGTH:
+        if run[2]:
             end = run.end() - len(run[2]) + len(_trim(run[2]))
             for form, others in _FORMS[run[2]]:
                 yield Word(at + run.start(), at + end, form, others)
@@ -185,8 +194,10 @@ def _normalize(run: str) -> str:
 def _read_run(run: str) -> tuple[Forms, ...]:
     """Return the words of a run with their further forms: one, unless a character stands for more.
 
-    A fraction or an old ligature stands for several words.
+    A fraction or an old ligature stands for several words. A run that is too long has none.
     """
+    if len(run) > MAX_LENGTH:
+        return ()
     normal = _normalize(run)
     if normal.isascii() and normal.isalnum():
         return ((normal, find_parts(run) if _is_mixed(run) else ()),)

@@ -46,13 +46,16 @@ class Watched:
 class SearchAudit:
     """Counts searches of any thread; `write` stores the counts, and keeps them if it fails.
 
-    Only names of `lists` are counted. Without `write` nothing is counted.
+    Only names that `lists` returns are counted. Without `write` nothing is counted.
     """
 
     def __init__(
-        self, lists: Collection[str], write: Callable[[Counts], None] | None, every: float = EVERY
+        self,
+        lists: Callable[[], Collection[str]],
+        write: Callable[[Counts], None] | None,
+        every: float = EVERY,
     ) -> None:
-        self._lists, self._write, self._every = frozenset(lists), write, every
+        self._lists, self._write, self._every = lists, write, every
         self._counts: Counter[SearchKind] = Counter()
         self._lock = threading.Lock()
         self._closing = threading.Event()
@@ -73,7 +76,7 @@ class SearchAudit:
         finally:
             if self._write:
                 ms = (time.perf_counter() - began) * 1000
-                self._count(describe_search(surface, watched, self._lists, ms, status))
+                self._count(describe_search(surface, watched, self._lists(), ms, status))
 
     def write_counts(self) -> None:
         """Store the counts; counts that cannot be stored are kept, and the error is logged once."""

@@ -9,6 +9,7 @@ from mail_assets.reading.browsing import (
     count_months,
     read_month,
 )
+from mail_assets.tables.lists import was_list_published
 from mail_assets.tables.messages import utc
 from mail_assets.web.document_types import ListDocument, ListsDocument, MonthDocument, TitleDocument
 from mail_assets.web.privacy import Publication
@@ -89,6 +90,8 @@ class Archives:
     def _count_months(self, name: str) -> dict[str, int]:
         counts = self.service.read(count_months)
         months = {one.month: count for one, count in counts.items() if one.list_name == name}
+        if not months and self.service.read(was_list_published, name):
+            raise ServingError(410, "closed", "this list is no longer published here")
         if not months:
             known = sorted({one.list_name for one in counts})
             message = f"there is no list {name[:40]!r}"

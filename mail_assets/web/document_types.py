@@ -326,6 +326,7 @@ Code = Literal[
     "method_not_allowed",
     "timeout",
     "forgotten",
+    "closed",
     "removed_upstream",
     "too_large",
     "unsupported_media_type",

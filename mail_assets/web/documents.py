@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from mail_assets.mail.message.ids import normalize_id
-from mail_assets.mail.message.text_addresses import CONTEXT, MASK, find_addresses
+from mail_assets.mail.message.text_addresses import CONTEXT, MASK, list_addresses
 from mail_assets.postgres.remote import check_rows
 from mail_assets.reading.browsing import (
     Neighbours,
@@ -32,6 +32,7 @@ from mail_assets.reading.records import read_around, show_message
 from mail_assets.search.language.request import MAX_OFFSET, MAX_QUERY, Request, check_text
 from mail_assets.search.language.syntax import parse_request
 from mail_assets.search.response import SHORTEST, Response
+from mail_assets.tables.lists import was_message_shown
 from mail_assets.tables.mbox_archives import find_vanished
 from mail_assets.tables.messages import utc
 from mail_assets.tables.removals import find_placeholder
@@ -191,6 +192,12 @@ class Documents:
         Raises:
             ServingError: no thread has the id.
         """
+        return self.read_thread(id, first)[0]
+
+    def read_thread(
+        self, id: str, first: int | None = None
+    ) -> tuple[ThreadDocument, tuple[str, ...]]:
+        """Return the page as `thread`, and the ids that its texts name, known or not."""
         place = self.find_place(id)
         read, thread_id = self.service.read, place.thread_id
         size = read(measure_thread, thread_id)
@@ -198,7 +205,8 @@ class Documents:
         page = min(place.position // POSTS, len(starts) - 1)
         start = page * POSTS if first is None else first
         posts = read(read_posts, thread_id, Extent(start, POSTS, POST_CHARACTERS + CONTEXT))
-        mentions = self.find_mentions(post.body_text for post in posts)
+        named = _find_named(post.body_text for post in posts)
+        mentions = sorted(read(find_known_ids, named))
         urls = [page_url("thread", one) for one in starts]
         document: ThreadDocument = {
             "thread_id": thread_id,
@@ -219,12 +227,11 @@ class Documents:
         }
         published = self.publication.publish(document, mentions)
         _cut_texts(published["posts"], POST_CHARACTERS)
-        return published
+        return published, named
 
     def find_mentions(self, texts: Iterable[str]) -> list[str]:
         """Return the ids of messages that texts name, sorted."""
-        found = {address.text for address in find_addresses("\n".join(texts))}
-        return sorted(self.service.read(find_known_ids, sorted(found)[:MAX_IDS])) if found else []
+        return sorted(self.service.read(find_known_ids, _find_named(texts)))
 
     def read_copies(self, id: str, wanted: Wanted = FIRST) -> list[dict[str, Any]]:
         """Return the rows of a message, one for each list, month and content, by their texts.
@@ -243,6 +250,7 @@ class Documents:
         if vanished := self.service.read(find_vanished, message_id):
             places = ", ".join(str(one.month) for one in vanished)
             raise ServingError(410, "removed_upstream", f"the archive has removed it: {places}")
+        self._refuse_closed(message_id)
         near = self.service.read(find_near_ids, message_id, NEAR) if message_id else []
         raise ServingError(404, "not_found", f"no message has the id {id}", allowed=near)
 
@@ -259,9 +267,15 @@ class Documents:
             placeholder = self._find_placeholder(wanted)
             place = self.service.read(find_place, placeholder) if placeholder else None
         if place is None:
+            self._refuse_closed(wanted)
             near = self.service.read(find_near_ids, id, NEAR) if id else []
             raise ServingError(404, "not_found", f"no thread has the id {id}", allowed=near)
         return place
+
+    def _refuse_closed(self, message_id: str) -> None:
+        """Raise an error for a message that was published in lists that no longer are."""
+        if self.service.read(was_message_shown, message_id):
+            raise ServingError(410, "closed", "this message is no longer published here")
 
     def check_ready(self) -> None:
         """Raise an error if the database does not answer, or hides all rows."""
@@ -300,6 +314,12 @@ class Documents:
 
     def _find_placeholder(self, message_id: str) -> str | None:
         return self.service.read(find_placeholder, self.service.options.forget_key, message_id)
+
+
+def _find_named(texts: Iterable[str]) -> tuple[str, ...]:
+    """Return what looks like an id in texts, sorted, no more than are looked up."""
+    found = {address.text for text in texts for address in list_addresses(text)}
+    return tuple(sorted(found)[:MAX_IDS])
 
 
 def _put_first(copies: list[dict[str, Any]], wanted: Wanted) -> list[dict[str, Any]]:

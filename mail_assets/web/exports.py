@@ -41,6 +41,7 @@ NO_FIELDS: Mapping[str, str] = MappingProxyType({})
 #: The field of a message with the number of addresses that are hidden in its text.
 ADDRESSES_HIDDEN = "X-Addresses-Hidden"
 
+_HEADER_END = re.compile(rb"\r?\n\r?\n")
 #: Lines that could begin a message, with or without quotes.
 _FROM_LINE = re.compile(rb"^(>*+From )", re.MULTILINE)
 #: A field value that needs no encoding.
@@ -193,6 +194,17 @@ def quote_raw(parsed: bytes, sent_at: dt.datetime, fields: Mapping[str, str] = N
     from_line = f"From mboxrd@z {sent_at:%a %b %e %H:%M:%S %Y}\n".encode()
     header = "".join(f"{name}: {_encode(value, name)}\n" for name, value in fields.items())
     return b"".join((from_line, header.encode(), _FROM_LINE.sub(rb">\1", text), b"\n"))
+
+
+def drop_ids(parsed: bytes, ids: Sequence[str]) -> bytes:
+    """Return the bytes of a message whose header refers to none of some ids."""
+    if not ids:
+        return parsed
+    end = _HEADER_END.search(parsed)
+    header, body = (parsed[: end.start()], parsed[end.start() :]) if end else (parsed, b"")
+    for id in ids:
+        header = header.replace(id.encode(), b"")
+    return header.replace(b"<>", b"") + body
 
 
 def name_file(kind: str, about: str, ending: str) -> str:

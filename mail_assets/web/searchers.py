@@ -16,9 +16,9 @@ import pickle
 import threading
 import traceback
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Generator, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any, Concatenate, NamedTuple, ParamSpec, Protocol, TypeVar
 
@@ -36,6 +36,7 @@ from mail_assets.search.language.request import Request
 from mail_assets.search.open import SearchSettings, open_searcher
 from mail_assets.search.response import Response
 from mail_assets.search.searcher import Searcher
+from mail_assets.tables.lists import record_lists, show_lists
 from mail_assets.tables.removals import KeySource
 from mail_assets.tables.search_audit import add_searches
 from mail_assets.web.audit import Counts, SearchAudit
@@ -57,6 +58,11 @@ class OpenArchive(NamedTuple):
 
     searcher: Searcher
     reads: ConnectionPool
+
+    def show(self, languages: Mapping[str, str]) -> Searcher:
+        """Return the searcher, over the lists that are published now."""
+        self.searcher.show(languages)
+        return self.searcher
 
 
 class SearchSlot(Protocol):
@@ -242,7 +248,9 @@ class ServiceOptions:
     """Options of a service.
 
     `store` is the URL of the archive store, `searchers` the number of searches at once. With
-    `in_processes` each search has its own process. With `audit` searches are counted.
+    `in_processes` each search has its own process. With `audit` searches are counted. `published`
+    returns the published lists and their languages at the time; without it they are those of
+    `search`. A list that is closed is gone for the next request.
     """
 
     search: SearchSettings
@@ -251,11 +259,17 @@ class ServiceOptions:
     searchers: int
     audit: bool = True
     in_processes: bool = False
+    published: Callable[[], Mapping[str, str]] | None = None
+
+    @property
+    def languages(self) -> Mapping[str, str]:
+        """The lists that are published now, with their text search configurations."""
+        return self.published() if self.published else self.search.languages
 
     @property
     def lists(self) -> tuple[str, ...]:
-        """The names of the lists, sorted."""
-        return tuple(sorted(self.search.languages))
+        """The names of the lists that are published now, sorted."""
+        return tuple(sorted(self.languages))
 
 
 @dataclass
@@ -268,10 +282,11 @@ class SearchService:
 
     def __post_init__(self) -> None:
         database = self.options.search.database
-        with database.connect("serve"):  # migrated, and the embedded server started
+        with database.connect("serve") as connection:  # migrated, the embedded server started
+            self._record_lists(connection)
             dsn = database.url()
         write = self._write_counts if self.options.audit else None
-        self.audit = SearchAudit(self.options.lists, write)
+        self.audit = SearchAudit(lambda: self.options.lists, write)
         self._numbers = itertools.count()
         self._permits = Permits(self.options.searchers)
         self._reads = open_reads(dsn, 2 * (self.options.searchers + 1))
@@ -284,7 +299,7 @@ class SearchService:
             RequestError, VectorError, WordsError: as `Searcher.search`.
         """
         with self._lend_slot(patience) as slot:
-            return slot.run(_search, request)
+            return slot.run(_search, self.options.languages, request)
 
     def warm_up(self) -> None:
         """Search once in each process, so that no reader waits for the model; log a failure."""
@@ -298,7 +313,7 @@ class SearchService:
         try:
             with self._lend_slot() as slot:
                 together.wait()  # each thread gets another slot
-                slot.run(_search, Request("archive"))
+                slot.run(_search, self.options.languages, Request("archive"))
         except Exception as error:
             if read_error(error) is None:
                 raise
@@ -306,7 +321,7 @@ class SearchService:
     def find_similar(self, message_id: str, limit: int) -> Response:
         """Return the messages nearest in meaning to one; raises what `search` raises."""
         with self._lend_slot() as slot:
-            return slot.run(_find_similar, message_id, limit)
+            return slot.run(_find_similar, self.options.languages, message_id, limit)
 
     def find_evidence(self, request: Request, budget: int, hide: Hide = show_all) -> Evidence:
         """Return the evidence for an answer; the answer itself needs no slot.
@@ -318,7 +333,7 @@ class SearchService:
             ServingError, RequestError, VectorError, WordsError: as `search`.
         """
         with self._lend_slot() as slot:
-            return slot.run(_find_evidence, request, budget, hide)
+            return slot.run(_find_evidence, self.options.languages, request, budget, hide)
 
     def read(
         self,
@@ -332,6 +347,7 @@ class SearchService:
             PoolTimeout, psycopg.Error: the database does not answer, or not in time.
         """
         with self._reads.connection() as connection:
+            show_lists(connection, self.options.lists)
             return function(connection, *args, **kwargs)
 
     def close(self) -> None:
@@ -342,6 +358,11 @@ class SearchService:
         for slot in self._opened:
             slot.close()
         self.audit.close()
+
+    def _record_lists(self, connection: psycopg.Connection) -> None:
+        """Record the published lists for the SQL functions; a server need not be allowed to."""
+        with suppress(psycopg.errors.InsufficientPrivilege, psycopg.errors.ReadOnlySqlTransaction):
+            record_lists(connection, self.options.languages)
 
     def _write_counts(self, counts: Counts) -> None:
         with self.options.search.database.connect("audit") as connection:
@@ -372,17 +393,22 @@ class SearchService:
         return slot
 
 
-def _search(archive: OpenArchive, request: Request) -> Response:
-    return archive.searcher.search(request)
+def _search(archive: OpenArchive, languages: Mapping[str, str], request: Request) -> Response:
+    return archive.show(languages).search(request)
 
 
-def _find_similar(archive: OpenArchive, message_id: str, limit: int) -> Response:
-    return archive.searcher.similar(message_id, limit)
+def _find_similar(
+    archive: OpenArchive, languages: Mapping[str, str], message_id: str, limit: int
+) -> Response:
+    return archive.show(languages).similar(message_id, limit)
 
 
-def _find_evidence(archive: OpenArchive, request: Request, budget: int, hide: Hide) -> Evidence:
+def _find_evidence(
+    archive: OpenArchive, languages: Mapping[str, str], request: Request, budget: int, hide: Hide
+) -> Evidence:
     with archive.reads.connection() as connection:
-        return find_evidence(archive.searcher, connection, request, budget, hide=hide)
+        show_lists(connection, languages)
+        return find_evidence(archive.show(languages), connection, request, budget, hide=hide)
 
 
 class Workers:

@@ -9,7 +9,7 @@ import struct
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -194,12 +194,15 @@ def reading_search(ready: dict[str, str], queries: Path) -> Iterator[subprocess.
     """Yield a command whose search waits for more queries; what it reads ends afterwards."""
     os.mkfifo(queries)
     command = [sys.executable, "-c", _INTERRUPTIBLE, "search", "--queries", str(queries)]
-    with subprocess.Popen(command, env=os.environ | ready, stderr=subprocess.PIPE) as search:
-        with contextlib.suppress(BrokenPipeError), queries.open("w") as file:
-            yield search
-            while True:  # until nobody reads any more
-                file.write("\n")
-                file.flush()
+    with (
+        subprocess.Popen(command, env=os.environ | ready, stderr=subprocess.PIPE) as search,
+        contextlib.suppress(BrokenPipeError),
+        queries.open("w") as file,
+    ):
+        yield search
+        while True:  # until nobody reads any more
+            file.write("\n")
+            file.flush()
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, -15), (signal.SIGINT, 1)])
@@ -306,15 +309,16 @@ def test_socket_names_code_variables_and_limits(
     def name() -> Path | None:
         return find_socket(tmp_path)
 
-    names = {name()}
-    for change in (
+    changes: tuple[Callable[[], None], ...] = (
         lambda: monkeypatch.setattr(standby, "_list_code", lambda: [("x.py", 1, 2)]),
         lambda: monkeypatch.setenv("LANCEDB_LOG", "debug"),
         lambda: monkeypatch.setenv("OMP_NUM_THREADS", "1"),
         lambda: monkeypatch.setattr(sys, "executable", "/usr/bin/other"),
         lambda: monkeypatch.setattr(os, "getgroups", lambda: [77]),
         lambda: monkeypatch.setattr(os, "getpriority", lambda *_: 19),
-    ):
+    )
+    names = {name()}
+    for change in changes:
         change()
         assert name() not in names
         names.add(name())

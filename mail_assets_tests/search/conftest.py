@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import psycopg
 import pytest
 
+from mail_assets.tables.lists import EVERY_LIST, show_lists
 from mail_assets.words.index import WordIndex
 from mail_assets.words.open import open_words
 from mail_assets_tests.sample_corpus import Corpus
@@ -14,6 +15,7 @@ from mail_assets_tests.sample_corpus import Corpus
 def connection(corpus: Corpus) -> Iterator[psycopg.Connection]:
     """A connection of the tests' own, to look at rows."""
     with psycopg.connect(corpus.settings.pg_dsn, autocommit=True) as connection:
+        show_lists(connection, EVERY_LIST)
         yield connection
 
 

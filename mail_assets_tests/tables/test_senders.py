@@ -8,6 +8,7 @@ import pytest
 
 from mail_assets.postgres.statements import statement
 from mail_assets.search.field_conditions import HIDDEN
+from mail_assets.tables.lists import EVERY_LIST, show_lists
 
 MESSAGE: LiteralString = """
 insert into messages (list, month, message_id, variant, content_hash, row_hash, sent_at,
@@ -31,6 +32,7 @@ def db(mail_dsn: str) -> Iterator[psycopg.Connection]:
     """A database in which Ann wrote in two months, and Bo twice in one."""
     with psycopg.connect(mail_dsn, autocommit=True) as connection:
         connection.execute(MESSAGE)
+        show_lists(connection, EVERY_LIST)
         yield connection
 
 

@@ -43,7 +43,7 @@ def count(made: SearchAudit, query: str = "ballast", hits: int = 3) -> None:
 
 def test_audit_counts_field_names_and_no_values() -> None:
     store = Store()
-    made = SearchAudit((HARBOR, PIER), store, NEVER)
+    made = SearchAudit(lambda: (HARBOR, PIER), store, NEVER)
     count(made, f"from:ann subject:secret -list:hidden list:{HARBOR} has:patch words", 7)
     made.close()
     [(kind, searches)] = store.kept.items()
@@ -66,7 +66,7 @@ def test_audit_counts_field_names_and_no_values() -> None:
 )
 def test_failed_search_is_counted_with_its_status(error: Exception, status: int) -> None:
     store = Store()
-    made = SearchAudit((), store, NEVER)
+    made = SearchAudit(tuple, store, NEVER)
     with pytest.raises(type(error)), made.watch("api"):
         raise error
     made.close()
@@ -75,7 +75,7 @@ def test_failed_search_is_counted_with_its_status(error: Exception, status: int)
 
 def test_counts_are_kept_if_they_cannot_be_written(caplog: pytest.LogCaptureFixture) -> None:
     store = Store()
-    made = SearchAudit((), store, NEVER)
+    made = SearchAudit(tuple, store, NEVER)
     store.fails = True
     for _ in range(3):
         count(made)
@@ -91,7 +91,7 @@ def test_counts_are_kept_if_they_cannot_be_written(caplog: pytest.LogCaptureFixt
 def test_kept_counts_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(audit, "MAX_KINDS", 2)
     store = Store()
-    made = SearchAudit((), store, NEVER)
+    made = SearchAudit(tuple, store, NEVER)
     for _ in range(2):
         for field in ("from", "to", "file", "subject"):
             count(made, f"{field}:x")
@@ -106,7 +106,7 @@ def test_search_does_not_wait_for_the_writer() -> None:
         writing.set()
         assert go_on.wait(LONG)
 
-    made = SearchAudit((), write, 0.001)
+    made = SearchAudit(tuple, write, 0.001)
     try:
         count(made)
         assert writing.wait(LONG)
@@ -117,7 +117,7 @@ def test_search_does_not_wait_for_the_writer() -> None:
 
 
 def test_nothing_is_counted_if_audit_is_off() -> None:
-    made = SearchAudit((), None)
+    made = SearchAudit(tuple, None)
     count(made)
     assert not made._counts
     made.close()

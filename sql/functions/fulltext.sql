@@ -139,7 +139,7 @@ returns table (
     sent_at timestamptz, score float8, text_number integer)
 language sql stable security invoker set search_path = {path} as $$
 select f.message_id, lists_of(f.message_id, f.text_number),
-       case when f.text_number > 1 then null else f.thread_id end, m.subject, m.from_name,
+       case when f.text_number > 1 then null else published_thread(f.thread_id) end, m.subject, m.from_name,
        m.sent_at, f.score, f.text_number
   from fulltext_messages(query_text, in_lists, sent_after, sent_before) f
   join messages m using (list, month, message_id, variant)

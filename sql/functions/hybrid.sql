@@ -73,7 +73,7 @@ fused as (
     window thread as (partition by coalesce(
                case when f.text_number > 1 then null else f.thread_id end, f.message_id)))
 select f.message_id, lists_of(f.message_id, f.text_number),
-       case when f.text_number > 1 then null else f.thread_id end, m.subject, m.from_name, m.sent_at, round(f.score::numeric, 6)::float8,
+       case when f.text_number > 1 then null else published_thread(f.thread_id) end, m.subject, m.from_name, m.sent_at, round(f.score::numeric, 6)::float8,
        f.full_text_rank, f.semantic_rank, f.similarity, f.key, c.text,
        f.text_number
   from fused f

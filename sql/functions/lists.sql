@@ -1,23 +1,23 @@
 -- Arguments that every function checks: the lists, and the number of rows.
 
--- The lists of lists.toml and the text search configuration of each, at the time of installation.
-create table if not exists list_languages (
-    list      text primary key,
-    language  text not null
-);
+-- Lists that are published: what the table lists says, not what the caller's session says.
+create function published_lists() returns text[]
+language sql stable security invoker set search_path = {path} as $$
+select array(select list from lists where published order by list)
+$$;
 
 -- The lists to search: those of the argument, which must be known, or all if it is null.
 create function searched_lists(in_lists text[]) returns text[]
 language plpgsql stable security invoker set search_path = {path} as $$
 declare
-    known text[] := array(select list from list_languages order by list);
+    known text[] := published_lists();
     unknown text[] := array(select unnest(in_lists) except select unnest(known));
 begin
     if unknown <> '{}' then
         raise exception 'list % is unknown; there are: %',
               quote_literal(unknown[1]), array_to_string(known, ', ')
               using errcode = 'invalid_parameter_value',
-                    hint = 'after a change of lists.toml run: mail-assets sql install';
+                    hint = 'after a change of lists.toml run: mail-assets up';
     end if;
     return coalesce(in_lists, known);
 end $$;
@@ -33,19 +33,33 @@ begin
     return match_count;
 end $$;
 
--- The number of a copy's text where several texts claim its id; 1 arrived first. Null otherwise.
+-- The number of a copy's text where several published texts claim its id; 1 arrived first. Null
+-- otherwise.
 create function text_of(message_id text, list text, month text, variant smallint) returns integer
 language sql stable security invoker set search_path = {path} as $$
-select place from contested_texts c
- where (c.message_id, c.list, c.month, c.variant) = ($1, $2, $3, $4)
+with texts as (
+    select o.place, (o.list, o.month, o.variant) = ($2, $3, $4) as is_own
+      from contested_texts o
+     where o.message_id = $1 and o.list = any(published_lists()))
+select count(distinct t.place)::integer
+  from texts own
+  join texts t on t.place <= own.place
+ where own.is_own
+having (select count(distinct place) from texts) > 1
 $$;
 
--- The lists that carry a text, by its number or null.
+-- The published lists that carry a text, by its number or null.
 create function lists_of(message_id text, text_number integer) returns text[]
 language sql stable security invoker set search_path = {path} as $$
 select array(select distinct c.list
                from messages c
-              where c.message_id = $1
+              where c.message_id = $1 and c.list = any(published_lists())
                 and ($2 is null or text_of(c.message_id, c.list, c.month, c.variant) = $2)
               order by 1)
+$$;
+
+-- The id by which a thread may be named.
+create function published_thread(thread_id text) returns text
+language sql stable security invoker cost 1000 set search_path = {path} as $$
+select shown_thread_id($1, published_lists())
 $$;

@@ -62,6 +62,22 @@ select mail_public.hide_addresses(coalesce(string_agg(
  where c.key = wanted
 $$;
 
+-- Threads as if lists that are not published had never been.
+create function mail_public.thread_of(id text)
+returns table (
+    message_id text, thread_id text, parent_id text, root_id text, depth integer,
+    "position" integer, is_ghost boolean, by_subject boolean)
+language sql stable security definer set search_path = {path} as $$
+select message_id, thread_id, parent_id, root_id, depth, position, is_ghost, by_subject
+  from shown_node(id, published_lists())
+$$;
+
+create function mail_public.text_of(message_id text, list text, month text, variant smallint)
+returns integer
+language sql stable security definer set search_path = {path} as $$
+select {schema}.text_of($1, $2, $3, $4)
+$$;
+
 create view mail_public.messages with (security_barrier = true) as
 select m.list, m.month, m.message_id, m.variant, m.sent_at, t.thread_id,
        mail_public.hide_addresses(m.subject) as subject,
@@ -69,13 +85,30 @@ select m.list, m.month, m.message_id, m.variant, m.sent_at, t.thread_id,
        mail_public.hide_addresses(m.body_text) as body_text,
        m.arrived_at, c.place is not null as contested, c.place as text_number
   from {schema}.messages m
-  left join {schema}.contested_texts c using (message_id, list, month, variant)
-  left join {schema}.threads t
-    on t.message_id = m.message_id and coalesce(c.place, 1) = 1;
+ cross join (select exists (select from {schema}.lists where not published) as any) hidden
+  left join {schema}.contested_texts o using (message_id, list, month, variant)
+ cross join lateral (
+       select case when hidden.any and o.place is not null
+                   then mail_public.text_of(m.message_id, m.list, m.month, m.variant)
+                   else o.place end as place) c
+  left join {schema}.threads raw
+    on raw.message_id = m.message_id and coalesce(c.place, 1) = 1
+ cross join lateral (
+       select case when hidden.any and raw.thread_id is not null
+                   then (select n.thread_id from mail_public.thread_of(m.message_id) n)
+                   else raw.thread_id end as thread_id) t
+ where m.list in (select p.list from {schema}.lists p where p.published);
 
 create view mail_public.threads with (security_barrier = true) as
 select message_id, thread_id, parent_id, root_id, depth, position, is_ghost, by_subject
-  from {schema}.threads;
+  from {schema}.threads
+ where not exists (select from {schema}.lists where not published)
+union all
+select n.message_id, n.thread_id, n.parent_id, n.root_id, n.depth, n.position, n.is_ghost,
+       n.by_subject
+  from {schema}.threads t
+ cross join lateral mail_public.thread_of(t.message_id) n
+ where exists (select from {schema}.lists where not published);
 
 -- Addresses in a query become a dot, so that a search cannot reveal who wrote to whom: a dot is no
 -- word, but is a query.
@@ -160,12 +193,14 @@ begin
            and relkind in ('r', 'v')
            and relname in (
                'mbox_archives', 'messages', 'contested_texts', 'quarantine', 'threads', 'thread_aliases',
-               'thread_changes', 'chunks', 'vectors', 'partitions', 'removals', 'removed_messages',
+               'thread_changes', 'chunks', 'patches', 'patch_series', 'patch_outcomes', 'patch_keys',
+               'patch_changes', 'vectors', 'partitions', 'removals', 'removed_messages',
                'forget_keys', 'cut_messages', 'archive_entries', 'removed_upstream',
                'former_archives', 'encoded_texts', 'encoder_probes', 'words',
                'senders', 'thread_summaries', 'summary_changes', 'search_audit', 'served_searches',
                'passed_checks', 'indexes', 'live_indexes', 'promotions',
-               'list_languages', 'schema_migrations', 'thread_contents', 'left_out')
+               'lists', 'schema_migrations', 'thread_contents', 'left_out', 'shown_messages',
+               'shown_texts', 'shown_summaries')
     loop
         if not one.is_closed then
             execute format('alter table %s enable row level security', one.name);

@@ -139,7 +139,7 @@ returns table (
     sent_at timestamptz, similarity float8, chunk_key text, chunk text, text_number integer)
 language sql stable security invoker set search_path = {path} as $$
 select s.message_id, lists_of(s.message_id, s.text_number),
-       t.thread_id, m.subject, m.from_name, m.sent_at, s.similarity, s.key, c.text, s.text_number
+       published_thread(t.thread_id), m.subject, m.from_name, m.sent_at, s.similarity, s.key, c.text, s.text_number
   from semantic_chunks(query_embedding, match_count, in_lists, sent_after, sent_before) s
   join messages m using (list, month, message_id, variant)
   join chunks c using (key)
@@ -160,7 +160,7 @@ returns table (
     text_number integer)
 language sql stable security invoker set search_path = {path} as $$
 select s.message_id, lists_of(s.message_id, s.text_number),
-       t.thread_id, m.subject, m.from_name, m.sent_at, s.max_similarity, s.average_similarity,
+       published_thread(t.thread_id), m.subject, m.from_name, m.sent_at, s.max_similarity, s.average_similarity,
        s.chunks, s.text_number
   from (select n.message_id, n.list, n.month, n.variant, n.text_number, min(n.place) as place,
                max(n.similarity) as max_similarity, avg(n.similarity) as average_similarity,

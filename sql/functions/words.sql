@@ -205,7 +205,7 @@ begin
                any_of(w.identifiers) as exact
           from query_words(query) as w,
                (select l.language, array_agg(l.list order by l.list) as lists
-                  from list_languages l where l.list = any(in_lists) group by l.language) l
+                  from lists l where l.list = any(in_lists) group by l.language) l
          order by l.language
     loop
         for read in

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from mail_assets.defs.partitions import MONTHLY
 from mail_assets.defs.runs import LogLine, MonthFinished
 from mail_assets.month import ListMonth, months_between
 from mail_assets.steps.unchanged_months import UnchangedMonth
@@ -18,6 +19,7 @@ STATE_COUNTS: Mapping[str, tuple[str, ...]] = {
     "mbox_archives": ("found", "bytes"),
     "messages": ("stored", "duplicates", "quarantined", "removed"),
     "words": ("documents",),
+    "patches": ("rows", "malformed"),
     "chunks": ("chunks", "tokens"),
     "embeddings": ("texts",),
     "vectors": ("chunks",),
@@ -28,13 +30,14 @@ WORK_COUNTS: Mapping[str, tuple[str, ...]] = {
     "mbox_archives": ("fetched",),
     "messages": ("written", "deleted"),
     "words": ("written", "deleted"),
+    "patches": ("written", "deleted"),
     "chunks": ("written", "deleted"),
     "embeddings": ("encoded",),
     "vectors": ("written", "deleted"),
 }
 
 #: The partitioned assets, in the order of the chain.
-CHAIN = tuple(STATE_COUNTS)
+CHAIN = MONTHLY
 
 #: Number and share of changed entries from which an index is maintained when a backfill ends: with
 #: 1,000 messages that are not indexed yet, each search of words takes 13 ms more.

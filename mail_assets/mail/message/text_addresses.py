@@ -20,7 +20,7 @@ import re
 import string
 from bisect import bisect_right
 from collections.abc import Collection, Iterator, Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 from mail_assets.mail.message.addresses import AT_MARKS
@@ -75,7 +75,7 @@ def _spell_any(words: str) -> str:
     return f"(?:{'|'.join(map(_spell, words.split()))})"
 
 
-_UNSEEN = f"[{_INVISIBLE}]*"
+_UNSEEN = f"[{_INVISIBLE}]*+"
 _BLANK = f"(?:[{_BLANK_SIGN}]|%20|&(?:nbsp|#32|#160);)"
 _BLANKS = f"[{_BLANK_SIGN}]*"
 _BRACKETS = f"(?:[{_BRACKET_SIGN}]|&[lg]t;){{1,2}}"
@@ -213,11 +213,11 @@ _FORMS = (
 #: The words that lists of another language write for "@", where prose has none: in "<>", after
 #: "mailto:", and alone on a line. "Mirad: está en example.org, y" is a sentence.
 _MARK = f"(?:{'|'.join(re.escape(mark) for mark in sorted(AT_MARKS, key=len, reverse=True))})"
-_MARK_LOCAL = r"[+a-zA-Z0-9_.!#$%&'*/=?^`{|}~-]+"
+_MARK_LOCAL = r"[+a-zA-Z0-9_.!#$%&'*/=?^`{|}~-]++"
 _MARK_DOMAIN = rf"(?:[{_LABEL_SIGN}]++\.)+[{_LABEL_SIGN}]{{2}}[{_LABEL_SIGN}]*+"
 #: Before it on the line: marks of a quote, and the name of a field.
 _FIELDS = "from to cc de von da para mail e-mail email correo contact sender"
-_MARK_LEAD = f"[>|{_BLANK_SIGN}]*(?:{_spell_any(_FIELDS)}:{_BLANK}?)?"
+_MARK_LEAD = f"[>|{_BLANK_SIGN}]*+(?:{_spell_any(_FIELDS)}:{_BLANK}?)?"
 #: After it on the line: signs, or a name.
 _MARK_END = rf"(?=[{_BLANK_SIGN}.,;>]*(?:\([^()\n]*\))?[{_BLANK_SIGN}]*(?:\r?\n|$))"
 
@@ -326,7 +326,7 @@ _NAME = _Lazy(rf"{_BEFORE_WORD}(?P<name>{_write('name')})(?![{_LETTER_SEEN}0-9])
 _RUN_BACKWARDS = _Lazy(rf"\"[^\"\n]++\"|[{_ATOM_SIGN}]++")
 _IS_LOCAL = _Lazy(f"[{_END}_]")
 #: A local part that is no sign around another one.
-_HAS_WORD = _Lazy(rf"[^\"{_LETTER_SEEN}0-9@\uff20\ufe6b]*[{_LETTER_SEEN}0-9]")
+_HAS_WORD = _Lazy(rf"[^\"{_LETTER_SEEN}0-9@\uff20\ufe6b]*+[{_LETTER_SEEN}0-9]")
 _TOUCHING = _Lazy(f"{_HOST}|{_IP}|{_NAMED}")
 _TOUCHING_NAMED = _Lazy(_NAMED)
 
@@ -358,6 +358,10 @@ _LISTED = _Lazy(
     rf"(?<=<){_MARK_LOCAL}{_MARK}{_MARK_DOMAIN}(?=>)|(?<=mailto:){_MARK_LOCAL}{_MARK}{_MARK_DOMAIN}"
 )
 _LISTED_LINE = _Lazy(rf"(?:\A|\n){_MARK_LEAD}(?P<address>{_MARK_LOCAL}{_MARK}{_FAMOUS}){_MARK_END}")
+
+
+#: Characters of the longest text whose addresses are kept.
+MAX_KEPT = 32_000
 
 
 class Address(NamedTuple):
@@ -443,11 +447,24 @@ def _cut(text: str, start: int, end: int) -> Address:
     return Address(start, end, text[start:end])
 
 
+def list_addresses(text: str) -> tuple[Address, ...]:
+    """Return the addresses of a text, sorted; those of the last short texts are kept.
+
+    A page asks twice: for the ids that its texts name, and for what it hides.
+    """
+    return _keep_addresses(text) if len(text) <= MAX_KEPT else tuple(sorted(find_addresses(text)))
+
+
+@lru_cache(maxsize=256)
+def _keep_addresses(text: str) -> tuple[Address, ...]:
+    return tuple(sorted(find_addresses(text)))
+
+
 def mask_addresses(text: str, keep: Collection[str] = ()) -> str:
     """Return a text of the same length with its addresses masked, except those to `keep`."""
     pieces: list[str] = []
     at = 0
-    for start, end, found in sorted(find_addresses(text)):
+    for start, end, found in list_addresses(text):
         if found not in keep and end > at:
             start = max(start, at)
             pieces += [text[at:start], MASK * (end - start)]

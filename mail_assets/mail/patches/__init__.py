@@ -1,0 +1,1 @@
+"""Patches that were mailed: their diffs, subjects and versions. Pure functions."""

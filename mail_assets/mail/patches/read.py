@@ -1,0 +1,371 @@
+"""Read the patches of a mail: inline, attached, several in one mail, and cover letters.
+
+The rules are those of `git am` (https://git-scm.com/docs/git-mailinfo): an in-body From, Subject
+and Date replace those of the mail, everything above scissors is dropped, and a line "---" ends the
+commit message. Quoted patches are none: whoever answers did not send them.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import NamedTuple
+
+from mail_assets.mail.body.segments import Segment
+from mail_assets.mail.message.addresses import Address, parse_addresses
+from mail_assets.mail.message.headers import decode_value
+from mail_assets.mail.patches.changes import Diff
+from mail_assets.mail.patches.diff import read_diff_lines
+from mail_assets.mail.patches.notes import read_notes
+from mail_assets.mail.patches.patch import MAX_DIGESTS, MAX_FILES, MAX_PATCHES, MailedPatch
+from mail_assets.mail.patches.subjects import PatchSubject, fold_title, read_subject
+
+#: Version of everything that makes a patch of a mail; raise it when the same mail gives others.
+PATCHES_VERSION = "1"
+
+_QUOTED = frozenset({"quote", "attribution"})
+_MBOX_LINE = re.compile(r"From [0-9a-f]{40} \w{3} \w{3}")
+_FIELD = re.compile(r">?(From|Subject|Date):[ \t]", re.I)
+_ANY_FIELD = re.compile(
+    r"(?:From|Subject|Date|To|Cc|Bcc|Sender|Reply-To|Message-ID|In-Reply-To|References|"
+    r"MIME-Version|Content-[\w-]{1,40}|X-[\w-]{1,60}|Sent|Organization|User-Agent|List-[\w-]{1,20}):",
+    re.I,
+)
+_MERCURIAL = "# HG changeset patch"
+_CUT_MARK = re.compile(r">8|8<|>%|%<")
+_FILE_NAME = re.compile(
+    r"(?:(?:rfc[-_.]?)?v(?P<before>\d{1,4})[-_.])?(?P<number>\d{4})[-_.](?P<title>[^/]{1,200})\Z",
+    re.I | re.A,
+)
+_FILE_SUFFIX = re.compile(
+    r"(?:\.(?:patch|diff|txt|asc|eml|mbox))+(?:[._-]?\d{1,3})?\Z", re.I | re.A
+)
+_FILE_VERSION = re.compile(r"(?:\A|[-_. ])v[-_.]?(\d{1,4})(?=[-_. ]|\Z)", re.I | re.A)
+_FLAGGED_SUFFIX = " differ"
+
+
+class AttachedPatch(NamedTuple):
+    """An attached file that is a patch, by its type, its name or its content."""
+
+    name: str
+    text: str
+
+
+class PatchMail(NamedTuple):
+    """What is read of a mail."""
+
+    message_id: str
+    subject: str
+    from_name: str
+    from_email: str
+    sent_at: datetime
+    in_reply_to: tuple[str, ...]
+    body_text: str
+    segments: Sequence[Segment]
+    attached: Sequence[AttachedPatch] = ()
+
+
+@dataclass(slots=True)
+class _Piece:
+    """The text of one patch: its own fields, its message with the notes, and its diff."""
+
+    subject: str = ""
+    sender: str = ""
+    title: str = ""  # the first line of a Mercurial patch
+    notes: Sequence[str] = ()
+    diff: Diff | None = None
+
+
+def may_hold_patches(subject: str, segments: Iterable[Segment], attached: bool) -> bool:
+    """Return whether a mail can have patches; most have neither a diff nor a label."""
+    if attached or any(part.kind == "patch" for part in segments):
+        return True
+    named = read_subject(subject)
+    return named.says_patch and not named.is_answer
+
+
+class ReadPatch(NamedTuple):
+    """A patch with its diff; that of a cover letter is empty."""
+
+    patch: MailedPatch
+    diff: Diff
+
+
+def read_patches(mail: PatchMail) -> list[MailedPatch]:
+    """Return the patches of a mail in order, or its cover letter; mostly none or one."""
+    return [one.patch for one in read_diffs(mail)]
+
+
+def read_diffs(mail: PatchMail) -> list[ReadPatch]:
+    """Return the patches of a mail with their diffs, in order."""
+    if not may_hold_patches(mail.subject, mail.segments, bool(mail.attached)):
+        return []
+    named = read_subject(mail.subject)
+    found = [
+        ReadPatch(_make(mail, named, piece), piece.diff)
+        for piece in _split(_own_lines(mail.body_text, mail.segments))
+        if piece.diff
+    ]
+    found += _read_attached(mail, named, {one.patch.patch_id for one in found} - {""})
+    if not found and named.says_patch and not named.is_answer:
+        found = [ReadPatch(_make_without_diff(mail, named), Diff())]
+    elif named.part == 0 and not named.is_answer:  # its patches are in the same mail
+        found.insert(0, ReadPatch(_make_without_diff(mail, named), Diff()))
+    capped = len(found) > MAX_PATCHES
+    return [
+        ReadPatch(_place(one.patch, place, capped and place == MAX_PATCHES - 1), one.diff)
+        for place, one in enumerate(found[:MAX_PATCHES])
+    ]
+
+
+def _place(patch: MailedPatch, place: int, is_cut: bool) -> MailedPatch:
+    flags = tuple(sorted({*patch.flags, "patches_capped"})) if is_cut else patch.flags
+    return replace(patch, place=place, flags=flags)
+
+
+def _own_lines(body: str, segments: Sequence[Segment]) -> list[str]:
+    """Return the lines of a body that are no quotes; a quote leaves an empty line."""
+    own = ["\n" if part.kind in _QUOTED else body[part.start : part.end] for part in segments]
+    return _lines("".join(own))
+
+
+def _lines(text: str) -> list[str]:
+    lines = text.split("\n")
+    return [line.removesuffix("\r") for line in lines] if "\r" in text else lines
+
+
+# --- pieces ---
+
+
+def _split(lines: list[str]) -> Iterator[_Piece]:
+    """Yield the patches of a text: an mbox has many, a mail mostly one."""
+    starts = [*_find_starts(lines)]
+    for start, stop in zip([0, *starts], [*starts, len(lines)], strict=True):
+        if start < stop:
+            yield _read_piece(lines[start:stop])
+
+
+def _find_starts(lines: list[str]) -> Iterator[int]:
+    """Yield the lines where a further patch begins with fields of its own."""
+    has_text = has_diff = False
+    for at, line in enumerate(lines):
+        if not has_text:
+            has_text = bool(line.strip())
+            continue
+        first = line[:1]
+        if first == "F":
+            is_mbox = _MBOX_LINE.match(line) is not None
+            if is_mbox or (not lines[at - 1].strip() and _begins_fields(lines, at, has_diff)):
+                yield at
+                has_diff = False
+        elif first == "#" and has_diff and line.startswith(_MERCURIAL):
+            yield at
+            has_diff = False
+        elif first == "@" and line.startswith("@@ -"):
+            has_diff = True
+
+
+def _begins_fields(lines: list[str], at: int, has_diff: bool) -> bool:
+    """Return whether the fields of a mail begin here, with From and a subject of a patch."""
+    if not lines[at].startswith("From: ") or (at and _FIELD.match(lines[at - 1])):
+        return False
+    for line in lines[at + 1 : at + 12]:
+        if line.startswith("Subject: "):
+            return has_diff or read_subject(line[len("Subject: ") :]).says_patch
+        if not _ANY_FIELD.match(line) and line[:1] not in {" ", "\t"}:
+            return False
+    return False
+
+
+def _read_piece(lines: list[str]) -> _Piece:
+    piece = _Piece()
+    diff = read_diff_lines(lines)
+    top = diff.start if diff else len(lines)
+    at = _skip_blanks(lines, 0, top)
+    if at < top and _MBOX_LINE.match(lines[at]):
+        at = _read_fields(piece, lines, at + 1, top, _ANY_FIELD)
+        at = _skip_blanks(lines, at, top)
+    if at < top and lines[at].startswith(_MERCURIAL):
+        at = _read_mercurial(piece, lines, at, top)
+    else:
+        at = _read_fields(piece, lines, at, top, _FIELD)
+        for cut in [x for x in range(at, top) if _is_scissors(lines[x])][-1:]:
+            _read_fields(piece, lines, _skip_blanks(lines, cut + 1, top), top, _FIELD)
+    piece.diff = diff
+    piece.notes = [*lines[at:top], *lines[diff.end :]] if diff else lines[at:]
+    return piece
+
+
+def _skip_blanks(lines: list[str], at: int, stop: int) -> int:
+    while at < stop and not lines[at].strip():
+        at += 1
+    return at
+
+
+def _read_fields(
+    piece: _Piece, lines: list[str], at: int, stop: int, pattern: re.Pattern[str]
+) -> int:
+    """Read fields of a header; return the line below them."""
+    name = ""
+    while at < stop:
+        line = lines[at]
+        if name and line[:1] in {" ", "\t"} and line.strip():
+            if name == "subject":
+                piece.subject = f"{piece.subject} {line.strip()}"
+            elif name == "from":
+                piece.sender = f"{piece.sender} {line.strip()}"
+        elif pattern.match(line):
+            label, _, value = line.lstrip(">").partition(":")
+            name = label.lower()
+            if name == "subject":
+                piece.subject = value.strip()
+            elif name == "from":
+                piece.sender = value.strip()
+        else:
+            break
+        at += 1
+    if piece.subject:
+        piece.subject = decode_value(piece.subject.encode(errors="surrogatepass"))
+    return at
+
+
+def _read_mercurial(piece: _Piece, lines: list[str], at: int, stop: int) -> int:
+    while at < stop and lines[at].startswith("# "):
+        if lines[at].startswith("# User "):
+            piece.sender = lines[at][len("# User ") :].strip()
+        at += 1
+    at = _skip_blanks(lines, at, stop)
+    if at < stop:
+        piece.title = lines[at].strip()
+    return at
+
+
+def _is_scissors(line: str) -> bool:
+    """Return whether a line is mostly perforation: "-- >8 --", "8< --- cut here ---"."""
+    if "-" not in line or len(line) > 200:
+        return False
+    marks = len(_CUT_MARK.findall(line))
+    visible = len(line.strip())
+    return bool(marks) and 8 <= visible < 3 * (line.count("-") + 2 * marks)
+
+
+# --- rows ---
+
+
+def _make(mail: PatchMail, named: PatchSubject, piece: _Piece, file: str = "") -> MailedPatch:
+    diff = piece.diff or Diff()
+    subject = piece.subject or piece.title or (_title_of_file(file) if file else "") or mail.subject
+    own = named if subject == mail.subject else read_subject(subject)
+    in_file = _version_of_file(file)
+    version = own.version if own.version is not None else in_file
+    version = version if version is not None else named.version
+    numbered = own if own.part is not None or file else named
+    name, email = _read_author(piece.sender) or (mail.from_name, mail.from_email)
+    digests = diff.digest_lines()
+    files = diff.describe()
+    is_answer = named.is_answer
+    notes = read_notes(piece.notes, version or 1)
+    flags = {
+        "answer": is_answer,
+        "combined": any(one.combined for one in diff.files),
+        "context": diff.context,
+        "files_capped": len(diff.files) > MAX_FILES,
+        "lines_capped": len(digests) == MAX_DIGESTS,
+        "mended": diff.mended,
+        "no_label": not (named.is_patch or own.is_patch),
+    }
+    changed = files if len(diff.files) <= MAX_FILES else [one.describe() for one in diff.files]
+    return MailedPatch(
+        message_id=mail.message_id,
+        place=0,
+        kind="patch",
+        source="attachment" if file else "body",
+        file_name=file,
+        subject=subject,
+        title=own.title,
+        title_key=fold_title(own.title),
+        tags=tuple(dict.fromkeys((*own.tags, *named.tags))),
+        version=1 if version is None else version,
+        part=numbered.part,
+        parts=numbered.parts,
+        author_name=name,
+        author_email=email,
+        sent_at=mail.sent_at,
+        in_reply_to=mail.in_reply_to,
+        patch_id=diff.patch_id(),
+        files=tuple(one for one in files if one.path),
+        file_count=len(diff.files),
+        added=sum(one.added for one in changed),
+        removed=sum(one.removed for one in changed),
+        line_digests=digests,
+        base_commit=notes.base_commit,
+        change_id=notes.change_id,
+        links=notes.links,
+        changelog=notes.changelog,
+        malformed=_malformed(diff),
+        flags=tuple(flag for flag, is_set in flags.items() if is_set),
+    )
+
+
+def _read_author(sender: str) -> Address | None:
+    found = parse_addresses([sender.encode(errors="surrogatepass")]) if sender else ()
+    return found[0] if found and found[0].email else None
+
+
+def _malformed(diff: Diff) -> str:
+    if not diff:
+        return "no diff"
+    if diff.fault:
+        return diff.fault
+    if diff.context:
+        return "a context or plain diff: git applies unified ones"
+    return "a combined diff" if any(one.combined for one in diff.files) else ""
+
+
+def _make_without_diff(mail: PatchMail, named: PatchSubject) -> MailedPatch:
+    """Return the row of a cover letter, or of a patch whose diff is not there."""
+    [piece] = [*_split(_own_lines(mail.body_text, mail.segments))][:1] or [_Piece()]
+    row = _make(mail, named, replace(piece, subject="", diff=None))
+    if named.part:
+        return row
+    return replace(row, kind="cover", malformed="")
+
+
+def _read_attached(mail: PatchMail, named: PatchSubject, known: set[str]) -> list[ReadPatch]:
+    """Return the patches of the attached files, without those that the body has too."""
+    found: list[ReadPatch] = []
+    for file in mail.attached:
+        pieces = [piece for piece in _split(_lines(file.text)) if piece.diff]
+        for piece in pieces or [_Piece()] * bool(file.text.strip()):
+            row = _make(mail, named, piece, file.name or "patch")
+            if row.patch_id not in known:
+                found.append(ReadPatch(row, piece.diff or Diff()))
+    return _number(found)
+
+
+def _number(found: list[ReadPatch]) -> list[ReadPatch]:
+    """Number the files of a series by their names, as format-patch writes them."""
+    numbers = [
+        int(match["number"])
+        if one.patch.part is None and (match := _FILE_NAME.match(one.patch.file_name))
+        else None
+        for one in found
+    ]
+    total = len(numbers) - numbers.count(None)
+    if total < 2:
+        return found
+    return [
+        one if number is None else ReadPatch(replace(one.patch, part=number, parts=total), one.diff)
+        for one, number in zip(found, numbers, strict=True)
+    ]
+
+
+def _title_of_file(name: str) -> str:
+    """Return the title in a name of format-patch: "v3-0001-Fix-the-foo.patch"; "" in others."""
+    found = _FILE_NAME.match(_FILE_SUFFIX.sub("", name))
+    return " ".join(re.split(r"[-_ ]+", found["title"])).strip() if found else ""
+
+
+def _version_of_file(name: str) -> int | None:
+    found = _FILE_VERSION.search(_FILE_SUFFIX.sub("", name)) if name else None
+    return int(found[1]) if found else None

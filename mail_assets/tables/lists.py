@@ -1,0 +1,63 @@
+"""Which mail may be shown: the lists of lists.toml, as a session and the table `lists` know them.
+
+Everything that shows mail to somebody names the published lists to its session (`show_lists`), and
+reads `shown_messages` and what is made of it (sql/schema.sql). A session that named none sees no
+mail.
+"""
+
+from collections.abc import Collection, Mapping
+from weakref import WeakKeyDictionary
+
+import psycopg
+from psycopg.pq import TransactionStatus
+
+from mail_assets.postgres.statements import read_column, read_value, statement
+
+#: In place of names: all stored lists, for what is not shown to others.
+EVERY_LIST = ("*",)
+
+#: The lists that a session was told last: to tell it again would be a round trip.
+_shown: WeakKeyDictionary[psycopg.Connection, tuple[str, ...]] = WeakKeyDictionary()
+
+
+def show_lists(connection: psycopg.Connection, lists: Collection[str]) -> None:
+    """Let a session show the mail of some lists, and of no others."""
+    wanted = tuple(sorted(lists))
+    if _shown.get(connection) == wanted:
+        return
+    is_lasting = connection.info.transaction_status == TransactionStatus.IDLE
+    connection.execute(statement("lists", "show"), {"lists": ",".join(wanted)})
+    if is_lasting:  # a transaction that is rolled back takes the setting with it
+        _shown[connection] = wanted
+    else:
+        _shown.pop(connection, None)
+
+
+def record_lists(connection: psycopg.Connection, languages: Mapping[str, str]) -> None:
+    """Record the published lists and their languages; writes nothing where nothing has changed."""
+    given = {"lists": [*languages], "languages": [*languages.values()]}
+    connection.execute(statement("lists", "record"), given)
+
+
+def record_list(
+    connection: psycopg.Connection, name: str, language: str, *, published: bool
+) -> None:
+    """Record a list whose mail is loaded."""
+    given = {"list": name, "language": language, "published": published}
+    connection.execute(statement("lists", "record_one"), given)
+
+
+def was_message_shown(connection: psycopg.Connection, message_id: str) -> bool:
+    """Return whether a message is stored in a list that was published once."""
+    given = {"message_id": message_id}
+    return bool(read_value(connection, statement("lists", "was_shown"), given))
+
+
+def was_list_published(connection: psycopg.Connection, name: str) -> bool:
+    """Return whether a list was published once, and has mail."""
+    return bool(read_value(connection, statement("lists", "was_published"), {"list": name}))
+
+
+def find_lists_of(connection: psycopg.Connection, message_id: str) -> list[str]:
+    """Return the lists that carry a message, shown or not."""
+    return read_column(connection, statement("lists", "lists_of"), {"message_id": message_id})

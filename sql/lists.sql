@@ -1,0 +1,48 @@
+-- The mailing lists of lists.toml as the database knows them, and what a session may show. Used by
+-- tables/lists.py.
+
+-- name: show
+-- For the session: the lists whose mail shown_messages has.
+select set_config('mail_assets.lists', %(lists)s, false)
+
+-- name: record
+-- Lists that are published, with their languages; all others are not.
+with closed as (
+    update lists set published = false where published and list <> all(%(lists)s::text[]))
+insert into lists (list, language, published, was_published)
+select l.list, l.language, true, true
+  from unnest(%(lists)s::text[], %(languages)s::text[]) as l (list, language)
+on conflict (list) do update
+   set language = excluded.language, published = true, was_published = true
+ where (lists.language, lists.published, lists.was_published)
+       is distinct from (excluded.language, true, true)
+
+-- name: record_one
+-- A list whose mail is loaded; months of it are loaded at once, and none is to wait for another.
+insert into lists (list, language, published, was_published)
+select %(list)s, %(language)s, %(published)s, %(published)s
+ where not exists (
+       select from lists
+        where (list, language, published) = (%(list)s, %(language)s, %(published)s))
+on conflict (list) do update
+   set language = excluded.language, published = excluded.published,
+       was_published = lists.was_published or excluded.published
+ where (lists.language, lists.published) is distinct from (excluded.language, excluded.published)
+
+-- name: was_shown
+-- Whether a message is stored in a list that was published once.
+select exists (
+    select from messages m join lists l using (list)
+     where m.message_id = %(message_id)s and l.was_published)
+
+-- name: was_published
+-- Whether a list was published once, and has mail.
+select exists (
+    select from lists l
+      join partitions p using (list)
+     where l.list = %(list)s and l.was_published and p.asset = 'messages'
+       and (p.counts->>'stored')::int > 0)
+
+-- name: lists_of
+-- The lists that carry a message, shown or not: for the operator.
+select distinct list from messages where message_id = %(message_id)s order by list
