@@ -45,6 +45,7 @@ from mail_assets.settings.variables import (
     KEEP,
     KEEP_ARCHIVES,
     REFUSE,
+    STANDBY,
     SUMMARY_TOKENS,
 )
 
@@ -103,6 +104,7 @@ class Settings:
     keep_archives: int = KEEP_ARCHIVES
     given_forget_key: str = field(default="", repr=False)
     forget_archives: str = KEEP
+    standby_minutes: int = STANDBY
     web_addresses: str = HIDDEN
     web_title: str = ""
     web_about: str = ""
@@ -239,6 +241,7 @@ def load_settings(environ: Environ | None = None) -> Settings:
         keep_archives=variables.KEEP_DAYS.read(env),
         given_forget_key=variables.FORGET_KEY.read(env),
         forget_archives=variables.FORGET_ARCHIVES.read(env),
+        standby_minutes=variables.STANDBY_MINUTES.read(env),
         web_addresses=variables.WEB_ADDRESSES.read(env),
         web_title=variables.WEB_TITLE.read(env),
         web_about=variables.WEB_ABOUT.read(env),
@@ -373,7 +376,7 @@ def _read_encoder(env: Environ) -> tuple[str, str]:
 
 
 def _read_remote_model(env: Environ, name: str) -> RemoteModel:
-    from mail_assets.text.chunking import MAX_HEADER_BYTES, MIN_ROOM
+    from mail_assets.text.chunk_sizes import MAX_HEADER_BYTES, MIN_ROOM
 
     model = name.removeprefix(REMOTE_SCHEME)
     if not re.fullmatch(r"[!-~]{1,200}", model) or "@" in model:
