@@ -14,7 +14,7 @@ COMMANDS = {
     "similar": "search:similar",
     "thread": "thread:thread",
     "show": "show:show",
-    "list": "stored:list_messages",
+    "list": "lists:lists",
     "stats": "stored:stats",
     "serve": "serve:serve",
     "mcp": "serve:mcp",
