@@ -56,8 +56,8 @@ def remove(settings: Settings, name: str, yes: bool) -> None:
     from mail_assets.indexes.vectors import open_known_index
     from mail_assets.steps.summarize_threads import summarize_threads
     from mail_assets.store.open import open_store
-    from mail_assets.tables.health import find_left_lists
     from mail_assets.summaries.maker import ExtractiveMaker
+    from mail_assets.tables.health import find_left_lists
     from mail_assets.workspace import Workspace
 
     if name in settings.lists:

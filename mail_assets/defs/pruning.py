@@ -234,20 +234,21 @@ def delete_list_history(settings: Settings, name: str) -> tuple[int, int]:
     """
     if not os.path.lexists(settings.dagster_home / "dagster.yaml"):
         return 0, 0
-    with open_instance(settings) as instance, suppress(HistoryError):
-        with _connect(instance) as connection:
-            given = {"list": name}
-            runs = dict(
-                connection.execute(statement("event_log", "runs_of_list"), given).fetchall()
-            )
-            ended = [run_id for run_id, has_ended in runs.items() if has_ended]
-            for run_id in ended:
-                _delete_run(instance, run_id)
-            if len(ended) == len(runs):
-                events = read_column(connection, statement("event_log", "events_of_list"), given)
-                connection.execute(statement("event_log", "delete_events"), {"ids": events})
-                connection.execute(statement("event_log", "delete_checks_of_list"), given)
-            return len(ended), len(runs) - len(ended)
+    with (
+        open_instance(settings) as instance,
+        suppress(HistoryError),
+        _connect(instance) as connection,
+    ):
+        given = {"list": name}
+        runs = dict(connection.execute(statement("event_log", "runs_of_list"), given).fetchall())
+        ended = [run_id for run_id, has_ended in runs.items() if has_ended]
+        for run_id in ended:
+            _delete_run(instance, run_id)
+        if len(ended) == len(runs):
+            events = read_column(connection, statement("event_log", "events_of_list"), given)
+            connection.execute(statement("event_log", "delete_events"), {"ids": events})
+            connection.execute(statement("event_log", "delete_checks_of_list"), given)
+        return len(ended), len(runs) - len(ended)
     return 0, 0
 
 
