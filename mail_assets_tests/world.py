@@ -36,8 +36,10 @@ from mail_assets.steps.build_threads import build_threads
 from mail_assets.steps.cut_chunks import cut_chunks
 from mail_assets.steps.encode_chunks import encode_chunks
 from mail_assets.steps.fetch_archive import FetchOptions, fetch_archive
+from mail_assets.steps.group_series import group_series
 from mail_assets.steps.load_messages import load_messages
 from mail_assets.steps.outcome import ListDefaults, Outcome
+from mail_assets.steps.read_patches import make_patches
 from mail_assets.steps.summarize_threads import summarize_threads
 from mail_assets.steps.write_vectors import write_vectors
 from mail_assets.steps.write_words import write_words
@@ -64,7 +66,7 @@ DIGESTS = Digests(bytes.fromhex(FORGET_KEY))
 #: Time of the first version of all archives, in seconds since 1970: versions repeat.
 EPOCH = 1_700_000_000
 
-STEPS = ("archives", "messages", "words", "chunks", "embeddings", "vectors")
+STEPS = ("archives", "messages", "words", "patches", "chunks", "embeddings", "vectors")
 
 
 #: The columns of messages without the time of a load.
@@ -261,6 +263,13 @@ class World:
                 workspace, ListMonth(list_name, month), self.mail_words, rebuild=rebuild
             )
 
+    def patches(
+        self, month: str = MARCH, list_name: str = HARBOR, *, rebuild: bool = False
+    ) -> Outcome:
+        """Run the step of `patches`."""
+        with self.workspace() as workspace:
+            return make_patches(workspace, ListMonth(list_name, month), rebuild=rebuild)
+
     def chunks(
         self, month: str = MARCH, list_name: str = HARBOR, *, rebuild: bool = False
     ) -> Outcome:
@@ -297,6 +306,11 @@ class World:
         """Run the step of `threads`."""
         with self.connect() as connection:
             return build_threads(connection, self.said.append, rebuild=rebuild)
+
+    def series(self, *, rebuild: bool = False) -> Outcome:
+        """Run the step of `patch_series`."""
+        with self.connect() as connection:
+            return group_series(connection, self.said.append, rebuild=rebuild)
 
     def summaries(self, *, rebuild: bool = False) -> Outcome:
         """Run the step of `thread_summaries`, without a model."""
@@ -343,6 +357,7 @@ class World:
             "messages",
             "quarantine",
             "removed_messages",
+            "patches",
             "chunks",
             "threads",
             "thread_summaries",
@@ -384,6 +399,7 @@ class World:
                 "messages": rows("messages", MESSAGES),
                 "quarantine": rows("quarantine"),
                 "removed": rows("removed_messages"),
+                "patches": rows("patches"),
                 "chunks": rows("chunks"),
                 "manifest": rows("vectors", "key, list, month, digest, written"),
                 "words": rows("words", "key, list, month, digest, written"),

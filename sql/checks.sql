@@ -85,6 +85,26 @@ select w.list, w.month, c.least, c.mean, c.most, c.chunks
          from chunks
         where list = w.list and month = w.month) c
 
+-- name: patches
+-- The patches of months, and the messages with lines of a diff or an attached patch.
+select w.list, w.month, r.rows, r.malformed, m.messages, m.without_row,
+       coalesce((p.counts->>'without_patch')::int, 0) as without_patch
+  from unnest(%(lists)s::text[], %(months)s::text[]) as w (list, month)
+  left join partitions p on (p.asset, p.list, p.month) = ('patches', w.list, w.month)
+ cross join lateral (
+       select count(*) as rows, count(*) filter (where malformed <> '') as malformed
+         from patches
+        where list = w.list and month = w.month) r
+ cross join lateral (
+       select count(*) as messages,
+              count(*) filter (where not exists (
+                  select from patches o
+                   where (o.list, o.month, o.message_id, o.variant)
+                         = (m.list, m.month, m.message_id, m.variant))) as without_row
+         from messages m
+        where m.list = w.list and m.month = w.month
+          and (m.segments @> '[["patch"]]' or m.attachments @> '[{"is_patch": true}]')) m
+
 -- name: chunk_keys
 select key from chunks where list = %(list)s and month = %(month)s
 

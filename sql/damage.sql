@@ -54,6 +54,16 @@ select month, count(*),
  where list = %(list)s
  group by month
 
+-- name: patches
+-- The patches of each month: their number and their digest, as in patches.sql.
+select month, count(*),
+       encode(sha256(string_agg(
+           int8send(hash_record_extended(p, 0)), ''::bytea
+           order by message_id collate "C", variant, place)), 'hex')
+  from patches p
+ where list = %(list)s
+ group by month
+
 -- name: unthreaded
 -- Messages that are in no thread although nothing is waiting to be threaded.
 select count(*)
@@ -78,7 +88,7 @@ select exists (
    and not exists (select from summary_changes)
 
 -- name: unowned
--- The lists of messages and chunks of months that no run has made.
+-- The lists of messages, chunks and patches of months that no run has made.
 select 'messages', o.list
   from (select distinct list, month from messages) o
  where not exists (
@@ -90,6 +100,12 @@ select 'chunks', o.list
  where not exists (
        select from partitions p
         where (p.asset, p.list, p.month) = ('chunks', o.list, o.month))
+union
+select 'patches', o.list
+  from (select distinct list, month from patches) o
+ where not exists (
+       select from partitions p
+        where (p.asset, p.list, p.month) = ('patches', o.list, o.month))
  order by 1, 2
 
 -- name: missing_tables

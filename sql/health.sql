@@ -12,6 +12,7 @@ select list, month, asset
                when m.inputs is null or split_part(m.inputs, ' ', 1) <> coalesce(nullif(a.sha256, ''), 'none')
                     or m.inputs like '%%, with%%' then 'messages'
                when w.inputs is null or split_part(w.inputs, ' ', 1) <> m.digest then 'words'
+               when t.inputs is null or split_part(t.inputs, ' ', 1) <> m.digest then 'patches'
                when c.inputs is null or split_part(c.inputs, ' ', 1) <> m.digest then 'chunks'
                when e.inputs is null or split_part(e.inputs, ' ', 1) <> c.digest then 'embeddings'
                when v.inputs is null
@@ -26,6 +27,7 @@ select list, month, asset
           from mbox_archives a
           left join partitions m on (m.asset, m.list, m.month) = ('messages', a.list, a.month)
           left join partitions w on (w.asset, w.list, w.month) = ('words', a.list, a.month)
+          left join partitions t on (t.asset, t.list, t.month) = ('patches', a.list, a.month)
           left join partitions c on (c.asset, c.list, c.month) = ('chunks', a.list, a.month)
           left join partitions e on (e.asset, e.list, e.month) = ('embeddings', a.list, a.month)
           left join partitions v on (v.asset, v.list, v.month) = ('vectors', a.list, a.month)

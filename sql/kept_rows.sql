@@ -149,7 +149,9 @@ begin
     for one in
         select format('drop function %s', f.signature)
           from unnest(array[
-                   'note_lists()', 'note_thread_changes()', 'note_thread_updates()', 'like_pattern(text)',
+                   'note_lists()', 'note_thread_changes()', 'note_thread_updates()',
+                   'note_patch_changes()', 'note_patch_answers()', 'note_patch_answer_updates()',
+                   'like_pattern(text)',
                    'fold_name(text)', 'join_receivers(text[], text[])', 'join_file_names(jsonb)',
                    'note_senders()',
                    'forget_senders()', 'note_summary_messages()', 'drop_summaries_of_messages()',

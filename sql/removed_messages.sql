@@ -64,6 +64,12 @@ update archive_entries e
 delete from chunks
  where split_part(key, '#', 1) = any(%(key_prefixes)s) and message_id = any(%(message_ids)s)
 
+-- name: delete_patches
+delete from patches p
+ using unnest(%(lists)s::text[], %(months)s::text[], %(message_ids)s::text[],
+              %(variants)s::smallint[]) as d (list, month, message_id, variant)
+ where (p.list, p.month, p.message_id, p.variant) = (d.list, d.month, d.message_id, d.variant)
+
 -- name: record
 insert into removed_messages (list, month, ordinal, removal, message_digest, key_prefix)
 values (%(list)s, %(month)s, %(ordinal)s, %(removal)s, %(message_digest)s, %(key_prefix)s)
@@ -90,7 +96,7 @@ on conflict do nothing
 delete from removed_messages where list = %(list)s and month = %(month)s
 
 -- name: update_counts
--- Counts a month again. Its messages and chunks get other digests: otherwise nothing would be done
+-- Counts a month again. Its messages, chunks and patches get other digests: otherwise nothing would be done
 -- when the message is allowed back. What was made from them has lost the message too, so its inputs
 -- get these digests, unless it was outdated. The messages are loaded again, because footers are
 -- learnt from the endings of the whole month.
@@ -100,6 +106,12 @@ with changed as (
                select coalesce(string_agg(row_hash, ''::bytea order by row_hash), '')
                  from messages
                 where list = (select %(list)s) and month = %(month)s)
+           when 'patches' then (
+               select coalesce(string_agg(
+                          int8send(hash_record_extended(o, 0)), ''::bytea
+                          order by message_id collate "C", variant, place), '')
+                 from patches o
+                where list = %(list)s and month = %(month)s)
            else (
                select coalesce(convert_to(string_agg(
                           key || ' ' || encode(text_hash, 'hex') || ' ['
@@ -108,7 +120,7 @@ with changed as (
                  from chunks
                 where list = %(list)s and month = %(month)s) end), 'hex') as after
       from partitions
-     where list = %(list)s and month = %(month)s and asset in ('messages', 'chunks'))
+     where list = %(list)s and month = %(month)s and asset in ('messages', 'chunks', 'patches'))
 update partitions p
    set inputs = case when p.asset = 'messages' then p.inputs || %(less)s
                 else coalesce((
@@ -125,6 +137,8 @@ update partitions p
        when 'embeddings' then jsonb_build_object(
            'texts', (select count(distinct c.text_hash) from chunks c
                       where (c.list, c.month) = (p.list, p.month)))
+       when 'patches' then jsonb_build_object(
+           'rows', (select count(*) from patches o where (o.list, o.month) = (p.list, p.month)))
        when 'words' then jsonb_build_object(
            'documents', (select count(*) from messages m
                           where (m.list, m.month) = (p.list, p.month)))
@@ -132,7 +146,7 @@ update partitions p
            'chunks', (select count(*) from chunks c where (c.list, c.month) = (p.list, p.month)))
        end
  where p.list = %(list)s and p.month = %(month)s
-   and p.asset in ('messages', 'words', 'chunks', 'embeddings', 'vectors')
+   and p.asset in ('messages', 'words', 'patches', 'chunks', 'embeddings', 'vectors')
 
 -- name: months
 -- The months that leave mail out.
@@ -201,7 +215,8 @@ select distinct w.list, w.month
 
 -- name: analyze
 -- The planner's statistics hold common values of columns: addresses, subjects, ids.
-analyze messages, senders, archive_entries, threads, thread_aliases, thread_summaries, chunks
+analyze messages, senders, archive_entries, threads, thread_aliases, thread_summaries, chunks,
+        patches
 
 -- name: text_hashes
 select distinct text_hash from chunks where list = %(list)s and month = %(month)s
@@ -272,6 +287,12 @@ select c.message_id,
  where c.list = %(list)s and c.month = %(month)s
  group by c.message_id
 
+-- name: left_patches
+select message_id, author_name, author_email,
+       array(select link ->> 1 from jsonb_array_elements(links) as l (link))
+  from patches
+ where list = %(list)s and month = %(month)s
+
 -- name: left_threads
 -- All nodes of the threads of the month's messages.
 select t.message_id, t.thread_id, t.parent_id, t.parent_message_id, t.root_id
@@ -307,10 +328,14 @@ union
 select message_id from thread_aliases
 union
 select message_id from removed_upstream
+union
+select link ->> 1 from patches cross join jsonb_array_elements(links) as l (link)
 
 -- name: all_authors
 -- Whole corpus: as all_ids.
-select distinct from_name, from_email from messages
+select from_name, from_email from messages
+union
+select author_name, author_email from patches
 
 -- name: all_entries
 -- Whole corpus: as all_ids.

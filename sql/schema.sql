@@ -10,6 +10,7 @@
 --   threads        threads, thread_aliases, thread_changes
 --   summaries      thread_summaries, summary_changes, view thread_contents
 --   chunks         chunks
+--   patches        patches, patch_series, patch_outcomes, patch_keys, patch_changes
 --   indexes        vectors, words, indexes, live_indexes, promotions
 --   encoders       encoder_probes, encoded_texts
 --   progress       partitions, passed_checks
@@ -1204,6 +1205,280 @@ comment on column chunks.tokens is 'Number of tokens that the encoder reads, wit
 comment on column chunks.text_hash is
     'SHA-256 of what the encoder reads, the subject and the text: chunks with equal hashes share '
     'a vector.';
+
+
+-- Patches ---------------------------------------------------------------------------------------
+
+create table patches (
+    list          text not null,
+    month         text not null,
+    message_id    text not null,
+    variant       smallint not null,
+    place         smallint not null,
+    kind          text not null check (kind in ('patch', 'cover')),
+    source        text not null check (source in ('body', 'attachment')),
+    file_name     text not null,
+    subject       text not null,
+    title         text not null,
+    title_key     text not null,
+    tags          text[] not null,
+    version       integer not null,
+    part          integer,
+    parts         integer,
+    author_name   text not null,
+    author_email  text not null,
+    sent_at       timestamptz not null,
+    patch_id      text not null,
+    files         jsonb not null,
+    file_count    integer not null,
+    added         integer not null,
+    removed       integer not null,
+    line_digests  integer[] not null,
+    base_commit   text not null,
+    change_id     text not null,
+    links         jsonb not null,
+    changelog     text[] not null,
+    malformed     text not null,
+    flags         text[] not null,
+    primary key (list, month, message_id, variant, place)
+);
+create index patches_message_id on patches (message_id);
+create index patches_patch_id on patches (patch_id) where patch_id <> '';
+create index patches_change_id on patches (change_id) where change_id <> '';
+create index patches_title_key on patches using hash (title_key);
+create index patches_list_date on patches (list, sent_at);
+
+comment on table patches is
+    'One row per patch that was mailed, inline or attached, and per cover letter of a series.';
+comment on column patches.list is 'Name of the mailing list.';
+comment on column patches.month is 'Month of the archive that holds the message, YYYY-MM.';
+comment on column patches.message_id is 'Message-ID of the message.';
+comment on column patches.variant is 'Variant of the message, as in messages.';
+comment on column patches.place is 'Position of the patch among those of its message, from 0.';
+comment on column patches.kind is
+    'patch, or cover: a message that is labelled as a patch, has no diff and begins a series.';
+comment on column patches.source is 'Where its text stands: body or attachment.';
+comment on column patches.file_name is 'Name of the attached file; empty for the body.';
+comment on column patches.subject is
+    'Subject as written: of the attached patch, an in-body Subject, else of the message.';
+comment on column patches.title is 'Subject without brackets and Re:, as a commit has it.';
+comment on column patches.title_key is
+    'Letters and digits of the title, without case: equal titles have the same.';
+comment on column patches.tags is
+    'Words of the brackets besides PATCH, version and part, in lower case: trees, rfc, resend.';
+comment on column patches.version is 'Version (v3), 1 if none is written.';
+comment on column patches.part is 'Number in its series (2 of 2/5); 0 for a cover letter.';
+comment on column patches.parts is 'Number of patches of its series (5 of 2/5).';
+comment on column patches.author_name is 'Author: of an in-body From, else of the message.';
+comment on column patches.author_email is 'Address of the author.';
+comment on column patches.sent_at is 'When the message was sent.';
+comment on column patches.patch_id is
+    'git patch-id --stable of what git am applies; empty if there is none.';
+comment on column patches.files is
+    'Changed files: path, old_path, change, added, removed, functions, is_binary.';
+comment on column patches.file_count is 'Number of changed files; the first 2,000 are in files.';
+comment on column patches.added is 'Lines added.';
+comment on column patches.removed is 'Lines removed.';
+comment on column patches.line_digests is
+    'Digests of the changed lines without blanks, ascending; of more than 2,000 the smallest.';
+comment on column patches.base_commit is 'Commit that the patch is based on, as its author says.';
+comment on column patches.change_id is 'Change-Id of Gerrit or change-id of b4, as written.';
+comment on column patches.links is
+    'Earlier versions that the author links: [[version or null, Message-ID], ...].';
+comment on column patches.changelog is
+    'Lines in which the author says what changed since earlier versions.';
+comment on column patches.malformed is 'Why git refuses the patch; empty if nothing is known.';
+comment on column patches.flags is
+    'Oddities: answer, combined, context, files_capped, lines_capped, mended, no_label, '
+    'patches_capped.';
+
+
+-- Series of patches -----------------------------------------------------------------------------
+
+create table patch_series (
+    message_id      text not null,
+    place           smallint not null,
+    ref             bigint not null,
+    list            text not null,
+    month           text not null,
+    variant         smallint not null,
+    series_id       text not null,
+    posting         integer not null,
+    change          integer not null,
+    previous_id     text,
+    previous_place  smallint,
+    evidence        text[] not null,
+    is_remark       boolean not null,
+    is_taken_over   boolean not null,
+    is_newest       boolean not null,
+    state           text not null
+        check (state in ('open', 'applied', 'superseded', 'rejected', 'withdrawn')),
+    reason_id       text,
+    reason_start    integer,
+    reason_end      integer,
+    shas            text[] not null,
+    primary key (message_id, place)
+);
+create index patch_series_series_id on patch_series (series_id);
+create index patch_series_ref on patch_series (ref);
+create index patch_series_reason_id on patch_series (reason_id) where reason_id is not null;
+create index patch_series_open on patch_series (list, month)
+    where state = 'open' and not is_remark;
+
+comment on table patch_series is
+    'One row per patch and cover letter: its series, the version that it continues, and what became '
+    'of it. A series is all postings of one change, over all lists and months.';
+comment on column patch_series.message_id is 'Message-ID of the message, as in patches.';
+comment on column patch_series.place is 'Position in its message, as in patches.';
+comment on column patch_series.ref is 'Digest of message_id and place, as in patch_keys.';
+comment on column patch_series.list is 'List of the copy that arrived first, which is read.';
+comment on column patch_series.month is 'Month of that copy.';
+comment on column patch_series.variant is 'Variant of that copy.';
+comment on column patch_series.series_id is 'Message-ID of the first message of the series.';
+comment on column patch_series.posting is
+    'Number of its posting in the series, from 0, by date: what was sent at once.';
+comment on column patch_series.change is
+    'Number of its change in the series, from 0: the versions of one patch have the same.';
+comment on column patch_series.previous_id is
+    'Message-ID of the version before it of the same change; null for the first.';
+comment on column patch_series.previous_place is 'Position of that version in its message.';
+comment on column patch_series.evidence is
+    'What joins it to the version before: patch-id, change-id, link, reply, title, lines.';
+comment on column patch_series.is_remark is
+    'True if it is a diff within an answer: a suggestion, unless a version is joined to it.';
+comment on column patch_series.is_taken_over is
+    'True if its sender neither sent nor wrote the version before.';
+comment on column patch_series.is_newest is
+    'True if who sent or wrote it has sent no newer version of the change.';
+comment on column patch_series.state is
+    'What became of it: open, applied, superseded (by its next version or by a mail that says so), '
+    'rejected or withdrawn.';
+comment on column patch_series.reason_id is
+    'Message-ID of the mail that says so, or of the version that supersedes it.';
+comment on column patch_series.reason_start is
+    'First character of what says so in the body of that mail; null for a newer version.';
+comment on column patch_series.reason_end is 'Character after it.';
+comment on column patch_series.shas is 'Commits that the mail names, as written.';
+
+create table patch_outcomes (
+    message_id  text not null,
+    number      smallint not null,
+    outcome     text not null,
+    start_at    integer not null,
+    end_at      integer not null,
+    shas        text[] not null,
+    title       text not null,
+    parts       integer[] not null,
+    whole       boolean not null,
+    firm        boolean not null,
+    from_email  text not null,
+    from_name   text not null,
+    sent_at     timestamptz not null,
+    ancestors   text[] not null,
+    primary key (message_id, number)
+);
+create index patch_outcomes_ancestors on patch_outcomes using gin (ancestors);
+
+comment on table patch_outcomes is
+    'One row per statement of a mail on what became of patches, such as "Applied, thanks".';
+comment on column patch_outcomes.message_id is 'Message-ID of the mail.';
+comment on column patch_outcomes.number is 'Number of the statement in the mail, from 0.';
+comment on column patch_outcomes.outcome is
+    'applied, pulled, rejected, withdrawn, superseded or resend-requested.';
+comment on column patch_outcomes.start_at is 'First character of the statement in the body.';
+comment on column patch_outcomes.end_at is 'Character after it.';
+comment on column patch_outcomes.shas is 'Commits that it names, as written.';
+comment on column patch_outcomes.title is 'Title of the patch that it names; empty if none.';
+comment on column patch_outcomes.parts is 'Parts that it names, such as 1 and 2 of "Applied 1-2".';
+comment on column patch_outcomes.whole is 'True if it is about all patches of a posting.';
+comment on column patch_outcomes.firm is
+    'False for words that authors also use of suggestions that they took, such as "merged".';
+comment on column patch_outcomes.from_email is 'Address of the sender.';
+comment on column patch_outcomes.from_name is 'Name of the sender.';
+comment on column patch_outcomes.sent_at is 'When the mail was sent.';
+comment on column patch_outcomes.ancestors is 'Message-IDs that the mail names, oldest first.';
+
+create table patch_keys (
+    key  bigint not null,
+    at   double precision not null,
+    ref  bigint not null,
+    primary key (key, at, ref)
+);
+create index patch_keys_ref on patch_keys (ref);
+
+comment on table patch_keys is
+    'Digests of what versions of one change share, by which they are found: title, patch-id, '
+    'change-id, links, changed lines.';
+comment on column patch_keys.key is 'Digest of the kind and the value.';
+comment on column patch_keys.at is 'When the patch was sent, in seconds since 1970.';
+comment on column patch_keys.ref is 'The patch, as in patch_series.';
+
+create table patch_changes (
+    message_id  text not null
+);
+create index patch_changes_message_id on patch_changes (message_id);
+
+comment on table patch_changes is
+    'Messages with patches, and answers, that were added, deleted or changed since patch_series was '
+    'last built. Filled by triggers on patches and messages.';
+comment on column patch_changes.message_id is 'Message-ID of the message.';
+-- No statistics, as of thread_changes.
+alter table patch_changes alter message_id set statistics 0;
+
+create function note_patch_changes() returns trigger language plpgsql as $$
+begin
+    insert into patch_changes select distinct message_id from changed;
+    return null;
+end $$;
+comment on function note_patch_changes() is 'Adds the messages of patches to patch_changes.';
+
+create function note_patch_answers() returns trigger language plpgsql as $$
+begin
+    insert into patch_changes
+    select distinct message_id from changed where is_answer or in_reply_to <> '{}' or refs <> '{}';
+    return null;
+end $$;
+comment on function note_patch_answers() is 'Adds answers that came or went to patch_changes.';
+
+create function note_patch_answer_updates() returns trigger language plpgsql as $$
+begin
+    insert into patch_changes
+    select distinct message_id
+      from (select list, month, message_id, variant, row_hash, refs, in_reply_to, from_email,
+                   from_name, arrived_at
+              from changed
+            except
+            select list, month, message_id, variant, row_hash, refs, in_reply_to, from_email,
+                   from_name, arrived_at
+              from unchanged) n;
+    return null;
+end $$;
+comment on function note_patch_answer_updates() is
+    'Adds messages with other references, text or sender to patch_changes.';
+
+create trigger patches_inserted after insert on patches
+referencing new table as changed
+for each statement execute function note_patch_changes();
+
+create trigger patches_deleted after delete on patches
+referencing old table as changed
+for each statement execute function note_patch_changes();
+
+create trigger patches_updated after update on patches
+referencing new table as changed
+for each statement execute function note_patch_changes();
+
+create trigger patch_answers_inserted after insert on messages
+referencing new table as changed
+for each statement execute function note_patch_answers();
+
+create trigger patch_answers_deleted after delete on messages
+referencing old table as changed
+for each statement execute function note_patch_answers();
+
+create trigger patch_answers_updated after update on messages
+referencing old table as unchanged new table as changed
+for each statement execute function note_patch_answer_updates();
 
 
 -- Indexes outside of the database ---------------------------------------------------------------

@@ -44,8 +44,8 @@ LAUNCHED_GOES_ON = "the daemon goes on with the backfill; cancel it in the Dagst
 
 #: The assets that can be made again, in the order in which they are made.
 REBUILT = (
-    *("mbox_archives", "messages", "words", "chunks", "embeddings", "vectors"),
-    *("threads", "thread_summaries"),
+    *("mbox_archives", "messages", "words", "patches", "chunks", "embeddings", "vectors"),
+    *("threads", "thread_summaries", "patch_series"),
 )
 
 #: The difference to UTC of the first place where a month begins (Kiribati).

@@ -23,6 +23,7 @@ from mail_assets.defs.assets.mail import (
     mbox_source,
     threads,
 )
+from mail_assets.defs.assets.patches import build_patches, patch_series
 from mail_assets.defs.assets.search import build_search_quality, search_audit
 from mail_assets.defs.checks.index import (
     keys_agree,
@@ -43,6 +44,7 @@ from mail_assets.defs.checks.mail import (
     sentences_stand,
     summaries_current,
 )
+from mail_assets.defs.checks.patches import few_malformed, patches_accounted_for
 from mail_assets.defs.checks.search import search_quality_holds
 from mail_assets.defs.jobs import JOBS, build_upkeep
 from mail_assets.defs.partitions import GROUP, asset_key, list_months
@@ -78,6 +80,8 @@ CHECKS = (
     summaries_current,
     word_keys_agree,
     words_reconciled,
+    patches_accounted_for,
+    few_malformed,
     spans_point_into_bodies,
     tokens_in_range,
     one_fingerprint,
@@ -141,6 +145,8 @@ def build_assets(
         build_thread_summaries(build_summaries(settings).fingerprint),
         build_words(partitions, bucket_kind(settings.words)),
         build_word_index(bucket_kind(settings.words)),
+        build_patches(partitions),
+        patch_series,
         build_chunks(partitions),
         build_embeddings(partitions, encoder, "openai" if is_remote else "onnx"),
         build_vectors(partitions, bucket),

@@ -41,10 +41,12 @@ _ONE_DAY = {"dagster/max_runtime": str(24 * 3600)}
 
 _CHECKED_BY_MONTH = (
     *("mbox_archives", "messages", "threads", "thread_summaries"),
-    *("words", "chunks", "embeddings", "vectors"),
+    *("words", "patches", "chunks", "embeddings", "vectors"),
 )
 
-_THREADS = dg.AssetSelection.assets(asset_key("threads"), asset_key("thread_summaries"))
+_THREADS = dg.AssetSelection.assets(
+    asset_key("threads"), asset_key("thread_summaries"), asset_key("patch_series")
+)
 
 _SEARCH = dg.AssetSelection.assets(asset_key("search_quality"), asset_key("search_audit"))
 
@@ -59,8 +61,8 @@ refresh_archives = dg.define_asset_job(
 build_threads = dg.define_asset_job(
     "build_threads",
     selection=_THREADS,
-    description="Build the threads of changed messages, summarize the threads that changed, and "
-    "check the months of their messages.",
+    description="Build the threads of changed messages, summarize the threads that changed, group "
+    "the patches that changed into series, and check the months of their messages.",
 )
 
 #: A backfill of this job over all months continues where the last one ended, month by month.

@@ -73,7 +73,9 @@ LONGEST_PAUSE = dt.timedelta(days=1)
 #: The assets of a month, each before the assets that it is made from.
 LAST_FIRST = tuple(
     asset_key(name)
-    for name in ("vectors", "embeddings", "chunks", "words", "messages", "mbox_archives")
+    for name in (
+        *("vectors", "embeddings", "chunks", "patches", "words", "messages", "mbox_archives"),
+    )
 )
 
 #: Events read at once.

@@ -24,6 +24,7 @@ from mail_assets.month import ListMonth
 from mail_assets.postgres.database import retry_conflicts
 from mail_assets.steps.archive_cuts import Cuts, find_cuts, reading_dialect
 from mail_assets.steps.build_threads import build_threads
+from mail_assets.steps.group_series import group_series
 from mail_assets.steps.store_archive import record_cuts
 from mail_assets.store.objects import StoreError
 from mail_assets.tables.encoded_texts import sweep_encoded
@@ -35,6 +36,8 @@ from mail_assets.tables.mbox_archives import (
     read_archive,
 )
 from mail_assets.tables.partitions import Partition, locked
+from mail_assets.tables.patch_series import discard_patches
+from mail_assets.tables.patches import hide_in_patches
 from mail_assets.tables.removals import (
     CutMessage,
     NewRemoval,
@@ -187,6 +190,7 @@ def forget_elsewhere(
     connection, months = workspace.connection, {copy.month for copy in rows.copies}
     former = forget_former(workspace, asked)
     build_threads(connection, workspace.log)
+    group_series(connection, workspace.log)
     refresh_statistics(connection)
     documents, failed = clean_words(workspace)
     files = clean_files(workspace, months)
@@ -208,15 +212,16 @@ def forget_elsewhere(
 
 
 def forget_rows(workspace: Workspace, request: ForgetRequest) -> ForgottenRows:
-    """Remove the rows, and keep out runs that cut chunks: they may have read the rows before."""
+    """Remove the rows, and keep out runs that may have read them: those of patches and chunks."""
     connection = workspace.connection
     months: set[ListMonth] = set()
     while True:
         months.update(copy.month for copy in find_matches(connection, request))
         with ExitStack() as held:
             for month in sorted(months):
-                wait = partial(workspace.log, f"{month}: waiting for the run that cuts its chunks")
-                held.enter_context(locked(connection, Partition("chunks", month), wait))
+                for asset in ("patches", "chunks"):
+                    wait = partial(workspace.log, f"{month}: waiting for the run of its {asset}")
+                    held.enter_context(locked(connection, Partition(asset, month), wait))
             removed = retry_conflicts(partial(_remove_within, workspace, request, months))
             if removed:
                 return removed
@@ -261,6 +266,9 @@ def _remove_rows(workspace: Workspace, request: ForgetRequest, copies: list[Copy
     if ids:
         hide_ids(connection, {x: make_placeholder(digests.of_message(x)) for x in sorted(ids)})
     people = hide_people(connection, request.addresses, forgotten)
+    hide_in_patches(connection, ids, request.addresses)
+    if ids:
+        discard_patches(connection, ids)
     for month in {copy.month for copy in copies}:
         update_counts(connection, month)
     return ForgottenRows(forgotten, copies, chunks, people, vanished)

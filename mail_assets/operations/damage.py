@@ -59,14 +59,17 @@ FILLED_BY: Mapping[str, Sequence[str]] = {
     **dict.fromkeys(MESSAGES, ("messages",)),
     **dict.fromkeys(("threads", "thread_aliases", "thread_changes"), ("threads",)),
     **dict.fromkeys(("thread_summaries", "summary_changes"), ("thread_summaries",)),
+    **dict.fromkeys(
+        ("patch_series", "patch_outcomes", "patch_keys", "patch_changes"), ("patch_series",)
+    ),
     **dict.fromkeys(("indexes", "live_indexes"), ("words", "vectors")),
-    **{name: (name,) for name in ("mbox_archives", "chunks", "vectors", "words")},
+    **{name: (name,) for name in ("mbox_archives", "patches", "chunks", "vectors", "words")},
     "partitions": (),
 }
 
 
 #: The assets of months: what is made from others comes after them.
-ORDER = ("mbox_archives", "messages", "words", "chunks", "embeddings", "vectors")
+ORDER = ("mbox_archives", "messages", "words", "patches", "chunks", "embeddings", "vectors")
 
 
 class OpenIndex(NamedTuple):

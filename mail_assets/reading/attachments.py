@@ -23,7 +23,7 @@ def read_raw_message(
     Raises:
         StoreError: the archive that the messages of the month were read from is gone.
     """
-    key, _ = _archive_of_messages(connection, store, month)
+    key, _ = archive_of_messages(connection, store, month)
     with local_archive(store, key) as path:
         return read_range(path, offset, length)
 
@@ -36,18 +36,21 @@ def read_parsed_bytes(
     Raises:
         StoreError: the archive that the messages of the month were read from is gone.
     """
-    key, dialect = _archive_of_messages(connection, store, month)
+    key, dialect = archive_of_messages(connection, store, month)
     with local_archive(store, key) as path:
         return extract_message(read_range(path, offset, length), dialect)
 
 
-def _archive_of_messages(
+def archive_of_messages(
     connection: psycopg.Connection, store: ObjectStore, month: ListMonth
 ) -> tuple[str, str]:
     """Return the key of the file that the rows of a month were read from, and its dialect.
 
     mbox_archives may have fetched another file since: offsets point into the file that messages
     has read, which is kept as long as they need it.
+
+    Raises:
+        StoreError: the file is gone.
     """
     state = read_state(connection, Partition("messages", month))
     sha256, dialect = state.inputs.split()[:2] if state else ("", "")

@@ -126,7 +126,13 @@ def read_stats(
 
 
 #: Table -> the figure of a month that counts its rows.
-ROW_FIGURES = {"messages": "stored", "chunks": "chunks", "vectors": "chunks", "words": "documents"}
+ROW_FIGURES = {
+    "messages": "stored",
+    "patches": "rows",
+    "chunks": "chunks",
+    "vectors": "chunks",
+    "words": "documents",
+}
 
 
 class Column(NamedTuple):

@@ -32,6 +32,7 @@ from mail_assets.steps.fetch_archive import (
 )
 from mail_assets.steps.load_messages import message_inputs
 from mail_assets.steps.outcome import ListDefaults
+from mail_assets.steps.read_patches import patch_inputs
 from mail_assets.steps.write_vectors import vector_inputs
 from mail_assets.steps.write_words import word_inputs
 from mail_assets.store.embeddings import file_key
@@ -170,6 +171,12 @@ def _words_stay(records: _Records, month: ListMonth, states: _States) -> bool:
     return states["words"].inputs == inputs and records.words.has(month, total)
 
 
+def _patches_stay(_records: _Records, _month: ListMonth, states: _States) -> bool:
+    if not {"messages", "patches"} <= states.keys():
+        return False
+    return states["patches"].inputs == patch_inputs(states["messages"])
+
+
 def _chunks_stay(records: _Records, month: ListMonth, states: _States) -> bool:
     if not {"messages", "chunks"} <= states.keys():
         return False
@@ -199,6 +206,7 @@ _TESTS: Mapping[str, Callable[[_Records, ListMonth, _States], bool]] = {
     "mbox_archives": _archive_stays,
     "messages": _messages_stay,
     "words": _words_stay,
+    "patches": _patches_stay,
     "chunks": _chunks_stay,
     "embeddings": _embeddings_stay,
     "vectors": _vectors_stay,

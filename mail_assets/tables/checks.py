@@ -52,6 +52,24 @@ class Tokens(NamedTuple):
     chunks: int
 
 
+class PatchCounts(NamedTuple):
+    """The patches of a month, and its messages that have lines of a diff or an attached patch.
+
+    `without_row` have none, `without_patch` were read by the step and hold none.
+    """
+
+    rows: int
+    malformed: int
+    messages: int
+    without_row: int
+    without_patch: int
+
+    @property
+    def balanced(self) -> bool:
+        """Return whether every message with lines of a diff has a row or holds no patch."""
+        return self.without_row == self.without_patch
+
+
 class Undated(NamedTuple):
     """The messages of a month whose Date had to be replaced, and all its messages."""
 
@@ -88,6 +106,13 @@ def read_message_counts(
 ) -> dict[ListMonth, MessageCounts]:
     """Count the messages of months; all counts are zero for a month that was never fetched."""
     return _by_month(connection, "message_counts", months, MessageCounts)
+
+
+def count_patches(
+    connection: psycopg.Connection, months: Sequence[ListMonth]
+) -> dict[ListMonth, PatchCounts]:
+    """Count the patches of months, and the messages that may have some."""
+    return _by_month(connection, "patches", months, PatchCounts)
 
 
 def read_dialects(

@@ -39,11 +39,14 @@ def find_damaged_rows(connection: psycopg.Connection, list_name: str) -> Iterato
     """Yield the months of a list whose rows are not those that its steps recorded."""
     states = read_states(connection, [list_name])
     read = _Reader(connection, list_name)
-    messages, chunks = read("messages"), read("chunks")
+    messages, chunks, patches = read("messages"), read("chunks"), read("patches")
     entries, quarantined, removed = read("entries"), read("quarantined"), read("removed")
     senders = {*read("wrong_senders")}
     spans = count_wrong_spans(connection, [month for month in states if "chunks" in states[month]])
-    found = {*states, *(ListMonth(list_name, one) for one in (*messages, *chunks, *entries))}
+    found = {
+        *states,
+        *(ListMonth(list_name, one) for one in (*messages, *chunks, *patches, *entries)),
+    }
     for month in sorted(found):
         made, key = states.get(month, {}), month.month
         rows = messages.get(key, (0, None, 0))
@@ -54,6 +57,8 @@ def find_damaged_rows(connection: psycopg.Connection, list_name: str) -> Iterato
             yield DamagedRows("messages", "rows of archive_entries or quarantine", month)
         if key in senders:
             yield DamagedRows("messages", "rows of senders", month)
+        if fault := _fault_of_patches(made, patches.get(key, (0, None))):
+            yield DamagedRows("patches", f"rows of patches {fault}", month)
         if fault := _fault_of_chunks(made, chunks.get(key, (0, None, 0, 0))):
             yield DamagedRows("chunks", f"rows of chunks {fault}", month)
         elif spans.get(month):
@@ -98,6 +103,18 @@ def _has_other_entries(state: State | None, account: tuple[Any, ...], removed: i
     )
 
 
+def _fault_of_patches(made: dict[str, State], rows: tuple[Any, ...]) -> str:
+    number, digest = rows
+    state, messages = made.get("patches"), made.get("messages")
+    if state is None:
+        return "have no record" if number else ""
+    if messages and not state.inputs.startswith(f"{messages.digest} "):
+        return ""  # they are read again by the next run
+    if number != state.counts["rows"]:
+        return "are missing or too many"
+    return "" if not number or digest == state.digest else "are not those that were read"
+
+
 def _fault_of_chunks(made: dict[str, State], rows: tuple[Any, ...]) -> str:
     number, digest, tokens, misplaced = rows
     state, messages = made.get("chunks"), made.get("messages")
@@ -125,7 +142,7 @@ def find_wrong_contested(connection: psycopg.Connection) -> list[ListMonth]:
 
 
 def find_unowned_rows(connection: psycopg.Connection) -> list[tuple[str, str]]:
-    """Return (table, list) of messages and chunks of months that no run has made."""
+    """Return (table, list) of messages, chunks and patches of months that no run has made."""
     return connection.execute(statement("damage", "unowned")).fetchall()
 
 

@@ -81,10 +81,11 @@ def _copy_columns(copies: Collection[Copy]) -> dict[str, list[Any]]:
 
 
 def delete_copies(connection: psycopg.Connection, copies: Collection[Copy]) -> int:
-    """Delete rows of messages and their chunks; return the number of chunks."""
+    """Delete rows of messages, their patches and chunks; return the number of chunks."""
     keys = _copy_columns(copies)
     connection.execute(statement("removed_messages", "delete_messages"), keys)
     connection.execute(statement("removed_messages", "clear_entries"), keys)
+    connection.execute(statement("removed_messages", "delete_patches"), keys)
     return connection.execute(
         statement("removed_messages", "delete_chunks"),
         {
@@ -283,7 +284,7 @@ def _stream(connection: psycopg.Connection, query: LiteralString) -> Iterator[tu
 
 
 def count_rows_left(connection: psycopg.Connection, month: ListMonth, forgotten: Forgotten) -> int:
-    """Count the messages and chunks of a month that hold forgotten mail."""
+    """Count the messages, patches and chunks of a month that hold forgotten mail."""
     left = 0
     query = statement("removed_messages", "left_messages")
     for message_id, name, email, ids, entries in connection.execute(query, month.columns):
@@ -292,6 +293,13 @@ def count_rows_left(connection: psycopg.Connection, month: ListMonth, forgotten:
             or forgotten.removal_of_author(name, email) is not None
             or any(map(forgotten.hides_id, ids))
             or any(_names_forgotten(entry, forgotten) for entry in entries)
+        )
+    query = statement("removed_messages", "left_patches")
+    for message_id, name, email, links in connection.execute(query, month.columns):
+        left += (
+            forgotten.removal_of_id(message_id) is not None
+            or forgotten.removal_of_author(name, email) is not None
+            or any(map(forgotten.hides_id, links))
         )
     query = statement("removed_messages", "left_chunks")
     for message_id, removed in connection.execute(query, month.columns):

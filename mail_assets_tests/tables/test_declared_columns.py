@@ -11,8 +11,8 @@ import psycopg
 from mail_assets.reading.browsing import DECLARED, columns, declared_columns
 
 TABLES = (
-    *("mbox_archives", "messages", "words", "chunks", "vectors", "threads", "thread_summaries"),
-    "search_audit",
+    *("mbox_archives", "messages", "words", "patches", "chunks", "vectors", "threads"),
+    *("patch_series", "thread_summaries", "search_audit"),
 )
 
 

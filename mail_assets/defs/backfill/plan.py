@@ -221,7 +221,7 @@ def _ignore(_line: str) -> None:
 
 
 #: The assets without months, which a backfill builds at its end.
-CORPUS = ("threads", "thread_summaries")
+CORPUS = ("threads", "thread_summaries", "patch_series")
 
 #: The assets that fill the index of an encoder.
 INDEXED = ("embeddings", "vectors")

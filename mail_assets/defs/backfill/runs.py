@@ -124,10 +124,10 @@ class Runs:
 
     def build_threads(
         self,
-        assets: Sequence[str] = ("threads", "thread_summaries"),
+        assets: Sequence[str] = ("threads", "thread_summaries", "patch_series"),
         options: StepOptions = AS_USUAL,
     ) -> None:
-        """Build the threads of the whole corpus, and summarize those that changed.
+        """Build the threads of the whole corpus, summarize those that changed, group patches.
 
         Raises:
             KeyboardInterrupt: the run was interrupted.

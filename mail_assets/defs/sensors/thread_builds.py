@@ -1,4 +1,4 @@
-"""The sensor that requests threads to be built and summarized, once after all months that changed.
+"""The sensor that requests threads and series of patches, once after all months that changed.
 
 Threads belong to no month: a reply is often in a later one, or on another list. Built in the run of
 each month, they would be built 24 times after one tick of the sensor for archives.
@@ -16,6 +16,7 @@ from mail_assets.defs.partitions import asset_key, list_names
 from mail_assets.defs.resources import DatabaseResource
 from mail_assets.defs.runs import IN_FLIGHT, Failures, months_in_flight, run_ended
 from mail_assets.steps.build_threads import are_threads_outdated
+from mail_assets.steps.group_series import are_series_outdated
 from mail_assets.tables.thread_summaries import are_summaries_outdated
 
 #: Longest wait for the runs of months: a backfill of days must not leave its mail without threads.
@@ -46,7 +47,11 @@ def build_new_threads(
         """Request one run if messages wait for their threads. The cursor is the time since then."""
         now = clock()
         with database.connect("sensor") as connection:
-            outdated = are_threads_outdated(connection) or are_summaries_outdated(connection)
+            outdated = (
+                are_threads_outdated(connection)
+                or are_summaries_outdated(connection)
+                or are_series_outdated(connection)
+            )
         if not outdated and not _is_due(context.instance, now):
             context.update_cursor("")
             return dg.SkipReason("no message has changed since the threads were built")

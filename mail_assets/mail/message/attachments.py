@@ -59,11 +59,18 @@ class Attachment:
     is_patch: bool
 
 
+class PatchFile(NamedTuple):
+    """An attached patch: the name of the file and its text."""
+
+    name: str
+    text: str
+
+
 class Attachments(NamedTuple):
     """The attachments of a message, and the texts of the patches among them."""
 
     found: tuple[Attachment, ...]
-    patch_texts: tuple[str, ...]
+    patches: tuple[PatchFile, ...]
     capped: bool  # the texts were cut at MAX_PATCH_TEXT
 
 
@@ -73,19 +80,25 @@ def find_attachments(parts: list[Part], in_body: frozenset[int]) -> Attachments:
     `in_body` holds the indices of the parts that make the body.
     """
     found: list[Attachment] = []
-    texts: list[str] = []
+    patches: list[PatchFile] = []
     left, capped = MAX_PATCH_TEXT, False
     for part, data in _list_attached_parts(parts, in_body):
         is_patch = _is_patch(part, data)
+        name = part.filename or _DEFAULT_NAMES.get(part.type, "")
         if is_patch and b"\0" not in data[:1024]:
             text, cut, _ = decode_part_text(part)
             capped = capped or cut or len(text) > left
-            texts.append(text[:left])
-            left -= len(texts[-1])
-        name = part.filename or _DEFAULT_NAMES.get(part.type, "")
+            patches.append(PatchFile(name, text[:left]))
+            left -= len(patches[-1].text)
         digest = hashlib.sha256(data).hexdigest()
         found.append(Attachment(len(found) + 1, name, part.type, len(data), digest, is_patch))
-    return Attachments(tuple(found), tuple(texts), capped)
+    return Attachments(tuple(found), tuple(patches), capped)
+
+
+def read_patch_files(raw: bytes) -> tuple[PatchFile, ...]:
+    """Return the attached patches of a message, as find_attachments reads them."""
+    tree = parse_mime(raw)
+    return find_attachments(tree.parts, select_body(tree).used).patches
 
 
 def read_attached_file(raw: bytes, position: int) -> bytes | None:

@@ -153,7 +153,7 @@ def _parse(message: RawMessage, month: str, dialect: str, usual: str = "") -> Me
         attached_texts=attached,
         body_kind=body.kind,
         attachments=_compose_names(attachments.found),
-        patch_texts=tuple(map(compose, attachments.patch_texts)),
+        patch_texts=tuple(compose(one.text) for one in attachments.patches),
         flags=tuple(sorted(flags)),
     )
 

@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 from mail_assets.mail.body.segments import Segment
-from mail_assets.mail.message.addresses import parse_addresses
+from mail_assets.mail.message.addresses import Address, parse_addresses
 from mail_assets.mail.message.headers import decode_value
 from mail_assets.mail.patches.changes import Diff
 from mail_assets.mail.patches.diff import read_diff_lines
@@ -84,26 +84,43 @@ def may_hold_patches(subject: str, segments: Iterable[Segment], attached: bool) 
     return named.says_patch and not named.is_answer
 
 
+class ReadPatch(NamedTuple):
+    """A patch with its diff; that of a cover letter is empty."""
+
+    patch: MailedPatch
+    diff: Diff
+
+
 def read_patches(mail: PatchMail) -> list[MailedPatch]:
     """Return the patches of a mail in order, or its cover letter; mostly none or one."""
+    return [one.patch for one in read_diffs(mail)]
+
+
+def read_diffs(mail: PatchMail) -> list[ReadPatch]:
+    """Return the patches of a mail with their diffs, in order."""
     if not may_hold_patches(mail.subject, mail.segments, bool(mail.attached)):
         return []
     named = read_subject(mail.subject)
     found = [
-        _make(mail, named, piece)
+        ReadPatch(_make(mail, named, piece), piece.diff)
         for piece in _split(_own_lines(mail.body_text, mail.segments))
         if piece.diff
     ]
-    found += _read_attached(mail, named, {(one.patch_id, one.title_key) for one in found})
+    found += _read_attached(mail, named, {one.patch.patch_id for one in found} - {""})
     if not found and named.says_patch and not named.is_answer:
-        found = [_make_without_diff(mail, named)]
-    elif named.part == 0 and not named.is_answer and not any(one.kind == "cover" for one in found):
-        found.insert(0, _make_without_diff(mail, named))  # its patches are attached
-    if len(found) > MAX_PATCHES:
-        last = found[MAX_PATCHES - 1]
-        flags = tuple(sorted({*last.flags, "patches_capped"}))
-        found = [*found[: MAX_PATCHES - 1], replace(last, flags=flags)]
-    return [replace(one, place=place) for place, one in enumerate(found)]
+        found = [ReadPatch(_make_without_diff(mail, named), Diff())]
+    elif named.part == 0 and not named.is_answer:  # its patches are in the same mail
+        found.insert(0, ReadPatch(_make_without_diff(mail, named), Diff()))
+    capped = len(found) > MAX_PATCHES
+    return [
+        ReadPatch(_place(one.patch, place, capped and place == MAX_PATCHES - 1), one.diff)
+        for place, one in enumerate(found[:MAX_PATCHES])
+    ]
+
+
+def _place(patch: MailedPatch, place: int, is_cut: bool) -> MailedPatch:
+    flags = tuple(sorted({*patch.flags, "patches_capped"})) if is_cut else patch.flags
+    return replace(patch, place=place, flags=flags)
 
 
 def _own_lines(body: str, segments: Sequence[Segment]) -> list[str]:
@@ -228,8 +245,8 @@ def _is_scissors(line: str) -> bool:
     if "-" not in line or len(line) > 200:
         return False
     marks = len(_CUT_MARK.findall(line))
-    visible = len("".join(line.split()))
-    return bool(marks) and 8 <= visible <= 3 * (line.count("-") + 2 * marks)
+    visible = len(line.strip())
+    return bool(marks) and 8 <= visible < 3 * (line.count("-") + 2 * marks)
 
 
 # --- rows ---
@@ -243,10 +260,7 @@ def _make(mail: PatchMail, named: PatchSubject, piece: _Piece, file: str = "") -
     version = own.version if own.version is not None else in_file
     version = version if version is not None else named.version
     numbered = own if own.part is not None or file else named
-    author = (
-        parse_addresses([piece.sender.encode(errors="surrogatepass")])[:1] if piece.sender else ()
-    )
-    name, email = author[0] if author else (mail.from_name, mail.from_email)
+    name, email = _read_author(piece.sender) or (mail.from_name, mail.from_email)
     digests = diff.digest_lines()
     files = diff.describe()
     is_answer = named.is_answer
@@ -293,6 +307,11 @@ def _make(mail: PatchMail, named: PatchSubject, piece: _Piece, file: str = "") -
     )
 
 
+def _read_author(sender: str) -> Address | None:
+    found = parse_addresses([sender.encode(errors="surrogatepass")]) if sender else ()
+    return found[0] if found and found[0].email else None
+
+
 def _malformed(diff: Diff) -> str:
     if not diff:
         return "no diff"
@@ -312,32 +331,32 @@ def _make_without_diff(mail: PatchMail, named: PatchSubject) -> MailedPatch:
     return replace(row, kind="cover", malformed="")
 
 
-def _read_attached(
-    mail: PatchMail, named: PatchSubject, known: set[tuple[str, str]]
-) -> list[MailedPatch]:
+def _read_attached(mail: PatchMail, named: PatchSubject, known: set[str]) -> list[ReadPatch]:
     """Return the patches of the attached files, without those that the body has too."""
-    ids = {patch_id for patch_id, _ in known if patch_id}
-    found: list[MailedPatch] = []
+    found: list[ReadPatch] = []
     for file in mail.attached:
         pieces = [piece for piece in _split(_lines(file.text)) if piece.diff]
         for piece in pieces or [_Piece()] * bool(file.text.strip()):
             row = _make(mail, named, piece, file.name or "patch")
-            if row.patch_id not in ids:
-                found.append(row)
+            if row.patch_id not in known:
+                found.append(ReadPatch(row, piece.diff or Diff()))
     return _number(found)
 
 
-def _number(rows: list[MailedPatch]) -> list[MailedPatch]:
+def _number(found: list[ReadPatch]) -> list[ReadPatch]:
     """Number the files of a series by their names, as format-patch writes them."""
-    numbers = {id(row): _FILE_NAME.match(row.file_name) for row in rows if row.part is None}
-    counted = [row for row in rows if numbers.get(id(row))]
-    if len(counted) < 2:
-        return rows
+    numbers = [
+        int(match["number"])
+        if one.patch.part is None and (match := _FILE_NAME.match(one.patch.file_name))
+        else None
+        for one in found
+    ]
+    total = len(numbers) - numbers.count(None)
+    if total < 2:
+        return found
     return [
-        replace(row, part=int(match["number"]), parts=len(counted))
-        if (match := numbers.get(id(row)))
-        else row
-        for row in rows
+        one if number is None else ReadPatch(replace(one.patch, part=number, parts=total), one.diff)
+        for one, number in zip(found, numbers, strict=True)
     ]
 
 

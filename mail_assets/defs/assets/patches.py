@@ -1,0 +1,74 @@
+"""The assets about patches: those of a month, and their series over all months.
+
+https://docs.dagster.io/guides/build/assets
+"""
+
+import dagster as dg
+
+from mail_assets.defs.assets.months import (
+    RebuildConfig,
+    materialize_table,
+    table_columns,
+    table_metadata,
+)
+from mail_assets.defs.partitions import PREFIX, YEAR, asset_key
+from mail_assets.defs.resources import WorkspaceResource
+from mail_assets.mail.patches.read import PATCHES_VERSION
+from mail_assets.month import ListMonth
+from mail_assets.steps.group_series import GROUPING_VERSION, group_series
+from mail_assets.steps.outcome import Outcome
+from mail_assets.steps.read_patches import make_patches
+
+
+def build_patches(partitions: dg.MultiPartitionsDefinition) -> dg.AssetsDefinition:
+    """Build the asset."""
+
+    @dg.asset(
+        key_prefix=PREFIX,
+        partitions_def=partitions,
+        backfill_policy=YEAR,
+        deps=[asset_key("messages")],
+        tags={"layer": "patches"},
+        kinds={"postgres"},
+        metadata=table_columns("patches"),
+        code_version=PATCHES_VERSION,
+    )
+    def patches(
+        context: dg.AssetExecutionContext, config: RebuildConfig, workspace: WorkspaceResource
+    ) -> dg.MaterializeResult:
+        """One row per patch that was mailed, inline or attached, and per cover letter: version and
+        part, title, author, git's patch-id, files, changed lines as digests, the earlier versions
+        that its author links. A malformed patch is a row that says why git refuses it.
+        """
+        with workspace.open(context) as opened:
+
+            def read(month: ListMonth) -> Outcome:
+                return make_patches(opened, month, rebuild=config.rebuild)
+
+            return materialize_table(context, opened, read, rows="rows")
+
+    return patches
+
+
+@dg.asset(
+    key_prefix=PREFIX,
+    deps=[asset_key("messages"), asset_key("patches")],
+    tags={"layer": "patches"},
+    kinds={"postgres"},
+    metadata=table_columns("patch_series"),
+    code_version=GROUPING_VERSION,
+)
+def patch_series(
+    context: dg.AssetExecutionContext, config: RebuildConfig, workspace: WorkspaceResource
+) -> dg.MaterializeResult:
+    """One row per patch and cover letter: the series it belongs to, the version it continues and
+    the evidence for it, and what became of it, with the sentence that says so. Unpartitioned: a
+    new version is often in a later month or on another list. Only series that changed are grouped
+    again.
+    """
+    with workspace.open(context) as opened:
+        outcome = group_series(opened.connection, opened.log, rebuild=config.rebuild)
+        about = table_metadata(opened.connection, "patch_series", int(outcome.counts["patches"]))
+    return dg.MaterializeResult(
+        metadata={**outcome.counts, **about}, data_version=dg.DataVersion(outcome.digest[:32])
+    )

@@ -1,0 +1,42 @@
+"""The checks of patches."""
+
+import dagster as dg
+
+from mail_assets.defs.checks.months import ERROR, WARN, CheckedMonth, check_months, judge_each
+from mail_assets.defs.partitions import asset_key
+from mail_assets.defs.resources import DatabaseResource
+from mail_assets.tables.checks import PatchCounts, count_patches
+
+#: Share of malformed patches above which a month deserves a look; lists of developers have 2 %.
+MAX_MALFORMED = 0.25
+
+#: Patches that a share needs to say anything.
+ENOUGH_PATCHES = 20
+
+
+@dg.asset_check(asset=asset_key("patches"), blocking=True)
+def patches_accounted_for(
+    context: dg.AssetCheckExecutionContext, database: DatabaseResource
+) -> dg.AssetCheckResult:
+    """Every message with lines of a diff or an attached patch has a row, or was read and has no
+    patch, such as a diffstat alone.
+    """
+    return check_months(context, database, judge_each(count_patches, _judge_balance), ERROR)
+
+
+def _judge_balance(counts: PatchCounts) -> CheckedMonth:
+    return CheckedMonth(counts.balanced, counts._asdict())
+
+
+@dg.asset_check(asset=asset_key("patches"))
+def few_malformed(
+    context: dg.AssetCheckExecutionContext, database: DatabaseResource
+) -> dg.AssetCheckResult:
+    """Few patches are such that git refuses them."""
+    return check_months(context, database, judge_each(count_patches, _judge_malformed), WARN)
+
+
+def _judge_malformed(counts: PatchCounts) -> CheckedMonth:
+    share = counts.malformed / max(1, counts.rows)
+    few = share <= MAX_MALFORMED or counts.rows < ENOUGH_PATCHES
+    return CheckedMonth(few, {**counts._asdict(), "share": round(share, 4)})

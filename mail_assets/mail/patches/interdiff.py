@@ -1,0 +1,253 @@
+"""Compare two versions of a patch or series, as git range-diff does: a diff of their diffs.
+
+Files are compared by path, their hunks without line numbers. A line of the result has two signs:
+the first says which version has it, the second is that of the line in its patch.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from typing import Literal
+
+from mail_assets.mail.patches.changes import Diff, FileDiff
+from mail_assets.mail.patches.patch import MailedPatch
+from mail_assets.mail.patches.read import ReadPatch
+
+#: Comparisons of lines with lines for one file: beyond it the differing part is shown as replaced.
+MAX_COMPARISONS = 4_000_000
+CONTEXT = 3  # lines around a difference
+LEAST_SHARE = 0.4  # of the changed lines that two patches with other titles have in common
+
+State = Literal["same", "context", "changed", "added", "dropped"]
+
+
+@dataclass(frozen=True, slots=True)
+class FileComparison:
+    """A file in both versions of a patch.
+
+    `state`: "context" means that only the lines around the changes differ. `lines` are of the
+    differences, with CONTEXT lines around; each begins with " ", "-" or "+" of the comparison.
+    """
+
+    path: str
+    old_path: str  # in the old version, if that is another
+    state: State
+    lines: tuple[str, ...]
+    is_cut: bool = False  # too long to be compared line by line
+
+
+@dataclass(frozen=True, slots=True)
+class PatchComparison:
+    """A patch in both versions of a series; one of them is None if it was added or dropped."""
+
+    old: MailedPatch | None
+    new: MailedPatch | None
+    state: State
+    files: tuple[FileComparison, ...]
+    changelog: tuple[str, ...]  # that of the new version
+
+    @property
+    def title(self) -> str:
+        """The title in the new version, else in the old one."""
+        named = self.new or self.old
+        return named.title if named else ""
+
+
+def compare_series(
+    old: Sequence[ReadPatch], new: Sequence[ReadPatch]
+) -> tuple[PatchComparison, ...]:
+    """Compare the patches of two versions, in the order of the new one, dropped ones last."""
+    before = [one for one in old if one.patch.kind == "patch"]
+    after = [one for one in new if one.patch.kind == "patch"]
+    partners = _pair(before, after)
+    found = [
+        compare_patches(None if at is None else before[at], one)
+        for one, at in zip(after, partners, strict=True)
+    ]
+    taken = {*partners}
+    found += [compare_patches(one, None) for at, one in enumerate(before) if at not in taken]
+    return tuple(found)
+
+
+def compare_patches(old: ReadPatch | None, new: ReadPatch | None) -> PatchComparison:
+    """Compare two versions of a patch, or show one that has no partner."""
+    files = compare_diffs(old.diff if old else Diff(), new.diff if new else Diff())
+    states = {file.state for file in files}
+    state: State
+    if old is None or new is None:
+        state = "dropped" if new is None else "added"
+    elif states <= {"same"}:
+        state = "same"
+    else:
+        state = "context" if states <= {"same", "context"} else "changed"
+    return PatchComparison(
+        old.patch if old else None,
+        new.patch if new else None,
+        state,
+        files,
+        new.patch.changelog if new else (),
+    )
+
+
+def compare_diffs(old: Diff, new: Diff) -> tuple[FileComparison, ...]:
+    """Compare the files of two diffs: those of the new one, then those that it lacks."""
+    before = {file.path: file for file in old.files}
+    by_old_name = {file.old_name: file for file in old.files}
+    found: list[FileComparison] = []
+    seen: set[str] = set()
+    for file in new.files:
+        other = before.get(file.path) or by_old_name.get(file.old_name)
+        if other is None or other.path in seen:
+            found.append(_compare_files(None, file))
+            continue
+        seen.add(other.path)
+        found.append(_compare_files(other, file))
+    found += [_compare_files(file, None) for path, file in before.items() if path not in seen]
+    return tuple(found)
+
+
+def _compare_files(old: FileDiff | None, new: FileDiff | None) -> FileComparison:
+    named = new or old
+    path = named.path if named else ""
+    before = [*_lines(old)] if old else []
+    after = [*_lines(new)] if new else []
+    if old is None or new is None:
+        sign, lines = ("+", after) if old is None else ("-", before)
+        state: State = "added" if old is None else "dropped"
+        return FileComparison(path, "", state, tuple(f"{sign}{line}" for line in lines))
+    old_path = old.path if old.path != new.path else ""
+    if before == after:
+        return FileComparison(path, old_path, "same", ())
+    lines_shown, is_cut = _difference(before, after)
+    only_context = _changes(before) == _changes(after)
+    return FileComparison(
+        path, old_path, "context" if only_context else "changed", tuple(lines_shown), is_cut
+    )
+
+
+def _lines(file: FileDiff) -> Iterator[str]:
+    """Yield the lines of a file's diff without places: what both versions may have in common."""
+    yield from (line for line in file.extended if not line.startswith(("index ", "similarity ")))
+    if file.binary:
+        yield file.binary
+    for hunk in file.hunks:
+        yield f"@@ {hunk.function}".rstrip()
+        yield from hunk.lines
+
+
+def _changes(lines: Sequence[str]) -> list[str]:
+    return [line for line in lines if line[:1] not in {" ", "@", "\\"}]
+
+
+def _difference(before: Sequence[str], after: Sequence[str]) -> tuple[list[str], bool]:
+    """Return the differing lines with their surroundings, and whether they were too many."""
+    start = 0
+    while start < min(len(before), len(after)) and before[start] == after[start]:
+        start += 1
+    end = 0
+    most = min(len(before), len(after)) - start
+    while end < most and before[-1 - end] == after[-1 - end]:
+        end += 1
+    middle_before = before[start : len(before) - end]
+    middle_after = after[start : len(after) - end]
+    if len(middle_before) * len(middle_after) > MAX_COMPARISONS:
+        return [
+            *(f" {line}" for line in before[max(0, start - CONTEXT) : start]),
+            *(f"-{line}" for line in middle_before),
+            *(f"+{line}" for line in middle_after),
+            *(f" {line}" for line in before[len(before) - end :][:CONTEXT]),
+        ], True
+    matcher = SequenceMatcher(None, before, after, autojunk=False)
+    shown: list[str] = []
+    for group in matcher.get_grouped_opcodes(CONTEXT):
+        first = group[0][1]
+        head = next((line for line in reversed(before[:first]) if line.startswith("@@")), "")
+        if head:
+            shown.append(f" {head}")
+        for kind, old_start, old_end, new_start, new_end in group:
+            if kind == "equal":
+                shown += (f" {line}" for line in before[old_start:old_end])
+                continue
+            shown += (f"-{line}" for line in before[old_start:old_end])
+            shown += (f"+{line}" for line in after[new_start:new_end])
+    return shown, False
+
+
+def _pair(before: Sequence[ReadPatch], after: Sequence[ReadPatch]) -> list[int | None]:
+    """Return for each new patch the position of its old version.
+
+    By patch-id, then by title, then by the changed lines that both have; each old one once. A
+    single patch on both sides is one.
+    """
+    if len(before) == len(after) == 1:
+        return [0]
+    partners: list[int | None] = [None] * len(after)
+    free = {*range(len(before))}
+    for key in ("patch_id", "title_key"):
+        places: dict[str, list[int]] = {}
+        for at in sorted(free):
+            places.setdefault(getattr(before[at].patch, key), []).append(at)
+        for place, one in enumerate(after):
+            found = places.get(getattr(one.patch, key)) if getattr(one.patch, key) else None
+            if partners[place] is None and found:
+                partners[place] = found.pop(0)
+                free.discard(partners[place])
+    shares = sorted(
+        (
+            (-_share(before[at].patch, after[place].patch), at, place)
+            for place in range(len(after))
+            if partners[place] is None
+            for at in free
+        ),
+    )
+    for share, at, place in shares:
+        if -share >= LEAST_SHARE and at in free and partners[place] is None:
+            partners[place] = at
+            free.discard(at)
+    return partners
+
+
+def _share(old: MailedPatch, new: MailedPatch) -> float:
+    before, after = {*old.line_digests}, {*new.line_digests}
+    return len(before & after) / max(1, min(len(before), len(after)))
+
+
+# --- text ---
+
+
+def format_comparison(found: Sequence[PatchComparison]) -> str:
+    """Return comparisons as text: a line for each patch and file, and the lines that differ."""
+    return "".join(f"{line}\n" for one in found for line in _format_patch(one))
+
+
+_STATES: dict[State, str] = {
+    "same": "unchanged",
+    "context": "only the lines around the changes differ",
+    "changed": "changed",
+    "added": "new",
+    "dropped": "dropped",
+}
+
+
+def _format_patch(one: PatchComparison) -> Iterator[str]:
+    yield f"{_number(one.old)} -> {_number(one.new)}  {one.title}: {_STATES[one.state]}"
+    if one.old and one.new and one.old.title != one.new.title:
+        yield f"    title before: {one.old.title}"
+    yield from (f"    | {line}" for line in one.changelog)
+    if one.state == "same":
+        return
+    for file in one.files:
+        if file.state == "same":
+            continue
+        was = f" (was {file.old_path})" if file.old_path else ""
+        yield f"  {file.path}{was}: {_STATES[file.state]}"
+        if file.is_cut:
+            yield "    too long to be compared line by line"
+        yield from (f"    {line}" for line in file.lines)
+
+
+def _number(patch: MailedPatch | None) -> str:
+    if patch is None:
+        return "--"
+    part = f" {patch.part}/{patch.parts or '?'}" if patch.part is not None else ""
+    return f"v{patch.version}{part}"

@@ -1,0 +1,466 @@
+"""Join the postings of one change: v1 to vN, and which patch of one continues which of another.
+
+A posting is what one person sent at once: a patch, or a series with its cover letter. Two postings
+are compared as a whole, and the result depends on these two alone: so series can be kept by what
+changed, in any order. Evidence, strongest first:
+
+* `patch-id`, `change-id`: the same id;
+* `link`, `reply`: the author links or answers the earlier version;
+* `title`: the same title by the same person, with a diff that does not contradict;
+* `lines`: most of the changed lines are the same, and no other patch shares as many.
+
+A mail is easily made: one by somebody else joins only if it has the diff of the earlier version.
+Tags, versions and totals may all differ. Where the evidence is thin, nothing is joined.
+"""
+
+from collections import defaultdict
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from mail_assets.mail.patches.patch import EarlierVersion
+
+#: Raise it when the same patches would give other series.
+SERIES_VERSION = "1"
+
+DAY = 86_400.0  # seconds
+#: A posting is sent at once: parts further apart are two postings.
+POSTING_SPAN = 2 * DAY
+#: The same title by the same person after this time is another change, if nothing else joins them.
+TITLE_SPAN = 400 * DAY
+#: Patches that are looked at before and after a patch with the same key.
+WINDOW = 6
+#: Smallest digests of a patch by which patches with the same lines are found.
+SKETCH = 3
+
+# Shares of changed lines, of the smaller and of the larger patch.
+_TAKEN_OVER = 0.5  # of a patch by somebody else
+_REPLACED = 0.5  # by a diff within an answer
+_CONFIRMED = 0.25  # of patches with one title
+_SAME_LINES = 0.7  # of patches that share nothing else
+_CLEAR = 0.2  # distance to the next best pair, of the sum of both shares
+_FEW_LINES = 6  # two patches of fewer lines may share them by chance
+_TITLE_WORDS = 4  # a title of fewer words is used twice by one person
+_AGAIN = frozenset({"resend", "repost", "resent"})
+
+#: Nothing but their lines joins the patches of two postings.
+_BY_LINES = ("lines",)
+
+PatchKey = tuple[str, int]  # Message-ID and place in the mail
+
+
+@dataclass(frozen=True, slots=True)
+class SeriesPatch:
+    """The parts of a mailed patch that joining needs."""
+
+    key: PatchKey
+    is_cover: bool
+    title: str
+    title_key: str
+    tags: frozenset[str]
+    version: int
+    part: int | None
+    parts: int | None
+    sender: str  # address of the mail's From, in lower case
+    sender_name: str  # folded
+    author: str  # in-body From, else as sender
+    author_name: str
+    sent_at: float  # seconds since 1970
+    patch_id: str
+    paths: frozenset[str]
+    digests: frozenset[int]
+    change_id: str
+    links: tuple[EarlierVersion, ...]
+    parents: tuple[str, ...]  # Message-IDs that the mail names, the nearest last
+    is_remark: bool = False  # a diff within an answer: a suggestion, seldom a version
+
+    @property
+    def order(self) -> tuple[float, PatchKey]:
+        """Position among all patches."""
+        return self.sent_at, self.key
+
+
+class Posting(NamedTuple):
+    """Patches that one person sent at once, by part."""
+
+    patches: tuple[SeriesPatch, ...]
+
+    @property
+    def first(self) -> SeriesPatch:
+        """The cover letter, or the first part."""
+        return self.patches[0]
+
+    @property
+    def cover(self) -> SeriesPatch | None:
+        """The cover letter, if there is one."""
+        return self.first if self.first.is_cover else None
+
+    @property
+    def unlabelled_cover(self) -> str | None:
+        """The mail that all parts answer: a cover letter whose subject does not say so."""
+        parts = self.patches
+        if len(parts) < 2 or parts[0].is_cover or parts[0].part != 1 or not parts[0].parents:
+            return None
+        above = parts[0].parents[-1]
+        return above if all(above in patch.parents for patch in parts) else None
+
+    @property
+    def start(self) -> tuple[float, PatchKey]:
+        """Position among all postings."""
+        return min(one.order for one in self.patches)
+
+
+class Step(NamedTuple):
+    """A patch continues an earlier one; `evidence` are words of the head of this module."""
+
+    earlier: PatchKey
+    later: PatchKey
+    evidence: tuple[str, ...]
+    strength: float
+
+
+# Postings ---------------------------------------------------------------------------------------
+
+
+def posting_key(patch: SeriesPatch) -> tuple[str, int | None] | None:
+    """Return the key that the patches of one posting share; None for a mail sent alone."""
+    if patch.part is None or patch.is_remark:
+        return None
+    return patch.sender, patch.parts
+
+
+def group_postings(patches: Iterable[SeriesPatch]) -> list[Posting]:
+    """Return the postings of some patches, in order."""
+    single: dict[str, list[SeriesPatch]] = defaultdict(list)
+    grouped: dict[tuple[str, int | None], list[SeriesPatch]] = defaultdict(list)
+    for patch in patches:
+        if key := posting_key(patch):
+            grouped[key].append(patch)
+        else:
+            single[patch.key[0]].append(patch)
+    postings = [_posting(some) for some in single.values()]
+    for some in grouped.values():
+        postings += _cut_postings(sorted(some, key=lambda one: one.order))
+    return sorted(postings, key=lambda one: one.start)
+
+
+def _cut_postings(patches: Sequence[SeriesPatch]) -> Iterator[Posting]:
+    """Yield the postings among patches with one key: by thread, else by time and part."""
+    open_postings: list[list[SeriesPatch]] = []
+    last: dict[str, list[SeriesPatch]] = {}  # posting of each mail
+    for patch in patches:
+        found = next((last[x] for x in reversed(patch.parents) if x in last), None)
+        if found is None and patch.key[0] in last:
+            found = last[patch.key[0]]
+        if found is not None and not _fits(found, patch):
+            found = None
+        if found is None:
+            open_postings = [
+                one for one in open_postings if patch.sent_at - one[-1].sent_at <= POSTING_SPAN
+            ]
+            found = next((x for x in reversed(open_postings) if _fits(x, patch, near=True)), None)
+        if found is None:
+            found = []
+            open_postings.append(found)
+        found.append(patch)
+        last[patch.key[0]] = found
+    seen: set[int] = set()
+    for some in last.values():
+        if id(some) not in seen:
+            seen.add(id(some))
+            yield _posting(some)
+
+
+def _fits(posting: Sequence[SeriesPatch], patch: SeriesPatch, *, near: bool = False) -> bool:
+    """Return whether a posting lacks this part, and was sent at about its time.
+
+    Without a thread (`near`) mails of some hours belong together.
+    """
+    if patch.sent_at - posting[-1].sent_at > (POSTING_SPAN / 8 if near else POSTING_SPAN):
+        return False
+    if any(one.part == patch.part for one in posting):
+        return False
+    versions = {one.version for one in posting}
+    # a cover letter says v2, and its patches nothing
+    return patch.version in versions or (not near and {patch.version, *versions} == {1, *versions})
+
+
+def _posting(patches: Iterable[SeriesPatch]) -> Posting:
+    return Posting(
+        tuple(sorted(patches, key=lambda one: (not one.is_cover, one.part or 0, one.order)))
+    )
+
+
+# Neighbours -------------------------------------------------------------------------------------
+
+
+def window_keys(patch: SeriesPatch) -> Iterator[tuple[str, Hashable]]:
+    """Yield what patches share that may be versions of one change: (kind, value).
+
+    Patches are compared with the WINDOW next ones in the order of a key: thousands may have one
+    title.
+    """
+    if patch.title_key:
+        yield "title", patch.title_key
+        yield "title of", f"{patch.title_key} {patch.sender}"
+    if patch.patch_id:
+        yield "patch-id", patch.patch_id
+    if patch.change_id:
+        yield "change-id", patch.change_id
+    for digest in sorted(patch.digests)[:SKETCH]:
+        yield "line", digest
+    yield "mail", patch.key[0]
+    named = [link.message_id for link in patch.links]
+    if (patch.part or 0) <= 1 and not patch.is_remark:  # other parts name the cover letter
+        named += [*patch.parents[:1], *patch.parents[-2:]]
+    for message_id in dict.fromkeys(named):
+        yield "mail", message_id
+
+
+# Comparing --------------------------------------------------------------------------------------
+
+
+def same_person(earlier: SeriesPatch, later: SeriesPatch) -> bool:
+    """Return whether the sender of the later mail sent or wrote the earlier one, by address."""
+    return later.sender in {earlier.sender, earlier.author}
+
+
+def _same_name(earlier: SeriesPatch, later: SeriesPatch) -> bool:
+    return later.sender_name != "" and later.sender_name in {
+        earlier.sender_name,
+        earlier.author_name,
+    }
+
+
+def is_sender_of(sender: str, name: str, patch: SeriesPatch) -> bool:
+    """Return whether somebody, by address or folded name, sent or wrote a patch."""
+    return sender in {patch.sender, patch.author} or (
+        name != "" and name in {patch.sender_name, patch.author_name}
+    )
+
+
+def share_lines(a: SeriesPatch, b: SeriesPatch) -> tuple[float, float]:
+    """Return the shares of the changed lines of the smaller and the larger patch in both."""
+    if not a.digests or not b.digests:
+        return 0.0, 0.0
+    both = len(a.digests & b.digests)
+    sizes = sorted((len(a.digests), len(b.digests)))
+    return both / sizes[0], both / sizes[1]
+
+
+def _has_few_lines(a: SeriesPatch, b: SeriesPatch) -> bool:
+    return min(len(a.digests), len(b.digests)) < _FEW_LINES
+
+
+def _rises(earlier: SeriesPatch, later: SeriesPatch) -> bool:
+    """Return whether the labels say that one follows the other."""
+    return (
+        later.version > earlier.version
+        or bool(later.tags & _AGAIN - earlier.tags)
+        or ("rfc" in earlier.tags and "rfc" not in later.tags)
+    )
+
+
+def compare_postings(earlier: Posting, later: Posting) -> list[Step]:
+    """Return which patches of the later posting continue which of the earlier; none if none."""
+    if later.start < earlier.start:
+        earlier, later = later, earlier
+    steps = [*_direct_steps(earlier, later)]
+    if joined := _joins(earlier, later, steps):
+        steps += _aligned_steps(earlier, later, steps, joined)
+    return steps
+
+
+def _direct_steps(earlier: Posting, later: Posting) -> Iterator[Step]:
+    by_id: dict[str, list[SeriesPatch]] = defaultdict(list)
+    by_title: dict[str, list[SeriesPatch]] = defaultdict(list)
+    for one in earlier.patches:
+        if one.patch_id:
+            by_id[one.patch_id].append(one)
+        if one.title_key:
+            by_title[one.title_key].append(one)
+    for two in later.patches:
+        for one in by_title.get(two.title_key, ()):
+            if one.is_cover == two.is_cover and (evidence := _same_title(one, two)):
+                yield Step(one.key, two.key, evidence, 3.0 if "patch-id" in evidence else 2.0)
+        for one in by_id.get(two.patch_id, ()):
+            if one.title_key != two.title_key and (
+                same_person(one, two) or not _has_few_lines(one, two)
+            ):
+                yield Step(one.key, two.key, ("patch-id",), 1.5)
+
+
+def _same_title(one: SeriesPatch, two: SeriesPatch) -> tuple[str, ...]:
+    """Return the evidence that joins two patches of one title, () if it is thin."""
+    if one.patch_id and one.patch_id == two.patch_id:
+        return ("title", "patch-id")
+    small, large = share_lines(one, two)
+    if one.is_remark or two.is_remark:
+        return ("title", "lines") if large >= _REPLACED else ()
+    if not same_person(one, two):
+        least = _CONFIRMED if _same_name(one, two) else _TAKEN_OVER
+        return ("title", "lines") if large >= least and not _has_few_lines(one, two) else ()
+    if small >= _CONFIRMED:
+        return ("title", "lines")
+    if two.sent_at - one.sent_at > TITLE_SPAN or not _rises(one, two):
+        return ()
+    specific = len(one.title.split()) >= _TITLE_WORDS
+    if one.is_cover or (one.paths and one.paths & two.paths) or specific:
+        return ("title",)
+    return ()
+
+
+def _joins(earlier: Posting, later: Posting, steps: Sequence[Step]) -> tuple[str, ...]:
+    """Return the evidence that joins two postings as a whole, () if there is none."""
+    one, two = earlier.first, later.first
+    if one.is_remark or two.is_remark:
+        return ()
+    found = [*_named(earlier, later)]
+    if not same_person(one, two):
+        if not any(
+            share_lines(a, b)[1] >= _TAKEN_OVER and not _has_few_lines(a, b)
+            for a in earlier.patches
+            for b in later.patches
+        ):
+            return ()
+        return tuple(found) or (("title",) if steps and _same_name(one, two) else ())
+    if found:
+        return tuple(found)
+    if steps:
+        return ("title",)
+    near = later.start[0] - earlier.start[0] <= TITLE_SPAN
+    return _BY_LINES if near and later.first.version > earlier.first.version else ()
+
+
+def _named(earlier: Posting, later: Posting) -> Iterator[str]:
+    """Yield the ways in which a posting names an earlier one."""
+    mails = {patch.key[0]: patch for patch in earlier.patches}
+    links = [link for patch in later.patches for link in patch.links]
+    if any(
+        (target := mails.get(link.message_id)) and link.version in {None, target.version}
+        for link in links
+    ):
+        yield "link"
+    changes = {patch.change_id for patch in earlier.patches if patch.change_id}
+    if any(patch.change_id in changes for patch in later.patches):
+        yield "change-id"
+    if later.first.version > earlier.first.version and any(x in mails for x in later.first.parents):
+        paths = {path for patch in earlier.patches for path in patch.paths}
+        if any(patch.paths & paths for patch in later.patches):
+            yield "reply"
+
+
+def _aligned_steps(
+    earlier: Posting, later: Posting, steps: Sequence[Step], joined: tuple[str, ...]
+) -> Iterator[Step]:
+    """Yield steps between patches of joined postings that share neither title nor patch-id."""
+    done = {step.earlier for step in steps} | {step.later for step in steps}
+    named = joined not in (("title",), _BY_LINES)
+    covers = [one for one in (earlier.cover, later.cover) if one]
+    if len(covers) == 2 and not done & {one.key for one in covers}:
+        same = covers[0].title_key == covers[1].title_key
+        if named or (same and joined != _BY_LINES):
+            done |= {one.key for one in covers}
+            yield Step(covers[0].key, covers[1].key, joined, 1.2)
+    before = [one for one in earlier.patches if one.key not in done and not one.is_cover]
+    after = [two for two in later.patches if two.key not in done and not two.is_cover]
+    if named and len(earlier.patches) == len(later.patches) == 1 and before and after:
+        yield Step(before[0].key, after[0].key, joined, 1.2)
+        return
+    evidence = tuple(dict.fromkeys((*joined, "lines")))
+    for score, one, two in _best_partners(before, after):
+        done |= {one.key, two.key}
+        yield Step(one.key, two.key, evidence, 0.5 + score / 4)
+    if (
+        named
+        and later.cover
+        and len(earlier.patches) == 1
+        and not done & {earlier.first.key, later.cover.key}
+    ):  # a patch grew into a series
+        yield Step(earlier.first.key, later.cover.key, joined, 0.8)
+
+
+def _best_partners(
+    before: Sequence[SeriesPatch], after: Sequence[SeriesPatch]
+) -> Iterator[tuple[float, SeriesPatch, SeriesPatch]]:
+    """Yield pairs of patches that share most of their lines, if no other pair comes near."""
+    having: dict[int, list[SeriesPatch]] = defaultdict(list)
+    for one in before:
+        for digest in one.digests:
+            having[digest].append(one)
+    best: dict[PatchKey, list[tuple[float, PatchKey]]] = defaultdict(list)
+    scored = []
+    for two in after:
+        near = {one.key: one for digest in two.digests for one in having.get(digest, ())}
+        for one in near.values():
+            small, large = share_lines(one, two)
+            if large >= _SAME_LINES and not _has_few_lines(one, two):
+                scored.append((large + small, one, two))
+                best[one.key].append((large + small, two.key))
+                best[two.key].append((large + small, one.key))
+    for score, one, two in scored:
+        others = [x for x, key in best[one.key] if key != two.key]
+        others += [x for x, key in best[two.key] if key != one.key]
+        if all(other < score - _CLEAR for other in others):
+            yield score, one, two
+
+
+# Lineages ---------------------------------------------------------------------------------------
+
+
+class Member(NamedTuple):
+    """A patch in its series: the lineage of its part, and the step that joins it."""
+
+    key: PatchKey
+    lineage: PatchKey  # first patch of the lineage
+    previous: PatchKey | None  # of the lineage; None for the first
+    evidence: tuple[str, ...]
+
+
+def build_lineages(postings: Sequence[Posting], steps: Iterable[Step]) -> list[Member]:
+    """Return the lineages of the patches of one series, by the strongest steps first.
+
+    A lineage has one patch of a posting: a step that would add a second one is left out.
+    """
+    patches = {patch.key: patch for posting in postings for patch in posting.patches}
+    home = {patch.key: i for i, posting in enumerate(postings) for patch in posting.patches}
+    root = {key: key for key in patches}
+    places = {key: {home[key]} for key in patches}
+
+    def find(key: PatchKey) -> PatchKey:
+        while root[key] != key:
+            root[key] = root[root[key]]
+            key = root[key]
+        return key
+
+    kept: dict[PatchKey, list[Step]] = defaultdict(list)
+    for step in sorted(steps, key=lambda one: (-one.strength, one.earlier, one.later)):
+        a, b = find(step.earlier), find(step.later)
+        if a != b:
+            if places[a] & places[b]:
+                continue
+            root[b] = a
+            places[a] |= places.pop(b)
+        kept[step.later].append(step)
+    lineages: dict[PatchKey, list[SeriesPatch]] = defaultdict(list)
+    for key in patches:
+        lineages[find(key)].append(patches[key])
+    members = []
+    for some in lineages.values():
+        some.sort(key=lambda one: one.order)
+        first = some[0].key
+        for before, patch in zip([None, *some], some, strict=False):
+            evidence = _evidence(before, patch, kept)
+            members.append(Member(patch.key, first, before.key if before else None, evidence))
+    return members
+
+
+def _evidence(
+    before: SeriesPatch | None, patch: SeriesPatch, kept: Mapping[PatchKey, Sequence[Step]]
+) -> tuple[str, ...]:
+    if before is None:
+        return ()
+    found = kept.get(patch.key, ())
+    direct = [step for step in found if step.earlier == before.key]
+    best = direct or sorted(found, key=lambda one: -one.strength)[:1]
+    return best[0].evidence if best else ("title",)

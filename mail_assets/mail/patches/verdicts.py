@@ -1,0 +1,345 @@
+"""Read the verdict of a sentence on a patch: applied, rejected, withdrawn, superseded, resend.
+
+The sentences are those with which maintainers and authors answer: "Thanks, pushed to master",
+"Applied 1-3 and 5", "NAK", "Please ignore, v3 follows". A sentence that is conditional, negated, a
+question, a plan, or about trying a patch, has no verdict.
+"""
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+
+class Verdict(NamedTuple):
+    """What a sentence says became of a patch; see outcomes.OUTCOMES."""
+
+    outcome: str
+    parts: tuple[int, ...] = ()
+    whole: bool = False  # of all patches of the posting
+    shas: tuple[str, ...] = ()
+    firm: bool = True  # False for words that authors use of a suggestion that they took: "merged"
+
+
+#: Without one of these words a mail has no verdict.
+HINT = re.compile(
+    r"appl(?:y|ied)|queued|merge|pushed|commit|picked|pull|landed|installed|checked in|na(?:c?k)|"
+    r"reject|feedback|ignore|disregard|discard|forget|scrap|drop|withdr|retract|abandon|"
+    r"super[sc]ed|obsolet|replaced by|instead|re-?se[nt]|re-?post|re-?spin|re-?submit|rebase|"
+    r"send |in (?:mainline|master|main|trunk|head|linux-next|-next|my tree|upstream)",
+    re.I,
+)
+#: "I've applied most of these": what was applied stays unknown.
+SOME = re.compile(
+    r"\b(?:applied|queued|merged|pushed|committed|picked|pulled)(?: up)? "
+    r"(?:a (?:bunch|few|couple)|some|most|several|parts?|half|many) of\b",
+    re.I,
+)
+
+_LONGEST = 600  # characters of a sentence
+_NEAR = 200  # characters before and after it that tell of a newer posting
+_MOST_PARTS = 1_000  # "Applied 1-9999": no series has more
+
+# Commits ----------------------------------------------------------------------------------------
+
+SHA = r"[0-9a-f]{7,40}"
+# in a URL: /c/SHA, /commit/SHA, ?id=SHA, ;h=SHA
+_SHA_URL = re.compile(rf"https?://\S{{1,300}}?(?:/c(?:ommits?)?/|[?&;](?:id|h)=)({SHA})\b")
+_SHA_WORD = re.compile(rf"(?<![\w./-])({SHA})(?![\w/-])")
+_SHA_LINE = re.compile(rf"(?:commit:? |as )?{SHA}\.?", re.I)
+_URL = re.compile(r"https?://\S+")
+_DIGIT = re.compile(r"\d")
+
+# Words ------------------------------------------------------------------------------------------
+
+# they make a verdict none
+_UNSURE = re.compile(
+    r"\b(?:if|unless|until|once|when|whenever|before|after|will|would|wo|shall|should|could|can|"
+    r"may|might|must|let|please|pls|going to|about to|to be|gonna|plan\w*|want\w*|hop(?:e|ing)|"
+    r"try|tried|trying|assum\w+|expect\w*|wait\w*|intend\w*|happy to|ready to|not|never|nor|"
+    r"neither|cannot|no objections?|yet|for now|temporar\w+|tentativ\w+|provisional\w*|"
+    r"except|apart from|but not|minus|without|partial\w*|some of|most of|a bunch of|"
+    r"local(?:ly)?|on top of|cleanly|against|tests?|testing|tested|fail\w*|conflict\w*|"
+    r"doesn|don|didn|isn|wasn|hasn|haven|won|why|what|which|who|whether|how)\b|\?|n['’]t\b"
+    r"|['’](?:ll|d)\b",
+    re.I,
+)
+# "I have applied this in my environment": to try it
+_TO_TRY = re.compile(
+    r"\b(?:env(?:ironment)?|machines?|systems?|setup|lab|box|vm|guest|laptop|servers?|devices?|"
+    r"cluster|workstation|into (?:one|a single|the (?:first|previous|next|other))|downstream|"
+    r"ran|run|running|see|saw|get|got|works?|working|boot\w*|built|build\w*|"
+    r"but (?:then |it |i )?(?:revert|drop|fail|had to)\w*|revert\w*|dropped|did ?n[o'’]t|"
+    r"did not)\b",
+    re.I,
+)
+_CONDITION = re.compile(r"\b(?:if|unless|until|once)\b", re.I)
+_LIMITED = re.compile(r"\?\s*$|\bfor now\b|\bexcept\b|\bbut not\b|\bminus\b", re.I)
+_OTHER_PATCH = re.compile(r"\b(?:attached|rest|remaining)\b", re.I)  # of this mail; unknown parts
+_CLAUSE_END = re.compile(r"[,;.!:(]|\bthanks?\b| - |\band\b", re.I)
+_EDITED = re.compile(r"\b(?:after|with\w*) [\w' -]+", re.I)  # "after a fixup": no condition
+_QUOTED = re.compile(r"[\"“„«][^\"”“»\n]{1,200}[\"”“»]")
+_WHOLE = re.compile(
+    r"\b(?:series|patch ?set|set|all|both|everything|them|these|those|patches|whole|entire)\b", re.I
+)
+_COURTESY = (
+    r"(?:(?:many |big )?thanks?(?: you)?(?: (?:a lot|again|very much|so much|all|both|everyone|"
+    r"(?:to|for) [^.,;:!?\n]{1,60}|\w+(?: and \w+)?(?=[,.!]))){0,2}|thx|ok(?:ay)?|great|nice|"
+    r"cool|good|perfect|done|alright|right|yes|yep|sure|lgtm|"
+    r"(?:this |it |all )?looks? (?:good|great|fine|ok|reasonable|sane|correct|right)"
+    r"(?: to me)?(?: (?:now|and [\w ]{1,30}))?|hi(?: \w+)?|hello(?: \w+)?|dear \w+|fwiw|fyi|"
+    r"so|and|agreed|applying|acked|reviewed)"
+)
+_START = rf"(?:(?:{_COURTESY})\s*[,.!;:–—-]*\s*){{0,4}}"
+
+# Applied ----------------------------------------------------------------------------------------
+
+_VERB = (
+    r"(?P<verb>(?:re-?)?(?:applied|queued(?: up)?|merged|pushed(?: out)?|"
+    r"committed(?! to \w+ing\b)|picked(?: up)?(?! from\b)|pulled(?: in)?|landed|installed|"
+    r"checked in))"
+)
+_FIRM = re.compile(r"applied|pushed|committed|landed|installed|checked", re.I)
+_ADVERB = (
+    r"(?:(?:now|just|already|also|finally|all|both|since|meanwhile|been|gone ahead and|"
+    r"went ahead and)\s+)"
+)
+_OBJECT = (
+    r"(?:it|this(?: (?:one|patch|series|set|patch(?: )?set|change|fix|version|update))?|"
+    r"that(?: one)?|these(?: (?:patches|two|three|changes))?|those|them|"
+    r"both(?: patches| of (?:these|them))?|"
+    r"all(?: (?:of )?(?:these|them|patches|(?:\d+|two|three|four|five) (?:patches|of them)|"
+    r"\d+|the patches))?|everything|"
+    r"(?:the|your|my|his|her) (?:whole |entire |full |v\d+ |attached |latest |last |rest(?: of)?"
+    r"(?: the)? ?|first |second |third |remaining |above |updated |revised |two |three |"
+    r"four |five |six )*"
+    r"(?:patch(?:es|[ -]?set)?|series|set|change|fix|version|one|two|three|lot)?)"
+)
+_PARTS = (
+    r"(?:(?:patch(?:es)?|parts?|numbers?|nos?\.?|commits?|#) ?)?#?(?:v\d{1,3}-)?\d{1,4}"
+    r"(?:/\d{1,4})?(?: ?(?:,|-|–|&|and|to|through|\.\.+|, and) ?(?:patch(?:es)? )?#?"
+    r"(?:v\d{1,3}-)?\d{1,4}(?:/\d{1,4})?){0,30}"
+    r"(?! ?(?:weeks?|days?|hours?|years?|months?|minutes?|of)\b)"
+)
+_END = (
+    r"(?=\s*(?:$|[.!,;:)(\[]|\b(?:to|in|into|onto|for|on|as|at|with|and|by|now|thanks?|thx|again|"
+    r"already|today|yesterday|earlier|just now|back(?=-?patch)|through|via|too|as well|upstream|"
+    r"manually|after|since|up|over|from|here|there|then|this|last|but|modulo|along)\b|"
+    r"[-–—]|https?:))"
+)
+_APPLIED = (
+    # "Applied, thanks", "Thanks, pushed to master", "Queued 1-3 for 6.2"
+    re.compile(
+        rf"{_START}(?:(?:v\d{{1,3}}|patch(?:es)?|(?:whole |entire |full )?series|"
+        rf"both(?: patches)?|set|all(?: (?:\d{{1,3}}|two|three|four|five|six))?"
+        rf"(?: patches| of (?:them|it|these))?)\s+)?(?:(?:{_PARTS})\s+)?{_ADVERB}{{0,2}}{_VERB}"
+        rf"(?:\s+(?:{_OBJECT}|{_PARTS}))?{_END}",
+        re.I,
+    ).match,
+    # "I've pushed this", "We have committed the patch", "I pushed the first two"
+    re.compile(
+        rf"(?:^|[,;:.–—]\s*|\b(?:so|and|that|thus|therefore)\s+){_START}(?:i|we)(?:['’]?ve| have)?"
+        rf"\s+{_ADVERB}{{0,2}}{_VERB}\s+(?:{_OBJECT}|{_PARTS}){_END}",
+        re.I,
+    ).search,
+    # "This patch has been applied to", "It's now queued for", "Series is merged into"
+    re.compile(
+        rf"{_START}(?:{_OBJECT}|series|patch(?:es)?|{_PARTS})\s*(?:['’]s|\bis|\bare|\bwas|\bwere|"
+        rf"\bha(?:s|ve)(?: now)? been|\bgot)\s+{_ADVERB}{{0,2}}{_VERB}{_END}",
+        re.I,
+    ).match,
+    # "This is in mainline now"
+    re.compile(
+        rf"{_START}(?:this|it|the (?:patch|series)|series|patch)(?:['’]s| is| are)? (?:now )?"
+        r"in (?:mainline|master|main|trunk|head|linux-next|-next|my tree|upstream)\b(?=[ .,!]|$)",
+        re.I,
+    ).match,
+)
+_PARTS_IN = re.compile(
+    r"(?:\bv\d{1,3}-)?#?\b(\d{1,4})(?:/\d{1,4})?(?:\s?(?:-|–|to|through|\.\.+)\s?#?(?:v\d{1,3}-)?"
+    r"(\d{1,4})(?:/\d{1,4})?)?\b",
+    re.I,
+)
+_VERSION = re.compile(r"\bv\d+(?!-\d)(?:\.\d+)*\b", re.I)
+_ORDINAL = re.compile(r"\b(first|second|third) (?:patch|one|part)\b", re.I)
+_ORDINALS = {"first": 1, "second": 2, "third": 3}
+_FIRST_FEW = re.compile(r"\bfirst (\d{1,3}|two|three|four|five|six)\b", re.I)
+_NUMBERS = {"two": 2, "three": 3, "four": 4, "five": 5, "six": 6}
+
+# Rejected ---------------------------------------------------------------------------------------
+
+_NAK_LINE = re.compile(r"[^\S\n]{0,3}NA(?:C?K)(?:ed)?-by:[^\S\n]*\S[^\n]{0,200}", re.I)
+_NAK = re.compile(
+    rf"{_START}(?:(?:(?:so|sorry|it['’]s|this is|that['’]s|big|hard|strong|firm|still|"
+    r"a|an|another|my|clear|definite|please consider this an?)\W{1,3}){0,4}"
+    r"na(?:c?k)(?:ed)?\b(?=\s*(?:$|[.,!:;()\-–—]|(?:from|on|to|for|because|as|"
+    r"this|these|until|without|again|then|here|since|of|due)\b))|"
+    r"(?:(?:patch|series) (?-i:rejected)|(?-i:Rejected|REJECTED))\b(?=\s*(?:[.,!:;]|$))|"
+    r"i(?:['’]m| am)? ?(?:hereby )?(?:nak|nack|reject(?:ing)?|naking|nacking) "
+    r"(?:this|it|the|these)\b|"
+    r"(?:i(?:['’]ve| have|['’]m)? )?(?:mark(?:ed|ing) (?:this |it |the (?:patch|entry) )?(?:as )?|"
+    r"this is now marked (?:as )?)[\"']?(?:rejected|returned with feedback)\b)"
+    r"(?!\s*(?:if|unless|until|because i|\?))",
+    re.I,
+)
+_NO_NAK = re.compile(
+    r"\b(?:not|no|isn['’]?t|never|withdraw\w*|remove\w*) (?:a |my |the )?na(?:c?k)", re.I
+)
+
+# Withdrawn and superseded -----------------------------------------------------------------------
+
+_STOP = r"(?=\s*(?:$|\.(?!\w)|[,!;:()\-–—]|as\b|because\b|since\b|and\b|then\b|due\b|in favou?r\b"
+_POSTED = (
+    r"(?:(?:this|these|those|the|my|that|both|all|v\d{1,3})(?: of)?(?: the| these)?"
+    r"(?: (?:above|previous|last|latest|whole|entire|first|earlier|broken|other|two|three))*"
+    r"(?: (?:patch(?:es|[ -]?set)?|series|set|version|e-?mails?|mails?|one|posting|submission|"
+    r"thread|v\d{1,3}|pull request|ones))|this|these|it|them|that|v\d{1,3}|patch|series)"
+    r"(?: (?:patch|series|version|one))?(?: \d{1,4}/\d{1,4})?"
+    rf"(?: please| then| for now| entirely| completely)?{_STOP}|i['’ ]|it\b|sorry\b))"
+)
+_PATCH = rf"(?:whole |entire )?(?:patch(?:es|[ -]?set)?|series|set|version){_STOP}))"
+_TAKE_BACK = re.compile(
+    rf"{_START}(?:(?:so|sorry|oops|actually|argh|self-nak|@?all|hmm?|my bad|my mistake|yes|"
+    r"wait)\b[,.:! ]*)*"
+    r"(?:(?:please |pls |kindly |you can |feel free to |just |everyone |folks )*"
+    r"(?:(?:ignore|disregard|discard|forget(?: about)?|scrap|"
+    rf"do(?: not|n['’]t) (?:apply|merge|review|pull)) {_POSTED}|ignore,? please\b)|"
+    r"(?:please |pls |kindly )(?:(?:just )?ignore|disregard)(?=\s*(?:$|[.,!:;(–—-]))|"
+    rf"(?:please |pls |kindly )drop {_POSTED}|"
+    rf"(?:let['’]s |let us |please |i['’]d say )?drop (?:this|the|these|my) {_PATCH}|"
+    r"i(?:['’]m| am|['’]ve| have|['’]d like to| want to| will|['’]ll)? ?(?:hereby |now )?"
+    r"(?:withdraw(?:ing|n)?|retract(?:ing|ed)?|abandon(?:ing|ed)?|"
+    r"drop(?:ping|ped)?(?= (?:this|the|my|these) (?:patch|series|set|version)))"
+    rf" {_POSTED}|"
+    r"(?:patch |series |this (?:patch |series |one )?(?:is )?)?"
+    r"(?:withdrawn|retracted|self-na(?:c?k))\b(?=\s*(?:$|[.,!:;]))|"
+    r"(?:i(?:['’]ve| have|['’]m)? )?mark(?:ed|ing) (?:this |it |the (?:patch|entry) )?(?:as )?"
+    r"[\"']?withdrawn\b)",
+    re.I,
+)
+_NEWER = re.compile(
+    r"\b(?:super(?:s|c)ed(?:ed|es|ing)|obsolet(?:ed|es)|replaced) by\b|"
+    r"\b(?:v\d{1,3}|version \d{1,3}|new(?:er)? version|updated (?:version|patch|series)|re-?send|"
+    r"resent|respin|re-?post(?:ed)?|next version)\b",
+    re.I,
+)
+_SUPERSEDED = re.compile(
+    rf"{_START}(?:(?:this|these|it|the|patch|patches|series|v\d{{1,3}}|version)\s*){{0,3}}"
+    r"(?:(?:is|are|was|were|has been|have been|['’]s)\s+)?(?:now\s+)?"
+    r"(?:super(?:s|c)eded|obsoleted|replaced) by\b(?=[^.\n]{0,60}(?:\bv\d|\bversion\b|https?:|<|"
+    r"\bseries\b|\bposting\b|\bpatch\b|\bthis\b|\bthe one\b|\[))|"
+    r"(?:please )?(?:use|take|look at|see|consider|review) (?:the )?v\d{1,3} instead\b",
+    re.I,
+)
+
+# Resend -----------------------------------------------------------------------------------------
+
+_RESEND = re.compile(
+    r"(?:\b(?:please|pls|kindly)\b[^.!?;\n]{0,60}|\b(?:(?:can|could|would|will|do) you|mind)\b"
+    r"(?! prefer| like me| want me)[^.!?;\n]{0,60})"
+    r"\b(?:re-?send(?:ing)?|re-?post(?:ing)?|re-?spin(?:ning)?|re-?submit(?:ting)?|"
+    r"send (?:a|an|out a|me a) (?:v\d{1,3}|new version|updated version|respin|rebased version))\b|"
+    r"^(?:this |the (?:patch|series) )?(?:needs|requires) (?:a |to be )"
+    r"(?:rebase|resend|respin|re-?sent|repost)",
+    re.I,
+)
+_NO_RESEND = re.compile(
+    r"\b(?:if|unless|no need|needn|don['’]?t|do not|not|let me know|should i|shall i|i (?:can|will|"
+    r"could|would)|i['’]ll|want me|when you (?:re)?send|necessary|in case|whether|once|until|"
+    r"will re|would re)\b",
+    re.I,
+)
+_IF_NEEDED = re.compile(r"\b(?:if|necessary|in case)\b", re.I)
+
+
+def find_nak_lines(text: str) -> Iterator[tuple[int, int]]:
+    """Yield the spans of lines such as "Nacked-by: NAME"."""
+    for match in re.finditer(rf"^{_NAK_LINE.pattern}", text, re.I | re.M):
+        yield match.span()
+
+
+def read_sentence(sentence: str, before: str, after: str, below: str) -> Iterator[Verdict]:
+    """Yield the verdicts of a sentence.
+
+    `before` and `after` are the sentences next to it, `below` is the text after it: a line that is
+    only a commit's URL belongs to it.
+    """
+    if len(sentence) > _LONGEST:
+        return
+    plain = _hide_quotations(" ".join(sentence.split()))
+    if applied := _read_applied(plain, below):
+        yield applied
+    if plain.endswith("?"):
+        if _asks_to_resend(plain):
+            yield Verdict("resend-requested")
+        return
+    if _NAK.match(plain) and not _NO_NAK.search(plain):
+        yield Verdict("rejected")
+    if _SUPERSEDED.match(plain):
+        yield Verdict("superseded", whole=bool(_WHOLE.search(plain)))
+    elif (back := _TAKE_BACK.match(plain)) and not _CONDITION.search(plain):
+        near = f"{before[-_NEAR:]} {plain} {after[:_NEAR]}"
+        outcome = "superseded" if _NEWER.search(near) else "withdrawn"
+        yield Verdict(outcome, whole=bool(_WHOLE.search(back[0])))
+    if _asks_to_resend(plain):
+        yield Verdict("resend-requested")
+
+
+def _hide_quotations(sentence: str) -> str:
+    return _QUOTED.sub(lambda found: f"“{' ' * (len(found[0]) - 2)}”", sentence)
+
+
+def _asks_to_resend(sentence: str) -> bool:
+    asked = _RESEND.search(sentence)
+    return asked is not None and not (
+        _NO_RESEND.search(sentence[: asked.end()]) or _IF_NEEDED.search(sentence[asked.end() :])
+    )
+
+
+def _read_applied(sentence: str, below: str) -> Verdict | None:
+    match = next((found for find in _APPLIED if (found := find(sentence))), None)
+    if not match or _OTHER_PATCH.search(match[0]) or _LIMITED.search(sentence):
+        return None
+    rest = sentence[match.end() :]
+    stop = _CLAUSE_END.search(rest)  # what follows "thanks" is another matter
+    clause = _EDITED.sub("", rest[: stop.start()] if stop else rest)
+    if _UNSURE.search(match[0]) or _UNSURE.search(clause) or _TO_TRY.search(rest):
+        return None
+    if _CONDITION.search(rest[:80]):
+        return None
+    parts = _find_parts(match[0])
+    return Verdict(
+        "applied",
+        parts,
+        not parts and bool(_WHOLE.search(match[0])),
+        find_shas(rest) or _find_shas_below(below),
+        bool(_FIRM.search(match.groupdict().get("verb") or "")),
+    )
+
+
+def find_shas(text: str) -> tuple[str, ...]:
+    """Return the commits that a text names, in URLs or as words, each once."""
+    found = [match[1] for match in _SHA_URL.finditer(text)]
+    words = _SHA_WORD.finditer(_URL.sub(" ", text))
+    found += [match[1] for match in words if _DIGIT.search(match[1])]
+    return tuple(dict.fromkeys(found))
+
+
+def _find_shas_below(below: str) -> tuple[str, ...]:
+    line = below.lstrip(" \t\r\n")[:400].split("\n")[0].strip()
+    return find_shas(line) if _SHA_URL.fullmatch(line) or _SHA_LINE.fullmatch(line) else ()
+
+
+def _find_parts(said: str) -> tuple[int, ...]:
+    """Return the parts that "Applied 1-3 and 5", "Pushed 0001" or "the first two" name."""
+    if few := _FIRST_FEW.search(said):
+        word = few[1].lower()
+        return tuple(range(1, (_NUMBERS.get(word) or int(word)) + 1))
+    if ordinal := _ORDINAL.search(said):
+        return (_ORDINALS[ordinal[1].lower()],)
+    parts: list[int] = []
+    for found in _PARTS_IN.finditer(_VERSION.sub(" ", said)):
+        first, last = int(found[1]), int(found[2] or found[1])
+        if first > last or last > _MOST_PARTS:
+            return ()
+        parts += range(first, last + 1)
+    return tuple(dict.fromkeys(parts))

@@ -1,0 +1,390 @@
+"""Group the patches that changed into series, and decide what became of each.
+
+Series have no months: a new version is often in a later month, or on another list. Two postings are
+joined by what these two say (mail/patches/series.py), and only postings next to each other in the
+order of a key are compared: so a change touches the series of its neighbours, and all others stay.
+The work is proportional to the series that are touched, and the result is that of grouping all.
+
+The first time, and for another version, all patches count as changed. Changes are processed in
+portions, each a transaction: memory is that of a portion, and a killed run's work stays.
+"""
+
+import time
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence, Set
+from functools import partial
+from itertools import chain
+from typing import NamedTuple
+
+import psycopg
+
+from mail_assets.mail.patches.outcomes import OUTCOMES_VERSION, read_outcomes
+from mail_assets.mail.patches.series import (
+    POSTING_SPAN,
+    SERIES_VERSION,
+    WINDOW,
+    Member,
+    PatchKey,
+    Posting,
+    SeriesPatch,
+    Step,
+    build_lineages,
+    compare_postings,
+    group_postings,
+    is_sender_of,
+    posting_key,
+    window_keys,
+)
+from mail_assets.mail.patches.states import Said, decide_states
+from mail_assets.postgres.database import retry_conflicts
+from mail_assets.steps.outcome import Outcome, rate
+from mail_assets.tables.partitions import Counts, State, locked, read_state, write_state
+from mail_assets.tables.patch_series import (
+    CORPUS,
+    MODULUS,
+    KeyRow,
+    OutcomeRow,
+    SeriesRow,
+    StoredPatch,
+    change_all,
+    digest_key,
+    find_holders,
+    find_mails_with_patches,
+    find_near,
+    find_next,
+    find_series,
+    fold_name,
+    has_changes,
+    read_answers,
+    read_keys,
+    read_outcomes_about,
+    read_outcomes_of,
+    read_patches,
+    read_refs,
+    read_rows,
+    replace_keys,
+    replace_rows,
+    summarize_rows,
+    take_changes,
+    write_outcomes,
+)
+from mail_assets.tables.threads import set_repeatable_read
+from mail_assets.workspace import Log
+
+#: Version of everything that decides the rows.
+GROUPING_VERSION = f"{SERIES_VERSION}.{OUTCOMES_VERSION}"
+
+#: Changed messages of a portion; with their series they take some 100 MB.
+PORTION = 5_000
+
+
+class _Touched(NamedTuple):
+    """The series that a portion touches: their rows, and all patches that belong to them now."""
+
+    rows: list[SeriesRow]
+    patches: dict[int, StoredPatch]
+
+
+def are_series_outdated(connection: psycopg.Connection) -> bool:
+    """Return whether patches, answers or the version have changed since series were grouped."""
+    state = read_state(connection, CORPUS)
+    return has_changes(connection) or (state is not None and state.inputs != GROUPING_VERSION)
+
+
+def group_series(connection: psycopg.Connection, log: Log, *, rebuild: bool = False) -> Outcome:
+    """Make the series equal to what the stored patches and answers say; write the difference only.
+
+    With `rebuild` all are grouped and compared, as for another version.
+    """
+    began = time.monotonic()
+    work: Counter[str] = Counter()
+    while True:
+        step = partial(_group_next, connection, work.copy(), log, began, rebuild=rebuild)
+        outcome, work, more = retry_conflicts(step)
+        rebuild = False
+        if not more:
+            return outcome
+
+
+def _group_next(
+    connection: psycopg.Connection, work: Counter[str], log: Log, began: float, *, rebuild: bool
+) -> tuple[Outcome, Counter[str], bool]:
+    with locked(connection, CORPUS), connection.transaction():
+        set_repeatable_read(connection)
+        state = None if rebuild else read_state(connection, CORPUS)
+        if state is None or state.inputs != GROUPING_VERSION:
+            change_all(connection)
+        changed = take_changes(connection, PORTION)
+        known = state or State(GROUPING_VERSION, *_summarize(connection))
+        if state and state.inputs == GROUPING_VERSION and not changed:
+            counts: Counts = {**state.counts, **_worked(work)}
+            return (
+                Outcome(counts, state.digest, bool(work["written"] or work["deleted"])),
+                work,
+                False,
+            )
+        gain = _write_portion(connection, {*changed}, work)
+        log(f"grouped {work['read']} patches")
+        digest = f"{(int(known.digest, 16) + gain) % MODULUS:032x}"
+        seconds = time.monotonic() - began
+        counts = {
+            "patches": known.counts["patches"] + work["patches"] - work["patches_before"],
+            "series": known.counts["series"] + work["series"] - work["series_before"],
+            **_worked(work),
+            "seconds": round(seconds, 3),
+            "patches_per_second": rate(work["read"], seconds),
+        }
+        for name in ("patches", "patches_before", "series", "series_before"):
+            del work[name]
+        new = State(GROUPING_VERSION, digest, counts)
+        write_state(connection, CORPUS, new, rewritten=True)
+    outcome = Outcome(counts, digest, bool(work["written"] or work["deleted"]))
+    return outcome, work, len(changed) == PORTION
+
+
+def _worked(work: Mapping[str, int]) -> Counts:
+    return {name: work.get(name, 0) for name in ("read", "compared", "written", "deleted")}
+
+
+def _summarize(connection: psycopg.Connection) -> tuple[str, Counts]:
+    digest, patches, series = summarize_rows(connection)
+    return f"{digest % MODULUS:032x}", {"patches": patches, "series": series}
+
+
+def _write_portion(
+    connection: psycopg.Connection, changed: Collection[str], work: Counter[str]
+) -> int:
+    """Group the series that changed messages touch; return what the digest gains."""
+    answered = _read_statements(connection, changed)
+    touched = _find_touched(connection, changed, answered)
+    groups = _group(connection, touched, work)
+    covers = {x for group in groups for one in group.postings if (x := one.unlabelled_cover)}
+    mails = {one.patch.key[0] for one in touched.patches.values()}
+    said = _read_said(connection, mails, covers)
+    rows = [*chain.from_iterable(_make_rows(group, touched.patches, said) for group in groups)]
+    written, deleted, gain = replace_rows(connection, touched.rows, rows)
+    work.update(read=len(rows), written=written, deleted=deleted)
+    work.update(patches=len(rows), patches_before=len(touched.rows), series=len(groups))
+    work["series_before"] += len({row.series_id for row in touched.rows})
+    return gain
+
+
+# Statements -------------------------------------------------------------------------------------
+
+
+def _read_statements(connection: psycopg.Connection, changed: Collection[str]) -> set[str]:
+    """Read again what changed mails say; return the mails that they answer, now or before.
+
+    A mail whose id stands for several texts says nothing: anybody can send another text.
+    """
+    before = read_outcomes_of(connection, changed)
+    after = [
+        OutcomeRow(
+            answer.message_id,
+            number,
+            one.outcome,
+            one.start,
+            one.end,
+            one.shas,
+            one.title,
+            one.parts,
+            one.whole,
+            one.firm,
+            answer.from_email,
+            answer.from_name,
+            answer.sent_at,
+            tuple(dict.fromkeys(answer.ancestors)),
+        )
+        for answer in read_answers(connection, changed)
+        if not answer.is_contested
+        for number, one in enumerate(read_outcomes(answer.body_text, answer.segments))
+    ]
+    write_outcomes(connection, changed, after)
+    return {x for row in chain(before, after) for x in row.ancestors}
+
+
+def _read_said(
+    connection: psycopg.Connection, mails: Set[str], covers: Set[str]
+) -> dict[str, list[Said]]:
+    """Return the statements in answers to patches, by the nearest patch mail above each.
+
+    A patch mail says nothing of others: its text is a commit message.
+    """
+    rows = read_outcomes_about(connection, mails | covers)
+    others = {x for row in rows for x in (row.message_id, *row.ancestors)} - mails
+    known = find_mails_with_patches(connection, others) | mails | covers
+    said: dict[str, list[Said]] = defaultdict(list)
+    for row in rows:
+        answered = next((x for x in reversed(row.ancestors) if x in known), None)
+        if answered is not None and row.message_id not in known:
+            said[answered].append(
+                Said(
+                    row.message_id,
+                    row.number,
+                    row.statement,
+                    row.from_email.lower(),
+                    fold_name(row.from_name),
+                    row.sent_at.timestamp(),
+                    answered,
+                    row.ancestors[-1] == answered,
+                )
+            )
+    return said
+
+
+# Series that changed ----------------------------------------------------------------------------
+
+
+def _keys_of(stored: StoredPatch) -> Iterator[KeyRow]:
+    patch = stored.patch
+    for values in window_keys(patch):
+        yield KeyRow(digest_key(*values), patch.sent_at, digest_key(*patch.key))
+    if key := posting_key(patch):
+        yield _posting_row(stored, key)
+
+
+def _posting_row(stored: StoredPatch, key: tuple[str, int | None]) -> KeyRow:
+    return KeyRow(digest_key("posting", *key), stored.patch.sent_at, digest_key(*stored.patch.key))
+
+
+def _find_touched(
+    connection: psycopg.Connection, changed: Collection[str], answered: Collection[str]
+) -> _Touched:
+    """Return the series of changed patches, of their neighbours, and of what answers are about."""
+    current = read_patches(connection, changed)
+    refs = {*read_refs(connection, changed), *(digest_key(*one.patch.key) for one in current)}
+    keys = {*read_keys(connection, refs)}
+    new = {key for one in current for key in _keys_of(one)}
+    replace_keys(connection, refs, new)
+    keys |= new
+    seeds = {*refs}
+    for before in (False, True):
+        seeds.update(other for _, other in find_next(connection, [*keys], WINDOW, before=before))
+    seeds |= find_holders(connection, [digest_key("mail", one) for one in answered])
+    series = find_series(connection, seeds)
+    touched = _Touched([], {digest_key(*one.patch.key): one for one in current})
+    posted = {*keys}
+    done: set[str] = set()
+    while True:
+        rows = read_rows(connection, series - done)
+        touched.rows.extend(rows)
+        done |= series
+        mails = {row.message_id for row in rows} - {*changed}
+        for one in read_patches(connection, mails):
+            touched.patches[digest_key(*one.patch.key)] = one
+            if key := posting_key(one.patch):
+                posted.add(_posting_row(one, key))
+        near = find_near(connection, [*posted], POSTING_SPAN) - touched.patches.keys()
+        posted.clear()
+        series |= find_series(connection, near)
+        if series == done:
+            return touched
+
+
+class _Group(NamedTuple):
+    """The postings of one series, oldest first, and the steps between them."""
+
+    postings: list[Posting]
+    steps: list[Step]
+
+
+def _group(connection: psycopg.Connection, touched: _Touched, work: Counter[str]) -> list[_Group]:
+    postings = group_postings(one.patch for one in touched.patches.values())
+    home = {digest_key(*x.key): i for i, one in enumerate(postings) for x in one.patches}
+    keys = [key for one in touched.patches.values() for key in _keys_of(one)]
+    pairs = {
+        (min(home[a], home[b]), max(home[a], home[b]))
+        for a, b in find_next(connection, keys, WINDOW)
+        if a in home and b in home and home[a] != home[b]
+    }
+    work["compared"] += len(pairs)
+    root = [*range(len(postings))]
+
+    def find(place: int) -> int:
+        while root[place] != place:
+            root[place] = root[root[place]]
+            place = root[place]
+        return place
+
+    of_mail: dict[str, int] = {}
+    for place, posting in enumerate(postings):
+        for patch in posting.patches:
+            root[find(place)] = find(of_mail.setdefault(patch.key[0], place))
+    steps: list[tuple[int, Step]] = []
+    for first, second in sorted(pairs):
+        found = compare_postings(postings[first], postings[second])
+        if found:
+            root[find(first)] = find(second)
+            steps += ((first, step) for step in found)
+    groups: dict[int, _Group] = defaultdict(lambda: _Group([], []))
+    for place, posting in enumerate(postings):
+        groups[find(place)].postings.append(posting)
+    for place, step in steps:
+        groups[find(place)].steps.append(step)
+    return [*groups.values()]
+
+
+# Rows -------------------------------------------------------------------------------------------
+
+
+def _make_rows(
+    group: _Group, stored: Mapping[int, StoredPatch], said: Mapping[str, Sequence[Said]]
+) -> Iterator[SeriesRow]:
+    members = build_lineages(group.postings, group.steps)
+    mails = {patch.key[0] for one in group.postings for patch in one.patches}
+    mails |= {x for one in group.postings if (x := one.unlabelled_cover)}
+    about = [x for mail in sorted(mails) for x in said.get(mail, ())]
+    states = decide_states(group.postings, members, about)
+    places = {patch.key: i for i, one in enumerate(group.postings) for patch in one.patches}
+    patches = {patch.key: patch for one in group.postings for patch in one.patches}
+    first = min(patches.values(), key=lambda one: one.order).key[0]
+    order = [patch.key for one in group.postings for patch in one.patches]
+    numbers: dict[PatchKey, int] = {}
+    lineages = {member.key: member.lineage for member in members}
+    for key in order:
+        numbers.setdefault(lineages[key], len(numbers))
+    newer = _find_replaced(members, patches)
+    for member in members:
+        patch, ref = patches[member.key], digest_key(*member.key)
+        previous = patches[member.previous] if member.previous else None
+        state = states[member.key]
+        copy = stored[ref]
+        reason_id = state.said.message_id if state.said else state.newer and state.newer[0]
+        yield SeriesRow(
+            *member.key,
+            ref,
+            copy.list,
+            copy.month,
+            copy.variant,
+            first,
+            places[member.key],
+            numbers[member.lineage],
+            member.previous[0] if member.previous else None,
+            member.previous[1] if member.previous else None,
+            member.evidence,
+            patch.is_remark,
+            previous is not None and not is_sender_of(patch.sender, patch.sender_name, previous),
+            member.key not in newer,
+            state.state,
+            reason_id,
+            state.said.statement.start if state.said else None,
+            state.said.statement.end if state.said else None,
+            state.shas,
+        )
+
+
+def _find_replaced(
+    members: Sequence[Member], patches: Mapping[PatchKey, SeriesPatch]
+) -> set[PatchKey]:
+    """Return the patches of which their own people have sent a newer version."""
+    lineages: dict[PatchKey, list[SeriesPatch]] = defaultdict(list)
+    for member in members:
+        lineages[member.lineage].append(patches[member.key])
+    replaced = set()
+    for some in lineages.values():
+        senders: set[tuple[str, str]] = set()
+        for patch in sorted(some, key=lambda one: one.order, reverse=True):
+            if any(is_sender_of(*sender, patch) for sender in senders):
+                replaced.add(patch.key)
+            senders.add((patch.sender, patch.sender_name))
+    return replaced

@@ -1,0 +1,134 @@
+"""Read the patches of one month's messages into `patches`.
+
+A step of its own, after `messages`: patches are read by rules of their own version, and to read
+them again takes no other part of a message. Only the messages that may have one are fetched, and
+the archive is opened only where patches are attached.
+"""
+
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import replace
+from mmap import mmap
+
+from mail_assets.mail.archive.compression import unpacked
+from mail_assets.mail.archive.mbox import extract_message
+from mail_assets.mail.message.attachments import read_patch_files
+from mail_assets.mail.message.forgotten import NOBODY
+from mail_assets.mail.patches.patch import MailedPatch
+from mail_assets.mail.patches.read import PATCHES_VERSION, AttachedPatch, PatchMail, read_patches
+from mail_assets.month import ListMonth
+from mail_assets.reading.attachments import archive_of_messages
+from mail_assets.steps.outcome import Outcome, StepError, rate
+from mail_assets.tables.mbox_archives import local_archive
+from mail_assets.tables.partitions import Counts, Partition, State, locked, read_state, write_state
+from mail_assets.tables.patches import PatchSource, StoredPatch, read_sources, replace_patches
+from mail_assets.tables.removals import read_forgotten
+from mail_assets.workspace import Workspace
+
+ASSET = "patches"
+
+
+def make_patches(workspace: Workspace, month: ListMonth, *, rebuild: bool = False) -> Outcome:
+    """Make the patches of one month equal to what its messages say; one transaction.
+
+    With `rebuild` they are read again even if the messages are the same.
+
+    Raises:
+        StepError: messages was never materialized for this month.
+        StoreError: patches are attached, and the archive of the messages is gone.
+    """
+    began = time.monotonic()
+    connection, partition = workspace.connection, Partition(ASSET, month)
+    with locked(connection, partition):
+        messages = read_state(connection, Partition("messages", month))
+        if messages is None:
+            raise StepError(f"{month}: no messages yet; materialize messages first")
+        inputs = patch_inputs(messages)
+        state = read_state(connection, partition)
+        if state and state.inputs == inputs and not rebuild:
+            return Outcome({**state.counts, "written": 0, "deleted": 0}, state.digest, False)
+        with connection.transaction(), _Reader(workspace, month) as reader:
+            replaced = replace_patches(connection, month, reader.rows())
+            seconds = time.monotonic() - began
+            counts: Counts = {
+                **reader.counts,
+                "written": replaced.written,
+                "deleted": replaced.deleted,
+                "seconds": round(seconds, 3),
+                "patches_per_second": rate(reader.counts["patches"], seconds),
+            }
+            changed = bool(replaced.written or replaced.deleted)
+            new = State(inputs, replaced.digest, counts)
+            write_state(connection, partition, new, rebuild and changed)
+    return Outcome(counts, replaced.digest, changed)
+
+
+def patch_inputs(messages: State) -> str:
+    """Return the inputs of the patches of some messages."""
+    return f"{messages.digest} patches {PATCHES_VERSION}"
+
+
+class _Reader(ExitStack):
+    """Reads the patches of a month; `counts` are of what was read so far."""
+
+    def __init__(self, workspace: Workspace, month: ListMonth) -> None:
+        super().__init__()
+        self._workspace, self._month = workspace, month
+        self._forgotten = read_forgotten(workspace.connection, workspace.forget_key)
+        self._archive: tuple[bytes | mmap, str] | None = None
+        self.counts: Counts = dict.fromkeys(
+            ("rows", "patches", "covers", "attached", "malformed", "without_patch"), 0
+        )
+
+    def rows(self) -> Iterator[StoredPatch]:
+        for source in read_sources(self._workspace.connection, self._month):
+            found = read_patches(self._mail(source))
+            has_patch_text = source.offset is not None or any(
+                part.kind == "patch" for part in source.segments
+            )
+            self.counts["without_patch"] += has_patch_text and not found
+            for patch in map(self._hide, found):
+                self.counts["rows"] += 1
+                self.counts["patches"] += patch.kind == "patch"
+                self.counts["covers"] += patch.kind == "cover"
+                self.counts["attached"] += patch.source == "attachment"
+                self.counts["malformed"] += bool(patch.malformed)
+                yield StoredPatch(self._month, source.variant, patch)
+
+    def _hide(self, patch: MailedPatch) -> MailedPatch:
+        """Return a patch without the forgotten mail and people that it names."""
+        forgotten = self._forgotten
+        if forgotten.is_empty:
+            return patch
+        links = tuple(one for one in patch.links if not forgotten.hides_id(one.message_id))
+        patch = replace(patch, links=links)
+        if forgotten.removal_of_author(patch.author_name, patch.author_email) is None:
+            return patch
+        return replace(patch, author_name="", author_email=NOBODY.email)
+
+    def _mail(self, source: PatchSource) -> PatchMail:
+        attached: list[AttachedPatch] = []
+        if source.offset is not None and source.length is not None:
+            data, dialect = self._open_archive()
+            raw = extract_message(data[source.offset : source.offset + source.length], dialect)
+            attached = [AttachedPatch(*file) for file in read_patch_files(raw)]
+        return PatchMail(
+            source.message_id,
+            source.subject,
+            source.from_name,
+            source.from_email,
+            source.sent_at,
+            source.in_reply_to,
+            source.body_text,
+            source.segments,
+            attached,
+        )
+
+    def _open_archive(self) -> tuple[bytes | mmap, str]:
+        if self._archive is None:
+            workspace = self._workspace
+            key, dialect = archive_of_messages(workspace.connection, workspace.store, self._month)
+            path = self.enter_context(local_archive(workspace.store, key))
+            self._archive = self.enter_context(unpacked(path)), dialect
+        return self._archive

@@ -1,0 +1,371 @@
+"""The rows of patch_series, and of what it is built from: outcomes, keys and changes.
+
+mail/patches joins patches, steps/group_series.py decides when, and reading/patch_series.py reads
+series for people.
+"""
+
+import datetime as dt
+import hashlib
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import psycopg
+
+from mail_assets.mail.body.segments import Segment
+from mail_assets.mail.patches.outcomes import OutcomeStatement
+from mail_assets.mail.patches.patch import EarlierVersion
+from mail_assets.mail.patches.series import WINDOW, PatchKey, SeriesPatch
+from mail_assets.mail.patches.subjects import read_subject
+from mail_assets.postgres.statements import read_column, read_value, statement
+from mail_assets.tables.partitions import Partition, read_state, write_state
+
+#: Series have no months: they span all lists.
+CORPUS = Partition("patch_series", None)
+
+#: The digest of all rows is the sum of their digests modulo this: a difference can be applied.
+MODULUS = 1 << 128
+
+
+class SeriesRow(NamedTuple):
+    """A row of patch_series."""
+
+    message_id: str
+    place: int
+    ref: int
+    list: str
+    month: str
+    variant: int
+    series_id: str
+    posting: int
+    change: int
+    previous_id: str | None
+    previous_place: int | None
+    evidence: Sequence[str]
+    is_remark: bool
+    is_taken_over: bool
+    is_newest: bool
+    state: str
+    reason_id: str | None
+    reason_start: int | None
+    reason_end: int | None
+    shas: Sequence[str]
+
+    @property
+    def key(self) -> PatchKey:
+        """The patch."""
+        return self.message_id, self.place
+
+    @property
+    def digest(self) -> int:
+        """A digest of the row, less than MODULUS."""
+        plain = repr([[*x] if isinstance(x, tuple) else x for x in self])
+        return int.from_bytes(hashlib.sha256(plain.encode()).digest()[:16], "big")
+
+
+class OutcomeRow(NamedTuple):
+    """A row of patch_outcomes."""
+
+    message_id: str
+    number: int
+    outcome: str
+    start_at: int
+    end_at: int
+    shas: Sequence[str]
+    title: str
+    parts: Sequence[int]
+    whole: bool
+    firm: bool
+    from_email: str
+    from_name: str
+    sent_at: dt.datetime
+    ancestors: Sequence[str]
+
+    @property
+    def statement(self) -> OutcomeStatement:
+        """The statement."""
+        return OutcomeStatement(
+            self.outcome,
+            self.start_at,
+            self.end_at,
+            tuple(self.shas),
+            self.title,
+            tuple(self.parts),
+            self.whole,
+            self.firm,
+        )
+
+
+class Answer(NamedTuple):
+    """An answer that may say what became of a patch."""
+
+    message_id: str
+    body_text: str
+    segments: list[Segment]
+    from_email: str
+    from_name: str
+    sent_at: dt.datetime
+    ancestors: Sequence[str]
+    is_contested: bool
+
+
+class StoredPatch(NamedTuple):
+    """A patch, and the copy of its message that is read."""
+
+    patch: SeriesPatch
+    list: str
+    month: str
+    variant: int
+
+
+class KeyRow(NamedTuple):
+    """A row of patch_keys."""
+
+    key: int
+    at: float
+    ref: int
+
+
+def digest_key(*values: object) -> int:
+    """Return a digest of values that fits a bigint."""
+    data = "\0".join(map(str, values)).encode(errors="surrogatepass")
+    return int.from_bytes(hashlib.blake2b(data, digest_size=8).digest(), "big", signed=True)
+
+
+def has_changes(connection: psycopg.Connection) -> bool:
+    """Return whether a patch or an answer has changed since series were built."""
+    return bool(read_value(connection, statement("patch_series", "has_changes")))
+
+
+def take_changes(connection: psycopg.Connection, most: int) -> list[str]:
+    """Take at most `most` changed messages, in a transaction; one may come twice."""
+    return read_column(connection, statement("patch_series", "take_changes"), {"most": most})
+
+
+def change_all(connection: psycopg.Connection) -> None:
+    """Note all patches and answers as changed, and those that are gone."""
+    connection.execute(statement("patch_series", "change_all"))
+
+
+def read_answers(connection: psycopg.Connection, ids: Collection[str]) -> Iterator[Answer]:
+    """Yield the answers among some messages, in a transaction; bodies are read in portions."""
+    with connection.cursor("patch_answers") as cursor:
+        cursor.itersize = 200
+        for row in cursor.execute(statement("patch_series", "answers"), {"ids": [*ids]}):
+            answer = Answer(*row)
+            yield answer._replace(segments=[Segment(*part) for part in row[2]])
+
+
+def read_outcomes_of(connection: psycopg.Connection, ids: Collection[str]) -> list[OutcomeRow]:
+    """Return what some mails say."""
+    return _read_outcomes(connection, "outcomes_of", ids)
+
+
+def read_outcomes_about(connection: psycopg.Connection, ids: Collection[str]) -> list[OutcomeRow]:
+    """Return what is said in answers to some mails."""
+    return _read_outcomes(connection, "outcomes_about", ids)
+
+
+def _read_outcomes(
+    connection: psycopg.Connection, name: str, ids: Collection[str]
+) -> list[OutcomeRow]:
+    rows = connection.execute(statement("patch_series", name), {"ids": [*ids]}).fetchall()
+    return [OutcomeRow(*row) for row in rows]
+
+
+def write_outcomes(
+    connection: psycopg.Connection, ids: Collection[str], rows: Iterable[OutcomeRow]
+) -> None:
+    """Make `rows` all that the mails of `ids` say."""
+    connection.execute(statement("patch_series", "delete_outcomes"), {"ids": [*ids]})
+    _copy(connection, "copy_outcomes", rows)
+
+
+def find_mails_with_patches(connection: psycopg.Connection, ids: Collection[str]) -> set[str]:
+    """Return the messages among some that have patches."""
+    return {*read_column(connection, statement("patch_series", "with_patches"), {"ids": [*ids]})}
+
+
+def read_patches(connection: psycopg.Connection, ids: Collection[str]) -> list[StoredPatch]:
+    """Return the patches of some messages."""
+    rows = connection.execute(statement("patch_series", "patches"), {"ids": [*ids]}).fetchall()
+    return [_make_patch(row) for row in rows]
+
+
+def _make_patch(row: tuple[Any, ...]) -> StoredPatch:
+    (list_name, month, variant, message_id, place, kind, source, subject, *rest) = row
+    (title, title_key, tags, version, part, parts, from_email, from_name, *rest) = rest
+    (author_email, author_name, sent_at, patch_id, paths, digests, change_id, *rest) = rest
+    (links, ancestors, flags) = rest
+    answers = "answer" in flags and source == "body" and read_subject(subject).is_answer
+    patch = SeriesPatch(
+        (message_id, place),
+        kind == "cover",
+        title,
+        title_key,
+        frozenset(tags),
+        version,
+        part,
+        parts,
+        from_email.lower(),
+        fold_name(from_name),
+        author_email.lower(),
+        fold_name(author_name),
+        sent_at.timestamp(),
+        patch_id,
+        frozenset(paths),
+        frozenset(digests),
+        change_id,
+        tuple(EarlierVersion(*link) for link in links),
+        tuple(dict.fromkeys(ancestors)),
+        answers,
+    )
+    return StoredPatch(patch, list_name, month, variant)
+
+
+def fold_name(name: str) -> str:
+    """Return a person's name for comparison."""
+    return " ".join(name.replace('"', " ").casefold().split())
+
+
+def read_keys(connection: psycopg.Connection, refs: Collection[int]) -> list[KeyRow]:
+    """Return the keys of some patches."""
+    rows = connection.execute(statement("patch_series", "keys_of"), {"refs": [*refs]}).fetchall()
+    return [KeyRow(*row) for row in rows]
+
+
+def replace_keys(
+    connection: psycopg.Connection, refs: Collection[int], keys: Iterable[KeyRow]
+) -> None:
+    """Make `keys` all that the patches of `refs` have."""
+    connection.execute(statement("patch_series", "delete_keys"), {"refs": [*refs]})
+    _copy(connection, "copy_keys", keys)
+
+
+def find_next(
+    connection: psycopg.Connection, keys: Sequence[KeyRow], window: int, *, before: bool = False
+) -> list[tuple[int, int]]:
+    """Return (patch, another) for the next patches in the order of each key."""
+    parameters = {
+        "keys": [one.key for one in keys],
+        "ats": [one.at for one in keys],
+        "refs": [one.ref for one in keys],
+        "window": window,
+    }
+    query = statement("patch_series", "before" if before else "after")
+    return connection.execute(query, parameters).fetchall()
+
+
+def find_near(connection: psycopg.Connection, keys: Sequence[KeyRow], span: float) -> set[int]:
+    """Return the patches that share a key within a span of seconds."""
+    parameters = {
+        "keys": [one.key for one in keys],
+        "ats": [one.at for one in keys],
+        "span": span,
+    }
+    return {*read_column(connection, statement("patch_series", "near"), parameters)}
+
+
+def find_holders(connection: psycopg.Connection, keys: Collection[int]) -> set[int]:
+    """Return the patches that have one of some keys."""
+    query = statement("patch_series", "holders")
+    return {*read_column(connection, query, {"keys": [*keys]})}
+
+
+def find_series(connection: psycopg.Connection, refs: Collection[int]) -> set[str]:
+    """Return the series of some patches."""
+    query = statement("patch_series", "series_of_refs")
+    return {*read_column(connection, query, {"refs": [*refs]})}
+
+
+def read_refs(connection: psycopg.Connection, ids: Collection[str]) -> dict[int, str]:
+    """Return the patches of some messages that are in a series, with the series."""
+    query = statement("patch_series", "refs_of_mails")
+    rows = connection.execute(query, {"ids": [*ids]}).fetchall()
+    return {ref: series for _, _, ref, series in rows}
+
+
+def read_rows(connection: psycopg.Connection, series: Collection[str]) -> list[SeriesRow]:
+    """Return the rows of some series."""
+    query = statement("patch_series", "rows")
+    rows = connection.execute(query, {"series": [*series]}).fetchall()
+    return [SeriesRow(*row) for row in rows]
+
+
+def summarize_rows(connection: psycopg.Connection) -> tuple[int, int, int]:
+    """Return the digest of all rows, their number and that of series, in a transaction."""
+    digest = number = 0
+    series = set()
+    with connection.cursor("patch_series_rows") as cursor:
+        cursor.itersize = 10_000
+        for columns in cursor.execute(statement("patch_series", "all_rows")):
+            row = SeriesRow(*columns)
+            digest += row.digest
+            number += 1
+            series.add(row.series_id)
+    return digest, number, len(series)
+
+
+def replace_rows(
+    connection: psycopg.Connection, old: Iterable[SeriesRow], new: Iterable[SeriesRow]
+) -> tuple[int, int, int]:
+    """Write the difference; return the rows written, those deleted, and what the digest gains."""
+    before, after = ({row.key: row for row in rows} for rows in (old, new))
+    same = {key for key, row in after.items() if key in before and before[key].digest == row.digest}
+    gone = [row for key, row in before.items() if key not in same]
+    come = [row for key, row in after.items() if key not in same]
+    if gone:
+        parameters = {
+            "ids": [row.message_id for row in gone],
+            "places": [row.place for row in gone],
+        }
+        connection.execute(statement("patch_series", "delete"), parameters)
+    _copy(connection, "copy", come)
+    gain = sum(row.digest for row in come) - sum(row.digest for row in gone)
+    deleted = sum(row.key not in after for row in gone)
+    return len(come), deleted, gain
+
+
+def _copy(connection: psycopg.Connection, name: str, rows: Iterable[tuple[Any, ...]]) -> None:
+    with connection.cursor() as cursor, cursor.copy(statement("patch_series", name)) as copy:
+        for row in rows:
+            copy.write_row([[*x] if isinstance(x, tuple) else x for x in row])
+
+
+def discard_patches(connection: psycopg.Connection, ids: Collection[str]) -> None:
+    """Take forgotten mails out of series and of what was made of them, in a transaction.
+
+    Their series and their neighbours are noted to be grouped again.
+    """
+    connection.execute(statement("patch_series", "lock"))
+    parameters: dict[str, Any] = {"ids": [*ids]}
+    refs = [*read_refs(connection, ids)]
+    keys = read_keys(connection, refs)
+    near = {other for _, other in find_next(connection, keys, WINDOW)}
+    near.update(other for _, other in find_next(connection, keys, WINDOW, before=True))
+    series = read_column(connection, statement("patch_series", "series_naming"), parameters)
+    old = read_rows(connection, series)
+    parameters |= {"series": series, "refs": [*near]}
+    connection.execute(statement("patch_series", "note_mails"), parameters)
+    for name in ("discard_rows", "hide_in_rows", "discard_outcomes", "hide_in_outcomes"):
+        connection.execute(statement("patch_series", name), parameters)
+    parameters |= {"refs": refs, "keys": [digest_key("mail", one) for one in ids]}
+    connection.execute(statement("patch_series", "discard_keys"), parameters)
+    connection.execute(statement("patch_series", "discard_changes"), parameters)
+    if state := read_state(connection, CORPUS):
+        new = _read_again(connection, old, ids)
+        gain = sum(row.digest for row in new) - sum(row.digest for row in old)
+        digest = f"{(int(state.digest, 16) + gain) % MODULUS:032x}"
+        number = len({row.series_id for row in new}) - len({row.series_id for row in old})
+        counts = {
+            **state.counts,
+            "patches": state.counts["patches"] + len(new) - len(old),
+            "series": state.counts["series"] + number,
+        }
+        write_state(connection, CORPUS, state._replace(digest=digest, counts=counts), True)
+
+
+def _read_again(
+    connection: psycopg.Connection, rows: Sequence[SeriesRow], ids: Collection[str]
+) -> list[SeriesRow]:
+    left = [row.ref for row in rows if row.message_id not in ids]
+    return read_rows(connection, find_series(connection, left))

@@ -1,0 +1,149 @@
+"""The rows of patches: the messages that they are read from, writing a month, and reading them."""
+
+import datetime as dt
+import itertools
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import asdict
+from typing import Any, LiteralString, NamedTuple
+
+import psycopg
+from psycopg.rows import tuple_row
+from psycopg.types.json import Jsonb
+
+from mail_assets.mail.body.segments import Segment
+from mail_assets.mail.message.forgotten import NOBODY
+from mail_assets.mail.patches.patch import EarlierVersion, FileChange, MailedPatch
+from mail_assets.month import ListMonth
+from mail_assets.postgres.statements import read_value, statement
+from mail_assets.tables.partitions import RowChanges
+
+#: Bodies that are fetched at once, of up to 1 MB each; most have 10 KB.
+MESSAGES_AT_A_TIME = 100
+#: Rows of one COPY.
+STAGED_AT_A_TIME = 1_000
+
+
+class PatchSource(NamedTuple):
+    """A message that may have patches; offset and length of its bytes if some are attached."""
+
+    message_id: str
+    variant: int
+    subject: str
+    from_name: str
+    from_email: str
+    sent_at: dt.datetime
+    in_reply_to: tuple[str, ...]
+    body_text: str
+    segments: list[Segment]
+    offset: int | None
+    length: int | None
+
+
+class StoredPatch(NamedTuple):
+    """A row: the patch, and the copy of the message that has it."""
+
+    month: ListMonth
+    variant: int
+    patch: MailedPatch
+
+
+def read_sources(connection: psycopg.Connection, month: ListMonth) -> Iterator[PatchSource]:
+    """Yield the messages of a month that may have patches, inside a transaction.
+
+    A server-side cursor: a month of large messages does not have to fit into memory.
+    """
+    with connection.cursor("patch_messages", row_factory=tuple_row) as cursor:
+        cursor.itersize = MESSAGES_AT_A_TIME
+        for row in cursor.execute(statement("patches", "messages"), month.columns):
+            source = PatchSource(*row)
+            segments = [Segment(*part) for part in source.segments]
+            answers = tuple(source.in_reply_to)
+            yield source._replace(in_reply_to=answers, segments=segments)
+
+
+def replace_patches(
+    connection: psycopg.Connection, month: ListMonth, rows: Iterable[StoredPatch]
+) -> RowChanges:
+    """Make the patches of a month equal to `rows`; call it inside a transaction.
+
+    Between two COPYs the connection may read the messages that the patches come from.
+    """
+    connection.execute(statement("patches", "stage"))
+    left = iter(rows)
+    while some := [*itertools.islice(left, STAGED_AT_A_TIME)]:
+        with connection.cursor() as cursor, cursor.copy(statement("patches", "copy")) as copy:
+            for row in some:
+                copy.write_row(_columns(row))
+    connection.execute(statement("patches", "analyze_stage"))
+    gone = int(read_value(connection, statement("patches", "count_gone"), month.columns) or 0)
+    connection.execute(statement("patches", "delete_other"), month.columns)
+    written = connection.execute(statement("patches", "insert_new")).rowcount
+    digest = str(read_value(connection, statement("patches", "digest"), month.columns))
+    return RowChanges(written, gone, digest)
+
+
+def _columns(row: StoredPatch) -> tuple[Any, ...]:
+    month, variant, one = row
+    return (
+        *(month.list_name, month.month, one.message_id, variant, one.place),
+        *(one.kind, one.source, one.file_name, one.subject, one.title, one.title_key),
+        *([*one.tags], one.version, one.part, one.parts),
+        *(one.author_name, one.author_email, one.sent_at, one.patch_id),
+        Jsonb([asdict(file) for file in one.files]),
+        *(one.file_count, one.added, one.removed, [*one.line_digests]),
+        *(one.base_commit, one.change_id),
+        Jsonb([[link.version, link.message_id] for link in one.links]),
+        *([*one.changelog], one.malformed, [*one.flags]),
+    )
+
+
+def hide_in_patches(
+    connection: psycopg.Connection, message_ids: Collection[str], addresses: Collection[str]
+) -> None:
+    """Take links to some messages out of patches, and the names of some authors, in a transaction.
+
+    `addresses` are in lower case.
+    """
+    places = connection.execute(
+        statement("patches", "hide_links"), {"message_ids": [*message_ids]}
+    ).fetchall()
+    places += connection.execute(
+        statement("patches", "hide_authors"),
+        {"addresses": [*addresses], "nobody": NOBODY.email},
+    ).fetchall()
+    if places:
+        lists, months = map(list, zip(*places, strict=True))
+        connection.execute(statement("patches", "settle"), {"lists": lists, "months": months})
+
+
+def read_patches_of(
+    connection: psycopg.Connection, message_ids: Collection[str]
+) -> list[StoredPatch]:
+    """Return the patches of some messages, in each list that has them."""
+    return _read(connection, statement("patches", "of_messages"), {"message_ids": [*message_ids]})
+
+
+def read_patches_of_month(connection: psycopg.Connection, month: ListMonth) -> list[StoredPatch]:
+    """Return the patches of a month, by message."""
+    return _read(connection, statement("patches", "of_month"), month.columns)
+
+
+def _read(
+    connection: psycopg.Connection, query: LiteralString, parameters: dict[str, Any]
+) -> list[StoredPatch]:
+    rows = connection.execute(query, parameters).fetchall()
+    return [
+        StoredPatch(ListMonth(list_name, month), variant, _make_patch(columns))
+        for list_name, month, variant, *columns in rows
+    ]
+
+
+def _make_patch(columns: Iterable[Any]) -> MailedPatch:
+    values = dict(zip(MailedPatch.__slots__, columns, strict=True))
+    for name in ("tags", "in_reply_to", "line_digests", "changelog", "flags"):
+        values[name] = tuple(values[name])
+    values["links"] = tuple(EarlierVersion(*link) for link in values["links"])
+    values["files"] = tuple(
+        FileChange(**{**file, "functions": tuple(file["functions"])}) for file in values["files"]
+    )
+    return MailedPatch(**values)

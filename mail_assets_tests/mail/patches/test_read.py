@@ -1,0 +1,273 @@
+"""Patches of a mail: where they stand, and what is said of them."""
+
+import datetime as dt
+
+import pytest
+
+from mail_assets.mail.body.segments import segment_body
+from mail_assets.mail.patches.patch import FLAGS, MAX_PATCHES, EarlierVersion, MailedPatch
+from mail_assets.mail.patches.read import AttachedPatch, PatchMail, read_patches
+
+ANN, BOB = "ann@example.org", "Bob <Bob@example.org>"
+AT = dt.datetime(2024, 3, 4, 9, tzinfo=dt.UTC)
+DIFF = """diff --git a/crane.c b/crane.c
+index 01ab23c..23cd45e 100644
+--- a/crane.c
++++ b/crane.c
+@@ -1,3 +1,4 @@ int lift(void)
+ int load;
+-int weight;
++int weight_of_load;
++int limit_of_crane;
+ int height;
+"""
+PLAIN = DIFF.partition("index 01ab23c..23cd45e 100644\n")[2]
+CONTEXT = """*** crane.c\t2024-03-01 10:00:00
+--- crane.c\t2024-03-02 10:00:00
+***************
+*** 1,3 ****
+  int load;
+! int weight;
+  int height;
+--- 1,4 ----
+  int load;
+! int weight_of_load;
+! int limit_of_crane;
+  int height;
+"""
+
+
+def read(
+    body: str = "", subject: str = "[PATCH] Limit", *files: tuple[str, str]
+) -> list[MailedPatch]:
+    """Return the patches of a mail by Ann."""
+    attached = [AttachedPatch(*file) for file in files]
+    answers = subject.startswith("Re:")
+    parts = segment_body(body, "Ann", "ann@example.org", answers=answers)
+    mail = PatchMail(
+        *("a@example.org", subject, "Ann", "ann@example.org", AT, ()), body, parts, attached
+    )
+    found = read_patches(mail)
+    assert [one.place for one in found] == [*range(len(found))]
+    assert all({*one.flags} <= FLAGS.keys() for one in found)
+    return found
+
+
+def rename(diff: str, old: str, new: str) -> str:
+    """Return the diff with other names of its file."""
+    return diff.replace("a/crane.c", old).replace("b/crane.c", new)
+
+
+def message(number: int, title: str, author: str = "Bob <bob@example.org>") -> str:
+    """Return a patch as format-patch writes it."""
+    return (
+        f"From {'a' * 40} Mon Sep 17 00:00:00 2001\nFrom: {author}\n"
+        f"Date: Mon, 4 Mar 2024 09:00:00 +0000\nSubject: [PATCH v4 {number}/2] {title}\n\n"
+        f"Why.\n---\n crane.c | 2 +-\n 1 file changed, 1 insertion(+), 1 deletion(-)\n\n"
+        f"{DIFF}-- \n2.40.1\n\n"
+    )
+
+
+WHOLE = read(f"Why.\n---\n{DIFF}-- \n2.40.1\n")[0].patch_id
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        pytest.param(f"Why.\n\n{DIFF}", id="without a line of dashes"),
+        pytest.param(f"Why.\n---\n{DIFF}-- \n2.40.1\n_____\na mailing list\n", id="footer"),
+        pytest.param(f"Why.\n---\n{DIFF}".replace("\n", "\r\n"), id="with CRLF"),
+        pytest.param(f"Why.\n{DIFF}".replace("\n int height", "\n int\theight"), id="other blanks"),
+        pytest.param(f"Why.\n{PLAIN}", id="diff -u"),
+        pytest.param(rename(PLAIN, "crane.orig/crane.c", "crane/crane.c"), id="-p1"),
+        pytest.param(rename(PLAIN, "crane.c.orig", "crane.c"), id="orig"),
+        pytest.param(f"Index: crane.c\n{'=' * 67}\n{rename(PLAIN, 'crane.c', 'crane.c')}", id="p0"),
+        pytest.param(CONTEXT, id="context diff"),
+        pytest.param(f"Why.\n{DIFF}\nThat was the diff.\n", id="prose below"),
+        pytest.param(rename(DIFF, "i/crane.c", "w/crane.c"), id="mnemonic"),
+    ],
+)  # fmt: skip
+def test_patch_id_is_that_of_what_is_applied(body: str) -> None:
+    [one] = read(body)
+    assert one.patch_id == WHOLE
+    assert [(file.path, file.added, file.removed) for file in one.files] == [("crane.c", 2, 1)]
+    assert len(one.line_digests) == 3
+
+
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        pytest.param(DIFF.replace(" int height;\n", ""), "ends", id="cut off"),
+        pytest.param(DIFF.replace(" int load", "\tint load"), "blank of a line", id="blank lost"),
+        pytest.param(DIFF.replace("int lift(void)", "int lift(int a,\nint b)"), "head", id="head"),
+        pytest.param(DIFF.partition("+++ b/crane.c\n")[2], "without the name", id="no name"),
+        pytest.param("Nothing.", "no diff", id="no diff"),
+        pytest.param(CONTEXT, "context", id="context"),
+        pytest.param(DIFF.replace("-1,3 +1,4", "-1,5 +1,9"), "ends", id="wrong count"),
+    ],
+)
+def test_malformed_patch_is_a_row_that_says_why(body: str, reason: str) -> None:
+    [one] = read(body, "[PATCH 1/2] Limit")
+    assert reason in one.malformed
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "".join(f"> {line}\n" for line in DIFF.splitlines()),
+        "On Monday Bob wrote:\n" + "".join(f"> {line}\n" for line in DIFF.splitlines()) + "Good.",
+        "Fine.\n\n-----Original Message-----\nFrom: Bob\nSent: Monday\nTo: Ann\nSubject: Crane\n\n"
+        + DIFF,
+    ],
+)
+def test_quoted_patch_is_none(body: str) -> None:
+    assert read(body, "Re: [PATCH] Limit") == []
+
+
+def test_patch_in_an_answer_is_one() -> None:
+    [one] = read(f"Better:\n\n{DIFF}", "Re: [PATCH v2] Limit")
+    assert (one.flags, one.title, one.version) == (("answer",), "Limit", 2)
+
+
+def test_patch_without_a_label_is_one() -> None:
+    [one] = read(f"I have a fix:\n\n{DIFF}", "Crane falls over")
+    assert (one.flags, one.title) == (("no_label",), "Crane falls over")
+
+
+@pytest.mark.parametrize(
+    ("body", "title", "author"),
+    [
+        pytest.param(f"From: {BOB}\n\nWhy.\n---\n", "Limit", "bob@example.org", id="From"),
+        pytest.param("\nSubject: [PATCH] Other\nDate: x\n\n", "Other", ANN, id="Subject"),
+        pytest.param(
+            f"Hello, how about\nthis?\n\n-- >8 --\nFrom: {BOB}\nSubject: Cut\n\nWhy.\n",
+            *("Cut", "bob@example.org"),
+            id="scissors",
+        ),
+        pytest.param(
+            "Subject: =?utf-8?q?H=C3=B6he?=\n of the crane\n\n",
+            "Höhe of the crane",
+            ANN,
+            id="folded",
+        ),
+        pytest.param(
+            f"# HG changeset patch\n# User {BOB}\n# Date 0\nCrane: limit\n\nWhy.\n\n",
+            *("Crane: limit", "bob@example.org"),
+            id="Mercurial",
+        ),
+        pytest.param("From: there the crane falls.\n\n", "Limit", ANN, id="prose"),
+    ],
+)
+def test_fields_in_the_body_replace_those_of_the_mail(body: str, title: str, author: str) -> None:
+    [one] = read(body + DIFF)
+    assert (one.title, one.author_email) == (title, author)
+
+
+def test_several_patches_in_one_body() -> None:
+    found = read(message(1, "One") + message(2, "Two", "Cara <cara@example.org>"), "cranes")
+    assert [(one.title, one.part, one.parts, one.version) for one in found] == [
+        ("One", 1, 2, 4), ("Two", 2, 2, 4),
+    ]  # fmt: skip
+    assert [one.author_name for one in found] == ["Bob", "Cara"]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "title", "version"),
+    [
+        ("v3-0001-Let-it-float.patch", DIFF, "Let it float", 3),
+        ("0001-Let-it-float.patch.txt", DIFF, "Let it float", 1),
+        ("crane-v5.diff", DIFF, "Crane floats", 5),
+        ("crane.patch", DIFF, "Crane floats", 1),
+        ("x.patch", message(1, "Mine"), "Mine", 4),
+        ("", CONTEXT, "Crane floats", 1),
+    ],
+)
+def test_attached_patch_is_named_by_itself_its_file_or_its_mail(
+    name: str, text: str, title: str, version: int
+) -> None:
+    [one] = read("See below.", "Crane floats", (name, text))
+    assert (one.source, one.title, one.version) == ("attachment", title, version)
+    assert one.patch_id == WHOLE
+
+
+def test_attached_files_of_a_series_are_numbered() -> None:
+    other = DIFF.replace("limit_of_crane", "limit")
+    files = (("v2-0001-One.patch", DIFF), ("v2-0002-Two.patch", other), ("notes.diff", "text"))
+    found = read("See below.", "Re: cranes", *files)
+    assert [(one.part, one.parts) for one in found] == [(1, 2), (2, 2), (None, None)]
+    assert found[2].malformed == "no diff"
+
+
+def test_patch_in_body_and_attached_is_one_row() -> None:
+    [one] = read(f"Why.\n{DIFF}", "[PATCH] Limit", ("crane.patch", DIFF))
+    assert one.source == "body"
+
+
+@pytest.mark.parametrize(
+    ("subject", "files", "kinds"),
+    [
+        ("[PATCH v2 0/2] Cranes", (), ["cover"]),
+        ("[PATCH 0 of 2] Cranes", (), ["cover"]),
+        ("[crane PATCH] Cranes of all kinds", (), ["cover"]),
+        ("[PATCH 0/1] Cranes", (("x.patch", DIFF),), ["cover", "patch"]),
+        ("[PATCH 1/2] Crane", (), ["patch"]),
+        ("Re: [PATCH 0/2] Cranes", (), []),
+        ("[RFC] What about cranes?", (), []),
+        ("[GIT PULL] Cranes", (), []),
+        ("Cranes", (), []),
+    ],
+)
+def test_cover_letters(subject: str, files: tuple[tuple[str, str], ...], kinds: list[str]) -> None:
+    assert [one.kind for one in read("All about it.", subject, *files)] == kinds
+
+
+def test_mail_with_very_many_patches_is_cut_openly() -> None:
+    found = read("".join(message(1, f"No {n}") for n in range(MAX_PATCHES + 5)), "cranes")
+    assert len(found) == MAX_PATCHES
+    assert found[-1].flags == ("patches_capped",)
+
+
+NOTES = """Why.
+
+Changes since v1 [1]:
+- the limit has a name
+  and a unit
+- rebased
+
+v1 -> v2:
+ * first review
+
+Link to v1: https://lists.example.org/r/one%40example.org
+- Link to RFC: https://lists.example.org/all/rfc@example.org/
+v2: <two@example.org>
+Previous version:
+https://lists.example.org/all/before@example.org/T/#u
+
+This depends on v1 of the series https://lists.example.org/all/other@example.org/
+Discussion: https://lists.example.org/all/talk@example.org/
+v9: https://lists.example.org/all/later@example.org/
+
+[1]: https://lists.example.org/all/first@example.org/
+
+Signed-off-by: Ann <ann@example.org>
+Change-Id: I0123456789abcdef0123456789abcdef01234567
+---
+base-commit: 0123456789abcdef0123456789abcdef01234567
+"""
+
+
+def test_notes_of_the_author_are_read() -> None:
+    [one] = read(f"{NOTES}{DIFF}", "[PATCH v3] Limit")
+    assert one.base_commit == "0123456789abcdef0123456789abcdef01234567"
+    assert one.change_id == "I0123456789abcdef0123456789abcdef01234567"
+    assert {*one.links} == {
+        EarlierVersion(1, "one@example.org"),
+        EarlierVersion(1, "first@example.org"),
+        EarlierVersion(2, "two@example.org"),
+        EarlierVersion(None, "rfc@example.org"),
+        EarlierVersion(None, "before@example.org"),
+    }
+    assert one.changelog[:4] == (
+        "Changes since v1 [1]:", "- the limit has a name", "and a unit", "- rebased",
+    )  # fmt: skip
+    assert "* first review" in one.changelog

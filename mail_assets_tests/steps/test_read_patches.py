@@ -1,0 +1,137 @@
+"""Reading a month's patches into rows: from scratch, again, after a change, and killed."""
+
+from functools import partial
+
+import pytest
+
+from mail_assets.month import ListMonth
+from mail_assets.steps.outcome import StepError
+from mail_assets.tables import patches as table
+from mail_assets.tables.patches import read_patches_of, read_patches_of_month
+from mail_assets_tests.world import HARBOR, MARCH, World, mail
+
+load = partial(World.load, last="messages")
+
+DIFF = """diff --git a/crane.c b/crane.c
+index 01ab23c..23cd45e 100644
+--- a/crane.c
++++ b/crane.c
+@@ -1,3 +1,4 @@ int lift(void)
+ int load;
+-int weight;
++int weight_of_load;
++int limit_of_crane;
+ int height;
+--
+2.40.1
+"""
+PATCH = f"""The crane must know its limit.
+
+Signed-off-by: Ann <ann@example.org>
+---
+Changes since v1:
+ - the limit has a name
+v1: https://lists.example.org/all/old-crane@example.org/
+
+ crane.c | 3 ++-
+ 1 file changed, 2 insertions(+), 1 deletion(-)
+
+{DIFF}"""
+ATTACHED = """Content-Type: multipart/mixed; boundary="=="
+MIME-Version: 1.0"""
+MIXED = f"""--==
+Content-Type: text/plain
+
+The patch is attached.
+--==
+Content-Type: text/x-patch; name="v3-0001-Let-it-float.patch"
+Content-Disposition: attachment; filename="v3-0001-Let-it-float.patch"
+
+{DIFF}
+--==--
+"""
+VERSIONS = "message_id, ctid::text, xmin::text"
+
+
+def patch_mail(name: str, body: str = PATCH, subject: str = "[PATCH v2 1/2] Limit") -> bytes:
+    """Return a mail with a patch."""
+    return mail(name, body, subject=subject)
+
+
+def test_patches_of_a_month_become_rows(world: World) -> None:
+    load(
+        world,
+        patch_mail("a"),
+        mail("b", "No patch.", subject="crane"),
+        mail("c", MIXED, subject="floating crane", headers=ATTACHED),
+        mail("d", "All about it.", subject="[PATCH v2 0/2] Cranes"),
+        mail("e", "a | 2 +-\n 1 file changed, 1 insertion(+)\n", subject="crane"),
+    )
+    outcome = world.patches()
+    counts = outcome.counts
+    assert {name: counts[name] for name in ("rows", "patches", "covers", "attached")} == {
+        "rows": 3,
+        "patches": 2,
+        "covers": 1,
+        "attached": 1,
+    }
+    assert counts["written"] == 3
+    with world.connect() as connection:
+        first, attached, cover = read_patches_of_month(connection, ListMonth(HARBOR, MARCH))
+        assert read_patches_of(connection, ["a@example.org"]) == [first]
+    assert (first.patch.version, first.patch.part, first.patch.parts) == (2, 1, 2)
+    assert [one.message_id for one in first.patch.links] == ["old-crane@example.org"]
+    assert [(one.path, one.added, one.removed) for one in first.patch.files] == [("crane.c", 2, 1)]
+    assert (attached.patch.title, attached.patch.version) == ("Let it float", 3)
+    assert attached.patch.patch_id == first.patch.patch_id
+    assert (cover.patch.kind, cover.patch.part) == ("cover", 0)
+
+
+def test_second_run_writes_nothing(world: World) -> None:
+    load(world, patch_mail("a"), patch_mail("b"))
+    first = world.patches()
+    before = world.writes()
+    outcome = world.patches()
+    assert (outcome.counts["written"], outcome.counts["deleted"]) == (0, 0)
+    assert (outcome.digest, outcome.changed) == (first.digest, False)
+    assert world.writes() == before
+
+
+def test_changed_month_writes_only_the_difference(world: World) -> None:
+    load(world, patch_mail("a"), patch_mail("b"), patch_mail("c"))
+    world.patches()
+    before = world.rows("patches", VERSIONS, "message_id like 'a%'")
+    edited = patch_mail("b", PATCH.replace("limit_of_crane", "limit"))
+    load(world, patch_mail("a"), edited, patch_mail("d"), at=1)
+    outcome = world.patches()
+    assert (outcome.counts["written"], outcome.counts["deleted"]) == (2, 1)
+    assert world.rows("patches", VERSIONS, "message_id like 'a%'") == before
+
+
+def test_rebuild_mends_rows_that_were_changed_or_lost(world: World) -> None:
+    load(world, patch_mail("a"), patch_mail("b"))
+    world.patches()
+    whole = world.rows("patches")
+    with world.connect() as connection:
+        connection.execute("update patches set title = 'x' where message_id like 'a%'")
+        connection.execute("delete from patches where message_id like 'b%'")
+    outcome = world.patches(rebuild=True)
+    assert outcome.counts["written"] == 2
+    assert world.rows("patches") == whole
+    assert world.patches(rebuild=True).counts["written"] == 0
+
+
+def test_patches_are_handled_in_small_groups(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    load(world, *(patch_mail(f"m{n}") for n in range(9)))
+    whole = world.patches().digest, world.rows("patches")
+    with world.connect() as connection:
+        connection.execute("delete from patches")
+        connection.execute("delete from partitions where asset = 'patches'")
+    monkeypatch.setattr(table, "STAGED_AT_A_TIME", 4)
+    monkeypatch.setattr(table, "MESSAGES_AT_A_TIME", 2)
+    assert (world.patches().digest, world.rows("patches")) == whole
+
+
+def test_month_without_messages_is_an_error(world: World) -> None:
+    with pytest.raises(StepError, match="no messages yet"):
+        world.patches()

@@ -1,0 +1,199 @@
+-- Series of patches: building those that changed. Used by tables/patch_series.py.
+
+-- name: has_changes
+select exists (select from patch_changes)
+
+-- name: take_changes
+-- In the order in which they were noted, which is nearly that of the months.
+delete from patch_changes
+ where ctid = any(array(select ctid from patch_changes limit %(most)s))
+returning message_id
+
+-- name: change_all
+-- Whole corpus: series are built for the first time, or by another version.
+with noted as (
+    delete from patch_changes)
+insert into patch_changes
+select message_id
+  from (select message_id, min(month) as month
+          from (select message_id, month from patches
+                union all
+                select message_id, month
+                  from messages
+                 where is_answer or in_reply_to <> '{}' or refs <> '{}') o
+         group by message_id
+        union all
+        select message_id, ''
+          from (select message_id from patch_series union select message_id from patch_outcomes) o
+         where not exists (select from messages m where m.message_id = o.message_id)) c
+ order by month
+
+-- name: answers
+-- The answers among some messages: the copy that arrived first, and whether its id is contested.
+select m.message_id, m.body_text, m.segments, m.from_email, m.from_name, m.sent_at,
+       m.refs || m.in_reply_to as ancestors,
+       exists (select from contested_texts c where c.message_id = m.message_id and c.place > 1)
+  from unnest(%(ids)s::text[]) as w (message_id)
+ cross join lateral first_copy(w.message_id) m
+ where m.in_reply_to <> '{}' or m.refs <> '{}'
+
+-- name: outcomes_of
+-- What some mails say.
+select message_id, number, outcome, start_at, end_at, shas, title, parts, whole, firm, from_email,
+       from_name, sent_at, ancestors
+  from patch_outcomes
+ where message_id = any(%(ids)s)
+
+-- name: outcomes_about
+-- What is said in answers to some mails, and to answers to them.
+select message_id, number, outcome, start_at, end_at, shas, title, parts, whole, firm, from_email,
+       from_name, sent_at, ancestors
+  from patch_outcomes
+ where ancestors && %(ids)s::text[]
+
+-- name: delete_outcomes
+delete from patch_outcomes where message_id = any(%(ids)s)
+
+-- name: copy_outcomes
+copy patch_outcomes (message_id, number, outcome, start_at, end_at, shas, title, parts, whole, firm,
+                     from_email, from_name, sent_at, ancestors)
+from stdin
+
+-- name: with_patches
+-- The messages among some that have patches.
+select distinct message_id from patches where message_id = any(%(ids)s)
+
+-- name: patches
+-- The patches of some messages: those of the copy that arrived first.
+select p.list, p.month, p.variant, p.message_id, p.place, p.kind, p.source, p.subject, p.title,
+       p.title_key, p.tags, p.version, p.part, p.parts, m.from_email, m.from_name, p.author_email,
+       p.author_name, p.sent_at, p.patch_id,
+       array(select f ->> 'path' from jsonb_array_elements(p.files) as f) as paths,
+       p.line_digests, p.change_id, p.links, m.refs || m.in_reply_to, p.flags
+  from unnest(%(ids)s::text[]) as w (message_id)
+ cross join lateral first_copy(w.message_id) m
+  join patches p
+    on (p.list, p.month, p.message_id, p.variant) = (m.list, m.month, m.message_id, m.variant)
+
+-- name: keys_of
+select key, at, ref from patch_keys where ref = any(%(refs)s)
+
+-- name: delete_keys
+delete from patch_keys where ref = any(%(refs)s)
+
+-- name: copy_keys
+copy patch_keys (key, at, ref) from stdin
+
+-- name: after
+-- The patches that follow some others in the order of a key.
+select w.ref, n.ref
+  from unnest(%(keys)s::bigint[], %(ats)s::float8[], %(refs)s::bigint[]) as w (key, at, ref)
+ cross join lateral (
+       select k.ref
+         from patch_keys k
+        where k.key = w.key and (k.at, k.ref) > (w.at, w.ref)
+        order by k.at, k.ref
+        limit %(window)s) n
+
+-- name: before
+select w.ref, n.ref
+  from unnest(%(keys)s::bigint[], %(ats)s::float8[], %(refs)s::bigint[]) as w (key, at, ref)
+ cross join lateral (
+       select k.ref
+         from patch_keys k
+        where k.key = w.key and (k.at, k.ref) < (w.at, w.ref)
+        order by k.at desc, k.ref desc
+        limit %(window)s) n
+
+-- name: near
+-- The patches of a key in a span of time around others.
+select distinct k.ref
+  from unnest(%(keys)s::bigint[], %(ats)s::float8[]) as w (key, at)
+  join patch_keys k on k.key = w.key and k.at between w.at - %(span)s and w.at + %(span)s
+
+-- name: series_of_refs
+select distinct series_id from patch_series where ref = any(%(refs)s)
+
+-- name: holders
+select distinct ref from patch_keys where key = any(%(keys)s)
+
+-- name: rows
+-- The rows of some series.
+select message_id, place, ref, list, month, variant, series_id, posting, change, previous_id,
+       previous_place, evidence, is_remark, is_taken_over, is_newest, state, reason_id,
+       reason_start, reason_end, shas
+  from patch_series
+ where series_id = any(%(series)s)
+
+-- name: refs_of_mails
+select message_id, place, ref, series_id from patch_series where message_id = any(%(ids)s)
+
+-- name: all_rows
+-- Whole corpus: as change_all; the rows that the digest starts from.
+select message_id, place, ref, list, month, variant, series_id, posting, change, previous_id,
+       previous_place, evidence, is_remark, is_taken_over, is_newest, state, reason_id,
+       reason_start, reason_end, shas
+  from patch_series
+
+-- name: delete
+delete from patch_series s
+ using unnest(%(ids)s::text[], %(places)s::smallint[]) as d (message_id, place)
+ where (s.message_id, s.place) = (d.message_id, d.place)
+
+-- name: copy
+copy patch_series (message_id, place, ref, list, month, variant, series_id, posting, change,
+                   previous_id, previous_place, evidence, is_remark, is_taken_over, is_newest,
+                   state, reason_id, reason_start, reason_end, shas)
+from stdin
+
+-- name: lock
+-- The lock of the step that groups series, until the transaction ends.
+select pg_advisory_xact_lock(hashtextextended('patch_series', 0))
+
+-- name: series_naming
+-- The series of some mails, of what they say, and of versions after theirs.
+select series_id from patch_series where message_id = any(%(ids)s) or reason_id = any(%(ids)s)
+union
+select series_id from patch_series where series_id = any(%(ids)s)
+
+-- name: note_mails
+-- The patches of some series and some others are grouped again, without some mails.
+insert into patch_changes
+select message_id
+  from patch_series
+ where (series_id = any(%(series)s) or ref = any(%(refs)s)) and message_id <> all(%(ids)s)
+
+-- name: discard_rows
+delete from patch_series where message_id = any(%(ids)s)
+
+-- name: hide_in_rows
+-- Forgotten ids go; the next run gives a series its new id, and its patches their state.
+update patch_series s
+   set series_id = case when s.series_id = any(%(ids)s) then s.message_id else s.series_id end,
+       previous_place = case when s.previous_id = any(%(ids)s) then null else s.previous_place end,
+       previous_id = case when s.previous_id = any(%(ids)s) then null else s.previous_id end,
+       state = case when s.reason_id = any(%(ids)s) then 'open' else s.state end,
+       shas = case when s.reason_id = any(%(ids)s) then '{}' else s.shas end,
+       reason_start = case when s.reason_id = any(%(ids)s) then null else s.reason_start end,
+       reason_end = case when s.reason_id = any(%(ids)s) then null else s.reason_end end,
+       reason_id = case when s.reason_id = any(%(ids)s) then null else s.reason_id end
+ where s.series_id = any(%(series)s)
+
+-- name: discard_outcomes
+delete from patch_outcomes where message_id = any(%(ids)s)
+
+-- name: hide_in_outcomes
+update patch_outcomes
+   set ancestors = array(select x
+                           from unnest(ancestors) with ordinality as a (x, place)
+                          where x <> all(%(ids)s)
+                          order by place)
+ where ancestors && %(ids)s::text[]
+
+-- name: discard_keys
+delete from patch_keys where ref = any(%(refs)s) or key = any(%(keys)s)
+
+-- name: discard_changes
+delete from patch_changes c
+ where c.message_id = any(%(ids)s)
+   and not exists (select from messages m where m.message_id = c.message_id)

@@ -1,0 +1,132 @@
+-- The patches of one month. Used by tables/patches.py.
+
+-- name: messages
+-- The messages that may have patches, and the places of those in the archive whose patches are
+-- attached: only those files are read. The pattern lets more subjects through than are patches.
+select m.message_id, m.variant, m.subject, m.from_name, m.from_email, m.sent_at, m.in_reply_to,
+       m.body_text, m.segments,
+       case when m.attachments @> '[{"is_patch": true}]' then e.archive_offset end,
+       e.archive_length
+  from messages m
+  left join archive_entries e
+    on (e.list, e.month, e.message_id, e.variant)
+       = (m.list, m.month, m.message_id, m.variant) and e.outcome = 'stored'
+ where m.list = (select %(list)s) and m.month = %(month)s
+   and (m.segments @> '[["patch"]]' or m.attachments @> '[{"is_patch": true}]'
+        or m.subject ~* '(patch|diff|\d[[:alnum:].]*\s*(/|of\s)\s*[\dnmx?])')
+ order by m.message_id collate "C", m.variant
+
+-- name: stage
+create temporary table patches_stage (like patches) on commit drop
+
+-- name: copy
+copy patches_stage (
+       list, month, message_id, variant, place, kind, source, file_name, subject, title, title_key,
+       tags, version, part, parts, author_name, author_email, sent_at, patch_id, files, file_count,
+       added, removed, line_digests, base_commit, change_id, links, changelog, malformed, flags)
+from stdin
+
+-- name: analyze_stage
+analyze patches_stage
+
+-- name: delete_other
+-- Rows that are to go, and those that differ, which are inserted again.
+delete from patches p
+ where p.list = %(list)s and p.month = %(month)s
+   and not exists (
+       select from patches_stage s
+        where (s.list, s.month, s.message_id, s.variant, s.place)
+              = (p.list, p.month, p.message_id, p.variant, p.place)
+          and s is not distinct from p)
+
+-- name: insert_new
+insert into patches
+select s.*
+  from patches_stage s
+ where not exists (
+       select from patches p
+        where (p.list, p.month, p.message_id, p.variant, p.place)
+              = (s.list, s.month, s.message_id, s.variant, s.place))
+ order by s.message_id, s.variant, s.place
+
+-- name: count_gone
+-- The rows of a month that are deleted for good: those that are written again are no loss.
+select count(*)
+  from patches p
+ where p.list = %(list)s and p.month = %(month)s
+   and not exists (
+       select from patches_stage s
+        where (s.list, s.month, s.message_id, s.variant, s.place)
+              = (p.list, p.month, p.message_id, p.variant, p.place))
+
+-- name: digest
+-- A digest over the rows of a month; the same stands in settle, damage.sql and
+-- removed_messages.sql.
+select encode(sha256(coalesce(string_agg(
+           int8send(hash_record_extended(p, 0)), ''::bytea
+           order by message_id collate "C", variant, place), '')), 'hex')
+  from patches p
+ where list = %(list)s and month = %(month)s
+
+-- name: hide_links
+-- Links to forgotten messages go.
+-- Whole corpus: somebody is forgotten, and no index has the links.
+update patches p
+   set links = (
+       select coalesce(jsonb_agg(link order by place), '[]')
+         from jsonb_array_elements(p.links) with ordinality as l (link, place)
+        where link ->> 1 <> all(%(message_ids)s))
+ where p.links <> '[]'
+   and exists (select from jsonb_array_elements(p.links) as l (link)
+                where link ->> 1 = any(%(message_ids)s))
+returning list, month
+
+-- name: hide_authors
+-- Whole corpus: as hide_links.
+update patches
+   set author_name = '', author_email = %(nobody)s
+ where lower(author_email) = any(%(addresses)s)
+returning list, month
+
+-- name: settle
+-- Records what the rows of months are after something was hidden in them.
+update partitions p
+   set digest = o.digest
+  from (select w.list, w.month, encode(sha256(string_agg(
+                   int8send(hash_record_extended(o, 0)), ''::bytea
+                   order by o.message_id collate "C", o.variant, o.place)), 'hex') as digest
+          from (select distinct list, month
+                  from unnest(%(lists)s::text[], %(months)s::text[]) as w (list, month)) w
+          join patches o on (o.list, o.month) = (w.list, w.month)
+         group by w.list, w.month) o
+ where (p.asset, p.list, p.month) = ('patches', o.list, o.month)
+
+-- name: of_messages
+-- The patches of some messages in every list that has them.
+select p.list, p.month, p.variant, p.message_id, p.place, p.kind, p.source, p.file_name, p.subject,
+       p.title, p.title_key, p.tags, p.version, p.part, p.parts, p.author_name, p.author_email,
+       p.sent_at, m.in_reply_to, p.patch_id, p.files, p.file_count, p.added, p.removed,
+       p.line_digests, p.base_commit, p.change_id, p.links, p.changelog, p.malformed, p.flags
+  from patches p
+ cross join lateral (
+       select in_reply_to
+         from messages
+        where (list, month, message_id, variant) = (p.list, p.month, p.message_id, p.variant)
+        limit 1) m
+ where p.message_id = any(%(message_ids)s)
+ order by p.list, p.month, p.message_id collate "C", p.variant, p.place
+
+-- name: of_month
+-- As of_messages, for a month.
+select p.list, p.month, p.variant, p.message_id, p.place, p.kind, p.source, p.file_name, p.subject,
+       p.title, p.title_key, p.tags, p.version, p.part, p.parts, p.author_name, p.author_email,
+       p.sent_at, m.in_reply_to, p.patch_id, p.files, p.file_count, p.added, p.removed,
+       p.line_digests, p.base_commit, p.change_id, p.links, p.changelog, p.malformed, p.flags
+  from patches p
+ cross join lateral (
+       select in_reply_to
+         from messages
+        where (list, month, message_id, variant) = (p.list, p.month, p.message_id, p.variant)
+        limit 1) m
+ where p.list = %(list)s and p.month = %(month)s
+ order by p.message_id collate "C", p.variant, p.place
