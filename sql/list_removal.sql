@@ -14,6 +14,8 @@ select month from quarantine where list = %(list)s
 union
 select month from chunks where list = %(list)s
 union
+select month from patches where list = %(list)s
+union
 select month from vectors where list = %(list)s
 union
 select month from words where list = %(list)s
@@ -52,6 +54,9 @@ select distinct message_id from messages where list = %(list)s and month = %(mon
 
 -- name: delete_messages
 delete from messages where list = %(list)s and month = %(month)s
+
+-- name: delete_patches
+delete from patches where list = %(list)s and month = %(month)s
 
 -- name: delete_chunks
 delete from chunks where list = %(list)s and month = %(month)s

@@ -14,6 +14,7 @@ from mail_assets.indexes.words import MailWords, open_mail_words
 from mail_assets.month import ListMonth
 from mail_assets.postgres.database import retry_conflicts
 from mail_assets.steps.build_threads import build_threads
+from mail_assets.steps.group_series import group_series
 from mail_assets.store.embeddings import month_prefix
 from mail_assets.store.objects import ObjectStore
 from mail_assets.tables.encoded_texts import sweep_encoded
@@ -36,7 +37,7 @@ from mail_assets.words.index import MissingWordsError, WordsError
 from mail_assets.workspace import Workspace
 
 #: The steps that write a month, in the order of a run.
-STEPS = ("mbox_archives", "messages", "words", "chunks", "embeddings", "vectors")
+STEPS = ("mbox_archives", "messages", "patches", "words", "chunks", "embeddings", "vectors")
 
 
 class RemovedList(NamedTuple):
@@ -129,6 +130,7 @@ def remove_list(workspace: Workspace, name: str, open_index: OpenIndex) -> Remov
     for prefix in _prefixes(name):
         files += _delete_files(workspace.store, prefix)
     build_threads(connection, workspace.log)
+    group_series(connection, workspace.log)
     sweep_encoded(connection)
     refresh_statistics(connection)
     if not indexes.failed:

@@ -5,10 +5,11 @@ import psycopg
 from mail_assets.month import ListMonth
 from mail_assets.postgres.statements import read_column, read_value, statement
 from mail_assets.tables.hidden_ids import drop_ids, find_held
+from mail_assets.tables.patch_series import discard_patches
 
 #: The tables whose rows of a month go in one transaction, in their order.
 _TABLES = (
-    *("messages", "chunks", "archive_entries", "quarantine", "former_archives"),
+    *("messages", "patches", "chunks", "archive_entries", "quarantine", "former_archives"),
     *("removed_upstream", "removed_messages", "cut_messages", "passed_checks", "mbox_archives"),
 )
 #: The indexes by the tables of their manifests.
@@ -40,7 +41,7 @@ def read_keys(connection: psycopg.Connection, table: str, month: ListMonth) -> d
 def delete_month(connection: psycopg.Connection, month: ListMonth) -> int:
     """Delete the rows of a month in a transaction; return the number of messages.
 
-    Ids that no other list has leave their threads, which are built again. Manifests stay: they say
+    Ids that no other list has leave their threads and series, which are built again. Manifests stay: they say
     what is still in an index.
     """
     with connection.transaction():
@@ -51,6 +52,7 @@ def delete_month(connection: psycopg.Connection, month: ListMonth) -> int:
         ]
         if gone := sorted(ids - find_held(connection, ids)):
             drop_ids(connection, gone)
+            discard_patches(connection, gone)
     return deleted[0]
 
 
