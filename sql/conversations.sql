@@ -58,3 +58,46 @@ select max(t.position) + 1 as positions,
 select distinct on (position / %(size)s) message_id
   from shown_thread(%(thread_id)s)
  order by position / %(size)s, position
+
+-- name: state
+-- A digest of all that a thread is shown from: its nodes, the copies of its messages, its summary.
+-- No text is read: a row's hashes stand for it.
+select encode(sha256(convert_to(
+           coalesce((select row(s.checksum, s.made_at)::text
+                       from thread_summaries s
+                      where s.thread_id = %(thread_id)s), '')
+           || string_agg(row(t, c.copies)::text, e'\n' order by t.position), 'UTF8')), 'hex')
+  from shown_thread(%(thread_id)s) t
+  left join lateral (
+       select string_agg(
+                  row(m.list, m.month, m.variant, m.row_hash, m.checksum, m.arrived_at,
+                      o.place)::text,
+                  ',' order by m.list, m.month, m.variant) as copies
+         from shown_messages m
+         left join shown_texts o using (message_id, list, month, variant)
+        where m.message_id = t.message_id) c on true
+
+-- name: outline
+-- Nodes of a thread in order: those from a position on, and the answers of a message. Of answers
+-- the beginning of the text is read.
+select t.position, t.depth, t.message_id, t.is_ghost or m.message_id is null as is_ghost,
+       t.parent_id is not distinct from %(message_id)s as answers, t.by_subject,
+       m.from_name, m.from_email, m.sent_at, m.subject_base,
+       case when t.parent_id = %(message_id)s then left(m.body_text, %(characters)s) end
+           as body_text,
+       case when t.parent_id = %(message_id)s then m.segments end as segments
+  from shown_thread(%(thread_id)s) t
+  left join lateral first_shown(t.message_id) m on true
+ where t.position >= %(first)s and t.position < %(first)s + %(most)s
+    or t.parent_id = %(message_id)s
+ order by t.position
+
+-- name: places
+-- The number of each message in its thread, from 1, and the number of messages there.
+select i.id, count(*) filter (where n.position <= own.position)::int as number,
+       count(*)::int as messages
+  from unnest(%(ids)s::text[]) as i (id)
+ cross join lateral shown_node(i.id) own
+ cross join lateral shown_thread(i.id) n
+ where not n.is_ghost
+ group by i.id

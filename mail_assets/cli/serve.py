@@ -76,7 +76,17 @@ def serve(settings: Settings, host: str, port: int) -> None:
         base_url = settings.web_url or here
         clients = Clients(settings.web_proxies)
         limits = Limits(settings.web_limits)
-        app = Application(documents, base_url, maker, settings.web_hosts, limits, clients).build()
+        app = Application(
+            documents,
+            base_url,
+            maker,
+            settings.web_hosts,
+            limits,
+            clients,
+            title=settings.web_title,
+            about=settings.web_about,
+            descriptions={name: one.description for name, one in settings.lists.items()},
+        ).build()
         click.echo(here, err=True)
         uvicorn.Server(server_config(app, clients)).run(sockets)
 

@@ -1,4 +1,4 @@
-"""The definitions that Dagster loads. Importing this module builds nothing and reads nothing.
+"""The definitions of this project. Importing this module builds nothing and reads nothing.
 
 https://docs.dagster.io/api/dagster/definitions
 """
@@ -44,10 +44,11 @@ from mail_assets.defs.checks.mail import (
     sentences_stand,
     summaries_current,
 )
+from mail_assets.defs.checks.months import build_months_made
 from mail_assets.defs.checks.patches import few_malformed, patches_accounted_for
 from mail_assets.defs.checks.search import search_quality_holds
 from mail_assets.defs.jobs import JOBS, build_upkeep
-from mail_assets.defs.partitions import GROUP, asset_key, list_months
+from mail_assets.defs.partitions import GROUP, MONTHLY, asset_key, list_months
 from mail_assets.defs.resources import (
     AlertsResource,
     ArchiveSourceResource,
@@ -71,6 +72,7 @@ from mail_assets.settings.settings import Settings, load_settings
 from mail_assets.settings.variables import CHAT
 
 CHECKS = (
+    *map(build_months_made, MONTHLY),
     dialect_fits,
     accounted_for,
     few_quarantined,
@@ -100,8 +102,7 @@ BLOCKING_CHECKS = frozenset(
 )
 
 
-@dg.definitions
-def defs() -> dg.Definitions:
+def load_defs() -> dg.Definitions:
     """Build the definitions from the environment and lists.toml; the process begins with it."""
     keep_files_private()
     return build_defs(load_settings())

@@ -14,9 +14,10 @@ from pathlib import Path
 import dagster as dg
 import psycopg
 
+from mail_assets.defs.failures import read_failures
 from mail_assets.defs.instance import DagsterStorageError, open_instance
 from mail_assets.defs.pruning import HistoryError, count_prunable_runs
-from mail_assets.defs.runs import Failures, abandoned_runs, failed_months, read_failures
+from mail_assets.defs.runs import Failures, abandoned_runs, failed_months
 from mail_assets.encoding.models import REMOTE_SCHEME, compute_fingerprint
 from mail_assets.encoding.open import open_encoder
 from mail_assets.indexes.names import index_name, manifest_name
@@ -191,7 +192,7 @@ def _examine_history(settings: Settings) -> Iterator[Finding]:
     """Find months whose last run has failed, runs that nobody ends, and runs that nothing needs."""
     now = dt.datetime.now(dt.UTC)
     with open_instance(settings) as instance:
-        failed = failed_months(instance, None, [*settings.lists], now)
+        failed = failed_months(instance, [*settings.lists], now)
         there = {month: one for month, one in failed.items() if _has_month(settings, month)}
         yield from _examine_failed(instance, there)
         for run in abandoned_runs(instance):

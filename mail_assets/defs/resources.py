@@ -6,7 +6,7 @@ https://docs.dagster.io/guides/build/external-resources
 
 import functools
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,9 +17,11 @@ import psycopg
 from pydantic import Field, PrivateAttr
 from tokenizers import Tokenizer
 
+from mail_assets.defs.failures import fail_step
 from mail_assets.encoding.models import LocalModel, RemoteModel, compute_fingerprint, resolve_model
 from mail_assets.encoding.open import open_encoder, open_tokenizer
 from mail_assets.encoding.remote_encoder import RemoteEncoder
+from mail_assets.errors import MailAssetsError
 from mail_assets.files import find_full_disk
 from mail_assets.http.webhook import post_message
 from mail_assets.indexes.live import live_encoder
@@ -33,6 +35,7 @@ from mail_assets.indexes.words import MailWords, open_mail_words
 from mail_assets.openai.chat import ChatModel
 from mail_assets.openai.client import Client, Server
 from mail_assets.postgres.database import Database
+from mail_assets.postgres.errors import PostgresError
 from mail_assets.processes.workers import WorkerPool
 from mail_assets.search.open import SearchSettings, open_searcher
 from mail_assets.search.searcher import Searcher
@@ -70,9 +73,20 @@ class DatabaseResource(dg.ConfigurableResource):
         """Source of the key for the digests of forgotten mail."""
         return find_key(Path(self.home), self.dsn, self.forget_key)
 
-    def connect(self, role: str, run: str = "") -> AbstractContextManager[psycopg.Connection]:
-        """Open a connection that pg_stat_activity shows under the role and the run."""
-        return self.database.connect(role, run[:8])
+    @contextmanager
+    def connect(self, role: str, run: str = "") -> Iterator[psycopg.Connection]:
+        """Open a connection that pg_stat_activity shows under the role and the run.
+
+        Raises:
+            StepFailedError: the server does not answer, or does not fit.
+        """
+        with ExitStack() as stack:
+            try:
+                connection = stack.enter_context(self.database.connect(role, run[:8]))
+            except (psycopg.OperationalError, PostgresError) as error:
+                place = "MAIL_PG_DSN" if self.dsn else "the embedded server"
+                raise fail_step(error, f"{place}: {' '.join(str(error).split())}") from error
+            yield connection
 
 
 class StoreResource(dg.ConfigurableResource):
@@ -107,10 +121,13 @@ class WorkspaceResource(dg.ConfigurableResource):
             ):
                 log, key = context.log.info, self.database.key_source
                 yield Workspace(connection, self.store.open(), log, key, workers)
+        except (dg.Failure, dg.RetryRequested):
+            raise
         except Exception as error:
-            # tried again, a full disk would be reported as too many retries
             if full := find_full_disk(error, self._folders()):
-                raise dg.Failure(str(full), allow_retries=False) from error
+                raise fail_step(error, str(full)) from error
+            if isinstance(error, (MailAssetsError, psycopg.OperationalError)):
+                raise fail_step(error) from error
             raise
 
     def _folders(self) -> list[Path]:

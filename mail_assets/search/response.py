@@ -249,13 +249,16 @@ def find_start(text: str, focus: int, size: int) -> int:
     return blank.end() if blank else start
 
 
-def cut_beginning(text: str, size: int) -> str:
-    """Return the beginning of a text on one line, cut after a word: "..." marks that it goes on."""
-    line = " ".join(text.split())
+def cut_beginning(text: str, size: int, *, keep_lines: bool = False) -> str:
+    """Return the beginning of a text, cut after a word: "..." marks that it goes on.
+
+    It is on one line, or with `keep_lines` on those that it has.
+    """
+    line = _BLANK.sub(_keep_line if keep_lines else " ", text.strip())
     if len(line) <= size:
         return line
-    end = line.rfind(" ", size - MAX_CUT, size)
-    return f"{line[: size if end < 0 else end]}..."
+    blanks = [*_BLANK.finditer(line, max(0, size - MAX_CUT), size)]
+    return f"{line[: blanks[-1].start() if blanks else size]}..."
 
 
 def _find_end(text: str, end: int) -> int:
@@ -264,11 +267,13 @@ def _find_end(text: str, end: int) -> int:
     return blanks[-1].start() if blanks else end
 
 
-def cut_snippet(chunk: ChunkHit, size: int) -> Iterator[tuple[str, bool]]:
+def cut_snippet(
+    chunk: ChunkHit, size: int, *, keep_lines: bool = False
+) -> Iterator[tuple[str, bool]]:
     """Yield about `size` characters of a chunk, starting shortly before its focus, whole words.
 
-    They come in pieces, each with whether it is highlighted. White space becomes single spaces, and
-    "..." marks where the chunk continues.
+    They come in pieces, each with whether it is highlighted. White space becomes single spaces, or
+    with `keep_lines` a line end where it has one, and "..." marks where the chunk continues.
     """
     start = find_start(chunk.text, chunk.focus, size)
     end = _find_end(chunk.text, start + size)
@@ -278,10 +283,14 @@ def cut_snippet(chunk: ChunkHit, size: int) -> Iterator[tuple[str, bool]]:
     for text, marked in chunk.pieces():
         part = text[max(0, start - at) : max(0, end - at)]
         if part:
-            yield _BLANK.sub(" ", part), marked
+            yield _BLANK.sub(_keep_line if keep_lines else " ", part), marked
         at += len(text)
     if at > end:
         yield "...", False
+
+
+def _keep_line(blank: re.Match[str]) -> str:
+    return "\n" if "\n" in blank[0] else " "
 
 
 def mark_spans(text: str, spans: Iterable[Span]) -> Iterator[tuple[str, bool]]:

@@ -37,17 +37,13 @@ _HOST = re.compile(
     r"(?::[0-9]{1,5})?"
 )
 _KEYS = {
-    "source",
-    "dialect",
-    "language",
-    "start",
-    "charset",
-    "redirect_hosts",
-    "published",
-    "ended",
+    *("source", "dialect", "language", "start", "charset", "redirect_hosts", "published"),
+    *("ended", "description"),
 }
 #: Keys whose value is true or false.
 _SWITCHES = ("published", "ended")
+#: Characters of a description at most: it is one line of a page.
+MAX_DESCRIPTION = 300
 #: Keys that stand above the lists: no list can have such a name.
 _BOUNDS = ("first_month", "last_month")
 _REMEDY = "write one with `mail-assets init`, or set MAIL_LISTS"
@@ -63,6 +59,7 @@ class MailingList:
     `redirect_hosts` are other hosts ("host" or "host:port") that the source's may lead to. A list
     that is not `published` is filled, and nothing shows its mail. Of one that has `ended` no more
     mail is expected.
+    `description` is a line about the list for readers.
     """
 
     name: str
@@ -74,6 +71,7 @@ class MailingList:
     redirect_hosts: tuple[str, ...] = ()
     published: bool = True
     ended: bool = False
+    description: str = ""
 
     @property
     def defaults(self) -> "ListDefaults":
@@ -273,7 +271,26 @@ def _mailing_list(
         raise SettingsError(f"{place} start", start, f"must not be after last_month {bounds.last}")
     charset = _read_charset(f"{place} charset", table.get("charset", ""))
     switches = {key: table[key] for key in _SWITCHES if key in table}
-    return MailingList(name, source, dialect, language, start, charset, hosts, **switches)
+    description = _read_description(f"{place} description", table.get("description", ""))
+    return MailingList(
+        name,
+        source,
+        dialect,
+        language,
+        start,
+        charset,
+        hosts,
+        description=description,
+        **switches,
+    )
+
+
+def _read_description(name: str, value: str) -> str:
+    line = " ".join(value.split())
+    if len(line) > MAX_DESCRIPTION:
+        rule = f"must be a line of at most {MAX_DESCRIPTION} characters"
+        raise SettingsError(name, f"{line[:40]}...", rule)
+    return line
 
 
 def _read_hosts(name: str, value: object) -> tuple[str, ...]:
@@ -338,6 +355,7 @@ _HEAD = """\
 #   charset   that of mail that names none and is not UTF-8: koi8-r, euc-jp, gb2312, ...; else
 #             windows-1252
 #   start     its first month, "YYYY-MM"
+#   description  a line about it, for readers of the pages
 #   ended     true: no more mail is expected, so that doctor does not call the list silent
 #   published false: the list is filled, and nothing shows its mail (docs/sources.md)
 #   redirect_hosts  a list of other hosts that an https:// source may redirect or link to

@@ -103,6 +103,8 @@ class Settings:
     given_forget_key: str = field(default="", repr=False)
     forget_archives: str = KEEP
     web_addresses: str = HIDDEN
+    web_title: str = ""
+    web_about: str = ""
     web_hosts: tuple[str, ...] = ()
     web_audit: bool = True
     web_proxies: tuple[Network, ...] = ()
@@ -248,6 +250,8 @@ def load_settings(environ: Environ | None = None) -> Settings:
         given_forget_key=variables.FORGET_KEY.read(env),
         forget_archives=variables.FORGET_ARCHIVES.read(env),
         web_addresses=variables.WEB_ADDRESSES.read(env),
+        web_title=variables.WEB_TITLE.read(env),
+        web_about=variables.WEB_ABOUT.read(env),
         web_hosts=variables.WEB_HOSTS.read(env),
         web_audit=variables.WEB_AUDIT.read(env),
         web_proxies=variables.WEB_PROXIES.read(env),

@@ -111,8 +111,8 @@ SECRETS = _places.add(
     "MAIL_SECRETS",
     None,
     values.folder,
-    "A folder with files that are named like variables, such as `MAIL_FORGET_KEY` and `PGPASSWORD`: "
-    "each is the value of that variable, unless it is set",
+    "A folder with files that are named like variables, such as `MAIL_FORGET_KEY` and "
+    "`PGPASSWORD`: each is the value of that variable, unless it is set",
 )
 LOCAL_STATE = _places.add(
     "MAIL_LOCAL_STATE",
@@ -271,6 +271,18 @@ WEB_URL = _web.add(
     values.site_url("https://archive.example.org"),
     "The address under which readers find it, for links in feeds and mailboxes: "
     "`https://archive.example.org`",
+)
+WEB_TITLE = _web.add(
+    "MAIL_WEB_TITLE",
+    "",
+    values.short_text(100),
+    "The name of the archive, on its pages and in titles: `Mail of the Harbor project`",
+)
+WEB_ABOUT = _web.add(
+    "MAIL_WEB_ABOUT",
+    "",
+    values.short_text(300),
+    "A line about the archive, below its name",
 )
 WEB_PROXIES: Variable[tuple[values.Network, ...]] = _web.add(
     "MAIL_WEB_PROXIES",

@@ -41,8 +41,8 @@ def read_keys(connection: psycopg.Connection, table: str, month: ListMonth) -> d
 def delete_month(connection: psycopg.Connection, month: ListMonth) -> int:
     """Delete the rows of a month in a transaction; return the number of messages.
 
-    Ids that no other list has leave their threads and series, which are built again. Manifests stay: they say
-    what is still in an index.
+    Ids that no other list has leave their threads and series, which are built again. Manifests
+    stay: they say what is still in an index.
     """
     with connection.transaction():
         ids = {*read_column(connection, statement("list_removal", "ids"), month.columns)}

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from mail_assets.mail.message.ids import normalize_id
-from mail_assets.mail.message.text_addresses import CONTEXT, MASK, find_addresses
+from mail_assets.mail.message.text_addresses import CONTEXT, MASK, list_addresses
 from mail_assets.postgres.remote import check_rows
 from mail_assets.reading.browsing import (
     Neighbours,
@@ -192,6 +192,12 @@ class Documents:
         Raises:
             ServingError: no thread has the id.
         """
+        return self.read_thread(id, first)[0]
+
+    def read_thread(
+        self, id: str, first: int | None = None
+    ) -> tuple[ThreadDocument, tuple[str, ...]]:
+        """Return the page as `thread`, and the ids that its texts name, known or not."""
         place = self.find_place(id)
         read, thread_id = self.service.read, place.thread_id
         size = read(measure_thread, thread_id)
@@ -199,7 +205,8 @@ class Documents:
         page = min(place.position // POSTS, len(starts) - 1)
         start = page * POSTS if first is None else first
         posts = read(read_posts, thread_id, Extent(start, POSTS, POST_CHARACTERS + CONTEXT))
-        mentions = self.find_mentions(post.body_text for post in posts)
+        named = _find_named(post.body_text for post in posts)
+        mentions = sorted(read(find_known_ids, named))
         urls = [page_url("thread", one) for one in starts]
         document: ThreadDocument = {
             "thread_id": thread_id,
@@ -220,12 +227,11 @@ class Documents:
         }
         published = self.publication.publish(document, mentions)
         _cut_texts(published["posts"], POST_CHARACTERS)
-        return published
+        return published, named
 
     def find_mentions(self, texts: Iterable[str]) -> list[str]:
         """Return the ids of messages that texts name, sorted."""
-        found = {address.text for address in find_addresses("\n".join(texts))}
-        return sorted(self.service.read(find_known_ids, sorted(found)[:MAX_IDS])) if found else []
+        return sorted(self.service.read(find_known_ids, _find_named(texts)))
 
     def read_copies(self, id: str, wanted: Wanted = FIRST) -> list[dict[str, Any]]:
         """Return the rows of a message, one for each list, month and content, by their texts.
@@ -308,6 +314,12 @@ class Documents:
 
     def _find_placeholder(self, message_id: str) -> str | None:
         return self.service.read(find_placeholder, self.service.options.forget_key, message_id)
+
+
+def _find_named(texts: Iterable[str]) -> tuple[str, ...]:
+    """Return what looks like an id in texts, sorted, no more than are looked up."""
+    found = {address.text for text in texts for address in list_addresses(text)}
+    return tuple(sorted(found)[:MAX_IDS])
 
 
 def _put_first(copies: list[dict[str, Any]], wanted: Wanted) -> list[dict[str, Any]]:

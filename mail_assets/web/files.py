@@ -4,6 +4,7 @@ If addresses are hidden, only plain text is served, with its addresses masked. A
 may contain addresses that cannot be found, and raw messages contain all of them.
 """
 
+import mimetypes
 import re
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -39,6 +40,19 @@ from mail_assets.web.searchers import Workers
 MAX_MASKED = 512 << 10
 #: Types that are always refused: other messages and parts, and keys, which name people.
 _REFUSED = ("message/", "multipart/", "application/pgp-keys")
+#: Types that are no text, unless they are XML.
+_BINARY = (
+    *("image/", "audio/", "video/", "font/", "application/pdf", "application/zip"),
+    *("application/gzip", "application/x-gzip", "application/x-tar", "application/x-bzip2"),
+    *(
+        "application/x-xz",
+        "application/x-7z",
+        "application/zstd",
+        "application/vnd.",
+        "application/ms",
+    ),
+    *("application/pgp-signature", "application/pkcs7", "application/x-pkcs7"),
+)
 #: Control characters that no text has.
 _NO_TEXT = re.compile(r"[\0-\x08\x0e-\x1a\x1c-\x1f]")
 #: Line ends inside words: those of quoted-printable in any text, and those before a blank in
@@ -141,6 +155,18 @@ class Downloads:
             pieces += ["".join(MASK if MASK in signs else signs[0] for signs in both), end]
             at += len(line) + len(end)
         return "".join(pieces)
+
+
+def may_be_text(media_type: str, size: int, name: str) -> bool:
+    """Return whether an attachment may be a text, which is served where addresses are hidden.
+
+    Only its content tells for certain; one that is certainly no text is not to be linked.
+    """
+    plain = media_type.lower()
+    if plain == "application/octet-stream":
+        plain = mimetypes.guess_type(name)[0] or plain
+    is_binary = plain.startswith(_BINARY) and not plain.endswith(("+xml", "/mbox", "json"))
+    return size <= MAX_MASKED and not plain.startswith(_REFUSED) and not is_binary
 
 
 def _read_text(found: AttachmentContent) -> str | None:

@@ -126,10 +126,19 @@ def read_month(request: Request) -> tuple[str, str, int]:
     """
     month = request.path_params["month"]
     check_month(month)
+    return (*read_list(request), month, *read_first(request))
+
+
+def read_first(request: Request) -> tuple[int]:
+    """Return the number of the first row, from 0.
+
+    Raises:
+        ServingError: it is wrong.
+    """
     first = _read_parameter(request, "first", "0")
     if not (first.isascii() and first.isdigit() and len(first) <= 7):
         raise ServingError(400, "bad_request", f"first {first[:40]!r}: must be a number")
-    return (*read_list(request), month, int(first))
+    return (int(first),)
 
 
 def _read_parameter(request: Request, name: str, default: str) -> str:

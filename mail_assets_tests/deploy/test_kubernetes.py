@@ -161,7 +161,7 @@ def test_documented_fill_command_runs_as_that_user(
         for folder in (home, dagster):
             folder.mkdir()
             os.chown(folder, 10001, 10001)
-        os.chmod(root, 0o755)
+        root.chmod(0o755)
         url = home_dsn.replace("postgresql:", "postgresql+psycopg2:")
         environ = {
             **{name: value for name, value in CODE["env"].items() if name.startswith("MAIL_")},

@@ -95,7 +95,7 @@ SOURCE = 'source = "mail"\n'
         (f"[{'x' * 101}]\n{SOURCE}", "a list's name is letters"),
         (
             f'[dev]\n{SOURCE}sauce = "x"\n',
-            "[dev] sauce='x': allowed: charset, dialect, ended, language, published",
+            "[dev] sauce='x': allowed: charset, description, dialect, ended, language, published",
         ),
         (f'[dev]\n{SOURCE}first_month = "2001-01"\n', "[dev] first_month='2001-01': allowed"),
         ("[dev]\nsource = 1\n", "[dev] source=1: must be a string"),

@@ -1,6 +1,7 @@
 """Pages and JSON over a real server: contents, errors, headers and redirects."""
 
 import json
+import re
 from html.parser import HTMLParser
 
 import httpx
@@ -10,6 +11,7 @@ from mail_assets.search.searcher import Searcher
 from mail_assets.web.app import HEADERS
 from mail_assets.web.requests import SEARCH_PARAMETERS, make_request, page_url
 from mail_assets_tests.sample_corpus import QUERY, ROOT
+from mail_assets_tests.web.conftest import BASE_URL
 
 PAGES = [
     "/",
@@ -47,8 +49,12 @@ def test_page_is_complete_and_loads_nothing_foreign(public: httpx.Client, path: 
     assert {name: response.headers[name] for name in HEADERS} == HEADERS
     page = Page(response.text)
     assert {"main", "h1", "title", "form"} <= {*page.tags}
-    assert not {"script", "style", "iframe", "img"} & {*page.tags}
+    assert page.tags.count("script") == 1
+    assert not {"style", "iframe", "img"} & {*page.tags}
     assert all(link.startswith(("/", "#", "https://", "http://")) for link in page.links)
+    canonical = re.findall(r'<link rel="canonical" href="([^"]*)">', response.text)
+    assert [one.startswith(f"{BASE_URL}/") for one in canonical] == [True] * ("similar" not in path)
+    assert re.search(r'<meta name="description" content="[^"]{10,}">', response.text)
 
 
 @pytest.mark.parametrize("path", PAGES[1:])
@@ -179,7 +185,7 @@ def test_missing_page_is_an_html_page(public: httpx.Client) -> None:
     response = public.get("/nowhere")
     assert response.status_code == 404
     assert "there is no such page" in response.text
-    assert "<title>Not found</title>" in response.text
+    assert "<title>Not found - Mail archive</title>" in response.text
 
 
 def test_post_is_not_allowed_on_pages(public: httpx.Client) -> None:

@@ -154,11 +154,11 @@ def test_thread_begins_with_its_summary(public: httpx.Client) -> None:
     assert summary["sentences"]
     bodies = {post["message_id"]: post["body_text"] for post in thread["posts"]}
     page = " ".join(public.get(f"/thread/{ROOT}").text.split())
-    assert page.count('<section class="summary"') == 1
+    assert page.count('<details class="summary"') == 1
     for one in summary["sentences"]:
         assert bodies[one["message_id"]][one["start"] : one["end"]] == one["text"]
         assert one["url"] in page
-    assert page.index('id="summary"') < page.index("<article")
+    assert page.index("<h2>Summary</h2>") < page.index("<article")
 
 
 def test_conversation_leads_to_its_thread_and_messages(public: httpx.Client) -> None:

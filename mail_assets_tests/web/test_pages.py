@@ -7,7 +7,7 @@ import httpx
 import pytest
 
 from mail_assets.web import browse, pages
-from mail_assets.web.app import STATIC
+from mail_assets.web.delivery import STATIC
 from mail_assets.web.requests import place_url
 from mail_assets_tests.sample_corpus import QUERY, ROOT
 from mail_assets_tests.web.conftest import fill, serving_world
@@ -29,15 +29,16 @@ def text_of(response: httpx.Response) -> str:
         (f"/search?q={QUERY}", 200, "conversations 1 to 10"),
         (f"/search?q={QUERY}", 200, ", first message"),
         (f"/search?q={QUERY}", 200, " more found in it"),
-        (f"/search?q={QUERY}&group=message", 200, "Why: words, rank"),
+        (f"/search?q={QUERY}&group=message", 200, "; words, rank"),
+        (f"/search?q={QUERY}&group=message", 200, "of 12 in its thread"),
         (f"/search?q={QUERY}&sort=date", 200, "Best first"),
-        (f"/search?q={QUERY}&group=message", 200, "Score 0."),
+        (f"/search?q={QUERY}&group=message", 200, "Why Score 0."),
         (
             "/search?q=lease&sort=date&group=message",
             200,
-            "Why: words: lease; date (it has all that",
+            "Why words: lease; date (it has all that",
         ),
-        (f"/search?q=<{ROOT}>&group=message", 200, "Score 1.00. Why: its id."),
+        (f"/search?q=<{ROOT}>&group=message", 200, "Score 1.00; its id."),
         ("/search?q=lease&mode=fulltext", 200, "Newest first"),
         ("/search?q=zzgarble&mode=fulltext", 200, "Nothing was found"),
         ("/search?q=zzgarble&mode=fulltext", 200, "No message has zzgarble. Is the spelling"),
@@ -49,6 +50,8 @@ def text_of(response: httpx.Response) -> str:
         ("/search?q=from:someone list:harbor-es", 200, "These are all"),
         ("/search?q=has:pach", 400, "allowed are"),
         (f"/message/{ROOT}", 200, "Message-ID"),
+        (f"/message/{ROOT}", 200, " of 12 Message that it replies to"),
+        (f"/message/{ROOT}", 200, "3 answers"),
         (f"/message/{ROOT}", 200, "Message before"),
         (f"/thread/{ROOT}", 200, "12 messages by 7 people, 2024-03-04 to 2024-04-29"),
         (f"/thread/{ROOT}", 200, "in reply to Daniel Okonkwo , level 1"),
@@ -266,7 +269,7 @@ def test_thread_is_shown_without_a_deleted_message(world: World, gone: str) -> N
         r"\|\s*safe",
         r"autoescape\s+false",
         r"Markup",
-        r"<script(?! src=\"/static/[a-z]+\.js\" defer></script>)",
+        r"<script(?! src=\"\{\{ static\(\"[a-z]+\.js\"\) \}\}\" defer></script>)",
         r"<style",
         r"\sstyle=",
         r"\son[a-z]+=",

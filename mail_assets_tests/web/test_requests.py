@@ -29,6 +29,7 @@ from mail_assets.web.requests import (
 )
 from mail_assets.web.responses import ServingError
 from mail_assets_tests.sample_corpus import QUERY
+from mail_assets_tests.web.conftest import BASE_URL
 
 
 def test_empty_parameters_are_ignored() -> None:
@@ -180,7 +181,7 @@ def test_equivalent_searches_redirect_to_one_address(public: httpx.Client, path:
     assert response.headers["location"] == wanted
     page = public.get(wanted)
     assert page.status_code == 200
-    assert f'<link rel="canonical" href="{wanted.replace("&", "&amp;")}">' in page.text
+    assert f'<link rel="canonical" href="{BASE_URL}{wanted.replace("&", "&amp;")}">' in page.text
     assert "<option selected>harbor-dev</option>" in page.text
 
 

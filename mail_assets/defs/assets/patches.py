@@ -5,10 +5,10 @@ https://docs.dagster.io/guides/build/assets
 
 import dagster as dg
 
+from mail_assets.defs.assets.figures import describe_asset
 from mail_assets.defs.assets.months import (
     RebuildConfig,
     materialize_table,
-    table_columns,
     table_metadata,
 )
 from mail_assets.defs.partitions import PREFIX, YEAR, asset_key
@@ -30,7 +30,7 @@ def build_patches(partitions: dg.MultiPartitionsDefinition) -> dg.AssetsDefiniti
         deps=[asset_key("messages")],
         tags={"layer": "patches"},
         kinds={"postgres"},
-        metadata=table_columns("patches"),
+        metadata=describe_asset("patches"),
         code_version=PATCHES_VERSION,
     )
     def patches(
@@ -55,7 +55,7 @@ def build_patches(partitions: dg.MultiPartitionsDefinition) -> dg.AssetsDefiniti
     deps=[asset_key("messages"), asset_key("patches")],
     tags={"layer": "patches"},
     kinds={"postgres"},
-    metadata=table_columns("patch_series"),
+    metadata=describe_asset("patch_series"),
     code_version=GROUPING_VERSION,
 )
 def patch_series(

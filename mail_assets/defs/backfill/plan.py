@@ -133,7 +133,7 @@ def find_months_to_pass(
 
     Months whose last run failed need one, though it made everything before it failed.
     """
-    failed = failed_months(instance, None, [*settings.lists], dt.datetime.now(dt.UTC))
+    failed = failed_months(instance, [*settings.lists], dt.datetime.now(dt.UTC))
     wanted = [month for month in months if month not in failed]
     shown = find_materialized(settings, instance, wanted, assets)
     if not shown:

@@ -22,14 +22,9 @@ from mail_assets.defs.backfill.report import (
     RunsPlanned,
     StageStarted,
 )
+from mail_assets.defs.failures import first_reason, read_failures, was_interrupted
 from mail_assets.defs.partitions import asset_key
-from mail_assets.defs.runs import (
-    RANGE,
-    build_run_logger,
-    first_reason,
-    process_tag,
-    was_interrupted,
-)
+from mail_assets.defs.runs import RANGE, build_run_logger, process_tag
 from mail_assets.month import ListMonth
 
 #: The name of the run's logger, and the run configuration that selects it alone.
@@ -102,13 +97,13 @@ class Runs:
                 self.refresh_threads()
 
     def run_range(self, one: MonthRange, options: StepOptions = AS_USUAL) -> None:
-        """Run a range; if it fails, run its months one by one, so that a broken month fails alone.
+        """Run a range. If its run names no failed month, run its months one by one.
 
         Raises:
             KeyboardInterrupt: the run was interrupted.
         """
         self._listener(RangeStarted(one))
-        if not self._run_months(one, options) and len(one.months) > 1:
+        if not self._run_months(one, options):
             self._listener(RangeSplit(one))
             for month in one.months:
                 self._run_months(MonthRange(month, month), options)
@@ -180,11 +175,25 @@ class Runs:
             asset_selection=[asset_key(name) for name in self._assets],
             run_config=options.configure(self._assets),
         )
-        if result.success:
-            self.report.done += one.months
-        elif one.first == one.last:
-            self.report.failed[str(one.first)] = first_reason(result)
-        return result.success
+        failed = {} if result.success else self._failed_months(result, one)
+        if failed is None:
+            return False
+        self.report.failed.update({str(month): reason for month, reason in failed.items()})
+        self.report.done += [month for month in one.months if month not in failed]
+        return True
+
+    def _failed_months(
+        self, result: dg.ExecuteInProcessResult, one: MonthRange
+    ) -> dict[ListMonth, str] | None:
+        """Return the failed months of a run; None if its failures are not those of months."""
+        failures = {
+            failure.subject: failure.reason
+            for failure in read_failures(self.instance, result.run_id)
+        }
+        failed = {month: failures[str(month)] for month in one.months if str(month) in failures}
+        if failed and len(failed) == len(failures):
+            return failed
+        return {one.first: first_reason(result)} if one.first == one.last else None
 
     def _execute(
         self,

@@ -83,7 +83,7 @@ def build_new_archives(
         minimum_interval_seconds=300,
         default_status=dg.DefaultSensorStatus.STOPPED,
         description="Request a run of every archive that is new at its source or has changed there,"
-        " and of every month that failed after its archive was fetched.",
+        " and of every month whose last run failed.",
     )
     def new_archives(
         context: dg.SensorEvaluationContext,
@@ -91,7 +91,7 @@ def build_new_archives(
         archive_source: ArchiveSourceResource,
     ) -> dg.SensorResult | dg.SkipReason:
         """Request a run for every archive that is new or changed at its source, every month that
-        was not made of its fetched archive, and every month whose last run of this job failed.
+        was not made of its fetched archive, and every month whose last run failed, of any job.
         The pause after a failure grows with each one. A lists.toml that has changed since it was
         loaded is reported, and its published lists are recorded.
         """
@@ -107,7 +107,7 @@ def build_new_archives(
             if loaded:
                 record_lists(connection, loaded.published())
             known, behind = known_archives(connection, lists), find_behind(connection)
-        failed = failed_months(context.instance, refresh_archives.name, lists, clock())
+        failed = failed_months(context.instance, lists, clock())
         # some sources cannot tell versions
         news = {
             month: version
