@@ -17,7 +17,7 @@ COMMANDS = {
     "series": "series:series",
     "patches": "series:patches",
     "interdiff": "interdiff:interdiff",
-    "list": "stored:list_messages",
+    "list": "lists:lists",
     "stats": "stored:stats",
     "serve": "serve:serve",
     "mcp": "serve:mcp",

@@ -23,7 +23,7 @@ from mail_assets.encoding.models import (
     RemoteModel,
     check_provider,
 )
-from mail_assets.environment import VARIABLES
+from mail_assets.environment import VARIABLES, read_secret_files
 from mail_assets.settings import variables
 from mail_assets.settings.lists import MailingList, Repository, read_lists
 from mail_assets.settings.values import (
@@ -202,9 +202,21 @@ def _count_cores() -> int:
     return count_physical_cores()
 
 
+def _read_environment() -> Environ:
+    """Return the variables of this process, those in the files of MAIL_SECRETS included."""
+    if folder := variables.SECRETS.read(VARIABLES):
+        names = [row.name for section in variables.TABLE for row in section.rows]
+        try:
+            read_secret_files(folder, [*names, *variables.OF_LIBRARIES])
+        except (OSError, UnicodeDecodeError) as error:
+            name, rule = variables.SECRETS.name, f"cannot be read: {error}"
+            raise SettingsError(name, str(folder), rule) from None
+    return VARIABLES
+
+
 def load_settings(environ: Environ | None = None) -> Settings:
     """Read and check all settings."""
-    env = VARIABLES if environ is None else environ
+    env = _read_environment() if environ is None else environ
     _check_local_state(env, variables.SHARED)
     home = read_home(env)
     lists_file = read_lists_path(env)
@@ -274,7 +286,7 @@ def load_dagster_settings(environ: Environ | None = None) -> DagsterSettings:
     Every Dagster process opens its storage first. The webserver and the daemon must survive a
     mistake in lists.toml, which is an error of the code location.
     """
-    env = VARIABLES if environ is None else environ
+    env = _read_environment() if environ is None else environ
     _check_local_state(env, [variables.DAGSTER_URL])
     return DagsterSettings(read_home(env), variables.DAGSTER_URL.read(env))
 
