@@ -1,5 +1,21 @@
-"""The module that `dg` and `dagster` load, by pyproject.toml or `-m mail_assets.definitions`."""
+"""The module that `dg` and `dagster` load, by pyproject.toml or `-m mail_assets.definitions`.
 
-from mail_assets.defs.definitions import defs
+It has the definitions of this project, and those of the modules of mail_assets/own.
+"""
 
-__all__ = ["defs"]
+import warnings
+
+import dagster as dg
+
+import mail_assets.own
+from mail_assets.defs.definitions import load_defs
+
+
+@dg.definitions
+def defs() -> dg.Definitions:
+    """Build the definitions from the environment and lists.toml; the process begins with it."""
+    with warnings.catch_warnings():
+        # stable enough: it collects what modules define, and a test covers it
+        warnings.simplefilter("ignore", dg.PreviewWarning)
+        own = dg.load_definitions_from_package_module(mail_assets.own)
+    return dg.Definitions.merge(load_defs(), own)

@@ -7,7 +7,7 @@ long work show it the same way (follow_backfill, show_activity).
 import datetime as dt
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from itertools import groupby
@@ -29,7 +29,7 @@ from mail_assets.cli.command import (
     shows_progress,
 )
 from mail_assets.encoding.models import DEFAULT_PRECISION, REMOTE_PRECISION, STATIC
-from mail_assets.month import ListMonth
+from mail_assets.month import ListMonth, is_month
 from mail_assets.settings.settings import Settings
 from mail_assets.settings.values import SettingsError
 
@@ -40,12 +40,12 @@ if TYPE_CHECKING:
 
 #: Advice after Ctrl-C.
 GO_ON = "run the same command again to go on"
-LAUNCHED_GOES_ON = "the daemon goes on with the backfill; cancel it in the Dagster UI"
+LAUNCHED_GOES_ON = "the daemon goes on with the backfills; cancel them in the Dagster UI"
 
 #: The assets that can be made again, in the order in which they are made.
 REBUILT = (
     *("mbox_archives", "messages", "words", "patches", "chunks", "embeddings", "vectors"),
-    *("threads", "thread_summaries", "patch_series"),
+    *("commits", "threads", "thread_summaries", "patch_series", "commit_links"),
 )
 
 #: The difference to UTC of the first place where a month begins (Kiribati).
@@ -81,6 +81,7 @@ EARLIEST = dt.timedelta(hours=14)
 )
 @click.option("--launch", is_flag=True, help="Hand the months to Dagster's daemon and its workers.")
 @click.option("--wait", is_flag=True, help="With --launch: wait until the backfill has ended.")
+@click.option("--verbose", is_flag=True, help="Print the traceback of each failure too.")
 @pass_settings
 def backfill(  # a parameter for each option
     settings: Settings,
@@ -95,6 +96,7 @@ def backfill(  # a parameter for each option
     only: tuple[str, ...],
     launch: bool,
     wait: bool,
+    verbose: bool,
 ) -> None:
     """Load months of mail and make them searchable.
 
@@ -114,10 +116,10 @@ def backfill(  # a parameter for each option
     encodes all of it.
 
     --launch is for several machines (docs/deployment.md), and needs the daemon. The archives are
-    listed here; the daemon's workers make the months. The command prints the id of the backfill and
-    the address of its page in the Dagster UI, and ends. With --wait it ends when the backfill does:
-    failed months are named, and the exit code is 1. The sensor new_threads then builds the threads;
-    the job upkeep maintains the indexes.
+    listed here; the daemon's workers make the months. Each list is a backfill: the command prints
+    its id and the address of its page in the Dagster UI, and ends. With --wait it ends when all of
+    them have ended: failed months are named, and the exit code is 1. The sensor new_threads then
+    builds the threads; the job upkeep maintains the indexes.
     """
     check_range(settings, first, last, dt.datetime.now(dt.UTC))
     names = select_lists(settings, lists)
@@ -138,7 +140,7 @@ def backfill(  # a parameter for each option
     if launch:
         _launch(settings, request, wait)
         return
-    with follow_backfill() as listener:
+    with follow_backfill(verbose=verbose) as listener:
         report = (load_stored if stored else backfill_lists)(settings, request, listener)
     for line in report_lines(report):
         click.echo(line)
@@ -155,28 +157,28 @@ def _launch(settings: Settings, request: "BackfillRequest", wait: bool) -> None:
     for line in launch_lines(settings, launched):
         click.echo(line)
     _print_left_out(settings, launched.report)
-    if wait and launched.backfill_id:
+    if wait and launched.backfills:
         wait_for_backfill(settings, launched)
-        done, failed = launched.report.done, launched.report.failed
-        click.echo(f"{plural(len(done), 'month')} materialized, {len(failed)} failed")
-        if failed:
-            print_note("`mail-assets backfill` makes the other months of failed runs one by one")
+        done, failed = len(launched.report.done), len(launched.report.failed)
+        click.echo(f"{plural(done, 'month')} materialized, {failed} failed")
     exit_by(launched.report, LAUNCHED_GOES_ON)
 
 
 def launch_lines(settings: Settings, launched: "Launched") -> Iterator[str]:
-    """Yield the id of a launched backfill, and the address of its page or how to get there."""
+    """Yield the id and the months of each launched backfill, and its page or how to get there."""
     unchanged = len(launched.report.unchanged)
-    if not launched.backfill_id:
+    if not launched.backfills:
         yield f"{plural(unchanged, 'month')} unchanged: nothing to launch"
         return
-    passed = f", {unchanged} unchanged" if unchanged else ""
-    yield f"backfill {launched.backfill_id}: {plural(len(launched.months), 'month')}{passed}"
-    page = f"/runs/b/{launched.backfill_id}"
-    if settings.ui_url:
-        yield f"{settings.ui_url}{page}"
-    else:
-        yield f"its page in the UI that `dagster-webserver` serves: {page}"
+    for backfill_id, months in launched.backfills.items():
+        yield f"backfill {backfill_id}: {months[0].list_name}, {plural(len(months), 'month')}"
+        page = f"/runs/b/{backfill_id}"
+        if settings.ui_url:
+            yield f"{settings.ui_url}{page}"
+        else:
+            yield f"its page in the UI that `dagster-webserver` serves: {page}"
+    if unchanged:
+        yield f"{plural(unchanged, 'month')} unchanged"
 
 
 def check_range(settings: Settings, first: str | None, last: str | None, now: dt.datetime) -> None:
@@ -258,12 +260,30 @@ def _beyond_lines(report: "Report") -> Iterator[str]:
 
 def exit_by(report: "Report", after_interrupt: str = GO_ON) -> None:
     """Print what failed; exit with code 1 if anything failed or Ctrl-C ended the command."""
-    for subject, reason in report.failed.items():
-        print_error(f"{subject} failed: {reason}")
+    for line in failure_lines(report.failed):
+        print_note(line)
     if report.interrupted:
         exit_with(f"interrupted: {after_interrupt}")
     if report.failed:
         sys.exit(FAILED)
+
+
+def failure_lines(failed: Mapping[str, str]) -> Iterator[str]:
+    """Yield what failed: three lines for months that failed for the same reason, else one."""
+    from mail_assets.defs.failures import describe_failed
+
+    reasons: dict[ListMonth, str] = {}
+    for subject, reason in failed.items():
+        list_name, _, month = subject.rpartition(" ")
+        if is_month(month):
+            reasons[ListMonth(list_name, month)] = reason
+        else:
+            yield f"mail-assets: {subject} failed: {reason}"
+    lines = iter(describe_failed(reasons).splitlines())
+    for months, reason, remedy in zip(lines, lines, lines, strict=True):
+        yield f"mail-assets: {months} failed"
+        yield f"  {reason}"
+        yield f"  {remedy}"
 
 
 def use_static(settings: Settings) -> Settings:
@@ -293,14 +313,14 @@ def use_model(settings: Settings) -> Settings:
 
 
 @contextmanager
-def follow_backfill() -> Iterator["Listener"]:
-    """Yield a function that shows the events of a backfill."""
+def follow_backfill(*, verbose: bool = False) -> Iterator["Listener"]:
+    """Yield a function that shows the events of a backfill; `verbose`: tracebacks too, as lines."""
     from rich.console import Console
 
-    from mail_assets.cli.backfill_display import BackfillDisplay, print_event
+    from mail_assets.cli.backfill_display import BackfillDisplay, print_event, print_verbosely
 
-    if not shows_progress():
-        yield print_event
+    if verbose or not shows_progress():
+        yield print_verbosely if verbose else print_event
         return
     # Dagster redirects file descriptor 2 during a run, to keep what its steps print
     with (

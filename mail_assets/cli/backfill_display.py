@@ -30,7 +30,7 @@ from mail_assets.month import ListMonth
 def print_event(event: Event) -> None:
     """Print an event as a line, if a log file should have it."""
     match event:
-        case LogLine():
+        case LogLine() if event.level >= logging.INFO:
             print_note(str(event))
         case MonthsPassed(count) if count:
             print_note(f"{plural(count, 'list-month')} unchanged")
@@ -38,6 +38,14 @@ def print_event(event: Event) -> None:
             print_note(str(months))
         case RangeSplit(months):
             print_note(f"{months}: failed, running month by month")
+
+
+def print_verbosely(event: Event) -> None:
+    """Print an event as a line, and the traceback of each failure."""
+    if isinstance(event, LogLine):
+        print_note(str(event))
+    else:
+        print_event(event)
 
 
 #: Seconds over which the time left is estimated: several runs of a list-year.
@@ -103,7 +111,7 @@ class BackfillDisplay:
                 self._finished |= {(a, month) for a in self._plan.assets for month in months.months}
             case StageStarted(name):
                 self._now.plain = name
-            case LogLine():
+            case LogLine() if event.level >= logging.INFO:
                 self._log(event)
         self._update()
 

@@ -23,10 +23,10 @@ from dagster._serdes import ConfigurableClass, ConfigurableClassData
 from dagster_postgres import DagsterPostgresStorage, PostgresEventLogStorage, event_log
 from dagster_postgres.utils import create_pg_engine, pg_alembic_config
 from sqlalchemy import Connection, Engine, Index, Table, inspect, make_url
-from sqlalchemy.exc import ArgumentError
+from sqlalchemy.exc import ArgumentError, OperationalError
 
-from mail_assets.environment import set_default
-from mail_assets.postgres.database import DAGSTER, embedded_dsn
+from mail_assets.environment import VARIABLES, set_default
+from mail_assets.postgres.database import CONNECT_TIMEOUT, DAGSTER, embedded_dsn
 from mail_assets.settings.settings import load_dagster_settings
 from mail_assets.settings.values import SettingsError, hide_secrets
 
@@ -54,8 +54,10 @@ class MailStorage(DagsterStorage, ConfigurableClass):
         """Return a Postgres storage; starts the embedded server if none is configured."""
         settings = load_dagster_settings()
         _check_url(settings.postgres_url)
-        url = settings.postgres_url or embedded_dsn(
-            settings.home, DAGSTER, scheme="postgresql+psycopg2"
+        url = (
+            _with_timeout(settings.postgres_url)
+            if settings.postgres_url
+            else embedded_dsn(settings.home, DAGSTER, scheme="postgresql+psycopg2")
         )
         set_default(*_EVENT_BATCH)
         storage = DagsterPostgresStorage(url, inst_data=inst_data)
@@ -73,6 +75,30 @@ def _check_url(url: str) -> None:
     except (ArgumentError, ValueError):  # its message may repeat the password
         rule = "must be postgresql+psycopg2://USER:PASSWORD@HOST:PORT/DATABASE"
         raise SettingsError("DAGSTER_POSTGRES_URL", hide_secrets(url), rule) from None
+
+
+def _with_timeout(url: str) -> str:
+    """Return a URL with a limit for connecting, after a server that does not answer is refused.
+
+    Dagster tries six times, and libpq waits for two minutes each time.
+
+    Raises:
+        sqlalchemy.exc.OperationalError: the server has not answered in time.
+    """
+    parsed = make_url(url)
+    if "connect_timeout" not in parsed.query and "PGCONNECT_TIMEOUT" not in VARIABLES:
+        parsed = parsed.update_query_dict({"connect_timeout": str(CONNECT_TIMEOUT)})
+    limited = parsed.render_as_string(hide_password=False)
+    engine = create_pg_engine(limited)
+    try:
+        engine.connect().close()
+    except OperationalError as error:
+        if "timeout expired" in str(error):
+            raise
+        # Dagster reports it after its attempts: the server may be about to start
+    finally:
+        engine.dispose()
+    return limited
 
 
 def keep_connection(storage: DagsterPostgresStorage, url: str) -> None:

@@ -9,7 +9,8 @@ from contextlib import contextmanager
 import dagster as dg
 
 from mail_assets.defs.checks.search import MOST_MEASUREMENTS
-from mail_assets.defs.partitions import asset_key
+from mail_assets.defs.failures import MONTHS_MADE, first_reason, was_interrupted
+from mail_assets.defs.partitions import MONTHLY, asset_key
 from mail_assets.defs.pruning import prune_old
 from mail_assets.defs.resources import (
     ArchiveSourceResource,
@@ -19,7 +20,6 @@ from mail_assets.defs.resources import (
     WordsResource,
     WorkspaceResource,
 )
-from mail_assets.defs.runs import first_reason, was_interrupted
 from mail_assets.defs.test_queries import test_queries
 from mail_assets.indexes.live import LifecycleError, follow_version
 from mail_assets.operations import KEEP_DAYS
@@ -39,14 +39,13 @@ _SIX_HOURS = {"dagster/max_runtime": str(6 * 3600)}
 #: Upkeep does several such things, one after the other.
 _ONE_DAY = {"dagster/max_runtime": str(24 * 3600)}
 
-_CHECKED_BY_MONTH = (
-    *("mbox_archives", "messages", "threads", "thread_summaries"),
-    *("words", "patches", "chunks", "embeddings", "vectors"),
-)
+_CHECKED = (*MONTHLY, "threads", "thread_summaries")
 
+#: Assets without months, which are made once after all months that have changed. Links of commits
+#: exist only where lists.toml names a repository.
 _THREADS = dg.AssetSelection.assets(
     asset_key("threads"), asset_key("thread_summaries"), asset_key("patch_series")
-)
+) | dg.AssetSelection.tag("layer", "links")
 
 _SEARCH = dg.AssetSelection.assets(asset_key("search_quality"), asset_key("search_audit"))
 
@@ -63,6 +62,12 @@ build_threads = dg.define_asset_job(
     selection=_THREADS,
     description="Build the threads of changed messages, summarize the threads that changed, group "
     "the patches that changed into series, and check the months of their messages.",
+)
+
+refresh_commits = dg.define_asset_job(
+    "refresh_commits",
+    selection=dg.AssetSelection.assets(asset_key("commits")),
+    description="Read the commits of a month of the repositories of lists.toml.",
 )
 
 #: A backfill of this job over all months continues where the last one ended, month by month.
@@ -216,7 +221,11 @@ _UPKEEP_BY_ASSETS = (
     ),
     dg.define_asset_job(
         "check_all_months",
-        selection=dg.AssetSelection.checks_for_assets(*map(asset_key, _CHECKED_BY_MONTH)),
+        # months_made asks the history of runs, which a copy in memory does not have
+        selection=dg.AssetSelection.checks_for_assets(*map(asset_key, _CHECKED))
+        - dg.AssetSelection.checks(
+            *(dg.AssetCheckKey(asset_key(name), MONTHS_MADE) for name in MONTHLY)
+        ),
         description="Check every month that was ever materialized.",
     ),
 )

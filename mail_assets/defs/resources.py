@@ -6,7 +6,7 @@ https://docs.dagster.io/guides/build/external-resources
 
 import functools
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,9 +17,11 @@ import psycopg
 from pydantic import Field, PrivateAttr
 from tokenizers import Tokenizer
 
+from mail_assets.defs.failures import fail_step
 from mail_assets.encoding.models import LocalModel, RemoteModel, compute_fingerprint, resolve_model
 from mail_assets.encoding.open import open_encoder, open_tokenizer
 from mail_assets.encoding.remote_encoder import RemoteEncoder
+from mail_assets.errors import MailAssetsError
 from mail_assets.files import find_full_disk
 from mail_assets.http.webhook import post_message
 from mail_assets.indexes.live import live_encoder
@@ -33,15 +35,18 @@ from mail_assets.indexes.words import MailWords, open_mail_words
 from mail_assets.openai.chat import ChatModel
 from mail_assets.openai.client import Client, Server
 from mail_assets.postgres.database import Database
+from mail_assets.postgres.errors import PostgresError
 from mail_assets.processes.workers import WorkerPool
 from mail_assets.search.open import SearchSettings, open_searcher
 from mail_assets.search.searcher import Searcher
 from mail_assets.sources.open import open_source
+from mail_assets.sources.repository import CommitSource
 from mail_assets.sources.source import ArchiveSource, HttpOptions
 from mail_assets.store.objects import ObjectStore
 from mail_assets.store.open import open_store, store_folder
 from mail_assets.summaries.chat import ChatMaker, chat_fingerprint
 from mail_assets.summaries.maker import ExtractiveMaker, Maker
+from mail_assets.tables.commit_links import Discussed
 from mail_assets.tables.indexes import IndexRecord
 from mail_assets.tables.removals import KeySource, find_key
 from mail_assets.vectors.index import Bucket
@@ -70,9 +75,20 @@ class DatabaseResource(dg.ConfigurableResource):
         """Source of the key for the digests of forgotten mail."""
         return find_key(Path(self.home), self.dsn, self.forget_key)
 
-    def connect(self, role: str, run: str = "") -> AbstractContextManager[psycopg.Connection]:
-        """Open a connection that pg_stat_activity shows under the role and the run."""
-        return self.database.connect(role, run[:8])
+    @contextmanager
+    def connect(self, role: str, run: str = "") -> Iterator[psycopg.Connection]:
+        """Open a connection that pg_stat_activity shows under the role and the run.
+
+        Raises:
+            StepFailedError: the server does not answer, or does not fit.
+        """
+        with ExitStack() as stack:
+            try:
+                connection = stack.enter_context(self.database.connect(role, run[:8]))
+            except (psycopg.OperationalError, PostgresError) as error:
+                place = "MAIL_PG_DSN" if self.dsn else "the embedded server"
+                raise fail_step(error, f"{place}: {' '.join(str(error).split())}") from error
+            yield connection
 
 
 class StoreResource(dg.ConfigurableResource):
@@ -107,10 +123,13 @@ class WorkspaceResource(dg.ConfigurableResource):
             ):
                 log, key = context.log.info, self.database.key_source
                 yield Workspace(connection, self.store.open(), log, key, workers)
+        except (dg.Failure, dg.RetryRequested):
+            raise
         except Exception as error:
-            # tried again, a full disk would be reported as too many retries
             if full := find_full_disk(error, self._folders()):
-                raise dg.Failure(str(full), allow_retries=False) from error
+                raise fail_step(error, str(full)) from error
+            if isinstance(error, (MailAssetsError, psycopg.OperationalError)):
+                raise fail_step(error) from error
             raise
 
     def _folders(self) -> list[Path]:
@@ -161,6 +180,46 @@ class ArchiveSourceResource(dg.ConfigurableResource):
         hosts = tuple(self.redirect_hosts.get(list_name, ()))
         options = HttpOptions(auth=self.http_auth, redirect_hosts=hosts, **limits)
         return open_source(list_name, source, start=start, options=options, cache=Path(self.cache))
+
+
+class RepositoriesResource(dg.ConfigurableResource):
+    """The git repositories of lists.toml and the lists that discuss them."""
+
+    sources: dict[str, str] = Field(description="repository -> its source in lists.toml")
+    branches: dict[str, str] = Field(description="repository -> its branch; empty for HEAD")
+    lists: dict[str, list[str]] = Field(description="repository -> the lists that discuss it")
+    prefixes: dict[str, str] = Field(description="repository -> the word that marks its patches")
+    cache: str = Field(description="folder for mirrors and for what is known of a branch")
+    http_auth: str = Field(default="", description="MAIL_HTTP_AUTH, USER:PASSWORD")
+    _opened: dict[str, CommitSource] = PrivateAttr(default_factory=dict)
+
+    def of_list(self, list_name: str) -> dict[str, CommitSource]:
+        """Return the repositories that belong to the months of a list, the same in a run."""
+        return {
+            name: self._open(name) for name, (first, *_) in self.lists.items() if first == list_name
+        }
+
+    def by_list(self) -> dict[str, dict[str, CommitSource]]:
+        """Return the repositories of each list that has some."""
+        return {
+            name: self.of_list(name) for name in sorted({one[0] for one in self.lists.values()})
+        }
+
+    @property
+    def discussed(self) -> dict[str, Discussed]:
+        """The lists and the prefix of each repository."""
+        return {
+            name: Discussed(tuple(some), self.prefixes[name]) for name, some in self.lists.items()
+        }
+
+    def _open(self, name: str) -> CommitSource:
+        if name not in self._opened:
+            options = HttpOptions(auth=self.http_auth)
+            cache = Path(self.cache)
+            self._opened[name] = CommitSource(
+                name, self.sources[name], self.branches[name], cache, options
+            )
+        return self._opened[name]
 
 
 class EncoderResource(dg.ConfigurableResource):

@@ -1,4 +1,4 @@
-"""The runs of the instance: in flight or abandoned, failed months, reasons, and the log of a run.
+"""The runs of the instance: in flight or abandoned, failed months, and the log of a run.
 
 A command of ours makes its runs in its own process, which Dagster does not know. After a kill,
 Dagster would show such a run as started for a day. So each such run has a tag with its process.
@@ -12,11 +12,17 @@ import logging
 import time
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import dagster as dg
+from dagster._core.execution.backfill import (
+    BULK_ACTION_TERMINAL_STATUSES,
+    BulkActionsFilter,
+    BulkActionStatus,
+)
 
-from mail_assets.defs.partitions import asset_key
+from mail_assets.defs.failures import TRACEBACK, read_failures
+from mail_assets.defs.partitions import MONTHLY, PREFIX, asset_key
 from mail_assets.month import ListMonth, months_between
 from mail_assets.processes.machine import has_ended, name_process
 from mail_assets.tables.partitions import Counts
@@ -71,12 +77,7 @@ LONGEST_PAUSE = dt.timedelta(days=1)
 
 
 #: The assets of a month, each before the assets that it is made from.
-LAST_FIRST = tuple(
-    asset_key(name)
-    for name in (
-        *("vectors", "embeddings", "chunks", "patches", "words", "messages", "mbox_archives"),
-    )
-)
+LAST_FIRST = tuple(map(asset_key, (*reversed(MONTHLY), "commits")))
 
 #: Events read at once.
 MOST_IDS = 1_000
@@ -104,18 +105,24 @@ def months_in_flight(instance: dg.DagsterInstance, lists: Collection[str]) -> se
     return {month for run in runs for month in months_of_tags(run.tags, lists)}
 
 
+def is_backfill_in_flight(instance: dg.DagsterInstance) -> bool:
+    """Return whether the daemon works on a backfill of our assets, between two runs of it too."""
+    statuses = [one for one in BulkActionStatus if one not in BULK_ACTION_TERMINAL_STATUSES]
+    backfills = instance.get_backfills(BulkActionsFilter(statuses=statuses))
+    keys = (key for one in backfills for key in one.asset_selection or ())
+    return any(key.path[0] == PREFIX for key in keys)
+
+
 def failed_months(
-    instance: dg.DagsterInstance, job: str | None, lists: Collection[str], now: dt.datetime
+    instance: dg.DagsterInstance, lists: Collection[str], now: dt.datetime
 ) -> dict[ListMonth, Failures]:
-    """Return the months that runs of a job (None: of any job) failed to make and no run has since.
+    """Return the months that runs of any job failed to make and no run has made since.
 
     A failed range counts for the months that it names as failed. If it names none it counts for
     all: no month got the assets after the failed step. Any run may have made a month since, also
     one that somebody started by hand. Canceled runs do not count: somebody did not want them.
     """
-    filters = dg.RunsFilter(
-        job_name=job, statuses=[dg.DagsterRunStatus.FAILURE], created_after=now - MEMORY
-    )
+    filters = dg.RunsFilter(statuses=[dg.DagsterRunStatus.FAILURE], created_after=now - MEMORY)
     runs = [
         (record, {*months_of_tags(record.dagster_run.tags, lists)})
         for record in instance.get_run_records(filters)
@@ -217,112 +224,8 @@ def _ends_of_tags(tags: Mapping[str, str]) -> tuple[ListMonth, ListMonth] | None
         return None
 
 
-class RunFailure(NamedTuple):
-    """Failure in a run: its subject, a month ("LIST YYYY-MM"), step or asset, and its reason."""
-
-    subject: str
-    reason: str
-
-
-def read_failures(instance: dg.DagsterInstance, run_id: str) -> list[RunFailure]:
-    """Return the failures of a run; a successful run may have failed checks.
-
-    Checks of severity WARN do not count.
-    """
-    kinds = {
-        dg.DagsterEventType.STEP_FAILURE,
-        dg.DagsterEventType.ASSET_CHECK_EVALUATION,
-        dg.DagsterEventType.RUN_FAILURE,
-    }
-    records = instance.get_records_for_run(run_id, of_type=kinds).records
-    events = [record.event_log_entry.dagster_event for record in records]
-    failures = [failure for event in events if event for failure in _failures_of(event)]
-    if failures:
-        return failures
-    # no step failed: the worker died, the run took too long, or the code location does not load
-    ends = [event for event in events if event and event.is_run_failure]
-    return [RunFailure("run", event.message or "it failed") for event in ends]
-
-
-def reason_of(event: dg.DagsterEvent) -> str:
-    """Return why a step failed or a check stopped a run; "" for any other event."""
-    if event.event_type == dg.DagsterEventType.ASSET_CHECK_EVALUATION:
-        check = event.asset_check_evaluation_data
-        stopped = not check.passed and check.severity == dg.AssetCheckSeverity.ERROR
-        return f"check {check.check_name} {check.description}" if stopped else ""
-    if event.event_type == dg.DagsterEventType.STEP_FAILURE:
-        return _step_reason(event)
-    return ""
-
-
-def first_reason(result: dg.ExecuteInProcessResult) -> str:
-    """Return why a run failed: the check that stopped it, or its first failed step."""
-    return next(filter(None, map(reason_of, result.all_events)), "the run failed")
-
-
-def was_interrupted(result: dg.ExecuteInProcessResult) -> bool:
-    """Return whether Ctrl-C ended a run; with raise_on_error=False Dagster does not raise it."""
-    failures = [
-        event.job_failure_data
-        for event in result.all_events
-        if event.event_type == dg.DagsterEventType.RUN_FAILURE
-    ]
-    reasons = [failure.failure_reason for failure in failures if failure.failure_reason]
-    return any(reason.value == "UNEXPECTED_TERMINATION" for reason in reasons)
-
-
-def _step_reason(event: dg.DagsterEvent) -> str:
-    data = event.step_failure_data
-    failure, error = data.user_failure_data, _own_error(data.error)
-    said = (failure.description if failure else None) or (error.message if error else None)
-    return (said or "failed").strip()
-
-
-def _own_error(error: Any) -> Any:
-    """Return the error that was raised, without Dagster's errors around it.
-
-    The cause of our own errors is left out: it names neither the subject nor the remedy.
-    """
-    while error and error.cause and error.cls_name and error.cls_name.startswith("Dagster"):
-        error = error.cause
-    return error
-
-
-def _failures_of(event: dg.DagsterEvent) -> Iterator[RunFailure]:
-    if event.event_type == dg.DagsterEventType.ASSET_CHECK_EVALUATION:
-        yield from _check_failures(event.asset_check_evaluation_data)
-    elif event.event_type == dg.DagsterEventType.STEP_FAILURE:
-        yield from _step_failures(event)
-
-
-def _check_failures(check: dg.AssetCheckEvaluation) -> Iterator[RunFailure]:
-    if check.passed or check.severity != dg.AssetCheckSeverity.ERROR:
-        return
-    months = check.metadata.get("months")
-    if not isinstance(months, dg.TableMetadataValue):
-        reason = check.description or "failed"
-        yield RunFailure(check.asset_key.to_user_string(), f"check {check.check_name}: {reason}")
-        return
-    for record in months.records:
-        about = {name: x for name, x in record.data.items() if name not in ("month", "reason")}
-        figures = ", ".join(f"{name} {x}" for name, x in about.items())
-        reason = f"{record.data['reason']}; " if "reason" in record.data else ""
-        month = ListMonth.parse(str(record.data["month"]))
-        yield RunFailure(str(month), f"check {check.check_name} failed: {reason}{figures}")
-
-
-def _step_failures(event: dg.DagsterEvent) -> Iterator[RunFailure]:
-    data = event.step_failure_data
-    failure, error = data.user_failure_data, _own_error(data.error)
-    months = failure.metadata.get("failed") if failure else None
-    if isinstance(months, dg.JsonMetadataValue) and isinstance(months.value, Mapping):
-        for key, reason in months.value.items():
-            yield RunFailure(str(ListMonth.parse(key)), reason)
-        return
-    if error and error.cls_name == "DagsterAssetCheckFailedError":
-        return  # the event of the check has the reason
-    yield RunFailure(event.step_key or "step", _step_reason(event))
-
+#: Beginning of Dagster's line for each step after a failed one; the failure itself says enough.
+_NOT_EXECUTED = "Dependencies for step "
 
 #: Attribute of a log record that has a MonthFinished.
 _FINISHED = "mail_assets_month_finished"
@@ -345,8 +248,10 @@ class LogLine(NamedTuple):
     text: str
 
     def __str__(self) -> str:
-        """Return "HH:MM:SS text" in local time, with the level of warnings and errors."""
-        level = f"{logging.getLevelName(self.level).lower()}: " if self.level > logging.INFO else ""
+        """Return "HH:MM:SS text" in local time, with every level but INFO."""
+        level = (
+            f"{logging.getLevelName(self.level).lower()}: " if self.level != logging.INFO else ""
+        )
         return f"{time.strftime('%H:%M:%S', time.localtime(self.seconds))} {level}{self.text}"
 
 
@@ -372,33 +277,29 @@ def build_run_logger(emit: Emit) -> dg.LoggerDefinition:
 
 
 class _Emitter(logging.Handler):
-    """Turns log records into values.
-
-    Raises KeyboardInterrupt if Dagster is about to retry an interrupted step: its retry policy
-    takes Ctrl-C for a fault.
-    """
+    """Turns log records into values."""
 
     def __init__(self, emit: Emit) -> None:
         super().__init__()
         self._emit = emit
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Pass one record on."""
+        """Pass one record on. Of Dagster's own bookkeeping only tracebacks of failures are."""
         dagster_fields = getattr(record, "dagster_meta", None) or {}
-        event = dagster_fields.get("dagster_event")
-        if event and event.event_type == dg.DagsterEventType.STEP_UP_FOR_RETRY:
-            _stop_if_interrupted(event)
         if finished := getattr(record, _FINISHED, None):
             self._emit(finished)
-        if record.levelno < logging.INFO:  # Dagster's own bookkeeping
-            return
-        text = dagster_fields.get("orig_message") or record.getMessage()
-        self._emit(LogLine(record.created, record.levelno, text))
+        if event := dagster_fields.get("dagster_event"):
+            if stack := _traceback_of(event):
+                self._emit(LogLine(record.created, logging.DEBUG, stack))
+        elif record.levelno >= logging.INFO:
+            text = dagster_fields.get("orig_message") or record.getMessage()
+            if not text.startswith(_NOT_EXECUTED):
+                self._emit(LogLine(record.created, record.levelno, text))
 
 
-def _stop_if_interrupted(event: dg.DagsterEvent) -> None:
-    error: Any = event.step_retry_data.error
-    while error:
-        if error.cls_name in ("KeyboardInterrupt", "DagsterExecutionInterruptedError"):
-            raise KeyboardInterrupt
-        error = error.cause
+def _traceback_of(event: dg.DagsterEvent) -> str:
+    if event.event_type != dg.DagsterEventType.STEP_FAILURE:
+        return ""
+    data = event.step_failure_data
+    kept = data.user_failure_data.metadata.get(TRACEBACK) if data.user_failure_data else None
+    return str(kept.value) if kept else str(data.error.to_string() if data.error else "")

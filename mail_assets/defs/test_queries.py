@@ -34,6 +34,7 @@ from mail_assets.search.response import (
     name_people,
     render_snippet_markdown,
 )
+from mail_assets.text.untrusted import clean_line
 
 __test__ = False  # a job, which pytest would collect by its name
 
@@ -64,16 +65,17 @@ class TestQueries(dg.Config):
 def serve_test_queries(
     context: dg.OpExecutionContext, config: TestQueries, search: SearchResource
 ) -> None:
-    """Ask each query. The metadata of the output has the hits of each query to read (`answer`) and
-    as a table (`hits`), their message ids and the places of their text (`places`), and the
-    interpretation of the query (`explain`). `searches` shows the time of each step.
+    """Ask each query. The metadata of the output begins with the `hits` of all queries as a table.
+    For each query it has the hits to read (`answer`), their figures (`ranks`), their message ids
+    and the places of their text (`places`), and the interpretation of the query (`explain`).
+    `searches` shows the time of each step. The log has the hits too.
     """
     # all are checked before one is asked
     requests = [_request(query, config) for query in config.queries]
     with search.open() as searcher:
         responses = [searcher.search(request) for request in requests]
     for response in responses:
-        context.log.info(f"{response.query!r}: {len(response.hits)} hits, {response.took_ms} ms")
+        context.log.info(answer_text(response))
     context.add_output_metadata(response_metadata(responses))
 
 
@@ -111,23 +113,36 @@ def test_queries() -> None:
 def response_metadata(responses: Sequence[Response]) -> dict[str, Any]:
     """Return responses as metadata, numbered from 1 in the order of the queries.
 
-    The UI shows only the beginning of long metadata, so the answers come first.
+    The UI shows tables as they are, and texts after a click: so the hits come first.
     """
     numbered = [*enumerate(responses, 1)]
-    metadata: dict[str, Any] = {"queries": len(responses)}
+    found = ((one.query, rank, hit) for one in responses for rank, hit in enumerate(one.hits, 1))
+    metadata: dict[str, Any] = {"hits": _table(FOUND, (_found_row(*row) for row in found))}
     metadata |= {f"answer_{n}": dg.MetadataValue.md(answer_markdown(one)) for n, one in numbered}
     metadata["searches"] = _table(SEARCHES, map(_search_row, count(1), responses))
     for n, one in numbered:
         metadata |= {
-            f"hits_{n}": _table(HITS, map(_hit_row, count(1), one.hits)),
+            f"ranks_{n}": _table(RANKS, map(_hit_row, count(1), one.hits)),
             f"places_{n}": _table(PLACES, map(_place_row, count(1), one.hits)),
             f"explain_{n}": dg.MetadataValue.json(dict(one.explain or {})),
         }
     return metadata
 
 
-#: Characters of a chunk that are shown.
-SNIPPET = 400
+#: Characters of a chunk that are shown, and of one in a table of many.
+SNIPPET, SHOWN = 400, 160
+
+
+def answer_text(response: Response) -> str:
+    """Return a response as lines for the log: the query, and two lines for each hit."""
+    lines = [f"{response.query!r}: {len(response.hits)} hits, {response.took_ms} ms"]
+    for rank, hit in enumerate(response.hits, 1):
+        about = (hit.from_name or hit.from_email, hit.sent_at[:10], ", ".join(hit.lists))
+        named = f"{hit.subject or 'no subject'} ({', '.join(about)})"
+        lines.append(f"{rank:2}. {clean_line(named)}")
+        if hit.chunks:
+            lines.append(f"    {clean_line(_shorten(hit.chunks[0].text, SHOWN))}")
+    return "\n".join(lines)
 
 
 def answer_markdown(response: Response) -> str:
@@ -209,7 +224,19 @@ SEARCHES = dg.TableSchema(
     ]
 )
 
-HITS = dg.TableSchema(
+FOUND = dg.TableSchema(
+    [
+        dg.TableColumn("query", "string"),
+        dg.TableColumn("rank", "int"),
+        dg.TableColumn("subject", "string"),
+        dg.TableColumn("sender", "string"),
+        dg.TableColumn("date", "string"),
+        dg.TableColumn("lists", "string"),
+        dg.TableColumn("text", "string", "of the best chunk"),
+    ]
+)
+
+RANKS = dg.TableSchema(
     [
         dg.TableColumn("rank", "int"),
         dg.TableColumn("subject", "string"),
@@ -260,6 +287,23 @@ def _search_row(number: int, response: Response) -> dict[str, Cell]:
         **{f"{leg}_ms": legs.get(leg) for leg in ("nearest", "words", "stored", "rerank")},
         "again": response.permalink,
     }
+
+
+def _found_row(query: str, rank: int, hit: Hit) -> dict[str, Cell]:
+    return {
+        "query": query,
+        "rank": rank,
+        "subject": hit.subject,
+        "sender": hit.from_name or hit.from_email,
+        "date": hit.sent_at[:10],
+        "lists": ", ".join(hit.lists),
+        "text": _shorten(hit.chunks[0].text, SHOWN) if hit.chunks else "",
+    }
+
+
+def _shorten(text: str, most: int) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= most else f"{line[:most].rpartition(' ')[0] or line[:most]} ..."
 
 
 def _hit_row(rank: int, hit: Hit) -> dict[str, Cell]:

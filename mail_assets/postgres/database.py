@@ -18,6 +18,7 @@ import psycopg
 from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
+from mail_assets.environment import VARIABLES
 from mail_assets.postgres.embedded import Cluster
 from mail_assets.postgres.migrations import migrate
 from mail_assets.postgres.remote import check_server
@@ -34,6 +35,9 @@ MAIL, DAGSTER = "mail", "dagster"
 #: probes: 30 + 3 * 10 = a minute. sql/sessions.sql asks the server for the same.
 #: https://www.postgresql.org/docs/current/libpq-connect.html#LIBPQ-KEEPALIVES
 _KEEPALIVES = {"keepalives_idle": 30, "keepalives_interval": 10, "keepalives_count": 3}
+
+#: Seconds until a server that does not answer counts as down; psycopg waits for 130.
+CONNECT_TIMEOUT = 10
 
 #: Errors that another transaction causes; a retry finds it finished.
 CONFLICTS = (psycopg.errors.SerializationFailure, psycopg.errors.DeadlockDetected)
@@ -76,7 +80,7 @@ class Database:
 
     def _open(self, name: str) -> psycopg.Connection:
         if self.dsn:
-            return _connect(add_keepalives(_ready_dsn(self.home, self.dsn)), name)
+            return _connect(add_defaults(_ready_dsn(self.home, self.dsn)), name)
         try:
             return _connect(_ready_dsn(self.home, ""), name)
         except psycopg.OperationalError:  # the server has ended since this process asked for it
@@ -88,7 +92,7 @@ class Database:
 def _ready_dsn(home: Path, dsn: str) -> str:
     """Return the DSN of a running database with all tables; checked once per process."""
     found = dsn or embedded_dsn(home, MAIL)
-    with _connect(found, "mail_assets/migrate") as connection:
+    with _connect(add_defaults(found), "mail_assets/migrate") as connection:
         if dsn:
             check_server(connection, found)
         migrate(connection)
@@ -109,9 +113,10 @@ def begin_session(connection: _Connection) -> _Connection:
     return connection
 
 
-def add_keepalives(dsn: str) -> str:
-    """Return a DSN by which libpq notices a dead server; settings in the DSN win."""
-    return make_conninfo("", **{**_KEEPALIVES, **conninfo_to_dict(dsn)})
+def add_defaults(dsn: str) -> str:
+    """Return a DSN by which a server that is down or dies is noticed; settings in the DSN win."""
+    waits = {} if "PGCONNECT_TIMEOUT" in VARIABLES else {"connect_timeout": CONNECT_TIMEOUT}
+    return make_conninfo("", **{**_KEEPALIVES, **waits, **conninfo_to_dict(dsn)})
 
 
 @functools.cache

@@ -81,7 +81,12 @@ def test_backfill_names_a_failed_month_and_exits_1(
     result = backfill(world, monkeypatch)
     assert result.exit_code == 1
     assert result.stdout.startswith("0 months materialized, 1 failed\n")
-    assert f"\nmail-assets: {HARBOR} {MARCH} failed: " in result.stderr
+    months, reason, remedy = result.stderr.splitlines()[-3:]
+    assert months == f"mail-assets: {HARBOR} {MARCH} failed"
+    assert "it is an HTML page" in reason
+    assert remedy.endswith(f"run: mail-assets backfill --list {HARBOR} --from {MARCH} --to {MARCH}")
+    assert "Traceback" not in result.stderr
+    assert "Traceback" in backfill(world, monkeypatch, "--verbose").stderr
 
 
 def test_backfill_names_months_that_lists_toml_leaves_out(
@@ -178,14 +183,19 @@ def test_wait_is_refused_without_launch(
             "qwerty",
             "",
             [
-                "backfill qwerty: 1 month, 3 unchanged",
+                f"backfill qwerty: {HARBOR}, 1 month",
                 "its page in the UI that `dagster-webserver` serves: /runs/b/qwerty",
+                "3 months unchanged",
             ],
         ),
         (
             "qwerty",
             "https://dagster.example.org",
-            ["backfill qwerty: 1 month, 3 unchanged", "https://dagster.example.org/runs/b/qwerty"],
+            [
+                f"backfill qwerty: {HARBOR}, 1 month",
+                "https://dagster.example.org/runs/b/qwerty",
+                "3 months unchanged",
+            ],
         ),
     ],
 )
@@ -193,7 +203,8 @@ def test_launch_prints_the_page_of_the_backfill(
     world: DagsterWorld, backfill_id: str, ui_url: str, lines: list[str]
 ) -> None:
     months = [ListMonth(HARBOR, month) for month in (MARCH, APRIL, "2024-05", "2024-06")]
-    launched = Launched(backfill_id, months[:1], Report(unchanged=months[1:]))
+    backfills = {backfill_id: months[:1]} if backfill_id else {}
+    launched = Launched(backfills, Report(unchanged=months[1:]))
     assert [*launch_lines(replace(world.settings(), ui_url=ui_url), launched)] == lines
 
 
@@ -201,7 +212,7 @@ def launch(
     world: DagsterWorld, monkeypatch: pytest.MonkeyPatch, failed: dict[str, str], *options: str
 ) -> Result:
     """Launch a backfill of one month, which ends as `failed` says."""
-    launched = Launched("qwerty", [ListMonth(HARBOR, MARCH)], Report())
+    launched = Launched({"qwerty": [ListMonth(HARBOR, MARCH)]}, Report())
     name = "mail_assets.defs.backfill.daemon"
     monkeypatch.setattr(f"{name}.launch_lists", lambda *_: launched)
     monkeypatch.setattr(
@@ -219,7 +230,7 @@ def test_launch_exits_1_only_if_it_waits_and_a_month_fails(
     waited = launch(world, monkeypatch, failed, "--wait")
     assert waited.exit_code == 1
     assert waited.stdout.splitlines()[-1] == "0 months materialized, 1 failed"
-    assert waited.stderr.endswith(f"mail-assets: {HARBOR} {MARCH} failed: no memory\n")
+    assert f"mail-assets: {HARBOR} {MARCH} failed\n  no memory\n" in waited.stderr
 
 
 def test_interrupted_backfill_says_how_to_go_on(

@@ -2,20 +2,21 @@
 
 import datetime as dt
 import os
+import re
 import subprocess
 import sys
 import tomllib
 from dataclasses import replace
-from itertools import pairwise
 from pathlib import Path
 
 import dagster as dg
 import pytest
+import yaml
 from dagster._core.definitions.freshness import TimeWindowFreshnessPolicy
 
 from mail_assets.defs.definitions import build_defs
 from mail_assets.defs.jobs import JOBS
-from mail_assets.defs.partitions import asset_key
+from mail_assets.defs.partitions import MONTHLY, asset_key
 from mail_assets.settings.settings import load_settings
 from mail_assets_tests.conftest import REPOSITORY
 
@@ -42,6 +43,7 @@ SPECS = {
 
 #: Every check: its asset, and whether it stops what comes after.
 CHECKS = {
+    *((asset, "months_made", False) for asset in MONTHLY),
     ("mbox_archives", "dialect_fits", False),
     ("messages", "accounted_for", True),
     ("messages", "few_quarantined", False),
@@ -255,9 +257,28 @@ def test_every_kind_of_bucket_loads_and_is_shown(vectors: str, kind: str) -> Non
     assert spec.kinds == {kind}
 
 
-def test_dg_and_dagster_load_the_same_code_location() -> None:
-    project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["tool"]["dg"]["project"]
-    workspace = (REPOSITORY / "workspace.yaml").read_text().split()
-    names = dict(pairwise(workspace))
-    assert names["module_name:"] == project["code_location_target_module"]
-    assert names["location_name:"] == project["code_location_name"]
+def test_code_location_has_one_name_everywhere() -> None:
+    """A module that is given with -m is a code location of its own name."""
+    tool = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["tool"]
+    project = tool["dg"]["project"]
+    [of_dagster] = yaml.safe_load((REPOSITORY / "workspace.yaml").read_text())["load_from"]
+    celery = yaml.safe_load((REPOSITORY / "deploy/celery/workspace.yaml").read_text())
+    values = yaml.safe_load((REPOSITORY / "deploy/kubernetes/values.yaml").read_text())
+    [server] = values["dagsterWebserver"]["workspace"]["servers"]
+    [deployment] = values["dagster-user-deployments"]["deployments"]
+    assert (server["host"], server["port"]) == (deployment["name"], deployment["port"])
+    assert {
+        project["code_location_target_module"],
+        project["code_location_name"],
+        tool["dagster"]["module_name"],
+        of_dagster["python_module"]["module_name"],
+        of_dagster["python_module"]["location_name"],
+        celery["load_from"][0]["grpc_server"]["location_name"],
+        server["name"],
+    } == {"mail_assets.definitions"}
+    pages = [REPOSITORY / name for name in ("README.md", "Makefile", "compose.yaml", ".ci/run")]
+    pages += [*(REPOSITORY / "docs").rglob("*.md"), *(REPOSITORY / "mail_assets").rglob("*.py")]
+    text = "\n".join(page.read_text(encoding="utf-8") for page in pages)
+    named = re.findall(r"dagster[ \w-]*? -m (\S+?)[`'\"\s]", text)
+    assert named, "the commands of README"
+    assert {*named} == {"mail_assets.definitions"}

@@ -10,7 +10,7 @@ from typing import Any
 import dagster as dg
 import pytest
 
-from mail_assets.defs.partitions import asset_key
+from mail_assets.defs.partitions import MONTHLY, asset_key
 from mail_assets.tables.indexes import NewIndex, make_first_live, record_index
 from mail_assets.vectors.lance import LanceIndex
 from mail_assets.words.lance import LanceWordIndex
@@ -27,9 +27,9 @@ def test_refresh_carries_a_month_to_both_indexes(world: DagsterWorld) -> None:
     result = job.execute_in_process(instance=world.instance, partition_key=f"{HARBOR}|{MARCH}")
     assert result.success
     assert {event.asset_key for event in result.get_asset_materialization_events()} == {
-        asset_key(name) for name in CHAIN
+        asset_key(name) for name in MONTHLY
     }
-    assert len(result.get_asset_check_evaluations()) == 10
+    assert len(result.get_asset_check_evaluations()) == 12 + len(MONTHLY)
 
 
 def run_upkeep(world: DagsterWorld, *ops: str, **options: Any) -> dg.ExecuteInProcessResult:
@@ -51,7 +51,7 @@ def test_upkeep_does_everything_even_if_one_op_fails(world: DagsterWorld) -> Non
     assert {*done} == {*done[-4:], *others}
     assert world.instance.get_latest_materialization_event(asset_key("search_audit"))
     found = world.checks()
-    assert len(found) == 13
+    assert len(found) == 15 + len(CHAIN)
     assert all(check.passed for check in found.values())
 
 

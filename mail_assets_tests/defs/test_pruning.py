@@ -116,7 +116,7 @@ def shown(instance: dg.DagsterInstance) -> dict[str, Any]:
     last: dict[str | None, Any] = {}
     for record in materialized:
         last.setdefault(record.partition_key, record.asset_materialization)
-    failed = failed_months(instance, "__ephemeral_asset_job__", ["harbor"], NOW)
+    failed = failed_months(instance, ["harbor"], NOW)
     return {
         "materialized": instance.get_materialized_partitions(key),
         "last": last,

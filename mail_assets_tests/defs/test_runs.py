@@ -87,11 +87,10 @@ MARCH = partition("harbor|2024-03")
 def failed(
     instance: dg.DagsterInstance,
     later: dt.timedelta = dt.timedelta(),
-    job: str | None = "refresh_archives",
 ) -> dict[str, int]:
     """Return the number of failed runs by month."""
     now = dt.datetime.now(dt.UTC) + later
-    found = failed_months(instance, job, LISTS, now)
+    found = failed_months(instance, LISTS, now)
     return {str(month): failures.runs for month, failures in found.items()}
 
 
@@ -101,7 +100,7 @@ def test_failures_are_counted_for_each_month(instance: dg.DagsterInstance) -> No
         last = add(instance, FAILED, partition(key))
     assert failed(instance) == {"harbor 2024-03": 2, "pier 2024-04": 1}
     now = dt.datetime.now(dt.UTC)
-    months = failed_months(instance, "refresh_archives", LISTS, now)
+    months = failed_months(instance, LISTS, now)
     failures = months[ListMonth("harbor", "2024-03")]
     assert failures.last_run == last
     rounding = dt.timedelta(milliseconds=1)
@@ -147,7 +146,7 @@ def test_run_has_failed_until_its_last_asset_is_made(
 ) -> None:
     add(instance, FAILED, MARCH, "__ASSET_JOB", assets)
     add(instance, SUCCEEDED, MARCH, "__ASSET_JOB", later)
-    assert failed(instance, job=None) == still
+    assert failed(instance) == still
 
 
 def test_asset_made_by_the_failed_run_is_no_success(instance: dg.DagsterInstance) -> None:
@@ -165,13 +164,12 @@ def test_killed_run_does_not_count_after_a_success(instance: dg.DagsterInstance)
     start(instance, killed)
     add(instance, SUCCEEDED, MARCH)
     instance.report_run_failed(killed)
-    assert failed(instance, job=None) == {}
-
-
-def test_failures_of_any_job_count_without_a_job_name(instance: dg.DagsterInstance) -> None:
-    add(instance, FAILED, MARCH, "__ASSET_JOB")
     assert failed(instance) == {}
-    assert failed(instance, job=None) == {"harbor 2024-03": 1}
+
+
+def test_failures_of_any_job_count(instance: dg.DagsterInstance) -> None:
+    add(instance, FAILED, MARCH, "__ASSET_JOB")
+    assert failed(instance) == {"harbor 2024-03": 1}
 
 
 def test_runs_without_months_and_canceled_ones_are_no_failures(
@@ -179,7 +177,7 @@ def test_runs_without_months_and_canceled_ones_are_no_failures(
 ) -> None:
     add(instance, FAILED, {})
     add(instance, dg.DagsterRunStatus.CANCELED, MARCH)
-    assert failed(instance) == failed(instance, job=None) == {}
+    assert failed(instance) == {}
 
 
 @pytest.mark.parametrize("status", [FAILED, dg.DagsterRunStatus.STARTED])
@@ -198,7 +196,7 @@ def test_runs_of_other_projects_have_no_months(
     instance: dg.DagsterInstance, status: dg.DagsterRunStatus, tags: dict[str, str]
 ) -> None:
     instance.add_run(dg.DagsterRun(job_name="any", status=status, tags=tags))
-    assert failed(instance, job=None) == {}
+    assert failed(instance) == {}
     assert months_in_flight(instance, LISTS) == set()
 
 

@@ -11,7 +11,7 @@ from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from mail_assets.postgres import embedded
-from mail_assets.postgres.database import Database, add_keepalives
+from mail_assets.postgres.database import Database, add_defaults
 from mail_assets.postgres.embedded import Cluster
 from mail_assets.reading.records import show_message
 from mail_assets.vectors.pgvector import Connections
@@ -181,7 +181,7 @@ def test_both_ends_of_a_session_send_keepalives(tcp_dsn: str, tmp_path: Path) ->
     "dsn", ["postgresql://u@db/mail?keepalives_idle=5", "host=db dbname=mail keepalives_idle=5"]
 )
 def test_keepalives_in_a_dsn_win(dsn: str) -> None:
-    found = conninfo_to_dict(add_keepalives(dsn))
+    found = conninfo_to_dict(add_defaults(dsn))
     assert (found["keepalives_idle"], found["keepalives_interval"]) == ("5", "10")
     assert (found["host"], found["dbname"]) == ("db", "mail")
 

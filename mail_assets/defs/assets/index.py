@@ -6,11 +6,11 @@ https://docs.dagster.io/guides/build/assets
 
 import dagster as dg
 
+from mail_assets.defs.assets.figures import describe_asset, describe_figures
 from mail_assets.defs.assets.months import (
     RebuildConfig,
     make_months,
     materialize_table,
-    table_columns,
 )
 from mail_assets.defs.partitions import PREFIX, YEAR, asset_key, months_of_run
 from mail_assets.defs.resources import (
@@ -31,7 +31,7 @@ from mail_assets.steps.write_words import write_words
 from mail_assets.store.embeddings import file_key
 from mail_assets.tables.chunks import count_unencoded
 from mail_assets.tables.partitions import Counts
-from mail_assets.text.chunking import CHUNKER_VERSION
+from mail_assets.text.chunk_sizes import CHUNKER_VERSION
 from mail_assets.words.index import WORDS_VERSION
 
 
@@ -45,7 +45,7 @@ def build_words(partitions: dg.MultiPartitionsDefinition, kind: str) -> dg.Asset
         deps=[asset_key("messages")],
         tags={"layer": "index"},
         kinds={kind},
-        metadata=table_columns("words"),
+        metadata=describe_asset("words"),
         code_version=str(WORDS_VERSION),
         # before chunks and embeddings: words are searchable while those are made
         op_tags={"dagster/priority": "1"},
@@ -94,7 +94,7 @@ def build_chunks(partitions: dg.MultiPartitionsDefinition) -> dg.AssetsDefinitio
         deps=[asset_key("messages")],
         tags={"layer": "text"},
         kinds={"postgres"},
-        metadata=table_columns("chunks"),
+        metadata=describe_asset("chunks"),
         code_version=CHUNKER_VERSION,
     )
     def chunks(
@@ -139,7 +139,7 @@ def build_embeddings(
         deps=[asset_key("chunks")],
         tags={"layer": "index"},
         kinds={kind, "parquet"},
-        metadata={"dagster/column_schema": SCHEMA},
+        metadata={"dagster/column_schema": SCHEMA, **describe_figures("embeddings")},
         code_version=code_version,
     )
     def embeddings(
@@ -167,9 +167,8 @@ def build_embeddings(
                 },
             )
             left = count_unencoded(opened.connection, encoder.fingerprint)
-        return dg.MaterializeResult(
-            metadata={
-                **made.counts,
+        return made.record(
+            {
                 "dagster/table_name": f"embeddings.{encoder.fingerprint}",
                 **_remaining(left, made.counts),
                 "model": encoder.name,
@@ -177,8 +176,7 @@ def build_embeddings(
                 "provider": encoder.provider,
                 "fingerprint": encoder.fingerprint,
                 "endpoint_tokens": encoder.tokens_used - used,
-            },
-            data_version=made.version,
+            }
         )
 
     return embeddings
@@ -189,7 +187,7 @@ def _remaining(left: int, counts: Counts) -> Counts:
 
     A run that encoded nothing has no rate.
     """
-    if not counts["encoded"]:
+    if not counts.get("encoded"):
         return {"left": left}
     return {
         "left": left,
@@ -208,7 +206,7 @@ def build_vectors(partitions: dg.MultiPartitionsDefinition, kind: str) -> dg.Ass
         deps=[asset_key("messages"), asset_key("embeddings")],
         tags={"layer": "index"},
         kinds={kind},
-        metadata=table_columns("vectors"),
+        metadata=describe_asset("vectors"),
         code_version=VECTORS_VERSION,
     )
     def vectors(

@@ -9,10 +9,10 @@ from collections.abc import Mapping
 import dagster as dg
 from pydantic import Field
 
+from mail_assets.defs.assets.figures import describe_asset
 from mail_assets.defs.assets.months import (
     RebuildConfig,
     materialize_table,
-    table_columns,
     table_metadata,
 )
 from mail_assets.defs.partitions import PREFIX, YEAR, asset_key
@@ -59,9 +59,8 @@ def build_mbox_archives(
         deps=[mbox_source],
         tags={"layer": "ingest"},
         kinds={"file", "postgres"},
-        metadata=table_columns("mbox_archives"),
+        metadata=describe_asset("mbox_archives"),
         code_version="1",
-        retry_policy=RETRIES,
     )
     def mbox_archives(
         context: dg.AssetExecutionContext,
@@ -82,7 +81,7 @@ def build_mbox_archives(
                 options = FetchOptions(dialect, config.allow_loss, keep_days, config.rebuild)
                 return fetch_archive(opened, month, source, options)
 
-            return materialize_table(context, opened, fetch, rows="found")
+            return materialize_table(context, opened, fetch, rows="found", retries=RETRIES)
 
     return mbox_archives
 
@@ -99,7 +98,7 @@ def build_messages(
         deps=[asset_key("mbox_archives")],
         tags={"layer": "ingest"},
         kinds={"postgres"},
-        metadata=table_columns("messages"),
+        metadata=describe_asset("messages"),
         code_version=MESSAGES_VERSION,
     )
     def messages(
@@ -126,7 +125,7 @@ def build_messages(
     deps=[asset_key("messages")],
     tags={"layer": "text"},
     kinds={"postgres"},
-    metadata=table_columns("threads"),
+    metadata=describe_asset("threads"),
     code_version=THREADS_VERSION,
 )
 def threads(
@@ -153,7 +152,7 @@ def build_thread_summaries(maker: str) -> dg.AssetsDefinition:
         deps=[asset_key("messages"), asset_key("threads")],
         tags={"layer": "text"},
         kinds={"postgres"},
-        metadata=table_columns("thread_summaries"),
+        metadata=describe_asset("thread_summaries"),
         code_version=maker,
     )
     def thread_summaries(

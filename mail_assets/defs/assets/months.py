@@ -1,28 +1,40 @@
 """Run a step for each month of a run and record each month under its own partition.
 
-A month that fails does not stop the others. The run fails at the end and names its failed months.
+A month that fails does not stop the others: they go on to the next assets, which pass over it. The
+check months_made of the asset then fails the run and names the month. It is the step that fails if
+it made no month at all.
 
 No mail is recorded: the event log keeps counts, columns and links to the pages of the archive.
 """
 
-import traceback
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple, Self
 
 import dagster as dg
 import psycopg
 from pydantic import Field
 
+from mail_assets.defs.assets.figures import COUNTED
+from mail_assets.defs.failures import (
+    MONTHS_MADE,
+    StepRetryError,
+    check_reasons,
+    describe_failed,
+    fail_months,
+    format_traceback,
+    reason_of_month,
+)
 from mail_assets.defs.partitions import months_of_run, partition_key
 from mail_assets.defs.runs import MonthFinished, log_month
 from mail_assets.errors import MonthError
 from mail_assets.files import find_full_disk
 from mail_assets.month import ListMonth
-from mail_assets.reading.browsing import declared_columns, full_name, row_count
+from mail_assets.reading.browsing import full_name, row_count
 from mail_assets.sources.source import SourceError
 from mail_assets.steps.outcome import Outcome
-from mail_assets.tables.partitions import Counts, digest_of
+from mail_assets.tables.partitions import Counts
 from mail_assets.web.requests import month_url
 from mail_assets.workspace import Workspace
 
@@ -52,30 +64,9 @@ class RebuildConfig(dg.Config):
     )
 
 
-class Made(NamedTuple):
-    """Result of a run: counts summed over its months, and one data version for all of them."""
-
-    counts: Counts
-    version: dg.DataVersion
-
-
 class _Month(NamedTuple):
     outcome: Outcome
     metadata: Metadata
-
-
-def table_columns(table: str) -> dict[str, dg.TableSchema]:
-    """Return the metadata of an asset that is a table: its columns, the same in every run."""
-    schema = [
-        dg.TableColumn(
-            column.name,
-            column.type,
-            column.description,
-            dg.TableColumnConstraints(nullable=column.nullable),
-        )
-        for column in declared_columns(table)
-    ]
-    return {"dagster/column_schema": dg.TableSchema(schema)}
 
 
 def table_metadata(connection: psycopg.Connection, table: str, rows: int) -> dict[str, Any]:
@@ -89,22 +80,22 @@ def materialize_table(
     step: Step,
     rows: str,
     about: Metadata = MappingProxyType({}),
+    retries: dg.RetryPolicy | None = None,
 ) -> dg.MaterializeResult:
     """Run a step for each month of the run and report the asset as the table of its name.
 
     Args:
         rows: name of the count that is a month's number of rows.
         about: metadata that replaces what the table says of itself.
+        retries: attempts for months whose source is down for a moment.
 
     Raises:
-        dagster.Failure: some months failed; the others are recorded as materialized.
+        StepFailedError: no month was made, or nothing after this step would report the failed ones.
     """
     table, connection = context.asset_key.path[-1], workspace.connection
-    made = make_months(context, step, rows)
+    made = make_months(context, step, rows, retries=retries)
     known = table_metadata(connection, table, row_count(connection, table))
-    return dg.MaterializeResult(
-        metadata={**made.counts, **known, **about}, data_version=made.version
-    )
+    return made.record({**known, **about})
 
 
 def make_months(
@@ -112,43 +103,192 @@ def make_months(
     step: Step,
     rows: str,
     describe: Callable[[ListMonth], Metadata] = lambda _: {},
-) -> Made:
-    """Run a step for each month of the run and report each under its own partition.
+    retries: dg.RetryPolicy | None = None,
+) -> "MadeMonths":
+    """Run a step for each month of the run that no earlier step of the run has failed to make.
 
     Args:
         rows: name of the count that is a month's number of rows.
         describe: returns further metadata of a month.
+        retries: attempts for months whose source is down for a moment.
 
     Raises:
-        dagster.Failure: some months failed; the others are recorded as materialized.
+        StepRetryError: a source was down for a moment.
     """
-    done: dict[ListMonth, _Month] = {}
-    failed: dict[ListMonth, Exception] = {}
+    months = months_of_run(context)
+    made = MadeMonths(context, _Inputs.read(context, months))
     web_url = context.resources.workspace.web_url
-    for month in months_of_run(context):
+    for month in months:
+        if month in made.inputs.left_out:
+            continue
+        if reason := made.inputs.stopped.get(month):
+            made.failed[month] = reason
+            continue
         try:
             outcome = step(month)
         except MONTHLY_ERRORS as error:
             if find_full_disk(error, ()):
                 raise  # the next month would fail too
-            context.log.error(f"{month}: {error}")
-            context.log.debug(traceback.format_exc())
-            failed[month] = error
+            made.failed[month] = reason_of_month(month, error)
+            made.errors.append(error)
             continue
         metadata = {
-            **_metadata(outcome, rows),
+            **_metadata(outcome, rows, context.asset_key.path[-1]),
             **(_page_link(web_url, month) if outcome.counts[rows] else {}),
             **describe(month),
         }
-        done[month] = _Month(outcome, metadata)
+        made.done[month] = _Month(outcome, metadata)
         finished = MonthFinished(context.asset_key.path[-1], month, outcome.counts, outcome.changed)
         log_month(context.log, finished, _line(context.asset_key, month, outcome))
-    if failed:
-        _report_failure(context, done, failed)
-    for month, made in done.items():
-        context.add_asset_metadata(made.metadata, partition_key=str(partition_key(month)))
-    outcomes = [made.outcome for made in done.values()]
-    return Made(_sums(outcomes), _version(outcomes))
+    if retries and context.op_execution_context.retry_number < retries.max_retries:
+        made.retry(retries)
+    return made
+
+
+class _Inputs(NamedTuple):
+    """Inputs of the months of a run.
+
+    Attributes:
+        left_out: months that an earlier step of the run has not made. It has said why.
+        stopped: months that a check of the run has stopped, with the reason.
+        tags: code and data versions of each month's inputs, as Dagster records them.
+    """
+
+    left_out: set[ListMonth]
+    stopped: dict[ListMonth, str]
+    tags: Mapping[ListMonth, Mapping[str, str]]
+
+    @classmethod
+    def read(cls, context: dg.AssetExecutionContext, months: Sequence[ListMonth]) -> Self:
+        """Read the inputs of the months before they are made."""
+        layer = context.job_def.asset_layer
+        parents = layer.get(context.asset_key).parent_keys
+        tags = _input_tags(context, parents, months)
+        if len(months) == 1:  # Dagster itself runs nothing after a failed step or check
+            return cls(set(), {}, tags)
+        kinds = {
+            dg.DagsterEventType.ASSET_MATERIALIZATION,
+            dg.DagsterEventType.ASSET_CHECK_EVALUATION,
+        }
+        made: dict[dg.AssetKey, set[ListMonth]] = {}
+        stopped: dict[ListMonth, str] = {}
+        records = context.instance.get_records_for_run(context.run.run_id, of_type=kinds).records
+        for event in (record.event_log_entry.get_dagster_event() for record in records):
+            if event.event_type == dg.DagsterEventType.ASSET_CHECK_EVALUATION:
+                check = event.asset_check_evaluation_data
+                if check.asset_key in parents and check.check_name != MONTHS_MADE:
+                    stopped |= check_reasons(check)
+            elif event.asset_key in parents and event.partition:
+                made.setdefault(event.asset_key, set()).add(ListMonth.parse(event.partition))
+        left_out = {one for there in made.values() for one in months if one not in there}
+        return cls(left_out, stopped, tags)
+
+
+def _input_tags(
+    context: dg.AssetExecutionContext, parents: Iterable[dg.AssetKey], months: Sequence[ListMonth]
+) -> Mapping[ListMonth, Mapping[str, str]]:
+    """Return the tags by which Dagster compares the inputs of a month with what they are later."""
+    layer, keys = context.job_def.asset_layer, [month.key for month in months]
+    tags = {month: {_CODE: layer.get(context.asset_key).code_version or "0"} for month in months}
+    kind = dg.DagsterEventType.ASSET_MATERIALIZATION
+    for parent in parents:
+        name, is_monthly = parent.to_user_string(), layer.get(parent).is_partitioned
+        ids = (
+            context.instance.get_latest_storage_id_by_partition(parent, kind, {*keys})
+            if is_monthly
+            else {}
+        )
+        versions = (
+            context.instance.event_log_storage.get_latest_tags_by_partition(
+                parent, kind, [_VERSION], keys
+            )
+            if is_monthly
+            else {}
+        )
+        for month, of_month in tags.items():
+            version = versions.get(month.key, {}).get(_VERSION, _NO_VERSION)
+            of_month[f"dagster/input_data_version/{name}"] = version
+            of_month[f"dagster/input_event_pointer/{name}"] = str(ids.get(month.key, _NO_EVENT))
+    return tags
+
+
+#: Tags and values of Dagster: code version, data version, an input that has no version or event.
+_CODE, _VERSION, _GIVEN = (
+    "dagster/code_version",
+    "dagster/data_version",
+    "dagster/data_version_is_user_provided",
+)
+_NO_VERSION, _NO_EVENT = "INITIAL", "NULL"
+
+
+@dataclass
+class MadeMonths:
+    """Months that a step has made, and the reasons of those that failed."""
+
+    context: dg.AssetExecutionContext
+    inputs: _Inputs
+    done: dict[ListMonth, _Month] = field(default_factory=dict)
+    failed: dict[ListMonth, str] = field(default_factory=dict)
+    errors: list[Exception] = field(default_factory=list)
+
+    @property
+    def counts(self) -> Counts:
+        """Sums of the counts that can be added: rates and maxima are of single months."""
+        sums: Counts = {}
+        for made in self.done.values():
+            for name, value in made.outcome.counts.items():
+                if not name.endswith(("_per_second", "_max")):
+                    sums[name] = round(sums.get(name, 0) + value, 3)
+        return sums
+
+    def retry(self, retries: dg.RetryPolicy) -> None:
+        """Raise StepRetryError if a source failed that may answer in a moment.
+
+        What is made until then is recorded: the next attempt finds it unchanged.
+        """
+        if any(isinstance(error, SourceError) and error.retryable for error in self.errors):
+            self._log_done({})
+            attempt = self.context.op_execution_context.retry_number + 1
+            raise StepRetryError(describe_failed(self.failed), retries, attempt)
+
+    def record(self, about: Metadata) -> dg.MaterializeResult:
+        """Record each month that was made under its own partition and data version.
+
+        The result itself records none: Dagster would give all months of a run one version, and
+        would record those that failed too.
+
+        Raises:
+            StepFailedError: no month was made, or the check that fails the run is not part of it.
+        """
+        self._log_done(about)
+        if not self.failed:
+            return dg.MaterializeResult(metadata=_RECORDED)
+        stack = format_traceback(self.errors[0]) if self.errors else ""
+        failure = fail_months(self.failed, stack)
+        reported = dg.AssetCheckKey(self.context.asset_key, MONTHS_MADE)
+        if (
+            not self.done
+            or reported not in self.context.job_def.asset_layer.asset_graph.asset_check_keys
+        ):
+            raise failure
+        return dg.MaterializeResult(metadata={**failure.metadata, **_RECORDED})
+
+    def _log_done(self, about: Metadata) -> None:
+        for month, made in self.done.items():
+            version = {_VERSION: made.outcome.digest[:32], _GIVEN: "true"}
+            self.context.log_event(
+                dg.AssetMaterialization(
+                    self.context.asset_key,
+                    partition=partition_key(month),
+                    metadata={**about, **made.metadata},
+                    tags={**self.inputs.tags[month], **version},
+                )
+            )
+
+
+#: Metadata of a step's output by which Dagster (1.13.27) records no materialization for it. It is
+#: made for observations and private; tests count what is recorded.
+_RECORDED = {"__source_asset_observation__": True}
 
 
 def _line(asset: dg.AssetKey, month: ListMonth, outcome: Outcome) -> str:
@@ -161,56 +301,18 @@ def _line(asset: dg.AssetKey, month: ListMonth, outcome: Outcome) -> str:
     return f"{subject}: {counts}"
 
 
-def _metadata(outcome: Outcome, rows: str) -> dict[str, Any]:
+def _metadata(outcome: Outcome, rows: str, asset: str) -> dict[str, Any]:
     note = {"note": outcome.note} if outcome.note else {}
-    return {**outcome.counts, **note, "dagster/partition_row_count": int(outcome.counts[rows])}
+    own = {asset: int(outcome.counts[COUNTED[asset]])} if asset in COUNTED else {}
+    return {
+        **own,
+        **outcome.counts,
+        **note,
+        "dagster/partition_row_count": int(outcome.counts[rows]),
+    }
 
 
 def _page_link(web_url: str, month: ListMonth) -> Metadata:
     if not web_url:
         return {}
     return {"page": dg.MetadataValue.url(web_url + month_url(month.list_name, month.month))}
-
-
-def _version(outcomes: Iterable[Outcome]) -> dg.DataVersion:
-    # Dagster takes one version for all months of a run
-    digests = [outcome.digest for outcome in outcomes]
-    return dg.DataVersion((digests[0] if len(digests) == 1 else digest_of(*digests))[:32])
-
-
-def _sums(outcomes: Iterable[Outcome]) -> Counts:
-    """Add up the counts that can be added: rates and maxima are of single months."""
-    sums: Counts = {}
-    for outcome in outcomes:
-        for name, value in outcome.counts.items():
-            if not name.endswith(("_per_second", "_max")):
-                sums[name] = round(sums.get(name, 0) + value, 3)
-    return sums
-
-
-def _report_failure(
-    context: dg.AssetExecutionContext,
-    done: Mapping[ListMonth, _Month],
-    failed: Mapping[ListMonth, Exception],
-) -> NoReturn:
-    """Record the months that are done, then fail: of a failed step Dagster records nothing."""
-    for month, made in done.items():
-        version = _version([made.outcome]).value
-        context.log_event(
-            dg.AssetMaterialization(
-                context.asset_key,
-                partition=partition_key(month),
-                metadata=made.metadata,
-                tags={"dagster/data_version": version},
-            )
-        )
-    retryable = any(isinstance(error, SourceError) and error.retryable for error in failed.values())
-    first, reason = next(iter(failed.items()))
-    raise dg.Failure(
-        f"{len(failed)} of {len(done) + len(failed)} months failed; {first}: {reason}",
-        metadata={
-            "failed": dg.MetadataValue.json({one.key: str(e) for one, e in failed.items()}),
-            "done": dg.MetadataValue.json([one.key for one in done]),
-        },
-        allow_retries=retryable,
-    )

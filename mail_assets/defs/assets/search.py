@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 import dagster as dg
 from pydantic import Field
 
-from mail_assets.defs.assets.months import table_columns
-from mail_assets.defs.partitions import PREFIX, asset_key
+from mail_assets.defs.assets.figures import describe_asset
+from mail_assets.defs.partitions import PREFIX, asset_key, is_of_months
 from mail_assets.defs.resources import DatabaseResource, SearchResource
 from mail_assets.evaluation.judged import MIN_KNOWN, MIN_RELEVANT, JudgedQuery, read_judged_set
 from mail_assets.evaluation.quality import (
@@ -34,6 +34,10 @@ UNSET = (
     "nothing to measure: MAIL_QUALITY_SET is not set. It names a folder with queries.jsonl and "
     "qrels.tsv, as `mail-assets evaluate` reads them; docs/quality.md describes how to make one"
 )
+
+
+#: Log line of a run of months, of which somebody has selected all assets.
+LEFT_OUT = "%s is of no month: materialize it by its name, or let the job upkeep do it"
 
 
 class QualityConfig(dg.Config):
@@ -99,6 +103,9 @@ def build_search_quality(quality_set: Path | None) -> dg.AssetsDefinition:
         complete indexes. Unpartitioned; kept in Dagster's history. Without MAIL_QUALITY_SET nothing
         is measured or recorded.
         """
+        if is_of_months(context):
+            context.log.info(LEFT_OUT, "search_quality")
+            return
         if quality_set is None:
             context.log.warning(UNSET)
             return
@@ -226,23 +233,27 @@ class Figures(NamedTuple):
     deps=[asset_key(name) for name in ("vector_index", "word_index")],
     tags={"layer": "search"},
     kinds={"postgres"},
-    metadata=table_columns("search_audit"),
+    metadata=describe_asset("search_audit"),
     code_version="1",
+    output_required=False,
 )
 def search_audit(
     context: dg.AssetExecutionContext, database: DatabaseResource
-) -> dg.MaterializeResult:
+) -> Iterator[dg.MaterializeResult]:
     """One row per hour and kind of search that was served: counts, without queries and clients.
     The numbers are those of the last 30 days, by day in `days`. Each run takes over
     the searches that were served since the last.
     """
+    if is_of_months(context):
+        context.log.info(LEFT_OUT, "search_audit")
+        return
     with database.connect("search_audit", context.run.run_id) as connection:
         changed = collect_searches(connection)
         parts = read_days(connection, dt.datetime.now(dt.UTC) - dt.timedelta(days=DAYS))
         name = full_name(connection, "search_audit")
     days = {day: sum_up(some) for day, some in groupby(parts, key=lambda part: part.day)}
     figures = {key: value for key, value in sum_up(parts)._asdict().items() if value is not None}
-    return dg.MaterializeResult(
+    yield dg.MaterializeResult(
         metadata={
             **figures,
             "changed": changed,

@@ -9,8 +9,9 @@ https://docs.dagster.io/guides/build/partitions-and-backfills/backfilling-data
 """
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from time import sleep
 
 import dagster as dg
@@ -27,9 +28,10 @@ from mail_assets.defs.backfill.plan import BackfillRequest, find_materialized, p
 from mail_assets.defs.backfill.report import CHAIN, Report
 from mail_assets.defs.backfill.runs import AS_USUAL, StepOptions
 from mail_assets.defs.definitions import build_defs
+from mail_assets.defs.failures import read_failures
 from mail_assets.defs.instance import open_instance
 from mail_assets.defs.partitions import asset_key
-from mail_assets.defs.runs import months_of_tags, read_failures
+from mail_assets.defs.runs import months_of_tags
 from mail_assets.errors import MailAssetsError
 from mail_assets.month import ListMonth
 from mail_assets.settings.settings import Settings
@@ -47,14 +49,18 @@ class LaunchError(MailAssetsError):
 
 @dataclass(frozen=True)
 class Launched:
-    """A backfill that the daemon has taken over, its months, and the report of its plan.
+    """The backfills that the daemon has taken over, one a list, and the report of their plan.
 
-    `backfill_id` is empty if no month needs a run.
+    `backfills` has the months of each by its id; none if no month needs a run.
     """
 
-    backfill_id: str
-    months: Sequence[ListMonth]
+    backfills: Mapping[str, Sequence[ListMonth]]
     report: Report
+
+    @property
+    def months(self) -> Sequence[ListMonth]:
+        """The months of all backfills."""
+        return [month for months in self.backfills.values() for month in months]
 
 
 def launch_lists(settings: Settings, request: BackfillRequest) -> Launched:
@@ -70,12 +76,15 @@ def launch_lists(settings: Settings, request: BackfillRequest) -> Launched:
     with open_instance(settings) as instance:
         _require_daemon(instance)
         ranges = plan_ranges(settings, instance, request, report)
-        months = [month for one in ranges for month in one.months]
-        backfill_id = ""
+        months = sorted(month for one in ranges for month in one.months)
+        backfills = {}
         if months:
             defs = build_defs(settings)
-            backfill_id = launch_months(instance, defs, months, request.options)
-    return Launched(backfill_id, months, report)
+            # Dagster cuts few months of many lists into runs that go across lists
+            for _, of_list in groupby(months, key=lambda month: month.list_name):
+                wanted = [*of_list]
+                backfills[launch_months(instance, defs, wanted, request.options)] = wanted
+    return Launched(backfills, report)
 
 
 def wait_for_backfill(settings: Settings, launched: Launched) -> None:
@@ -85,21 +94,29 @@ def wait_for_backfill(settings: Settings, launched: Launched) -> None:
     """
     report = launched.report
     with open_instance(settings) as instance:
+        ends: dict[str, str] = {}
         try:
-            while not (over := _find_end(instance, launched.backfill_id)):
-                sleep(PAUSE)
+            while len(ends) < len(launched.backfills):
+                for backfill_id in launched.backfills.keys() - ends.keys():
+                    if over := _find_end(instance, backfill_id):
+                        ends[backfill_id] = over
+                if len(ends) < len(launched.backfills):
+                    sleep(PAUSE)
         except KeyboardInterrupt:
             report.interrupted = True
             return
-        if over != _ENDED:
-            report.failed[f"backfill {launched.backfill_id}"] = over
+        for backfill_id, over in ends.items():
+            if over != _ENDED:
+                report.failed[f"backfill {backfill_id}"] = over
         done = {*find_materialized(settings, instance, launched.months, CHAIN)}
-        reasons = _read_reasons(instance, launched.backfill_id, [*settings.lists])
+        reasons = _read_reasons(instance, [*launched.backfills], [*settings.lists])
     for month in launched.months:
-        if month in done:
+        if str(month) in reasons:
+            report.failed[str(month)] = reasons[str(month)]
+        elif month in done:
             report.done.append(month)
         else:
-            report.failed[str(month)] = reasons.get(str(month), "it was not run")
+            report.failed[str(month)] = "it was not run"
 
 
 def _require_daemon(instance: dg.DagsterInstance) -> None:
@@ -157,17 +174,20 @@ def _find_end(instance: dg.DagsterInstance, backfill_id: str) -> str:
 
 
 def _read_reasons(
-    instance: dg.DagsterInstance, backfill_id: str, lists: Sequence[str]
+    instance: dg.DagsterInstance, backfills: Sequence[str], lists: Sequence[str]
 ) -> dict[str, str]:
-    """Return the reasons of failed months. A month that its run does not name has the first."""
+    """Return the reasons of failed months: of all months of a run if its failures name none."""
     reasons: dict[str, str] = {}
     failed = dg.RunsFilter(
-        tags={BACKFILL_ID_TAG: backfill_id}, statuses=[dg.DagsterRunStatus.FAILURE]
+        tags={BACKFILL_ID_TAG: backfills}, statuses=[dg.DagsterRunStatus.FAILURE]
     )
     for run in instance.get_runs(failed):
         failures = read_failures(instance, run.run_id)
-        reasons.update((one.subject, one.reason) for one in failures)
-        first = f"its run failed: {failures[0].subject}: {failures[0].reason}" if failures else ""
-        for month in months_of_tags(run.tags, lists):
-            reasons.setdefault(str(month), first or "its run failed")
+        months = {str(month) for month in months_of_tags(run.tags, lists)}
+        named = {one.subject: one.reason for one in failures if one.subject in months}
+        if len(named) < len(failures) or not failures:
+            other = next((one for one in failures if one.subject not in months), None)
+            why = f"its run failed: {other.subject}: {other.reason}" if other else "its run failed"
+            reasons |= dict.fromkeys(months, why)
+        reasons |= named
     return reasons

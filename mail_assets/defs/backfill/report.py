@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from mail_assets.defs.partitions import MONTHLY
 from mail_assets.defs.runs import LogLine, MonthFinished
 from mail_assets.month import ListMonth, months_between
 from mail_assets.steps.unchanged_months import UnchangedMonth
@@ -36,7 +37,7 @@ WORK_COUNTS: Mapping[str, tuple[str, ...]] = {
 }
 
 #: The partitioned assets, in the order of the chain.
-CHAIN = tuple(STATE_COUNTS)
+CHAIN = MONTHLY
 
 #: Number and share of changed entries from which an index is maintained when a backfill ends: with
 #: 1,000 messages that are not indexed yet, each search of words takes 13 ms more.

@@ -22,14 +22,9 @@ from mail_assets.defs.backfill.report import (
     RunsPlanned,
     StageStarted,
 )
+from mail_assets.defs.failures import first_reason, read_failures, was_interrupted
 from mail_assets.defs.partitions import asset_key
-from mail_assets.defs.runs import (
-    RANGE,
-    build_run_logger,
-    first_reason,
-    process_tag,
-    was_interrupted,
-)
+from mail_assets.defs.runs import RANGE, build_run_logger, process_tag
 from mail_assets.month import ListMonth
 
 #: The name of the run's logger, and the run configuration that selects it alone.
@@ -79,6 +74,7 @@ class Runs:
         logger = dg.Definitions(loggers={_LOGGER: build_run_logger(listener)})
         self._defs = dg.Definitions.merge(defs, logger)
         self._job = self._defs.resolve_implicit_global_asset_job_def()
+        self._keys = {*self._job.asset_layer.selected_asset_keys}
         self.instance = instance
         self._listener = listener
         self._assets = tuple(assets)
@@ -102,13 +98,13 @@ class Runs:
                 self.refresh_threads()
 
     def run_range(self, one: MonthRange, options: StepOptions = AS_USUAL) -> None:
-        """Run a range; if it fails, run its months one by one, so that a broken month fails alone.
+        """Run a range. If its run names no failed month, run its months one by one.
 
         Raises:
             KeyboardInterrupt: the run was interrupted.
         """
         self._listener(RangeStarted(one))
-        if not self._run_months(one, options) and len(one.months) > 1:
+        if not self._run_months(one, options):
             self._listener(RangeSplit(one))
             for month in one.months:
                 self._run_months(MonthRange(month, month), options)
@@ -124,10 +120,11 @@ class Runs:
 
     def build_threads(
         self,
-        assets: Sequence[str] = ("threads", "thread_summaries", "patch_series"),
+        assets: Sequence[str] = ("threads", "thread_summaries", "patch_series", "commit_links"),
         options: StepOptions = AS_USUAL,
     ) -> None:
-        """Build the threads of the whole corpus, summarize those that changed, group patches.
+        """Build the threads of the whole corpus, summarize those that changed, group patches,
+        link commits.
 
         Raises:
             KeyboardInterrupt: the run was interrupted.
@@ -136,10 +133,11 @@ class Runs:
 
     def _build(self, assets: Sequence[str], options: StepOptions = AS_USUAL) -> None:
         self._listener(StageStarted("threads"))
+        there = [name for name in assets if asset_key(name) in self._keys]
         result = self._execute(
             self._job,
-            asset_selection=[*map(asset_key, assets)],
-            run_config=options.configure(assets),
+            asset_selection=[*map(asset_key, there)],
+            run_config=options.configure(there),
         )
         for event in result.asset_materializations_for_node(op_name("threads")):
             self.report.threads = _whole_number(event.metadata.get("threads"))
@@ -148,6 +146,23 @@ class Runs:
         else:
             self.report.failed.pop("threads", None)
         self._threads_built = time.monotonic()
+
+    def read_commits(self, ranges: Sequence[MonthRange], options: StepOptions = AS_USUAL) -> None:
+        """Read the commits of ranges of months; a range that fails is named and stops no other.
+
+        Raises:
+            KeyboardInterrupt: the run was interrupted.
+        """
+        self._listener(StageStarted("commits"))
+        for one in ranges:
+            result = self._execute(
+                self._job,
+                tags=dict(zip(RANGE, (one.first.key, one.last.key), strict=True)),
+                asset_selection=[asset_key("commits")],
+                run_config=options.configure(["commits"]),
+            )
+            if not result.success:
+                self.report.failed[f"commits of {one}"] = first_reason(result)
 
     def maintain_indexes(self) -> None:
         """Compact and index the indexes that have changed: each month written slows them.
@@ -180,11 +195,25 @@ class Runs:
             asset_selection=[asset_key(name) for name in self._assets],
             run_config=options.configure(self._assets),
         )
-        if result.success:
-            self.report.done += one.months
-        elif one.first == one.last:
-            self.report.failed[str(one.first)] = first_reason(result)
-        return result.success
+        failed = {} if result.success else self._failed_months(result, one)
+        if failed is None:
+            return False
+        self.report.failed.update({str(month): reason for month, reason in failed.items()})
+        self.report.done += [month for month in one.months if month not in failed]
+        return True
+
+    def _failed_months(
+        self, result: dg.ExecuteInProcessResult, one: MonthRange
+    ) -> dict[ListMonth, str] | None:
+        """Return the failed months of a run; None if its failures are not those of months."""
+        failures = {
+            failure.subject: failure.reason
+            for failure in read_failures(self.instance, result.run_id)
+        }
+        failed = {month: failures[str(month)] for month in one.months if str(month) in failures}
+        if failed and len(failed) == len(failures):
+            return failed
+        return {one.first: first_reason(result)} if one.first == one.last else None
 
     def _execute(
         self,
@@ -219,6 +248,8 @@ class Runs:
         for materialization in (record.asset_materialization for record in records):
             if materialization and materialization.partition:
                 asset = materialization.asset_key.path[-1]
+                if asset not in STATE_COUNTS:
+                    continue
                 names = STATE_COUNTS[asset] + WORK_COUNTS[asset]
                 values = materialization.metadata
                 counts = Counter({name: _whole_number(values.get(name)) for name in names})

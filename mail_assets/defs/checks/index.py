@@ -1,7 +1,7 @@
 """The checks of chunks, embeddings, words and vectors, by month, and of the two whole indexes."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -13,11 +13,12 @@ from mail_assets.defs.checks.months import (
     WARN,
     CheckedMonth,
     KnownKeys,
+    Results,
     check_months,
     compare_months,
     judge_each,
 )
-from mail_assets.defs.partitions import asset_key
+from mail_assets.defs.partitions import asset_key, is_of_months
 from mail_assets.defs.resources import (
     DatabaseResource,
     EncoderResource,
@@ -34,7 +35,7 @@ from mail_assets.store.objects import ObjectStore
 from mail_assets.tables.checks import Tokens, chunk_keys, count_wrong_spans, read_tokens
 from mail_assets.tables.indexes import live_index, read_manifest
 from mail_assets.tables.partitions import Partition, State, read_state
-from mail_assets.text.chunking import ChunkSizes
+from mail_assets.text.chunk_sizes import ChunkSizes
 
 #: Usual mean tokens of a month's chunks, as a share of the encoder's target. Outside of it the
 #: chunker or the segmenter has probably met something new.
@@ -47,7 +48,7 @@ ENOUGH_CHUNKS = 50
 @dg.asset_check(asset=asset_key("chunks"), blocking=True)
 def spans_point_into_bodies(
     context: dg.AssetCheckExecutionContext, database: DatabaseResource
-) -> dg.AssetCheckResult:
+) -> Results:
     """The text of each chunk is exactly the spans of its message's body."""
     return check_months(
         context,
@@ -60,7 +61,7 @@ def spans_point_into_bodies(
 @dg.asset_check(asset=asset_key("chunks"))
 def tokens_in_range(
     context: dg.AssetCheckExecutionContext, database: DatabaseResource, encoder: EncoderResource
-) -> dg.AssetCheckResult:
+) -> Results:
     """Chunks have about as many tokens as the encoder wants, and never more than it takes."""
     find = judge_each(read_tokens, partial(_judge_sizes, encoder.model.sizes))
     return check_months(context, database, find, WARN)
@@ -78,7 +79,7 @@ def one_fingerprint(
     database: DatabaseResource,
     store: StoreResource,
     encoder: EncoderResource,
-) -> dg.AssetCheckResult:
+) -> Results:
     """One encoder made all vectors of the files: the one whose fingerprint the index's name has."""
     files, fingerprint = store.open(), encoder.fingerprint
 
@@ -108,7 +109,7 @@ def _find_fingerprint(
 @dg.asset_check(asset=asset_key("words"), name="keys_agree", blocking=True)
 def word_keys_agree(
     context: dg.AssetCheckExecutionContext, database: DatabaseResource, words: WordsResource
-) -> dg.AssetCheckResult:
+) -> Results:
     """Keys in the index = keys in the manifest = messages."""
     mail_words = words.open()
 
@@ -130,7 +131,7 @@ def keys_agree(
     database: DatabaseResource,
     encoder: EncoderResource,
     vector_bucket: VectorBucketResource,
-) -> dg.AssetCheckResult:
+) -> Results:
     """Keys in the bucket = keys in the manifest = chunks."""
     mail_index = vector_bucket.open_index(encoder)
 
@@ -152,48 +153,59 @@ def _find_keys(
     return mail_index.find_keys({m: keys.wanted | keys.entries.keys() for m, keys in known.items()})
 
 
-@dg.asset_check(
-    asset=asset_key("vector_index"),
-    blocking=True,
-    # in a run of all assets it waits for the months that the run writes
-    additional_deps=[asset_key("vectors")],
+def _check_whole(
+    index: str, description: str
+) -> Callable[[Callable[..., Any]], dg.AssetChecksDefinition]:
+    """Return the decorator of a check of a whole index: not a part of runs of months."""
+    spec = dg.AssetCheckSpec(
+        "reconciled",
+        asset=asset_key(index),
+        blocking=True,
+        description=f"{description} To repair it: `mail-assets reconcile --repair`.",
+    )
+    # such a check may yield nothing, and then keeps its last result
+    return dg.multi_asset_check(name=f"{index}_reconciled", specs=[spec], can_subset=True)
+
+
+@_check_whole(
+    "vector_index",
+    "The live index holds the keys of the chunks, each once, and nothing else.",
 )
 def reconciled(
     context: dg.AssetCheckExecutionContext,
     database: DatabaseResource,
     encoder: EncoderResource,
     vector_bucket: VectorBucketResource,
-) -> dg.AssetCheckResult:
-    """The live index holds the keys of the chunks, each once, and nothing else. To repair it:
-    `mail-assets reconcile --repair`.
-    """
+) -> Iterator[dg.AssetCheckResult]:
+    """Compare the live index with the chunks."""
+    if is_of_months(context):
+        return
     with database.connect("checks", context.run.run_id) as connection:
         if live_index(connection, vector_bucket.url) is None:
-            return _no_live_index(vector_bucket.url)
+            yield _no_live_index(vector_bucket.url)
+            return
         try:
             mail_index = vector_bucket.open_live_index(connection, encoder)
         except LifecycleError as error:
             raise dg.Failure(str(error), allow_retries=False) from None
-        return _reconciliation_result(reconcile(connection, mail_index))
+        yield _reconciliation_result(reconcile(connection, mail_index))
 
 
-@dg.asset_check(
-    asset=asset_key("word_index"),
-    name="reconciled",
-    blocking=True,
-    # in a run of all assets it waits for the months that the run writes
-    additional_deps=[asset_key("words")],
+@_check_whole(
+    "word_index",
+    "The word index holds the keys of the messages, each once, and nothing else.",
 )
 def words_reconciled(
     context: dg.AssetCheckExecutionContext, database: DatabaseResource, words: WordsResource
-) -> dg.AssetCheckResult:
-    """The word index holds the keys of the messages, each once, and nothing else. To repair it:
-    `mail-assets reconcile --repair`.
-    """
+) -> Iterator[dg.AssetCheckResult]:
+    """Compare the word index with the messages."""
+    if is_of_months(context):
+        return
     with database.connect("checks", context.run.run_id) as connection:
         if live_index(connection, words.url) is None:
-            return _no_live_index(words.url)
-        return _reconciliation_result(reconcile(connection, words.open()))
+            yield _no_live_index(words.url)
+            return
+        yield _reconciliation_result(reconcile(connection, words.open()))
 
 
 #: Faults shown: an emptied index has one in each of thousands of months.

@@ -5,7 +5,14 @@ from collections.abc import Sequence
 import dagster as dg
 import psycopg
 
-from mail_assets.defs.checks.months import ERROR, WARN, CheckedMonth, check_months, judge_each
+from mail_assets.defs.checks.months import (
+    ERROR,
+    WARN,
+    CheckedMonth,
+    Results,
+    check_months,
+    judge_each,
+)
 from mail_assets.defs.partitions import asset_key
 from mail_assets.defs.resources import (
     DatabaseResource,
@@ -45,9 +52,7 @@ from mail_assets.words.index import MissingWordsError
 
 
 @dg.asset_check(asset=asset_key("mbox_archives"))
-def dialect_fits(
-    context: dg.AssetCheckExecutionContext, database: DatabaseResource
-) -> dg.AssetCheckResult:
+def dialect_fits(context: dg.AssetCheckExecutionContext, database: DatabaseResource) -> Results:
     """Archives are in the dialect that lists.toml sets. Otherwise set `better` there, the dialect
     found, or leave the dialect out.
     """
@@ -60,9 +65,7 @@ def _judge_dialect(dialects: tuple[str, str]) -> CheckedMonth:
 
 
 @dg.asset_check(asset=asset_key("messages"), blocking=True)
-def accounted_for(
-    context: dg.AssetCheckExecutionContext, database: DatabaseResource
-) -> dg.AssetCheckResult:
+def accounted_for(context: dg.AssetCheckExecutionContext, database: DatabaseResource) -> Results:
     """Every message found in the archive is stored, a duplicate, quarantined or removed, and
     an archive that is not empty has messages.
     """
@@ -83,9 +86,7 @@ MAX_QUARANTINED = 0.01
 
 
 @dg.asset_check(asset=asset_key("messages"))
-def few_quarantined(
-    context: dg.AssetCheckExecutionContext, database: DatabaseResource
-) -> dg.AssetCheckResult:
+def few_quarantined(context: dg.AssetCheckExecutionContext, database: DatabaseResource) -> Results:
     """Few messages are in quarantine."""
     return check_months(
         context, database, judge_each(read_message_counts, _judge_quarantined), WARN
@@ -102,9 +103,7 @@ MAX_UNDATED = 0.05
 
 
 @dg.asset_check(asset=asset_key("messages"))
-def few_undated(
-    context: dg.AssetCheckExecutionContext, database: DatabaseResource
-) -> dg.AssetCheckResult:
+def few_undated(context: dg.AssetCheckExecutionContext, database: DatabaseResource) -> Results:
     """Few messages have a date that does not come from their Date header."""
     return check_months(context, database, judge_each(count_undated, _judge_undated), WARN)
 
@@ -121,9 +120,7 @@ MAX_UNTHREADED = 0.05
 
 
 @dg.asset_check(asset=asset_key("threads"))
-def few_unthreaded(
-    context: dg.AssetCheckExecutionContext, database: DatabaseResource
-) -> dg.AssetCheckResult:
+def few_unthreaded(context: dg.AssetCheckExecutionContext, database: DatabaseResource) -> Results:
     """All messages are in threads, and few that are replies by their subject refer to nothing.
 
     The months of messages that have changed are checked: threads have no months.
@@ -146,9 +143,7 @@ def _judge_unthreaded(counts: Unthreaded) -> CheckedMonth:
 
 
 @dg.asset_check(asset=asset_key("thread_summaries"), blocking=True)
-def sentences_stand(
-    context: dg.AssetCheckExecutionContext, database: DatabaseResource
-) -> dg.AssetCheckResult:
+def sentences_stand(context: dg.AssetCheckExecutionContext, database: DatabaseResource) -> Results:
     """Each sentence of a summary stands in a message of its thread, at the characters it names."""
     return check_months(
         context,
@@ -166,7 +161,7 @@ def _judge_sentences(sentences: SummarySentences) -> CheckedMonth:
 @dg.asset_check(asset=asset_key("thread_summaries"))
 def summaries_current(
     context: dg.AssetCheckExecutionContext, database: DatabaseResource
-) -> dg.AssetCheckResult:
+) -> Results:
     """Each thread has a summary that is not older than the thread, and none was left waiting."""
     return check_months(
         context, database, judge_each(read_summary_ages, _judge_ages), WARN, months_of="messages"
@@ -186,7 +181,7 @@ def forgotten_stay_forgotten(
     encoder: EncoderResource,
     vector_bucket: VectorBucketResource,
     words: WordsResource,
-) -> dg.AssetCheckResult:
+) -> Results:
     """Forgotten mail is in no row, no file of embeddings and no index."""
     index = vector_bucket.open_index(encoder).index
     files, most_chunks = store.open(), encoder.model.sizes.max_chunks

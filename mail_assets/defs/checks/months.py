@@ -6,13 +6,15 @@ months that were ever made. Checks have no partitions of their own: a preview in
 """
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from typing import Any, NamedTuple, TypeVar
 
 import dagster as dg
 import psycopg
+from dagster_shared.record import replace
 
-from mail_assets.defs.partitions import PREFIX, months_of_run
+from mail_assets.defs.failures import FAILED, MONTHS_MADE, TRACEBACK, fail_months, reason_of_row
+from mail_assets.defs.partitions import PREFIX, asset_key, months_of_run
 from mail_assets.defs.resources import DatabaseResource
 from mail_assets.month import ListMonth
 from mail_assets.tables.indexes import Entry
@@ -59,6 +61,10 @@ class KnownKeys(NamedTuple):
 #: Checks some months.
 Find = Callable[[psycopg.Connection, Sequence[ListMonth]], Mapping[ListMonth, CheckedMonth]]
 
+#: An iterator of one AssetCheckResult, after which the check may raise: Dagster records the result
+#: first. It takes iterators, and its decorator's type does not say so.
+Results = Any
+
 _Counts = TypeVar("_Counts")
 
 
@@ -82,10 +88,13 @@ def check_months(
     find: Find,
     severity: dg.AssetCheckSeverity,
     months_of: str | None = None,
-) -> dg.AssetCheckResult:
-    """Check the months that are due, record those that pass, and return the result.
+) -> Iterator[dg.AssetCheckResult]:
+    """Check the months that are due, record those that pass, and yield the result.
 
     `months_of` is the asset that has the months, if it is not the checked one.
+
+    Raises:
+        StepFailedError: months failed, and nothing after this check in the run passes over them.
     """
     [key] = context.op_execution_context.selected_asset_check_keys
     asset = key.asset_key.path[-1]
@@ -96,7 +105,92 @@ def check_months(
         passed = {month: due[month] for month, result in results.items() if result.passed}
         record_passed(connection, check, passed)
         forget_passed(connection, check, [month for month in results if month not in passed])
-    return month_result(results, severity, asset if severity is ERROR else "")
+    result = month_result(results, severity, asset if severity is ERROR else "")
+    if result.passed or severity is WARN:
+        yield result
+        return
+    failed = [month for month, one in results.items() if not one.passed]
+    if len(failed) < min(len(results), MOST_ROWS) and _has_next(context, asset):
+        yield _PartlyFailed(**result._asdict())
+        return
+    yield result
+    rows = (_row(month, results[month]) for month in failed)
+    raise fail_months({m: reason_of_row(key.name, r) for m, r in zip(failed, rows, strict=True)})
+
+
+class _PartlyFailed(dg.AssetCheckResult):
+    """Result of a blocking check that stops single months of a run, and not the whole run.
+
+    The next assets pass over these months (assets/months.py), and their check fails the run.
+    """
+
+    def to_asset_check_evaluation(self, step_context: Any) -> dg.AssetCheckEvaluation:
+        """Return the evaluation as one of a check that does not block."""
+        return replace(super().to_asset_check_evaluation(step_context), blocking=False)
+
+
+def _has_next(context: dg.AssetCheckExecutionContext, asset: str) -> bool:
+    """Return whether the run makes months of an asset from those of another asset."""
+    layer, key = context.job_def.asset_layer, asset_key(asset)
+    return context.has_partition_key_range and any(
+        key in layer.get(one).parent_keys and layer.get(one).is_partitioned
+        for one in layer.executable_asset_keys
+    )
+
+
+def build_months_made(asset: str) -> dg.AssetChecksDefinition:
+    """Build the check that fails a run which could not make some months of an asset."""
+
+    @dg.asset_check(
+        asset=asset_key(asset),
+        name=MONTHS_MADE,
+        description="The last run of each month has made it. A month that fails does not stop the "
+        "other months of its run, which fails at its end, by this check.",
+    )
+    def months_made(context: dg.AssetCheckExecutionContext) -> Results:
+        failed = _failed_in_run(context, asset) or _failed_before(context, asset)
+        reasons = failed.reasons.items()
+        results = {month: CheckedMonth(False, {}, reason) for month, reason in reasons}
+        yield month_result(results, ERROR)
+        if failed.reasons:
+            raise fail_months(failed.reasons, failed.traceback)
+
+    return months_made
+
+
+class _Failed(NamedTuple):
+    """Reasons of failed months, and the traceback of the first."""
+
+    reasons: Mapping[ListMonth, str]
+    traceback: str = ""
+
+
+def _failed_in_run(context: dg.AssetCheckExecutionContext, asset: str) -> _Failed | None:
+    """Return the months that the step of an asset has reported as failed; None if it did not run.
+
+    It does not run where somebody runs the check alone, or a failed run again from its failure.
+    """
+    kind = dg.DagsterEventType.STEP_OUTPUT
+    step = asset_key(asset).to_python_identifier()
+    records = context.instance.get_records_for_run(context.run.run_id, of_type=kind).records
+    for event in (record.event_log_entry.get_dagster_event() for record in records):
+        if event.step_key == step:
+            said = event.step_output_data.metadata
+            reasons = said[FAILED].value.items() if FAILED in said else ()
+            stack = str(said[TRACEBACK].value) if TRACEBACK in said else ""
+            return _Failed({ListMonth.parse(key): str(reason) for key, reason in reasons}, stack)
+    return None
+
+
+def _failed_before(context: dg.AssetCheckExecutionContext, asset: str) -> _Failed:
+    """Return the months of an asset that the UI shows as failed."""
+    key = asset_key(asset)
+    partitions = context.job_def.asset_layer.get(key).partitions_def
+    assert partitions, f"{asset} has no months"
+    keys = partitions.get_partition_keys()
+    statuses = context.instance.get_status_by_partition(key, keys, partitions) or {}
+    failed = [one for one, status in statuses.items() if status and status.name == "FAILED"]
+    return _Failed({ListMonth.parse(one): "its last run has failed" for one in sorted(failed)})
 
 
 def compare_months(
@@ -162,7 +256,7 @@ def month_result(
     """
     failed = {month: result for month, result in results.items() if not result.passed}
     rows = [
-        dg.TableRecord({"month": month.key, **_reason(result), **result.figures})
+        dg.TableRecord(_row(month, result))
         for month, result in [*(failed or results).items()][:MOST_ROWS]
     ]
     return dg.AssetCheckResult(
@@ -177,8 +271,9 @@ def month_result(
     )
 
 
-def _reason(result: CheckedMonth) -> Mapping[str, str]:
-    return {"reason": result.reason} if result.reason else {}
+def _row(month: ListMonth, result: CheckedMonth) -> Mapping[str, Any]:
+    reason = {"reason": result.reason} if result.reason else {}
+    return {"month": month.key, **reason, **result.figures}
 
 
 def _remedy(asset: str) -> str:

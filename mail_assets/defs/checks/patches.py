@@ -2,7 +2,14 @@
 
 import dagster as dg
 
-from mail_assets.defs.checks.months import ERROR, WARN, CheckedMonth, check_months, judge_each
+from mail_assets.defs.checks.months import (
+    ERROR,
+    WARN,
+    CheckedMonth,
+    Results,
+    check_months,
+    judge_each,
+)
 from mail_assets.defs.partitions import asset_key
 from mail_assets.defs.resources import DatabaseResource
 from mail_assets.tables.checks import PatchCounts, count_patches
@@ -17,7 +24,7 @@ ENOUGH_PATCHES = 20
 @dg.asset_check(asset=asset_key("patches"), blocking=True)
 def patches_accounted_for(
     context: dg.AssetCheckExecutionContext, database: DatabaseResource
-) -> dg.AssetCheckResult:
+) -> Results:
     """Every message with lines of a diff or an attached patch has a row, or was read and has no
     patch, such as a diffstat alone.
     """
@@ -29,9 +36,7 @@ def _judge_balance(counts: PatchCounts) -> CheckedMonth:
 
 
 @dg.asset_check(asset=asset_key("patches"))
-def few_malformed(
-    context: dg.AssetCheckExecutionContext, database: DatabaseResource
-) -> dg.AssetCheckResult:
+def few_malformed(context: dg.AssetCheckExecutionContext, database: DatabaseResource) -> Results:
     """Few patches are such that git refuses them."""
     return check_months(context, database, judge_each(count_patches, _judge_malformed), WARN)
 

@@ -11,8 +11,8 @@ from typing import Final
 
 import dagster as dg
 
+from mail_assets.defs.failures import RunFailure, read_failures
 from mail_assets.defs.resources import AlertsResource
-from mail_assets.defs.runs import RunFailure, read_failures
 from mail_assets.http.webhook import WebhookError, escape
 
 #: Runs that one tick looks at, successful ones included; the next tick goes on after them.

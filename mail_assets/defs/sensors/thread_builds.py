@@ -14,7 +14,13 @@ import dagster as dg
 from mail_assets.defs.jobs import build_threads
 from mail_assets.defs.partitions import asset_key, list_names
 from mail_assets.defs.resources import DatabaseResource
-from mail_assets.defs.runs import IN_FLIGHT, Failures, months_in_flight, run_ended
+from mail_assets.defs.runs import (
+    IN_FLIGHT,
+    Failures,
+    is_backfill_in_flight,
+    months_in_flight,
+    run_ended,
+)
 from mail_assets.steps.build_threads import are_threads_outdated
 from mail_assets.steps.group_series import are_series_outdated
 from mail_assets.tables.thread_summaries import are_summaries_outdated
@@ -39,7 +45,7 @@ def build_new_threads(
         minimum_interval_seconds=60,
         default_status=dg.DefaultSensorStatus.RUNNING,
         description="Request that threads are built and summarized if messages have changed since, "
-        "once the runs of months have ended or have taken an hour.",
+        "once the runs of months and backfills have ended or have taken an hour.",
     )
     def new_threads(
         context: dg.SensorEvaluationContext, database: DatabaseResource
@@ -58,18 +64,29 @@ def build_new_threads(
         since = dt.datetime.fromisoformat(context.cursor) if context.cursor else now
         context.update_cursor(since.isoformat())
         failures = _last_failures(context.instance)
-        if context.instance.get_runs(
-            dg.RunsFilter(job_name=build_threads.name, statuses=IN_FLIGHT), limit=1
-        ):
+        if _are_being_built(context.instance):
             return dg.SkipReason("a run builds the threads, or is about to")
         if failures and failures.retry_at > now:
             return dg.SkipReason(f"failed; again after {failures.retry_at:%Y-%m-%d %H:%M} UTC")
-        if now - since < LONGEST_WAIT and months_in_flight(context.instance, lists):
-            return dg.SkipReason("months are in a run: the threads are built after them")
+        if now - since < LONGEST_WAIT:
+            if months_in_flight(context.instance, lists):
+                return dg.SkipReason("months are in a run: the threads are built after them")
+            # it may have a run of its own for the threads, at its end
+            if is_backfill_in_flight(context.instance):
+                return dg.SkipReason("a backfill goes on: the threads are built after it")
         context.update_cursor("")
         return dg.RunRequest()
 
     return new_threads
+
+
+def _are_being_built(instance: dg.DagsterInstance) -> bool:
+    """Return whether a run of any job that makes the threads is queued or running."""
+    runs = instance.get_runs(dg.RunsFilter(statuses=IN_FLIGHT))
+    return any(
+        run.job_name == build_threads.name or asset_key("threads") in (run.asset_selection or ())
+        for run in runs
+    )
 
 
 def _is_due(instance: dg.DagsterInstance, now: dt.datetime) -> bool:

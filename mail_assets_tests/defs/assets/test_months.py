@@ -4,7 +4,9 @@ from dataclasses import replace
 
 import pytest
 
+from mail_assets.defs.assets.figures import quote_tags
 from mail_assets.defs.definitions import build_defs
+from mail_assets.defs.partitions import asset_key
 from mail_assets_tests.defs.dagster_world import CHAIN, DagsterWorld
 from mail_assets_tests.world import APRIL, HARBOR, MARCH, mail
 
@@ -37,3 +39,42 @@ def test_month_links_to_its_page_if_it_has_mail(
         )
         assert march["page"] == f"https://archive.example.org/lists/{HARBOR}/{MARCH}"
         assert "page" not in april
+
+
+def test_every_figure_of_a_month_is_explained(world: DagsterWorld) -> None:
+    world.archive(MARCH, mail("a"))
+    result = world.month(MARCH)
+    specs = world.defs.resolve_asset_graph()
+    for asset in CHAIN:
+        [recorded] = world.recorded(result, asset).values()
+        numbers = {
+            name
+            for name, value in recorded.items()
+            if isinstance(value, int | float) and not name.startswith("dagster/")
+        }
+        rows = specs.get(asset_key(asset)).metadata["figures of a month"].value
+        explained = {record.data["figure"] for record in rows}
+        assert numbers <= explained, asset
+        assert "seconds" in numbers, "what a step takes is plotted"
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ('To addresses, as "Name <address>".', 'To addresses, as "Name `<address>`".'),
+        ("Written `<so>` already.", "Written `<so>` already."),
+        ("a < b, and c > d", "a < b, and c > d"),
+        ("<one> and <two words>", "`<one>` and `<two words>`"),
+    ],
+)
+def test_description_keeps_words_in_angle_brackets(text: str, shown: str) -> None:
+    assert quote_tags(text) == shown
+
+
+def test_catalog_has_the_fields_of_a_vector(world: DagsterWorld) -> None:
+    metadata = world.defs.resolve_asset_graph().get(asset_key("vectors")).metadata
+    fields = [column.name for column in metadata["dagster/column_schema"].value.columns]
+    assert fields == ["key", "vector", *world.index.spec.fields, *world.index.spec.non_filterable]
+    assert all(column.description for column in metadata["dagster/column_schema"].value.columns)
+    manifest = [column.name for column in metadata["manifest"].value.columns]
+    assert "digest" in manifest

@@ -97,9 +97,7 @@ def test_two_processes_make_the_same_as_one(shared: World) -> None:
     assert report.counts_of("vectors")["written"] == 6
     started = {str(event.range) for event in events if isinstance(event, RangeStarted)}
     assert started == {f"{name} {MARCH} to {MAY}" for name in (HARBOR, PIER)}
-    assert [event.range.first.list_name for event in events if isinstance(event, RangeSplit)] == [
-        PIER
-    ]
+    assert not any(isinstance(event, RangeSplit) for event in events), "the run names the month"
     assert len([event for event in events if isinstance(event, MonthFinished)]) >= 5 * len(CHAIN)
     before = shared.writes()
     again = backfill_lists(shared.settings(), BackfillRequest((HARBOR, PIER)), events.append)

@@ -8,8 +8,8 @@ import dagster as dg
 import pytest
 
 from mail_assets.defs.definitions import build_resources
+from mail_assets.defs.failures import RunFailure
 from mail_assets.defs.resources import AlertsResource
-from mail_assets.defs.runs import RunFailure
 from mail_assets.defs.sensors.alerts import alert_text, build_failure_alerts
 from mail_assets.http.webhook import WebhookError
 from mail_assets.settings.settings import load_settings

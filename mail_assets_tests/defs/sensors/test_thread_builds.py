@@ -4,11 +4,14 @@ import datetime as dt
 
 import dagster as dg
 import pytest
+from dagster._core.execution.backfill import BulkActionStatus
 
+from mail_assets.defs.backfill.daemon import launch_months
 from mail_assets.defs.jobs import build_threads, refresh_archives
 from mail_assets.defs.partitions import asset_key, list_months
 from mail_assets.defs.resources import DatabaseResource
 from mail_assets.defs.sensors.thread_builds import build_new_threads
+from mail_assets.month import ListMonth
 from mail_assets_tests.defs.dagster_world import DagsterWorld
 from mail_assets_tests.world import HARBOR, MARCH, PIER, mail
 
@@ -105,6 +108,24 @@ def test_threads_do_not_wait_for_long_runs_of_months(world: DagsterWorld, ticks:
     ticks.now += dt.timedelta(minutes=1)
     assert ticks() == "run"
     assert "months are in a run" in ticks(), "the next hour begins"
+
+
+def test_threads_wait_for_a_backfill_and_its_own_build(world: DagsterWorld, ticks: Ticks) -> None:
+    """Between two runs of a backfill no month is in a run, and its last run builds the threads."""
+    world.archive(MARCH, mail("a"))
+    world.chain(MARCH, last="messages")
+    backfill_id = launch_months(world.instance, world.defs, [ListMonth(HARBOR, MARCH)])
+    assert "a backfill goes on" in ticks()
+    threads = frozenset({asset_key("threads")})
+    run = dg.DagsterRun("__ASSET_JOB", status=dg.DagsterRunStatus.STARTED, asset_selection=threads)
+    world.instance.add_run(run)
+    assert "a run builds the threads" in ticks()
+    world.instance.report_run_canceled(run)
+    backfill = world.instance.get_backfill(backfill_id)
+    assert backfill
+    ended = backfill.with_status(BulkActionStatus.COMPLETED_FAILED)  # type: ignore[no-untyped-call]
+    world.instance.update_backfill(ended)
+    assert ticks() == "run", "the backfill has left the threads out"
 
 
 def test_failed_thread_build_is_retried_after_growing_pause(

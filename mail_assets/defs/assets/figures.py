@@ -1,0 +1,160 @@
+"""Columns and figures of the assets in the words of the catalog.
+
+The UI plots every figure that is a number, month by month. Its names stay as they are, so that a
+series goes on; what each means stands in the metadata of the asset's definition.
+"""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import dagster as dg
+
+from mail_assets.indexes.vectors import FIELDS, NON_FILTERABLE
+from mail_assets.reading.browsing import declared_columns
+
+#: Figures of a month that several steps record.
+_WRITTEN = {
+    "written": "rows or entries that this run has written; 0 if nothing changed",
+    "deleted": "rows or entries that this run has deleted",
+    "seconds": "time that the step took for this month",
+}
+
+#: Asset -> its figures of a month and what they mean.
+FIGURES: Mapping[str, Mapping[str, str]] = {
+    "mbox_archives": {
+        "found": "messages in the archive",
+        "bytes": "size of the archive as fetched",
+        "fetched": "1 if this run has fetched a new or changed archive",
+        "vanished": "messages that the former archive had and this one has not",
+        "seconds": _WRITTEN["seconds"],
+    },
+    "messages": {
+        "messages": "messages stored for this month; the same as stored",
+        "found": "messages in the archive; stored + duplicates + quarantined + removed",
+        "stored": "messages that are rows",
+        "duplicates": "messages that the month has already",
+        "quarantined": "messages that cannot be read, with their reason",
+        "removed": "forgotten messages, of which only a mark is kept",
+        "variants": "further texts under the same Message-ID",
+        "suspicious": "messages whose beginning in the archive is doubtful",
+        "bytes": "size of the stored messages",
+        "unpacked_bytes": "size of the unpacked archive",
+        "undated": "messages whose date does not come from their Date header",
+        "parsed": "messages that this run has read; others were known by their bytes",
+        "messages_per_second": "messages read a second",
+        **_WRITTEN,
+    },
+    "words": {
+        "documents": "documents in the word index, one a message",
+        "documents_per_second": "documents written a second",
+        **_WRITTEN,
+    },
+    "patches": {
+        "rows": "patches and cover letters",
+        "patches": "patches, inline or attached",
+        "covers": "cover letters",
+        "attached": "patches that are attachments",
+        "malformed": "patches that git refuses",
+        "without_patch": "messages with lines of a diff that are no patch",
+        "patches_per_second": "patches read a second",
+        **_WRITTEN,
+    },
+    "commits": {
+        "commits": "commits of the month, of all repositories of the list",
+        "commits_per_second": "commits read a second",
+        **_WRITTEN,
+    },
+    "chunks": {
+        "messages": "messages that were cut",
+        "chunks": "passages of new text",
+        "tokens": "tokens of all chunks",
+        "tokens_max": "tokens of the longest chunk",
+        "truncated": "messages whose text was too long to be cut whole",
+        "chunks_per_second": "chunks cut a second",
+        **_WRITTEN,
+    },
+    "embeddings": {
+        "texts": "distinct texts of the month, each with one vector",
+        "tokens": "tokens of these texts",
+        "encoded": "texts that this run has encoded",
+        "reused": "texts whose vectors were there already",
+        "bytes": "size of the file",
+        "chunks_per_second": "texts encoded a second",
+        "seconds": _WRITTEN["seconds"],
+        "left": "chunks of the whole corpus that have no vector yet",
+        "hours_left": "hours that these take at the rate of this run",
+        "endpoint_tokens": "tokens that a server of models has counted for this run",
+    },
+    "vectors": {
+        "vectors": "vectors in the index; the same as chunks",
+        "chunks": "chunks of the month, each with one vector",
+        "vectors_per_second": "vectors written a second",
+        **_WRITTEN,
+    },
+}
+
+#: Asset -> the figure that is also recorded under the asset's own name.
+COUNTED = {"messages": "stored", "vectors": "chunks"}
+
+#: Fields of an entry of the vector index, besides its key and its vector.
+_VECTOR_FIELDS = {
+    "list": "mailing list",
+    "month": "month of the archive as a number, yyyymm",
+    "message_id": "Message-ID",
+    "sender": "address of the sender",
+    "sent_at": "seconds since 1970",
+    "chunk": "number of the chunk in its message, from 0",
+    "kind": "patch if the message brings one, else text",
+    "subject": "subject, shortened; not to filter by",
+    "fingerprint": "of the encoder that made the vector; not to filter by",
+}
+
+
+def describe_asset(asset: str) -> dict[str, Any]:
+    """Return the metadata of an asset's definition: its columns, and what its figures mean."""
+    columns = table_schema(asset)
+    described: dict[str, Any] = {"dagster/column_schema": columns}
+    if asset == "vectors":
+        described["dagster/column_schema"] = vector_schema()
+        described["manifest"] = dg.MetadataValue.table_schema(columns)
+    return {**described, **describe_figures(asset)}
+
+
+def describe_figures(asset: str) -> dict[str, Any]:
+    """Return a table of what the figures of an asset's months mean, if it has any."""
+    figures = FIGURES.get(asset, {})
+    rows = [dg.TableRecord({"figure": name, "means": what}) for name, what in figures.items()]
+    return {"figures of a month": dg.MetadataValue.table(rows)} if rows else {}
+
+
+def table_schema(table: str) -> dg.TableSchema:
+    """Return the columns of a table of PostgreSQL."""
+    return dg.TableSchema(
+        [
+            dg.TableColumn(
+                column.name,
+                column.type,
+                column.description and quote_tags(column.description),
+                dg.TableColumnConstraints(nullable=column.nullable),
+            )
+            for column in declared_columns(table)
+        ]
+    )
+
+
+def vector_schema() -> dg.TableSchema:
+    """Return the fields of an entry of the vector index."""
+    carried = {**FIELDS, **dict.fromkeys(NON_FILTERABLE, "string")}
+    return dg.TableSchema(
+        [
+            dg.TableColumn("key", "string", "list, month, Message-ID and number of the chunk"),
+            dg.TableColumn("vector", "fixed_size_list<float>", "of length 1"),
+            *(dg.TableColumn(name, kind, _VECTOR_FIELDS[name]) for name, kind in carried.items()),
+        ]
+    )
+
+
+def quote_tags(text: str) -> str:
+    """Return a description whose `<words>` the UI shows: it takes them for HTML otherwise."""
+    return re.sub(r"(?<!`)<[^<>\s][^<>]*(?<!\s)>(?!`)", r"`\g<0>`", text)

@@ -1,0 +1,249 @@
+"""Failures of steps: how a step reports one in three lines, and how those of a run are read.
+
+Dagster shows an exception with its stack, some 80 lines of its own frames. A failure of ours is
+shown as its text: the months, the reason, the command that makes them. The traceback is in the
+metadata of the failure, which the UI shows with the step, and `mail-assets backfill --verbose`.
+https://docs.dagster.io/guides/build/ops (dagster.Failure)
+"""
+
+import traceback
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import dagster as dg
+from dagster._core.errors import DagsterUserCodeProcessError
+from dagster_shared.error import SerializableErrorInfo
+
+from mail_assets.month import ListMonth
+from mail_assets.operations.examine import BACKFILL, span
+from mail_assets.steps.fetch_archive import REMEDY
+
+#: Metadata of a failure, and of the output of a step that made some of its months: the reason of
+#: each failed month by its key, and the traceback of the first.
+FAILED, TRACEBACK = "failed", "traceback"
+
+#: Months of a list that are named in one line.
+MOST_NAMED = 12
+
+
+class StepFailedError(DagsterUserCodeProcessError, dg.Failure):
+    """Failure that Dagster shows as its text, without a stack, and that is not tried again.
+
+    Dagster takes the error infos of this base, which comes from another process, as they are. It is
+    private to Dagster (1.13.27); a test covers what is shown.
+    """
+
+    def __init__(self, text: str, metadata: Mapping[str, Any] | None = None) -> None:
+        infos = [_info(text)]
+        super().__init__(  # type: ignore[no-untyped-call]
+            text, metadata or {}, False, user_code_process_error_infos=infos
+        )
+
+
+class StepRetryError(DagsterUserCodeProcessError, dg.RetryRequested):
+    """Request to try a step again, shown as its text as a StepFailedError is."""
+
+    def __init__(self, text: str, retries: dg.RetryPolicy, attempt: int) -> None:
+        infos = [_info(text)]
+        super().__init__(user_code_process_error_infos=infos)  # type: ignore[no-untyped-call]
+        self.max_retries = retries.max_retries
+        self.seconds_to_wait = retries.calculate_delay(attempt)
+
+
+def _info(text: str) -> SerializableErrorInfo:
+    return SerializableErrorInfo(f"{text}\n", [], None)
+
+
+def fail_step(error: BaseException, text: str = "") -> StepFailedError:
+    """Return the failure of a step that an expected error ends; its text is that of the error."""
+    said = text or " ".join(str(error).split())
+    return StepFailedError(said, {TRACEBACK: dg.MetadataValue.text(format_traceback(error))})
+
+
+def fail_months(reasons: Mapping[ListMonth, str], traceback_text: str = "") -> StepFailedError:
+    """Return the failure of a step that could not make some months."""
+    metadata: dict[str, Any] = {
+        FAILED: dg.MetadataValue.json({one.key: reason for one, reason in reasons.items()})
+    }
+    if traceback_text:
+        metadata[TRACEBACK] = dg.MetadataValue.text(traceback_text)
+    return StepFailedError(describe_failed(reasons), metadata)
+
+
+def reason_of_month(month: ListMonth, error: Exception) -> str:
+    """Return the reason why a month failed, without its name, which stands before it."""
+    name = f"list {month.list_name}, month {month.month}: "
+    return str(error).removeprefix(f"{month}: ").removeprefix(name)
+
+
+def format_traceback(error: BaseException) -> str:
+    """Return the traceback of an error and its causes."""
+    return "".join(traceback.format_exception(error)).rstrip()
+
+
+def describe_failed(reasons: Mapping[ListMonth, str]) -> str:
+    """Return three lines for all months of a list that failed for the same reason.
+
+    They are the months, the reason, and the command that makes them again.
+    """
+    groups: dict[tuple[str, str], list[ListMonth]] = {}
+    for month, reason in reasons.items():
+        groups.setdefault((month.list_name, reason), []).append(month)
+    return "\n".join(
+        line
+        for (_, reason), months in groups.items()
+        for line in (name_months(months), _clean(reason), advise(months, reason))
+    )
+
+
+def name_months(months: Sequence[ListMonth]) -> str:
+    """Return the months of one list, "LIST YYYY-MM, YYYY-MM"."""
+    named = ", ".join(month.month for month in months[:MOST_NAMED])
+    more = f" and {len(months) - MOST_NAMED} more" if len(months) > MOST_NAMED else ""
+    return f"{months[0].list_name} {named}{more}"
+
+
+def _clean(reason: str) -> str:
+    return " ".join(reason.removesuffix(REMEDY).split())
+
+
+def advise(months: Sequence[ListMonth], reason: str) -> str:
+    """Return the line that says how months of one list are made again."""
+    _, command = span(months[0].list_name, months)
+    if REMEDY in reason:
+        return f"if that is meant, run: {command} --allow-loss"
+    if reason.startswith(CHECK):
+        # its rows are not what its steps have recorded: they would write nothing
+        return f"to make it again, run: {command.replace(BACKFILL, f'{BACKFILL} --rebuild', 1)}"
+    return f"when that is mended, run: {command}"
+
+
+#: First word of the reason of a month that a check has stopped.
+CHECK = "check "
+
+#: The check of every asset that has months: it fails a run that could not make some of them.
+MONTHS_MADE = "months_made"
+
+
+class RunFailure(NamedTuple):
+    """Failure in a run: its subject, a month ("LIST YYYY-MM"), step or asset, and its reason."""
+
+    subject: str
+    reason: str
+
+
+def read_failures(instance: dg.DagsterInstance, run_id: str) -> list[RunFailure]:
+    """Return the failures of a run; a successful run may have failed checks.
+
+    Checks of severity WARN do not count.
+    """
+    kinds = {
+        dg.DagsterEventType.STEP_FAILURE,
+        dg.DagsterEventType.ASSET_CHECK_EVALUATION,
+        dg.DagsterEventType.RUN_FAILURE,
+    }
+    records = instance.get_records_for_run(run_id, of_type=kinds).records
+    events = [record.event_log_entry.dagster_event for record in records]
+    failures = [failure for event in events if event for failure in _failures_of(event)]
+    if failures:  # of a month the first: what comes after it repeats the reason
+        return [*{one.subject: one for one in reversed(failures)}.values()][::-1]
+    # no step failed: the worker died, the run took too long, or the code location does not load
+    ends = [event for event in events if event and event.is_run_failure]
+    return [RunFailure("run", event.message or "it failed") for event in ends]
+
+
+def reason_of(event: dg.DagsterEvent) -> str:
+    """Return why a step failed or a check stopped a run; "" for any other event."""
+    if event.event_type == dg.DagsterEventType.ASSET_CHECK_EVALUATION:
+        check = event.asset_check_evaluation_data
+        stopped = not check.passed and check.severity == dg.AssetCheckSeverity.ERROR
+        return f"check {check.check_name} {check.description}" if stopped else ""
+    if event.event_type == dg.DagsterEventType.STEP_FAILURE:
+        return _step_reason(event)
+    return ""
+
+
+def first_reason(result: dg.ExecuteInProcessResult) -> str:
+    """Return why a run failed: the check that stopped it, or its first failed step."""
+    return next(filter(None, map(reason_of, result.all_events)), "the run failed")
+
+
+def was_interrupted(result: dg.ExecuteInProcessResult) -> bool:
+    """Return whether Ctrl-C ended a run; with raise_on_error=False Dagster does not raise it."""
+    failures = [
+        event.job_failure_data
+        for event in result.all_events
+        if event.event_type == dg.DagsterEventType.RUN_FAILURE
+    ]
+    reasons = [failure.failure_reason for failure in failures if failure.failure_reason]
+    return any(reason.value == "UNEXPECTED_TERMINATION" for reason in reasons)
+
+
+def _step_reason(event: dg.DagsterEvent) -> str:
+    data = event.step_failure_data
+    failure, error = data.user_failure_data, _own_error(data.error)
+    said = (failure.description if failure else None) or (error.message if error else None)
+    return (said or "failed").strip()
+
+
+def _own_error(error: Any) -> Any:
+    """Return the error that was raised, without Dagster's errors around it.
+
+    The cause of our own errors is left out: it names neither the subject nor the remedy.
+    """
+    while error and error.cause and error.cls_name and error.cls_name.startswith("Dagster"):
+        error = error.cause
+    return error
+
+
+def _failures_of(event: dg.DagsterEvent) -> Iterator[RunFailure]:
+    if event.event_type == dg.DagsterEventType.ASSET_CHECK_EVALUATION:
+        yield from _check_failures(event.asset_check_evaluation_data)
+    elif event.event_type == dg.DagsterEventType.STEP_FAILURE:
+        yield from _step_failures(event)
+
+
+def check_reasons(check: dg.AssetCheckEvaluation) -> dict[ListMonth, str]:
+    """Return why each month failed in an evaluation; none if it passed or is a warning."""
+    months = check.metadata.get("months")
+    if check.passed or check.severity != dg.AssetCheckSeverity.ERROR:
+        return {}
+    if not isinstance(months, dg.TableMetadataValue):
+        return {}
+    return {
+        ListMonth.parse(str(record.data["month"])): reason_of_row(check.check_name, record.data)
+        for record in months.records
+    }
+
+
+def reason_of_row(check_name: str, row: Mapping[str, Any]) -> str:
+    """Return why a month failed, from its row of figures in the metadata of a check."""
+    if check_name == MONTHS_MADE:
+        return str(row["reason"])
+    figures = ", ".join(f"{name} {x}" for name, x in row.items() if name not in ("month", "reason"))
+    reason = f"{row['reason']}; " if "reason" in row else ""
+    return f"{CHECK}{check_name} failed: {reason}{figures}"
+
+
+def _check_failures(check: dg.AssetCheckEvaluation) -> Iterator[RunFailure]:
+    if check.passed or check.severity != dg.AssetCheckSeverity.ERROR:
+        return
+    reasons = check_reasons(check)
+    for month, reason in reasons.items():
+        yield RunFailure(str(month), reason)
+    if not reasons:
+        reason = f"{CHECK}{check.check_name}: {check.description or 'failed'}"
+        yield RunFailure(check.asset_key.to_user_string(), reason)
+
+
+def _step_failures(event: dg.DagsterEvent) -> Iterator[RunFailure]:
+    data = event.step_failure_data
+    failure, error = data.user_failure_data, _own_error(data.error)
+    months = failure.metadata.get("failed") if failure else None
+    if isinstance(months, dg.JsonMetadataValue) and isinstance(months.value, Mapping):
+        for key, reason in months.value.items():
+            yield RunFailure(str(ListMonth.parse(key)), reason)
+        return
+    if error and error.cls_name == "DagsterAssetCheckFailedError":
+        return  # the event of the check has the reason
+    yield RunFailure(event.step_key or "step", _step_reason(event))

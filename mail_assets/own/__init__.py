@@ -1,0 +1,1 @@
+"""Assets, checks, jobs, schedules and sensors of your own: docs/extending.md."""

@@ -1,0 +1,132 @@
+"""A shell in the checkout with a home of its own, for tests that run the commands of README."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import urllib.request
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mail_assets_tests.conftest import REPOSITORY
+from mail_assets_tests.ports import find_free_port
+from mail_assets_tests.waits import wait_until
+
+BIN = Path(sys.executable).parent
+
+
+@dataclass
+class Shell:
+    """Commands in a folder, with the environment of a home."""
+
+    environ: Mapping[str, str]
+    folder: Path = REPOSITORY
+    log: list[str] = field(default_factory=list)
+
+    def run(self, command: str, code: int = 0, **environ: str) -> str:
+        """Run a command line of bash, check its exit code, and return both of its outputs."""
+        done = subprocess.run(
+            ["bash", "-c", command],
+            cwd=self.folder,
+            env={**self.environ, **environ},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == code, f"$ {command}\n{done.stdout}"
+        return done.stdout
+
+    @contextmanager
+    def serve(self, command: str) -> Iterator["Ui"]:
+        """Run a command that serves the Dagster UI and the daemon, and end it."""
+        ui = Ui(find_free_port())
+        log = Path(self.environ["MAIL_HOME"]) / "ui.log"
+        with log.open("w") as out:
+            server = subprocess.Popen(
+                ["bash", "-c", f"exec {command} --port {ui.port}"],
+                cwd=self.folder,
+                env={**self.environ},
+                stdout=out,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+        try:
+            wait_until(lambda: server.poll() is not None or ui.answers())
+            assert server.poll() is None, log.read_text()
+            yield ui
+        finally:
+            os.killpg(server.pid, signal.SIGINT)
+            server.wait()
+
+
+@dataclass
+class Ui:
+    """The Dagster UI at a port of this machine."""
+
+    port: int
+
+    def answers(self) -> bool:
+        """Return whether it serves the code location."""
+        try:
+            return bool(self.locations())
+        except OSError:
+            return False
+
+    def locations(self) -> list[str]:
+        """Return the names of the code locations that are loaded."""
+        entries = self.ask(
+            "{workspaceOrError {... on Workspace {locationEntries {name loadStatus}}}}"
+        )["workspaceOrError"]["locationEntries"]
+        return [one["name"] for one in entries if one["loadStatus"] == "LOADED"]
+
+    def ask(self, query: str) -> Any:
+        """Return what GraphQL answers."""
+        request = urllib.request.Request(
+            f"http://127.0.0.1:{self.port}/graphql",
+            json.dumps({"query": query}).encode(),
+            {"Content-Type": "application/json"},
+        )
+        with urllib.request.urlopen(request) as response:
+            return json.load(response)["data"]
+
+    def runs(self) -> dict[str, str]:
+        """Return the status of each run by its id."""
+        found = self.ask("{runsOrError {... on Runs {results {runId status}}}}")
+        return {run["runId"]: run["status"] for run in found["runsOrError"]["results"]}
+
+
+@pytest.fixture
+def shell(tmp_path: Path, home_dsn: str, model_cache: Path) -> Shell:
+    """A shell in the checkout, with the sample lists and an empty home."""
+    home = tmp_path / "home"
+    home.mkdir()
+    return Shell(
+        {
+            "PATH": f"{BIN}:{os.defpath}",
+            "HOME": str(tmp_path),
+            "LANG": "C.UTF-8",
+            "VIRTUAL_ENV": str(BIN.parent),
+            "MAIL_HOME": str(home),
+            "MAIL_LISTS": str(REPOSITORY / "lists.toml"),
+            "MAIL_PG_DSN": home_dsn,
+            "DAGSTER_POSTGRES_URL": home_dsn.replace("postgresql:", "postgresql+psycopg2:"),
+            "DAGSTER_HOME": str(home / "dagster"),
+            "MAIL_MODEL_DIR": str(model_cache),
+            "MAIL_JOBS": "1",
+        }
+    )
+
+
+def commands_of(section: str, verb: str) -> list[str]:
+    """Return the commands of a section of README that begin with a word, in order."""
+    text = (REPOSITORY / "README.md").read_text(encoding="utf-8")
+    body = text.partition(f"\n## {section}\n")[2].partition("\n## ")[0]
+    return re.findall(rf"^ {{4}}({verb} .*)$", body, re.MULTILINE)

@@ -1,0 +1,112 @@
+"""The day of somebody who runs it in CI: exit codes, short errors, and no half results."""
+
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from mail_assets_tests.days.conftest import Shell
+from mail_assets_tests.world import APRIL, HARBOR, MARCH, mail
+
+pytestmark = pytest.mark.slow
+
+MATERIALIZE = "dagster asset materialize -m mail_assets.definitions --select '*'"
+
+
+@pytest.fixture
+def lists(shell: Shell) -> Path:
+    """A list with a good month and a bad one, in place of the samples."""
+    folder = Path(shell.environ["MAIL_HOME"]) / "lists" / HARBOR
+    folder.mkdir(parents=True)
+    (folder / f"{HARBOR}.{MARCH}.mbox").write_bytes(mail("a") + mail("b"))
+    (folder / f"{HARBOR}.{APRIL}.mbox").write_bytes(b"<html>please log in</html>")
+    lists = folder.parent / "lists.toml"
+    lists.write_text(f'first_month = "2024-01"\n[{HARBOR}]\nsource = "{folder}"\n')
+    shell.environ = {**shell.environ, "MAIL_LISTS": str(lists)}
+    return folder
+
+
+@pytest.mark.usefixtures("lists")
+@pytest.mark.parametrize("program", [MATERIALIZE, "dg launch --assets '*'"])
+def test_failed_month_exits_1_with_three_lines(shell: Shell, program: str) -> None:
+    shell.run("mail-assets up")
+    printed = shell.run(f"{program} --partition '{HARBOR}|{APRIL}'", code=1)
+    assert "Traceback" not in printed
+    assert "Stack Trace" not in printed
+    *_, months, reason, remedy = printed.partition("\nError: ")[0].rstrip().splitlines()
+    assert months == f"{HARBOR} {APRIL}"
+    assert "it is an HTML page" in reason
+    command = f"mail-assets backfill --list {HARBOR} --from {APRIL} --to {APRIL}"
+    assert remedy == f"when that is mended, run: {command}"
+
+
+@pytest.mark.usefixtures("lists")
+def test_backfill_names_a_failed_month_once(shell: Shell) -> None:
+    printed = shell.run("mail-assets backfill", code=1)
+    assert printed.count(f"{HARBOR} {APRIL}\n") == 0
+    *_, months, reason, remedy = printed.splitlines()
+    assert months == f"mail-assets: {HARBOR} {APRIL} failed"
+    assert reason.startswith("  ")
+    assert remedy.endswith(f"--from {APRIL} --to {APRIL}")
+    assert "Traceback" not in printed
+    assert "1 month materialized, 1 failed" in printed
+    verbose = shell.run("mail-assets backfill --verbose", code=1)
+    assert "Traceback (most recent call last)" in verbose
+    assert "1. about a" in shell.run("mail-assets search --group message 'about a'")
+
+
+@pytest.mark.usefixtures("lists")
+def test_mended_month_is_made_by_the_command_that_was_named(shell: Shell, lists: Path) -> None:
+    printed = shell.run("mail-assets backfill", code=1)
+    command = printed.splitlines()[-1].partition("run: ")[2]
+    (lists / f"{HARBOR}.{APRIL}.mbox").write_bytes(mail("c"))
+    assert "1 month materialized, 0 failed" in shell.run(command)
+    assert "2 months: nothing changed" in shell.run("mail-assets backfill")
+
+
+@pytest.fixture
+def silent_server() -> Iterator[int]:
+    """A port that takes connections and never answers."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        yield server.getsockname()[1]
+
+
+@pytest.mark.parametrize("variable", ["MAIL_PG_DSN", "DAGSTER_POSTGRES_URL"])
+def test_server_that_does_not_answer_is_named(
+    shell: Shell, silent_server: int, variable: str
+) -> None:
+    shell.run("mail-assets up")
+    scheme = "postgresql" if variable == "MAIL_PG_DSN" else "postgresql+psycopg2"
+    dsn = f"{scheme}://mail@127.0.0.1:{silent_server}/mail?connect_timeout=2"
+    printed = shell.run("mail-assets backfill", code=1, **{variable: dsn})
+    assert "Traceback" not in printed
+    assert printed.count("\n") == 1
+    assert "timeout expired" in printed or "timed out" in printed
+
+
+@pytest.mark.parametrize(
+    ("partition", "says"),
+    [
+        ("2024-03|harbor-dev", "partition key"),
+        ("harbor-dev|2031-03", "partition key"),
+        ("harbor-dev", "partition key"),
+    ],
+)
+def test_wrong_partition_exits_1(shell: Shell, partition: str, says: str) -> None:
+    shell.run("mail-assets up")
+    assert says in shell.run(f"{MATERIALIZE} --partition '{partition}'", code=1)
+
+
+def test_reversed_range_fails_and_says_so(shell: Shell) -> None:
+    shell.run("mail-assets up")
+    months = "harbor-dev|2024-04...harbor-dev|2024-03"
+    printed = shell.run(f"{MATERIALIZE} --partition-range '{months}'", code=1)
+    assert "is it reversed?" in printed
+
+
+def test_make_materialize_is_the_same(shell: Shell) -> None:
+    printed = shell.run("make materialize LIST=harbor-dev MONTH=2024-03")
+    assert "vectors harbor-dev 2024-03: chunks" in printed
+    usage = shell.run("make materialize", code=2)
+    assert "usage: make materialize LIST=harbor-dev MONTH=2024-03" in usage

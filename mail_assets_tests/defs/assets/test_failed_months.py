@@ -1,0 +1,176 @@
+"""A month that fails in a run of many: the others go on, and the run fails in the end."""
+
+from collections.abc import Callable
+
+import dagster as dg
+import pytest
+from dagster._core.definitions.data_version import CachingStaleStatusResolver, StaleStatus
+from dagster._core.loader import LoadingContextForTest
+
+from mail_assets.defs.definitions import CHECKS
+from mail_assets.defs.failures import MONTHS_MADE, read_failures
+from mail_assets.defs.partitions import asset_key
+from mail_assets_tests.defs.dagster_world import CHAIN, DagsterWorld, failure, range_tags
+from mail_assets_tests.world import APRIL, HARBOR, MARCH, MAY, PIER, mail
+
+MONTHS = (MARCH, APRIL, MAY)
+
+
+def key(month: str, list_name: str = HARBOR) -> str:
+    return f"{list_name}|{month}"
+
+
+@pytest.fixture
+def spring(world: DagsterWorld) -> DagsterWorld:
+    """A world with one message in each of three months."""
+    for number, month in enumerate(MONTHS):
+        world.archive(month, mail(f"m{number}"))
+    return world
+
+
+def break_archive(world: DagsterWorld) -> None:
+    (world.folder() / f"{HARBOR}.{APRIL}.mbox").write_bytes(b"<html>please log in</html>")
+
+
+def break_balance(world: DagsterWorld) -> None:
+    """Let the check accounted_for find one message too few."""
+    with world.connect() as connection:
+        connection.execute(
+            "create function miscount() returns trigger language plpgsql as"
+            " $$ begin new.found := new.found + 1; return new; end $$;"
+            "create trigger miscounted before insert or update on mbox_archives"
+            " for each row when (new.month = '2024-04') execute function miscount()"
+        )
+
+
+def break_rows(world: DagsterWorld) -> None:
+    """Let PostgreSQL refuse the chunks of a month."""
+    with world.connect() as connection:
+        connection.execute(
+            "alter table chunks add constraint refused check (month <> '2024-04') not valid"
+        )
+
+
+Break = Callable[[DagsterWorld], None]
+
+
+@pytest.mark.parametrize(
+    ("spoil", "first_without", "says"),
+    [
+        (break_archive, "mbox_archives", "it is an HTML page"),
+        (break_balance, "words", "check accounted_for failed: "),
+    ],
+)
+def test_good_months_go_on_to_the_indexes(
+    spring: DagsterWorld, spoil: Break, first_without: str, says: str
+) -> None:
+    spoil(spring)
+    result = spring.range(key(MARCH), key(MAY))
+    assert not result.success
+    whole = CHAIN[: CHAIN.index(first_without)]
+    for asset in CHAIN:
+        wanted = {key(month) for month in MONTHS if asset in whole or month != APRIL}
+        assert spring.instance.get_materialized_partitions(asset_key(asset)) == wanted, asset
+    [told] = read_failures(spring.instance, result.run_id)
+    assert told.subject == f"{HARBOR} {APRIL}"
+    assert says in told.reason
+    assert APRIL not in told.reason.replace(str(spring.home), "").replace(f"{APRIL}.mbox", "")
+    assert spring.index.count() == 2
+    assert {check.check_name for check in result.get_asset_check_evaluations()} >= {
+        *("keys_agree", "forgotten_stay_forgotten", "one_fingerprint"),
+    }
+
+
+def test_failed_month_ends_a_run_with_three_lines(
+    spring: DagsterWorld, capfd: pytest.CaptureFixture[str]
+) -> None:
+    break_archive(spring)
+    result = spring.range(key(MARCH), key(MAY))
+    reported = failure(result)
+    months, reason, remedy = reported.description.splitlines()
+    assert months == f"{HARBOR} {APRIL}"
+    assert reason.endswith("open the URL")
+    command = f"mail-assets backfill --list {HARBOR} --from {APRIL} --to {APRIL}"
+    assert remedy == f"when that is mended, run: {command}"
+    assert "Traceback" in reported.metadata["traceback"].value
+    printed = capfd.readouterr().err
+    assert printed.rstrip().endswith(f"{reason}\n{remedy}")
+    assert "Traceback" not in printed
+    assert "Stack Trace" not in printed
+
+
+def test_step_fails_if_it_makes_no_month(spring: DagsterWorld) -> None:
+    break_archive(spring)
+    result = spring.month(APRIL)
+    [event] = result.get_step_failure_events()
+    assert event.step_key == "mail__mbox_archives"
+    assert spring.recorded(result, "messages") == {}
+
+
+def test_step_fails_itself_where_its_check_is_left_out(spring: DagsterWorld) -> None:
+    break_archive(spring)
+    assets = [asset_key(name) for name in CHAIN[:2]]
+    job = dg.define_asset_job("bare", selection=dg.AssetSelection.assets(*assets).without_checks())
+    defs = dg.Definitions.merge(spring.defs, dg.Definitions(jobs=[job]))
+    result = defs.resolve_job_def("bare").execute_in_process(
+        instance=spring.instance,
+        tags=range_tags(key(MARCH), key(MAY)),
+        raise_on_error=False,
+    )
+    [event] = result.get_step_failure_events()
+    assert event.step_key == "mail__mbox_archives"
+    assert spring.recorded(result, "messages") == {}
+
+
+def test_months_of_other_lists_go_on_in_a_rectangle(spring: DagsterWorld) -> None:
+    spring.archive(APRIL, mail("p"), list_name=PIER)
+    break_archive(spring)
+    result = spring.range(key(APRIL), key(APRIL, PIER))
+    assert not result.success
+    vectors = spring.instance.get_materialized_partitions(asset_key("vectors"))
+    assert vectors == {key(APRIL, PIER)}
+
+
+def test_check_stays_failed_until_the_month_is_made(spring: DagsterWorld) -> None:
+    break_archive(spring)
+    spring.range(key(MARCH), key(MAY))
+    wanted = dg.AssetCheckKey(asset_key("mbox_archives"), MONTHS_MADE)
+    [check] = [one for one in CHECKS if wanted in one.check_keys]
+    assert not spring.check(check).passed, "a run again from its failure runs the check alone"
+    spring.archive(APRIL, mail("b"), at=1)
+    assert spring.month(APRIL).success
+    assert spring.check(check).passed
+
+
+def statuses(world: DagsterWorld) -> set[tuple[str, str]]:
+    """Return (asset, month) of everything that the UI shows as stale."""
+    graph = world.defs.get_repository_def().asset_graph
+    resolver = CachingStaleStatusResolver(
+        world.instance, graph, LoadingContextForTest(world.instance)
+    )
+    return {
+        (asset, month)
+        for asset in CHAIN
+        for month in MONTHS
+        if resolver.get_status(asset_key(asset), key(month)) != StaleStatus.FRESH
+    }
+
+
+def test_month_made_alone_makes_no_other_stale(spring: DagsterWorld) -> None:
+    assert spring.range(key(MARCH), key(MAY)).success
+    assert statuses(spring) == set()
+    for asset in CHAIN:
+        assert spring.month(APRIL, select=[asset]).success
+        assert statuses(spring) == set(), asset
+    spring.archive(APRIL, mail("m1"), mail("more"), at=1)
+    assert spring.month(APRIL, select=CHAIN[:2]).success
+    assert statuses(spring) == {(asset, APRIL) for asset in ("words", "chunks", "vectors")}
+
+
+def test_range_records_a_version_for_each_month(spring: DagsterWorld) -> None:
+    result = spring.range(key(MARCH), key(MAY))
+    for asset in CHAIN:
+        tags = {event.partition: event.tags or {} for event in spring._events(result, asset)}
+        assert len({one["dagster/data_version"] for one in tags.values()}) == len(MONTHS)
+        alone = spring.version(spring.month(MAY, select=[asset]), asset)
+        assert tags[key(MAY)]["dagster/data_version"] == alone
