@@ -160,7 +160,10 @@ def test_run_of_all_assets_of_a_month_leaves_whole_ones_alone(world: DagsterWorl
         instance=world.instance, partition_key=f"{HARBOR}|{MARCH}"
     )
     assert result.success
-    made = {event.asset_key.path[-1] for event in result.get_asset_materialization_events()}
+    made = {
+        event.materialization.asset_key.path[-1]
+        for event in result.get_asset_materialization_events()
+    }
     assert made == {*MONTHLY, "threads", "thread_summaries", "patch_series"}
     checked = {check.check_name for check in result.get_asset_check_evaluations()}
     assert checked.isdisjoint({"reconciled", "search_quality_holds"})
