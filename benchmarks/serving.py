@@ -123,7 +123,7 @@ def main() -> None:
         kinds = {kind: paths[kind] for kind in given.kinds.split(",")}
         if given.what == "load":
             clients = [int(number) for number in given.clients.split(",")]
-            measure_load(port, kinds, clients, given.seconds)
+            measure_load(port, kinds, clients, given.seconds, process)
         elif given.what == "memory":
             measure_memory(port, kinds, given.requests, process)
         else:
@@ -164,13 +164,19 @@ def find_paths(port: int, words: Sequence[str]) -> dict[str, list[str]]:
     """Return paths of each kind: messages that some words find, and searches by their subjects."""
     ids: dict[str, str] = {}
     for word in words:
-        query = urlencode({"q": word, "mode": "fulltext", "group": "thread", "limit": PAGES})
+        query = urlencode({"q": word, "mode": "fulltext", "group": "message", "limit": PAGES})
         for hit in json.loads(_get(port, f"/search.json?{query}"))["hits"]:
+            if "/" in hit["message_id"]:
+                continue  # such an id is a parameter
             ids.setdefault(hit["message_id"], hit["subject"])
     chosen = [*ids.items()][:: max(1, len(ids) // PAGES)][:PAGES]
+    quoted = [quote(id, safe="@") for id, _ in chosen]
     return {
-        "message": [f"/message.json/{quote(id, safe='@')}" for id, _ in chosen],
-        "thread": [f"/thread.json/{quote(id, safe='@')}" for id, _ in chosen],
+        "message": [f"/message.json/{id}" for id in quoted],
+        "thread": [f"/thread.json/{id}" for id in quoted],
+        "message page": [f"/message/{id}" for id in quoted],
+        "thread page": [f"/thread/{id}" for id in quoted],
+        "longest thread page": [f"/thread/{max(quoted, key=lambda id: _count_messages(port, id))}"],
         **{
             mode: [
                 f"/search.json?{urlencode({'q': ' '.join(_words(subject)), 'mode': mode})}"
@@ -182,28 +188,43 @@ def find_paths(port: int, words: Sequence[str]) -> dict[str, list[str]]:
     }
 
 
+def _count_messages(port: int, id: str) -> int:
+    return int(json.loads(_get(port, f"/thread.json/{id}"))["messages"])
+
+
 def _words(subject: str) -> list[str]:
     return [word for word in subject.split() if word.isalpha()][:6]
 
 
 def measure_load(
-    port: int, kinds: dict[str, list[str]], clients: Sequence[int], seconds: float
+    port: int, kinds: dict[str, list[str]], clients: Sequence[int], seconds: float, process: int
 ) -> None:
-    """Print a row for each kind and number of clients; times are of what was answered."""
-    print("| | clients | requests/s | p50 ms | p95 ms | turned away | errors |")
-    print("|---|---|---|---|---|---|---|")
+    """Print a row for each kind and number of clients; times are of what was answered.
+
+    The processor's time is that of the server's main process, which makes pages; searches run in
+    processes of their own.
+    """
+    print("| | clients | requests/s | p50 ms | p95 ms | processor ms | turned away | errors |")
+    print("|---|---|---|---|---|---|---|---|")
     for kind, paths in kinds.items():
         asyncio.run(ask_in_turn(port, Load(paths, 1, requests=len(paths))))  # all is warm
         for number in clients:
-            began = time.monotonic()
+            began, spent = time.monotonic(), _processor_seconds(process)
             answers = asyncio.run(ask_in_turn(port, Load(paths, number, seconds)))
             took = time.monotonic() - began
+            spent = (_processor_seconds(process) - spent) * 1000 / max(1, len(answers))
             good = [answer for answer in answers if answer.status == 200]
             busy = sum(answer.status == 503 for answer in answers)
             print(
                 f"| {kind} | {number} | {len(good) / took:.1f} | {quantile(good, 0.5):.1f} "
-                f"| {quantile(good, 0.95):.1f} | {busy} | {len(answers) - len(good) - busy} |"
+                f"| {quantile(good, 0.95):.1f} | {spent:.1f} "
+                f"| {busy} | {len(answers) - len(good) - busy} |"
             )
+
+
+def _processor_seconds(process: int) -> float:
+    fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def measure_memory(port: int, kinds: dict[str, list[str]], requests: int, process: int) -> None:

@@ -27,13 +27,89 @@ select m.message_id
  order by m.sent_at desc, m.message_id desc
  limit 1
 
+-- name: newest_threads
+-- The threads of the newest messages of some lists, the newest first: the first node and the author
+-- of the first message, the numbers of messages and of authors, lists, the subject, and the last
+-- date. Some hundred messages are looked at: a busy thread may have them all.
+with recent as materialized (
+    select r.message_id, r.sent_at
+      from unnest(%(lists)s::text[]) as l (name)
+     cross join lateral (
+           select message_id, sent_at
+             from shown_messages
+            where list = l.name and sent_at <= now()
+            order by sent_at desc, message_id desc
+            limit %(recent)s) r
+     order by r.sent_at desc
+     limit %(recent)s),
+newest as materialized (
+    select (array_agg(r.message_id order by r.sent_at desc))[1] as message_id,
+           max(r.sent_at) as last_sent_at
+      from recent r
+      join threads t using (message_id)
+     group by t.thread_id
+     order by last_sent_at desc
+     limit %(most)s)
+select min(first.message_id) as first_id,
+       (array_agg(m.from_name order by t.position, m.arrived_at))[1] as from_name,
+       (array_agg(m.from_email order by t.position, m.arrived_at))[1] as from_email,
+       count(distinct m.message_id)::int as messages,
+       count(distinct lower(m.from_email))::int as people,
+       array_agg(distinct m.list) as lists,
+       (array_agg(m.subject_base order by t.position, m.arrived_at))[1] as subject,
+       n.last_sent_at
+  from newest n
+ cross join lateral shown_thread(n.message_id) t
+ cross join lateral (
+       select f.message_id from shown_thread(n.message_id) f order by f.position limit 1) first
+  join shown_messages m on m.message_id = t.message_id
+  left join shown_texts o
+    on (o.message_id, o.list, o.month, o.variant) = (m.message_id, m.list, m.month, m.variant)
+ where coalesce(o.place, 1) = 1
+ group by n.message_id, n.last_sent_at
+ order by n.last_sent_at desc, n.message_id
+
+-- name: has_attachments
+-- By the index of messages with attachments.
+select exists (select from shown_messages where attachments <> '[]' and list = any(%(lists)s))
+
+-- name: month_addresses
+-- What has a page of its own: the messages of a month, and the threads that begin in it by their
+-- first node, or by the message where that may not be shown.
+select m.message_id, max(m.sent_at) as sent_at,
+       (select case when is_closed(root.message_id) then m.message_id else root.message_id end
+          from threads root
+         where root.thread_id = t.thread_id and root.position = 0
+           and not exists (
+               select from threads n
+                where n.thread_id = t.thread_id and n.position < t.position and not n.is_ghost
+                  and exists (select from shown_messages e where e.message_id = n.message_id)))
+           as thread
+  from shown_messages m
+  left join threads t using (message_id)
+ where m.list = (select %(list)s) and m.month = %(month)s
+ group by m.message_id, t.thread_id, t.position
+ order by sent_at, m.message_id
+offset %(first)s
+ limit %(most)s
+
 -- name: near_ids
--- The ids before and after one that is in no archive, in the order of the index.
-(select distinct message_id from shown_messages
-  where message_id < %(id)s order by message_id desc limit %(near)s)
-union
-(select distinct message_id from shown_messages
-  where message_id >= %(id)s order by message_id limit %(near)s)
+-- The ids before and after one that is in no archive, in the order of the index. Some more are
+-- read than are wanted, for those that may not be shown.
+select n.message_id
+  from ((select distinct message_id
+           from messages
+          where message_id < %(id)s
+          order by message_id desc
+          limit 4 * %(near)s)
+        union
+        (select distinct message_id
+           from messages
+          where message_id >= %(id)s
+          order by message_id
+          limit 4 * %(near)s)
+        offset 0) n
+ where exists (select from shown_messages m where m.message_id = n.message_id offset 0)
 
 -- name: known_ids
 -- Ids of archived messages that are no sender's address: anybody can use the address of somebody
@@ -147,6 +223,15 @@ select l.list,
                              and v.index_name = %(vectors_name)s and v.written) end) as vectors
                from partitions p where asset = 'vectors' group by list) v using (list)
  order by l.list
+
+-- name: newest_dates
+-- When the newest message of each list was sent, by an index; dates in the future are wrong.
+select l.list, (select m.sent_at
+                  from messages m
+                 where m.list = l.list and m.sent_at <= now()
+                 order by m.sent_at desc
+                 limit 1)
+  from unnest(%(lists)s::text[]) as l (list)
 
 -- name: columns
 select a.attname, format_type(a.atttypid, a.atttypmod), not a.attnotnull,

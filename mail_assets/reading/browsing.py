@@ -115,6 +115,54 @@ def read_month(
     return [MonthEntry(Title(*row[:6]), *row[6:]) for row in rows]
 
 
+class NewestThread(NamedTuple):
+    """A thread by its newest message: `first_id` is its first node, the author began it.
+
+    Numbers are those of the lists that were asked for.
+    """
+
+    first_id: str
+    from_name: str
+    from_email: str
+    messages: int
+    people: int
+    lists: list[str]
+    subject: str
+    last_sent_at: dt.datetime
+
+
+def read_newest_threads(
+    connection: psycopg.Connection, lists: Collection[str], most: int, recent: int
+) -> list[NewestThread]:
+    """Return the threads of the `recent` newest messages of some lists, the newest first."""
+    parameters = {"lists": [*lists], "most": most, "recent": recent}
+    rows = connection.execute(statement("browsing", "newest_threads"), parameters).fetchall()
+    return [NewestThread(*row) for row in rows]
+
+
+def has_attachments(connection: psycopg.Connection, lists: Collection[str]) -> bool:
+    """Return whether a message of some lists has an attachment."""
+    query = statement("browsing", "has_attachments")
+    return bool(read_value(connection, query, {"lists": [*lists]}))
+
+
+class PageAddress(NamedTuple):
+    """A message that has a page; `thread` is the first node of its thread if it begins it."""
+
+    message_id: str
+    sent_at: dt.datetime
+    thread: str | None
+
+
+def read_month_addresses(
+    connection: psycopg.Connection, month: ListMonth, first: int, most: int
+) -> list[PageAddress]:
+    """Return the pages of a month's messages and of the threads that begin in it."""
+    parameters = {**month.columns, "first": first, "most": most}
+    rows = connection.execute(statement("browsing", "month_addresses"), parameters).fetchall()
+    return [PageAddress(*row) for row in rows]
+
+
 def read_stats(
     connection: psycopg.Connection, lists: Iterable[str], vectors: str, words: str
 ) -> dict[str, Any]:
@@ -125,10 +173,46 @@ def read_stats(
     return {"lists": {row.pop("list"): row for row in rows}, "threads": count_threads(connection)}
 
 
+class Freshness(NamedTuple):
+    """What a search of a list can find: up to when, and what it cannot find yet.
+
+    `words` are messages that the index of words lacks, `vectors` passages that the index of vectors
+    lacks, `unreadable` messages in quarantine.
+    """
+
+    list_name: str
+    newest: dt.datetime | None
+    words: int
+    vectors: int
+    unreadable: int
+
+
+def read_freshness(
+    connection: psycopg.Connection, lists: Iterable[str], vectors: str, words: str
+) -> list[Freshness]:
+    """Return the freshness of lists, from the figures of their months."""
+    parameters = {"lists": [*lists], "vectors_name": vectors, "words_name": words}
+    dates = connection.execute(statement("browsing", "newest_dates"), parameters).fetchall()
+    newest: dict[str, dt.datetime | None] = dict(dates)
+    with connection.cursor(row_factory=dict_row) as cursor:
+        rows = cursor.execute(statement("browsing", "list_stats"), parameters).fetchall()
+    return [
+        Freshness(
+            row["list"],
+            newest[row["list"]],
+            max(0, row["messages"] - row["words"]),
+            max(0, row["chunks"] - row["vectors"]),
+            row["quarantined"],
+        )
+        for row in rows
+    ]
+
+
 #: Table -> the figure of a month that counts its rows.
 ROW_FIGURES = {
     "messages": "stored",
     "patches": "rows",
+    "commits": "commits",
     "chunks": "chunks",
     "vectors": "chunks",
     "words": "documents",

@@ -1,7 +1,7 @@
 """Read a whole thread as a conversation: each message once, across lists and months."""
 
 import datetime as dt
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
@@ -160,6 +160,67 @@ def find_page_starts(connection: psycopg.Connection, thread_id: str, size: int) 
     """Return the id of the first post of each page of a thread; a page has `size` positions."""
     parameters = {"thread_id": thread_id, "size": size}
     return read_column(connection, statement("conversations", "page_starts"), parameters)
+
+
+def read_state(connection: psycopg.Connection, thread_id: str) -> str:
+    """Return a digest that changes with anything that a page of a thread shows of it."""
+    query = statement("conversations", "state")
+    return str(read_value(connection, query, {"thread_id": thread_id}))
+
+
+class Node(NamedTuple):
+    """A place in the outline of a thread; texts and dates are None for a ghost.
+
+    `number` counts the archived messages up to it, `messages` those of the thread. `answers`: it is
+    a direct answer to the message that was asked for. Only then it has the beginning of its text,
+    and the segments of the whole.
+    """
+
+    position: int
+    depth: int
+    message_id: str
+    is_ghost: bool
+    answers: bool
+    by_subject: bool
+    number: int
+    messages: int
+    from_name: str | None
+    from_email: str | None
+    sent_at: dt.datetime | None
+    subject_base: str | None
+    body_text: str | None
+    segments: list[tuple[int, int, str]] | None
+
+
+def read_outline(
+    connection: psycopg.Connection, message_id: str, around: tuple[int, int], characters: int
+) -> list[Node]:
+    """Return the nodes around a message, its answers, and the first message of its thread.
+
+    `around` says how many before and after it; of an answer's text some `characters` are read.
+    """
+    before, after = around
+    parameters = {
+        "message_id": message_id,
+        "before": before,
+        "after": after,
+        "characters": characters,
+    }
+    rows = connection.execute(statement("conversations", "outline"), parameters).fetchall()
+    return [Node(*row) for row in rows]
+
+
+class Ordinal(NamedTuple):
+    """The number of a message in its thread, from 1, and the number of messages there."""
+
+    number: int
+    messages: int
+
+
+def read_ordinals(connection: psycopg.Connection, ids: Collection[str]) -> dict[str, Ordinal]:
+    """Return the places of messages in their threads; ids that are in no thread are left out."""
+    rows = connection.execute(statement("conversations", "places"), {"ids": [*ids]}).fetchall()
+    return {id: Ordinal(*numbers) for id, *numbers in rows}
 
 
 def count_threads(connection: psycopg.Connection) -> int:

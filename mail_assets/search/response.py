@@ -5,7 +5,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
+from mail_assets.search.language.request import After
+
 Span = tuple[int, int]
+#: Reasons why there is no next page.
+End = Literal["all", "far", "depth"]
 
 #: Characters of the shortest snippet that is shown of a chunk, which a longer one contains, and of
 #: the first message of a conversation.
@@ -210,7 +214,9 @@ class Response:
     of which may be missing. `permalink`: a query that asks for the same again. If requested,
     `explain` says how the query was understood ("query"), the terms, the counts and times of the
     legs; `facets` count the messages that match. `near` is the thread at hand: its subject joined
-    the question, and it is left out.
+    the question, and it is left out. `next_row` begins the next page. Where there is none, `end` is
+    why: "all" that match were listed, others are too "far" from the question or below the score
+    that was asked for, or the ranking has no more "depth".
     """
 
     query_id: str
@@ -227,10 +233,14 @@ class Response:
     without_quotes: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     near: Reading | None = None
+    end: End | None = None
+    next_row: After | None = None
 
     def as_json(self) -> dict[str, Any]:
-        """Return the response as plain values for json.dumps."""
-        return asdict(self)
+        """Return the response as plain values for json.dumps, without the row of the next page."""
+        values = asdict(self)
+        del values["next_row"]
+        return values
 
 
 def name_people(names: Sequence[str], people: int) -> str:
@@ -249,13 +259,16 @@ def find_start(text: str, focus: int, size: int) -> int:
     return blank.end() if blank else start
 
 
-def cut_beginning(text: str, size: int) -> str:
-    """Return the beginning of a text on one line, cut after a word: "..." marks that it goes on."""
-    line = " ".join(text.split())
+def cut_beginning(text: str, size: int, *, keep_lines: bool = False) -> str:
+    """Return the beginning of a text, cut after a word: "..." marks that it goes on.
+
+    It is on one line, or with `keep_lines` on those that it has.
+    """
+    line = _BLANK.sub(_keep_line if keep_lines else " ", text.strip())
     if len(line) <= size:
         return line
-    end = line.rfind(" ", size - MAX_CUT, size)
-    return f"{line[: size if end < 0 else end]}..."
+    blanks = [*_BLANK.finditer(line, max(0, size - MAX_CUT), size)]
+    return f"{line[: blanks[-1].start() if blanks else size]}..."
 
 
 def _find_end(text: str, end: int) -> int:
@@ -264,11 +277,13 @@ def _find_end(text: str, end: int) -> int:
     return blanks[-1].start() if blanks else end
 
 
-def cut_snippet(chunk: ChunkHit, size: int) -> Iterator[tuple[str, bool]]:
+def cut_snippet(
+    chunk: ChunkHit, size: int, *, keep_lines: bool = False
+) -> Iterator[tuple[str, bool]]:
     """Yield about `size` characters of a chunk, starting shortly before its focus, whole words.
 
-    They come in pieces, each with whether it is highlighted. White space becomes single spaces, and
-    "..." marks where the chunk continues.
+    They come in pieces, each with whether it is highlighted. White space becomes single spaces, or
+    with `keep_lines` a line end where it has one, and "..." marks where the chunk continues.
     """
     start = find_start(chunk.text, chunk.focus, size)
     end = _find_end(chunk.text, start + size)
@@ -278,10 +293,14 @@ def cut_snippet(chunk: ChunkHit, size: int) -> Iterator[tuple[str, bool]]:
     for text, marked in chunk.pieces():
         part = text[max(0, start - at) : max(0, end - at)]
         if part:
-            yield _BLANK.sub(" ", part), marked
+            yield _BLANK.sub(_keep_line if keep_lines else " ", part), marked
         at += len(text)
     if at > end:
         yield "...", False
+
+
+def _keep_line(blank: re.Match[str]) -> str:
+    return "\n" if "\n" in blank[0] else " "
 
 
 def mark_spans(text: str, spans: Iterable[Span]) -> Iterator[tuple[str, bool]]:

@@ -34,17 +34,20 @@ SUMMARY_TOKENS = 1_000_000
 FRESH_HOURS = 48
 #: Days: long enough for a monthly look at what vanished.
 KEEP_ARCHIVES = 30
+#: Minutes: people ask again while they read.
+STANDBY = 5
 
 _places = Section("Places")
 _encoder = Section("The encoder")
 _chat = Section("A chat model")
 _sources = Section("Archives and forgotten mail")
+_command_line = Section("The command line")
 _web = Section("Web pages")
 _dagster = Section("Runs, assets and alerts")
 _server = Section("The embedded server")
 _shared = Section("Variables that other programs share", shared=True)
 
-TABLE = (_places, _encoder, _chat, _sources, _web, _dagster, _server, _shared)
+TABLE = (_places, _encoder, _chat, _sources, _command_line, _web, _dagster, _server, _shared)
 
 HOME = _places.add(
     "MAIL_HOME",
@@ -106,6 +109,13 @@ QUALITY_SET = _places.add(
     values.judged_folder,
     "A folder with judged queries, for the asset `search_quality` and for `index promote` "
     "([quality.md](quality.md))",
+)
+SECRETS = _places.add(
+    "MAIL_SECRETS",
+    None,
+    values.folder,
+    "A folder with files that are named like variables, such as `MAIL_FORGET_KEY` and "
+    "`PGPASSWORD`: each is the value of that variable, unless it is set",
 )
 LOCAL_STATE = _places.add(
     "MAIL_LOCAL_STATE",
@@ -245,6 +255,14 @@ FORGET_ARCHIVES = _sources.add(
     "the messages",
 )
 
+STANDBY_MINUTES = _command_line.add(
+    "MAIL_STANDBY_MINUTES",
+    STANDBY,
+    values.count("minutes; 0: no process stays"),
+    "Minutes that a process stays ready after `search`, `similar` or `answer`, so that the next "
+    "answers at once ([search.md](search.md#from-the-command-line)); `0`: none stays",
+)
+
 WEB_ADDRESSES = _web.add(
     "MAIL_WEB_ADDRESSES",
     HIDDEN,
@@ -264,6 +282,18 @@ WEB_URL = _web.add(
     values.site_url("https://archive.example.org"),
     "The address under which readers find it, for links in feeds and mailboxes: "
     "`https://archive.example.org`",
+)
+WEB_TITLE = _web.add(
+    "MAIL_WEB_TITLE",
+    "",
+    values.short_text(100),
+    "The name of the archive, on its pages and in titles: `Mail of the Harbor project`",
+)
+WEB_ABOUT = _web.add(
+    "MAIL_WEB_ABOUT",
+    "",
+    values.short_text(300),
+    "A line about the archive, below its name",
 )
 WEB_PROXIES: Variable[tuple[values.Network, ...]] = _web.add(
     "MAIL_WEB_PROXIES",
@@ -376,6 +406,9 @@ TERM = _shared.add("TERM", "", values.text, "`dumb` or `unknown`: the terminal g
 CI = _shared.add("CI", "", values.text, "Set: progress is printed as lines, as for a log file")
 
 #: Variables without which something is read from this machine or kept on it.
+#: Variables that libraries read, and that MAIL_SECRETS may have too.
+OF_LIBRARIES = ("PGPASSWORD", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY")
+
 SHARED = (DAGSTER_DIR, DAGSTER_URL, LISTS, PG_DSN, STORE, VECTORS, WORDS)
 
 #: Refused without a remote model. MAIL_ENCODER_KEY is not: it may be set for all commands.

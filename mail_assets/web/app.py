@@ -1,10 +1,9 @@
 """The web application: its routes, the threads that answer, and errors as pages or JSON."""
 
 import contextlib
-import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
+from secrets import token_bytes
 from typing import Any
 from urllib.parse import quote
 
@@ -14,30 +13,44 @@ from starlette.datastructures import MutableHeaders
 from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
-from starlette.routing import BaseRoute, Mount, Route
-from starlette.staticfiles import StaticFiles
+from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from mail_assets.answers.maker import AnswerMaker, PassageMaker
 from mail_assets.reading.browsing import find_newest_id
+from mail_assets.tables.removals import KEY_BYTES
 from mail_assets.web.answers import Answering, AnswerRoutes
 from mail_assets.web.browse import Archives
+from mail_assets.web.delivery import (
+    Compression,
+    KeptPage,
+    KeptPages,
+    compress,
+    make_static_endpoint,
+    respond_packed,
+)
 from mail_assets.web.document_types import Document
 from mail_assets.web.documents import Documents
 from mail_assets.web.exports import Exports
 from mail_assets.web.feeds import Feeds
 from mail_assets.web.files import Downloads, FileRoutes
+from mail_assets.web.front import Front, Site
 from mail_assets.web.hosts import HostCheck, Hosts
 from mail_assets.web.limits import Admission, Clients, Cost, Limits, find_cost
+from mail_assets.web.links import link_data, write_json
 from mail_assets.web.mcp import build_mcp_server
 from mail_assets.web.openapi import Archive, describe_api
+from mail_assets.web.page_documents import PageDocuments, ThreadState
 from mail_assets.web.pages import Pages, find_version
 from mail_assets.web.requests import (
     SAFE,
     find_other_address,
     page_url,
+    read_first,
     read_id,
+    read_id_place,
     read_list,
+    read_list_place,
     read_month,
     read_nothing,
     read_query,
@@ -59,10 +72,10 @@ from mail_assets.web.searchers import Workers
 Endpoint = Callable[[Request], Awaitable[Response]]
 
 HTML, JSON, ATOM = "text/html", "application/json", "application/atom+xml"
+XML, OPENSEARCH = "application/xml", "application/opensearchdescription+xml"
+#: Threads that make pages of threads: others wait, and messages do not wait for them.
+THREAD_PAGES = 2
 
-STATIC = Path(__file__).with_name("static")
-#: Links between searches never end: robots may read messages, threads and lists only.
-ROBOTS = "User-agent: *\nDisallow: /search\nDisallow: /similar\nDisallow: /answer\n"
 #: Pages load styles and scripts of this site only, send requests to this site only, and run nothing
 #: inline (https://www.w3.org/TR/CSP3/).
 CONTENT_SECURITY_POLICY = (
@@ -141,36 +154,46 @@ class View:
     def paths(self) -> tuple[str, ...]:
         """The paths of its routes; an id that no path can hold is a parameter."""
         path = f"/{self.name}"
-        return (path, f"{path}/{{id:path}}") if self.read in (read_id, read_text) else (path,)
+        return (
+            (path, f"{path}/{{id:path}}")
+            if self.read in (read_id, read_id_place, read_text)
+            else (path,)
+        )
 
 
 def _list_views(
-    documents: Documents, pages: Pages, feeds: Feeds, describe_api: Callable[[], Document]
+    documents: Documents,
+    of_pages: PageDocuments,
+    pages: Pages,
+    feeds: Feeds,
+    describe_api: Callable[[], Document],
 ) -> Iterator[View]:
     age = SEARCH_MAX_AGE
     archives = Archives(documents.service, documents.publication)
-    searches = pages.documents.search
+    searches, listed = of_pages.search, of_pages.front.archives
+    yield View("", read_nothing, of_pages.front.home, pages.home, HTML, age)
     yield View("search", read_query, searches, pages.search, HTML, age, find_other_address)
-    yield View("search.json", read_query, documents.search, _write_json, JSON, age)
+    yield View("search.json", read_query, documents.search, _write_data, JSON, age)
     yield View("search.atom", read_query, feeds.search, feeds.write, ATOM, age)
-    yield View("message", read_text, documents.message, pages.message, HTML)
-    yield View("message.json", read_text, documents.message, _write_json, JSON)
-    yield View("thread", read_id, documents.thread, pages.thread, HTML)
-    yield View("thread.json", read_id, documents.thread, _write_json, JSON)
-    yield View("thread.atom", read_id, feeds.thread, feeds.write, ATOM)
-    yield View("similar", read_id, documents.similar, pages.similar, HTML, age)
-    yield View("similar.json", read_id, documents.similar, _write_json, JSON, age)
-    yield View("openapi.json", read_nothing, describe_api, _write_json, JSON)
-    yield View("lists", read_nothing, archives.lists, pages.lists, HTML)
-    yield View("lists.json", read_nothing, archives.lists, _write_json, JSON)
-    yield View("lists/{list}", read_list, archives.months, pages.months, HTML)
-    yield View("lists.json/{list}", read_list, archives.months, _write_json, JSON)
-    yield View("lists/{list}/{month}", read_month, archives.month, pages.month, HTML)
-    yield View("lists.json/{list}/{month}", read_month, archives.month, _write_json, JSON)
+    yield View("message", read_text, of_pages.message, pages.message, HTML)
+    yield View("message.json", read_text, documents.message, _write_data, JSON)
+    yield View("thread.json", read_id, documents.thread, _write_data, JSON)
+    yield View("thread.atom", read_id_place, feeds.thread, feeds.write, ATOM)
+    yield View("similar", read_id, of_pages.similar, pages.similar, HTML, age)
+    yield View("similar.json", read_id, documents.similar, _write_data, JSON, age)
+    yield View("openapi.json", read_nothing, describe_api, write_json, JSON)
+    yield View("lists", read_nothing, listed.lists, pages.lists, HTML)
+    yield View("lists.json", read_nothing, archives.lists, _write_data, JSON)
+    yield View("lists/{list}", read_list, of_pages.list, pages.months, HTML)
+    yield View("lists.json/{list}", read_list, archives.months, _write_data, JSON)
+    yield View("lists.atom/{list}", read_list_place, feeds.archive, feeds.write, ATOM)
+    yield View("lists.atom/{list}/{month}", read_list_place, feeds.archive, feeds.write, ATOM)
+    yield View("lists/{list}/{month}", read_month, listed.month, pages.month, HTML)
+    yield View("lists.json/{list}/{month}", read_month, archives.month, _write_data, JSON)
 
 
-def _write_json(document: Mapping[str, Any]) -> str:
-    return json.dumps(document, ensure_ascii=False, separators=(",", ":"))
+def _write_data(document: Mapping[str, Any]) -> str:
+    return write_json(link_data(document))
 
 
 @dataclass
@@ -179,6 +202,7 @@ class Application:
 
     `base_url` is the public URL, without a slash at its end; links in feeds and mailboxes begin
     with it. `hosts` are names under which it answers, besides those of the URL and this machine.
+    `title` and `about` present the archive, `descriptions` its lists by name.
     """
 
     documents: Documents
@@ -187,6 +211,9 @@ class Application:
     hosts: Sequence[str] = ()
     limits: Limits = field(default_factory=Limits)
     clients: Clients = field(default_factory=Clients)
+    title: str = ""
+    about: str = ""
+    descriptions: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         searchers = self.documents.service.options.searchers
@@ -196,10 +223,29 @@ class Application:
         self._writers = Workers(self.limits.allowances[Cost.answer].at_once)
         self._exports = Exports(self.documents, self.base_url)
         has_chat = not isinstance(self.maker, PassageMaker)
-        self._pages = Pages(replace(self.documents, surface="page"), has_chat)
-        self._mcp = build_mcp_server(self.documents)
+        site = Site(self.base_url, self.title, self.about, self.descriptions)
+        publication = replace(self.documents.publication, mark_key=self._find_mark_key())
+        documents = replace(self.documents, surface="page", publication=publication)
+        self._pages = Pages(documents, site, has_chat)
+        self._page_documents = PageDocuments(documents, Front(documents, site))
+        self._threads, self._kept = Workers(THREAD_PAGES), KeptPages()
+        self._mcp = build_mcp_server(self.documents, self.base_url)
         addresses = self.documents.publication.addresses
-        self._settings = f"{find_version()} {addresses} {self.base_url} {has_chat}"
+        self._settings = f"{find_version()} {addresses} {site} {has_chat}"
+
+    def _find_mark_key(self) -> bytes:
+        """Return the key of the marks of people: of its own, or MAIL_FORGET_KEY.
+
+        Where none can be stored, marks change when the server starts again.
+        """
+        source = self.documents.service.options.forget_key
+        if source.given or source.file is None:
+            return source.read() or token_bytes(KEY_BYTES)
+        own = replace(source, file=source.file.with_name("marks.key"), may_create=True)
+        try:
+            return own.read() or own.create()
+        except OSError:  # a home that cannot be written
+            return token_bytes(KEY_BYTES)
 
     @property
     def _version(self) -> str:
@@ -211,6 +257,7 @@ class Application:
         app = Starlette(
             routes=[*self._routes()],
             middleware=[
+                Middleware(Compression),
                 Middleware(SecurityHeaders),
                 Middleware(ErrorResponses, respond=self._show_error),
                 Middleware(HostCheck, hosts=Hosts(self.base_url, self.hosts)),
@@ -235,10 +282,14 @@ class Application:
         answers = AnswerRoutes(self._searches, self._writers, answering, self._pages)
         yield from answers.list_routes()
         feeds = Feeds(replace(self.documents, surface="feed"), self._exports)
-        for view in _list_views(self.documents, self._pages, feeds, self._describe_api):
+        for view in _list_views(
+            self.documents, self._page_documents, self._pages, feeds, self._describe_api
+        ):
             for path in view.paths:
                 yield Route(path, self._answer_view(view))
-        yield Route("/", self._answer_home)
+        for path in ("/thread", "/thread/{id:path}"):
+            yield Route(path, self._answer_thread)
+        yield from self._list_machine_routes()
         yield Route("/message-id/flat/{id:path}", _redirect_to("thread"))
         yield Route("/message-id/{id:path}", _redirect_to("message"))
         # hosts and origins of all routes are checked by HostCheck
@@ -252,9 +303,28 @@ class Application:
             yield Route(route.path, route.endpoint, methods=["POST"])
         yield Route("/health", _answer_health)
         yield Route("/ready", self._answer_ready)
-        yield Route("/robots.txt", _answer_robots)
-        yield Mount("/static", StaticFiles(directory=STATIC))
+        yield Route("/static/{path:path}", make_static_endpoint())
+        yield Route("/favicon.ico", make_static_endpoint("favicon.ico"))
         yield Route("/{path:path}/", _drop_slash)
+
+    def _list_machine_routes(self) -> Iterator[BaseRoute]:
+        """Yield the routes of what leads machines through the archive."""
+        front = self._page_documents.front
+        yield Route("/robots.txt", self._send_text(read_nothing, front.write_robots, "text/plain"))
+        yield Route("/sitemap.xml", self._send_text(read_first, front.list_sitemaps, XML))
+        yield Route("/sitemap/{list}/{month}", self._send_text(read_month, front.map_month, XML))
+        path = "/opensearch.xml"
+        yield Route(path, self._send_text(read_nothing, self._pages.opensearch, OPENSEARCH))
+
+    def _send_text(
+        self, read: Callable[[Request], tuple[Any, ...]], write: Callable[..., str], media_type: str
+    ) -> Endpoint:
+        async def answer(request: Request) -> Response:
+            given = read(request)
+            text = await self._reads.run(lambda: write(*given))
+            return Response(text, headers=allow_keeping(DEFAULT_MAX_AGE), media_type=media_type)
+
+        return answer
 
     def _describe_api(self) -> Document:
         service, publication = self.documents.service, self.documents.publication
@@ -282,10 +352,36 @@ class Application:
         headers = allow_keeping(view.max_age, tag)
         if is_known(request, tag):
             return Response(status_code=304, headers=headers)
-        return Response(view.write(document), headers=headers, media_type=view.media_type)
+        body = compress(view.write(document).encode())
+        return respond_packed(request, body, headers, view.media_type)
 
-    async def _answer_home(self, _: Request) -> Response:
-        return HTMLResponse(self._pages.home())
+    async def _answer_thread(self, request: Request) -> Response:
+        [id] = read_id(request)
+        return await self._threads.run(lambda: self._respond_with_thread(request, id))
+
+    def _respond_with_thread(self, request: Request, id: str) -> Response:
+        """Return the page of a thread as it is kept, made again if its rows have changed."""
+        key, rows = self._page_documents.read_rows(id)
+        page = self._find_thread(key, rows)
+        if page is None:
+            with self._kept.making(key):
+                page = self._find_thread(key, rows) or self._make_thread(key, rows, id)
+        headers = allow_keeping(DEFAULT_MAX_AGE, page.tag)
+        if is_known(request, page.tag):
+            return Response(status_code=304, headers=headers)
+        return respond_packed(request, page.packed, headers, HTML)
+
+    def _find_thread(self, key: str, rows: str) -> KeptPage | None:
+        page = self._kept.find(key)
+        return page if page and self._page_documents.is_current(page.state, rows) else None
+
+    def _make_thread(self, key: str, rows: str, id: str) -> KeptPage:
+        document, named = self._page_documents.thread(id)
+        state = ThreadState(rows, named, tuple(document["mentions"]))
+        packed = compress(self._pages.thread(document).encode())
+        page = KeptPage(tag_document(document, f"{self._version} {HTML}"), packed, state)
+        self._kept.keep(key, page)
+        return page
 
     async def _answer_ready(self, _: Request) -> Response:
         try:
@@ -323,7 +419,3 @@ async def _drop_slash(request: Request) -> Response:
 
 async def _answer_health(_: Request) -> Response:
     return PlainTextResponse("ok\n")
-
-
-async def _answer_robots(_: Request) -> Response:
-    return PlainTextResponse(ROBOTS)

@@ -1,35 +1,34 @@
 """Make what pages show besides their documents: links, bars, reasons, and texts in pieces."""
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import groupby, pairwise
 from typing import Any, NamedTuple
 
-from mail_assets.mail.body.segments import Segment
 from mail_assets.mail.message.forgotten import is_placeholder
 from mail_assets.mail.message.subjects import base_subject
-from mail_assets.mail.message.text_addresses import MASK, find_addresses
+from mail_assets.mail.message.text_addresses import MASK
 from mail_assets.month import months_between
 from mail_assets.search.language.fields import read_field
 from mail_assets.search.language.request import Group, Sort
 from mail_assets.search.language.syntax import ParsedRequest
 from mail_assets.search.response import (
     REASONS,
+    SHORTEST,
     ChunkHit,
     cut_beginning,
     cut_snippet,
     mark_spans,
     name_people,
 )
-from mail_assets.text.untrusted import TURNS
+from mail_assets.web.bodies import flows_on, view_body
 from mail_assets.web.requests import (
     OPTIONS,
     anchor,
     drop_filters,
     drop_quotes,
     find_address,
-    page_url,
     place_url,
     refine,
 )
@@ -37,22 +36,15 @@ from mail_assets.web.requests import (
 Document = Mapping[str, Any]
 
 #: Characters of a chunk that a hit shows, and a line of a conversation.
-SNIPPET, LINE = 400, 180
+SNIPPET, LINE = 320, 200
 #: Size of a bar in SVG units, and the most months with a bar each; a longer search has years.
 BAR_WIDTH, BAR_HEIGHT, MAX_MONTHS = 24, 60, 60
 #: Senders and years among the links that refine; the histogram has every year.
 SENDERS, YEARS = 10, 10
-#: A URL to link: no user name before the host, and no characters that change the direction of
-#: text. Its path may have the id of a message.
-_URL = re.compile(rf"https?://[^\s<>\"'`@/{TURNS}]++(?!@)(?:/[^\s<>\"'`{TURNS}]*+)?")
-#: Characters at the end of a sentence, which are no part of a URL before them.
-_AFTER_URL = ".,;:!?)]}"
-#: Lines of the longest quote that is not folded.
-OPEN_QUOTE = 12
-#: Kinds of segments that are shown like another kind.
-_SHOWN_AS = {"attribution": "quote", "footer": "signature"}
 #: Levels by which a thread is indented: lines must stay readable on a phone.
 MAX_INDENT = 8
+#: Names of people that a line of a thread has.
+NAMES = 3
 #: Pages of a thread that a page links before and after itself.
 NEAR_PAGES = 3
 #: Citations as answers/citations write them, and code, which has none.
@@ -87,6 +79,7 @@ def view_hits(document: Document) -> list[dict[str, Any]]:
             "title": [*mark_spans(hit["subject"], hit["subject_highlights"])],
             "snippet": _snippet(hit, SNIPPET),
             "reasons": describe_reasons(hit),
+            "ordinal": document["ordinals"].get(hit["message_id"]) if hit["text"] == 1 else None,
         }
         for hit in document["hits"]
     ]
@@ -97,18 +90,30 @@ def view_conversations(document: Document, parsed: ParsedRequest) -> Iterator[di
     hits = {hit["message_id"]: hit for hit in document["hits"]}
     for one in document["conversations"]:
         first = one["first"]
-        lines = [_view_line(hits[id], one) for id in one["best"]]
+        lines = [
+            {**_view_line(hits[id], one), "ordinal": document["ordinals"].get(id)}
+            for id in one["best"]
+        ]
         if first and first["message_id"] not in one["best"]:
             beginning = {**first, "text": 1, "copies": (), "newer_copy": None, "attachments": ()}
-            snippet = [(cut_beginning(first["text"], LINE), False)]
-            more = {"place": place_url(first["message_id"]), "is_first": True, "title": []}
+            # a whole beginning ends within a word: it was cut before
+            size = min(LINE, SHORTEST - 1)
+            beginning_of_text = cut_beginning(first["text"], size, keep_lines=True)
+            snippet = [*_part_soft([(beginning_of_text, False)])]
+            more = {
+                "place": place_url(first["message_id"]),
+                "is_first": True,
+                "title": [],
+                "reasons": "",
+                "ordinal": None,
+            }
             lines.insert(0, {**beginning, **more, "snippet": snippet})
         within = read_field("thread", one["thread_id"], None) if one["more"] else None
         yield {
             **one,
             "title": [*_mark_subject(one["subject"], [hits[id] for id in one["best"]])],
             "lines": lines,
-            "who": name_people(one["names"], one["people"]),
+            "who": name_people([name for name in one["names"] if _is_shown(name)], one["people"]),
             "more_url": refine(parsed, within, group=Group.message.value) if within else "",
         }
 
@@ -132,6 +137,7 @@ def _view_line(hit: Document, one: Document) -> dict[str, Any]:
         "place": hit["url"] if hit["text"] > 1 or not one["thread_id"] else place_url(id),
         "is_first": first is not None and first["message_id"] == id,
         "title": marked if same != one["subject"] else [],
+        "reasons": describe_reasons(hit),
         "snippet": _snippet(hit, LINE),
     }
 
@@ -227,7 +233,23 @@ def _snippet(hit: Document, size: int) -> list[tuple[str, bool]]:
         return []
     first = hit["chunks"][0]
     spans = {name: tuple(map(tuple, first[name])) for name in ("spans", "highlights")}
-    return [*cut_snippet(ChunkHit(**{**first, **spans}), size)]
+    return [*_part_soft(cut_snippet(ChunkHit(**{**first, **spans}), size, keep_lines=True))]
+
+
+def _part_soft(pieces: Iterable[tuple[str, bool]]) -> Iterator[tuple[str, bool]]:
+    """Yield the pieces of a snippet; the end of a line that flows on is a piece of its own."""
+    pieces = [*pieces]
+    lines = "".join(text for text, _ in pieces).split("\n")
+    soft = iter([flows_on(line, after) for line, after in pairwise(lines)])
+    for text, marked in pieces:
+        first, *others = text.split("\n")
+        yield first, marked
+        for line in others:
+            if next(soft):
+                yield "\n", False
+                yield line, marked
+            else:
+                yield f"\n{line}", marked
 
 
 def _change(parsed: ParsedRequest, option: str) -> str:
@@ -235,88 +257,10 @@ def _change(parsed: ParsedRequest, option: str) -> str:
     return find_address(parsed, **{option: OPTIONS[option]}, offset=0)
 
 
-class Piece(NamedTuple):
-    """A piece of text, and the URL that it links to, or ""."""
-
-    text: str
-    url: str = ""
-
-
-class Part(NamedTuple):
-    """Lines of one kind: text, quote, patch or signature.
-
-    An attribution goes with its quote, a footer with the signature before it.
-    """
-
-    kind: str
-    lines: tuple[tuple[Piece, ...], ...]
-
-    @property
-    def is_folded(self) -> bool:
-        """True if the lines are shown on demand; short quotes are always shown."""
-        if self.kind == "quote":
-            return len(self.lines) > OPEN_QUOTE
-        return self.kind == "signature"
-
-    @property
-    def opening(self) -> str:
-        """The first line that has more than a rule or a quote mark."""
-        lines = ("".join(piece.text for piece in line).strip("> ") for line in self.lines)
-        return next((line for line in lines if line.strip("_-=*> ")), "")
-
-
-def split_parts(text: str, segments: Sequence[Segment], ids: Collection[str]) -> Iterator[Part]:
-    """Yield the parts of a body in order; `ids` are ids of messages that it names."""
-    spans = segments or [Segment(0, len(text), "text")]
-    shown = [(_kind_of(kind), text[start:end]) for start, end, kind in spans]
-    for kind, some in groupby(shown, key=lambda one: one[0]):
-        joined = "".join(part for _, part in some).strip("\n")
-        if joined.strip():
-            lines = (tuple(link_pieces(line, ids)) for line in joined.split("\n"))
-            yield Part(kind, tuple(lines))
-
-
-def link_pieces(line: str, ids: Collection[str]) -> Iterator[Piece]:
-    """Yield a line in pieces; URLs and ids of messages are links."""
-    at = 0
-    for start, end, url in _find_links(line, ids):
-        if start >= at:
-            yield from _plain(line[at:start])
-            yield Piece(line[start:end], url)
-            at = end
-    yield from _plain(line[at:])
-
-
-def _find_links(line: str, ids: Collection[str]) -> Iterable[tuple[int, int, str]]:
-    found = []
-    for match in _URL.finditer(line):
-        url = match.group().rstrip(_AFTER_URL)
-        if MASK not in url:  # a masked URL leads elsewhere
-            found.append((match.start(), match.start() + len(url), url))
-    for address in find_addresses(line) if ids else ():
-        if address.text in ids:
-            found.append((address.start, address.end, page_url("message", address.text)))
-    return sorted(found)
-
-
-def _plain(text: str) -> Iterator[Piece]:
-    if text:
-        yield Piece(text)
-
-
-def _kind_of(kind: str) -> str:
-    return _SHOWN_AS.get(kind, kind)
-
-
-def view_body(document: Document, mentions: list[str]) -> list[Part]:
-    """Return the parts of the body of a message or of a post."""
-    segments = [Segment(*one) for one in document["segments"]]
-    return [*split_parts(document["body_text"], segments, frozenset(mentions))]
-
-
 def view_posts(document: Document) -> Iterator[dict[str, Any]]:
     """Yield the posts of a page of a thread with what a page shows of them."""
     on_page = {post["message_id"]: post for post in document["posts"] if not post["is_ghost"]}
+    namesakes = _find_namesakes(document["posts"])
     level = min((post["depth"] for post in document["posts"]), default=0)
     for post in document["posts"]:
         parent_id = post["parent_id"] or ""
@@ -331,7 +275,16 @@ def view_posts(document: Document) -> Iterator[dict[str, Any]]:
             "parent": parent,
             "parent_url": f"#{anchor(parent_id)}" if parent else place_url(parent_id),
             "left_out": post["characters"] - len(post["body_text"]),
+            "is_namesake": post["from_name"] in namesakes,
         }
+
+
+def _find_namesakes(posts: Iterable[Document]) -> set[str]:
+    """Return the names under which more than one address writes."""
+    marks: dict[str, set[str]] = {}
+    for post in posts:
+        marks.setdefault(post["from_name"], set()).add(post.get("mark", ""))
+    return {name for name, some in marks.items() if len(some) > 1}
 
 
 def choose_pages(document: Document) -> list[int]:
@@ -342,12 +295,37 @@ def choose_pages(document: Document) -> list[int]:
     return sorted({0, *near, last})
 
 
-def view_month(document: Document) -> Iterator[list[dict[str, Any]]]:
-    """Yield the messages of each thread of a page of a month."""
+def view_month(document: Document) -> Iterator[dict[str, Any]]:
+    """Yield the threads of a page of a month: the messages of each, who wrote them, and when."""
     for _, some in groupby(document["posts"], key=lambda post: post["thread_id"]):
         posts = [*some]
         level = min(post["depth"] for post in posts)
-        yield [{**post, "indent": min(post["depth"] - level, MAX_INDENT)} for post in posts]
+        names = [*dict.fromkeys(name_sender(post) for post in posts)]
+        yield {
+            "posts": [{**post, "indent": min(post["depth"] - level, MAX_INDENT)} for post in posts],
+            "who": name_people(names[:NAMES], len(names)),
+            "days": [*dict.fromkeys(f(post["sent_at"][:10] for post in posts) for f in (min, max))],
+        }
+
+
+def view_outline(document: Document) -> list[dict[str, Any]]:
+    """Return the outline of the thread of a message, indented from its least level on."""
+    nodes = document["outline"]
+    level = min((node["depth"] for node in nodes), default=0)
+    return [{**node, "indent": min(node["depth"] - level, MAX_INDENT)} for node in nodes]
+
+
+def _is_shown(name: str) -> bool:
+    """Return whether a name is more than a hidden address."""
+    return bool(name.strip(f"{MASK} \"'<>.@"))
+
+
+def name_sender(message: Document) -> str:
+    """Return the name of who wrote a message; with a mark where there is no name."""
+    if _is_shown(message["from_name"]):
+        return str(message["from_name"])
+    mark = message.get("mark", "")
+    return message.get("from_email") or (f"unknown sender {mark}" if mark else "unknown sender")
 
 
 def view_years(document: Document) -> dict[str, list[tuple[str, int]]]:
@@ -356,6 +334,13 @@ def view_years(document: Document) -> dict[str, list[tuple[str, int]]]:
     return {
         year: [*reversed([*some])] for year, some in groupby(months, key=lambda one: one[0][:4])
     }
+
+
+class Piece(NamedTuple):
+    """A piece of text, and the URL that it links to, or ""."""
+
+    text: str
+    url: str = ""
 
 
 def view_answer(document: Mapping[str, Any]) -> Iterator[list[Piece]]:

@@ -16,31 +16,35 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from mail_assets import __version__
 from mail_assets.search.language.fields import write_field
 from mail_assets.search.language.syntax import parse_request
+from mail_assets.search.response import cut_beginning
+from mail_assets.web.bodies import view_body
+from mail_assets.web.delivery import STATIC, static_url
 from mail_assets.web.document_types import (
     AnswerDocument,
     Document,
-    ListDocument,
     ListsDocument,
-    MessageDocument,
     MonthDocument,
-    ThreadDocument,
 )
 from mail_assets.web.documents import Documents
+from mail_assets.web.files import may_be_text
+from mail_assets.web.front import HomeDocument, Site
 from mail_assets.web.page_parts import (
     choose_pages,
+    name_sender,
     view_advice,
     view_answer,
-    view_body,
     view_conversations,
     view_facets,
     view_histogram,
     view_hits,
     view_month,
+    view_outline,
     view_posts,
     view_sorts,
     view_years,
 )
 from mail_assets.web.requests import (
+    HOME,
     OPTIONS,
     QUESTION_PARAMETERS,
     SEARCH_PARAMETERS,
@@ -66,8 +70,12 @@ _FILTERS = SEARCH_PARAMETERS.keys() - {"q", "limit", "offset", "near"}
 FORMATS = {
     "search.html": ("json", "atom", "mbox.gz"),
     "thread.html": ("json", "atom", "mbox.gz"),
+    "list.html": ("json", "atom", "mbox.gz"),
+    "month.html": ("json", "atom", "mbox.gz"),
     "message.html": ("json", "mbox"),
 }
+#: Characters of the line about a page, for search engines.
+MAX_ABOUT = 120
 #: Labels of the choices of a form, by parameter and value.
 CHOICES = {
     "mode": {"hybrid": "words and meaning", "semantic": "meaning alone", "fulltext": "words alone"},
@@ -87,25 +95,42 @@ class Pages:
     """Renders documents as pages; with `has_chat`, a search page has an answer above its hits."""
 
     documents: Documents
+    site: Site
     has_chat: bool = False
 
-    def home(self) -> str:
-        """Return the page with the empty form."""
-        return self._render_search({})
+    def home(self, document: HomeDocument) -> str:
+        """Return the front page."""
+        lists = self.documents.service.options.lists
+        return self._render(
+            "home.html", document, form=_EMPTY_FORM, lists=lists, choices=CHOICES, canonical=HOME
+        )
+
+    def opensearch(self) -> str:
+        """Return the description of the search for browsers."""
+        return render("opensearch.xml", site=self.site)
 
     def search(self, document: Document) -> str:
         """Return the page of a search."""
         return self._render_search(document["parameters"], document=document)
 
-    def message(self, document: MessageDocument) -> str:
+    def message(self, document: Document) -> str:
         """Return the page of a message."""
         mentions = document["mentions"]
         parts = view_body(document, mentions)
+        first = next((part.text for part in parts if part.kind == "text"), "")
         others = [{**one, "parts": view_body(one, mentions)} for one in document["other_texts"]]
         near = (document["message_id"], document["subject"])
-        return self._render("message.html", document, parts=parts, others=others, near=near)
+        return self._render(
+            "message.html",
+            document,
+            parts=parts,
+            others=others,
+            near=near,
+            outline=view_outline(document),
+            opening=cut_beginning(first, MAX_ABOUT),
+        )
 
-    def thread(self, document: ThreadDocument) -> str:
+    def thread(self, document: Document) -> str:
         """Return the page of a whole conversation."""
         posts, linked = [*view_posts(document)], choose_pages(document)
         near = (document["thread_id"], document["subject"])
@@ -120,9 +145,10 @@ class Pages:
         """Return the page of all lists."""
         return self._render("lists.html", document)
 
-    def months(self, document: ListDocument) -> str:
-        """Return the page of a list: its months."""
-        return self._render("list.html", document, years=view_years(document))
+    def months(self, document: Document) -> str:
+        """Return the page of a list: its months, and its newest threads."""
+        about = self.site.lists.get(document["name"], "")
+        return self._render("list.html", document, years=view_years(document), about=about)
 
     def month(self, document: MonthDocument) -> str:
         """Return a page of a month: its messages, thread by thread."""
@@ -177,7 +203,7 @@ class Pages:
                 "advice": [*view_advice(document, parsed)],
                 "other_orders": view_sorts(parsed),
                 "without_near": find_address(parsed, near="", offset=0),
-                "first": parsed.request.offset + 1,
+                "first": parsed.request.rows_before + 1,
             }
         return self._render(
             "search.html",
@@ -196,6 +222,7 @@ class Pages:
         url = document.get("url", "") if document else ""
         defaults = {
             "robots": "",
+            "site": self.site,
             "form": None,
             "near": None,
             "hides": self.documents.publication.hides,
@@ -218,7 +245,7 @@ def render(template: str, **values: Any) -> str:
 def find_version() -> str:
     """Return a digest of the program's version and of the templates."""
     digest = hashlib.sha256(__version__.encode())
-    for path in sorted(TEMPLATES.iterdir()):
+    for path in (*sorted(TEMPLATES.iterdir()), *sorted(STATIC.iterdir())):
         digest.update(path.read_bytes())
     return digest.hexdigest()[:16]
 
@@ -234,21 +261,25 @@ def _environment() -> Environment:
     environment.globals |= {
         "anchor": anchor,
         "place_url": place_url,
-        "sender": _sender,
+        "sender": name_sender,
         "message_url": functools.partial(page_url, "message"),
         "thread_url": functools.partial(page_url, "thread"),
         "similar_url": functools.partial(page_url, "similar"),
         "filter_url": _filter_url,
         "mid": _mid,
         "list_url": list_url,
+        "may_be_text": may_be_text,
+        "static": static_url,
         "month_url": month_url,
     }
     environment.filters["number"] = "{:,}".format
+    environment.filters["ordinal"] = _write_ordinal
     return environment
 
 
-def _sender(message: Mapping[str, str]) -> str:
-    return message["from_name"] or message.get("from_email") or "unknown sender"
+def _write_ordinal(number: int) -> str:
+    last = 0 if number % 100 in (11, 12, 13) else number % 10
+    return f"{number:,}{ {1: 'st', 2: 'nd', 3: 'rd'}.get(last, 'th') }"
 
 
 def _filter_url(**fields: str) -> str:

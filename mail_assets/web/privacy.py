@@ -7,10 +7,12 @@ Encoded text is masked too. A public key holds the address of its owner in base6
 certificates and pasted files. They are not decoded: they may be cut, compressed or encoded twice.
 """
 
+import hashlib
+import hmac
 import re
 from collections import Counter
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, TypeVar
 
 from mail_assets.mail.message.text_addresses import CONTEXT, MASK, mask_addresses
@@ -29,7 +31,8 @@ _OPEN = frozenset(
     {
         "message_id", "thread_id", "parent_id", "parent_message_id", "in_reply_to", "references",
         "copies", "best", "others", "also", "patches", "key", "mentions", "url", "next", "previous",
-        "pages", "query", "query_id", "permalink", "parameters", "question",
+        "pages", "mbox_url", "atom_url", "thread_url", "parent_url", "archive_url", "earlier_url",
+        "later_url", "query", "query_id", "permalink", "parameters", "question",
     }
 )  # fmt: skip
 #: Keys that say what was hidden in a text, beside it; only where addresses are hidden.
@@ -38,11 +41,37 @@ _SAYS_HIDDEN = frozenset({"addresses_hidden", "patch_altered"})
 _KEYED_BY_NAMES = frozenset({"senders"})
 
 
+#: Letters of marks: those that are not taken for each other, and make no words.
+_LETTERS = "bcdfghjkmnpqrstvwxz23456789"
+#: Letters of a mark: people of one thread are told apart, and 500,000 marks say little of anybody.
+MARK_LETTERS = 4
+
+
+def mark_person(key: bytes, address: str) -> str:
+    """Return the mark of an address: few letters, the same wherever it wrote, "" without one.
+
+    To try out addresses until one has a mark, the key is needed. Even then many have the same.
+    """
+    if not address:
+        return ""
+    digest = hmac.digest(key, f"sender {address.strip().lower()}".encode(), hashlib.sha256)
+    number = int.from_bytes(digest[:8])
+    letters = []
+    for _ in range(MARK_LETTERS):
+        number, at = divmod(number, len(_LETTERS))
+        letters.append(_LETTERS[at])
+    return "".join(letters)
+
+
 @dataclass(frozen=True)
 class Publication:
-    """Makes documents fit to be seen."""
+    """Makes documents fit to be seen.
+
+    With a `mark_key` each document that loses a sender's address says by `mark` who is the same.
+    """
 
     addresses: str = HIDDEN
+    mark_key: bytes = field(default=b"", repr=False)
 
     @property
     def hides(self) -> bool:
@@ -60,7 +89,7 @@ class Publication:
         Addresses and encoded text are masked at their length. `ids`, which are known to be
         Message-IDs, stay readable. Each document with a text says how many addresses it hides.
         """
-        published: T = _mask(document, ids) if self.hides else document
+        published: T = _mask(document, ids, self.mark_key) if self.hides else document
         return published
 
     def restrict(self, request: Request) -> Request:
@@ -78,16 +107,18 @@ class Publication:
         return _mask_text(text[first : end + CONTEXT], ())[start - first : end - first]
 
 
-def _mask(value: Any, ids: Collection[str]) -> Any:
+def _mask(value: Any, ids: Collection[str], key: bytes = b"") -> Any:
     match value:
         case str():
             return _mask_text(value, ids)
         case dict():
             document = {
-                key: inner if key in _OPEN else _mask_under(key, inner, ids)
-                for key, inner in value.items()
-                if key not in _PRIVATE
+                name: inner if name in _OPEN else _mask_under(name, inner, ids, key)
+                for name, inner in value.items()
+                if name not in _PRIVATE
             }
+            if key and isinstance(address := value.get("from_email"), str):
+                document["mark"] = mark_person(key, address)
             if isinstance(text := value.get("body_text"), str):
                 hidden = find_hidden(text, document["body_text"])
                 document |= {
@@ -96,17 +127,17 @@ def _mask(value: Any, ids: Collection[str]) -> Any:
                 }
             return document
         case list() | tuple():
-            return [_mask(inner, ids) for inner in value]
+            return [_mask(inner, ids, key) for inner in value]
     return value
 
 
-def _mask_under(key: str, value: Any, ids: Collection[str]) -> Any:
-    masked = _mask(value, ids)
-    if key not in _KEYED_BY_NAMES:
+def _mask_under(name: str, value: Any, ids: Collection[str], key: bytes) -> Any:
+    masked = _mask(value, ids, key)
+    if name not in _KEYED_BY_NAMES:
         return masked
     counts: Counter[str] = Counter()
-    for name, count in masked.items():  # different names may look alike once they are masked
-        counts[_mask_text(name, ())] += count
+    for one, count in masked.items():  # different names may look alike once they are masked
+        counts[_mask_text(one, ())] += count
     return dict(counts)
 
 

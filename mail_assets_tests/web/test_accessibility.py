@@ -54,10 +54,11 @@ WIDTHS = "[document.documentElement.scrollWidth, document.documentElement.client
 WIDEST = """[...document.querySelectorAll('body *')].filter(
   one => one.getBoundingClientRect().right > document.documentElement.clientWidth)
   .map(one => one.outerHTML.slice(0, 60)).slice(0, 3)"""
-#: Controls that a keyboard must reach, in order.
+#: Controls that a keyboard must reach, in order, and what it scrolls: columns wider than the page.
 INTERACTIVE = """[...document.querySelectorAll(
-  'a[href], button, input:not([type=hidden]), select, textarea, summary')]
-  .filter(one => one.tabIndex >= 0 && one.getClientRects().length).length"""
+  'a[href], button, input:not([type=hidden]), select, textarea, summary, pre')]
+  .filter(one => one.getClientRects().length && (one.tagName !== 'PRE' ? one.tabIndex >= 0
+    : one.scrollWidth > one.clientWidth && !one.querySelector('a'))).length"""
 FOCUSED = """(() => {
   const one = document.activeElement, style = getComputedStyle(one);
   const box = one.getBoundingClientRect(), reached = window.reached ??= new Set();
@@ -73,7 +74,7 @@ FOCUSED = """(() => {
 PRINTED = """({
   links: [...document.querySelectorAll('header, footer, form, .tools')]
     .filter(one => one.getClientRects().length).length,
-  folded: [...document.querySelectorAll('details pre')].map(one => one.getClientRects().length),
+  folded: [...document.querySelectorAll('details [dir]')].map(one => one.getClientRects().length),
   colour: getComputedStyle(document.body).color,
 })"""
 
@@ -163,5 +164,5 @@ def test_text_has_its_own_direction(
     assert (
         evaluate(browser, "getComputedStyle(document.querySelector('h1')).direction") == direction
     )
-    body = evaluate(browser, "getComputedStyle(document.querySelector('.message pre')).direction")
+    body = evaluate(browser, "getComputedStyle(document.querySelector('.message [dir]')).direction")
     assert body == ("rtl" if number == 2 else "ltr")

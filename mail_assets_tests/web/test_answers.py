@@ -88,7 +88,7 @@ def test_answer_is_also_json_and_page(answered: httpx.Client) -> None:
     page = answered.post("/answer", data={"q": QUERY}, headers=PAGE)
     assert page.headers["content-type"].startswith("text/html")
     for one in data["citations"]:
-        assert f'[<a href="{one["url"]}">{one["number"]}</a>]' in page.text
+        assert f'[<a href="{one["html_url"]}">{one["number"]}</a>]' in page.text
     assert "it may be wrong" in page.text
     assert f'value="{QUERY}"' in page.text
 
@@ -101,7 +101,7 @@ def test_form_sends_nothing_to_the_model(answered: httpx.Client, chat: FakeServe
         assert 'method="post"' in page.text
     assert answered.head("/answer").status_code == 200
     assert len(chat.seen) == before
-    assert '<script src="/static/answer.js" defer>' in answered.get(f"/search?q={QUERY}").text
+    assert "/answer.js" in answered.get(f"/search?q={QUERY}").text
 
 
 def test_model_receives_no_address(
@@ -120,7 +120,7 @@ def test_passages_are_given_without_model(public: httpx.Client) -> None:
     assert data["complete"]
     page = public.post("/answer", data={"q": QUERY}, headers=PAGE)
     assert "These are paragraphs of the mail itself." in page.text
-    assert "<script" not in public.get(f"/search?q={QUERY}").text
+    assert "/answer.js" not in public.get(f"/search?q={QUERY}").text
 
 
 def test_nothing_answers_if_filter_excludes_all(public: httpx.Client) -> None:

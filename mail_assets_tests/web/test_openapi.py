@@ -24,7 +24,7 @@ DOCUMENTS = [
     ("ThreadDocument", f"/thread.json/{ROOT}"),
     ("SimilarDocument", f"/similar.json/{ROOT}"),
     ("ListsDocument", "/lists.json"),
-    ("ListDocument", "/lists.json/harbor-dev"),
+    ("ListMonthsDocument", "/lists.json/harbor-dev"),
     ("MonthDocument", "/lists.json/harbor-dev/2024-03?first=1"),
     ("ErrorDocument", "/message.json/nobody@example.org"),
     ("ErrorDocument", "/lists.json/nowhere"),
@@ -80,12 +80,16 @@ def test_attachments_ghosts_and_empty_texts_match_schemas(world: World, addresse
     assert post["attachments"]
 
 
+#: What leads robots and browsers, not programs.
+MACHINES = {"/robots.txt", "/sitemap.xml", "/opensearch.xml", "/favicon.ico"}
+
+
 def test_every_path_for_programs_is_described(corpus: Corpus, public: httpx.Client) -> None:
     with open_app(corpus.settings) as app:
         paths = {
             route.path.replace(":path}", "}") for route in app.routes if isinstance(route, Route)
         }
-    served = {path for path in paths if "." in path or "/attachment/" in path} - {"/robots.txt"}
+    served = {path for path in paths if "." in path or "/attachment/" in path} - MACHINES
     assert "/lists.json/{list}/{month}" in served
     assert served <= read_api(public)["paths"].keys()
 

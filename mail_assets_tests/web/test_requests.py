@@ -29,6 +29,7 @@ from mail_assets.web.requests import (
 )
 from mail_assets.web.responses import ServingError
 from mail_assets_tests.sample_corpus import QUERY
+from mail_assets_tests.web.conftest import BASE_URL
 
 
 def test_empty_parameters_are_ignored() -> None:
@@ -176,11 +177,11 @@ def test_refining_replaces_exclusive_conditions(
 def test_equivalent_searches_redirect_to_one_address(public: httpx.Client, path: str) -> None:
     response = public.get(path, headers={"host": "evil.example"}, follow_redirects=False)
     assert (response.status_code, response.content) == (303, b"")
-    wanted = public.get(path.replace("/search?", "/search.json?")).json()["url"]
+    wanted = public.get(path.replace("/search?", "/search.json?")).json()["html_url"]
     assert response.headers["location"] == wanted
     page = public.get(wanted)
     assert page.status_code == 200
-    assert f'<link rel="canonical" href="{wanted.replace("&", "&amp;")}">' in page.text
+    assert f'<link rel="canonical" href="{BASE_URL}{wanted.replace("&", "&amp;")}">' in page.text
     assert "<option selected>harbor-dev</option>" in page.text
 
 

@@ -35,7 +35,7 @@ from mail_assets.store.objects import ObjectStore
 from mail_assets.tables.checks import Tokens, chunk_keys, count_wrong_spans, read_tokens
 from mail_assets.tables.indexes import live_index, read_manifest
 from mail_assets.tables.partitions import Partition, State, read_state
-from mail_assets.text.chunking import ChunkSizes
+from mail_assets.text.chunk_sizes import ChunkSizes
 
 #: Usual mean tokens of a month's chunks, as a share of the encoder's target. Outside of it the
 #: chunker or the segmenter has probably met something new.

@@ -400,6 +400,40 @@ def _find_header_blocks(
     return heads
 
 
+#: Three lines in a row that may be fields, each with the lines that continue it.
+_FIELDS_IN_A_ROW = re.compile(
+    r"^(?:[* \t]{0,3}+[^\s:：>*][^:：\n]{0,38}+[:：][^\n]*+\n(?:[ \t]++[^\s][^\n]*+\n)*+){3,}+",
+    re.MULTILINE,
+)
+
+
+def find_mail_head(text: str, has_above: bool) -> tuple[int, int] | None:
+    """Return the start and end of a header block of Outlook in a text, with its separator.
+
+    It names author, date, receiver and subject, or a separator stands above it. It has text above
+    it: an answer. `has_above` says that there is some above the text itself. A forwarded message
+    has none of it: it is new to the list.
+    """
+    for block in _FIELDS_IN_A_ROW.finditer(text):
+        above = text[: block.start()].split("\n")
+        rule = next((line for line in reversed(above) if line.strip()), "")
+        separator = separator_kind(rule) or ("rule" if _UNDERSCORES.match(rule.strip()) else "")
+        if separator.startswith("forwarded") or _GIT_MAGIC.search(rule):
+            continue
+        lines = block[0].split("\n")
+        fields = _find_fields(lines, [i for i, line in enumerate(lines) if line.strip()])[0]
+        kinds = {*fields.values()}
+        dates = [lines[i] for i, kind in fields.items() if kind == "date"]
+        wanted = {"from", "date"} if separator else {"from", "date", "to", "subject"}
+        start = block.start()
+        if separator:
+            start = text.rfind(rule, 0, start)
+        answers = has_above or bool(text[:start].strip())
+        if wanted <= kinds and any(map(_may_be_date, dates)) and answers:
+            return start, block.end()
+    return None
+
+
 def _find_fields(lines: list[str], own: list[int]) -> tuple[_Kinds, _Kinds]:
     phrases = load_phrases()
     fields, separators = {}, {}

@@ -23,6 +23,7 @@ from mail_assets.mail.body.lines import BodyLines, LineBlock, LineRule, find_run
 from mail_assets.mail.body.patches import mark_patches
 from mail_assets.mail.body.quotes import (
     count_unannounced,
+    find_mail_head,
     find_quote_heads,
     find_quoted_lines,
     match_quote_head,
@@ -191,6 +192,34 @@ def _mark_blocks(body: BodyLines, candidates: list[int]) -> None:
         if block.quotes_rest:
             body.fill(done, LineBlock(len(body.lines), "quote"))
             break
+
+
+def quote_mail_below(body: str, parts: Sequence[Segment]) -> list[Segment]:
+    """Return segments for readers: all the mail below a header block of Outlook is a quote.
+
+    Outlook puts the answered message below the answer, unmarked, with the quotes in it marked. To
+    an index its unmarked lines are text, because some answer between them; on a page they would be
+    words of the wrong author. If the first line below the block is marked, the marks are right.
+    """
+    for place, part in enumerate(parts):
+        if part.kind not in ("attribution", "text"):
+            continue
+        has_above = any(
+            one.kind == "text" and body[slice(*one[:2])].strip() for one in parts[:place]
+        )
+        found = find_mail_head(body[part.start : part.end], has_above)
+        if found is None:
+            continue
+        start, end = (part.start + at for at in found)
+        below = [one._replace(start=max(end, one.start)) for one in parts if one.end > end]
+        first = next((one for one in below if body[slice(*one[:2])].strip()), None)
+        if first is None or first.kind == "quote":
+            return [*parts]
+        last = below.pop() if below[-1].kind == "footer" else None
+        rest = Segment(end, last.start if last else len(body), "quote")
+        above = [one._replace(end=min(start, one.end)) for one in parts if one.start < start]
+        return [*above, Segment(start, end, "attribution"), rest, *([last] if last else [])]
+    return [*parts]
 
 
 def _kinds_of_lines(body: str, lines: Sequence[str], parts: Sequence[Segment]) -> list[str]:

@@ -20,7 +20,7 @@ import re
 import string
 from bisect import bisect_right
 from collections.abc import Collection, Iterator, Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 from mail_assets.mail.message.addresses import AT_MARKS
@@ -360,6 +360,10 @@ _LISTED = _Lazy(
 _LISTED_LINE = _Lazy(rf"(?:\A|\n){_MARK_LEAD}(?P<address>{_MARK_LOCAL}{_MARK}{_FAMOUS}){_MARK_END}")
 
 
+#: Characters of the longest text whose addresses are kept.
+MAX_KEPT = 32_000
+
+
 class Address(NamedTuple):
     """An address in a text, from `start` to `end`."""
 
@@ -443,11 +447,24 @@ def _cut(text: str, start: int, end: int) -> Address:
     return Address(start, end, text[start:end])
 
 
+def list_addresses(text: str) -> tuple[Address, ...]:
+    """Return the addresses of a text, sorted; those of the last short texts are kept.
+
+    A page asks twice: for the ids that its texts name, and for what it hides.
+    """
+    return _keep_addresses(text) if len(text) <= MAX_KEPT else tuple(sorted(find_addresses(text)))
+
+
+@lru_cache(maxsize=256)
+def _keep_addresses(text: str) -> tuple[Address, ...]:
+    return tuple(sorted(find_addresses(text)))
+
+
 def mask_addresses(text: str, keep: Collection[str] = ()) -> str:
     """Return a text of the same length with its addresses masked, except those to `keep`."""
     pieces: list[str] = []
     at = 0
-    for start, end, found in sorted(find_addresses(text)):
+    for start, end, found in list_addresses(text):
         if found not in keep and end > at:
             start = max(start, at)
             pieces += [text[at:start], MASK * (end - start)]

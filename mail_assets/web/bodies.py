@@ -1,0 +1,216 @@
+"""Bodies of messages as HTML: who wrote which lines, paragraphs and columns, links.
+
+Text is escaped once, a block at a time: a thread of fifty messages has some thousand lines, and to
+fill a template for each took longer than all else. Nothing else of the package makes markup.
+
+A paragraph flows on a narrow screen; lines that stand in columns never do: they are scrolled.
+"""
+
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from itertools import groupby, pairwise
+from typing import Any, NamedTuple
+
+from markupsafe import Markup, escape
+
+from mail_assets.mail.body.segments import Segment, quote_mail_below
+from mail_assets.mail.message.text_addresses import MASK, list_addresses
+from mail_assets.text.untrusted import TURNS
+from mail_assets.web.requests import page_url
+
+#: A URL to link: no user name before the host, and no characters that change the direction of
+#: text. Its path may have the id of a message.
+_URL = re.compile(rf"https?://[^\s<>\"'`@/{TURNS}]++(?!@)(?:/[^\s<>\"'`{TURNS}]*+)?")
+#: Characters at the end of a sentence, which are no part of a URL before them.
+_AFTER_URL = ".,;:!?)]}"
+#: Lines of the longest quote and of the longest signature that are not folded (RFC 3676, 4.3,
+#: speaks of signatures of up to four lines).
+OPEN = {"quote": 12, "signature": 4}
+#: Kinds of segments that are shown like another kind.
+_SHOWN_AS = {"attribution": "quote", "footer": "signature"}
+#: The marks of a quoted line.
+_MARKS = re.compile(r"[ \t]{0,3}[>＞](?:[ \t]?[>＞])*[ \t]?")
+#: Characters of a line that was wrapped, at least; a shorter one ended on purpose.
+_WRAPPED = 45
+#: The begin of a line of prose: no list, prompt, rule or indentation.
+_PROSE = re.compile(r"[\w\"'(\[“‘¿¡«„…](?<!_)")
+_ITEM = re.compile(r"\(?\w{1,2}[.)]\s")
+#: Lines that stand in columns or are code: a wide gap, a tab, a bar, a statement's end, a prompt.
+_COLUMNS = re.compile(
+    r"\S(?:(?<![.!?:]) {2}| {3,}|\t)\S|[;{}\\]\s*$|^[|+$#]|^\s*(?:[|+]|\.\.\.|>>>)"
+    r"|^[A-Za-z][\w.-]*[$#>] |[\u2500-\u259f]"
+)
+#: The indentation of code.
+_INDENTED = re.compile(r"(?: {4}|\t)")
+_MARKS_OF_PATCH = {"+": "added", "-": "removed", "@": "place"}
+
+
+class Part(NamedTuple):
+    """A part of a body by one writer: text, quote, patch or signature.
+
+    An attribution goes with its quote, a footer with the signature before it. `lines` counts its
+    lines, `opening` is the first that has more than a rule or a quote mark.
+    """
+
+    kind: str
+    text: str
+    html: Markup
+
+    @property
+    def lines(self) -> int:
+        """The number of its lines."""
+        return self.text.count("\n") + 1
+
+    @property
+    def is_folded(self) -> bool:
+        """True if it is shown on demand."""
+        return self.lines > OPEN.get(self.kind, self.lines)
+
+    @property
+    def opening(self) -> str:
+        """The first line that has more than a rule or a quote mark."""
+        lines = (line.strip("> ") for line in self.text.split("\n"))
+        return next((line for line in lines if line.strip("_-=*> ")), "")
+
+
+def view_body(document: Mapping[str, Any], mentions: Collection[str]) -> list[Part]:
+    """Return the parts of the body of a message or of a post; `mentions` are ids it may link."""
+    segments = [Segment(*one) for one in document["segments"]]
+    return [*split_parts(document["body_text"], segments, mentions)]
+
+
+def split_parts(text: str, segments: Sequence[Segment], ids: Collection[str]) -> Iterator[Part]:
+    """Yield the parts of a body in order; `ids` are ids of messages that it names."""
+    here = [id for id in ids if id in text]
+    spans = quote_mail_below(text, segments or [Segment(0, len(text), "text")])
+    shown = [
+        (_SHOWN_AS.get(kind, kind), text[start:end])
+        for start, end, kind in spans
+        if text[start:end].strip()  # blank lines do not part an attribution from its quote
+    ]
+    for kind, some in groupby(shown, key=lambda one: one[0]):
+        joined = "".join(part for _, part in some).strip("\n")
+        yield Part(kind, joined, _write(kind, joined, here))
+
+
+def _write(kind: str, text: str, ids: Collection[str]) -> Markup:
+    html = link_text(text, ids).split("\n")
+    lines = text.split("\n")
+    if kind == "patch":
+        return _write_patch(lines, html)
+    return Markup("\n").join(_write_blocks(kind, lines, html))
+
+
+def _write_patch(lines: Sequence[str], html: Sequence[str]) -> Markup:
+    marked = (
+        f'<span class="{name}">{one}</span>' if (name := _MARKS_OF_PATCH.get(line[:1])) else one
+        for line, one in zip(lines, html, strict=True)
+    )
+    return Markup('<pre class="patch" dir="auto">' + "\n".join(marked) + "</pre>")
+
+
+class _Block(NamedTuple):
+    """Lines `start` to `end` of a part: a paragraph, or blank lines; quoted `depth` times."""
+
+    start: int
+    end: int
+    depth: int
+    shape: str
+
+
+def _write_blocks(kind: str, lines: Sequence[str], html: Sequence[str]) -> Iterator[Markup]:
+    for shape, start, end, depth in _join_columns(_find_blocks(lines)):
+        shown = html[start:end]
+        if depth:
+            shown = [
+                _wrap_marks(line, one) for line, one in zip(lines[start:end], shown, strict=True)
+            ]
+        names = f"{kind} {shape}" + (f" depth-{min(depth, 3)}" if depth else "")
+        tag = "pre" if shape == "columns" else "p"
+        body = "\n".join(shown)
+        yield Markup(f'<{tag} class="{names}" dir="auto">{body}</{tag}>')
+
+
+def _wrap_marks(line: str, html: str) -> str:
+    marks = _find_marks(line)
+    escaped = marks.replace(">", "&gt;")  # they have no other sign of HTML
+    return f'<span class="mark">{escaped}</span>{html[len(escaped) :]}'
+
+
+def _find_marks(line: str) -> str:
+    found = _MARKS.match(line)
+    return found[0] if found else ""
+
+
+def _find_blocks(lines: Sequence[str]) -> Iterator[_Block]:
+    """Yield the paragraphs: lines between blank ones, quoted to one depth."""
+    at = 0
+    marks = [_find_marks(line) for line in lines]
+    depths = [one.count(">") + one.count("＞") for one in marks]
+    plain = [
+        line[len(mark) :] if depth else line
+        for line, mark, depth in zip(lines, marks, depths, strict=True)
+    ]
+    for (depth, is_blank), some in groupby(
+        range(len(lines)), key=lambda i: (depths[i], not plain[i].strip())
+    ):
+        size = len([*some])
+        if not is_blank:
+            yield _Block(at, at + size, depth, find_shape(plain[at : at + size]))
+        at += size
+
+
+def _join_columns(blocks: Iterator[_Block]) -> Iterator[tuple[str, int, int, int]]:
+    """Yield the blocks; columns of one depth that follow each other are one, blank lines too."""
+    for (shape, depth), some in groupby(blocks, key=lambda one: (one.shape, one.depth)):
+        together = [*some]
+        if shape == "columns":
+            yield shape, together[0].start, together[-1].end, depth
+        else:
+            yield from ((shape, one.start, one.end, depth) for one in together)
+
+
+def find_shape(lines: Sequence[str]) -> str:
+    """Return the shape of a paragraph: prose flows, verse has ends on purpose, columns stand."""
+    if any(map(_COLUMNS.search, lines)) or any(map(_INDENTED.match, lines[1:])):
+        return "columns"
+    flows = all(flows_on(line, after) for line, after in pairwise(lines))
+    return "prose" if flows and _begins_prose(lines[0]) else "verse"
+
+
+def flows_on(line: str, after: str) -> bool:
+    """Return whether a line of prose was wrapped: it is long, and the next one goes on."""
+    return len(line) >= _WRAPPED and _begins_prose(after)
+
+
+def _begins_prose(line: str) -> bool:
+    return _PROSE.match(line) is not None and not _ITEM.match(line)
+
+
+def link_text(text: str, ids: Collection[str]) -> str:
+    """Return a text as HTML; URLs and ids of messages are links."""
+    pieces: list[str] = []
+    at = 0
+    for start, end, url in find_links(text, ids):
+        if start >= at:
+            name = escape(text[start:end])
+            pieces += [
+                escape(text[at:start]),
+                f'<a href="{escape(url)}" rel="nofollow noopener">{name}</a>',
+            ]
+            at = end
+    return "".join([*pieces, escape(text[at:])])
+
+
+def find_links(text: str, ids: Collection[str]) -> list[tuple[int, int, str]]:
+    """Return the start, end and URL of each link of a text, in order; they may overlap."""
+    found = []
+    for match in _URL.finditer(text):
+        url = match.group().rstrip(_AFTER_URL)
+        if MASK not in url:  # a masked URL leads elsewhere
+            found.append((match.start(), match.start() + len(url), url))
+    if any(id in text for id in ids):
+        for address in list_addresses(text):
+            if address.text in ids:
+                found.append((address.start, address.end, page_url("message", address.text)))
+    return sorted(found)

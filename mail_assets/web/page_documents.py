@@ -1,0 +1,178 @@
+"""Documents of pages: those of data, and what only a page shows.
+
+That is the place of each hit in its thread, and beside a message its answers and the outline of its
+thread. A page of a thread also has the state that it was made from, by which it is kept.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from mail_assets.mail.body.segments import Segment, new_text_spans, quote_mail_below
+from mail_assets.mail.message.text_addresses import CONTEXT
+from mail_assets.reading.browsing import find_known_ids
+from mail_assets.reading.conversations import (
+    Node,
+    Ordinal,
+    read_ordinals,
+    read_outline,
+    read_state,
+)
+from mail_assets.search.response import cut_beginning
+from mail_assets.tables.messages import utc
+from mail_assets.web.document_types import Document
+from mail_assets.web.documents import FIRST, POSTS, Documents
+from mail_assets.web.front import Front
+from mail_assets.web.requests import Wanted, page_url
+
+#: Messages of the thread that the page of one names before and after it.
+AROUND = (15, 30)
+#: Direct answers that a page shows below a message.
+ANSWERS = 20
+#: Characters of an answer that are read, and those of its new text that are shown.
+READ, SHOWN = 4_000, 320
+
+
+class ThreadState(NamedTuple):
+    """The state of a page of a thread: a digest of its rows, and which ids it names are known."""
+
+    rows: str
+    named: tuple[str, ...]
+    known: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class PageDocuments:
+    """Makes the documents of pages."""
+
+    documents: Documents
+    front: Front
+
+    def search(self, given: Mapping[str, str]) -> Document:
+        """Return a search, and the place of each hit in its thread.
+
+        Raises:
+            RequestError, ServingError: as `Documents.search`.
+        """
+        document = self.documents.search(given)
+        return {**document, "ordinals": self._find_ordinals(document["hits"])}
+
+    def similar(self, id: str) -> Document:
+        """Return the messages nearest to one, and their places in their threads.
+
+        Raises:
+            RequestError, ServingError: as `Documents.similar`.
+        """
+        document = self.documents.similar(id)
+        return {**document, "ordinals": self._find_ordinals(document["hits"])}
+
+    def message(self, id: str, wanted: Wanted = FIRST) -> Document:
+        """Return a message, its answers, and its thread.
+
+        Raises:
+            ServingError: as `Documents.message`.
+        """
+        message = self.documents.message(id, wanted)
+        document: Document = {
+            **message,
+            "answers": [],
+            "outline": [],
+            "ordinal": None,
+            "thread": "",
+        }
+        # another text under the id has no place in the thread
+        if message["thread_id"] is None or message["text"] != 1:
+            return document
+        message_id = message["message_id"]
+        nodes = self.documents.service.read(read_outline, message_id, AROUND, READ)
+        own = next((one for one in nodes if one.message_id == message_id), None)
+        if own is None:
+            return document
+        first = next(one for one in nodes if not one.is_ghost)
+        shown: Document = self.documents.publication.publish(
+            {
+                "answers": [_describe_answer(one) for one in nodes if one.answers][:ANSWERS],
+                "outline": [_describe_node(one) for one in nodes if _is_near(one, own)],
+                "thread": first.subject_base or "",
+            }
+        )
+        for one in shown["answers"]:
+            one["text"] = _cut_answer(one)
+        return {**document, **shown, "ordinal": Ordinal(own.number, own.messages)}
+
+    def list(self, name: str) -> Document:
+        """Return the months of a list, and its newest threads.
+
+        Raises:
+            ServingError: as `Archives.months`.
+        """
+        document = self.front.archives.months(name)
+        return {**document, "newest": self.front.newest([name])}
+
+    def thread(self, id: str) -> tuple[Document, tuple[str, ...]]:
+        """Return a page of a thread, and the ids that its texts name.
+
+        Raises:
+            ServingError: no thread has the id.
+        """
+        document, named = self.documents.read_thread(id)
+        return {**document}, named
+
+    def read_rows(self, id: str) -> tuple[str, str]:
+        """Return the thread and page that an id leads to, as one key, and a digest of its rows.
+
+        Raises:
+            ServingError: no thread has the id.
+        """
+        place = self.documents.find_place(id)
+        rows = self.documents.service.read(read_state, place.thread_id)
+        return f"{place.position // POSTS} {place.thread_id}", rows
+
+    def is_current(self, state: object, rows: str) -> bool:
+        """Return whether a page is still as it was made, by the digest of its rows as they are."""
+        if not isinstance(state, ThreadState) or state.rows != rows:
+            return False
+        known = self.documents.service.read(find_known_ids, state.named)
+        return tuple(sorted(known)) == state.known
+
+    def _find_ordinals(self, hits: Iterable[Document]) -> dict[str, Ordinal]:
+        ids = [hit["message_id"] for hit in hits if hit["thread_id"] and hit["text"] == 1]
+        return self.documents.service.read(read_ordinals, ids) if ids else {}
+
+
+def _is_near(node: Node, own: Node) -> bool:
+    before, after = AROUND
+    return own.position - before <= node.position <= own.position + after
+
+
+def _describe_node(node: Node) -> dict[str, Any]:
+    return {
+        "message_id": node.message_id,
+        "is_ghost": node.is_ghost,
+        "depth": node.depth,
+        "from_name": node.from_name or "",
+        "from_email": node.from_email or "",
+        "sent_at": utc(node.sent_at) if node.sent_at else None,
+        "subject_base": node.subject_base or "",
+        "url": None if node.is_ghost else page_url("message", node.message_id),
+    }
+
+
+def _describe_answer(node: Node) -> dict[str, Any]:
+    segments = [Segment(*one) for one in node.segments or ()]
+    return {
+        **_describe_node(node),
+        "by_subject": node.by_subject,
+        "body_text": node.body_text or "",
+        "segments": segments,
+    }
+
+
+def _cut_answer(answer: Mapping[str, Any]) -> str:
+    """Return the beginning of the new text of an answer, as far as its addresses are hidden."""
+    body = answer["body_text"]
+    segments = [Segment(*one) for one in answer["segments"]]
+    parts = quote_mail_below(body, segments or [Segment(0, len(body), "text")])
+    whole = len(body) if len(body) < READ else READ - CONTEXT
+    text = "".join(body[start : min(end, whole)] for start, end in new_text_spans(body, parts))
+    return cut_beginning(text, SHOWN)

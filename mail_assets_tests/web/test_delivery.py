@@ -1,0 +1,216 @@
+"""Bodies travel compressed, fixed files are kept, pages are made again only when they change."""
+
+import gzip
+import threading
+
+import httpx
+import pytest
+from starlette.datastructures import Headers
+
+from mail_assets.web.delivery import (
+    KeptPage,
+    KeptPages,
+    accepts_gzip,
+    read_static,
+    static_url,
+)
+from mail_assets.web.pages import Pages
+from mail_assets_tests.sample_corpus import QUERY, ROOT
+from mail_assets_tests.waits import LONG
+from mail_assets_tests.web.conftest import fill, serving_world
+from mail_assets_tests.world import World, mail
+
+
+@pytest.mark.parametrize(
+    ("given", "accepts"),
+    [
+        ("gzip", True),
+        ("gzip, deflate, br", True),
+        ("GZip;q=0.5", True),
+        ("*", True),
+        ("br;q=1.0, gzip;q=0", False),
+        ("*;q=0", False),
+        ("identity", False),
+        ("gzip;q=x", False),
+        ("*, gzip;q=0", False),
+        ("", False),
+    ],
+)
+def test_client_says_whether_it_takes_gzip(given: str, accepts: bool) -> None:
+    assert accepts_gzip(Headers({"accept-encoding": given})) == accepts
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/",
+        f"/search?q={QUERY}",
+        f"/search.json?q={QUERY}",
+        f"/search.atom?q={QUERY}",
+        f"/message/{ROOT}",
+        f"/thread/{ROOT}",
+        f"/thread.json/{ROOT}",
+        "/lists/harbor-dev",
+        "/openapi.json",
+        "/sitemap/harbor-dev/2024-03",
+        "/nowhere",
+        "/answer",
+        static_url("style.css"),
+    ],
+)
+def test_text_is_compressed_and_the_same(public: httpx.Client, path: str) -> None:
+    plain = public.get(path, headers={"accept-encoding": "identity"})
+    packed = public.get(path, headers={"accept-encoding": "gzip"})
+    assert "content-encoding" not in plain.headers
+    assert packed.headers["content-encoding"] == "gzip"
+    assert {one.headers["vary"] for one in (plain, packed)} == {"Accept-Encoding"}
+    assert int(packed.headers["content-length"]) < int(plain.headers["content-length"])
+    if "took_ms" not in plain.text and " ms." not in plain.text:
+        assert packed.text == plain.text
+
+
+@pytest.mark.parametrize(
+    "path", [f"/thread.mbox.gz/{ROOT}", "/favicon.ico", "/health", static_url("icon.svg")]
+)
+def test_small_or_packed_bodies_are_sent_as_they_are(public: httpx.Client, path: str) -> None:
+    response = public.get(path, headers={"accept-encoding": "gzip"})
+    assert response.status_code == 200
+    if path != static_url("icon.svg"):
+        assert "content-encoding" not in response.headers
+
+
+def test_fixed_file_is_kept_by_the_address_of_its_content(public: httpx.Client) -> None:
+    for name, file in read_static().items():
+        found = public.get(static_url(name))
+        assert found.content == file.data
+        assert "immutable" in found.headers["cache-control"]
+        assert found.headers["content-type"].startswith(file.media_type)
+        known = {"if-none-match": found.headers["etag"]}
+        assert public.get(static_url(name), headers=known).status_code == 304
+        other = public.get(f"/static/0123456789abcdef/{name}")
+        assert (other.content, other.headers["cache-control"]) == (file.data, "max-age=300")
+        assert public.get(f"/static/{name}").content == file.data
+    for path in ("/static/nothing.css", "/static/../pages.py", "/static/x/y/style.css", "/static/"):
+        assert public.get(path).status_code == 404
+
+
+def test_kept_pages_hold_only_so_many_bytes() -> None:
+    pages = KeptPages(most=5_000)
+    for number in range(10):
+        pages.keep(f"{number}", KeptPage(f"tag {number}", b"x" * 1_000))
+    assert pages.find("0") is None
+    assert pages.find("9") == KeptPage("tag 9", b"x" * 1_000)
+    pages.keep("9", KeptPage("new", b""))
+    assert pages.find("9") == KeptPage("new", b"")
+    pages.keep("large", KeptPage("tag", b"x" * 6_000))
+    assert pages.find("large") is None
+
+
+def test_page_is_made_by_one_thread_at_a_time() -> None:
+    pages, made = KeptPages(), []
+    begun = threading.Barrier(8)
+
+    def ask() -> None:
+        begun.wait(LONG)
+        with pages.making("key"):
+            if pages.find("key") is None:
+                made.append("key")
+                pages.keep("key", KeptPage("tag", b""))
+
+    threads = [threading.Thread(target=ask) for _ in range(8)]
+    for one in threads:
+        one.start()
+    for one in threads:
+        one.join(LONG)
+    assert made == ["key"]
+    assert not pages._making
+
+
+THREAD = "/thread/a@example.org"
+
+
+def fill_thread(world: World) -> None:
+    first = "<a@example.org>"
+    fill(
+        world,
+        mail("a", "whale", subject="Whale"),
+        mail("b", "See <z@example.org> on it.", references=first, subject="Re: Whale"),
+        last="messages",
+    )
+
+
+@pytest.fixture
+def counted(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The threads whose pages were filled into templates."""
+    filled: list[str] = []
+    thread = Pages.thread
+
+    def count(pages: Pages, document: dict[str, object]) -> str:
+        filled.append(str(document["thread_id"]))
+        return thread(pages, document)
+
+    monkeypatch.setattr(Pages, "thread", count)
+    return filled
+
+
+def test_thread_is_made_once_for_all_its_addresses(world: World, counted: list[str]) -> None:
+    fill_thread(world)
+    with serving_world(world) as client:
+        first = client.get(THREAD)
+        for path in (THREAD, "/thread/b@example.org", f"{THREAD}?x=1"):
+            again = client.get(path)
+            assert (again.text, again.headers["etag"]) == (first.text, first.headers["etag"])
+        known = {"if-none-match": first.headers["etag"]}
+        assert client.get(THREAD, headers=known).status_code == 304
+    assert len(counted) == 1
+
+
+@pytest.mark.parametrize(
+    ("change", "gone"),
+    [
+        ("delete from messages where message_id = 'b@example.org'", "on it."),
+        ("update messages set subject = 'Squid', checksum = 1", "<bdi>Whale"),
+        ("update threads set depth = 7 where message_id = 'b@example.org'", "level 1"),
+        ("delete from threads where message_id = 'b@example.org'", "on it."),
+    ],
+)
+def test_changed_thread_is_made_again(
+    world: World, counted: list[str], change: str, gone: str
+) -> None:
+    fill_thread(world)
+    with serving_world(world) as client:
+        first = client.get(THREAD)
+        with world.connect() as connection:
+            connection.execute(change)
+        again = client.get(THREAD, headers={"if-none-match": first.headers["etag"]})
+    assert again.status_code == 200
+    assert again.headers["etag"] != first.headers["etag"]
+    assert len(counted) == 2
+
+
+def test_thread_links_a_message_that_came_later(world: World, counted: list[str]) -> None:
+    fill_thread(world)
+    with serving_world(world) as client:
+        assert "z@example.org" not in client.get(THREAD).text
+        fill_more(world)
+        assert '<a href="/message/z@example.org"' in client.get(THREAD).text
+        with world.connect() as connection:
+            connection.execute("delete from messages where message_id = 'z@example.org'")
+        assert "z@example.org" not in client.get(THREAD).text
+    assert len(counted) == 3
+
+
+def fill_more(world: World) -> None:
+    fill(
+        world,
+        mail("a", "whale", subject="Whale"),
+        mail("b", "See <z@example.org> on it.", references="<a@example.org>", subject="Re: Whale"),
+        mail("z", "squid", subject="Squid"),
+        last="messages",
+    )
+
+
+def test_compressed_body_is_gzip(public: httpx.Client) -> None:
+    with public.stream("GET", "/lists", headers={"accept-encoding": "gzip"}) as response:
+        body = b"".join(response.iter_raw())
+    assert b"<h1>Lists</h1>" in gzip.decompress(body)

@@ -1,0 +1,82 @@
+"""People are told apart without their addresses, by marks that tell nobody an address."""
+
+import re
+from dataclasses import replace
+from typing import cast
+
+import pytest
+
+from mail_assets.web.privacy import MARK_LETTERS, SHOWN, Publication, mark_person
+from mail_assets_tests.web.conftest import fill, open_app, serving_world
+from mail_assets_tests.world import World, mail
+
+KEY, OTHER = b"k" * 32, b"o" * 32
+
+
+def test_mark_is_the_same_for_one_address_and_key() -> None:
+    mark = mark_person(KEY, "Ann@Example.org")
+    assert mark == mark_person(KEY, " ann@example.org ")
+    assert re.fullmatch(rf"[b-z2-9]{{{MARK_LETTERS}}}", mark)
+    assert mark != mark_person(OTHER, "ann@example.org")
+    assert mark_person(KEY, "") == ""
+
+
+def test_few_people_share_a_mark() -> None:
+    marks = {mark_person(KEY, f"user{number}@example.org") for number in range(1_000)}
+    assert len(marks) > 990
+
+
+@pytest.mark.parametrize("key", [b"", KEY])
+def test_only_pages_have_marks(key: bytes) -> None:
+    given = {"from_name": "", "from_email": "ann@example.org", "posts": [{"from_email": "b@c.org"}]}
+    shown = Publication(mark_key=key).publish(given)
+    assert "from_email" not in str(shown)
+    assert ("mark" in shown) == bool(key)
+    if key:
+        assert shown["mark"] == mark_person(KEY, "ann@example.org")
+        [post] = cast(list[dict[str, str]], shown["posts"])
+        assert post["mark"] == mark_person(KEY, "b@c.org")
+    assert Publication(SHOWN, key).publish(given) == given
+
+
+def nameless(id: str, sender: str, references: str = "") -> bytes:
+    written = mail(id, "whale", sender=sender, subject="Whale", references=references)
+    return written.replace(b"From: Ann <", b"From: <")
+
+
+def test_people_without_a_name_are_told_apart(world: World) -> None:
+    first = "<a@example.org>"
+    fill(
+        world,
+        nameless("a", "one@example.org"),
+        nameless("b", "two@example.org", first),
+        nameless("c", "one@example.org", first),
+        mail("d", "squid", sender="ann1@example.org", references=first),
+        mail("e", "squid", sender="ann2@example.org", references=first),
+        last="messages",
+    )
+    with serving_world(world) as client:
+        thread = client.get("/thread/a@example.org").text
+        again = client.get("/thread/a@example.org").text
+        data = client.get("/thread.json/a@example.org").text
+    with serving_world(world) as client:
+        later = client.get("/thread/a@example.org").text
+    names = re.findall(r"<h2><bdi>([^<]*)</bdi>(?: <span class=\"person\">(\w+)</span>)?", thread)
+    assert [name for name, _ in names[:1]] == [name for name, _ in names if name == names[0][0]][:1]
+    unknown = [name for name, _ in names if name.startswith("unknown sender")]
+    assert len(unknown) == 3
+    assert len({*unknown}) == 2
+    namesakes = [mark for name, mark in names if name == "Ann"]
+    assert len({*namesakes}) == 2
+    assert all(namesakes)
+    assert thread == again == later
+    assert "mark" not in data
+
+
+def test_key_of_marks_is_stored_for_the_owner_alone(world: World) -> None:
+    fill(world, mail("a", "whale"), last="messages")
+    settings = replace(world.settings(), given_forget_key="")
+    with open_app(settings):
+        pass
+    key = settings.home / "marks.key"
+    assert key.stat().st_mode & 0o077 == 0
