@@ -37,3 +37,9 @@ def set_variable(name: str, value: str) -> None:
 def set_default(name: str, value: str) -> None:
     """Set a variable for a library that reads it, unless the user has set it."""
     os.environ.setdefault(name, value)
+
+
+def replace_environment(variables: Mapping[str, str]) -> None:
+    """Give this process the variables of another one, and no others."""
+    os.environ.clear()
+    os.environ.update(variables)

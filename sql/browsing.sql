@@ -224,6 +224,15 @@ select l.list,
                from partitions p where asset = 'vectors' group by list) v using (list)
  order by l.list
 
+-- name: newest_dates
+-- When the newest message of each list was sent, by an index; dates in the future are wrong.
+select l.list, (select m.sent_at
+                  from messages m
+                 where m.list = l.list and m.sent_at <= now()
+                 order by m.sent_at desc
+                 limit 1)
+  from unnest(%(lists)s::text[]) as l (list)
+
 -- name: columns
 select a.attname, format_type(a.atttypid, a.atttypmod), not a.attnotnull,
        col_description(a.attrelid, a.attnum)

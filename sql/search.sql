@@ -165,7 +165,7 @@ select null, false, share from spread where met
 
 -- name: newest
 -- The newest, or oldest, messages that pass the filters.
-select m.message_id, m.list, m.month, m.variant, o.place, t.thread_id
+select m.message_id, m.list, m.month, m.variant, o.place, t.thread_id, m.sent_at
   from {source} m
   left join shown_texts o using (message_id, list, month, variant)
   left join threads t on t.message_id = m.message_id and coalesce(o.place, 1) = 1
@@ -184,7 +184,7 @@ select exists (select from shown_messages where message_id = %(message_id)s)
 
 -- name: by_id
 -- The copies of one message that pass the filters.
-select m.message_id, m.list, m.month, m.variant, o.place, t.thread_id
+select m.message_id, m.list, m.month, m.variant, o.place, t.thread_id, m.sent_at
   from messages m
   left join shown_texts o using (message_id, list, month, variant)
   left join threads t on t.message_id = m.message_id and coalesce(o.place, 1) = 1

@@ -16,6 +16,7 @@ from mail_assets.search.highlights import WordReader, weigh_texts
 from mail_assets.search.language.expression import Field
 from mail_assets.search.language.permalink import build_permalink, describe_request
 from mail_assets.search.language.request import (
+    After,
     Group,
     MissingMessageError,
     Mode,
@@ -36,8 +37,8 @@ from mail_assets.search.look_up import AskWords, LookedUp, LookUp
 from mail_assets.search.notes import write_notes
 from mail_assets.search.page import HitReader, Page, read_page
 from mail_assets.search.query import Query
-from mail_assets.search.response import Reading, Response
-from mail_assets.search.retrieval import RankedMatches, Retriever, milliseconds_since
+from mail_assets.search.response import End, Reading, Response
+from mail_assets.search.retrieval import FOLDED, RankedMatches, Retriever, milliseconds_since
 from mail_assets.tables.lists import show_lists
 from mail_assets.text.chunking import build_document
 
@@ -153,6 +154,7 @@ class Searcher:
         explanation = {"query": understood, **found.explanation}
         if parts := explanation.get("ms"):
             explanation["ms"] = {**parts, "page": milliseconds_since(page_began)}
+        next_row = _find_next_row(wanted, found, page)
         return Response(
             query_id=request.query_id,
             query=request.query,
@@ -168,6 +170,8 @@ class Searcher:
             explain=explanation if wanted.explain else None,
             facets=facets,
             near=near,
+            end=None if next_row else _find_end(wanted, found),
+            next_row=next_row,
         )
 
     def _find_near(self, parsed: ParsedRequest) -> Reading | None:
@@ -250,6 +254,7 @@ class Searcher:
         )
         page = read_page(self._hits, request, found)
         return Response(
+            end="far",
             query_id="",
             query=message_id,
             mode="similar",
@@ -267,6 +272,31 @@ class Searcher:
                 raise
             self._use(self._reconnect())
             return work()
+
+
+def _find_next_row(request: Request, found: RankedMatches, page: Page) -> After | None:
+    """Return the row after which the next page begins, None where there is none.
+
+    A list by date is read from a place on as soon as nothing before it is folded into later rows,
+    or where it was not looked at all. Until then, and in a ranking, rows are counted.
+    """
+    rows = request.rows_before + len(page.conversations or page.hits)
+    last, dated = page.last, found.dated
+    if page.has_more or (found.asked and last):
+        assert last
+        seeks = dated is not None and (found.seeks or rows >= FOLDED)
+        return After(rows, last.message_id, last.sent_at if seeks else None)
+    if dated and (place := dated.resumes_at):
+        return After(rows, place.message_id, place.sent_at)
+    return None
+
+
+def _find_end(request: Request, found: RankedMatches) -> End:
+    if found.dated and found.dated.horizon:
+        return "depth"
+    if found.is_cut:
+        return "depth"
+    return "far" if found.far or request.min_score is not None else "all"
 
 
 def _read_from(parsed: ParsedRequest, near: Reading) -> ParsedRequest:

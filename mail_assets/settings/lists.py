@@ -1,4 +1,4 @@
-"""lists.toml: the mailing lists and their months, read and checked; and a first one, written."""
+"""lists.toml: lists, their months and repositories, read and checked; and a first one, written."""
 
 import json
 import logging
@@ -36,6 +36,9 @@ _HOST = re.compile(
     r"(?:[A-Za-z0-9_](?:[A-Za-z0-9._-]{0,250}[A-Za-z0-9_])?|\[[0-9A-Fa-f:.]{2,45}\])"
     r"(?::[0-9]{1,5})?"
 )
+#: Names of branches that git itself allows, without those that look like options or ranges.
+_BRANCH = re.compile(r"(?!.*(?:\.\.|//|@\{|\.lock$))[A-Za-z0-9_][A-Za-z0-9._/+@#-]{0,199}")
+_REPOSITORY_KEYS = {"source", "branch", "lists", "prefix"}
 _KEYS = {
     *("source", "dialect", "language", "start", "charset", "redirect_hosts", "published"),
     *("ended", "description"),
@@ -45,7 +48,8 @@ _SWITCHES = ("published", "ended")
 #: Characters of a description at most: it is one line of a page.
 MAX_DESCRIPTION = 300
 #: Keys that stand above the lists: no list can have such a name.
-_BOUNDS = ("first_month", "last_month")
+_REPOSITORIES = "repositories"
+_RESERVED = ("first_month", "last_month", _REPOSITORIES)
 _REMEDY = "write one with `mail-assets init`, or set MAIL_LISTS"
 
 
@@ -81,8 +85,24 @@ class MailingList:
         return ListDefaults(self.language, self.charset, self.published)
 
 
+@dataclass(frozen=True)
+class Repository:
+    """One git repository of lists.toml, whose commits are joined to their discussions.
+
+    `source` is a folder or an http(s):// URL. `branch` is the branch that is read; "": that of
+    HEAD. `lists` discuss it; its commits belong to the months of the first one. `prefix` is the
+    word that marks its patches in subjects, such as "ndctl" of "[ndctl PATCH]"; "": none.
+    """
+
+    name: str
+    source: str
+    branch: str
+    lists: tuple[str, ...]
+    prefix: str = ""
+
+
 class ListsFile(NamedTuple):
-    """The content of a lists.toml: first and last month of all lists, and the lists by name.
+    """The content of a lists.toml: first and last month of all lists, lists and repositories.
 
     Without a `last_month` new months keep coming.
     """
@@ -90,6 +110,7 @@ class ListsFile(NamedTuple):
     first_month: str
     last_month: str | None
     lists: dict[str, MailingList]
+    repositories: dict[str, Repository]
 
 
 class PublishedLists:
@@ -200,7 +221,7 @@ def check_name(place: str, name: str) -> None:
     """
     if not _NAME.fullmatch(name):
         raise SettingsError(place, name, "a list's name is letters, digits, '.', '_' and '-'")
-    if name in _BOUNDS:
+    if name in _RESERVED:
         raise SettingsError(place, name, "stands above the lists in lists.toml; use another name")
 
 
@@ -223,6 +244,7 @@ def parse_lists(text: str, path: Path) -> ListsFile:
             raise SettingsError(
                 f"{place} last_month", last_month, f"must not be before first_month {first_month}"
             )
+    repositories = document.pop(_REPOSITORIES, {})
     if not document:
         raise SettingsError("MAIL_LISTS", str(path), "names no list; add a [NAME] table")
     seen: dict[str, str] = {}
@@ -235,7 +257,71 @@ def parse_lists(text: str, path: Path) -> ListsFile:
         name: _mailing_list(f"{place} [{name}]", name, table, path.parent, bounds)
         for name, table in sorted(document.items())
     }
-    return ListsFile(first_month, last_month, lists)
+    return ListsFile(
+        first_month, last_month, lists, _read_repositories(place, repositories, lists, path.parent)
+    )
+
+
+def _read_repositories(
+    place: str, tables: object, lists: Mapping[str, MailingList], folder: Path
+) -> dict[str, Repository]:
+    place = f"{place} [{_REPOSITORIES}]"
+    if not isinstance(tables, dict) or not all(isinstance(one, dict) for one in tables.values()):
+        rule = f"has a table for each repository; write [{_REPOSITORIES}.NAME] with a source"
+        raise SettingsError(place, tables, rule)
+    return {
+        name: _read_repository(f"{place[:-1]}.{name}]", name, table, lists, folder)
+        for name, table in sorted(tables.items())
+    }
+
+
+def _read_repository(
+    place: str,
+    name: str,
+    table: Mapping[str, object],
+    lists: Mapping[str, MailingList],
+    folder: Path,
+) -> Repository:
+    if not _NAME.fullmatch(name):
+        rule = "a repository's name is letters, digits, '.', '_' and '-'"
+        raise SettingsError(place, name, rule)
+    if unknown := sorted(set(table) - _REPOSITORY_KEYS):
+        raise SettingsError(f"{place} {unknown[0]}", table[unknown[0]], one_of(_REPOSITORY_KEYS))
+    texts = {}
+    for key in ("source", "branch", "prefix"):
+        text = table.get(key, "")
+        if not isinstance(text, str):
+            raise SettingsError(f"{place} {key}", text, "must be a string")
+        texts[key] = text
+    source = _read_repository_source(f"{place} source", texts["source"], folder)
+    named = table.get("lists", [*lists] if len(lists) == 1 else [])
+    if not isinstance(named, list) or not named or not all(one in lists for one in named):
+        rule = f"must be a list of lists of this file, such as [{_toml_string(next(iter(lists)))}]"
+        raise SettingsError(f"{place} lists", named, rule)
+    if texts["branch"] and not _BRANCH.fullmatch(texts["branch"]):
+        raise SettingsError(f"{place} branch", texts["branch"], 'must be a branch such as "main"')
+    if not re.fullmatch(r"[^\[\]\r\n]{0,100}", texts["prefix"]):
+        rule = 'must be the word in the brackets of a subject, such as "ndctl"'
+        raise SettingsError(f"{place} prefix", texts["prefix"], rule)
+    return Repository(name, source, texts["branch"], tuple(named), texts["prefix"].strip())
+
+
+def _read_repository_source(name: str, value: str, folder: Path) -> str:
+    from mail_assets.sources.urls import check_http_url, folder_path, is_template, url_scheme
+
+    try:
+        scheme = url_scheme(value)
+        if scheme == "s3":
+            raise ValueError("must be a folder or an http(s):// URL of a git repository")
+        if scheme == "file":
+            path = str(folder_path(value))
+            return str(absolute_path(name, path, folder).resolve())
+        check_http_url(value)
+        if is_template(value):
+            raise ValueError("a repository has no month in its URL")
+    except ValueError as error:
+        raise SettingsError(name, value, str(error)) from None
+    return value
 
 
 def _mailing_list(
