@@ -53,7 +53,11 @@ class Day:
         result = CliRunner().invoke(main, ["doctor", "--json"], env=self.environ)
         assert result.exit_code in (0, 1), result.output
         found = [json.loads(line) for line in result.stdout.splitlines()]
-        return [(one["problem"].partition(":")[0], one["where"]) for one in found]
+        return [
+            (one["problem"].partition(":")[0], one["where"])
+            for one in found
+            if one["problem"] != "the planner has no statistics"  # autovacuum is off in tests
+        ]
 
     def found(self, query: str) -> int:
         result = self.run("search", "--mode", "fulltext", "--group", "message", "--json", query)
@@ -127,7 +131,9 @@ def test_operators_day_ends_in_order(tmp_path: Path, home_dsn: str, model_cache:
     assert day.found("wombat") == 1
     assert json.loads(before)["lists"]["harbor"]["messages"] == 41
     day.write(first_month=f"{start:%Y-%m}", harbor="")
-    [(problem, where)] = day.findings()
+    found = day.findings()
+    assert len(found) == 1, found
+    [(problem, where)] = found
     assert problem.startswith("stored, and outside of first_month")
     assert where == f"harbor {old:%Y-%m}"
     day.write(first_month=f"{old:%Y-%m}", harbor="")
@@ -138,7 +144,9 @@ def test_operators_day_ends_in_order(tmp_path: Path, home_dsn: str, model_cache:
     ))  # fmt: skip
     day.write(first_month="2020-01", harbor="", quiet="")
     day.run("backfill", "--fast", "--list", "quiet")
-    [(problem, where)] = day.findings()
+    found = day.findings()
+    assert len(found) == 1, found
+    [(problem, where)] = found
     assert problem == "no mail for three times its usual gap"
     assert where.startswith("list quiet: none since 2020-03-19")
     day.write(first_month="2020-01", harbor="", quiet="ended = true\n")

@@ -18,6 +18,7 @@ LIMITED = {
     "answer": {"chunks", "bodies", "people"},
     "browsing": {
         "newest_threads",
+        "newest_dates",
         "month_addresses",
         "near_ids",
         "newest_id",
@@ -26,7 +27,7 @@ LIMITED = {
         "list_neighbours",
         "month",
     },
-    "exports": {"messages"},
+    "exports": {"rows", "messages"},
     "records": {"list", "chunks", "around"},
 }
 
