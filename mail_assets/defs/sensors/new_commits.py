@@ -60,7 +60,7 @@ def build_new_commits(
         now = clock()
         plan = plan_runs(
             {month: what for month, what in wanted.items() if month.key in possible},
-            failed_months(context.instance, refresh_commits.name, lists, now),
+            failed_months(context.instance, lists, now),
             months_in_flight(context.instance, lists),
             now,
         )

@@ -1,4 +1,4 @@
-"""The assets of repositories: made by months, with all others by one key, and requested by ticks."""
+"""The assets of repositories: made by months and with all others by one key; the sensor of them."""
 
 from dataclasses import replace
 from pathlib import Path
