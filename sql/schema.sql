@@ -1538,9 +1538,10 @@ comment on column patch_outcomes.sent_at is 'When the mail was sent.';
 comment on column patch_outcomes.ancestors is 'Message-IDs that the mail names, oldest first.';
 
 create table patch_keys (
-    key  bigint not null,
-    at   double precision not null,
-    ref  bigint not null,
+    key         bigint not null,
+    at          double precision not null,
+    ref         bigint not null,
+    of_posting  boolean not null,
     primary key (key, at, ref)
 );
 create index patch_keys_ref on patch_keys (ref);
@@ -1551,6 +1552,8 @@ comment on table patch_keys is
 comment on column patch_keys.key is 'Digest of the kind and the value.';
 comment on column patch_keys.at is 'When the patch was sent, in seconds since 1970.';
 comment on column patch_keys.ref is 'The patch, as in patch_series.';
+comment on column patch_keys.of_posting is
+    'True for the key that patches share which may have been sent at once.';
 
 create table patch_changes (
     message_id  text not null

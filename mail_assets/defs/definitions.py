@@ -74,6 +74,7 @@ from mail_assets.defs.sensors.new_commits import build_new_commits
 from mail_assets.defs.sensors.thread_builds import build_new_threads
 from mail_assets.encoding.models import REMOTE_SCHEME, compute_fingerprint
 from mail_assets.files import keep_files_private
+from mail_assets.settings.lists import LoadedLists
 from mail_assets.settings.settings import Settings, load_settings
 from mail_assets.settings.variables import CHAT
 
@@ -125,7 +126,9 @@ def build_defs(settings: Settings, **overrides: object) -> dg.Definitions:
         jobs=[*JOBS, *([refresh_commits] if settings.repositories else []), upkeep],
         schedules=[build_daily_refresh(partitions), build_weekly_upkeep(upkeep)],
         sensors=[
-            build_new_archives(partitions),
+            build_new_archives(
+                partitions, loaded=LoadedLists(settings.lists_file, settings.languages)
+            ),
             build_new_threads(partitions),
             *([build_new_commits(partitions)] if settings.repositories else []),
             build_failure_alerts(enabled=bool(settings.alert_url)),

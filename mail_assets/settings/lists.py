@@ -41,10 +41,10 @@ _BRANCH = re.compile(r"(?!.*(?:\.\.|//|@\{|\.lock$))[A-Za-z0-9_][A-Za-z0-9._/+@#
 _REPOSITORY_KEYS = {"source", "branch", "lists", "prefix"}
 _KEYS = {
     *("source", "dialect", "language", "start", "charset", "redirect_hosts", "published"),
-    "description",
+    *("ended", "description"),
 }
-#: Keys whose value is not a text.
-_NO_TEXT = {"redirect_hosts", "published"}
+#: Keys whose value is true or false.
+_SWITCHES = ("published", "ended")
 #: Characters of a description at most: it is one line of a page.
 MAX_DESCRIPTION = 300
 #: Keys that stand above the lists: no list can have such a name.
@@ -61,7 +61,8 @@ class MailingList:
     written; None: each archive is examined. `language` is a PostgreSQL text search configuration,
     `start` its first month, "YYYY-MM". `charset` is that of mail that names none; "": windows-1252.
     `redirect_hosts` are other hosts ("host" or "host:port") that the source's may lead to. A list
-    that is not `published` is filled, and nothing shows its mail.
+    that is not `published` is filled, and nothing shows its mail. Of one that has `ended` no more
+    mail is expected.
     `description` is a line about the list for readers.
     """
 
@@ -73,6 +74,7 @@ class MailingList:
     charset: str = ""
     redirect_hosts: tuple[str, ...] = ()
     published: bool = True
+    ended: bool = False
     description: str = ""
 
     @property
@@ -137,6 +139,52 @@ class PublishedLists:
         return self._languages
 
 
+class LoadedLists:
+    """A lists.toml as it is when it is loaded, to be compared with the file later.
+
+    `languages` are those of its published lists.
+    """
+
+    def __init__(self, path: Path, languages: Mapping[str, str]) -> None:
+        self._path, self._loaded = path, _read_bytes(path)
+        self.published = PublishedLists(path, languages)
+
+    def describe_change(self) -> str:
+        """Return how the file differs from what was loaded, and the remedy; "" if it does not."""
+        if (now := _read_bytes(self._path)) == self._loaded:
+            return ""
+        try:
+            before, after = (
+                parse_lists((one or b"").decode(), self._path) for one in (self._loaded, now)
+            )
+        except (SettingsError, UnicodeDecodeError) as error:
+            return f"{self._path} has changed since it was loaded, and cannot be read: {error}"
+        changes = {
+            "new": [*after.lists.keys() - before.lists.keys()],
+            "gone": [*before.lists.keys() - after.lists.keys()],
+            "changed": [
+                name
+                for name in after.lists.keys() & before.lists.keys()
+                if after.lists[name] != before.lists[name]
+            ],
+        }
+        said = [f"{what}: {', '.join(sorted(names))}" for what, names in changes.items() if names]
+        if after[:2] != before[:2]:
+            said.append(f"months {after.first_month} to {after.last_month or 'now'}")
+        what = f" ({'; '.join(said)})" if said else ""
+        return (
+            f"{self._path} is newer than what is loaded{what}: reload the code location (Reload in "
+            "the UI, or restart the daemon)"
+        )
+
+
+def _read_bytes(path: Path) -> bytes | None:
+    try:
+        return path.read_bytes()
+    except OSError:
+        return None
+
+
 def read_mark(path: Path) -> object:
     """Return a value that changes when a file does; None if there is none."""
     try:
@@ -179,6 +227,9 @@ def check_name(place: str, name: str) -> None:
 
 def parse_lists(text: str, path: Path) -> ListsFile:
     """Parse the text of a lists.toml at `path`."""
+    if text.startswith("\ufeff"):
+        rule = "begins with a byte order mark (BOM); save it as UTF-8 without one"
+        raise SettingsError("MAIL_LISTS", str(path), rule)
     try:
         document = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -196,6 +247,11 @@ def parse_lists(text: str, path: Path) -> ListsFile:
     repositories = document.pop(_REPOSITORIES, {})
     if not document:
         raise SettingsError("MAIL_LISTS", str(path), "names no list; add a [NAME] table")
+    seen: dict[str, str] = {}
+    for name in document:
+        if (other := seen.setdefault(name.lower(), name)) != name:
+            rule = f"differs from [{other}] in upper and lower case alone; use another name"
+            raise SettingsError(f"{place} [{name}]", name, rule)
     bounds = _Bounds(first_month, last_month)
     lists = {
         name: _mailing_list(f"{place} [{name}]", name, table, path.parent, bounds)
@@ -278,11 +334,11 @@ def _mailing_list(
         raise SettingsError(f"{place} {unknown[0]}", table[unknown[0]], one_of(_KEYS))
     hosts = _read_hosts(f"{place} redirect_hosts", table.get("redirect_hosts", []))
     for key, value in table.items():
-        if key not in _NO_TEXT and not isinstance(value, str):
+        if key in _SWITCHES:
+            if not isinstance(value, bool):
+                raise SettingsError(f"{place} {key}", value, "must be true or false")
+        elif key != "redirect_hosts" and not isinstance(value, str):
             raise SettingsError(f"{place} {key}", value, "must be a string")
-    published = table.get("published", True)
-    if not isinstance(published, bool):
-        raise SettingsError(f"{place} published", published, "must be true or false")
     source = _read_source(f"{place} source", table.get("source", ""), folder)
     dialect = table.get("dialect")
     if dialect is not None:
@@ -300,9 +356,18 @@ def _mailing_list(
     if bounds.last and start > bounds.last:
         raise SettingsError(f"{place} start", start, f"must not be after last_month {bounds.last}")
     charset = _read_charset(f"{place} charset", table.get("charset", ""))
+    switches = {key: table[key] for key in _SWITCHES if key in table}
     description = _read_description(f"{place} description", table.get("description", ""))
     return MailingList(
-        name, source, dialect, language, start, charset, hosts, published, description
+        name,
+        source,
+        dialect,
+        language,
+        start,
+        charset,
+        hosts,
+        description=description,
+        **switches,
     )
 
 
@@ -377,6 +442,7 @@ _HEAD = """\
 #             windows-1252
 #   start     its first month, "YYYY-MM"
 #   description  a line about it, for readers of the pages
+#   ended     true: no more mail is expected, so that doctor does not call the list silent
 #   published false: the list is filled, and nothing shows its mail (docs/sources.md)
 #   redirect_hosts  a list of other hosts that an https:// source may redirect or link to
 

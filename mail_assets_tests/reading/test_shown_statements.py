@@ -16,7 +16,7 @@ HIDDEN = re.compile(
 #: Statements that limit these by the lists of the session, or by rows that are shown.
 LIMITED = {
     "answer": {"chunks", "bodies", "people"},
-    "browsing": {"newest_id", "known_ids", "neighbours", "list_neighbours", "month"},
+    "browsing": {"near_ids", "newest_id", "known_ids", "neighbours", "list_neighbours", "month"},
     "exports": {"messages"},
     "records": {"list", "chunks", "around"},
 }

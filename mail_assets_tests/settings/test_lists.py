@@ -97,10 +97,14 @@ SOURCE = 'source = "mail"\n'
         (f"[{'x' * 101}]\n{SOURCE}", "a list's name is letters"),
         (
             f'[dev]\n{SOURCE}sauce = "x"\n',
-            "[dev] sauce='x': allowed: charset, description, dialect, language, published, ",
+            "[dev] sauce='x': allowed: charset, description, dialect, ended, language, published",
         ),
         (f'[dev]\n{SOURCE}first_month = "2001-01"\n', "[dev] first_month='2001-01': allowed"),
         ("[dev]\nsource = 1\n", "[dev] source=1: must be a string"),
+        (f"[dev]\n{SOURCE}published = 0\n", "[dev] published=0: must be true or false"),
+        (f'[dev]\n{SOURCE}ended = "yes"\n', "[dev] ended='yes': must be true or false"),
+        (f"\ufeff[dev]\n{SOURCE}", "begins with a byte order mark (BOM); save it as UTF-8"),
+        (f"[Odd]\n{SOURCE}[odd]\n{SOURCE}", "[odd]='odd': differs from [Odd] in upper and lower"),
         ("[dev]\n", "[dev] source='': a source is needed"),
         ('[dev]\nsource = "gopher://host/"\n', "[dev] source='gopher://host/'"),
         ('[dev]\nsource = "~no-such-user-here/x"\n', "[dev] source='~no-such-user-here/x'"),
@@ -160,7 +164,7 @@ def test_postgresql_lists_load() -> None:
 def test_charset_is_one_word_in_small_letters(tmp_path: Path) -> None:
     path = tmp_path / "lists.toml"
     path.write_text(f'[dev]\n{SOURCE}charset = " KOI8 R"\n', encoding="utf-8")
-    assert read_lists(path).lists["dev"].defaults == ("english", "koi8-r")
+    assert read_lists(path).lists["dev"].defaults[:2] == ("english", "koi8-r")
 
 
 def test_languages_are_those_of_the_server(postgres_dsn: str) -> None:

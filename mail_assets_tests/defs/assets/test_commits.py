@@ -1,4 +1,4 @@
-"""The assets of repositories: made by months and with all others by one key; the sensor of them."""
+"""The assets of repositories: made by months, with others by one key, and requested by ticks."""
 
 from dataclasses import replace
 from pathlib import Path
