@@ -48,9 +48,7 @@ def _judge_malformed(counts: PatchCounts) -> CheckedMonth:
 
 
 @dg.asset_check(asset=asset_key("commits"), blocking=True)
-def commits_counted(
-    context: dg.AssetCheckExecutionContext, database: DatabaseResource
-) -> Iterator[dg.AssetCheckResult]:
+def commits_counted(context: dg.AssetCheckExecutionContext, database: DatabaseResource) -> Results:
     """The stored commits of a month are as many as were read. Mend others with `rebuild`."""
     return check_months(context, database, judge_each(count_commits, _judge_commits), ERROR)
 
