@@ -18,7 +18,8 @@ from mail_assets.mail.patches.patch import (
     MAX_TITLE,
 )
 from mail_assets.mail.patches.read import AttachedPatch, PatchMail, read_diffs
-from mail_assets.text.chunking import ChunkSizes, build_document, chunk_body
+from mail_assets.text.chunk_sizes import ChunkSizes
+from mail_assets.text.chunking import build_document, chunk_body
 from mail_assets.text.identifiers import MAX_IDENTIFIERS, MAX_LENGTH, find_identifiers
 from mail_assets_tests.text.minilm import minilm
 
