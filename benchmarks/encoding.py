@@ -43,7 +43,8 @@ from mail_assets.mail.body.segments import new_text_spans, segment_body
 from mail_assets.mail.message.message import Message
 from mail_assets.mail.message.parse import UnreadableMessageError, parse_message
 from mail_assets.processes.machine import count_physical_cores
-from mail_assets.text.chunking import ChunkSizes, build_document, chunk_body
+from mail_assets.text.chunk_sizes import ChunkSizes
+from mail_assets.text.chunking import build_document, chunk_body
 
 
 class MailChunk(NamedTuple):

@@ -4,10 +4,9 @@ A checkout, also one installed with `pip install --editable`, has sql/ and dagst
 package. That tells the two apart.
 """
 
-from importlib import resources
 from pathlib import Path
 
-_PACKAGE = Path(str(resources.files("mail_assets")))
+_PACKAGE = Path(__file__).parent
 
 
 def find_checkout() -> Path | None:

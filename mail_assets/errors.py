@@ -11,6 +11,7 @@ A class may have two of these bases: a vector index that fails is unavailable to
 fails one month of a run. Any other exception is a fault of the program and keeps its traceback.
 """
 
+from collections.abc import Iterable
 from typing import ClassVar
 
 
@@ -41,3 +42,12 @@ class UnavailableError(MailAssetsError):
 
 class DamagedDataError(MailAssetsError):
     """Stored or fetched bytes are not what they should be."""
+
+
+def name_nearest(name: str, known: Iterable[str], likeness: float = 0.6) -> str:
+    """Return a question for the known name nearest to an unknown one, "" if none is near."""
+    from difflib import get_close_matches
+
+    names = {one.lower(): one for one in known}
+    near = get_close_matches(name[:100].lower(), [*names], n=1, cutoff=likeness)
+    return f"did you mean {names[near[0]]}? " if near else ""

@@ -15,7 +15,9 @@ select e.message_id, e.month, m.subject, m.from_email, m.sent_at,
   left join threads t on t.message_id = e.message_id and coalesce(c.place, 1) = 1
  where e.list = %(list)s and (%(month)s::text is null or e.month = %(month)s)
    and e.outcome = 'stored'
- order by e.month, e.ordinal
+ order by case %(sort)s::text when 'oldest' then m.sent_at end,
+          case %(sort)s::text when 'newest' then m.sent_at end desc,
+          e.month, e.ordinal
 
 -- name: show
 -- Text by text, the one that arrived first before the others; only that one is in the thread. `text`

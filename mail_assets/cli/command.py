@@ -4,7 +4,6 @@ Standard output carries the answer of a command and nothing else; notes and erro
 error.
 """
 
-import difflib
 import json
 import logging
 import re
@@ -13,16 +12,26 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import wraps
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, NoReturn
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import click
 from click.shell_completion import CompletionItem
 
-from mail_assets.errors import MailAssetsError, NotFoundError, WrongInputError
+from mail_assets.cli import standby
+from mail_assets.environment import VARIABLES
+from mail_assets.errors import MailAssetsError, NotFoundError, WrongInputError, name_nearest
 from mail_assets.files import find_full_disk, keep_files_private
 from mail_assets.month import is_month
-from mail_assets.settings.settings import Settings, blame_folder, load_settings, load_terminal
+from mail_assets.settings.settings import (
+    Settings,
+    blame_folder,
+    load_settings,
+    load_terminal,
+    read_home,
+)
 from mail_assets.settings.values import SettingsError
+from mail_assets.settings.variables import STANDBY_MINUTES
 from mail_assets.text.untrusted import TURNS
 
 if TYPE_CHECKING:
@@ -37,7 +46,22 @@ _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _MARKS = re.compile(f"[{TURNS}\u2028\u2029\U000e0000-\U000e007f]")
 
 
-class CommandGroup(click.Group):
+class HelpfulGroup(click.Group):
+    """A group that answers an unknown command with the nearest one."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command of a command line."""
+        name, known = args[0], self.list_commands(ctx)
+        if name not in known and not name.startswith("-"):
+            hint = name_nearest(name, known)
+            said = f"there is no command {name[:40]!r}; {hint}there are: {', '.join(known)}"
+            raise click.UsageError(said, ctx)
+        return super().resolve_command(ctx, args)
+
+
+class CommandGroup(HelpfulGroup):
     """A group whose commands are imported when they are asked for.
 
     `places`: name of a command -> "MODULE:FUNCTION" in this package.
@@ -59,6 +83,23 @@ class CommandGroup(click.Group):
         command: click.Command = getattr(import_module(f"mail_assets.cli.{module}"), function)
         return command
 
+    def main(  # type: ignore[override]  # click's overloads differ in what they return alone
+        self, args: Sequence[str] | None = None, prog_name: str | None = None, **extra: Any
+    ) -> Any:
+        """Run a command line, that of this process without `args`: perhaps by one on standby."""
+        if args is not None or sys.argv[1:2] == [] or sys.argv[1] not in standby.COMMANDS:
+            return super().main(args, prog_name, **extra)
+        given, program = sys.argv[1:], prog_name or Path(sys.argv[0]).name
+        place = None if {"-h", "--help"} & {*given} else _find_standby()
+        if place and (code := standby.ask_standby(place.socket, program, given)) is not None:
+            sys.exit(code)
+        try:
+            return super().main(given, program, **extra)
+        except SystemExit as ended:
+            if place and not ended.code:
+                standby.start_standby(*place)
+            raise
+
     def invoke(self, ctx: click.Context) -> Any:
         """Run a command, with logging, colours and the modes of new files set up."""
         keep_files_private()
@@ -66,6 +107,23 @@ class CommandGroup(click.Group):
         if not shows_colour():
             ctx.color = False
         return super().invoke(ctx)
+
+
+class _Standby(NamedTuple):
+    """The place of a process on standby, the minutes after which it ends, and its variables."""
+
+    socket: Path
+    minutes: int
+    environment: Mapping[str, str]
+
+
+def _find_standby() -> _Standby | None:
+    try:
+        minutes = STANDBY_MINUTES.read(VARIABLES)
+        socket = standby.find_socket(read_home(VARIABLES)) if minutes else None
+    except (SettingsError, OSError):  # the command says what is wrong
+        return None
+    return _Standby(socket, minutes, {**VARIABLES}) if socket else None
 
 
 def examples(*command_lines: str) -> str:
@@ -202,8 +260,7 @@ def select_lists(settings: Settings, names: Sequence[str]) -> tuple[str, ...]:
     """Return the named lists, all of them without a name."""
     for name in names:
         if name not in settings.lists:
-            near = difflib.get_close_matches(name, settings.lists, n=1)
-            hint = f"did you mean {near[0]}? " if near else ""
+            hint = name_nearest(name, settings.lists)
             raise SettingsError("--list", name, f"{hint}there are: {', '.join(settings.lists)}")
     return tuple(names or settings.lists)
 

@@ -11,6 +11,7 @@ import click
 from mail_assets.cli.backfill import exit_by, follow_backfill, show_activity, use_model
 from mail_assets.cli.command import (
     FAILED,
+    HelpfulGroup,
     examples,
     json_lines_option,
     json_option,
@@ -60,11 +61,12 @@ def open_words(settings: Settings) -> Iterator[OpenBucket]:
 
 
 @click.group(
+    cls=HelpfulGroup,
     epilog=examples(
         "mail-assets index list",
         "mail-assets index fill --promote",
         "MAIL_PRECISION=fp32 mail-assets index build",
-    )
+    ),
 )
 def index() -> None:
     """Manage the indexes of vectors and words.

@@ -12,6 +12,8 @@ from mail_assets.settings.lists import PublishedLists
 from mail_assets.settings.settings import Settings
 
 if TYPE_CHECKING:
+    from mcp.server import MCPServer
+
     from mail_assets.web.documents import Documents
 
 
@@ -128,7 +130,14 @@ def mcp(settings: Settings) -> None:
     They are those of the Model Context Protocol; an assistant starts this command by itself.
     `mail-assets serve` has the same at /mcp.
     """
+    from mail_assets.web.mcp_stdio import serve_stdio
+
+    serve_stdio(lambda: _open_tools(settings))
+
+
+@contextmanager
+def _open_tools(settings: Settings) -> "Iterator[MCPServer]":
     from mail_assets.web.mcp import build_mcp_server
 
     with open_documents(settings) as documents:
-        build_mcp_server(documents).run()
+        yield build_mcp_server(documents, settings.web_url)

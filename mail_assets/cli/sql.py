@@ -2,11 +2,11 @@
 
 import click
 
-from mail_assets.cli.command import examples, pass_settings, print_error, refuse_empty
+from mail_assets.cli.command import HelpfulGroup, examples, pass_settings, print_error, refuse_empty
 from mail_assets.settings.settings import Settings
 
 
-@click.group(epilog=examples("mail-assets sql install"))
+@click.group(cls=HelpfulGroup, epilog=examples("mail-assets sql install"))
 def sql() -> None:
     """Search as functions of the mail database.
 

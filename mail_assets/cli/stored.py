@@ -19,30 +19,45 @@ from mail_assets.cli.command import (
 from mail_assets.settings.settings import Settings
 
 
-@click.command("list", epilog=examples("mail-assets list --list harbor-dev --month 2024-03"))
-@click.option(
-    "--list",
-    "list_name",
-    required=True,
-    metavar="LIST",
-    help="Which list.",
-    shell_complete=complete_lists,
+@click.command(
+    "list",
+    epilog=examples(
+        "mail-assets list harbor-dev --month 2024-03", "mail-assets list harbor-dev --sort newest"
+    ),
 )
+@click.argument("name", required=False, metavar="LIST", shell_complete=complete_lists)
+@click.option("--list", "named", metavar="LIST", hidden=True, shell_complete=complete_lists)
 @click.option("--month", metavar="YYYY-MM", help="Only this month.")
+@click.option(
+    "--sort",
+    type=click.Choice(["archive", "oldest", "newest"]),
+    default="archive",
+    show_default=True,
+    help="As its archives have them, or by date.",
+)
 @json_lines_option
 @pass_settings
-def list_messages(settings: Settings, list_name: str, month: str | None, as_json: bool) -> None:
+def list_messages(
+    settings: Settings,
+    name: str | None,
+    named: str | None,
+    month: str | None,
+    sort: str,
+    as_json: bool,
+) -> None:
     """List the messages of a mailing list.
 
     They are in the order of its archives: day, author, subject.
     """
     from mail_assets.reading.records import list_messages
 
-    select_published(settings, (list_name,))
+    if (name is None) == (named is None):
+        raise click.UsageError(f"name one list; there are: {', '.join(settings.lists)}")
+    [list_name] = select_published(settings, (name or named or "",))
     check_month("--month", month)
     with open_reading(settings, "list") as connection:
         # one by one, not as a table: a list of 400,000 messages is not read into memory
-        for row in list_messages(connection, list_name, month):
+        for row in list_messages(connection, list_name, month, sort):
             if as_json:
                 print_json(row)
             else:

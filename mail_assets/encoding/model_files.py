@@ -7,7 +7,6 @@ bytes are verified at every use, not only after a fetch.
 import shlex
 import sys
 from dataclasses import dataclass
-from importlib import metadata
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
@@ -56,6 +55,8 @@ class PackageSource:
 
     def locate(self, path: str) -> Path:
         """Return the file's place in site-packages."""
+        from importlib import metadata  # settings name models, and it loads slowly
+
         try:
             distribution = metadata.distribution(self.distribution)
         except metadata.PackageNotFoundError:

@@ -26,7 +26,7 @@ from mail_assets.encoding.model_files import (
     ModelSource,
     PackageSource,
 )
-from mail_assets.text.chunking import CHUNKER_VERSION, ChunkSizes
+from mail_assets.text.chunk_sizes import CHUNKER_VERSION, ChunkSizes
 
 Pooling = Literal["mean", "cls"]
 

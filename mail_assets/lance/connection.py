@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from functools import cached_property
 from pathlib import Path
 
 import lancedb
@@ -30,18 +31,47 @@ class LanceConnection:
         self._options = dict(storage_options or {})
         self._session = Session()
         self._opened: AsyncConnection | None = None
-        if "://" not in uri:
-            make_private_folder(Path(uri))  # Lance's own files have the modes of the umask
-        self.blocking: DBConnection = lancedb.connect(
-            uri,
-            read_consistency_interval=_AT_ONCE,
+
+    @cached_property
+    def blocking(self) -> DBConnection:
+        """The connection whose tables see the commits of others."""
+        return self._connect(_AT_ONCE)
+
+    @cached_property
+    def _snapshots(self) -> DBConnection:
+        return self._connect(None)
+
+    def _connect(self, interval: dt.timedelta | None) -> DBConnection:
+        self._check_folder()
+        return lancedb.connect(
+            self.uri,
+            read_consistency_interval=interval,
             storage_options=self._options,
             session=self._session,
         )
-        self._snapshots = lancedb.connect(uri, storage_options=self._options, session=self._session)
+
+    def make_folder(self) -> None:
+        """Make the folder that the first table is written to."""
+        if not self._is_remote:
+            make_private_folder(Path(self.uri))  # Lance's own files have the modes of the umask
+
+    def _check_folder(self) -> None:
+        """Check that the folder is there: LanceDB would make one, also of a mistyped name.
+
+        Raises:
+            FileNotFoundError: there is no such folder.
+        """
+        if not self._is_remote and not Path(self.uri).is_dir():
+            raise FileNotFoundError(f"the folder {self.uri} was not found")
+
+    @property
+    def _is_remote(self) -> bool:
+        return "://" in self.uri
 
     def list_tables(self) -> list[str]:
-        """Return the names of the tables, sorted."""
+        """Return the names of the tables, sorted; none where there is no folder."""
+        if not self._is_remote and not Path(self.uri).exists():
+            return []
         names: list[str] = []
         token = None
         while True:
@@ -62,6 +92,7 @@ class LanceConnection:
     async def open_table(self, name: str) -> AsyncTable:
         """Open a table for coroutines."""
         if self._opened is None:
+            self._check_folder()
             self._opened = await lancedb.connect_async(
                 self.uri,
                 read_consistency_interval=_AT_ONCE,

@@ -97,6 +97,7 @@ class LanceTable:
             return self.open()
         before()
         with self.errors():
+            self.connection.make_folder()
             return self.connection.blocking.create_table(self.name, schema=schema, exist_ok=True)
 
     def list_keys(self, where: str | None = None) -> Iterator[str]:

@@ -173,10 +173,46 @@ def read_stats(
     return {"lists": {row.pop("list"): row for row in rows}, "threads": count_threads(connection)}
 
 
+class Freshness(NamedTuple):
+    """What a search of a list can find: up to when, and what it cannot find yet.
+
+    `words` are messages that the index of words lacks, `vectors` passages that the index of vectors
+    lacks, `unreadable` messages in quarantine.
+    """
+
+    list_name: str
+    newest: dt.datetime | None
+    words: int
+    vectors: int
+    unreadable: int
+
+
+def read_freshness(
+    connection: psycopg.Connection, lists: Iterable[str], vectors: str, words: str
+) -> list[Freshness]:
+    """Return the freshness of lists, from the figures of their months."""
+    parameters = {"lists": [*lists], "vectors_name": vectors, "words_name": words}
+    dates = connection.execute(statement("browsing", "newest_dates"), parameters).fetchall()
+    newest: dict[str, dt.datetime | None] = dict(dates)
+    with connection.cursor(row_factory=dict_row) as cursor:
+        rows = cursor.execute(statement("browsing", "list_stats"), parameters).fetchall()
+    return [
+        Freshness(
+            row["list"],
+            newest[row["list"]],
+            max(0, row["messages"] - row["words"]),
+            max(0, row["chunks"] - row["vectors"]),
+            row["quarantined"],
+        )
+        for row in rows
+    ]
+
+
 #: Table -> the figure of a month that counts its rows.
 ROW_FIGURES = {
     "messages": "stored",
     "patches": "rows",
+    "commits": "commits",
     "chunks": "chunks",
     "vectors": "chunks",
     "words": "documents",

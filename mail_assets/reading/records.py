@@ -11,9 +11,11 @@ from mail_assets.tables.messages import utc
 
 
 def list_messages(
-    connection: psycopg.Connection, list_name: str, month: str | None
+    connection: psycopg.Connection, list_name: str, month: str | None, sort: str = "archive"
 ) -> Iterator[dict[str, Any]]:
     """Yield a record for each message of a list, in the order of its archives.
+
+    With `sort` "oldest" or "newest" they are in the order of their dates.
 
     A server-side cursor: a list of 400,000 messages does not have to fit into memory.
     """
@@ -21,7 +23,9 @@ def list_messages(
         connection.transaction(),
         connection.cursor("list_messages", row_factory=dict_row) as cursor,
     ):
-        cursor.execute(statement("records", "list"), {"list": list_name, "month": month})
+        cursor.execute(
+            statement("records", "list"), {"list": list_name, "month": month, "sort": sort}
+        )
         for row in cursor:
             yield {**row, "sent_at": utc(row["sent_at"])}
 

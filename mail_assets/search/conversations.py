@@ -232,7 +232,7 @@ def _describe(
     messages, people, first_sent_at, last_sent_at, lists, names, subject, *first = about
     message_id, from_name, from_email, sent_at, text, contested = first
     return Conversation(
-        thread_id=placed.thread_id,
+        thread_id=best.thread_id,
         subject=subject,
         lists=tuple(lists),
         first_sent_at=utc(first_sent_at),

@@ -11,6 +11,7 @@ from typing import Any, Literal, LiteralString, NamedTuple
 
 import psycopg
 
+from mail_assets.errors import name_nearest
 from mail_assets.postgres.statements import statement
 from mail_assets.search.field_conditions import (
     HIDDEN,
@@ -368,8 +369,10 @@ def _check_lists(clauses: Iterable[Clause], known_lists: Collection[str]) -> Non
         if isinstance(one.leaf, Field) and one.leaf.name == "list"
     ):
         if name not in known_lists:
+            hint = name_nearest(str(name), known_lists)
             known = ", ".join(sorted(known_lists))
-            raise RequestError(f"list {quote(str(name))} is unknown; there are: {known}")
+            said = f"list {quote(str(name))} is unknown; there are: {known}; {hint}"
+            raise RequestError(said.rstrip("; "))
 
 
 def _is_of_lists(clause: Clause) -> bool:

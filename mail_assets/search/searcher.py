@@ -8,7 +8,7 @@ from typing import TypeVar
 import psycopg
 
 from mail_assets.mail.message.ids import normalize_id
-from mail_assets.postgres.statements import read_column, statement
+from mail_assets.postgres.statements import statement
 from mail_assets.search.conversations import read_conversations
 from mail_assets.search.facets import NO_FACETS, count_facets
 from mail_assets.search.filters import MessageFilter, compile_filters
@@ -155,52 +155,23 @@ class Searcher:
         if parts := explanation.get("ms"):
             explanation["ms"] = {**parts, "page": milliseconds_since(page_began)}
         next_row = _find_next_row(wanted, found, page)
-        return self._name_threads(
-            Response(
-                query_id=request.query_id,
-                query=request.query,
-                mode=str(wanted.mode),
-                took_ms=round(milliseconds_since(began) - opening_ms, 1),
-                short=page.is_short,
-                hits=page.hits,
-                conversations=page.conversations,
-                permalink=build_permalink(asked),
-                without_quotes=() if parsed is whole else tuple(asked.phrases),
-                notes=write_notes(self._connection, self._languages, whole, parsed, found, page),
-                looked_back_to=str(found.looked_back_to) if found.looked_back_to else None,
-                explain=explanation if wanted.explain else None,
-                facets=facets,
-                near=near,
-                end=None if next_row else _find_end(wanted, found),
-                next_row=next_row,
-            )
-        )
-
-    def _name_threads(self, response: Response) -> Response:
-        """Return a response whose threads are named as readers know them.
-
-        The id of a thread may be that of a message which is not published.
-        """
-        near = response.near
-        named = {one.thread_id for one in response.hits}
-        named |= {one.thread_id for one in response.conversations}
-        named |= {near.thread_id} if near else set()
-        threads = sorted(filter(None, named))
-        query = statement("search", "shown_threads")
-        shown = read_column(self._connection, query, {"threads": threads}) if threads else []
-        if shown == threads:
-            return response
-        names = dict(zip(threads, shown, strict=True))
-        return replace(
-            response,
-            hits=tuple(
-                replace(hit, thread_id=names.get(hit.thread_id or "")) for hit in response.hits
-            ),
-            conversations=tuple(
-                replace(one, thread_id=names.get(one.thread_id or ""))
-                for one in response.conversations
-            ),
-            near=near and replace(near, thread_id=names.get(near.thread_id or "")),
+        return Response(
+            query_id=request.query_id,
+            query=request.query,
+            mode=str(wanted.mode),
+            took_ms=round(milliseconds_since(began) - opening_ms, 1),
+            short=page.is_short,
+            hits=page.hits,
+            conversations=page.conversations,
+            permalink=build_permalink(asked),
+            without_quotes=() if parsed is whole else tuple(asked.phrases),
+            notes=write_notes(self._connection, self._languages, whole, parsed, found, page),
+            looked_back_to=str(found.looked_back_to) if found.looked_back_to else None,
+            explain=explanation if wanted.explain else None,
+            facets=facets,
+            near=near,
+            end=None if next_row else _find_end(wanted, found),
+            next_row=next_row,
         )
 
     def _find_near(self, parsed: ParsedRequest) -> Reading | None:
@@ -282,16 +253,14 @@ class Searcher:
             lambda found: not found.candidates,
         )
         page = read_page(self._hits, request, found)
-        return self._name_threads(
-            Response(
-                end="far",
-                query_id="",
-                query=message_id,
-                mode="similar",
-                took_ms=milliseconds_since(began),
-                short=page.is_short,
-                hits=page.hits,
-            )
+        return Response(
+            end="far",
+            query_id="",
+            query=message_id,
+            mode="similar",
+            took_ms=milliseconds_since(began),
+            short=page.is_short,
+            hits=page.hits,
         )
 
     def _connected(self, work: Callable[[], T]) -> T:

@@ -23,9 +23,9 @@ from mail_assets.encoding.models import (
     RemoteModel,
     check_provider,
 )
-from mail_assets.environment import VARIABLES
+from mail_assets.environment import VARIABLES, read_secret_files
 from mail_assets.settings import variables
-from mail_assets.settings.lists import MailingList, read_lists
+from mail_assets.settings.lists import MailingList, Repository, read_lists
 from mail_assets.settings.values import (
     Environ,
     Network,
@@ -45,6 +45,7 @@ from mail_assets.settings.variables import (
     KEEP,
     KEEP_ARCHIVES,
     REFUSE,
+    STANDBY,
     SUMMARY_TOKENS,
 )
 
@@ -84,6 +85,7 @@ class Settings:
     words: str
     encoder: str
     precision: str
+    repositories: Mapping[str, Repository] = field(default_factory=dict)
     last_month: str | None = None
     provider: str = "cpu"
     model_dir: Path | None = None
@@ -102,6 +104,7 @@ class Settings:
     keep_archives: int = KEEP_ARCHIVES
     given_forget_key: str = field(default="", repr=False)
     forget_archives: str = KEEP
+    standby_minutes: int = STANDBY
     web_addresses: str = HIDDEN
     web_title: str = ""
     web_about: str = ""
@@ -199,13 +202,25 @@ def _count_cores() -> int:
     return count_physical_cores()
 
 
+def _read_environment() -> Environ:
+    """Return the variables of this process, those in the files of MAIL_SECRETS included."""
+    if folder := variables.SECRETS.read(VARIABLES):
+        names = [row.name for section in variables.TABLE for row in section.rows]
+        try:
+            read_secret_files(folder, [*names, *variables.OF_LIBRARIES])
+        except (OSError, UnicodeDecodeError) as error:
+            name, rule = variables.SECRETS.name, f"cannot be read: {error}"
+            raise SettingsError(name, str(folder), rule) from None
+    return VARIABLES
+
+
 def load_settings(environ: Environ | None = None) -> Settings:
     """Read and check all settings."""
-    env = VARIABLES if environ is None else environ
+    env = _read_environment() if environ is None else environ
     _check_local_state(env, variables.SHARED)
     home = read_home(env)
     lists_file = read_lists_path(env)
-    first_month, last_month, lists = read_lists(lists_file)
+    first_month, last_month, lists, repositories = read_lists(lists_file)
     encoder, precision = _read_encoder(env)
     chat = _read_chat(env)
     vectors = variables.VECTORS.read(env) or f"lance:{_default_folder(variables.VECTORS, home)}"
@@ -214,6 +229,7 @@ def load_settings(environ: Environ | None = None) -> Settings:
         lists_file=lists_file,
         first_month=first_month,
         lists=lists,
+        repositories=repositories,
         last_month=last_month,
         store=variables.STORE.read(env) or _default_folder(variables.STORE, home),
         vectors=vectors,
@@ -237,6 +253,7 @@ def load_settings(environ: Environ | None = None) -> Settings:
         keep_archives=variables.KEEP_DAYS.read(env),
         given_forget_key=variables.FORGET_KEY.read(env),
         forget_archives=variables.FORGET_ARCHIVES.read(env),
+        standby_minutes=variables.STANDBY_MINUTES.read(env),
         web_addresses=variables.WEB_ADDRESSES.read(env),
         web_title=variables.WEB_TITLE.read(env),
         web_about=variables.WEB_ABOUT.read(env),
@@ -269,7 +286,7 @@ def load_dagster_settings(environ: Environ | None = None) -> DagsterSettings:
     Every Dagster process opens its storage first. The webserver and the daemon must survive a
     mistake in lists.toml, which is an error of the code location.
     """
-    env = VARIABLES if environ is None else environ
+    env = _read_environment() if environ is None else environ
     _check_local_state(env, [variables.DAGSTER_URL])
     return DagsterSettings(read_home(env), variables.DAGSTER_URL.read(env))
 
@@ -371,7 +388,7 @@ def _read_encoder(env: Environ) -> tuple[str, str]:
 
 
 def _read_remote_model(env: Environ, name: str) -> RemoteModel:
-    from mail_assets.text.chunking import MAX_HEADER_BYTES, MIN_ROOM
+    from mail_assets.text.chunk_sizes import MAX_HEADER_BYTES, MIN_ROOM
 
     model = name.removeprefix(REMOTE_SCHEME)
     if not re.fullmatch(r"[!-~]{1,200}", model) or "@" in model:

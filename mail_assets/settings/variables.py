@@ -34,17 +34,20 @@ SUMMARY_TOKENS = 1_000_000
 FRESH_HOURS = 48
 #: Days: long enough for a monthly look at what vanished.
 KEEP_ARCHIVES = 30
+#: Minutes: people ask again while they read.
+STANDBY = 5
 
 _places = Section("Places")
 _encoder = Section("The encoder")
 _chat = Section("A chat model")
 _sources = Section("Archives and forgotten mail")
+_command_line = Section("The command line")
 _web = Section("Web pages")
 _dagster = Section("Runs, assets and alerts")
 _server = Section("The embedded server")
 _shared = Section("Variables that other programs share", shared=True)
 
-TABLE = (_places, _encoder, _chat, _sources, _web, _dagster, _server, _shared)
+TABLE = (_places, _encoder, _chat, _sources, _command_line, _web, _dagster, _server, _shared)
 
 HOME = _places.add(
     "MAIL_HOME",
@@ -106,6 +109,13 @@ QUALITY_SET = _places.add(
     values.judged_folder,
     "A folder with judged queries, for the asset `search_quality` and for `index promote` "
     "([quality.md](quality.md))",
+)
+SECRETS = _places.add(
+    "MAIL_SECRETS",
+    None,
+    values.folder,
+    "A folder with files that are named like variables, such as `MAIL_FORGET_KEY` and "
+    "`PGPASSWORD`: each is the value of that variable, unless it is set",
 )
 LOCAL_STATE = _places.add(
     "MAIL_LOCAL_STATE",
@@ -243,6 +253,14 @@ FORGET_ARCHIVES = _sources.add(
     values.choice(KEEP, REWRITE),
     "What `forget` does with archives as fetched: `keep` names them, `rewrite` stores them without "
     "the messages",
+)
+
+STANDBY_MINUTES = _command_line.add(
+    "MAIL_STANDBY_MINUTES",
+    STANDBY,
+    values.count("minutes; 0: no process stays"),
+    "Minutes that a process stays ready after `search`, `similar` or `answer`, so that the next "
+    "answers at once ([search.md](search.md#from-the-command-line)); `0`: none stays",
 )
 
 WEB_ADDRESSES = _web.add(
@@ -388,6 +406,9 @@ TERM = _shared.add("TERM", "", values.text, "`dumb` or `unknown`: the terminal g
 CI = _shared.add("CI", "", values.text, "Set: progress is printed as lines, as for a log file")
 
 #: Variables without which something is read from this machine or kept on it.
+#: Variables that libraries read, and that MAIL_SECRETS may have too.
+OF_LIBRARIES = ("PGPASSWORD", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY")
+
 SHARED = (DAGSTER_DIR, DAGSTER_URL, LISTS, PG_DSN, STORE, VECTORS, WORDS)
 
 #: Refused without a remote model. MAIL_ENCODER_KEY is not: it may be set for all commands.

@@ -12,7 +12,8 @@ from mail_assets.steps.outcome import Outcome, StepError, rate
 from mail_assets.tables.chunks import ChunkRow, chunk_key, replace_chunks
 from mail_assets.tables.messages import ChunkSource, read_texts
 from mail_assets.tables.partitions import Counts, Partition, State, locked, read_state, write_state
-from mail_assets.text.chunking import CHUNKER_VERSION, ChunkSizes, build_document, chunk_body
+from mail_assets.text.chunk_sizes import CHUNKER_VERSION, ChunkSizes
+from mail_assets.text.chunking import build_document, chunk_body
 from mail_assets.workspace import Workspace
 
 ASSET = "chunks"

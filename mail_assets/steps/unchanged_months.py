@@ -40,7 +40,7 @@ from mail_assets.store.objects import ObjectStore
 from mail_assets.tables.indexes import count_by_month, list_indexes
 from mail_assets.tables.mbox_archives import ArchiveRow, read_archive, read_archives, write_archive
 from mail_assets.tables.partitions import Partition, State, locked, read_passed, read_states
-from mail_assets.text.chunking import ChunkSizes
+from mail_assets.text.chunk_sizes import ChunkSizes
 from mail_assets.workspace import Workspace
 
 

@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 from tokenizers import Tokenizer
 
+from mail_assets.text.chunk_sizes import MAX_HEADER_BYTES, ChunkSizes
 from mail_assets.text.letters import cut_to_bytes
 from mail_assets.text.tokens import Tokens, count_tokens, tokenise
 
@@ -116,10 +117,6 @@ def find_cut_points(
 
 # --- sizes and the document of a chunk ---
 
-# A tokenizer makes at most one token of a UTF-8 byte (WordPiece makes three of a Hangul
-# syllable), so this limits the header in tokens too. Few subjects are longer than 120 characters.
-MAX_HEADER_BYTES = 160
-
 
 def build_document(header: str, text: str) -> str:
     """Return the exact input of the encoder: the header, a line end and the text.
@@ -128,40 +125,6 @@ def build_document(header: str, text: str) -> str:
     """
     header = cut_to_bytes(header.strip(), MAX_HEADER_BYTES).strip()
     return f"{header}\n{text}" if header and text else header or text
-
-
-MIN_ROOM = 32  # tokens left next to the longest header
-
-
-class ChunkSizes(NamedTuple):
-    """Chunk sizes in tokens, without [CLS] and [SEP]. They belong to the model."""
-
-    target: int
-    max_tokens: int
-    min_tokens: int
-    overlap: int
-    max_chars: int = 8000  # a run of 60,000 letters is one unknown token
-    max_chunks: int = 64  # per message; real mail has log pastes of 70,000 tokens
-
-    def with_header(self, tokens: int) -> "ChunkSizes":
-        """Return the sizes for the text next to a header of `tokens` tokens."""
-        room = self.max_tokens - tokens
-        return self._replace(target=min(self.target, room), max_tokens=room)
-
-    def check(self) -> None:
-        """Raise ValueError for sizes that contradict, or leave no room next to a header."""
-        if self.max_tokens < MAX_HEADER_BYTES + MIN_ROOM:
-            raise ValueError(
-                f"max_tokens is {self.max_tokens}: at least {MAX_HEADER_BYTES + MIN_ROOM} are "
-                f"needed, {MAX_HEADER_BYTES} of them for the longest header"
-            )
-        if (
-            not 0 <= self.overlap < self.target <= self.max_tokens
-            or min(self.max_chars, self.max_chunks) < 1
-        ):
-            raise ValueError(
-                f"sizes must obey 0 <= overlap < target <= max_tokens and be positive: {self}"
-            )
 
 
 def choose_ranges(
@@ -228,9 +191,6 @@ def _choose_end(tokens: Tokens, cuts: CutPoints, window: _Window, room: ChunkSiz
         return None
     return next((i for i in range(goal, start, -1) if tokens.begins_word(i)), goal)
 
-
-#: Goes into every fingerprint: raise it when chunks would come out differently.
-CHUNKER_VERSION = "1"
 
 Spans = Sequence[tuple[int, int]]
 

@@ -229,7 +229,7 @@ class Application:
         self._pages = Pages(documents, site, has_chat)
         self._page_documents = PageDocuments(documents, Front(documents, site))
         self._threads, self._kept = Workers(THREAD_PAGES), KeptPages()
-        self._mcp = build_mcp_server(self.documents)
+        self._mcp = build_mcp_server(self.documents, self.base_url)
         addresses = self.documents.publication.addresses
         self._settings = f"{find_version()} {addresses} {site} {has_chat}"
 

@@ -1,35 +1,49 @@
 """The archive as tools for assistants (Model Context Protocol, https://modelcontextprotocol.io).
 
 All tools only read. Their results are texts of a bounded size, in which mail is marked
-(mcp_text.py).
+(mcp_text.py), with links to the pages, and with how fresh the archive is. Each is structured
+content too, which has the same text, for clients that read nothing else.
 """
 
 import functools
+import inspect
 import json
-from collections.abc import Callable, Mapping
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Annotated, Any, Literal, ParamSpec, TypeVar
 
+import psycopg
 from mcp.server import MCPServer
 from mcp.server.context import LifespanContextT, RequestT
 from mcp.server.mcpserver.context import Context
-from mcp.server.mcpserver.exceptions import ToolError
+from mcp.server.mcpserver.exceptions import ToolError, UnexpectedToolError
 from mcp.server.mcpserver.tools import Tool
-from mcp_types import ToolAnnotations
-from pydantic import Field
+from mcp_types import CallToolResult, TextContent, ToolAnnotations
+from pydantic import BaseModel, Field, ValidationError
 
 from mail_assets import __version__
 from mail_assets.answers.maker import PassageMaker
+from mail_assets.errors import name_nearest
+from mail_assets.indexes.live import find_live_words, live_encoder
+from mail_assets.indexes.names import index_name, manifest_name
+from mail_assets.reading.browsing import Freshness, read_freshness
 from mail_assets.search.language.request import MAX_OFFSET
+from mail_assets.search.open import SearchSettings
 from mail_assets.web.answers import Answering, read_events
 from mail_assets.web.browse import Archives
-from mail_assets.web.documents import Documents
+from mail_assets.web.documents import POSTS, Documents
 from mail_assets.web.mcp_text import (
+    CHARACTERS_OF_TOKEN,
+    MIN_SHARE,
     WARNING,
+    Described,
     describe_answer,
     describe_lists,
     describe_message,
     describe_rows,
+    describe_texts,
     describe_thread,
     find_start,
     read_id,
@@ -42,10 +56,34 @@ D = TypeVar("D")
 
 #: Former names of arguments, which prompts may still use.
 _OLD_NAMES = {"list_name": "list"}
+#: Seconds for which figures of freshness are kept.
+FRESH_SECONDS = 30.0
+#: Characters of a link in a result, about.
+LINK = 120
+#: Lists that a result names with their newest mail; list_lists has all.
+MAX_FRESH = 8
 
 INSTRUCTIONS = f"""\
 Search in the archives of mailing lists. Begin with semantic_search, read what looks right with \
-get_message, and its discussion with get_thread. Cite messages by their ids. {WARNING}"""
+get_message, its discussion with get_thread (texts: all that was said there). Cite messages by \
+their links. {WARNING}"""
+
+#: The whole query language, as the description of the search tool: at most 400 tokens.
+LANGUAGE = """\
+Find conversations by meaning and by words, best first, each with its best passages.
+
+query is a question or words. It may have:
+"a phrase"; leas* (beginning of a word); -word or NOT word (absent); a AND b (both); a OR b;
+( ) and -( )
+from:ann to:"Lane, Tom" (name or address); subject:word; file:name.c (attached); list:NAME;
+month:2024-05
+after:2024-05-17 before:2y (ago: d, w, m, y); date:2023..2024-06
+has:patch has:attachment is:reply is:first
+thread:ID id:ID, or a Message-ID alone; near:ID (asked from within that thread)
+-from:ann (a dash before any field: the opposite); from:(ann OR bob)
+sort:newest sort:oldest; mode:fulltext (words) mode:semantic (meaning) mode:hybrid
+group:message (single messages); limit: offset: score:
+Quote values with blanks. Conditions alone list the newest. \\list:x is text."""
 
 _READS = ToolAnnotations(
     read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False
@@ -57,22 +95,79 @@ Day = Annotated[str, Field(max_length=20, description="YYYY, YYYY-MM, YYYY-MM-DD
 Name = Annotated[str, Field(max_length=200, description="only this mailing list")]
 
 
-class MailTools:
-    """The tools; each public method is a tool of its name, with its docstring as description."""
+class Link(BaseModel):
+    """A link to the page of what a result shows."""
+
+    kind: Literal["message", "thread", "list"]
+    id: str
+    url: str
+
+
+class NotIndexed(BaseModel):
+    """Mail of a list that a search does not find yet, or not at all."""
+
+    list: str
+    messages_by_words: int
+    passages_by_meaning: int
+    unreadable: int
+
+
+class Result(BaseModel):
+    """A result: its text, its links, and what it cannot say.
+
+    `more` are arguments that give the rest. `newest` has the day of the newest mail by list.
+    """
+
+    text: str
+    links: list[Link]
+    more: dict[str, int] | None
+    newest: dict[str, str | None]
+    not_indexed: list[NotIndexed]
+
+
+class ArchiveFreshness:
+    """Freshness of the published lists; the figures are kept for FRESH_SECONDS."""
 
     def __init__(self, documents: Documents) -> None:
         self._documents = documents
+        self._lock = threading.Lock()
+        self._read: tuple[float, list[Freshness]] | None = None
+
+    def read(self) -> list[Freshness]:
+        """Return the freshness of each list."""
+        with self._lock:
+            if self._read is None or time.monotonic() - self._read[0] > FRESH_SECONDS:
+                service = self._documents.service
+                options = service.options
+                found = service.read(_read_freshness, options.search, options.lists)
+                self._read = time.monotonic(), found
+            return self._read[1]
+
+
+def _read_freshness(
+    connection: psycopg.Connection, search: SearchSettings, lists: Iterable[str]
+) -> list[Freshness]:
+    live = live_encoder(connection, search.vectors, search.encoder, search.precision)
+    vectors = manifest_name(search.vectors, index_name(*live))
+    words = manifest_name(search.words, find_live_words(connection, search.words))
+    return read_freshness(connection, lists, vectors, words)
+
+
+class MailTools:
+    """The tools; each public method is a tool of its name, with its docstring as description.
+
+    `site` is the base of links, "" for paths alone.
+    """
+
+    def __init__(self, documents: Documents, site: str = "") -> None:
+        self._documents = documents
+        self._site = site.rstrip("/")
+        self._freshness = ArchiveFreshness(documents)
 
     def semantic_search(
         self,
         query: Annotated[
-            str,
-            Field(
-                min_length=1,
-                max_length=2_000,
-                description='a question, or words; "a phrase", -without, from:name, subject:word; '
-                "group:message for single messages",
-            ),
+            str, Field(min_length=1, max_length=2_000, description="in the language above")
         ],
         list: Name = "",
         after: Day = "",
@@ -86,25 +181,30 @@ class MailTools:
             Literal["relevance", "newest", "oldest"],
             Field(description="best first, or by date those that have every word"),
         ] = "relevance",
+        mode: Annotated[
+            Literal["hybrid", "semantic", "fulltext"],
+            Field(description="by both, by meaning alone, or by words alone"),
+        ] = "hybrid",
         explain: Annotated[bool, Field(description="show how the query was understood")] = False,
         tokens: Tokens = 2_000,
-    ) -> str:
-        """Find conversations by meaning and by words, best first, each with its best passages."""
-        document = self._documents.search(
-            {
-                "q": query,
-                "list": list,
-                "after": after,
-                "before": before,
-                "limit": str(limit),
-                "offset": str(offset),
-                "near": read_id(near),
-                "sort": sort,
-            },
-            facets=False,
-        )
-        understood = f"Understood as: {document['explain']['query']}\n\n" if explain else ""
-        return understood + describe_rows(document, tokens, offset)
+    ) -> Result:
+        """"""
+        given = {
+            "q": query,
+            "list": list,
+            "after": after,
+            "before": before,
+            "limit": str(limit),
+            "offset": str(offset),
+            "near": read_id(near),
+            "sort": sort,
+            **({} if mode == "hybrid" else {"mode": mode}),
+        }
+        document = self._documents.search(given, facets=False)
+        made = describe_rows(document, self._room(tokens, list), offset, self._site)
+        if explain:
+            made.text = f"Understood as: {document['explain']['query']}\n\n{made.text}"
+        return self._finish(made, list)
 
     def answer(
         self,
@@ -120,12 +220,13 @@ class MailTools:
         after: Day = "",
         before: Day = "",
         tokens: Tokens = 2_000,
-    ) -> str:
+    ) -> Result:
         """Quote the paragraphs nearest to a question, and say whether they answer it."""
         answering = Answering(self._documents, PassageMaker())
         given = {"q": question, "list": list, "after": after, "before": before}
+        room = self._room(tokens, list)
         found = answering.stream(answering.find({k: v for k, v in given.items() if v}))
-        return describe_answer(read_events(found), tokens)
+        return self._finish(describe_answer(read_events(found), room, self._site), list)
 
     def get_message(
         self,
@@ -138,12 +239,13 @@ class MailTools:
             int, Field(ge=1, le=100, description="number of the text, if the id has several")
         ] = 1,
         tokens: Tokens = 2_000,
-    ) -> str:
+    ) -> Result:
         """Read a message, from a character of its text on, or around a character."""
         wanted = Wanted(number=text)
         document = _find(lambda id: self._documents.message(id, wanted), message_id)
-        start = offset if around is None else find_start(document, around, tokens)
-        return describe_message(document, start, tokens)
+        room = self._room(tokens)
+        start = offset if around is None else find_start(document, around, room)
+        return self._finish(describe_message(document, start, room, self._site))
 
     def get_thread(
         self,
@@ -152,38 +254,116 @@ class MailTools:
             int, Field(ge=0, le=1_000_000, description="number of the first message")
         ] = 0,
         tokens: Tokens = 2_000,
-    ) -> str:
-        """Summarize and outline the conversation of a message: who replies to whom, and when."""
+        texts: Annotated[
+            bool, Field(description="the texts of all messages, not an outline")
+        ] = False,
+        characters: Annotated[
+            int, Field(ge=1_000, le=100_000, description="with texts: about the longest result")
+        ] = 20_000,
+        quotes: Annotated[
+            bool, Field(description="with texts: also what messages quote, patches, signatures")
+        ] = False,
+    ) -> Result:
+        """Summarize and outline the conversation of a message, or read all its texts in one call.
+
+        The outline says who replies to whom, and when. Of texts the longest are cut to fit.
+        """
         document = _find(lambda id: self._documents.thread(id, first), message_id)
-        return describe_thread(document, tokens)
+        if not texts:
+            return self._finish(describe_thread(document, self._room(tokens), self._site))
+        posts = [*document["posts"]]
+        while posts and len(posts) * MIN_SHARE < characters and len(posts) % POSTS == 0:
+            after = self._documents.thread(document["thread_id"], posts[-1]["position"] + 1)
+            posts += after["posts"]
+            if not after["posts"]:
+                break
+        return self._finish(describe_texts(document, posts, characters, quotes, self._site))
 
-    def similar(self, message_id: Id, tokens: Tokens = 2_000) -> str:
+    def similar(self, message_id: Id, tokens: Tokens = 2_000) -> Result:
         """Find the messages nearest in meaning to a message."""
-        return describe_rows(_find(self._documents.similar, message_id), tokens)
+        document = _find(self._documents.similar, message_id)
+        return self._finish(describe_rows(document, self._room(tokens), site=self._site))
 
-    def list_lists(self) -> str:
-        """Name the mailing lists, their sizes and their first and last months."""
+    def list_lists(self) -> Result:
+        """Name the mailing lists, their sizes, months and newest mail, and what is not indexed."""
         archives = Archives(self._documents.service, self._documents.publication)
-        return describe_lists(archives.lists())
+        newest = {
+            one.list_name: f"{one.newest:%Y-%m-%d}" for one in self._freshness.read() if one.newest
+        }
+        return self._finish(describe_lists(archives.lists(), newest, self._site))
 
     def explain_search(
         self, query: Annotated[str, Field(min_length=1, max_length=2_000)], list: Name = ""
-    ) -> str:
+    ) -> Result:
         """Explain a search: what it requires, how its words are weighted, how many match."""
         document = self._documents.search({"q": query, "list": list, "limit": "1"})
         facets = document["facets"]
         counted = {"total": facets["total"], "at_least": facets["at_least"]}
         dropped = {"without_quotes": document["without_quotes"], "notes": document["notes"]}
         explained = {**document["explain"], **dropped, **counted}
-        return json.dumps(explained, ensure_ascii=False, indent=1)
+        text = json.dumps(explained, ensure_ascii=False, indent=1)
+        return self._finish(Described(self._site, text), says_fresh=False)
+
+    def _read_fresh(self, list_name: str) -> list[Freshness]:
+        return [one for one in self._freshness.read() if list_name in ("", one.list_name)]
+
+    def _room(self, tokens: int, list_name: str = "") -> int:
+        """Return the tokens that are left besides the line on freshness and a link."""
+        taken = len(_say_fresh(self._read_fresh(list_name))) + LINK
+        return max(tokens // 2, tokens - taken // CHARACTERS_OF_TOKEN)
+
+    def _finish(self, made: Described, list_name: str = "", *, says_fresh: bool = True) -> Result:
+        """Return a result, with the freshness of the list that was searched, or of all."""
+        lists = self._read_fresh(list_name)
+        blocks = [made.text, *([_say_fresh(lists)] if says_fresh else []), made.rest]
+        return Result(
+            text="\n\n".join(block for block in blocks if block),
+            links=[Link(kind=kind, id=id, url=url) for kind, id, url in made.links],
+            more=made.more,
+            newest={
+                one.list_name: f"{one.newest:%Y-%m-%d}" if one.newest else None for one in lists
+            },
+            not_indexed=[
+                NotIndexed(
+                    list=one.list_name,
+                    messages_by_words=one.words,
+                    passages_by_meaning=one.vectors,
+                    unreadable=one.unreadable,
+                )
+                for one in lists
+                if one.words or one.vectors or one.unreadable
+            ],
+        )
+
+
+def _say_fresh(lists: Iterable[Freshness]) -> str:
+    """Return a line with the newest mail by list, and what cannot be found yet."""
+    known = sorted(
+        (one for one in lists if one.newest), key=lambda one: (str(one.newest), one.list_name)
+    )[::-1]
+    days = [f"{one.list_name} {one.newest:%Y-%m-%d}" for one in known[:MAX_FRESH]]
+    if more := known[MAX_FRESH:]:
+        days.append(f"{len(more)} more lists, see list_lists")
+    missing = [
+        f"{sum(counts)} {what}"
+        for what, counts in (
+            ("messages by words", [one.words for one in known]),
+            ("passages by meaning", [one.vectors for one in known]),
+            ("messages that could not be read", [one.unreadable for one in known]),
+        )
+        if any(counts)
+    ]
+    found = f"not found yet: {', '.join(missing)}" if missing else "all stored mail is indexed"
+    return f"newest mail: {', '.join(days) or 'none'}; {found}"
 
 
 class StrictTool(Tool):
     """A tool that refuses unknown arguments: to drop one would answer another question."""
 
     def model_post_init(self, context: Any, /) -> None:
-        """Close the schema of the arguments."""
-        self.parameters["additionalProperties"] = False
+        """Close the schema of the arguments; titles only repeat names, and cost tokens."""
+        self.parameters = {**_leave_out_titles(self.parameters), "additionalProperties": False}
+        self.fn_metadata.output_schema = _leave_out_titles(self.fn_metadata.output_schema)
 
     async def run(
         self,
@@ -194,9 +374,19 @@ class StrictTool(Tool):
         """Run the tool.
 
         Raises:
-            ToolError: an argument is unknown, or the tool itself failed.
+            ToolError: an argument is wrong, or the tool itself failed; one sentence says what.
         """
-        return await super().run(self._read(arguments), context, convert_result)
+        try:
+            validated = self.fn_metadata.validate_arguments(self._read(arguments))
+        except ValidationError as error:
+            raise ToolError(_describe_wrong(error, self.parameters)) from None
+        try:
+            result = await self.fn_metadata.call_fn(self.fn, self.is_async, validated)
+            return self.fn_metadata.convert_result(result) if convert_result else result
+        except ToolError:
+            raise
+        except Exception as error:
+            raise UnexpectedToolError("the program failed; the error was logged") from error
 
     def _read(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         known = self.parameters.get("properties", {})
@@ -205,15 +395,42 @@ class StrictTool(Tool):
         }
         read = {renamed.get(name, name): value for name, value in arguments.items()}
         if unknown := sorted(read.keys() - known.keys()):
+            hint = name_nearest(unknown[0], known)
             there_are = f"there are: {', '.join(known)}" if known else "there are none"
-            raise ToolError(f"argument {unknown[0][:40]!r} is unknown; {there_are}")
+            said = f"argument {unknown[0][:40]!r} is unknown; {there_are}; {hint}"
+            raise ToolError(said.rstrip("; "))
         return read
 
 
-def build_mcp_server(documents: Documents) -> MCPServer:
-    """Return a server with the tools."""
+def _leave_out_titles(schema: Any) -> Any:
+    if isinstance(schema, list):
+        return [_leave_out_titles(one) for one in schema]
+    if not isinstance(schema, dict):
+        return schema
+    titled = isinstance(schema.get("title"), str)
+    return {k: _leave_out_titles(v) for k, v in schema.items() if not (titled and k == "title")}
+
+
+def _describe_wrong(error: ValidationError, schema: Mapping[str, Any]) -> str:
+    """Return one sentence about the first wrong argument: its name, the rule and the value."""
+    first = error.errors(include_url=False)[0]
+    name = ".".join(map(str, first["loc"][:1])) or "arguments"
+    if first["type"] == "missing":
+        return f"argument {name!r} is missing"
+    value = repr(first["input"])
+    shown = value if len(value) <= 60 else f"{value[:60]}..."
+    rule = first["msg"].replace("Input should be", "must be").replace("String should", "must")
+    rule = f"{rule[:1].lower()}{rule[1:]}"
+    if first["type"] == "literal_error":
+        hint = name_nearest(str(first["input"]), schema["properties"][name].get("enum", ()))
+        rule = f"{rule}; {hint}".rstrip("; ")
+    return f"argument {name!r} is {shown}: {rule}"
+
+
+def build_mcp_server(documents: Documents, site: str = "") -> MCPServer:
+    """Return a server with the tools; `site` is the base of links, "" for paths alone."""
     documents = replace(documents, surface="mcp")
-    tools = MailTools(documents)
+    tools = MailTools(documents, site)
     methods = (
         tools.semantic_search,
         tools.answer,
@@ -229,7 +446,9 @@ def build_mcp_server(documents: Documents) -> MCPServer:
         version=__version__,
         tools=[
             StrictTool.from_function(
-                _show_errors(method), annotations=_READS, structured_output=False
+                _show_errors(method),
+                description=LANGUAGE if method == tools.semantic_search else None,
+                annotations=_READS,
             )
             for method in methods
         ],
@@ -248,16 +467,25 @@ def _find(make: Callable[[str], D], message_id: str) -> D:
     return make(message_id)
 
 
-def _show_errors(tool: Callable[P, str]) -> Callable[P, str]:
+def _show_errors(tool: Callable[P, Result]) -> Callable[P, CallToolResult]:
     """Let the assistant read expected errors; faults of the program stay hidden."""
 
     @functools.wraps(tool)
-    def run(*args: P.args, **kwargs: P.kwargs) -> str:
+    def run(*args: P.args, **kwargs: P.kwargs) -> CallToolResult:
         try:
-            return tool(*args, **kwargs)
+            result = tool(*args, **kwargs)
         except Exception as error:
             if shown := read_error(error):
-                raise ToolError(shown.message) from None
+                near = f"; nearest: {', '.join(shown.allowed)}" if shown.allowed else ""
+                raise ToolError(f"{shown.message}{near}") from None
             raise
+        text = TextContent(type="text", text=result.text)
+        return CallToolResult(content=[text], structured_content=result.model_dump())
 
+    # the schema of the result is made from the annotation
+    returned = Annotated[CallToolResult, Result]
+    run.__signature__ = inspect.signature(tool).replace(  # type: ignore[attr-defined]
+        return_annotation=returned
+    )
+    run.__annotations__ = {**tool.__annotations__, "return": returned}
     return run

@@ -1,4 +1,4 @@
-"""Write documents as text for an assistant: within a budget, with the mail in it marked.
+"""Write documents as text for an assistant: within a budget, with links, and the mail marked.
 
 Anybody can write mail, and mail may contain instructions for the assistant. Each line of mail
 begins with a bar and has no invisible characters (text/untrusted.py), so it cannot look like a line
@@ -7,13 +7,15 @@ of the tool. The tool's own lines have ids percent-encoded.
 
 import string
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, Literal
 from urllib.parse import quote, unquote
 
 from mail_assets.mail.message.subjects import base_subject
 from mail_assets.search.response import name_people
 from mail_assets.text.untrusted import quote_lines
 from mail_assets.web.page_parts import describe_reasons
+from mail_assets.web.requests import list_url, page_url, text_url
 
 Document = Mapping[str, Any]
 
@@ -32,6 +34,8 @@ MAX_HEADER = 160
 MIN_PASSAGE = 200
 #: Most characters of a message's text in an outline.
 MAX_OPENING = 120
+#: Fewest characters of a message in the texts of a thread: below, fewer messages are shown.
+MIN_SHARE = 400
 #: Characters that ids keep unencoded, besides ASCII letters and digits.
 _PLAIN = string.punctuation.replace("%", "")
 
@@ -46,61 +50,105 @@ def read_id(written: str) -> str:
     return unquote(written)
 
 
-def describe_rows(document: Document, tokens: int, offset: int | None = None) -> str:
+@dataclass
+class Described:
+    """A text for an assistant, and what programs read of it.
+
+    `rest` is the last line: how to get what the text leaves out, and `more` the arguments for it.
+    `links` are the URLs of what the text shows, by kind and id. `site` is the base of URLs, "" for
+    paths alone.
+    """
+
+    site: str = ""
+    text: str = ""
+    rest: str = ""
+    more: dict[str, int] | None = None
+    links: list[tuple[Literal["message", "thread", "list"], str, str]] = field(default_factory=list)
+
+    def link(self, kind: Literal["message", "thread", "list"], id: str, path: str = "") -> str:
+        """Note the link of a message, thread or list; return its line."""
+        url = f"{self.site}{path or page_url(kind, id)}"
+        self.links.append((kind, id, url))
+        return f"link: {url}"
+
+    def leave_out(self, rest: str, **more: int) -> None:
+        """Set the line that says how to get the rest, and the arguments for it."""
+        self.rest, self.more = rest, more or None
+
+
+def describe_rows(
+    document: Document, tokens: int, offset: int | None = None, site: str = ""
+) -> Described:
     """Return conversations, or hits without any, in about `tokens` tokens, at least one.
 
     `offset` is the number of rows before them, None if no further rows can be requested.
     """
+    made = Described(site)
     hits, notes = {hit["message_id"]: hit for hit in document["hits"]}, document["notes"]
     rows = document["conversations"] or document["hits"]
     if not rows:
         nothing = "Nothing was found. Use fewer words, other words, or fewer filters."
-        return "\n\n".join([*notes] if document.get("looked_back_to") else [*notes, nothing])
+        made.text = "\n\n".join([*notes] if document.get("looked_back_to") else [*notes, nothing])
+        return made
     blocks = [*notes, WARNING]
     left = tokens * CHARACTERS_OF_TOKEN - sum(map(len, blocks))
     for at, row in enumerate(rows):
-        share = left // (len(rows) - at)
+        share, known = left // (len(rows) - at), len(made.links)
         if document["conversations"]:
-            block = _describe_conversation(at + 1, row, [hits[id] for id in row["best"]], share)
+            best = [hits[id] for id in row["best"]]
+            block = _describe_conversation(made, at + 1, row, best, share)
         else:
-            block = "\n".join([f"[{at + 1}] {_name(row)}", *_describe_hit(row, share)])
+            lines = [f"[{at + 1}] {_name(row)}", _link_text(made, row)]
+            block = "\n".join([*lines, *_describe_hit(row, share - sum(map(len, lines)))])
         left -= len(block)
         if left < 0 and at:
+            del made.links[known:]
             page = "" if offset is None else f"offset {offset + at}, or for "
-            blocks.append(f"{len(rows) - at} more: ask for {page}more tokens")
-            return "\n\n".join(blocks)
+            rest = f"{len(rows) - at} more: ask for {page}more tokens"
+            made.leave_out(rest, **({} if offset is None else {"offset": offset + at}))
+            break
         blocks.append(block)
-    if not document["short"] and offset is not None:
-        blocks.append("There may be more: ask for a higher limit, or for an offset.")
-    return "\n\n".join(blocks)
+    if not made.rest and not document["short"] and offset is not None:
+        rest = "There may be more: ask for a higher limit, or for an offset."
+        made.leave_out(rest, offset=offset + len(rows))
+    made.text = "\n\n".join(blocks)
+    return made
 
 
-def describe_answer(document: Document, tokens: int) -> str:
+def describe_answer(document: Document, tokens: int, site: str = "") -> Described:
     """Return the passages of an answer in about `tokens` tokens, at least one."""
+    made = Described(site)
     blocks = [*(_fence(document["reading"]) if document["reading"] else ()), document["text"]]
-    if not document["citations"]:
-        return "\n\n".join(blocks)
-    blocks.append(WARNING)
+    if document["citations"]:
+        blocks.append(WARNING)
     left = tokens * CHARACTERS_OF_TOKEN - sum(map(len, blocks))
-    for one in document["citations"]:
+    for place, one in enumerate(document["citations"]):
+        known = len(made.links)
         lines = [f"[{one['number']}] message {write_id(one['message_id'])}"]
+        lines.append(made.link("message", one["message_id"]))
         if one["contested"]:
             lines.append(f"{CONTESTED}: several texts claim it; this one arrived first.")
         lines += [*_headers(one), "|", *_fence(one["text"])]
         lines.append(f"text from character {one['spans'][0][0]} on")
         block = "\n".join(lines)
         left -= len(block)
-        if left < 0 and one["number"] > 1:
+        if left < 0 and place:
+            del made.links[known:]
+            made.leave_out(f"{len(document['citations']) - place} more: ask for more tokens")
             break
         blocks.append(block)
-    return "\n\n".join(blocks)
+    made.text = "\n\n".join(blocks)
+    return made
 
 
-def describe_message(document: Document, offset: int, tokens: int) -> str:
+def describe_message(document: Document, offset: int, tokens: int, site: str = "") -> Described:
     """Return a part of a message: `tokens` tokens of its text from the character `offset` on."""
+    made = Described(site)
     text = document["body_text"]
     end = min(len(text), offset + tokens * CHARACTERS_OF_TOKEN)
-    lines = [WARNING, "", _name(document)]
+    lines = [WARNING, "", _name(document), _link_text(made, document)]
+    if thread := document["thread_id"]:
+        made.link("thread", thread)
     lines += [*_headers(document)]
     if document["attachments"]:
         names = ", ".join(one["name"] or one["type"] for one in document["attachments"])
@@ -108,6 +156,7 @@ def describe_message(document: Document, offset: int, tokens: int) -> str:
     lines += ["|", *_fence(text[offset:end]), "", f"characters {offset} to {end} of {len(text)}"]
     if end < len(text):
         lines[-1] += f"; go on with offset {end}"
+        made.more = {"offset": end}
     if hidden := document.get("addresses_hidden"):
         patch = ", so its patch does not apply" if document["patch_altered"] else ""
         lines.append(f"addresses hidden in the text: {hidden}{patch}")
@@ -116,7 +165,8 @@ def describe_message(document: Document, offset: int, tokens: int) -> str:
         texts += [f"text {one['text']} ({_place_names(one)})" for one in others]
         lines[2:2] = [f"{CONTESTED}: {len(texts)} texts claim it; text 1 arrived first."]
         lines.append(f"choose one with text: {', '.join(texts)}")
-    return "\n".join(lines)
+    made.text = "\n".join(lines)
+    return made
 
 
 def find_start(document: Document, around: int, tokens: int) -> int:
@@ -126,17 +176,13 @@ def find_start(document: Document, around: int, tokens: int) -> int:
     return start if line_end < 0 else line_end + 1
 
 
-def describe_thread(document: Document, tokens: int) -> str:
+def describe_thread(document: Document, tokens: int, site: str = "") -> Described:
     """Return the outline of a thread: sender, date and beginning of each post.
 
     The outline of the first posts begins with the summary.
     """
-    lists = ", ".join(document["lists"])
-    lines = [
-        f"thread {write_id(document['thread_id'])}: {document['messages']} messages in {lists}",
-        WARNING,
-        "",
-    ]
+    made = Described(site)
+    lines = [*_head_thread(made, document), ""]
     left = tokens * CHARACTERS_OF_TOKEN
     if summary := _describe_summary(document, left // 2):
         lines += [summary, ""]
@@ -148,29 +194,121 @@ def describe_thread(document: Document, tokens: int) -> str:
         if left < 0 and number:
             break
         lines.append(block)
+        if not post["is_ghost"]:
+            made.link("message", post["message_id"])
         at = post["position"] + 1
     if at < end and document["posts"]:
-        lines += ["", f"{end - at} more: go on with first {at}"]
-    return "\n".join(lines)
+        made.leave_out(f"{end - at} more: go on with first {at}", first=at)
+    made.text = "\n".join(lines).rstrip("\n")
+    return made
 
 
-def describe_lists(document: Document) -> str:
-    """Return one line for each list."""
-    lines = [
-        f"{one['name']}: {one['messages']} messages, {min(one['months'])} to {max(one['months'])}"
-        for one in document["lists"]
-    ]
-    return "\n".join(lines) or "No list has a message yet."
+def describe_texts(
+    document: Document, posts: Sequence[Document], characters: int, quotes: bool, site: str = ""
+) -> Described:
+    """Return the texts of posts of a thread in about `characters` characters, at least one.
+
+    Each post has its share: long texts are cut, so that short ones stay whole. Where even
+    MIN_SHARE of each is too much, the last posts are left out.
+    """
+    made = Described(site)
+    texts = {post["position"]: _post_text(post, quotes) for post in posts if not post["is_ghost"]}
+    shown = [*posts]
+    while len(shown) > 1 and _least(shown, texts) > characters:
+        shown.pop()
+    share = _share(shown, texts, characters)
+    blocks, cut = ["\n".join(_head_thread(made, document))], 0
+    for post in shown:
+        at = post["position"]
+        if post["is_ghost"]:
+            blocks.append(f"{at}. a message that is in none of the archives")
+            continue
+        text = texts[at]
+        part = text if len(text) <= share else text[: _line_end(text, share)]
+        answers = f", answers {write_id(post['parent_id'])}" if post["parent_id"] else ""
+        lines = [f"{at}. message {write_id(post['message_id'])}{answers}"]
+        lines.append(made.link("message", post["message_id"]))
+        if post["contested"]:
+            lines.append(f"{CONTESTED}: several texts claim it; this one arrived first.")
+        lines += [*_headers(post), "|", *_fence(part)]
+        if len(part) < len(text) or post["characters"] > len(post["body_text"]):
+            cut += 1
+            lines.append("cut: get_message has the rest")
+        elif not quotes and len(text) < len(post["body_text"].strip()):
+            lines.append("without what it quotes")
+        blocks.append("\n".join(lines))
+    last = shown[-1]["position"] + 1 if shown else 0
+    rests = [f"{cut} of these are cut: ask for more characters"] if cut else []
+    if last < document["positions"]:
+        rests.append(f"{document['positions'] - last} more: go on with first {last}")
+        made.more = {"first": last}
+    made.rest = "; ".join(rests)
+    made.text = "\n\n".join(blocks)
+    return made
+
+
+def _head_thread(made: Described, document: Document) -> list[str]:
+    name = f"thread {write_id(document['thread_id'])}: {document['messages']} messages"
+    link = made.link("thread", document["thread_id"])
+    return [f"{name} in {', '.join(document['lists'])}", link, WARNING]
+
+
+def _post_text(post: Document, quotes: bool) -> str:
+    text = post["body_text"] if quotes else "".join(_new_texts(post))
+    return text.strip("\n")
+
+
+def _cost(post: Document) -> int:
+    """Return about how many characters a post takes besides its text."""
+    return 60 if post["is_ghost"] else 2 * MAX_HEADER + 2 * len(post["message_id"])
+
+
+def _least(posts: Sequence[Document], texts: Mapping[int, str]) -> int:
+    return sum(_cost(post) + min(MIN_SHARE, len(texts.get(post["position"], ""))) for post in posts)
+
+
+def _share(posts: Sequence[Document], texts: Mapping[int, str], characters: int) -> int:
+    """Return the longest text that each post may have for all to fit, MIN_SHARE at least."""
+    left = characters - sum(_cost(post) for post in posts)
+    sizes = sorted(len(texts[post["position"]]) for post in posts if not post["is_ghost"])
+    share = left
+    for at, size in enumerate(sizes):
+        share = left // (len(sizes) - at)
+        if size > share:
+            return max(MIN_SHARE, share)
+        left -= size
+    return max([MIN_SHARE, share, *sizes])
+
+
+def _line_end(text: str, most: int) -> int:
+    """Return where to cut a text: after a line, if there is one in the last half."""
+    return text.rfind("\n", most // 2, most) + 1 or most
+
+
+def describe_lists(document: Document, newest: Mapping[str, str], site: str = "") -> Described:
+    """Return one line for each list, with the day of its newest message."""
+    made = Described(site)
+    lines = []
+    for one in document["lists"]:
+        name = one["name"]
+        months = f"{min(one['months'])} to {max(one['months'])}"
+        day = f", newest mail {newest[name]}" if name in newest else ""
+        link = made.link("list", name, list_url(name))
+        lines.append(f"{name}: {one['messages']} messages, {months}{day}; {link}")
+    made.text = "\n".join(lines) or "No list has a message yet."
+    return made
 
 
 def _describe_conversation(
-    number: int, one: Document, hits: Sequence[Document], characters: int
+    made: Described, number: int, one: Document, hits: Sequence[Document], characters: int
 ) -> str:
     """Return a conversation: its size and subject, its first message, and the best of it."""
     days = " to ".join(dict.fromkeys((one["first_sent_at"][:10], one["last_sent_at"][:10])))
     thread = f"thread {write_id(one['thread_id'])}" if one["thread_id"] else "in no thread"
     size = f"{one['messages']} message{'' if one['messages'] == 1 else 's'}"
     lines = [f"[{number}] {thread}: {size}, {days}, in {', '.join(one['lists'])}"]
+    if one["thread_id"]:
+        lines.append(made.link("thread", one["thread_id"]))
     lines += _fence(f"Subject: {one['subject']}"[:MAX_HEADER])
     lines += _fence(f"People: {name_people(one['names'], one['people'])}"[:MAX_HEADER])
     first = one["first"]
@@ -179,16 +317,19 @@ def _describe_conversation(
         lines.append(f"begins with message {write_id(first['message_id'])}{mark}")
         about = f"{first['from_name']}, {first['sent_at'][:10]}: {' '.join(first['text'].split())}"
         lines += _fence(about[:MAX_HEADER])
-    spent = sum(map(len, lines))
+    spent, more = sum(map(len, lines)), one["more"]
     for place, hit in enumerate(hits):
+        if place and characters - spent < MIN_PASSAGE:
+            more += len(hits) - place
+            break
         begins = " (the first of it)" if first and first["message_id"] == hit["message_id"] else ""
-        lines.append(f"message {write_id(hit['message_id'])}{begins}")
-        share = (characters - spent) // (len(hits) - place)
-        found = _describe_hit(hit, share, one)
+        named = [f"message {write_id(hit['message_id'])}{begins}", _link_text(made, hit)]
+        spent += sum(map(len, named))
+        found = _describe_hit(hit, (characters - spent) // (len(hits) - place), one)
         spent += sum(map(len, found))
-        lines += found
-    if one["more"]:
-        lines.append(f"{one['more']} more of it found: see get_thread")
+        lines += [*named, *found]
+    if more:
+        lines.append(f"{more} more of it found: see get_thread")
     return "\n".join(lines)
 
 
@@ -252,6 +393,12 @@ def _describe_post(post: Document) -> str:
 
 def _place_names(document: Document) -> str:
     return ", ".join(dict.fromkeys(place["list"] for place in document["places"]))
+
+
+def _link_text(made: Described, document: Document) -> str:
+    """Return the line with the link of a message, of that of its texts that is shown."""
+    number = document["text"] if document["contested"] else None
+    return made.link("message", document["message_id"], text_url(document["message_id"], number))
 
 
 def _name(document: Document) -> str:

@@ -13,24 +13,22 @@ from typing import TYPE_CHECKING
 
 from mail_assets.environment import VARIABLES
 from mail_assets.lance.location import check_lance_path, lance_location
-from mail_assets.words.index import NAME
 
 if TYPE_CHECKING:  # settings check URLs at every start, and LanceDB alone takes a second
     from mail_assets.words.index import WordIndex
 
 
-def open_words(
-    url: str, environ: Mapping[str, str] | None = None, *, name: str = NAME
-) -> WordIndex:
-    """Open the index `name` of the place at `url`; nothing is read or created yet.
+def open_words(url: str, environ: Mapping[str, str] | None = None, *, name: str = "") -> WordIndex:
+    """Open the index `name`, by default this version's, at `url`; nothing is read or created yet.
 
     `environ` (by default the process's) gives the AWS_ variables for S3-like storage.
     """
     path = _lance_path(url)
+    from mail_assets.words.index import NAME
     from mail_assets.words.lance import LanceWordIndex
 
     uri, options = lance_location(path, VARIABLES if environ is None else environ)
-    return LanceWordIndex(uri, options, name)
+    return LanceWordIndex(uri, options, name or NAME)
 
 
 def check_words_url(url: str) -> None:

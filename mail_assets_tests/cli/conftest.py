@@ -61,12 +61,19 @@ def bare(tmp_path: Path) -> dict[str, str]:
     return {"MAIL_HOME": str(tmp_path / "home"), "MAIL_LISTS": str(tmp_path / "lists.toml")}
 
 
+def inherited_environment() -> dict[str, str]:
+    """Return the variables of this process without settings."""
+    return {k: v for k, v in os.environ.items() if not k.startswith(("MAIL_", "DAGSTER"))}
+
+
 def spawn(
     arguments: list[str], environ: dict[str, str], shell: str = ""
 ) -> subprocess.CompletedProcess[bytes]:
     """Run the command as a process of its own; `shell` follows it in the shell."""
-    inherited = {k: v for k, v in os.environ.items() if not k.startswith(("MAIL_", "DAGSTER"))}
     command = [sys.executable, "-m", "mail_assets.cli", *arguments]
     if shell:
         command = ["bash", "-o", "pipefail", "-c", f'"$@" {shell}', "bash", *command]
-    return subprocess.run(command, env=inherited | environ, capture_output=True, check=False)
+    environ = {"MAIL_STANDBY_MINUTES": "0"} | environ
+    return subprocess.run(
+        command, env=inherited_environment() | environ, capture_output=True, check=False
+    )

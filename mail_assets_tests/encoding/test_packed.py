@@ -19,7 +19,8 @@ from mail_assets.encoding.models import (
 from mail_assets.encoding.smoothing import BertConfig
 from mail_assets.encoding.tokenizer import load_tokenizer, special_ids, unknown_share
 from mail_assets.files import digest_file
-from mail_assets.text.chunking import ChunkSizes, chunk_body
+from mail_assets.text.chunk_sizes import ChunkSizes
+from mail_assets.text.chunking import chunk_body
 from mail_assets.text.tokens import encode_ids, tokenise
 from mail_assets_tests.encoding.bert import Floats, random_weights, reference
 

@@ -28,7 +28,7 @@ MONTH_CHECKS = (
 #: Of a whole list, by one function.
 DAMAGE = ("messages", "entries", "quarantined", "removed", "wrong_senders", "chunks", "patches")
 
-STAGED = ("messages", "threads", "chunks", "patches")
+STAGED = ("messages", "threads", "chunks", "patches", "commits")
 #: What EXPLAIN takes, after the comments.
 PLANNED = re.compile(r"(--.*\n)*\(?(select|insert|update|delete|with)\b")
 #: Values for parameters that are looked up while planning; null does for the others.

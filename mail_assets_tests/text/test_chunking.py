@@ -7,12 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
 
+from mail_assets.text.chunk_sizes import MAX_HEADER_BYTES, MIN_ROOM, ChunkSizes
 from mail_assets.text.chunking import (
-    MAX_HEADER_BYTES,
-    MIN_ROOM,
     Chunk,
     Chunks,
-    ChunkSizes,
     Spans,
     build_document,
     chunk_body,

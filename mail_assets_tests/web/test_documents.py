@@ -141,7 +141,7 @@ def test_tool_names_the_first_day_if_hits_are_short(
 ) -> None:
     monkeypatch.setattr(filters, "MAX_WALKED", 3)
     found = public.get(f"{QUERY.format('.json')}&limit={limit}").json()
-    text = describe_rows(found, 1_000)
+    text = describe_rows(found, 1_000).text
     assert ("were looked at: for others add before:" in text) is (limit == 10)
 
 

@@ -80,7 +80,7 @@ def test_answer_quotes_the_passages_of_the_page(call: Call, public: httpx.Client
         assert "\n".join(f"| {line}" for line in one["text"].split("\n")) in text
     assert len(call("answer", question=QUERY, tokens=200)) < len(text)
     assert call("answer", question=QUERY, list="nowhere").startswith("error: ")
-    assert call("answer", question="which oven bakes sourdough bread") == NOTHING
+    assert call("answer", question="which oven bakes sourdough bread").startswith(NOTHING)
 
 
 def test_hits_by_date_have_no_score(call: Call) -> None:

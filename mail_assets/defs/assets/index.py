@@ -31,7 +31,7 @@ from mail_assets.steps.write_words import write_words
 from mail_assets.store.embeddings import file_key
 from mail_assets.tables.chunks import count_unencoded
 from mail_assets.tables.partitions import Counts
-from mail_assets.text.chunking import CHUNKER_VERSION
+from mail_assets.text.chunk_sizes import CHUNKER_VERSION
 from mail_assets.words.index import WORDS_VERSION
 
 

@@ -1,7 +1,7 @@
 """The checks of chunks, embeddings, words and vectors, by month, and of the two whole indexes."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -35,7 +35,7 @@ from mail_assets.store.objects import ObjectStore
 from mail_assets.tables.checks import Tokens, chunk_keys, count_wrong_spans, read_tokens
 from mail_assets.tables.indexes import live_index, read_manifest
 from mail_assets.tables.partitions import Partition, State, read_state
-from mail_assets.text.chunking import ChunkSizes
+from mail_assets.text.chunk_sizes import ChunkSizes
 
 #: Usual mean tokens of a month's chunks, as a share of the encoder's target. Outside of it the
 #: chunker or the segmenter has probably met something new.
@@ -153,7 +153,9 @@ def _find_keys(
     return mail_index.find_keys({m: keys.wanted | keys.entries.keys() for m, keys in known.items()})
 
 
-def _check_whole(index: str, description: str) -> Any:
+def _check_whole(
+    index: str, description: str
+) -> Callable[[Callable[..., Any]], dg.AssetChecksDefinition]:
     """Return the decorator of a check of a whole index: not a part of runs of months."""
     spec = dg.AssetCheckSpec(
         "reconciled",

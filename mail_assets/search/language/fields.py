@@ -14,6 +14,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+from mail_assets.errors import name_nearest
 from mail_assets.mail.message.decoding import compose
 from mail_assets.search.language.expression import Field, Period
 from mail_assets.search.language.request import (
@@ -171,6 +172,12 @@ EXCLUSIVE = frozenset({"from", "list", "month", "thread", "id", "date"})
 def is_name(name: str) -> bool:
     """Return whether a field has this name."""
     return name in _FORMS
+
+
+def find_like(name: str) -> str:
+    """Return the question for the field that an unknown name is nearest to, "" if none is near."""
+    is_like = len(name) > 3 and name.lower() not in _FORMS
+    return name_nearest(f"{name}:", [f"{one}:" for one in _FORMS], 0.75) if is_like else ""
 
 
 def is_field(name: str, value: str, *, quoted: bool) -> bool:

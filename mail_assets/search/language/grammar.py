@@ -11,6 +11,7 @@ from mail_assets.search.language.fields import (
     EXCLUSIVE,
     OPTIONS,
     clean_value,
+    find_like,
     is_field,
     is_name,
     read_field,
@@ -35,6 +36,8 @@ _RUN = re.compile(rf"[^\s{QUOTES}]*")
 #: A name and its colon, which may be of full width.
 _NAME = re.compile(r"([a-z\uff41-\uff5a]+)[:\uff1a]")
 _CAPITAL = re.compile(r"([A-Za-z]+):")
+#: A name that is perhaps a mistyped one: not of C++ or a URL.
+_OTHER_NAME = re.compile(r"([A-Za-z]+):(?=[^\s:/])")
 _ESCAPED_COLON = re.compile(r"([a-z]+)\\:")
 _BRACKETED = re.compile(r"<[^\s<>]++>(?!\S)")
 #: A value with blanks in it: of single quotes, of a subject's tag, of an id's brackets.
@@ -264,6 +267,8 @@ class _Tokenizer:
             name[1].lower(), text[name.end() :], quoted=False
         ):
             self.remarks.capitals.append(text)
+        elif (name := _OTHER_NAME.match(text)) and (like := find_like(name[1])):
+            self.remarks.unknown.append(f"{name[0]} is no field and was searched as text; {like}")
 
 
 def _run_at(query: str, start: int) -> str:

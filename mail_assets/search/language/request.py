@@ -8,7 +8,7 @@ import math
 from dataclasses import dataclass
 from enum import StrEnum
 
-from mail_assets.errors import NotFoundError, WrongInputError
+from mail_assets.errors import NotFoundError, WrongInputError, name_nearest
 from mail_assets.mail.message.ids import MAX_ID
 from mail_assets.month import is_month
 
@@ -200,7 +200,9 @@ def check_month(month: str) -> None:
 def one_of(name: str, value: str, allowed: tuple[str, ...]) -> None:
     """Check that a value is allowed."""
     if value not in allowed:
-        raise RequestError(f"{name} {quote(value)}: allowed are {', '.join(allowed)}")
+        hint = name_nearest(value, allowed)
+        said = f"{name} {quote(value)}: allowed are {', '.join(allowed)}; {hint}"
+        raise RequestError(said.rstrip("; "))
 
 
 def check_text(name: str, text: str, most: int) -> None:

@@ -1,0 +1,382 @@
+"""A process on standby, which has imported what a search needs, and runs searches of its user.
+
+To import LanceDB takes two seconds of the processor, and a search a quarter of one. So a search
+leaves such a process behind, which ends after some minutes without another search. It is a
+forkserver: it opens nothing, and forks a process for each search. That process takes over the
+arguments, environment, folder, standard input, output and errors of the command that asks, and runs
+the command from its first line to its exit code. So a search finds and prints what it would find
+and print by itself, whatever has changed since.
+
+A process is asked only by commands for which it has imported the right code: of the same files,
+interpreter, account, limits and namespaces. These are part of the name of its socket, in the home,
+which only its user can open. A command that gets no answer runs by itself.
+
+https://docs.python.org/3/library/multiprocessing.html#contexts-and-start-methods
+"""
+
+import atexit
+import contextlib
+import hashlib
+import importlib
+import json
+import os
+import resource
+import select
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import threading
+import time
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import mail_assets
+from mail_assets.checkout import sql_folder
+from mail_assets.environment import VARIABLES, replace_environment
+
+#: Commands that a process on standby runs.
+COMMANDS = ("search", "similar", "answer")
+#: What these commands import when they run.
+PRELOADED = (
+    *("mail_assets.cli.search", "mail_assets.cli.hits", "mail_assets.search.open"),
+    *("mail_assets.search.language.syntax", "mail_assets.search.response"),
+    *("mail_assets.answers.maker", "mail_assets.answers.chat", "mail_assets.answers.evidence"),
+    *("mail_assets.words.lance", "mail_assets.vectors.lance", "mail_assets.cli.answer"),
+    *("mail_assets.encoding.local_encoder", "mail_assets.encoding.static_encoder"),
+    *("mail_assets.postgres.embedded", "tokenizers", "onnxruntime"),
+)
+#: Beginnings of the variables that Python and libraries read when they are imported.
+_READ_AT_IMPORT = (
+    *("PYTHON", "LD_", "LC_", "LANG", "LANCE", "RUST_", "ARROW_", "OMP_", "OPENBLAS_", "MKL_"),
+    *("GOTO_", "NPY_", "ORT_", "RAYON_", "TOKENIZERS_", "MALLOC_", "GLIBC_", "MIMALLOC_"),
+)
+#: The program of a process on standby.
+_START = "import sys; from mail_assets.cli import standby; standby.main(*sys.argv[1:])"
+#: Seconds until a process that does not answer is taken for stuck.
+PATIENCE = 5.0
+#: Seconds between two looks at whether the socket is still that of this process.
+_LOOK = 20.0
+#: Signals that a command passes on.
+_PASSED_ON = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
+_LIMITS = sorted(name for name in vars(resource) if name.startswith("RLIMIT_"))
+_READY, _GO = b"ready", b"go"
+_SIZE, _STATUS = struct.Struct("!I"), struct.Struct("!i")
+
+
+def find_socket(home: Path) -> Path | None:
+    """Return the place of the socket that this command may use, None if there can be none.
+
+    There is none in a home that does not exist, that cannot be written to, or that another account
+    owns, and none on other systems than Linux.
+    """
+    if not sys.platform.startswith("linux"):
+        return None
+    try:
+        owner = home.stat().st_uid
+    except OSError:
+        return None
+    if owner != os.geteuid() or not os.access(home, os.W_OK | os.X_OK):
+        return None
+    return home / f".search-{_digest_process()}.sock"
+
+
+def _digest_process() -> str:
+    """Return a digest of all that a process keeps from its start: code, variables, limits."""
+    libraries = Path(importlib.import_module("click").__file__ or "").parents[1]
+    facts = {
+        "code": [*_list_code()],
+        "python": [sys.executable, sys.version, [*sys.flags], sys.path[1:]],
+        "libraries": libraries.stat().st_mtime_ns,
+        "variables": sorted(i for i in VARIABLES.items() if i[0].startswith(_READ_AT_IMPORT)),
+        "account": [os.getresuid(), os.getresgid(), os.getgroups()],
+        "limits": [resource.getrlimit(getattr(resource, name)) for name in _LIMITS],
+        "priority": os.getpriority(os.PRIO_PROCESS, 0),
+        "cores": sorted(os.sched_getaffinity(0)),
+        "namespaces": [str(one.readlink()) for one in sorted(Path("/proc/self/ns").iterdir())],
+        "started": Path("/proc/sys/kernel/random/boot_id").read_text(),
+    }
+    return hashlib.sha256(json.dumps(facts).encode()).hexdigest()[:24]
+
+
+def _list_code() -> Iterator[tuple[str, int, int]]:
+    for root in (Path(mail_assets.__file__).parent, sql_folder()):
+        for folder, folders, names in os.walk(root):
+            folders[:] = sorted(one for one in folders if one != "__pycache__")
+            for name in sorted(names):
+                facts = Path(folder, name).stat()
+                yield f"{folder}/{name}", facts.st_mtime_ns, facts.st_size
+
+
+@contextlib.contextmanager
+def _short(path: Path) -> Iterator[str]:
+    """Yield a name of a socket that is never too long: one has at most 107 bytes."""
+    folder = os.open(path.parent, os.O_PATH | os.O_DIRECTORY)
+    try:
+        yield f"/proc/self/fd/{folder}/{path.name}"
+    finally:
+        os.close(folder)
+
+
+def _connect(path: Path) -> socket.socket | None:
+    """Return a connection to a process of this user, None if there is none."""
+    connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    connection.settimeout(PATIENCE)
+    try:
+        with _short(path) as name:
+            connection.connect(name)
+        if _peer(connection) == os.geteuid():
+            return connection
+    except OSError:
+        pass
+    connection.close()
+    return None
+
+
+def _peer(connection: socket.socket) -> int:
+    """Return the account at the other end."""
+    size = struct.calcsize("3i")
+    credentials = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, size)
+    _, user, _ = struct.unpack("3i", credentials)
+    return int(user)
+
+
+def ask_standby(path: Path, program: str, arguments: Sequence[str]) -> int | None:
+    """Let a process on standby run a command; return the exit code, None if it must run here."""
+    if None in (sys.stdin, sys.stdout, sys.stderr):  # one is closed, and cannot be passed on
+        return None
+    connection = _connect(path)
+    if connection is None:
+        return None
+    with connection:
+        try:
+            asked = json.dumps(
+                {
+                    "program": program,
+                    "arguments": [*arguments],
+                    "environment": dict(VARIABLES),
+                    "folder": str(Path.cwd()),
+                }
+            ).encode()
+            socket.send_fds(connection, [_SIZE.pack(len(asked))], [0, 1, 2])
+            connection.sendall(asked)
+            ready = _receive(connection, len(_READY)) == _READY
+        except TimeoutError:  # it is stuck: the next command starts another one
+            path.unlink(missing_ok=True)
+            return None
+        except OSError:  # it has ended, or the folder of this command is gone
+            return None
+        if not ready:
+            return None
+        connection.settimeout(None)
+        with _passing_signals_on(connection) as passed:
+            with contextlib.suppress(OSError):  # it has just ended
+                connection.sendall(_GO)
+            status = _receive(connection, _STATUS.size)
+        if status:
+            return int(_STATUS.unpack(status)[0])
+        for number in passed:  # it ended by a signal, and so does this process
+            signal.signal(number, signal.SIG_DFL)
+            os.kill(os.getpid(), number)
+        print("mail-assets: the search ended before it had an answer; try again", file=sys.stderr)
+        return 1
+
+
+def _receive(connection: socket.socket, size: int) -> bytes:
+    """Return bytes from the other end, b"" if it has closed the connection before."""
+    data = bytearray()
+    while len(data) < size:
+        try:
+            part = connection.recv(size - len(data))
+        except ConnectionResetError:  # it ended without reading all
+            part = b""
+        if not part:
+            return b""
+        data += part
+    return bytes(data)
+
+
+@contextlib.contextmanager
+def _passing_signals_on(connection: socket.socket) -> Iterator[list[int]]:
+    """Pass signals on to the process that runs the command; yield those that were passed on."""
+    passed: list[int] = []
+
+    def pass_on(number: int, frame: FrameType | None) -> None:
+        passed.append(number)
+        with contextlib.suppress(OSError):
+            connection.sendall(bytes([number]))
+
+    former = {
+        one: signal.signal(one, pass_on)
+        for one in _PASSED_ON
+        if signal.getsignal(one) is not signal.SIG_IGN
+    }
+    try:
+        yield passed
+    finally:
+        for number, handler in former.items():
+            signal.signal(number, handler)
+
+
+def start_standby(path: Path, minutes: int, environment: Mapping[str, str]) -> None:
+    """Start a process that stands by; it ends by itself where another one is faster.
+
+    `environment` are the variables that this process began with: libraries have set others since.
+    """
+    with contextlib.suppress(OSError):
+        subprocess.Popen(
+            [sys.executable, "-c", _START, str(path), str(minutes)],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+            cwd="/",
+            env=environment,
+        )
+
+
+def main(path: str, minutes: str) -> None:
+    """Stand by at a socket."""
+    stand_by(Path(path), int(minutes))
+
+
+def stand_by(path: Path, minutes: float) -> None:
+    """Import what searches need, and fork a process for each, until none came for some minutes."""
+    if find_socket(path.parent) != path or _is_answered(path):
+        return
+    code = [*_list_code()]
+    for name in PRELOADED:
+        importlib.import_module(name)
+    # expected: nothing of it runs yet
+    warnings.filterwarnings("ignore", message="lancedb fork support", category=RuntimeWarning)
+    if [*_list_code()] != code:  # perhaps of two versions
+        return
+    _remove_stale(path.parent)
+    with _listen(path) as listener:
+        place = path.stat()
+        ends = time.monotonic() + minutes * 60
+        while (left := ends - time.monotonic()) > 0 and _is_at(path, place):
+            if select.select([listener], [], [], min(left, _LOOK))[0]:
+                connection, _ = listener.accept()
+                if os.fork() == 0:
+                    listener.close()
+                    _run_command(connection)
+                connection.close()
+                ends = time.monotonic() + minutes * 60
+        if _is_at(path, place):
+            path.unlink()
+
+
+def _is_answered(path: Path) -> bool:
+    connection = _connect(path)
+    if connection is not None:
+        connection.close()
+    return connection is not None
+
+
+def _is_at(path: Path, place: os.stat_result) -> bool:
+    try:
+        return os.path.samestat(path.stat(), place)
+    except OSError:
+        return False
+
+
+def _remove_stale(home: Path) -> None:
+    """Remove sockets that nobody listens at: of killed processes, and of former versions."""
+    for path in home.glob(".search-*.sock"):
+        if not _is_answered(path):
+            path.unlink(missing_ok=True)
+
+
+def _listen(path: Path) -> socket.socket:
+    """Return a socket at a place that it takes in one step, also from another process."""
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    beside = path.with_name(f".search-{os.getpid()}.sock")
+    beside.unlink(missing_ok=True)
+    former = os.umask(0o177)  # no moment at which others can connect
+    with _short(beside) as name:
+        listener.bind(name)
+    os.umask(former)
+    listener.listen(64)
+    beside.rename(path)
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # ended processes leave nothing behind
+    return listener
+
+
+def _run_command(connection: socket.socket) -> None:
+    """Run the command that is asked for, as the process that asks would; end this process."""
+    for number in (signal.SIGCHLD, *_PASSED_ON):  # whatever the first command ignored
+        signal.signal(number, signal.SIG_DFL)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        connection.settimeout(PATIENCE)
+        asked = _take_over(connection)
+        connection.sendall(_READY)
+        if asked is None or _receive(connection, len(_GO)) != _GO:
+            os._exit(0)
+        connection.settimeout(None)
+    except OSError:
+        os._exit(0)
+    threading.Thread(target=_follow_signals, args=(connection,), daemon=True).start()
+    code = _run(asked["program"], asked["arguments"])
+    with contextlib.suppress(OSError):
+        connection.sendall(_STATUS.pack(code))
+    os._exit(0)
+
+
+def _take_over(connection: socket.socket) -> dict[str, Any] | None:
+    """Take over the files, folder and variables of the process that asks; None if it has left."""
+    if _peer(connection) != os.geteuid():
+        return None
+    size, files, _, _ = socket.recv_fds(connection, _SIZE.size, 3)
+    if len(size) < _SIZE.size or len(files) != 3:
+        return None
+    asked: dict[str, Any] = json.loads(_receive(connection, _SIZE.unpack(size)[0]) or b"{}")
+    if not asked:
+        return None
+    for number, file in enumerate(files):
+        os.dup2(file, number)
+        os.close(file)
+    os.chdir(asked["folder"])
+    replace_environment(asked["environment"])
+    time.tzset()
+    sys.stdout.reconfigure(line_buffering=os.isatty(1))  # type: ignore[union-attr]
+    sys.argv = [asked["program"], *asked["arguments"]]
+    return asked
+
+
+def _follow_signals(connection: socket.socket) -> None:
+    """Send this process the signals that the command gets; end it if that is gone."""
+    main = threading.main_thread().ident or 0  # in another thread a signal interrupts no read
+    with contextlib.suppress(OSError):
+        while number := connection.recv(1):
+            signal.pthread_kill(main, number[0])
+    os._exit(1)
+
+
+def _run(program: str, arguments: Sequence[str]) -> int:
+    """Run a command line; return its exit code. All that it prints is written."""
+    from mail_assets.cli import main
+
+    code: Any = 0
+    try:
+        main.main([*arguments], prog_name=program)
+    except SystemExit as ended:
+        code = ended.code
+    except BaseException:
+        sys.excepthook(*sys.exc_info())
+        code = 1
+    atexit._run_exitfuncs()
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except OSError:  # as Python says it at its end
+            code = code or 120
+    if code is None or isinstance(code, int):
+        return code or 0
+    print(code, file=sys.stderr, flush=True)
+    return 1

@@ -1,0 +1,44 @@
+-- Series of patches as people read them: only mail that the session may show, and a state only if
+-- the mail that gives its reason is shown. Used by reading/series.py.
+
+-- name: series
+-- The patches of the series that some mails are in, each with its message and its reason, and
+-- whether somebody else has answered it.
+select s.series_id, s.change, s.posting, s.message_id, s.place, p.kind, p.title, p.version, p.part,
+       p.parts, m.list, m.sent_at, m.from_name, m.from_email, s.previous_id, s.evidence,
+       s.is_taken_over, s.is_newest, s.is_remark,
+       case when r.message_id is null then 'open' else s.state end as state,
+       r.message_id as reason_id,
+       case when s.reason_end is not null
+            then substr(r.body_text, s.reason_start + 1, s.reason_end - s.reason_start) end as said,
+       r.from_name as said_by, r.sent_at as said_at,
+       case when r.message_id is null then '{}' else s.shas end as shas,
+       exists (select from shown_messages a
+                where (a.refs || a.in_reply_to) && array[s.message_id]
+                  and lower(a.from_email) <> lower(m.from_email)) as is_answered
+  from patch_series s
+ cross join lateral first_shown(s.message_id) m
+  join patches p
+    on (p.list, p.month, p.message_id, p.variant, p.place)
+       = (m.list, m.month, m.message_id, m.variant, s.place)
+  left join lateral first_shown(s.reason_id) r on true
+ where s.series_id = any(array(select distinct series_id
+                                 from patch_series
+                                where message_id = any(%(ids)s)))
+ order by m.sent_at, s.message_id, s.place
+
+-- name: commits_said
+-- The commits that mails name which are no patches themselves.
+select o.message_id, o.shas
+  from patch_outcomes o
+ where o.message_id = any(%(ids)s) and o.shas <> '{}'
+   and exists (select from shown_messages m where m.message_id = o.message_id)
+ order by o.message_id, o.number
+
+-- name: open
+-- The mails of the open patches of a list that is shown.
+select distinct s.message_id
+  from patch_series s
+  join shown_messages m
+    on (m.list, m.month, m.message_id, m.variant) = (s.list, s.month, s.message_id, s.variant)
+ where s.list = %(list)s and s.state = 'open' and not s.is_remark
