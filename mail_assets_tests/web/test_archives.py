@@ -15,6 +15,7 @@ import pytest
 from mail_assets.month import ListMonth
 from mail_assets.postgres.statements import statement
 from mail_assets.reading.exports import NEWEST, list_month, list_newest_of, read_rows
+from mail_assets.tables.lists import show_lists
 from mail_assets.web import documents, exports, feeds
 from mail_assets.web.privacy import SHOWN
 from mail_assets_tests.sample_corpus import Corpus
@@ -195,6 +196,7 @@ def test_search_mailbox_says_what_is_left_out(
 def test_month_reads_only_its_own_rows(corpus: Corpus) -> None:
     month = ListMonth("harbor-dev", MARCH)
     with psycopg.connect(corpus.settings.pg_dsn, autocommit=True) as connection:
+        show_lists(connection, [month.list_name])
         connection.execute("set enable_seqscan = off")
         keys = list_month(connection, month)
         assert keys
