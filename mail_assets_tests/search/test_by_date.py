@@ -9,6 +9,7 @@ import pytest
 
 from mail_assets.search import by_date, filters, page, retrieval, searcher
 from mail_assets.search.language.request import GROUPS, SORTS, After, Request
+from mail_assets.search.matches import Depths
 from mail_assets.search.response import Response
 from mail_assets_tests.sample_corpus import QUERY, Search
 
@@ -30,15 +31,13 @@ def walk(search: Search, query: str, **options: Any) -> Iterator[Response]:
 
 
 def rows_of(pages: Iterator[Response], group: str) -> list[tuple[str, ...]]:
+    if group != "conversation":
+        return [(hit.message_id,) for found in pages for hit in found.hits]
     return [
-        (one.thread_id or "", *one.best, str(one.more)) if group == "conversation" else (one,)
+        (one.thread_id or "", *one.best, str(one.more))
         for found in pages
-        for one in (
-            found.conversations
-            if group == "conversation"
-            else [hit.message_id for hit in found.hits]
-        )
-    ]  # type: ignore[misc]
+        for one in found.conversations
+    ]
 
 
 @pytest.fixture
@@ -100,7 +99,7 @@ def test_ranked_pages_of_any_size_have_the_same_rows(
     search: Search, monkeypatch: pytest.MonkeyPatch, mode: str, group: str
 ) -> None:
     # the first depth does not suffice, and near-duplicates are folded on the first pages only
-    monkeypatch.setattr(retrieval, "HYBRID_DEPTHS", retrieval.Depths(6, 4))
+    monkeypatch.setattr(retrieval, "HYBRID_DEPTHS", Depths(6, 4))
     monkeypatch.setattr(retrieval, "SEMANTIC_DEPTH", 5)
     monkeypatch.setattr(retrieval, "FULLTEXT_DEPTH", 5)
     monkeypatch.setattr(retrieval, "PAGE_DEPTH", 5)

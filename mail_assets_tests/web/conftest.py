@@ -4,6 +4,7 @@ import socket
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import httpx
 import pytest
@@ -53,7 +54,7 @@ def open_service(
     settings: Settings,
     searchers: int = 1,
     kind: type[SearchService] = SearchService,
-    **options: bool,
+    **options: Any,
 ) -> Iterator[SearchService]:
     """Yield a service of an archive; close it."""
     search = settings.search

@@ -82,7 +82,7 @@ class Api:
                 for theirs, ours in zip(pattern, parts, strict=True)
             )
         ]
-        return min(fitting, key=lambda one: one.count("{"))
+        return str(min(fitting, key=lambda one: one.count("{")))
 
     def _validator(self, reference: str) -> Draft202012Validator:
         if reference not in self._checks:
@@ -262,7 +262,8 @@ def test_generated_client_walks_the_archive(generated: str, public: httpx.Client
             archive = ask("lists", "get_list", models.GetListList(one.name))
             count = 0
             for month in archive.archives:
-                name, first = models.GetMonthList(one.name), 0
+                name = models.GetMonthList(one.name)
+                first: int | None = 0
                 while first is not None:
                     page = ask("lists", "get_month", name, month.month, first=first)
                     count += len(page.posts)

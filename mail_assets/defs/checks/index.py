@@ -1,7 +1,7 @@
 """The checks of chunks, embeddings, words and vectors, by month, and of the two whole indexes."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 

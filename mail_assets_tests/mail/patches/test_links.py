@@ -2,6 +2,7 @@
 
 import datetime as dt
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 
@@ -89,7 +90,7 @@ EDITED = {"patch_id": "another", "lines": frozenset(range(2, 22))}
         ({"arrived_at": NOON + 2 * DAY}, True),
     ],
 )  # fmt: skip
-def test_patch_is_applied_if_enough_agrees(wrong: dict[str, object], found: bool) -> None:
+def test_patch_is_applied_if_enough_agrees(wrong: dict[str, Any], found: bool) -> None:
     assert kinds(commit(), [patch(**wrong)]) == (["applied v1"] if found else [])
 
 
