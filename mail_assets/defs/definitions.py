@@ -109,7 +109,8 @@ BLOCKING_CHECKS = frozenset(
 )
 
 
-def load_defs() -> dg.Definitions:
+@dg.definitions
+def defs() -> dg.Definitions:
     """Build the definitions from the environment and lists.toml; the process begins with it."""
     keep_files_private()
     return build_defs(load_settings())
