@@ -29,7 +29,9 @@ COPY --from=build /opt/mail-assets /opt/mail-assets
 COPY --from=build --chown=10001:10001 /models /models
 COPY --chown=10001:10001 deploy /opt/deploy
 WORKDIR /data
-RUN chown 10001:10001 /data
+# the second is DAGSTER_HOME of the Helm chart, where `backfill --launch` writes its dagster.yaml
+RUN mkdir -p /opt/dagster/dagster_home \
+    && chown 10001:10001 /data /opt/dagster/dagster_home
 USER 10001:10001
 ENV PATH=/opt/mail-assets/bin:$PATH \
     HOME=/data \

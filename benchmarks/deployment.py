@@ -161,15 +161,17 @@ def main() -> None:
     place = Place(arguments.image.resolve(), arguments.volumes.resolve(), repository)
     environ = {
         **os.environ,
-        "POSTGRES_PASSWORD": PASSWORD,
         "MAIL_WORKERS": str(arguments.workers),
-        "MAIL_LISTS_FOLDER": str(arguments.lists.resolve()),
+        "MAIL_LISTS_FILE": str(arguments.lists.resolve() / "lists.toml"),
+        "MAIL_ARCHIVES_FOLDER": str(arguments.lists.resolve() / "samples"),
     }
     services = read_services(repository / "compose.yaml", environ)
     env_file = dict(line.split("=", 1) for line in arguments.env)
     for name, service in services.items():
         if service.is_ours:
-            services[name] = replace(service, environment={**env_file, **service.environment})
+            secrets = {"PGPASSWORD": PASSWORD}  # files of MAIL_SECRETS in a container
+            environment = {**env_file, **service.environment, **secrets}
+            services[name] = replace(service, environment=environment)
     enter(place, services)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("told to stop"))
     with contextlib.ExitStack() as stack:
@@ -206,8 +208,12 @@ def enter(place: Place, services: Mapping[str, Service]) -> None:
     for volume in services["code"].volumes:
         source, mounted, *_ = volume.split(":")
         inside = place.image / mounted.lstrip("/")
-        inside.mkdir(parents=True, exist_ok=True)
         folder = Path(source)
+        if folder.is_file():
+            inside.parent.mkdir(parents=True, exist_ok=True)
+            inside.touch()
+        else:
+            inside.mkdir(parents=True, exist_ok=True)
         if not folder.is_absolute():
             folder = place.volumes / source
             if not folder.exists():
@@ -226,7 +232,7 @@ def start_postgres(stack: contextlib.ExitStack, place: Place, service: Service) 
         folder.mkdir()
         os.chown(folder, account.uid, account.gid)
         secret = place.volumes / "password"
-        secret.write_text(service.environment["POSTGRES_PASSWORD"])
+        secret.write_text(PASSWORD)
         owner = ("--username", service.environment["POSTGRES_USER"], "--pwfile", secret)
         where = ("--pgdata", folder / "data", "--auth=scram-sha-256")
         run(binaries / "initdb", *where, *owner, user=account.uid)

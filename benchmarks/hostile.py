@@ -22,13 +22,14 @@ from mail_assets.encoding.tokenizer import load_tokenizer
 from mail_assets.mail.archive.mbox import split_archive
 from mail_assets.mail.body.segments import new_text_spans, segment_with_attached
 from mail_assets.mail.message.parse import parse_message
+from mail_assets.mail.patches.read import AttachedPatch, PatchMail, read_patches
 from mail_assets.text.chunking import chunk_body
 from mail_assets.text.identifiers import find_identifiers
 from mail_assets_tests.mail.hostile import CASES, HEAD, LINE
 
 MODEL = LOCAL_MODELS["all-minilm-l6-v2"]
 T = TypeVar("T")
-STAGES = ("split", "parse", "segment", "identify", "chunk")
+STAGES = ("split", "parse", "segment", "patches", "identify", "chunk")
 
 
 class Cost(NamedTuple):
@@ -97,6 +98,12 @@ def _read(path: Path) -> tuple[dict[str, float], str]:
     new = "".join(body[start:end] for start, end in spans)
     patches = [body[part.start : part.end] for part in parts if part.kind == "patch"]
     patches += message.patch_texts
+    mail = PatchMail(
+        *(message.message_id, message.subject, message.from_name, message.from_email),
+        *(message.sent_at, message.in_reply_to, body, parts),
+        [AttachedPatch("", text) for text in message.patch_texts],
+    )
+    timed("patches", lambda: read_patches(mail))
     names = timed("identify", lambda: find_identifiers(f"{message.subject}\n{new}", patches))
     chunks = timed(
         "chunk", lambda: chunk_body(body, spans, message.subject, tokenizer, MODEL.sizes)

@@ -164,8 +164,10 @@ def find_paths(port: int, words: Sequence[str]) -> dict[str, list[str]]:
     """Return paths of each kind: messages that some words find, and searches by their subjects."""
     ids: dict[str, str] = {}
     for word in words:
-        query = urlencode({"q": word, "mode": "fulltext", "group": "thread", "limit": PAGES})
+        query = urlencode({"q": word, "mode": "fulltext", "group": "message", "limit": PAGES})
         for hit in json.loads(_get(port, f"/search.json?{query}"))["hits"]:
+            if "/" in hit["message_id"]:
+                continue  # such an id is a parameter
             ids.setdefault(hit["message_id"], hit["subject"])
     chosen = [*ids.items()][:: max(1, len(ids) // PAGES)][:PAGES]
     quoted = [quote(id, safe="@") for id, _ in chosen]
@@ -174,7 +176,7 @@ def find_paths(port: int, words: Sequence[str]) -> dict[str, list[str]]:
         "thread": [f"/thread.json/{id}" for id in quoted],
         "message page": [f"/message/{id}" for id in quoted],
         "thread page": [f"/thread/{id}" for id in quoted],
-        "longest thread page": [max(quoted, key=lambda id: _count_messages(port, id))],
+        "longest thread page": [f"/thread/{max(quoted, key=lambda id: _count_messages(port, id))}"],
         **{
             mode: [
                 f"/search.json?{urlencode({'q': ' '.join(_words(subject)), 'mode': mode})}"

@@ -106,7 +106,7 @@ def make_backfill() -> str:
     with dg.DagsterInstance.get() as instance:
         backfill = launch_months(instance, defs, first)
     began = time.monotonic()
-    wait_for_backfill(settings, Launched(backfill, first, Report()))
+    wait_for_backfill(settings, Launched({backfill: first}, Report()))
     print(f"a backfill of 3 list-months: {time.monotonic() - began:.0f} s", flush=True)
     return backfill
 

@@ -6,10 +6,22 @@ may hold a key, and a worker process has the environment of its parent.
 """
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from pathlib import Path
 
 #: The variables of this process, as they are now.
 VARIABLES: Mapping[str, str] = os.environ
+
+
+def read_secret_files(folder: Path, names: Iterable[str]) -> None:
+    """Set the variables that have a file of their name in a folder, unless they are set.
+
+    Raises:
+        OSError: a file cannot be read.
+    """
+    for name in names:
+        if not os.environ.get(name) and (path := folder / name).is_file():
+            os.environ[name] = path.read_text(encoding="utf-8").strip()
 
 
 def child_environment(*, without: str = "\0", **changes: str) -> dict[str, str]:

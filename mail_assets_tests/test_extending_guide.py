@@ -37,8 +37,9 @@ def test_own_asset_asks_the_live_index(
             instance=instance, asset_selection=[dg.AssetKey("questions")]
         )
     [event] = result.get_asset_materialization_events()
-    rows = event.materialization.metadata["best"].value
-    assert [record.data["question"] for record in rows] == [
+    best = event.materialization.metadata["best"]
+    assert isinstance(best, dg.TableMetadataValue)
+    assert [record.data["question"] for record in best.records] == [
         "why do jobs run twice",
         "how to delete old rows",
     ]

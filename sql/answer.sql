@@ -5,8 +5,8 @@
 -- such as the one before the first, are ignored, and so is a chunk without text of its own.
 select m.body_text, json_agg(json_build_array(c.key, c.spans, c.tokens))
   from chunks c
-  join shown_messages m using (list, month, message_id, variant)
- where c.key = any(%(keys)s) and c.text <> ''
+  join messages m using (list, month, message_id, variant)
+ where c.key = any(%(keys)s) and c.text <> '' and m.list = any((select shown_lists())::text[])
  group by m.list, m.month, m.message_id, m.variant
 
 -- name: outcomes
@@ -25,7 +25,7 @@ select e.start,
        jsonb_to_recordset(s.sentences)
        as (message_id text, part text, start integer, "end" integer))
        with ordinality as e (message_id, part, start, "end", place)
- cross join lateral first_copy(e.message_id) m
+ cross join lateral first_shown(e.message_id) m
  where e.part = 'outcome' and e.message_id = any(%(found)s)
  order by t.place, e.place
 

@@ -94,12 +94,22 @@ offset %(first)s
  limit %(most)s
 
 -- name: near_ids
--- The ids before and after one that is in no archive, in the order of the index.
-(select distinct message_id from shown_messages
-  where message_id < %(id)s order by message_id desc limit %(near)s)
-union
-(select distinct message_id from shown_messages
-  where message_id >= %(id)s order by message_id limit %(near)s)
+-- The ids before and after one that is in no archive, in the order of the index. Some more are
+-- read than are wanted, for those that may not be shown.
+select n.message_id
+  from ((select distinct message_id
+           from messages
+          where message_id < %(id)s
+          order by message_id desc
+          limit 4 * %(near)s)
+        union
+        (select distinct message_id
+           from messages
+          where message_id >= %(id)s
+          order by message_id
+          limit 4 * %(near)s)
+        offset 0) n
+ where exists (select from shown_messages m where m.message_id = n.message_id offset 0)
 
 -- name: known_ids
 -- Ids of archived messages that are no sender's address: anybody can use the address of somebody
@@ -222,6 +232,7 @@ select l.list, (select m.sent_at
                  order by m.sent_at desc
                  limit 1)
   from unnest(%(lists)s::text[]) as l (list)
+ where l.list = any((select shown_lists())::text[])
 
 -- name: columns
 select a.attname, format_type(a.atttypid, a.atttypmod), not a.attnotnull,

@@ -64,7 +64,7 @@ select distinct on (position / %(size)s) message_id
 -- No text is read: a row's hashes stand for it.
 select encode(sha256(convert_to(
            coalesce((select row(s.checksum, s.made_at)::text
-                       from thread_summaries s
+                       from shown_summaries s
                       where s.thread_id = %(thread_id)s), '')
            || string_agg(row(t, c.copies)::text, e'\n' order by t.position), 'UTF8')), 'hex')
   from shown_thread(%(thread_id)s) t
@@ -78,19 +78,26 @@ select encode(sha256(convert_to(
         where m.message_id = t.message_id) c on true
 
 -- name: outline
--- Nodes of a thread in order: those from a position on, and the answers of a message. Of answers
--- the beginning of the text is read.
-select t.position, t.depth, t.message_id, t.is_ghost or m.message_id is null as is_ghost,
-       t.parent_id is not distinct from %(message_id)s as answers, t.by_subject,
+-- The nodes of a thread around a message in order, its answers, and the first message of the thread.
+-- Each has its number among the messages. Of answers the beginning of the text is read.
+with nodes as materialized (
+    select t.*, count(*) filter (where not t.is_ghost) over (order by t.position) as number,
+           count(*) filter (where not t.is_ghost) over () as messages
+      from shown_thread(%(message_id)s) t)
+select n.position, n.depth, n.message_id, n.is_ghost or m.message_id is null as is_ghost,
+       n.parent_id is not distinct from %(message_id)s as answers, n.by_subject,
+       n.number::int, n.messages::int,
        m.from_name, m.from_email, m.sent_at, m.subject_base,
-       case when t.parent_id = %(message_id)s then left(m.body_text, %(characters)s) end
+       case when n.parent_id = %(message_id)s then left(m.body_text, %(characters)s) end
            as body_text,
-       case when t.parent_id = %(message_id)s then m.segments end as segments
-  from shown_thread(%(thread_id)s) t
-  left join lateral first_shown(t.message_id) m on true
- where t.position >= %(first)s and t.position < %(first)s + %(most)s
-    or t.parent_id = %(message_id)s
- order by t.position
+       case when n.parent_id = %(message_id)s then m.segments end as segments
+  from nodes n
+  join nodes own on own.message_id = %(message_id)s
+  left join lateral first_shown(n.message_id) m on true
+ where n.position between own.position - %(before)s and own.position + %(after)s
+    or n.parent_id = %(message_id)s
+    or n.number = 1 and not n.is_ghost
+ order by n.position
 
 -- name: places
 -- The number of each message in its thread, from 1, and the number of messages there.

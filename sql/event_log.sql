@@ -70,3 +70,18 @@ with gone as (
 delete from asset_event_tags t
  using gone
  where t.event_id = gone.id
+
+-- name: runs_of_list
+-- The runs of the months of a list, by their tags.
+select distinct r.run_id, r.status in ('SUCCESS', 'FAILURE', 'CANCELED')
+  from run_tags t
+  join runs r using (run_id)
+ where t.key in ('dagster/partition', 'dagster/asset_partition_range_start')
+   and starts_with(t.value, %(list)s || '|')
+
+-- name: events_of_list
+-- The events of its months that are left: those of runs of several lists, or without tags.
+select id from event_logs where starts_with(partition, %(list)s || '|')
+
+-- name: delete_checks_of_list
+delete from asset_check_executions where starts_with(partition, %(list)s || '|')

@@ -7,15 +7,14 @@ select t.message_id
  cross join lateral first_shown(t.message_id) m
  where not t.is_ghost
  order by m.sent_at, t.message_id
- limit %(most)s
 
 -- name: newest
--- The newest messages of a thread.
-select t.message_id
+-- The newest messages of a thread before one.
+select t.message_id, 1, m.sent_at
   from shown_thread(%(thread_id)s) t
  cross join lateral first_shown(t.message_id) m
- where not t.is_ghost
- order by m.sent_at desc, t.message_id
+ where not t.is_ghost and (m.sent_at, t.message_id) < (%(sent_at)s, %(message_id)s)
+ order by m.sent_at desc, t.message_id desc
  limit %(most)s
 
 -- name: messages
@@ -42,3 +41,69 @@ select m.message_id, places.lists, m.sent_at, m.subject, m.from_name, m.from_ema
           and coalesce(o.place, wanted.text) = wanted.text) places
   left join threads t on t.message_id = m.message_id and coalesce(m.place, 1) = 1
  order by wanted.number
+
+-- name: month
+-- The keys of the rows of a month, by date. They are found by the month and sorted then (materialized):
+-- the planner would read the whole list in the order of its dates. The list is named as messages.sql
+-- says.
+with of_month as materialized (
+    select message_id, variant, sent_at
+      from shown_messages
+     where list = (select %(list)s) and month = %(month)s)
+select message_id, variant from of_month order by sent_at, message_id, variant
+
+-- name: rows
+-- Rows of a month by their keys, in the order of these. `text` is the number of a text where an id is
+-- contested.
+select m.message_id, array[m.list] as lists, m.sent_at, m.subject, m.from_name, m.from_email,
+       m.recipients, m.cc, shown_ids(m.in_reply_to) as in_reply_to, shown_ids(m.refs) as "references",
+       m.body_text, m.attachments,
+       o.place as text, coalesce(t.by_subject, false) as by_subject
+  from unnest(%(ids)s::text[], %(variants)s::smallint[])
+       with ordinality as wanted (message_id, variant, number)
+  join shown_messages m
+    on (m.list, m.month, m.message_id, m.variant)
+       = (%(list)s, %(month)s, wanted.message_id, wanted.variant)
+  left join shown_texts o
+    on (o.message_id, o.list, o.month, o.variant) = (m.message_id, m.list, m.month, m.variant)
+  left join threads t on t.message_id = m.message_id and coalesce(o.place, 1) = 1
+ order by wanted.number
+
+-- name: newest_of_list
+-- The newest messages of a list before one, with those of the same moment and id (index
+-- messages_list_date).
+select m.message_id, coalesce(o.place, 1), m.sent_at
+  from (select message_id, list, month, variant, sent_at
+          from shown_messages
+         where list = %(list)s and (sent_at, message_id) < (%(sent_at)s, %(message_id)s)
+         order by sent_at desc, message_id desc
+         fetch first %(most)s rows with ties) m
+  left join shown_texts o using (message_id, list, month, variant)
+ order by m.sent_at desc, m.message_id desc, o.place
+
+-- name: newest_of_month
+-- As newest_of_list, of one month, which is read as in month.
+with of_month as materialized (
+    select message_id, list, month, variant, sent_at
+      from shown_messages
+     where list = (select %(list)s) and month = %(month)s)
+select m.message_id, coalesce(o.place, 1), m.sent_at
+  from (select *
+          from of_month
+         where (sent_at, message_id) < (%(sent_at)s, %(message_id)s)
+         order by sent_at desc, message_id desc
+         fetch first %(most)s rows with ties) m
+  left join shown_texts o using (message_id, list, month, variant)
+ order by m.sent_at desc, m.message_id desc, o.place
+
+-- name: versions
+-- What the rows of a list, or of one of its months, were last made from, the threads, and the lists
+-- that are shown.
+select month, digest, updated_at::text
+  from partitions
+ where asset = 'messages' and list = %(list)s and month = coalesce(%(month)s, month)
+ union all
+select '', digest, updated_at::text from partitions where asset = 'threads' and list is null
+ union all
+select '', shown_lists()::text, ''
+ order by 1, 2

@@ -18,6 +18,13 @@ m.sent_at >= %(after)s::timestamptz
 -- name: before
 m.sent_at < %(before)s::timestamptz
 
+-- name: past_newest
+-- Those that follow a message in a list of the newest.
+m.sent_at <= %(moment)s and (m.sent_at < %(moment)s or m.message_id > %(message_id)s)
+
+-- name: past_oldest
+m.sent_at >= %(moment)s and (m.sent_at > %(moment)s or m.message_id > %(message_id)s)
+
 -- name: senders
 lower(m.from_email) = any(%(senders)s)
 

@@ -75,3 +75,39 @@ select a.pid, coalesce(a.application_name, ''), a.state_change
 
 -- name: server_version
 select current_setting('server_version')
+
+-- name: lacks_extensions
+-- Of the named extensions those that are not installed, and whether the server has them.
+select w.name, exists (select from pg_available_extensions a where a.name = w.name)
+  from unnest(%(names)s::text[]) as w (name)
+ where not exists (select from pg_extension e where e.extname = w.name)
+ order by w.name
+
+-- name: silences
+-- The last day with mail of each list, how many days are looked at, and the gap in days that nine of
+-- ten gaps between these do not exceed. Read are the newest messages of each list, by an index.
+select l.name, d.last, d.days, g.gap
+  from unnest(%(lists)s::text[]) as l (name)
+ cross join lateral (
+       select max(day) as last, count(*) as days, array_agg(day order by day) as every
+         from (select distinct sent_at::date as day
+                 from (select sent_at
+                         from messages
+                        where list = l.name and sent_at <= %(now)s::timestamptz
+                        order by sent_at desc
+                        limit %(most)s) newest) of_days) d
+ cross join lateral (
+       select percentile_disc(0.9) within group (order by x.day - x.before) as gap
+         from (select day, lag(day) over (order by day) as before
+                 from unnest(d.every) as e (day)) x
+        where x.before is not null) g
+ where g.gap is not null
+ order by l.name
+
+-- name: months_outside
+-- Months with mail that lists.toml leaves out, by the first and the last month that it has.
+select list, month
+  from partitions
+ where asset = 'messages' and (counts->>'stored')::int > 0 and list = any(%(lists)s)
+   and (month < %(first)s or month > %(last)s)
+ order by list, month

@@ -10,7 +10,7 @@ select set_config('mail_assets.lists', %(lists)s, false)
 with closed as (
     update lists set published = false where published and list <> all(%(lists)s::text[]))
 insert into lists (list, language, published, was_published)
-select l.list, l.language, true, true
+select distinct on (l.list) l.list, l.language, true, true
   from unnest(%(lists)s::text[], %(languages)s::text[]) as l (list, language)
 on conflict (list) do update
    set language = excluded.language, published = true, was_published = true

@@ -9,6 +9,9 @@ delete from patch_changes
  where ctid = any(array(select ctid from patch_changes limit %(most)s))
 returning message_id
 
+-- name: take_changes_of
+delete from patch_changes where message_id = any(%(ids)s) returning message_id
+
 -- name: change_all
 -- Whole corpus: series are built for the first time, or by another version.
 with noted as (
@@ -76,13 +79,13 @@ select p.list, p.month, p.variant, p.message_id, p.place, p.kind, p.source, p.su
     on (p.list, p.month, p.message_id, p.variant) = (m.list, m.month, m.message_id, m.variant)
 
 -- name: keys_of
-select key, at, ref from patch_keys where ref = any(%(refs)s)
+select key, at, ref, of_posting from patch_keys where ref = any(%(refs)s)
 
 -- name: delete_keys
 delete from patch_keys where ref = any(%(refs)s)
 
 -- name: copy_keys
-copy patch_keys (key, at, ref) from stdin
+copy patch_keys (key, at, ref, of_posting) from stdin
 
 -- name: after
 -- The patches that follow some others in the order of a key.

@@ -130,3 +130,18 @@ select p.list, p.month, p.variant, p.message_id, p.place, p.kind, p.source, p.fi
         limit 1) m
  where p.list = %(list)s and p.month = %(month)s
  order by p.message_id collate "C", p.variant, p.place
+
+-- name: parts
+-- The patches of a series that answer its cover letter, by the same sender, in order.
+select distinct on (p.part) p.message_id
+  from shown_messages c
+ cross join lateral (
+       select list, month, message_id, variant, arrived_at
+         from shown_messages m
+        where m.refs || m.in_reply_to && array[c.message_id]
+          and lower(m.from_email) = lower(c.from_email)) m
+  join patches p
+    on (p.list, p.month, p.message_id, p.variant) = (m.list, m.month, m.message_id, m.variant)
+ where c.message_id = %(message_id)s
+   and p.kind = 'patch' and p.part > 0 and p.version = %(version)s
+ order by p.part, m.arrived_at, p.message_id

@@ -8,6 +8,7 @@
 --   archives       mbox_archives, former_archives, removed_upstream
 --   messages       messages, contested_texts, archive_entries, quarantine, senders
 --   threads        threads, thread_aliases, thread_changes
+--   repositories   commits, commit_links, commit_link_sources, commit_link_changes
 --   summaries      thread_summaries, summary_changes, view thread_contents
 --   chunks         chunks
 --   patches        patches, patch_series, patch_outcomes, patch_keys, patch_changes
@@ -847,6 +848,143 @@ referencing old table as unchanged new table as changed
 for each statement execute function note_thread_updates();
 
 
+-- Commits and the mail that decided them ---------------------------------------------------------
+
+create table commits (
+    list             text not null,
+    month            text not null,
+    repository       text not null,
+    sha              text not null,
+    parents          text[] not null,
+    author_name      text not null,
+    author_email     text not null,
+    authored_at      timestamptz not null,
+    committer_name   text not null,
+    committer_email  text not null,
+    committed_at     timestamptz not null,
+    subject          text not null,
+    title_key        text not null,
+    body             text not null,
+    trailers         jsonb not null,
+    named_mails      text[] not null,
+    picked_from      text[] not null,
+    reverts          text[] not null,
+    files            jsonb not null,
+    added            integer not null,
+    removed          integer not null,
+    patch_id         text not null,
+    line_digests     integer[] not null,
+    flags            text[] not null,
+    primary key (repository, sha)
+);
+create index commits_month on commits (list, month);
+create index commits_sha on commits (sha text_pattern_ops);
+create index commits_patch_id on commits (patch_id) where patch_id <> '';
+create index commits_title on commits (title_key);
+create index commits_author on commits (lower(author_email), authored_at);
+create index commits_named on commits using gin (named_mails);
+
+comment on table commits is
+    'One row per commit of the branch of a repository of lists.toml, in the month of its committer '
+    'date. It belongs to the list that is the first to discuss the repository.';
+comment on column commits.list is 'Name of the mailing list whose months have the commit.';
+comment on column commits.month is 'Month of the committer''s date in UTC, YYYY-MM.';
+comment on column commits.repository is 'Name of the repository in lists.toml.';
+comment on column commits.sha is 'Id of the commit.';
+comment on column commits.parents is 'Ids of its parents; several for a merge.';
+comment on column commits.author_name is 'Name of the author.';
+comment on column commits.author_email is 'Address of the author.';
+comment on column commits.authored_at is 'Date of the author.';
+comment on column commits.committer_name is 'Name of the committer.';
+comment on column commits.committer_email is 'Address of the committer.';
+comment on column commits.committed_at is 'Date of the committer.';
+comment on column commits.subject is 'First paragraph of the message, as one line.';
+comment on column commits.title_key is 'The subject, folded for comparison, as in patches.';
+comment on column commits.body is 'The message without its subject.';
+comment on column commits.trailers is 'Trailers of the message in order: [[key, value], ...].';
+comment on column commits.named_mails is
+    'Message-IDs that the message names by links and ids, those of trailers first.';
+comment on column commits.picked_from is
+    'Commits, as written, that this one carries over from another branch.';
+comment on column commits.reverts is 'Commits, as written, that this one takes back.';
+comment on column commits.files is
+    'Changed files: path, old_path, change, added, removed, functions, is_binary.';
+comment on column commits.added is 'Number of added lines.';
+comment on column commits.removed is 'Number of removed lines.';
+comment on column commits.patch_id is
+    'What git patch-id --stable says of its diff; empty for a merge and without a diff.';
+comment on column commits.line_digests is 'Digests of its changed lines, as in patches.';
+comment on column commits.flags is 'What was cut or repaired, such as diff_capped.';
+
+create table commit_links (
+    repository  text not null,
+    sha         text not null,
+    message_id  text not null,
+    kind        text not null
+        check (kind in ('applied', 'version', 'discussion', 'report', 'missing')),
+    place       integer not null,
+    evidence    text[] not null,
+    primary key (repository, sha, message_id, kind)
+);
+create index commit_links_message_id on commit_links (message_id);
+
+comment on table commit_links is
+    'Messages that a commit comes from or that are about it, with the evidence of each. A commit '
+    'without a row has no mail that is certain.';
+comment on column commit_links.repository is 'Name of the repository.';
+comment on column commit_links.sha is 'Id of the commit.';
+comment on column commit_links.message_id is 'Message-ID of the message.';
+comment on column commit_links.kind is
+    'applied: the patch that became the commit. version: another version of it. discussion and '
+    'report: named by the commit. missing: named by the commit, and not in this archive.';
+comment on column commit_links.place is 'Order of the links of a commit, best first, from 0.';
+comment on column commit_links.evidence is
+    'Why it is linked: trailer, patch-id, date, subject, author, files, share of the lines.';
+
+create table commit_link_sources (
+    asset   text not null,
+    list    text not null,
+    month   text not null,
+    digest  text not null,
+    primary key (asset, list, month)
+);
+
+comment on table commit_link_sources is
+    'Months of commits, patches and messages that links were made of, with what they had then.';
+comment on column commit_link_sources.asset is 'commits, patches or messages.';
+comment on column commit_link_sources.list is 'Name of the mailing list.';
+comment on column commit_link_sources.month is 'Month, YYYY-MM.';
+comment on column commit_link_sources.digest is 'Digest of the month, as in partitions.';
+
+create table commit_link_changes (
+    number      bigint generated always as identity primary key,
+    repository  text not null,
+    sha         text not null
+);
+
+comment on table commit_link_changes is
+    'Commits that lost a linked message since links were last made. Filled by a trigger on messages.';
+comment on column commit_link_changes.number is 'Number of the row.';
+comment on column commit_link_changes.repository is 'Name of the repository.';
+comment on column commit_link_changes.sha is 'Id of the commit.';
+
+create function drop_links_of_messages() returns trigger language plpgsql as $$
+begin
+    with gone as (
+        delete from commit_links l
+         using (select distinct message_id from unchanged) o
+         where l.message_id = o.message_id and l.kind <> 'missing'
+           and not exists (select from messages m where m.message_id = o.message_id)
+        returning l.repository, l.sha)
+    insert into commit_link_changes (repository, sha) select distinct repository, sha from gone;
+    return null;
+end $$;
+comment on function drop_links_of_messages() is
+    'A message that is gone is linked no more; its commits are linked again by the next run.';
+
+create trigger links_deleted after delete on messages
+referencing old table as unchanged
+for each statement execute function drop_links_of_messages();
 -- A thread as if messages that are closed had never been: what answers them is an answer to the
 -- nearest ancestor that is shown, and ghosts stay where something below them is shown.
 create function shown_thread(wanted text, shown text[] default shown_lists())
@@ -1246,6 +1384,7 @@ create index patches_message_id on patches (message_id);
 create index patches_patch_id on patches (patch_id) where patch_id <> '';
 create index patches_change_id on patches (change_id) where change_id <> '';
 create index patches_title_key on patches using hash (title_key);
+create index patches_author on patches (lower(author_email), sent_at);
 create index patches_list_date on patches (list, sent_at);
 
 comment on table patches is
@@ -1399,9 +1538,10 @@ comment on column patch_outcomes.sent_at is 'When the mail was sent.';
 comment on column patch_outcomes.ancestors is 'Message-IDs that the mail names, oldest first.';
 
 create table patch_keys (
-    key  bigint not null,
-    at   double precision not null,
-    ref  bigint not null,
+    key         bigint not null,
+    at          double precision not null,
+    ref         bigint not null,
+    of_posting  boolean not null,
     primary key (key, at, ref)
 );
 create index patch_keys_ref on patch_keys (ref);
@@ -1412,6 +1552,8 @@ comment on table patch_keys is
 comment on column patch_keys.key is 'Digest of the kind and the value.';
 comment on column patch_keys.at is 'When the patch was sent, in seconds since 1970.';
 comment on column patch_keys.ref is 'The patch, as in patch_series.';
+comment on column patch_keys.of_posting is
+    'True for the key that patches share which may have been sent at once.';
 
 create table patch_changes (
     message_id  text not null

@@ -165,7 +165,7 @@ select null, false, share from spread where met
 
 -- name: newest
 -- The newest, or oldest, messages that pass the filters.
-select m.message_id, m.list, m.month, m.variant, o.place, t.thread_id
+select m.message_id, m.list, m.month, m.variant, o.place, t.thread_id, m.sent_at
   from {source} m
   left join shown_texts o using (message_id, list, month, variant)
   left join threads t on t.message_id = m.message_id and coalesce(o.place, 1) = 1
@@ -184,7 +184,7 @@ select exists (select from shown_messages where message_id = %(message_id)s)
 
 -- name: by_id
 -- The copies of one message that pass the filters.
-select m.message_id, m.list, m.month, m.variant, o.place, t.thread_id
+select m.message_id, m.list, m.month, m.variant, o.place, t.thread_id, m.sent_at
   from messages m
   left join shown_texts o using (message_id, list, month, variant)
   left join threads t on t.message_id = m.message_id and coalesce(o.place, 1) = 1
@@ -195,9 +195,10 @@ select m.message_id, m.list, m.month, m.variant, o.place, t.thread_id
 -- name: page_copies
 -- Every copy of the messages on a page; those of one text have the same thread.
 select m.message_id, m.list, m.month, m.variant, o.place, m.subject, m.from_name, m.from_email,
-       m.sent_at, t.thread_id,
+       m.sent_at, case when h.hides then shown_thread_id(t.thread_id) else t.thread_id end,
        array(select a.one ->> 'name' from jsonb_array_elements(m.attachments) as a (one))
   from shown_messages m
+ cross join (select hides_lists() as hides offset 0) h
   left join shown_texts o using (message_id, list, month, variant)
   left join threads t on t.message_id = m.message_id and coalesce(o.place, 1) = 1
  where m.message_id = any(%(message_ids)s)
@@ -399,7 +400,7 @@ with place as materialized (
       from thread_aliases a
       join threads t using (message_id)
      where a.id = %(id)s)
-(select p.thread_id, m.subject_base
+(select shown_thread_id(p.thread_id), m.subject_base
    from place p
    join threads t using (thread_id)
    join messages m on m.message_id = t.message_id and m.list = any(%(lists)s)
@@ -433,9 +434,3 @@ select ids.id, coalesce(shown_thread_id(t.thread_id), ids.id)
   from unnest(%(message_ids)s::text[]) as ids (id)
   left join threads t on t.message_id = ids.id
  where exists (select from shown_messages m where m.message_id = ids.id)
-
--- name: shown_threads
--- The ids by which threads may be named, in the same order.
-select shown_thread_id(t.id)
-  from unnest(%(threads)s::text[]) with ordinality as t (id, place)
- order by t.place

@@ -45,7 +45,7 @@ LAUNCHED_GOES_ON = "the daemon goes on with the backfills; cancel them in the Da
 #: The assets that can be made again, in the order in which they are made.
 REBUILT = (
     *("mbox_archives", "messages", "words", "patches", "chunks", "embeddings", "vectors"),
-    *("threads", "thread_summaries", "patch_series"),
+    *("commits", "threads", "thread_summaries", "patch_series", "commit_links"),
 )
 
 #: The difference to UTC of the first place where a month begins (Kiribati).

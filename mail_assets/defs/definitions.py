@@ -23,7 +23,12 @@ from mail_assets.defs.assets.mail import (
     mbox_source,
     threads,
 )
-from mail_assets.defs.assets.patches import build_patches, patch_series
+from mail_assets.defs.assets.patches import (
+    build_commits,
+    build_patches,
+    commit_links,
+    patch_series,
+)
 from mail_assets.defs.assets.search import build_search_quality, search_audit
 from mail_assets.defs.checks.index import (
     keys_agree,
@@ -45,15 +50,16 @@ from mail_assets.defs.checks.mail import (
     summaries_current,
 )
 from mail_assets.defs.checks.months import build_months_made
-from mail_assets.defs.checks.patches import few_malformed, patches_accounted_for
+from mail_assets.defs.checks.patches import commits_counted, few_malformed, patches_accounted_for
 from mail_assets.defs.checks.search import search_quality_holds
-from mail_assets.defs.jobs import JOBS, build_upkeep
+from mail_assets.defs.jobs import JOBS, build_upkeep, refresh_commits
 from mail_assets.defs.partitions import GROUP, MONTHLY, asset_key, list_months
 from mail_assets.defs.resources import (
     AlertsResource,
     ArchiveSourceResource,
     DatabaseResource,
     EncoderResource,
+    RepositoriesResource,
     SearchResource,
     StoreResource,
     SummariesResource,
@@ -64,9 +70,11 @@ from mail_assets.defs.resources import (
 from mail_assets.defs.schedules import build_daily_refresh, build_weekly_upkeep
 from mail_assets.defs.sensors.alerts import build_failure_alerts
 from mail_assets.defs.sensors.new_archives import build_new_archives
+from mail_assets.defs.sensors.new_commits import build_new_commits
 from mail_assets.defs.sensors.thread_builds import build_new_threads
 from mail_assets.encoding.models import REMOTE_SCHEME, compute_fingerprint
 from mail_assets.files import keep_files_private
+from mail_assets.settings.lists import LoadedLists
 from mail_assets.settings.settings import Settings, load_settings
 from mail_assets.settings.variables import CHAT
 
@@ -101,7 +109,8 @@ BLOCKING_CHECKS = frozenset(
 )
 
 
-def load_defs() -> dg.Definitions:
+@dg.definitions
+def defs() -> dg.Definitions:
     """Build the definitions from the environment and lists.toml; the process begins with it."""
     keep_files_private()
     return build_defs(load_settings())
@@ -111,15 +120,19 @@ def build_defs(settings: Settings, **overrides: object) -> dg.Definitions:
     """Build the definitions; `overrides` replace resources by name, in tests."""
     partitions = list_months(tuple(settings.lists), settings.first_month, settings.last_month)
     assets, resources = build_assets(settings, partitions), build_resources(settings, **overrides)
-    upkeep = build_upkeep(dg.Definitions(assets=assets, asset_checks=CHECKS, resources=resources))
+    checks = [*CHECKS, *([commits_counted] if settings.repositories else [])]
+    upkeep = build_upkeep(dg.Definitions(assets=assets, asset_checks=checks, resources=resources))
     return dg.Definitions(
         assets=assets,
-        asset_checks=CHECKS,
-        jobs=[*JOBS, upkeep],
+        asset_checks=checks,
+        jobs=[*JOBS, *([refresh_commits] if settings.repositories else []), upkeep],
         schedules=[build_daily_refresh(partitions), build_weekly_upkeep(upkeep)],
         sensors=[
-            build_new_archives(partitions),
+            build_new_archives(
+                partitions, loaded=LoadedLists(settings.lists_file, settings.languages)
+            ),
             build_new_threads(partitions),
+            *([build_new_commits(partitions)] if settings.repositories else []),
             build_failure_alerts(enabled=bool(settings.alert_url)),
         ],
         resources=resources,
@@ -145,6 +158,7 @@ def build_assets(
         build_word_index(bucket_kind(settings.words)),
         build_patches(partitions),
         patch_series,
+        *((build_commits(partitions), commit_links) if settings.repositories else ()),
         build_chunks(partitions),
         build_embeddings(partitions, encoder, "openai" if is_remote else "onnx"),
         build_vectors(partitions, bucket),
@@ -189,6 +203,7 @@ def build_resources(settings: Settings, **overrides: object) -> Mapping[str, obj
             cache=str(settings.source_cache),
             http_auth=dg.EnvVar("MAIL_HTTP_AUTH") if settings.http_auth else "",
         ),
+        "repositories": build_repositories(settings),
         "summaries": build_summaries(settings),
         "alerts": AlertsResource(
             url=dg.EnvVar("MAIL_ALERT_URL") if settings.alert_url else "", ui_url=settings.ui_url
@@ -222,6 +237,18 @@ def build_resources(settings: Settings, **overrides: object) -> Mapping[str, obj
         ),
         **overrides,
     }
+
+
+def build_repositories(settings: Settings) -> RepositoriesResource:
+    """Build the resource that reads the repositories of lists.toml."""
+    return RepositoriesResource(
+        sources={name: one.source for name, one in settings.repositories.items()},
+        branches={name: one.branch for name, one in settings.repositories.items()},
+        lists={name: [*one.lists] for name, one in settings.repositories.items()},
+        prefixes={name: one.prefix for name, one in settings.repositories.items()},
+        cache=str(settings.source_cache),
+        http_auth=dg.EnvVar("MAIL_HTTP_AUTH") if settings.http_auth else "",
+    )
 
 
 def build_summaries(settings: Settings) -> SummariesResource:

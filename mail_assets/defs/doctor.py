@@ -45,10 +45,13 @@ from mail_assets.operations.examine import (
     examine_disks,
     examine_empty_lists,
     examine_encoder,
+    examine_extensions,
     examine_forgotten,
     examine_lists,
     examine_months,
+    examine_months_outside,
     examine_server,
+    examine_silent_lists,
     examine_vectors,
     examine_words,
     span,
@@ -95,10 +98,16 @@ def examine_home(settings: Settings, deep: Callable[[str], None] | None = None) 
                 *disks,
                 *_examine_version(settings, connection),
                 *examine_server(connection, psql_command(settings)),
+                *examine_extensions(
+                    connection,
+                    psql_command(settings),
+                    needs_vector=settings.vectors.startswith("pgvector:"),
+                ),
                 *unreadable,  # runs of months fail until it is made again
                 *_examine_dagster(settings),
                 *examine_lists(connection, settings.lists, settings.lists_file),
                 *examine_empty_lists(connection, settings.lists),
+                *_examine_coverage(settings, connection),
                 *examine_defaults(connection, settings.list_defaults),
                 *examine_months(
                     connection, partial(_has_month, settings), _filled_index(settings, connection)
@@ -112,6 +121,17 @@ def examine_home(settings: Settings, deep: Callable[[str], None] | None = None) 
         if settings.pg_dsn and isinstance(error, psycopg.OperationalError):
             raise
         return _without_server(settings, error, disks)
+
+
+def _examine_coverage(settings: Settings, connection: psycopg.Connection) -> Iterator[Finding]:
+    """Find lists that fell silent, and stored months that lists.toml leaves out."""
+    now = dt.datetime.now(dt.UTC)
+    if not settings.last_month or settings.last_month >= f"{now:%Y-%m}":
+        going = [name for name, one in settings.lists.items() if not one.ended]
+        yield from examine_silent_lists(connection, going, now)
+    yield from examine_months_outside(
+        connection, settings.lists, settings.first_month, settings.last_month
+    )
 
 
 def _local_folders(settings: Settings) -> list[Path]:

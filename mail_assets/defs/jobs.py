@@ -41,9 +41,11 @@ _ONE_DAY = {"dagster/max_runtime": str(24 * 3600)}
 
 _CHECKED = (*MONTHLY, "threads", "thread_summaries")
 
+#: Assets without months, which are made once after all months that have changed. Links of commits
+#: exist only where lists.toml names a repository.
 _THREADS = dg.AssetSelection.assets(
     asset_key("threads"), asset_key("thread_summaries"), asset_key("patch_series")
-)
+) | dg.AssetSelection.tag("layer", "links")
 
 _SEARCH = dg.AssetSelection.assets(asset_key("search_quality"), asset_key("search_audit"))
 
@@ -60,6 +62,12 @@ build_threads = dg.define_asset_job(
     selection=_THREADS,
     description="Build the threads of changed messages, summarize the threads that changed, group "
     "the patches that changed into series, and check the months of their messages.",
+)
+
+refresh_commits = dg.define_asset_job(
+    "refresh_commits",
+    selection=dg.AssetSelection.assets(asset_key("commits")),
+    description="Read the commits of a month of the repositories of lists.toml.",
 )
 
 #: A backfill of this job over all months continues where the last one ended, month by month.

@@ -93,7 +93,7 @@ def partition_key(month: ListMonth) -> dg.MultiPartitionKey:
 
 def is_of_months(context: dg.AssetExecutionContext | dg.AssetCheckExecutionContext) -> bool:
     """Return whether a run makes months; what is asked for by name leaves them alone."""
-    return context.has_partition_key or context.has_partition_key_range
+    return bool(context.has_partition_key or context.has_partition_key_range)
 
 
 def months_of_run(

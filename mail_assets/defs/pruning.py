@@ -35,7 +35,7 @@ from mail_assets.lance.upkeep import prune_versions
 from mail_assets.operations import KEEP_DAYS, LEAST_DAYS
 from mail_assets.operations.prune import Pruned, prune_archives, prune_embeddings
 from mail_assets.postgres.database import begin_session
-from mail_assets.postgres.statements import statement
+from mail_assets.postgres.statements import read_column, statement
 from mail_assets.settings.settings import Settings
 from mail_assets.store.open import open_store
 from mail_assets.tables.encoded_texts import sweep_encoded
@@ -225,6 +225,31 @@ def delete_answers(settings: Settings) -> tuple[int, int]:
         for run in ended:
             _delete_run(instance, run.run_id)
     return len(ended), len(runs) - len(ended)
+
+
+def delete_list_history(settings: Settings, name: str) -> tuple[int, int]:
+    """Delete the runs and events of the months of a list: return how many runs went and stayed.
+
+    A run that has not ended stays. A storage that is not PostgreSQL is left alone.
+    """
+    if not os.path.lexists(settings.dagster_home / "dagster.yaml"):
+        return 0, 0
+    with (
+        open_instance(settings) as instance,
+        suppress(HistoryError),
+        _connect(instance) as connection,
+    ):
+        given = {"list": name}
+        runs = dict(connection.execute(statement("event_log", "runs_of_list"), given).fetchall())
+        ended = [run_id for run_id, has_ended in runs.items() if has_ended]
+        for run_id in ended:
+            _delete_run(instance, run_id)
+        if len(ended) == len(runs):
+            events = read_column(connection, statement("event_log", "events_of_list"), given)
+            connection.execute(statement("event_log", "delete_events"), {"ids": events})
+            connection.execute(statement("event_log", "delete_checks_of_list"), given)
+        return len(ended), len(runs) - len(ended)
+    return 0, 0
 
 
 def _delete_run(instance: dg.DagsterInstance, run_id: str) -> None:

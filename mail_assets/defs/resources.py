@@ -40,11 +40,13 @@ from mail_assets.processes.workers import WorkerPool
 from mail_assets.search.open import SearchSettings, open_searcher
 from mail_assets.search.searcher import Searcher
 from mail_assets.sources.open import open_source
+from mail_assets.sources.repository import CommitSource
 from mail_assets.sources.source import ArchiveSource, HttpOptions
 from mail_assets.store.objects import ObjectStore
 from mail_assets.store.open import open_store, store_folder
 from mail_assets.summaries.chat import ChatMaker, chat_fingerprint
 from mail_assets.summaries.maker import ExtractiveMaker, Maker
+from mail_assets.tables.commit_links import Discussed
 from mail_assets.tables.indexes import IndexRecord
 from mail_assets.tables.removals import KeySource, find_key
 from mail_assets.vectors.index import Bucket
@@ -178,6 +180,46 @@ class ArchiveSourceResource(dg.ConfigurableResource):
         hosts = tuple(self.redirect_hosts.get(list_name, ()))
         options = HttpOptions(auth=self.http_auth, redirect_hosts=hosts, **limits)
         return open_source(list_name, source, start=start, options=options, cache=Path(self.cache))
+
+
+class RepositoriesResource(dg.ConfigurableResource):
+    """The git repositories of lists.toml and the lists that discuss them."""
+
+    sources: dict[str, str] = Field(description="repository -> its source in lists.toml")
+    branches: dict[str, str] = Field(description="repository -> its branch; empty for HEAD")
+    lists: dict[str, list[str]] = Field(description="repository -> the lists that discuss it")
+    prefixes: dict[str, str] = Field(description="repository -> the word that marks its patches")
+    cache: str = Field(description="folder for mirrors and for what is known of a branch")
+    http_auth: str = Field(default="", description="MAIL_HTTP_AUTH, USER:PASSWORD")
+    _opened: dict[str, CommitSource] = PrivateAttr(default_factory=dict)
+
+    def of_list(self, list_name: str) -> dict[str, CommitSource]:
+        """Return the repositories that belong to the months of a list, the same in a run."""
+        return {
+            name: self._open(name) for name, (first, *_) in self.lists.items() if first == list_name
+        }
+
+    def by_list(self) -> dict[str, dict[str, CommitSource]]:
+        """Return the repositories of each list that has some."""
+        return {
+            name: self.of_list(name) for name in sorted({one[0] for one in self.lists.values()})
+        }
+
+    @property
+    def discussed(self) -> dict[str, Discussed]:
+        """The lists and the prefix of each repository."""
+        return {
+            name: Discussed(tuple(some), self.prefixes[name]) for name, some in self.lists.items()
+        }
+
+    def _open(self, name: str) -> CommitSource:
+        if name not in self._opened:
+            options = HttpOptions(auth=self.http_auth)
+            cache = Path(self.cache)
+            self._opened[name] = CommitSource(
+                name, self.sources[name], self.branches[name], cache, options
+            )
+        return self._opened[name]
 
 
 class EncoderResource(dg.ConfigurableResource):

@@ -77,7 +77,7 @@ LONGEST_PAUSE = dt.timedelta(days=1)
 
 
 #: The assets of a month, each before the assets that it is made from.
-LAST_FIRST = tuple(map(asset_key, reversed(MONTHLY)))
+LAST_FIRST = tuple(map(asset_key, (*reversed(MONTHLY), "commits")))
 
 #: Events read at once.
 MOST_IDS = 1_000

@@ -21,9 +21,12 @@ from mail_assets.steps.outcome import ListDefaults
 from mail_assets.tables.health import (
     find_behind,
     find_idle_locks,
+    find_lacking_extensions,
     find_left_lists,
+    find_months_outside,
     find_other_defaults,
     find_without_statistics,
+    read_silences,
 )
 from mail_assets.tables.indexes import IndexRecord, live_index
 from mail_assets.tables.mbox_archives import archived_months
@@ -46,6 +49,9 @@ IDLE = 3600.0
 
 #: Milliseconds that the server waits for a session that it ends: its locks stay until it is gone.
 ENDED = 60_000
+
+#: A list is silent after so many of its usual gaps; fewer days with mail have none.
+SILENT_GAPS, DAYS_WITH_MAIL = 3, 10
 
 #: A disk with less than this share and this many bytes free is nearly full.
 FREE_SHARE, FREE_BYTES = 0.05, 5 << 30
@@ -71,13 +77,64 @@ def examine_lists(
 ) -> Iterator[Finding]:
     """Find lists that are stored, and that `lists` does not name.
 
-    They are no longer filled, counted or searched. A list that was renamed is stored twice.
+    They are no longer filled, counted or shown. A list that was renamed is stored twice.
     """
     for left in find_left_lists(connection, lists):
+        name = shlex.quote(left.name)
         yield Finding(
             "stored, and not in lists.toml any more",
             f"list {left.name}: {left.messages} messages in {left.months} months",
-            f"put [{left.name}] with its source back into {lists_file}: a list cannot be renamed",
+            f"mail-assets list remove {name}  # or put [{left.name}] back into {lists_file}",
+        )
+
+
+def examine_silent_lists(
+    connection: psycopg.Connection, lists: Collection[str], now: dt.datetime
+) -> Iterator[Finding]:
+    """Find lists without mail for three times their usual gap: their source may have moved."""
+    for one in read_silences(connection, lists, now):
+        days = (now.date() - one.last).days
+        if one.days >= DAYS_WITH_MAIL and days > SILENT_GAPS * one.gap:
+            usual = "day" if one.gap == 1 else f"{one.gap} days"
+            yield Finding(
+                "no mail for three times its usual gap",
+                f"list {one.name}: none since {one.last}, {days} days; usually every {usual}",
+                f"{BACKFILL} --list {shlex.quote(one.name)}  # and look at its source; "
+                "if it has ended: ended = true in its table of lists.toml",
+            )
+
+
+def examine_months_outside(
+    connection: psycopg.Connection, lists: Collection[str], first: str, last: str | None
+) -> Iterator[Finding]:
+    """Find stored months that lists.toml leaves out: they are searched, and never fetched again."""
+    months = find_months_outside(connection, lists, first, last or "9999-12")
+    for name, group in groupby(months, lambda one: one.list_name):
+        where, _ = span(name, [*group])
+        bounds = f"first_month {first}" + (f" and last_month {last}" if last else "")
+        yield Finding(
+            f"stored, and outside of {bounds}: searched, and never fetched again",
+            where,
+            "lower first_month, or raise last_month, in lists.toml and reload: nothing is lost",
+        )
+
+
+def examine_extensions(
+    connection: psycopg.Connection, psql: str, *, needs_vector: bool
+) -> Iterator[Finding]:
+    """Find extensions that are not installed: pg_trgm, and pgvector where vectors are there."""
+    wanted = {
+        "pg_trgm": "a part of a sender, subject or file name is found by reading all messages"
+    }
+    if needs_vector:
+        wanted["vector"] = "MAIL_VECTORS=pgvector: keeps its vectors there"
+    for name, is_there in find_lacking_extensions(connection, wanted).items():
+        create = f"{psql} -c 'create extension {name}' && mail-assets up --mend"
+        install = f"install {name} on the server (package postgresql-contrib, or pgvector), then "
+        yield Finding(
+            f"the extension {name} is missing",
+            wanted[name],
+            create if is_there else install + create,
         )
 
 

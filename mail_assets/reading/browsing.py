@@ -212,6 +212,7 @@ def read_freshness(
 ROW_FIGURES = {
     "messages": "stored",
     "patches": "rows",
+    "commits": "commits",
     "chunks": "chunks",
     "vectors": "chunks",
     "words": "documents",

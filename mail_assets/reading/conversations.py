@@ -171,8 +171,9 @@ def read_state(connection: psycopg.Connection, thread_id: str) -> str:
 class Node(NamedTuple):
     """A place in the outline of a thread; texts and dates are None for a ghost.
 
-    `answers`: it is a direct answer to the message that was asked for. Only then it has the
-    beginning of its text, and the segments of the whole.
+    `number` counts the archived messages up to it, `messages` those of the thread. `answers`: it is
+    a direct answer to the message that was asked for. Only then it has the beginning of its text,
+    and the segments of the whole.
     """
 
     position: int
@@ -181,6 +182,8 @@ class Node(NamedTuple):
     is_ghost: bool
     answers: bool
     by_subject: bool
+    number: int
+    messages: int
     from_name: str | None
     from_email: str | None
     sent_at: dt.datetime | None
@@ -190,24 +193,18 @@ class Node(NamedTuple):
 
 
 def read_outline(
-    connection: psycopg.Connection,
-    place: Place,
-    message_id: str,
-    around: tuple[int, int],
-    size: int,
+    connection: psycopg.Connection, message_id: str, around: tuple[int, int], characters: int
 ) -> list[Node]:
-    """Return the nodes before and after a place, as many as `around`, and the answers to a message.
+    """Return the nodes around a message, its answers, and the first message of its thread.
 
-    Of an answer `size` characters are read.
+    `around` says how many before and after it; of an answer's text some `characters` are read.
     """
     before, after = around
-    first = max(0, place.position - before)
     parameters = {
-        "thread_id": place.thread_id,
         "message_id": message_id,
-        "first": first,
-        "most": place.position - first + 1 + after,
-        "characters": size,
+        "before": before,
+        "after": after,
+        "characters": characters,
     }
     rows = connection.execute(statement("conversations", "outline"), parameters).fetchall()
     return [Node(*row) for row in rows]

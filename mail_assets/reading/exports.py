@@ -1,4 +1,8 @@
-"""Read messages for mailboxes and feeds: each once, across lists and months."""
+"""Read messages for mailboxes and feeds.
+
+A mailbox of a thread or search has each message once, across lists and months. That of a list or
+month has its rows, and reads no others.
+"""
 
 import datetime as dt
 from collections.abc import Mapping, Sequence
@@ -7,6 +11,7 @@ from typing import Any, NamedTuple
 import psycopg
 from psycopg.rows import dict_row
 
+from mail_assets.month import ListMonth
 from mail_assets.postgres.statements import read_column, statement
 from mail_assets.tables.messages import utc
 
@@ -39,23 +44,96 @@ class ExportedMessage(NamedTuple):
         return {**self._asdict(), **times, "attachments": attachments}
 
 
-def list_thread(connection: psycopg.Connection, thread_id: str, most: int) -> list[str]:
-    """Return at most `most` ids of the archived messages of a thread, oldest first."""
-    parameters = {"thread_id": thread_id, "most": most}
-    return read_column(connection, statement("exports", "thread"), parameters)
-
-
-def list_newest(connection: psycopg.Connection, thread_id: str, most: int) -> list[str]:
-    """Return the ids of the newest messages of a thread, newest first."""
-    parameters = {"thread_id": thread_id, "most": most}
-    return read_column(connection, statement("exports", "newest"), parameters)
-
-
 class TextOf(NamedTuple):
     """A message, and the number of one of its texts where several claim its id."""
 
     message_id: str
     text: int = 1
+
+
+class Dated(NamedTuple):
+    """A text of a message with the time that it was sent: a place in a list by date."""
+
+    message_id: str
+    text: int
+    sent_at: dt.datetime
+
+
+#: The place before the newest message.
+NEWEST = Dated("", 1, dt.datetime(9999, 12, 31, tzinfo=dt.UTC))
+
+
+class RowKey(NamedTuple):
+    """The key of a row within its month."""
+
+    message_id: str
+    variant: int
+
+
+def list_thread(connection: psycopg.Connection, thread_id: str) -> list[str]:
+    """Return the ids of the archived messages of a thread, oldest first."""
+    return read_column(connection, statement("exports", "thread"), {"thread_id": thread_id})
+
+
+def list_newest(
+    connection: psycopg.Connection, thread_id: str, before: Dated, most: int
+) -> list[Dated]:
+    """Return the newest messages of a thread before one, newest first."""
+    return _list_before(connection, "newest", before, most, thread_id=thread_id)
+
+
+def list_newest_of(
+    connection: psycopg.Connection, list_name: str, month: str | None, before: Dated, most: int
+) -> list[Dated]:
+    """Return the newest messages of a list, or of one of its months, before one, newest first.
+
+    They may be a few more: those of one id and moment are never divided.
+    """
+    if month:
+        of_month = ListMonth(list_name, month).columns
+        return _list_before(connection, "newest_of_month", before, most, **of_month)
+    return _list_before(connection, "newest_of_list", before, most, list=list_name)
+
+
+def _list_before(
+    connection: psycopg.Connection, name: str, before: Dated, most: int, **of: str
+) -> list[Dated]:
+    parameters = {
+        **of,
+        "sent_at": before.sent_at,
+        "message_id": before.message_id,
+        "most": most,
+    }
+    rows = connection.execute(statement("exports", name), parameters).fetchall()
+    return [*dict.fromkeys(Dated(*row) for row in rows)]
+
+
+def list_month(connection: psycopg.Connection, month: ListMonth) -> list[RowKey]:
+    """Return the keys of the rows of a month, the oldest first."""
+    rows = connection.execute(statement("exports", "month"), month.columns).fetchall()
+    return [RowKey(*row) for row in rows]
+
+
+def read_rows(
+    connection: psycopg.Connection, month: ListMonth, keys: Sequence[RowKey]
+) -> list[ExportedMessage]:
+    """Return rows of a month, in the order of their keys, without those that are gone."""
+    parameters = {
+        **month.columns,
+        "ids": [one.message_id for one in keys],
+        "variants": [one.variant for one in keys],
+    }
+    with connection.cursor(row_factory=dict_row) as cursor:
+        rows = cursor.execute(statement("exports", "rows"), parameters).fetchall()
+    return [ExportedMessage(**row) for row in rows]
+
+
+def find_versions(
+    connection: psycopg.Connection, list_name: str, month: str | None = None
+) -> list[tuple[str, ...]]:
+    """Return values that change with the rows of a list, or of one of its months."""
+    parameters = {"list": list_name, "month": month}
+    return connection.execute(statement("exports", "versions"), parameters).fetchall()
 
 
 def read_messages(

@@ -3,19 +3,26 @@
 A row stands where the best message of its thread does. Which messages a row shows depends on the
 query alone, so that pages of any size follow one another: where the indexes were asked again for a
 later page, messages that only the deeper answer has are shown in rows of their own threads, and
-only counted in earlier rows.
+only counted in earlier rows. A row of a list by date has all that match (by_date.py).
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeAlias
 
 from mail_assets.mail.message.subjects import base_subject
 from mail_assets.search.language.request import Request
 from mail_assets.search.matches import Candidate
-from mail_assets.search.page import Folder, HitReader, Page, select_scored
+from mail_assets.search.page import (
+    Folder,
+    HitReader,
+    Page,
+    find_block_size,
+    read_after,
+    select_scored,
+)
 from mail_assets.search.response import Conversation, FirstMessage, Hit
-from mail_assets.search.retrieval import SPARE_CANDIDATES, RankedMatches
+from mail_assets.search.retrieval import RankedMatches
 from mail_assets.tables.messages import utc
 
 #: Hits of a row.
@@ -77,40 +84,84 @@ def read_conversations(
     reader: HitReader, request: Request, found: RankedMatches, lists: Sequence[str]
 ) -> Page:
     """Return the page of conversations that a request asks for, of the lists that are searched."""
+    take = _list_rows(request, found)
+
+    def read_from(offset: int) -> tuple[Page, Sequence[str]]:
+        arranged = _arrange(reader, request, found, take, offset)
+        return _build_page(reader, request, found, arranged, offset, lists)
+
+    return read_after(request, found, read_from)
+
+
+#: Returns rows from a place to another, in their order: fewer, or none, where they end.
+_TakeRows: TypeAlias = Callable[[int, int], Sequence[Row]]
+
+
+def _list_rows(request: Request, found: RankedMatches) -> _TakeRows:
+    if dated := found.dated:
+        return lambda start, end: [Row(best=row) for row in dated.take(start, end)]
     by_legs = found.query is not None and found.query.ranks
-    scored = select_scored(request, found.candidates)
-    rows = group_rows(scored, found.pools, by_legs=by_legs)
-    last = request.offset + request.limit
-    arranged = _Arrangement()
-    start, end = 0, last + SPARE_CANDIDATES
-    while start < len(rows) and len(arranged.rows) < last:
-        block = rows[start:end]
+    rows = group_rows(select_scored(request, found.candidates), found.pools, by_legs=by_legs)
+    return lambda start, end: rows[start:end]
+
+
+def _arrange(
+    reader: HitReader, request: Request, found: RankedMatches, take: _TakeRows, offset: int
+) -> "_Arrangement":
+    """Return the rows up to one after the page."""
+    arranged = _Arrangement(is_full=found.seeks)
+    last = offset + request.limit
+    start = 0
+    while len(arranged.rows) <= last:
+        size = find_block_size(arranged.folder, len(arranged.rows), offset, last)
+        block = take(start, start + size)
+        if not block:
+            break
+        start += len(block)
+        if arranged.folder.is_full and len(arranged.rows) < offset:
+            arranged.rows += [_Placed(row, []) for row in block]
+            continue
         best = [c for row in block for c in row.best[:SHOWN]]
         hits = {hit.message_id: hit for hit in reader.read(best, found.query, found.terms)}
         for row in block:
             ids = (c.message_id for c in row.best[:SHOWN])
             arranged.add(row, [hits[one] for one in ids if one in hits])
-        start, end = end, 2 * end
-    page = arranged.rows[request.offset : last]
+    return arranged
+
+
+def _build_page(
+    reader: HitReader,
+    request: Request,
+    found: RankedMatches,
+    arranged: "_Arrangement",
+    offset: int,
+    lists: Sequence[str],
+) -> tuple[Page, Sequence[str]]:
+    """Return a page of rows, and the best message of each row."""
+    last = offset + request.limit
+    page = arranged.rows[offset:last]
     waiting = [c for one in page for c in arranged.list_spare(one)]
     for hit in reader.read(waiting, found.query, found.terms) if waiting else ():
         arranged.fill(page, hit)
     threads = [one.thread_id for one in page if one.thread_id]
     described = reader.read_threads(threads, lists) if threads else {}
     conversations = [_describe(one, arranged, described) for one in page]
-    return Page(
+    built = Page(
         tuple(arranged.folder.hits[at] for one in page for at in one.places),
         tuple(conversations),
         is_short=len(page) < request.limit,
+        last=page[-1].row.best[0] if page else None,
+        has_more=len(arranged.rows) > last,
     )
+    return built, [one.row.best[0].message_id for one in arranged.rows]
 
 
 class _Arrangement:
     """Rows in their order, without those that would only repeat what earlier ones show."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, is_full: bool = False) -> None:
         self.rows: list[_Placed] = []
-        self.folder = Folder()
+        self.folder = Folder(is_full=is_full)
         self._row_at: dict[int, _Placed] = {}
 
     def add(self, row: Row, hits: Sequence[Hit]) -> None:
@@ -181,7 +232,7 @@ def _describe(
     messages, people, first_sent_at, last_sent_at, lists, names, subject, *first = about
     message_id, from_name, from_email, sent_at, text, contested = first
     return Conversation(
-        thread_id=placed.thread_id,
+        thread_id=best.thread_id,
         subject=subject,
         lists=tuple(lists),
         first_sent_at=utc(first_sent_at),

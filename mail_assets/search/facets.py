@@ -44,7 +44,8 @@ def count_facets(
     found: RankedMatches,
 ) -> Facets:
     """Return how many messages match a request, for which `found` was found."""
-    ids = sorted(one.message_id for one in select_scored(parsed.request, found.first_pool))
+    scored = [] if found.dated else select_scored(parsed.request, found.first_pool)
+    ids = sorted(one.message_id for one in scored)
     named = filters.require_ids(ids)
     if found.looked_up is None:  # an id was pasted
         return _count(connection, named)

@@ -250,6 +250,10 @@ def _field_filter(condition: FieldCondition, fields: IndexFields) -> Filter | No
             return {"month": {among: [month_number(month) for month in value]}}
         case "period":
             return _period_filter(value, negated=negated)
+        case "up_to":  # an index has whole seconds
+            return {"sent_at": {"$lt": int(value.timestamp()) + 1}}
+        case "from_on":
+            return {"sent_at": {"$gte": int(value.timestamp())}}
         case "senders" | "ids":
             name = _TEXTS[condition.name]
             known = name in fields.texts

@@ -4,9 +4,10 @@ An index filters by the fields that it keeps of a message, which can be older th
 PostgreSQL filters by the message itself, and decides.
 """
 
+import datetime as dt
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, LiteralString
+from typing import Any, Literal, LiteralString, NamedTuple
 
 import psycopg
 
@@ -30,6 +31,13 @@ from mail_assets.search.field_conditions import (
 from mail_assets.search.language.expression import Clause, Condition, Field, Period, Text
 from mail_assets.search.language.request import RequestError, quote
 from mail_assets.search.query import LanguageQuery, Query
+
+
+class Place(NamedTuple):
+    """A place in a list by date: after a message, or with an empty id before all of a moment."""
+
+    sent_at: dt.datetime
+    message_id: str = ""
 
 
 class SqlConditions:
@@ -72,6 +80,13 @@ class SqlConditions:
                     others = self._render("lists", lists=one.lists)
                     words = _join(" or ", [f"not {others}", words])
                 self.conditions.append(words)
+
+    def start_after(self, place: Place, *, oldest: bool) -> None:
+        """Add the condition that a message follows a place in a list by date."""
+        name = "past_oldest" if oldest else "past_newest"
+        self.conditions.append(
+            self._render(name, moment=place.sent_at, message_id=place.message_id)
+        )
 
     def _field(self, condition: FieldCondition) -> LiteralString:
         name, value, negated = condition
@@ -236,6 +251,31 @@ class MessageFilter:
         found = build_index_filter(fields, WORD_FIELDS, MAX_WORD_CONSTRAINTS)
         complete = found.complete and self.word_filter.complete
         return replace(self, fields=fields, word_filter=found._replace(complete=complete))
+
+    def start_after(self, place: Place) -> "MessageFilter":
+        """Return the filter for the messages that follow a place in the list by date."""
+        sql = SqlConditions(self.conditions, self.parameters)
+        sql.start_after(place, oldest=self.oldest)
+        side = FieldCondition("from_on" if self.oldest else "up_to", place.sent_at)
+        fields = (*self.fields, (side,))
+        found = build_index_filter(fields, WORD_FIELDS, MAX_WORD_CONSTRAINTS)
+        return replace(
+            self,
+            conditions=tuple(sql.conditions),
+            parameters=sql.parameters,
+            fields=fields,
+            word_filter=found._replace(complete=False),
+            walked=(*self.walked, sql.conditions[-1]),
+        )
+
+    def require_threads(
+        self, threads: Iterable[str], message_ids: Iterable[str]
+    ) -> "MessageFilter":
+        """Return the filter for the messages of some threads, and some messages, alone."""
+        sql = SqlConditions(self.conditions, self.parameters)
+        named = [FieldCondition("threads", [*threads]), FieldCondition("ids", [*message_ids])]
+        sql.add_any(named)
+        return replace(self, conditions=tuple(sql.conditions), parameters=sql.parameters)
 
     def require_ids(self, message_ids: Iterable[str]) -> "MessageFilter":
         """Return the filter for some messages alone, which PostgreSQL compares by their ids."""

@@ -4,6 +4,7 @@ An index can be older than the mail: a message may be deleted, or changed so tha
 the filters any more. So a match counts once PostgreSQL has found it by its primary key.
 """
 
+import datetime as dt
 from collections.abc import Iterable, Mapping, Sequence, Set
 from types import MappingProxyType
 from typing import Any, NamedTuple, TypeAlias
@@ -41,7 +42,8 @@ class Candidate(NamedTuple):
     `ranks` are the ranks in the legs, from 1; `thread_score` is the part of the score that comes
     from the best messages of its thread; `begins`: it is the first of its thread; `is_brief`: it
     has little text of its own. `text` is the number of its text, None unless several claim the id.
-    `is_named`: it has one of the names that are asked for, where nothing else is.
+    `is_named`: it has one of the names that are asked for, where nothing else is. `sent_at` is
+    known in lists by date.
     """
 
     message_id: str
@@ -55,6 +57,7 @@ class Candidate(NamedTuple):
     is_brief: bool = False
     text: int | None = None
     is_named: bool = True
+    sent_at: dt.datetime | None = None
 
     @property
     def thread_key(self) -> str:
@@ -273,8 +276,9 @@ def read_copies(
         Candidate(
             *(message_id, MessageCopy(known_month(list_name, month), variant), thread_id, 0.0),
             text=text,
+            sent_at=sent_at,
         )
-        for message_id, list_name, month, variant, text, thread_id in rows
+        for message_id, list_name, month, variant, text, thread_id, sent_at in rows
     ]
 
 

@@ -22,13 +22,13 @@ from mail_assets.search.matches import Candidate, first_copies, read_copies
 class Newest(NamedTuple):
     """Messages, newest or oldest first.
 
-    `is_all`: no more are found, however many are asked for. `looked_back_to`: messages before that
-    day, or of the oldest those from that day on, were not looked at.
+    `is_all`: no more are found, however many are asked for. `horizon`: messages at and beyond that
+    moment were not all looked at.
     """
 
     candidates: list[Candidate]
     is_all: bool
-    looked_back_to: dt.date | None = None
+    horizon: dt.datetime | None = None
 
 
 @dataclass(frozen=True)
@@ -59,8 +59,10 @@ def list_newest(connection: psycopg.Connection, looked_up: LookedUp, most: int) 
         depth = min(deepest, DEEPER * depth)
     if ids is not None:
         is_all = len(copies) < most
-        day = _find_last_day(connection, filters, ids) if is_all else None
-        return Newest(first_copies(copies), is_all, day)
+        # of several languages one may end before the others do
+        is_cut = is_all or len(looked_up.query.by_language) > 1
+        horizon = _find_last(connection, filters, ids) if is_cut else None
+        return Newest(first_copies(copies), is_all, horizon)
     if looked_up.passing.ids is not None:
         copies = _read_named(connection, filters, looked_up.passing.ids, most)
         return Newest(first_copies(copies), len(copies) < most)
@@ -104,34 +106,34 @@ def reads_little(connection: psycopg.Connection, filters: MessageFilter) -> bool
     return row is not None and row[0] <= MAX_WALKED
 
 
-def find_horizon(connection: psycopg.Connection, filters: MessageFilter) -> dt.date | None:
-    """Return the last day (UTC) that a walk looks at whole, None where it looks at all.
+def find_horizon(connection: psycopg.Connection, filters: MessageFilter) -> dt.datetime | None:
+    """Return the moment before which a walk looks at all messages, None where it looks at all.
 
-    Of the oldest it is the first day that is not looked at whole.
+    "Before" is towards the beginning of the list: later of the newest, earlier of the oldest.
     """
     walked = filters.walk()
     row = connection.execute(walked.statement("horizon"), walked.parameters).fetchone()
-    return _next_day(row[0], filters) if row else None
+    return row[0] if row else None
 
 
-def _find_last_day(
+def find_last_day(horizon: dt.datetime, *, oldest: bool) -> dt.date:
+    """Return the last day (UTC) that is looked at whole; of the oldest the first that is not."""
+    day = horizon.astimezone(dt.UTC).date()
+    return day if oldest else day + dt.timedelta(1)
+
+
+def _find_last(
     connection: psycopg.Connection, filters: MessageFilter, ids: NewestIds
-) -> dt.date | None:
+) -> dt.datetime | None:
     """Return the same for an index that named messages, None where it named all."""
     if ids.complete:
         return None
     parameters = {"message_ids": ids.last}
     row = connection.execute(statement("search", "last_sent"), parameters).fetchone()
-    last = row and row[0 if filters.oldest else 1]
-    return _next_day(last, filters) if last else None
+    return row[0 if filters.oldest else 1] if row else None
 
 
 def _read_named(
     connection: psycopg.Connection, filters: MessageFilter, ids: Iterable[str], most: int
 ) -> list[Candidate]:
     return read_copies(connection, filters.require_ids(ids), "newest", most=most)
-
-
-def _next_day(sent_at: dt.datetime, filters: MessageFilter) -> dt.date:
-    day = sent_at.astimezone(dt.UTC).date()
-    return day if filters.oldest else day + dt.timedelta(1)

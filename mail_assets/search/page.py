@@ -1,8 +1,8 @@
 """A page of messages: ranked matches are read as hits, and near-duplicates folded."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import psycopg
 
@@ -22,24 +22,26 @@ from mail_assets.search.response import (
     HitExplanation,
     NewerCopy,
 )
-from mail_assets.search.retrieval import SPARE_CANDIDATES, RankedMatches
+from mail_assets.search.retrieval import FOLDED, SPARE_CANDIDATES, RankedMatches
 from mail_assets.tables.messages import utc
 
 #: Share of words that the best chunks of two messages have in common to be one hit.
 MIN_OVERLAP = 0.9
-#: Hits that are folded into others. Later ones are hits of their own, so that a page of a corpus
-#: full of near-duplicates costs little more than another.
-FOLDED = 100
 #: People of a conversation that are named.
 MAX_NAMES = 4
 
 
 class Page(NamedTuple):
-    """The hits of a page, and their conversations; `is_short`: fewer rows than asked for."""
+    """The hits of a page, and their conversations; `is_short`: fewer rows than asked for.
+
+    `last` is the best message of its last row; `has_more`: there are rows after it.
+    """
 
     hits: tuple[Hit, ...]
     conversations: tuple[Conversation, ...] = ()
     is_short: bool = False
+    last: Candidate | None = None
+    has_more: bool = False
 
 
 def read_page(reader: "HitReader", request: Request, found: RankedMatches) -> Page:
@@ -48,16 +50,86 @@ def read_page(reader: "HitReader", request: Request, found: RankedMatches) -> Pa
     Which candidates are hits, and their order, depends on the query alone: pages of any size
     follow one another. Candidates are read in growing blocks until folding leaves enough hits.
     """
-    ranked = select_scored(request, found.candidates)
-    last = request.offset + request.limit
-    folder = Folder()
-    start, end = 0, last + SPARE_CANDIDATES
-    while start < len(ranked) and len(folder.hits) < last:
-        for hit in reader.read(ranked[start:end], found.query, found.terms):
+    ranked = list_rows(request, found)
+
+    def read_from(offset: int) -> tuple[Page, Sequence[str]]:
+        return _read_messages(reader, request, found, ranked, offset)
+
+    return read_after(request, found, read_from)
+
+
+#: Returns rows from a place to another, in their order: fewer, or none, where they end.
+TakeRows: TypeAlias = Callable[[int, int], Sequence[Sequence[Candidate]]]
+
+
+def list_rows(request: Request, found: RankedMatches) -> TakeRows:
+    """Return the way to the messages of a ranking or list, each a row."""
+    if found.dated:
+        return found.dated.take
+    scored = [[one] for one in select_scored(request, found.candidates)]
+    return lambda start, end: scored[start:end]
+
+
+def read_after(
+    request: Request,
+    found: RankedMatches,
+    read_from: Callable[[int], tuple[Page, Sequence[str]]],
+) -> Page:
+    """Return the page after the row that a request names, or after so many rows.
+
+    `read_from` returns a page and the best message of each row up to its end. A ranking may have
+    changed since the page before: then the row is somewhere else.
+    """
+    offset = 0 if found.seeks else request.rows_before
+    page, ids = read_from(offset)
+    if request.after_row and not found.seeks and request.after_row.message_id in ids:
+        place = ids.index(request.after_row.message_id) + 1
+        if place != offset:
+            return read_from(place)[0]
+    return page
+
+
+def _read_messages(
+    reader: "HitReader", request: Request, found: RankedMatches, take: TakeRows, offset: int
+) -> tuple[Page, Sequence[str]]:
+    last = offset + request.limit
+    folder = Folder(is_full=found.seeks)
+    ids: list[str] = []
+    candidates: dict[str, Candidate] = {}
+    start = skipped = 0
+    while len(ids) <= last:
+        size = find_block_size(folder, len(ids), offset, last)
+        block = [row[0] for row in take(start, start + size)]
+        if not block:
+            break
+        start += len(block)
+        if folder.is_full and len(ids) < offset:
+            ids += [one.message_id for one in block]
+            skipped += len(block)
+            continue
+        candidates |= {one.message_id: one for one in block}
+        known = len(folder.hits)
+        for hit in reader.read(block, found.query, found.terms):
             folder.add(hit)
-        start, end = end, 2 * end
-    hits = tuple(folder.hits[request.offset : last])
-    return Page(hits, is_short=len(hits) < request.limit)
+        ids += [hit.message_id for hit in folder.hits[known:]]
+    hits = tuple(folder.hits[max(0, offset - skipped) : last - skipped])
+    page = Page(
+        hits,
+        is_short=len(hits) < request.limit,
+        last=candidates[hits[-1].message_id] if hits else None,
+        has_more=len(ids) > last,
+    )
+    return page, ids
+
+
+def find_block_size(folder: "Folder", read: int, offset: int, last: int) -> int:
+    """Return how many rows are read next, where `read` are known and those to `last` are wanted.
+
+    Rows before the page that are not folded any more are not shown: they are passed in one step.
+    """
+    if folder.is_full:
+        return offset - read if read < offset else last + 1 - read
+    return max(min(last, FOLDED) + SPARE_CANDIDATES - read, SPARE_CANDIDATES, read)
 
 
 def select_scored(request: Request, candidates: Iterable[Candidate]) -> list[Candidate]:
@@ -76,10 +148,15 @@ class Folder:
     message, and none for it.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, is_full: bool = False) -> None:
         self.hits: list[Hit] = []
-        self._added = 0
+        self._added = FOLDED if is_full else 0
         self._alike: dict[tuple[str, str], list[tuple[int, set[str]]]] = {}
+
+    @property
+    def is_full(self) -> bool:
+        """True if no further hit is folded."""
+        return self._added >= FOLDED
 
     def add(self, hit: Hit) -> None:
         """Add a hit, or fold it into an earlier one that it nearly repeats."""
@@ -91,7 +168,7 @@ class Folder:
 
     def find(self, hit: Hit) -> int | None:
         """Return the place of an earlier hit that this one nearly repeats."""
-        if hit.contested or self._added >= FOLDED:
+        if hit.contested or self.is_full:
             return None
         words = _words(hit)
         alike = self._alike.get(_name_author_and_subject(hit), ())

@@ -5,7 +5,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
+from mail_assets.search.language.request import After
+
 Span = tuple[int, int]
+#: Reasons why there is no next page.
+End = Literal["all", "far", "depth"]
 
 #: Characters of the shortest snippet that is shown of a chunk, which a longer one contains, and of
 #: the first message of a conversation.
@@ -210,7 +214,9 @@ class Response:
     of which may be missing. `permalink`: a query that asks for the same again. If requested,
     `explain` says how the query was understood ("query"), the terms, the counts and times of the
     legs; `facets` count the messages that match. `near` is the thread at hand: its subject joined
-    the question, and it is left out.
+    the question, and it is left out. `next_row` begins the next page. Where there is none, `end` is
+    why: "all" that match were listed, others are too "far" from the question or below the score
+    that was asked for, or the ranking has no more "depth".
     """
 
     query_id: str
@@ -227,10 +233,14 @@ class Response:
     without_quotes: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     near: Reading | None = None
+    end: End | None = None
+    next_row: After | None = None
 
     def as_json(self) -> dict[str, Any]:
-        """Return the response as plain values for json.dumps."""
-        return asdict(self)
+        """Return the response as plain values for json.dumps, without the row of the next page."""
+        values = asdict(self)
+        del values["next_row"]
+        return values
 
 
 def name_people(names: Sequence[str], people: int) -> str:

@@ -18,7 +18,8 @@ from typing import Any, NamedTuple, TypeVar
 import psycopg
 
 from mail_assets.postgres.pending import Pending
-from mail_assets.search.filters import MessageFilter
+from mail_assets.search.by_date import DatedRows
+from mail_assets.search.filters import MessageFilter, Place
 from mail_assets.search.fulltext import (
     DEEPER,
     FULLTEXT_DEPTH,
@@ -56,7 +57,6 @@ from mail_assets.search.matches import (
     confirm_matches,
     read_copies,
 )
-from mail_assets.search.newest import list_newest
 from mail_assets.search.query import (
     LanguageTerms,
     Query,
@@ -78,6 +78,11 @@ from mail_assets.vectors.index import Match
 
 #: Candidates beyond a page, for those that are folded into another hit.
 SPARE_CANDIDATES = 5
+#: Hits of which some are folded into others. Later ones are hits of their own, so that a page of a
+#: corpus full of near-duplicates costs little more than another.
+FOLDED = 100
+#: How deep hybrid asks first.
+HYBRID_DEPTHS = Depths(HYBRID_MESSAGES, HYBRID_CHUNKS)
 #: Messages with the words that a query requires, up to which the vector index is asked about these
 #: alone, and misses none.
 FEW_REQUIRED = 500
@@ -90,24 +95,32 @@ T = TypeVar("T")
 class RankedMatches(NamedTuple):
     """Candidates, best first, with the query and terms that found them, and what to explain.
 
-    `looked_back_to`: messages beyond that day were not looked at. `looked_up` is what the search
-    began with, None where an id was pasted. `asked`: how deep a leg or a list by date was asked,
-    None where there is no more. `pools`: the numbers of candidates after each time that it was
-    asked: those of the first are the same for every page, and deeper ones only follow them.
-    `unknown` are the lexemes of the query that no message has. `far`: how many messages are no hits
-    because only their meaning is like the question's, and too little.
+    `looked_up` is what the search began with, None where an id was pasted. `asked`: how deep the
+    legs were asked, None where there is no more; `is_cut`: there is, deeper than they go. `pools`:
+    the numbers of candidates after each time that they were asked: those of the first are the same
+    for every page, and deeper ones only follow them. `unknown` are the lexemes of the query that no
+    message has. `far`: how many messages are no hits because only their meaning is like the
+    question's, and too little. `dated` are the rows of a list by date, of which `candidates` has
+    the first; with `seeks` they begin with those of the page.
     """
 
     candidates: list[Candidate]
     query: Query | None = None
     terms: Sequence[WeighedTerm] = ()
     explanation: Mapping[str, Any] = MappingProxyType({})
-    looked_back_to: dt.date | None = None
     looked_up: LookedUp | None = None
-    asked: int | None = None
+    asked: Depths | None = None
+    is_cut: bool = False
     pools: tuple[int, ...] = ()
     unknown: tuple[str, ...] = ()
     far: int = 0
+    dated: DatedRows | None = None
+    seeks: bool = False
+
+    @property
+    def looked_back_to(self) -> dt.date | None:
+        """The day (UTC) beyond which messages were not looked at."""
+        return self.dated.looked_back_to if self.dated else None
 
     @property
     def first_pool(self) -> list[Candidate]:
@@ -120,13 +133,23 @@ class RankedMatches(NamedTuple):
         return self.looked_up.opening_ms if self.looked_up else 0.0
 
 
+class Left(NamedTuple):
+    """Whether the indexes of words and of vectors have more than they were asked for."""
+
+    words: bool
+    vectors: bool
+
+
+NONE_LEFT = Left(words=False, vectors=False)
+
+
 class LegRankings(NamedTuple):
     """The confirmed candidates of each leg, other messages of the best threads, and the terms.
 
     `subjects` are the messages whose whole subject is the query. `covered` is the share of the
     query's weight that the best message by words contains: 1 where it has every term.
-    `milliseconds` are those of each part. `unknown`: lexemes that no message has. `is_all`: no
-    index has more.
+    `milliseconds` are those of each part. `unknown`: lexemes that no message has. `left` are the
+    indexes that have more than they were `asked` for.
     """
 
     fulltext: list[Candidate]
@@ -137,7 +160,8 @@ class LegRankings(NamedTuple):
     milliseconds: dict[str, float]
     unknown: tuple[str, ...]
     subjects: Sequence[Candidate] = ()
-    is_all: bool = False
+    left: Left = NONE_LEFT
+    asked: Depths = Depths()
 
 
 class Retriever:
@@ -164,14 +188,12 @@ class Retriever:
         How deep it asks depends on the query and not on the page. Where a page wants more of a leg
         alone or of a list by date, `retrieve_more` goes on.
         """
-        is_whole = request.facets or request.group == Group.conversation
         if not looked_up.query.ranks:
-            last = request.offset + request.limit
-            most = PAGE_DEPTH if is_whole else last + SPARE_CANDIDATES
-            return self._list_newest(looked_up, most)
+            return self._list_by_date(request, looked_up)
         if request.mode == Mode.hybrid:
-            return self._retrieve_hybrid(looked_up)
+            return self._retrieve_hybrid(looked_up, HYBRID_DEPTHS)
         if request.mode == Mode.fulltext:
+            is_whole = request.facets or request.group == Group.conversation
             return self._retrieve_leg(looked_up, Depths(FULLTEXT_DEPTH if is_whole else PAGE_DEPTH))
         return self._retrieve_leg(looked_up, Depths(vectors=SEMANTIC_DEPTH))
 
@@ -180,14 +202,12 @@ class Retriever:
         looked_up = found.looked_up
         if found.asked is None or looked_up is None:
             return None
-        deeper = DEEPER * found.asked
-        if not looked_up.query.ranks:
-            more = self._list_newest(looked_up, deeper)
-            return more._replace(pools=(*found.pools, *more.pools))
-        if looked_up.vectors:
-            depths = Depths(vectors=min(deeper, MAX_NEAREST))
-        else:
-            depths = Depths(min(deeper, MAX_DEPTH))
+        depths = Depths(
+            min(DEEPER * found.asked.words, MAX_DEPTH),
+            min(DEEPER * found.asked.vectors, MAX_NEAREST),
+        )
+        if depths.words and depths.vectors:
+            return self._retrieve_hybrid(looked_up, depths, found)
         return self._retrieve_leg(looked_up, depths, found)
 
     def retrieve_similar(
@@ -206,15 +226,18 @@ class Retriever:
         ranked = sorted(best.values(), key=lambda one: (-one.score, one.message_id))
         return RankedMatches(rank_single_leg("semantic", ranked))
 
-    def _list_newest(self, looked_up: LookedUp, most: int) -> RankedMatches:
-        newest = list_newest(self.connection, looked_up, most)
+    def _list_by_date(self, request: Request, looked_up: LookedUp) -> RankedMatches:
+        """Return the rows of a list by date; a page far down begins with its own."""
+        after, by_thread = request.after_row, request.group == Group.conversation
+        place = Place(after.sent_at, after.message_id) if after and after.sent_at else None
+        most = max(PAGE_DEPTH, request.limit + SPARE_CANDIDATES)
+        dated = DatedRows(self.connection, looked_up, place, by_thread, most)
         return RankedMatches(
-            newest.candidates,
+            [row[0] for row in dated.take(0, 1)],
             looked_up.query,
-            looked_back_to=newest.looked_back_to,
             looked_up=looked_up,
-            asked=None if newest.is_all else most,
-            pools=(len(newest.candidates),),
+            dated=dated,
+            seeks=place is not None,
         )
 
     def _retrieve_leg(
@@ -233,13 +256,13 @@ class Retriever:
         else:
             found = rank_single_leg("semantic", ranked.semantic)
             near = _drop_far(found, ranked, looked_up)
-        is_all = ranked.is_all or not near or near[-1] is not found[-1]  # what follows is farther
+        if not near or near[-1] is not found[-1]:  # what follows is farther
+            ranked = ranked._replace(left=NONE_LEFT)
         if before is None:
             candidates = settle_ends(near, ranked.subjects)
         else:
             candidates = append_unknown(before.candidates, near)
-            spent = before.explanation["ms"]
-            milliseconds = {part: round(ms + spent[part], 1) for part, ms in milliseconds.items()}
+            milliseconds = _add_milliseconds(before, milliseconds)
         explanation: dict[str, Any] = {"ms": milliseconds}
         if depths.words:
             explanation = {"terms": _explain_terms(ranked.terms), **explanation}
@@ -249,14 +272,18 @@ class Retriever:
             ranked.terms,
             explanation,
             looked_up=looked_up,
-            asked=None if is_all else depths.words or depths.vectors,
+            asked=_find_deeper(looked_up, depths, ranked, ranked.left),
+            is_cut=any(ranked.left),
             pools=(*(before.pools if before else ()), len(candidates)),
             unknown=ranked.unknown,
             far=before.far if before else len(found) - len(near),
         )
 
-    def _retrieve_hybrid(self, looked_up: LookedUp) -> RankedMatches:
-        ranked = self.rank_legs(looked_up, Depths(HYBRID_MESSAGES, HYBRID_CHUNKS), threads=True)
+    def _retrieve_hybrid(
+        self, looked_up: LookedUp, depths: Depths, before: RankedMatches | None = None
+    ) -> RankedMatches:
+        """Return the candidates of both legs as one ranking, those found before first."""
+        ranked = self.rank_legs(looked_up, depths, threads=True)
         query = looked_up.query
         names = len(query.parsed.identifiers)
         weights = weigh_legs(ranked.covered, len(pair_letters(query.text).split()), names)
@@ -271,12 +298,24 @@ class Retriever:
             "ms": ranked.milliseconds,
         }
         near = _drop_far(fused, ranked, looked_up)
-        candidates = settle_ends(add_thread_messages(near, ranked.members), ranked.subjects)
+        far = len(ranked.semantic) - sum("semantic" in one.ranks for one in near)
+        left = ranked.left._replace(vectors=ranked.left.vectors and not far)  # others are farther
+        if not near:
+            left = NONE_LEFT
+        if before is None:
+            candidates = settle_ends(add_thread_messages(near, ranked.members), ranked.subjects)
+        else:
+            candidates = append_unknown(before.candidates, near)
+            milliseconds = _add_milliseconds(before, ranked.milliseconds)
+            explanation = {**before.explanation, "ms": milliseconds}
         return RankedMatches(
             *(candidates, query, ranked.terms, explanation),
             looked_up=looked_up,
+            asked=_find_deeper(looked_up, depths, ranked, left),
+            is_cut=any(left),
+            pools=(*(before.pools if before else ()), len(candidates)),
             unknown=ranked.unknown,
-            far=len(ranked.semantic) - sum("semantic" in one.ranks for one in near),
+            far=before.far if before else far,
         )
 
     def rank_legs(
@@ -339,7 +378,8 @@ class Retriever:
             },
             tuple(sorted(unknown.read())) if unknown else (),
             confirmed.by_subject,
-            _is_all(looked_up, matches),
+            _find_left(looked_up, matches),
+            matches.asked,
         )
 
     def _ask_indexes(
@@ -373,15 +413,28 @@ class Retriever:
         )
 
 
-def _is_all(looked_up: LookedUp, matches: IndexMatches) -> bool:
-    """Return whether no index would return more, however deep it is asked."""
+def _find_left(looked_up: LookedUp, matches: IndexMatches) -> Left:
+    """Return which indexes may have more, as far as their answers tell."""
     asked = matches.asked
-    index = looked_up.vectors
-    nearest = min(MAX_NEAREST, index.max_matches()) if index else 0
-    return not (
-        (0 < asked.words <= len(matches.by_words) and asked.words < MAX_DEPTH)
-        or (0 < asked.vectors <= len(matches.by_meaning) and asked.vectors < nearest)
+    return Left(
+        words=0 < asked.words <= len(matches.by_words),
+        vectors=looked_up.vectors is not None and 0 < asked.vectors <= len(matches.by_meaning),
     )
+
+
+def _find_deeper(
+    looked_up: LookedUp, depths: Depths, ranked: LegRankings, left: Left
+) -> Depths | None:
+    """Return the depths from which it can be asked deeper, None where nothing is left there."""
+    nearest = min(MAX_NEAREST, looked_up.vectors.max_matches()) if looked_up.vectors else 0
+    words = left.words and ranked.asked.words < MAX_DEPTH
+    vectors = left.vectors and ranked.asked.vectors < nearest
+    return depths if words or vectors else None
+
+
+def _add_milliseconds(before: RankedMatches, spent: Mapping[str, float]) -> dict[str, float]:
+    known = before.explanation["ms"]
+    return {part: round(ms + known[part], 1) for part, ms in spent.items()}
 
 
 def _drop_far(found: list[Candidate], ranked: LegRankings, looked_up: LookedUp) -> list[Candidate]:

@@ -8,7 +8,7 @@ from typing import TypeVar
 import psycopg
 
 from mail_assets.mail.message.ids import normalize_id
-from mail_assets.postgres.statements import read_column, statement
+from mail_assets.postgres.statements import statement
 from mail_assets.search.conversations import read_conversations
 from mail_assets.search.facets import NO_FACETS, count_facets
 from mail_assets.search.filters import MessageFilter, compile_filters
@@ -16,6 +16,7 @@ from mail_assets.search.highlights import WordReader, weigh_texts
 from mail_assets.search.language.expression import Field
 from mail_assets.search.language.permalink import build_permalink, describe_request
 from mail_assets.search.language.request import (
+    After,
     Group,
     MissingMessageError,
     Mode,
@@ -36,8 +37,8 @@ from mail_assets.search.look_up import AskWords, LookedUp, LookUp
 from mail_assets.search.notes import write_notes
 from mail_assets.search.page import HitReader, Page, read_page
 from mail_assets.search.query import Query
-from mail_assets.search.response import Reading, Response
-from mail_assets.search.retrieval import RankedMatches, Retriever, milliseconds_since
+from mail_assets.search.response import End, Reading, Response
+from mail_assets.search.retrieval import FOLDED, RankedMatches, Retriever, milliseconds_since
 from mail_assets.tables.lists import show_lists
 from mail_assets.text.chunking import build_document
 
@@ -153,50 +154,24 @@ class Searcher:
         explanation = {"query": understood, **found.explanation}
         if parts := explanation.get("ms"):
             explanation["ms"] = {**parts, "page": milliseconds_since(page_began)}
-        return self._name_threads(
-            Response(
-                query_id=request.query_id,
-                query=request.query,
-                mode=str(wanted.mode),
-                took_ms=round(milliseconds_since(began) - opening_ms, 1),
-                short=page.is_short,
-                hits=page.hits,
-                conversations=page.conversations,
-                permalink=build_permalink(asked),
-                without_quotes=() if parsed is whole else tuple(asked.phrases),
-                notes=write_notes(self._connection, self._languages, whole, parsed, found, page),
-                looked_back_to=str(found.looked_back_to) if found.looked_back_to else None,
-                explain=explanation if wanted.explain else None,
-                facets=facets,
-                near=near,
-            )
-        )
-
-    def _name_threads(self, response: Response) -> Response:
-        """Return a response whose threads are named as readers know them.
-
-        The id of a thread may be that of a message which is not published.
-        """
-        near = response.near
-        named = {one.thread_id for one in response.hits}
-        named |= {one.thread_id for one in response.conversations}
-        named |= {near.thread_id} if near else set()
-        threads = sorted(filter(None, named))
-        query = statement("search", "shown_threads")
-        shown = read_column(self._connection, query, {"threads": threads}) if threads else []
-        if shown == threads:
-            return response
-        names = dict(zip(threads, shown, strict=True))
-        return replace(
-            response,
-            hits=tuple(
-                replace(hit, thread_id=names.get(hit.thread_id or "")) for hit in response.hits
-            ),
-            conversations=tuple(
-                replace(one, thread_id=names.get(one.thread_id or ""))
-                for one in response.conversations
-            ),
-            near=near and replace(near, thread_id=names.get(near.thread_id or "")),
+        next_row = _find_next_row(wanted, found, page)
+        return Response(
+            query_id=request.query_id,
+            query=request.query,
+            mode=str(wanted.mode),
+            took_ms=round(milliseconds_since(began) - opening_ms, 1),
+            short=page.is_short,
+            hits=page.hits,
+            conversations=page.conversations,
+            permalink=build_permalink(asked),
+            without_quotes=() if parsed is whole else tuple(asked.phrases),
+            notes=write_notes(self._connection, self._languages, whole, parsed, found, page),
+            looked_back_to=str(found.looked_back_to) if found.looked_back_to else None,
+            explain=explanation if wanted.explain else None,
+            facets=facets,
+            near=near,
+            end=None if next_row else _find_end(wanted, found),
+            next_row=next_row,
         )
 
     def _find_near(self, parsed: ParsedRequest) -> Reading | None:
@@ -278,15 +253,14 @@ class Searcher:
             lambda found: not found.candidates,
         )
         page = read_page(self._hits, request, found)
-        return self._name_threads(
-            Response(
-                query_id="",
-                query=message_id,
-                mode="similar",
-                took_ms=milliseconds_since(began),
-                short=page.is_short,
-                hits=page.hits,
-            )
+        return Response(
+            end="far",
+            query_id="",
+            query=message_id,
+            mode="similar",
+            took_ms=milliseconds_since(began),
+            short=page.is_short,
+            hits=page.hits,
         )
 
     def _connected(self, work: Callable[[], T]) -> T:
@@ -298,6 +272,31 @@ class Searcher:
                 raise
             self._use(self._reconnect())
             return work()
+
+
+def _find_next_row(request: Request, found: RankedMatches, page: Page) -> After | None:
+    """Return the row after which the next page begins, None where there is none.
+
+    A list by date is read from a place on as soon as nothing before it is folded into later rows,
+    or where it was not looked at all. Until then, and in a ranking, rows are counted.
+    """
+    rows = request.rows_before + len(page.conversations or page.hits)
+    last, dated = page.last, found.dated
+    if page.has_more or (found.asked and last):
+        assert last
+        seeks = dated is not None and (found.seeks or rows >= FOLDED)
+        return After(rows, last.message_id, last.sent_at if seeks else None)
+    if dated and (place := dated.resumes_at):
+        return After(rows, place.message_id, place.sent_at)
+    return None
+
+
+def _find_end(request: Request, found: RankedMatches) -> End:
+    if found.dated and found.dated.horizon:
+        return "depth"
+    if found.is_cut:
+        return "depth"
+    return "far" if found.far or request.min_score is not None else "all"
 
 
 def _read_from(parsed: ParsedRequest, near: Reading) -> ParsedRequest:

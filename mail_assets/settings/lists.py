@@ -1,4 +1,4 @@
-"""lists.toml: the mailing lists and their months, read and checked; and a first one, written."""
+"""lists.toml: lists, their months and repositories, read and checked; and a first one, written."""
 
 import json
 import logging
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-#: Older than any list named in this project. Changing it later orphans history.
+#: Older than any list named in this project.
 FIRST_MONTH = "1995-01"
 
 #: Text search configurations that PostgreSQL 18 ships.
@@ -36,16 +36,20 @@ _HOST = re.compile(
     r"(?:[A-Za-z0-9_](?:[A-Za-z0-9._-]{0,250}[A-Za-z0-9_])?|\[[0-9A-Fa-f:.]{2,45}\])"
     r"(?::[0-9]{1,5})?"
 )
+#: Names of branches that git itself allows, without those that look like options or ranges.
+_BRANCH = re.compile(r"(?!.*(?:\.\.|//|@\{|\.lock$))[A-Za-z0-9_][A-Za-z0-9._/+@#-]{0,199}")
+_REPOSITORY_KEYS = {"source", "branch", "lists", "prefix"}
 _KEYS = {
     *("source", "dialect", "language", "start", "charset", "redirect_hosts", "published"),
-    "description",
+    *("ended", "description"),
 }
-#: Keys whose value is not a text.
-_NO_TEXT = {"redirect_hosts", "published"}
+#: Keys whose value is true or false.
+_SWITCHES = ("published", "ended")
 #: Characters of a description at most: it is one line of a page.
 MAX_DESCRIPTION = 300
 #: Keys that stand above the lists: no list can have such a name.
-_BOUNDS = ("first_month", "last_month")
+_REPOSITORIES = "repositories"
+_RESERVED = ("first_month", "last_month", _REPOSITORIES)
 _REMEDY = "write one with `mail-assets init`, or set MAIL_LISTS"
 
 
@@ -57,7 +61,8 @@ class MailingList:
     written; None: each archive is examined. `language` is a PostgreSQL text search configuration,
     `start` its first month, "YYYY-MM". `charset` is that of mail that names none; "": windows-1252.
     `redirect_hosts` are other hosts ("host" or "host:port") that the source's may lead to. A list
-    that is not `published` is filled, and nothing shows its mail.
+    that is not `published` is filled, and nothing shows its mail. Of one that has `ended` no more
+    mail is expected.
     `description` is a line about the list for readers.
     """
 
@@ -69,6 +74,7 @@ class MailingList:
     charset: str = ""
     redirect_hosts: tuple[str, ...] = ()
     published: bool = True
+    ended: bool = False
     description: str = ""
 
     @property
@@ -79,8 +85,24 @@ class MailingList:
         return ListDefaults(self.language, self.charset, self.published)
 
 
+@dataclass(frozen=True)
+class Repository:
+    """One git repository of lists.toml, whose commits are joined to their discussions.
+
+    `source` is a folder or an http(s):// URL. `branch` is the branch that is read; "": that of
+    HEAD. `lists` discuss it; its commits belong to the months of the first one. `prefix` is the
+    word that marks its patches in subjects, such as "ndctl" of "[ndctl PATCH]"; "": none.
+    """
+
+    name: str
+    source: str
+    branch: str
+    lists: tuple[str, ...]
+    prefix: str = ""
+
+
 class ListsFile(NamedTuple):
-    """The content of a lists.toml: first and last month of all lists, and the lists by name.
+    """The content of a lists.toml: first and last month of all lists, lists and repositories.
 
     Without a `last_month` new months keep coming.
     """
@@ -88,6 +110,7 @@ class ListsFile(NamedTuple):
     first_month: str
     last_month: str | None
     lists: dict[str, MailingList]
+    repositories: dict[str, Repository]
 
 
 class PublishedLists:
@@ -114,6 +137,52 @@ class PublishedLists:
                     name: one.language for name, one in lists.items() if one.published
                 }
         return self._languages
+
+
+class LoadedLists:
+    """A lists.toml as it is when it is loaded, to be compared with the file later.
+
+    `languages` are those of its published lists.
+    """
+
+    def __init__(self, path: Path, languages: Mapping[str, str]) -> None:
+        self._path, self._loaded = path, _read_bytes(path)
+        self.published = PublishedLists(path, languages)
+
+    def describe_change(self) -> str:
+        """Return how the file differs from what was loaded, and the remedy; "" if it does not."""
+        if (now := _read_bytes(self._path)) == self._loaded:
+            return ""
+        try:
+            before, after = (
+                parse_lists((one or b"").decode(), self._path) for one in (self._loaded, now)
+            )
+        except (SettingsError, UnicodeDecodeError) as error:
+            return f"{self._path} has changed since it was loaded, and cannot be read: {error}"
+        changes = {
+            "new": [*after.lists.keys() - before.lists.keys()],
+            "gone": [*before.lists.keys() - after.lists.keys()],
+            "changed": [
+                name
+                for name in after.lists.keys() & before.lists.keys()
+                if after.lists[name] != before.lists[name]
+            ],
+        }
+        said = [f"{what}: {', '.join(sorted(names))}" for what, names in changes.items() if names]
+        if after[:2] != before[:2]:
+            said.append(f"months {after.first_month} to {after.last_month or 'now'}")
+        what = f" ({'; '.join(said)})" if said else ""
+        return (
+            f"{self._path} is newer than what is loaded{what}: reload the code location (Reload in "
+            "the UI, or restart the daemon)"
+        )
+
+
+def _read_bytes(path: Path) -> bytes | None:
+    try:
+        return path.read_bytes()
+    except OSError:
+        return None
 
 
 def read_mark(path: Path) -> object:
@@ -152,12 +221,15 @@ def check_name(place: str, name: str) -> None:
     """
     if not _NAME.fullmatch(name):
         raise SettingsError(place, name, "a list's name is letters, digits, '.', '_' and '-'")
-    if name in _BOUNDS:
+    if name in _RESERVED:
         raise SettingsError(place, name, "stands above the lists in lists.toml; use another name")
 
 
 def parse_lists(text: str, path: Path) -> ListsFile:
     """Parse the text of a lists.toml at `path`."""
+    if text.startswith("\ufeff"):
+        rule = "begins with a byte order mark (BOM); save it as UTF-8 without one"
+        raise SettingsError("MAIL_LISTS", str(path), rule)
     try:
         document = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -172,14 +244,84 @@ def parse_lists(text: str, path: Path) -> ListsFile:
             raise SettingsError(
                 f"{place} last_month", last_month, f"must not be before first_month {first_month}"
             )
+    repositories = document.pop(_REPOSITORIES, {})
     if not document:
         raise SettingsError("MAIL_LISTS", str(path), "names no list; add a [NAME] table")
+    seen: dict[str, str] = {}
+    for name in document:
+        if (other := seen.setdefault(name.lower(), name)) != name:
+            rule = f"differs from [{other}] in upper and lower case alone; use another name"
+            raise SettingsError(f"{place} [{name}]", name, rule)
     bounds = _Bounds(first_month, last_month)
     lists = {
         name: _mailing_list(f"{place} [{name}]", name, table, path.parent, bounds)
         for name, table in sorted(document.items())
     }
-    return ListsFile(first_month, last_month, lists)
+    return ListsFile(
+        first_month, last_month, lists, _read_repositories(place, repositories, lists, path.parent)
+    )
+
+
+def _read_repositories(
+    place: str, tables: object, lists: Mapping[str, MailingList], folder: Path
+) -> dict[str, Repository]:
+    place = f"{place} [{_REPOSITORIES}]"
+    if not isinstance(tables, dict) or not all(isinstance(one, dict) for one in tables.values()):
+        rule = f"has a table for each repository; write [{_REPOSITORIES}.NAME] with a source"
+        raise SettingsError(place, tables, rule)
+    return {
+        name: _read_repository(f"{place[:-1]}.{name}]", name, table, lists, folder)
+        for name, table in sorted(tables.items())
+    }
+
+
+def _read_repository(
+    place: str,
+    name: str,
+    table: Mapping[str, object],
+    lists: Mapping[str, MailingList],
+    folder: Path,
+) -> Repository:
+    if not _NAME.fullmatch(name):
+        rule = "a repository's name is letters, digits, '.', '_' and '-'"
+        raise SettingsError(place, name, rule)
+    if unknown := sorted(set(table) - _REPOSITORY_KEYS):
+        raise SettingsError(f"{place} {unknown[0]}", table[unknown[0]], one_of(_REPOSITORY_KEYS))
+    texts = {}
+    for key in ("source", "branch", "prefix"):
+        text = table.get(key, "")
+        if not isinstance(text, str):
+            raise SettingsError(f"{place} {key}", text, "must be a string")
+        texts[key] = text
+    source = _read_repository_source(f"{place} source", texts["source"], folder)
+    named = table.get("lists", [*lists] if len(lists) == 1 else [])
+    if not isinstance(named, list) or not named or not all(one in lists for one in named):
+        rule = f"must be a list of lists of this file, such as [{_toml_string(next(iter(lists)))}]"
+        raise SettingsError(f"{place} lists", named, rule)
+    if texts["branch"] and not _BRANCH.fullmatch(texts["branch"]):
+        raise SettingsError(f"{place} branch", texts["branch"], 'must be a branch such as "main"')
+    if not re.fullmatch(r"[^\[\]\r\n]{0,100}", texts["prefix"]):
+        rule = 'must be the word in the brackets of a subject, such as "ndctl"'
+        raise SettingsError(f"{place} prefix", texts["prefix"], rule)
+    return Repository(name, source, texts["branch"], tuple(named), texts["prefix"].strip())
+
+
+def _read_repository_source(name: str, value: str, folder: Path) -> str:
+    from mail_assets.sources.urls import check_http_url, folder_path, is_template, url_scheme
+
+    try:
+        scheme = url_scheme(value)
+        if scheme == "s3":
+            raise ValueError("must be a folder or an http(s):// URL of a git repository")
+        if scheme == "file":
+            path = str(folder_path(value))
+            return str(absolute_path(name, path, folder).resolve())
+        check_http_url(value)
+        if is_template(value):
+            raise ValueError("a repository has no month in its URL")
+    except ValueError as error:
+        raise SettingsError(name, value, str(error)) from None
+    return value
 
 
 def _mailing_list(
@@ -192,11 +334,11 @@ def _mailing_list(
         raise SettingsError(f"{place} {unknown[0]}", table[unknown[0]], one_of(_KEYS))
     hosts = _read_hosts(f"{place} redirect_hosts", table.get("redirect_hosts", []))
     for key, value in table.items():
-        if key not in _NO_TEXT and not isinstance(value, str):
+        if key in _SWITCHES:
+            if not isinstance(value, bool):
+                raise SettingsError(f"{place} {key}", value, "must be true or false")
+        elif key != "redirect_hosts" and not isinstance(value, str):
             raise SettingsError(f"{place} {key}", value, "must be a string")
-    published = table.get("published", True)
-    if not isinstance(published, bool):
-        raise SettingsError(f"{place} published", published, "must be true or false")
     source = _read_source(f"{place} source", table.get("source", ""), folder)
     dialect = table.get("dialect")
     if dialect is not None:
@@ -214,9 +356,18 @@ def _mailing_list(
     if bounds.last and start > bounds.last:
         raise SettingsError(f"{place} start", start, f"must not be after last_month {bounds.last}")
     charset = _read_charset(f"{place} charset", table.get("charset", ""))
+    switches = {key: table[key] for key in _SWITCHES if key in table}
     description = _read_description(f"{place} description", table.get("description", ""))
     return MailingList(
-        name, source, dialect, language, start, charset, hosts, published, description
+        name,
+        source,
+        dialect,
+        language,
+        start,
+        charset,
+        hosts,
+        description=description,
+        **switches,
     )
 
 
@@ -291,10 +442,11 @@ _HEAD = """\
 #             windows-1252
 #   start     its first month, "YYYY-MM"
 #   description  a line about it, for readers of the pages
+#   ended     true: no more mail is expected, so that doctor does not call the list silent
 #   published false: the list is filled, and nothing shows its mail (docs/sources.md)
 #   redirect_hosts  a list of other hosts that an https:// source may redirect or link to
 
-# The oldest month of any list. Choose it once: changing it later orphans history.
+# The oldest month of any list. To lower it later is safe; to raise it leaves older months stored.
 """
 
 _EXAMPLE = """

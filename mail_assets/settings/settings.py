@@ -23,9 +23,9 @@ from mail_assets.encoding.models import (
     RemoteModel,
     check_provider,
 )
-from mail_assets.environment import VARIABLES
+from mail_assets.environment import VARIABLES, read_secret_files
 from mail_assets.settings import variables
-from mail_assets.settings.lists import MailingList, read_lists
+from mail_assets.settings.lists import MailingList, Repository, read_lists
 from mail_assets.settings.values import (
     Environ,
     Network,
@@ -85,6 +85,7 @@ class Settings:
     words: str
     encoder: str
     precision: str
+    repositories: Mapping[str, Repository] = field(default_factory=dict)
     last_month: str | None = None
     provider: str = "cpu"
     model_dir: Path | None = None
@@ -201,13 +202,25 @@ def _count_cores() -> int:
     return count_physical_cores()
 
 
+def _read_environment() -> Environ:
+    """Return the variables of this process, those in the files of MAIL_SECRETS included."""
+    if folder := variables.SECRETS.read(VARIABLES):
+        names = [row.name for section in variables.TABLE for row in section.rows]
+        try:
+            read_secret_files(folder, [*names, *variables.OF_LIBRARIES])
+        except (OSError, UnicodeDecodeError) as error:
+            name, rule = variables.SECRETS.name, f"cannot be read: {error}"
+            raise SettingsError(name, str(folder), rule) from None
+    return VARIABLES
+
+
 def load_settings(environ: Environ | None = None) -> Settings:
     """Read and check all settings."""
-    env = VARIABLES if environ is None else environ
+    env = _read_environment() if environ is None else environ
     _check_local_state(env, variables.SHARED)
     home = read_home(env)
     lists_file = read_lists_path(env)
-    first_month, last_month, lists = read_lists(lists_file)
+    first_month, last_month, lists, repositories = read_lists(lists_file)
     encoder, precision = _read_encoder(env)
     chat = _read_chat(env)
     vectors = variables.VECTORS.read(env) or f"lance:{_default_folder(variables.VECTORS, home)}"
@@ -216,6 +229,7 @@ def load_settings(environ: Environ | None = None) -> Settings:
         lists_file=lists_file,
         first_month=first_month,
         lists=lists,
+        repositories=repositories,
         last_month=last_month,
         store=variables.STORE.read(env) or _default_folder(variables.STORE, home),
         vectors=vectors,
@@ -272,7 +286,7 @@ def load_dagster_settings(environ: Environ | None = None) -> DagsterSettings:
     Every Dagster process opens its storage first. The webserver and the daemon must survive a
     mistake in lists.toml, which is an error of the code location.
     """
-    env = VARIABLES if environ is None else environ
+    env = _read_environment() if environ is None else environ
     _check_local_state(env, [variables.DAGSTER_URL])
     return DagsterSettings(read_home(env), variables.DAGSTER_URL.read(env))
 

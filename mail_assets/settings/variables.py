@@ -110,6 +110,13 @@ QUALITY_SET = _places.add(
     "A folder with judged queries, for the asset `search_quality` and for `index promote` "
     "([quality.md](quality.md))",
 )
+SECRETS = _places.add(
+    "MAIL_SECRETS",
+    None,
+    values.folder,
+    "A folder with files that are named like variables, such as `MAIL_FORGET_KEY` and "
+    "`PGPASSWORD`: each is the value of that variable, unless it is set",
+)
 LOCAL_STATE = _places.add(
     "MAIL_LOCAL_STATE",
     ALLOW,
@@ -399,6 +406,9 @@ TERM = _shared.add("TERM", "", values.text, "`dumb` or `unknown`: the terminal g
 CI = _shared.add("CI", "", values.text, "Set: progress is printed as lines, as for a log file")
 
 #: Variables without which something is read from this machine or kept on it.
+#: Variables that libraries read, and that MAIL_SECRETS may have too.
+OF_LIBRARIES = ("PGPASSWORD", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY")
+
 SHARED = (DAGSTER_DIR, DAGSTER_URL, LISTS, PG_DSN, STORE, VECTORS, WORDS)
 
 #: Refused without a remote model. MAIL_ENCODER_KEY is not: it may be set for all commands.

@@ -17,10 +17,11 @@ import os
 import re
 import subprocess
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
+from types import MappingProxyType
 from typing import IO, NamedTuple
 from urllib.parse import urlsplit
 
@@ -238,7 +239,7 @@ def log_lines(folder: Path, commit: str) -> Iterator[str]:
     log = ["log", "--reverse", "--first-parent", "-m", "--root", "--raw", "--no-abbrev", "-r"]
     plain = ["--no-renames", "--no-ext-diff", "--no-textconv", "--no-color", "--no-notes"]
     command = [f"--git-dir={folder}", *log, *plain, "--format=@%ct", "--end-of-options", commit]
-    with _running(command, {}, {}) as out:
+    with running(command) as out:
         for line in out:
             yield line.decode("utf-8", "replace").rstrip("\n")
 
@@ -259,33 +260,39 @@ def read_blobs(folders: Sequence[Path], ids: Iterable[str], limit: int) -> Itera
         wanted.writelines(f"{one}\n".encode() for one in ids)
         wanted.seek(0)
         command = [f"--git-dir={last}", "cat-file", "--batch", "--buffer"]
-        with _running(command, {}, variables, wanted) as out:
+        with running(command, variables=variables, stdin=wanted) as out:
             while head := out.readline():
                 yield _read_blob(head, out, limit)
 
 
-def run_git(arguments: Sequence[str], config: dict[str, str] | None = None) -> bytes:
+def run_git(arguments: Sequence[str], config: Mapping[str, str] = MappingProxyType({})) -> bytes:
     """Return the output of a git command.
 
     Raises:
         SourceError: it fails (with git's message), or git is not installed.
     """
-    with _running(arguments, config or {}, {}) as out:
+    with running(arguments, config) as out:
         return out.read()
 
 
 @contextmanager
-def _running(
+def running(
     arguments: Sequence[str],
-    config: dict[str, str],
-    variables: dict[str, str],
+    config: Mapping[str, str] = MappingProxyType({}),
+    *,
+    variables: Mapping[str, str] = MappingProxyType({}),
     stdin: IO[bytes] | int = subprocess.DEVNULL,
 ) -> Iterator[IO[bytes]]:
+    """Run a git command and yield its output as a stream; it is ended with the block.
+
+    Raises:
+        SourceError: it fails (with git's message), or git is not installed.
+    """
     with tempfile.TemporaryFile() as complaints:
         try:
             process = subprocess.Popen(
                 ["git", "--no-pager", *arguments],
-                env=_environment(config) | variables,
+                env={**_environment(config), **variables},
                 stdin=stdin,
                 stdout=subprocess.PIPE,
                 stderr=complaints,
@@ -306,7 +313,7 @@ def _running(
             raise SourceError(f"git: {said or f'exit {process.returncode}'}", retryable=True)
 
 
-def _environment(config: dict[str, str]) -> dict[str, str]:
+def _environment(config: Mapping[str, str]) -> dict[str, str]:
     environment = child_environment(without="GIT_")
     entries = [*_CONFIG.items(), *config.items()]
     environment |= _ENVIRONMENT | {"GIT_CONFIG_COUNT": str(len(entries))}

@@ -102,17 +102,10 @@ class HttpReader:
         Raises:
             SourceError: the host has no address that may be reached.
         """
-        if proxy_for(url):
-            return ""
-        parts = urlsplit(url)
-        host, port = parts.hostname or "", parts.port or (443 if parts.scheme == "https" else 80)
         try:
-            address = self._reach.resolve(host, port)[0]
-        except (OSError, UnicodeError) as error:
-            raise self._source.error(None, f"{url}: {error}", retryable=True) from error
-        except ReachError as error:
-            raise self._source.error(None, f"{url} is not asked: {error}") from error
-        return f"{host}:{port}:{address}"
+            return pin_address(url, self._reach)
+        except SourceError as error:
+            raise self._source.error(None, str(error), retryable=error.retryable) from error
 
     def read_page(self) -> tuple[str, str]:
         """Return the HTML of the source's URL, and the URL where redirects ended."""
@@ -263,6 +256,25 @@ def _final_url(url: str, response: httpx.Response) -> str:
     if response.url == httpx.URL(url):
         return url
     return str(response.url.copy_with(query=None))
+
+
+def pin_address(url: str, reach: Reach) -> str:
+    """Return "host:port:address" for a program that connects by itself, "" behind a proxy.
+
+    Raises:
+        SourceError: the host has no address that may be reached; it names no list.
+    """
+    if proxy_for(url):
+        return ""
+    parts = urlsplit(url)
+    host, port = parts.hostname or "", parts.port or (443 if parts.scheme == "https" else 80)
+    try:
+        address = reach.resolve(host, port)[0]
+    except (OSError, UnicodeError) as error:
+        raise SourceError(f"{url}: {error}", retryable=True) from error
+    except ReachError as error:
+        raise SourceError(f"{url} is not asked: {error}") from error
+    return f"{host}:{port}:{address}"
 
 
 def password_for(url: str, source: str, options: HttpOptions) -> tuple[str, str] | None:

@@ -66,6 +66,7 @@ from mail_assets.tables.patch_series import (
     replace_rows,
     summarize_rows,
     take_changes,
+    take_changes_of,
     write_outcomes,
 )
 from mail_assets.tables.threads import set_repeatable_read
@@ -155,8 +156,7 @@ def _write_portion(
     connection: psycopg.Connection, changed: Collection[str], work: Counter[str]
 ) -> int:
     """Group the series that changed messages touch; return what the digest gains."""
-    answered = _read_statements(connection, changed)
-    touched = _find_touched(connection, changed, answered)
+    touched = _find_touched(connection, changed)
     groups = _group(connection, touched, work)
     covers = {x for group in groups for one in group.postings if (x := one.unlabelled_cover)}
     mails = {one.patch.key[0] for one in touched.patches.values()}
@@ -236,49 +236,54 @@ def _read_said(
 
 
 def _keys_of(stored: StoredPatch) -> Iterator[KeyRow]:
-    patch = stored.patch
+    patch, ref = stored.patch, digest_key(*stored.patch.key)
     for values in window_keys(patch):
-        yield KeyRow(digest_key(*values), patch.sent_at, digest_key(*patch.key))
+        yield KeyRow(digest_key(*values), patch.sent_at, ref)
     if key := posting_key(patch):
-        yield _posting_row(stored, key)
+        yield KeyRow(digest_key("posting", *key), patch.sent_at, ref, of_posting=True)
 
 
-def _posting_row(stored: StoredPatch, key: tuple[str, int | None]) -> KeyRow:
-    return KeyRow(digest_key("posting", *key), stored.patch.sent_at, digest_key(*stored.patch.key))
+def _find_touched(connection: psycopg.Connection, changed: Collection[str]) -> _Touched:
+    """Return the series of changed patches, of their neighbours, and of what answers are about.
+
+    The changes of all mails of these series are taken too: if some were left for later, a series
+    would be grouped from rows that are gone.
+    """
+    seeds: set[int] = set()
+    mails: set[str] = set()
+    rows: list[SeriesRow] = []
+    while changed:
+        seeds |= _note_changed(connection, changed)
+        mails |= {*changed}
+        rows = read_rows(connection, find_series(connection, seeds))
+        mails |= {row.message_id for row in rows}
+        changed = take_changes_of(connection, mails)
+    patches = read_patches(connection, mails)
+    return _Touched(rows, {digest_key(*one.patch.key): one for one in patches})
 
 
-def _find_touched(
-    connection: psycopg.Connection, changed: Collection[str], answered: Collection[str]
-) -> _Touched:
-    """Return the series of changed patches, of their neighbours, and of what answers are about."""
+def _note_changed(connection: psycopg.Connection, changed: Collection[str]) -> set[int]:
+    """Write the keys and statements of changed mails; return the patches that they may touch.
+
+    A patch that came or went changes its posting: all patches near it in time are treated like it.
+    """
+    answered = _read_statements(connection, changed)
     current = read_patches(connection, changed)
     refs = {*read_refs(connection, changed), *(digest_key(*one.patch.key) for one in current)}
     keys = {*read_keys(connection, refs)}
     new = {key for one in current for key in _keys_of(one)}
     replace_keys(connection, refs, new)
     keys |= new
-    seeds = {*refs}
+    posted = [key for key in keys if key.of_posting]
+    while near := find_near(connection, posted, POSTING_SPAN) - refs:
+        added = read_keys(connection, near)
+        posted = [key for key in added if key.of_posting]
+        keys.update(added)
+        refs |= near
+    seeds = refs | find_holders(connection, [digest_key("mail", one) for one in answered])
     for before in (False, True):
         seeds.update(other for _, other in find_next(connection, [*keys], WINDOW, before=before))
-    seeds |= find_holders(connection, [digest_key("mail", one) for one in answered])
-    series = find_series(connection, seeds)
-    touched = _Touched([], {digest_key(*one.patch.key): one for one in current})
-    posted = {*keys}
-    done: set[str] = set()
-    while True:
-        rows = read_rows(connection, series - done)
-        touched.rows.extend(rows)
-        done |= series
-        mails = {row.message_id for row in rows} - {*changed}
-        for one in read_patches(connection, mails):
-            touched.patches[digest_key(*one.patch.key)] = one
-            if key := posting_key(one.patch):
-                posted.add(_posting_row(one, key))
-        near = find_near(connection, [*posted], POSTING_SPAN) - touched.patches.keys()
-        posted.clear()
-        series |= find_series(connection, near)
-        if series == done:
-            return touched
+    return seeds
 
 
 class _Group(NamedTuple):

@@ -9,6 +9,9 @@ import psycopg
 from mail_assets.month import ListMonth
 from mail_assets.postgres.statements import read_column, statement
 
+#: Messages of a list that show its usual gap: of 10 days with mail at least, see examine.py.
+NEWEST = 500
+
 
 class IdleLock(NamedTuple):
     """A session that holds a lock and has done nothing since a time."""
@@ -30,6 +33,44 @@ def find_left_lists(connection: psycopg.Connection, lists: Collection[str]) -> l
     """Return the lists that have messages and are not among `lists`."""
     rows = connection.execute(statement("health", "left_lists"), {"lists": [*lists]})
     return [LeftList(*row) for row in rows]
+
+
+class Silence(NamedTuple):
+    """The last day with mail of a list, and the usual gap in days between two such days.
+
+    `days` is the number of days with mail that were looked at.
+    """
+
+    name: str
+    last: dt.date
+    days: int
+    gap: int
+
+
+def read_silences(
+    connection: psycopg.Connection, lists: Collection[str], now: dt.datetime
+) -> list[Silence]:
+    """Return the last day of each list with mail; dates in the future do not count."""
+    parameters = {"lists": [*lists], "now": now, "most": NEWEST}
+    rows = connection.execute(statement("health", "silences"), parameters).fetchall()
+    return [Silence(*row) for row in rows]
+
+
+def find_months_outside(
+    connection: psycopg.Connection, lists: Collection[str], first: str, last: str
+) -> list[ListMonth]:
+    """Return the months with mail that are before the first month or after the last one."""
+    parameters = {"lists": [*lists], "first": first, "last": last}
+    rows = connection.execute(statement("health", "months_outside"), parameters).fetchall()
+    return [ListMonth(*row) for row in rows]
+
+
+def find_lacking_extensions(
+    connection: psycopg.Connection, names: Collection[str]
+) -> dict[str, bool]:
+    """Return the extensions that are not installed, each with whether the server has it."""
+    query = statement("health", "lacks_extensions")
+    return dict(connection.execute(query, {"names": [*names]}).fetchall())
 
 
 def find_other_defaults(

@@ -40,3 +40,14 @@ def hide_ids(connection: psycopg.Connection, placeholders: Mapping[str, str]) ->
     for name in STATEMENTS:
         connection.execute(statement("hidden_ids", name), parameters)
     discard_nodes(connection, placeholders.keys())
+
+
+def drop_ids(connection: psycopg.Connection, message_ids: Collection[str]) -> None:
+    """Take ids that no message has any more out of threads, which are marked to be built again.
+
+    Call it inside a transaction. Other mail may still name them: these are ghosts then.
+    """
+    for name in STATEMENTS:
+        if name not in ("replace_ids", "add_aliases"):
+            connection.execute(statement("hidden_ids", name), {"message_ids": [*message_ids]})
+    discard_nodes(connection, message_ids)

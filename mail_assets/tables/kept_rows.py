@@ -65,6 +65,10 @@ REMADE = {
     "served_searches": "searches",
     "search_audit": "searches",
     "thread_summaries": "messages",
+    "commits": "the repositories of lists.toml",
+    "commit_links": "commits and patches",
+    "commit_link_sources": "the run that links commits",
+    "commit_link_changes": "the trigger on messages",
     "summary_changes": "the triggers on messages and threads",
     "schema_migrations": "the files of sql/",
 }

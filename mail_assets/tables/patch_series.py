@@ -123,6 +123,7 @@ class KeyRow(NamedTuple):
     key: int
     at: float
     ref: int
+    of_posting: bool = False
 
 
 def digest_key(*values: object) -> int:
@@ -139,6 +140,12 @@ def has_changes(connection: psycopg.Connection) -> bool:
 def take_changes(connection: psycopg.Connection, most: int) -> list[str]:
     """Take at most `most` changed messages, in a transaction; one may come twice."""
     return read_column(connection, statement("patch_series", "take_changes"), {"most": most})
+
+
+def take_changes_of(connection: psycopg.Connection, ids: Collection[str]) -> set[str]:
+    """Take the changes of some messages, in a transaction."""
+    query = statement("patch_series", "take_changes_of")
+    return {*read_column(connection, query, {"ids": [*ids]})}
 
 
 def change_all(connection: psycopg.Connection) -> None:

@@ -26,7 +26,7 @@ from urllib.parse import parse_qsl
 
 from anyio import CancelScope, create_task_group
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, JSONResponse, Response, StreamingResponse
+from starlette.responses import HTMLResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from mail_assets.answers.answer import Answer, Citation, Event, Sources, Text
@@ -37,6 +37,7 @@ from mail_assets.openai.client import EndpointError
 from mail_assets.search.language.request import Request as SearchRequest
 from mail_assets.web.document_types import AnswerDocument, CitationDocument, Document
 from mail_assets.web.documents import Documents
+from mail_assets.web.links import link_data, write_json
 from mail_assets.web.pages import Pages
 from mail_assets.web.requests import (
     QUESTION_PARAMETERS,
@@ -241,7 +242,7 @@ class AnswerRoutes:
             return StreamingResponse(self._stream(events), headers=HEADERS, media_type=EVENTS)
         answer = read_events(await self._collect(request, events))
         if wanted == JSON:
-            return JSONResponse(answer, headers=HEADERS)
+            return Response(write_json(link_data(answer)), headers=HEADERS, media_type=JSON)
         return HTMLResponse(self.pages.answer(answer, given), headers=HEADERS)
 
     async def _collect(
@@ -283,7 +284,7 @@ def choose_type(accept: str) -> str:
 
 def write_event(event: AnswerEvent) -> bytes:
     """Return an event as a stream has it; JSON contains no line ends."""
-    data = json.dumps(event.data, ensure_ascii=False)
+    data = write_json(link_data(event.data))
     return f"event: {event.name}\ndata: {data}\n\n".encode()
 
 

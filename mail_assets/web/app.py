@@ -1,7 +1,6 @@
 """The web application: its routes, the threads that answer, and errors as pages or JSON."""
 
 import contextlib
-import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from secrets import token_bytes
@@ -38,6 +37,7 @@ from mail_assets.web.files import Downloads, FileRoutes
 from mail_assets.web.front import Front, Site
 from mail_assets.web.hosts import HostCheck, Hosts
 from mail_assets.web.limits import Admission, Clients, Cost, Limits, find_cost
+from mail_assets.web.links import link_data, write_json
 from mail_assets.web.mcp import build_mcp_server
 from mail_assets.web.openapi import Archive, describe_api
 from mail_assets.web.page_documents import PageDocuments, ThreadState
@@ -48,7 +48,9 @@ from mail_assets.web.requests import (
     page_url,
     read_first,
     read_id,
+    read_id_place,
     read_list,
+    read_list_place,
     read_month,
     read_nothing,
     read_query,
@@ -152,7 +154,11 @@ class View:
     def paths(self) -> tuple[str, ...]:
         """The paths of its routes; an id that no path can hold is a parameter."""
         path = f"/{self.name}"
-        return (path, f"{path}/{{id:path}}") if self.read in (read_id, read_text) else (path,)
+        return (
+            (path, f"{path}/{{id:path}}")
+            if self.read in (read_id, read_id_place, read_text)
+            else (path,)
+        )
 
 
 def _list_views(
@@ -167,25 +173,27 @@ def _list_views(
     searches, listed = of_pages.search, of_pages.front.archives
     yield View("", read_nothing, of_pages.front.home, pages.home, HTML, age)
     yield View("search", read_query, searches, pages.search, HTML, age, find_other_address)
-    yield View("search.json", read_query, documents.search, _write_json, JSON, age)
+    yield View("search.json", read_query, documents.search, _write_data, JSON, age)
     yield View("search.atom", read_query, feeds.search, feeds.write, ATOM, age)
     yield View("message", read_text, of_pages.message, pages.message, HTML)
-    yield View("message.json", read_text, documents.message, _write_json, JSON)
-    yield View("thread.json", read_id, documents.thread, _write_json, JSON)
-    yield View("thread.atom", read_id, feeds.thread, feeds.write, ATOM)
+    yield View("message.json", read_text, documents.message, _write_data, JSON)
+    yield View("thread.json", read_id, documents.thread, _write_data, JSON)
+    yield View("thread.atom", read_id_place, feeds.thread, feeds.write, ATOM)
     yield View("similar", read_id, of_pages.similar, pages.similar, HTML, age)
-    yield View("similar.json", read_id, documents.similar, _write_json, JSON, age)
-    yield View("openapi.json", read_nothing, describe_api, _write_json, JSON)
+    yield View("similar.json", read_id, documents.similar, _write_data, JSON, age)
+    yield View("openapi.json", read_nothing, describe_api, write_json, JSON)
     yield View("lists", read_nothing, listed.lists, pages.lists, HTML)
-    yield View("lists.json", read_nothing, archives.lists, _write_json, JSON)
+    yield View("lists.json", read_nothing, archives.lists, _write_data, JSON)
     yield View("lists/{list}", read_list, of_pages.list, pages.months, HTML)
-    yield View("lists.json/{list}", read_list, archives.months, _write_json, JSON)
+    yield View("lists.json/{list}", read_list, archives.months, _write_data, JSON)
+    yield View("lists.atom/{list}", read_list_place, feeds.archive, feeds.write, ATOM)
+    yield View("lists.atom/{list}/{month}", read_list_place, feeds.archive, feeds.write, ATOM)
     yield View("lists/{list}/{month}", read_month, listed.month, pages.month, HTML)
-    yield View("lists.json/{list}/{month}", read_month, archives.month, _write_json, JSON)
+    yield View("lists.json/{list}/{month}", read_month, archives.month, _write_data, JSON)
 
 
-def _write_json(document: Mapping[str, Any]) -> str:
-    return json.dumps(document, ensure_ascii=False, separators=(",", ":"))
+def _write_data(document: Mapping[str, Any]) -> str:
+    return write_json(link_data(document))
 
 
 @dataclass

@@ -1,5 +1,6 @@
 """Make the documents by which readers browse an archive: its lists and their months."""
 
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from itertools import groupby
 
@@ -11,9 +12,16 @@ from mail_assets.reading.browsing import (
 )
 from mail_assets.tables.lists import was_list_published
 from mail_assets.tables.messages import utc
-from mail_assets.web.document_types import ListDocument, ListsDocument, MonthDocument, TitleDocument
+from mail_assets.web.document_types import (
+    ListDocument,
+    ListMonthsDocument,
+    ListsDocument,
+    MonthDocument,
+    MonthLinks,
+    TitleDocument,
+)
 from mail_assets.web.privacy import Publication
-from mail_assets.web.requests import list_url, month_url, text_url
+from mail_assets.web.requests import format_url, list_url, month_url, text_url
 from mail_assets.web.responses import ServingError
 from mail_assets.web.searchers import SearchService
 
@@ -41,13 +49,16 @@ class Archives:
         }
         return self.publication.publish(document)
 
-    def months(self, name: str) -> ListDocument:
+    def months(self, name: str) -> ListMonthsDocument:
         """Return the months of a list, and the number of messages of each.
 
         Raises:
             ServingError: no list has the name.
         """
-        return self.publication.publish(_describe_list(name, self._count_months(name)))
+        months = self.count_months(name)
+        links = [_link_month(name, one, months[one]) for one in sorted(months)]
+        document: ListMonthsDocument = {**_describe_list(name, months), "archives": links}
+        return self.publication.publish(document)
 
     def month(self, name: str, month: str, first: int) -> MonthDocument:
         """Return messages of a month, thread by thread, from the number `first` on.
@@ -55,13 +66,9 @@ class Archives:
         Raises:
             ServingError: the list has no message in it.
         """
-        months = self._count_months(name)
-        earlier = max((one for one in months if one < month), default=None)
-        later = min((one for one in months if one > month), default=None)
-        if month not in months:
-            near = [one for one in (earlier, later) if one]
-            message = f"{name} has no message in {month[:40]!r}; nearest: {', '.join(near)}"
-            raise ServingError(404, "unknown_month", message, allowed=near)
+        months = self.count_months(name)
+        _require_month(name, month, months)
+        earlier, later = _find_nearest(month, months)
         # the count has each content of an id, a page only each id: one more tells whether more come
         entries = self.service.read(read_month, ListMonth(name, month), first, MESSAGES + 1)
         end = first + MESSAGES
@@ -84,10 +91,20 @@ class Archives:
             "next": month_url(name, month, end) if len(entries) > MESSAGES else None,
             "earlier": earlier,
             "later": later,
+            "earlier_url": month_url(name, earlier) if earlier else None,
+            "later_url": month_url(name, later) if later else None,
+            "archive_url": list_url(name),
+            "mbox_url": format_url(month_url(name, month), "mbox.gz"),
+            "atom_url": format_url(month_url(name, month), "atom"),
         }
         return self.publication.publish(document)
 
-    def _count_months(self, name: str) -> dict[str, int]:
+    def count_months(self, name: str, month: str = "") -> dict[str, int]:
+        """Return the number of messages of each month of a list, or of one of them.
+
+        Raises:
+            ServingError: no list has the name, or it has no message in the month.
+        """
         counts = self.service.read(count_months)
         months = {one.month: count for one, count in counts.items() if one.list_name == name}
         if not months and self.service.read(was_list_published, name):
@@ -96,12 +113,48 @@ class Archives:
             known = sorted({one.list_name for one in counts})
             message = f"there is no list {name[:40]!r}"
             raise ServingError(404, "unknown_list", message, allowed=known)
+        if month:
+            _require_month(name, month, months)
+            return {month: months[month]}
         return months
 
 
+def _find_nearest(month: str, months: Iterable[str]) -> tuple[str | None, str | None]:
+    """Return the nearest months before and after one."""
+    known = sorted(months)
+    earlier = max((one for one in known if one < month), default=None)
+    return earlier, min((one for one in known if one > month), default=None)
+
+
+def _require_month(name: str, month: str, months: Collection[str]) -> None:
+    if month in months:
+        return
+    near = [one for one in _find_nearest(month, months) if one]
+    message = f"{name} has no message in {month[:40]!r}; nearest: {', '.join(near)}"
+    raise ServingError(404, "unknown_month", message, allowed=near)
+
+
 def _describe_list(name: str, months: dict[str, int]) -> ListDocument:
-    messages = sum(months.values())
-    return {"name": name, "messages": messages, "months": months, "url": list_url(name)}
+    url = list_url(name)
+    return {
+        "name": name,
+        "messages": sum(months.values()),
+        "months": months,
+        "url": url,
+        "mbox_url": format_url(url, "mbox.gz"),
+        "atom_url": format_url(url, "atom"),
+    }
+
+
+def _link_month(name: str, month: str, messages: int) -> MonthLinks:
+    url = month_url(name, month)
+    return {
+        "month": month,
+        "messages": messages,
+        "url": url,
+        "mbox_url": format_url(url, "mbox.gz"),
+        "atom_url": format_url(url, "atom"),
+    }
 
 
 def _describe_title(title: Title) -> TitleDocument:

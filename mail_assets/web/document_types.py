@@ -20,7 +20,8 @@ class SearchPage(TypedDict):
     """The keys that a search document has besides those of its response.
 
     `url` repeats the search; `previous` and `next` lead to other pages; `parameters` are those of
-    the request; `indexed_to` is the newest month in the index.
+    the request; `indexed_to` is the newest month in the index. The mailbox has the messages of all
+    pages, unless they are more than its limit (`mbox_truncated`).
     """
 
     url: str
@@ -28,6 +29,9 @@ class SearchPage(TypedDict):
     next: str | None
     parameters: dict[str, str]
     indexed_to: str | None
+    mbox_url: str
+    mbox_truncated: bool
+    atom_url: str
 
 
 class Place(TypedDict):
@@ -121,6 +125,9 @@ class MessageDocument(TypedDict):
     next: str | None
     in_lists: list[ListNeighbours]
     mentions: list[str]
+    thread_url: str | None
+    parent_url: str | None
+    mbox_url: str
 
 
 class PostAttachment(AttachedFile):
@@ -216,6 +223,8 @@ class ThreadDocument(TypedDict):
     previous: str | None
     next: str | None
     mentions: list[str]
+    mbox_url: str
+    atom_url: str
 
 
 class TitleDocument(TypedDict):
@@ -237,6 +246,24 @@ class ListDocument(TypedDict):
     messages: int
     months: dict[str, int]
     url: str
+    mbox_url: str
+    atom_url: str
+
+
+class MonthLinks(TypedDict):
+    """A month of a list: the number of its messages, and all that leads to them."""
+
+    month: str
+    messages: int
+    url: str
+    mbox_url: str
+    atom_url: str
+
+
+class ListMonthsDocument(ListDocument):
+    """A mailing list with links to its months, the oldest first."""
+
+    archives: list[MonthLinks]
 
 
 class MonthPost(TitleDocument):
@@ -263,6 +290,11 @@ class MonthDocument(TypedDict):
     next: str | None
     earlier: str | None
     later: str | None
+    earlier_url: str | None
+    later_url: str | None
+    archive_url: str
+    mbox_url: str
+    atom_url: str
 
 
 class ListsDocument(TypedDict):

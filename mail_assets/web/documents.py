@@ -29,8 +29,14 @@ from mail_assets.reading.conversations import (
     read_posts,
 )
 from mail_assets.reading.records import read_around, show_message
-from mail_assets.search.language.request import MAX_OFFSET, MAX_QUERY, Request, check_text
-from mail_assets.search.language.syntax import parse_request
+from mail_assets.search.language.request import (
+    MAX_OFFSET,
+    MAX_QUERY,
+    After,
+    Request,
+    check_text,
+)
+from mail_assets.search.language.syntax import ParsedRequest, parse_request
 from mail_assets.search.response import SHORTEST, Response
 from mail_assets.tables.lists import was_message_shown
 from mail_assets.tables.mbox_archives import find_vanished
@@ -57,6 +63,7 @@ from mail_assets.web.requests import (
     Wanted,
     attachment_url,
     find_address,
+    format_url,
     make_request,
     page_url,
     read_parameters,
@@ -74,6 +81,8 @@ SIMILAR = 10
 #: Positions of a thread on one page, and characters of each text: they bound the size of a page.
 #: The message's own page has the whole text.
 POSTS, POST_CHARACTERS = 50, 20_000
+#: Most messages of the mailbox of a search: each 100 of them are a search.
+MAX_EXPORTED = 10_000
 #: Other texts shown with a message: anybody can send more under its id.
 MAX_OTHERS = 10
 #: The text of an id that arrived first.
@@ -102,15 +111,17 @@ class Documents:
             watched.hits = len(response.hits)
         document = self._describe_response(response)
         parsed = parse_request(request)
-        asked = parsed.request  # the query has options too
-        before, after = max(0, asked.offset - asked.limit), asked.offset + asked.limit
-        is_last = response.short or after > MAX_OFFSET
+        whole = find_address(parsed, offset=0)
+        after = response.next_row
         page: SearchPage = {
             "parameters": parameters,
             "indexed_to": self.service.read(find_newest_month),
             "url": find_address(parsed),
-            "previous": find_address(parsed, offset=before) if asked.offset else None,
-            "next": None if is_last else find_address(parsed, offset=after),
+            "previous": _find_previous(parsed),
+            "next": find_address(parsed, after_row=after, offset=0) if after else None,
+            "mbox_url": format_url(whole, "mbox.gz"),
+            "mbox_truncated": bool(response.facets and response.facets.total > MAX_EXPORTED),
+            "atom_url": format_url(whole, "atom"),
         }
         published = self.publication.publish({**document, **page})
         for one in published["conversations"]:
@@ -181,6 +192,9 @@ class Documents:
             "next": links["next"],
             "in_lists": [{"list": name, **_link(one)} for name, one in in_lists.items()],
             "mentions": mentions,
+            "thread_url": page_url("thread", message_id) if first["thread_id"] else None,
+            "parent_url": page_url("message", first["parent_id"]) if first["parent_id"] else None,
+            "mbox_url": format_url(text_url(message_id, text), "mbox"),
         }
         return self.publication.publish(document, mentions)
 
@@ -224,6 +238,8 @@ class Documents:
             "previous": urls[page - 1] if page else None,
             "next": urls[page + 1] if page + 1 < len(urls) else None,
             "mentions": mentions,
+            "mbox_url": format_url(urls[0], "mbox.gz"),
+            "atom_url": format_url(urls[0], "atom"),
         }
         published = self.publication.publish(document, mentions)
         _cut_texts(published["posts"], POST_CHARACTERS)
@@ -314,6 +330,17 @@ class Documents:
 
     def _find_placeholder(self, message_id: str) -> str | None:
         return self.service.read(find_placeholder, self.service.options.forget_key, message_id)
+
+
+def _find_previous(parsed: ParsedRequest) -> str | None:
+    """Return the address of the page before; none of a list by date that begins far down."""
+    request = parsed.request  # the query has options too
+    if not request.rows_before:
+        return None
+    rows = max(0, request.rows_before - request.limit)
+    if rows <= MAX_OFFSET:
+        return find_address(parsed, offset=rows)
+    return find_address(parsed, after_row=After(rows, ""), offset=0) if parsed.ranks else None
 
 
 def _find_named(texts: Iterable[str]) -> tuple[str, ...]:

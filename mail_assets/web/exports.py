@@ -1,4 +1,4 @@
-"""Mailboxes of searches and threads, as gzip files in the format mboxrd (RFC 4155).
+"""Mailboxes of lists, months, threads and searches, as gzip files in mboxrd (RFC 4155).
 
 A mailbox is read and written in pieces. Between two pieces it holds neither a connection nor a
 thread, so clients may be slow.
@@ -11,22 +11,38 @@ https://doc.dovecot.org/configuration_manual/mail_location/mbox/ describes the d
 import datetime as dt
 import re
 import zlib
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from email.charset import QP, Charset
 from email.header import Header
-from itertools import chain, islice
+from functools import cached_property, partial
+from itertools import islice
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
-from mail_assets.reading.exports import TextOf, list_thread, read_messages
-from mail_assets.search.language.request import MAX_LIMIT, MAX_OFFSET, Group
-from mail_assets.search.language.syntax import parse_request
+import psycopg
+
+from mail_assets import __version__
+from mail_assets.month import ListMonth
+from mail_assets.reading.exports import (
+    ExportedMessage,
+    TextOf,
+    find_versions,
+    list_month,
+    list_thread,
+    read_messages,
+    read_rows,
+)
+from mail_assets.search.facets import NO_FACETS
+from mail_assets.search.language.request import MAX_LIMIT, Group, Request
+from mail_assets.search.response import Response
 from mail_assets.text.untrusted import clean_line
+from mail_assets.web.browse import Archives
 from mail_assets.web.document_types import Document
-from mail_assets.web.documents import Documents
+from mail_assets.web.documents import MAX_EXPORTED, Documents
 from mail_assets.web.privacy import Hidden, say_hidden
 from mail_assets.web.requests import make_request, read_parameters, text_url
+from mail_assets.web.responses import tag_document
 
 #: The sender of a message if addresses are hidden (RFC 2606, 2: this domain never exists).
 HIDDEN_ADDRESS = "hidden@addresses.invalid"
@@ -37,6 +53,7 @@ COUNT = "X-Export-Messages"
 JOINED = "X-Joined-By"
 #: The field of a message whose id other texts claim too.
 CONTESTED = "X-Contested"
+T = TypeVar("T")
 NO_FIELDS: Mapping[str, str] = MappingProxyType({})
 #: The field of a message with the number of addresses that are hidden in its text.
 ADDRESSES_HIDDEN = "X-Addresses-Hidden"
@@ -56,8 +73,9 @@ _UTF8 = Charset("utf-8")
 _UTF8.header_encoding = QP
 #: Messages that are read at a time, of up to 1 MB each.
 MESSAGES_AT_A_TIME = 20
-#: Most messages of a thread's mailbox; that of a search has the hits of all its pages.
-MAX_MESSAGES = 10_000
+#: Fields of the last message, and header fields of the response, of a mailbox that has a limit: the
+#: number of messages that match, "at least N" where more may, and "true" if some are left out.
+TOTAL, TRUNCATED = "X-Export-Total", "X-Export-Truncated"
 #: Seconds that the search of a further page waits: the sent part cannot be taken back.
 PATIENCE = 60.0
 #: wbits of gzip (https://docs.python.org/3/library/zlib.html#zlib.compressobj).
@@ -66,10 +84,16 @@ ENDING = ".mbox.gz"
 
 
 class Export(NamedTuple):
-    """A mailbox: its file name, and the pieces of its gzip file."""
+    """A mailbox: its file name, the pieces of its gzip file, its entity tag and header fields."""
 
     name: str
     pieces: Generator[bytes, None, None]
+    tag: str = ""
+    fields: Mapping[str, str] = NO_FIELDS
+
+
+#: Messages that are read together, and how.
+_Batch = Callable[[psycopg.Connection], list[ExportedMessage]]
 
 
 @dataclass(frozen=True)
@@ -80,7 +104,7 @@ class Exports:
     base_url: str
 
     def search(self, given: Mapping[str, str]) -> Export:
-        """Return the hits of a search, on all its pages.
+        """Return the hits of a search, on all its pages, up to MAX_EXPORTED.
 
         Raises:
             RequestError, ServingError: a parameter is wrong, or too many searches run.
@@ -88,11 +112,15 @@ class Exports:
         with self.documents.service.audit.watch("export") as watched:
             parameters = read_parameters(given)
             watched.request = make_request(parameters)
-            pages = self._find_pages(parameters)
-            first = next(pages)  # errors come before anything is sent
-            watched.hits = len(first)
-        ids = chain(first, chain.from_iterable(pages))
-        return Export(name_file("search", parameters.get("q", ""), ENDING), self._pack(ids))
+            asked = replace(watched.request, group=Group.message, explain=False, limit=MAX_LIMIT)
+            first = self.documents.find(asked)  # errors come before anything is sent
+            watched.hits = len(first.hits)
+        name = name_file("search", parameters.get("q", ""), ENDING)
+        counted = first.facets or NO_FACETS
+        total = f"at least {counted.total}" if counted.at_least else str(counted.total)
+        is_cut = counted.total > MAX_EXPORTED
+        fields = {TOTAL: total, TRUNCATED: str(is_cut).lower()}
+        return Export(name, self._pack_search(asked, first, total), fields=fields)
 
     def thread(self, id: str) -> Export:
         """Return a whole conversation, the oldest message first.
@@ -101,49 +129,98 @@ class Exports:
             ServingError: no thread has the id.
         """
         thread_id = self.documents.find_place(id).thread_id
-        ids = self.documents.service.read(list_thread, thread_id, MAX_MESSAGES)
-        return Export(name_file("thread", thread_id, ENDING), self._pack(map(TextOf, ids)))
+        ids = self.documents.service.read(list_thread, thread_id)
+        batches = (_read_texts([*some]) for some in batched(map(TextOf, ids), MESSAGES_AT_A_TIME))
+        return Export(name_file("thread", thread_id, ENDING), self._pack(self._publish(batches)))
+
+    def archive(self, name: str, month: str = "") -> Export:
+        """Return all messages of a list, or of one of its months, the oldest month first.
+
+        Each row of a month is a message: as many as the documents of the list say.
+
+        Raises:
+            ServingError: no list has the name, or it has no message in the month.
+        """
+        months = Archives(self.documents.service, self.documents.publication).count_months(
+            name, month
+        )
+        versions = self.documents.service.read(find_versions, name, month or None)
+        batches = self._read_months(ListMonth(name, one) for one in sorted(months))
+        about = f"{name}-{month}" if month else name
+        return Export(
+            name_file("list", about, ENDING),
+            self._pack(self._publish(batches)),
+            tag_document({"versions": versions}, self._version),
+        )
+
+    @cached_property
+    def _version(self) -> str:
+        return f"{__version__} {self.documents.publication.addresses} {self.base_url}"
 
     def read(self, wanted: Sequence[TextOf]) -> list[Document]:
         """Return messages as they may be published."""
-        messages = self.documents.service.read(read_messages, wanted)
-        found = [
-            {**message.as_json(), "url": text_url(message.message_id, message.text)}
-            for message in messages
-        ]
-        mentions = self.documents.find_mentions(message.body_text for message in messages)
-        return self.documents.publication.publish(found, mentions)
+        return next(self._publish(iter([_read_texts(wanted)])))
 
-    def _find_pages(self, parameters: Mapping[str, str]) -> Iterator[list[TextOf]]:
-        asked = replace(
-            make_request(parameters),
-            group=Group.message,
-            facets=False,
-            explain=False,
-            limit=MAX_LIMIT,
-        )
+    def _publish(self, batches: Iterator[_Batch]) -> Iterator[list[Document]]:
+        for read in batches:
+            messages = self.documents.service.read(read)
+            found = [
+                {**message.as_json(), "url": text_url(message.message_id, message.text)}
+                for message in messages
+            ]
+            mentions = self.documents.find_mentions(message.body_text for message in messages)
+            yield self.documents.publication.publish(found, mentions)
+
+    def _read_months(self, months: Iterator[ListMonth]) -> Iterator[_Batch]:
+        for month in months:
+            keys = self.documents.service.read(list_month, month)
+            for some in batched(keys, MESSAGES_AT_A_TIME):
+                yield partial(read_rows, month=month, keys=[*some])
+
+    def _pack_search(
+        self, asked: Request, first: Response, total: str
+    ) -> Generator[bytes, None, None]:
+        """Yield the pieces of the hits of a search, page after page."""
         seen: set[str] = set()
-        step = parse_request(asked).request.limit  # a query may have one of its own
-        for offset in range(asked.offset, MAX_OFFSET + 1, step):
-            patience = 0.0 if offset == asked.offset else PATIENCE
-            response = self.documents.find(replace(asked, offset=offset), patience)
-            found = [hit for hit in response.hits if hit.message_id not in seen]
-            yield [TextOf(hit.message_id, hit.text) for hit in found]
-            seen.update(hit.message_id for hit in found)
-            if response.short or not found:
-                return
+        is_cut = False
 
-    def _pack(self, wanted: Iterator[TextOf]) -> Generator[bytes, None, None]:
+        def find() -> Iterator[TextOf]:
+            nonlocal is_cut
+            page, response = asked, first
+            while True:
+                found = [hit for hit in response.hits if hit.message_id not in seen]
+                for hit in found:
+                    if len(seen) == MAX_EXPORTED:
+                        is_cut = True
+                        return
+                    seen.add(hit.message_id)
+                    yield TextOf(hit.message_id, hit.text)
+                if response.next_row is None:
+                    return
+                page = replace(page, after_row=response.next_row, facets=False)
+                response = self.documents.find(page, PATIENCE)
+
+        batches = (_read_texts([*some]) for some in batched(find(), MESSAGES_AT_A_TIME))
+        return self._pack(
+            self._publish(batches),
+            lambda: {TOTAL: total, TRUNCATED: str(is_cut).lower()},
+        )
+
+    def _pack(
+        self,
+        batches: Iterator[list[Document]],
+        end_fields: Callable[[], Mapping[str, str]] = dict,
+    ) -> Generator[bytes, None, None]:
         """Yield the pieces of a gzip file; its last message has the number of messages."""
         packer = zlib.compressobj(wbits=_GZIP)
         count, last = 0, None
-        while some := [*islice(wanted, MESSAGES_AT_A_TIME)]:
+        for some in batches:
             texts: list[bytes] = []
-            for message in self.read(some):
+            for message in some:
                 texts += [self.write(last)] if last else []
                 count, last = count + 1, message
             yield packer.compress(b"".join(texts))
-        end = self.write(last, {COUNT: str(count)}) if last else b""
+        end = self.write(last, {COUNT: str(count), **end_fields()}) if last else b""
         yield packer.compress(end) + packer.flush()
 
     def write(self, message: Document, fields: Mapping[str, str] | None = None) -> bytes:
@@ -155,6 +232,17 @@ class Exports:
             message = {**message, "body_text": say_hidden(message["body_text"], hidden)}
             added[ADDRESSES_HIDDEN] = str(count)
         return write_message(message, added)
+
+
+def batched(items: Iterable[T], size: int) -> Iterator[tuple[T, ...]]:
+    """Yield items in tuples of a size; the last may have fewer."""
+    rest = iter(items)
+    while some := tuple(islice(rest, size)):
+        yield some
+
+
+def _read_texts(wanted: Sequence[TextOf]) -> _Batch:
+    return partial(read_messages, wanted=wanted)
 
 
 def write_message(message: Mapping[str, Any], fields: Mapping[str, str]) -> bytes:

@@ -1,15 +1,18 @@
-"""Atom feeds of searches and threads (RFC 4287).
+"""Atom feeds of lists, months, searches and threads (RFC 4287), page after page (RFC 5005, 3).
 
 Entries have the ids of the mail and URLs of the configured host, never of the Host header.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 
-from mail_assets.reading.exports import TextOf, list_newest
-from mail_assets.search.language.request import Group, Sort
+from mail_assets.reading.conversations import measure_thread
+from mail_assets.reading.exports import NEWEST, Dated, TextOf, list_newest, list_newest_of
+from mail_assets.search.language.request import After, Group, Sort
 from mail_assets.search.language.syntax import parse_request
+from mail_assets.web.browse import Archives
 from mail_assets.web.document_types import Document
 from mail_assets.web.documents import Documents
 from mail_assets.web.exports import Exports
@@ -19,14 +22,18 @@ from mail_assets.web.requests import (
     SEARCH_PARAMETERS,
     address_parameters,
     format_url,
+    list_url,
     make_request,
+    month_url,
     page_url,
+    read_cursor,
     read_parameters,
     search_url,
+    write_cursor,
 )
 
-#: Default number of entries, and most characters of each.
-ENTRIES, MAX_TEXT = 25, 20_000
+#: Default number of entries, those of a list or month, and most characters of each.
+ENTRIES, ARCHIVE_ENTRIES, MAX_TEXT = 25, 50, 20_000
 #: The time of a feed without entries.
 NEVER = "1970-01-01T00:00:00Z"
 
@@ -55,32 +62,68 @@ class Feeds:
         if parsed.request.sort == Sort.oldest:
             asked = address_parameters(parsed, sort=Sort.date.value)
         found = self.documents.search(asked, facets=False)
-        parameters = {name: value for name, value in sorted(given.items()) if name != "q"}
-        url = search_url(given.get("q", ""), **parameters)
+        own = {name: value for name, value in sorted(given.items()) if name not in ("q", "cursor")}
+        url = search_url(given.get("q", ""), **own)
         names = [name for name in SEARCH_PARAMETERS if name in ASKS]
         asks = [given[name] for name in names if given.get(name, "").strip()]
         title = f"Search: {', '.join(asks)}" if asks else "The newest messages of the archive"
-        return self._feed(
-            title, url, [TextOf(hit["message_id"], hit["text"]) for hit in found["hits"]]
-        )
+        wanted = [TextOf(hit["message_id"], hit["text"]) for hit in found["hits"]]
+        following = format_url(found["next"], "atom") if found["next"] else None
+        return self._feed(title, url, wanted, given.get("cursor", ""), following)
 
-    def thread(self, id: str) -> Document:
-        """Return the feed of a thread: its newest messages.
+    def thread(self, id: str, cursor: str = "") -> Document:
+        """Return the feed of a thread: its newest messages, or those after a cursor.
 
         Raises:
-            ServingError: no thread has the id.
+            ServingError: no thread has the id, or the cursor is wrong.
         """
         thread_id = self.documents.find_place(id).thread_id
-        ids = self.documents.service.read(list_newest, thread_id, ENTRIES)
-        feed = self._feed("", page_url("thread", thread_id), [*map(TextOf, ids)])
-        subject = feed["entries"][-1]["subject"] if feed["entries"] else ""
-        return feed | {"title": f"Thread: {subject or '(no subject)'}"}
+        read = self.documents.service.read
+        found = read(list_newest, thread_id, _read_place(cursor), ENTRIES + 1)
+        subject = self.documents.publication.publish(read(measure_thread, thread_id).subject)
+        title = f"Thread: {subject or '(no subject)'}"
+        return self._dated(title, page_url("thread", thread_id), found, ENTRIES, cursor)
+
+    def archive(self, name: str, month: str = "", cursor: str = "") -> Document:
+        """Return the feed of a list or month: its newest messages, or those after a cursor.
+
+        Raises:
+            ServingError: no list has the name, it has no message in the month, or the cursor is
+                wrong.
+        """
+        service, publication = self.documents.service, self.documents.publication
+        Archives(service, publication).count_months(name, month)
+        place = _read_place(cursor)
+        found = service.read(list_newest_of, name, month or None, place, ARCHIVE_ENTRIES + 1)
+        title, page = (
+            (f"{name}, {month}", month_url(name, month)) if month else (name, list_url(name))
+        )
+        return self._dated(title, page, found, ARCHIVE_ENTRIES, cursor)
 
     def write(self, document: Document) -> str:
         """Return a feed as XML."""
         return _NOT_XML.sub("", render("feed.xml", document=document, base=self.exports.base_url))
 
-    def _feed(self, title: str, page: str, wanted: list[TextOf]) -> Document:
+    def _dated(
+        self, title: str, page: str, found: Sequence[Dated], most: int, cursor: str
+    ) -> Document:
+        """Return a feed of messages by date; more than `most` of them begin the next page."""
+        following = None
+        if len(found) > most:
+            place = found[most - 1]
+            # texts of one id and moment stay together
+            shown = [*found[:most], *takewhile(lambda one: _same(one, place), found[most:])]
+            if len(shown) < len(found):
+                after = After(0, place.message_id, place.sent_at)
+                following = _add_cursor(format_url(page, "atom"), write_cursor(after))
+            found = shown
+        wanted = [TextOf(one.message_id, one.text) for one in found]
+        return self._feed(title, page, wanted, cursor, following)
+
+    def _feed(
+        self, title: str, page: str, wanted: list[TextOf], cursor: str, following: str | None
+    ) -> Document:
+        """Return a feed; `following` is the URL of its next page (RFC 5005, 3)."""
         entries = [
             {
                 **message,
@@ -89,10 +132,28 @@ class Feeds:
             }
             for message in self.exports.read(wanted)
         ]
+        url = format_url(page, "atom")
         return {
             "title": title,
             "page": page,
-            "url": format_url(page, "atom"),
+            "url": url,
+            "self": _add_cursor(url, cursor) if cursor else url,
+            "next": following,
             "updated": max((entry["sent_at"] for entry in entries), default=NEVER),
             "entries": entries,
         }
+
+
+def _read_place(cursor: str) -> Dated:
+    if not cursor:
+        return NEWEST
+    after = read_cursor(cursor)
+    return Dated(after.message_id, 1, after.sent_at) if after.sent_at else NEWEST
+
+
+def _add_cursor(url: str, cursor: str) -> str:
+    return f"{url}{'&' if '?' in url else '?'}cursor={cursor}"
+
+
+def _same(one: Dated, other: Dated) -> bool:
+    return (one.message_id, one.sent_at) == (other.message_id, other.sent_at)

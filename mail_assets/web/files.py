@@ -1,4 +1,4 @@
-"""Downloads: mailboxes of searches, threads and messages, and attachments.
+"""Downloads: mailboxes of lists, months, searches, threads and messages, and attachments.
 
 If addresses are hidden, only plain text is served, with its addresses masked. Archives and pictures
 may contain addresses that cannot be found, and raw messages contain all of them.
@@ -32,8 +32,22 @@ from mail_assets.web.exports import (
     quote_raw,
 )
 from mail_assets.web.privacy import find_hidden, is_encoded, say_hidden
-from mail_assets.web.requests import Wanted, read_attachment_number, read_id, read_query, read_text
-from mail_assets.web.responses import DEFAULT_MAX_AGE, SEARCH_MAX_AGE, ServingError, allow_keeping
+from mail_assets.web.requests import (
+    Wanted,
+    read_attachment_number,
+    read_id,
+    read_list,
+    read_month,
+    read_query,
+    read_text,
+)
+from mail_assets.web.responses import (
+    DEFAULT_MAX_AGE,
+    SEARCH_MAX_AGE,
+    ServingError,
+    allow_keeping,
+    is_known,
+)
 from mail_assets.web.searchers import Workers
 
 #: Most bytes of an attachment whose addresses are masked: 1 MB of a patch takes about a second.
@@ -200,6 +214,10 @@ class FileRoutes:
         )
         for path in ("/thread.mbox.gz", "/thread.mbox.gz/{id:path}"):
             yield Route(path, self._stream(read_id, self.exports.thread))
+        yield Route("/lists.mbox.gz/{list}", self._stream(read_list, self.exports.archive))
+        yield Route(
+            "/lists.mbox.gz/{list}/{month}", self._stream(_read_month, self.exports.archive)
+        )
         for path in ("/message.mbox", "/message.mbox/{id:path}"):
             yield Route(path, self._send(read_text, self.downloads.message))
         for path in ("/message/attachment/{number}", "/message/{id:path}/attachment/{number}"):
@@ -210,9 +228,12 @@ class FileRoutes:
     ) -> Callable[[Request], Awaitable[Response]]:
         async def answer(request: Request) -> Response:
             export = await self.workers.run(lambda: make(*read(request)))
+            headers = {**_as_file(export.name, max_age, export.tag), **export.fields}
+            if export.tag and is_known(request, export.tag):
+                return Response(status_code=304, headers=allow_keeping(max_age, export.tag))
             return StreamingResponse(
                 self.workers.follow(export.pieces),
-                headers=_as_file(export.name, max_age),
+                headers=headers,
                 media_type="application/gzip",
             )
 
@@ -230,7 +251,12 @@ class FileRoutes:
         return answer
 
 
-def _as_file(name: str, max_age: int = DEFAULT_MAX_AGE) -> Mapping[str, str]:
+def _read_month(request: Request) -> tuple[str, str]:
+    name, month, _ = read_month(request)
+    return name, month
+
+
+def _as_file(name: str, max_age: int = DEFAULT_MAX_AGE, tag: str = "") -> Mapping[str, str]:
     """Return headers that make a browser save the response (RFC 6266)."""
     disposition = {"Content-Disposition": f'attachment; filename="{name}"'}
-    return disposition | allow_keeping(max_age)
+    return disposition | allow_keeping(max_age, tag)

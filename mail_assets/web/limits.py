@@ -174,7 +174,7 @@ _FREE = frozenset({"health", "robots.txt", "static"})
 #: Most parameters of a query string that is parsed here.
 MAX_FIELDS = 50
 _SEARCHES = frozenset({"search", "similar"})
-_EXPORTS = frozenset({"search.mbox.gz", "thread.mbox.gz"})
+_EXPORTS = frozenset({"search.mbox.gz", "thread.mbox.gz", "lists.mbox.gz"})
 _SEARCHING_TOOLS = frozenset({"semantic_search", "answer", "similar", "explain_search"})
 
 

@@ -1,9 +1,10 @@
 """Describe the API to programs (OpenAPI 3.1, https://spec.openapis.org/oas/v3.1.0).
 
-The description is generated from the table of parameters and the types of documents.
+The description is generated from the table of parameters, the types of documents and the
+descriptions of their fields (fields.py). Links are described as links.py makes them.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from pydantic import TypeAdapter
@@ -15,12 +16,14 @@ from mail_assets.search.response import Response
 from mail_assets.web.document_types import (
     AnswerDocument,
     ErrorDocument,
+    ListMonthsDocument,
     ListsDocument,
     MessageDocument,
     MonthDocument,
     SearchPage,
     ThreadDocument,
 )
+from mail_assets.web.fields import describe_field
 from mail_assets.web.requests import QUESTION_PARAMETERS, SEARCH_PARAMETERS, Parameter
 
 Schema = dict[str, Any]
@@ -46,6 +49,19 @@ _ERRORS = {
     "503": "unavailable; try again after Retry-After seconds",
     "504": "the search took too long",
 }
+#: Media types whose content is bytes and not text.
+_BINARY = frozenset({"application/gzip", "application/mbox", "application/octet-stream"})
+#: Documents whose `url` is that of a file, and has no page beside it.
+_FILES = frozenset({"AttachedFile", "PostAttachment"})
+#: Parts of a response whose `url` documents.py adds.
+_LINKED = ("Hit", "NewerCopy", "Conversation", "FirstMessage", "Reading")
+_ABOUT = (
+    "Search in the archives of mailing lists. Start with `/lists.json` or `/search.json` and "
+    "follow the links, which are paths on this server: `url`, `next` and `previous` lead to JSON, "
+    "`html_url` to the page for people, `mbox_url` to a mailbox and `atom_url` to a feed. `next` "
+    "goes on to the last message. Within a major version keys may be added; none is renamed or "
+    "removed."
+)
 
 
 class Archive(NamedTuple):
@@ -56,31 +72,48 @@ class Archive(NamedTuple):
     example_id: str
 
 
+class Operation(NamedTuple):
+    """A request by GET: its name, a line about it, what it returns, and more about it."""
+
+    id: str
+    summary: str
+    content: Schema
+    description: str
+
+
 def describe_api(base_url: str, archive: Archive) -> Schema:
     """Return the description of an archive's API."""
     questions = _list_parameters({"q": QUESTION_PARAMETERS["q"]}, archive)
+    form = Operation(
+        "show_answer_form",
+        "The form that asks a question",
+        _content("text/html"),
+        "A page for people. POST asks the question.",
+    )
+    own = Operation(
+        "describe_api",
+        "This description",
+        {"application/json": {"schema": {"type": "object"}}},
+        "OpenAPI 3.1.",
+    )
     return {
         "openapi": "3.1.0",
-        "info": {
-            "title": "mail_assets",
-            "version": __version__,
-            "description": "Search in the archives of mailing lists. Within a major version keys "
-            "may be added; none is renamed or removed.",
-        },
-        "servers": [{"url": base_url}],
+        "info": {"title": "mail_assets", "version": __version__, "description": _ABOUT},
+        "servers": [{"url": base_url, "description": "the archive"}],
+        "tags": [
+            {"name": "search", "description": "find messages"},
+            {"name": "messages", "description": "messages and threads by any of their ids"},
+            {"name": "lists", "description": "lists and their months"},
+            {"name": "answers", "description": "answers from the mail, with citations"},
+            {"name": "service", "description": "the server itself"},
+        ],
         "paths": {
             **_search_paths(archive),
             **_message_paths(archive.example_id),
             **_list_paths(archive.lists),
-            "/openapi.json": _get(
-                "This description", {"application/json": {"schema": {"type": "object"}}}, []
-            ),
-            "/answer": {
-                **_get("The form that asks a question", _content("text/html"), questions),
-                "post": _answer(archive),
-            },
-            "/health": _get("Liveness: the process answers", _content("text/plain"), []),
-            "/ready": _get("Readiness: the database answers", _content("text/plain"), []),
+            "/openapi.json": _get("service", own, []),
+            "/answer": {**_get("answers", form, questions), "post": _answer(archive)},
+            **_health_paths(),
         },
         "components": {"schemas": _describe_documents(archive.private_keys)},
     }
@@ -88,16 +121,37 @@ def describe_api(base_url: str, archive: Archive) -> Schema:
 
 def _search_paths(archive: Archive) -> Schema:
     parameters = _list_parameters(SEARCH_PARAMETERS, archive)
+    search = Operation(
+        "search",
+        "Search",
+        _data("SearchDocument"),
+        "Conversations with their best messages, or messages; without parameters the newest. "
+        "`next` leads through all that match: by date to the last message, by relevance until "
+        "what follows is too far from the question, or the ranking ends; `end` says which.",
+    )
+    feed = Operation(
+        "search_feed",
+        "A feed of a search",
+        _content("application/atom+xml"),
+        "The newest messages that have every word, an entry for each; `sort=relevance` gives the "
+        "best. The link `next` of the feed leads to the following ones.",
+    )
+    mailbox = Operation(
+        "search_mailbox",
+        "The messages of a search as a mailbox",
+        _content("application/gzip"),
+        "mboxrd in gzip. X-Export-Total is the number of messages that match, X-Export-Truncated "
+        "is true if they are more than the 10,000 that a mailbox of a search has at most. The last "
+        "message has both fields too, and X-Export-Messages, the number of messages.",
+    )
+    cut = {
+        "X-Export-Total": ("the number of messages that match, `at least N` if more may", "string"),
+        "X-Export-Truncated": ("some of them are left out", "string"),
+    }
     return {
-        "/search.json": _get("Search", _data("SearchDocument"), parameters),
-        "/search.atom": _get(
-            "A feed of the newest messages, one entry each",
-            _content("application/atom+xml"),
-            parameters,
-        ),
-        "/search.mbox.gz": _get(
-            "The hits as a mailbox (mboxrd)", _content("application/gzip"), parameters
-        ),
+        "/search.json": _get("search", search, parameters),
+        "/search.atom": _get("search", feed, parameters),
+        "/search.mbox.gz": _get("search", mailbox, parameters, cut),
     }
 
 
@@ -111,6 +165,32 @@ def _list_parameters(table: Mapping[str, Parameter], archive: Archive) -> list[S
         }
         for name, one in table.items()
     ]
+
+
+_CURSOR: Schema = {
+    "name": "cursor",
+    "in": "query",
+    "description": SEARCH_PARAMETERS["cursor"].description.partition(";")[0],
+    "schema": {
+        "type": "string",
+        "maxLength": MAX_QUERY,
+        "pattern": SEARCH_PARAMETERS["cursor"].pattern,
+    },
+}
+_TEXTS: list[Schema] = [
+    {
+        "name": "list",
+        "in": "query",
+        "description": "the list whose text is wanted, if several texts claim the id",
+        "schema": {"type": "string", "maxLength": MAX_NAME, "pattern": _NO_NUL},
+    },
+    {
+        "name": "text",
+        "in": "query",
+        "description": "the number of the text that is wanted: 1 arrived first",
+        "schema": {"type": "integer", "minimum": 0, "maximum": 999_999_999},
+    },
+]
 
 
 def _message_paths(example: str) -> Schema:
@@ -128,91 +208,208 @@ def _message_paths(example: str) -> Schema:
         },
     }
     in_path, in_query = id | {"in": "path"}, id | {"in": "query"}
-    number = _in_path("number", 1, {"type": "integer", "minimum": 1, "maximum": 999_999_999})
-    gzip, atom = _content("application/gzip"), _content("application/atom+xml")
+    about = "the number of the file, from 1"
+    number = _in_path("number", about, 1, {"type": "integer", "minimum": 1, "maximum": 999_999_999})
     file = {**_content("text/plain"), **_content("application/octet-stream")}
-    texts: list[Schema] = [
-        {
-            "name": "list",
-            "in": "query",
-            "description": "the list whose text is wanted, if several texts claim the id",
-            "schema": {"type": "string", "maxLength": MAX_NAME, "pattern": _NO_NUL},
-        },
-        {
-            "name": "text",
-            "in": "query",
-            "description": "the number of the text that is wanted: 1 arrived first",
-            "schema": {"type": "integer", "minimum": 0, "maximum": 999_999_999},
-        },
-    ]
+    gzip, atom = _content("application/gzip"), _content("application/atom+xml")
     paths: Schema = {}
-    for path, summary, content in (
-        ("/message.json", "A message", _data("MessageDocument")),
-        ("/message.mbox", "A message as a mailbox", _content("application/mbox")),
-        ("/thread.json", "A page of a conversation", _data("ThreadDocument")),
-        ("/thread.atom", "A feed of a conversation", atom),
-        ("/thread.mbox.gz", "A whole conversation as a mailbox", gzip),
-        ("/similar.json", "The messages nearest in meaning", _data("SimilarDocument")),
+    for path, operation, more in (
+        (
+            "/message.json",
+            Operation(
+                "get_message",
+                "A message",
+                _data("MessageDocument"),
+                "Its text, its place in the thread and in its lists, and other texts of its id.",
+            ),
+            _TEXTS,
+        ),
+        (
+            "/message.mbox",
+            Operation(
+                "get_message_mailbox",
+                "A message as a mailbox",
+                _content("application/mbox"),
+                "mboxrd. Where addresses are hidden it is written from what is known, else it has "
+                "the bytes as they were sent.",
+            ),
+            _TEXTS,
+        ),
+        (
+            "/thread.json",
+            Operation(
+                "get_thread",
+                "A page of a thread",
+                _data("ThreadDocument"),
+                "The page that has the message of the id, in the order of the tree.",
+            ),
+            [],
+        ),
+        (
+            "/thread.atom",
+            Operation(
+                "get_thread_feed",
+                "A feed of a thread",
+                atom,
+                "The newest messages; the link `next` of the feed leads to the older ones.",
+            ),
+            [_CURSOR],
+        ),
+        (
+            "/thread.mbox.gz",
+            Operation(
+                "get_thread_mailbox",
+                "A whole thread as a mailbox",
+                gzip,
+                "mboxrd in gzip, the oldest message first. X-Export-Messages of the last one is "
+                "their number.",
+            ),
+            [],
+        ),
+        (
+            "/similar.json",
+            Operation(
+                "get_similar",
+                "The messages nearest in meaning to one",
+                _data("SimilarDocument"),
+                "The best ten.",
+            ),
+            [],
+        ),
     ):
-        wanted = texts if path.startswith("/message") else []
-        paths[f"{path}/{{id}}"] = _get(summary, content, [in_path, *wanted])
-        paths[path] = _get(f"{summary}, by any id", content, [in_query, *wanted])
-    attachment = "/attachment/{number}"
-    paths[f"/message/{{id}}{attachment}"] = _get("An attachment", file, [in_path, number, *texts])
-    paths[f"/message{attachment}"] = _get(
-        "An attachment, by any id", file, [in_query, number, *texts]
+        by_id = operation._replace(
+            id=f"{operation.id}_by_id",
+            summary=f"{operation.summary}, by any id",
+            description=f"{operation.description} An id that no path can hold is given here.",
+        )
+        paths[f"{path}/{{id}}"] = _get("messages", operation, [in_path, *more])
+        paths[path] = _get("messages", by_id, [in_query, *more])
+    attachment = Operation(
+        "get_attachment",
+        "An attachment",
+        file,
+        "Where addresses are hidden, only plain text, with its addresses masked.",
     )
+    by_id = attachment._replace(id="get_attachment_by_id", summary="An attachment, by any id")
+    path = "/attachment/{number}"
+    paths[f"/message/{{id}}{path}"] = _get("messages", attachment, [in_path, number, *_TEXTS])
+    paths[f"/message{path}"] = _get("messages", by_id, [in_query, number, *_TEXTS])
     return paths
 
 
 def _list_paths(lists: Sequence[str]) -> Schema:
     [example, *_] = *lists, "list"
-    name = _in_path("list", example, {"type": "string", "enum": [*lists]})
-    month = _in_path("month", "2024-03", {"type": "string", "pattern": _MONTH})
+    about = "the name of the list"
+    name = _in_path("list", about, example, {"type": "string", "enum": [*lists]})
+    month = _in_path("month", "the month", "2024-03", {"type": "string", "pattern": _MONTH})
     first = {
         "name": "first",
         "in": "query",
         "description": "the number of the first message, from 0",
         "schema": {"type": "integer", "minimum": 0, "maximum": 9_999_999},
     }
-    path = "/lists.json"
+    gzip, atom = _content("application/gzip"), _content("application/atom+xml")
+    whole = (
+        "mboxrd in gzip, the oldest month first, as many messages as the JSON says. "
+        "X-Export-Messages of the last one is their number: without it a part is missing."
+    )
+    newest = "The newest messages; the link `next` of the feed leads to the older ones."
+    lists_of = Operation(
+        "list_lists", "The lists", _data("ListsDocument"), "All lists with their months."
+    )
+    one = Operation(
+        "get_list", "A list", _data("ListMonthsDocument"), "Its months, with links to each."
+    )
+    of_month = Operation(
+        "get_month",
+        "A page of a month",
+        _data("MonthDocument"),
+        "Its messages, thread by thread; `next` leads to the rest, `later_url` to the next month.",
+    )
+    paths: Schema = {
+        "/lists.json": _get("lists", lists_of, []),
+        "/lists.json/{list}": _get("lists", one, [name]),
+        "/lists.json/{list}/{month}": _get("lists", of_month, [name, month, first]),
+    }
+    for path, kind, parameters in (
+        ("/{list}", "list", [name]),
+        ("/{list}/{month}", "month", [name, month]),
+    ):
+        mailbox = Operation(f"get_{kind}_mailbox", f"A {kind} as a mailbox", gzip, whole)
+        feed = Operation(f"get_{kind}_feed", f"A feed of a {kind}", atom, newest)
+        paths[f"/lists.mbox.gz{path}"] = _get("lists", mailbox, parameters)
+        paths[f"/lists.atom{path}"] = _get("lists", feed, [*parameters, _CURSOR])
+    return paths
+
+
+def _health_paths() -> Schema:
+    text = _content("text/plain")
+    alive = Operation("check_health", "Liveness", text, "The process answers.")
+    ready = Operation("check_ready", "Readiness", text, "The database answers too.")
+    return {"/health": _get("service", alive, []), "/ready": _get("service", ready, [])}
+
+
+def _in_path(name: str, about: str, example: object, schema: Schema) -> Schema:
     return {
-        path: _get("The lists and their months", _data("ListsDocument"), []),
-        f"{path}/{{list}}": _get("The months of a list", _data("ListDocument"), [name]),
-        f"{path}/{{list}}/{{month}}": _get(
-            "A page of a month", _data("MonthDocument"), [name, month, first]
-        ),
+        "name": name,
+        "in": "path",
+        "required": True,
+        "description": about,
+        "example": example,
+        "schema": schema,
     }
 
 
-def _in_path(name: str, example: object, schema: Schema) -> Schema:
-    return {"name": name, "in": "path", "required": True, "example": example, "schema": schema}
-
-
 def _answer(archive: Archive) -> Schema:
-    fields = {name: _value_schema(name, one, archive) for name, one in QUESTION_PARAMETERS.items()}
+    fields = {
+        name: _value_schema(name, one, archive) | {"description": one.description}
+        for name, one in QUESTION_PARAMETERS.items()
+    }
     fields["q"] |= {"minLength": 1, "pattern": r"^[^\x00]*[^\s\x00][^\x00]*$"}
     question: Schema = {"type": "object", "properties": fields, "required": ["q"]}
     question["additionalProperties"] = False
     kinds = ("application/json", "application/x-www-form-urlencoded")
     answer = {**_data("AnswerDocument"), "text/event-stream": {}, **_content("text/html")}
     return {
-        "summary": "Answer a question from the archive, as events, data or a page",
+        "operationId": "answer",
+        "tags": ["answers"],
+        "summary": "Answer a question from the archive",
+        "description": "`Accept` chooses the form: events (the default), data or a page.",
         "requestBody": {
             "required": True,
+            "description": "the question",
             "content": {kind: {"schema": question} for kind in kinds},
         },
         "responses": {"200": {"description": "the answer", "content": answer}, **_errors()},
     }
 
 
-def _get(summary: str, content: Schema, parameters: Sequence[Schema]) -> Schema:
+def _get(
+    tag: str,
+    operation: Operation,
+    parameters: Sequence[Schema],
+    headers: Mapping[str, tuple[str, str]] | None = None,
+) -> Schema:
+    answered: Schema = {"description": operation.summary, "content": operation.content}
+    if headers:
+        answered["headers"] = {
+            name: {"description": about, "schema": {"type": kind}}
+            for name, (about, kind) in headers.items()
+        }
     responses = {
-        "200": {"description": summary, "content": content},
+        "200": answered,
         "304": {"description": "not modified: the client has the newest version"},
         **_errors(),
     }
-    return {"get": {"summary": summary, "parameters": [*parameters], "responses": responses}}
+    described = {
+        "operationId": operation.id,
+        "tags": [tag],
+        "summary": operation.summary,
+        "description": operation.description,
+        "parameters": [*parameters],
+        "responses": responses,
+    }
+    return {"get": described}
 
 
 def _errors() -> Schema:
@@ -228,7 +425,8 @@ def _data(name: str) -> Schema:
 
 
 def _content(media_type: str) -> Schema:
-    return {media_type: {"schema": {"type": "string"}}}
+    binary = {"format": "binary"} if media_type in _BINARY else {}
+    return {media_type: {"schema": {"type": "string", **binary}}}
 
 
 def _value_schema(name: str, parameter: Parameter, archive: Archive) -> Schema:
@@ -245,24 +443,46 @@ def _value_schema(name: str, parameter: Parameter, archive: Archive) -> Schema:
 def _describe_documents(private: Collection[str]) -> Schema:
     schemas: Schema = {}
     for type_ in (
-        Response, SearchPage, MessageDocument, ThreadDocument, ListsDocument, MonthDocument,
-        AnswerDocument, ErrorDocument,
+        Response, SearchPage, MessageDocument, ThreadDocument, ListsDocument, ListMonthsDocument,
+        MonthDocument, AnswerDocument, ErrorDocument,
     ):  # fmt: skip
         schema = TypeAdapter(type_).json_schema(ref_template=_REFERENCE, mode="serialization")
         schemas |= schema.pop("$defs", {}) | {type_.__name__: schema}
     for schema in schemas.values():
         _leave_out(schema, private)
-    for name in ("Hit", "NewerCopy", "Conversation", "FirstMessage", "Reading"):
+    for name in _LINKED:
         schemas[name]["properties"]["url"] = {"type": "string"}
         schemas[name]["required"].append("url")
     response, page = schemas.pop("Response"), schemas.pop("SearchPage")
+    # the row of the next page is in its cursor alone
+    del schemas["After"], response["properties"]["next_row"]
     schemas["SimilarDocument"] = response
     schemas["SearchDocument"] = {
         **response,
         "properties": response["properties"] | page["properties"],
         "required": [*response["required"], *page["required"]],
     }
-    return schemas
+    return {name: _finish(name, schema) for name, schema in schemas.items()}
+
+
+def _finish(name: str, schema: Schema) -> Schema:
+    """Return the schema of a document with its links and the descriptions of its fields."""
+    if "properties" not in schema:
+        return schema
+    fields = dict(schema["properties"])
+    required = [*schema.get("required", ())]
+    if "url" in fields and name not in _FILES:
+        fields["html_url"] = fields["url"]
+        required.append("html_url")
+    described = {one: dict(_describe_field(name, one, fields[one])) for one in fields}
+    return {**schema, "title": name, "properties": described, "required": required}
+
+
+def _describe_field(document: str, name: str, schema: Schema) -> Iterator[tuple[str, Any]]:
+    yield from ((key, value) for key, value in schema.items() if key != "title")
+    yield "description", describe_field(document, name)
+    if name.endswith("_at") and schema.get("type") == "string":
+        yield "format", "date-time"
 
 
 def _leave_out(schema: Schema, private: Collection[str]) -> None:

@@ -14,8 +14,6 @@ from mail_assets.reading.browsing import find_known_ids
 from mail_assets.reading.conversations import (
     Node,
     Ordinal,
-    Place,
-    measure_thread,
     read_ordinals,
     read_outline,
     read_state,
@@ -85,20 +83,22 @@ class PageDocuments:
         # another text under the id has no place in the thread
         if message["thread_id"] is None or message["text"] != 1:
             return document
-        read, message_id = self.documents.service.read, message["message_id"]
-        place = self.documents.find_place(message_id)
-        nodes = read(read_outline, place, message_id, AROUND, READ)
+        message_id = message["message_id"]
+        nodes = self.documents.service.read(read_outline, message_id, AROUND, READ)
+        own = next((one for one in nodes if one.message_id == message_id), None)
+        if own is None:
+            return document
+        first = next(one for one in nodes if not one.is_ghost)
         shown: Document = self.documents.publication.publish(
             {
                 "answers": [_describe_answer(one) for one in nodes if one.answers][:ANSWERS],
-                "outline": [_describe_node(one) for one in nodes if _is_near(one, place)],
-                "thread": read(measure_thread, place.thread_id).subject,
+                "outline": [_describe_node(one) for one in nodes if _is_near(one, own)],
+                "thread": first.subject_base or "",
             }
         )
         for one in shown["answers"]:
             one["text"] = _cut_answer(one)
-        ordinal = read(read_ordinals, [message_id]).get(message_id)
-        return {**document, **shown, "ordinal": ordinal}
+        return {**document, **shown, "ordinal": Ordinal(own.number, own.messages)}
 
     def list(self, name: str) -> Document:
         """Return the months of a list, and its newest threads.
@@ -140,9 +140,9 @@ class PageDocuments:
         return self.documents.service.read(read_ordinals, ids) if ids else {}
 
 
-def _is_near(node: Node, place: Place) -> bool:
+def _is_near(node: Node, own: Node) -> bool:
     before, after = AROUND
-    return place.position - before <= node.position <= place.position + after
+    return own.position - before <= node.position <= own.position + after
 
 
 def _describe_node(node: Node) -> dict[str, Any]:

@@ -70,6 +70,8 @@ _FILTERS = SEARCH_PARAMETERS.keys() - {"q", "limit", "offset", "near"}
 FORMATS = {
     "search.html": ("json", "atom", "mbox.gz"),
     "thread.html": ("json", "atom", "mbox.gz"),
+    "list.html": ("json", "atom", "mbox.gz"),
+    "month.html": ("json", "atom", "mbox.gz"),
     "message.html": ("json", "mbox"),
 }
 #: Characters of the line about a page, for search engines.
@@ -201,7 +203,7 @@ class Pages:
                 "advice": [*view_advice(document, parsed)],
                 "other_orders": view_sorts(parsed),
                 "without_near": find_address(parsed, near="", offset=0),
-                "first": parsed.request.offset + 1,
+                "first": parsed.request.rows_before + 1,
             }
         return self._render(
             "search.html",

@@ -31,7 +31,8 @@ _OPEN = frozenset(
     {
         "message_id", "thread_id", "parent_id", "parent_message_id", "in_reply_to", "references",
         "copies", "best", "others", "also", "patches", "key", "mentions", "url", "next", "previous",
-        "pages", "query", "query_id", "permalink", "parameters", "question",
+        "pages", "mbox_url", "atom_url", "thread_url", "parent_url", "archive_url", "earlier_url",
+        "later_url", "query", "query_id", "permalink", "parameters", "question",
     }
 )  # fmt: skip
 #: Keys that say what was hidden in a text, beside it; only where addresses are hidden.

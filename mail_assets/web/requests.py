@@ -5,7 +5,10 @@ language with dates as days, and `offset` after the first page. The form shows t
 that its fields can hold, so a search looks the same however it was entered.
 """
 
+import base64
+import datetime as dt
 import hashlib
+import json
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -15,6 +18,7 @@ from urllib.parse import quote, urlencode
 
 from starlette.requests import Request
 
+from mail_assets.mail.message.ids import MAX_ID
 from mail_assets.search.language.expression import And, Field, Node, Or, Period, held_phrases
 from mail_assets.search.language.fields import EXCLUSIVE, parse_day
 from mail_assets.search.language.permalink import build_permalink
@@ -26,8 +30,10 @@ from mail_assets.search.language.request import (
     MODES,
     NEWEST,
     SORTS,
+    After,
     Group,
     Mode,
+    RequestError,
     Sort,
     check_month,
     check_text,
@@ -118,6 +124,19 @@ def read_list(request: Request) -> tuple[str]:
     return (name,)
 
 
+def read_list_place(request: Request) -> tuple[str, str, str]:
+    """Return the name of a list, a month or "", and the cursor of a feed."""
+    month = request.path_params.get("month", "")
+    if month:
+        check_month(month)
+    return (*read_list(request), month, _read_parameter(request, "cursor", ""))
+
+
+def read_id_place(request: Request) -> tuple[str, str]:
+    """Return the id as `read_id`, and the cursor of a feed."""
+    return (*read_id(request), _read_parameter(request, "cursor", ""))
+
+
 def read_month(request: Request) -> tuple[str, str, int]:
     """Return the name of a list, a month, and the number of the first message, from 0.
 
@@ -148,12 +167,19 @@ def _read_parameter(request: Request, name: str, default: str) -> str:
 
 #: Default number of rows on a page.
 PAGE = 10
-#: A day as the API promises to read it; `parse_day` reads more.
-_DAY = r"^(\d{1,3}[dwmy]|(19|20)\d\d(-(0[1-9]|1[0-2])(-(0[1-9]|1\d|2[0-8]))?)?)?$"
+#: A day as the API promises to read it; `parse_day` reads more. Months of 31 and 30 days, February.
+_MONTH_AND_DAY = (
+    r"(0[13578]|1[02])(-(0[1-9]|[12]\d|3[01]))?|(0[469]|11)(-(0[1-9]|[12]\d|30))?"
+    r"|02(-(0[1-9]|1\d|2[0-8]))?"
+)
+_LEAP_YEAR = r"(19(0[48]|[2468][048]|[13579][26])|20(0[048]|[2468][048]|[13579][26]))"
+_DAY = rf"^(\d{{1,3}}[dwmy]|(19|20)\d\d(-({_MONTH_AND_DAY}))?|{_LEAP_YEAR}-02-29)?$"
 #: Parameters that select messages; the others are options.
 ASKS = frozenset({"q", "list", "after", "before", "sender"})
 #: A year before any mail.
 EVER = "1970"
+#: Rows before a page that a cursor may name.
+MAX_ROWS = 10**9
 
 
 class Parameter(NamedTuple):
@@ -186,7 +212,13 @@ SEARCH_PARAMETERS: Mapping[str, Parameter] = {
         "the id of the message or thread at hand: its subject joins the question, it is left out"
     ),
     "limit": Parameter(f"rows of a page, 1 to {MAX_LIMIT}", bounds=(1, MAX_LIMIT)),
-    "offset": Parameter(f"rows to skip, 0 to {MAX_OFFSET}", bounds=(0, MAX_OFFSET)),
+    "offset": Parameter(
+        f"rows to skip, 0 to {MAX_OFFSET}; `next` leads further", bounds=(0, MAX_OFFSET)
+    ),
+    "cursor": Parameter(
+        "the place where a page begins, from `next` of the page before; `offset` then says nothing",
+        pattern=r"^[A-Za-z0-9_-]*$",
+    ),
 }
 #: The parameters of a question: an answer has no pages.
 QUESTION_PARAMETERS = {
@@ -228,12 +260,39 @@ def make_request(parameters: Mapping[str, str]) -> SearchRequest:
         before=parse_day(parameters["before"]) if "before" in parameters else None,
         limit=_read_number(parameters, "limit", PAGE),
         offset=_read_number(parameters, "offset", 0),
+        after_row=read_cursor(parameters["cursor"]) if "cursor" in parameters else None,
         facets=True,
         explain=True,
         **optional,
     )
     parse_request(request)  # a wrong field of the query is an error before the search
     return request
+
+
+def write_cursor(after: After) -> str:
+    """Return a row as a value of a URL, which `read_cursor` reads back."""
+    moment = after.sent_at.astimezone(dt.UTC).isoformat() if after.sent_at else None
+    text = json.dumps([after.rows, after.message_id, moment], ensure_ascii=False)
+    return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
+
+
+def read_cursor(cursor: str) -> After:
+    """Return the row that a cursor names.
+
+    Raises:
+        ServingError: no page has given this cursor.
+    """
+    try:
+        data = base64.b64decode(cursor + "=" * (-len(cursor) % 4), altchars=b"-_", validate=True)
+        match json.loads(data):
+            case [int(rows), str(id), None | str() as moment] if 0 <= rows <= MAX_ROWS:
+                check_text("cursor", id, MAX_ID)
+                sent_at = dt.datetime.fromisoformat(moment) if moment else None
+                if sent_at is None or sent_at.tzinfo:
+                    return After(rows, id, sent_at)
+    except (ValueError, RecursionError, RequestError):
+        pass
+    raise ServingError(404, "not_found", "this cursor leads nowhere: take one from `next`")
 
 
 def _read_number(parameters: Mapping[str, str], name: str, default: int) -> int:
@@ -254,7 +313,7 @@ OPTIONS = {
 }
 HOME = "/"
 #: The parameters of the address of a search.
-ADDRESS = frozenset({"q", "offset"})
+ADDRESS = frozenset({"q", "offset", "cursor"})
 
 
 def find_address(parsed: ParsedRequest, **options: Any) -> str:
@@ -324,9 +383,14 @@ def _split(parsed: ParsedRequest) -> tuple[dict[str, str], list[Node]]:
 
 
 def address_parameters(parsed: ParsedRequest, **options: Any) -> dict[str, str]:
-    """Return the parameters of the address of a search, with some of its options replaced."""
-    request = replace(parsed.request, **options)
+    """Return the parameters of the address of a search, with some of its options replaced.
+
+    A search with other options begins with its first page, unless `after_row` is one of them.
+    """
+    request = replace(parsed.request, **({"after_row": None, **options} if options else {}))
     query = build_permalink(replace(parsed, request=replace(request, offset=0)))
+    if request.after_row:
+        return {"q": query, "cursor": write_cursor(request.after_row)}
     return {"q": query} | ({"offset": str(request.offset)} if request.offset else {})
 
 

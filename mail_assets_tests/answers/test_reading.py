@@ -24,6 +24,7 @@ SENDERS = {
 def senders(connection: psycopg.Connection) -> Iterator[psycopg.Connection]:
     """The senders of a list, until the test ends."""
     with connection.transaction(force_rollback=True):
+        connection.execute("insert into lists (list) values ('people')")
         for place, (name, count) in enumerate(SENDERS.items()):
             for month in MONTHS[:count]:
                 address = f"{place}@example.net"

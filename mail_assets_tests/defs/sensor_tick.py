@@ -9,6 +9,7 @@ import dagster as dg
 from mail_assets.defs.partitions import list_months
 from mail_assets.defs.resources import ArchiveSourceResource, DatabaseResource
 from mail_assets.defs.sensors.new_archives import Patience, build_new_archives
+from mail_assets.settings.lists import LoadedLists
 from mail_assets_tests.world import World
 
 
@@ -22,6 +23,7 @@ class Tick:
         self.patience = Patience()
         self.now = dt.datetime.now(dt.UTC)
         self.log = io.StringIO()
+        self.loaded: LoadedLists | None = None
 
     def __call__(self, cursor: str | None = None) -> dg.SensorResult | dg.SkipReason:
         lists = self.world.settings().lists
@@ -38,7 +40,10 @@ class Tick:
             },
         )
         sensor = build_new_archives(
-            list_months((*lists,), "2020-01", self.last_month), self.patience, lambda: self.now
+            list_months((*lists,), "2020-01", self.last_month),
+            self.patience,
+            lambda: self.now,
+            self.loaded,
         )
         with context:
             context.log.addHandler(logging.StreamHandler(self.log))

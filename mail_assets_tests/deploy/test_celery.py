@@ -22,7 +22,7 @@ def instance(
     cluster: Cluster, postgres_dsn: str, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[dg.DagsterInstance]:
     """The instance of a part of compose.yaml, on a database of the tests."""
-    environ = {"POSTGRES_PASSWORD": "s3cr3t", "MAIL_WORKERS": "5"}
+    environ = {"MAIL_WORKERS": "5"}
     part = read_services(REPOSITORY / "compose.yaml", environ)["daemon"]
     database = postgres_dsn.partition("?")[0].rpartition("/")[2]
     storage = cluster.dsn(database, scheme="postgresql+psycopg2")

@@ -3,6 +3,7 @@
 import itertools
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -18,7 +19,7 @@ from mail_assets_tests.conftest import REPOSITORY
 
 BIN = Path(sys.executable).parent
 COMPOSE = REPOSITORY / "compose.yaml"
-SERVICES = read_services(COMPOSE, {"POSTGRES_PASSWORD": "s3cr3t"})
+SERVICES = read_services(COMPOSE, {})
 PARTS = [service for service in SERVICES.values() if service.is_ours]
 
 
@@ -52,12 +53,66 @@ def test_compose_file_follows_its_specification() -> None:
 
 def test_compose_has_the_parts_of_a_deployment() -> None:
     assert {part.name for part in PARTS} == {"code", "webserver", "daemon", "worker", "serve"}
-    assert SERVICES.keys() - {part.name for part in PARTS} == {"postgres", "redis"}
+    assert SERVICES.keys() - {part.name for part in PARTS} == {"postgres", "redis", "proxy"}
 
 
-def test_compose_does_not_start_without_a_password() -> None:
-    with pytest.raises(ValueError, match=r"POSTGRES_PASSWORD: set it in \.env"):
-        read_services(COMPOSE, {})
+def test_secrets_are_files_that_the_parts_read(tmp_path: Path) -> None:
+    document = yaml.safe_load(COMPOSE.read_text())
+    assert "PASSWORD:?" not in COMPOSE.read_text()
+    declared = document["secrets"]
+    used = {name for one in document["services"].values() for name in one.get("secrets", ())}
+    assert used == declared.keys()
+    for name, one in declared.items():
+        assert one["file"] == f"${{MAIL_SECRETS_FOLDER:-./secrets}}/{name}"
+        (tmp_path / name).write_text(f"{'2a' * 32}\n")
+    program = (
+        "from mail_assets.settings.settings import load_settings; import os;"
+        "print(os.environ.get('PGPASSWORD'), load_settings().given_forget_key,"
+        " os.environ['PGPASSWORD'])"
+    )
+    lists = tmp_path / "lists.toml"
+    lists.write_text('[dev]\nsource = "s3://bucket/dev"\n')
+    environ = {**SERVICES["code"].environment, "MAIL_SECRETS": str(tmp_path)}
+    run = subprocess.run(
+        [sys.executable, "-c", program],
+        env={**environ, "MAIL_LISTS": str(lists), "PATH": "/usr/bin"},
+        cwd=REPOSITORY,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert run.stdout.split() == ["None", "2a" * 32, "2a" * 32]
+
+
+@pytest.mark.parametrize("part", PARTS, ids=part_name)
+def test_part_sees_no_file_of_the_checkout_but_its_lists(part: Service) -> None:
+    mounted = {one.split(":")[1]: one.split(":")[0] for one in part.volumes}
+    assert mounted["/lists/lists.toml"] == "./lists.toml"
+    assert {source for source in mounted.values() if source.startswith(".")} == {
+        "./lists.toml",
+        "./samples",
+    }
+
+
+def test_readers_reach_the_server_by_its_proxy() -> None:
+    document = yaml.safe_load(COMPOSE.read_text())["services"]
+    assert "ports" not in document["serve"]
+    [port] = document["proxy"]["ports"]
+    assert port.startswith("127.0.0.1:")
+    text = (REPOSITORY / "deploy" / "celery" / "nginx.conf").read_text()
+    assert f"listen {port.rpartition(':')[2]};" in text
+    assert "server serve:8000;" in text
+    assert all(word in text for word in ("gzip on;", "limit_conn clients", "limit_req zone="))
+    assert "MAIL_WEB_PROXIES" in SERVICES["serve"].environment
+
+
+@pytest.mark.skipif(shutil.which("nginx") is None, reason="no nginx here")
+def test_nginx_accepts_the_configuration(tmp_path: Path) -> None:
+    text = (REPOSITORY / "deploy" / "celery" / "nginx.conf").read_text()
+    config = tmp_path / "nginx.conf"
+    config.write_text(text.replace("server serve:8000;", "server 127.0.0.1:8000;"))
+    checked = subprocess.run(["nginx", "-t", "-c", config], capture_output=True, check=False)
+    assert checked.returncode == 0, checked.stderr
 
 
 @pytest.mark.parametrize("part", PARTS, ids=part_name)
@@ -127,7 +182,7 @@ def test_files_of_the_repository_that_are_mounted_exist() -> None:
 
 
 def test_runs_at_once_are_as_many_as_workers() -> None:
-    services = read_services(COMPOSE, {"POSTGRES_PASSWORD": "s3cr3t", "MAIL_WORKERS": "5"})
+    services = read_services(COMPOSE, {"MAIL_WORKERS": "5"})
     assert services["worker"].replicas == 5
     assert services["daemon"].environment["MAIL_WORKERS"] == "5"
 

@@ -53,6 +53,8 @@ def _wrapped(media: bytes, first: bytes = b"", last: bytes = b"") -> bytes:
     return _mail(body, head)
 
 
+_PATCH = b"--- a/x\n+++ b/x\n@@ -1,2 +1,2 @@\n-int a;\n+int b;\n int c;\n"
+
 CASES: dict[str, Callable[[], bytes]] = {
     # structure
     "multipart nested 1,000 deep": lambda: _nested(1_000),
@@ -150,6 +152,20 @@ CASES: dict[str, Callable[[], bytes]] = {
     "1 MB of context hunks": lambda: _lines(b"*" * 15 + b"\n*** 1,999999 ****\n  x"),
     "1 MB of diff headers": lambda: _lines(b"Index: x"),
     "1 MB of binary patches": lambda: _lines(b"GIT binary patch\nliteral 1"),
+    "1 MB of git headers": lambda: _lines(
+        b"diff --git a/x b/x\nindex 1..2\nold mode 1\nnew mode 2"
+    ),
+    "1 MB of git names": lambda: _mail(b"diff --git " + b"a/x b/" * (MB // 6 - 40)),
+    "1 MB of quotes in a git name": lambda: _mail(b'diff --git "' + b'\\"' * (MB // 2 - 40)),
+    "1 MB of file names": lambda: _lines(b"--- a\n+++ b\n@@ -1 +1 @@\n-a\n+b"),
+    "1 MB of fields of mail": lambda: _lines(
+        b"\nFrom: a <a@b>\nSubject: [PATCH] x\n@@ -1 +1 @@\n-a"
+    ),
+    "1 MB of mailed patches": lambda: _lines(b"From " + b"a" * 40 + b" Mon Sep 17\n" + _PATCH),
+    "1 MB of links": lambda: _lines(_PATCH + b"v1: https://a.example/a@b\n[1] v1 [1] [1]"),
+    "1 MB of versions": lambda: _lines(_PATCH + b"v1 -> v1 -> v1\nChanges since v1 v1 v1:"),
+    "1 MB of a link": lambda: _mail(_PATCH + b"v1: https://a/" + b"%40/@" * (MB // 5 - 90)),
+    "1 MB of scissors": lambda: _lines(b"-- >8 --\nSubject: x") + _PATCH,
     "1 MB of normal diffs": lambda: _lines(b"1c1\n< a\n---\n> b"),
     "1 MB of names": lambda: _lines(b"a_b/c.d::e_f(g) "),
     "1 MB of name characters": lambda: _mail(b"a_" * (MB // 2 - 1)),

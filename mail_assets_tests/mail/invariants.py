@@ -8,6 +8,16 @@ from operator import xor
 from mail_assets.mail.body.segments import Segment, new_text_spans, segment_with_attached
 from mail_assets.mail.message.attachments import Attachment
 from mail_assets.mail.message.message import FLAGS, Message
+from mail_assets.mail.patches.diff import read_diff
+from mail_assets.mail.patches.patch import (
+    MAX_CHANGELOG,
+    MAX_DIGESTS,
+    MAX_FILES,
+    MAX_LINKS,
+    MAX_PATCHES,
+    MAX_TITLE,
+)
+from mail_assets.mail.patches.read import AttachedPatch, PatchMail, read_diffs
 from mail_assets.text.chunk_sizes import ChunkSizes
 from mail_assets.text.chunking import build_document, chunk_body
 from mail_assets.text.identifiers import MAX_IDENTIFIERS, MAX_LENGTH, find_identifiers
@@ -48,6 +58,28 @@ def check_segments(body: str, attached: Sequence[tuple[int, int]] = ()) -> list[
     return parts
 
 
+def check_patches(found: Message, parts: list[Segment]) -> None:
+    """Patches are read from anything, keep their limits, and are stored as they are."""
+    attached = [AttachedPatch("x.patch", text) for text in found.patch_texts]
+    mail = PatchMail(
+        *(found.message_id, found.subject, found.from_name, found.from_email, found.sent_at),
+        *(found.in_reply_to, found.body_text, parts, attached),
+    )
+    read = read_diffs(mail)
+    assert len(read) <= MAX_PATCHES
+    for one, diff in read:
+        assert len(one.files) <= min(MAX_FILES, one.file_count)
+        assert [*one.line_digests] == sorted({*one.line_digests})
+        assert len(one.line_digests) <= MAX_DIGESTS
+        assert len(one.links) <= MAX_LINKS
+        assert len(one.changelog) <= MAX_CHANGELOG
+        assert len(one.title) <= MAX_TITLE
+        assert "\0" not in "".join([one.title, one.author_name, *(file.path for file in one.files)])
+        again = read_diff(diff.as_git())
+        if one.patch_id and not one.malformed:
+            assert again.patch_id() == one.patch_id
+
+
 def check_texts(found: Message) -> None:
     """Segments, chunks and identifiers of a message keep their promises."""
     body, parts = found.body_text, check_segments(found.body_text, found.attached_texts)
@@ -69,6 +101,7 @@ def check_texts(found: Message) -> None:
         assert not left.strip()
     patches = [body[part.start : part.end] for part in parts if part.kind == "patch"]
     patches += found.patch_texts
+    check_patches(found, parts)
     names = find_identifiers(f"{found.subject}\n{body}", patches)
     assert names == sorted(set(names))
     assert len(names) <= MAX_IDENTIFIERS

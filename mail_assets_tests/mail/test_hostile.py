@@ -18,7 +18,7 @@ from mail_assets.text.chunk_sizes import ChunkSizes
 from mail_assets.text.chunking import chunk_body
 from mail_assets.text.identifiers import MAX_IDENTIFIERS, MAX_LENGTH, find_identifiers
 from mail_assets_tests.mail.hostile import CASES
-from mail_assets_tests.mail.invariants import check_message, check_segments
+from mail_assets_tests.mail.invariants import check_message, check_patches, check_segments
 from mail_assets_tests.text.minilm import minilm
 
 TOKENIZER = minilm()
@@ -101,7 +101,9 @@ def test_hostile_mail_gives_bounded_rows_and_chunks(name: str, tmp_path: Path) -
     assert max(map(len, (found.references, found.in_reply_to))) <= MAX_REFERENCES
     assert len(found.attachments) <= MAX_PARTS
     assert sum(map(len, found.patch_texts)) <= MAX_PATCH_TEXT
-    spans = new_text_spans(found.body_text, check_segments(found.body_text, found.attached_texts))
+    parts = check_segments(found.body_text, found.attached_texts)
+    check_patches(found, parts)
+    spans = new_text_spans(found.body_text, parts)
     cut = chunk_body(found.body_text, spans, found.subject, TOKENIZER, SIZES)
     assert len(cut.chunks) <= SIZES.max_chunks
     assert all(one.tokens <= SIZES.max_tokens for one in cut.chunks)

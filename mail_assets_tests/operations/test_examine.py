@@ -1,5 +1,6 @@
 """Each fault of a home gives a finding, whose remedy mends it."""
 
+import datetime as dt
 import shutil
 import subprocess
 from collections.abc import Iterator, Sequence
@@ -28,10 +29,13 @@ from mail_assets.operations.examine import (
     examine_disks,
     examine_empty_lists,
     examine_encoder,
+    examine_extensions,
     examine_forgotten,
     examine_lists,
     examine_months,
+    examine_months_outside,
     examine_server,
+    examine_silent_lists,
     examine_vectors,
     examine_words,
 )
@@ -91,7 +95,58 @@ def test_list_that_is_no_longer_configured_is_named(
     assert not [*examine_lists(connection, [HARBOR, PIER], lists_file)]
     [left] = examine_lists(connection, [PIER], lists_file)
     assert left.where == f"list {HARBOR}: 2 messages in 2 months"
-    assert left.remedy.startswith(f"put [{HARBOR}] with its source back into {lists_file}: ")
+    back = f"or put [{HARBOR}] back into {lists_file}"
+    assert left.remedy == f"mail-assets list remove {HARBOR}  # {back}"
+
+
+def days(*numbers: int) -> list[bytes]:
+    return [mail(f"d{day}", date=f"{day} Mar 2024 10:00:00 +0000") for day in numbers]
+
+
+@pytest.mark.parametrize(
+    ("written", "today", "silent"),
+    [
+        (range(1, 16), "2024-03-18", False),
+        (range(1, 16), "2024-03-19", True),
+        (range(1, 29, 3), "2024-04-05", False),
+        (range(1, 29, 3), "2024-04-08", True),
+        (range(1, 10), "2026-01-01", False),  # too few days to have a usual gap
+        ([*range(1, 15), 30], "2024-03-18", True),  # a date in the future is no mail
+    ],
+)
+def test_a_list_that_fell_silent_is_named(
+    world: World, connection: psycopg.Connection, written: Sequence[int], today: str, silent: bool
+) -> None:
+    world.load(*days(*written))
+    now = dt.datetime.fromisoformat(f"{today}T12:00:00+00:00")
+    found = [*examine_silent_lists(connection, [HARBOR, PIER], now)]
+    assert [one.where.partition(":")[0] for one in found] == [f"list {HARBOR}"] * silent
+
+
+@pytest.mark.parametrize(
+    ("first", "last", "outside"),
+    [("2024-01", None, []), (APRIL, None, [MARCH]), ("2024-01", MARCH, [APRIL])],
+)
+def test_months_outside_of_the_bounds_are_named(
+    world: World,
+    connection: psycopg.Connection,
+    first: str,
+    last: str | None,
+    outside: list[str],
+) -> None:
+    for month in (MARCH, APRIL):
+        world.load(mail(f"a{month}"), month=month)
+    found = [*examine_months_outside(connection, [HARBOR, PIER], first, last)]
+    assert [one.where for one in found] == [f"{HARBOR} {month}" for month in outside]
+    assert all("nothing is lost" in one.remedy for one in found)
+
+
+def test_missing_extensions_are_named(connection: psycopg.Connection) -> None:
+    connection.execute("drop extension if exists vector cascade")
+    assert not [*examine_extensions(connection, "psql", needs_vector=False)]
+    connection.execute("drop extension pg_trgm cascade")
+    names = [one.problem for one in examine_extensions(connection, "psql", needs_vector=True)]
+    assert names == ["the extension pg_trgm is missing", "the extension vector is missing"]
 
 
 def test_configured_list_without_a_month_is_named(

@@ -34,7 +34,7 @@ APART = {"search", "filters", "functions", "answer", "bucket_keys", "kept_rows",
          "event_log", "damage"}  # fmt: skip
 
 #: Asked once for a page or a run, not for each month: before the first analyze they may read all.
-ONCE = {"conversations", "exports", "threads", "thread_summaries"}
+ONCE = {"commit_links", "conversations", "decisions", "exports", "threads", "thread_summaries"}
 ONCE_OF_BROWSING = {
     *("months", "newest_month", "newest_id", "near_ids", "known_ids"),
     *("archived_ids", "neighbours", "list_neighbours", "only_read"),

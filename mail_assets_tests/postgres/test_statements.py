@@ -22,13 +22,13 @@ PACKAGE = Path(mail_assets.__file__).parent
 #: The statements of checks that are run for several months by one function.
 MONTH_CHECKS = (
     "dialects", "message_counts", "undated", "unthreaded", "wrong_spans", "tokens",
-    "summary_sentences", "summary_ages", "patches",
+    "summary_sentences", "summary_ages", "patches", "commits",
 )  # fmt: skip
 
 #: Of a whole list, by one function.
 DAMAGE = ("messages", "entries", "quarantined", "removed", "wrong_senders", "chunks", "patches")
 
-STAGED = ("messages", "threads", "chunks", "patches")
+STAGED = ("messages", "threads", "chunks", "patches", "commits")
 #: What EXPLAIN takes, after the comments.
 PLANNED = re.compile(r"(--.*\n)*\(?(select|insert|update|delete|with)\b")
 #: Values for parameters that are looked up while planning; null does for the others.

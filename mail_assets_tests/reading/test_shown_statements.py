@@ -7,7 +7,7 @@ import pytest
 from mail_assets.postgres.statements import SQL
 
 #: The files whose statements only readers use.
-FILES = ("answer", "browsing", "conversations", "exports", "records")
+FILES = ("answer", "browsing", "conversations", "decisions", "exports", "records")
 #: What has mail of lists that are not published too.
 HIDDEN = re.compile(
     r"\b(?:from|join|lateral)\s+(messages|contested_texts|threads|thread_summaries|chunks|senders"
@@ -16,8 +16,18 @@ HIDDEN = re.compile(
 #: Statements that limit these by the lists of the session, or by rows that are shown.
 LIMITED = {
     "answer": {"chunks", "bodies", "people"},
-    "browsing": {"newest_id", "known_ids", "neighbours", "list_neighbours", "month"},
-    "exports": {"messages"},
+    "browsing": {
+        "newest_threads",
+        "newest_dates",
+        "month_addresses",
+        "near_ids",
+        "newest_id",
+        "known_ids",
+        "neighbours",
+        "list_neighbours",
+        "month",
+    },
+    "exports": {"rows", "messages"},
     "records": {"list", "chunks", "around"},
 }
 

@@ -11,12 +11,11 @@ from mail_assets.search.language.request import GROUPS, MODES, Group
 from mail_assets.search.look_up import LookedUp
 from mail_assets.search.matches import Depths
 from mail_assets.search.page import (
-    FOLDED,
     MIN_OVERLAP,
     Folder,
 )
 from mail_assets.search.response import ChunkHit, Hit, HitExplanation, NewerCopy, Response
-from mail_assets.search.retrieval import LegRankings, Retriever
+from mail_assets.search.retrieval import FOLDED, LegRankings, Retriever
 from mail_assets_tests.sample_corpus import QUERY, ROOT, Search, ids
 
 

@@ -12,6 +12,7 @@ from mail_assets.month import months_between
 from mail_assets.settings.lists import (
     LANGUAGES,
     MailingList,
+    Repository,
     format_lists_file,
     read_lists,
     write_lists_file,
@@ -34,7 +35,8 @@ def test_lists_are_sorted_and_have_defaults(lists_file: Path) -> None:
         '[zeta]\nsource = "https://lists.example.org/zeta/"\n'
         '[alpha]\nsource = "mail/alpha"\ndialect = "pg"\nlanguage = "german"\nstart = "2001-02"\n'
     )
-    first_month, last_month, lists = read_lists(lists_file)
+    first_month, last_month, lists, repositories = read_lists(lists_file)
+    assert repositories == {}
     assert (first_month, last_month) == ("1995-01", None)
     assert [*lists] == ["alpha", "zeta"]
     folder = str(lists_file.parent / "mail" / "alpha")
@@ -95,10 +97,14 @@ SOURCE = 'source = "mail"\n'
         (f"[{'x' * 101}]\n{SOURCE}", "a list's name is letters"),
         (
             f'[dev]\n{SOURCE}sauce = "x"\n',
-            "[dev] sauce='x': allowed: charset, description, dialect, language, published, ",
+            "[dev] sauce='x': allowed: charset, description, dialect, ended, language, published",
         ),
         (f'[dev]\n{SOURCE}first_month = "2001-01"\n', "[dev] first_month='2001-01': allowed"),
         ("[dev]\nsource = 1\n", "[dev] source=1: must be a string"),
+        (f"[dev]\n{SOURCE}published = 0\n", "[dev] published=0: must be true or false"),
+        (f'[dev]\n{SOURCE}ended = "yes"\n', "[dev] ended='yes': must be true or false"),
+        (f"\ufeff[dev]\n{SOURCE}", "begins with a byte order mark (BOM); save it as UTF-8"),
+        (f"[Odd]\n{SOURCE}[odd]\n{SOURCE}", "[odd]='odd': differs from [Odd] in upper and lower"),
         ("[dev]\n", "[dev] source='': a source is needed"),
         ('[dev]\nsource = "gopher://host/"\n', "[dev] source='gopher://host/'"),
         ('[dev]\nsource = "~no-such-user-here/x"\n', "[dev] source='~no-such-user-here/x'"),
@@ -137,7 +143,7 @@ def test_password_in_a_source_is_not_repeated(lists_file: Path) -> None:
 
 
 def test_own_lists_load_and_have_their_archives(tmp_path: Path) -> None:
-    first_month, last_month, lists = read_lists(REPOSITORY / "lists.toml")
+    first_month, last_month, lists, _ = read_lists(REPOSITORY / "lists.toml")
     partitions = months_between(first_month, last_month or "2099-12")
     for name, one in lists.items():
         source = open_source(
@@ -158,7 +164,7 @@ def test_postgresql_lists_load() -> None:
 def test_charset_is_one_word_in_small_letters(tmp_path: Path) -> None:
     path = tmp_path / "lists.toml"
     path.write_text(f'[dev]\n{SOURCE}charset = " KOI8 R"\n', encoding="utf-8")
-    assert read_lists(path).lists["dev"].defaults == ("english", "koi8-r")
+    assert read_lists(path).lists["dev"].defaults[:2] == ("english", "koi8-r")
 
 
 def test_languages_are_those_of_the_server(postgres_dsn: str) -> None:
@@ -178,6 +184,7 @@ def test_written_list_is_read_back(tmp_path: Path) -> None:
         "2010-03",
         None,
         {"my-list": MailingList("my-list", PLACE, "pipermail", "german", "2010-03")},
+        {},
     )
 
 
@@ -255,4 +262,66 @@ def test_hosts_of_redirects_are_read(lists_file: Path) -> None:
 def test_other_hosts_of_redirects_are_refused(lists_file: Path, value: str) -> None:
     lists_file.write_text(f'[dev]\nsource = "https://h/"\nredirect_hosts = {value}\n')
     with pytest.raises(SettingsError, match=r"\[dev\] redirect_hosts"):
+        read_lists(lists_file)
+
+
+REPOSITORIES = """
+[dev]
+source = "mail/dev"
+
+[users]
+source = "mail/users"
+
+[repositories.crane]
+"""
+
+
+def test_repository_has_lists_branch_and_prefix(lists_file: Path) -> None:
+    keys = 'source = "../crane"\nbranch = "main"\nlists = ["dev", "users"]\nprefix = "crane"\n'
+    lists_file.write_text(REPOSITORIES + keys)
+    read = read_lists(lists_file)
+    assert [*read.lists] == ["dev", "users"]
+    folder = str((lists_file.parent.parent / "crane").resolve())
+    assert read.repositories == {
+        "crane": Repository("crane", folder, "main", ("dev", "users"), "crane")
+    }
+
+
+def test_repository_of_the_only_list_needs_no_lists(lists_file: Path) -> None:
+    url = "https://git.example.org/crane.git"
+    lists_file.write_text(f'[dev]\nsource = "m"\n[repositories.crane]\nsource = "{url}"\n')
+    assert read_lists(lists_file).repositories["crane"] == Repository("crane", url, "", ("dev",))
+
+
+@pytest.mark.parametrize(
+    ("keys", "said"),
+    [
+        ("", "source"),
+        ('source = "s3://bucket/x"\nlists = ["dev"]', "source"),
+        ('source = "https://u:secret@host/x"\nlists = ["dev"]', "source"),
+        ('source = "x"', "lists"),
+        ('source = "x"\nlists = ["nobody"]', "lists"),
+        ('source = "x"\nlists = "dev"', "lists"),
+        ('source = "x"\nlists = ["dev"]\nbranch = "--upload-pack=x"', "branch"),
+        ('source = "x"\nlists = ["dev"]\nbranch = "a..b"', "branch"),
+        ('source = "x"\nlists = ["dev"]\nbranch = 1', "branch"),
+        ('source = "x"\nlists = ["dev"]\nprefix = "a]b"', "prefix"),
+        ('source = "x"\nlists = ["dev"]\nlanguage = "english"', "language"),
+    ],
+)
+def test_wrong_repository_is_one_line(lists_file: Path, keys: str, said: str) -> None:
+    lists_file.write_text(REPOSITORIES + keys)
+    with pytest.raises(SettingsError) as caught:
+        read_lists(lists_file)
+    text = str(caught.value)
+    assert "[repositories.crane]" in text
+    assert said in text
+    assert "\n" not in text
+    assert "secret" not in text
+
+
+@pytest.mark.parametrize("value", ['repositories = "x"', "repositories = 1"])
+def test_repositories_are_tables(lists_file: Path, value: str) -> None:
+    lists_file.write_text(f'{value}\n[dev]\nsource = "m"\n')
+    with pytest.raises(SettingsError, match=r"\[repositories\.NAME\]"):
         read_lists(lists_file)

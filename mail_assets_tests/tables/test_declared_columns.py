@@ -12,7 +12,7 @@ from mail_assets.reading.browsing import DECLARED, columns, declared_columns
 
 TABLES = (
     *("mbox_archives", "messages", "words", "patches", "chunks", "vectors", "threads"),
-    *("patch_series", "thread_summaries", "search_audit"),
+    *("patch_series", "thread_summaries", "search_audit", "commits", "commit_links"),
 )
 
 

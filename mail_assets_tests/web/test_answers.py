@@ -88,7 +88,7 @@ def test_answer_is_also_json_and_page(answered: httpx.Client) -> None:
     page = answered.post("/answer", data={"q": QUERY}, headers=PAGE)
     assert page.headers["content-type"].startswith("text/html")
     for one in data["citations"]:
-        assert f'[<a href="{one["url"]}">{one["number"]}</a>]' in page.text
+        assert f'[<a href="{one["html_url"]}">{one["number"]}</a>]' in page.text
     assert "it may be wrong" in page.text
     assert f'value="{QUERY}"' in page.text
 

@@ -114,7 +114,7 @@ def test_a_hit_is_of_one_text_and_marked(
     found = client.get("/search.json", params={"q": query, "mode": "fulltext"}).json()["hits"]
     [hit] = [hit for hit in found if hit["message_id"] == ID]
     assert (hit["contested"], hit["text"], hit["lists"]) == (True, text, lists)
-    shown = client.get(hit["url"]).text
+    shown = client.get(hit["html_url"]).text
     assert "Contested:" in shown
     if body:
         assert client.get(f"/message.json/{ID}?text={text}").json()["body_text"].strip() == body
@@ -132,7 +132,7 @@ def test_pages_of_lists_mark_a_contested_id(client: httpx.Client) -> None:
     for name, text in ((HARBOR, ""), (PIER, "?text=2")):
         posts = client.get(f"/lists.json/{name}/{MARCH}").json()["posts"]
         [post] = [post for post in posts if post["message_id"] == ID]
-        assert (post["contested"], post["url"]) == (True, f"/message/{ID}{text}")
+        assert (post["contested"], post["html_url"]) == (True, f"/message/{ID}{text}")
         assert "contested</strong>" in client.get(f"/lists/{name}/{MARCH}").text
 
 

@@ -43,7 +43,7 @@ def client(world: World) -> Iterator[httpx.Client]:
 @pytest.mark.parametrize("word", ["walrus", "ocelot", "heron"])
 def test_page_of_a_hit_has_the_found_text(client: httpx.Client, word: str) -> None:
     [hit] = client.get("/search.json", params={"q": f"{word} mode:fulltext"}).json()["hits"]
-    page = client.get(hit["url"]).text
+    page = client.get(hit["html_url"]).text
     assert word in page
     assert page.count("Another text under this Message-ID") == 2
     assert "jo@example.org" not in page
@@ -107,7 +107,8 @@ def test_every_surface_names_the_newest_version(patched: httpx.Client) -> None:
         "message_id": "b@example.org",
         "subject": "[PATCH v3] count boats",
         "sent_at": "2024-03-09T09:00:00Z",
-        "url": "/message/b@example.org",
+        "url": "/message.json/b@example.org",
+        "html_url": "/message/b@example.org",
     }
     page = patched.get("/search", params=SEARCH).text
     link = '<a href="/message/b@example.org">[PATCH v3] count boats</a>'
@@ -157,7 +158,7 @@ def test_thread_begins_with_its_summary(public: httpx.Client) -> None:
     assert page.count('<details class="summary"') == 1
     for one in summary["sentences"]:
         assert bodies[one["message_id"]][one["start"] : one["end"]] == one["text"]
-        assert one["url"] in page
+        assert one["html_url"] in page
     assert page.index("<h2>Summary</h2>") < page.index("<article")
 
 
@@ -166,10 +167,10 @@ def test_conversation_leads_to_its_thread_and_messages(public: httpx.Client) -> 
     hits = {hit["message_id"]: hit for hit in found["hits"]}
     assert [id for one in found["conversations"] for id in one["best"]] == [*hits]
     for one in found["conversations"]:
-        thread = public.get(one["url"].replace("/thread/", "/thread.json/")).json()
+        thread = public.get(one["url"]).json()
         assert thread["thread_id"] == one["thread_id"]
         assert (thread["messages"], thread["people"]) == (one["messages"], one["people"])
-        first = public.get(one["first"]["url"].replace("/message/", "/message.json/")).json()
+        first = public.get(one["first"]["url"]).json()
         beginning = " ".join(one["first"]["text"].split())
         assert 0 < len(one["first"]["text"]) <= SHORTEST
         assert " ".join(first["body_text"].split()).find(beginning[:40]) >= 0

@@ -149,7 +149,8 @@ def test_ids_like_paths_have_working_links(world: World) -> None:
         posts = client.get("/lists.json/harbor/2024-03").json()["posts"]
         assert len(posts) == len(names)
         for post in posts:
-            for url in (post["url"], f"/message-id/{quote(post['message_id'], '')}"):
+            assert client.get(post["url"]).json()["message_id"] == post["message_id"]
+            for url in (post["html_url"], f"/message-id/{quote(post['message_id'], '')}"):
                 page = client.get(url)
                 assert page.status_code == 200
                 assert html.escape(f"<{post['message_id']}>") in page.text

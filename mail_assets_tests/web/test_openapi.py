@@ -24,7 +24,7 @@ DOCUMENTS = [
     ("ThreadDocument", f"/thread.json/{ROOT}"),
     ("SimilarDocument", f"/similar.json/{ROOT}"),
     ("ListsDocument", "/lists.json"),
-    ("ListDocument", "/lists.json/harbor-dev"),
+    ("ListMonthsDocument", "/lists.json/harbor-dev"),
     ("MonthDocument", "/lists.json/harbor-dev/2024-03?first=1"),
     ("ErrorDocument", "/message.json/nobody@example.org"),
     ("ErrorDocument", "/lists.json/nowhere"),

@@ -195,7 +195,7 @@ def test_missing_index_is_reported(corpus: Corpus, tmp_path: Path) -> None:
     slot = ProcessSlot(settings, 0)
     try:
         with pytest.raises(VectorError):
-            slot.run(searchers._search, Request("lease", mode=Mode.semantic))
+            slot.run(searchers._search, settings.languages, Request("lease", mode=Mode.semantic))
     finally:
         slot.close()
 

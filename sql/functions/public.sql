@@ -194,7 +194,8 @@ begin
            and relname in (
                'mbox_archives', 'messages', 'contested_texts', 'quarantine', 'threads', 'thread_aliases',
                'thread_changes', 'chunks', 'patches', 'patch_series', 'patch_outcomes', 'patch_keys',
-               'patch_changes', 'vectors', 'partitions', 'removals', 'removed_messages',
+               'patch_changes', 'commits', 'commit_links', 'commit_link_sources',
+               'commit_link_changes', 'vectors', 'partitions', 'removals', 'removed_messages',
                'forget_keys', 'cut_messages', 'archive_entries', 'removed_upstream',
                'former_archives', 'encoded_texts', 'encoder_probes', 'words',
                'senders', 'thread_summaries', 'summary_changes', 'search_audit', 'served_searches',

@@ -60,6 +60,11 @@ FIGURES: Mapping[str, Mapping[str, str]] = {
         "patches_per_second": "patches read a second",
         **_WRITTEN,
     },
+    "commits": {
+        "commits": "commits of the month, of all repositories of the list",
+        "commits_per_second": "commits read a second",
+        **_WRITTEN,
+    },
     "chunks": {
         "messages": "messages that were cut",
         "chunks": "passages of new text",

@@ -25,7 +25,7 @@ from mail_assets.defs.backfill.report import (
 )
 from mail_assets.defs.backfill.runs import Runs, StepOptions
 from mail_assets.defs.backfill.workers import RangeWorkers
-from mail_assets.defs.definitions import BLOCKING_CHECKS, build_defs
+from mail_assets.defs.definitions import BLOCKING_CHECKS, build_defs, build_repositories
 from mail_assets.defs.instance import open_instance
 from mail_assets.defs.partitions import asset_key, list_months, months
 from mail_assets.defs.runs import cancel_abandoned, failed_months
@@ -45,6 +45,7 @@ from mail_assets.settings.settings import Settings
 from mail_assets.sources.open import open_source
 from mail_assets.sources.source import ArchiveSource, HttpOptions, SourceError
 from mail_assets.steps.fetch_archive import FetchOptions
+from mail_assets.steps.read_commits import find_months_behind
 from mail_assets.steps.unchanged_months import (
     Chain,
     UnchangedMonth,
@@ -221,7 +222,7 @@ def _ignore(_line: str) -> None:
 
 
 #: The assets without months, which a backfill builds at its end.
-CORPUS = ("threads", "thread_summaries", "patch_series")
+CORPUS = ("threads", "thread_summaries", "patch_series", "commit_links")
 
 #: The assets that fill the index of an encoder.
 INDEXED = ("embeddings", "vectors")
@@ -278,17 +279,42 @@ def backfill_lists(settings: Settings, request: BackfillRequest, listener: Liste
             workers.run_ranges(ranges)
         else:
             runs.run_ranges(ranges, request.options)
-        _finish(runs, request)
+        _finish(settings, runs, request)
     return runs.report
 
 
-def _finish(runs: Runs, request: BackfillRequest) -> None:
-    """Build the threads and maintain the indexes after the months of a backfill."""
+def _finish(settings: Settings, runs: Runs, request: BackfillRequest) -> None:
+    """Read commits, build threads and links, and maintain the indexes after a backfill's months."""
+    if not request.only or "commits" in request.only:
+        _read_commits(settings, runs, request)
     if request.corpus:
         runs.build_threads(request.corpus, request.options)
-    elif not request.only or "messages" in request.only:
+    elif not request.only or {"messages", "patches", "commits"} & {*request.only}:
         runs.build_threads()
     runs.maintain_indexes()
+
+
+def _read_commits(settings: Settings, runs: Runs, request: BackfillRequest) -> None:
+    """Read the commits of the lists' repositories, in the months of the range that are behind.
+
+    A list with a repository that cannot be read fails alone.
+    """
+    repositories = build_repositories(settings)
+    possible = {*months(settings.first_month, settings.last_month).get_partition_keys()}
+    first, last = request.first or "", request.last or "9999"
+    behind: list[ListMonth] = []
+    for list_name, sources in repositories.by_list().items():
+        if list_name not in request.lists:
+            continue
+        try:
+            with settings.database.connect("backfill") as connection:
+                found = find_months_behind(connection, {list_name: sources}, all=request.rebuild)
+        except SourceError as error:
+            runs.report.failed[f"commits of {list_name}"] = str(error)
+            continue
+        behind += [m for m in found if m.month in possible and first <= m.month <= last]
+    if behind:
+        runs.read_commits(contiguous_ranges(behind), request.options)
 
 
 def plan_ranges(
@@ -333,7 +359,7 @@ def load_stored(settings: Settings, request: BackfillRequest, listener: Listener
     chain = [asset for asset in request.chain if asset != "mbox_archives"]
     with _open_runs(settings, listener, chain) as runs:
         runs.run_ranges(_stored_ranges(settings, request), request.options)
-        _finish(runs, request)
+        _finish(settings, runs, request)
     return runs.report
 
 

@@ -74,6 +74,7 @@ class Runs:
         logger = dg.Definitions(loggers={_LOGGER: build_run_logger(listener)})
         self._defs = dg.Definitions.merge(defs, logger)
         self._job = self._defs.resolve_implicit_global_asset_job_def()
+        self._keys = {*self._job.asset_layer.selected_asset_keys}
         self.instance = instance
         self._listener = listener
         self._assets = tuple(assets)
@@ -119,10 +120,11 @@ class Runs:
 
     def build_threads(
         self,
-        assets: Sequence[str] = ("threads", "thread_summaries", "patch_series"),
+        assets: Sequence[str] = ("threads", "thread_summaries", "patch_series", "commit_links"),
         options: StepOptions = AS_USUAL,
     ) -> None:
-        """Build the threads of the whole corpus, summarize those that changed, group patches.
+        """Build the threads of the whole corpus, summarize those that changed, group patches,
+        link commits.
 
         Raises:
             KeyboardInterrupt: the run was interrupted.
@@ -131,10 +133,11 @@ class Runs:
 
     def _build(self, assets: Sequence[str], options: StepOptions = AS_USUAL) -> None:
         self._listener(StageStarted("threads"))
+        there = [name for name in assets if asset_key(name) in self._keys]
         result = self._execute(
             self._job,
-            asset_selection=[*map(asset_key, assets)],
-            run_config=options.configure(assets),
+            asset_selection=[*map(asset_key, there)],
+            run_config=options.configure(there),
         )
         for event in result.asset_materializations_for_node(op_name("threads")):
             self.report.threads = _whole_number(event.metadata.get("threads"))
@@ -143,6 +146,23 @@ class Runs:
         else:
             self.report.failed.pop("threads", None)
         self._threads_built = time.monotonic()
+
+    def read_commits(self, ranges: Sequence[MonthRange], options: StepOptions = AS_USUAL) -> None:
+        """Read the commits of ranges of months; a range that fails is named and stops no other.
+
+        Raises:
+            KeyboardInterrupt: the run was interrupted.
+        """
+        self._listener(StageStarted("commits"))
+        for one in ranges:
+            result = self._execute(
+                self._job,
+                tags=dict(zip(RANGE, (one.first.key, one.last.key), strict=True)),
+                asset_selection=[asset_key("commits")],
+                run_config=options.configure(["commits"]),
+            )
+            if not result.success:
+                self.report.failed[f"commits of {one}"] = first_reason(result)
 
     def maintain_indexes(self) -> None:
         """Compact and index the indexes that have changed: each month written slows them.
@@ -228,6 +248,8 @@ class Runs:
         for materialization in (record.asset_materialization for record in records):
             if materialization and materialization.partition:
                 asset = materialization.asset_key.path[-1]
+                if asset not in STATE_COUNTS:
+                    continue
                 names = STATE_COUNTS[asset] + WORK_COUNTS[asset]
                 values = materialization.metadata
                 counts = Counter({name: _whole_number(values.get(name)) for name in names})

@@ -1,7 +1,7 @@
 """The checks of chunks, embeddings, words and vectors, by month, and of the two whole indexes."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -153,7 +153,9 @@ def _find_keys(
     return mail_index.find_keys({m: keys.wanted | keys.entries.keys() for m, keys in known.items()})
 
 
-def _check_whole(index: str, description: str) -> Any:
+def _check_whole(
+    index: str, description: str
+) -> Callable[[Callable[..., Any]], dg.AssetChecksDefinition]:
     """Return the decorator of a check of a whole index: not a part of runs of months."""
     spec = dg.AssetCheckSpec(
         "reconciled",

@@ -16,8 +16,10 @@ from mail_assets.defs.partitions import list_names, partition_key
 from mail_assets.defs.resources import ArchiveSourceResource, DatabaseResource
 from mail_assets.defs.runs import Failures, failed_months, months_in_flight
 from mail_assets.month import ListMonth
+from mail_assets.settings.lists import LoadedLists
 from mail_assets.sources.source import Listing, list_archives
 from mail_assets.tables.health import find_behind
+from mail_assets.tables.lists import record_lists
 from mail_assets.tables.mbox_archives import KnownArchive, known_archives
 
 #: Runs requested by one tick; the rest waits for the next. To fill a whole archive, a backfill is
@@ -71,8 +73,9 @@ def build_new_archives(
     partitions: dg.MultiPartitionsDefinition,
     patience: Patience = PATIENCE,
     clock: Callable[[], dt.datetime] = lambda: dt.datetime.now(dt.UTC),
+    loaded: LoadedLists | None = None,
 ) -> dg.SensorDefinition:
-    """Build the sensor for the lists and months of lists.toml."""
+    """Build the sensor for the lists and months of lists.toml; `loaded` is that file."""
     lists = list_names(partitions)
 
     @dg.sensor(
@@ -89,14 +92,20 @@ def build_new_archives(
     ) -> dg.SensorResult | dg.SkipReason:
         """Request a run for every archive that is new or changed at its source, every month that
         was not made of its fetched archive, and every month whose last run failed, of any job.
-        The pause after a failure grows with each one.
+        The pause after a failure grows with each one. A lists.toml that has changed since it was
+        loaded is reported, and its published lists are recorded.
         """
+        outdated = loaded.describe_change() if loaded else ""
+        if outdated:
+            context.log.warning(outdated)
         cursor = Cursor.parse(context.cursor)
         sources = [archive_source.for_listing(n, patience.answer) for n in cursor.rotate(lists)]
         listing = list_archives(sources, patience.all)
         for reason in listing.failed.values():
             context.log.error(reason)
         with database.connect("sensor") as connection:
+            if loaded:
+                record_lists(connection, loaded.published())
             known, behind = known_archives(connection, lists), find_behind(connection)
         failed = failed_months(context.instance, lists, clock())
         # some sources cannot tell versions
@@ -120,7 +129,7 @@ def build_new_archives(
         batch = next_batch(plan.run_keys, cursor.after)
         after = batch[-1].key if batch else cursor.after
         cursor = Cursor(after, next(iter(listing.waiting), ""))
-        report = [*_report(plan, listing)]
+        report = [*([outdated] if outdated else []), *_report(plan, listing)]
         for line in report:
             context.log.info(line)
         if not batch:

@@ -10,8 +10,8 @@ from difflib import SequenceMatcher
 from typing import Literal
 
 from mail_assets.mail.patches.changes import Diff, FileDiff
-from mail_assets.mail.patches.patch import MailedPatch
 from mail_assets.mail.patches.read import ReadPatch
+from mail_assets.mail.patches.subjects import fold_title
 
 #: Comparisons of lines with lines for one file: beyond it the differing part is shown as replaced.
 MAX_COMPARISONS = 4_000_000
@@ -37,14 +37,37 @@ class FileComparison:
 
 
 @dataclass(frozen=True, slots=True)
+class Version:
+    """A version of a patch: that of a mail, or a commit."""
+
+    name: str  # "v2 1/3", "commit 01ab23cd45ef"
+    message_id: str  # "" of a commit
+    title: str
+    diff: Diff
+    changelog: tuple[str, ...] = ()
+
+    @property
+    def patch_id(self) -> str:
+        """The patch-id, "" without one."""
+        return self.diff.patch_id()
+
+
+def version_of_mail(read: ReadPatch) -> Version:
+    """Return the version that a mail has."""
+    one = read.patch
+    part = f" {one.part}/{one.parts or '?'}" if one.part is not None else ""
+    name = f"v{one.version}{part}"
+    return Version(name, one.message_id, one.title, read.diff, one.changelog)
+
+
+@dataclass(frozen=True, slots=True)
 class PatchComparison:
     """A patch in both versions of a series; one of them is None if it was added or dropped."""
 
-    old: MailedPatch | None
-    new: MailedPatch | None
+    old: Version | None
+    new: Version | None
     state: State
     files: tuple[FileComparison, ...]
-    changelog: tuple[str, ...]  # that of the new version
 
     @property
     def title(self) -> str:
@@ -52,24 +75,25 @@ class PatchComparison:
         named = self.new or self.old
         return named.title if named else ""
 
+    @property
+    def changelog(self) -> tuple[str, ...]:
+        """What the author says of the new version."""
+        return self.new.changelog if self.new else ()
 
-def compare_series(
-    old: Sequence[ReadPatch], new: Sequence[ReadPatch]
-) -> tuple[PatchComparison, ...]:
+
+def compare_series(old: Sequence[Version], new: Sequence[Version]) -> tuple[PatchComparison, ...]:
     """Compare the patches of two versions, in the order of the new one, dropped ones last."""
-    before = [one for one in old if one.patch.kind == "patch"]
-    after = [one for one in new if one.patch.kind == "patch"]
-    partners = _pair(before, after)
+    partners = _pair(old, new)
     found = [
-        compare_patches(None if at is None else before[at], one)
-        for one, at in zip(after, partners, strict=True)
+        compare_patches(None if at is None else old[at], one)
+        for one, at in zip(new, partners, strict=True)
     ]
     taken = {*partners}
-    found += [compare_patches(one, None) for at, one in enumerate(before) if at not in taken]
+    found += [compare_patches(one, None) for at, one in enumerate(old) if at not in taken]
     return tuple(found)
 
 
-def compare_patches(old: ReadPatch | None, new: ReadPatch | None) -> PatchComparison:
+def compare_patches(old: Version | None, new: Version | None) -> PatchComparison:
     """Compare two versions of a patch, or show one that has no partner."""
     files = compare_diffs(old.diff if old else Diff(), new.diff if new else Diff())
     states = {file.state for file in files}
@@ -80,13 +104,7 @@ def compare_patches(old: ReadPatch | None, new: ReadPatch | None) -> PatchCompar
         state = "same"
     else:
         state = "context" if states <= {"same", "context"} else "changed"
-    return PatchComparison(
-        old.patch if old else None,
-        new.patch if new else None,
-        state,
-        files,
-        new.patch.changelog if new else (),
-    )
+    return PatchComparison(old, new, state, files)
 
 
 def compare_diffs(old: Diff, new: Diff) -> tuple[FileComparison, ...]:
@@ -173,43 +191,42 @@ def _difference(before: Sequence[str], after: Sequence[str]) -> tuple[list[str],
     return shown, False
 
 
-def _pair(before: Sequence[ReadPatch], after: Sequence[ReadPatch]) -> list[int | None]:
+def _pair(old: Sequence[Version], new: Sequence[Version]) -> list[int | None]:
     """Return for each new patch the position of its old version.
 
     By patch-id, then by title, then by the changed lines that both have; each old one once. A
     single patch on both sides is one.
     """
-    if len(before) == len(after) == 1:
+    if len(old) == len(new) == 1:
         return [0]
-    partners: list[int | None] = [None] * len(after)
-    free = {*range(len(before))}
-    for key in ("patch_id", "title_key"):
-        places: dict[str, list[int]] = {}
-        for at in sorted(free):
-            places.setdefault(getattr(before[at].patch, key), []).append(at)
-        for place, one in enumerate(after):
-            found = places.get(getattr(one.patch, key)) if getattr(one.patch, key) else None
-            if partners[place] is None and found:
-                partners[place] = found.pop(0)
-                free.discard(partners[place])
-    shares = sorted(
-        (
-            (-_share(before[at].patch, after[place].patch), at, place)
-            for place in range(len(after))
-            if partners[place] is None
-            for at in free
-        ),
-    )
-    for share, at, place in shares:
-        if -share >= LEAST_SHARE and at in free and partners[place] is None:
+    partners: list[int | None] = [None] * len(new)
+    free = {*range(len(old))}
+
+    def join(at: int, place: int) -> None:
+        if at in free and partners[place] is None:
             partners[place] = at
             free.discard(at)
+
+    for key in (lambda one: one.patch_id, lambda one: fold_title(one.title)):
+        places: dict[str, list[int]] = {}
+        for at in sorted(free):
+            places.setdefault(key(old[at]), []).append(at)
+        for place, one in enumerate(new):
+            same = places.get(key(one)) if partners[place] is None and key(one) else None
+            if same:
+                join(same.pop(0), place)
+    digests = [[{*one.diff.digest_lines()} for one in side] for side in (old, new)]
+    shares = [
+        (-len(digests[0][at] & digests[1][place]), at, place)
+        for place in range(len(new))
+        if partners[place] is None
+        for at in sorted(free)
+        if len(digests[0][at] & digests[1][place])
+        >= LEAST_SHARE * max(1, min(len(digests[0][at]), len(digests[1][place])))
+    ]
+    for _, at, place in sorted(shares):
+        join(at, place)
     return partners
-
-
-def _share(old: MailedPatch, new: MailedPatch) -> float:
-    before, after = {*old.line_digests}, {*new.line_digests}
-    return len(before & after) / max(1, min(len(before), len(after)))
 
 
 # --- text ---
@@ -230,7 +247,8 @@ _STATES: dict[State, str] = {
 
 
 def _format_patch(one: PatchComparison) -> Iterator[str]:
-    yield f"{_number(one.old)} -> {_number(one.new)}  {one.title}: {_STATES[one.state]}"
+    old, new = (version.name if version else "--" for version in (one.old, one.new))
+    yield f"{old} -> {new}  {one.title}: {_STATES[one.state]}"
     if one.old and one.new and one.old.title != one.new.title:
         yield f"    title before: {one.old.title}"
     yield from (f"    | {line}" for line in one.changelog)
@@ -244,10 +262,3 @@ def _format_patch(one: PatchComparison) -> Iterator[str]:
         if file.is_cut:
             yield "    too long to be compared line by line"
         yield from (f"    {line}" for line in file.lines)
-
-
-def _number(patch: MailedPatch | None) -> str:
-    if patch is None:
-        return "--"
-    part = f" {patch.part}/{patch.parts or '?'}" if patch.part is not None else ""
-    return f"v{patch.version}{part}"

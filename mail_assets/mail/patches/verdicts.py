@@ -47,7 +47,7 @@ _SHA_URL = re.compile(rf"https?://\S{{1,300}}?(?:/c(?:ommits?)?/|[?&;](?:id|h)=)
 _SHA_WORD = re.compile(rf"(?<![\w./-])({SHA})(?![\w/-])")
 _SHA_LINE = re.compile(rf"(?:commit:? |as )?{SHA}\.?", re.I)
 _URL = re.compile(r"https?://\S+")
-_DIGIT = re.compile(r"\d")
+_LONG_SHA = 12  # digits from which a number without letters is no date
 
 # Words ------------------------------------------------------------------------------------------
 
@@ -320,8 +320,13 @@ def find_shas(text: str) -> tuple[str, ...]:
     """Return the commits that a text names, in URLs or as words, each once."""
     found = [match[1] for match in _SHA_URL.finditer(text)]
     words = _SHA_WORD.finditer(_URL.sub(" ", text))
-    found += [match[1] for match in words if _DIGIT.search(match[1])]
+    found += [match[1] for match in words if _is_sha(match[1])]
     return tuple(dict.fromkeys(found))
+
+
+def _is_sha(word: str) -> bool:
+    """Return whether a word of hexadecimal digits is no date and no word such as "defaced"."""
+    return not word.isalpha() and (not word.isdigit() or len(word) >= _LONG_SHA)
 
 
 def _find_shas_below(below: str) -> tuple[str, ...]:

@@ -72,6 +72,19 @@ class EmptyPeriodError(RequestError):
 
 
 @dataclass(frozen=True)
+class After:
+    """The row after which a page begins, so that mail that arrives meanwhile moves no page.
+
+    `rows` come before the page. `message_id` is that of the best, newest or oldest message of the
+    last one, `sent_at` its time in lists by date: from there on they are read.
+    """
+
+    rows: int
+    message_id: str
+    sent_at: dt.datetime | None = None
+
+
+@dataclass(frozen=True)
 class Request:
     """A search in the archive.
 
@@ -86,7 +99,8 @@ class Request:
     name or address; `receiver`, `subject` and `attachment` (a file's name) are parts too.
     `thread` is the id of any message of a thread; messages with the ids in `without` are left out.
     `near` is the id of the message or thread that somebody reads: the subject of its thread joins
-    the question, and the thread is left out.
+    the question, and the thread is left out. `after_row` begins the page after a row of an earlier
+    page, however deep; `offset` then says nothing.
     `facets` asks how many messages match, by list, year, author and kind. With `names_only` senders
     and receivers are compared by their names, and subjects and files without the addresses in them,
     so that nobody can confirm a guessed address. `min_score` is in the scale of the mode: cosine
@@ -121,6 +135,7 @@ class Request:
     without: tuple[str, ...] = ()
     names_only: bool = False
     near: str = ""
+    after_row: After | None = None
 
     def __post_init__(self) -> None:
         check_text("query", self.query, MAX_TYPED)
@@ -150,6 +165,11 @@ class Request:
             check_month(month)
         if self.after and self.before and self.after >= self.before:
             raise EmptyPeriodError(f"nothing is after {self.after} and before {self.before}")
+
+    @property
+    def rows_before(self) -> int:
+        """The number of rows before the page."""
+        return self.after_row.rows if self.after_row else self.offset
 
     @property
     def has_filters(self) -> bool:

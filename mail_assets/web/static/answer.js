@@ -11,7 +11,7 @@
   place.replaceChildren(text, note);
   const link = (url, words) => Object.assign(document.createElement("a"), { href: url, textContent: words });
   const cite = (citations) => {
-    const urls = new Map(citations.map((one) => [String(one.number), one.url]));
+    const urls = new Map(citations.map((one) => [String(one.number), one.html_url]));
     // every other part is code, in which nothing is cited
     const parts = text.textContent.split(/(```[^]*?(?:```|$)|`[^`\n]*`)/)
       .flatMap((part, at) => (at % 2 ? [part] : part.split(/(\d+)(?=[\d, ]*\])/)));

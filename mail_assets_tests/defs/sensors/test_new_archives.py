@@ -11,6 +11,7 @@ from mail_assets.defs.partitions import list_months
 from mail_assets.defs.sensors import new_archives
 from mail_assets.defs.sensors.new_archives import Patience, build_new_archives, next_batch
 from mail_assets.month import ListMonth
+from mail_assets.settings.lists import LoadedLists
 from mail_assets_tests.defs.sensor_tick import Tick, asked, run_keys
 from mail_assets_tests.sources.time_limits import end_time_after
 from mail_assets_tests.waits import LONG
@@ -148,6 +149,25 @@ def test_one_source_that_is_down_does_not_stop_the_others(world: World, tick: Ti
     result = tick()
     assert isinstance(result, dg.SkipReason)
     assert result.skip_message == f"no new or changed archives; could not list {HARBOR}"
+
+
+def test_a_changed_lists_file_is_reported(world: World, tick: Tick) -> None:
+    path = world.home / "lists.toml"
+    harbor, pier = (f'[{name}]\nsource = "{world.folder(name)}"\n' for name in (HARBOR, PIER))
+    path.write_text(harbor)
+    tick.loaded = LoadedLists(path, {HARBOR: "english"})
+    assert "newer" not in str(tick())
+    path.write_text(f"{harbor}published = false\n{pier}")
+    result = tick()
+    assert isinstance(result, dg.SkipReason)
+    said = f"{path} is newer than what is loaded (new: {PIER}; changed: {HARBOR}): reload the code"
+    assert said in str(result.skip_message)
+    assert said in tick.log.getvalue()
+    assert world.rows("lists", "list, published") == [(HARBOR, False), (PIER, True)]
+    path.write_text("[harbor")
+    assert "cannot be read" in str(tick())
+    path.write_text(harbor)
+    assert "newer" not in str(tick())
 
 
 def test_nothing_runs_until_it_is_switched_on() -> None:

@@ -1,0 +1,108 @@
+"""list: the messages of a mailing list, and `list remove`, which takes a list out of the home."""
+
+import difflib
+import shutil
+from dataclasses import replace
+from functools import partial
+
+import click
+
+from mail_assets.cli.backfill import show_activity
+from mail_assets.cli.command import (
+    examples,
+    exit_with,
+    pass_settings,
+    plural,
+    print_error,
+    print_note,
+)
+from mail_assets.cli.stored import list_messages
+from mail_assets.settings.settings import Settings
+from mail_assets.settings.variables import EXTRACTIVE
+
+
+class _ListGroup(click.Group):
+    """A group whose command without a name lists messages."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Read the arguments; what is no command is an argument of `messages`."""
+        if args and args[0] not in self.commands and args[0] not in ("-h", "--help"):
+            args = ["messages", *args]
+        return super().parse_args(ctx, args)
+
+
+lists = _ListGroup(
+    "list",
+    commands={"messages": list_messages},
+    help=list_messages.help,
+    epilog=examples("mail-assets list --list harbor-dev --month 2024-03",
+                    "mail-assets list remove harbor-dev"),
+)  # fmt: skip
+
+
+@lists.command(epilog=examples("mail-assets list remove harbor-dev"))
+@click.argument("name")
+@click.option("--yes", is_flag=True, help="Do not ask before deleting.")
+@pass_settings
+def remove(settings: Settings, name: str, yes: bool) -> None:
+    """Take a list out of every table, index and file, for good.
+
+    Take its table out of lists.toml first: else the next backfill would fill it again. Threads and
+    summaries that had its mail are made again. Where it was stopped, the same command goes on. A
+    message that another list carries too stays there.
+    """
+    from mail_assets.defs.pruning import delete_answers, delete_list_history
+    from mail_assets.forgetting.remove_list import is_stored, remove_list
+    from mail_assets.indexes.vectors import open_known_index
+    from mail_assets.steps.summarize_threads import summarize_threads
+    from mail_assets.store.open import open_store, store_folder
+    from mail_assets.summaries.maker import ExtractiveMaker
+    from mail_assets.tables.health import find_left_lists
+    from mail_assets.workspace import Workspace
+
+    if name in settings.lists:
+        exit_with(
+            f"list {name} is in {settings.lists_file}: take its table out first, or the next "
+            "backfill fills it again (published = false keeps it, and closes it)"
+        )
+    with settings.database.connect("remove") as connection:
+        workspace = Workspace(
+            connection, open_store(settings.store), lambda line: None, settings.forget_key
+        )
+        left = {one.name: one for one in find_left_lists(connection, settings.lists)}
+        if not is_stored(workspace, name):
+            near = difflib.get_close_matches(name, left, n=1)
+            exit_with(
+                f"nothing of a list {name} is stored"
+                + (f"; did you mean {near[0]}?" if near else "")
+            )
+        if not yes:
+            found = left.get(name)
+            size = f", {found.messages} messages in {found.months} months" if found else ""
+            click.confirm(f"Delete list {name}{size}, for good?", abort=True, err=True)
+        with show_activity(f"removing list {name}") as show:
+            opened = replace(workspace, log=show)
+            removed = remove_list(opened, name, partial(open_known_index, settings.database))
+            if settings.summaries.maker == EXTRACTIVE:
+                summarize_threads(connection, ExtractiveMaker(), show)
+            else:
+                print_note("a chat model makes summaries: the next backfill asks it")
+        runs, unfinished = delete_list_history(settings, name)
+        delete_answers(settings)
+    # folders without files, of a store in a folder, and what the source was asked
+    store = store_folder(settings.store)
+    emptied = [store / kind / name for kind in ("archives", "embeddings")] if store else []
+    for path in (*emptied, *settings.source_cache.glob(f"{name}-????????")):
+        shutil.rmtree(path, ignore_errors=not path.exists())
+    click.echo(
+        f"removed: {plural(removed.messages, 'message')} in {plural(removed.months, 'month')}, "
+        f"{plural(removed.keys['vectors'], 'vector')}, "
+        f"{plural(removed.keys['words'], 'document')} of words, "
+        f"{plural(removed.files, 'file')}, {plural(runs, 'run')}"
+    )
+    if unfinished:
+        print_note(f"{plural(unfinished, 'run')} of it have not ended; their history stays")
+    for index, why in removed.failed.items():
+        print_error(f"still in the index {index}: {why}")
+    if removed.failed:
+        exit_with("run the same command again when it can be reached")

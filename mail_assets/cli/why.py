@@ -1,0 +1,273 @@
+"""why: the discussion that decided a line, a file or a commit."""
+
+import re
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from textwrap import fill
+from typing import IO, TYPE_CHECKING
+
+import click
+
+from mail_assets.cli.command import (
+    FAILED,
+    examples,
+    exit_with,
+    open_reading,
+    pass_settings,
+    plural,
+    print_error,
+    print_json,
+    print_note,
+    printable_line,
+)
+from mail_assets.settings.settings import Settings
+
+if TYPE_CHECKING:
+    import psycopg
+
+    from mail_assets.reading.decisions import Decision, Mail
+    from mail_assets.sources.repository import GitFolder
+
+#: Columns of a sentence's lines.
+WIDTH = 88
+#: Commits of a file that are explained.
+MOST_COMMITS = 20
+
+_SHA = re.compile(r"[0-9a-fA-F]{4,64}")
+_LINE = re.compile(r"(?P<file>.+):(?P<line>[1-9][0-9]{0,8})")
+
+#: Kind of a link -> how it is said.
+_SAID = {
+    "applied": "Applied from",
+    "version": "Other version",
+    "discussion": "Discussed in",
+    "report": "Reported in",
+}
+
+
+@click.command(
+    epilog=examples(
+        "mail-assets why src/backend/commands/vacuum.c:812",
+        "mail-assets why 4e646fa490ba",
+        "mail-assets why --shas shas.txt --json",
+    )
+)
+@click.argument("place", metavar="FILE[:LINE]|SHA", required=False)
+@click.option(
+    "--shas",
+    type=click.File("r", encoding="utf-8"),
+    metavar="FILE",
+    help="Explain each commit of a file with an id a line; - is standard input.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object, or one a commit.")
+@pass_settings
+def why(settings: Settings, place: str | None, shas: IO[str] | None, as_json: bool) -> None:
+    """Show the discussion that decided a line of code, or a commit.
+
+    In a checkout, FILE:LINE is followed to the commit that wrote the line (git blame, moved lines
+    and blanks aside), and the commit to the mail that it was applied from: with its evidence, other
+    versions, the summary of the discussion and who reviewed it. FILE alone explains the commits
+    that wrote most of its lines. Where no mail is certain it says so and why.
+
+    A commit need not be in a checkout if its repository is in lists.toml.
+    """
+    if (place is None) == (shas is None):
+        raise click.UsageError("give either FILE[:LINE], an id of a commit, or --shas")
+    with open_reading(settings, "why") as connection:
+        finder = _Finder(settings, connection)
+        if shas is not None:
+            _explain_many(finder, shas, as_json)
+        elif place is not None and _is_sha(place):
+            decision = finder.explain([place.lower()], Path.cwd()).get(place.lower())
+            if decision is None:
+                exit_with(f"no repository of lists.toml, and no checkout here, has {place}")
+            decision = finder.add_discussion(decision)
+            if as_json:
+                print_json(decision.as_json())
+            else:
+                _print(decision)
+        elif place is not None:
+            _explain_file(finder, place, as_json)
+
+
+def _is_sha(place: str) -> bool:
+    return _SHA.fullmatch(place) is not None and not Path(place).exists()
+
+
+class _Finder:
+    """Finds commits in the database, in the checkout here, and in the repositories' folders."""
+
+    def __init__(self, settings: Settings, connection: "psycopg.Connection") -> None:
+        from mail_assets.tables.commit_links import Discussed
+
+        self._settings, self._connection = settings, connection
+        self._about = {
+            name: Discussed(one.lists, one.prefix) for name, one in settings.repositories.items()
+        }
+        self._anywhere = Discussed(tuple(settings.lists))
+
+    def explain(self, names: Sequence[str], checkout: Path) -> "dict[str, Decision]":
+        """Return the decisions of commits by their ids as given, without those that nobody has.
+
+        A commit that carries over another one is explained by that, where it has no mail itself.
+        """
+        found = self._explain(names, checkout)
+        picked = {
+            name: one.commit.picked_from[0]
+            for name, one in found.items()
+            if one.abstained and one.commit.picked_from
+        }
+        others = self._explain([*picked.values()], checkout) if picked else {}
+        for name, original in picked.items():
+            other = others.get(original)
+            if other and not other.abstained:
+                found[name] = replace(other, followed=found[name].commit.sha)
+        return found
+
+    def _explain(self, names: Sequence[str], checkout: Path) -> "dict[str, Decision]":
+        from mail_assets.reading.decisions import explain_commits, explain_stored
+        from mail_assets.tables.commits import find_commit
+
+        keys = {name: find_commit(self._connection, name, [*self._about]) for name in names}
+        stored = explain_stored(self._connection, [x for x in keys.values() if x], self._about)
+        found = {name: stored[key] for name, key in keys.items() if key and key in stored}
+        for folder, repository in self._folders(checkout):
+            left = {name: sha for name in names if name not in found and (sha := folder.find(name))}
+            about = self._about.get(repository, self._anywhere)
+            made = explain_commits(
+                self._connection, folder.read([*left.values()]), repository, about
+            )
+            found |= {name: made[sha] for name, sha in left.items() if sha in made}
+        return found
+
+    def _folders(self, checkout: Path) -> "Iterator[tuple[GitFolder, str]]":
+        """Yield the git folders that are on this machine, with the repository of lists.toml."""
+        from mail_assets.sources.repository import GitFolder
+
+        if place := GitFolder.around(checkout):
+            yield place, ""
+        for name, one in self._settings.repositories.items():
+            if kept := GitFolder.kept(name, one.source, one.branch, self._settings.source_cache):
+                yield kept, name
+
+    def add_discussion(self, decision: "Decision") -> "Decision":
+        """Return a decision with thread, summary and later mail."""
+        from mail_assets.reading.decisions import add_discussion
+
+        about = self._about.get(decision.commit.repository, self._anywhere)
+        return add_discussion(self._connection, decision, about.lists)
+
+
+def _explain_many(finder: _Finder, file: IO[str], as_json: bool) -> None:
+    names = [name.lower() for line in file if (name := line.strip()) and name[0] != "#"]
+    if wrong := next((name for name in names if not _SHA.fullmatch(name)), None):
+        raise click.UsageError(f"--shas: {wrong[:80]!r} is no id of a commit; write one a line")
+    made = finder.explain([*dict.fromkeys(names)], Path.cwd())
+    for name in dict.fromkeys(names):
+        if name in made:
+            decision = made[name]
+            if as_json:
+                print_json(decision.as_line())
+            else:
+                click.echo(_one_line(decision))
+        elif as_json:
+            reason = "no repository has this commit"
+            line = {"sha": name, "message_ids": [], "abstained": True, "reason": reason}
+            print_json({**line, "evidence": []})
+    if unknown := [name for name in dict.fromkeys(names) if name not in made]:
+        print_error(f"{plural(len(unknown), 'commit')} that no repository has: {unknown[0]} ...")
+        if not made:
+            sys.exit(FAILED)
+
+
+def _explain_file(finder: _Finder, place: str, as_json: bool) -> None:
+    from mail_assets.sources.blame import blame_file
+
+    asked = None if Path(place).exists() else _LINE.fullmatch(place)
+    path = Path(asked["file"] if asked else place)
+    line = int(asked["line"]) if asked else None
+    blamed = blame_file(path, line)
+    if not blamed:
+        exit_with(f"{path} has no line that is in a commit")
+    some = blamed[:MOST_COMMITS]
+    made = finder.explain([one.sha for one in some], path.absolute().parent)
+    for number, one in enumerate(some):
+        decision = made[one.sha]
+        if line is not None:
+            decision = finder.add_discussion(decision)
+        if as_json:
+            print_json({"file": str(path), "lines": [*one.lines], **decision.as_json()})
+            continue
+        if line is not None:
+            _print(decision)
+            continue
+        share = plural(len(one.lines), "line")
+        click.echo(("\n" if number else "") + click.style(f"{path}: {share}", dim=True))
+        click.echo(_one_line(decision))
+    if len(blamed) > len(some):
+        print_note(f"{plural(len(blamed) - len(some), 'further commit')} wrote fewer lines each")
+
+
+def _one_line(decision: "Decision") -> str:
+    commit = decision.commit
+    title = f"{commit.sha[:12]} {commit.committed_at:%Y-%m-%d} {printable_line(commit.subject)}"
+    if decision.abstained:
+        return f"{title}\n  no mail: {decision.reason}"
+    first = next(one for one in decision.links if one.message_id in decision.message_ids)
+    return f"{title}\n  {_SAID[first.kind.value]} <{first.message_id}>"
+
+
+def _print(decision: "Decision") -> None:
+    for text in _lines(decision):
+        click.echo(text)
+
+
+def _lines(decision: "Decision") -> Iterator[str]:
+    commit = decision.commit
+    yield click.style(f"{commit.sha[:12]} {printable_line(commit.subject)}", bold=True)
+    if decision.followed:
+        yield f"The commit {decision.followed[:12]} carries it over from there."
+    by = printable_line(commit.author_name or commit.author_email)
+    line = f"By {by}, {commit.authored_at:%Y-%m-%d}"
+    if (commit.committer_name, commit.committer_email) != (commit.author_name, commit.author_email):
+        line += f"; committed by {printable_line(commit.committer_name)}"
+    yield f"{line}, {commit.committed_at:%Y-%m-%d}"
+    for role in dict.fromkeys(one.role for one in commit.credits):
+        people = (printable_line(x.person) for x in commit.credits if x.role == role)
+        yield f"{role.capitalize()} by {', '.join(people)}"
+    for sha in commit.reverts:
+        yield f"It takes back {sha[:12]}."
+    yield ""
+    if decision.abstained:
+        yield f"No mail is certain: {decision.reason}."
+    for link in decision.links:
+        if link.message_id in decision.mails and not decision.abstained:
+            yield f"{_SAID[link.kind.value]} {_mail_line(decision.mails[link.message_id])}"
+            yield click.style(f"    {', '.join(link.evidence)}", dim=True)
+        elif link.kind == "missing" and not decision.abstained:
+            yield f"It also names a mail outside: <{printable_line(link.message_id)}>"
+    yield from _discussion(decision)
+    for mail in decision.naming:
+        yield f"Named in {_mail_line(mail)}"
+
+
+def _discussion(decision: "Decision") -> Iterator[str]:
+    if decision.thread is None:
+        return
+    size = decision.thread
+    yield ""
+    by = plural(size.people, "person", "people")
+    yield f"Discussion: {plural(size.messages, 'message')} by {by}"
+    yield click.style(f"    mail-assets thread '{decision.thread_id}'", dim=True)
+    for one in decision.summary.sentences if decision.summary else ():
+        text = f"{one['part'].capitalize()}: {printable_line(one['text'])}"
+        yield fill(text, WIDTH, break_long_words=False, break_on_hyphens=False)
+        yield click.style(f"    <{printable_line(one['message_id'])}>", dim=True)
+
+
+def _mail_line(mail: "Mail") -> str:
+    who = printable_line(mail.from_name or mail.from_email)
+    subject = printable_line(mail.subject)
+    return f"{subject}\n    {who}, {mail.sent_at:%Y-%m-%d}, <{printable_line(mail.message_id)}>"

@@ -1,0 +1,159 @@
+"""Remove a list: take it out of the indexes, the store and the tables, month by month.
+
+Each step is repeatable, and what names a month is deleted after what it names. A removal that was
+killed, or that could not reach an index, is finished by the same command.
+"""
+
+from collections.abc import Mapping
+from contextlib import ExitStack, suppress
+from functools import partial
+from typing import NamedTuple
+
+from mail_assets.forgetting.clean import OpenIndex
+from mail_assets.indexes.words import MailWords, open_mail_words
+from mail_assets.month import ListMonth
+from mail_assets.postgres.database import retry_conflicts
+from mail_assets.steps.build_threads import build_threads
+from mail_assets.steps.group_series import group_series
+from mail_assets.store.embeddings import month_prefix
+from mail_assets.store.objects import ObjectStore
+from mail_assets.tables.encoded_texts import sweep_encoded
+from mail_assets.tables.indexes import Manifest, drop_keys, list_word_indexes
+from mail_assets.tables.list_removal import (
+    MANIFESTS,
+    close_list,
+    delete_list,
+    delete_month,
+    delete_states,
+    find_months,
+    is_recorded,
+    read_keys,
+)
+from mail_assets.tables.mbox_archives import folder_key
+from mail_assets.tables.partitions import Partition, locked
+from mail_assets.tables.removed_messages import refresh_statistics
+from mail_assets.vectors.index import MissingIndexError, VectorError, VectorIndex
+from mail_assets.words.index import MissingWordsError, WordsError
+from mail_assets.workspace import Workspace
+
+#: The steps that write a month, in the order of a run.
+STEPS = ("mbox_archives", "messages", "patches", "words", "chunks", "embeddings", "vectors")
+
+
+class RemovedList(NamedTuple):
+    """What a removal has deleted; `failed` says why an index could not be reached, by its name."""
+
+    months: int
+    messages: int
+    keys: Mapping[str, int]
+    files: int
+    failed: Mapping[str, str]
+
+
+class _Indexes:
+    """Opens indexes by their names in the manifests, each once."""
+
+    def __init__(self, workspace: Workspace, open_index: OpenIndex) -> None:
+        self._open_vectors = open_index
+        self._urls = {
+            f"{url} {name}": (url, name) for url, name in list_word_indexes(workspace.connection)
+        }
+        self._words: dict[str, MailWords] = {}
+        self._vectors: dict[str, VectorIndex] = {}
+        self.failed: dict[str, str] = {}
+
+    def delete(self, table: str, name: str, keys: list[str]) -> bool:
+        """Delete keys from an index; return whether it could be reached."""
+        if name in self.failed:
+            return False
+        try:
+            with suppress(MissingIndexError, MissingWordsError):  # dropped with all that it held
+                if table == "words":
+                    self._open_words(name).index.delete(keys)
+                else:
+                    self._vectors.setdefault(name, self._open_vectors(name)).delete(keys)
+        except (VectorError, WordsError, ValueError) as error:
+            self.failed[name] = str(error)
+        return name not in self.failed
+
+    def _open_words(self, name: str) -> MailWords:
+        if name not in self._words:
+            if name not in self._urls:
+                raise ValueError("it is not recorded, so nothing says where it is")
+            self._words[name] = open_mail_words(*self._urls[name])
+        return self._words[name]
+
+    def erase(self) -> None:
+        """Write the indexes without what was deleted."""
+        used = [
+            *((name, words.index.maintain) for name, words in self._words.items()),
+            *((name, vectors.maintain) for name, vectors in self._vectors.items()),
+        ]
+        for name, maintain in used:
+            try:
+                with suppress(MissingIndexError, MissingWordsError):
+                    maintain(erase=True)
+            except (VectorError, WordsError) as error:
+                self.failed[name] = f"deleted, but not from old files yet: {error}"
+
+
+def is_stored(workspace: Workspace, name: str) -> bool:
+    """Return whether anything of a list is stored."""
+    return (
+        is_recorded(workspace.connection, name)
+        or bool(find_months(workspace.connection, name))
+        or any(next(workspace.store.keys(prefix), None) for prefix in _prefixes(name))
+    )
+
+
+def remove_list(workspace: Workspace, name: str, open_index: OpenIndex) -> RemovedList:
+    """Take a list out of every table, index and file; threads that had its mail are built again."""
+    connection = workspace.connection
+    close_list(connection, name)
+    indexes = _Indexes(workspace, open_index)
+    months = find_months(connection, name)
+    keys = dict.fromkeys(MANIFESTS, 0)
+    messages = files = 0
+    for number, month in enumerate(months, 1):
+        workspace.log(f"{month} ({number} of {len(months)})")
+        with ExitStack() as held:
+            for step in STEPS:
+                wait = partial(workspace.log, f"{month}: waiting for the run of {step}")
+                held.enter_context(locked(connection, Partition(step, month), wait))
+            messages += retry_conflicts(partial(delete_month, connection, month))
+            for table in MANIFESTS:
+                keys[table] += _delete_keys(workspace, indexes, table, month)
+            for prefix in (folder_key(month), month_prefix(month)):
+                files += _delete_files(workspace.store, prefix)
+            delete_states(connection, month)
+    indexes.erase()
+    for prefix in _prefixes(name):
+        files += _delete_files(workspace.store, prefix)
+    build_threads(connection, workspace.log)
+    group_series(connection, workspace.log)
+    sweep_encoded(connection)
+    refresh_statistics(connection)
+    if not indexes.failed:
+        delete_list(connection, name)
+    return RemovedList(len(months), messages, keys, files, indexes.failed)
+
+
+def _delete_keys(workspace: Workspace, indexes: _Indexes, table: str, month: ListMonth) -> int:
+    deleted = 0
+    for name, keys in read_keys(workspace.connection, table, month).items():
+        if indexes.delete(table, name, keys):
+            drop_keys(workspace.connection, Manifest(table, name), keys)
+            deleted += len(keys)
+    return deleted
+
+
+def _prefixes(name: str) -> tuple[str, str]:
+    return f"archives/{name}/", f"embeddings/{name}/"
+
+
+def _delete_files(store: ObjectStore, prefix: str) -> int:
+    keys = [*store.keys(prefix)]
+    for key in keys:
+        with suppress(FileNotFoundError):
+            store.delete(key)
+    return len(keys)

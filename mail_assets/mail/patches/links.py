@@ -1,0 +1,297 @@
+"""Link a commit to the mail that it comes from, to other versions of it, and to mail about it.
+
+A link needs two facts that agree, or one that nobody meets by chance, such as the same patch-id.
+Without them there is no link: a commit that was never mailed must not get the nearest mail. What a
+sender writes can be copied, so a mail that reached the archive long after the commit is no source
+of it, and the names of commits in a mail never make it the applied patch.
+
+Pure: steps/link_commits.py finds the candidates and writes the links.
+"""
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import NamedTuple
+
+from mail_assets.mail.patches.commits import Commit, NamedMail, find_named_mails
+from mail_assets.mail.patches.subjects import fold_title
+
+#: Raise it when the same commits and mails would get other links.
+LINKS_VERSION = "1"
+
+#: A clock may be wrong by this; a list may take so long to let a mail through.
+CLOCK_SLACK = timedelta(days=1)
+ARRIVAL_SLACK = timedelta(days=14)
+
+#: Letters and digits of a title that says what it is about; "fix typo" does not.
+LEAST_TITLE = 12
+#: Changed lines with letters from which a share of them says something.
+LEAST_LINES = 4
+#: Share of the changed lines, of both sides together, that one change keeps on its way.
+SAME_LINES = 0.5
+#: The same, where neither title nor date agrees.
+LINES_ALONE = 0.6
+#: Share of the lines of a part that a squashed commit has, and of its lines that the parts have.
+PART_KEPT = 0.75
+PARTS_COVER = 0.7
+#: Links of a commit that are kept.
+MOST_LINKS = 60
+
+
+class Kind(StrEnum):
+    """Part that a mail has in a commit."""
+
+    applied = "applied"
+    version = "version"
+    discussion = "discussion"
+    report = "report"
+    thanks = "thanks"
+    release = "release"
+    missing = "missing"
+
+
+class CommitFacts(NamedTuple):
+    """A commit as it is compared. `same_titles`: commits of its repository with its title."""
+
+    sha: str
+    title_key: str
+    author_name: str
+    author_email: str
+    authored_at: datetime
+    committed_at: datetime
+    patch_id: str
+    paths: frozenset[str]
+    lines: frozenset[int]
+    named: tuple[NamedMail, ...] = ()
+    same_titles: int = 1
+
+
+def compare_commit(commit: Commit) -> CommitFacts:
+    """Return a commit as it is compared."""
+    return CommitFacts(
+        *(commit.sha, fold_title(commit.subject), commit.author_name, commit.author_email),
+        *(commit.authored_at, commit.committed_at, commit.patch_id),
+        frozenset(file.path for file in commit.files),
+        frozenset(commit.lines),
+        tuple(find_named_mails(commit.body)),
+    )
+
+
+class PatchFacts(NamedTuple):
+    """A mailed patch as it is compared. `arrived_at` is None where only its sender dates it."""
+
+    message_id: str
+    place: int
+    title_key: str
+    author_name: str
+    author_email: str
+    sent_at: datetime
+    arrived_at: datetime | None
+    patch_id: str
+    paths: frozenset[str]
+    lines: frozenset[int]
+    version: int = 1
+    part: int | None = None
+    parts: int | None = None
+    is_answer: bool = False
+    thread_id: str = ""
+    in_prefix: bool = False
+
+
+class Link(NamedTuple):
+    """A message of a commit, with the evidence in words that people read."""
+
+    message_id: str
+    kind: Kind
+    evidence: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Match:
+    patch: PatchFacts
+    same_id: bool
+    same_title: bool
+    same_author: bool
+    same_date: bool
+    lines: float  # share of the lines of both that they share
+    kept: float  # share of the patch's lines that the commit has
+    files: float  # share of the files of both
+    named: bool
+    in_thread: bool
+    late: bool
+
+    @property
+    def rank(self) -> tuple[object, ...]:
+        """Order of certain matches, best last: the same mail, the same text, the newest."""
+        patch = self.patch
+        return (
+            *(self.same_date and self.same_author, self.same_id, not patch.is_answer),
+            *(self.same_title, self.named, patch.in_prefix),
+            *(self.lines >= SAME_LINES, patch.sent_at, patch.version),
+        )
+
+    def evidence(self) -> Iterator[str]:
+        """Yield the facts that agree."""
+        if self.named:
+            yield "trailer"
+        elif self.in_thread:
+            yield "thread of the trailer"
+        for holds, name in (
+            (self.same_id, "patch-id"),
+            (self.same_date, "date"),
+            (self.same_title, "subject"),
+            (self.same_author, "author"),
+            (self.files > 0, "files"),
+        ):
+            if holds:
+                yield name
+        if self.lines and not self.same_id:
+            yield f"{self.lines:.0%} of the lines"
+
+
+def link_commit(
+    commit: CommitFacts, patches: Iterable[PatchFacts], archived: Collection[str]
+) -> list[Link]:
+    """Return the links of a commit, best first; none if no mail is certain.
+
+    `patches` are those that may be its source: of the same patch-id, title or author, or named by
+    it. `archived` are the ids that it names and that are in the archive.
+    """
+    named = {one.message_id for one in commit.named if one.key}
+    candidates = [*patches]
+    threads = {p.thread_id for p in candidates if p.message_id in named} - {""}
+    matches = [
+        _compare(commit, patch, named, threads)
+        for patch in candidates
+        if patch.patch_id or patch.lines or patch.paths
+    ]
+    sources = [m for m in matches if not m.late and _is_source(commit, m)]
+    sources.sort(key=lambda m: m.rank, reverse=True)
+    links: dict[tuple[str, Kind], Link] = {}
+
+    def add(match: _Match, kind: Kind, *more: str) -> None:
+        one = Link(match.patch.message_id, kind, (*match.evidence(), *more))
+        if not any(known in links for known in ((one.message_id, k) for k in Kind)):
+            links[one.message_id, kind] = one
+
+    if sources:
+        first = sources[0]
+        add(first, Kind.applied)
+        for other in sources[1:]:
+            add(other, Kind.version)
+    elif parts := _find_squashed(commit, matches):
+        for part in parts:
+            add(part, Kind.applied, "part of a squashed series")
+    for match in sorted(matches, key=lambda m: m.rank, reverse=True):
+        if sources and _is_version(match):
+            add(match, Kind.version)
+    found = [*links.values(), *_named_links(commit, {x for x, _ in links}, archived)]
+    return found[:MOST_LINKS]
+
+
+def abstains(links: Sequence[Link]) -> bool:
+    """Return whether no mail is certain to be the source of the commit, or named by it."""
+    return not any(link.kind in (Kind.applied, Kind.discussion, Kind.report) for link in links)
+
+
+def _compare(
+    commit: CommitFacts, patch: PatchFacts, named: Collection[str], threads: Collection[str]
+) -> _Match:
+    shared = len(commit.lines & patch.lines)
+    all_lines = len(commit.lines | patch.lines)
+    all_paths = len(commit.paths | patch.paths)
+    return _Match(
+        patch,
+        same_id=bool(commit.patch_id) and commit.patch_id == patch.patch_id,
+        same_title=bool(commit.title_key) and commit.title_key == patch.title_key,
+        same_author=is_same_person(commit, patch),
+        same_date=commit.authored_at == patch.sent_at,  # git am takes it from the mail
+        lines=shared / all_lines if all_lines else 0.0,
+        kept=shared / len(patch.lines) if patch.lines else 0.0,
+        files=len(commit.paths & patch.paths) / all_paths if all_paths else 0.0,
+        named=patch.message_id in named,
+        in_thread=patch.thread_id in threads,
+        late=_is_late(commit, patch),
+    )
+
+
+def is_same_person(commit: CommitFacts, patch: PatchFacts) -> bool:
+    """Return whether both have the same author, by address or by name."""
+    if commit.author_email and commit.author_email.casefold() == patch.author_email.casefold():
+        return True
+    name, other = (" ".join(sorted(_words(x.author_name))) for x in (commit, patch))
+    return " " in name and name == other
+
+
+def _words(name: str) -> list[str]:
+    return "".join(char if char.isalnum() else " " for char in name.casefold()).split()
+
+
+def _is_late(commit: CommitFacts, patch: PatchFacts) -> bool:
+    if patch.sent_at > commit.committed_at + CLOCK_SLACK:
+        return True
+    return patch.arrived_at is not None and patch.arrived_at > commit.committed_at + ARRIVAL_SLACK
+
+
+def _is_source(commit: CommitFacts, m: _Match) -> bool:
+    """Return whether a match is certain enough to be the mail that was applied, or a version."""
+    says_much = len(commit.title_key) >= LEAST_TITLE and commit.same_titles == 1
+    enough = min(len(commit.lines), len(m.patch.lines)) >= LEAST_LINES
+    same_lines = enough and m.lines >= SAME_LINES
+    if m.same_id:
+        return len(commit.lines) >= LEAST_LINES or m.same_title or m.same_author or m.named
+    if m.same_date and m.same_author and (m.files > 0 or m.same_title):
+        return True
+    if m.same_title:
+        if same_lines:
+            return True
+        return says_much and m.files > 0 and (m.same_author or m.named or m.in_thread)
+    if m.same_author:
+        return enough and m.lines >= LINES_ALONE
+    if m.named or m.in_thread:
+        return enough and m.lines >= SAME_LINES
+    return enough and len(commit.lines) >= 3 * LEAST_LINES and m.lines >= 1.5 * LINES_ALONE
+
+
+def _is_version(m: _Match) -> bool:
+    """Return whether a patch is another version of a commit whose source is known."""
+    if m.same_id or (m.same_title and (m.same_author or m.files > 0)):
+        return True
+    return m.same_author and len(m.patch.lines) >= LEAST_LINES and m.lines >= LINES_ALONE
+
+
+def _find_squashed(commit: CommitFacts, matches: Iterable[_Match]) -> list[_Match]:
+    """Return the parts of one series that a commit is made of, in their order; [] without."""
+    groups: dict[tuple[object, ...], list[_Match]] = {}
+    for m in matches:
+        patch = m.patch
+        kept = len(patch.lines) >= LEAST_LINES and m.kept >= PART_KEPT
+        if kept and not m.late and (patch.part is not None or m.in_thread):
+            key = (patch.thread_id, patch.version, patch.parts, patch.author_email.casefold())
+            groups.setdefault(key, []).append(m)
+    best: list[_Match] = []
+    for parts in groups.values():
+        numbers = {m.patch.part for m in parts}
+        if len(numbers) < 2 or not any(m.same_author or m.in_thread for m in parts):
+            continue
+        covered = commit.lines & frozenset[int]().union(*(m.patch.lines for m in parts))
+        if len(covered) < PARTS_COVER * len(commit.lines):
+            continue
+        if not best or parts[0].patch.sent_at > best[0].patch.sent_at:
+            best = parts
+    return sorted(best, key=lambda m: m.patch.part or 0)
+
+
+def _named_links(
+    commit: CommitFacts, linked: Collection[str], archived: Collection[str]
+) -> Iterator[Link]:
+    """Yield the mails that the commit names and that are not linked yet."""
+    for one in commit.named:
+        if one.message_id in linked:
+            continue
+        how = f"trailer {one.key}" if one.key else "named in the text"
+        if one.message_id not in archived:
+            yield Link(one.message_id, Kind.missing, (how,))
+        else:
+            yield Link(one.message_id, Kind.report if one.is_report else Kind.discussion, (how,))

@@ -1,0 +1,265 @@
+"""Explain a commit: the mail that it comes from, its discussion, the summary, and who reviewed it.
+
+A stored commit has stored links. Another one, such as a commit of a checkout that is newer than the
+last run, is linked now, by the same rules.
+"""
+
+import datetime as dt
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import psycopg
+
+from mail_assets.mail.patches.commits import Commit
+from mail_assets.mail.patches.links import Kind, Link, abstains, compare_commit
+from mail_assets.postgres.statements import read_column, read_value, statement
+from mail_assets.reading.conversations import ThreadSize, measure_thread
+from mail_assets.tables.commit_links import Discussed, find_links, read_links
+from mail_assets.tables.commits import CommitKey, StoredCommit, read_commits
+from mail_assets.tables.messages import utc
+from mail_assets.tables.thread_summaries import ThreadSummary, read_summary
+
+#: Trailers that name people who helped a commit, and the word for it.
+CREDITS = {
+    "reviewed-by": "reviewed",
+    "acked-by": "acked",
+    "tested-by": "tested",
+    "reported-by": "reported",
+    "suggested-by": "suggested",
+    "co-authored-by": "co-authored",
+    "co-developed-by": "co-authored",
+}
+
+#: Fewest digits of an abbreviated id that a mail may write, and all of them.
+_SHORTEST, _WHOLE = 7, 40
+
+
+class Mail(NamedTuple):
+    """A message as one line shows it."""
+
+    message_id: str
+    thread_id: str | None
+    subject: str
+    from_name: str
+    from_email: str
+    sent_at: dt.datetime
+    lists: list[str]
+
+
+class Credit(NamedTuple):
+    """Part that a person had in a commit, by its trailers: `role` is reviewed, tested and so on."""
+
+    role: str
+    person: str
+
+
+class CommitCard(NamedTuple):
+    """A commit as people read it."""
+
+    sha: str
+    repository: str
+    subject: str
+    author_name: str
+    author_email: str
+    authored_at: dt.datetime
+    committer_name: str
+    committer_email: str
+    committed_at: dt.datetime
+    credits: tuple[Credit, ...]
+    picked_from: tuple[str, ...]
+    reverts: tuple[str, ...]
+    is_merge: bool
+
+
+@dataclass(frozen=True)
+class Decision:
+    """A commit and the mail about it.
+
+    `links` are best first. `reason` says why there is no certain mail, "" where there is one.
+    `thread` is the conversation of the first linked mail. `naming` are messages that name the
+    commit later, such as thanks. `followed` is the commit that led here: a cherry-pick of this one.
+    """
+
+    commit: CommitCard
+    links: tuple[Link, ...]
+    mails: Mapping[str, Mail]
+    reason: str
+    thread: ThreadSize | None = None
+    thread_id: str = ""
+    summary: ThreadSummary | None = None
+    naming: tuple[Mail, ...] = ()
+    followed: str = ""
+
+    @property
+    def abstained(self) -> bool:
+        """True if no mail is certain."""
+        return bool(self.reason)
+
+    @property
+    def message_ids(self) -> list[str]:
+        """The linked mails that are archived, best first; none if no mail is certain."""
+        if self.abstained:
+            return []
+        return [one.message_id for one in self.links if one.kind != Kind.missing]
+
+    def as_line(self) -> dict[str, Any]:
+        """Return what `why --shas --json` prints for a commit."""
+        return {
+            "sha": self.commit.sha,
+            "message_ids": self.message_ids,
+            "abstained": self.abstained,
+            "reason": self.reason,
+            "evidence": [
+                {"message_id": x.message_id, "kind": x.kind.value, "evidence": [*x.evidence]}
+                for x in self.links
+            ],
+        }
+
+    def as_json(self) -> dict[str, Any]:
+        """Return what `why --json` prints: the line, the commit, the mails, thread and summary."""
+        commit = self.commit._asdict()
+        return {
+            **self.as_line(),
+            "followed": self.followed or None,
+            "commit": {
+                **commit,
+                "authored_at": utc(self.commit.authored_at),
+                "committed_at": utc(self.commit.committed_at),
+                "credits": [one._asdict() for one in self.commit.credits],
+            },
+            "mails": [_mail_json(self.mails[x]) for x in self.message_ids if x in self.mails],
+            "thread_id": self.thread_id or None,
+            "messages": self.thread.messages if self.thread else 0,
+            "summary": self.summary.as_json() if self.summary else None,
+            "named_in": [_mail_json(one) for one in self.naming],
+        }
+
+
+def _mail_json(mail: Mail) -> dict[str, Any]:
+    return {**mail._asdict(), "sent_at": utc(mail.sent_at)}
+
+
+def explain_stored(
+    connection: psycopg.Connection, keys: Sequence[CommitKey], about: Mapping[str, Discussed]
+) -> dict[CommitKey, Decision]:
+    """Return the decisions of stored commits, without thread, summary and later mail."""
+    links = read_links(connection, keys)
+    oldest = _oldest_months(connection, about)
+    return {
+        key: _decide(connection, _stored_card(row), links.get(key, []), oldest.get(key.repository))
+        for key, row in read_commits(connection, keys).items()
+    }
+
+
+def explain_commits(
+    connection: psycopg.Connection, commits: Iterable[Commit], repository: str, about: Discussed
+) -> dict[str, Decision]:
+    """Return the decisions of commits that are not stored, by their ids."""
+    read = {commit.sha: commit for commit in commits}
+    if not read:
+        return {}
+    links = find_links(connection, [compare_commit(one) for one in read.values()], about)
+    oldest = read_value(connection, statement("decisions", "oldest"), {"lists": [*about.lists]})
+    return {
+        sha: _decide(connection, _card(commit, repository), links[sha], oldest)
+        for sha, commit in read.items()
+    }
+
+
+def add_discussion(
+    connection: psycopg.Connection, decision: Decision, lists: Collection[str]
+) -> Decision:
+    """Return a decision with its thread, its summary, and later mail that names the commit."""
+    first = next((decision.mails[x] for x in decision.message_ids if x in decision.mails), None)
+    thread_id = (first.thread_id or "") if first else ""
+    naming = [
+        one for one in _find_naming(connection, decision.commit, lists) if one not in decision.mails
+    ]
+    return replace(
+        decision,
+        thread=measure_thread(connection, thread_id) if thread_id else None,
+        thread_id=thread_id,
+        summary=read_summary(connection, thread_id) if thread_id else None,
+        naming=tuple(_read_mails(connection, naming).values()),
+    )
+
+
+def _decide(
+    connection: psycopg.Connection, card: CommitCard, links: Sequence[Link], oldest: str | None
+) -> Decision:
+    mails = _read_mails(connection, [x.message_id for x in links if x.kind != Kind.missing])
+    # a message may have gone since links were made
+    there = [x for x in links if x.kind == Kind.missing or x.message_id in mails]
+    reason = _reason(card, there, oldest) if abstains(there) else ""
+    return Decision(card, tuple(there), mails, reason)
+
+
+def _reason(card: CommitCard, links: Sequence[Link], oldest: str | None) -> str:
+    if missing := [x.message_id for x in links if x.kind == Kind.missing]:
+        return f"the mail that it names is not in this archive: {', '.join(missing[:3])}"
+    if card.is_merge:
+        return "it is a merge: its parents have the mail"
+    if oldest is None:
+        return "the lists that discuss its repository have no mail here"
+    if f"{card.committed_at:%Y-%m}" < oldest:
+        return f"it is older than the mail of this archive, which begins in {oldest}"
+    return "no mail has its patch-id, and none has its title or lines with certainty"
+
+
+def _oldest_months(
+    connection: psycopg.Connection, about: Mapping[str, Discussed]
+) -> dict[str, str | None]:
+    query = statement("decisions", "oldest")
+    return {
+        name: read_value(connection, query, {"lists": [*one.lists]}) for name, one in about.items()
+    }
+
+
+def _read_mails(connection: psycopg.Connection, ids: Sequence[str]) -> dict[str, Mail]:
+    if not ids:
+        return {}
+    rows = connection.execute(statement("decisions", "mails"), {"ids": [*dict.fromkeys(ids)]})
+    return {row[0]: Mail(*row) for row in rows.fetchall()}
+
+
+def _find_naming(
+    connection: psycopg.Connection, card: CommitCard, lists: Collection[str]
+) -> list[str]:
+    """Return the messages that name a commit by its id, whole or shortened."""
+    forms = [card.sha[:size] for size in range(_SHORTEST, min(len(card.sha), _WHOLE) + 1)]
+    values = {
+        "query": " | ".join(f"'{form}'" for form in forms),
+        "lists": [*lists],
+        "since": card.committed_at,
+    }
+    return read_column(connection, statement("decisions", "naming"), values)
+
+
+def _credits(trailers: Sequence[Sequence[str]]) -> tuple[Credit, ...]:
+    named = [(CREDITS.get(key.lower()), value) for key, value in trailers]
+    return tuple(dict.fromkeys(Credit(role, person) for role, person in named if role))
+
+
+def _card(commit: Commit, repository: str) -> CommitCard:
+    return CommitCard(
+        *(commit.sha, repository, commit.subject),
+        *(commit.author_name, commit.author_email, commit.authored_at),
+        *(commit.committer_name, commit.committer_email, commit.committed_at),
+        _credits(commit.trailers),
+        commit.picked_from,
+        commit.reverts,
+        commit.is_merge,
+    )
+
+
+def _stored_card(row: StoredCommit) -> CommitCard:
+    return CommitCard(
+        *(row.key.sha, row.key.repository, row.subject),
+        *(row.author_name, row.author_email, row.authored_at),
+        *(row.committer_name, row.committer_email, row.committed_at),
+        _credits(row.trailers),
+        tuple(row.picked_from),
+        tuple(row.reverts),
+        len(row.parents) > 1,
+    )

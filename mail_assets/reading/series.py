@@ -1,0 +1,264 @@
+"""Series of patches as people read them: their versions, and what became of each change."""
+
+import datetime as dt
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import psycopg
+from psycopg.rows import dict_row
+
+from mail_assets.postgres.statements import read_column, statement
+
+#: An open patch that nobody else has answered for so many days is silent: no consent, no refusal.
+SILENT_DAYS = 60
+
+#: Mails whose series are read at once.
+_AT_ONCE = 500
+
+_OPEN = frozenset({"open", "silent"})
+
+
+class SeriesPatchView(NamedTuple):
+    """A patch or cover letter of a series.
+
+    `state` is open, silent, applied, superseded, rejected or withdrawn. `reason_id` is the mail
+    that says so, in the words `said`, or the version that supersedes it. `commits` are those of the
+    repositories at hand that it became; `shas` has them and those that the mail names.
+    """
+
+    series_id: str
+    change: int
+    posting: int
+    message_id: str
+    place: int
+    kind: str
+    title: str
+    version: int
+    part: int | None
+    parts: int | None
+    list: str
+    sent_at: dt.datetime
+    from_name: str
+    from_email: str
+    previous_id: str | None
+    evidence: Sequence[str]
+    is_taken_over: bool
+    is_newest: bool
+    is_remark: bool
+    state: str
+    reason_id: str | None
+    said: str | None
+    said_by: str | None
+    said_at: dt.datetime | None
+    shas: Sequence[str]
+    is_answered: bool
+    commits: Sequence[str]
+    committer_name: str | None
+    committed_at: dt.datetime | None
+
+    @property
+    def label(self) -> str:
+        """Version and part, as "v2 3/5"."""
+        part = "" if self.part is None else f" {self.part}/{self.parts or '?'}"
+        return f"v{self.version}{part}"
+
+    def as_json(self) -> dict[str, Any]:
+        """Return a document."""
+        return {
+            **{name: value for name, value in self._asdict().items() if name != "series_id"},
+            "sent_at": self.sent_at.isoformat(),
+            "said_at": self.said_at.isoformat() if self.said_at else None,
+            "committed_at": self.committed_at.isoformat() if self.committed_at else None,
+        }
+
+
+class Change(NamedTuple):
+    """The versions of one patch, or of the cover letter, oldest first."""
+
+    number: int
+    versions: Sequence[SeriesPatchView]
+
+    @property
+    def deciding(self) -> SeriesPatchView:
+        """The version that decides the state: the last that was applied, else the newest."""
+        applied = [one for one in self.versions if one.state == "applied"]
+        return (applied or self.versions)[-1]
+
+    @property
+    def shas(self) -> list[str]:
+        """The commits that were named, each once."""
+        return [*dict.fromkeys(sha for one in self.versions for sha in one.shas)]
+
+    def as_json(self) -> dict[str, Any]:
+        """Return a document."""
+        return {
+            "change": self.number,
+            "title": self.versions[-1].title,
+            "state": self.deciding.state,
+            "shas": self.shas,
+            "versions": [one.as_json() for one in self.versions],
+        }
+
+
+class SeriesView(NamedTuple):
+    """A series: its postings, oldest first, and its changes."""
+
+    series_id: str
+    postings: Sequence[Sequence[SeriesPatchView]]
+    changes: Sequence[Change]
+
+    @property
+    def title(self) -> str:
+        """Title of the newest cover letter, else of the newest patch."""
+        newest = self.postings[-1]
+        return next((one.title for one in newest if one.kind == "cover"), newest[0].title)
+
+    def change_of(self, message_id: str) -> list[Change]:
+        """Return the changes that a mail has versions of."""
+        return [
+            one for one in self.changes if any(x.message_id == message_id for x in one.versions)
+        ]
+
+    def as_json(self) -> dict[str, Any]:
+        """Return a document."""
+        return {
+            "series_id": self.series_id,
+            "title": self.title,
+            "postings": [
+                {
+                    "posting": number,
+                    "version": some[0].version,
+                    "message_ids": [*dict.fromkeys(one.message_id for one in some)],
+                    "sent_at": some[0].sent_at.isoformat(),
+                    "from_name": some[0].from_name,
+                }
+                for number, some in enumerate(self.postings)
+            ],
+            "changes": [one.as_json() for one in self.changes],
+        }
+
+
+def read_series(
+    connection: psycopg.Connection, message_id: str, now: dt.datetime | None = None
+) -> SeriesView | None:
+    """Return the series of a mail, None if it has no patch."""
+    return read_many(connection, [message_id], now).get(message_id)
+
+
+def read_many(
+    connection: psycopg.Connection, ids: Collection[str], now: dt.datetime | None = None
+) -> dict[str, SeriesView]:
+    """Return the series of mails that have patches, by mail."""
+    moment = now or dt.datetime.now(dt.UTC)
+    with connection.cursor(row_factory=dict_row) as cursor:
+        rows = cursor.execute(statement("series_reading", "series"), {"ids": [*ids]}).fetchall()
+    by_series: dict[str, list[SeriesPatchView]] = defaultdict(list)
+    for row in rows:
+        view = SeriesPatchView(**row)
+        by_series[view.series_id].append(_with_silence(_with_commits(view), moment))
+    found: dict[str, SeriesView] = {}
+    for some in by_series.values():
+        series = _make_series(some)
+        found |= dict.fromkeys((one.message_id for one in some), series)
+    return {one: found[one] for one in ids if one in found}
+
+
+def _with_commits(view: SeriesPatchView) -> SeriesPatchView:
+    """Return a patch that became a commit as applied, whatever mails say."""
+    if not view.commits:
+        return view
+    named = [x for x in view.shas if not any(sha.startswith(x) for sha in view.commits)]
+    return view._replace(state="applied", shas=[*view.commits, *named])
+
+
+def _with_silence(view: SeriesPatchView, now: dt.datetime) -> SeriesPatchView:
+    is_old = now - view.sent_at > dt.timedelta(days=SILENT_DAYS)
+    if view.state == "open" and not view.is_answered and is_old:
+        return view._replace(state="silent")
+    return view
+
+
+def _make_series(patches: Sequence[SeriesPatchView]) -> SeriesView:
+    postings: dict[int, list[SeriesPatchView]] = defaultdict(list)
+    changes: dict[int, list[SeriesPatchView]] = defaultdict(list)
+    for one in patches:
+        postings[one.posting].append(one)
+        changes[one.change].append(one)
+    for some in postings.values():
+        some.sort(key=lambda one: (one.kind != "cover", one.part or 0, one.message_id, one.place))
+        _settle_cover(some, changes)
+    return SeriesView(
+        patches[0].series_id,
+        [postings[number] for number in sorted(postings)],
+        [Change(number, changes[number]) for number in sorted(changes)],
+    )
+
+
+def _settle_cover(
+    posting: list[SeriesPatchView], changes: dict[int, list[SeriesPatchView]]
+) -> None:
+    """Let the cover letter of a posting whose patches were all applied be applied too."""
+    cover, *parts = posting
+    if cover.kind != "cover" or cover.state not in _OPEN or len(parts) != cover.parts:
+        return
+    if all(one.state == "applied" for one in parts):
+        shas = [*dict.fromkeys(sha for one in parts for sha in one.shas)]
+        posting[0] = cover._replace(state="applied", shas=shas)
+        versions = changes[cover.change]
+        versions[versions.index(cover)] = posting[0]
+
+
+def describe_mails(
+    connection: psycopg.Connection, ids: Sequence[str], now: dt.datetime | None = None
+) -> Iterator[dict[str, Any]]:
+    """Yield for each mail the versions of its patches, oldest first, their state and commits.
+
+    `state` is null for mail without a patch; `shas` then are the commits that it says were applied.
+    """
+    for start in range(0, len(ids), _AT_ONCE):
+        some = ids[start : start + _AT_ONCE]
+        series = read_many(connection, some, now)
+        said = _read_commits_said(connection, [one for one in some if one not in series])
+        for one in some:
+            changes = series[one].change_of(one) if one in series else []
+            versions = sorted(
+                (x for change in changes for x in change.versions), key=lambda x: x.sent_at
+            )
+            shas = [sha for change in changes for sha in change.shas] or said.get(one, [])
+            yield {
+                "message_id": one,
+                "versions": [*dict.fromkeys(x.message_id for x in versions)],
+                "state": changes[0].deciding.state if changes else None,
+                "shas": [*dict.fromkeys(shas)],
+            }
+
+
+def _read_commits_said(connection: psycopg.Connection, ids: Sequence[str]) -> dict[str, list[str]]:
+    said: dict[str, list[str]] = defaultdict(list)
+    query = statement("series_reading", "commits_said")
+    for message_id, shas in connection.execute(query, {"ids": [*ids]}):
+        said[message_id] += shas
+    return said
+
+
+def read_open(
+    connection: psycopg.Connection, list_name: str, now: dt.datetime | None = None
+) -> Iterator[Change]:
+    """Yield the open and silent changes of a list, without cover letters, newest first.
+
+    A change is open until it is applied, refused or withdrawn; its newest version stands for it.
+    """
+    query = statement("series_reading", "open")
+    ids = read_column(connection, query, {"list": list_name})
+    seen: set[tuple[str, int]] = set()
+    found = []
+    for start in range(0, len(ids), _AT_ONCE):
+        for mail, series in read_many(connection, ids[start : start + _AT_ONCE], now).items():
+            for change in series.change_of(mail):
+                key = series.series_id, change.number
+                newest = change.deciding
+                if key not in seen and newest.kind == "patch" and newest.state in _OPEN:
+                    found.append(change)
+                seen.add(key)
+    return iter(sorted(found, key=lambda one: one.versions[-1].sent_at, reverse=True))

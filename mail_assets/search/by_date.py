@@ -1,0 +1,120 @@
+"""Rows of a list by date, read from any place on: the newest or oldest messages, or their threads.
+
+A thread stands where its newest (or oldest) matching message does, and has all its messages that
+match. So a row is the same on a page of any size, and a page that begins deep in the list reads
+nothing of what comes before: a thread whose first message is before the page was shown there.
+"""
+
+import datetime as dt
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+import psycopg
+
+from mail_assets.search.filters import Place
+from mail_assets.search.fulltext import DEEPER, MAX_DEPTH, PAGE_DEPTH
+from mail_assets.search.look_up import LookedUp
+from mail_assets.search.matches import Candidate, first_copies, read_copies
+from mail_assets.search.newest import find_last_day, list_newest
+
+#: Messages of the threads of a block that are read: the longest thread of an archive.
+MAX_OF_THREADS = 20_000
+
+
+@dataclass
+class DatedRows:
+    """The rows of a list by date after a place, each the candidates of a thread or one message.
+
+    They are read in growing blocks as they are asked for. `horizon`: messages at and beyond that
+    moment were not looked at, because the list asks for what no index knows. `most` messages are
+    read first.
+    """
+
+    connection: psycopg.Connection
+    looked_up: LookedUp
+    place: Place | None
+    by_thread: bool
+    most: int = PAGE_DEPTH
+    rows: list[list[Candidate]] = field(default_factory=list)
+    horizon: dt.datetime | None = None
+    is_all: bool = False
+    _known: set[str] = field(default_factory=set)
+
+    def take(self, start: int, end: int) -> list[list[Candidate]]:
+        """Return rows; fewer, or none, where the list ends."""
+        while len(self.rows) < end and not self.is_all:
+            self._read_block()
+        return self.rows[start:end]
+
+    @property
+    def resumes_at(self) -> Place | None:
+        """The place where what was not looked at begins, None where there is none."""
+        if self.horizon is None or Place(self.horizon) == self.place:
+            return None
+        return Place(self.horizon)
+
+    @property
+    def looked_back_to(self) -> dt.date | None:
+        """The last day (UTC) that was looked at whole; of the oldest the first that was not."""
+        oldest = self.looked_up.filters.oldest
+        return find_last_day(self.horizon, oldest=oldest) if self.horizon else None
+
+    def _read_block(self) -> None:
+        filters = self.looked_up.filters
+        if self.place:
+            filters = filters.start_after(self.place)
+        asked = self.looked_up._replace(filters=filters)
+        found = list_newest(self.connection, asked, self.most)
+        self.horizon = found.horizon
+        self.is_all = found.is_all or found.horizon is not None
+        block = [one for one in found.candidates if not self._is_beyond(one)]
+        end = None if self.is_all or not block else _place_of(block[-1])
+        for row in self._complete(block):
+            key, head = _key(row[0], by_thread=self.by_thread), _place_of(row[0])
+            # a text of a contested id may stand before the page, or in a later block
+            is_here = self._follows(head, self.place) and not (end and self._follows(head, end))
+            if key not in self._known and is_here and not self._is_beyond(row[0]):
+                self.rows.append(row)
+                self._known.add(key)
+        self.place = end or self.place
+        self.most = min(MAX_DEPTH, DEEPER * self.most)
+
+    def _complete(self, block: list[Candidate]) -> Iterable[list[Candidate]]:
+        """Return the rows of the messages of a block, each with all its messages that match."""
+        if not block:
+            return []
+        threads = {one.thread_id for one in block if one.thread_id} if self.by_thread else set()
+        filters = self.looked_up.filters.require_threads(
+            sorted(threads), (one.message_id for one in block)
+        )
+        read = read_copies(self.connection, filters, "newest", most=MAX_OF_THREADS)
+        rows: dict[str, list[Candidate]] = {}
+        for one in first_copies([*read, *block]):
+            rows.setdefault(_key(one, by_thread=self.by_thread), []).append(one)
+        return rows.values()
+
+    def _follows(self, one: Place, other: Place | None) -> bool:
+        """Return whether a place comes after another in the list."""
+        if other is None:
+            return True
+        if one.sent_at == other.sent_at:
+            return one.message_id > other.message_id
+        return (one.sent_at > other.sent_at) == self.looked_up.filters.oldest
+
+    def _is_beyond(self, one: Candidate) -> bool:
+        """Return whether a message is at or beyond the horizon."""
+        if self.horizon is None or one.sent_at is None:
+            return False
+        if self.looked_up.filters.oldest:
+            return one.sent_at >= self.horizon
+        return one.sent_at <= self.horizon
+
+
+def _place_of(one: Candidate) -> Place:
+    assert one.sent_at  # of a list by date
+    return Place(one.sent_at, one.message_id)
+
+
+def _key(one: Candidate, *, by_thread: bool) -> str:
+    # a text that contests an id is in no thread, though the thread may be named by that id
+    return f"thread {one.thread_id}" if by_thread and one.thread_id else one.message_id

@@ -1,0 +1,328 @@
+"""The commits of a git repository: which there are in each month, and their contents as a stream.
+
+git runs as in git.py: the repository is not trusted, and neither its hooks nor anything that its
+configuration names is run. A repository at a URL is mirrored below MAIL_HOME/cache; one in a folder
+is only read. What a mirror and a folder have is remembered with the newest commit: then only new
+commits are walked.
+"""
+
+import hashlib
+import tempfile
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import IO, NamedTuple
+
+from mail_assets.http.reach import Reach
+from mail_assets.mail.message.subjects import MAX_SUBJECT
+from mail_assets.mail.patches.commits import Commit
+from mail_assets.mail.patches.diff import read_diff
+from mail_assets.mail.patches.patch_id import patch_id
+from mail_assets.sources.git import fetch_repository, is_ancestor, run_git, running
+from mail_assets.sources.http_reader import password_for, pin_address
+from mail_assets.sources.message_source import hold_folder, read_pairs, write_pairs
+from mail_assets.sources.source import HttpOptions, SourceError
+from mail_assets.sources.urls import url_scheme
+
+MAX_DIFF = 8 << 20  # bytes of a commit's diff; a longer one has no patch-id
+MAX_BODY = 256 << 10  # bytes of a commit's message
+MAX_NAME = 500  # characters of a name or an address
+_MAX_LINE = 1 << 20  # bytes that are read of a line at once
+
+# No line of a diff begins with this byte; a commit's message holds no NUL, which ends each field.
+_MARK = b"\x01"
+_FIELDS = ("%H", "%P", "%an", "%ae", "%at", "%cn", "%ce", "%ct", "%B")
+_FORMAT = f"--format=%x01{'%x00'.join(_FIELDS)}%x00"
+_LOG = (
+    *("log", "--no-walk=unsorted", "--stdin", _FORMAT, "--encoding=UTF-8"),
+    *("-p", "--diff-merges=off", "--root", "--full-index", "-U3", "--inter-hunk-context=0"),
+    *("--diff-algorithm=myers", "--indent-heuristic", "-M50%", "--src-prefix=a/"),
+    *("--dst-prefix=b/", "--submodule=short", "--no-ext-diff", "--no-textconv", "--no-color"),
+    *("--no-notes", "--no-relative", "--ws-error-highlight=none", "--no-show-signature"),
+)
+_FIRST = datetime(1970, 1, 1, tzinfo=UTC)
+_LAST_SECOND = 4_102_444_799  # the end of 2099
+
+
+class History(NamedTuple):
+    """The commits of a branch: its newest one, and the ids of each month, oldest first.
+
+    `rewritten`: the newest commit that was known before is no longer part of the branch.
+    """
+
+    head: str
+    months: dict[str, list[str]]
+    rewritten: str
+
+    def version(self, month: str) -> str:
+        """Return a digest of the commits of a month, "" if there are none."""
+        ids = self.months.get(month)
+        return hashlib.sha256("\n".join(sorted(ids)).encode()).hexdigest()[:32] if ids else ""
+
+
+class CommitSource:
+    """The commits of one branch of a repository at `source`, a folder or an http(s):// URL.
+
+    `branch` "" is that of HEAD. `cache` is a folder for its mirror and what it remembers.
+    """
+
+    def __init__(
+        self, name: str, source: str, branch: str, cache: Path, options: HttpOptions
+    ) -> None:
+        self.name, self.source, self.branch = name, source, branch
+        key = hashlib.sha256(f"{source} {branch}".encode()).hexdigest()[:8]
+        self._cache = cache / "repositories" / f"{name}-{key}"
+        self._options = options
+        self._is_remote = url_scheme(source) != "file"
+        self._history: History | None = None
+        self._folder: Path | None = None
+
+    @property
+    def is_mirrored(self) -> bool:
+        """Whether reading it needs no first clone."""
+        return not self._is_remote or (self._mirror / "HEAD").exists()
+
+    def history(self) -> History:
+        """Fetch what is new, once, and return the commits of the branch.
+
+        Raises:
+            SourceError: the repository, the branch or the server is not there.
+        """
+        if self._history is None:
+            try:
+                with hold_folder(self._cache):
+                    self._history = self._read_history(self.folder())
+            except SourceError as error:
+                raise self._error(str(error), retryable=error.retryable) from error
+            except OSError as error:
+                what = f"{error.filename or self._cache}: {error.strerror}"
+                raise self._error(what, retryable=True) from error
+        return self._history
+
+    def read(self, ids: Iterable[str]) -> Iterator[Commit]:
+        """Yield the commits of these ids in their order; memory is that of one commit.
+
+        Raises:
+            SourceError: git fails, or a commit is gone.
+        """
+        try:
+            yield from read_commits(self.folder(), ids)
+        except SourceError as error:
+            raise self._error(str(error), retryable=error.retryable) from error
+
+    def folder(self) -> Path:
+        """Return the git directory: that of the folder, or the mirror, which is brought up to date.
+
+        Raises:
+            SourceError: there is none.
+        """
+        if self._folder is None:
+            self._folder = self._update_mirror() if self._is_remote else git_folder(self.source)
+        return self._folder
+
+    @property
+    def _mirror(self) -> Path:
+        return self._cache / "mirror.git"
+
+    def _update_mirror(self) -> Path:
+        auth = password_for(self.source, self.source, self._options)
+        address = pin_address(self.source, Reach(self.source))
+        fetch_repository(self.source, self._mirror, auth, address)
+        return self._mirror
+
+    def _read_history(self, folder: Path) -> History:
+        head = find_branch(folder, self.branch)
+        path = self._cache / "commits"
+        known, pairs = read_pairs(path)
+        rewritten = ""
+        if known != head:
+            if known and not is_ancestor(folder, known, head):
+                known, pairs, rewritten = "", [], known
+            span = f"{known}..{head}" if known else head
+            pairs = [*pairs, *_walk(folder, span)]
+            write_pairs(path, head, pairs)
+        months: defaultdict[str, list[str]] = defaultdict(list)
+        for month, sha in pairs:
+            months[month].append(sha)
+        return History(head, dict(months), rewritten)
+
+    def _error(self, what: str, *, retryable: bool = False) -> SourceError:
+        return SourceError(f"repository {self.name} ({self.source}): {what}", retryable=retryable)
+
+
+class GitFolder:
+    """A repository on this machine, in which commits are looked up by their ids."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    @classmethod
+    def around(cls, place: Path) -> "GitFolder | None":
+        """Return the repository whose checkout holds a folder, None without one."""
+        try:
+            return cls(git_folder(str(place)))
+        except SourceError:
+            return None
+
+    @classmethod
+    def kept(cls, name: str, source: str, branch: str, cache: Path) -> "GitFolder | None":
+        """Return a repository of lists.toml, None if it is not on this machine; fetch nothing."""
+        one = CommitSource(name, source, branch, cache, HttpOptions())
+        if not one.is_mirrored:
+            return None
+        return cls(one._mirror) if one._is_remote else cls.around(Path(source))
+
+    def find(self, name: str) -> str:
+        """Return the whole id of a commit, "" if there is none or several begin so."""
+        command = [f"--git-dir={self.folder}", "rev-parse", "--verify", "--quiet"]
+        try:
+            out = run_git([*command, "--end-of-options", f"{name}^{{commit}}"])
+        except SourceError:
+            return ""
+        return out.decode().strip()
+
+    def read(self, ids: Iterable[str]) -> Iterator[Commit]:
+        """Yield the commits of these ids. See read_commits."""
+        return read_commits(self.folder, ids)
+
+
+def git_folder(path: str) -> Path:
+    """Return the git directory of a repository or of any folder in its work tree.
+
+    Raises:
+        SourceError: there is none.
+    """
+    if not Path(path).is_dir():
+        raise SourceError(f"there is no folder {path}; clone the repository there")
+    try:
+        out = run_git(["-C", path, "rev-parse", "--absolute-git-dir"])
+    except SourceError as error:
+        raise SourceError(f"{path} is no git repository: {error}") from error
+    return Path(out.decode("utf-8", "surrogateescape").rstrip("\n"))
+
+
+def find_branch(folder: Path, branch: str) -> str:
+    """Return the id of the newest commit of a branch; "" as a branch is HEAD.
+
+    Raises:
+        SourceError: there is no such branch, or it has no commit.
+    """
+    name = f"refs/heads/{branch}" if branch else "HEAD"
+    command = [f"--git-dir={folder}", "rev-parse", "--verify", "--quiet", "--end-of-options"]
+    try:
+        return run_git([*command, f"{name}^{{commit}}"]).decode().strip()
+    except SourceError:
+        run_git([f"--git-dir={folder}", "rev-parse", "--git-dir"])  # is it a repository at all?
+    what = f"there is no branch {branch!r}" if branch else "HEAD names no commit"
+    raise SourceError(f"{what}; name a branch of it in lists.toml")
+
+
+def _walk(folder: Path, span: str) -> Iterator[tuple[str, str]]:
+    """Yield the month of the committer's date, in UTC, and the id of each commit, oldest first."""
+    command = [f"--git-dir={folder}", "log", "--reverse", "--topo-order", "--no-show-signature"]
+    with running([*command, "--no-notes", "--format=%ct %H", "--end-of-options", span]) as out:
+        for line in out:
+            seconds, _, sha = line.decode("ascii").strip().partition(" ")
+            yield f"{_moment(seconds):%Y-%m}", sha
+
+
+def read_commits(folder: Path, ids: Iterable[str]) -> Iterator[Commit]:
+    """Yield the commits of these ids, in their order, from one git process.
+
+    A merge has no diff. A diff longer than MAX_DIFF is cut, and its commit says so.
+
+    Raises:
+        SourceError: git fails, or a commit is gone.
+    """
+    wanted = [*dict.fromkeys(ids)]
+    if not wanted:
+        return
+    with tempfile.TemporaryFile() as names:
+        names.writelines(f"{one}\n".encode("ascii") for one in wanted)
+        names.seek(0)
+        with running([f"--git-dir={folder}", *_LOG], stdin=names) as out:
+            line = out.readline(_MAX_LINE)
+            while line:
+                if not line.startswith(_MARK):
+                    raise SourceError("git log wrote something unexpected; update git")
+                head, line = _read_head(out, line)
+                diff, is_cut, line = _read_patch(out, line)
+                yield _build(head, diff, is_cut)
+
+
+def _read_head(out: IO[bytes], line: bytes) -> tuple[list[bytes], bytes]:
+    """Read the fields of a commit; return them and the line after them."""
+    parts, ends = [line[1:]], line.count(b"\x00")
+    while ends < len(_FIELDS) and (line := out.readline(_MAX_LINE)):
+        parts.append(line)
+        ends += line.count(b"\x00")
+    return b"".join(parts).split(b"\x00"), out.readline(_MAX_LINE)
+
+
+def _read_patch(out: IO[bytes], line: bytes) -> tuple[bytes, bool, bytes]:
+    """Read the diff of a commit; return it, whether it was cut, and the line after it."""
+    lines, size = [], 0
+    while line and not line.startswith(_MARK):
+        size += len(line)
+        if size <= MAX_DIFF:
+            lines.append(line)
+        was_open = not line.endswith(b"\n")
+        line = out.readline(_MAX_LINE)
+        while was_open and line:  # the rest of a very long line may begin with any byte
+            size += len(line)
+            if size <= MAX_DIFF:
+                lines.append(line)
+            was_open = not line.endswith(b"\n")
+            line = out.readline(_MAX_LINE)
+    return b"".join(lines), size > MAX_DIFF, line
+
+
+def _build(head: Sequence[bytes], diff: bytes, is_cut: bool) -> Commit:
+    sha, parents, author, author_email, authored, committer, email, committed, message = head[:9]
+    flags = []
+    names = [_text(x)[:MAX_NAME] for x in (author, author_email, committer, email)]
+    text = _text(message[:MAX_BODY]).strip("\n")
+    if len(message) > MAX_BODY:
+        flags.append("message_capped")
+    if any("\ufffd" in x for x in (*names, text)):
+        flags.append("bytes_repaired")
+    subject, _, body = text.partition("\n\n")
+    shown = diff.decode("utf-8", "replace")
+    read = read_diff(shown)
+    if is_cut:
+        flags.append("diff_capped")
+    return Commit(
+        sha=sha.decode("ascii"),
+        parents=tuple(parents.decode("ascii").split()),
+        author_name=names[0],
+        author_email=names[1],
+        authored_at=_moment(authored),
+        committer_name=names[2],
+        committer_email=names[3],
+        committed_at=_moment(committed),
+        subject=" ".join(subject.split())[:MAX_SUBJECT],
+        body=body.strip("\n"),
+        files=read.describe(),
+        patch_id="" if is_cut else patch_id(shown),
+        lines=read.digest_lines(),
+        flags=tuple(sorted(flags)),
+    )
+
+
+def _text(data: bytes) -> str:
+    """Return what a field says: UTF-8, else windows-1252, without NUL."""
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError:
+        text = data.decode("cp1252", "replace")
+    return text.replace("\x00", "\ufffd").replace("\r\n", "\n")
+
+
+def _moment(seconds: bytes | str) -> datetime:
+    """Return a time of git; one that no month has becomes the nearest that has one."""
+    try:
+        number = int(seconds)
+    except ValueError:  # an old commit may have a damaged date
+        return _FIRST
+    return datetime.fromtimestamp(min(max(number, 0), _LAST_SECOND), UTC)

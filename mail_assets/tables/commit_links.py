@@ -1,0 +1,280 @@
+"""The rows of commit_links: what links are made of, the candidates of commits, and their links."""
+
+import datetime as dt
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
+from typing import LiteralString, NamedTuple
+
+import psycopg
+
+from mail_assets.mail.patches.commits import find_named_mails
+from mail_assets.mail.patches.links import CommitFacts, Kind, Link, PatchFacts, link_commit
+from mail_assets.month import ListMonth
+from mail_assets.postgres.statements import read_column, read_value, statement
+from mail_assets.tables.commits import CommitKey
+from mail_assets.tables.partitions import Partition
+
+#: Links have no months: a commit and its mail are often in different ones.
+CORPUS = Partition("commit_links", None)
+
+#: Time that an author may take from a mail to a commit without the same subject.
+LONGEST_WAY = dt.timedelta(days=400)
+
+
+class Discussed(NamedTuple):
+    """The lists that discuss a repository, and the word that marks its patches in subjects."""
+
+    lists: tuple[str, ...]
+    prefix: str = ""
+
+
+class SourceMonth(NamedTuple):
+    """A month of commits, patches or messages, with the digest of what it has; "" if it is gone."""
+
+    asset: str
+    month: ListMonth
+    digest: str
+
+
+class StoredLink(NamedTuple):
+    """A link of a commit as a row."""
+
+    key: CommitKey
+    link: Link
+
+
+class _Candidates(NamedTuple):
+    """Patches that may be the sources of some commits, by what they share with these."""
+
+    by_patch_id: Mapping[str, list[PatchFacts]]
+    by_title: Mapping[str, list[PatchFacts]]
+    by_message: Mapping[str, list[PatchFacts]]
+    by_thread: Mapping[str, list[PatchFacts]]
+    threads: Mapping[str, str]
+    archived: Collection[str]
+
+    def of(self, commit: CommitFacts) -> list[PatchFacts]:
+        """Return the candidates of one commit, each once."""
+        found: dict[tuple[str, int], PatchFacts] = {}
+        groups = [
+            self.by_patch_id.get(commit.patch_id, []) if commit.patch_id else [],
+            self.by_title.get(commit.title_key, []) if commit.title_key else [],
+        ]
+        for one in commit.named:
+            groups.append(self.by_message.get(one.message_id, []))
+            if one.key:
+                groups.append(self.by_thread.get(self.threads.get(one.message_id, ""), []))
+        for group in groups:
+            found.update({(patch.message_id, patch.place): patch for patch in group})
+        return [*found.values()]
+
+
+def find_changed_months(connection: psycopg.Connection) -> list[SourceMonth]:
+    """Return the months that are not as they were when links were made of them."""
+    rows = connection.execute(statement("commit_links", "changed_months")).fetchall()
+    return [
+        SourceMonth(asset, ListMonth(name, month), digest) for asset, name, month, digest in rows
+    ]
+
+
+def record_months(connection: psycopg.Connection, months: Collection[SourceMonth]) -> None:
+    """Record that links were made of some months as they are; forget those that are gone."""
+    values = {
+        "assets": [one.asset for one in months],
+        "of_lists": [one.month.list_name for one in months],
+        "of_months": [one.month.month for one in months],
+        "digests": [one.digest for one in months],
+    }
+    connection.execute(statement("commit_links", "record_months"), values)
+    connection.execute(statement("commit_links", "forget_months"), values)
+
+
+def forget_sources(connection: psycopg.Connection) -> None:
+    """Forget what links were made of: all are made again."""
+    connection.execute(statement("commit_links", "forget_sources"))
+
+
+def has_changes(connection: psycopg.Connection) -> bool:
+    """Return whether commits or mail have changed since links were made."""
+    return bool(read_value(connection, statement("commit_links", "has_changes")))
+
+
+def find_touched(connection: psycopg.Connection, changed: SourceMonth) -> list[CommitKey]:
+    """Return the commits whose links may depend on a changed month."""
+    match changed.asset:
+        case "commits":
+            query = statement("commit_links", "commits_of_month")
+        case "patches":
+            query = statement("commit_links", "commits_of_patches")
+        case _:
+            query = statement("commit_links", "commits_of_messages")
+    values = {**changed.month.columns, "longest": LONGEST_WAY}
+    return [CommitKey(*row) for row in connection.execute(query, values)]
+
+
+def read_noted(connection: psycopg.Connection) -> dict[int, CommitKey]:
+    """Return the commits that lost a linked message, by the numbers of their notes."""
+    rows = connection.execute(statement("commit_links", "noted")).fetchall()
+    return {number: CommitKey(*key) for number, *key in rows}
+
+
+def forget_noted(connection: psycopg.Connection, numbers: Collection[int]) -> None:
+    """Delete notes of commits that are linked again."""
+    connection.execute(statement("commit_links", "forget_noted"), {"numbers": [*numbers]})
+
+
+def read_facts(
+    connection: psycopg.Connection, keys: Sequence[CommitKey]
+) -> dict[CommitKey, CommitFacts]:
+    """Return the stored commits of some keys as they are compared."""
+    values = {"repositories": [x.repository for x in keys], "shas": [x.sha for x in keys]}
+    found = {}
+    for row in connection.execute(statement("commit_links", "facts"), values):
+        repository, sha, *about, paths, lines, body, same_titles = row
+        named = tuple(find_named_mails(body))
+        facts = CommitFacts._make(
+            (sha, *about, frozenset(paths), frozenset(lines), named, same_titles)
+        )
+        found[CommitKey(repository, sha)] = facts
+    return found
+
+
+def _read_candidates(
+    connection: psycopg.Connection, commits: Collection[CommitFacts], about: Discussed
+) -> _Candidates:
+    """Return the patches with the patch-id or title of a commit, and those near a mail it names.
+
+    They are of the `lists` that discuss the repository; a named mail may be on any list. Messages
+    that stand for several texts are left out.
+    """
+    named = {one.message_id for commit in commits for one in commit.named}
+    archived = {*read_column(connection, statement("commit_links", "archived"), {"ids": [*named]})}
+    rows = connection.execute(statement("commit_links", "threads_of"), {"ids": [*archived]})
+    threads: dict[str, str] = dict(rows.fetchall())
+    values = {
+        "patch_ids": [*{one.patch_id for one in commits} - {""}],
+        "titles": [*{one.title_key for one in commits} - {""}],
+        "ids": [*archived],
+        "threads": [*{*threads.values()}],
+        "lists": [*about.lists],
+    }
+    query = statement("commit_links", "candidates")
+    patches = _read_patches(connection, query, values, about.prefix)
+    groups: list[defaultdict[str, list[PatchFacts]]] = [defaultdict(list) for _ in range(4)]
+    for patch in patches:
+        keys = (patch.patch_id, patch.title_key, patch.message_id, patch.thread_id)
+        for group, key in zip(groups, keys, strict=True):
+            group[key].append(patch)
+    by_patch_id, by_title, by_message, by_thread = groups
+    return _Candidates(by_patch_id, by_title, by_message, by_thread, threads, archived)
+
+
+def _read_patches_of_author(
+    connection: psycopg.Connection, commit: CommitFacts, about: Discussed
+) -> list[PatchFacts]:
+    """Return the patches of a commit's author that were sent before it, the newest of them."""
+    values = {
+        "email": commit.author_email.lower(),
+        "first": commit.committed_at - LONGEST_WAY,
+        "last": commit.committed_at + dt.timedelta(days=1),
+        "lists": [*about.lists],
+        "paths": [*commit.paths],
+    }
+    query = statement("commit_links", "of_author")
+    return _read_patches(connection, query, values, about.prefix)
+
+
+def find_links(
+    connection: psycopg.Connection, commits: Sequence[CommitFacts], about: Discussed
+) -> dict[str, list[Link]]:
+    """Return the links of some commits of one repository, by their ids; nothing is written.
+
+    Commits without a mail of the same patch-id or title are compared with all that their author
+    sent.
+    """
+    candidates = _read_candidates(connection, commits, about)
+    found = {}
+    for commit in commits:
+        patches = candidates.of(commit)
+        links = link_commit(commit, patches, candidates.archived)
+        if commit.lines and not any(link.kind == Kind.applied for link in links):
+            own = _read_patches_of_author(connection, commit, about)
+            if own:
+                links = link_commit(commit, [*patches, *own], candidates.archived)
+        found[commit.sha] = links
+    return found
+
+
+def read_links(
+    connection: psycopg.Connection, keys: Sequence[CommitKey]
+) -> dict[CommitKey, list[Link]]:
+    """Return the stored links of some commits, best first."""
+    values = {"repositories": [x.repository for x in keys], "shas": [x.sha for x in keys]}
+    found: defaultdict[CommitKey, list[Link]] = defaultdict(list)
+    for name, sha, message_id, kind, evidence in connection.execute(
+        statement("commit_links", "links"), values
+    ):
+        found[CommitKey(name, sha)].append(Link(message_id, Kind(kind), tuple(evidence)))
+    return found
+
+
+def replace_links(
+    connection: psycopg.Connection, links: Mapping[CommitKey, Sequence[Link]]
+) -> tuple[int, int]:
+    """Make the links of some commits equal to `links`; return the rows written and deleted."""
+    before = read_links(connection, [*links])
+    changed = {key: some for key, some in links.items() if [*some] != before.get(key, [])}
+    if not changed:
+        return 0, 0
+    old = {(key, x.message_id, x.kind) for key in changed for x in before.get(key, [])}
+    new = {(key, x.message_id, x.kind) for key, some in changed.items() for x in some}
+    values = {"repositories": [x.repository for x in changed], "shas": [x.sha for x in changed]}
+    connection.execute(statement("commit_links", "delete"), values)
+    with connection.cursor() as cursor, cursor.copy(statement("commit_links", "copy")) as copy:
+        for key, some in changed.items():
+            for place, link in enumerate(some):
+                copy.write_row((*key, link.message_id, link.kind.value, place, [*link.evidence]))
+    return sum(map(len, changed.values())), len(old - new)
+
+
+def delete_orphans(connection: psycopg.Connection, repositories: Sequence[str]) -> int:
+    """Delete the links of commits and repositories that are gone; return their number."""
+    values = {"repositories": [*repositories]}
+    return connection.execute(statement("commit_links", "delete_orphans"), values).rowcount
+
+
+def count_links(connection: psycopg.Connection) -> dict[str, int]:
+    """Return the number of links, of commits, and of commits with a source."""
+    with connection.cursor() as cursor:
+        row = cursor.execute(statement("commit_links", "figures")).fetchone()
+    assert row is not None
+    return dict(zip(("links", "commits", "linked", "named_elsewhere"), row, strict=True))
+
+
+def digest_links(connection: psycopg.Connection) -> str:
+    """Return a digest over all links."""
+    return str(read_value(connection, statement("commit_links", "digest")))
+
+
+def read_links_of_message(
+    connection: psycopg.Connection, message_ids: Collection[str]
+) -> list[StoredLink]:
+    """Return the links of commits to some messages."""
+    rows = connection.execute(statement("commit_links", "of_messages"), {"ids": [*message_ids]})
+    return [
+        StoredLink(CommitKey(name, sha), Link(message_id, Kind(kind), tuple(evidence)))
+        for name, sha, message_id, kind, evidence in rows
+    ]
+
+
+def _read_patches(
+    connection: psycopg.Connection, query: LiteralString, values: Mapping[str, object], prefix: str
+) -> list[PatchFacts]:
+    found: dict[tuple[str, int], PatchFacts] = {}
+    for row in connection.execute(query, values):
+        message_id, place, *about, paths, lines, version, part, parts, flags, tags, thread = row
+        sets = (frozenset(paths), frozenset(lines))
+        signs = ("answer" in flags, thread or "", bool(prefix) and prefix.casefold() in tags)
+        patch = PatchFacts._make((message_id, place, *about, *sets, version, part, parts, *signs))
+        found.setdefault((message_id, place), patch)
+    return [*found.values()]

@@ -1,0 +1,207 @@
+"""`mail-assets why`: from a line, a file or a commit to the mail that decided it."""
+
+import json
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from mail_assets.cli import main
+from mail_assets_tests.cli.conftest import assert_fails
+from mail_assets_tests.crane import COMMITTED, NEW, Crane
+from mail_assets_tests.world import HARBOR, World, mail
+
+
+class Checkout:
+    """A checkout of the crane, one commit of which was mailed, reviewed and thanked for."""
+
+    def __init__(self, world: World) -> None:
+        self.crane = Crane(world)
+        trailers = "Reviewed-by: Bo Pier <bo@example.org>\nLink: https://x.org/r/v1@example.org\n"
+        self.sha = self.crane.commit(f"crane: know the limit\n\nIt must.\n\n{trailers}")
+        self.mail = self.crane.mail("v1", self.sha)
+        self.thanks = mail(
+            "thanks",
+            f"Applied, thanks: {self.sha[:12]}",
+            subject="Re: [PATCH] crane: know the limit",
+            references="<v1@example.org>",
+            date="Fri, 08 Mar 2024 09:00:00 +0000",
+        )
+        world.load(self.mail, self.thanks, last="patches")
+        self.crane.read()
+        world.threads()
+        self.crane.link()
+        self.work = world.home / "work"
+        self.git("clone", "--quiet", str(self.crane.made.folder), str(self.work))
+        lists = world.home / "lists.toml"
+        lists.write_text(
+            f'[{HARBOR}]\nsource = "{world.folder()}"\n[repositories.crane]\n'
+            f'source = "{self.crane.made.folder}"\n'
+        )
+        self.environ = {
+            "MAIL_HOME": str(world.home),
+            "MAIL_LISTS": str(lists),
+            "MAIL_PG_DSN": world.dsn,
+        }
+
+    def git(self, *arguments: str) -> None:
+        """Run git without configuration."""
+        environ = {"PATH": os.environ["PATH"], "HOME": str(self.crane.world.home)}
+        subprocess.run(["git", *arguments], check=True, env=environ)
+
+    def why(self, *arguments: str, stdin: str = "") -> Result:
+        """Run the command."""
+        return CliRunner().invoke(main, ["why", *arguments], env=self.environ, input=stdin)
+
+    def json(self, *arguments: str, stdin: str = "") -> list[dict[str, object]]:
+        """Return the objects that the command prints."""
+        result = self.why(*arguments, "--json", stdin=stdin)
+        assert (result.exit_code, result.stderr) == (0, ""), result.output
+        return [json.loads(line) for line in result.stdout.splitlines()]
+
+
+@pytest.fixture
+def checkout(world: World) -> Checkout:
+    return Checkout(world)
+
+
+def test_line_leads_to_its_mail_evidence_and_people(checkout: Checkout) -> None:
+    result = checkout.why(str(checkout.work / "crane.c:2"))
+    assert (result.exit_code, result.stderr) == (0, "")
+    lines = result.stdout.splitlines()
+    assert lines[0] == f"{checkout.sha[:12]} crane: know the limit"
+    assert "Reviewed by Bo Pier <bo@example.org>" in lines
+    assert "Applied from [PATCH] crane: know the limit" in lines
+    assert "    trailer, patch-id, subject, author, files" in lines
+    assert "Discussion: 2 messages by 1 person" in lines
+    assert "Named in Re: [PATCH] crane: know the limit" in lines
+
+
+def test_commit_is_the_same_by_its_line_and_by_its_id(checkout: Checkout) -> None:
+    (by_line,) = checkout.json(str(checkout.work / "crane.c:3"))
+    (by_id,) = checkout.json(checkout.sha[:9].upper())
+    for key in ("file", "lines"):
+        by_line.pop(key)
+    assert by_line == by_id
+    assert by_id["message_ids"] == ["v1@example.org"]
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"), [(1, "no mail has its patch-id"), (4, "no mail has its patch-id")]
+)
+def test_line_without_certain_mail_says_so(checkout: Checkout, line: int, reason: str) -> None:
+    result = checkout.why(str(checkout.work / f"crane.c:{line}"))
+    assert result.exit_code == 0
+    assert f"No mail is certain: {reason}" in result.stdout
+    assert "Applied" not in result.stdout
+
+
+def test_file_has_its_commits_by_their_lines(checkout: Checkout) -> None:
+    found = checkout.json(str(checkout.work / "crane.c"))
+    assert [one["lines"] for one in found] == [[1, 4], [2, 3]]
+    assert [one["abstained"] for one in found] == [True, False]
+
+
+def test_changed_work_tree_is_matched_to_the_commit(checkout: Checkout) -> None:
+    path = checkout.work / "crane.c"
+    path.write_bytes(b"// mine\n" + NEW)
+    (found,) = checkout.json(f"{path}:3")
+    assert found["sha"] == checkout.sha
+    assert_fails(checkout.why(f"{path}:1"), 1, "line 1 of")
+
+
+def test_many_commits_have_a_line_each(checkout: Checkout) -> None:
+    ids = f"# two\n{checkout.sha}\n\n{checkout.crane.first}\n"
+    first, second = checkout.json("--shas", "-", stdin=ids)
+    assert (first["sha"], first["message_ids"]) == (checkout.sha, ["v1@example.org"])
+    assert first["evidence"] == [
+        {
+            "message_id": "v1@example.org",
+            "kind": "applied",
+            "evidence": ["trailer", "patch-id", "subject", "author", "files"],
+        }
+    ]
+    assert (second["abstained"], second["message_ids"]) == (True, [])
+
+
+def test_unknown_commit_among_many_is_a_line_and_a_note(checkout: Checkout) -> None:
+    result = checkout.why("--shas", "-", "--json", stdin=f"{'b' * 40}\n{checkout.sha}\n")
+    first, second = map(json.loads, result.stdout.splitlines())
+    assert result.exit_code == 0
+    assert (first["sha"], first["abstained"]) == ("b" * 40, True)
+    assert second["sha"] == checkout.sha
+    assert "1 commit that no repository has" in result.stderr
+    assert checkout.why("--shas", "-", "--json", stdin=f"{'b' * 40}\n").exit_code == 1
+
+
+def test_commit_newer_than_the_last_run_is_linked_now(checkout: Checkout) -> None:
+    crane = checkout.crane
+    text = NEW + b"int lift(void);\nint lower(void);\nint turn(void);\nint stop(void);\n"
+    new = crane.commit("crane: lift it", text)
+    body = f"---\n{crane.diff(new)}"
+    more = mail("new", body, subject="[PATCH] crane: lift it")
+    crane.world.load(checkout.mail, checkout.thanks, more, at=9, last="patches")
+    (found,) = checkout.json(new[:12])
+    assert found["message_ids"] == ["new@example.org"]
+
+
+def test_cherry_pick_is_explained_by_its_original(checkout: Checkout) -> None:
+    crane = checkout.crane
+    picked = crane.made.commit(
+        {"other.c": b"int a;\n"},
+        f"stable: limit\n\n(cherry picked from commit {checkout.sha})",
+        committed=COMMITTED,
+    )
+    (found,) = checkout.json(picked)
+    assert (found["sha"], found["followed"]) == (checkout.sha, picked)
+    assert f"The commit {picked[:12]} carries it over" in checkout.why(picked).stdout
+
+
+def test_moved_lines_lead_to_the_commit_that_wrote_them(checkout: Checkout) -> None:
+    long = b"".join(b"int the_limit_of_crane_number_%d = %d;\n" % (n, n) for n in range(9))
+    crane = checkout.crane
+    wrote = crane.made.commit({"crane.c": NEW + long}, "write", committed=COMMITTED)
+    crane.made.commit({"crane.c": NEW, "hook.c": long}, "move", committed=COMMITTED)
+    checkout.git("-C", str(checkout.work), "pull", "--quiet")
+    (found,) = checkout.json(str(checkout.work / "hook.c:4"))
+    assert found["sha"] == wrote
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (["{work}/crane.c:99"], 1, "line 99 of"),
+        (["{work}/nothing.c:1"], 1, "nothing.c is not in the newest commit"),
+        (["{home}/lists.toml:1"], 1, "is in no checkout of a git repository"),
+        (["beefbeefbeef"], 1, "has beefbeefbeef"),
+        ([], 2, "give either"),
+        (["{work}/crane.c:1", "--shas", "-"], 2, "give either"),
+    ],
+)
+def test_what_is_not_there_is_one_line(
+    checkout: Checkout, arguments: list[str], code: int, said: str
+) -> None:
+    places = {"work": checkout.work, "home": checkout.crane.world.home}
+    result = checkout.why(*(one.format(**places) for one in arguments))
+    assert_fails(result, code, said)
+
+
+@pytest.mark.parametrize("line", ["no sha", "--help", "x" * 40])
+def test_file_of_ids_has_ids_alone(checkout: Checkout, line: str) -> None:
+    assert_fails(checkout.why("--shas", "-", stdin=f"{line}\n"), 2, "is no id of a commit")
+
+
+def test_checkout_runs_nothing_that_it_names(checkout: Checkout, tmp_path: Path) -> None:
+    ran, tool = tmp_path / "ran", tmp_path / "tool"
+    tool.write_text(f"#!/bin/sh\ntouch {ran}\ncat\n")
+    tool.chmod(0o755)
+    for key in ("core.fsmonitor", "filter.evil.clean", "diff.evil.textconv", "core.pager"):
+        checkout.git("-C", str(checkout.work), "config", key, str(tool))
+    info = checkout.work / ".git" / "info"
+    info.mkdir(exist_ok=True)
+    (info / "attributes").write_text("* filter=evil diff=evil\n")
+    checkout.work.joinpath("crane.c").write_bytes(b"// mine\n" + NEW)
+    assert checkout.json(str(checkout.work / "crane.c:3"))[0]["sha"] == checkout.sha
+    assert not ran.exists()

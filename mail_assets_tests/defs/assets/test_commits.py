@@ -1,0 +1,138 @@
+"""The assets of repositories: made by months, with others by one key, and requested by ticks."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import dagster as dg
+import pytest
+
+from mail_assets.defs.checks.patches import commits_counted
+from mail_assets.defs.definitions import build_defs, build_repositories
+from mail_assets.defs.partitions import asset_key, list_months
+from mail_assets.defs.resources import DatabaseResource
+from mail_assets.defs.sensors.new_commits import build_new_commits
+from mail_assets.settings.lists import Repository
+from mail_assets.settings.settings import Settings
+from mail_assets_tests.crane import Crane
+from mail_assets_tests.defs.dagster_world import DagsterWorld
+from mail_assets_tests.world import APRIL, HARBOR, MARCH
+
+BOTH = ("commits", "commit_links")
+
+
+class CraneWorld(DagsterWorld):
+    """A world whose lists.toml names a repository."""
+
+    def settings(self) -> Settings:
+        """Return the settings, with the repository."""
+        source = str(self.home / "crane.git")
+        named = {"crane": Repository("crane", source, "", (HARBOR,))}
+        return replace(super().settings(), repositories=named)
+
+
+@pytest.fixture
+def crane(world: DagsterWorld) -> Crane:
+    models = Path(world.encoder_resource.cache)
+    return Crane(CraneWorld(world.home, world.dsn, world.instance, models))
+
+
+def test_commits_and_links_are_materialized(crane: Crane) -> None:
+    sha = crane.commit()
+    world = crane.world
+    assert isinstance(world, CraneWorld)
+    world.load(crane.mail("v1", sha), last="patches")
+    world.threads()
+    job = world.defs.resolve_implicit_global_asset_job_def()
+    result = job.execute_in_process(
+        instance=world.instance,
+        partition_key=f"{HARBOR}|{MARCH}",
+        asset_selection=[asset_key(name) for name in BOTH],
+        raise_on_error=False,
+    )
+    assert result.success
+    assert world.recorded(result, "commits")[f"{HARBOR}|{MARCH}"]["commits"] == 2
+    assert crane.links(sha) == ["applied v1"]
+
+
+def test_all_assets_are_made_by_one_key(crane: Crane) -> None:
+    world = crane.world
+    assert isinstance(world, CraneWorld)
+    graph = world.defs.resolve_asset_graph()
+    nodes = [graph.get(key) for key in graph.materializable_asset_keys]
+    assert {key.path[-1] for key in graph.materializable_asset_keys} > {*BOTH}
+    assert len({node.partitions_def for node in nodes if node.partitions_def}) == 1
+
+
+def test_assets_of_repositories_need_a_repository(world: DagsterWorld) -> None:
+    defs = build_defs(world.settings())
+    names = {key.path[-1] for key in defs.resolve_asset_graph().get_all_asset_keys()}
+    assert not names & {*BOTH}
+    assert "new_commits" not in {one.name for one in defs.sensors or ()}
+
+
+def test_refresh_reads_commits_and_leaves_links_to_threads(crane: Crane) -> None:
+    world = crane.world
+    assert isinstance(world, CraneWorld)
+    jobs = ("refresh_archives", "build_threads", "refresh_commits")
+    layers = {name: world.defs.resolve_job_def(name).asset_layer for name in jobs}
+    chosen = {
+        name: {key.path[-1] for key in layer.selected_asset_keys} for name, layer in layers.items()
+    }
+    assert "commits" in chosen["refresh_archives"]
+    assert "commit_links" not in chosen["refresh_archives"]
+    assert "commit_links" in chosen["build_threads"]
+    assert chosen["refresh_commits"] == {"commits"}
+
+
+def tick(world: CraneWorld, cursor: str | None = None) -> dg.SensorResult | dg.SkipReason:
+    settings = world.settings()
+    context = dg.build_sensor_context(
+        instance=world.instance,
+        cursor=cursor,
+        resources={
+            "database": DatabaseResource(home=str(world.home), dsn=world.dsn),
+            "repositories": build_repositories(settings),
+        },
+    )
+    with context:
+        result = build_new_commits(list_months((*settings.lists,), "2024-01"))(context)
+    assert isinstance(result, dg.SensorResult | dg.SkipReason)
+    return result
+
+
+def test_sensor_requests_the_months_of_new_commits(crane: Crane) -> None:
+    world = crane.world
+    assert isinstance(world, CraneWorld)
+    crane.commit()
+    crane.made.commit({"a": b"1\n"}, "april", committed=1_712_000_000)
+    first = tick(world)
+    assert isinstance(first, dg.SensorResult)
+    keys = [str(one.partition_key) for one in first.run_requests or []]
+    assert keys == [f"{HARBOR}|{MARCH}", f"{HARBOR}|{APRIL}"]
+    crane.read(MARCH)
+    crane.read(APRIL)
+    assert isinstance(tick(world), dg.SkipReason)
+    crane.commit("again", b"int other;\n")
+    again = tick(world)
+    assert isinstance(again, dg.SensorResult)
+    assert [str(one.partition_key) for one in again.run_requests or []] == [f"{HARBOR}|{MARCH}"]
+
+
+def test_sensor_names_a_repository_that_is_not_there(crane: Crane) -> None:
+    world = crane.world
+    assert isinstance(world, CraneWorld)
+    crane.made.folder.rename(world.home / "elsewhere.git")
+    result = tick(world)
+    assert isinstance(result, dg.SkipReason)
+    assert "there is no folder" in str(result.skip_message)
+
+
+def test_check_finds_commits_that_were_lost(crane: Crane) -> None:
+    world = crane.world
+    assert isinstance(world, CraneWorld)
+    crane.read()
+    assert world.check(commits_counted).passed
+    with world.connect() as connection:
+        connection.execute("delete from commits")
+        connection.execute("update partitions set updated_at = now() + interval '1 s'")
+    assert not world.check(commits_counted).passed

@@ -1,0 +1,188 @@
+"""Linking commits to mail: what agrees, what is late, what says too little, and what lies."""
+
+import datetime as dt
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from mail_assets.mail.patches.commits import NamedMail
+from mail_assets.mail.patches.links import CommitFacts, Kind, PatchFacts, abstains, link_commit
+
+NOON = dt.datetime(2024, 3, 4, 12, tzinfo=dt.UTC)
+DAY = dt.timedelta(days=1)
+LINES = frozenset(range(20))
+TITLE = "cranelifttheloadevenly"
+ID = "patch-id-of-the-crane"
+
+
+def commit(**changes: object) -> CommitFacts:
+    facts = CommitFacts(
+        sha="c0ffee",
+        title_key=TITLE,
+        author_name="Ann Harbor",
+        author_email="ann@example.org",
+        authored_at=NOON - 2 * DAY,
+        committed_at=NOON,
+        patch_id=ID,
+        paths=frozenset({"crane.c"}),
+        lines=LINES,
+    )
+    return facts._replace(**changes)  # type: ignore[arg-type]
+
+
+def patch(name: object = "v1", **changes: object) -> PatchFacts:
+    facts = PatchFacts(
+        message_id=f"{name}@example.org",
+        place=0,
+        title_key=TITLE,
+        author_name="Ann Harbor",
+        author_email="ann@example.org",
+        sent_at=NOON - 3 * DAY,
+        arrived_at=None,
+        patch_id=ID,
+        paths=frozenset({"crane.c"}),
+        lines=LINES,
+    )
+    return facts._replace(**changes)  # type: ignore[arg-type]
+
+
+def kinds(facts: CommitFacts, patches: Sequence[PatchFacts], *archived: str) -> list[str]:
+    """Return the links as "KIND NAME", best first."""
+    links = link_commit(facts, patches, archived)
+    return [f"{one.kind} {one.message_id.partition('@')[0]}" for one in links]
+
+
+OTHER_TEXT = {"patch_id": "another", "lines": frozenset(range(100, 120))}
+EDITED = {"patch_id": "another", "lines": frozenset(range(2, 22))}
+
+
+@pytest.mark.parametrize(
+    ("wrong", "found"),
+    [
+        ({}, True),
+        ({"title_key": "anothertitle"}, True),
+        ({"title_key": "anothertitle", "author_email": "bo@x", "author_name": "Bo Pier"}, True),
+        # edited when it was applied
+        (EDITED, True),
+        # its subject was edited too
+        ({**EDITED, "title_key": "anothertitle"}, True),
+        # somebody took it over
+        ({**EDITED, "author_email": "bo@x", "author_name": "Bo Pier"}, True),
+        # the same author from another address
+        ({**OTHER_TEXT, "author_email": "ann@work.example"}, True),
+        # rewritten, under its subject
+        (OTHER_TEXT, True),
+        # the date of the mail is that of the commit
+        ({**OTHER_TEXT, "title_key": "x", "sent_at": NOON - 2 * DAY}, True),
+        # the title alone, of a change elsewhere
+        ({**OTHER_TEXT, "paths": frozenset({"pier.c"})}, False),
+        # a stranger's patch with the title and a file
+        ({**OTHER_TEXT, "author_email": "bo@x", "author_name": "Bo Pier"}, False),
+        # another patch of the author to the same file
+        ({**OTHER_TEXT, "title_key": "anothertitle"}, False),
+        # the date alone
+        ({**OTHER_TEXT, "title_key": "x", "sent_at": NOON - 2 * DAY, "author_email": "bo@x",
+          "author_name": "Bo Pier"}, False),
+        # sent after the commit, or with a false date
+        ({"sent_at": NOON + 3 * DAY}, False),
+        ({"arrived_at": NOON + 30 * DAY}, False),
+        ({"arrived_at": NOON + 2 * DAY}, True),
+    ],
+)  # fmt: skip
+def test_patch_is_applied_if_enough_agrees(wrong: dict[str, Any], found: bool) -> None:
+    assert kinds(commit(), [patch(**wrong)]) == (["applied v1"] if found else [])
+
+
+@pytest.mark.parametrize(
+    ("facts", "found"),
+    [
+        # "Fix typo": says too little unless the lines agree
+        ({"title_key": "fixtypo"}, False),
+        # a title that many commits have, such as that of a release
+        ({"same_titles": 5}, False),
+        ({}, True),
+    ],
+)
+def test_generic_title_needs_lines(facts: dict[str, object], found: bool) -> None:
+    facts = {"patch_id": "mine", "lines": frozenset(range(50, 70)), **facts}
+    title = str(facts.get("title_key", TITLE))
+    got = kinds(commit(**facts), [patch(title_key=title)])
+    assert got == (["applied v1"] if found else [])
+
+
+def test_tiny_patch_of_a_stranger_needs_more_than_an_id() -> None:
+    tiny = frozenset({1, 2})
+    stranger = {"author_email": "bo@x", "author_name": "Bo Pier", "title_key": "other"}
+    assert kinds(commit(lines=tiny), [patch(lines=tiny, **stranger)]) == []
+    assert kinds(commit(lines=tiny), [patch(lines=tiny)]) == ["applied v1"]
+
+
+@pytest.mark.parametrize(
+    ("second", "first"),
+    [
+        # the newest of the same text
+        ({}, "v2"),
+        # the older one is what was applied
+        (OTHER_TEXT, "v1"),
+        ({**EDITED, "title_key": "anothertitle"}, "v1"),
+        # the date decides, also against the same text
+        ({**EDITED, "sent_at": NOON - 2 * DAY}, "v2"),
+        # an answer that quotes the whole patch
+        ({"is_answer": True}, "v1"),
+        # a forged copy that arrived after the commit
+        ({"sent_at": NOON - 2 * DAY, "arrived_at": NOON + 40 * DAY}, "v1"),
+    ],
+)
+def test_version_that_landed_is_first(second: dict[str, object], first: str) -> None:
+    later = patch("v2", **{"sent_at": NOON - 2.5 * DAY, "version": 2, **second})
+    got = kinds(commit(), [patch(), later])
+    assert got[0] == f"applied {first}"
+    assert [x for x in got if x.startswith("applied")] == got[:1]
+
+
+def test_squashed_series_has_all_its_parts() -> None:
+    halves = [frozenset(range(10)), frozenset(range(10, 20))]
+    parts = [
+        patch(f"p{n}", patch_id=f"{n}", title_key=f"part{n}", lines=half, part=n, parts=2,
+              thread_id="t")
+        for n, half in enumerate(halves, 1)
+    ]  # fmt: skip
+    assert kinds(commit(title_key="crane"), parts) == ["applied p1", "applied p2"]
+    assert kinds(commit(title_key="crane"), parts[:1]) == []
+    strangers = [one._replace(author_email="bo@x", author_name="Bo") for one in parts]
+    assert kinds(commit(title_key="crane"), strangers) == []
+
+
+def named(name: str, key: str = "Link", is_report: bool = False) -> NamedMail:
+    return NamedMail(f"{name}@example.org", key, is_report)
+
+
+def test_named_mail_is_linked_by_its_part() -> None:
+    facts = commit(named=(named("talk", "Discussion"), named("bug", "Closes", True), named("v1")))
+    got = kinds(facts, [patch()], "talk@example.org", "bug@example.org", "v1@example.org")
+    assert got == ["applied v1", "discussion talk", "report bug"]
+
+
+def test_named_mail_outside_is_said_and_not_guessed() -> None:
+    facts = commit(named=(named("gone"),), lines=frozenset(), patch_id="")
+    links = link_commit(facts, [], [])
+    assert [(one.kind, one.message_id) for one in links] == [(Kind.missing, "gone@example.org")]
+    assert abstains(links)
+    assert abstains([])
+
+
+def test_patch_of_the_named_thread_needs_fewer_facts() -> None:
+    facts = commit(named=(named("talk", "Discussion"),), title_key="committerstitle")
+    other = {"author_email": "bo@x", "author_name": "Bo", **EDITED, "title_key": "bostitle"}
+    edited = frozenset({*range(2, 22), 40, 41, 42})
+    there = patch("there", thread_id="t", **{**other, "lines": edited})
+    talk = patch("talk", thread_id="t", **{**other, **OTHER_TEXT})
+    got = kinds(facts, [there, talk], "talk@example.org")
+    assert got == ["applied there", "discussion talk"]
+    assert kinds(commit(title_key="committerstitle"), [there]) == []
+
+
+def test_merge_has_no_link() -> None:
+    merge = commit(patch_id="", lines=frozenset(), paths=frozenset(), title_key="mergebranchpier")
+    assert kinds(merge, [patch(title_key="mergebranchpier")]) == []

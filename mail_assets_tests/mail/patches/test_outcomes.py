@@ -1,0 +1,360 @@
+"""Outcomes of patches: sentences of people, mails of programs, and the patches they are about."""
+
+import pytest
+
+from mail_assets.mail.body.segments import segment_body
+from mail_assets.mail.patches.outcomes import (
+    OutcomeStatement,
+    PostedPatch,
+    find_targets,
+    read_outcomes,
+)
+
+#: Outcome -> sentences that state it.
+SAID = {
+    "applied": """
+Applied, thanks.
+Applied!
+Thanks, applied to for-next.
+Pushed, thanks.
+Pushed.
+I've committed this.
+I have committed this patch with minor changes.
+Committed, thanks for the patch.
+Committed as 1234567abc.
+Pushed as 3f2a9d1b0c to master.
+Pushed 0001 and 0002.
+I've pushed 0001 now.
+I pushed v7-0001, will look at the others tomorrow.
+Applied 1-5.
+Applied 1-5, thanks!
+Applied patches 1, 3 and 4 to devel.
+Applied patches 1 through 3.
+Series applied to net-next.
+Series applied.
+Whole series applied, thanks!
+Both applied.
+All applied, thanks.
+All three patches applied.
+Queued for 6.2.
+Queued up for v5.19, thanks.
+Now queued up, thanks.
+This series has been applied to the staging tree.
+This has been pushed to master.
+This is now merged.
+This is in mainline now.
+Merged to master.
+Merged, thanks!
+LGTM, merged.
+Looks good to me, applied.
+Thank you, I've applied the series.
+I've pushed the first two patches.
+Patch applied.
+Patches applied.
+I went ahead and pushed this.
+I've gone ahead and committed this.
+Pushed with some minor edits.
+Committed and backpatched to 12.
+Pushed to all supported branches.
+I've now pushed this to HEAD.
+picked up, thanks
+Picked up for 5.16.
+Thanks! I've queued this up for the next merge window.
+I've queued both for 5.19.
+And pushed.
+Done, pushed to main.
+Installed, thanks.
+Landed in main as 0a1b2c3d4e.
+Pushed, after fixing a typo in a comment.
+OK, I have pushed this one.
+Great, thanks - applied.
+Thanks for the review, pushed.
+Pushed this now. Thanks for working on it!
+Applied to pending, thanks!
+Committed.
+I committed the patch, thanks.
+Thanks Andres, pushed.
+Hi Bob, applied to my fixes branch.
+v3 applied, thanks.
+I've merged this into my tree.
+Applied with a small fix.
+Applied (with a tweak to the subject).
+Applied for 5.19-rc.
+applied to nvme-5.16.
+Patch 1 applied.
+Patch 2/3 applied to fixes.
+""",
+    "rejected": """
+NAK
+NACK.
+Nacked-by: John Doe <j@example.org>
+NAK, this breaks ABI.
+Nak. This is wrong.
+Sorry, NAK.
+So NAK from me.
+NAKed-by: John Doe <j@example.org>
+Rejected.
+I'm marking this as Returned with Feedback.
+Big NAK on this one.
+""",
+    "withdrawn": """
+Please ignore this patch.
+Please disregard this series.
+I withdraw this patch.
+I'm withdrawing this.
+Please drop this patch.
+Let's drop this patch.
+Please ignore.
+Withdrawn.
+Self-NAK.
+Please don't apply this.
+Please do not merge this series.
+Sorry, please ignore this one.
+Oops, please ignore this.
+""",
+    "superseded": """
+Please ignore, v3 follows.
+Please ignore this, I'll send a v2.
+v3 coming. Ignore this please.
+Superseded by v4.
+This is superseded by v3: https://example.org/
+This patch has been superseded by [PATCH v2].
+Please use v3 instead.
+Please ignore this version, I sent v2 already.
+Ignore this patch, I have resent it.
+""",
+    "resend-requested": """
+Please resend.
+Can you please resend this against net-next?
+Could you respin?
+Please rebase and resend.
+Could you send a v2?
+Please repost with the right Cc list.
+Can you please send a new version?
+Needs a rebase.
+""",
+}
+#: Sentences that state nothing: conditions, plans, questions, trials, other things.
+UNSAID = """
+If nobody objects I will apply this.
+If nobody objects, I'll push this tomorrow.
+I will apply this.
+Will apply, thanks.
+I'll queue this up.
+Applied 1-2 for now.
+Should this be applied to stable?
+Has this been applied?
+Was this ever merged?
+Can you apply this?
+Please apply.
+I applied the patch and it fails to build.
+I've applied this on top of 5.14 and get a crash.
+I applied this locally and tested it.
+This was not applied.
+This can be applied once 5.15 is out.
+This should be merged through the xfs tree.
+To be applied after the merge window.
+I'd like to see this merged.
+I had hoped this would be pushed before the freeze.
+Not applied, please rebase.
+I can't apply this.
+Let me know when you have pushed it.
+I've pushed a new branch to github.
+I pushed my changes to a branch for review.
+The setting is applied to all devices.
+The values are committed to disk on close.
+The commit "Applied, thanks" is a joke.
+Unless there are objections, pushed tomorrow.
+I don't think this should be rejected.
+This is not a NAK.
+I would NAK that.
+The packet is rejected.
+The device sends a NAK.
+NAK packets are dropped.
+Ignore this comment if you like.
+Feel free to ignore.
+Drop this hunk.
+Please drop this line.
+Please drop this check.
+I'll drop this.
+I'll resend.
+Should I resend?
+No need to resend.
+If you resend, please add my tag.
+Let me know if you want me to resend.
+Will respin.
+I'd apply this if it were smaller.
+Pushed back by a week.
+Once it is merged we can continue.
+I have applied your comments.
+Applied your suggestions in v2.
+Committed to fixing this next week.
+I am committed to this.
+The patch was applied against the wrong tree.
+I have not pushed this yet.
+It looks like the patch was applied twice?
+Except for patch 3, applied.
+I committed a similar fix last year.
+Merged the two functions.
+I merged the hunks into one.
+I've merged patches 2 and 3 into one.
+Applied all your comments.
+I think it got applied already?
+I have pushed the rest.
+So I've applied a bunch of these.
+"""
+SHA = "3f2a9d1b0c4e5f60718293a4b5c6d7e8f9012345"
+
+
+def read(text: str) -> list[OutcomeStatement]:
+    """Return what an answer says above its signature and below a quotation."""
+    body = f"On Tue, Ann wrote:\n> Applied, thanks.\n> a diff\n\n{text}\n\nRegards,\nBob\n"
+    return read_outcomes(body, segment_body(body, "Bob", "bob@example.org"))
+
+
+@pytest.mark.parametrize(
+    ("outcome", "sentence"),
+    [(name, line) for name, lines in SAID.items() for line in lines.strip().splitlines()],
+)
+def test_sentence_states_an_outcome(outcome: str, sentence: str) -> None:
+    assert [one.outcome for one in read(sentence)] == [outcome]
+
+
+@pytest.mark.parametrize("sentence", UNSAID.strip().splitlines())
+def test_sentence_states_nothing(sentence: str) -> None:
+    assert read(sentence) == []
+
+
+@pytest.mark.parametrize(
+    ("sentence", "parts", "whole"),
+    [
+        ("Applied 1-3 and 5, thanks.", (1, 2, 3, 5), False),
+        ("Pushed 0001 and 0002.", (1, 2), False),
+        ("I pushed v7-0001 now.", (1,), False),
+        ("I've pushed the first two patches.", (1, 2), False),
+        ("Patch 2/3 applied.", (2,), False),
+        ("Series applied, thanks.", (), True),
+        ("Applied to v6.2-rc1.", (), False),
+        ("Applied.", (), False),
+    ],
+)
+def test_applied_parts_are_read(sentence: str, parts: tuple[int, ...], whole: bool) -> None:
+    [one] = read(sentence)
+    assert (one.parts, one.whole) == (parts, whole)
+
+
+@pytest.mark.parametrize(
+    ("text", "shas"),
+    [
+        (f"Pushed as {SHA[:10]} to master.", (SHA[:10],)),
+        (f"Applied, thanks.\nhttps://git.example.org/x/c/{SHA}\n", (SHA,)),
+        (f"Committed: https://git.example.org/?p=x.git;a=commit;h={SHA}\n", (SHA,)),
+        ("Applied to release 20240311.", ()),
+    ],
+)
+def test_commits_are_read(text: str, shas: tuple[str, ...]) -> None:
+    assert [one.shas for one in read(text)] == [shas]
+
+
+THANKS = f"""Applied, thanks!
+
+[1/3] crane: Lift
+      commit: {SHA}
+[2/3] crane: A title that a mail server
+      has wrapped
+      https://git.example.org/x/c/{SHA[::-1]}
+[3/3] crane: Sink
+      (no commit info)
+
+Best regards,
+"""
+BOT = f"""Hello:
+
+This series was applied to example/next.git (main)
+by Bob Example <bob@example.org>:
+
+On Mon, 4 Mar 2024 you wrote:
+> All of it.
+
+Here is the summary with links:
+  - [v2,1/2] crane: Lift
+    https://git.example.org/example/next/c/{SHA[:12]}
+  - [v2,2/2] crane: Sink
+    (no matching commit)
+
+You are awesome, thank you!
+"""
+PULLED = f"""The pull request you sent on Sat, 3 Jul 2021 08:08:28 -0700:
+
+> git://git.example.org/pub/crane tags/crane-for-5.14
+
+has been merged into example/linux.git:
+https://git.example.org/example/c/{SHA}
+
+Thank you!
+"""
+TIP = f"""The following commit has been merged into the crane/core branch of tip:
+
+Commit-ID:     {SHA}
+Gitweb:        https://git.example.org/tip/{SHA}
+"""
+
+
+def test_thank_you_names_patches_with_and_without_commits() -> None:
+    found = [(one.parts, one.title, one.shas) for one in read(THANKS)]
+    assert found == [
+        ((1,), "crane: Lift", (SHA,)),
+        ((2,), "crane: A title that a mail server has wrapped", (SHA[::-1],)),
+        ((3,), "crane: Sink", ()),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "outcome", "titles", "shas"),
+    [
+        (BOT, "applied", ["crane: Lift"], [(SHA[:12],)]),
+        (PULLED, "pulled", [""], [(SHA,)]),
+        (TIP, "applied", [""], [(SHA,)]),
+    ],
+)
+def test_programs_are_read(
+    text: str, outcome: str, titles: list[str], shas: list[tuple[str, ...]]
+) -> None:
+    found = read_outcomes(text, segment_body(text))
+    assert {one.outcome for one in found} == {outcome}
+    assert [one.title for one in found] == titles
+    assert [one.shas for one in found] == shas
+
+
+def test_statement_is_a_span_of_the_body() -> None:
+    body = "Hello,\n\nlooks fine. I have now pushed this, thanks.\n"
+    [one] = read_outcomes(body, segment_body(body))
+    assert body[one.start : one.end] == "I have now pushed this, thanks."
+
+
+POSTING = [
+    PostedPatch("c", 0, True, 0, "Cranes"),
+    PostedPatch("p1", 0, False, 1, "crane: Lift"),
+    PostedPatch("p2", 0, False, 2, "crane: Sink so deep"),
+    PostedPatch("p3", 0, False, 3, "crane: Swim"),
+]
+
+
+@pytest.mark.parametrize(
+    ("about", "answered", "targets"),
+    [
+        ({}, 0, "p1 p2 p3"),
+        ({}, 2, "p2"),
+        ({"whole": True}, 2, "p1 p2 p3"),
+        ({"parts": (1, 3)}, 0, "p1 p3"),
+        ({"parts": (9,)}, 0, ""),
+        ({"title": "Crane: lift", "parts": (2,)}, 0, "p1"),
+        ({"title": "crane: Sink so very deep", "parts": (2,)}, 0, "p2"),
+        ({"title": "crane: Sink so very deep", "parts": (3,)}, 0, ""),
+        ({"title": "another patch"}, 0, ""),
+    ],
+)
+def test_statement_finds_its_patches(about: dict[str, object], answered: int, targets: str) -> None:
+    statement = OutcomeStatement("applied", 0, 1, **about)  # type: ignore[arg-type]
+    found = find_targets(statement, POSTING, POSTING[answered])
+    assert " ".join(one.message_id for one in found) == targets

@@ -1,0 +1,201 @@
+"""Joining the postings of one change: evidence, parts, and those who would be joined wrongly."""
+
+from typing import Any
+
+import pytest
+
+from mail_assets.mail.patches.patch import EarlierVersion
+from mail_assets.mail.patches.series import (
+    DAY,
+    Posting,
+    SeriesPatch,
+    build_lineages,
+    compare_postings,
+    group_postings,
+)
+from mail_assets.mail.patches.subjects import fold_title, read_subject
+
+ANN, BOB, EVE = "ann@example.org", "bob@example.org", "eve@example.net"
+LONG = frozenset(range(20))
+
+
+def make(name: str, subject: str, lines: frozenset[int] = LONG, **more: Any) -> SeriesPatch:
+    """Return a patch whose changed lines are numbers."""
+    named = read_subject(subject)
+    sender = more.pop("sender", ANN)
+    values = {
+        "key": (name, 0),
+        "is_cover": named.part == 0,
+        "title": named.title,
+        "title_key": fold_title(named.title),
+        "tags": frozenset(named.tags),
+        "version": named.version or 1,
+        "part": named.part,
+        "parts": named.parts,
+        "sender": sender,
+        "sender_name": sender.partition("@")[0],
+        "author": sender,
+        "author_name": sender.partition("@")[0],
+        "sent_at": more.pop("day", 0) * DAY,
+        "patch_id": "" if named.part == 0 else f"id of {sorted(lines)}",
+        "paths": frozenset() if named.part == 0 else frozenset({"crane.c"}),
+        "digests": frozenset() if named.part == 0 else lines,
+        "change_id": "",
+        "links": (),
+        "parents": (),
+    }
+    return SeriesPatch(**{**values, **more})
+
+
+def joined(*patches: SeriesPatch) -> dict[str, str]:
+    """Return the version before each patch, with the evidence: "v1 by title, lines"."""
+    postings = group_postings(patches)
+    steps = [
+        step
+        for i, one in enumerate(postings)
+        for two in postings[i + 1 :]
+        for step in compare_postings(one, two)
+    ]
+    return {
+        member.key[0]: f"{member.previous[0]} by {', '.join(member.evidence)}"
+        for member in build_lineages(postings, steps)
+        if member.previous
+    }
+
+
+T = "crane: Lift more than before"
+MOST, SOME, NONE = frozenset(range(2, 21)), frozenset(range(14, 40)), frozenset(range(50, 70))
+
+
+@pytest.mark.parametrize(
+    ("second", "evidence"),
+    [
+        (make("b", f"[PATCH v2] {T}", MOST, day=9), "title, lines"),
+        (make("b", f"[next PATCH v2] {T}", NONE, day=9), "title"),
+        (make("b", f"[PATCH RESEND] {T}", NONE, day=9), "title"),
+        (make("b", f"[PATCH v2] {T}", NONE, day=999), ""),
+        (make("b", f"[PATCH v2] {T}", MOST, day=999), "title, lines"),
+        (make("b", f"[PATCH] {T}", NONE, day=9), ""),
+        (make("b", "[PATCH v2] pier: Other words", LONG, day=9), "patch-id"),
+        (make("b", "[PATCH v2] pier: Other words", MOST, day=9), "lines"),
+        (make("b", "[PATCH v2] pier: Other words", SOME, day=9), ""),
+        (make("b", "[PATCH] pier: Other words", MOST, day=9), ""),
+        (make("b", f"[PATCH v4] {T}", NONE, day=9, sender=EVE), ""),
+        (make("b", f"[PATCH v4] {T}", MOST, day=9, sender=EVE), "title, lines"),
+        (make("b", f"[PATCH v4] {T}", LONG, day=9, sender=EVE), "title, patch-id"),
+        (make("b", f"[PATCH v4] {T}", frozenset({1, 2}), day=9, sender=EVE), ""),
+        # an old name at another address is easily written
+        (make("b", f"[PATCH v4] {T}", NONE, day=9, sender=EVE, sender_name="ann"), ""),
+        (make("b", f"[PATCH v4] {T}", MOST, day=9, sender=EVE, sender_name="ann"), "title, lines"),
+    ],
+)
+def test_version_is_joined_by_evidence(second: SeriesPatch, evidence: str) -> None:
+    found = joined(make("a", f"[PATCH] {T}"), second)
+    assert found == ({"b": f"a by {evidence}"} if evidence else {})
+
+
+LINK = (EarlierVersion(1, "a"),)
+
+
+@pytest.mark.parametrize(
+    ("more", "evidence"),
+    [
+        ({"links": LINK}, "link"),
+        ({"links": (EarlierVersion(None, "a"),)}, "link"),
+        ({"links": (EarlierVersion(2, "a"),)}, ""),
+        ({"links": LINK, "sender": EVE}, ""),
+        ({"links": LINK, "sender": EVE, "lines": frozenset({1, 2})}, ""),
+        ({"parents": ("x", "a")}, "reply"),
+        ({"parents": ("a",), "sender": EVE}, ""),
+        ({"parents": ("a",), "paths": frozenset({"pier.c"})}, ""),
+        ({"change_id": "I1"}, "change-id"),
+        ({"change_id": "I1", "sender": EVE}, ""),
+    ],
+)
+def test_retitled_version_needs_its_author_or_the_diff(more: dict[str, Any], evidence: str) -> None:
+    lines = more.pop("lines", NONE)
+    second = make("b", "[PATCH v2] pier: Other words", lines, day=9, **more)
+    found = joined(make("a", f"[PATCH] {T}", change_id="I1"), second)
+    assert found == ({"b": f"a by {evidence}"} if evidence else {})
+
+
+@pytest.mark.parametrize("title", ["Fix build", "fix typo", "Cleanup"])
+def test_generic_title_joins_no_other_changes(title: str) -> None:
+    assert not joined(
+        make("a", f"[PATCH] {title}"),
+        make("b", f"[PATCH] {title}", NONE, day=30, sender=BOB),
+        make("c", f"[PATCH v2] {title}", SOME, day=900, sender=EVE),
+        make("d", f"[PATCH] {title}", frozenset(range(80, 99)), day=30),
+    )
+
+
+def test_parts_keep_their_partners_when_order_and_titles_change() -> None:
+    lines = [frozenset(range(20 * n, 20 * n + 15)) for n in range(6)]
+    first = [
+        make("c1", "[PATCH 0/3] All about cranes here", day=1),
+        make("a1", "[PATCH 1/3] crane: Lift it up", lines[0], day=1),
+        make("a2", "[PATCH 2/3] crane: Let it down", lines[1], day=1),
+        make("a3", "[PATCH 3/3] crane: Let it swim", lines[2], day=1),
+    ]
+    second = [
+        make("c2", "[PATCH v2 0/3] All about cranes here", day=9),
+        make("b1", "[PATCH v2 1/3] crane: Let it down", lines[1] | {200}, day=9),
+        make("b2", "[PATCH v2 2/3] crane: Raise the load", lines[0] | {201}, day=9),
+        make("b3", "[PATCH v2 3/3] crane: Paint it blue", lines[5], day=9),
+    ]
+    assert joined(*second, *first) == {
+        "c2": "c1 by title",
+        "b1": "a2 by title, lines",
+        "b2": "a1 by title, lines",
+    }
+
+
+def test_split_patch_goes_to_no_half() -> None:
+    half, other = frozenset(range(10)), frozenset(range(10, 20))
+    assert not joined(
+        make("a", f"[PATCH] {T}", links=()),
+        make("b", "[PATCH v2 1/2] crane: One", half, day=9, links=LINK),
+        make("c", "[PATCH v2 2/2] crane: Two", other, day=9, links=LINK),
+    )
+
+
+def test_patch_that_grew_continues_as_a_series() -> None:
+    assert joined(
+        make("a", f"[PATCH] {T}"),
+        make("c", "[PATCH v2 0/2] Cranes at large", day=9, links=LINK),
+        make("d", "[PATCH v2 1/2] crane: One", NONE, day=9),
+    ) == {"c": "a by link"}
+
+
+def test_suggestion_in_an_answer_is_no_version() -> None:
+    small = frozenset({1, 2, 3, 90, 91, 92, 93})
+    remark = make("r", f"Re: [PATCH] {T}", small, day=2, is_remark=True)
+    assert not joined(make("a", f"[PATCH] {T}"), remark)
+    whole = make("r", f"Re: [PATCH] {T}", MOST, day=2, is_remark=True)
+    assert joined(make("a", f"[PATCH] {T}"), whole) == {"r": "a by title, lines"}
+
+
+def names(postings: list[Posting]) -> list[list[str]]:
+    """Return the mails of postings."""
+    return [[patch.key[0] for patch in posting.patches] for posting in postings]
+
+
+def test_postings_are_what_was_sent_at_once() -> None:
+    patches = [
+        make("c", "[PATCH v2 0/2] Cranes", day=1),
+        make("a", "[PATCH 1/2] crane: One", day=1.01, parents=("c",)),  # without its v2
+        make("b", "[PATCH v2 2/2] crane: Two", day=1.02, parents=("c",)),
+        make("d", "[PATCH v2 1/2] crane: One", day=1.5),  # again
+        make("e", "[PATCH v2 2/2] crane: Two", day=1.51),
+        make("f", "[PATCH v2 1/2] crane: One", day=1.5, sender=BOB),
+        make("g", "[PATCH] crane: Alone", day=1),
+    ]
+    found = names(group_postings(reversed(patches)))
+    assert sorted(found) == [["c", "a", "b"], ["d", "e"], ["f"], ["g"]]
+
+
+def test_mail_that_all_parts_answer_is_their_cover() -> None:
+    [posting] = group_postings(
+        make(f"p{n}", f"[PATCH {n}/2] crane: {n}", day=1, parents=("x",)) for n in (1, 2)
+    )
+    assert posting.unlabelled_cover == "x"

@@ -1,0 +1,152 @@
+"""Rows follow one another to the last message, whatever their order and the size of a page."""
+
+import datetime as dt
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from mail_assets.search import by_date, filters, page, retrieval, searcher
+from mail_assets.search.language.request import GROUPS, SORTS, After, Request
+from mail_assets.search.matches import Depths
+from mail_assets.search.response import Response
+from mail_assets_tests.sample_corpus import QUERY, Search
+
+#: Queries by date: words, lists, conditions that an index knows, and some that none does.
+BY_DATE = ["lease", "list:harbor-dev", "-worker", "from:tom", "-subject:zzz", "is:reply", "leas*"]
+
+
+def walk(search: Search, query: str, **options: Any) -> Iterator[Response]:
+    """Yield the pages of a search to its end."""
+    after: After | None = None
+    while True:
+        found = search(query, after_row=after, **options)
+        yield found
+        assert (found.next_row is None) == (found.end is not None)
+        if found.next_row is None:
+            return
+        assert found.next_row != after
+        after = found.next_row
+
+
+def rows_of(pages: Iterator[Response], group: str) -> list[tuple[str, ...]]:
+    if group != "conversation":
+        return [(hit.message_id,) for found in pages for hit in found.hits]
+    return [
+        (one.thread_id or "", *one.best, str(one.more))
+        for found in pages
+        for one in found.conversations
+    ]
+
+
+@pytest.fixture
+def early(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lists by date are read from a place on after four rows, in blocks of three messages."""
+    for module in (page, retrieval, searcher):
+        monkeypatch.setattr(module, "FOLDED", 4)
+    for module in (by_date, retrieval):
+        monkeypatch.setattr(module, "PAGE_DEPTH", 3)
+    monkeypatch.setattr(retrieval, "SPARE_CANDIDATES", 0)
+
+
+@pytest.mark.usefixtures("early")
+@pytest.mark.parametrize("group", GROUPS)
+@pytest.mark.parametrize("sort", ["date", "oldest"])
+@pytest.mark.parametrize("query", BY_DATE)
+def test_pages_by_date_of_any_size_have_the_same_rows(
+    search: Search, query: str, sort: str, group: str
+) -> None:
+    asked = {"sort": sort, "group": group}
+    whole = rows_of(walk(search, query, limit=100, **asked), group)
+    assert whole
+    assert len({*whole}) == len(whole)
+    for limit in (1, 3, 7):
+        assert rows_of(walk(search, query, limit=limit, **asked), group) == whole
+
+
+@pytest.mark.usefixtures("early")
+@pytest.mark.parametrize("sort", ["date", "oldest"])
+def test_pages_by_date_have_every_message(search: Search, sort: str) -> None:
+    pages = walk(search, "list:harbor-dev", sort=sort, limit=3, facets=True)
+    found = [*pages]
+    totals = {(one.facets.total, one.facets.at_least) for one in found if one.facets}
+    [(total, at_least)] = totals
+    named = [one for p in found for c in p.conversations for one in (*c.best, *c.others)]
+    copies = [one for p in found for hit in p.hits for one in hit.copies]
+    assert len({*named, *copies}) == total
+    assert not at_least
+    assert found[-1].end == "all"
+
+
+@pytest.mark.parametrize("group", GROUPS)
+@pytest.mark.parametrize("query", ["-subject:zzz sort:oldest", "-subject:zzz", "-subject:a lease"])
+def test_pages_go_on_where_no_index_knows_what_is_asked(
+    search: Search, monkeypatch: pytest.MonkeyPatch, query: str, group: str
+) -> None:
+    asked = {"group": group, "limit": 5, "sort": "oldest" if "oldest" in query else "date"}
+    whole = {row[0] for row in rows_of(walk(search, query, **asked), group)}
+    monkeypatch.setattr(filters, "MAX_WALKED", 7)
+    pages = [*walk(search, query, **asked)]
+    assert {row[0] for row in rows_of(iter(pages), group)} == whole
+    assert pages[-1].end == "all"
+    assert pages[-1].looked_back_to is None
+
+
+@pytest.mark.parametrize("group", GROUPS)
+@pytest.mark.parametrize("mode", ["hybrid", "semantic", "fulltext"])
+def test_ranked_pages_of_any_size_have_the_same_rows(
+    search: Search, monkeypatch: pytest.MonkeyPatch, mode: str, group: str
+) -> None:
+    # the first depth does not suffice, and near-duplicates are folded on the first pages only
+    monkeypatch.setattr(retrieval, "HYBRID_DEPTHS", Depths(6, 4))
+    monkeypatch.setattr(retrieval, "SEMANTIC_DEPTH", 5)
+    monkeypatch.setattr(retrieval, "FULLTEXT_DEPTH", 5)
+    monkeypatch.setattr(retrieval, "PAGE_DEPTH", 5)
+    for module in (page, retrieval, searcher):
+        monkeypatch.setattr(module, "FOLDED", 6)
+    asked = {"mode": mode, "group": group, "facets": True}
+    pages = [*walk(search, QUERY, limit=100, **asked)]
+    whole = rows_of(iter(pages), group)
+    assert len(whole) > 6
+    for limit in (2, 5):
+        found = [*walk(search, QUERY, limit=limit, **asked)]
+        ids = [row[:2] for row in rows_of(iter(found), group)]
+        assert ids == [row[:2] for row in whole]
+        assert len({one.facets.total for one in found if one.facets}) == 1
+        assert found[-1].end == pages[-1].end
+
+
+def test_ranking_says_that_it_ends_by_depth(
+    search: Search, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(retrieval, "FULLTEXT_DEPTH", 5)
+    monkeypatch.setattr(retrieval, "MAX_DEPTH", 5)
+    assert [*walk(search, "lease", mode="fulltext", limit=3)][-1].end == "depth"
+
+
+@pytest.mark.parametrize("sort", SORTS)
+@pytest.mark.parametrize("group", GROUPS)
+def test_page_goes_on_after_its_row_where_new_mail_came(
+    search: Search, sort: str, group: str
+) -> None:
+    """One row more before the page is as if a message had arrived meanwhile."""
+    asked = {"sort": sort, "group": group, "mode": "fulltext"}
+    first = search("lease", limit=3, **asked)
+    after = first.next_row
+    assert after
+    wanted = search("lease", limit=3, after_row=after, **asked).hits
+    earlier = replace(after, rows=after.rows - 1)
+    assert search("lease", limit=3, after_row=earlier, **asked).hits == wanted
+
+
+def test_gone_row_is_counted(search: Search) -> None:
+    gone = After(3, "gone@example.org")
+    assert search("lease", limit=3, after_row=gone).hits == search("lease", limit=3, offset=3).hits
+
+
+def test_place_beyond_the_last_message_has_no_row(search: Search) -> None:
+    place = After(400, "", dt.datetime(1990, 1, 1, tzinfo=dt.UTC))
+    found = search("list:harbor-dev", sort="date", after_row=place)
+    assert (found.hits, found.next_row, found.end) == ((), None, "all")
+    assert Request("x", after_row=place).rows_before == 400

@@ -1,0 +1,129 @@
+"""Commits and their links from scratch, again, after changes of mail and history, and forgotten."""
+
+import pytest
+
+from mail_assets.forgetting.forget import ForgetRequest
+from mail_assets.month import ListMonth
+from mail_assets.steps.link_commits import link_commits
+from mail_assets.steps.read_commits import find_months_behind, read_month_commits
+from mail_assets.tables.commit_links import has_changes
+from mail_assets.tables.commits import AmbiguousCommitError, CommitKey, find_commit
+from mail_assets_tests.crane import COMMITTED, NEW, Crane
+from mail_assets_tests.world import APRIL, HARBOR, MARCH, World, mail
+
+
+@pytest.fixture
+def crane(world: World) -> Crane:
+    return Crane(world)
+
+
+def test_commits_are_read_once_and_linked(crane: Crane) -> None:
+    sha = crane.commit()
+    crane.world.load(crane.mail("v1", sha), last="patches")
+    assert crane.read().counts["written"] == 2
+    assert crane.read().changed is False
+    assert crane.link().counts["linked"] == 1
+    assert crane.links(sha) == ["applied v1"]
+    again = crane.link()
+    assert (again.changed, again.counts["read"]) == (False, 2)
+    with crane.world.connect() as connection:
+        assert not has_changes(connection)
+        assert find_months_behind(connection, {HARBOR: {"crane": crane.source()}}) == {}
+
+
+def test_mail_that_comes_later_is_linked(crane: Crane) -> None:
+    sha = crane.commit("crane: know the limit\n\nLink: https://x.example/r/v1@example.org\n")
+    crane.read()
+    crane.link()
+    assert crane.links(sha) == ["missing v1"]
+    crane.world.load(crane.mail("v1", sha), last="patches")
+    crane.link()
+    assert crane.links(sha) == ["applied v1"]
+
+
+def test_later_version_takes_the_first_place(crane: Crane) -> None:
+    sha = crane.commit()
+    crane.world.load(crane.mail("v1", sha), last="patches")
+    crane.read()
+    crane.link()
+    second = crane.mail("v2", sha, "[PATCH v2] crane: know the limit").replace(
+        b"04 Mar 2024 09", b"04 Mar 2024 10"
+    )
+    crane.world.load(crane.mail("v1", sha), second, at=10, last="patches")
+    crane.link()
+    assert crane.links(sha) == ["applied v2", "version v1"]
+
+
+def test_rewritten_history_loses_its_commits_and_links(crane: Crane) -> None:
+    sha = crane.commit()
+    crane.world.load(crane.mail("v1", sha), last="patches")
+    crane.read()
+    crane.link()
+    again = crane.made.commit({"crane.c": NEW}, "again", committed=COMMITTED, parents=[])
+    outcome = crane.read()
+    assert "history was rewritten" in outcome.note
+    assert sha[:12] in outcome.note
+    crane.link()
+    assert crane.links(sha) == []
+    with crane.world.connect() as connection:
+        assert find_commit(connection, sha, ["crane"]) is None
+        assert find_commit(connection, again[:8], ["crane"]) == CommitKey("crane", again)
+
+
+def test_commit_moves_between_months_of_a_rewritten_date(crane: Crane) -> None:
+    crane.read()
+    sha = crane.made.commit({"a": b"1\n"}, "april", committed=COMMITTED + 30 * 86_400)
+    assert crane.read(APRIL).counts["commits"] == 1
+    assert sha
+
+
+def test_forgotten_mail_is_linked_no_more(crane: Crane) -> None:
+    sha = crane.commit()
+    crane.world.load(crane.mail("v1", sha), mail("other"), last="vectors")
+    crane.read()
+    crane.link()
+    crane.world.forget(ForgetRequest(["v1@example.org"], [], "asked to", "the postmaster"))
+    assert crane.links(sha) == []
+    crane.link()
+    assert crane.links(sha) == []
+
+
+def test_contested_mail_speaks_for_no_commit(crane: Crane) -> None:
+    sha = crane.commit("crane: know the limit\n\nLink: https://x.example/r/v1@example.org\n")
+    forged = mail("v1", "Buy this crane.", subject="Cranes")
+    crane.world.load(crane.mail("v1", sha), forged, last="patches")
+    crane.read()
+    crane.link()
+    assert crane.links(sha) == ["missing v1"]
+
+
+def test_repository_that_is_named_no_more_is_dropped(crane: Crane) -> None:
+    sha = crane.commit()
+    crane.world.load(crane.mail("v1", sha), last="patches")
+    crane.read()
+    crane.link()
+    with crane.world.workspace() as workspace:
+        gone = read_month_commits(workspace, ListMonth(HARBOR, MARCH), {})
+        assert gone.counts["deleted"] == 2
+        link_commits(workspace.connection, {}, crane.world.said.append)
+    assert crane.links(sha) == []
+
+
+def test_rebuild_makes_the_same_links(crane: Crane) -> None:
+    sha = crane.commit()
+    crane.world.load(crane.mail("v1", sha), last="patches")
+    crane.read()
+    digest = crane.link().digest
+    with crane.world.connect() as connection:
+        connection.execute("delete from commit_links")
+    assert crane.link().changed is False
+    assert crane.link(rebuild=True).digest == digest
+    assert crane.links(sha) == ["applied v1"]
+
+
+def test_ambiguous_id_is_refused(crane: Crane) -> None:
+    shas = [crane.made.commit({"n": b"%d\n" % n}, f"n {n}", committed=COMMITTED) for n in range(20)]
+    crane.read()
+    twice = next(x for x in "0123456789abcdef" if sum(sha[0] == x for sha in shas) > 1)
+    with crane.world.connect() as connection, pytest.raises(AmbiguousCommitError):
+        find_commit(connection, twice, ["crane"])

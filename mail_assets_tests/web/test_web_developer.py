@@ -1,0 +1,341 @@
+"""A web developer's day: from /openapi.json to the last message, by JSON, mailbox and feed."""
+
+import gzip
+import importlib
+import subprocess
+import sys
+from collections import deque
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, unquote, urlsplit
+from xml.etree import ElementTree
+
+import httpx
+import pytest
+from jsonschema import Draft202012Validator
+
+from mail_assets.web.links import is_page
+from mail_assets_tests.databases import Databases
+from mail_assets_tests.sample_corpus import QUERY
+from mail_assets_tests.web.conftest import BASE_URL, fill, serving_world
+from mail_assets_tests.world import World, mail
+
+ATOM = "{http://www.w3.org/2005/Atom}"
+#: Options of the generator: media types that it does not know.
+CONFIG = """\
+content_type_overrides:
+  application/gzip: application/octet-stream
+  application/mbox: application/octet-stream
+  application/atom+xml: text/plain
+post_hooks: []
+"""
+
+
+class Api:
+    """A client that knows nothing but the description of the API."""
+
+    def __init__(self, client: httpx.Client) -> None:
+        self.client = client
+        self.described: dict[str, Any] = client.get("/openapi.json").json()
+        self.used: set[str] = set()
+        self._paths = {
+            operations["get"]["operationId"]: path
+            for path, operations in self.described["paths"].items()
+        }
+        self._checks: dict[str, Draft202012Validator] = {}
+
+    def call(self, operation: str, **values: str) -> httpx.Response:
+        """Ask an operation by its id."""
+        path = self._paths[operation]
+        names = {one["name"] for one in self._operation(path)["parameters"] if one["in"] == "path"}
+        return self.follow(
+            path.format(**{name: values[name] for name in names}),
+            {name: value for name, value in values.items() if name not in names},
+        )
+
+    def follow(self, url: str, params: dict[str, str] | None = None) -> httpx.Response:
+        """Follow a link; check the response by the description of its operation."""
+        response = self.client.get(url, params=params or None)
+        operation = self._operation(self._find_path(urlsplit(url).path))
+        self.used.add(operation["operationId"])
+        content = operation["responses"][str(response.status_code)]["content"]
+        kind = response.headers["content-type"].partition(";")[0]
+        schema = content[kind].get("schema", {})
+        if kind == "application/json" and "$ref" in schema:
+            self._validator(schema["$ref"]).validate(response.json())
+        return response
+
+    def _operation(self, path: str) -> dict[str, Any]:
+        operation: dict[str, Any] = self.described["paths"][path]["get"]
+        return operation
+
+    def _find_path(self, path: str) -> str:
+        """Return the described path that a URL has: that with the fewest parameters."""
+        parts = path.split("/")
+        fitting = [
+            one
+            for one in self.described["paths"]
+            if len(pattern := one.split("/")) == len(parts)
+            and all(
+                theirs.startswith("{") or theirs == ours
+                for theirs, ours in zip(pattern, parts, strict=True)
+            )
+        ]
+        return str(min(fitting, key=lambda one: one.count("{")))
+
+    def _validator(self, reference: str) -> Draft202012Validator:
+        if reference not in self._checks:
+            components = self.described["components"]["schemas"]
+            closed = {
+                name: one | ({"additionalProperties": False} if "properties" in one else {})
+                for name, one in components.items()
+            }
+            schema = {"$ref": reference, "components": {"schemas": closed}}
+            self._checks[reference] = Draft202012Validator(schema)
+        return self._checks[reference]
+
+
+def read_pages(api: Api, first: httpx.Response) -> Iterator[dict[str, Any]]:
+    """Yield the pages of data to the last one."""
+    page = first.json()
+    yield page
+    while page["next"]:
+        page = api.follow(page["next"]).json()
+        yield page
+
+
+def count_mailbox(data: bytes, folder: Path) -> int:
+    """Return the number of messages that git finds in a mailbox."""
+    (folder / "mbox").write_bytes(gzip.decompress(data))
+    command = ["git", "mailsplit", "--mboxrd", f"-o{folder}", str(folder / "mbox")]
+    return int(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+
+
+def read_feed(api: Api, url: str) -> Iterator[str]:
+    """Yield the ids of the entries of a feed to its last page."""
+    following = url
+    while following:
+        feed = ElementTree.fromstring(api.follow(following).content)
+        yield from (one.findtext(f"{ATOM}id") or "" for one in feed.iter(f"{ATOM}entry"))
+        links = {one.get("rel"): one.get("href") or "" for one in feed.findall(f"{ATOM}link")}
+        following = links.get("next", "").removeprefix(BASE_URL)
+
+
+def test_description_leads_to_the_last_message(public: httpx.Client, tmp_path: Path) -> None:
+    api = Api(public)
+    lists = api.call("list_lists").json()["lists"]
+    assert len(lists) > 2
+    for one in lists:
+        archive = api.follow(one["url"]).json()
+        found, links = [], []
+        for month in archive["archives"]:
+            posts = [
+                post for page in read_pages(api, api.follow(month["url"])) for post in page["posts"]
+            ]
+            found += [post["message_id"] for post in posts]
+            links += [post["url"] for post in posts]
+        newest = api.follow(links[-1]).json()
+        assert newest["message_id"] == found[-1]
+        folder = tmp_path / one["name"]
+        folder.mkdir()
+        mailbox = api.follow(archive["mbox_url"]).content
+        assert count_mailbox(mailbox, folder) == archive["messages"] >= len(found)
+        fed = [unquote(id.removeprefix("mid:")) for id in read_feed(api, archive["atom_url"])]
+        assert {id.partition("#text-")[0] for id in fed} == {*found}
+        asked = {"q": f"list:{one['name']}", "group": "message", "sort": "oldest", "limit": "7"}
+        pages = [*read_pages(api, api.call("search", **asked))]
+        assert [hit["message_id"] for page in pages for hit in page["hits"]][-1] in found
+        assert {hit["message_id"] for page in pages for hit in page["hits"]} | {
+            copy for page in pages for hit in page["hits"] for copy in hit["copies"]
+        } == {*found}
+        assert {page["facets"]["total"] for page in pages} == {len({*found})}
+        assert pages[-1]["end"] == "all"
+
+
+def list_links(document: object) -> Iterator[tuple[str, str]]:
+    """Yield the links of a document, with their keys."""
+    if isinstance(document, list):
+        for one in document:
+            yield from list_links(one)
+    elif isinstance(document, dict):
+        for key, value in document.items():
+            is_link = key in ("url", "next", "previous") or key.endswith("_url")
+            if is_link and value is not None:
+                yield key, value
+            elif key == "pages":
+                yield from ((key, one) for one in value)
+            elif key not in ("parameters", "facets", "explain", "months"):
+                yield from list_links(value)
+
+
+def test_every_link_leads_to_what_is_described(public: httpx.Client) -> None:
+    """All data of the archive: each link to data or a file is an operation, and fits its schema."""
+    api = Api(public)
+    waiting = deque(["/lists.json", f"/search.json?q={QUERY}&limit=3"])
+    seen, pages = {*waiting}, set[str]()
+    while waiting:
+        url = waiting.popleft()
+        response = api.follow(url)
+        if not response.headers["content-type"].startswith("application/json"):
+            assert response.status_code in (200, 403), url  # attachments may not be published
+            continue
+        assert response.status_code == 200, url
+        for key, link in list_links(response.json()):
+            if key == "html_url":
+                assert is_page(link)
+                pages.add(link)
+                continue
+            assert not is_page(link), (url, key, link)
+            if link not in seen:
+                seen.add(link)
+                waiting.append(link)
+    for page in sorted(pages)[::7]:
+        assert public.get(page).headers["content-type"].startswith("text/html")
+    used = {"list_lists", "get_list", "get_month", "get_message", "get_thread", "search"}
+    files = {"get_list_mailbox", "get_month_feed", "get_thread_mailbox", "search_feed"}
+    assert api.used >= used | files
+
+
+def test_every_operation_and_field_is_described(public: httpx.Client) -> None:
+    api = public.get("/openapi.json").json()
+    operations = [one for path in api["paths"].values() for one in path.values()]
+    ids = [one["operationId"] for one in operations]
+    assert len({*ids}) == len(ids)
+    for one in operations:
+        assert one["summary"]
+        assert one["description"]
+        assert all(parameter["description"] for parameter in one.get("parameters", ()))
+    for name, schema in api["components"]["schemas"].items():
+        for field, about in schema.get("properties", {}).items():
+            assert about["description"], (name, field)
+
+
+@pytest.mark.parametrize("day", ["2024-01-29", "2024-03-30", "2024-05-31", "2024-02-29", "2y"])
+def test_days_of_all_months_fit_the_description(public: httpx.Client, day: str) -> None:
+    parameters = Api(public).described["paths"]["/search.json"]["get"]["parameters"]
+    [schema] = [one["schema"] for one in parameters if one["name"] == "after"]
+    Draft202012Validator(schema).validate(day)
+    assert public.get("/search.json", params={"after": day}).status_code == 200
+
+
+@pytest.mark.parametrize("day", ["2024-02-30", "2024-04-31", "2023-02-29", "2024-13", "2024-00-01"])
+def test_days_that_are_none_do_not_fit(public: httpx.Client, day: str) -> None:
+    parameters = Api(public).described["paths"]["/search.json"]["get"]["parameters"]
+    [schema] = [one["schema"] for one in parameters if one["name"] == "after"]
+    assert not Draft202012Validator(schema).is_valid(day)
+    assert public.get("/search.json", params={"after": day}).status_code == 400
+
+
+@pytest.fixture(scope="module")
+def generated(public: httpx.Client, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A client that openapi-python-client writes from the description: the name of its package."""
+    folder = tmp_path_factory.mktemp("generated")
+    (folder / "openapi.json").write_bytes(public.get("/openapi.json").content)
+    (folder / "config.yml").write_text(CONFIG)
+    command = ["generate", "--path", "openapi.json", "--config", "config.yml", "--meta", "none"]
+    command += ["--output-path", "archive_client", "--fail-on-warning"]
+    subprocess.run(
+        [sys.executable, "-m", "openapi_python_client", *command],
+        cwd=folder,
+        check=True,
+        capture_output=True,
+    )
+    sys.path.insert(0, str(folder))
+    try:
+        yield "archive_client"
+    finally:
+        sys.path.remove(str(folder))
+
+
+def test_generated_client_walks_the_archive(generated: str, public: httpx.Client) -> None:
+    def ask(tag: str, operation: str, *values: str, **options: object) -> Any:
+        module = importlib.import_module(f"{generated}.api.{tag}.{operation}")
+        return module.sync(*values, client=client, **options)
+
+    package = importlib.import_module(generated)
+    models = importlib.import_module(f"{generated}.models")
+    opened = package.Client(base_url=str(public.base_url), raise_on_unexpected_status=True)
+    with opened as client:
+        threads: set[str] = set()
+        for one in ask("lists", "list_lists").lists:
+            archive = ask("lists", "get_list", models.GetListList(one.name))
+            count = 0
+            for month in archive.archives:
+                name = models.GetMonthList(one.name)
+                first: int | None = 0
+                while first is not None:
+                    page = ask("lists", "get_month", name, month.month, first=first)
+                    count += len(page.posts)
+                    for post in page.posts:
+                        message = ask("messages", "get_message", post.message_id)
+                        assert message.message_id == post.message_id
+                        threads.add(post.thread_id)
+                    asked = parse_qs(urlsplit(page.next_ or "").query)
+                    first = int(asked["first"][0]) if page.next_ else None
+            mailbox = ask("lists", "get_list_mailbox", models.GetListMailboxList(one.name))
+            packed = gzip.decompress(mailbox.payload.read())
+            assert packed.count(b"\nMessage-ID: ") == archive.messages >= count > 0
+        for id in sorted(threads):
+            thread = ask("messages", "get_thread", id)
+            assert (
+                thread.to_dict()["messages"] == public.get(f"/thread.json/{id}").json()["messages"]
+            )
+        found = ask("search", "search", q=QUERY, limit=5)
+        assert found.next_
+        cursor = parse_qs(urlsplit(found.next_).query)["cursor"][0]
+        following = ask(
+            "search", "search", q=parse_qs(urlsplit(found.next_).query)["q"][0], cursor=cursor
+        )
+        assert not {*(hit.message_id for hit in found.hits)} & {
+            hit.message_id for hit in following.hits
+        }
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"sort": "date"},
+        {"sort": "oldest"},
+        {"q": "whale", "sort": "date"},
+        {"q": "whale", "mode": "fulltext"},
+    ],
+)
+def test_search_goes_on_past_six_hundred(
+    crowded: tuple[httpx.Client, int], asked: dict[str, str]
+) -> None:
+    client, count = crowded
+    for group in ("message", "conversation"):
+        api = Api(client)
+        params = {"q": "list:harbor", "limit": "100", "group": group, **asked}
+        pages = [*read_pages(api, api.call("search", **params))]
+        rows = [
+            one["message_id"] if group == "message" else one["thread_id"]
+            for page in pages
+            for one in page["hits" if group == "message" else "conversations"]
+        ]
+        assert len(rows) == len({*rows}) == count
+        assert len({(p["facets"]["total"], p["facets"]["at_least"]) for p in pages}) == 1
+        assert pages[-1]["end"] == "all"
+
+
+@pytest.fixture(scope="module")
+def crowded(
+    mail_databases: Databases, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[tuple[httpx.Client, int]]:
+    """A list of 720 messages that answer nothing, each with its own words."""
+    count = 720
+    dsn = mail_databases.take()
+    mails = [
+        mail(
+            f"m{n}",
+            f"whale number{n} swims by the quay{n} at dawn{n}.",
+            subject=f"swim {n}",
+            date=f"{n % 28 + 1} Mar 2024 {n % 24:02}:{n % 60:02}:00 +0000",
+        )
+        for n in range(count)
+    ]
+    world = fill(World(tmp_path_factory.mktemp("crowded"), dsn), *mails)
+    with serving_world(world) as client:
+        yield client, count
+    mail_databases.give_back(dsn)

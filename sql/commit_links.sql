@@ -1,0 +1,204 @@
+-- Links of commits to messages. Used by tables/commit_links.py.
+
+-- name: changed_months
+-- Months of commits, patches and messages with another digest than links were made of.
+select coalesce(p.asset, s.asset), coalesce(p.list, s.list), coalesce(p.month, s.month),
+       coalesce(p.digest, '')
+  from (select asset, list, month, digest
+          from partitions
+         where asset in ('commits', 'patches', 'messages') and month is not null) p
+  full join commit_link_sources s using (asset, list, month)
+ where p.digest is distinct from s.digest
+ order by 1, 2, 3
+
+-- name: has_changes
+select exists (
+    select
+      from partitions p
+      left join commit_link_sources s using (asset, list, month)
+     where p.asset in ('commits', 'patches', 'messages') and p.month is not null
+       and p.digest is distinct from s.digest)
+    or exists (select from commit_link_changes)
+
+-- name: record_months
+insert into commit_link_sources (asset, list, month, digest)
+select *
+  from unnest(%(assets)s::text[], %(of_lists)s::text[], %(of_months)s::text[], %(digests)s::text[])
+       as n (asset, list, month, digest)
+ where digest <> ''
+on conflict (asset, list, month) do update set digest = excluded.digest
+
+-- name: forget_months
+delete from commit_link_sources s
+ using unnest(%(assets)s::text[], %(of_lists)s::text[], %(of_months)s::text[], %(digests)s::text[])
+       as n (asset, list, month, digest)
+ where n.digest = '' and (s.asset, s.list, s.month) = (n.asset, n.list, n.month)
+
+-- name: forget_sources
+delete from commit_link_sources
+
+-- name: commits_of_month
+-- Also those with the title of one of them: a title that stands several times says less.
+select repository, sha from commits where list = %(list)s and month = %(month)s
+ union
+select repository, sha
+  from commits
+ where patch_id <> ''
+   and title_key = any(array(select title_key from commits
+                              where list = %(list)s and month = %(month)s and patch_id <> ''))
+
+-- name: commits_of_patches
+-- Those with the patch-id or title of a patch of the month, those that are linked to a message of
+-- the month or name one of its threads, and those of its authors that have no patch-id in common
+-- with a mail.
+select c.repository, c.sha
+  from commits c
+ where c.patch_id = any(array(select patch_id from patches
+                               where list = %(list)s and month = %(month)s and patch_id <> ''))
+ union
+select c.repository, c.sha
+  from commits c
+ where c.title_key = any(array(select title_key from patches
+                                where list = %(list)s and month = %(month)s))
+ union
+select l.repository, l.sha
+  from commit_links l
+ where l.message_id = any(array(select message_id from messages
+                                 where list = %(list)s and month = %(month)s))
+ union
+select c.repository, c.sha
+  from commits c
+ where c.named_mails && array(select o.message_id
+                                from patches p
+                                join threads t using (message_id)
+                                join threads o using (thread_id)
+                               where p.list = %(list)s and p.month = %(month)s)
+ union
+select c.repository, c.sha
+  from (select lower(author_email) as email, min(sent_at) as first, max(sent_at) as last
+          from patches
+         where list = %(list)s and month = %(month)s
+         group by 1) a
+  join commits c on lower(c.author_email) = a.email
+   and c.authored_at between a.first - %(longest)s::interval and a.last + %(longest)s::interval
+ where not exists (
+       select from commit_links l
+        where (l.repository, l.sha) = (c.repository, c.sha) and l.evidence && '{patch-id}')
+
+-- name: commits_of_messages
+-- Those that name a message of the month.
+select c.repository, c.sha
+  from commits c
+ where c.named_mails && array(select message_id from messages
+                               where list = %(list)s and month = %(month)s)
+
+-- name: noted
+select number, repository, sha from commit_link_changes
+
+-- name: forget_noted
+delete from commit_link_changes where number = any(%(numbers)s)
+
+-- name: facts
+select c.repository, c.sha, c.title_key, c.author_name, c.author_email, c.authored_at,
+       c.committed_at, c.patch_id,
+       array(select f ->> 'path' from jsonb_array_elements(c.files) as f),
+       c.line_digests, c.body,
+       (select count(*) from commits o
+         where o.title_key = c.title_key and o.repository = c.repository)
+  from commits c
+ where (c.repository, c.sha) in (select * from unnest(%(repositories)s::text[], %(shas)s::text[]))
+
+-- name: archived
+-- A message that stands for several texts speaks for none of them.
+select distinct message_id
+  from messages m
+ where message_id = any(%(ids)s)
+   and not exists (select from contested_texts t where t.message_id = m.message_id)
+
+-- name: threads_of
+select message_id, thread_id from threads where message_id = any(%(ids)s)
+
+-- name: candidates
+with found as (
+    select p.list, p.month, p.message_id, p.variant, p.place
+      from patches p
+     where p.patch_id = any(%(patch_ids)s) and p.patch_id <> '' and p.list = any(%(lists)s)
+     union
+    select p.list, p.month, p.message_id, p.variant, p.place
+      from patches p
+     where p.title_key = any(%(titles)s) and p.list = any(%(lists)s)
+     union
+    select p.list, p.month, p.message_id, p.variant, p.place
+      from patches p
+     where p.message_id = any(%(ids)s)
+     union
+    select p.list, p.month, p.message_id, p.variant, p.place
+      from threads t
+      join patches p using (message_id)
+     where t.thread_id = any(%(threads)s))
+select p.message_id, p.place, p.title_key, p.author_name, p.author_email, p.sent_at,
+       case m.arrival_source when 'loaded' then null else m.arrived_at end, p.patch_id,
+       array(select f ->> 'path' from jsonb_array_elements(p.files) as f),
+       p.line_digests, p.version, p.part, p.parts, p.flags, p.tags, t.thread_id
+  from found
+  join patches p using (list, month, message_id, variant, place)
+  join messages m using (list, month, message_id, variant)
+  left join threads t on t.message_id = p.message_id
+ where p.kind = 'patch'
+   and not exists (select from contested_texts c where c.message_id = p.message_id)
+ order by p.message_id, p.place, m.arrived_at
+
+-- name: of_author
+-- The newest of them that change a file of the commit.
+select p.message_id, p.place, p.title_key, p.author_name, p.author_email, p.sent_at,
+       case m.arrival_source when 'loaded' then null else m.arrived_at end, p.patch_id,
+       array(select f ->> 'path' from jsonb_array_elements(p.files) as f),
+       p.line_digests, p.version, p.part, p.parts, p.flags, p.tags, t.thread_id
+  from patches p
+  join messages m using (list, month, message_id, variant)
+  left join threads t on t.message_id = p.message_id
+ where lower(p.author_email) = %(email)s and p.sent_at between %(first)s and %(last)s
+   and p.kind = 'patch' and p.list = any(%(lists)s)
+   and exists (select from jsonb_array_elements(p.files) as f
+                where f ->> 'path' = any(%(paths)s))
+   and not exists (select from contested_texts c where c.message_id = p.message_id)
+ order by p.sent_at desc, p.message_id, p.place
+ limit 200
+
+-- name: links
+select repository, sha, message_id, kind, evidence
+  from commit_links
+ where (repository, sha) in (select * from unnest(%(repositories)s::text[], %(shas)s::text[]))
+ order by repository, sha, place
+
+-- name: of_messages
+select repository, sha, message_id, kind, evidence
+  from commit_links
+ where message_id = any(%(ids)s) and kind <> 'missing'
+ order by repository, sha, place
+
+-- name: delete
+delete from commit_links
+ where (repository, sha) in (select * from unnest(%(repositories)s::text[], %(shas)s::text[]))
+
+-- name: copy
+copy commit_links (repository, sha, message_id, kind, place, evidence) from stdin
+
+-- name: delete_orphans
+-- Whole corpus: both by their keys, without texts.
+delete from commit_links l
+ where l.repository <> all(%(repositories)s)
+    or not exists (select from commits c where (c.repository, c.sha) = (l.repository, l.sha))
+
+-- name: figures
+-- Whole corpus: small rows, counted after a change.
+select count(*), (select count(*) from commits),
+       count(distinct (repository, sha)) filter (where kind in ('applied', 'discussion', 'report')),
+       count(distinct (repository, sha)) filter (where kind = 'missing')
+  from commit_links
+
+-- name: digest
+-- Whole corpus: small rows, read after a change.
+select encode(sha256(convert_to(coalesce(
+           sum(('x' || left(md5(l::text), 15))::bit(60)::bigint)::text, ''), 'UTF8')), 'hex')
+  from commit_links l

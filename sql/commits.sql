@@ -1,0 +1,58 @@
+-- The commits of repositories. Used by tables/commits.py.
+
+-- name: shas
+select sha
+  from commits
+ where list = %(list)s and month = %(month)s and repository = %(repository)s
+
+-- name: stage
+create temporary table if not exists commits_stage (like commits) on commit delete rows
+
+-- name: copy
+copy commits_stage (list, month, repository, sha, parents, author_name, author_email, authored_at,
+                    committer_name, committer_email, committed_at, subject, title_key, body,
+                    trailers, named_mails, picked_from, reverts, files, added, removed, patch_id,
+                    line_digests, flags)
+from stdin
+
+-- name: upsert
+insert into commits
+select distinct on (repository, sha) * from commits_stage order by repository, sha
+on conflict (repository, sha) do update
+   set list = excluded.list, month = excluded.month, parents = excluded.parents,
+       author_name = excluded.author_name, author_email = excluded.author_email,
+       authored_at = excluded.authored_at, committer_name = excluded.committer_name,
+       committer_email = excluded.committer_email, committed_at = excluded.committed_at,
+       subject = excluded.subject, title_key = excluded.title_key, body = excluded.body,
+       trailers = excluded.trailers, named_mails = excluded.named_mails,
+       picked_from = excluded.picked_from, reverts = excluded.reverts, files = excluded.files,
+       added = excluded.added, removed = excluded.removed, patch_id = excluded.patch_id,
+       line_digests = excluded.line_digests, flags = excluded.flags
+
+-- name: delete
+delete from commits where repository = %(repository)s and sha = any(%(shas)s)
+
+-- name: delete_others
+delete from commits
+ where list = %(list)s and month = %(month)s and repository <> all(%(repositories)s)
+
+-- name: keys
+select repository, sha
+  from commits
+ where list = %(list)s and month = %(month)s
+ order by repository, sha
+
+-- name: by_prefix
+-- The prefix has hexadecimal digits only. Ten are enough to say that there are several.
+select repository, sha
+  from commits
+ where sha like %(prefix)s || '%%' and repository = any(%(repositories)s)
+ order by sha, array_position(%(repositories)s::text[], repository)
+ limit 10
+
+-- name: read
+select repository, sha, parents, author_name, author_email, authored_at, committer_name,
+       committer_email, committed_at, subject, body, trailers, files, added, removed, patch_id,
+       picked_from, reverts, flags
+  from commits
+ where (repository, sha) in (select * from unnest(%(repositories)s::text[], %(shas)s::text[]))

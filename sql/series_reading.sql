@@ -1,0 +1,58 @@
+-- Series of patches as people read them: only mail that the session may show, and a state only if
+-- the mail that gives its reason is shown. Used by reading/series.py.
+
+-- name: series
+-- The patches of the series that some mails are in, each with its message and its reason, the
+-- commits that it became, and whether somebody else has answered it.
+select s.series_id, s.change, s.posting, s.message_id, s.place, p.kind, p.title, p.version, p.part,
+       p.parts, m.list, m.sent_at, m.from_name, m.from_email, s.previous_id, s.evidence,
+       s.is_taken_over, s.is_newest, s.is_remark,
+       case when r.message_id is null then 'open' else s.state end as state,
+       r.message_id as reason_id,
+       case when s.reason_end is not null
+            then substr(r.body_text, s.reason_start + 1, s.reason_end - s.reason_start) end as said,
+       r.from_name as said_by, r.sent_at as said_at,
+       case when r.message_id is null then '{}' else s.shas end as shas,
+       exists (select from shown_messages a
+                where (a.refs || a.in_reply_to) && array[s.message_id]
+                  and lower(a.from_email) <> lower(m.from_email)) as is_answered,
+       coalesce(c.shas, '{}') as commits, c.committer_name, c.committed_at
+  from patch_series s
+ cross join lateral first_shown(s.message_id) m
+  join patches p
+    on (p.list, p.month, p.message_id, p.variant, p.place)
+       = (m.list, m.month, m.message_id, m.variant, s.place)
+  left join lateral first_shown(s.reason_id) r on true
+ cross join lateral (
+       select array_agg(o.sha order by o.committed_at, o.sha) as shas,
+              (array_agg(o.committer_name order by o.committed_at, o.sha))[1] as committer_name,
+              min(o.committed_at) as committed_at
+         from commit_links k
+         join commits o using (repository, sha)
+        where k.message_id = s.message_id and k.kind = 'applied' and p.kind = 'patch'
+          and o.list = any((select shown_lists())::text[])
+          and (o.patch_id = p.patch_id or o.title_key = p.title_key
+               or not exists (select from patches q
+                               where (q.list, q.month, q.message_id, q.variant)
+                                     = (p.list, p.month, p.message_id, p.variant)
+                                 and q.place <> p.place))) c
+ where s.series_id = any(array(select distinct series_id
+                                 from patch_series
+                                where message_id = any(%(ids)s)))
+ order by m.sent_at, s.message_id, s.place
+
+-- name: commits_said
+-- The commits that mails name which are no patches themselves.
+select o.message_id, o.shas
+  from patch_outcomes o
+ where o.message_id = any(%(ids)s) and o.shas <> '{}'
+   and exists (select from shown_messages m where m.message_id = o.message_id)
+ order by o.message_id, o.number
+
+-- name: open
+-- The mails of the open patches of a list that is shown.
+select distinct s.message_id
+  from patch_series s
+  join shown_messages m
+    on (m.list, m.month, m.message_id, m.variant) = (s.list, s.month, s.message_id, s.variant)
+ where s.list = %(list)s and s.state = 'open' and not s.is_remark
