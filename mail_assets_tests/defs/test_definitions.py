@@ -33,6 +33,7 @@ SPECS = {
     "words": ("index", {"lance"}, {"messages"}, True),
     "word_index": ("index", {"lance"}, {"words"}, False),
     "patches": ("patches", {"postgres"}, {"messages"}, True),
+    "patch_series": ("patches", {"postgres"}, {"messages", "patches"}, False),
     "chunks": ("text", {"postgres"}, {"messages"}, True),
     "embeddings": ("index", {"onnx", "parquet"}, {"chunks"}, True),
     "vectors": ("index", {"lance"}, {"messages", "embeddings"}, True),
