@@ -8,7 +8,7 @@ import warnings
 import dagster as dg
 
 import mail_assets.own
-from mail_assets.defs.definitions import load_defs
+from mail_assets.defs import definitions
 
 
 @dg.definitions
@@ -18,4 +18,4 @@ def defs() -> dg.Definitions:
         # stable enough: it collects what modules define, and a test covers it
         warnings.simplefilter("ignore", dg.PreviewWarning)
         own = dg.load_definitions_from_package_module(mail_assets.own)
-    return dg.Definitions.merge(load_defs(), own)
+    return dg.Definitions.merge(definitions.defs(), own)

@@ -33,7 +33,7 @@ def test_commands_of_readme_make_months_and_nothing_else(shell: Shell) -> None:
         assert f"{asset} is of no month" in month
     assert "vectors harbor-dev 2024-03: chunks" in month
     assert "vectors harbor-dev 2024-04: chunks" in year
-    assert re.search(r"'why do jobs run twice': 5 hits.*\n 1\. ", queries)
+    assert re.search(r"'why do jobs run twice': \d+ hits.*\n 1\. ", queries)
     assert "All code locations passed validation" in validate
     assert "nothing changed" in shell.run("mail-assets backfill --list harbor-dev")
 

@@ -101,8 +101,8 @@ def test_upkeep_names_an_index_of_an_unknown_encoder(world: DagsterWorld) -> Non
 
 
 def test_reconciled_warns_when_nothing_is_indexed(world: DagsterWorld) -> None:
-    result = world.defs.resolve_implicit_global_asset_job_def().execute_in_process(
-        instance=world.instance, partition_key=f"{HARBOR}|{MARCH}"
+    result = world.defs.resolve_job_def("reconcile_vectors").execute_in_process(
+        instance=world.instance
     )
     found = [
         check for check in result.get_asset_check_evaluations() if check.check_name == "reconciled"
@@ -152,3 +152,18 @@ def test_dagster_materialize_exits_1_when_a_check_blocks(world: DagsterWorld) ->
     assert failed.returncode == 1, "accounted_for blocks"
     assert "accounted_for" in failed.stderr
     assert world.rows("chunks", "key, xmin::text") == before
+
+
+def test_run_of_all_assets_of_a_month_leaves_whole_ones_alone(world: DagsterWorld) -> None:
+    world.archive(MARCH, mail("a"))
+    result = world.defs.resolve_implicit_global_asset_job_def().execute_in_process(
+        instance=world.instance, partition_key=f"{HARBOR}|{MARCH}"
+    )
+    assert result.success
+    made = {
+        event.materialization.asset_key.path[-1]
+        for event in result.get_asset_materialization_events()
+    }
+    assert made == {*MONTHLY, "threads", "thread_summaries", "patch_series"}
+    checked = {check.check_name for check in result.get_asset_check_evaluations()}
+    assert checked.isdisjoint({"reconciled", "search_quality_holds"})

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 import dagster as dg
 import pytest
+from dagster._serdes import deserialize_value, serialize_value
 
 from mail_assets.defs.partitions import (
     YEAR,
@@ -113,3 +114,13 @@ def test_reversed_range_fails_and_says_so(
     assert failure is not None
     assert failure.user_failure_data is not None
     assert "is it reversed?" in str(failure.user_failure_data.description)
+
+
+def test_policy_is_one_run_to_the_command_line_only() -> None:
+    """Dagster stores the policy by the name of its class, and its daemon reads it from there."""
+    asked = "policy.policy_type.name"
+    assert eval(asked, {"policy": YEAR, "__name__": "dagster._cli.asset"}) == "SINGLE_RUN"
+    assert eval(asked, {"policy": YEAR, "__name__": "dagster._daemon"}) == "MULTI_RUN"
+    stored = deserialize_value(serialize_value(YEAR), dg.BackfillPolicy)
+    assert stored == dg.BackfillPolicy.multi_run(max_partitions_per_run=12)
+    assert type(stored) is dg.BackfillPolicy

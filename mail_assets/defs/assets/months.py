@@ -7,6 +7,7 @@ it made no month at all.
 No mail is recorded: the event log keeps counts, columns and links to the pages of the archive.
 """
 
+import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
@@ -14,6 +15,7 @@ from typing import Any, NamedTuple, Self
 
 import dagster as dg
 import psycopg
+from dagster._core.events import DagsterEvent, DagsterEventBatchMetadata
 from pydantic import Field
 
 from mail_assets.defs.assets.figures import COUNTED
@@ -274,16 +276,23 @@ class MadeMonths:
         return dg.MaterializeResult(metadata={**failure.metadata, **_RECORDED})
 
     def _log_done(self, about: Metadata) -> None:
+        """Record the months that are done with one statement, as Dagster does."""
+        # private to Dagster (1.13.27): its log_event stores event by event
+        context = self.context.op_execution_context
+        batch, last = str(uuid.uuid4()), [*self.done][-1:]
         for month, made in self.done.items():
             version = {_VERSION: made.outcome.digest[:32], _GIVEN: "true"}
-            self.context.log_event(
+            event = DagsterEvent.asset_materialization(
+                context._step_execution_context,
                 dg.AssetMaterialization(
                     self.context.asset_key,
                     partition=partition_key(month),
                     metadata={**about, **made.metadata},
                     tags={**self.inputs.tags[month], **version},
-                )
+                ),
+                DagsterEventBatchMetadata(batch, is_end=[month] == last),
             )
+            context._events.append(event)
 
 
 #: Metadata of a step's output by which Dagster (1.13.27) records no materialization for it. It is

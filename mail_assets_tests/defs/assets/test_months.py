@@ -52,7 +52,7 @@ def test_every_figure_of_a_month_is_explained(world: DagsterWorld) -> None:
             for name, value in recorded.items()
             if isinstance(value, int | float) and not name.startswith("dagster/")
         }
-        rows = specs.get(asset_key(asset)).metadata["figures of a month"].value
+        rows = specs.get(asset_key(asset)).metadata["figures of a month"].records
         explained = {record.data["figure"] for record in rows}
         assert numbers <= explained, asset
         assert "seconds" in numbers, "what a step takes is plotted"
@@ -73,8 +73,8 @@ def test_description_keeps_words_in_angle_brackets(text: str, shown: str) -> Non
 
 def test_catalog_has_the_fields_of_a_vector(world: DagsterWorld) -> None:
     metadata = world.defs.resolve_asset_graph().get(asset_key("vectors")).metadata
-    fields = [column.name for column in metadata["dagster/column_schema"].value.columns]
+    fields = [column.name for column in metadata["dagster/column_schema"].columns]
     assert fields == ["key", "vector", *world.index.spec.fields, *world.index.spec.non_filterable]
-    assert all(column.description for column in metadata["dagster/column_schema"].value.columns)
-    manifest = [column.name for column in metadata["manifest"].value.columns]
+    assert all(column.description for column in metadata["dagster/column_schema"].columns)
+    manifest = [column.name for column in metadata["manifest"].schema.columns]
     assert "digest" in manifest
