@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 @click.argument("message_id", required=False)
 @click.option(
     "--ids",
-    type=click.File("r", encoding="utf-8"),
+    type=click.File("r", encoding="utf-8", lazy=True),
     metavar="FILE",
     help="Describe each mail of a file with a Message-ID a line; - is standard input.",
 )
