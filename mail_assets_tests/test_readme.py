@@ -9,7 +9,10 @@ from mail_assets_tests.conftest import REPOSITORY
 #: A whole name: "MAIL_CHAT_" is a beginning.
 VARIABLE = re.compile(r"`((?:MAIL|DAGSTER)_[A-Z_]*[A-Z])`")
 #: Read by the files of docs/deployment.md, not by the package.
-OF_COMPOSE = {"MAIL_WORKERS", "MAIL_LISTS_FOLDER", "MAIL_IMAGE", "MAIL_UI_PORT", "MAIL_WEB_PORT"}
+OF_COMPOSE = {
+    *("MAIL_WORKERS", "MAIL_LISTS_FILE", "MAIL_ARCHIVES_FOLDER", "MAIL_SECRETS_FOLDER"),
+    *("MAIL_IMAGE", "MAIL_UI_PORT", "MAIL_WEB_PORT"),
+}
 
 
 def test_variables_in_the_docs_exist() -> None:

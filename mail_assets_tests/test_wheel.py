@@ -53,7 +53,11 @@ def test_wheel_has_the_package_and_nothing_else(
     assert len(pages) > 5
     texts = [
         REPOSITORY / "mail_assets" / name
-        for name in ("mail/body/languages/README.md", "encoding/calibration.txt")
+        for name in (
+            "mail/body/languages/README.md",
+            "encoding/calibration.txt",
+            "web/mcp_greeting.json",
+        )
     ]
     package = {str(path.relative_to(REPOSITORY)) for path in (*modules, *languages, *pages, *texts)}
     sql = REPOSITORY / "sql"

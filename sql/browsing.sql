@@ -232,6 +232,7 @@ select l.list, (select m.sent_at
                  order by m.sent_at desc
                  limit 1)
   from unnest(%(lists)s::text[]) as l (list)
+ where l.list = any((select shown_lists())::text[])
 
 -- name: columns
 select a.attname, format_type(a.atttypid, a.atttypmod), not a.attnotnull,

@@ -105,6 +105,14 @@ select w.list, w.month, r.rows, r.malformed, m.messages, m.without_row,
         where m.list = w.list and m.month = w.month
           and (m.segments @> '[["patch"]]' or m.attachments @> '[{"is_patch": true}]')) m
 
+-- name: commits
+-- The commits of months, and their number when they were read.
+select w.list, w.month,
+       (select count(*) from commits c where c.list = w.list and c.month = w.month) as rows,
+       coalesce((p.counts->>'commits')::int, 0) as recorded
+  from unnest(%(lists)s::text[], %(months)s::text[]) as w (list, month)
+  left join partitions p on (p.asset, p.list, p.month) = ('commits', w.list, w.month)
+
 -- name: chunk_keys
 select key from chunks where list = %(list)s and month = %(month)s
 

@@ -64,7 +64,7 @@ select distinct on (position / %(size)s) message_id
 -- No text is read: a row's hashes stand for it.
 select encode(sha256(convert_to(
            coalesce((select row(s.checksum, s.made_at)::text
-                       from thread_summaries s
+                       from shown_summaries s
                       where s.thread_id = %(thread_id)s), '')
            || string_agg(row(t, c.copies)::text, e'\n' order by t.position), 'UTF8')), 'hex')
   from shown_thread(%(thread_id)s) t

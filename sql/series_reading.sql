@@ -2,8 +2,8 @@
 -- the mail that gives its reason is shown. Used by reading/series.py.
 
 -- name: series
--- The patches of the series that some mails are in, each with its message and its reason, and
--- whether somebody else has answered it.
+-- The patches of the series that some mails are in, each with its message and its reason, the
+-- commits that it became, and whether somebody else has answered it.
 select s.series_id, s.change, s.posting, s.message_id, s.place, p.kind, p.title, p.version, p.part,
        p.parts, m.list, m.sent_at, m.from_name, m.from_email, s.previous_id, s.evidence,
        s.is_taken_over, s.is_newest, s.is_remark,
@@ -15,13 +15,27 @@ select s.series_id, s.change, s.posting, s.message_id, s.place, p.kind, p.title,
        case when r.message_id is null then '{}' else s.shas end as shas,
        exists (select from shown_messages a
                 where (a.refs || a.in_reply_to) && array[s.message_id]
-                  and lower(a.from_email) <> lower(m.from_email)) as is_answered
+                  and lower(a.from_email) <> lower(m.from_email)) as is_answered,
+       coalesce(c.shas, '{}') as commits, c.committer_name, c.committed_at
   from patch_series s
  cross join lateral first_shown(s.message_id) m
   join patches p
     on (p.list, p.month, p.message_id, p.variant, p.place)
        = (m.list, m.month, m.message_id, m.variant, s.place)
   left join lateral first_shown(s.reason_id) r on true
+ cross join lateral (
+       select array_agg(o.sha order by o.committed_at, o.sha) as shas,
+              (array_agg(o.committer_name order by o.committed_at, o.sha))[1] as committer_name,
+              min(o.committed_at) as committed_at
+         from commit_links k
+         join commits o using (repository, sha)
+        where k.message_id = s.message_id and k.kind = 'applied' and p.kind = 'patch'
+          and o.list = any((select shown_lists())::text[])
+          and (o.patch_id = p.patch_id or o.title_key = p.title_key
+               or not exists (select from patches q
+                               where (q.list, q.month, q.message_id, q.variant)
+                                     = (p.list, p.month, p.message_id, p.variant)
+                                 and q.place <> p.place))) c
  where s.series_id = any(array(select distinct series_id
                                  from patch_series
                                 where message_id = any(%(ids)s)))

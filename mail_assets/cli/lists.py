@@ -55,7 +55,7 @@ def remove(settings: Settings, name: str, yes: bool) -> None:
     from mail_assets.forgetting.remove_list import is_stored, remove_list
     from mail_assets.indexes.vectors import open_known_index
     from mail_assets.steps.summarize_threads import summarize_threads
-    from mail_assets.store.open import open_store
+    from mail_assets.store.open import open_store, store_folder
     from mail_assets.summaries.maker import ExtractiveMaker
     from mail_assets.tables.health import find_left_lists
     from mail_assets.workspace import Workspace
@@ -89,9 +89,11 @@ def remove(settings: Settings, name: str, yes: bool) -> None:
                 print_note("a chat model makes summaries: the next backfill asks it")
         runs, unfinished = delete_list_history(settings, name)
         delete_answers(settings)
-    caches = [path for path in settings.source_cache.glob(f"{name}-????????") if path.is_dir()]
-    for path in caches:
-        shutil.rmtree(path)
+    # folders without files, of a store in a folder, and what the source was asked
+    store = store_folder(settings.store)
+    emptied = [store / kind / name for kind in ("archives", "embeddings")] if store else []
+    for path in (*emptied, *settings.source_cache.glob(f"{name}-????????")):
+        shutil.rmtree(path, ignore_errors=not path.exists())
     click.echo(
         f"removed: {plural(removed.messages, 'message')} in {plural(removed.months, 'month')}, "
         f"{plural(removed.keys['vectors'], 'vector')}, "

@@ -113,6 +113,8 @@ def _format_state(one: "SeriesPatchView") -> Iterator[str]:
     shas = f" as {', '.join(map(printable_line, one.shas))}" if one.shas else ""
     by = f", {_name(one.said_by)} on {_day(one.said_at)}" if one.said and one.said_at else ""
     yield f"  {one.state}{shas}{by}"
+    if one.committed_at:
+        yield f"    committed by {_name(one.committer_name)} on {_day(one.committed_at)}"
     if one.said:
         yield f"    {printable_line(' '.join(one.said.split()))}"
         yield click.style(f"    <{printable_line(one.reason_id or '')}>", dim=True)

@@ -63,7 +63,6 @@ PATIENCE = 5.0
 _LOOK = 20.0
 #: Signals that a command passes on.
 _PASSED_ON = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
-_LIMITS = sorted(name for name in vars(resource) if name.startswith("RLIMIT_"))
 _READY, _GO = b"ready", b"go"
 _SIZE, _STATUS = struct.Struct("!I"), struct.Struct("!i")
 
@@ -88,13 +87,14 @@ def find_socket(home: Path) -> Path | None:
 def _digest_process() -> str:
     """Return a digest of all that a process keeps from its start: code, variables, limits."""
     libraries = Path(importlib.import_module("click").__file__ or "").parents[1]
+    limits = sorted(name for name in vars(resource) if name.startswith("RLIMIT_"))
     facts = {
         "code": [*_list_code()],
         "python": [sys.executable, sys.version, [*sys.flags], sys.path[1:]],
         "libraries": libraries.stat().st_mtime_ns,
         "variables": sorted(i for i in VARIABLES.items() if i[0].startswith(_READ_AT_IMPORT)),
         "account": [os.getresuid(), os.getresgid(), os.getgroups()],
-        "limits": [resource.getrlimit(getattr(resource, name)) for name in _LIMITS],
+        "limits": [resource.getrlimit(getattr(resource, name)) for name in limits],
         "priority": os.getpriority(os.PRIO_PROCESS, 0),
         "cores": sorted(os.sched_getaffinity(0)),
         "namespaces": [str(one.readlink()) for one in sorted(Path("/proc/self/ns").iterdir())],

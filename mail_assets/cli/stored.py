@@ -22,7 +22,8 @@ from mail_assets.settings.settings import Settings
 @click.command(
     "list",
     epilog=examples(
-        "mail-assets list harbor-dev --month 2024-03", "mail-assets list harbor-dev --sort newest"
+        "mail-assets list messages harbor-dev --month 2024-03",
+        "mail-assets list messages harbor-dev --sort newest",
     ),
 )
 @click.argument("name", required=False, metavar="LIST", shell_complete=complete_lists)

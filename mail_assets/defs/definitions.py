@@ -50,7 +50,7 @@ from mail_assets.defs.checks.mail import (
     summaries_current,
 )
 from mail_assets.defs.checks.months import build_months_made
-from mail_assets.defs.checks.patches import few_malformed, patches_accounted_for
+from mail_assets.defs.checks.patches import commits_counted, few_malformed, patches_accounted_for
 from mail_assets.defs.checks.search import search_quality_holds
 from mail_assets.defs.jobs import JOBS, build_upkeep, refresh_commits
 from mail_assets.defs.partitions import GROUP, MONTHLY, asset_key, list_months
@@ -120,10 +120,11 @@ def build_defs(settings: Settings, **overrides: object) -> dg.Definitions:
     """Build the definitions; `overrides` replace resources by name, in tests."""
     partitions = list_months(tuple(settings.lists), settings.first_month, settings.last_month)
     assets, resources = build_assets(settings, partitions), build_resources(settings, **overrides)
-    upkeep = build_upkeep(dg.Definitions(assets=assets, asset_checks=CHECKS, resources=resources))
+    checks = [*CHECKS, *([commits_counted] if settings.repositories else [])]
+    upkeep = build_upkeep(dg.Definitions(assets=assets, asset_checks=checks, resources=resources))
     return dg.Definitions(
         assets=assets,
-        asset_checks=CHECKS,
+        asset_checks=checks,
         jobs=[*JOBS, *([refresh_commits] if settings.repositories else []), upkeep],
         schedules=[build_daily_refresh(partitions), build_weekly_upkeep(upkeep)],
         sensors=[

@@ -16,12 +16,15 @@ SILENT_DAYS = 60
 #: Mails whose series are read at once.
 _AT_ONCE = 500
 
+_OPEN = frozenset({"open", "silent"})
+
 
 class SeriesPatchView(NamedTuple):
     """A patch or cover letter of a series.
 
     `state` is open, silent, applied, superseded, rejected or withdrawn. `reason_id` is the mail
-    that says so, in the words `said`, or the version that supersedes it.
+    that says so, in the words `said`, or the version that supersedes it. `commits` are those of the
+    repositories at hand that it became; `shas` has them and those that the mail names.
     """
 
     series_id: str
@@ -50,6 +53,9 @@ class SeriesPatchView(NamedTuple):
     said_at: dt.datetime | None
     shas: Sequence[str]
     is_answered: bool
+    commits: Sequence[str]
+    committer_name: str | None
+    committed_at: dt.datetime | None
 
     @property
     def label(self) -> str:
@@ -63,6 +69,7 @@ class SeriesPatchView(NamedTuple):
             **{name: value for name, value in self._asdict().items() if name != "series_id"},
             "sent_at": self.sent_at.isoformat(),
             "said_at": self.said_at.isoformat() if self.said_at else None,
+            "committed_at": self.committed_at.isoformat() if self.committed_at else None,
         }
 
 
@@ -149,12 +156,20 @@ def read_many(
     by_series: dict[str, list[SeriesPatchView]] = defaultdict(list)
     for row in rows:
         view = SeriesPatchView(**row)
-        by_series[view.series_id].append(_with_silence(view, moment))
+        by_series[view.series_id].append(_with_silence(_with_commits(view), moment))
     found: dict[str, SeriesView] = {}
     for some in by_series.values():
         series = _make_series(some)
         found |= dict.fromkeys((one.message_id for one in some), series)
     return {one: found[one] for one in ids if one in found}
+
+
+def _with_commits(view: SeriesPatchView) -> SeriesPatchView:
+    """Return a patch that became a commit as applied, whatever mails say."""
+    if not view.commits:
+        return view
+    named = [x for x in view.shas if not any(sha.startswith(x) for sha in view.commits)]
+    return view._replace(state="applied", shas=[*view.commits, *named])
 
 
 def _with_silence(view: SeriesPatchView, now: dt.datetime) -> SeriesPatchView:
@@ -172,11 +187,26 @@ def _make_series(patches: Sequence[SeriesPatchView]) -> SeriesView:
         changes[one.change].append(one)
     for some in postings.values():
         some.sort(key=lambda one: (one.kind != "cover", one.part or 0, one.message_id, one.place))
+        _settle_cover(some, changes)
     return SeriesView(
         patches[0].series_id,
         [postings[number] for number in sorted(postings)],
         [Change(number, changes[number]) for number in sorted(changes)],
     )
+
+
+def _settle_cover(
+    posting: list[SeriesPatchView], changes: dict[int, list[SeriesPatchView]]
+) -> None:
+    """Let the cover letter of a posting whose patches were all applied be applied too."""
+    cover, *parts = posting
+    if cover.kind != "cover" or cover.state not in _OPEN or len(parts) != cover.parts:
+        return
+    if all(one.state == "applied" for one in parts):
+        shas = [*dict.fromkeys(sha for one in parts for sha in one.shas)]
+        posting[0] = cover._replace(state="applied", shas=shas)
+        versions = changes[cover.change]
+        versions[versions.index(cover)] = posting[0]
 
 
 def describe_mails(
@@ -232,6 +262,3 @@ def read_open(
                     found.append(change)
                 seen.add(key)
     return iter(sorted(found, key=lambda one: one.versions[-1].sent_at, reverse=True))
-
-
-_OPEN = frozenset({"open", "silent"})

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-#: Older than any list named in this project. Changing it later orphans history.
+#: Older than any list named in this project.
 FIRST_MONTH = "1995-01"
 
 #: Text search configurations that PostgreSQL 18 ships.
@@ -446,7 +446,7 @@ _HEAD = """\
 #   published false: the list is filled, and nothing shows its mail (docs/sources.md)
 #   redirect_hosts  a list of other hosts that an https:// source may redirect or link to
 
-# The oldest month of any list. Choose it once: changing it later orphans history.
+# The oldest month of any list. To lower it later is safe; to raise it leaves older months stored.
 """
 
 _EXAMPLE = """

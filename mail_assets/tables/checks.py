@@ -70,6 +70,13 @@ class PatchCounts(NamedTuple):
         return self.without_row == self.without_patch
 
 
+class CommitCounts(NamedTuple):
+    """The commits of a month: those that are stored, and those that were read."""
+
+    rows: int
+    recorded: int
+
+
 class Undated(NamedTuple):
     """The messages of a month whose Date had to be replaced, and all its messages."""
 
@@ -113,6 +120,13 @@ def count_patches(
 ) -> dict[ListMonth, PatchCounts]:
     """Count the patches of months, and the messages that may have some."""
     return _by_month(connection, "patches", months, PatchCounts)
+
+
+def count_commits(
+    connection: psycopg.Connection, months: Sequence[ListMonth]
+) -> dict[ListMonth, CommitCounts]:
+    """Count the commits of months."""
+    return _by_month(connection, "commits", months, CommitCounts)
 
 
 def read_dialects(

@@ -26,6 +26,8 @@ _AFTER_URL = ".,;:!?)]}"
 #: Lines of the longest quote and of the longest signature that are not folded (RFC 3676, 4.3,
 #: speaks of signatures of up to four lines).
 OPEN = {"quote": 12, "signature": 4}
+#: Columns of the widest line that needs no scrolling on a desk, eight levels deep in a thread.
+WIDE = 76
 #: Kinds of segments that are shown like another kind.
 _SHOWN_AS = {"attribution": "quote", "footer": "signature"}
 #: The marks of a quoted line.
@@ -106,7 +108,14 @@ def _write_patch(lines: Sequence[str], html: Sequence[str]) -> Markup:
         f'<span class="{name}">{one}</span>' if (name := _MARKS_OF_PATCH.get(line[:1])) else one
         for line, one in zip(lines, html, strict=True)
     )
-    return Markup('<pre class="patch" dir="auto">' + "\n".join(marked) + "</pre>")
+    opening = f'<pre class="patch" dir="auto"{_reach(lines)}>'
+    return Markup(opening + "\n".join(marked) + "</pre>")
+
+
+def _reach(lines: Sequence[str]) -> str:
+    """Return the attribute by which a keyboard reaches lines that are wider than a page."""
+    is_wide = any(len(line.expandtabs(8)) > WIDE for line in lines)
+    return ' tabindex="0"' if is_wide else ""
 
 
 class _Block(NamedTuple):
@@ -121,14 +130,15 @@ class _Block(NamedTuple):
 def _write_blocks(kind: str, lines: Sequence[str], html: Sequence[str]) -> Iterator[Markup]:
     for shape, start, end, depth in _join_columns(_find_blocks(lines)):
         shown = html[start:end]
-        if depth:
+        if depth and shape == "prose":  # elsewhere the marks stay: lines do not flow
             shown = [
                 _wrap_marks(line, one) for line, one in zip(lines[start:end], shown, strict=True)
             ]
         names = f"{kind} {shape}" + (f" depth-{min(depth, 3)}" if depth else "")
         tag = "pre" if shape == "columns" else "p"
+        reach = _reach(lines[start:end]) if shape == "columns" else ""
         body = "\n".join(shown)
-        yield Markup(f'<{tag} class="{names}" dir="auto">{body}</{tag}>')
+        yield Markup(f'<{tag} class="{names}" dir="auto"{reach}>{body}</{tag}>')
 
 
 def _wrap_marks(line: str, html: str) -> str:

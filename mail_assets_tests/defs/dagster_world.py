@@ -20,7 +20,7 @@ from mail_assets_tests.world import FORGET_KEY, HARBOR, PROFILE, World
 
 #: Assets without months.
 WHOLE = {"threads", "thread_summaries", "search_quality", "search_audit"}
-CHAIN = ("mbox_archives", "messages", "words", "chunks", "embeddings", "vectors")
+CHAIN = ("mbox_archives", "messages", "words", "patches", "chunks", "embeddings", "vectors")
 
 
 class DagsterWorld(World):

@@ -287,6 +287,23 @@ FAULTS = [
         sql("insert into summary_changes values ('2024-03.7@example.org')"),
     ),
     Fault(
+        "patches_accounted_for",
+        "lines of a diff without a row",
+        sql(
+            "update messages set segments = '[[0, 5, \"patch\"]]' "
+            "where message_id = '2024-03.7@example.org'"
+        ),
+    ),
+    Fault(
+        "few_malformed",
+        "all of 20",
+        sql(
+            "insert into patches select 'harbor', '2024-03', 'p', 0, n, 'patch', 'body', '', '', "
+            "'', '', '{}', 1, null, null, '', '', now(), '', '[]', 0, 0, 0, '{}', '', '', '[]', "
+            "'{}', 'cut off', '{}' from generate_series(1, 20) n"
+        ),
+    ),
+    Fault(
         "spans_point_into_bodies",
         "a body changed",
         sql("update messages set body_text = 'x' || body_text where month = '2024-03'"),

@@ -22,7 +22,7 @@ PACKAGE = Path(mail_assets.__file__).parent
 #: The statements of checks that are run for several months by one function.
 MONTH_CHECKS = (
     "dialects", "message_counts", "undated", "unthreaded", "wrong_spans", "tokens",
-    "summary_sentences", "summary_ages", "patches",
+    "summary_sentences", "summary_ages", "patches", "commits",
 )  # fmt: skip
 
 #: Of a whole list, by one function.

@@ -112,3 +112,30 @@ def test_list_that_is_not_shown_says_nothing(world: World) -> None:
         assert read_series(connection, "v2@example.org", MARCH_20) is None
         [said] = describe_mails(connection, ["t@example.org"])
     assert said["shas"] == []
+
+
+def test_commit_decides_what_no_mail_says(filled: World) -> None:
+    with filled.connect() as connection:
+        connection.execute(
+            "insert into commits (list, month, repository, sha, parents, author_name, author_email,"
+            " authored_at, committer_name, committer_email, committed_at, subject, title_key, body,"
+            " trailers, named_mails, picked_from, reverts, files, added, removed, patch_id,"
+            " line_digests, flags)"
+            " select %s, '2024-03', 'crane', %s, '{}', '', '', now(), 'Bob', '', now(), '', '', '',"
+            " '[]', '{}', '{}', '{}', '[]', 0, 0, '', '{}', '{}'",
+            (HARBOR, COMMIT[::-1]),
+        )
+        connection.execute(
+            "insert into commit_links (repository, sha, message_id, kind, place, evidence)"
+            " values ('crane', %s, 'o@example.org', 'applied', 0, '{patch-id}')",
+            (COMMIT[::-1],),
+        )
+        show_lists(connection, [HARBOR])
+        series = read_series(connection, "o@example.org", MARCH_20)
+        assert series is not None
+        newest = series.changes[0].deciding
+        assert (newest.state, newest.shas) == ("applied", [COMMIT[::-1]])
+        assert any("committed by Bob on" in line for line in format_series(series, ""))
+        assert [*read_open(connection, HARBOR, MARCH_20)] == []
+        show_lists(connection, [PIER])
+        assert read_series(connection, "o@example.org", MARCH_20) is None

@@ -16,8 +16,18 @@ HIDDEN = re.compile(
 #: Statements that limit these by the lists of the session, or by rows that are shown.
 LIMITED = {
     "answer": {"chunks", "bodies", "people"},
-    "browsing": {"near_ids", "newest_id", "known_ids", "neighbours", "list_neighbours", "month"},
-    "exports": {"messages"},
+    "browsing": {
+        "newest_threads",
+        "newest_dates",
+        "month_addresses",
+        "near_ids",
+        "newest_id",
+        "known_ids",
+        "neighbours",
+        "list_neighbours",
+        "month",
+    },
+    "exports": {"rows", "messages"},
     "records": {"list", "chunks", "around"},
 }
 

@@ -4,9 +4,12 @@ from functools import partial
 
 import pytest
 
+from mail_assets.forgetting.forget import ForgetRequest
+from mail_assets.mail.message.forgotten import NOBODY
 from mail_assets.month import ListMonth
 from mail_assets.steps.outcome import StepError
 from mail_assets.tables import patches as table
+from mail_assets.tables.damage import find_damaged_rows
 from mail_assets.tables.patches import read_patches_of, read_patches_of_month
 from mail_assets_tests.world import HARBOR, MARCH, World, mail
 
@@ -135,3 +138,38 @@ def test_patches_are_handled_in_small_groups(world: World, monkeypatch: pytest.M
 def test_month_without_messages_is_an_error(world: World) -> None:
     with pytest.raises(StepError, match="no messages yet"):
         world.patches()
+
+
+def test_forgotten_mail_and_people_are_in_no_patch(world: World) -> None:
+    by_zed = PATCH.replace("The crane", "From: Zed <zed@example.org>\n\nThe crane").replace(
+        "/all/old-crane@example.org/", "/all/b@example.org/"
+    )
+    load(world, patch_mail("a", by_zed), patch_mail("b"), patch_mail("c"))
+    world.patches()
+    asked = ForgetRequest(["b@example.org"], ["zed@example.org"], "asked to", "the postmaster")
+    world.forget(asked)
+    rows = world.rows("patches", "message_id, author_email, links")
+    assert [message_id for message_id, *_ in rows] == ["a@example.org", "c@example.org"]
+    [_, author, links] = rows[0]
+    assert (author, links) == (NOBODY.email, [])
+    with world.connect() as connection:
+        assert not [*find_damaged_rows(connection, HARBOR)]
+    world.messages()
+    outcome = world.patches()
+    assert (outcome.counts["written"], outcome.counts["deleted"]) == (0, 0)
+
+
+@pytest.mark.parametrize(
+    "damage",
+    ["delete from patches", "update patches set title = 'x' where place = 0"],
+)
+def test_damaged_patches_are_found_and_made_again(world: World, damage: str) -> None:
+    load(world, patch_mail("a"), patch_mail("b"))
+    world.patches()
+    whole = world.rows("patches")
+    with world.connect() as connection:
+        connection.execute(damage.encode())
+        found = [*find_damaged_rows(connection, HARBOR)]
+    assert [(one.asset, str(one.month)) for one in found] == [("patches", f"{HARBOR} {MARCH}")]
+    world.patches(rebuild=True)
+    assert world.rows("patches") == whole

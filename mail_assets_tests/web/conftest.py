@@ -12,6 +12,7 @@ import uvicorn
 from starlette.applications import Starlette
 
 from mail_assets.answers.maker import AnswerMaker, PassageMaker
+from mail_assets.settings.lists import PublishedLists
 from mail_assets.settings.settings import Settings
 from mail_assets.web.app import Application
 from mail_assets.web.connections import server_config
@@ -74,10 +75,11 @@ def open_app(
     limits: Limits | None = None,
     clients: Clients | None = None,
     maker: AnswerMaker | None = None,
+    published: PublishedLists | None = None,
 ) -> Iterator[Starlette]:
     """Yield the application of an archive, by default without limits by client."""
     maker, limits = maker or PassageMaker(), limits or Limits(UNLIMITED)
-    with open_service(settings, searchers=2) as service:
+    with open_service(settings, searchers=2, published=published) as service:
         documents = Documents(service, Publication(addresses))
         yield Application(documents, BASE_URL, maker, (), limits, clients or Clients()).build()
 
@@ -89,10 +91,11 @@ def serving(
     limits: Limits | None = None,
     clients: Clients | None = None,
     maker: AnswerMaker | None = None,
+    published: PublishedLists | None = None,
 ) -> Iterator[httpx.Client]:
     """Serve an archive as `mail-assets serve` does; yield a client."""
     clients = clients or Clients()
-    with open_app(settings, addresses, limits, clients, maker) as app:
+    with open_app(settings, addresses, limits, clients, maker, published) as app:
         server = ReportingServer(server_config(app, clients, port=0))
         thread = threading.Thread(target=server.run)
         thread.start()

@@ -57,8 +57,9 @@ WIDEST = """[...document.querySelectorAll('body *')].filter(
 #: Controls that a keyboard must reach, in order, and what it scrolls: columns wider than the page.
 INTERACTIVE = """[...document.querySelectorAll(
   'a[href], button, input:not([type=hidden]), select, textarea, summary, pre')]
-  .filter(one => one.getClientRects().length && (one.tagName !== 'PRE' ? one.tabIndex >= 0
-    : one.scrollWidth > one.clientWidth && !one.querySelector('a'))).length"""
+  .filter(one => one.getClientRects().length && (one.tabIndex >= 0
+    || one.tagName === 'PRE' && one.scrollWidth > one.clientWidth && !one.querySelector('a')))
+  .length"""
 FOCUSED = """(() => {
   const one = document.activeElement, style = getComputedStyle(one);
   const box = one.getBoundingClientRect(), reached = window.reached ??= new Set();

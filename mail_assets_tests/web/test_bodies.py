@@ -89,6 +89,13 @@ def test_columns_are_one_block_with_their_blank_lines() -> None:
     assert f'<pre class="text columns" dir="auto">{table}</pre>' in part.html
 
 
+@pytest.mark.parametrize(("columns", "is_reached"), [(76, False), (77, True), (2000, True)])
+def test_wide_columns_are_reached_by_keyboard(columns: int, is_reached: bool) -> None:
+    for kind, line in (("text", "|" + "x" * (columns - 1)), ("patch", "+" + "x" * (columns - 1))):
+        [part] = split_parts(line, [Segment(0, columns, kind)], ())
+        assert ('tabindex="0"' in part.html) == is_reached
+
+
 def test_marks_of_a_quote_can_be_hidden_where_it_flows() -> None:
     body = "> A quoted paragraph that was wrapped by a mail program at\n> a column.\n>> deeper\n"
     [part] = split_parts(body, [Segment(0, len(body), "quote")], ())

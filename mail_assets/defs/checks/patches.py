@@ -12,7 +12,7 @@ from mail_assets.defs.checks.months import (
 )
 from mail_assets.defs.partitions import asset_key
 from mail_assets.defs.resources import DatabaseResource
-from mail_assets.tables.checks import PatchCounts, count_patches
+from mail_assets.tables.checks import CommitCounts, PatchCounts, count_commits, count_patches
 
 #: Share of malformed patches above which a month deserves a look; lists of developers have 2 %.
 MAX_MALFORMED = 0.25
@@ -45,3 +45,13 @@ def _judge_malformed(counts: PatchCounts) -> CheckedMonth:
     share = counts.malformed / max(1, counts.rows)
     few = share <= MAX_MALFORMED or counts.rows < ENOUGH_PATCHES
     return CheckedMonth(few, {**counts._asdict(), "share": round(share, 4)})
+
+
+@dg.asset_check(asset=asset_key("commits"), blocking=True)
+def commits_counted(context: dg.AssetCheckExecutionContext, database: DatabaseResource) -> Results:
+    """The stored commits of a month are as many as were read. Mend others with `rebuild`."""
+    return check_months(context, database, judge_each(count_commits, _judge_commits), ERROR)
+
+
+def _judge_commits(counts: CommitCounts) -> CheckedMonth:
+    return CheckedMonth(counts.rows == counts.recorded, counts._asdict())

@@ -5,6 +5,7 @@ import re
 NO_FILE = "/dev/null"
 
 _TIME = re.compile(r"\s{1,9}(?:\d{4}-\d\d-\d\d|(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)\s)")
+_HERE = re.compile(r"(?:\.{1,2}/+)++")
 _ESCAPE = re.compile(r'\\([0-7]{3}|[abtnvfr"\\])')
 _ESCAPES = {
     "a": 7, "b": 8, "t": 9, "n": 10, "v": 11, "f": 12, "r": 13, '"': 34, "\\": 92,
@@ -41,7 +42,9 @@ def _end_of_quoted(text: str) -> int:
 
 
 def _strip(name: str) -> str:
-    """Return a name without the letter that git puts in front: a/, b/, i/, w/, c/, o/."""
+    """Return a name without ./ and ../, and without git's letter: a/, b/, i/, w/, c/, o/."""
+    if name[:1] == "." and (here := _HERE.match(name)):
+        return name[here.end() :]
     return name[2:] if name[1:2] == "/" and name[0] in "abciwo" else name
 
 

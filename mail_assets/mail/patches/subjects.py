@@ -32,7 +32,8 @@ _NUMBERED = re.compile(
 _SPLIT = re.compile(r"[\s,;]+")
 _VERSION = re.compile(r"-{0,2}v[-.]?(\d{1,5})(?:\.\d{1,4})?", re.I | re.A)
 _PART = re.compile(r"(\d{1,5})(?:\.\d{1,3}|[a-z])?/(\d{1,5}|[nmx?]{1,2})", re.I | re.A)
-_PATCH_WORDS = frozenset({"patch", "patches", "patchset", "patch-set", "patchseries", "diff"})
+# not "patches": that is the tag of a list
+_PATCH_WORDS = frozenset({"patch", "patchset", "patch-set", "patchseries", "diff"})
 _STATES = frozenset({"rfc", "rft", "resend", "repost", "resent", "wip", "draft", "pull"})
 # what may be glued to PATCH or RFC: PATCHv2, PATCH-2/5, RFC.v3
 _GLUED = re.compile(

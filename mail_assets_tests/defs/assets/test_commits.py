@@ -6,6 +6,7 @@ from pathlib import Path
 import dagster as dg
 import pytest
 
+from mail_assets.defs.checks.patches import commits_counted
 from mail_assets.defs.definitions import build_defs, build_repositories
 from mail_assets.defs.partitions import asset_key, list_months
 from mail_assets.defs.resources import DatabaseResource
@@ -124,3 +125,14 @@ def test_sensor_names_a_repository_that_is_not_there(crane: Crane) -> None:
     result = tick(world)
     assert isinstance(result, dg.SkipReason)
     assert "there is no folder" in str(result.skip_message)
+
+
+def test_check_finds_commits_that_were_lost(crane: Crane) -> None:
+    world = crane.world
+    assert isinstance(world, CraneWorld)
+    crane.read()
+    assert world.check(commits_counted).passed
+    with world.connect() as connection:
+        connection.execute("delete from commits")
+        connection.execute("update partitions set updated_at = now() + interval '1 s'")
+    assert not world.check(commits_counted).passed

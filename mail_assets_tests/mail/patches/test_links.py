@@ -31,7 +31,7 @@ def commit(**changes: object) -> CommitFacts:
     return facts._replace(**changes)  # type: ignore[arg-type]
 
 
-def patch(name: str = "v1", **changes: object) -> PatchFacts:
+def patch(name: object = "v1", **changes: object) -> PatchFacts:
     facts = PatchFacts(
         message_id=f"{name}@example.org",
         place=0,

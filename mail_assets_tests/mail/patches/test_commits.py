@@ -1,0 +1,98 @@
+"""Messages of commits: trailers, the mails that they name, cherry-picks and reverts."""
+
+import datetime as dt
+
+import pytest
+
+from mail_assets.mail.patches.commits import (
+    Commit,
+    find_named_mails,
+    read_trailers,
+)
+
+
+@pytest.mark.parametrize(
+    ("body", "trailers"),
+    [
+        ("", []),
+        ("Text: not a trailer, for it is prose.\nMore prose.\nAnd more.", []),
+        ("Why.\n\nFixes: 12ab34cd56ef (\"crane\")\nSigned-off-by: Ann <a@x>",
+         ["Fixes", "Signed-off-by"]),
+        ("Why.\n\nAuthor: Ann\nBackpatch-through: 14\nDiscussion: https://x.org/m/a%40b",
+         ["Author", "Backpatch-through", "Discussion"]),
+        # git puts what it adds below; a link may stand above
+        ("Link: https://x.org/r/a@b\n\nWhy.\n\nCc: Bo <b@x>", ["Link", "Cc"]),
+        ("Why.\n\n[ann: shorter]\nReviewed-by: Bo <b@x>\nLink: https://x.org/a@b",
+         ["Reviewed-by", "Link"]),
+        ("Why.\n\nReported-by: Bo\n  <b@x>", ["Reported-by"]),
+        ("x: y\n" * 500, ["x"] * 200),
+    ],
+)  # fmt: skip
+def test_trailers_are_the_last_lines_with_keys(body: str, trailers: list[str]) -> None:
+    assert [one.key for one in read_trailers(body)] == trailers
+
+
+def test_trailer_goes_on_in_an_indented_line() -> None:
+    (one,) = read_trailers("Why.\n\nReported-by: Bo\n  <b@x>")
+    assert one.value == "Bo <b@x>"
+
+
+@pytest.mark.parametrize(
+    ("body", "named"),
+    [
+        ("Link: https://lore.example.org/r/a.1@b.org", ["a.1@b.org"]),
+        ("Link: https://lore.example.org/dev/a.1@b.org/T/#u", ["a.1@b.org"]),
+        ("Discussion: https://postgr.example/m/a%2B1%40b.org", ["a+1@b.org"]),
+        ("Discussion: https://x.org/message-id/flat/a1@b.org", ["a1@b.org"]),
+        ("Link: https://marc.example.org/?i=a1@b.org", ["a1@b.org"]),
+        ("Message-Id: <a1@b.org>", ["a1@b.org"]),
+        ("Message-ID: a1@b.org", ["a1@b.org"]),
+        ("Link: https://x.org/a1@b.org/ [1]", ["a1@b.org"]),
+        ("See https://x.org/r/a1@b.org.", ["a1@b.org"]),
+        ("Discussion: https://x.org/m/a@b, https://x.org/m/c@d", ["a@b", "c@d"]),
+        # addresses are no ids
+        ("Signed-off-by: Ann <ann@example.org>\nCc: bo@example.org", []),
+        ("Suggested by Ann <ann@example.org>.", []),
+        ("Closes: https://bugs.example.org/123", []),
+    ],
+)
+def test_named_mails_are_found_in_any_archive(body: str, named: list[str]) -> None:
+    assert [one.message_id for one in find_named_mails(body)] == named
+
+
+@pytest.mark.parametrize(
+    ("body", "is_report"),
+    [
+        ("Closes: https://x.org/r/a@b", True),
+        ("Reported-by: Bo <b@x>\nLink: https://x.org/r/a@b", True),
+        ("Reviewed-by: Bo <b@x>\nLink: https://x.org/r/a@b", False),
+        ("Discussion: https://x.org/r/a@b", False),
+    ],
+)
+def test_link_of_a_report_is_told_from_that_of_a_patch(body: str, is_report: bool) -> None:
+    assert [one.is_report for one in find_named_mails(body)] == [is_report]
+
+
+SHA = "0123456789abcdef0123456789abcdef01234567"
+
+
+@pytest.mark.parametrize(
+    ("body", "picked", "reverts"),
+    [
+        (f"Why.\n\n(cherry picked from commit {SHA})", [SHA], []),
+        (f"(backported from commit {SHA[:12]})", [SHA[:12]], []),
+        (f"commit {SHA} upstream.\n\nWhy.", [SHA], []),
+        (f"[ Upstream commit {SHA} ]", [SHA], []),
+        (f"This reverts commit {SHA}.", [], [SHA]),
+        (f"This reverts commit\n{SHA[:10]}, which broke it.", [], [SHA[:10]]),
+        (f"See commit {SHA}.", [], []),
+        (f"Fixes: {SHA[:12]}", [], []),
+    ],
+)
+def test_other_commits_are_named_by_their_part(
+    body: str, picked: list[str], reverts: list[str]
+) -> None:
+    noon = dt.datetime(2024, 3, 4, 12, tzinfo=dt.UTC)
+    about = ("Ann", "a@x", noon, "Bo", "b@x", noon, "s", body)
+    commit = Commit(SHA, (), *about, (), "", ())
+    assert ([*commit.picked_from], [*commit.reverts]) == (picked, reverts)
