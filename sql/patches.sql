@@ -101,35 +101,13 @@ update partitions p
          group by w.list, w.month) o
  where (p.asset, p.list, p.month) = ('patches', o.list, o.month)
 
--- name: of_messages
--- The patches of some messages in every list that has them.
-select p.list, p.month, p.variant, p.message_id, p.place, p.kind, p.source, p.file_name, p.subject,
-       p.title, p.title_key, p.tags, p.version, p.part, p.parts, p.author_name, p.author_email,
-       p.sent_at, m.in_reply_to, p.patch_id, p.files, p.file_count, p.added, p.removed,
-       p.line_digests, p.base_commit, p.change_id, p.links, p.changelog, p.malformed, p.flags
-  from patches p
- cross join lateral (
-       select in_reply_to
-         from messages
-        where (list, month, message_id, variant) = (p.list, p.month, p.message_id, p.variant)
-        limit 1) m
- where p.message_id = any(%(message_ids)s)
- order by p.list, p.month, p.message_id collate "C", p.variant, p.place
-
--- name: of_month
--- As of_messages, for a month.
-select p.list, p.month, p.variant, p.message_id, p.place, p.kind, p.source, p.file_name, p.subject,
-       p.title, p.title_key, p.tags, p.version, p.part, p.parts, p.author_name, p.author_email,
-       p.sent_at, m.in_reply_to, p.patch_id, p.files, p.file_count, p.added, p.removed,
-       p.line_digests, p.base_commit, p.change_id, p.links, p.changelog, p.malformed, p.flags
-  from patches p
- cross join lateral (
-       select in_reply_to
-         from messages
-        where (list, month, message_id, variant) = (p.list, p.month, p.message_id, p.variant)
-        limit 1) m
- where p.list = %(list)s and p.month = %(month)s
- order by p.message_id collate "C", p.variant, p.place
+-- name: previous
+-- The version before a patch in its series; of a mail with several patches that of the first.
+select previous_id
+  from patch_series
+ where message_id = %(message_id)s and previous_id is not null
+ order by place
+ limit 1
 
 -- name: parts
 -- The patches of a series that answer its cover letter, by the same sender, in order.

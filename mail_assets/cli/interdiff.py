@@ -28,12 +28,13 @@ _SHA = re.compile(r"[0-9a-fA-F]{7,64}")
 
 @click.command(
     epilog=examples(
+        "mail-assets interdiff 20240308-crane-v2-1@example.org",
         "mail-assets interdiff 20240301-crane-v1-1@example.org 20240308-crane-v2-1@example.org",
         "mail-assets interdiff 20240308-crane-v2-1@example.org 4e646fa490ba --git ~/src/crane",
     )
 )
 @click.argument("old")
-@click.argument("new")
+@click.argument("new", required=False)
 @click.option(
     "--git",
     "folder",
@@ -44,8 +45,10 @@ _SHA = re.compile(r"[0-9a-fA-F]{7,64}")
 )
 @json_option
 @pass_settings
-def interdiff(settings: Settings, old: str, new: str, folder: Path, as_json: bool) -> None:
+def interdiff(settings: Settings, old: str, new: str | None, folder: Path, as_json: bool) -> None:
     """Show what changed between two versions of a patch or series.
+
+    With one Message-ID: between it and the version before it in its series.
 
     OLD and NEW are Message-IDs: of patches, of mails with several, or of cover letters, for the
     patches that answer them. A commit's id (7 digits or more) is read from a checkout: what was
@@ -56,8 +59,11 @@ def interdiff(settings: Settings, old: str, new: str, folder: Path, as_json: boo
     stands above, after a bar.
     """
     from mail_assets.mail.patches.interdiff import compare_series, format_comparison
+    from mail_assets.reading.patches import find_previous
 
     with open_reading(settings, "interdiff") as connection:
+        if new is None:
+            old, new = find_previous(connection, read_message_id(old)), old
         before, after = (_read(settings, connection, one, folder) for one in (old, new))
     found = compare_series(before, after)
     if as_json:

@@ -26,7 +26,7 @@ class _ListGroup(click.Group):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Read the arguments; what is no command is an argument of `messages`."""
-        if args and args[0] not in self.commands and args[0] not in ("-h", "--help"):
+        if not args or args[0] not in (*self.commands, "-h", "--help"):
             args = ["messages", *args]
         return super().parse_args(ctx, args)
 

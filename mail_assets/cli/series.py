@@ -35,14 +35,14 @@ if TYPE_CHECKING:
 @click.argument("message_id", required=False)
 @click.option(
     "--ids",
-    type=click.File("r", encoding="utf-8"),
+    type=click.File("r", encoding="utf-8", lazy=True),
     metavar="FILE",
     help="Describe each mail of a file with a Message-ID a line; - is standard input.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object, or one a mail.")
 @pass_settings
 def series(settings: Settings, message_id: str | None, ids: IO[str] | None, as_json: bool) -> None:
-    """Show the versions of a patch or a series, and what became of it.
+    """Show the versions of a patch and what became of it.
 
     The id is that of any mail of it. Versions are joined by evidence that is shown: patch-id,
     change-id, a link by the author, title, changed lines. A state has the sentence that says so.

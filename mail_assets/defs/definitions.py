@@ -168,9 +168,13 @@ def build_assets(
     )
     fresh = freshness_policy(settings)
     policies = {asset_key(name): fresh for name in ("mbox_archives", "threads")}
+    monthly = {asset_key(name) for name in MONTHLY}
     return dg.map_asset_specs(
         lambda spec: spec.replace_attributes(
-            group_name=GROUP, owners=settings.owners, freshness_policy=policies.get(spec.key)
+            group_name=GROUP,
+            owners=settings.owners,
+            freshness_policy=policies.get(spec.key),
+            tags={**spec.tags, **({"by": "month"} if spec.key in monthly else {})},
         ),
         assets,
     )

@@ -13,7 +13,7 @@ from mail_assets.mail.patches.diff import read_diff
 from mail_assets.mail.patches.interdiff import Version, version_of_mail
 from mail_assets.mail.patches.read import AttachedPatch, PatchMail, ReadPatch, read_diffs
 from mail_assets.month import ListMonth
-from mail_assets.postgres.statements import read_column, statement
+from mail_assets.postgres.statements import read_column, read_value, statement
 from mail_assets.reading.attachments import read_parsed_bytes
 from mail_assets.reading.records import show_message
 from mail_assets.sources.git import run_git
@@ -45,6 +45,19 @@ def read_versions(
     if not found:
         raise NoPatchError(f"message {message_id} has no patch, and no series begins with it")
     return [version_of_mail(one) for one in found]
+
+
+def find_previous(connection: psycopg.Connection, message_id: str) -> str:
+    """Return the Message-ID of the version before that of a message, by its series.
+
+    Raises:
+        NoPatchError: none is known.
+    """
+    asked = {"message_id": message_id}
+    found = read_value(connection, statement("patches", "previous"), asked)
+    if not found:
+        raise NoPatchError(f"no earlier version of {message_id} is known; name both messages")
+    return str(found)
 
 
 def _read(connection: psycopg.Connection, store: ObjectStore, message_id: str) -> list[ReadPatch]:

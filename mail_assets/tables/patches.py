@@ -1,10 +1,10 @@
-"""The rows of patches: the messages that they are read from, writing a month, and reading them."""
+"""The rows of patches: the messages that they are read from, and writing a month."""
 
 import datetime as dt
 import itertools
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import asdict
-from typing import Any, LiteralString, NamedTuple
+from typing import Any, NamedTuple
 
 import psycopg
 from psycopg.rows import tuple_row
@@ -12,7 +12,7 @@ from psycopg.types.json import Jsonb
 
 from mail_assets.mail.body.segments import Segment
 from mail_assets.mail.message.forgotten import NOBODY
-from mail_assets.mail.patches.patch import EarlierVersion, FileChange, MailedPatch
+from mail_assets.mail.patches.patch import MailedPatch
 from mail_assets.month import ListMonth
 from mail_assets.postgres.statements import read_value, statement
 from mail_assets.tables.partitions import RowChanges
@@ -114,36 +114,3 @@ def hide_in_patches(
     if places:
         lists, months = map(list, zip(*places, strict=True))
         connection.execute(statement("patches", "settle"), {"lists": lists, "months": months})
-
-
-def read_patches_of(
-    connection: psycopg.Connection, message_ids: Collection[str]
-) -> list[StoredPatch]:
-    """Return the patches of some messages, in each list that has them."""
-    return _read(connection, statement("patches", "of_messages"), {"message_ids": [*message_ids]})
-
-
-def read_patches_of_month(connection: psycopg.Connection, month: ListMonth) -> list[StoredPatch]:
-    """Return the patches of a month, by message."""
-    return _read(connection, statement("patches", "of_month"), month.columns)
-
-
-def _read(
-    connection: psycopg.Connection, query: LiteralString, parameters: dict[str, Any]
-) -> list[StoredPatch]:
-    rows = connection.execute(query, parameters).fetchall()
-    return [
-        StoredPatch(ListMonth(list_name, month), variant, _make_patch(columns))
-        for list_name, month, variant, *columns in rows
-    ]
-
-
-def _make_patch(columns: Iterable[Any]) -> MailedPatch:
-    values = dict(zip(MailedPatch.__slots__, columns, strict=True))
-    for name in ("tags", "in_reply_to", "line_digests", "changelog", "flags"):
-        values[name] = tuple(values[name])
-    values["links"] = tuple(EarlierVersion(*link) for link in values["links"])
-    values["files"] = tuple(
-        FileChange(**{**file, "functions": tuple(file["functions"])}) for file in values["files"]
-    )
-    return MailedPatch(**values)

@@ -38,7 +38,7 @@ def test_examples_have_options_that_exist(
     path: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    for name in ("queries.jsonl", "qrels.tsv"):
+    for name in ("queries.jsonl", "qrels.tsv", "ids.txt", "shas.txt"):
         Path(name).touch()
     _, title, *examples = (COMMANDS[path].epilog or "").splitlines()
     assert title == ("Example:" if len(examples) == 1 else "Examples:")

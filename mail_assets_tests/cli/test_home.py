@@ -78,7 +78,8 @@ def test_doctor_finds_one_fault_and_its_command_mends_it(
         program, *arguments = shlex.split(finding["remedy"])
         assert program == "mail-assets"
         home.lines(*arguments)
-        assert home.run("doctor").exit_code == 0, problem
+        last = home.run("doctor")
+        assert last.exit_code == 0, (problem, arguments, last.output)
 
 
 @pytest.mark.slow

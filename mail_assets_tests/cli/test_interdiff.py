@@ -46,6 +46,14 @@ def test_two_mails_are_compared(run: Run) -> None:
     assert "    -+int limit_of_crane;\n    ++int limit;\n" in result.stdout
 
 
+def test_patch_is_compared_with_the_version_before_it(world: World, run: Run) -> None:
+    world.series()
+    result = run("interdiff", "two@example.org")
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert " -> v3 1/2  Limit: changed\n" in result.stdout
+    assert_fails(run("interdiff", "one@example.org"), 1, "no earlier version of one@example.org")
+
+
 def test_attached_patch_is_compared(run: Run) -> None:
     result = run("interdiff", "one@example.org", "three@example.org", "--json")
     [patch] = json.loads(result.stdout)["patches"]

@@ -92,6 +92,13 @@ MANIFEST_STATEMENTS = (
 BACKUP_STATEMENTS = (*KEPT, *("stage", "merge", "index_again", "forget_index_states"))
 
 
+#: Statements of patch_series whose names stand in variables.
+SERIES_STATEMENTS = (
+    *("before", "after", "outcomes_of", "outcomes_about", "copy", "copy_outcomes", "copy_keys"),
+    *("discard_rows", "hide_in_rows", "discard_outcomes", "hide_in_outcomes"),
+)
+
+
 def test_statements_are_used_and_exist() -> None:
     written = {(file, name) for file in FILES for name in names(file)}
     used = {(file, name) for file, name in calls() if "*" not in (file, name)}
@@ -107,6 +114,7 @@ def test_statements_are_used_and_exist() -> None:
         *(("checks", name) for name in MONTH_CHECKS),
         *(("damage", name) for name in DAMAGE),
         *(("hidden_ids", name) for name in HIDE_STATEMENTS),
+        *(("patch_series", name) for name in SERIES_STATEMENTS),
     }
     assert written - used == by_variable
 
@@ -114,7 +122,7 @@ def test_statements_are_used_and_exist() -> None:
 #: COPY, and what makes the staging tables or sets something: the tests of their modules run them.
 UNPLANNED = (
     *("stage", "copy", "analyze_stage", "snapshot", "analyze", "give_up_early"),
-    *("create_extensions", "copy_entries", "create_model"),
+    *("create_extensions", "copy_entries", "copy_outcomes", "copy_keys", "create_model"),
 )
 
 # bucket_keys stages one table out of another, functions has a table of its own, kept_rows takes the

@@ -6,11 +6,9 @@ import pytest
 
 from mail_assets.forgetting.forget import ForgetRequest
 from mail_assets.mail.message.forgotten import NOBODY
-from mail_assets.month import ListMonth
 from mail_assets.steps.outcome import StepError
 from mail_assets.tables import patches as table
 from mail_assets.tables.damage import find_damaged_rows
-from mail_assets.tables.patches import read_patches_of, read_patches_of_month
 from mail_assets_tests.world import HARBOR, MARCH, World, mail
 
 load = partial(World.load, last="messages")
@@ -79,15 +77,18 @@ def test_patches_of_a_month_become_rows(world: World) -> None:
         "attached": 1,
     }
     assert counts["written"] == 3
-    with world.connect() as connection:
-        first, attached, cover = read_patches_of_month(connection, ListMonth(HARBOR, MARCH))
-        assert read_patches_of(connection, ["a@example.org"]) == [first]
-    assert (first.patch.version, first.patch.part, first.patch.parts) == (2, 1, 2)
-    assert [one.message_id for one in first.patch.links] == ["old-crane@example.org"]
-    assert [(one.path, one.added, one.removed) for one in first.patch.files] == [("crane.c", 2, 1)]
-    assert (attached.patch.title, attached.patch.version) == ("Let it float", 3)
-    assert attached.patch.patch_id == first.patch.patch_id
-    assert (cover.patch.kind, cover.patch.part) == ("cover", 0)
+    columns = "message_id, kind, title, version, part, parts, patch_id"
+    first, attached, cover = world.rows("patches", columns)
+    assert first[1:-1] == ("patch", "Limit", 2, 1, 2)
+    assert attached[1:-1] == ("patch", "Let it float", 3, None, None)
+    assert attached[-1] == first[-1] != ""
+    assert cover[1:] == ("cover", "Cranes", 2, 0, 2, "")
+    [(links, files, lines)] = world.rows(
+        "patches", "links, files, cardinality(line_digests)", "message_id like 'a%'"
+    )
+    assert links == [[1, "old-crane@example.org"]]
+    assert [(one["path"], one["added"], one["removed"]) for one in files] == [("crane.c", 2, 1)]
+    assert lines == 3
 
 
 def test_second_run_writes_nothing(world: World) -> None:

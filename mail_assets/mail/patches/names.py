@@ -5,7 +5,7 @@ import re
 NO_FILE = "/dev/null"
 
 _TIME = re.compile(r"\s{1,9}(?:\d{4}-\d\d-\d\d|(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)\s)")
-_HERE = re.compile(r"(?:\.{1,2}/+)++")
+_HERE = re.compile(r"\A(?:\.{1,2}/+)++")
 _ESCAPE = re.compile(r'\\([0-7]{3}|[abtnvfr"\\])')
 _ESCAPES = {
     "a": 7, "b": 8, "t": 9, "n": 10, "v": 11, "f": 12, "r": 13, '"': 34, "\\": 92,
@@ -67,6 +67,7 @@ def plain_names(old: str, new: str) -> tuple[str, str]:
         return name, name
     if old == new:
         return _strip(old), _strip(new)
+    old, new = _HERE.sub("", old, count=1), _HERE.sub("", new, count=1)
     old_rest, new_rest = old.partition("/")[2], new.partition("/")[2]
     if old_rest and old_rest == new_rest:
         return old_rest, new_rest
