@@ -15,6 +15,7 @@ import pytest
 from mail_assets.month import ListMonth
 from mail_assets.postgres.statements import statement
 from mail_assets.reading.exports import NEWEST, list_month, list_newest_of, read_rows
+from mail_assets.tables.lists import show_lists
 from mail_assets.web import documents, exports, feeds
 from mail_assets.web.privacy import SHOWN
 from mail_assets_tests.sample_corpus import Corpus
@@ -196,6 +197,7 @@ def test_month_reads_only_its_own_rows(corpus: Corpus) -> None:
     month = ListMonth("harbor-dev", MARCH)
     with psycopg.connect(corpus.settings.pg_dsn, autocommit=True) as connection:
         connection.execute("set enable_seqscan = off")
+        show_lists(connection, [month.list_name])
         keys = list_month(connection, month)
         assert keys
         assert len(read_rows(connection, month, keys[:5])) == 5
