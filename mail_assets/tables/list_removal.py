@@ -8,10 +8,12 @@ from mail_assets.tables.hidden_ids import drop_ids, find_held
 from mail_assets.tables.patch_series import discard_patches
 
 #: The tables whose rows of a month go in one transaction, in their order.
-_TABLES = (
+TABLES = (
     *("messages", "patches", "chunks", "archive_entries", "quarantine", "former_archives"),
     *("removed_upstream", "removed_messages", "cut_messages", "passed_checks", "mbox_archives"),
 )
+#: The statements about the list as a whole, in their order.
+LAST = ("count_audit", "count_served", "delete_list")
 #: The indexes by the tables of their manifests.
 MANIFESTS = ("words", "vectors")
 
@@ -48,7 +50,7 @@ def delete_month(connection: psycopg.Connection, month: ListMonth) -> int:
         ids = {*read_column(connection, statement("list_removal", "ids"), month.columns)}
         deleted = [
             connection.execute(statement("list_removal", f"delete_{table}"), month.columns).rowcount
-            for table in _TABLES
+            for table in TABLES
         ]
         if gone := sorted(ids - find_held(connection, ids)):
             drop_ids(connection, gone)
@@ -64,5 +66,5 @@ def delete_states(connection: psycopg.Connection, month: ListMonth) -> None:
 def delete_list(connection: psycopg.Connection, name: str) -> None:
     """Delete the last rows that name a list, in a transaction."""
     with connection.transaction():
-        for one in ("count_audit", "count_served", "delete_list"):
+        for one in LAST:
             connection.execute(statement("list_removal", one), {"list": name})

@@ -13,6 +13,7 @@ from mail_assets.postgres.statements import SQL, statement
 from mail_assets.search.filters import MessageFilter, read_condition
 from mail_assets.tables.hidden_ids import STATEMENTS as HIDE_STATEMENTS
 from mail_assets.tables.kept_rows import KEPT
+from mail_assets.tables.list_removal import LAST, MANIFESTS, TABLES
 
 FILES = sorted(
     path.stem for path in SQL.glob("*.sql") if not re.match(r"schema\.|\d{3}_", path.name)
@@ -115,6 +116,9 @@ def test_statements_are_used_and_exist() -> None:
         *(("damage", name) for name in DAMAGE),
         *(("hidden_ids", name) for name in HIDE_STATEMENTS),
         *(("patch_series", name) for name in SERIES_STATEMENTS),
+        *(("list_removal", f"delete_{table}") for table in TABLES),
+        *(("list_removal", name) for name in (*MANIFESTS, *LAST)),
+        *(("exports", name) for name in ("thread", "newest", "newest_of_list", "newest_of_month")),
     }
     assert written - used == by_variable
 

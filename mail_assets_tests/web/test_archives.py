@@ -198,6 +198,7 @@ def test_month_reads_only_its_own_rows(corpus: Corpus) -> None:
     with psycopg.connect(corpus.settings.pg_dsn, autocommit=True) as connection:
         show_lists(connection, [month.list_name])
         connection.execute("set enable_seqscan = off")
+        show_lists(connection, [month.list_name])
         keys = list_month(connection, month)
         assert keys
         assert len(read_rows(connection, month, keys[:5])) == 5
