@@ -16,6 +16,8 @@ select month from chunks where list = %(list)s
 union
 select month from patches where list = %(list)s
 union
+select month from commits where list = %(list)s
+union
 select month from vectors where list = %(list)s
 union
 select month from words where list = %(list)s
@@ -57,6 +59,19 @@ delete from messages where list = %(list)s and month = %(month)s
 
 -- name: delete_patches
 delete from patches where list = %(list)s and month = %(month)s
+
+-- name: delete_commits
+-- With their links; the repository is that of the list.
+with gone as (
+    delete from commits
+     where list = %(list)s and month = %(month)s
+    returning repository, sha)
+delete from commit_links l
+ using gone
+ where (l.repository, l.sha) = (gone.repository, gone.sha)
+
+-- name: delete_commit_link_sources
+delete from commit_link_sources where list = %(list)s and month = %(month)s
 
 -- name: delete_chunks
 delete from chunks where list = %(list)s and month = %(month)s

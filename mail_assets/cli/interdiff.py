@@ -30,7 +30,7 @@ _SHA = re.compile(r"[0-9a-fA-F]{7,64}")
     epilog=examples(
         "mail-assets interdiff 20240308-crane-v2-1@example.org",
         "mail-assets interdiff 20240301-crane-v1-1@example.org 20240308-crane-v2-1@example.org",
-        "mail-assets interdiff 20240308-crane-v2-1@example.org 4e646fa490ba --git ~/src/crane",
+        "mail-assets interdiff 20240308-crane-v2-1@example.org 4e646fa490ba --git crane",
     )
 )
 @click.argument("old")

@@ -57,7 +57,7 @@ _SAID = {
 @click.argument("place", metavar="FILE[:LINE]|SHA", required=False)
 @click.option(
     "--shas",
-    type=click.File("r", encoding="utf-8"),
+    type=click.File("r", encoding="utf-8", lazy=True),
     metavar="FILE",
     help="Explain each commit of a file with an id a line; - is standard input.",
 )

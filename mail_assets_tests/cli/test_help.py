@@ -40,6 +40,7 @@ def test_examples_have_options_that_exist(
     monkeypatch.chdir(tmp_path)
     for name in ("queries.jsonl", "qrels.tsv", "ids.txt", "shas.txt"):
         Path(name).touch()
+    Path("crane").mkdir()
     _, title, *examples = (COMMANDS[path].epilog or "").splitlines()
     assert title == ("Example:" if len(examples) == 1 else "Examples:")
     for example in examples:

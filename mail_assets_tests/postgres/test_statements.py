@@ -118,7 +118,7 @@ def test_statements_are_used_and_exist() -> None:
         *(("patch_series", name) for name in SERIES_STATEMENTS),
         *(("list_removal", f"delete_{table}") for table in TABLES),
         *(("list_removal", name) for name in (*MANIFESTS, *LAST)),
-        *(("exports", name) for name in ("thread", "newest", "newest_of_list", "newest_of_month")),
+        *(("exports", name) for name in ("newest", "newest_of_list", "newest_of_month")),
     }
     assert written - used == by_variable
 
