@@ -180,10 +180,11 @@ def test_answer_is_of_the_mail_that_is_stored_now(world: World) -> None:
         assert find() == {b"b"}
 
 
-#: A command that can be interrupted, also where the tests run in the background.
+#: A command that can be interrupted and ended, also where what runs the tests ignores signals.
 _INTERRUPTIBLE = """\
 import signal
 signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGTERM, signal.SIG_DFL)
 from mail_assets.cli import main
 main()
 """
