@@ -111,7 +111,8 @@ def list_paths(open_ids: list[str], shut_ids: list[str], queries: list[str]) -> 
     for name in (HARBOR, PIER):
         yield from (f"/lists/{name}", f"/lists.json/{name}", f"/sitemap/{name}/{MARCH}")
         yield from (f"/lists/{name}/{MARCH}", f"/lists.json/{name}/{MARCH}")
-        yield from (f"/lists/{name}{end}" for end in (".atom", ".mbox.gz", f"/{MARCH}.mbox.gz"))
+        for kind in ("atom", "mbox.gz"):
+            yield from (f"/lists.{kind}/{name}", f"/lists.{kind}/{name}/{MARCH}")
     for query in queries:
         for kind in ("", ".json", ".atom", ".mbox.gz"):
             for group in ("conversation", "message"):
