@@ -21,6 +21,8 @@ from mail_assets_tests.world import FORGET_KEY, HARBOR, PROFILE, World
 #: Assets without months.
 WHOLE = {"threads", "thread_summaries", "search_quality", "search_audit"}
 CHAIN = ("mbox_archives", "messages", "words", "patches", "chunks", "embeddings", "vectors")
+#: Those that have rows of every message.
+OF_ALL_MAIL = tuple(asset for asset in CHAIN if asset != "patches")
 
 
 class DagsterWorld(World):

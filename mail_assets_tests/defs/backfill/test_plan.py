@@ -185,10 +185,11 @@ def test_events_have_the_plan_and_what_is_done(
     [planned] = [event for event in events if isinstance(event, RunsPlanned)]
     finished = [event for event in events if isinstance(event, MonthFinished)]
     assert planned.months == 2
-    assert [(event.asset, event.month) for event in finished] == [
-        (asset, month) for asset in planned.assets for month in (march, april)
-    ]
-    assert all(event.changed for event in finished)
+    made = [(event.asset, event.month) for event in finished]
+    assert made[:6] == [(one, month) for one in planned.assets[:3] for month in (march, april)]
+    assert {*made} == {(one, month) for one in planned.assets for month in (march, april)}
+    assert len(made) == 2 * len(planned.assets)
+    assert {event.asset for event in finished if not event.changed} == {"patches"}
     lines = [str(event) for event in events if isinstance(event, LogLine)]
     assert any(f" messages {march}: found 1" in line for line in lines)
     assert not any(isinstance(event, RangeSplit) for event in events)
