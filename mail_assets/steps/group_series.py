@@ -125,7 +125,8 @@ def _group_next(
                 False,
             )
         gain = _write_portion(connection, {*changed}, work)
-        log(f"grouped {work['read']} patches")
+        if work["read"]:
+            log(f"grouped {work['read']} patches")
         digest = f"{(int(known.digest, 16) + gain) % MODULUS:032x}"
         seconds = time.monotonic() - began
         counts = {

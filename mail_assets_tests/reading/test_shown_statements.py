@@ -27,7 +27,7 @@ LIMITED = {
         "list_neighbours",
         "month",
     },
-    "exports": {"rows", "messages"},
+    "exports": {"month", "newest_of_month", "rows", "messages"},
     "records": {"list", "chunks", "around"},
 }
 

@@ -14,6 +14,7 @@ from mail_assets.search.open import open_index
 from mail_assets.settings.settings import Settings
 from mail_assets.sql_functions.install import install_functions
 from mail_assets.tables.indexes import NewIndex, make_first_live, record_index
+from mail_assets.tables.lists import EVERY_LIST, show_lists
 from mail_assets.vectors.index import VectorIndex
 from mail_assets_tests.databases import new_database
 from mail_assets_tests.sample_corpus import Corpus, index_everything
@@ -45,6 +46,7 @@ def db(stored: Corpus) -> Iterator[psycopg.Connection]:
         record_index(connection, s.vectors, record)
         make_first_live(connection, s.vectors, name)
         assert install_functions(connection, stored.settings.languages)
+        show_lists(connection, EVERY_LIST)
         yield connection
 
 

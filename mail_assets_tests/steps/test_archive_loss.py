@@ -122,7 +122,7 @@ def test_vanished_month_is_behind_until_all_of_it_is_deleted(world: World) -> No
     world.archives(APRIL, allow_loss=True)
     march, april = ListMonth(HARBOR, MARCH), ListMonth(HARBOR, APRIL)
     with world.connect() as connection:
-        for step in ("messages", "words", "chunks", "embeddings", "vectors"):
+        for step in ("messages", "words", "patches", "chunks", "embeddings", "vectors"):
             assert find_behind(connection) == {april: step}
             assert archived_months(connection, HARBOR) == [march, april]
             getattr(world, step)(APRIL)

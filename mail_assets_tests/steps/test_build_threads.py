@@ -16,6 +16,7 @@ from mail_assets.reading.conversations import Place, find_place
 from mail_assets.steps import build_threads as step
 from mail_assets.steps.build_threads import build_threads
 from mail_assets.tables.hidden_ids import hide_ids
+from mail_assets.tables.lists import EVERY_LIST, show_lists
 from mail_assets.tables.threads import read_references, read_threads, replace_threads
 from mail_assets_tests.databases import new_database
 from mail_assets_tests.world import APRIL, HARBOR, MARCH, PIER, World, mail
@@ -231,6 +232,7 @@ def connection(
     """A connection to a database that all examples of a property share."""
     home = tmp_path_factory.mktemp("threads")
     with Database(home, new_database(cluster)).connect("test") as made:
+        show_lists(made, EVERY_LIST)
         yield made
 
 
