@@ -18,6 +18,7 @@ from mail_assets.search.language.syntax import parse_request
 from mail_assets.search.open import prepare_connection
 from mail_assets.search.response import Response
 from mail_assets.search.searcher import Searcher
+from mail_assets.tables.lists import EVERY_LIST, show_lists
 from mail_assets.vectors.filters import Filter
 from mail_assets.vectors.index import Match
 from mail_assets.words.index import WordMatch
@@ -71,6 +72,7 @@ def many(cluster: Cluster, mail_template: str) -> Iterator[psycopg.Connection]:
         connection.execute(THREADS)
         connection.execute("analyze")
         prepare_connection(connection)
+        show_lists(connection, EVERY_LIST)
         yield connection
     drop_database(cluster, dsn)
 
