@@ -8,7 +8,7 @@ import psycopg
 
 from mail_assets.month import ListMonth
 from mail_assets.postgres.statements import read_column, statement
-from mail_assets.tables.kept_rows import KEPT
+from mail_assets.tables.kept_rows import KEPT, REMADE
 
 #: Days with mail of a list that show its usual gap: examine.py asks for 10 at least.
 DAYS = 200
@@ -97,7 +97,9 @@ def find_behind(connection: psycopg.Connection, index_name: str = "") -> dict[Li
 
 def find_without_statistics(connection: psycopg.Connection) -> list[str]:
     """Return the tables of some size that have no statistics for the planner."""
-    return read_column(connection, statement("health", "without_statistics"), {"tables": [*KEPT]})
+    return read_column(
+        connection, statement("health", "without_statistics"), {"tables": [*{*KEPT, *REMADE}]}
+    )
 
 
 def find_idle_locks(connection: psycopg.Connection, seconds: float) -> list[IdleLock]:

@@ -49,7 +49,7 @@ CHUNK = {"key": str, "index": int, "text": str, "spans": list, "score": float, "
          "focus": int}  # fmt: skip
 ANSWER = [
     *("query_id", "query", "mode", "took_ms", "short", "hits", "conversations", "permalink"),
-    *("explain", "facets", "looked_back_to", "without_quotes", "notes", "near"),
+    *("explain", "facets", "looked_back_to", "without_quotes", "notes", "near", "end"),
 ]
 
 

@@ -11,7 +11,7 @@ import pytest
 from dagster import EventLogEntry
 from dagster_postgres import DagsterPostgresStorage, PostgresEventLogStorage
 from sqlalchemy import event
-from sqlalchemy.engine import Engine
+from sqlalchemy.engine import Engine, make_url
 
 from mail_assets.defs.instance import write_dagster_yaml
 from mail_assets.defs.instance_storage import complete_tables
@@ -64,7 +64,8 @@ def record() -> str:
         assert isinstance(storage, PostgresEventLogStorage)
         instance.report_runless_asset_event(dg.AssetMaterialization("thing"))
         assert instance.get_latest_materialization_event(dg.AssetKey("thing"))
-        return storage.postgres_url
+        url = make_url(storage.postgres_url).difference_update_query(["connect_timeout"])
+        return url.render_as_string(hide_password=False).replace("%2F", "/")
 
 
 @pytest.mark.slow
