@@ -23,15 +23,15 @@ select exists (
 -- name: record_months
 insert into commit_link_sources (asset, list, month, digest)
 select *
-  from unnest(%(assets)s::text[], %(of_lists)s::text[], %(of_months)s::text[], %(digests)s::text[])
-       as n (asset, list, month, digest)
+  from unnest(%(assets)s::text[], %(of_lists)s::text[], %(of_months)s::text[],
+              %(of_digests)s::text[]) as n (asset, list, month, digest)
  where digest <> ''
 on conflict (asset, list, month) do update set digest = excluded.digest
 
 -- name: forget_months
 delete from commit_link_sources s
- using unnest(%(assets)s::text[], %(of_lists)s::text[], %(of_months)s::text[], %(digests)s::text[])
-       as n (asset, list, month, digest)
+ using unnest(%(assets)s::text[], %(of_lists)s::text[], %(of_months)s::text[],
+              %(of_digests)s::text[]) as n (asset, list, month, digest)
  where n.digest = '' and (s.asset, s.list, s.month) = (n.asset, n.list, n.month)
 
 -- name: forget_sources
@@ -157,7 +157,7 @@ select p.message_id, p.place, p.title_key, p.author_name, p.author_email, p.sent
   from patches p
   join messages m using (list, month, message_id, variant)
   left join threads t on t.message_id = p.message_id
- where lower(p.author_email) = %(email)s and p.sent_at between %(first)s and %(last)s
+ where lower(p.author_email) = %(email)s and p.sent_at between %(earliest)s and %(latest)s
    and p.kind = 'patch' and p.list = any(%(lists)s)
    and exists (select from jsonb_array_elements(p.files) as f
                 where f ->> 'path' = any(%(paths)s))

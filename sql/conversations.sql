@@ -94,7 +94,7 @@ select n.position, n.depth, n.message_id, n.is_ghost or m.message_id is null as 
   from nodes n
   join nodes own on own.message_id = %(message_id)s
   left join lateral first_shown(n.message_id) m on true
- where n.position between own.position - %(before)s and own.position + %(after)s
+ where n.position between own.position - %(above)s and own.position + %(below)s
     or n.parent_id = %(message_id)s
     or n.number = 1 and not n.is_ghost
  order by n.position

@@ -86,24 +86,32 @@ select w.name, exists (select from pg_available_extensions a where a.name = w.na
 
 -- name: silences
 -- The last day with mail of each list, how many days are looked at, and the gap in days that nine of
--- ten gaps between these do not exceed. Read are the newest messages of each list, by an index.
-select l.name, d.last, d.days, g.gap
-  from unnest(%(lists)s::text[]) as l (name)
- cross join lateral (
-       select max(day) as last, count(*) as days, array_agg(day order by day) as every
-         from (select distinct sent_at::date as day
-                 from (select sent_at
-                         from messages
-                        where list = l.name and sent_at <= %(now)s::timestamptz
-                        order by sent_at desc
-                        limit %(most)s) newest) of_days) d
- cross join lateral (
-       select percentile_disc(0.9) within group (order by x.day - x.before) as gap
-         from (select day, lag(day) over (order by day) as before
-                 from unnest(d.every) as e (day)) x
-        where x.before is not null) g
- where g.gap is not null
- order by l.name
+-- ten gaps between these do not exceed. Of each day one message is read, by an index
+-- (messages_list_date).
+with recursive of_days (name, number, day) as (
+    select l.name, 1,
+           (select m.sent_at::date
+              from messages m
+             where m.list = l.name and m.sent_at <= %(now)s::timestamptz
+             order by m.sent_at desc, m.message_id desc
+             limit 1)
+      from unnest(%(lists)s::text[]) as l (name)
+    union all
+    select d.name, d.number + 1,
+           (select m.sent_at::date
+              from messages m
+             where m.list = d.name and m.sent_at < d.day
+             order by m.sent_at desc, m.message_id desc
+             limit 1)
+      from of_days d
+     where d.day is not null and d.number < %(days)s)
+select name, max(day), count(*), percentile_disc(0.9) within group (order by day - before)
+  from (select name, day, lag(day) over (partition by name order by day) as before
+          from of_days
+         where day is not null) x
+ group by name
+having count(*) > 1
+ order by name
 
 -- name: months_outside
 -- Months with mail that lists.toml leaves out, by the first and the last month that it has.

@@ -2,6 +2,7 @@
 
 -- name: months
 -- The months of which any table has rows.
+-- Whole corpus: a person removes a list, and asks once for all that it has.
 select month from mbox_archives where list = %(list)s
 union
 select month from partitions where list = %(list)s and month is not null
@@ -55,7 +56,8 @@ select index_name, array_agg(key order by key)
 select distinct message_id from messages where list = %(list)s and month = %(month)s
 
 -- name: delete_messages
-delete from messages where list = %(list)s and month = %(month)s
+-- The list is named as messages.sql says.
+delete from messages where list = (select %(list)s) and month = %(month)s
 
 -- name: delete_patches
 delete from patches where list = %(list)s and month = %(month)s

@@ -90,7 +90,7 @@ copy patch_keys (key, at, ref, of_posting) from stdin
 -- name: after
 -- The patches that follow some others in the order of a key.
 select w.ref, n.ref
-  from unnest(%(keys)s::bigint[], %(ats)s::float8[], %(refs)s::bigint[]) as w (key, at, ref)
+  from unnest(%(key_numbers)s::bigint[], %(ats)s::float8[], %(refs)s::bigint[]) as w (key, at, ref)
  cross join lateral (
        select k.ref
          from patch_keys k
@@ -100,7 +100,7 @@ select w.ref, n.ref
 
 -- name: before
 select w.ref, n.ref
-  from unnest(%(keys)s::bigint[], %(ats)s::float8[], %(refs)s::bigint[]) as w (key, at, ref)
+  from unnest(%(key_numbers)s::bigint[], %(ats)s::float8[], %(refs)s::bigint[]) as w (key, at, ref)
  cross join lateral (
        select k.ref
          from patch_keys k
@@ -111,14 +111,14 @@ select w.ref, n.ref
 -- name: near
 -- The patches of a key in a span of time around others.
 select distinct k.ref
-  from unnest(%(keys)s::bigint[], %(ats)s::float8[]) as w (key, at)
+  from unnest(%(key_numbers)s::bigint[], %(ats)s::float8[]) as w (key, at)
   join patch_keys k on k.key = w.key and k.at between w.at - %(span)s and w.at + %(span)s
 
 -- name: series_of_refs
 select distinct series_id from patch_series where ref = any(%(refs)s)
 
 -- name: holders
-select distinct ref from patch_keys where key = any(%(keys)s)
+select distinct ref from patch_keys where key = any(%(key_numbers)s)
 
 -- name: rows
 -- The rows of some series.
@@ -194,7 +194,7 @@ update patch_outcomes
  where ancestors && %(ids)s::text[]
 
 -- name: discard_keys
-delete from patch_keys where ref = any(%(refs)s) or key = any(%(keys)s)
+delete from patch_keys where ref = any(%(refs)s) or key = any(%(key_numbers)s)
 
 -- name: discard_changes
 delete from patch_changes c

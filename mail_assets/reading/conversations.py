@@ -199,11 +199,11 @@ def read_outline(
 
     `around` says how many before and after it; of an answer's text some `characters` are read.
     """
-    before, after = around
+    above, below = around
     parameters = {
         "message_id": message_id,
-        "before": before,
-        "after": after,
+        "above": above,
+        "below": below,
         "characters": characters,
     }
     rows = connection.execute(statement("conversations", "outline"), parameters).fetchall()

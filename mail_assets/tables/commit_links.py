@@ -83,7 +83,7 @@ def record_months(connection: psycopg.Connection, months: Collection[SourceMonth
         "assets": [one.asset for one in months],
         "of_lists": [one.month.list_name for one in months],
         "of_months": [one.month.month for one in months],
-        "digests": [one.digest for one in months],
+        "of_digests": [one.digest for one in months],
     }
     connection.execute(statement("commit_links", "record_months"), values)
     connection.execute(statement("commit_links", "forget_months"), values)
@@ -175,8 +175,8 @@ def _read_patches_of_author(
     """Return the patches of a commit's author that were sent before it, the newest of them."""
     values = {
         "email": commit.author_email.lower(),
-        "first": commit.committed_at - LONGEST_WAY,
-        "last": commit.committed_at + dt.timedelta(days=1),
+        "earliest": commit.committed_at - LONGEST_WAY,
+        "latest": commit.committed_at + dt.timedelta(days=1),
         "lists": [*about.lists],
         "paths": [*commit.paths],
     }

@@ -10,8 +10,8 @@ from mail_assets.month import ListMonth
 from mail_assets.postgres.statements import read_column, statement
 from mail_assets.tables.kept_rows import KEPT, REMADE
 
-#: Messages of a list that show its usual gap: of 10 days with mail at least, see examine.py.
-NEWEST = 500
+#: Days with mail of a list that show its usual gap: examine.py asks for 10 at least.
+DAYS = 200
 
 
 class IdleLock(NamedTuple):
@@ -52,7 +52,7 @@ def read_silences(
     connection: psycopg.Connection, lists: Collection[str], now: dt.datetime
 ) -> list[Silence]:
     """Return the last day of each list with mail; dates in the future do not count."""
-    parameters = {"lists": [*lists], "now": now, "most": NEWEST}
+    parameters = {"lists": [*lists], "now": now, "days": DAYS}
     rows = connection.execute(statement("health", "silences"), parameters).fetchall()
     return [Silence(*row) for row in rows]
 

@@ -253,7 +253,7 @@ def find_next(
 ) -> list[tuple[int, int]]:
     """Return (patch, another) for the next patches in the order of each key."""
     parameters = {
-        "keys": [one.key for one in keys],
+        "key_numbers": [one.key for one in keys],
         "ats": [one.at for one in keys],
         "refs": [one.ref for one in keys],
         "window": window,
@@ -265,7 +265,7 @@ def find_next(
 def find_near(connection: psycopg.Connection, keys: Sequence[KeyRow], span: float) -> set[int]:
     """Return the patches that share a key within a span of seconds."""
     parameters = {
-        "keys": [one.key for one in keys],
+        "key_numbers": [one.key for one in keys],
         "ats": [one.at for one in keys],
         "span": span,
     }
@@ -275,7 +275,7 @@ def find_near(connection: psycopg.Connection, keys: Sequence[KeyRow], span: floa
 def find_holders(connection: psycopg.Connection, keys: Collection[int]) -> set[int]:
     """Return the patches that have one of some keys."""
     query = statement("patch_series", "holders")
-    return {*read_column(connection, query, {"keys": [*keys]})}
+    return {*read_column(connection, query, {"key_numbers": [*keys]})}
 
 
 def find_series(connection: psycopg.Connection, refs: Collection[int]) -> set[str]:
@@ -355,7 +355,7 @@ def discard_patches(connection: psycopg.Connection, ids: Collection[str]) -> Non
     connection.execute(statement("patch_series", "note_mails"), parameters)
     for name in ("discard_rows", "hide_in_rows", "discard_outcomes", "hide_in_outcomes"):
         connection.execute(statement("patch_series", name), parameters)
-    parameters |= {"refs": refs, "keys": [digest_key("mail", one) for one in ids]}
+    parameters |= {"refs": refs, "key_numbers": [digest_key("mail", one) for one in ids]}
     connection.execute(statement("patch_series", "discard_keys"), parameters)
     connection.execute(statement("patch_series", "discard_changes"), parameters)
     if state := read_state(connection, CORPUS):

@@ -134,7 +134,7 @@ def fill_months(connection: psycopg.Connection, *, analyzed: bool) -> None:
     if analyzed:
         connection.execute("vacuum (analyze)")
     _fill(connection, NEW, 0, MONTHS - 1)
-    connection.execute("truncate thread_changes, summary_changes")
+    connection.execute("truncate thread_changes, summary_changes, patch_changes")
     for list_name in (KNOWN, NEW):
         _fill(connection, list_name, MONTHS, MONTHS)
     connection.execute(PARTITIONS, [FIRST_STEPS + LAST_STEPS])
@@ -212,6 +212,11 @@ def month_values(
         "senders": ["ann-1@example.org"],
         "addresses": ["ann-1@example.org"],
         "entries": ["ann-1@example.org"],
+        "assets": ["messages"],
+        "of_lists": [list_name],
+        "of_months": [HERE],
+        "of_digests": ["x"],
+        "days": 200,
         "first": 0,
         "last": count,
         "most": 10_000,

@@ -63,7 +63,8 @@ EXAMPLES: dict[str, Any] = {
     "text": "x", "text[]": ["x"], "integer": 1, "bigint": 1, "smallint": 0, "boolean": True,
     "bytea": b"x", "bytea[]": [b"x"], "jsonb": "{}", "integer[]": [1], "boolean[]": [True],
     "json": '["1"]', "timestamp with time zone": "2024-03-04",
-    "smallint[]": [0], "double precision": 1.0, "regconfig": "simple", "regclass": "messages",
+    "smallint[]": [0], "bigint[]": [1], "double precision": 1.0, "double precision[]": [1.0],
+    "interval": "1 day", "regconfig": "simple", "regclass": "messages",
 }  # fmt: skip
 
 
@@ -135,7 +136,8 @@ def find_costly(
 ) -> dict[str, dict[str, int]]:
     """Return the statements of a file that read more than a month, and how much of what."""
     values = month_values(connection, list_name, index_name)
-    if file in ("checks", "partitions"):  # asked about months, the others about messages of one
+    # asked about months or lists, the others about messages of a month
+    if file in ("checks", "health", "partitions"):
         values |= {name: values[name][:1] for name in ("lists", "months", "versions")}
     costly = {}
     for name, text in texts(file):
