@@ -48,6 +48,7 @@ FLAGS = {
     "multiparts in base64 in one another": {"too_deep"},
 }
 TEXT_CAPPED = {
+    "1 MB of scissors",
     "2 MB of parameters in an event",
     "2 MB of commands in enriched text",
     "a digest of 950 mails",
