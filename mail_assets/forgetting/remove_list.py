@@ -41,7 +41,7 @@ STEPS = ("mbox_archives", "messages", "patches", "words", "chunks", "embeddings"
 
 
 class RemovedList(NamedTuple):
-    """What a removal has deleted; `failed` says why an index could not be reached, by its name."""
+    """The figures of a removal; `failed` says why an index could not be reached, by its name."""
 
     months: int
     messages: int

@@ -174,7 +174,7 @@ def read_stats(
 
 
 class Freshness(NamedTuple):
-    """What a search of a list can find: up to when, and what it cannot find yet.
+    """The reach of a search of a list: up to when, and what it cannot find yet.
 
     `words` are messages that the index of words lacks, `vectors` passages that the index of vectors
     lacks, `unreadable` messages in quarantine.

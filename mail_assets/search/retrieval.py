@@ -134,7 +134,7 @@ class RankedMatches(NamedTuple):
 
 
 class Left(NamedTuple):
-    """Whether the indexes of words and of vectors have more than they were asked for."""
+    """True if the indexes of words and of vectors have more than they were asked for."""
 
     words: bool
     vectors: bool

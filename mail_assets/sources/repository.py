@@ -80,7 +80,7 @@ class CommitSource:
 
     @property
     def is_mirrored(self) -> bool:
-        """Whether reading it needs no first clone."""
+        """True if reading it needs no first clone."""
         return not self._is_remote or (self._mirror / "HEAD").exists()
 
     def history(self) -> History:

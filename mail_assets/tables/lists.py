@@ -1,4 +1,4 @@
-"""Which mail may be shown: the lists of lists.toml, as a session and the table `lists` know them.
+"""The lists whose mail may be shown, as a session and the table `lists` know them.
 
 Everything that shows mail to somebody names the published lists to its session (`show_lists`), and
 reads `shown_messages` and what is made of it (sql/schema.sql). A session that named none sees no

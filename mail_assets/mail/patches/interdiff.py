@@ -77,7 +77,7 @@ class PatchComparison:
 
     @property
     def changelog(self) -> tuple[str, ...]:
-        """What the author says of the new version."""
+        """The words of the author on the new version."""
         return self.new.changelog if self.new else ()
 
 

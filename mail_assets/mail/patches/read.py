@@ -52,7 +52,7 @@ class AttachedPatch(NamedTuple):
 
 
 class PatchMail(NamedTuple):
-    """What is read of a mail."""
+    """The parts of a mail that are read."""
 
     message_id: str
     subject: str

@@ -122,7 +122,7 @@ def fold_title(title: str) -> str:
 
 
 class _Label:
-    """What the brackets of a subject said so far."""
+    """The meaning of the brackets of a subject so far."""
 
     def __init__(self) -> None:
         self.tags: dict[str, None] = {}

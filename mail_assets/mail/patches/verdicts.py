@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 
 class Verdict(NamedTuple):
-    """What a sentence says became of a patch; see outcomes.OUTCOMES."""
+    """An outcome of a patch as a sentence states it; see outcomes.OUTCOMES."""
 
     outcome: str
     parts: tuple[int, ...] = ()
