@@ -214,6 +214,11 @@ PROOFS: dict[str, Proof] = {
         "threads", "thread_aliases", "thread_changes"
     ),
     "`thread_summaries`, `summary_changes`": has_no_traces("thread_summaries", "summary_changes"),
+    "`patches`": "steps/test_read_patches.py::test_forgotten_mail_and_people_are_in_no_patch",
+    "`patch_series`, `patch_outcomes`, `patch_keys`, `patch_changes`": (
+        "steps/test_group_series.py::test_forgotten_mail_leaves_no_trace"
+    ),
+    "`commit_links`": "steps/test_link_commits.py::test_forgotten_mail_is_linked_no_more",
     "References and In-Reply-To of other mail": references_hold_a_placeholder,
     "To, Cc and Reply-To of other mail": addresses_hold_a_placeholder,
     "Subjects and texts of other mail, quotes among them": (
