@@ -148,7 +148,8 @@ def restore(world: World, folder: Path, key: KeySource | None = None) -> Backup:
 def everything(world: World) -> dict[str, Any]:
     rows = {table: world.rows(table, columns) for table, columns in RECORDS.items()}
     # digests of messages tell that something was forgotten of a month behind its load
-    states = world.rows("partitions", "asset, list, month")
+    # series of patches are grouped by the runs of threads, which are apart
+    states = world.rows("partitions", "asset, list, month", "asset <> 'patch_series'")
     fetched = world.rows("partitions", "list, month, inputs, digest", "asset = 'mbox_archives'")
     return {**world.holds(), **rows, "partitions": (states, fetched)}
 
