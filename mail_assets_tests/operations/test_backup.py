@@ -110,6 +110,7 @@ def fill(world: World, first: str = "archives", last: str = "vectors") -> None:
         for step in STEPS[STEPS.index(first) : STEPS.index(last) + 1]:
             getattr(world, step)(month, list_name)
     world.threads()
+    world.series()
 
 
 def ids(world: World) -> set[str]:
@@ -148,8 +149,7 @@ def restore(world: World, folder: Path, key: KeySource | None = None) -> Backup:
 def everything(world: World) -> dict[str, Any]:
     rows = {table: world.rows(table, columns) for table, columns in RECORDS.items()}
     # digests of messages tell that something was forgotten of a month behind its load
-    # series of patches are grouped by the runs of threads, which are apart
-    states = world.rows("partitions", "asset, list, month", "asset <> 'patch_series'")
+    states = world.rows("partitions", "asset, list, month")
     fetched = world.rows("partitions", "list, month, inputs, digest", "asset = 'mbox_archives'")
     return {**world.holds(), **rows, "partitions": (states, fetched)}
 
