@@ -119,9 +119,6 @@ select m.message_id
  where m.message_id = any(%(ids)s)
    and not exists (select from senders s where s.address = lower(m.message_id))
 
--- name: archived_ids
-select message_id from shown_messages where message_id = any(%(ids)s)
-
 -- name: neighbours
 -- The archived messages before and after one, in the order of its thread.
 select (select n.message_id

@@ -171,12 +171,6 @@ select repository, sha, message_id, kind, evidence
  where (repository, sha) in (select * from unnest(%(repositories)s::text[], %(shas)s::text[]))
  order by repository, sha, place
 
--- name: of_messages
-select repository, sha, message_id, kind, evidence
-  from commit_links
- where message_id = any(%(ids)s) and kind <> 'missing'
- order by repository, sha, place
-
 -- name: delete
 delete from commit_links
  where (repository, sha) in (select * from unnest(%(repositories)s::text[], %(shas)s::text[]))

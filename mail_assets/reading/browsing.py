@@ -59,11 +59,6 @@ def find_known_ids(connection: psycopg.Connection, ids: Collection[str]) -> set[
     return {*read_column(connection, statement("browsing", "known_ids"), {"ids": [*ids]})}
 
 
-def find_archived_ids(connection: psycopg.Connection, ids: Collection[str]) -> set[str]:
-    """Return the ids of archived messages."""
-    return {*read_column(connection, statement("browsing", "archived_ids"), {"ids": [*ids]})}
-
-
 def read_neighbours(connection: psycopg.Connection, message_id: str) -> Neighbours:
     """Return the neighbours of a message in its thread; none if no thread was built yet."""
     parameters = {"message_id": message_id}

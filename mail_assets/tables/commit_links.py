@@ -256,17 +256,6 @@ def digest_links(connection: psycopg.Connection) -> str:
     return str(read_value(connection, statement("commit_links", "digest")))
 
 
-def read_links_of_message(
-    connection: psycopg.Connection, message_ids: Collection[str]
-) -> list[StoredLink]:
-    """Return the links of commits to some messages."""
-    rows = connection.execute(statement("commit_links", "of_messages"), {"ids": [*message_ids]})
-    return [
-        StoredLink(CommitKey(name, sha), Link(message_id, Kind(kind), tuple(evidence)))
-        for name, sha, message_id, kind, evidence in rows
-    ]
-
-
 def _read_patches(
     connection: psycopg.Connection, query: LiteralString, values: Mapping[str, object], prefix: str
 ) -> list[PatchFacts]:

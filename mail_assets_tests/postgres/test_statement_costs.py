@@ -37,7 +37,7 @@ APART = {"search", "filters", "functions", "answer", "bucket_keys", "kept_rows",
 ONCE = {"commit_links", "conversations", "decisions", "exports", "threads", "thread_summaries"}
 ONCE_OF_BROWSING = {
     *("months", "newest_month", "newest_id", "near_ids", "known_ids"),
-    *("archived_ids", "neighbours", "list_neighbours", "only_read"),
+    *("neighbours", "list_neighbours", "only_read"),
 }
 
 #: Of a month that is made again, which was filled before.

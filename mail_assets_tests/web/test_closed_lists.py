@@ -247,7 +247,7 @@ def test_threads_are_as_if_closed_mail_had_never_been(world: World, change: Any)
 
 
 class Sample(NamedTuple):
-    """What only a closed list of the sample has, and ids of the others."""
+    """Texts that only a closed list of the sample has, and ids of the others."""
 
     gone: list[str]
     others: list[str]

@@ -4,7 +4,7 @@ Pure: sources/repository.py reads commits of git, and links.py joins them to mai
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
@@ -177,9 +177,3 @@ def mail_ids(text: str, *, bare: bool = False) -> Iterator[str]:
 def _shas(pattern: re.Pattern[str], body: str) -> tuple[str, ...]:
     found = (next(filter(None, match.groups()), "") for match in pattern.finditer(body))
     return tuple(dict.fromkeys(sha.lower() for sha in found if sha))
-
-
-def join_people(trailers: Sequence[Trailer], *keys: str) -> list[str]:
-    """Return the values of some trailers, each once: the people who reviewed, tested or helped."""
-    wanted = {key.lower() for key in keys}
-    return [*dict.fromkeys(t.value for t in trailers if t.key.lower() in wanted)]

@@ -1,4 +1,4 @@
-"""What changed between two versions of a patch or series."""
+"""Two versions of a patch or series are compared."""
 
 import random
 
