@@ -256,6 +256,7 @@ def stand_by(path: Path, minutes: float) -> None:
     if [*_list_code()] != code:  # perhaps of two versions
         return
     _remove_stale(path.parent)
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # ended processes leave nothing behind
     with _listen(path) as listener:
         place = path.stat()
         ends = time.monotonic() + minutes * 60
@@ -303,7 +304,6 @@ def _listen(path: Path) -> socket.socket:
     os.umask(former)
     listener.listen(64)
     beside.rename(path)
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # ended processes leave nothing behind
     return listener
 
 
