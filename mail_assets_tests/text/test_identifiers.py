@@ -43,10 +43,8 @@ Index: src/pl/plperl/plperl.c
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        (
-            "see src/backend/access/heap/heapam.c.",
-            {"src/backend/access/heap/heapam.c", "heapam.c", "heap/heapam.c"},
-        ),
+        ("see src/backend/access/heap/heapam.c.",
+            {"src/backend/access/heap/heapam.c", "heapam.c", "heap/heapam.c"}),
         ("at heapam.c:2345", {"heapam.c"}),
         ("in /etc/a-b/postgresql.conf,", {"etc/a-b/postgresql.conf", "postgresql.conf", "a-b"}),
         ("raise work_mem", {"work_mem"}),
@@ -60,17 +58,8 @@ Index: src/pl/plperl/plperl.c
         ("read\u2010only, ｐｇ＿class, pg\u00ad_class", {"read-only", "pg_class"}),
         ("PG9.6.1 or v9.6, 8.3beta2", {"9.6.1", "9.6.1.", "9.6.", "9.6", "8.3beta2", "8.3."}),
         ("ask Jo.Doe@a.example.", {"@jo.doe@a.example"}),
-        (
-            "https://www.a.example/b_c/d-e.html?x",
-            {
-                "www.a.example/b_c/d-e.html?x",
-                "www.a.example",
-                "a.example",
-                "b_c",
-                "d-e.html",
-                "d-e",
-            },
-        ),
+        ("https://www.a.example/b_c/d-e.html?x", {"www.a.example/b_c/d-e.html?x", "www.a.example",
+            "a.example", "b_c", "d-e.html", "d-e"}),
         ("550e8400-e29b-41d4-a716-446655440000", {"550e8400-e29b-41d4-a716-446655440000"}),
         ("ERROR: 42P01: no such table", {"42p01"}),
         ("SQLSTATE 23505", {"23505"}),
@@ -83,7 +72,7 @@ Index: src/pl/plperl/plperl.c
         ("https://example.org/docs/sql-select.html", {"docs/sql-select.html", "sql-select.html"}),
         (UNIFIED, {"heapam.c", "heap_multi_insert", "restore_point", "0123abc"}),
     ],
-)
+)  # fmt: skip
 def test_names_are_found(text: str, expected: set[str]) -> None:
     assert expected <= set(find_identifiers(text))
 

@@ -291,15 +291,11 @@ def test_text_that_is_composed_already_is_not_copied() -> None:
 @pytest.mark.parametrize(
     ("labels", "codec"),
     [
-        (
-            "win-1251 CP-1251 windows1251 x-cp1251 x_windows_1251 Win1251 'windows-1251' ms-1251",
-            "cp1251",
-        ),
+        ("win-1251 CP-1251 windows1251 x-cp1251 x_windows_1251 Win1251 'windows-1251' ms-1251",
+            "cp1251"),
         ("euc_jp eucjp-win EUC-JP-MS x-euc-jp eucJP csEUCPkdFmtJapanese", "euc_jp"),
-        (
-            "iso8859_2 iso-8859_2 8859-2 latin-2 ISO_8859-2:1987 l2 iso-ir-101 cs-isolatin2",
-            "iso8859-2",
-        ),
+        ("iso8859_2 iso-8859_2 8859-2 latin-2 ISO_8859-2:1987 l2 iso-ir-101 cs-isolatin2",
+            "iso8859-2"),
         ("cp950 big5_hkscs x-big5 windows-950", "big5hkscs"),
         ("windows-936 gb2312; GB_2312-80 x-gbk cp936 MS936 gb18030-2000", "gb18030"),
         ("EUCKR euc_kr windows-949 ksc5601 cp949", "cp949"),
@@ -313,7 +309,7 @@ def test_text_that_is_composed_already_is_not_copied() -> None:
         ("iso-ir-100 latin-1 iso8859_1 cp-1252 csISOLatin1", "cp1252"),
         ("KOI-8-R koi8r KOI8_R cskoi8r", "koi8-r"),
     ],
-)
+)  # fmt: skip
 def test_labels_are_compared_by_letters_and_digits(labels: str, codec: str) -> None:
     found = {find_codec(label) for label in labels.split()}
     assert {name and codecs.lookup(name).name for name in found} == {codecs.lookup(codec).name}
@@ -322,31 +318,13 @@ def test_labels_are_compared_by_letters_and_digits(labels: str, codec: str) -> N
 @pytest.mark.parametrize(
     "text",
     [
-        *[
-            "",
-            " \n\t",
-            "\u200b",
-            "\u2060",
-            "\xad",
-            "\u034f",
-            "\u200e",
-            "\u3164",
-            "\u2800",
-            "\ufeff",
-        ],
-        *[
-            "\u180e",
-            "\u061c",
-            "\u115f\u1160",
-            "\uffa0",
-            "\u2028",
-            "\xa0\u200c \u200d",
-            "\u3000",
-            "\ufe0f",
-        ],
+        *["", " \n\t", "\u200b", "\u2060", "\xad", "\u034f", "\u200e", "\u3164", "\u2800",
+            "\ufeff"],
+        *["\u180e", "\u061c", "\u115f\u1160", "\uffa0", "\u2028", "\xa0\u200c \u200d", "\u3000",
+            "\ufe0f"],
         *["\U000e0020", "\x01", "\ufffc", "\u0301"],
     ],
-)
+)  # fmt: skip
 def test_text_without_a_visible_letter_is_blank(text: str) -> None:
     assert is_blank(text)
     assert not is_blank(text + "x")
