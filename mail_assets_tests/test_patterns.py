@@ -65,9 +65,9 @@ def is_linear(use: Use, attack: Attack) -> bool:
     more than noise, or twice the text takes about twice the time.
     """
     shorter, short, start, doubled = GATES
-    if seconds(use, attack, shorter) > NOISE or seconds(use, attack, short) > NOISE:
-        if any(took > EXPLOSIVE * before for before, took in times(use, attack, SHORT)):
-            return False
+    suspect = seconds(use, attack, shorter) > NOISE or seconds(use, attack, short) > NOISE
+    if suspect and any(took > EXPLOSIVE * before for before, took in times(use, attack, SHORT)):
+        return False
     first = seconds(use, attack, start)
     if first <= NOISE or (
         first <= ENOUGH and seconds(use, attack, doubled, tries=1) <= TOO_STEEP * first
