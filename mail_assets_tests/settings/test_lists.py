@@ -49,16 +49,13 @@ def test_lists_are_sorted_and_have_defaults(lists_file: Path) -> None:
 @pytest.mark.parametrize(
     ("source", "folder"),
     [
-        ("mail", "{0}/mail"),
-        ("../mail", "{1}/mail"),
-        ("/srv/mail", "/srv/mail"),
-        (".", "{0}"),
+        ("mail", "{0}/mail"), ("../mail", "{1}/mail"), ("/srv/mail", "/srv/mail"), (".", "{0}"),
         ("maildir:mail", "maildir:{0}/mail"),
         ("public-inbox:../dev", "public-inbox:{1}/dev"),
         ("mbox:/srv/All mail.mbox", "mbox:/srv/All mail.mbox"),
         ("imap:mail", "{0}/imap:mail"),
     ],
-)
+)  # fmt: skip
 def test_folder_is_relative_to_its_lists_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, source: str, folder: str
 ) -> None:

@@ -344,16 +344,13 @@ def places(text: str, *seams: int, max_tokens: int = 100, max_chars: int = 1_000
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("one two", {}),
-        ("one\ntwo", {"two": LINE}),
+        ("one two", {}), ("one\ntwo", {"two": LINE}),
         ("one. Two! (three)", {"Two!": SENTENCE, "(three)": SENTENCE}),
-        ("e.g. this and v1.2 that", {}),
-        ("one.\nTwo", {"Two": SENTENCE}),
+        ("e.g. this and v1.2 that", {}), ("one.\nTwo", {"Two": SENTENCE}),
         ("one\n \t\ntwo\nthree", {"two": PARAGRAPH, "three": LINE}),
-        ("漢。字", {"字": SENTENCE}),
-        ("\n\none\n", {}),
+        ("漢。字", {"字": SENTENCE}), ("\n\none\n", {}),
     ],
-)
+)  # fmt: skip
 def test_cut_is_as_good_as_the_best_that_ends_there(text: str, expected: dict[str, int]) -> None:
     assert places(text) == expected
 

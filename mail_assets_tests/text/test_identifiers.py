@@ -80,19 +80,14 @@ def test_names_are_found(text: str, expected: set[str]) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "A plain sentence, with an end.",
-        "e.g. this, i.e. that",
-        "it is _very_ slow",
+        "A plain sentence, with an end.", "e.g. this, i.e. that", "it is _very_ slow",
         "15 seconds at 12:30 on 2004/05/14",
-        "20000 rows, 10,000 more",
-        "99999 is of no class",
-        "facade defaced 1234567",
-        "----- _____ ..... /////",
-        "",
+        "20000 rows, 10,000 more", "99999 is of no class", "facade defaced 1234567",
+        "----- _____ ..... /////", "",
         "it works\n--- and so on, as ever",
         "见说明.txt, a word--and another",
     ],
-)
+)  # fmt: skip
 def test_ordinary_words_are_no_names(text: str) -> None:
     assert find_identifiers(text) == []
 
@@ -115,14 +110,10 @@ def test_letters_of_unspaced_scripts_are_no_part_of_a_name() -> None:
 @pytest.mark.parametrize(
     ("text", "lexeme"),
     [
-        ("9.6", "9.6."),
-        ("v9.6.1", "9.6.1."),
-        ("(10.0),", "10.0."),
-        ("9", ""),
-        ("a 9.6", ""),
+        ("9.6", "9.6."), ("v9.6.1", "9.6.1."), ("(10.0),", "10.0."), ("9", ""), ("a 9.6", ""),
         ("9.6rc1", ""),
     ],
-)
+)  # fmt: skip
 def test_version_alone_is_found_by_its_beginnings(text: str, lexeme: str) -> None:
     assert find_version(text) == lexeme
 

@@ -203,17 +203,11 @@ def test_a_common_condition_is_applied_after_the_search(
 @pytest.mark.parametrize(
     ("filter", "top_k"),
     [
-        (None, 20),
-        (LIST, 20),
-        ({"day": {"$gte": 900}}, 20),
-        ({"day": 7}, 20),
-        ({"day": {"$ne": 7}}, 20),
-        ({"day": {"$exists": True}}, 20),
-        ({"day": {"$gte": 2_000}}, 20),
-        ({"$or": [NEARLY_ALL, LIST]}, 20),
-        (NEARLY_ALL, 500),
+        (None, 20), (LIST, 20), ({"day": {"$gte": 900}}, 20), ({"day": 7}, 20),
+        ({"day": {"$ne": 7}}, 20), ({"day": {"$exists": True}}, 20), ({"day": {"$gte": 2_000}}, 20),
+        ({"$or": [NEARLY_ALL, LIST]}, 20), (NEARLY_ALL, 500),
     ],
-)
+)  # fmt: skip
 def test_other_conditions_are_applied_before_the_search(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, filter: Filter | None, top_k: int
 ) -> None:

@@ -53,16 +53,11 @@ def test_no_more_than_a_sample_is_looked_at() -> None:
 @pytest.mark.parametrize(
     ("setting", "found", "wrong"),
     [
-        ("plain", "pipermail", True),
-        ("plain", "mboxrd", True),
-        ("mboxo", "mboxrd", True),
-        ("mboxrd", "plain", True),
-        ("plain", "plain", False),
-        ("pipermail", "", False),
-        ("mboxrd", "mboxo", False),
-        ("pg", "plain", False),
+        ("plain", "pipermail", True), ("plain", "mboxrd", True), ("mboxo", "mboxrd", True),
+        ("mboxrd", "plain", True), ("plain", "plain", False), ("pipermail", "", False),
+        ("mboxrd", "mboxo", False), ("pg", "plain", False),
     ],
-)
+)  # fmt: skip
 def test_setting_contradicts_an_archive_that_shows_another(
     setting: str, found: str, wrong: bool
 ) -> None:

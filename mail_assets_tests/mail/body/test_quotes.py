@@ -297,13 +297,9 @@ def test_lookalikes_of_announcements_stay_text(body: str) -> None:
         "See also:",
         "The first of the two questions that you and all the others asked me was:",
         "This is what I found, and I am sure that it is what all of us had in mind when we wrote:",
-        "In 2019, they found:",
-        "[snip]",
-        "[...]",
-        "x = {1: 2}",
-        "Step 3:",
+        "In 2019, they found:", "[snip]", "[...]", "x = {1: 2}", "Step 3:",
     ],
-)
+)  # fmt: skip
 def test_prose_above_a_quote_stays_text(prose: str) -> None:
     assert letters(f"Hello\n\n{prose}\n> old\nmine") == "tttqt"
 

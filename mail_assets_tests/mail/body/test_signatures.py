@@ -174,17 +174,14 @@ RULED = "It went down at ten that night. Then it came up again."
     "below",
     [
         f"The second part of my mail begins here and tells more.\n\n{RULED}\n\nWhat can I do?",
-        f"Next topic.\n\n{RULED}",
-        f"{RULED}",
-        "What can I do about the server?",
-        "1. stop it\n2. start it\n3. see",
-        "- the crane\n- the winch",
+        f"Next topic.\n\n{RULED}", f"{RULED}", "What can I do about the server?",
+        "1. stop it\n2. start it\n3. see", "- the crane\n- the winch",
         f"See https://x.example for this part of it all.\n\n{RULED}\n\n{RULED}",
         "Der Server ist gestern Abend ausgefallen und kam dann wieder hoch.",
         "Сервер вчера вечером упал, и потом снова поднялся.",
         "サーバーが止まりました。",
     ],
-)
+)  # fmt: skip
 def test_two_dashes_above_sentences_divide_text(rule: str, below: str) -> None:
     assert set(letters(f"Please try the options.\n\n{rule}\n{below}\n")) == {"t"}
 

@@ -114,16 +114,13 @@ def test_plain_text_hashes_as_decoded_text(text: str) -> None:
     ("old", "new"),
     [
         (b"jo@example.org", b"jo@example.com"),
-        (b"15:18:12", b"15:18:13"),
-        (b"fix x", b"fix y"),
+        (b"15:18:12", b"15:18:13"), (b"fix x", b"fix y"),
         (b"<1@example.org>", b"<2@example.org>"),
         (b"In-Reply-To: <0", b"In-Reply-To: <9"),
         (b"<00@example.org>", b"<99@example.org>"),
-        (b"text/plain", b"text/html"),
-        (b"body", b"Body"),
-        (b"body\n\nmore", b"body\nmore"),
+        (b"text/plain", b"text/html"), (b"body", b"Body"), (b"body\n\nmore", b"body\nmore"),
     ],
-)
+)  # fmt: skip
 def test_content_hash_changes_with_the_content(old: bytes, new: bytes) -> None:
     assert old in FOLDED
     assert read(FOLDED.replace(old, new)).content_hash != read(FOLDED).content_hash

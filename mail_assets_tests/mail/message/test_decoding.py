@@ -26,36 +26,18 @@ from mail_assets.mail.message.part_text import decode_part
 @pytest.mark.parametrize(
     ("label", "codec"),
     [
-        ("UTF-8", "utf-8"),
-        ("utf8", "utf-8"),
-        ("iso-8859-1", "cp1252"),
-        ("latin1", "cp1252"),
-        ("cp 1252", "cp1252"),
-        ("iso-88-59-1", "cp1252"),
-        ("iso-8858-1", "cp1252"),
+        ("UTF-8", "utf-8"), ("utf8", "utf-8"), ("iso-8859-1", "cp1252"), ("latin1", "cp1252"),
+        ("cp 1252", "cp1252"), ("iso-88-59-1", "cp1252"), ("iso-8858-1", "cp1252"),
         ("iso-8859-1,iso-8859-2", "cp1252"),
-        ('"utf-8"', "utf-8"),
-        ("utf-8*en", "utf-8"),
-        ("iso885915", "iso8859-15"),
-        ("iso-8859-8-i", "iso8859_8"),
-        ("iso-latin-2", "iso8859-2"),
-        ("iso-850", "cp850"),
-        ("koi8r", "koi8-r"),
-        ("gb2312", "gb18030"),
-        ("GB2312_CHARSET", "gb18030"),
-        ("x-gbk", "gb18030"),
-        ("chinesebig5", "big5hkscs"),
-        ("cn-big5", "big5hkscs"),
-        ("ks_c_5601-1987", "cp949"),
-        ("x-windows-949", "cp949"),
-        ("shift-jis", "cp932"),
-        ("jis", "iso2022_jp_ext"),
-        ("iso-2022-jp", "iso2022_jp_ext"),
-        ("windows-874", "cp874"),
-        ("macintosh", "mac-roman"),
-        ("x-unicode-2-0-utf-7", "utf_7"),
+        ('"utf-8"', "utf-8"), ("utf-8*en", "utf-8"), ("iso885915", "iso8859-15"),
+        ("iso-8859-8-i", "iso8859_8"), ("iso-latin-2", "iso8859-2"), ("iso-850", "cp850"),
+        ("koi8r", "koi8-r"), ("gb2312", "gb18030"), ("GB2312_CHARSET", "gb18030"),
+        ("x-gbk", "gb18030"), ("chinesebig5", "big5hkscs"), ("cn-big5", "big5hkscs"),
+        ("ks_c_5601-1987", "cp949"), ("x-windows-949", "cp949"), ("shift-jis", "cp932"),
+        ("jis", "iso2022_jp_ext"), ("iso-2022-jp", "iso2022_jp_ext"), ("windows-874", "cp874"),
+        ("macintosh", "mac-roman"), ("x-unicode-2-0-utf-7", "utf_7"),
     ],
-)
+)  # fmt: skip
 def test_labels_seen_in_mail_have_a_codec(label: str, codec: str) -> None:
     assert find_codec(label) == codec
     assert b"plain".decode(codec) == "plain"
@@ -253,15 +235,12 @@ def test_any_bytes_under_any_label_give_text_for_postgres(
         (b"QUOTED-PRINTABLE ", b"=41", b"A"),
         (b"base64", b"aGVs\nbG8=", b"hello"),
         (b"base64;", b"aGVs*bG8", b"hello"),
-        (b"base64", b"a", b""),
-        (b"base64", b"aGk\x00=x", b"hi"),
-        (b"7-bit", b"=41", b"=41"),
-        (b"text/html", b"=41", b"=41"),
-        (b"", b"=41", b"=41"),
+        (b"base64", b"a", b""), (b"base64", b"aGk\x00=x", b"hi"), (b"7-bit", b"=41", b"=41"),
+        (b"text/html", b"=41", b"=41"), (b"", b"=41", b"=41"),
         (b"x-uuencode", b"begin 644 a.txt\n#0V%T\n`\nend\n", b"Cat"),
         (b"x-uuencode", b"no such thing", b"no such thing"),
     ],
-)
+)  # fmt: skip
 def test_transfer_encodings_are_undone_as_far_as_they_hold(
     encoding: bytes, data: bytes, expected: bytes
 ) -> None:

@@ -203,19 +203,11 @@ def test_hostile_structures_end_in_few_parts(name: str) -> None:
 
 
 PIECES = [
-    b"Content-Type: ",
-    b"multipart/mixed",
-    b"; boundary=b",
-    b"\n",
-    b"\n\n",
-    b"--b",
-    b"--b--",
-    b"message/rfc822",
-    b"text/plain",
+    b"Content-Type: ", b"multipart/mixed", b"; boundary=b", b"\n", b"\n\n", b"--b", b"--b--",
+    b"message/rfc822", b"text/plain",
     b"Content-Transfer-Encoding: base64",
-    b"aGk=",
-    b"\r\n",
-]
+    b"aGk=", b"\r\n",
+]  # fmt: skip
 
 
 @settings(max_examples=200)

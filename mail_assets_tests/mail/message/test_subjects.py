@@ -10,9 +10,7 @@ from mail_assets.mail.message.subjects import base_subject, find_topic, is_answe
 @pytest.mark.parametrize(
     ("subject", "expected"),
     [
-        ("fix x", "fix x"),
-        ("Re: fix x", "fix x"),
-        ("RE : fix x", "fix x"),
+        ("fix x", "fix x"), ("Re: fix x", "fix x"), ("RE : fix x", "fix x"),
         ("AW: WG: Fwd: fix x", "fix x"),
         ("Re[2]: Re(3): Re^4: fix x", "fix x"),
         ("回复：答复: 转发：fix x", "fix x"),
@@ -25,14 +23,10 @@ from mail_assets.mail.message.subjects import base_subject, find_topic, is_answe
         ("fix  x\t(Fwd) (fwd)", "fix x"),
         ("fix [x] Re: y", "fix [x] Re: y"),
         ("Regression: x", "Regression: x"),
-        ("reading x", "reading x"),
-        ("[ANNOUNCE]", "[ANNOUNCE]"),
-        ("Re: [ANNOUNCE]", "[ANNOUNCE]"),
-        ("(fwd)", "(fwd)"),
-        ("", ""),
-        (" ", ""),
+        ("reading x", "reading x"), ("[ANNOUNCE]", "[ANNOUNCE]"), ("Re: [ANNOUNCE]", "[ANNOUNCE]"),
+        ("(fwd)", "(fwd)"), ("", ""), (" ", ""),
     ],
-)
+)  # fmt: skip
 def test_prefixes_and_tags_are_cut(subject: str, expected: str) -> None:
     assert base_subject(subject) == expected
 

@@ -190,19 +190,8 @@ HOSTS = ["example", "lists.example", "b-c", "www", "bücher", "localhost", "10",
 DOTS = [".", ".", ".", " dot ", "(dot)", "[.]", "-dot-", " . ", "%2E", "=2e", "\uff0e", " punto "]
 TOPS = ["org", "com", "co.uk", "ninja", "c", "30", "py", "xn--p1ai", "ORG"]
 AFTER = [
-    "",
-    ", or not",
-    ">",
-    ")",
-    ". Yes",
-    "?subject=x",
-    "\nend",
-    '"',
-    "/a",
-    "(x)",
-    "; b at c",
-    " w:",
-]
+    "", ", or not", ">", ")", ". Yes", "?subject=x", "\nend", '"', "/a", "(x)", "; b at c", " w:",
+]  # fmt: skip
 PARTS = (BEFORE, LOCALS, GAPS, MARKS, GAPS, HOSTS, DOTS, TOPS, AFTER)
 
 
