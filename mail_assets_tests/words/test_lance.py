@@ -130,11 +130,11 @@ def test_only_the_first_of_very_many_terms_count() -> None:
 @pytest.mark.parametrize(
     ("required", "filtered"),
     [
-        ((("page", ), ), False), ((("page", ), ("file", )), False),
-        (((Phrase(("page", )), "file"), ), False),
+        ((("page",),), False), ((("page",), ("file",)), False),
+        (((Phrase(("page",)), "file"),), False),
         ((("page", "file"), ("file", "page")), True),
-        ((("page", "lock"), ), True), (((Prefix("page"), ), ), True), ((("lock", ), ), True),
-        (((Phrase(("page", "lock")), ), ), False),
+        ((("page", "lock"),), True), (((Prefix("page"),),), True), ((("lock",),), True),
+        (((Phrase(("page", "lock")),),), False),
     ],
     ids=str,
 )  # fmt: skip
