@@ -15,9 +15,14 @@ Doubles = npt.NDArray[np.float64]
 Floats = npt.NDArray[np.float32]
 
 TINY: BertConfig = {
-    "model_type": "bert", "hidden_act": "gelu", "hidden_size": 12, "num_attention_heads": 3,
-    "num_hidden_layers": 2, "max_position_embeddings": 20, "layer_norm_eps": 1e-12,
-}  # fmt: skip
+    "model_type": "bert",
+    "hidden_act": "gelu",
+    "hidden_size": 12,
+    "num_attention_heads": 3,
+    "num_hidden_layers": 2,
+    "max_position_embeddings": 20,
+    "layer_norm_eps": 1e-12,
+}
 WORDS = 50
 erf = np.vectorize(math.erf, otypes=[np.float64])
 

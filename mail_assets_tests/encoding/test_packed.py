@@ -25,9 +25,14 @@ from mail_assets.text.tokens import encode_ids, tokenise
 from mail_assets_tests.encoding.bert import Floats, random_weights, reference
 
 SMALL: BertConfig = {
-    "model_type": "bert", "hidden_act": "gelu", "hidden_size": 32, "num_attention_heads": 4,
-    "num_hidden_layers": 2, "max_position_embeddings": 40, "layer_norm_eps": 1e-12,
-}  # fmt: skip
+    "model_type": "bert",
+    "hidden_act": "gelu",
+    "hidden_size": 32,
+    "num_attention_heads": 4,
+    "num_hidden_layers": 2,
+    "max_position_embeddings": 40,
+    "layer_norm_eps": 1e-12,
+}
 # 50 pieces, as many as random_weights has words
 WORDS = ["<s>", "<pad>", "</s>", "<unk>", "▁", "▁mail", "▁list", "s", "検索", "メール", "▁кто", "é"]
 PIECES = [*WORDS, *(chr(ord("a") + n) for n in range(18)), *map(str, range(10)), *"⚓☂☃☄★☆☇☈☉☊"]

@@ -74,17 +74,27 @@ def test_chain_never_leaves_https() -> None:
 
 
 PRIVATE = {
-    "0.0.0.0": "of no host", "10.0.0.5": "private", "100.64.0.1": "of a carrier",
-    "127.0.0.1": "this machine", "127.1.2.3": "this machine",
+    "0.0.0.0": "of no host",
+    "10.0.0.5": "private",
+    "100.64.0.1": "of a carrier",
+    "127.0.0.1": "this machine",
+    "127.1.2.3": "this machine",
     "169.254.169.254": "metadata of a cloud",
-    "172.16.0.1": "private", "192.168.1.1": "private", "224.0.0.1": "multicast",
-    "255.255.255.255": "broadcast", "::": "of no host", "::1": "this machine",
+    "172.16.0.1": "private",
+    "192.168.1.1": "private",
+    "224.0.0.1": "multicast",
+    "255.255.255.255": "broadcast",
+    "::": "of no host",
+    "::1": "this machine",
     "::ffff:10.0.0.5": "IPv4 in IPv6",
     "::ffff:169.254.169.254": "IPv4 in IPv6",
     "::10.0.0.5": "IPv4 in IPv6, as of old",
-    "2002:a00:5::1": "6to4", "64:ff9b::a9fe:a9fe": "NAT64", "fc00::1": "private",
-    "fe80::1%eth0": "of this link", "ff02::1": "multicast",
-}  # fmt: skip
+    "2002:a00:5::1": "6to4",
+    "64:ff9b::a9fe:a9fe": "NAT64",
+    "fc00::1": "private",
+    "fe80::1%eth0": "of this link",
+    "ff02::1": "multicast",
+}
 
 
 @pytest.mark.parametrize("address", PRIVATE)

@@ -55,10 +55,16 @@ def test_only_a_version_from_a_header_becomes_a_condition(
 @pytest.mark.parametrize(
     ("value", "seconds"),
     [
-        ("7", 7.0), (" 0 ", 0.0), (DATE, 0.0), ("soon", None), ("-1", None), ("1.5", None),
-        ("", None), (None, None),
+        ("7", 7.0),
+        (" 0 ", 0.0),
+        (DATE, 0.0),
+        ("soon", None),
+        ("-1", None),
+        ("1.5", None),
+        ("", None),
+        (None, None),
     ],
-)  # fmt: skip
+)
 def test_retry_after_is_seconds_or_a_date(value: str | None, seconds: float | None) -> None:
     assert retry_after({} if value is None else {"Retry-After": value}) == seconds
 

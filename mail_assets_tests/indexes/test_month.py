@@ -43,9 +43,12 @@ class Keys:
 
 
 FILLED = (
-    ("a", HARBOR, 202403), ("a", HARBOR, 202403), ("b", HARBOR, 202404), ("c", PIER, 202403),
+    ("a", HARBOR, 202403),
+    ("a", HARBOR, 202403),
+    ("b", HARBOR, 202404),
+    ("c", PIER, 202403),
     ("d", HARBOR, 202405),
-)  # fmt: skip
+)
 
 
 def test_keys_of_months_are_found_in_one_look_per_list() -> None:

@@ -35,10 +35,16 @@ MONTHS = ((MARCH, HARBOR), (APRIL, HARBOR), (MARCH, PIER))
 
 #: Tables that nothing could make again, without the columns that name this home's places.
 RECORDS: Mapping[str, str] = {
-    "removals": "*", "removed_messages": "*", "cut_messages": "*", "removed_upstream": "*",
-    "former_archives": "*", "forget_keys": "*", "mbox_archives": "*", "threads": "*",
+    "removals": "*",
+    "removed_messages": "*",
+    "cut_messages": "*",
+    "removed_upstream": "*",
+    "former_archives": "*",
+    "forget_keys": "*",
+    "mbox_archives": "*",
+    "threads": "*",
     "thread_aliases": "*",
-}  # fmt: skip
+}
 
 NewHome = Callable[[str], World]
 

@@ -172,9 +172,12 @@ def test_many_processes_at_once_start_one_server(folder: Path) -> None:
     ("name", "short"),
     [
         ("with spaces & accents é", False),
-        ("it's", False), ("100%", False), ("a,b", True), ("x" * 100, True),
+        ("it's", False),
+        ("100%", False),
+        ("a,b", True),
+        ("x" * 100, True),
     ],
-)  # fmt: skip
+)
 def test_unusual_paths_work(folder: Path, name: str, short: bool) -> None:
     server = Cluster(folder / name).start()
     assert (server.paths.socket_folder.parent == embedded.SHORT_FOLDER) is short

@@ -22,12 +22,16 @@ from mail_assets_tests.world import MARCH, World, mail
 
 #: Settings that anyone may have given to a role or a database, other than those we rely on.
 SETTINGS = [
-    ("datestyle", "SQL, DMY"), ("intervalstyle", "iso_8601"), ("extra_float_digits", "-10"),
+    ("datestyle", "SQL, DMY"),
+    ("intervalstyle", "iso_8601"),
+    ("extra_float_digits", "-10"),
     ("standard_conforming_strings", "off"),
-    ("client_encoding", "LATIN1"), ("timezone", "Asia/Tokyo"), ("array_nulls", "off"),
+    ("client_encoding", "LATIN1"),
+    ("timezone", "Asia/Tokyo"),
+    ("array_nulls", "off"),
     ("bytea_output", "escape"),
     ("default_transaction_isolation", "serializable"),
-]  # fmt: skip
+]
 
 #: Limits that a server has for others: a run may wait for another of its month for hours.
 LIMITS = (

@@ -49,13 +49,16 @@ def test_lists_are_sorted_and_have_defaults(lists_file: Path) -> None:
 @pytest.mark.parametrize(
     ("source", "folder"),
     [
-        ("mail", "{0}/mail"), ("../mail", "{1}/mail"), ("/srv/mail", "/srv/mail"), (".", "{0}"),
+        ("mail", "{0}/mail"),
+        ("../mail", "{1}/mail"),
+        ("/srv/mail", "/srv/mail"),
+        (".", "{0}"),
         ("maildir:mail", "maildir:{0}/mail"),
         ("public-inbox:../dev", "public-inbox:{1}/dev"),
         ("mbox:/srv/All mail.mbox", "mbox:/srv/All mail.mbox"),
         ("imap:mail", "{0}/imap:mail"),
     ],
-)  # fmt: skip
+)
 def test_folder_is_relative_to_its_lists_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, source: str, folder: str
 ) -> None:
@@ -79,17 +82,23 @@ SOURCE = 'source = "mail"\n'
         (f"first_month = 2001\n[dev]\n{SOURCE}", "first_month=2001: must be a month"),
         (f'first_month = "2001-13"\n[dev]\n{SOURCE}', "first_month='2001-13': must be a month"),
         (f'last_month = "2001"\n[dev]\n{SOURCE}', "last_month='2001': must be a month"),
-        (f'first_month = "2001-02"\nlast_month = "2001-01"\n[dev]\n{SOURCE}',
-            "last_month='2001-01': must not be before first_month 2001-02"),
-        (f'last_month = "2001-01"\n[dev]\n{SOURCE}\nstart = "2001-02"',
-            "start='2001-02': must not be after last_month 2001-01"),
+        (
+            f'first_month = "2001-02"\nlast_month = "2001-01"\n[dev]\n{SOURCE}',
+            "last_month='2001-01': must not be before first_month 2001-02",
+        ),
+        (
+            f'last_month = "2001-01"\n[dev]\n{SOURCE}\nstart = "2001-02"',
+            "start='2001-02': must not be after last_month 2001-01",
+        ),
         ('dev = "mail"\n', "[dev]='mail': must be a table"),
         (f'["a|b"]\n{SOURCE}', "[a|b]='a|b': a list's name is letters"),
         (f'["a/b"]\n{SOURCE}', "a list's name is letters"),
         (f'[".hidden"]\n{SOURCE}', "a list's name is letters"),
         (f"[{'x' * 101}]\n{SOURCE}", "a list's name is letters"),
-        (f'[dev]\n{SOURCE}sauce = "x"\n',
-            "[dev] sauce='x': allowed: charset, description, dialect, ended, language, published"),
+        (
+            f'[dev]\n{SOURCE}sauce = "x"\n',
+            "[dev] sauce='x': allowed: charset, description, dialect, ended, language, published",
+        ),
         (f'[dev]\n{SOURCE}first_month = "2001-01"\n', "[dev] first_month='2001-01': allowed"),
         ("[dev]\nsource = 1\n", "[dev] source=1: must be a string"),
         (f"[dev]\n{SOURCE}published = 0\n", "[dev] published=0: must be true or false"),
@@ -108,7 +117,7 @@ SOURCE = 'source = "mail"\n'
         (f'[dev]\n{SOURCE}start = "1994-12"\n', "must not be before first_month 1995-01"),
         (f'[dev]\n{SOURCE}start = "2001-1"\n', "[dev] start='2001-1': must be a month"),
     ],
-)  # fmt: skip
+)
 def test_wrong_lists_file_is_named_with_its_place(lists_file: Path, toml: str, says: str) -> None:
     lists_file.write_text(toml)
     with pytest.raises(SettingsError) as caught:

@@ -63,10 +63,13 @@ def test_default_may_be_written(row: Variable[object]) -> None:
         (variables.OWNERS, "ann@example.org", ("ann@example.org",)),
         (variables.OWNERS, "team:mail, ann@example.org", ("team:mail", "ann@example.org")),
         (variables.WEB_HOSTS, "a.example.org, b:8000", ("a.example.org", "b:8000")),
-        (variables.WEB_PROXIES, "127.0.0.1, 10.0.0.0/8,::1",
-            (ip_network("127.0.0.1/32"), ip_network("10.0.0.0/8"), ip_network("::1/128"))),
+        (
+            variables.WEB_PROXIES,
+            "127.0.0.1, 10.0.0.0/8,::1",
+            (ip_network("127.0.0.1/32"), ip_network("10.0.0.0/8"), ip_network("::1/128")),
+        ),
     ],
-)  # fmt: skip
+)
 def test_value_is_read(row: Variable[object], text: str, value: object) -> None:
     assert row.read({row.name: text}) == value
 
@@ -115,22 +118,32 @@ def test_folders_become_absolute(
         ("MAIL_SUMMARY_TOKENS", "many", "must be a whole number from 1000 to 999999999"),
         ("MAIL_CHAT_BUDGET", "999", "must be a whole number from 1000 to 1000000"),
         ("MAIL_FRESH_HOURS", "999999", "must be 0 to 99999 hours; 0: never overdue"),
-        *(("MAIL_KEEP_ARCHIVES", wrong, "must be 0 to 99999 days; 0: not kept at all")
-            for wrong in ("-1", "a week", "1.5", "٣", " 5", "9" * 5000)),
-        *(("MAIL_JOBS", wrong, "must be a whole number from 1 to 256")
-            for wrong in ("0", "257", "-1", "two")),
+        *(
+            ("MAIL_KEEP_ARCHIVES", wrong, "must be 0 to 99999 days; 0: not kept at all")
+            for wrong in ("-1", "a week", "1.5", "٣", " 5", "9" * 5000)
+        ),
+        *(
+            ("MAIL_JOBS", wrong, "must be a whole number from 1 to 256")
+            for wrong in ("0", "257", "-1", "two")
+        ),
         ("MAIL_WEB_PROCESSES", "257", "must be 0 to 256 processes; 0: searches run in threads"),
         ("MAIL_WEB_READS", "100000", "must be 0 to 99999 requests a minute; 0: any number"),
         ("MAIL_WEB_AUDIT", "yes", "allowed: off, on"),
         ("MAIL_WEB_PROXIES", "proxy.example.org", "must be addresses or networks such as"),
         ("MAIL_WEB_PROXIES", "10.0.0.1/8", "must be addresses or networks such as"),
         ("MAIL_WEB_HOSTS", "https://a.example.org", "must be names such as archive.example.org"),
-        *(("MAIL_OWNERS", wrong, "an owner is an e-mail address or team:NAME")
-            for wrong in ("ann", "team:", "ann@example", "ann@example.org,x")),
-        *(("MAIL_UI_URL", wrong, "must be a base URL such as http://127.0.0.1:3000")
-            for wrong in ("127.0.0.1:3000", "ftp://example.org", "http://[::1", "http://a b",
-                "https://example.org/?x", "https://a.org/#b", "https://a.org/<b>",
-                "https://a.org/a|b")),
+        *(
+            ("MAIL_OWNERS", wrong, "an owner is an e-mail address or team:NAME")
+            for wrong in ("ann", "team:", "ann@example", "ann@example.org,x")
+        ),
+        *(
+            ("MAIL_UI_URL", wrong, "must be a base URL such as http://127.0.0.1:3000")
+            for wrong in (
+                *("127.0.0.1:3000", "ftp://example.org", "http://[::1", "http://a b"),
+                *("https://example.org/?x", "https://a.org/#b", "https://a.org/<b>"),
+                "https://a.org/a|b",
+            )
+        ),
         *(
             ("MAIL_CHAT_URL", wrong, "must be a base URL such as https://api.openai.com/v1")
             for wrong in (
@@ -144,7 +157,7 @@ def test_folders_become_absolute(
         ("MAIL_ENCODER_URL", "http://gpu/v1", "is for MAIL_ENCODER=openai:MODEL only"),
         ("MAIL_ENCODER_BATCH", "64", "is for MAIL_ENCODER=openai:MODEL only"),
     ],
-)  # fmt: skip
+)
 def test_wrong_value_is_named_in_one_line(variable: str, value: str, says: str) -> None:
     with pytest.raises(SettingsError) as caught:
         load_settings({variable: value})
@@ -194,8 +207,11 @@ def test_half_a_chat_model_is_refused(missing: str) -> None:
         ("MAIL_PG_DSN", f"postgresql://u:{SECRET}@[db/mail", "='postgresql://***'"),
         ("MAIL_PG_DSN", f"host=db password={SECRET} bogus", "='***': must be postgresql://USER"),
         ("MAIL_PG_DSN", f"host=db password={SECRET}://x bogus", "='***': must be postgresql://"),
-        ("DAGSTER_POSTGRES_URL", f"postgresql://u:{SECRET}@db/d",
-            "='postgresql://***': must begin"),
+        (
+            "DAGSTER_POSTGRES_URL",
+            f"postgresql://u:{SECRET}@db/d",
+            "='postgresql://***': must begin",
+        ),
         ("DAGSTER_POSTGRES_URL", f"u:{SECRET}@db", "='***': must begin with postgresql+psycopg2"),
         ("MAIL_HTTP_AUTH", SECRET, "='***': must be USER:PASSWORD"),
         ("MAIL_FORGET_KEY", SECRET, "='***': must be 64 hexadecimal digits"),
@@ -207,10 +223,12 @@ def test_half_a_chat_model_is_refused(missing: str) -> None:
         ("MAIL_VECTORS", f"lance:s3://key:{SECRET}@bucket/x", "='lance:s3://***@bucket/x'"),
         ("MAIL_UI_URL", f"https://u:{SECRET}@example.org", "='https://***@example.org'"),
         ("MAIL_CHAT_URL", f"https://u:{SECRET}@host/v1", "='https://***@host/v1': must be scheme"),
-        *(("MAIL_CHAT_KEY", key, "='***': must be one word of ASCII characters")
-            for key in (f"two {SECRET}", f"sk\n{SECRET}", f"schlüssel{SECRET}", f"\x00{SECRET}")),
+        *(
+            ("MAIL_CHAT_KEY", key, "='***': must be one word of ASCII characters")
+            for key in (f"two {SECRET}", f"sk\n{SECRET}", f"schlüssel{SECRET}", f"\x00{SECRET}")
+        ),
     ],
-)  # fmt: skip
+)
 def test_secret_in_a_wrong_value_is_not_repeated(variable: str, value: str, says: str) -> None:
     with pytest.raises(SettingsError) as caught:
         load_settings({variable: value})

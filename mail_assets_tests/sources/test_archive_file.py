@@ -200,13 +200,18 @@ SUFFIXES = ["", ".mbox", ".txt", ".gz", ".bz2", ".xz", ".zst", ".mbox.gz", ".txt
     ("name", "month"),
     [
         ("pgsql-hackers.202405", "2024-05"),
-        ("202405", "2024-05"), ("2003-April.txt.gz", "2003-04"), ("2003-april", "2003-04"),
-        ("2003-APR.txt", "2003-04"), ("2003-May.txt", "2003-05"),
+        ("202405", "2024-05"),
+        ("2003-April.txt.gz", "2003-04"),
+        ("2003-april", "2003-04"),
+        ("2003-APR.txt", "2003-04"),
+        ("2003-May.txt", "2003-05"),
         ("list@example.org-2020-01.mbox.gz", "2020-01"),
         ("foo-15-2001-03.mbox", "2001-03"),
-        ("v2.197001", "1970-01"), ("v2.209912", "2099-12"), ("line\nbreak.202405", "2024-05"),
+        ("v2.197001", "1970-01"),
+        ("v2.209912", "2099-12"),
+        ("line\nbreak.202405", "2024-05"),
     ],
-)  # fmt: skip
+)
 def test_month_is_read_from_the_end_of_a_name(name: str, month: str) -> None:
     assert month_in_name(name) == month
 

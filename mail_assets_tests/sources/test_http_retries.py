@@ -169,10 +169,15 @@ def test_too_long_retry_after_is_left_for_another_run(
 @pytest.mark.parametrize(
     "location",
     [
-        "/x.202001", "ftp://127.0.0.1/x", "http://[broken", "http://a:secret@h:x/",
-        "http://a:secret@h..x/", "http://xn--/", f"http://{'a' * 64}.example/",
+        "/x.202001",
+        "ftp://127.0.0.1/x",
+        "http://[broken",
+        "http://a:secret@h:x/",
+        "http://a:secret@h..x/",
+        "http://xn--/",
+        f"http://{'a' * 64}.example/",
     ],
-)  # fmt: skip
+)
 def test_redirect_to_nowhere_is_an_error(server: Server, tmp_path: Path, location: str) -> None:
     server.on("/x.202001", Reply(status=302, headers=(("Location", location),)))
     with pytest.raises(SourceError, match="list hackers, month 2020-01: ") as found:

@@ -457,10 +457,13 @@ def test_time_that_apple_mail_noted_dates_a_message(tmp_path: Path) -> None:
         (("inbox/cur/1709632900.M2P7.host:2,S",), "", "no monthly archive: inbox is no file"),
         (("notes.txt",), "eml", r"no message that can be read: left out, no message \(1\): notes"),
         (("7",), "mh", r"no message that can be read: left out, no message \(1\): 7"),
-        ((".Sent/cur/1709632900.M2P7.host:2,S", "cur/.x", "new/.x"), "",
-            r"no message that can be read: left out, a folder of its own; .* \(1\): .Sent with 1"),
+        (
+            (".Sent/cur/1709632900.M2P7.host:2,S", "cur/.x", "new/.x"),
+            "",
+            r"no message that can be read: left out, a folder of its own; .* \(1\): .Sent with 1",
+        ),
     ],
-)  # fmt: skip
+)
 def test_folder_without_a_month_is_an_error_with_a_name(
     tmp_path: Path, names: tuple[str, ...], kind: str, said: str
 ) -> None:

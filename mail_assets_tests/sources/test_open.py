@@ -53,11 +53,14 @@ def test_url_selects_the_source(url: str, kind: type[ArchiveSource], tmp_path: P
 @pytest.mark.parametrize(
     ("url", "reason"),
     [
-        ("", "source is needed"), ("  ", "source is needed"),
+        ("", "source is needed"),
+        ("  ", "source is needed"),
         ("ftp://example.org/x", "ftp:// is not supported"),
         ("file://server/share", "no folder of this machine"),
         ("file://", "no folder of this machine"),
-        ("s3://", "no bucket"), ("s3:///prefix", "no bucket"), ("http://", "has no host"),
+        ("s3://", "no bucket"),
+        ("s3:///prefix", "no bucket"),
+        ("http://", "has no host"),
         ("http:///x", "has no host"),
         ("http://ann:secret@example.org/x", "MAIL_HTTP_AUTH"),
         ("http://ann@example.org/x", "MAIL_HTTP_AUTH"),
@@ -78,7 +81,7 @@ def test_url_selects_the_source(url: str, kind: type[ArchiveSource], tmp_path: P
         ("ponymail:https://lists.example.org/list.html", "not the page of a list"),
         ("ponymail:https://lists.example.org/list.html?*@example.org", "not the page of a list"),
     ],
-)  # fmt: skip
+)
 def test_other_urls_are_refused_with_a_reason_and_no_password(
     url: str, reason: str, tmp_path: Path
 ) -> None:

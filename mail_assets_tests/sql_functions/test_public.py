@@ -31,8 +31,11 @@ from mail_assets_tests.sql_functions.conftest import call, vector_text
 ROLE = 'anon "web" 100%'
 NAME = sql.Identifier(ROLE)
 FUNCTIONS = (
-    "search_semantic", "search_fulltext", "search_hybrid", "search_messages_with_chunks",
-)  # fmt: skip
+    "search_semantic",
+    "search_fulltext",
+    "search_hybrid",
+    "search_messages_with_chunks",
+)
 #: Views over the tables.
 VIEWS = ("thread_contents", "left_out")
 #: What a message of the samples is given before the public looks at it.

@@ -127,9 +127,25 @@ def is_s3(store: ObjectStore) -> bool:
 
 
 BAD_KEYS = [
-    "", "/", "/a", "a/", "a//b", "..", "../a", "a/../b", "a/./b", ".incoming/x", "a/.b", "a\\b",
-    "a\nb", "a\x00b", "a\ud800", "x" * 201, "é" * 101, "a/" * 500 + "a",
-]  # fmt: skip
+    "",
+    "/",
+    "/a",
+    "a/",
+    "a//b",
+    "..",
+    "../a",
+    "a/../b",
+    "a/./b",
+    ".incoming/x",
+    "a/.b",
+    "a\\b",
+    "a\nb",
+    "a\x00b",
+    "a\ud800",
+    "x" * 201,
+    "é" * 101,
+    "a/" * 500 + "a",
+]
 
 
 @pytest.mark.parametrize("key", BAD_KEYS)

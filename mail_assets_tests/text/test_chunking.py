@@ -299,18 +299,25 @@ def test_tokenizer_that_truncates_or_pads_is_refused() -> None:
         pytest.param("selection;\ncreated;", [], id="words that begin like SQL"),
         pytest.param("x\n a | b\n---+---\n 1 | 2\n(1 row)\ny", [(1, 5)], id="a table"),
         pytest.param("a | b\nc | d\nx", [], id="two lines are no table"),
-        pytest.param(" Sort  (cost=1.1..2.2 rows=3 width=4)\n   ->  Scan on t  (cost=0.0..1.0)\n"
-            "         Filter: (a > 1)\ndone", [(0, 3)], id="a plan and what is indented below"),
+        pytest.param(
+            " Sort  (cost=1.1..2.2 rows=3 width=4)\n   ->  Scan on t  (cost=0.0..1.0)\n"
+            "         Filter: (a > 1)\ndone",
+            [(0, 3)],
+            id="a plan and what is indented below",
+        ),
         pytest.param(
             "see:\n2026-01-05 10:11:12 UTC LOG:  a\n2026-01-05 10:11:13 UTC LOG:  b\n\tmore",
             [(1, 4)],
             id="a log to the end of the text",
         ),
-        pytest.param(" a | b\n---+---\nselect 1;\n 1 | 2\n 3 | 4\n 5 | 6", [(3, 6), (2, 3)],
-            id="both kinds, tables first"),
+        pytest.param(
+            " a | b\n---+---\nselect 1;\n 1 | 2\n 3 | 4\n 5 | 6",
+            [(3, 6), (2, 3)],
+            id="both kinds, tables first",
+        ),
         pytest.param("", [], id="nothing"),
     ],
-)  # fmt: skip
+)
 def test_blocks_are_found_by_their_lines(text: str, expected: list[tuple[int, int]]) -> None:
     assert list(find_blocks(text.split("\n"))) == expected
 
@@ -344,13 +351,16 @@ def places(text: str, *seams: int, max_tokens: int = 100, max_chars: int = 1_000
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("one two", {}), ("one\ntwo", {"two": LINE}),
+        ("one two", {}),
+        ("one\ntwo", {"two": LINE}),
         ("one. Two! (three)", {"Two!": SENTENCE, "(three)": SENTENCE}),
-        ("e.g. this and v1.2 that", {}), ("one.\nTwo", {"Two": SENTENCE}),
+        ("e.g. this and v1.2 that", {}),
+        ("one.\nTwo", {"Two": SENTENCE}),
         ("one\n \t\ntwo\nthree", {"two": PARAGRAPH, "three": LINE}),
-        ("漢。字", {"字": SENTENCE}), ("\n\none\n", {}),
+        ("漢。字", {"字": SENTENCE}),
+        ("\n\none\n", {}),
     ],
-)  # fmt: skip
+)
 def test_cut_is_as_good_as_the_best_that_ends_there(text: str, expected: dict[str, int]) -> None:
     assert places(text) == expected
 

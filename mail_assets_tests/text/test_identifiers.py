@@ -43,8 +43,10 @@ Index: src/pl/plperl/plperl.c
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("see src/backend/access/heap/heapam.c.",
-            {"src/backend/access/heap/heapam.c", "heapam.c", "heap/heapam.c"}),
+        (
+            "see src/backend/access/heap/heapam.c.",
+            {"src/backend/access/heap/heapam.c", "heapam.c", "heap/heapam.c"},
+        ),
         ("at heapam.c:2345", {"heapam.c"}),
         ("in /etc/a-b/postgresql.conf,", {"etc/a-b/postgresql.conf", "postgresql.conf", "a-b"}),
         ("raise work_mem", {"work_mem"}),
@@ -58,8 +60,17 @@ Index: src/pl/plperl/plperl.c
         ("read\u2010only, ｐｇ＿class, pg\u00ad_class", {"read-only", "pg_class"}),
         ("PG9.6.1 or v9.6, 8.3beta2", {"9.6.1", "9.6.1.", "9.6.", "9.6", "8.3beta2", "8.3."}),
         ("ask Jo.Doe@a.example.", {"@jo.doe@a.example"}),
-        ("https://www.a.example/b_c/d-e.html?x", {"www.a.example/b_c/d-e.html?x", "www.a.example",
-            "a.example", "b_c", "d-e.html", "d-e"}),
+        (
+            "https://www.a.example/b_c/d-e.html?x",
+            {
+                "www.a.example/b_c/d-e.html?x",
+                "www.a.example",
+                "a.example",
+                "b_c",
+                "d-e.html",
+                "d-e",
+            },
+        ),
         ("550e8400-e29b-41d4-a716-446655440000", {"550e8400-e29b-41d4-a716-446655440000"}),
         ("ERROR: 42P01: no such table", {"42p01"}),
         ("SQLSTATE 23505", {"23505"}),
@@ -72,7 +83,7 @@ Index: src/pl/plperl/plperl.c
         ("https://example.org/docs/sql-select.html", {"docs/sql-select.html", "sql-select.html"}),
         (UNIFIED, {"heapam.c", "heap_multi_insert", "restore_point", "0123abc"}),
     ],
-)  # fmt: skip
+)
 def test_names_are_found(text: str, expected: set[str]) -> None:
     assert expected <= set(find_identifiers(text))
 
@@ -80,14 +91,19 @@ def test_names_are_found(text: str, expected: set[str]) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "A plain sentence, with an end.", "e.g. this, i.e. that", "it is _very_ slow",
+        "A plain sentence, with an end.",
+        "e.g. this, i.e. that",
+        "it is _very_ slow",
         "15 seconds at 12:30 on 2004/05/14",
-        "20000 rows, 10,000 more", "99999 is of no class", "facade defaced 1234567",
-        "----- _____ ..... /////", "",
+        "20000 rows, 10,000 more",
+        "99999 is of no class",
+        "facade defaced 1234567",
+        "----- _____ ..... /////",
+        "",
         "it works\n--- and so on, as ever",
         "见说明.txt, a word--and another",
     ],
-)  # fmt: skip
+)
 def test_ordinary_words_are_no_names(text: str) -> None:
     assert find_identifiers(text) == []
 
@@ -110,10 +126,14 @@ def test_letters_of_unspaced_scripts_are_no_part_of_a_name() -> None:
 @pytest.mark.parametrize(
     ("text", "lexeme"),
     [
-        ("9.6", "9.6."), ("v9.6.1", "9.6.1."), ("(10.0),", "10.0."), ("9", ""), ("a 9.6", ""),
+        ("9.6", "9.6."),
+        ("v9.6.1", "9.6.1."),
+        ("(10.0),", "10.0."),
+        ("9", ""),
+        ("a 9.6", ""),
         ("9.6rc1", ""),
     ],
-)  # fmt: skip
+)
 def test_version_alone_is_found_by_its_beginnings(text: str, lexeme: str) -> None:
     assert find_version(text) == lexeme
 

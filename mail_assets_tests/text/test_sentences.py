@@ -6,28 +6,44 @@ from mail_assets.text.sentences import find_sentences
 
 CASES = {
     "marks": ("It leaks. Why? Stop it!", ["It leaks.", "Why?", "Stop it!"]),
-    "wrapped lines": ("The pump leaks at\nnight. We saw it.",
-        ["The pump leaks at\nnight.", "We saw it."]),
-    "abbreviations": ("Use a valve, e.g. a new one. Ask Dr. Roe.",
-        ["Use a valve, e.g. a new one.", "Ask Dr. Roe."]),
+    "wrapped lines": (
+        "The pump leaks at\nnight. We saw it.",
+        ["The pump leaks at\nnight.", "We saw it."],
+    ),
+    "abbreviations": (
+        "Use a valve, e.g. a new one. Ask Dr. Roe.",
+        ["Use a valve, e.g. a new one.", "Ask Dr. Roe."],
+    ),
     "initials": ("J. R. Roe wrote it. I did not.", ["J. R. Roe wrote it.", "I did not."]),
-    "versions and files": ("Use 2.3.1 of pump.c here. It works.",
-        ["Use 2.3.1 of pump.c here.", "It works."]),
-    "dots within": ("It opens... and closes. Then it waits.",
-        ["It opens... and closes.", "Then it waits."]),
-    "quotes and brackets": ('He said "no." (I agree.) Then we left.',
-        ['He said "no."', "(I agree.)", "Then we left."]),
-    "small letters": ("it leaks again. we should close it.",
-        ["it leaks again.", "we should close it."]),
-    "a list": ("We need:\n- a valve\n- a second sensor\n1. Close it.",
-        ["We need:", "a valve", "a second sensor", "Close it."]),
+    "versions and files": (
+        "Use 2.3.1 of pump.c here. It works.",
+        ["Use 2.3.1 of pump.c here.", "It works."],
+    ),
+    "dots within": (
+        "It opens... and closes. Then it waits.",
+        ["It opens... and closes.", "Then it waits."],
+    ),
+    "quotes and brackets": (
+        'He said "no." (I agree.) Then we left.',
+        ['He said "no."', "(I agree.)", "Then we left."],
+    ),
+    "small letters": (
+        "it leaks again. we should close it.",
+        ["it leaks again.", "we should close it."],
+    ),
+    "a list": (
+        "We need:\n- a valve\n- a second sensor\n1. Close it.",
+        ["We need:", "a valve", "a second sensor", "Close it."],
+    ),
     "a greeting above": ("Hi Sam,\nThe pump leaks.", ["Hi Sam,", "The pump leaks."]),
     "paragraphs": ("No mark\n\nat all", ["No mark", "at all"]),
     "Chinese and Japanese": ("泵漏水了。我们要换阀门！好", ["泵漏水了。", "我们要换阀门！", "好"]),
-    "an address": ("See https://example.org/a.b?c=d. It helps.",
-        ["See https://example.org/a.b?c=d.", "It helps."]),
+    "an address": (
+        "See https://example.org/a.b?c=d. It helps.",
+        ["See https://example.org/a.b?c=d.", "It helps."],
+    ),
     "no text": (" \n\n ", []),
-}  # fmt: skip
+}
 NO_PROSE = {
     "C": "int open_valve(int pressure)\n{\n    return pressure > 4;\n}",
     "a shell": "$ make install\n# reboot",

@@ -23,8 +23,10 @@ def words(text: str) -> list[str]:
     ("text", "found"),
     [
         ("planner/optimizer and/or", "planner optimizer and or"),
-        ("see https://zulip.example.org:80/a-b?q=c_d#e",
-            "see https zulip example org 80 a b q c d e"),
+        (
+            "see https://zulip.example.org:80/a-b?q=c_d#e",
+            "see https zulip example org 80 a b q c d e",
+        ),
         ("~/.pgpass .pgpass pgpass", "pgpass pgpass pgpass"),
         ("pg_stat_statements.track = 'all'", "pg stat statements track all"),
         ("9.6.1 v9.6 8.3beta2 -7.5.0", "9 6 1 v9 6 8 3beta2 7 5 0"),
@@ -39,11 +41,12 @@ def words(text: str) -> list[str]:
         ("40P01エラー", "40p01 エラ ラー"),
         ("백업을 했다", "백업 업을 했다"),
         ("ฐานข้อมูล", "ฐา าน นข้ ข้อ อมู มูล"),
-        ("葛\U000e0100城市", "葛城 城市"), ("हिन्दी फ़ाइल।", "हिन्दी फ़ाइल"),
+        ("葛\U000e0100城市", "葛城 城市"),
+        ("हिन्दी फ़ाइल।", "हिन्दी फ़ाइल"),
         ("<tr model='deferred'>", "tr model deferred"),
         (f"{'a' * 201} b", "b"),
     ],
-)  # fmt: skip
+)
 def test_words_are_cut_whatever_surrounds_them(text: str, found: str) -> None:
 
     assert words(text) == found.split()
@@ -52,14 +55,20 @@ def test_words_are_cut_whatever_surrounds_them(text: str, found: str) -> None:
 @pytest.mark.parametrize(
     ("text", "forms"),
     [
-        ("getUserName", "get user name"), ("HTTPServer", "http server"),
-        ("xmlParser2", "xml parser2"), ("utf8Name", "utf8 name"), ("iPhone", "phone"),
+        ("getUserName", "get user name"),
+        ("HTTPServer", "http server"),
+        ("xmlParser2", "xml parser2"),
+        ("utf8Name", "utf8 name"),
+        ("iPhone", "phone"),
         ("ÄpfelKorb", "äpfel korb apfelkorb"),
-        ("می\u200cخواهم", "می خواهم"), ("Björn", "bjorn"), ("Straße", "strasse"), ("ёлка", "елка"),
+        ("می\u200cخواهم", "می خواهم"),
+        ("Björn", "bjorn"),
+        ("Straße", "strasse"),
+        ("ёлка", "елка"),
         ("اللُغَة", "اللغة"),
         *((text, "") for text in ("URLs", "GHz", "PhD", "40P01", "10GB", "WORD", "Word", "мой")),
     ],
-)  # fmt: skip
+)
 def test_further_forms_stand_at_the_same_position(text: str, forms: str) -> None:
     (word,) = find_words(text)
     assert word.forms == tuple(forms.split())

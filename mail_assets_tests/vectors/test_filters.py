@@ -126,18 +126,33 @@ def test_the_reference_matcher_decides(
     ("filter", "wire", "lance"),
     [
         ({"list": "it's"}, {"list": {"$eq": "it's"}}, "`list` = 'it''s'"),
-        ({"month": {"$gte": 202401, "$lt": 202501}},
+        (
+            {"month": {"$gte": 202401, "$lt": 202501}},
             {"$and": [{"month": {"$gte": 202401}}, {"month": {"$lt": 202501}}]},
-            "(`month` >= 202401.0 AND `month` < 202501.0)"),
-        ({"list": {"$nin": ["a", "b"]}},
+            "(`month` >= 202401.0 AND `month` < 202501.0)",
+        ),
+        (
+            {"list": {"$nin": ["a", "b"]}},
             {"$and": [{"list": {"$nin": ["a", "b"]}}, {"list": {"$exists": True}}]},
-            "(`list` NOT IN ('a', 'b') AND `list` IS NOT NULL)"),
-        ({"$or": [{"list": "a"}, {"list": "b", "month": 1}], "month": {"$exists": False}},
-            {"$and": [{"$or": [{"list": {"$eq": "a"}}, {"$and": [{"list": {"$eq": "b"}},
-            {"month": {"$eq": 1}}]}]}, {"month": {"$exists": False}}]},
-            "((`list` = 'a' OR (`list` = 'b' AND `month` = 1.0)) AND `month` IS NULL)"),
+            "(`list` NOT IN ('a', 'b') AND `list` IS NOT NULL)",
+        ),
+        (
+            {"$or": [{"list": "a"}, {"list": "b", "month": 1}], "month": {"$exists": False}},
+            {
+                "$and": [
+                    {
+                        "$or": [
+                            {"list": {"$eq": "a"}},
+                            {"$and": [{"list": {"$eq": "b"}}, {"month": {"$eq": 1}}]},
+                        ]
+                    },
+                    {"month": {"$exists": False}},
+                ]
+            },
+            "((`list` = 'a' OR (`list` = 'b' AND `month` = 1.0)) AND `month` IS NULL)",
+        ),
     ],
-)  # fmt: skip
+)
 def test_filters_are_compiled_for_services_and_lance(filter: Any, wire: object, lance: str) -> None:
     assert nest_conditions(filter) == wire
     assert lance_sql(filter) == lance
@@ -178,12 +193,20 @@ def split(folder: Path, filter: Filter | None, top_k: int = 20) -> Split:
     [
         (NEARLY_ALL, [{"day": {"$gte": 100}}], None, 39),
         ({"day": {"$lt": 500}}, [{"day": {"$lt": 500}}], None, 62),
-        ({"day": {"$gte": 100, "$lt": 900}}, [{"day": {"$gte": 100}}, {"day": {"$lt": 900}}], None,
-            43),
-        ({"$and": [LIST, {"$and": [NEARLY_ALL]}]}, [{"day": {"$gte": 100}}],
-            [{"list": {"$eq": "tide"}}], 39),
+        (
+            {"day": {"$gte": 100, "$lt": 900}},
+            [{"day": {"$gte": 100}}, {"day": {"$lt": 900}}],
+            None,
+            43,
+        ),
+        (
+            {"$and": [LIST, {"$and": [NEARLY_ALL]}]},
+            [{"day": {"$gte": 100}}],
+            [{"list": {"$eq": "tide"}}],
+            39,
+        ),
     ],
-)  # fmt: skip
+)
 def test_a_common_condition_is_applied_after_the_search(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -203,11 +226,17 @@ def test_a_common_condition_is_applied_after_the_search(
 @pytest.mark.parametrize(
     ("filter", "top_k"),
     [
-        (None, 20), (LIST, 20), ({"day": {"$gte": 900}}, 20), ({"day": 7}, 20),
-        ({"day": {"$ne": 7}}, 20), ({"day": {"$exists": True}}, 20), ({"day": {"$gte": 2_000}}, 20),
-        ({"$or": [NEARLY_ALL, LIST]}, 20), (NEARLY_ALL, 500),
+        (None, 20),
+        (LIST, 20),
+        ({"day": {"$gte": 900}}, 20),
+        ({"day": 7}, 20),
+        ({"day": {"$ne": 7}}, 20),
+        ({"day": {"$exists": True}}, 20),
+        ({"day": {"$gte": 2_000}}, 20),
+        ({"$or": [NEARLY_ALL, LIST]}, 20),
+        (NEARLY_ALL, 500),
     ],
-)  # fmt: skip
+)
 def test_other_conditions_are_applied_before_the_search(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, filter: Filter | None, top_k: int
 ) -> None:

@@ -107,13 +107,16 @@ def test_the_newest_are_found_while_their_rows_move(
 @pytest.mark.parametrize(
     ("shares", "step"),
     [
-        ([1.0] * 100, 1.0), ([2.0, 2.0], 2.0), ([2.0, 1.0], 1.0), ([1.0, 0.25], 0.25),
+        ([1.0] * 100, 1.0),
+        ([2.0, 2.0], 2.0),
+        ([2.0, 1.0], 1.0),
+        ([1.0, 0.25], 0.25),
         ([0.75, 0.5], 0.25),
         ([*[1.0] * 60, 2.0, 0.25, 0.25], 0.25),
         ([*[1.0] * 90, 2.0, 0.25, 0.25], 0.5),
         ([*[2.0] * 99, 0.25], 1.0),
     ],
-)  # fmt: skip
+)
 def test_shares_are_exact_until_a_query_has_too_many_tokens(
     shares: list[float], step: float
 ) -> None:
@@ -130,14 +133,17 @@ def test_only_the_first_of_very_many_terms_count() -> None:
 @pytest.mark.parametrize(
     ("required", "filtered"),
     [
-        ((("page",),), False), ((("page",), ("file",)), False),
+        ((("page",),), False),
+        ((("page",), ("file",)), False),
         (((Phrase(("page",)), "file"),), False),
         ((("page", "file"), ("file", "page")), True),
-        ((("page", "lock"),), True), (((Prefix("page"),),), True), ((("lock",),), True),
+        ((("page", "lock"),), True),
+        (((Prefix("page"),),), True),
+        ((("lock",),), True),
         (((Phrase(("page", "lock")),),), False),
     ],
     ids=str,
-)  # fmt: skip
+)
 def test_no_filter_looks_up_required_words_that_rank(
     required: tuple[tuple[Clause, ...], ...], filtered: bool
 ) -> None:

@@ -43,10 +43,14 @@ def fragment_rows(words: LanceWordIndex) -> list[int]:
 @pytest.mark.parametrize(
     ("fragments", "rows", "many"),
     [
-        (1_000, 0, False), (1_001, 0, True), (1_001, 200_000, True), (1_001, 201_000, False),
-        (5_000, 1_000_000, False), (5_001, 1_000_000, True),
+        (1_000, 0, False),
+        (1_001, 0, True),
+        (1_001, 200_000, True),
+        (1_001, 201_000, False),
+        (5_000, 1_000_000, False),
+        (5_001, 1_000_000, True),
     ],
-)  # fmt: skip
+)
 def test_a_large_table_may_have_more_fragments(
     lance_words: LanceWordIndex, fragments: int, rows: int, many: bool
 ) -> None:

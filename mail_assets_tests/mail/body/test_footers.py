@@ -167,19 +167,30 @@ NEXT = "-------------- next part --------------"
     "note",
     [
         pytest.param(f"{NEXT}\nAn HTML attachment was scrubbed...\nURL: <{STORED}>", id="en"),
-        pytest.param("------------ próxima parte ------------\n"
-            f"Se ha borrado un adjunto en formato HTML...\nURL: {STORED}", id="es"),
-        pytest.param("-------------- section suivante --------------\n"
+        pytest.param(
+            "------------ próxima parte ------------\n"
+            f"Se ha borrado un adjunto en formato HTML...\nURL: {STORED}",
+            id="es",
+        ),
+        pytest.param(
+            "-------------- section suivante --------------\n"
             "Une pièce jointe autre que texte a été nettoyée...\n"
             f"Nom: grue.png\nType: image/png\nTaille: 5 octets\n"
-            f"Desc: non disponible\nUrl: {STORED}", id="fr"),
-        pytest.param("----------- следующая часть -----------\n"
-            f"Вложение в формате HTML было извлечено&hellip;\nURL: <{STORED}>", id="ru"),
+            f"Desc: non disponible\nUrl: {STORED}",
+            id="fr",
+        ),
+        pytest.param(
+            "----------- следующая часть -----------\n"
+            f"Вложение в формате HTML было извлечено&hellip;\nURL: <{STORED}>",
+            id="ru",
+        ),
         pytest.param(f"{NEXT}\nHTMLの添付ファイルを保管しました...\nURL: {STORED}", id="ja"),
         pytest.param(f"━━━━━━phần kế tiếp━━━━━━\nMột tập tin đã bị lau...\nURL: {STORED}", id="vi"),
         pytest.param(f"An HTML attachment was scrubbed...\nURL: <{STORED}>", id="a note alone"),
-        pytest.param(f"Un allegato HTML è stato rimosso...\nURL: <{PLACE}>",
-            id="it, a place on the same host"),
+        pytest.param(
+            f"Un allegato HTML è stato rimosso...\nURL: <{PLACE}>",
+            id="it, a place on the same host",
+        ),
         pytest.param(f"Ein Dateianhang wurde abgetrennt...\nURL: <{STORED}>", id="de, alone"),
         pytest.param(f"Skipped content of type multipart/alternative{NEXT}", id="skipped"),
         pytest.param(
@@ -188,7 +199,7 @@ NEXT = "-------------- next part --------------"
             id="skipped, es",
         ),
     ],
-)  # fmt: skip
+)
 def test_mailmans_note_on_a_part_is_footer(note: str) -> None:
     lines = len(note.split("\n"))
     assert letters(TEXT + note) == "tt" + "f" * lines

@@ -16,25 +16,33 @@ FULL = "as long a line as the mail program of its author would ever send"
         pytest.param("設定>保存\nA＞B\n1> x\nчисло> 5", "tttt", id="a mark within a line"),
         pytest.param("psql> select 1;\nSQL> select 2\n", "ttt", id="prompts quote nobody"),
         pytest.param("a->b > c\nif a>b\nx => y", "ttt", id="a > inside a line"),
-        pytest.param("see\n>>> import os\n>>> os.sep\n'/'", "tttt",
-            id="a Python session is no quote"),
+        pytest.param(
+            "see\n>>> import os\n>>> os.sep\n'/'", "tttt", id="a Python session is no quote"
+        ),
         pytest.param("> x\n>>> import os\nme", "qqt", id="deep quotes among others"),
         pytest.param("me\n>From my side\nno", "ttt", id=">From escapes new text"),
         pytest.param("> he\n>From his side\nme", "qqt", id=">From among quotes"),
-        pytest.param(f"> {FULL}\nrest\n> of it; {FULL}\nthe\n> end\nme", "qqqqqt",
-            id="quotes wrapped again"),
+        pytest.param(
+            f"> {FULL}\nrest\n> of it; {FULL}\nthe\n> end\nme", "qqqqqt", id="quotes wrapped again"
+        ),
         pytest.param(f"> {FULL}\nrest\n> of it\nme", "qtqt", id="one rest may be an answer"),
-        pytest.param(f"> {FULL}?\nno\n> and {FULL}?\nyes\n> end", "qtqtq",
-            id="answers to sentences"),
-        pytest.param(f"> {FULL}\n> and so on\nno\n> and this\nyes\n> end", "qqtqtq",
-            id="answers to short lines"),
+        pytest.param(
+            f"> {FULL}?\nno\n> and {FULL}?\nyes\n> end", "qtqtq", id="answers to sentences"
+        ),
+        pytest.param(
+            f"> {FULL}\n> and so on\nno\n> and this\nyes\n> end",
+            "qqtqtq",
+            id="answers to short lines",
+        ),
         pytest.param("| one\n| two\n| three\nme", "qqqt", id="bars quote in threes"),
         pytest.param("| one\n| two\nme", "ttt", id="two bars do not"),
-        pytest.param("Xavier wrote:\n| one\n\nme\n| two\nme", "aqttqt",
-            id="bars under an attribution do"),
+        pytest.param(
+            "Xavier wrote:\n| one\n\nme\n| two\nme", "aqttqt", id="bars under an attribution do"
+        ),
         pytest.param(" a | b\n---+---\n 1 | 2\n 3 | 4\n(2 rows)", "ttttt", id="psql table"),
-        pytest.param(" a | b\n---+---\n   | x\n   | y\n   | z", "ttttt",
-            id="psql table, empty first column"),
+        pytest.param(
+            " a | b\n---+---\n   | x\n   | y\n   | z", "ttttt", id="psql table, empty first column"
+        ),
         pytest.param("+---+\n| a |\n+---+\n| 1 |\n+---+", "ttttt", id="psql table with border"),
         pytest.param(
             "        QUERY PLAN\n-----------------\n Sort  (cost=1.1..2.2 rows=3 width=4)\n"
@@ -43,7 +51,7 @@ FULL = "as long a line as the mail program of its author would ever send"
             id="EXPLAIN plan",
         ),
     ],
-)  # fmt: skip
+)
 def test_marks_make_a_quote_without_another_explanation(body: str, expected: str) -> None:
     assert letters(body) == expected
 
@@ -81,79 +89,121 @@ def test_python_session_among_quotes_is_no_deep_quote(body: str, expected: str) 
             id="attribution over three lines",
         ),
         pytest.param("Am 05.01.2026 um 10:11 schrieb X:\n> alt\nneu", "aqt", id="German"),
-        pytest.param("Le lun. 5 janv. 2026 à 10:11, X <x@y> a écrit :\n> vieux\nneuf", "aqt",
-            id="French"),
-        pytest.param("Le lun. 5 janv. 2026 à 10:11, X <x@y> a\nécrit\xa0:\n> vieux", "aaq",
-            id="French, wrapped"),
-        pytest.param("X <x@y> 于2026年1月5日周一 10:11写道：\n> 旧\n新", "aqt",
-            id="Chinese, Gmail"),
+        pytest.param(
+            "Le lun. 5 janv. 2026 à 10:11, X <x@y> a écrit :\n> vieux\nneuf", "aqt", id="French"
+        ),
+        pytest.param(
+            "Le lun. 5 janv. 2026 à 10:11, X <x@y> a\nécrit\xa0:\n> vieux",
+            "aaq",
+            id="French, wrapped",
+        ),
+        pytest.param(
+            "X <x@y> 于2026年1月5日周一 10:11写道：\n> 旧\n新", "aqt", id="Chinese, Gmail"
+        ),
         pytest.param("在 2026年1月5日，10:11，X <x@y> 写道：\n\n> 旧", "atq", id="Chinese, Apple"),
         pytest.param("Some Body <a@x> writes:\n> old\nnew", "aqt", id="name first"),
         pytest.param('"Some Body" <a@x.example>\nwrote:\n> old', "aaq", id="name first, wrapped"),
-        pytest.param("* Some Body <a@x>, 2026-01-05, 10:11:\n> old\nnew", "aqt",
-            id="a star and a date"),
-        pytest.param("On Mon, Jan 05, 2026 at 01:51 PM, X scrawled:\n> old\nnew", "aqt",
-            id="any verb"),
-        pytest.param("--- On Mon, 1/5/26, X <a@x> wrote:\n> old\nnew", "aqt",
-            id="a dash in front, Yahoo"),
-        pytest.param("05.01.2026 в 10:02, X <a@x>\nпишет:\n> старое", "aaq",
-            id="Cyrillic, wrapped"),
+        pytest.param(
+            "* Some Body <a@x>, 2026-01-05, 10:11:\n> old\nnew", "aqt", id="a star and a date"
+        ),
+        pytest.param(
+            "On Mon, Jan 05, 2026 at 01:51 PM, X scrawled:\n> old\nnew", "aqt", id="any verb"
+        ),
+        pytest.param(
+            "--- On Mon, 1/5/26, X <a@x> wrote:\n> old\nnew", "aqt", id="a dash in front, Yahoo"
+        ),
+        pytest.param(
+            "05.01.2026 в 10:02, X <a@x>\nпишет:\n> старое", "aaq", id="Cyrillic, wrapped"
+        ),
         pytest.param("05.01.2026, 10:02, X <a@x>:\n> old", "aq", id="no verb"),
         pytest.param("On page 2 you say:\n> old\nnew", "tqt", id="no date, no verb"),
-        pytest.param("At 10:11 nothing:\n\n> old\nnew", "ttqt",
-            id="no verb, and not right above a quote"),
+        pytest.param(
+            "At 10:11 nothing:\n\n> old\nnew", "ttqt", id="no verb, and not right above a quote"
+        ),
         pytest.param(
             "X via list at The Group wrote in\n <1@example.org>:\n |old\n |old\n |old\nnew",
             "aaqqqt",
             id="with an id",
         ),
-        pytest.param("On windows it works\n> A wrote:\n> old\nnew", "tqqt",
-            id="not from quoted lines"),
+        pytest.param(
+            "On windows it works\n> A wrote:\n> old\nnew", "tqqt", id="not from quoted lines"
+        ),
         pytest.param("On Mon I wrote: nothing is quoted here\nreally", "tt", id="nothing quoted"),
-        pytest.param("Hi\nOn 3 May Tom wrote a patch for this\nand it works", "ttt",
-            id="prose like it"),
-        pytest.param("Top.\n\nAm 05.01.2026 um 10:11 schrieb X:\nunmarked\nmore", "ttaqq",
-            id="unmarked quote"),
-        pytest.param("Am 05.01.2026 um 10:11 schrieb X:\nunmarked\n> marked\nmine", "ttqt",
-            id="but marks below"),
-        pytest.param("On 5 Jan 2026 X wrote:\nnot a top post\nso all stays", "ttt",
-            id="but no text above"),
+        pytest.param(
+            "Hi\nOn 3 May Tom wrote a patch for this\nand it works", "ttt", id="prose like it"
+        ),
+        pytest.param(
+            "Top.\n\nAm 05.01.2026 um 10:11 schrieb X:\nunmarked\nmore",
+            "ttaqq",
+            id="unmarked quote",
+        ),
+        pytest.param(
+            "Am 05.01.2026 um 10:11 schrieb X:\nunmarked\n> marked\nmine",
+            "ttqt",
+            id="but marks below",
+        ),
+        pytest.param(
+            "On 5 Jan 2026 X wrote:\nnot a top post\nso all stays", "ttt", id="but no text above"
+        ),
         pytest.param(
             "Top.\n-----Original Message-----\nFrom: A\nSent: x\nTo: y\nSubject: z\n\nold",
             "taaaaaqq",
             id="Outlook",
         ),
-        pytest.param("Top.\n\nFrom: A <a@x>\nSent: Monday\nTo: B\nSubject: z\n\nold\nold",
-            "ttaaaaqqq", id="Outlook without a rule"),
-        pytest.param("From: A\nSent: x\nTo: y\n> old\nmine", "aaaqt",
-            id="Outlook over marked quotes"),
-        pytest.param("-----Original Message-----\nFrom: A\nTo: B\n\nforwarded", "aaatt",
-            id="forwarded"),
-        pytest.param("here\n\nFrom 0123456789abcdef Mon Sep 17 00:00:00 2001\nFrom: A\nDate: x\n"
-            "Subject: [PATCH] y\n\nreason", "tttttttt", id="git format-patch is text"),
+        pytest.param(
+            "Top.\n\nFrom: A <a@x>\nSent: Monday\nTo: B\nSubject: z\n\nold\nold",
+            "ttaaaaqqq",
+            id="Outlook without a rule",
+        ),
+        pytest.param(
+            "From: A\nSent: x\nTo: y\n> old\nmine", "aaaqt", id="Outlook over marked quotes"
+        ),
+        pytest.param(
+            "-----Original Message-----\nFrom: A\nTo: B\n\nforwarded", "aaatt", id="forwarded"
+        ),
+        pytest.param(
+            "here\n\nFrom 0123456789abcdef Mon Sep 17 00:00:00 2001\nFrom: A\nDate: x\n"
+            "Subject: [PATCH] y\n\nreason",
+            "tttttttt",
+            id="git format-patch is text",
+        ),
         pytest.param("Jo <jo at x.example>\nwrote:\n> old", "aaq", id="wrapped, address obscured"),
-        pytest.param("Jo via some-list wrote in\n <1@x.example>:\n |a\n |b\n |c", "aaqqq",
-            id="usenet"),
+        pytest.param(
+            "Jo via some-list wrote in\n <1@x.example>:\n |a\n |b\n |c", "aaqqq", id="usenet"
+        ),
         pytest.param("On 5 Jan 2026, Jo scribbled:\n> old\nnew", "aqt", id="any verb over a quote"),
         pytest.param("* Jo <jo@x.example> [260105 10:11]:\n> old", "aq", id="no verb at all"),
-        pytest.param("On windows\nall is well\n> In 2019, I wrote it\n> twice", "ttqq",
-            id="a verb inside the quote is none above it"),
-        pytest.param("Seen?\n\n--- Forwarded message ---\nDate: x\nFrom: A\nTo: B\n\nnews\nmore",
-            "ttaaaattt", id="what is forwarded is new to the list"),
+        pytest.param(
+            "On windows\nall is well\n> In 2019, I wrote it\n> twice",
+            "ttqq",
+            id="a verb inside the quote is none above it",
+        ),
+        pytest.param(
+            "Seen?\n\n--- Forwarded message ---\nDate: x\nFrom: A\nTo: B\n\nnews\nmore",
+            "ttaaaattt",
+            id="what is forwarded is new to the list",
+        ),
         pytest.param(
             "FYI\n----- Forwarded message from A <a@x> -----\n\nDate: x\nFrom: A\nTo: B\n\nnews\n"
             "----- End forwarded message -----\nmine",
             "taaaaattat",
             id="forwarded by mutt",
         ),
-        pytest.param("Begin forwarded message:\n\nDate: x\nFrom: A\nTo: B\n\nnews", "aaaaatt",
-            id="forwarded by Apple Mail"),
-        pytest.param("Top.\n\nDate: x\nFrom: A\nTo: B\nSubject: z\n\nold", "ttaaaaqq",
-            id="Date first"),
-        pytest.param("Top.\n" + "_" * 40 + "\nVon: A [a@x]\nGesendet: x\nAn: B\nBetreff: z\n\nold",
-            "taaaaaqq", id="German Outlook under a rule"),
+        pytest.param(
+            "Begin forwarded message:\n\nDate: x\nFrom: A\nTo: B\n\nnews",
+            "aaaaatt",
+            id="forwarded by Apple Mail",
+        ),
+        pytest.param(
+            "Top.\n\nDate: x\nFrom: A\nTo: B\nSubject: z\n\nold", "ttaaaaqq", id="Date first"
+        ),
+        pytest.param(
+            "Top.\n" + "_" * 40 + "\nVon: A [a@x]\nGesendet: x\nAn: B\nBetreff: z\n\nold",
+            "taaaaaqq",
+            id="German Outlook under a rule",
+        ),
     ],
-)  # fmt: skip
+)
 def test_attribution_is_found_above_its_quote(body: str, expected: str) -> None:
     assert letters(body) == expected
 
@@ -171,19 +221,27 @@ def test_attribution_is_found_above_its_quote(body: str, expected: str) -> None:
         pytest.param("Am Montag, den 05.01.2026, 10:11 +0100 schrieb Jo:", "a", id="Evolution, de"),
         pytest.param("--- On Mon, 1/5/26, Jo <jo@example.org> wrote:\n", "at", id="Yahoo"),
         pytest.param("--- In list@example.org, Jo <jo@...> wrote:", "a", id="Yahoo Groups"),
-        pytest.param('"Jo Roe" <jo@example.org> wrote in message news:1@example.org...', "a",
-            id="Outlook Express"),
-        pytest.param('"Jo Roe" <jo@example.org> wrote in message\nnews:1@example.org...', "aa",
-            id="Outlook Express, wrapped"),
-        pytest.param("In a message dated 1/5/97 10:11:12 AM, jo@example.org writes:", "a",
-            id="AOL"),
+        pytest.param(
+            '"Jo Roe" <jo@example.org> wrote in message news:1@example.org...',
+            "a",
+            id="Outlook Express",
+        ),
+        pytest.param(
+            '"Jo Roe" <jo@example.org> wrote in message\nnews:1@example.org...',
+            "aa",
+            id="Outlook Express, wrapped",
+        ),
+        pytest.param(
+            "In a message dated 1/5/97 10:11:12 AM, jo@example.org writes:", "a", id="AOL"
+        ),
         pytest.param("Quoting Jo Roe <jo@example.org>:", "a", id="Horde"),
         pytest.param("According to Jo Roe:", "a", id="elm"),
         pytest.param("* Jo Roe <jo@example.org> [2026-01-05 10:11]:", "a", id="a star"),
         pytest.param("* Jo Roe (jo@example.org) [260105 10:11]:", "a", id="in parentheses"),
         pytest.param("-- Jo Roe <jo@example.org> wrote:", "a", id="dashes"),
-        pytest.param("--On 5 January 2026 10:11 +0000 Jo Roe\n<jo@example.org> wrote:", "aa",
-            id="Mulberry"),
+        pytest.param(
+            "--On 5 January 2026 10:11 +0000 Jo Roe\n<jo@example.org> wrote:", "aa", id="Mulberry"
+        ),
         pytest.param("2013/4/23 Jo Roe <jo@example.org>\n", "at", id="Gmail of 2013"),
         pytest.param("2013-04-23 10:11 UTC+0200 ~ Jo Roe <jo@example.org>", "a", id="a tilde"),
         pytest.param("Dom, 2015-11-01 às 17:54, Jo Roe escreveu:", "a", id="Evolution, pt"),
@@ -193,21 +251,33 @@ def test_attribution_is_found_above_its_quote(body: str, expected: str) -> None:
         pytest.param("Jo Roe said:", "a", id="said"),
         pytest.param("Jo Roe wrote on 05.01.2026 10:11:", "a", id="date behind"),
         pytest.param("> On 5 Jan 2026, Sam wrote:", "q", id="inside a quote"),
-        pytest.param("Le lun. 5 janv. 2026 à 10:11, Jo Roe\n<jo@example.org> a ?crit :", "aa",
-            id="lost"),
-        pytest.param("пн, 5 янв. 2026 г. в 10:11, Jo Roe <jo@example.org>:\n", "at",
-            id="Gmail, ru"),
+        pytest.param(
+            "Le lun. 5 janv. 2026 à 10:11, Jo Roe\n<jo@example.org> a ?crit :", "aa", id="lost"
+        ),
+        pytest.param(
+            "пн, 5 янв. 2026 г. в 10:11, Jo Roe <jo@example.org>:\n", "at", id="Gmail, ru"
+        ),
         pytest.param("2026年1月5日(月) 10:11 Jo Roe <jo@example.org>:\n", "at", id="Gmail, ja"),
-        pytest.param("\u200fفي الاثنين، 5 يناير 2026 في 10:11 ص تمت كتابة ما يلي بواسطة "
-            "\u202aJo\u202c\u200f <\u202a\n" "jo@example.org\u202c\u200f>:\u200f", "aa",
-            id="Gmail, ar"),
-        pytest.param("El lun, 5 ene 2026 a las 10:11, Jo Roe (<\njo@example.org>) escribió:", "aa",
-            id="Gmail, es"),
-        pytest.param("On Wednesday, Jan 29, 2003, at 13:04 Europe/Paris, Jonathan M.\nRoe wrote:",
-            "aa", id="an initial at the end of a line"),
+        pytest.param(
+            "\u200fفي الاثنين، 5 يناير 2026 في 10:11 ص تمت كتابة ما يلي بواسطة "
+            "\u202aJo\u202c\u200f <\u202a\n"
+            "jo@example.org\u202c\u200f>:\u200f",
+            "aa",
+            id="Gmail, ar",
+        ),
+        pytest.param(
+            "El lun, 5 ene 2026 a las 10:11, Jo Roe (<\njo@example.org>) escribió:",
+            "aa",
+            id="Gmail, es",
+        ),
+        pytest.param(
+            "On Wednesday, Jan 29, 2003, at 13:04 Europe/Paris, Jonathan M.\nRoe wrote:",
+            "aa",
+            id="an initial at the end of a line",
+        ),
         pytest.param("On 12/11/20 9:32 AM, Jo Roe wrote:[...]", "a", id="cut"),
     ],
-)  # fmt: skip
+)
 def test_attributions_of_programs_are_found(head: str, expected: str) -> None:
     assert letters(f"{head}\n> old\nmine") == f"{expected}qt"
 
@@ -215,29 +285,45 @@ def test_attributions_of_programs_are_found(head: str, expected: str) -> None:
 @pytest.mark.parametrize(
     ("body", "expected"),
     [
-        pytest.param("FYI\n\n"
+        pytest.param(
+            "FYI\n\n"
             "---------------------- Forwarded by Jo Roe/EX on 01/05/2000 10:11 AM -----------\n\n"
             "Sam Poe <sam@example.org> on 01/05/2000 09:00:00 AM\n"
             "Please respond to sam@example.org\n"
-            "To: Jo Roe/EX@EX\ncc:\nSubject: leases\n\nnews\nmore", "tt" + "a" * 7 + "ttt",
-            id="Lotus Notes, forwarded"),
+            "To: Jo Roe/EX@EX\ncc:\nSubject: leases\n\nnews\nmore",
+            "tt" + "a" * 7 + "ttt",
+            id="Lotus Notes, forwarded",
+        ),
         pytest.param(
             "Yes.\n\nSam Poe <sam@example.org>\n01/05/2000 09:00 AM\nPlease respond to sam\n\n"
             "        To:     Jo Roe/EX@EX\n        cc:\n        Subject:        leases\n\nold\nold",
             "tt" + "a" * 7 + "qqq",
             id="Lotus Notes, answered",
         ),
-        pytest.param("Top.\n\n-----Original Message-----\nFrom: Jo Roe [mailto:jo@example.org]\n"
+        pytest.param(
+            "Top.\n\n-----Original Message-----\nFrom: Jo Roe [mailto:jo@example.org]\n"
             "Sent: Monday, January 5, 2026 10:11 AM\nTo: a@example.org; b@example.org;\n"
             "c@example.org; d@example.org\nSubject: Re: leases\n\nold\nold",
-            "tt" + "a" * 6 + "qqq", id="Outlook, many recipients"),
-        pytest.param("Top.\n\n________________________________\nDe : Jo <jo@example.org>\n"
-            "Envoyé : lundi 5 janvier 2026 10:11\nÀ : Sam\nObjet : Re: baux\n\nold", "ttaaaaaqq",
-            id="Outlook, French"),
-        pytest.param("*From:* Jo\n*Sent:* Monday 10:11\n*To:* Sam\n*Subject:* x\n\nnews", "aaaatt",
-            id="nothing above: forwarded"),
-        pytest.param("See\n\n---------- Forwarded message ----------\nFrom: Jo <jo@example.org>\n"
-            "Date: 2013/4/23\nSubject: x\nTo: Sam\n\n\nnews", "ttaaaaattt", id="Gmail, forwarded"),
+            "tt" + "a" * 6 + "qqq",
+            id="Outlook, many recipients",
+        ),
+        pytest.param(
+            "Top.\n\n________________________________\nDe : Jo <jo@example.org>\n"
+            "Envoyé : lundi 5 janvier 2026 10:11\nÀ : Sam\nObjet : Re: baux\n\nold",
+            "ttaaaaaqq",
+            id="Outlook, French",
+        ),
+        pytest.param(
+            "*From:* Jo\n*Sent:* Monday 10:11\n*To:* Sam\n*Subject:* x\n\nnews",
+            "aaaatt",
+            id="nothing above: forwarded",
+        ),
+        pytest.param(
+            "See\n\n---------- Forwarded message ----------\nFrom: Jo <jo@example.org>\n"
+            "Date: 2013/4/23\nSubject: x\nTo: Sam\n\n\nnews",
+            "ttaaaaattt",
+            id="Gmail, forwarded",
+        ),
         pytest.param(
             "See\n-------- Forwarded Message --------\nSubject: \tx\nDate: \tMon, 5 Jan 2026\n"
             "From: \tJo\nTo: \tSam\n\nnews",
@@ -249,15 +335,18 @@ def test_attributions_of_programs_are_found(head: str, expected: str) -> None:
             "ttaqqq",
             id="Gmail without marks",
         ),
-        pytest.param("Top.\n\nAm 05.01.2026 um 10:11 schrieb Jo Roe\n<jo@example.org>:\nold",
-            "ttaaq", id="wrapped, without marks"),
+        pytest.param(
+            "Top.\n\nAm 05.01.2026 um 10:11 schrieb Jo Roe\n<jo@example.org>:\nold",
+            "ttaaq",
+            id="wrapped, without marks",
+        ),
         pytest.param(
             'JR writes:\n\n>>>>> "SP" == Sam Poe <sam@example.org> writes:\n\nSP> old\nmine',
             "ttatqt",
             id="Supercite",
         ),
     ],
-)  # fmt: skip
+)
 def test_blocks_and_separators_of_programs(body: str, expected: str) -> None:
     assert letters(body) == expected
 
@@ -297,9 +386,13 @@ def test_lookalikes_of_announcements_stay_text(body: str) -> None:
         "See also:",
         "The first of the two questions that you and all the others asked me was:",
         "This is what I found, and I am sure that it is what all of us had in mind when we wrote:",
-        "In 2019, they found:", "[snip]", "[...]", "x = {1: 2}", "Step 3:",
+        "In 2019, they found:",
+        "[snip]",
+        "[...]",
+        "x = {1: 2}",
+        "Step 3:",
     ],
-)  # fmt: skip
+)
 def test_prose_above_a_quote_stays_text(prose: str) -> None:
     assert letters(f"Hello\n\n{prose}\n> old\nmine") == "tttqt"
 
@@ -330,13 +423,16 @@ HEADER = (
 @pytest.mark.parametrize(
     "body",
     [
-        pytest.param("It has these:\n\nFrom: the author\nTo: the readers\nDate: when it was sent\n"
+        pytest.param(
+            "It has these:\n\nFrom: the author\nTo: the readers\nDate: when it was sent\n"
             "Subject: what it is about\n\nOf these two are needed.\n\nIs that so?",
-            id="a header explained"),
+            id="a header explained",
+        ),
         pytest.param(f"I get this:\n\n{HEADER}\n\nWhy is To wrong?", id="a header shown"),
         pytest.param(f"{HEADER}\n\nWhy is To wrong?", id="a header shown first"),
-        pytest.param("So:\n\nVon: Ann\nAn: Bob\nGesendet: 5.1.2026\nBetreff: x\n\nWarum?",
-            id="in German"),
+        pytest.param(
+            "So:\n\nVon: Ann\nAn: Bob\nGesendet: 5.1.2026\nBetreff: x\n\nWarum?", id="in German"
+        ),
         pytest.param(
             "They write\n\nOn Mon, 5 Jan 2026 10:11, Ann <ann@x.example> wrote:\n\nabove it.",
             id="an attribution shown",
@@ -360,7 +456,7 @@ HEADER = (
         pytest.param("x:\n\n<<<<<<< a\n1\n=======\n2\n>>>>>>> b\n", id="a conflict"),
         pytest.param("Try\n\n> file cuts\n>> file appends\n\nWhich?", id="two redirections"),
     ],
-)  # fmt: skip
+)
 def test_first_message_quotes_nothing_without_a_mark(body: str) -> None:
     assert set(letters(body, answers=False)) == {"t"}
 

@@ -195,10 +195,16 @@ def test_well_formed_mailboxes_come_back(people: list[tuple[str, str]]) -> None:
 @pytest.mark.parametrize(
     "value",
     [
-        b"(" * 65_536, b'"' * 65_535, b'"\\' * 32_768, b"<" * 65_536, b"a" * 65_536, b"a," * 32_768,
-        b"<" + b" " * 65_000 + b">", b"a " * 32_768,
+        b"(" * 65_536,
+        b'"' * 65_535,
+        b'"\\' * 32_768,
+        b"<" * 65_536,
+        b"a" * 65_536,
+        b"a," * 32_768,
+        b"<" + b" " * 65_000 + b">",
+        b"a " * 32_768,
     ],
-)  # fmt: skip
+)
 def test_hostile_lists_are_read_to_the_end(value: bytes) -> None:
     assert parse_addresses([value, b"jo@x.org"], obfuscated=True)[-1] == Address("", "jo@x.org")
 
@@ -208,11 +214,28 @@ def test_too_many_addresses_show_by_one_more_than_the_limit() -> None:
 
 
 MAILBOX_PIECES = [
-    *("Jo", "Doe", " ", "  ", ",", ", ", "'", "(", ")", ":", ";", "\\", "at", "\t", "ö", "\0",
-        "=?"),
+    *(
+        "Jo",
+        "Doe",
+        " ",
+        "  ",
+        ",",
+        ", ",
+        "'",
+        "(",
+        ")",
+        ":",
+        ";",
+        "\\",
+        "at",
+        "\t",
+        "ö",
+        "\0",
+        "=?",
+    ),
     *('"', '"Doe, Jo"', '"Jo (man)"', "\" 'Jo' \"", "<", ">", "<>", "<a@b>", "<A.b+c=d@E-f.org>"),
     *("a@b", "a @ b", "@", "a@", "<a b@c>", "=?utf-8?q?J=C3=B6?=", "a" * 64, "b" * 256, "-", "."),
-]  # fmt: skip
+]
 
 
 @settings(max_examples=1_000)

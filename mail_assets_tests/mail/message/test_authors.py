@@ -21,21 +21,45 @@ def read(header: str, body: str = "") -> Message:
     ("sender", "others", "name", "email"),
     [
         pytest.param("Jo Doe <jo@example.com>", LIST, "Jo Doe", "jo@example.com", id="plain"),
-        pytest.param("Jo Doe <jo@example.com>",
-            "Reply-To: ann@example.com\nCc: Jo Doe <jo@example.com>", "Jo Doe", "jo@example.com",
-            id="a copy to oneself"),
-        pytest.param("Carlo Via Bassi <carlo@example.com>", LIST, "Carlo Via Bassi",
-            "carlo@example.com", id="a surname"),
-        pytest.param("Dev list <dev@lists.example.org>", LIST, "Dev list", "dev@lists.example.org",
-            id="a list writes to itself"),
-        pytest.param("dev@lists.example.org", LIST, "", "dev@lists.example.org",
-            id="a list writes without a name"),
+        pytest.param(
+            "Jo Doe <jo@example.com>",
+            "Reply-To: ann@example.com\nCc: Jo Doe <jo@example.com>",
+            "Jo Doe",
+            "jo@example.com",
+            id="a copy to oneself",
+        ),
+        pytest.param(
+            "Carlo Via Bassi <carlo@example.com>",
+            LIST,
+            "Carlo Via Bassi",
+            "carlo@example.com",
+            id="a surname",
+        ),
+        pytest.param(
+            "Dev list <dev@lists.example.org>",
+            LIST,
+            "Dev list",
+            "dev@lists.example.org",
+            id="a list writes to itself",
+        ),
+        pytest.param(
+            "dev@lists.example.org",
+            LIST,
+            "",
+            "dev@lists.example.org",
+            id="a list writes without a name",
+        ),
         pytest.param("via <v@example.com>", LIST, "via", "v@example.com", id="named via"),
-        pytest.param("bounce+jo=example.com@lists.example.org", LIST, "",
-            "bounce+jo=example.com@lists.example.org", id="a bounce"),
+        pytest.param(
+            "bounce+jo=example.com@lists.example.org",
+            LIST,
+            "",
+            "bounce+jo=example.com@lists.example.org",
+            id="a bounce",
+        ),
         pytest.param("jo=doe.org@example.com", LIST, "", "jo=doe.org@example.com", id="="),
     ],
-)  # fmt: skip
+)
 def test_ordinary_mail_has_its_sender_for_author(
     sender: str, others: str, name: str, email: str
 ) -> None:
@@ -47,56 +71,110 @@ def test_ordinary_mail_has_its_sender_for_author(
 @pytest.mark.parametrize(
     ("sender", "others"),
     [
-        pytest.param("Jo Doe via Dev <dev@lists.example.org>",
-            f"{LIST}\nReply-To: Jo Doe <jo@example.com>", id="Mailman, answers to the author"),
-        pytest.param("Jo Doe via Dev <dev@lists.example.org>",
-            f"{LIST}\nReply-To: The list <dev@lists.example.org>, jo@example.com",
-            id="Mailman, answers to both"),
-        pytest.param("Jo Doe via Dev <dev@lists.example.org>",
-            f"{LIST}\nReply-To: dev@lists.example.org\nCc: Ann <a@x.org>, Jo Doe <jo@example.com>",
-            id="Mailman, answers to the list"),
-        pytest.param("Jo Doe vía Dev <dev@lists.example.org>",
-            f"{LIST}\nCc: Jo Doe <jo@example.com>", id="Mailman, in Spanish"),
-        pytest.param('"Jo Doe (Dev 経由)" <dev@lists.example.org>',
-            f"{LIST}\nCc: Jo Doe <jo@example.com>", id="Mailman, in Japanese"),
-        pytest.param("\"'Jo Doe' via Dev\" <dev@groups.example.org>",
-            f"{GROUP}\nX-Original-Sender: jo@example.com\nReply-To: dev@groups.example.org",
-            id="Google Groups"),
-        pytest.param("\"'Jo Doe' via Dev\" <dev@groups.example.org>",
-            f"{GROUP}\nX-Original-From: Jo Doe <jo@example.com>\nReply-To: a@x.org, b@x.org",
-            id="Google Groups, original From"),
-        pytest.param("Jo Doe via groups.io <jo=example.com@groups.io>",
-            "List-Id: <dev.groups.io>\nReply-To: dev@groups.io", id="groups.io"),
-        pytest.param("Jo Doe <jo=example.com@groups.io>", "List-Id: <main.dev.groups.io>",
-            id="groups.io, without words"),
-        pytest.param("Jo Doe <jo=40example.com@dmarc.example.org>", LIST, id="the IETF"),
-        pytest.param('"Jo Doe" (via dev Mailing List) <dev@lists.example.org>',
-            f"{LIST}\nReply-To: Jo Doe <jo@example.com>", id="Sympa"),
-        pytest.param('"Jo Doe" (jo@example.com) <dev@lists.example.org>', LIST,
-            id="Sympa, name and email"),
-        pytest.param('"Jo Doe" (jo@example.com via dev Mailing List) <dev@lists.example.org>',
-            LIST, id="Sympa, name, email and list"),
-        pytest.param('"Jo Doe" (=?utf-8?q?jo=40example=2Ecom?=) <dev@lists.example.org>', LIST,
-            id="Sympa, an encoded comment"),
-        pytest.param('"Dev" (on behalf of Jo Doe) <dev@lists.example.org>',
-            f"{LIST}\nReply-To: Jo Doe <jo@example.com>", id="Sympa, on behalf of a name"),
-        pytest.param('"Jo Doe <jo@example.com> via Dev" <dev@lists.example.org>', LIST,
-            id="an address in the name"),
-        pytest.param('"Jo Doe jo@example.com [dev]" <dev@groups.example.org>', GROUP,
-            id="Yahoo Groups"),
-        pytest.param("Jo Doe <0000012ab34c-dmarc-request@lists.example.org>",
-            f"{LIST}\nReply-To: Jo Doe <jo@example.com>", id="LISTSERV"),
-        pytest.param("Jo Doe <dev@lists.example.org>", f"{LIST}\nCc: Jo Doe <jo@example.com>",
-            id="the list's address under a person's name"),
-        pytest.param("Jo Doe <dev@lists.example.org>", f"{LIST}\nReply-To: jo@example.com",
-            id="the list's address under a person's name, answers to the author"),
-        pytest.param("Jo Doe über Dev <dev@lists.example.org>",
+        pytest.param(
+            "Jo Doe via Dev <dev@lists.example.org>",
             f"{LIST}\nReply-To: Jo Doe <jo@example.com>",
-            id="words between the author and the list in any language"),
-        pytest.param("Jo Doe <dev@lists.example.org>", f"{LIST}\nAuthor: Jo Doe <jo@example.com>",
-            id="RFC 9057"),
+            id="Mailman, answers to the author",
+        ),
+        pytest.param(
+            "Jo Doe via Dev <dev@lists.example.org>",
+            f"{LIST}\nReply-To: The list <dev@lists.example.org>, jo@example.com",
+            id="Mailman, answers to both",
+        ),
+        pytest.param(
+            "Jo Doe via Dev <dev@lists.example.org>",
+            f"{LIST}\nReply-To: dev@lists.example.org\nCc: Ann <a@x.org>, Jo Doe <jo@example.com>",
+            id="Mailman, answers to the list",
+        ),
+        pytest.param(
+            "Jo Doe vía Dev <dev@lists.example.org>",
+            f"{LIST}\nCc: Jo Doe <jo@example.com>",
+            id="Mailman, in Spanish",
+        ),
+        pytest.param(
+            '"Jo Doe (Dev 経由)" <dev@lists.example.org>',
+            f"{LIST}\nCc: Jo Doe <jo@example.com>",
+            id="Mailman, in Japanese",
+        ),
+        pytest.param(
+            "\"'Jo Doe' via Dev\" <dev@groups.example.org>",
+            f"{GROUP}\nX-Original-Sender: jo@example.com\nReply-To: dev@groups.example.org",
+            id="Google Groups",
+        ),
+        pytest.param(
+            "\"'Jo Doe' via Dev\" <dev@groups.example.org>",
+            f"{GROUP}\nX-Original-From: Jo Doe <jo@example.com>\nReply-To: a@x.org, b@x.org",
+            id="Google Groups, original From",
+        ),
+        pytest.param(
+            "Jo Doe via groups.io <jo=example.com@groups.io>",
+            "List-Id: <dev.groups.io>\nReply-To: dev@groups.io",
+            id="groups.io",
+        ),
+        pytest.param(
+            "Jo Doe <jo=example.com@groups.io>",
+            "List-Id: <main.dev.groups.io>",
+            id="groups.io, without words",
+        ),
+        pytest.param("Jo Doe <jo=40example.com@dmarc.example.org>", LIST, id="the IETF"),
+        pytest.param(
+            '"Jo Doe" (via dev Mailing List) <dev@lists.example.org>',
+            f"{LIST}\nReply-To: Jo Doe <jo@example.com>",
+            id="Sympa",
+        ),
+        pytest.param(
+            '"Jo Doe" (jo@example.com) <dev@lists.example.org>', LIST, id="Sympa, name and email"
+        ),
+        pytest.param(
+            '"Jo Doe" (jo@example.com via dev Mailing List) <dev@lists.example.org>',
+            LIST,
+            id="Sympa, name, email and list",
+        ),
+        pytest.param(
+            '"Jo Doe" (=?utf-8?q?jo=40example=2Ecom?=) <dev@lists.example.org>',
+            LIST,
+            id="Sympa, an encoded comment",
+        ),
+        pytest.param(
+            '"Dev" (on behalf of Jo Doe) <dev@lists.example.org>',
+            f"{LIST}\nReply-To: Jo Doe <jo@example.com>",
+            id="Sympa, on behalf of a name",
+        ),
+        pytest.param(
+            '"Jo Doe <jo@example.com> via Dev" <dev@lists.example.org>',
+            LIST,
+            id="an address in the name",
+        ),
+        pytest.param(
+            '"Jo Doe jo@example.com [dev]" <dev@groups.example.org>', GROUP, id="Yahoo Groups"
+        ),
+        pytest.param(
+            "Jo Doe <0000012ab34c-dmarc-request@lists.example.org>",
+            f"{LIST}\nReply-To: Jo Doe <jo@example.com>",
+            id="LISTSERV",
+        ),
+        pytest.param(
+            "Jo Doe <dev@lists.example.org>",
+            f"{LIST}\nCc: Jo Doe <jo@example.com>",
+            id="the list's address under a person's name",
+        ),
+        pytest.param(
+            "Jo Doe <dev@lists.example.org>",
+            f"{LIST}\nReply-To: jo@example.com",
+            id="the list's address under a person's name, answers to the author",
+        ),
+        pytest.param(
+            "Jo Doe über Dev <dev@lists.example.org>",
+            f"{LIST}\nReply-To: Jo Doe <jo@example.com>",
+            id="words between the author and the list in any language",
+        ),
+        pytest.param(
+            "Jo Doe <dev@lists.example.org>",
+            f"{LIST}\nAuthor: Jo Doe <jo@example.com>",
+            id="RFC 9057",
+        ),
     ],
-)  # fmt: skip
+)
 def test_author_of_a_rewritten_from_is_found(sender: str, others: str) -> None:
     found = read(f"From: {sender}\n{others}")
     assert (found.from_name, found.from_email) == ("Jo Doe", "jo@example.com")
@@ -107,28 +185,49 @@ def test_author_of_a_rewritten_from_is_found(sender: str, others: str) -> None:
 @pytest.mark.parametrize(
     ("sender", "others", "email"),
     [
-        pytest.param('"Jo Doe via GitHub" <git@example.org>',
+        pytest.param(
+            '"Jo Doe via GitHub" <git@example.org>',
             "List-Post: <mailto:dev@lists.example.org>\nTo: commits@lists.example.org\n"
-            "Reply-To: dev@lists.example.org", "git@example.org",
-            id="a gateway that sends answers to the list of List-Post"),
-        pytest.param('"Jo Doe (via GitHub)" <git@example.org>',
-            "List-Id: <dev.arrow.example.org>\nReply-To: dev@arrow.example.org", "git@example.org",
-            id="to the list of List-Id"),
-        pytest.param("Jo Doe via GitHub <git@example.org>",
-            "To: dev@lists.example.org\nReply-To: dev@lists.example.org", "git@example.org",
-            id="to the list in To"),
-        pytest.param("Jo Doe via Dev <dev@lists.example.org>",
-            f"{LIST}\nReply-To: Jo Doe <dev@lists.example.org>", "",
-            id="the list under the author's name"),
-        pytest.param("Jo Doe via Dev <dev@lists.example.org>", "To: dev@lists.example.org", "",
-            id="a list known by To alone"),
-        pytest.param("Jo Doe via Dev <dev@lists.example.org>",
-            f"{LIST}\nReply-To: ann@example.com, bob@example.com", "", id="answers to two others"),
+            "Reply-To: dev@lists.example.org",
+            "git@example.org",
+            id="a gateway that sends answers to the list of List-Post",
+        ),
+        pytest.param(
+            '"Jo Doe (via GitHub)" <git@example.org>',
+            "List-Id: <dev.arrow.example.org>\nReply-To: dev@arrow.example.org",
+            "git@example.org",
+            id="to the list of List-Id",
+        ),
+        pytest.param(
+            "Jo Doe via GitHub <git@example.org>",
+            "To: dev@lists.example.org\nReply-To: dev@lists.example.org",
+            "git@example.org",
+            id="to the list in To",
+        ),
+        pytest.param(
+            "Jo Doe via Dev <dev@lists.example.org>",
+            f"{LIST}\nReply-To: Jo Doe <dev@lists.example.org>",
+            "",
+            id="the list under the author's name",
+        ),
+        pytest.param(
+            "Jo Doe via Dev <dev@lists.example.org>",
+            "To: dev@lists.example.org",
+            "",
+            id="a list known by To alone",
+        ),
+        pytest.param(
+            "Jo Doe via Dev <dev@lists.example.org>",
+            f"{LIST}\nReply-To: ann@example.com, bob@example.com",
+            "",
+            id="answers to two others",
+        ),
         pytest.param("Jo Doe <dev@lists.example.org>", LIST, "", id="a person's name"),
-        pytest.param("Jo Doe <0000012ab34c-dmarc-request@lists.example.org>", LIST, "",
-            id="LISTSERV"),
+        pytest.param(
+            "Jo Doe <0000012ab34c-dmarc-request@lists.example.org>", LIST, "", id="LISTSERV"
+        ),
     ],
-)  # fmt: skip
+)
 def test_unknown_author_is_not_guessed(sender: str, others: str, email: str) -> None:
     found = read(f"From: {sender}\n{others}")
     assert (found.from_name, found.from_email) == ("Jo Doe", email)

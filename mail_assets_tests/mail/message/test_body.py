@@ -50,31 +50,71 @@ NO_HTML = b"Your mail reader does not support HTML."
         (multipart("mixed", PLAIN, FOOTER), "plain", "plain\nlist footer\n", []),
         (multipart("mixed", HTML, FOOTER), "html", "rich\nlist footer\n", []),
         (multipart("mixed", PLAIN, HTML), "plain", "plain\nrich", []),
-        (multipart("mixed", multipart("alternative", PLAIN, HTML, boundary="b2"), FOOTER), "plain",
-            "plain\nlist footer\n", []),
-        (multipart("mixed", PLAIN, named("text/plain", "a.txt", b"t")), "plain", "plain\n",
-            ["a.txt"]),
+        (
+            multipart("mixed", multipart("alternative", PLAIN, HTML, boundary="b2"), FOOTER),
+            "plain",
+            "plain\nlist footer\n",
+            [],
+        ),
+        (
+            multipart("mixed", PLAIN, named("text/plain", "a.txt", b"t")),
+            "plain",
+            "plain\n",
+            ["a.txt"],
+        ),
         (multipart("mixed", named("text/plain", "a.txt", b"t", "inline")), "plain", "t", ["a.txt"]),
         (multipart("mixed", named("text/plain", "a.txt", b"t")), "none", "", ["a.txt"]),
-        (multipart("mixed", PLAIN, named("image/png", "a.png", b"\x89")), "plain", "plain\n",
-            ["a.png"]),
-        (multipart("signed", PLAIN, b"Content-Type: application/pgp-signature\n\nx"), "plain",
-            "plain\n", []),
-        (multipart("signed", PLAIN, named("application/pkcs7-signature", "smime.p7s", b"x")),
-            "plain", "plain\n", []),
-        (multipart("mixed", PLAIN, b"Content-Type: message/rfc822\n\nSubject: s\n\ninner"),
-            "plain", "plain\n\nSubject: s\n\ninner", ["message"]),
-        (multipart("mixed", b"Content-Type: message/rfc822\n\nSubject: s\n\ninner"), "plain",
-            "Subject: s\n\ninner", ["message"]),
-        (multipart("mixed", b"Content-Type: message/rfc822\n\nno headers"), "plain", "no headers",
-            ["message"]),
-        (multipart("digest", b"\nSubject: a\n\none", b"\nSubject: b\n\ntwo"), "plain",
-            "Subject: a\n\none\n\nSubject: b\n\ntwo", ["message", "message"]),
-        (multipart("mixed", PLAIN, b"Content-Type: application/ms-tnef\n\nx"), "plain", "plain\n",
-            ["winmail.dat"]),
+        (
+            multipart("mixed", PLAIN, named("image/png", "a.png", b"\x89")),
+            "plain",
+            "plain\n",
+            ["a.png"],
+        ),
+        (
+            multipart("signed", PLAIN, b"Content-Type: application/pgp-signature\n\nx"),
+            "plain",
+            "plain\n",
+            [],
+        ),
+        (
+            multipart("signed", PLAIN, named("application/pkcs7-signature", "smime.p7s", b"x")),
+            "plain",
+            "plain\n",
+            [],
+        ),
+        (
+            multipart("mixed", PLAIN, b"Content-Type: message/rfc822\n\nSubject: s\n\ninner"),
+            "plain",
+            "plain\n\nSubject: s\n\ninner",
+            ["message"],
+        ),
+        (
+            multipart("mixed", b"Content-Type: message/rfc822\n\nSubject: s\n\ninner"),
+            "plain",
+            "Subject: s\n\ninner",
+            ["message"],
+        ),
+        (
+            multipart("mixed", b"Content-Type: message/rfc822\n\nno headers"),
+            "plain",
+            "no headers",
+            ["message"],
+        ),
+        (
+            multipart("digest", b"\nSubject: a\n\none", b"\nSubject: b\n\ntwo"),
+            "plain",
+            "Subject: a\n\none\n\nSubject: b\n\ntwo",
+            ["message", "message"],
+        ),
+        (
+            multipart("mixed", PLAIN, b"Content-Type: application/ms-tnef\n\nx"),
+            "plain",
+            "plain\n",
+            ["winmail.dat"],
+        ),
         (b"Content-Type: application/pgp; format=text\n\nsigned\n", "plain", "signed\n", []),
     ],
-)  # fmt: skip
+)
 def test_body_and_attachments_are_distinguished(
     raw: bytes, kind: str, text: str, names: list[str]
 ) -> None:
@@ -257,11 +297,15 @@ FILE = named("application/pdf", "a.pdf", b"%PDF", "inline")
         ([HTML, FILE, PLAIN], "html", "rich\nplain\n", ["a.pdf"]),
         ([PLAIN, FILE, HTML.replace(b"rich", b"plain")], "plain", "plain\n", ["a.pdf", ""]),
         ([PLAIN, FILE, HTML, PLAIN], "plain", "plain\nrich\nplain\n", ["a.pdf"]),
-        ([alternative("first words", "<p>first words</p>"), FILE, HTML], "plain",
-            "first words\nrich", ["a.pdf"]),
+        (
+            [alternative("first words", "<p>first words</p>"), FILE, HTML],
+            "plain",
+            "first words\nrich",
+            ["a.pdf"],
+        ),
         ([PLAIN, FILE, b"Content-Type: text/enriched\n\nmore"], "plain", "plain\nmore", ["a.pdf"]),
     ],
-)  # fmt: skip
+)
 def test_text_after_a_file_is_joined_if_it_is_new(
     parts: list[bytes], kind: str, text: str, names: list[str]
 ) -> None:

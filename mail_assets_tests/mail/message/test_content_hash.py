@@ -81,13 +81,19 @@ TEXT_OF_IT = "Un café, s'il vous plaît.\n\nFrom here on = all is plain.\n"
     [
         (b"Content-Type: text/plain; charset=utf-8\n", TEXT_OF_IT.encode(), "mboxrd"),
         (b"Content-Type: text/plain; charset=latin-1\n", TEXT_OF_IT.encode("latin-1"), "plain"),
-        (b"Content-Type: text/plain; charset=utf-8\nContent-Transfer-Encoding: base64\n",
-            base64.encodebytes(TEXT_OF_IT.encode()), "plain"),
-        (b"Content-Type: text/plain; charset=utf-8\n"
+        (
+            b"Content-Type: text/plain; charset=utf-8\nContent-Transfer-Encoding: base64\n",
+            base64.encodebytes(TEXT_OF_IT.encode()),
+            "plain",
+        ),
+        (
+            b"Content-Type: text/plain; charset=utf-8\n"
             b"Content-Transfer-Encoding: quoted-printable\n",
-            quopri.encodestring(TEXT_OF_IT.encode()), "pg"),
+            quopri.encodestring(TEXT_OF_IT.encode()),
+            "pg",
+        ),
     ],
-)  # fmt: skip
+)
 def test_every_archivers_copy_has_one_hash(header: bytes, body: bytes, dialect: str) -> None:
     pipermail = (
         b"From: jo at example.org (=?utf-8?q?Jo_D=C3=B6?=)\n"
@@ -114,13 +120,16 @@ def test_plain_text_hashes_as_decoded_text(text: str) -> None:
     ("old", "new"),
     [
         (b"jo@example.org", b"jo@example.com"),
-        (b"15:18:12", b"15:18:13"), (b"fix x", b"fix y"),
+        (b"15:18:12", b"15:18:13"),
+        (b"fix x", b"fix y"),
         (b"<1@example.org>", b"<2@example.org>"),
         (b"In-Reply-To: <0", b"In-Reply-To: <9"),
         (b"<00@example.org>", b"<99@example.org>"),
-        (b"text/plain", b"text/html"), (b"body", b"Body"), (b"body\n\nmore", b"body\nmore"),
+        (b"text/plain", b"text/html"),
+        (b"body", b"Body"),
+        (b"body\n\nmore", b"body\nmore"),
     ],
-)  # fmt: skip
+)
 def test_content_hash_changes_with_the_content(old: bytes, new: bytes) -> None:
     assert old in FOLDED
     assert read(FOLDED.replace(old, new)).content_hash != read(FOLDED).content_hash

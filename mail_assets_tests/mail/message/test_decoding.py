@@ -26,18 +26,36 @@ from mail_assets.mail.message.part_text import decode_part
 @pytest.mark.parametrize(
     ("label", "codec"),
     [
-        ("UTF-8", "utf-8"), ("utf8", "utf-8"), ("iso-8859-1", "cp1252"), ("latin1", "cp1252"),
-        ("cp 1252", "cp1252"), ("iso-88-59-1", "cp1252"), ("iso-8858-1", "cp1252"),
+        ("UTF-8", "utf-8"),
+        ("utf8", "utf-8"),
+        ("iso-8859-1", "cp1252"),
+        ("latin1", "cp1252"),
+        ("cp 1252", "cp1252"),
+        ("iso-88-59-1", "cp1252"),
+        ("iso-8858-1", "cp1252"),
         ("iso-8859-1,iso-8859-2", "cp1252"),
-        ('"utf-8"', "utf-8"), ("utf-8*en", "utf-8"), ("iso885915", "iso8859-15"),
-        ("iso-8859-8-i", "iso8859_8"), ("iso-latin-2", "iso8859-2"), ("iso-850", "cp850"),
-        ("koi8r", "koi8-r"), ("gb2312", "gb18030"), ("GB2312_CHARSET", "gb18030"),
-        ("x-gbk", "gb18030"), ("chinesebig5", "big5hkscs"), ("cn-big5", "big5hkscs"),
-        ("ks_c_5601-1987", "cp949"), ("x-windows-949", "cp949"), ("shift-jis", "cp932"),
-        ("jis", "iso2022_jp_ext"), ("iso-2022-jp", "iso2022_jp_ext"), ("windows-874", "cp874"),
-        ("macintosh", "mac-roman"), ("x-unicode-2-0-utf-7", "utf_7"),
+        ('"utf-8"', "utf-8"),
+        ("utf-8*en", "utf-8"),
+        ("iso885915", "iso8859-15"),
+        ("iso-8859-8-i", "iso8859_8"),
+        ("iso-latin-2", "iso8859-2"),
+        ("iso-850", "cp850"),
+        ("koi8r", "koi8-r"),
+        ("gb2312", "gb18030"),
+        ("GB2312_CHARSET", "gb18030"),
+        ("x-gbk", "gb18030"),
+        ("chinesebig5", "big5hkscs"),
+        ("cn-big5", "big5hkscs"),
+        ("ks_c_5601-1987", "cp949"),
+        ("x-windows-949", "cp949"),
+        ("shift-jis", "cp932"),
+        ("jis", "iso2022_jp_ext"),
+        ("iso-2022-jp", "iso2022_jp_ext"),
+        ("windows-874", "cp874"),
+        ("macintosh", "mac-roman"),
+        ("x-unicode-2-0-utf-7", "utf_7"),
     ],
-)  # fmt: skip
+)
 def test_labels_seen_in_mail_have_a_codec(label: str, codec: str) -> None:
     assert find_codec(label) == codec
     assert b"plain".decode(codec) == "plain"
@@ -235,12 +253,15 @@ def test_any_bytes_under_any_label_give_text_for_postgres(
         (b"QUOTED-PRINTABLE ", b"=41", b"A"),
         (b"base64", b"aGVs\nbG8=", b"hello"),
         (b"base64;", b"aGVs*bG8", b"hello"),
-        (b"base64", b"a", b""), (b"base64", b"aGk\x00=x", b"hi"), (b"7-bit", b"=41", b"=41"),
-        (b"text/html", b"=41", b"=41"), (b"", b"=41", b"=41"),
+        (b"base64", b"a", b""),
+        (b"base64", b"aGk\x00=x", b"hi"),
+        (b"7-bit", b"=41", b"=41"),
+        (b"text/html", b"=41", b"=41"),
+        (b"", b"=41", b"=41"),
         (b"x-uuencode", b"begin 644 a.txt\n#0V%T\n`\nend\n", b"Cat"),
         (b"x-uuencode", b"no such thing", b"no such thing"),
     ],
-)  # fmt: skip
+)
 def test_transfer_encodings_are_undone_as_far_as_they_hold(
     encoding: bytes, data: bytes, expected: bytes
 ) -> None:
@@ -270,11 +291,15 @@ def test_text_that_is_composed_already_is_not_copied() -> None:
 @pytest.mark.parametrize(
     ("labels", "codec"),
     [
-        ("win-1251 CP-1251 windows1251 x-cp1251 x_windows_1251 Win1251 'windows-1251' ms-1251",
-            "cp1251"),
+        (
+            "win-1251 CP-1251 windows1251 x-cp1251 x_windows_1251 Win1251 'windows-1251' ms-1251",
+            "cp1251",
+        ),
         ("euc_jp eucjp-win EUC-JP-MS x-euc-jp eucJP csEUCPkdFmtJapanese", "euc_jp"),
-        ("iso8859_2 iso-8859_2 8859-2 latin-2 ISO_8859-2:1987 l2 iso-ir-101 cs-isolatin2",
-            "iso8859-2"),
+        (
+            "iso8859_2 iso-8859_2 8859-2 latin-2 ISO_8859-2:1987 l2 iso-ir-101 cs-isolatin2",
+            "iso8859-2",
+        ),
         ("cp950 big5_hkscs x-big5 windows-950", "big5hkscs"),
         ("windows-936 gb2312; GB_2312-80 x-gbk cp936 MS936 gb18030-2000", "gb18030"),
         ("EUCKR euc_kr windows-949 ksc5601 cp949", "cp949"),
@@ -288,7 +313,7 @@ def test_text_that_is_composed_already_is_not_copied() -> None:
         ("iso-ir-100 latin-1 iso8859_1 cp-1252 csISOLatin1", "cp1252"),
         ("KOI-8-R koi8r KOI8_R cskoi8r", "koi8-r"),
     ],
-)  # fmt: skip
+)
 def test_labels_are_compared_by_letters_and_digits(labels: str, codec: str) -> None:
     found = {find_codec(label) for label in labels.split()}
     assert {name and codecs.lookup(name).name for name in found} == {codecs.lookup(codec).name}
@@ -297,13 +322,31 @@ def test_labels_are_compared_by_letters_and_digits(labels: str, codec: str) -> N
 @pytest.mark.parametrize(
     "text",
     [
-        *["", " \n\t", "\u200b", "\u2060", "\xad", "\u034f", "\u200e", "\u3164", "\u2800",
-            "\ufeff"],
-        *["\u180e", "\u061c", "\u115f\u1160", "\uffa0", "\u2028", "\xa0\u200c \u200d", "\u3000",
-            "\ufe0f"],
+        *[
+            "",
+            " \n\t",
+            "\u200b",
+            "\u2060",
+            "\xad",
+            "\u034f",
+            "\u200e",
+            "\u3164",
+            "\u2800",
+            "\ufeff",
+        ],
+        *[
+            "\u180e",
+            "\u061c",
+            "\u115f\u1160",
+            "\uffa0",
+            "\u2028",
+            "\xa0\u200c \u200d",
+            "\u3000",
+            "\ufe0f",
+        ],
         *["\U000e0020", "\x01", "\ufffc", "\u0301"],
     ],
-)  # fmt: skip
+)
 def test_text_without_a_visible_letter_is_blank(text: str) -> None:
     assert is_blank(text)
     assert not is_blank(text + "x")

@@ -122,21 +122,25 @@ def test_line_that_can_be_no_field_ends_the_header(
         (b"plain", "plain"),
         (b"=?utf-8?b?0KPQt9C9?= =?utf-8?b?0LDQ?=\r\n =?utf-8?b?udGC0LU=?= !", "Узнайте !"),
         (b'"=?iso-8859-1?q?J=F6rg?=" <j@example.org>', "Jörg <j@example.org>"),
-        (b"=?utf-8?Q?a_b=3F?=", "a b?"), (b"x =?utf-8?q?y?= z", "x y z"),
+        (b"=?utf-8?Q?a_b=3F?=", "a b?"),
+        (b"x =?utf-8?q?y?= z", "x y z"),
         (b"=?utf-8?q?a?= =?iso-8859-1?q?b?=", "ab"),
         (b"=?nope?q?a=80?= =?y?q?b?=", "a€b"),
-        (b"=?utf-8*en?q?=C3=A9?=", "é"), (b"=?utf-8?b?w6k?=", "é"),
+        (b"=?utf-8*en?q?=C3=A9?=", "é"),
+        (b"=?utf-8?b?w6k?=", "é"),
         (b"=?utf-8?q?regularizaci=F3n?=", "regularización"),
         (b"=?iso-8859-1?q?why??= x", "why? x"),
         (b"=?utf-8?q?open =?utf-8?q?a?=", "=?utf-8?q?open a"),
-        (b"name==?utf-8?q?x?=", "name=x"), (b"=?utf-8?b?!!!?=", ""),
+        (b"name==?utf-8?q?x?=", "name=x"),
+        (b"=?utf-8?b?!!!?=", ""),
         (b"=?utf-8?x?abc?=", "=?utf-8?x?abc?="),
         (b"wins \xa37,000", "wins £7,000"),
-        ("wins £".encode(), "wins £"), (b"a\0b\r\n c", "ab c"),
+        ("wins £".encode(), "wins £"),
+        (b"a\0b\r\n c", "ab c"),
         (b"=?utf-8?q?line=0Abreak=0D?=", "line break"),
         (b"=?iso-2022-jp?b?GyRCRnxLXBsoQg==?=", "日本"),
     ],
-)  # fmt: skip
+)
 def test_values_are_decoded_to_one_line(value: bytes, expected: str) -> None:
     assert decode_value(value) == expected
 

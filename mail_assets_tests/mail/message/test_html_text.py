@@ -81,10 +81,14 @@ def test_any_html_gives_text_for_postgres(html: str) -> None:
     ("html", "behind"),
     [
         ("<blockquote type=cite>" * 3_000, ">" * MAX_QUOTE_DEPTH + " end"),
-        ("<b><a>" * 3_000, "end"), ("<blockquote" * 3_000, ""), ("<!-- " * 3_000, ""),
-        ("<script>" * 3_000, ""), ('<a b="' * 3_001, ""), ("<a " + "b " * 3_000, ""),
+        ("<b><a>" * 3_000, "end"),
+        ("<blockquote" * 3_000, ""),
+        ("<!-- " * 3_000, ""),
+        ("<script>" * 3_000, ""),
+        ('<a b="' * 3_001, ""),
+        ("<a " + "b " * 3_000, ""),
     ],
-)  # fmt: skip
+)
 def test_unclosed_markup_hides_only_later_text(html: str, behind: str) -> None:
     assert html_to_text(f"<p>seen</p>{html}end").split("\n")[0] == "seen"
     assert html_to_text(f"<p>seen</p>{html}end").removeprefix("seen").strip() == behind
@@ -158,14 +162,19 @@ def test_text_that_is_hidden_is_left_out(hidden: str) -> None:
         '<div style="line-height:0">V</div>',
         '<input type="hidden" value="H">V',
         '<span aria-hidden="true">V</span>',
-        '<p class="hidden">V</p>', '<p title="hidden">V</p>', "<noscript>V</noscript>",
+        '<p class="hidden">V</p>',
+        '<p title="hidden">V</p>',
+        "<noscript>V</noscript>",
         "<style>@media print { .x { display:none } } .y { color:red }</style><p class='x y'>V</p>",
         "<!--[if !mso]><!--><p>V</p><!--<![endif]-->",
-        "<![if !mso]>V<![endif]>", "<!-->V<!-- -->", "<!--->V", "<p hidden>H<p>V",
+        "<![if !mso]>V<![endif]>",
+        "<!-->V<!-- -->",
+        "<!--->V",
+        "<p hidden>H<p>V",
         "<div><p style='display:none'>H</div>V",
         "<img style='display:none' src=x>V",
     ],
-)  # fmt: skip
+)
 def test_text_beside_hidden_text_is_kept(shown: str) -> None:
     assert html_to_text(f"<p>a</p>{shown}<p>z</p>").split() == ["a", "V", "z"]
 

@@ -18,15 +18,26 @@ from mail_assets.mail.message.ids import (
 @pytest.mark.parametrize(
     ("values", "expected"),
     [
-        (["<1@x>"], "1@x"), (["<AbC@X.org>"], "AbC@X.org"),
+        (["<1@x>"], "1@x"),
+        (["<AbC@X.org>"], "AbC@X.org"),
         (["<1@x> (added by postmaster@y)"], "1@x"),
-        (["(comment) <1@x>"], "1@x"), (["<1@x> <2@x>"], "1@x"), (["<a b\tc@x>"], "abc@x"),
+        (["(comment) <1@x>"], "1@x"),
+        (["<1@x> <2@x>"], "1@x"),
+        (["<a b\tc@x>"], "abc@x"),
         (['<"c=us;a= ;p=foo;l=BAR 1"@x>'], '"c=us;a=;p=foo;l=BAR1"@x'),
-        (["<no-at>"], "no-at"), (["bare@x"], "bare@x"), (["bare"], "bare"), (["<open@x"], "open@x"),
-        (["PM200011:12:45 AM"], None), (["<>"], None), (["< >"], None), ([""], None), ([], None),
-        (["", "<2@x>"], "2@x"), (["<1@x>", "<2@x>"], "1@x"),
+        (["<no-at>"], "no-at"),
+        (["bare@x"], "bare@x"),
+        (["bare"], "bare"),
+        (["<open@x"], "open@x"),
+        (["PM200011:12:45 AM"], None),
+        (["<>"], None),
+        (["< >"], None),
+        ([""], None),
+        ([], None),
+        (["", "<2@x>"], "2@x"),
+        (["<1@x>", "<2@x>"], "1@x"),
     ],
-)  # fmt: skip
+)
 def test_first_id_of_the_first_field_that_has_one(values: list[str], expected: str | None) -> None:
     assert parse_message_id(values) == expected
 
@@ -43,7 +54,9 @@ def test_generated_id_depends_on_all_parts_only() -> None:
     [
         ("<1@x>", ("1@x",)),
         ("CA+1@mail.example", ("CA+1@mail.example",)),
-        ("<1@x> <2@x>", ("1@x", "2@x")), ("<1@x> <1@x>", ("1@x",)), ("<lo\n ng@x>", ("long@x",)),
+        ("<1@x> <2@x>", ("1@x", "2@x")),
+        ("<1@x> <1@x>", ("1@x",)),
+        ("<lo\n ng@x>", ("long@x",)),
         ('"Jo"\'s message of "Wed, 4 Sep 2002"', ()),
         ('<1@x> (Jo\'s message of "Sat, 11 Jan")', ("1@x",)),
         ('<1@x> from "Jo" at Nov 3, 97 05:47:43 pm', ("1@x",)),
@@ -53,9 +66,12 @@ def test_generated_id_depends_on_all_parts_only() -> None:
         ('Message from Jo Doe <jo@example.org> of "Sun, 05 Jan"', ()),
         ('Jo Doe <jo@example.org>\'s message of "Sun, 05 Jan"', ()),
         ('Jo Doe <jo@example.org>\'s message of "Sun, 05 Jan" <1@x>', ("1@x",)),
-        ("<y>", ()), ("<n>", ()), ("not-an-id", ()), ("", ()),
+        ("<y>", ()),
+        ("<n>", ()),
+        ("not-an-id", ()),
+        ("", ()),
     ],
-)  # fmt: skip
+)
 def test_in_reply_to_gives_ids_and_never_an_author_s_address(
     value: str, expected: tuple[str, ...]
 ) -> None:

@@ -56,20 +56,32 @@ def encoded_multipart(*parts: bytes) -> bytes:
         (multipart().replace(b"preamble\n", b""), []),
         (multipart(PLAIN).replace(b"--b1--\nepilogue\n", b""), [("text/plain", b"plain\n")]),
         (multipart(PLAIN).replace(b"--b1\n", b"--b1 \t\n"), [("text/plain", b"plain")]),
-        (multipart(multipart(PLAIN, boundary=b"b10"), HTML),
-            [("text/plain", b"plain"), ("text/html", b"<p>html")]),
+        (
+            multipart(multipart(PLAIN, boundary=b"b10"), HTML),
+            [("text/plain", b"plain"), ("text/html", b"<p>html")],
+        ),
         (multipart(b"Content-Type: text/plain\n\na --b1 b"), [("text/plain", b"a --b1 b")]),
         (b"Content-Type: TEXT/X-Diff; charset=x\n\nd", [("text/x-diff", b"d")]),
         (b"Content-Type: text\n\nd", [("text/plain", b"d")]),
         (b"Content-Type: text/plain charset=utf-8\n\nd", [("text/plain", b"d")]),
-        (multipart(b"\n" + PLAIN, kind=b"digest"),
-            [("message/rfc822", PLAIN), ("text/plain", b"plain")]),
-        (b"Content-Type: message/rfc822\n\n" + multipart(PLAIN, HTML), [("message/rfc822",
-            multipart(PLAIN, HTML)), ("text/plain", b"plain"), ("text/html", b"<p>html")]),
-        (b"Content-Type: multipart/mixed; boundary*0=b; boundary*1=1\n\n--b1\n\nx\n--b1--\n",
-            [("text/plain", b"x")]),
+        (
+            multipart(b"\n" + PLAIN, kind=b"digest"),
+            [("message/rfc822", PLAIN), ("text/plain", b"plain")],
+        ),
+        (
+            b"Content-Type: message/rfc822\n\n" + multipart(PLAIN, HTML),
+            [
+                ("message/rfc822", multipart(PLAIN, HTML)),
+                ("text/plain", b"plain"),
+                ("text/html", b"<p>html"),
+            ],
+        ),
+        (
+            b"Content-Type: multipart/mixed; boundary*0=b; boundary*1=1\n\n--b1\n\nx\n--b1--\n",
+            [("text/plain", b"x")],
+        ),
     ],
-)  # fmt: skip
+)
 def test_leaf_parts_are_found(raw: bytes, expected: list[tuple[str, bytes]]) -> None:
     assert contents(raw) == expected
     with_crlf = raw.replace(b"\n", b"\r\n")
@@ -203,11 +215,19 @@ def test_hostile_structures_end_in_few_parts(name: str) -> None:
 
 
 PIECES = [
-    b"Content-Type: ", b"multipart/mixed", b"; boundary=b", b"\n", b"\n\n", b"--b", b"--b--",
-    b"message/rfc822", b"text/plain",
+    b"Content-Type: ",
+    b"multipart/mixed",
+    b"; boundary=b",
+    b"\n",
+    b"\n\n",
+    b"--b",
+    b"--b--",
+    b"message/rfc822",
+    b"text/plain",
     b"Content-Transfer-Encoding: base64",
-    b"aGk=", b"\r\n",
-]  # fmt: skip
+    b"aGk=",
+    b"\r\n",
+]
 
 
 @settings(max_examples=200)
@@ -229,19 +249,30 @@ def test_parts_come_back_from_a_multipart(bodies: list[bytes]) -> None:
 @pytest.mark.parametrize(
     "boundary",
     [
-        *["----=_NextPart_000_1", "----=_Part_0_123.456", "------------070109030", "_000_AB_",
-            "-x"],
+        *[
+            "----=_NextPart_000_1",
+            "----=_Part_0_123.456",
+            "------------070109030",
+            "_000_AB_",
+            "-x",
+        ],
         *["=_abc?=", "b 1", "Apple-Mail=_1", "0__=1", "'q'"],
     ],
-)  # fmt: skip
+)
 @pytest.mark.parametrize(
     "declared",
     [
-        *["", '; boundary="other"', "; boundary=3D", '; boundary="', "; boundary=cut-",
-            "; charset=x"],
+        *[
+            "",
+            '; boundary="other"',
+            "; boundary=3D",
+            '; boundary="',
+            "; boundary=cut-",
+            "; charset=x",
+        ],
         "; BOUNDARY = ",
     ],
-)  # fmt: skip
+)
 def test_lost_boundary_is_found_by_its_lines(boundary: str, declared: str) -> None:
     raw = multipart(PLAIN, HTML, boundary=boundary.encode())
     raw = raw.replace(f'; boundary="{boundary}"'.encode(), declared.encode())

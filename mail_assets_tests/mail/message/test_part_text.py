@@ -13,19 +13,23 @@ from mail_assets.mail.message.part_text import MAX_TEXT, decode_part, decode_par
 @pytest.mark.parametrize(
     ("text", "delsp", "expected"),
     [
-        ("a \nb", False, "a b"), ("ab \ncd", True, "abcd"),
+        ("a \nb", False, "a b"),
+        ("ab \ncd", True, "abcd"),
         ("> q \n> r\nnew", False, "> q r\nnew"),
         (">> q \n> r", False, ">> q \n> r"),
-        (">q", False, "> q"), (">", False, ">"),
+        (">q", False, "> q"),
+        (">", False, ">"),
         (" >not a quote", False, ">not a quote"),
         (" From here", False, "From here"),
         ("a \n-- \nsig", False, "a \n-- \nsig"),
         ("-- \nsig \nmore", False, "-- \nsig more"),
         ("> -- \n> sig", False, "> -- \n> sig"),
         ("para \n\nnext", False, "para \n\nnext"),
-        ("a\n", False, "a\n"), ("a ", False, "a "), ("", False, ""),
+        ("a\n", False, "a\n"),
+        ("a ", False, "a "),
+        ("", False, ""),
     ],
-)  # fmt: skip
+)
 def test_flowed_text_becomes_logical_lines(text: str, delsp: bool, expected: str) -> None:
     assert unflow(text, delsp=delsp) == expected
 

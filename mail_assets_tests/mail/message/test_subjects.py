@@ -10,7 +10,9 @@ from mail_assets.mail.message.subjects import base_subject, find_topic, is_answe
 @pytest.mark.parametrize(
     ("subject", "expected"),
     [
-        ("fix x", "fix x"), ("Re: fix x", "fix x"), ("RE : fix x", "fix x"),
+        ("fix x", "fix x"),
+        ("Re: fix x", "fix x"),
+        ("RE : fix x", "fix x"),
         ("AW: WG: Fwd: fix x", "fix x"),
         ("Re[2]: Re(3): Re^4: fix x", "fix x"),
         ("回复：答复: 转发：fix x", "fix x"),
@@ -23,10 +25,14 @@ from mail_assets.mail.message.subjects import base_subject, find_topic, is_answe
         ("fix  x\t(Fwd) (fwd)", "fix x"),
         ("fix [x] Re: y", "fix [x] Re: y"),
         ("Regression: x", "Regression: x"),
-        ("reading x", "reading x"), ("[ANNOUNCE]", "[ANNOUNCE]"), ("Re: [ANNOUNCE]", "[ANNOUNCE]"),
-        ("(fwd)", "(fwd)"), ("", ""), (" ", ""),
+        ("reading x", "reading x"),
+        ("[ANNOUNCE]", "[ANNOUNCE]"),
+        ("Re: [ANNOUNCE]", "[ANNOUNCE]"),
+        ("(fwd)", "(fwd)"),
+        ("", ""),
+        (" ", ""),
     ],
-)  # fmt: skip
+)
 def test_prefixes_and_tags_are_cut(subject: str, expected: str) -> None:
     assert base_subject(subject) == expected
 
@@ -49,10 +55,18 @@ def test_base_subject_is_idempotent_and_not_empty(words: list[str]) -> None:
     "subject",
     [
         *("Re: x", "RE : x", "re[2]: x", "Re^2: x", "Aw: x", "Antw: x", "Sv: x", "Vs: x", "Odp: x"),
-        *("R: x", "RES: x", "回复：x", "答复: x", "Ｒｅ： x", "[dev] Re: x", "Re: Fwd: x",
-            "\u200bRe: x"),
+        *(
+            "R: x",
+            "RES: x",
+            "回复：x",
+            "答复: x",
+            "Ｒｅ： x",
+            "[dev] Re: x",
+            "Re: Fwd: x",
+            "\u200bRe: x",
+        ),
     ],
-)  # fmt: skip
+)
 def test_answer_begins_with_a_prefix_of_answers(subject: str) -> None:
     assert is_answer(subject)
 
@@ -85,11 +99,19 @@ def test_topic_is_the_same_however_programs_write_it(subject: str, topic: str) -
 @pytest.mark.parametrize(
     "subject",
     [
-        *("", "Re:", "[patch]", "Re: [PATCH v2 1/3]", "patch", "Your mail", "Re: help!",
-            "Question"),
+        *(
+            "",
+            "Re:",
+            "[patch]",
+            "Re: [PATCH v2 1/3]",
+            "patch",
+            "Your mail",
+            "Re: help!",
+            "Question",
+        ),
         *("test", "a bug", "12345", "7.1", "Re: Re", "Hilfe", "Problème", "помогите", "求助"),
         *("Re: (no subject)", "quick question", "Hello!!!"),
     ],
-)  # fmt: skip
+)
 def test_subject_that_says_too_little_has_no_topic(subject: str) -> None:
     assert find_topic(subject) == ""

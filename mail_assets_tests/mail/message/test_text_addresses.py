@@ -190,8 +190,19 @@ HOSTS = ["example", "lists.example", "b-c", "www", "bücher", "localhost", "10",
 DOTS = [".", ".", ".", " dot ", "(dot)", "[.]", "-dot-", " . ", "%2E", "=2e", "\uff0e", " punto "]
 TOPS = ["org", "com", "co.uk", "ninja", "c", "30", "py", "xn--p1ai", "ORG"]
 AFTER = [
-    "", ", or not", ">", ")", ". Yes", "?subject=x", "\nend", '"', "/a", "(x)", "; b at c", " w:",
-]  # fmt: skip
+    "",
+    ", or not",
+    ">",
+    ")",
+    ". Yes",
+    "?subject=x",
+    "\nend",
+    '"',
+    "/a",
+    "(x)",
+    "; b at c",
+    " w:",
+]
 PARTS = (BEFORE, LOCALS, GAPS, MARKS, GAPS, HOSTS, DOTS, TOPS, AFTER)
 
 

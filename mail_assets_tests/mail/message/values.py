@@ -12,8 +12,12 @@ VALUES = st.lists(
 
 HOSTILE_VALUES = [
     b" ".join(b"=?utf-8?q?a%d?=" % i for i in range(50_000)),
-    b"=?" * 300_000, b'"' * 300_001, b'"\\' * 200_000,
+    b"=?" * 300_000,
+    b'"' * 300_001,
+    b'"\\' * 200_000,
     b"a/b" + b"".join(b"; name*%d=x" % i for i in range(20_000)),
-    b"x" + b"\r\n " * 200_000, b"a/b;" + b"x" * 65_000, b"a/b;" + b" " * 65_000,
+    b"x" + b"\r\n " * 200_000,
+    b"a/b;" + b"x" * 65_000,
+    b"a/b;" + b" " * 65_000,
     b"a/b;" + b'a="\\"' * 13_000,
-]  # fmt: skip
+]

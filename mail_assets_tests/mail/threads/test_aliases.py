@@ -33,31 +33,48 @@ def follow(*corpora: Sequence[ThreadMessage], start: Led | None = None) -> dict[
     ("corpora", "expected"),
     [
         pytest.param([[A, B]], {}, id="what stands in a thread needs no alias"),
-        pytest.param([[mail("m", "a", "x y", 1)]], {},
-            id="several In-Reply-To beside references are no ancestors and lead nowhere"),
-        pytest.param([[B, C, mail("m", "b c", "", 4)]], {},
-            id="another named message needs no alias either"),
-        pytest.param([[A, mail("m", "x a", "", 4), mail("k", "x a", "", 5)]],
+        pytest.param(
+            [[mail("m", "a", "x y", 1)]],
+            {},
+            id="several In-Reply-To beside references are no ancestors and lead nowhere",
+        ),
+        pytest.param(
+            [[B, C, mail("m", "b c", "", 4)]], {}, id="another named message needs no alias either"
+        ),
+        pytest.param(
+            [[A, mail("m", "x a", "", 4), mail("k", "x a", "", 5)]],
             {"x": Alias("k", True)},
-            id="what is named above a parent leads to the smallest id that names it"),
-        pytest.param([[A, mail("m", "a y", "a", 4)]], {"y": Alias("m", True)},
-            id="what is named after the parent leads to the message that names it"),
-        pytest.param([[B, REPLY], [B], [B, REPLY]], {},
-            id="a message that comes back leads itself"),
+            id="what is named above a parent leads to the smallest id that names it",
+        ),
+        pytest.param(
+            [[A, mail("m", "a y", "a", 4)]],
+            {"y": Alias("m", True)},
+            id="what is named after the parent leads to the message that names it",
+        ),
+        pytest.param(
+            [[B, REPLY], [B], [B, REPLY]], {}, id="a message that comes back leads itself"
+        ),
         pytest.param([[B, REPLY], [B], [C]], {}, id="nothing is left of the part that it led to"),
-        pytest.param([[B, LATER, BRIDGE], [B, LATER]], {},
-            id="a bridge vanishes: it is a ghost of one part"),
-        pytest.param([[B, REPLY], [B], [B, LATER, BRIDGE], [B, LATER]], {"r": Alias("b", False)},
-            id="a merge that is undone takes no id along"),
-        pytest.param([[B, REPLY], [B]], {"r": Alias("b", False)},
-            id="a reply vanishes: the thread stays"),
+        pytest.param(
+            [[B, LATER, BRIDGE], [B, LATER]], {}, id="a bridge vanishes: it is a ghost of one part"
+        ),
+        pytest.param(
+            [[B, REPLY], [B], [B, LATER, BRIDGE], [B, LATER]],
+            {"r": Alias("b", False)},
+            id="a merge that is undone takes no id along",
+        ),
+        pytest.param(
+            [[B, REPLY], [B]], {"r": Alias("b", False)}, id="a reply vanishes: the thread stays"
+        ),
         pytest.param([[B, REPLY], [REPLY]], {}, id="a root vanishes: it is a ghost"),
         pytest.param([[A, B], [A]], {}, id="a whole thread vanishes: nothing is left to lead to"),
-        pytest.param([[B, REPLY, mail("s", "b", "", 6)], [B, mail("s", "b", "", 6)], [mail("s", "",
-            "", 6)]], {"b": Alias("s", False), "r": Alias("s", False)},
-            id="where it led to vanishes too: on to the next of the thread"),
+        pytest.param(
+            [[B, REPLY, mail("s", "b", "", 6)], [B, mail("s", "b", "", 6)], [mail("s", "", "", 6)]],
+            {"b": Alias("s", False), "r": Alias("s", False)},
+            id="where it led to vanishes too: on to the next of the thread",
+        ),
     ],
-)  # fmt: skip
+)
 def test_ids_lead_to_their_threads(
     corpora: list[list[ThreadMessage]], expected: dict[str, Alias]
 ) -> None:
