@@ -49,9 +49,8 @@ class Crane:
 
     def link(self, *, rebuild: bool = False) -> Outcome:
         """Run the step of `commit_links`."""
-        with self.world.connect() as connection:
-            about = {"crane": Discussed((HARBOR,))}
-            return link_commits(connection, about, self.world.said.append, rebuild=rebuild)
+        with self.world.workspace() as workspace:
+            return link_commits(workspace, {"crane": Discussed((HARBOR,))}, rebuild=rebuild)
 
     def links(self, sha: str) -> list[str]:
         """Return the links of a commit as "KIND NAME"."""

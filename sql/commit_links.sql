@@ -20,6 +20,14 @@ select exists (
        and p.digest is distinct from s.digest)
     or exists (select from commit_link_changes)
 
+-- name: begin_months
+-- Until they are recorded again: a run that is killed has written some of their links.
+update commit_link_sources s
+   set digest = 'begun'
+  from unnest(%(assets)s::text[], %(of_lists)s::text[], %(of_months)s::text[])
+       as n (asset, list, month)
+ where (s.asset, s.list, s.month) = (n.asset, n.list, n.month)
+
 -- name: record_months
 insert into commit_link_sources (asset, list, month, digest)
 select *
@@ -178,21 +186,63 @@ delete from commit_links
 -- name: copy
 copy commit_links (repository, sha, message_id, kind, place, evidence) from stdin
 
--- name: delete_orphans
--- Whole corpus: both by their keys, without texts.
-delete from commit_links l
- where l.repository <> all(%(repositories)s)
-    or not exists (select from commits c where (c.repository, c.sha) = (l.repository, l.sha))
+-- name: delete_unnamed
+-- Whole corpus: the repositories of lists.toml are others than before.
+delete from commit_links where repository <> all(%(repositories)s)
 
--- name: figures
--- Whole corpus: small rows, counted after a change.
-select count(*), (select count(*) from commits),
-       count(distinct (repository, sha)) filter (where kind in ('applied', 'discussion', 'report')),
-       count(distinct (repository, sha)) filter (where kind = 'missing')
-  from commit_links
+-- name: months_of_commits
+select distinct list, month
+  from commits
+ where (repository, sha) in (select * from unnest(%(repositories)s::text[], %(shas)s::text[]))
 
--- name: digest
--- Whole corpus: small rows, read after a change.
-select encode(sha256(convert_to(coalesce(
-           sum(('x' || left(md5(l::text), 15))::bit(60)::bigint)::text, ''), 'UTF8')), 'hex')
-  from commit_links l
+-- name: settle_months
+-- Figures and digests of some months of commits. A commit counts once: by the best evidence for the
+-- mail that was applied, or by_name if it only names mail of the archive.
+insert into commit_link_months (list, month, counts, digest)
+select w.list, w.month, f.counts, f.digest
+  from (select distinct list, month
+          from unnest(%(lists)s::text[], %(months)s::text[]) as w (list, month)) w
+ cross join lateral (
+       select jsonb_build_object(
+                  'commits', count(*),
+                  'links', coalesce(sum(l.links), 0),
+                  'linked', count(*) filter (where l.found),
+                  'applied', count(*) filter (where l.applied),
+                  'named_elsewhere', count(*) filter (where l.missing and not l.found),
+                  'by_trailer', count(*) filter (where l.how = 'trailer'),
+                  'by_patch_id', count(*) filter (where l.how = 'patch-id'),
+                  'by_subject', count(*) filter (where l.how = 'subject'),
+                  'by_lines', count(*) filter (where l.how = 'lines'),
+                  'by_name', count(*) filter (where l.found and l.how is null)) as counts,
+              encode(sha256(coalesce(string_agg(
+                  l.rows, ''::bytea order by c.repository collate "C", c.sha), '')), 'hex')
+                  as digest
+         from commits c
+        cross join lateral (
+              select count(*) as links,
+                     coalesce(bool_or(kind in ('applied', 'discussion', 'report')), false) as found,
+                     coalesce(bool_or(kind = 'applied'), false) as applied,
+                     coalesce(bool_or(kind = 'missing'), false) as missing,
+                     (array_agg(
+                          case when evidence && '{trailer,thread of the trailer}' then 'trailer'
+                               when evidence && '{patch-id}' then 'patch-id'
+                               when evidence && '{subject}' then 'subject'
+                               else 'lines' end
+                          order by place) filter (where kind = 'applied'))[1] as how,
+                     string_agg(int8send(hash_record_extended(o, 0)), ''::bytea order by place)
+                         as rows
+                from commit_links o
+               where (o.repository, o.sha) = (c.repository, c.sha)) l
+        where c.list = w.list and c.month = w.month) f
+on conflict (list, month) do update
+   set counts = excluded.counts, digest = excluded.digest
+ where (commit_link_months.counts, commit_link_months.digest)
+       is distinct from (excluded.counts, excluded.digest)
+returning list, month, counts
+
+-- name: forget_empty_months
+delete from commit_link_months where (counts ->> 'commits')::bigint = 0
+
+-- name: all_months
+-- A row for each month.
+select list, month, counts, digest from commit_link_months order by list, month

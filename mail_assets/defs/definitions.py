@@ -24,7 +24,9 @@ from mail_assets.defs.assets.mail import (
     threads,
 )
 from mail_assets.defs.assets.patches import (
+    build_commit_health,
     build_commits,
+    build_patch_health,
     build_patches,
     commit_links,
     patch_series,
@@ -158,7 +160,8 @@ def build_assets(
         build_word_index(bucket_kind(settings.words)),
         build_patches(partitions),
         patch_series,
-        *((build_commits(partitions), commit_links) if settings.repositories else ()),
+        build_patch_health(partitions),
+        *(build_commit_assets(partitions) if settings.repositories else ()),
         build_chunks(partitions),
         build_embeddings(partitions, encoder, "openai" if is_remote else "onnx"),
         build_vectors(partitions, bucket),
@@ -178,6 +181,13 @@ def build_assets(
         ),
         assets,
     )
+
+
+def build_commit_assets(
+    partitions: dg.MultiPartitionsDefinition,
+) -> tuple[dg.AssetsDefinition | dg.AssetSpec, ...]:
+    """Build the assets of repositories."""
+    return build_commits(partitions), commit_links, build_commit_health(partitions)
 
 
 def freshness_policy(settings: Settings) -> dg.FreshnessPolicy | None:

@@ -105,7 +105,7 @@ def test_repository_that_is_named_no_more_is_dropped(crane: Crane) -> None:
     with crane.world.workspace() as workspace:
         gone = read_month_commits(workspace, ListMonth(HARBOR, MARCH), {})
         assert gone.counts["deleted"] == 2
-        link_commits(workspace.connection, {}, crane.world.said.append)
+        link_commits(workspace, {})
     assert crane.links(sha) == []
 
 
