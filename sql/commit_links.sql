@@ -186,9 +186,15 @@ delete from commit_links
 -- name: copy
 copy commit_links (repository, sha, message_id, kind, place, evidence) from stdin
 
--- name: delete_unnamed
--- Whole corpus: the repositories of lists.toml are others than before.
-delete from commit_links where repository <> all(%(repositories)s)
+-- name: delete_orphans
+-- Whole corpus: the repositories of lists.toml are others than before, or all links are made again.
+delete from commit_links l
+ where l.repository <> all(%(repositories)s)
+    or not exists (select from commits c where (c.repository, c.sha) = (l.repository, l.sha))
+
+-- name: linked_months
+-- The months of commits that links were made of.
+select list, month from commit_link_sources where asset = 'commits'
 
 -- name: months_of_commits
 select distinct list, month

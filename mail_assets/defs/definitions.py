@@ -52,7 +52,13 @@ from mail_assets.defs.checks.mail import (
     summaries_current,
 )
 from mail_assets.defs.checks.months import build_months_made
-from mail_assets.defs.checks.patches import commits_counted, few_malformed, patches_accounted_for
+from mail_assets.defs.checks.patches import (
+    commits_counted,
+    few_malformed,
+    links_stand,
+    patches_accounted_for,
+    series_complete,
+)
 from mail_assets.defs.checks.search import search_quality_holds
 from mail_assets.defs.jobs import JOBS, build_upkeep, refresh_commits
 from mail_assets.defs.partitions import GROUP, MONTHLY, asset_key, list_months
@@ -93,6 +99,7 @@ CHECKS = (
     words_reconciled,
     patches_accounted_for,
     few_malformed,
+    series_complete,
     spans_point_into_bodies,
     tokens_in_range,
     one_fingerprint,
@@ -102,10 +109,13 @@ CHECKS = (
     search_quality_holds,
 )
 
+#: Where lists.toml names a repository.
+CHECKS_OF_COMMITS = (commits_counted, links_stand)
+
 #: (asset, check) of the checks that stop a run when they fail.
 BLOCKING_CHECKS = frozenset(
     (spec.asset_key.path[-1], spec.name)
-    for check in CHECKS
+    for check in (*CHECKS, *CHECKS_OF_COMMITS)
     for spec in check.check_specs
     if spec.blocking
 )
@@ -122,7 +132,7 @@ def build_defs(settings: Settings, **overrides: object) -> dg.Definitions:
     """Build the definitions; `overrides` replace resources by name, in tests."""
     partitions = list_months(tuple(settings.lists), settings.first_month, settings.last_month)
     assets, resources = build_assets(settings, partitions), build_resources(settings, **overrides)
-    checks = [*CHECKS, *([commits_counted] if settings.repositories else [])]
+    checks = [*CHECKS, *(CHECKS_OF_COMMITS if settings.repositories else ())]
     upkeep = build_upkeep(dg.Definitions(assets=assets, asset_checks=checks, resources=resources))
     return dg.Definitions(
         assets=assets,

@@ -18,8 +18,9 @@ from mail_assets.tables.commit_links import (
     CORPUS,
     Discussed,
     begin_months,
-    delete_unnamed,
+    delete_orphans,
     find_changed_months,
+    find_linked,
     find_links,
     find_months,
     find_touched,
@@ -75,8 +76,9 @@ def link_commits(
         with connection.transaction():
             deleted = work.deleted
             if is_new:
-                deleted += delete_unnamed(connection, [*repositories])
-                months |= {*read_months(connection)}
+                deleted += delete_orphans(connection, [*repositories])
+            if is_new or (state and digest != state.digest):  # figures of months were lost
+                months |= {*read_months(connection)} | find_linked(connection)
             others = settle_months(connection, months)
             record_months(connection, changed)
             forget_noted(connection, noted)

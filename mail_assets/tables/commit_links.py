@@ -253,10 +253,16 @@ def replace_links(
     return sum(map(len, changed.values())), len(old - new)
 
 
-def delete_unnamed(connection: psycopg.Connection, repositories: Sequence[str]) -> int:
-    """Delete the links of repositories that lists.toml no longer names; return their number."""
+def delete_orphans(connection: psycopg.Connection, repositories: Sequence[str]) -> int:
+    """Delete the links of commits and repositories that are gone; return their number."""
     values = {"repositories": [*repositories]}
-    return connection.execute(statement("commit_links", "delete_unnamed"), values).rowcount
+    return connection.execute(statement("commit_links", "delete_orphans"), values).rowcount
+
+
+def find_linked(connection: psycopg.Connection) -> set[ListMonth]:
+    """Return the months of commits that links were made of."""
+    rows = connection.execute(statement("commit_links", "linked_months")).fetchall()
+    return {ListMonth(*row) for row in rows}
 
 
 def find_months(connection: psycopg.Connection, keys: Sequence[CommitKey]) -> set[ListMonth]:
