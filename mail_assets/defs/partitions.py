@@ -38,7 +38,8 @@ class BackfillPolicy(dg.BackfillPolicy):
 
 
 #: One run per list and year. A run per month costs 2.7 s each, 107 minutes for the 2,400 months of
-#: eight lists; a run per list shows nothing until it has ended.
+#: eight lists; a run per list shows nothing until it has ended. Assets without months have the policy
+#: too, or a command would refuse a range of `'*'`.
 YEAR = BackfillPolicy(max_partitions_per_run=12)
 
 #: The assets that have months, in the order of the chain.

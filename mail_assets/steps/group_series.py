@@ -39,7 +39,14 @@ from mail_assets.mail.patches.states import Said, decide_states
 from mail_assets.month import ListMonth
 from mail_assets.postgres.database import retry_conflicts
 from mail_assets.steps.outcome import Outcome, rate
-from mail_assets.tables.partitions import Counts, State, locked, read_state, write_state
+from mail_assets.tables.partitions import (
+    Counts,
+    State,
+    locked,
+    look_up_by_index,
+    read_state,
+    write_state,
+)
 from mail_assets.tables.patch_series import (
     CORPUS,
     MODULUS,
@@ -143,6 +150,7 @@ def _group_next(
             counts: Counts = {**state.counts, **_worked(work)}
             changed_any = bool(work["written"] or work["deleted"])
             return Outcome(counts, state.digest, changed_any), work, False
+        look_up_by_index(connection)
         portion = _write_portion(connection, {*changed}, work)
         if work["read"]:
             log(f"grouped {work['read']} patches")

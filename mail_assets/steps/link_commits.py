@@ -35,7 +35,14 @@ from mail_assets.tables.commit_links import (
     sum_months,
 )
 from mail_assets.tables.commits import CommitKey
-from mail_assets.tables.partitions import Counts, State, locked, read_state, write_state
+from mail_assets.tables.partitions import (
+    Counts,
+    State,
+    locked,
+    look_up_by_index,
+    read_state,
+    write_state,
+)
 from mail_assets.tables.removals import read_forgotten
 from mail_assets.workspace import Workspace
 
@@ -69,8 +76,10 @@ def link_commits(
             return Outcome({**state.counts, "written": 0, "deleted": 0}, digest, False)
         begin_months(connection, changed)
         touched = dict.fromkeys(noted.values())
-        for month in changed:
-            touched.update(dict.fromkeys(find_touched(connection, month)))
+        with connection.transaction():
+            look_up_by_index(connection)
+            for month in changed:
+                touched.update(dict.fromkeys(find_touched(connection, month)))
         work = _link(workspace, [*touched], repositories)
         months = work.months | {one.month for one in changed if one.asset == "commits"}
         with connection.transaction():
@@ -79,6 +88,7 @@ def link_commits(
                 deleted += delete_orphans(connection, [*repositories])
             if is_new or (state and digest != state.digest):  # figures of months were lost
                 months |= {*read_months(connection)} | find_linked(connection)
+            look_up_by_index(connection)
             others = settle_months(connection, months)
             record_months(connection, changed)
             forget_noted(connection, noted)
@@ -117,6 +127,7 @@ def _link(
             continue
         workspace.log(f"linking {len(keys)} commits of {name}")
         with connection.transaction():
+            look_up_by_index(connection)
             facts = read_facts(connection, keys)
             links = find_links(connection, [*facts.values()], repositories[name])
             kept = {

@@ -126,6 +126,7 @@ def build_messages(
     tags={"layer": "text"},
     kinds={"postgres"},
     metadata=describe_asset("threads"),
+    backfill_policy=YEAR,
     code_version=THREADS_VERSION,
 )
 def threads(
@@ -153,6 +154,7 @@ def build_thread_summaries(maker: str) -> dg.AssetsDefinition:
         tags={"layer": "text"},
         kinds={"postgres"},
         metadata=describe_asset("thread_summaries"),
+        backfill_policy=YEAR,
         code_version=maker,
     )
     def thread_summaries(

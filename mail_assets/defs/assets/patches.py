@@ -70,6 +70,7 @@ def build_patches(partitions: dg.MultiPartitionsDefinition) -> dg.AssetsDefiniti
     tags={"layer": "patches"},
     kinds={"postgres"},
     metadata=describe_asset("patch_series"),
+    backfill_policy=YEAR,
     code_version=GROUPING_VERSION,
 )
 def patch_series(
@@ -190,6 +191,7 @@ def build_commits(partitions: dg.MultiPartitionsDefinition) -> dg.AssetsDefiniti
     tags={"layer": "links"},
     kinds={"postgres"},
     metadata=describe_asset("commit_links"),
+    backfill_policy=YEAR,
     code_version=LINKS_VERSION,
 )
 def commit_links(
