@@ -58,21 +58,23 @@ select repository, sha
 -- name: commits_of_patches
 -- Those with the patch-id or title of a patch of the month, those that are linked to a message of
 -- the month or name one of its threads, and those of its authors that have no patch-id in common
--- with a mail.
+-- with a mail. The list is named as messages.sql says.
 select c.repository, c.sha
   from commits c
  where c.patch_id = any(array(select patch_id from patches
-                               where list = %(list)s and month = %(month)s and patch_id <> ''))
+                               where list = (select %(list)s) and month = %(month)s
+                                 and patch_id <> ''))
+   and c.patch_id <> ''
  union
 select c.repository, c.sha
   from commits c
  where c.title_key = any(array(select title_key from patches
-                                where list = %(list)s and month = %(month)s))
+                                where list = (select %(list)s) and month = %(month)s))
  union
 select l.repository, l.sha
   from commit_links l
  where l.message_id = any(array(select message_id from messages
-                                 where list = %(list)s and month = %(month)s))
+                                 where list = (select %(list)s) and month = %(month)s))
  union
 select c.repository, c.sha
   from commits c
@@ -80,25 +82,31 @@ select c.repository, c.sha
                                 from patches p
                                 join threads t using (message_id)
                                 join threads o using (thread_id)
-                               where p.list = %(list)s and p.month = %(month)s)
+                               where p.list = (select %(list)s) and p.month = %(month)s)
  union
 select c.repository, c.sha
   from (select lower(author_email) as email, min(sent_at) as first, max(sent_at) as last
           from patches
-         where list = %(list)s and month = %(month)s
+         where list = (select %(list)s) and month = %(month)s
          group by 1) a
-  join commits c on lower(c.author_email) = a.email
-   and c.authored_at between a.first - %(longest)s::interval and a.last + %(longest)s::interval
+ cross join lateral (
+       select repository, sha
+         from commits
+        where lower(author_email) = a.email
+          and authored_at between a.first - %(longest)s::interval
+                              and a.last + %(longest)s::interval
+       offset 0) c
  where not exists (
        select from commit_links l
-        where (l.repository, l.sha) = (c.repository, c.sha) and l.evidence && '{patch-id}')
+        where (l.repository, l.sha) = (c.repository, c.sha) and l.evidence && '{patch-id}'
+       offset 0)
 
 -- name: commits_of_messages
 -- Those that name a message of the month.
 select c.repository, c.sha
   from commits c
  where c.named_mails && array(select message_id from messages
-                               where list = %(list)s and month = %(month)s)
+                               where list = (select %(list)s) and month = %(month)s)
 
 -- name: noted
 select number, repository, sha from commit_link_changes
@@ -149,8 +157,18 @@ select p.message_id, p.place, p.title_key, p.author_name, p.author_email, p.sent
        array(select f ->> 'path' from jsonb_array_elements(p.files) as f),
        p.line_digests, p.version, p.part, p.parts, p.flags, p.tags, t.thread_id
   from found
-  join patches p using (list, month, message_id, variant, place)
-  join messages m using (list, month, message_id, variant)
+ cross join lateral (
+       select *
+         from patches o
+        where (o.list, o.month, o.message_id, o.variant, o.place)
+              = (found.list, found.month, found.message_id, found.variant, found.place)
+       offset 0) p
+ cross join lateral (
+       select arrival_source, arrived_at
+         from messages o
+        where (o.list, o.month, o.message_id, o.variant)
+              = (p.list, p.month, p.message_id, p.variant)
+       offset 0) m
   left join threads t on t.message_id = p.message_id
  where p.kind = 'patch'
    and not exists (select from contested_texts c where c.message_id = p.message_id)

@@ -60,7 +60,7 @@ select distinct message_id from messages where list = %(list)s and month = %(mon
 delete from messages where list = (select %(list)s) and month = %(month)s
 
 -- name: delete_patches
-delete from patches where list = %(list)s and month = %(month)s
+delete from patches where list = (select %(list)s) and month = %(month)s
 
 -- name: delete_commits
 -- A trigger deletes their links.

@@ -141,7 +141,8 @@ select message_id, place, ref, list, month, variant, series_id, posting, change,
 -- name: figures
 -- The patches of some months in series: all, those that continue another version, and by state.
 select w.list, w.month, f.*
-  from unnest(%(lists)s::text[], %(months)s::text[]) as w (list, month)
+  from (select distinct list, month
+          from unnest(%(lists)s::text[], %(months)s::text[]) as w (list, month)) w
  cross join lateral (
        select count(*), count(*) filter (where s.previous_id is not null),
               count(*) filter (where s.state = 'open'),

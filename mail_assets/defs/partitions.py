@@ -38,9 +38,11 @@ class BackfillPolicy(dg.BackfillPolicy):
 
 
 #: One run per list and year. A run per month costs 2.7 s each, 107 minutes for the 2,400 months of
-#: eight lists; a run per list shows nothing until it has ended. Assets without months have the policy
-#: too, or a command would refuse a range of `'*'`.
+#: eight lists; a run per list shows nothing until it has ended.
 YEAR = BackfillPolicy(max_partitions_per_run=12)
+
+#: The policy of assets without months: without one a command refuses a range of `'*'`.
+WHOLE = dg.BackfillPolicy.single_run()
 
 #: The assets that have months, in the order of the chain.
 MONTHLY = ("mbox_archives", "messages", "words", "patches", "chunks", "embeddings", "vectors")

@@ -19,7 +19,13 @@ from mail_assets.mail.patches.series import WINDOW, PatchKey, SeriesPatch
 from mail_assets.mail.patches.subjects import read_subject
 from mail_assets.month import ListMonth
 from mail_assets.postgres.statements import read_column, read_value, statement
-from mail_assets.tables.partitions import Counts, Partition, read_state, write_state
+from mail_assets.tables.partitions import (
+    Counts,
+    Partition,
+    look_up_by_index,
+    read_state,
+    write_state,
+)
 
 #: Series have no months: they span all lists.
 CORPUS = Partition("patch_series", None)
@@ -389,6 +395,7 @@ def discard_patches(connection: psycopg.Connection, ids: Collection[str]) -> Non
     Their series and their neighbours are noted to be grouped again.
     """
     connection.execute(statement("patch_series", "lock"))
+    look_up_by_index(connection)
     parameters: dict[str, Any] = {"ids": [*ids]}
     refs = [*read_refs(connection, ids)]
     keys = read_keys(connection, refs)

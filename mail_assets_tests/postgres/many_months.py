@@ -96,14 +96,15 @@ FILL: tuple[LiteralString, ...] = (
     """
     insert into patches
     select list, month, message_id, 0, 0, 'patch', 'body', '', 'About ' || n, 'About ' || n,
-           m || ' about ' || n, '{}', 1, null, null, 'Ann', 'ann-' || n || '@example.org',
+           m || ' about ' || n, '{}', 1, null, null, 'Ann', m || '-' || n || '@example.org',
            timestamptz '2000-01-01' + m * interval '1 month', md5(message_id), '[{"path": "a"}]',
            1, 1, 1, '{1}', '', '', '[]', '{}', '', '{}'
       from new_messages""",
     """
     insert into patch_series
     select message_id, 0, hashtextextended(message_id, 0), list, month, 0, message_id, 0, 0, null,
-           null, '{}', false, false, true, 'open', null, null, null, '{}'
+           null, '{}', false, false, true,
+           case when n = 1 and m % 8 = 0 then 'open' else 'applied' end, null, null, null, '{}'
       from new_messages""",
     """
     insert into patch_keys
@@ -119,10 +120,10 @@ FILL: tuple[LiteralString, ...] = (
     """
     insert into commits
     select list, month, 'crane of ' || list, md5(message_id), '{}', 'Ann',
-           'ann-' || n || '@example.org', timestamptz '2000-01-01' + m * interval '1 month', 'Bob',
-           'bob@example.org', timestamptz '2000-01-02' + m * interval '1 month', 'About ' || n,
-           m || ' about ' || n, '', '[]', array[message_id], '{}', '{}', '[{"path": "a"}]', 1, 1,
-           md5(message_id), '{1}', '{}'
+           m || '-' || n || '@example.org', timestamptz '2000-01-01' + m * interval '1 month',
+           'Bob', 'bob@example.org', timestamptz '2000-01-02' + m * interval '1 month',
+           'About ' || n, m || ' about ' || n, '', '[]', array[message_id], '{}', '{}',
+           '[{"path": "a"}]', 1, 1, md5(message_id), '{1}', '{}'
       from new_messages""",
     """
     insert into commit_links
@@ -252,7 +253,7 @@ def month_values(
         "patch_ids": column(OF_MONTH.format("patch_id", "patches")),
         "titles": column(OF_MONTH.format("title_key", "patches")),
         "longest": "400 days",
-        "email": "ann-1@example.org",
+        "email": f"{MONTHS}-1@example.org",
         "earliest": "2019-01-01",
         "latest": "2020-02-01",
         "numbers": [1],

@@ -73,7 +73,10 @@ FIGURES: Mapping[str, Mapping[str, str]] = {
         "superseded": "patches with a newer version, or said to be superseded",
         "rejected": "patches that were refused",
         "withdrawn": "patches that their author took back",
-        "share_joined": "joined / patches; as the other shares",
+        "share_joined": "joined / patches",
+        "share_open": "open / patches",
+        "share_applied": "applied / patches",
+        "share_superseded": "superseded / patches",
     },
     "commit_health": {
         "commits": "commits of the month",

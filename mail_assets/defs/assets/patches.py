@@ -15,7 +15,7 @@ from mail_assets.defs.assets.months import (
     materialize_table,
     table_metadata,
 )
-from mail_assets.defs.partitions import PREFIX, YEAR, asset_key, partition_key
+from mail_assets.defs.partitions import PREFIX, WHOLE, YEAR, asset_key, partition_key
 from mail_assets.defs.resources import RepositoriesResource, WorkspaceResource
 from mail_assets.mail.patches.links import LINKS_VERSION
 from mail_assets.mail.patches.read import PATCHES_VERSION
@@ -70,7 +70,7 @@ def build_patches(partitions: dg.MultiPartitionsDefinition) -> dg.AssetsDefiniti
     tags={"layer": "patches"},
     kinds={"postgres"},
     metadata=describe_asset("patch_series"),
-    backfill_policy=YEAR,
+    backfill_policy=WHOLE,
     code_version=GROUPING_VERSION,
 )
 def patch_series(
@@ -191,7 +191,7 @@ def build_commits(partitions: dg.MultiPartitionsDefinition) -> dg.AssetsDefiniti
     tags={"layer": "links"},
     kinds={"postgres"},
     metadata=describe_asset("commit_links"),
-    backfill_policy=YEAR,
+    backfill_policy=WHOLE,
     code_version=LINKS_VERSION,
 )
 def commit_links(
