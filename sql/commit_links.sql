@@ -135,14 +135,17 @@ select distinct message_id
 select message_id, thread_id from threads where message_id = any(%(ids)s)
 
 -- name: candidates
+-- Lists are a subselect: of a list that is newer than the last analyze the planner expects one row,
+-- and would read all of it.
 with found as (
     select p.list, p.month, p.message_id, p.variant, p.place
       from patches p
-     where p.patch_id = any(%(patch_ids)s) and p.patch_id <> '' and p.list = any(%(lists)s)
+     where p.patch_id = any(%(patch_ids)s) and p.patch_id <> ''
+       and p.list = any(array(select unnest(%(lists)s::text[])))
      union
     select p.list, p.month, p.message_id, p.variant, p.place
       from patches p
-     where p.title_key = any(%(titles)s) and p.list = any(%(lists)s)
+     where p.title_key = any(%(titles)s) and p.list = any(array(select unnest(%(lists)s::text[])))
      union
     select p.list, p.month, p.message_id, p.variant, p.place
       from patches p
@@ -184,7 +187,7 @@ select p.message_id, p.place, p.title_key, p.author_name, p.author_email, p.sent
   join messages m using (list, month, message_id, variant)
   left join threads t on t.message_id = p.message_id
  where lower(p.author_email) = %(email)s and p.sent_at between %(earliest)s and %(latest)s
-   and p.kind = 'patch' and p.list = any(%(lists)s)
+   and p.kind = 'patch' and p.list = any(array(select unnest(%(lists)s::text[])))
    and exists (select from jsonb_array_elements(p.files) as f
                 where f ->> 'path' = any(%(paths)s))
    and not exists (select from contested_texts c where c.message_id = p.message_id)
