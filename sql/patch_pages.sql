@@ -32,7 +32,8 @@ select c.repository, c.sha, c.committed_at,
                   and exists (select from shown_messages m where m.message_id = k.message_id))
   from commits c
  where c.list = %(list)s and c.list = any((select shown_lists())::text[])
-   and c.month <= %(month)s and (c.committed_at, c.sha) < (%(committed_at)s, %(sha)s)
+   and c.month <= to_char(%(committed_at)s::timestamptz at time zone 'UTC', 'YYYY-MM')
+   and (c.committed_at, c.sha) < (%(committed_at)s, %(sha)s)
  order by c.month desc, c.committed_at desc, c.sha desc
  limit %(most)s
 

@@ -4,7 +4,7 @@ Each page reads a bounded number of rows from a place on, so it may be short and
 """
 
 import datetime as dt
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import psycopg
@@ -37,7 +37,7 @@ class Before(NamedTuple):
 
 
 class CommitPage(NamedTuple):
-    """A commit with its mail and its discussion. `states` are those of the linked patches."""
+    """A commit with its files and its whole message, and its mail and discussion."""
 
     commit: StoredCommit
     decision: Decision
@@ -97,26 +97,15 @@ def has_commits(connection: psycopg.Connection, list_name: str) -> bool:
     return bool(read_value(connection, query, {"list": list_name}))
 
 
-def read_commit_page(
-    connection: psycopg.Connection, key: CommitKey, repositories: Mapping[str, Discussed]
-) -> CommitPage | None:
+def read_commit_page(connection: psycopg.Connection, key: CommitKey) -> CommitPage | None:
     """Return a commit with its mail, its discussion, and later mail that names it."""
     row = read_commits(connection, [key]).get(key)
     if row is None:
         return None
-    about = _discussed(connection, key, repositories)
+    list_of = read_value(connection, statement("patch_pages", "list_of"), key._asdict())
+    about = Discussed((str(list_of),))
     decision = explain_stored(connection, [key], {key.repository: about})[key]
     return CommitPage(row, add_discussion(connection, decision, about.lists))
-
-
-def _discussed(
-    connection: psycopg.Connection, key: CommitKey, repositories: Mapping[str, Discussed]
-) -> Discussed:
-    """Return the lists of a repository; that of the commit where no setting names it."""
-    if known := repositories.get(key.repository):
-        return known
-    values = key._asdict()
-    return Discussed((str(read_value(connection, statement("patch_pages", "list_of"), values)),))
 
 
 def read_applied(
@@ -125,7 +114,6 @@ def read_applied(
     """Return the newest commits of a list before a place that have a certain mail."""
     values = {
         "list": list_name,
-        "month": f"{before.at:%Y-%m}",
         "committed_at": before.at,
         "sha": before.id,
         "most": LOOKED_AT,
@@ -187,9 +175,7 @@ def _stands_at(change: Change, message_id: str) -> bool:
     )
 
 
-def read_details(
-    connection: psycopg.Connection, message_id: str
-) -> dict[tuple[str, int], Details]:
+def read_details(connection: psycopg.Connection, message_id: str) -> dict[tuple[str, int], Details]:
     """Return the details of the versions of a mail's series, by mail and place."""
     values = {"message_id": message_id, "context": CONTEXT}
     rows = connection.execute(statement("patch_pages", "details"), values).fetchall()

@@ -93,6 +93,13 @@ def describe_patch(series: SeriesView, message_id: str) -> PatchState | None:
     )
 
 
+def say_change(change: Change) -> str:
+    """Return what became of a change in the version that decides it."""
+    one = change.deciding
+    label = f"v{one.version}: " if max(x.version for x in change.versions) > 1 else ""
+    return f"{label}{say_state(one)}"
+
+
 def say_state(one: SeriesPatchView) -> str:
     """Return what became of one version, in a few words."""
     if one.state != "applied":
