@@ -17,7 +17,8 @@ _SAYS = re.compile(r"\b(?:announc(?:e|es|ed|ing|ement)|ann|releas(?:e|es|ed|ing)
 _NUMBER = re.compile(rf"(?<![\w.]){_VERSION}(?![\w.]*\w)", re.I)
 #: "Linux 6.1-rc3", "Git v2.40.0": a name of few words and a version with a dot, or with a v.
 _NAMED = re.compile(
-    r"(?:(?!(?:on|at|for|with|in|of|from|to|and|is) )[\w+-]{1,40} ){1,3}(?:v\d|\d{1,4}\.\d)[\w.~-]{0,20}",
+    r"(?:(?!(?:on|at|for|with|in|of|from|to|and|is) )[\w+-]{1,40} ){1,3}"
+    r"(?:v\d|\d{1,4}\.\d)[\w.~-]{0,20}",
     re.I,
 )
 _OTHER = re.compile(
