@@ -232,7 +232,7 @@ class Documents:
             "first_sent_at": utc(size.first_sent_at) if size.first_sent_at else None,
             "last_sent_at": utc(size.last_sent_at) if size.last_sent_at else None,
             "subject": size.subject,
-            "summary": self._read_summary(thread_id),
+            "summary": self.read_summary(thread_id),
             "url": urls[page],
             "pages": urls,
             "previous": urls[page - 1] if page else None,
@@ -288,6 +288,11 @@ class Documents:
             raise ServingError(404, "not_found", f"no thread has the id {id}", allowed=near)
         return place
 
+    def read_summary(self, thread_id: str) -> SummaryDocument | None:
+        """Return the summary of a thread, None without one."""
+        found = self.service.read(read_summaries, [thread_id]).get(thread_id)
+        return _describe_summary(found, self.publication) if found else None
+
     def _refuse_closed(self, message_id: str) -> None:
         """Raise an error for a message that was published in lists that no longer are."""
         if self.service.read(was_message_shown, message_id):
@@ -323,10 +328,6 @@ class Documents:
             document["near"]["url"] = page_url(page, near.message_id)
         self.hide_cut_addresses(document["hits"])
         return document
-
-    def _read_summary(self, thread_id: str) -> SummaryDocument | None:
-        found = self.service.read(read_summaries, [thread_id]).get(thread_id)
-        return _describe_summary(found, self.publication) if found else None
 
     def _find_placeholder(self, message_id: str) -> str | None:
         return self.service.read(find_placeholder, self.service.options.forget_key, message_id)
