@@ -234,10 +234,7 @@ def find_pair(
     Raises:
         NoVersionError: the mail is no patch, or there are no such versions.
     """
-    series = read_series(connection, message_id)
-    if series is None:
-        raise NoVersionError(f"message {message_id} is no patch: no version of it is known")
-    change = series.change_of(message_id)[0]
+    change = _read_change(connection, message_id)
     after = change.versions[-1] if new is None else change.find_version(new)
     if old is not None:
         before = change.find_version(old)
@@ -249,6 +246,22 @@ def find_pair(
     if before.message_id == after.message_id:
         raise NoVersionError(f"{before.label} is the only version that is named; name two")
     return before.message_id, after.message_id
+
+
+def find_numbered(connection: psycopg.Connection, message_id: str, number: int) -> str:
+    """Return the Message-ID of a version of a mail's first patch.
+
+    Raises:
+        NoVersionError: the mail is no patch, or there is no such version.
+    """
+    return _read_change(connection, message_id).find_version(number).message_id
+
+
+def _read_change(connection: psycopg.Connection, message_id: str) -> Change:
+    series = read_series(connection, message_id)
+    if series is None:
+        raise NoVersionError(f"message {message_id} is no patch: no version of it is known")
+    return series.change_of(message_id)[0]
 
 
 def _with_commits(view: SeriesPatchView) -> SeriesPatchView:

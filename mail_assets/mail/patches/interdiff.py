@@ -84,6 +84,7 @@ class PatchComparison:
     new: Version | None
     state: State
     files: tuple[FileComparison, ...]
+    by_git: tuple[str, ...] = ()  # the lines of `git range-diff`, if that compared it
 
     @property
     def title(self) -> str:
@@ -276,7 +277,8 @@ def _format_patch(one: PatchComparison) -> Iterator[str]:
     if one.old and one.new and one.old.title != one.new.title:
         yield f"    title before: {one.old.title}"
     yield from (f"    | {line}" for line in one.changelog)
-    if one.state == "same":
+    yield from (f"    {line}" for line in one.by_git)
+    if one.by_git or one.state == "same":
         return
     for file in one.files:
         if file.state == "same":
