@@ -7,10 +7,10 @@ TRUTH is a folder with commits.jsonl, series.jsonl and outcomes.jsonl, as its RE
 Without files the database of MAIL_HOME is asked; of commits also with their trailers withheld, and
 with dates and titles besides. Files have a JSON object a line, of any program:
 
-    commits    {"sha", "message_ids": best first, "abstained"}          mail-assets why --shas - --json
-    series     {"message_id", "versions": message ids}                  mail-assets series --ids - --json
-    outcomes   {"message_id", "sha"} or {"message_id", "said_in"}: a patch and its commit, or the
-               mail that says that it was applied
+    commits    {"sha", "message_ids": best first, "abstained"}: mail-assets why --shas FILE --json
+    series     {"message_id", "versions": message ids}: mail-assets series --ids FILE --json
+    outcomes   {"message_id", "sha"} or {"message_id", "said_in", "is_cover"}: a patch and its
+               commit, or the mail that says that it was applied
 
 Each measure is a ratio of counts. Its interval holds 95 % of the ratios of RESAMPLES samples of
 groups, with replacement: commits, lineages and mails of one thread are not independent. Without a
@@ -28,11 +28,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import psycopg
 
-from mail_assets.mail.patches.links import abstains
+from mail_assets.mail.patches.links import CommitFacts, abstains
 from mail_assets.mail.patches.subjects import fold_title, read_subject
 from mail_assets.reading.series import describe_mails
 from mail_assets.settings.settings import load_settings
-from mail_assets.tables.commit_links import CommitFacts, Discussed, find_links, read_facts
+from mail_assets.tables.commit_links import Discussed, find_links, read_facts
 from mail_assets.tables.commits import CommitKey
 from mail_assets.tables.lists import EVERY_LIST, show_lists
 
@@ -185,14 +185,20 @@ def score_outcomes(truth: Iterable[Row], said: Iterable[Row], group_of: GroupOf)
     """Return how often mail that says that patches were applied goes to these, and its commits."""
     commits: dict[str, set[str]] = defaultdict(set)
     reasons: dict[str, set[str]] = defaultdict(set)
+    covers: set[str] = set()
     for row in said:
         id = bare(row["message_id"])
         if row.get("sha"):
             commits[id].add(str(row["sha"]).lower())
         if row.get("said_in"):
             reasons[bare(row["said_in"])].add(id)
-    to_patch, to_commit = Pairs.named("thanks to its patch"), Pairs.named("patch to its commit")
-    named = Measure("mail to the commits that it names")
+            covers |= {id} if row.get("is_cover") else set()
+    found, right, to_commit, right_commit, named = map(
+        Measure,
+        ("mail that says so finds its patches", "patches of such mail are its own",
+         "patch finds its commit", "commits of a patch are its own",
+         "mail finds the commits that it names"),
+    )  # fmt: skip
     for row in truth:
         id, answers = bare(row["message_id"]), bare(row.get("answers"))
         group = group_of(id, _by(row["author"], row["date"]))
@@ -203,15 +209,15 @@ def score_outcomes(truth: Iterable[Row], said: Iterable[Row], group_of: GroupOf)
             patches = {answers: None}
         for patch, sha in patches.items():
             by_commit = bool(sha) and any(is_same(sha, one) for one in commits[patch])
-            to_patch.add_wanted(group, patch in reasons[id] or by_commit)
+            found.add(group, patch in reasons[id] or by_commit)
             if sha:
-                to_commit.add_wanted(group, by_commit)
-        for patch in reasons[id] if row["patches"] and patches else ():
-            to_patch.add_said(group, patch in patches)
+                to_commit.add(group, by_commit)
+        for patch in reasons[id] - covers if row["patches"] and patches else ():
+            right.add(group, patch in patches)
         for patch, sha in patches.items():
             for one in commits[patch] if sha else ():
-                to_commit.add_said(group, is_same(sha, one))
-    return [*to_patch, *to_commit, named]
+                right_commit.add(group, is_same(sha, one))
+    return [found, right, to_commit, right_commit, named]
 
 
 def is_same(one: str, other: str) -> bool:
@@ -264,11 +270,12 @@ class Home:
         for one in describe_mails(self._connection, ids):
             yield from ({"message_id": one["message_id"], "sha": sha} for sha in one["shas"])
         query = (
-            "select message_id, reason_id from patch_series "
-            "where state = 'applied' and reason_id = any(%s)"
+            "select s.message_id, s.reason_id, bool_or(p.kind = 'cover') from patch_series s "
+            "join patches p using (message_id, place) "
+            "where s.state = 'applied' and s.reason_id = any(%s) group by 1, 2"
         )
-        for patch, mail in self._connection.execute(query, ([*ids],)).fetchall():
-            yield {"message_id": patch, "said_in": mail}
+        for patch, mail, is_cover in self._connection.execute(query, ([*ids],)).fetchall():
+            yield {"message_id": patch, "said_in": mail, "is_cover": is_cover}
 
 
 #: What is withheld of commits: of dates only that of the author can be that of the mail.

@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
@@ -57,7 +58,7 @@ class Checkout:
         """Run the command."""
         return CliRunner().invoke(main, ["why", *arguments], env=self.environ, input=stdin)
 
-    def json(self, *arguments: str, stdin: str = "") -> list[dict[str, object]]:
+    def json(self, *arguments: str, stdin: str = "") -> list[dict[str, Any]]:
         """Return the objects that the command prints."""
         result = self.why(*arguments, "--json", stdin=stdin)
         assert (result.exit_code, result.stderr) == (0, ""), result.output

@@ -126,13 +126,14 @@ def test_series_has_versions_state_and_gaps(client: httpx.Client) -> None:
 
 
 def test_versions_are_compared_however_named(client: httpx.Client) -> None:
-    for arguments in (
+    named: list[dict[str, Any]] = [
         {"message_id": "v1@example.org", "other_id": "<v3@example.org>"},
         {"message_id": "v3@example.org"},
         {"message_id": "v3@example.org", "old_version": 1},
         {"message_id": "v1@example.org", "old_version": 1, "new_version": 3},
         {"message_id": "v1@example.org", "new_version": 3},
-    ):
+    ]
+    for arguments in named:
         text, found = call(client, "compare_versions", **arguments)
         assert (found["old_id"], found["new_id"]) == ("v1@example.org", "v3@example.org")
         (one,) = found["compared"]
@@ -154,7 +155,7 @@ def test_long_comparison_is_read_in_parts(client: httpx.Client) -> None:
 
 
 #: A tool, wrong arguments, and what it says.
-WRONG: list[tuple[str, dict[str, object], str]] = [
+WRONG: list[tuple[str, dict[str, Any], str]] = [
     ("why", {"commits": ["crane.c:12"]}, "'crane.c:12' is no id of a commit"),
     ("why", {"commits": []}, "'commits'"),
     ("why", {"commits": ["ab" * 9] * 21}, "'commits'"),
@@ -193,7 +194,7 @@ def test_wrong_request_is_one_sentence(client: httpx.Client) -> None:
 
 
 def test_addresses_are_hidden(client: httpx.Client, filled: Filled) -> None:
-    pairs = [
+    pairs: list[tuple[str, dict[str, Any]]] = [
         ("why", {"commits": [filled.sha, filled.named]}),
         ("get_series", {"message_id": "v3@example.org"}),
         ("compare_versions", {"message_id": "v3@example.org"}),
@@ -206,7 +207,7 @@ def test_addresses_are_hidden(client: httpx.Client, filled: Filled) -> None:
 
 
 def test_stranger_cannot_write_a_line_of_the_tool(client: httpx.Client, filled: Filled) -> None:
-    pairs = [
+    pairs: list[tuple[str, dict[str, Any]]] = [
         ("why", {"commits": [filled.evil]}),
         ("get_series", {"message_id": "evil@example.org"}),
     ]
@@ -217,7 +218,7 @@ def test_stranger_cannot_write_a_line_of_the_tool(client: httpx.Client, filled: 
 
 
 def test_result_fits_its_budget(client: httpx.Client, filled: Filled) -> None:
-    pairs = [
+    pairs: list[tuple[str, dict[str, Any]]] = [
         ("why", {"commits": [filled.sha, filled.never]}),
         ("get_series", {"message_id": "v3@example.org"}),
         ("compare_versions", {"message_id": "v3@example.org"}),
