@@ -1584,6 +1584,7 @@ create table patch_outcomes (
     primary key (message_id, number)
 );
 create index patch_outcomes_ancestors on patch_outcomes using gin (ancestors);
+create index patch_outcomes_shas on patch_outcomes using gin (shas);
 
 comment on table patch_outcomes is
     'One row per statement of a mail on what became of patches, such as "Applied, thanks".';
