@@ -63,8 +63,8 @@ _UNSURE = re.compile(
     r"|['’](?:ll|d)\b",
     re.I,
 )
-# "I have applied this in my environment": to try it
-_TO_TRY = re.compile(
+#: "I have applied this in my environment": to try it.
+TO_TRY = re.compile(
     r"\b(?:env(?:ironment)?|machines?|systems?|setup|lab|box|vm|guest|laptop|servers?|devices?|"
     r"cluster|workstation|into (?:one|a single|the (?:first|previous|next|other))|downstream|"
     r"ran|run|running|see|saw|get|got|works?|working|boot\w*|built|build\w*|"
@@ -265,7 +265,7 @@ def read_sentence(sentence: str, before: str, after: str, below: str) -> Iterato
     """
     if len(sentence) > _LONGEST:
         return
-    plain = _hide_quotations(" ".join(sentence.split()))
+    plain = hide_quotations(" ".join(sentence.split()))
     if applied := _read_applied(plain, below):
         yield applied
     if plain.endswith("?"):
@@ -284,7 +284,7 @@ def read_sentence(sentence: str, before: str, after: str, below: str) -> Iterato
         yield Verdict("resend-requested")
 
 
-def _hide_quotations(sentence: str) -> str:
+def hide_quotations(sentence: str) -> str:
     return _QUOTED.sub(lambda found: f"“{' ' * (len(found[0]) - 2)}”", sentence)
 
 
@@ -302,7 +302,7 @@ def _read_applied(sentence: str, below: str) -> Verdict | None:
     rest = sentence[match.end() :]
     stop = _CLAUSE_END.search(rest)  # what follows "thanks" is another matter
     clause = _EDITED.sub("", rest[: stop.start()] if stop else rest)
-    if _UNSURE.search(match[0]) or _UNSURE.search(clause) or _TO_TRY.search(rest):
+    if _UNSURE.search(match[0]) or _UNSURE.search(clause) or TO_TRY.search(rest):
         return None
     if _CONDITION.search(rest[:80]):
         return None
