@@ -126,23 +126,22 @@ class Act(NamedTuple):
 
 _LONGEST = 400  # characters of a sentence
 _FORMATS = frozenset("\u200c\u200d")  # joiners, which scripts and emoji need
-_WINK = re.compile(r"[;,][-~]?[)Dp](?!\w)|:-?[Pp](?!\w)|😉|😜|🙃|</?(?:sarcasm|irony|joke|grin)|\B/s\b")
-_JOKE = re.compile(r"(?i)\b(?:just kidding|kidding|joking|jk|yeah,? right|april fools?|not!)\W{0,3}\Z")
+_WINK = re.compile(
+    r"[;,][-~]?[)Dp](?!\w)|:-?[Pp](?!\w)|😉|😜|🙃|</?(?:sarcasm|irony|joke|grin)|\B/s\b|"
+    r"(?i:\b(?:just kidding|kidding|joking|jk|yeah,? right|april fools?|not!)\W{0,3}\Z)"
+)
 #: Words that leave open whether it is so.
 _OPEN = re.compile(
     r"(?i)\b(?:if|unless|until|whether|would|wouldn|could|should|might|may|maybe|perhaps|probably|"
     r"presumably|apparently|i (?:think|guess|believe|hope|suppose)|seems?|supposed(?:ly)?|not yet|"
-    r"ago|propos\w{1,5}|suggest\w{0,5}|tentativ\w{2,4}|again tomorrow|locally|for now|in case|"
-    r"easily|some (?:time|day)|hopefully|imagine|suppose|pretend)\b|\?"
+    r"ago|propos\w{1,5}|suggest\w{0,5}|tentativ\w{2,4}|locally|for now|in case|easily|"
+    r"some (?:time|day)|hopefully|imagine|suppose|pretend)\b|\?"
 )
 #: Words of somebody who tries a patch.
 TRIAL = re.compile(
     r"(?i)\b(?:still|works?|worked|tested|testing|errors?|crash\w{0,3}|fail\w{0,4}|broke\w{0,2}|"
-    r"same (?:problem|issue|result)|re-?buil\w{1,4}|re-?compil\w{1,4}|reboot\w{0,3}|oops|panic\w{0,3})\b"
-)
-_DID = (
-    r"(?:['’]ve| have)?(?: (?:now|just|also|already|finally|therefore|since|both|all|hereby|"
-    r"gone ahead and|went ahead and)){0,3}"
+    r"same (?:problem|issue|result)|re-?buil\w{1,4}|re-?compil\w{1,4}|reboot\w{0,3}|oops|"
+    r"panic\w{0,3})\b"
 )
 _BEGIN = (
     r"(?:(?:ok(?:ay)?|yes|yep|great|good|nice|thanks?(?: (?:you|a lot|very much|\w{1,20}))?|thx|"
@@ -151,155 +150,112 @@ _BEGIN = (
     r"after (?:some|much|long|a long|further|more) (?:discussion|thought|debate)|:-?[()])"
     r"[ ,.!:;–—-]{1,5}){0,3}"
 )
+_DID = (
+    r"(?:['’]ve| have)?(?: (?:now|just|also|already|finally|therefore|since|both|all|hereby|"
+    r"gone ahead and|went ahead and)){0,3}"
+)
+_WE = rf"(?:i|we){_DID}"
+_I_AM = r"i(?:['’]m|['’]ve| am| have)(?: now)?"
 _PLACE = (
     r"(?:cvs|svn|subversion|git|hg|bzr|mercurial|bazaar|darcs|trunk|master|head|main(?: branch)?|"
     r"(?:the )?(?:\w{1,20} )?(?:repository|repo|trunk|mainline|tip)|r\d{1,7}|rev(?:ision)? \d{1,7}|"
     r"(?:commit )?[0-9a-f]{7,40}|rel\d[\w.]{0,8}|current (?:cvs|sources?))\b"
 )
 _PATCH = (
-    r"(?:patch(?:es|set| ?set)?|series|commits?|change ?(?:set)?s?|pull request|merge request|pr|mr)\b"
+    r"(?:patch(?:es|set| ?set)?|series|commits?|change ?(?:set)?s?|pull request|merge request|"
+    r"pr|mr)\b"
 )
 _MATTER = rf"(?:{_PATCH}|(?:pep|rfc)\b|proposals?\b|motion\b|request\b)"
+_BUG = r"(?:bugs?|problems?|issues?|typos?)"
+_TICKET = r"(?:bug|ticket|issue|bug report|report|item|pr|pull request|merge request|entry)"
+_ONE = r"(?:this|the|your|my|that|these)"
 _THIS = r"(?:this|it|that|these|those|them|both|all of (?:it|this|these|them)|everything)"
+_FINE = r"(?:fix|fixes|change|changes|patch|patches|commit|modification|variant|version of)"
 _CORE = (
-    r"(?:core (?:team|group|developers)|(?:\w{1,20} )?committee|working group|board(?: of \w{1,20})?|"
-    r"(?:steering )?council|release (?:team|managers?)|w3c|ietf|(?:the )?chairs?)"
+    r"(?:core (?:team|group|developers)|(?:\w{1,20} )?committee|working group|"
+    r"board(?: of \w{1,20})?|(?:steering )?council|release (?:team|managers?)|w3c|ietf|"
+    r"(?:the )?chairs?)"
 )
-_RESOLVED_TO = r"(?:to|that|on|not to|against|unanimously|in favou?r)\b"
-_STRICT: tuple[tuple[str, bool, str], ...] = (
-    (
-        "fixed",
-        True,
-        rf"(?:(?:{_THIS}|the (?:bug|problem|issue|typo)) ?(?:['’]s|is|are|has been|have been)"
-        rf"(?: (?:now|already|both|all|also)){{0,2}} |(?:i|we){_DID} )?"
-        rf"(?:fixed|corrected|implemented|resolved|changed|patched|done)"
-        rf"(?: (?:{_THIS}|all of these|(?:this|that|the|your) (?:bugs?|problems?|issues?|typos?)))?"
-        rf"(?: now)? \(?(?:in|on|as of|by) {_PLACE}",
+_TO = r"(?:to|that|on|not to|against|unanimously|in favou?r)\b"
+_TAKE = r"(?:apply(?:ing)?|merg(?:e|ing)|accept(?:ing)?|commit(?:ting)?|tak(?:e|ing))"
+#: Outcome -> the ways to state it, after `_BEGIN`.
+_FIRM: dict[str, tuple[str, ...]] = {
+    "fixed": (
+        rf"(?:(?:{_THIS}|the {_BUG}) ?(?:['’]s|is|are|has been|have been)"
+        rf"(?: (?:now|already|both|all|also)){{0,2}} |{_WE} )?"
+        r"(?:fixed|corrected|implemented|resolved|changed|patched|done)"
+        rf"(?: (?:{_THIS}|all of these|{_ONE} {_BUG}))?(?: now)? \(?(?:in|on|as of|by) {_PLACE}",
     ),
-    (
-        "applied",
-        True,
-        rf"(?:i|we){_DID} (?:applied|committed|pushed|checked in|merged|landed|checked into cvs|"
-        rf"committed to {_PLACE})"
-        rf"(?: (?:up|out))? (?:(?:most|some|several|all|part) (?:of )?(?:the |these |your )?{_PATCH}|"
+    "applied": (
+        rf"{_WE} (?:applied|committed|pushed|checked in|merged|landed|committed to {_PLACE})"
+        rf"(?: (?:up|out))? (?:(?:most|some|several|all) (?:of )?(?:the |these |your )?{_PATCH}|"
         rf"(?:the|this) following(?: {_PATCH}| fix)?|(?:a|an|the|your|my|another|some) "
-        rf"(?!different|other)(?:\w{{1,20}} ){{0,3}}(?:change|changes|fix|fixes|patch|patches|commit|modification|"
-        rf"variant|version of)\b|r\d{{1,7}}\b|revisions? \d{{1,7}}\b)",
+        rf"(?!different|other)(?:\w{{1,20}} ){{0,3}}{_FINE}\b|r\d{{1,7}}\b|revisions? \d{{1,7}}\b)",
+        rf"(?:{_WE} )?(?:applied|committed|pushed|merged|queued|checked in)"
+        r"(?: (?:it|this|them))?(?: now)?(?:,? and (?:then )?(?:tweaked|edited|did|made|added|"
+        r"amended|noted)\b| (?:for|to) (?:v\d[\d.]{0,9}|\w{1,20} (?:branch|tree))\b)",
     ),
-    (
-        "applied",
-        True,
-        rf"(?:(?:i|we){_DID} )?(?:applied|committed|pushed|merged|queued|checked in)"
-        rf"(?: (?:it|this|them))?(?: now)?(?:,? and (?:then )?(?:tweaked|edited|did|made|added|"
-        rf"amended|noted)\b| (?:for|to) (?:v\d[\d.]{{0,9}}|\w{{1,20}} (?:branch|tree))\b)",
+    "reverted": (
+        r"(?:reverted|backed out|unapplied)(?= ?(?:[.,!;:(]|\Z)| "
+        rf"(?:in {_PLACE}|r\d{{1,7}}\b|commit\b))",
+        rf"{_WE} (?:reverted|backed out|unapplied)(?= ?(?:[.,!;:(]|\Z)| (?:{_THIS}\b|"
+        rf"{_ONE}(?: \w{{1,20}}){{0,2}} {_PATCH}|in {_PLACE}|r\d{{1,7}}\b|commit\b))",
+        rf"(?:no[,;]? )?{_WE} (?:removed|dropped) {_ONE}(?: \w{{1,20}})? {_PATCH}",
+        rf"{_ONE} (?:\w{{1,20}} )?{_PATCH} (?:has been|is now|was) (?:reverted|backed out)\b",
     ),
-    (
-        "reverted",
-        True,
-        rf"(?:(?:i|we){_DID} )?(?:reverted|backed out|unapplied)(?= ?(?:[.,!;:(]|\Z)|"
-        rf" (?:{_THIS}\b|(?:the|your|my|that|this)(?: \w{{1,20}}){{0,2}} {_PATCH}|in {_PLACE}|"
-        r"r\d{1,7}\b|commit\b|because\b|as\b|for now\b))",
-    ),
-    (
-        "reverted",
-        True,
-        rf"(?:no[,;]? )?(?:i|we){_DID} (?:removed|dropped|reverted|backed out) (?:the|your|my|that|"
-        rf"this|these)(?: \w{{1,20}})? {_PATCH}",
-    ),
-    (
-        "reverted",
-        True,
-        rf"(?:this|that|the|your) (?:\w{{1,20}} )?{_PATCH} (?:has been|is now|was) "
-        r"(?:reverted|backed out)\b",
-    ),
-    (
-        "rejected",
-        True,
-        rf"i(?:['’]m| am) (?:hereby )?(?:rejecting|declining|dropping) (?:this|the|your|that|these) "
-        rf"(?:\w{{1,20}} )?{_MATTER}",
-    ),
-    (
-        "rejected",
-        True,
-        rf"i(?:['’]m| am) not (?:going to )?(?:apply(?:ing)?|merg(?:e|ing)|accept(?:ing)?|"
-        rf"commit(?:ting)?|tak(?:e|ing)) (?:(?:this|the|your|that|these)(?: \w{{1,20}})? {_PATCH}|"
+    "rejected": (
+        rf"{_I_AM} (?:hereby )?(?:rejecting|declining|dropping) {_ONE} (?:\w{{1,20}} )?{_MATTER}",
+        rf"{_I_AM} not (?:going to )?{_TAKE} (?:{_ONE}(?: \w{{1,20}})? {_PATCH}|"
         r"(?:this|it|that)(?= ?[.,!;:]))",
+        rf"i (?:won['’]t|will not) (?:be )?{_TAKE} {_ONE}(?: \w{{1,20}})? {_PATCH}",
     ),
-    (
-        "rejected",
-        True,
-        r"i (?:won['’]t|will not) (?:be )?(?:apply(?:ing)?|merg(?:e|ing)|accept(?:ing)?|"
-        rf"commit(?:ting)?|tak(?:e|ing)) (?:this|the|your|that|these)(?: \w{{1,20}})? {_PATCH}",
-    ),
-    (
-        "closed",
-        True,
-        r"(?:i(?:['’]m|['’]ve| am| have) )?(?:clos(?:ing|ed)|mark(?:ing|ed)|resolv(?:ing|ed)) "
-        r"(?:(?:this|it|that|the|as)(?: (?:bug|ticket|issue|report|item|pr|entry))? ){0,2}"
+    "closed": (
+        rf"(?:{_I_AM} )?(?:clos(?:ing|ed)|mark(?:ing|ed)|resolv(?:ing|ed)) "
+        rf"(?:(?:this|it|that|the|as)(?: {_TICKET})? ){{0,2}}"
         r"(?:as )?(?:wont ?fix|won['’]t ?fix|invalid|fixed|duplicate|resolved|not a bug|"
         r"works ?for ?me|works as designed|by design|rejected|completed|obsolete)\b",
+        rf"{_I_AM} clos(?:ing|ed) (?:this|the) {_TICKET}\b",
     ),
-    (
-        "closed",
-        True,
-        r"i(?:['’]m|['’]ve| am| have)(?: now)? clos(?:ing|ed) (?:this|the) "
-        r"(?:bug|ticket|issue|bug report|report|pr|pull request|merge request|entry)\b",
-    ),
-    (
-        "noted",
-        True,
+    "noted": (
         rf"(?:i{_DID} )?added (?:(?:{_THIS}|the (?:item|following|entry)) )?(?:to|as) "
-        r"(?:(?:the|our|a) )?todo\b|todo (?:item |list )?(?:added|updated)\b",
+        r"(?:(?:the|our|a) )?todo\b",
+        r"todo (?:item |list )?(?:added|updated)\b",
     ),
-    (
-        "accepted",
-        True,
+    "accepted": (
         rf"i(?:['’]m| am| hereby)(?: hereby)? (?:accept(?:ing)?|approv(?:e|ing)) "
-        rf"(?:this|the|your|that|pep)(?: \w{{1,20}})? ?(?:{_MATTER}|\d{{1,5}}\b)",
+        rf"(?:{_ONE}|pep)(?: \w{{1,20}})? ?(?:{_MATTER}|\d{{1,5}}\b)",
     ),
-    (
-        "decided",
-        True,
-        rf"(?:(?:this|the) (?:pep|rfc|proposal|motion|amendment|resolution)|pep[ -]?\d{{1,5}}) "
-        r"(?:is|has been)(?: now| hereby| officially| formally){0,2} (?:accepted|approved|rejected|"
-        r"deferred|withdrawn|adopted|ratified|declined|postponed)\b",
-    ),
-    (
-        "decided",
-        True,
-        r"(?:the )?(?:vote|motion|ballot|poll)(?: has)? (?:pass(?:ed|es)|carri(?:ed|es)|fail(?:ed|s))\b",
-    ),
-    (
-        "agreed",
-        True,
+    "agreed": (
         r"(?:the|our|there (?:is|was)|there['’]s)(?: rough| clear| general| broad| strong){0,2} "
         r"consensus(?: here| on this list| on the list)? (?:(?:is|was) )?(?:that|to|not to|for|"
         r"against|in favou?r of)\b",
-    ),
-    (
-        "agreed",
-        True,
         r"(?:(?:on irc|at the meeting|in the meeting|yesterday|today),? )?we(?:['’]ve| have)?"
         r"(?: all| both| now| finally){0,2} (?:agreed|resolved|voted|reached (?:a )?consensus) "
-        rf"{_RESOLVED_TO}",
+        + _TO,
     ),
-    (
-        "decided",
-        True,
+    "decided": (
+        r"(?:(?:this|the) (?:pep|rfc|proposal|motion|amendment|resolution)|pep[ -]?\d{1,5}) "
+        r"(?:is|has been)(?: now| hereby| officially| formally){0,2} (?:accepted|approved|rejected|"
+        r"deferred|withdrawn|adopted|ratified|declined|postponed)\b",
+        r"(?:the )?(?:vote|motion|ballot|poll)(?: has)? (?:pass(?:ed|es)|carri(?:ed|es)|"
+        r"fail(?:ed|s))\b",
         rf"(?:the )?{_CORE} (?:has |have )?(?:agreed|decided|resolved|voted|approved|rejected|"
-        r"accepted|adopted|ratified)(?: this\b| the\b| it\b| your\b| \w{1,20} pep\b| "
-        rf"{_RESOLVED_TO})",
+        rf"accepted|adopted|ratified)(?: this\b| the\b| it\b| your\b| \w{{1,20}} pep\b| {_TO})",
+        r"(?:final )?decision(?: made| taken)?: ?\w",
+        r"it (?:has been|is|is hereby) (?:decided|agreed|resolved) (?:to|that|not to)\b",
     ),
-    ("decided", True, r"(?:final )?decision(?: made| taken)?: ?\w"),
-    ("decided", True, r"it (?:has been|is|is hereby) (?:decided|agreed|resolved) (?:to|that|not to)\b"),
-    ("decided", False, r"(?:we|i)(?:['’]ve| have)?(?: now| finally)? decided (?:to|that|not to|against|on)\b"),
-    ("decided", False, r"it was (?:decided|agreed|resolved) (?:to|that|not to)\b"),
-    ("decided", False, r"(?:the )?(?:team|group|meeting|maintainers) (?:has |have )?(?:agreed|decided|"
-     rf"resolved|voted) {_RESOLVED_TO}"),
+}
+#: What anybody may write of a matter of his own, or of former times.
+_WEAK = (
+    r"(?:we|i)(?:['’]ve| have)?(?: now| finally)? decided (?:to|that|not to|against|on)\b",
+    r"it was (?:decided|agreed|resolved) (?:to|that|not to)\b",
+    r"(?:the )?(?:team|group|meeting|maintainers) (?:has |have )?(?:agreed|decided|resolved|voted) "
+    + _TO,
 )
-_STRICT_FORMS = tuple(
-    (outcome, firm, re.compile(rf"(?i){_BEGIN}(?:{form})")) for outcome, firm, form in _STRICT
-)
+_FORMS_OF_ACTS = [
+    *((Act(x), re.compile(rf"(?i){_BEGIN}(?:{'|'.join(forms)})")) for x, forms in _FIRM.items()),
+    (Act("decided", firm=False), re.compile(rf"(?i){_BEGIN}(?:{'|'.join(_WEAK)})")),
+]
 _STRICT_HINT = re.compile(
     r"(?i)fixed|patch|done|correct|implemented|resolv|chang|appl|commit|push|check|merg|land|revert|back|remov|"
     r"drop|reject|declin|accept|clos|mark|todo|approv|pass|carr|fail|consensus|agreed|voted|decided|"
@@ -311,7 +267,7 @@ def is_plain(text: str) -> bool:
     """Return whether a sentence may state something: no question, wink or invisible character."""
     if len(text) > _LONGEST or text.rstrip("\"'”’)* \n").endswith(("?", "？")):
         return False
-    if _WINK.search(text) or _JOKE.search(text):
+    if _WINK.search(text):
         return False
     return text.isascii() or not any(
         unicodedata.category(x) == "Cf" and x not in _FORMATS for x in text
@@ -323,12 +279,11 @@ def read_act(text: str) -> Act | None:
     if not _STRICT_HINT.search(text):
         return None
     plain = hide_quotations(" ".join(text.split()))
-    for outcome, firm, form in _STRICT_FORMS:
+    for act, form in _FORMS_OF_ACTS:
         if stated := form.match(plain):
             rest = plain[stated.end() :]
-            if _OPEN.search(plain) or TO_TRY.search(rest) or TRIAL.search(rest):
-                return None
-            return Act(outcome, firm)
+            is_open = _OPEN.search(plain) or TO_TRY.search(rest) or TRIAL.search(rest)
+            return None if is_open else act
     return None
 
 

@@ -52,14 +52,16 @@ _TAKEN_BACK = re.compile(
     r"\b(?:to|on|onto|in) my (?:\d|v\d|kernel|own|clone|copy|checkout|source|sandbox|install\w*|"
     r"build|test\w*|work\w*|version|local|fork|private)"
 )
-_TRIED = re.compile(r"(?i)(?:so |ok(?:ay)?,? |and )?(?:i|we)\b[^.\n]{0,40}\b(?:applied|merged|pulled)\b")
+_TRIED = re.compile(
+    r"(?i)(?:so |ok(?:ay)?,? |and )?(?:i|we)\b[^.\n]{0,40}\b(?:applied|merged|pulled)\b"
+)
 _OBJECTION = re.compile(r"(?i)\bna(?:c?k)")  # of a reviewer, who need not be the one who decides
 _ALTERNATIVE = re.compile(
     r"(?i)(?:(?:and|but|so|or|well)[ ,]{1,2})?(?:alternatively, ?\w|"
     r"(?:one|another|an|the(?: only)?(?: other)?|a second|a third|a different)"
     r"(?: (?:other|possible|good|simple|simpler|better|easy|obvious|third|second)){0,2} "
-    r"(?:alternative|option|approach|possibility|solution|way to (?:do|solve|fix|handle) (?:this|it|"
-    r"that)) (?:here )?(?:is|would be|might be|could be|was)\b|"
+    r"(?:alternative|option|approach|possibility|solution|way to (?:do|solve|fix|handle) (?:this|"
+    r"it|that)) (?:here )?(?:is|would be|might be|could be|was)\b|"
     r"option (?:[a-d]|\d)[):.] ?\w|"
     r"(?:we|you|one) (?:could|might|can) (?:also )?(?:instead|alternatively)\b)"
 )
@@ -68,11 +70,12 @@ _ALTERNATIVE = re.compile(
 def find_statements(messages: Sequence[MessageText]) -> tuple[Statement, ...]:
     """Return the decisions that a thread states, in the order of time, and alternatives to them."""
     opening = 0 if messages and not has_prefix(messages[0].subject) else -1
+    people = _People(messages)
     decisions = [
         (message.sent_at, number, found)
         for number, message in enumerate(messages)
         if number != opening and not message.joined
-        for found in _find_decisions(messages, message)
+        for found in _find_decisions(message, people)
     ]
     if not decisions:
         return ()
@@ -88,17 +91,49 @@ def find_statements(messages: Sequence[MessageText]) -> tuple[Statement, ...]:
     return (*alternatives[:MOST_ALTERNATIVES], *(one for _, _, one in kept))
 
 
-def _find_decisions(messages: Sequence[MessageText], message: MessageText) -> Iterator[Statement]:
+class _People:
+    """The authors of a thread: who began it, and who posted patches, and when."""
+
+    def __init__(self, messages: Sequence[MessageText]) -> None:
+        self._posted: dict[str, dt.datetime] = {}
+        self._began: set[str] = set()
+        for number, one in enumerate(messages):
+            is_answer = has_prefix(one.subject)
+            if not number and not is_answer:
+                self._began = _names(one)
+            if one.has_patch or (not is_answer and _PATCH_SUBJECT.search(one.subject)):
+                for name in _names(one):
+                    self._posted[name] = min(one.sent_at, self._posted.get(name, one.sent_at))
+
+    def has_posted(self, message: MessageText) -> bool:
+        """Return whether the author posted a patch before this message."""
+        return any(
+            message.sent_at > self._posted.get(name, message.sent_at) for name in _names(message)
+        )
+
+    def is_author(self, message: MessageText) -> bool:
+        """Return whether the author posted a patch before, or began the thread."""
+        return self.has_posted(message) or not self._began.isdisjoint(_names(message))
+
+
+def _names(message: MessageText) -> set[str]:
+    return {message.author, message.sender.lower()} - {""}
+
+
+def _find_decisions(message: MessageText, people: _People) -> Iterator[Statement]:
     spans = _own_spans(message)
-    stated = _find_notices if _PROGRAM.match(message.sender) else _find_acts
+    if _PROGRAM.match(message.sender):
+        stated = _find_notices(message, spans)
+    else:
+        stated = _find_acts(message, spans, people)
     seen: set[str] = set()
-    for span, act in (*_find_reports(message, spans), *stated(messages, message, spans)):
+    for span, act in (*_find_reports(message, spans), *stated):
         if act.outcome not in seen:
             seen.add(act.outcome)
             yield _state(message, span, "decision", act)
 
 
-def _find_reports(message: MessageText, spans: Sequence[tuple[int, int]]) -> Iterator[tuple[Span, Act]]:
+def _find_reports(message: MessageText, spans: Sequence[Span]) -> Iterator[tuple[Span, Act]]:
     """Yield what programs such as patchwork's report of patches, with the commit."""
     for one in read_outcomes(message.body, message.segments):
         is_own = any(first <= one.start and one.end <= last for first, last in spans)
@@ -106,65 +141,50 @@ def _find_reports(message: MessageText, spans: Sequence[tuple[int, int]]) -> Ite
             yield Span(one.start, one.end), Act("applied")
 
 
-def _find_notices(
-    messages: Sequence[MessageText], message: MessageText, spans: Sequence[tuple[int, int]]
-) -> Iterator[tuple[Span, Act]]:
-    del messages
+def _find_notices(message: MessageText, spans: Sequence[Span]) -> Iterator[tuple[Span, Act]]:
     for start, end in spans:
         for first, last, outcome in find_notices(message.body, start, end):
             yield Span(first, last), Act(outcome)
 
 
 def _find_acts(
-    messages: Sequence[MessageText], message: MessageText, spans: Sequence[tuple[int, int]]
+    message: MessageText, spans: Sequence[Span], people: _People
 ) -> Iterator[tuple[Span, Act]]:
     body = message.body
     verdicts = {
-        (one.start, one.end): one
-        for one in read_outcomes(body, message.segments)
-        if not one.title
+        (one.start, one.end): one for one in read_outcomes(body, message.segments) if not one.title
     }
-    earlier = [x for x in messages if x.sent_at < message.sent_at and _is_by(x, message)]
-    begun = [x for x in earlier if not has_prefix(x.subject)]
-    posted = any(x.has_patch for x in earlier) or any(
-        _PATCH_SUBJECT.search(x.subject) for x in begun
-    )
-    is_author = posted or messages[0] in begun
     for span in _find_sentences(body, spans):
         text = body[span.start : span.end]
-        if not is_plain(text) or _is_led(body, span.start):
-            continue
         verdict = verdicts.get((span.start, span.end))
         if verdict and _TRIED.match(text) and TRIAL.search(body, span.end, span.end + _NEAR):
             continue
-        act = _judge(verdict, text, is_author, posted) if verdict else read_act(text)
-        if act and not (is_author and act.outcome == "rejected"):
+        act = _judge(verdict, text, message, people) if verdict else read_act(text)
+        if not act or not is_plain(text) or _is_led(body, span.start) or _is_torn(body, span):
+            continue
+        if act.outcome != "rejected" or not people.is_author(message):
             yield span, act
 
 
 def _judge(
-    verdict: OutcomeStatement, text: str, is_author: bool, posted: bool
+    verdict: OutcomeStatement, text: str, message: MessageText, people: _People
 ) -> Act | None:
     """Return the act of a verdict on a patch, None if its author cannot decide that."""
     if _TAKEN_BACK.search(text):
         return None
     if verdict.outcome in _APPLIED:
         # an author who writes "applied" has taken a suggestion
-        return None if is_author and not _PUBLISHED.search(text) else Act("applied")
+        is_taken = not _PUBLISHED.search(text) and people.is_author(message)
+        return None if is_taken else Act("applied")
     if verdict.outcome == "rejected":
         return Act("rejected", firm=not _OBJECTION.search(text))
-    return Act("withdrawn") if verdict.outcome == "withdrawn" and posted else None
+    is_own = verdict.outcome == "withdrawn" and people.has_posted(message)
+    return Act("withdrawn") if is_own else None
 
 
-def _is_by(one: MessageText, other: MessageText) -> bool:
-    if one.sender and other.sender:
-        return one.sender.lower() == other.sender.lower() or one.author == other.author
-    return one.author == other.author
-
-
-def _own_spans(message: MessageText) -> list[tuple[int, int]]:
+def _own_spans(message: MessageText) -> list[Span]:
     """Return the spans of new text up to the first that may be somebody else's."""
-    own: list[tuple[int, int]] = []
+    own: list[Span] = []
     left, above = _READ, ""
     for part in message.segments:
         is_blank = not message.body[part.start : part.end].strip()
@@ -173,7 +193,7 @@ def _own_spans(message: MessageText) -> list[tuple[int, int]]:
                 break
             end = min(part.end, part.start + left)
             other = _OTHERS.search(message.body, part.start, end)
-            own.append((part.start, other.start() if other else end))
+            own.append(Span(part.start, other.start() if other else end))
             if other:
                 break
             left -= end - part.start
@@ -182,7 +202,7 @@ def _own_spans(message: MessageText) -> list[tuple[int, int]]:
     return own
 
 
-def _find_sentences(body: str, spans: Sequence[tuple[int, int]]) -> Iterator[Span]:
+def _find_sentences(body: str, spans: Sequence[Span]) -> Iterator[Span]:
     for start, end in spans:
         yield from find_sentences(body, start, end)
 
@@ -191,6 +211,14 @@ def _is_led(body: str, start: int) -> bool:
     """Return whether a line that ends with a colon leads to a sentence: "Answer like this:"."""
     near = body[max(0, start - 200) : start]
     return _LED.search(near) is not None and _HEADING.search(near) is None
+
+
+def _is_torn(body: str, span: Span) -> bool:
+    """Return whether a sentence is the end of one whose beginning is not prose."""
+    near = body[max(0, span.start - 200) : span.start]
+    above = near.rstrip()
+    is_below = bool(above) and "\n\n" not in near[len(above) :].replace(" ", "")
+    return body[span.start].islower() and is_below and above[-1] not in ".!?:;…)\"'>"
 
 
 def _find_alternatives(message: MessageText) -> Iterator[Statement]:
@@ -222,8 +250,8 @@ def _state(message: MessageText, span: Span, part: StatementPart, act: Act) -> S
 # The record -------------------------------------------------------------------------------------
 
 #: Why the author of a statement is known to decide: committed before to a repository of the list;
-#: the message that opens the thread is addressed to the person; the author's own patch; a tracker.
-Standing = Literal["committer", "asked", "author", "program", ""]
+#: the message that opens the thread is addressed to the person; it is the author's own patch.
+Standing = Literal["committer", "asked", "author", ""]
 
 #: Decisions of a thread besides the last that are shown.
 MOST_EARLIER = 4
@@ -241,8 +269,10 @@ class Said(NamedTuple):
 
     @property
     def counts(self) -> bool:
-        """True for a decision of somebody who did it, or is known to decide."""
-        return self.statement.part == "decision" and bool(self.statement.firm or self.standing)
+        """True for a decision of somebody who did it, or who is a committer."""
+        return self.statement.part == "decision" and (
+            self.statement.firm or self.standing == "committer"
+        )
 
 
 class DecidedCommit(NamedTuple):
@@ -276,20 +306,19 @@ def read_record(said: Sequence[Said], commits: Sequence[DecidedCommit] = ()) -> 
     Where somebody who is known to decide has spoken, nobody else decides, and takes nothing back.
     """
     counting = [one for one in said if one.counts]
-    decisions = [one for one in counting if one.standing] or counting
-    if not decisions:
+    if any(one.standing in {"committer", "asked"} for one in counting):
+        counting = [one for one in counting if one.standing]
+    if not counting:
         return DecisionRecord(commits=tuple(commits))
-    place = _find_last(decisions)
-    decided = decisions[place]
-    later = [x for x in decisions[place + 1 :] if x.statement.outcome in _TAKES_BACK]
+    place = _find_last(counting)
+    decided = counting[place]
+    later = [x for x in counting[place + 1 :] if x.statement.outcome in _TAKES_BACK]
     until = decided.said_at
-    alternatives = [
-        x for x in said if x.statement.part == "alternative" and x.said_at <= until
-    ]
+    alternatives = [x for x in said if x.statement.part == "alternative" and x.said_at <= until]
     return DecisionRecord(
         decided,
         later[-1] if later else None,
-        tuple(decisions[max(0, place - MOST_EARLIER) : place]),
+        tuple(counting[max(0, place - MOST_EARLIER) : place]),
         tuple(alternatives),
         tuple(commits),
     )

@@ -135,7 +135,11 @@ class ThreadSummary:
 
     def read_context(self, statement: Statement) -> tuple[str, str]:
         """Return the text before and after a statement in its message."""
-        found = (x for x in self.said if (x[0]["message_id"], x[0]["start"]) == (statement.message_id, statement.start))
+        found = (
+            x
+            for x in self.said
+            if (x[0]["message_id"], x[0]["start"]) == (statement.message_id, statement.start)
+        )
         return next(((x[5], x[6]) for x in found), ("", ""))
 
     def as_json(self) -> dict[str, Any]:
@@ -180,7 +184,11 @@ def describe_record(
         "earlier": [describe(one) for one in record.earlier],
         "alternatives": [describe(one) for one in record.alternatives],
         "commits": [
-            {**one._asdict(), "committed_at": utc(one.committed_at), "reverted_by": one.reverted_by or None}
+            {
+                **one._asdict(),
+                "committed_at": utc(one.committed_at),
+                "reverted_by": one.reverted_by or None,
+            }
             for one in record.commits
         ],
     }

@@ -285,6 +285,7 @@ def read_sentence(sentence: str, before: str, after: str, below: str) -> Iterato
 
 
 def hide_quotations(sentence: str) -> str:
+    """Return a sentence with blanks in place of what stands in quotation marks."""
     return _QUOTED.sub(lambda found: f"“{' ' * (len(found[0]) - 2)}”", sentence)
 
 
