@@ -230,8 +230,8 @@ _FIRM: dict[str, tuple[str, ...]] = {
         r"consensus(?: here| on this list| on the list)? (?:(?:is|was) )?(?:that|to|not to|for|"
         r"against|in favou?r of)\b",
         r"(?:(?:on irc|at the meeting|in the meeting|yesterday|today),? )?we(?:['’]ve| have)?"
-        r"(?: all| both| now| finally){0,2} (?:agreed|resolved|voted|reached (?:a )?consensus) "
-        + _TO,
+        r"(?: all| both| now| finally){0,2} (?:agreed|resolved|voted|"
+        rf"reached (?:a )?consensus) {_TO}",
     ),
     "decided": (
         r"(?:(?:this|the) (?:pep|rfc|proposal|motion|amendment|resolution)|pep[ -]?\d{1,5}) "
@@ -251,6 +251,19 @@ _WEAK = (
     r"it was (?:decided|agreed|resolved) (?:to|that|not to)\b",
     r"(?:the )?(?:team|group|meeting|maintainers) (?:has |have )?(?:agreed|decided|resolved|voted) "
     + _TO,
+    r"(?:wir haben|es wurde) (?:beschlossen|entschieden)\b",
+    r"(?:nous avons|on a|il a été) (?:décidé|convenu) (?:de|que|d['’])",
+    r"(?:hemos|se ha|foi|ficou) (?:decidido|acordado)\b|decidimos (?:que\b|\w{2,12}r\b)",
+    r"(?:мы )?решили\b|(?:было )?решено\b",
+    r"(?:经讨论|我们)(?:一致)?决定|[^。\n]{1,80}ことに(?:決定し|決め|決まり)ました",
+)
+_ABROAD = re.compile(
+    rf"(?i){_BEGIN}(?:ich habe (?:das|es|ihn|den patch|den commit) (?:wieder )?(?:zurückgenommen|"
+    r"rückgängig gemacht|revertiert)|(?:wieder )?(?:zurückgenommen|revertiert)|"
+    r"j['’]ai (?:annulé|reverté) (?:le|ce) (?:patch|commit)|(?:he )?revertido(?: el commit)?|"
+    r"revertid[oa]|откатил[аи]?(?: это)?(?: коммит| патч)?|"
+    r"(?:パッチを)?(?:リバート|差し戻)しました|"
+    r"已经?(?:回退|回滚|撤销|还原)(?:该|此)?(?:补丁|提交)?)[ .!。！]{0,4}"
 )
 _FORMS_OF_ACTS = [
     *((Act(x), re.compile(rf"(?i){_BEGIN}(?:{'|'.join(forms)})")) for x, forms in _FIRM.items()),
@@ -259,7 +272,8 @@ _FORMS_OF_ACTS = [
 _STRICT_HINT = re.compile(
     r"(?i)fixed|patch|done|correct|implemented|resolv|chang|appl|commit|push|check|merg|land|revert|back|remov|"
     r"drop|reject|declin|accept|clos|mark|todo|approv|pass|carr|fail|consensus|agreed|voted|decided|"
-    r"decision|ratified|adopt"
+    r"decision|ratified|adopt|todo|geno|gemacht|beschl|entsch|décid|conven|annul|decid|acord|"
+    r"откат|реш[еи]|リバート|差し戻|回退|回滚|撤销|还原|决定|決"
 )
 
 
@@ -279,6 +293,8 @@ def read_act(text: str) -> Act | None:
     if not _STRICT_HINT.search(text):
         return None
     plain = hide_quotations(" ".join(text.split()))
+    if _ABROAD.fullmatch(plain):
+        return Act("reverted")
     for act, form in _FORMS_OF_ACTS:
         if stated := form.match(plain):
             rest = plain[stated.end() :]

@@ -58,7 +58,8 @@ _TRIED = re.compile(
 _OBJECTION = re.compile(r"(?i)\bna(?:c?k)")  # of a reviewer, who need not be the one who decides
 _ALTERNATIVE = re.compile(
     r"(?i)(?:(?:and|but|so|or|well)[ ,]{1,2})?(?:alternatively, ?\w|"
-    r"(?:one|another|an|the(?: only)?(?: other)?|a second|a third|a different)"
+    r"(?:one|another|an|the (?:only )?other|(?:a|the) (?:second|third)|a different|"
+    r"the(?= alternative))"
     r"(?: (?:other|possible|good|simple|simpler|better|easy|obvious|third|second)){0,2} "
     r"(?:alternative|option|approach|possibility|solution|way to (?:do|solve|fix|handle) (?:this|"
     r"it|that)) (?:here )?(?:is|would be|might be|could be|was)\b|"
