@@ -23,7 +23,7 @@ from mail_assets.mail.message.subjects import (
 )
 from mail_assets.mail.patches.subjects import read_subject
 from mail_assets.month import known_month
-from mail_assets.postgres.pending import Pending
+from mail_assets.postgres.statements import Pending
 from mail_assets.search.filters import MessageFilter
 from mail_assets.search.language.syntax import ParsedRequest
 from mail_assets.search.matches import MessageCopy, SubjectHit

@@ -91,7 +91,8 @@ def bay(
     """A list with patches in several versions, and the repository that two were applied to."""
     home = tmp_path_factory.mktemp("bay")
     made = make_repository(home / "bay.git")
-    first = made.commit({"hawser.c": OLD.encode()}, "first", committed=COMMITTED)
+    dan = "Dan <dan@example.org>"
+    first = made.commit({"hawser.c": OLD.encode()}, "first", author=dan, committed=COMMITTED)
     new = OLD + "int limit;\nint strain;\n"
     limit = made.commit({"hawser.c": new.encode()}, LIMIT, committed=COMMITTED)
     link = "Link: https://x.org/r/gulls@bay\n"
@@ -215,7 +216,9 @@ def test_unknown_unlinked_and_short_commits_are_noted(bay: Bay) -> None:
     assert note == f"No mail here is certain to belong to commit {bay.first[:12]}."
     twin = bay.limit[:9] + bay.first[9:]
     connection = bay.searcher.retriever.connection
-    copied = "insert into commits select (json_populate_record(c, json_build_object('sha', %s))).*"
+    copied = (
+        "insert into commits select (json_populate_record(c, json_build_object('sha', %s::text))).*"
+    )
     connection.execute(f"{copied} from commits c where sha = %s", [twin, bay.first])
     try:
         answer = bay.search(f"commit:{bay.limit[:9]}")
