@@ -10,7 +10,7 @@ from typing import Any
 
 from mail_assets.mail.message.ids import normalize_id
 from mail_assets.mail.message.text_addresses import CONTEXT, MASK, list_addresses
-from mail_assets.postgres.remote import check_rows
+from mail_assets.postgres.database import check_rows
 from mail_assets.reading.browsing import (
     Neighbours,
     find_known_ids,

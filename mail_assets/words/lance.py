@@ -28,12 +28,15 @@ from mail_assets.words.index import (
     NAME,
     Document,
     MissingWordsError,
+    Phrase,
+    Prefix,
+    Term,
     WordMatch,
+    WordQuery,
     WordsError,
     check_word_filter,
 )
 from mail_assets.words.lance_query import encode_lexemes, encode_prefixes, list_ids, search_table
-from mail_assets.words.query import Phrase, Prefix, Term, WordQuery
 
 LIMITS = Limits(
     # A search reads unindexed documents one by one, 13 microseconds each. Indexing them makes all

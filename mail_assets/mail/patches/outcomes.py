@@ -132,7 +132,7 @@ def _choose(statements: Sequence[OutcomeStatement]) -> list[OutcomeStatement]:
 # Programs ---------------------------------------------------------------------------------------
 
 _PULLED = re.compile(
-    rf"has been merged into \S[^\n]{{0,200}}:\n+\s*https?://\S{{1,300}}/(?P<sha>{SHA})\b"
+    rf"has been merged into \S[^\n]{{0,200}}:\n\s{{0,20}}https?://\S{{1,300}}/(?P<sha>{SHA})\b"
 )
 _COMMIT_ID = re.compile(
     r"The following commit has been merged into the [^\n]{1,120}:\s+"

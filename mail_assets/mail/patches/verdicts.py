@@ -81,15 +81,21 @@ _QUOTED = re.compile(r"[\"“„«][^\"”“»\n]{1,200}[\"”“»]")
 _WHOLE = re.compile(
     r"\b(?:series|patch ?set|set|all|both|everything|them|these|those|patches|whole|entire)\b", re.I
 )
+# Thanks for something end at a sign or at the word that says more: tried once, not at each length.
+_THANKED_FOR = (
+    r"(?:to|for) [^.,;:!?\n]{1,60}?(?=\s*+(?:[.,;:!?\n–—]|$|\b(?:(?:i|we)\b|(?:now|just|already|"
+    r"also|this|it|patch|series|re-?applied|applied|queued|merged|pushed|committed|picked|pulled|"
+    r"landed|installed|checked|super[sc]eded|nac?k|rejected|ignore|disregard|drop)\b)))"
+)
 _COURTESY = (
     r"(?:(?:many |big )?thanks?(?: you)?(?: (?:a lot|again|very much|so much|all|both|everyone|"
-    r"(?:to|for) [^.,;:!?\n]{1,60}|\w+(?: and \w+)?(?=[,.!]))){0,2}|thx|ok(?:ay)?|great|nice|"
+    rf"{_THANKED_FOR}|\w{{1,40}}+(?: and \w{{1,40}}+)?(?=[,.!]))){{0,2}}|thx|ok(?:ay)?|great|nice|"
     r"cool|good|perfect|done|alright|right|yes|yep|sure|lgtm|"
     r"(?:this |it |all )?looks? (?:good|great|fine|ok|reasonable|sane|correct|right)"
-    r"(?: to me)?(?: (?:now|and [\w ]{1,30}))?|hi(?: \w+)?|hello(?: \w+)?|dear \w+|fwiw|fyi|"
-    r"so|and|agreed|applying|acked|reviewed)"
+    r"(?: to me)?(?: (?:now|and [\w ]{1,30}))?|hi(?: \w{1,40}+)?|hello(?: \w{1,40}+)?|"
+    r"dear \w{1,40}+|fwiw|fyi|so|and|agreed|applying|acked|reviewed)"
 )
-_START = rf"(?:(?:{_COURTESY})\s*[,.!;:–—-]*\s*){{0,4}}"
+_START = rf"(?>(?>{_COURTESY}(?!\w)\s*+[,.!;:–—-]*+\s*+){{0,4}})"
 
 # Applied ----------------------------------------------------------------------------------------
 
