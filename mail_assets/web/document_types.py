@@ -208,6 +208,46 @@ class SentenceDocument(TypedDict):
     url: str
 
 
+class StatementDocument(TypedDict):
+    """A sentence of a message that states a decision or names an alternative.
+
+    `standing` is committer (`sha` is an earlier commit), asked, author, or empty: then its author
+    said so, and nothing more is known.
+    """
+
+    text: str
+    outcome: str
+    who: str
+    said_at: str
+    standing: str
+    sha: str | None
+    message_id: str
+    start: int
+    end: int
+    url: str
+
+
+class DecidedCommitDocument(TypedDict):
+    """A commit that messages of the thread became."""
+
+    sha: str
+    repository: str
+    subject: str
+    committer: str
+    committed_at: str
+    reverted_by: str | None
+
+
+class DecisionDocument(TypedDict):
+    """The record of what a thread decided: each field is a statement, a commit, or empty."""
+
+    decided: StatementDocument | None
+    superseded_by: StatementDocument | None
+    earlier: list[StatementDocument]
+    alternatives: list[StatementDocument]
+    commits: list[DecidedCommitDocument]
+
+
 class SummaryDocument(TypedDict):
     """The summary of a thread, made when it had `messages` messages.
 
@@ -223,6 +263,7 @@ class SummaryDocument(TypedDict):
     participants: list[str]
     patches: list[str]
     sentences: list[SentenceDocument]
+    decision: DecisionDocument | None
 
 
 class ThreadDocument(TypedDict):

@@ -6,7 +6,7 @@ leaves this module. browse.py makes the documents of lists and months.
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 from mail_assets.mail.message.ids import normalize_id
 from mail_assets.mail.message.text_addresses import CONTEXT, MASK, list_addresses
@@ -39,13 +39,15 @@ from mail_assets.search.language.request import (
 )
 from mail_assets.search.language.syntax import ParsedRequest, parse_request
 from mail_assets.search.response import SHORTEST, Response
+from mail_assets.summaries.summary import Statement
 from mail_assets.tables.lists import was_message_shown
 from mail_assets.tables.mbox_archives import find_vanished
 from mail_assets.tables.messages import utc
 from mail_assets.tables.removals import find_placeholder
-from mail_assets.tables.thread_summaries import ThreadSummary, read_summaries
+from mail_assets.tables.thread_summaries import ThreadSummary, describe_record, read_summaries
 from mail_assets.web.document_types import (
     AttachedFile,
+    DecisionDocument,
     Document,
     Links,
     MessageDocument,
@@ -495,7 +497,24 @@ def _describe_summary(summary: ThreadSummary, publication: Publication) -> Summa
         "participants": summary.participants,
         "patches": summary.patches,
         "sentences": sentences,
+        "decision": _describe_decision(summary, publication),
     }
+
+
+def _describe_decision(summary: ThreadSummary, publication: Publication) -> DecisionDocument | None:
+    def show(one: Statement) -> str:
+        before, after = summary.read_context(one)
+        whole = before + one.text + after
+        return publication.publish_part(whole, len(before), len(before) + len(one.text))
+
+    record = describe_record(summary.read_record(), show)
+    if record is None:
+        return None
+    said = [record["decided"], record["superseded_by"], *record["earlier"], *record["alternatives"]]
+    for one in said:
+        if one is not None:
+            one["url"] = page_url("message", one["message_id"])
+    return cast(DecisionDocument, record)
 
 
 def _publish_spans(
