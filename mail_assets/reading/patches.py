@@ -56,6 +56,19 @@ def read_versions(
     return [version_of_mail(one) for one in found]
 
 
+def read_patches(
+    connection: psycopg.Connection, store: ObjectStore, message_id: str
+) -> dict[int, Version]:
+    """Return the patches that a message itself has, by their places in it.
+
+    Raises:
+        NoPatchError: there is no such message.
+        StoreError: a patch is attached, and the archive is gone.
+    """
+    own = _read(connection, store, message_id)
+    return {one.patch.place: version_of_mail(one) for one in own if one.patch.kind == "patch"}
+
+
 def find_previous(connection: psycopg.Connection, message_id: str) -> str:
     """Return the Message-ID of the version before that of a message, by its series.
 

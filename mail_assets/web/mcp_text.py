@@ -299,7 +299,35 @@ def describe_summary(summary: Document | None, characters: int) -> str:
         if characters < 0:
             break
         lines += block
+    for block in _describe_decision(summary["decision"]):
+        characters -= sum(map(len, block))
+        if characters < 0:
+            break
+        lines += block
     return "\n".join(lines) if len(lines) > 1 else ""
+
+
+def _describe_decision(decision: Document | None) -> Iterator[list[str]]:
+    """Yield the lines of each statement and commit of a record of decisions."""
+    if not decision:
+        return
+    decided = decision["decided"]
+    named = [
+        ("decided" if decided and decided["standing"] else "said", decided),
+        ("superseded", decision["superseded_by"]),
+        *(("before", one) for one in reversed(decision["earlier"])),
+        *(("alternative", one) for one in decision["alternatives"]),
+    ]
+    for label, one in named:
+        if one:
+            text = " ".join(one["text"].split())
+            who = f"{one['who']}, {one['said_at'][:10]}: {text}"
+            standing = f", by a person known as {one['standing']}" if one["standing"] else ""
+            yield [*fence(who), f"{label}{standing}, in message {write_id(one['message_id'])}"]
+    for one in decision["commits"]:
+        reverted = f", reverted by {one['reverted_by']}" if one["reverted_by"] else ""
+        about = f"{one['subject']}, {one['committer']}, {one['committed_at'][:10]}"
+        yield [*fence(about[:MAX_HEADER]), f"committed as {one['sha']}{reverted}"]
 
 
 def describe_lists(document: Document, newest: Mapping[str, str], site: str = "") -> Described:

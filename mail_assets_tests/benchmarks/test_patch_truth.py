@@ -1,5 +1,8 @@
 """Scores of commits, versions and outcomes against rows written by hand."""
 
+from collections.abc import Mapping
+from typing import Any
+
 import pytest
 
 from benchmarks.patch_truth import (
@@ -83,12 +86,15 @@ def test_versions_are_scored_by_pairs() -> None:
 
 def test_outcomes_are_scored_by_patch_and_commit() -> None:
     written = {"author": "Bo <b@x.org>", "date": "2024-03-05T09:00:00Z", "outcome": "applied"}
-    patches = [{"message_id": "1@x", "sha": SHA}, {"message_id": "2@x", "sha": None}]
-    truth = [
+    patches: list[Mapping[str, Any]] = [
+        {"message_id": "1@x", "sha": SHA},
+        {"message_id": "2@x", "sha": None},
+    ]
+    truth: list[Mapping[str, Any]] = [
         {**written, "message_id": "t@x", "shas": [SHA], "answers": None, "patches": patches},
         {**written, "message_id": "u@x", "shas": [], "answers": "3@x", "patches": []},
     ]
-    said = [
+    said: list[Mapping[str, Any]] = [
         {"message_id": "1@x", "sha": SHA[:12]},
         {"message_id": "2@x", "said_in": "t@x"},
         {"message_id": "4@x", "said_in": "t@x"},
