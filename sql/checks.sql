@@ -154,7 +154,7 @@ select w.list, w.month, l.links, coalesce((m.counts->>'links')::int, 0) as recor
 select key from chunks where list = %(list)s and month = %(month)s
 
 -- name: summary_sentences
--- Sentences in the summaries of all threads of a month that are not at their place: at their
+-- Sentences and statements of the summaries of a month's threads that are not at their place: at their
 -- characters in the copy of a message of the thread that arrived first.
 select w.list, w.month, s.sentences, s.wrong
   from unnest(%(lists)s::text[], %(months)s::text[]) as w (list, month)
@@ -163,7 +163,7 @@ select w.list, w.month, s.sentences, s.wrong
               count(*) filter (
                   where m.body_text is null or e.start < 0 or e.start >= e."end"
                      or e."end" > length(m.body_text)
-                     or (s.verbatim
+                     or ((s.verbatim or e.part in ('decision', 'alternative'))
                          and substr(m.body_text, e.start + 1, e."end" - e.start) <> e.text)
                      or exists (
                         select from unnest(e.also) as a (message_id)
@@ -176,8 +176,9 @@ select w.list, w.month, s.sentences, s.wrong
                  join threads t using (message_id)
                 where m.list = w.list and m.month = w.month) o
          join thread_summaries s using (thread_id)
-        cross join lateral jsonb_to_recordset(s.sentences)
-              as e (message_id text, start integer, "end" integer, text text, also text[])
+        cross join lateral jsonb_to_recordset(s.sentences || s.statements)
+              as e (message_id text, start integer, "end" integer, text text, part text,
+                    also text[])
          left join lateral (
               select c.body_text
                 from threads t

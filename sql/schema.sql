@@ -883,6 +883,7 @@ create index commits_sha on commits (sha text_pattern_ops);
 create index commits_patch_id on commits (patch_id) where patch_id <> '';
 create index commits_title on commits (title_key);
 create index commits_author on commits (lower(author_email), authored_at);
+create index commits_committer on commits (lower(committer_email), committed_at);
 create index commits_named on commits using gin (named_mails);
 
 comment on table commits is
@@ -1169,6 +1170,7 @@ create table thread_summaries (
     participants   text[] not null,
     patches        text[] not null,
     sentences      jsonb not null,
+    statements     jsonb not null,
     checksum       bigint not null,
     made_at        timestamptz not null default now()
 );
@@ -1191,6 +1193,10 @@ comment on column thread_summaries.patches is 'Message-IDs of messages that carr
 comment on column thread_summaries.sentences is
     'Sentences in order: text, part (question, discussion, outcome), the message that carries it, '
     'start and end in characters of its body_text, and other messages that carry it.';
+comment on column thread_summaries.statements is
+    'Sentences of the messages that state a decision or name an alternative, in the order of time: '
+    'text, part (decision, alternative), outcome, firm (whoever states it did it), the message, '
+    'start and end in characters of its body_text.';
 comment on column thread_summaries.checksum is
     'Checksum of the columns before it, set with content_hash, as in messages.';
 comment on column thread_summaries.made_at is 'When it was made.';
@@ -1199,7 +1205,7 @@ create function summary_checksum(s thread_summaries) returns bigint
     language sql stable parallel safe
     return hash_record_extended(row(
         s.thread_id, s.maker, s.verbatim, s.content_hash, s.messages, s.first_sent_at,
-        s.last_sent_at, s.participants, s.patches, s.sentences), 0);
+        s.last_sent_at, s.participants, s.patches, s.sentences, s.statements), 0);
 comment on function summary_checksum(thread_summaries) is 'The checksum that a row should have.';
 
 create function set_summary_checksum() returns trigger language plpgsql as $$
@@ -1584,6 +1590,7 @@ create table patch_outcomes (
     primary key (message_id, number)
 );
 create index patch_outcomes_ancestors on patch_outcomes using gin (ancestors);
+create index patch_outcomes_shas on patch_outcomes using gin (shas);
 
 comment on table patch_outcomes is
     'One row per statement of a mail on what became of patches, such as "Applied, thanks".';
