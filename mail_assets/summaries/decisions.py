@@ -14,7 +14,7 @@ from typing import Literal, NamedTuple
 
 from mail_assets.mail.message.subjects import has_prefix
 from mail_assets.mail.patches.outcomes import OutcomeStatement, read_outcomes
-from mail_assets.summaries.acts import TRIAL, Act, find_notices, is_plain, read_act
+from mail_assets.summaries.acts import TRIAL, Act, find_notices, is_open, is_plain, read_act
 from mail_assets.summaries.summary import MessageText, Statement, StatementPart
 from mail_assets.text.sentences import Span, find_sentences
 
@@ -70,12 +70,11 @@ _ALTERNATIVE = re.compile(
 
 def find_statements(messages: Sequence[MessageText]) -> tuple[Statement, ...]:
     """Return the decisions that a thread states, in the order of time, and alternatives to them."""
-    opening = 0 if messages and not has_prefix(messages[0].subject) else -1
     people = _People(messages)
     decisions = [
         (message.sent_at, number, found)
         for number, message in enumerate(messages)
-        if number != opening and not message.joined
+        if not message.joined and not _is_opening(messages, message)
         for found in _find_decisions(message, people)
     ]
     if not decisions:
@@ -90,6 +89,33 @@ def find_statements(messages: Sequence[MessageText]) -> tuple[Statement, ...]:
         for one in _find_alternatives(message)
     ]
     return (*alternatives[:MOST_ALTERNATIVES], *(one for _, _, one in kept))
+
+
+def quote_statement(
+    messages: Sequence[MessageText], message: MessageText, quotation: str, act: str
+) -> Statement | None:
+    """Return the statement that a quotation is, word for word; None if the message cannot make it.
+
+    `act` is decided, reverted or alternative. A question, a plan or a condition decides nothing.
+    """
+    wanted = _fold(quotation)
+    if message.joined or (_is_opening(messages, message) and act != "alternative"):
+        return None
+    for span in _find_sentences(message.body, _own_spans(message)):
+        text = message.body[span.start : span.end]
+        if _fold(text) == wanted and is_plain(text) and not _is_led(message.body, span.start):
+            if act == "alternative":
+                return _state(message, span, "alternative", Act(""))
+            return None if is_open(text) else _state(message, span, "decision", Act(act))
+    return None
+
+
+def _is_opening(messages: Sequence[MessageText], message: MessageText) -> bool:
+    return message is messages[0] and not has_prefix(message.subject)
+
+
+def _fold(text: str) -> str:
+    return " ".join(text.split()).rstrip(".")
 
 
 class _People:
