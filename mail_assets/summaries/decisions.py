@@ -46,6 +46,16 @@ _PUBLISHED = re.compile(
     r"(?i)\b(?:pushed|committed|landed|checked in)\b|"
     r"\bapplied (?:to|in|on)(?: the)? [\w./-]{1,40}(?: branch| tree|:)"
 )
+# an author's own branch; a place without a name may be the project's
+_OWN_BRANCH = re.compile(
+    r"(?i)\balso pushed\b|\bpushed\b[^.;\n]{0,30} to (?!(?:the )?(?:\w{1,20} )?(?:master|main|trunk|"
+    r"head|"
+    r"upstream|mainline|pending|next|-next|cvs|svn|git|repo|repository|tree|stable|devel)\b)"
+    r"|\bpushed\b[^.;\n]{0,30} to:"
+)
+_PERHAPS = re.compile(
+    r"(?i)\s{1,4}(?:perhaps|maybe|possibly|(?:it|that|this) (?:might|may|could)\b)"
+)
 _PATCH_SUBJECT = re.compile(r"(?i)\[[^\]\n]{0,40}\bpatch")
 _TAKEN_BACK = re.compile(
     r"(?i)\bbut\b[^.;\n]{0,40}(?:n['’]t|\bnot|\bnever|\byet|\bhold|\bwait)\b|"
@@ -138,6 +148,10 @@ class _People:
             message.sent_at > self._posted.get(name, message.sent_at) for name in _names(message)
         )
 
+    def may_be_author(self, message: MessageText) -> bool:
+        """Return whether the author may have posted what the thread is about: nobody here did."""
+        return not self._began or self.is_author(message)
+
     def is_author(self, message: MessageText) -> bool:
         """Return whether the author posted a patch before, or began the thread."""
         return self.has_posted(message) or not self._began.isdisjoint(_names(message))
@@ -184,9 +198,13 @@ def _find_acts(
     for span in _find_sentences(body, spans):
         text = body[span.start : span.end]
         verdict = verdicts.get((span.start, span.end))
+        if _PERHAPS.match(body, span.end):
+            continue
         if verdict and _TRIED.match(text) and TRIAL.search(body, span.end, span.end + _NEAR):
             continue
         act = _judge(verdict, text, message, people) if verdict else read_act(text)
+        if act and act.outcome == "applied" and not verdict and people.is_author(message):
+            act = None if _OWN_BRANCH.search(text) else act
         if not act or not is_plain(text) or _is_led(body, span.start) or _is_torn(body, span):
             continue
         if act.outcome != "rejected" or not people.is_author(message):
@@ -201,8 +219,10 @@ def _judge(
         return None
     if verdict.outcome in _APPLIED:
         # an author who writes "applied" has taken a suggestion
-        is_taken = not _PUBLISHED.search(text) and people.is_author(message)
-        return None if is_taken else Act("applied")
+        if not verdict.firm and people.may_be_author(message):
+            return None
+        is_published = _PUBLISHED.search(text) and not _OWN_BRANCH.search(text)
+        return Act("applied") if is_published or not people.is_author(message) else None
     if verdict.outcome == "rejected":
         return Act("rejected", firm=not _OBJECTION.search(text))
     is_own = verdict.outcome == "withdrawn" and people.has_posted(message)
