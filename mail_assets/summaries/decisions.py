@@ -48,9 +48,8 @@ _PUBLISHED = re.compile(
 )
 # an author's own branch; a place without a name may be the project's
 _OWN_BRANCH = re.compile(
-    r"(?i)\balso pushed\b|\bpushed\b[^.;\n]{0,30} to (?!(?:the )?(?:\w{1,20} )?(?:master|main|trunk|"
-    r"head|"
-    r"upstream|mainline|pending|next|-next|cvs|svn|git|repo|repository|tree|stable|devel)\b)"
+    r"(?i)\balso pushed\b|\bpushed\b[^.;\n]{0,30} to (?!(?:the )?(?:\w{1,20} )?(?:master|main|"
+    r"trunk|head|upstream|mainline|pending|next|-next|cvs|svn|git|repo|repository|tree|stable|devel)\b)"
     r"|\bpushed\b[^.;\n]{0,30} to:"
 )
 _PERHAPS = re.compile(
@@ -59,6 +58,7 @@ _PERHAPS = re.compile(
 _PATCH_SUBJECT = re.compile(r"(?i)\[[^\]\n]{0,40}\bpatch")
 _TAKEN_BACK = re.compile(
     r"(?i)\bbut\b[^.;\n]{0,40}(?:n['’]t|\bnot|\bnever|\byet|\bhold|\bwait)\b|"
+    r"\bby (?:accident|mistake)\b|\b(?:accidentally|mistakenly)\b|"
     r"\b(?:to|on|onto|in) my (?:\d|v\d|kernel|own|clone|copy|checkout|source|sandbox|install\w*|"
     r"build|test\w*|work\w*|version|local|fork|private)"
 )

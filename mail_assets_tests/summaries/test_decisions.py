@@ -96,6 +96,8 @@ NOTHING_STATED = (
     "I've applied the patch (or rather the script), but won't push it yet.",
     "I reverted the patch and it works again.",
     "I already applied a different patch recently.",
+    "I applied the patch to those pages by accident.",
+    "This has been fixed in SVN HEAD. Perhaps it is the cause.",
     "I pushed the button.",
     "Your mail client has decided that you answer another thread.",
     "The closed() method is called when both sides are closed.",
@@ -155,6 +157,8 @@ def test_who_asks_and_who_joined_by_subject_decide_nothing() -> None:
         ("Applied.", "Jo Roe", []),
         ("Applied to the next branch:", "Jo Roe", ["applied"]),
         ("Pushed to master.", "Jo Roe", ["applied"]),
+        ("Also pushed to:", "Jo Roe", []),
+        ("Pushed to my own branch.", "Jo Roe", []),
         ("Applied.", "Sam Poe", ["applied"]),
         ("Please ignore this patch.", "Jo Roe", ["withdrawn"]),
         ("Please ignore this patch.", "Sam Poe", []),
@@ -164,6 +168,12 @@ def test_who_asks_and_who_joined_by_subject_decide_nothing() -> None:
 )
 def test_authors_decide_other_things_than_others(text: str, author: str, found: list[str]) -> None:
     assert outcomes(POSTED, answer(f"{text}\n", author)) == found
+
+
+def test_a_queue_is_no_decision_where_nobody_posted_the_patch() -> None:
+    first = replace(write_message(0, "Please check the size.\n"), subject="Re: [PATCH] pump")
+    assert outcomes(first, answer("Good catch. Queued to -next.\n")) == []
+    assert outcomes(POSTED, answer("Queued for 6.2, thanks.\n")) == ["applied"]
 
 
 NOTICES = {
