@@ -11,7 +11,7 @@ messages that are left out. Kinds:
     pasted     eight words running out of a message -> the message
     subject    the subject of a thread -> its messages
 
-Sentences that point at other mail by a link: pointing.py.
+Sentences that point at other mail by a link: benchmarks.yardstick, "citations".
 """
 
 import argparse
