@@ -5,7 +5,7 @@
 Synthetic archives in a home of its own (--home keeps it, and goes on with it), the static encoder.
 Each backfill is a process of its own, as `mail-assets backfill` is. What lies outside of the steps
 is the time of the backfill less the seconds that the steps have recorded: Dagster, the checks, the
-threads, imports. What does not live here: how fast the pages of the UI are (event_log.py).
+threads, imports. What does not live here: how fast the pages of the UI are (ui.py).
 """
 
 import argparse

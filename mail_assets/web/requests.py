@@ -160,6 +160,50 @@ def read_first(request: Request) -> tuple[int]:
     return (int(first),)
 
 
+#: Digits of a commit's id that may name it. Fewer would name many.
+_SHA = re.compile(r"[0-9a-f]{4,64}")
+
+
+def read_commit(request: Request) -> tuple[str]:
+    """Return the digits of a commit's id, in lower case.
+
+    Raises:
+        ServingError: they are none, or too few.
+    """
+    sha = request.path_params["sha"].lower()
+    if not _SHA.fullmatch(sha):
+        message = f"{sha[:80]!r} is no id of a commit; write 4 to 64 hexadecimal digits"
+        raise ServingError(404, "not_found", message)
+    return (sha,)
+
+
+class Compared(NamedTuple):
+    """Two postings of a series, by their numbers from 0, that are to be compared."""
+
+    old: int
+    new: int
+
+
+def read_series_id(request: Request) -> tuple[str, Compared | None]:
+    """Return the id as `read_id`, and the postings of `?old=` and `?new=`.
+
+    Raises:
+        ServingError: there is no id, or more than one, or a number is wrong.
+    """
+    [given] = read_query(request)
+    numbers = [given[name] for name in ("old", "new") if given.get(name)]
+    if any(not (one.isascii() and one.isdigit() and len(one) <= 5) for one in numbers):
+        raise ServingError(400, "bad_request", "old and new: must be numbers of versions, from 0")
+    if len(numbers) == 1:
+        raise ServingError(400, "bad_request", "give both old and new, or neither")
+    return (*read_id(request), Compared(*map(int, numbers)) if numbers else None)
+
+
+def read_patches_place(request: Request) -> tuple[str, str]:
+    """Return the name of a list, and the cursor of a page of its patches."""
+    return (*read_list(request), _read_parameter(request, "cursor", ""))
+
+
 def _read_parameter(request: Request, name: str, default: str) -> str:
     [given] = read_query(request)
     return given.get(name, default)
@@ -452,6 +496,24 @@ def list_url(name: str) -> str:
 def month_url(name: str, month: str, first: int = 0) -> str:
     """Return the URL of the messages of a month, from the number `first` on."""
     return f"/lists/{quote(name, safe=SAFE)}/{month}{f'?first={first}' if first else ''}"
+
+
+def series_url(message_id: str, compared: Compared | None = None) -> str:
+    """Return the URL of the series of a mail, or of a comparison of two of its postings."""
+    url = page_url("series", message_id)
+    if compared is None:
+        return url
+    return f"{url}{'&' if '?' in url else '?'}{urlencode(compared._asdict())}"
+
+
+def commit_url(sha: str) -> str:
+    """Return the URL of a commit."""
+    return f"/commits/{sha}"
+
+
+def patches_url(name: str, kind: str) -> str:
+    """Return the URL of the patches of a list: "open" or "applied"."""
+    return f"/patches/{quote(name, safe=SAFE)}/{kind}"
 
 
 def search_url(query: str, **parameters: object) -> str:
