@@ -12,8 +12,7 @@ from typing import NamedTuple
 
 import psycopg
 
-from mail_assets.postgres.pending import Pending
-from mail_assets.postgres.statements import statement
+from mail_assets.postgres.statements import Pending, statement
 from mail_assets.search.response import PatchVersion
 from mail_assets.tables.messages import utc
 

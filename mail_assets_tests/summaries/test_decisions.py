@@ -2,6 +2,7 @@
 
 import datetime as dt
 from dataclasses import replace
+from typing import Literal
 
 import pytest
 
@@ -207,7 +208,7 @@ def test_alternatives_are_those_above_the_decision() -> None:
 def said(
     outcome: str, hour: int, author: str = "Sam Poe", standing: Standing = "", firm: bool = True
 ) -> Said:
-    part = "decision" if outcome else "alternative"
+    part: Literal["decision", "alternative"] = "decision" if outcome else "alternative"
     about = Statement(f"m{hour}@example.org", 0, 4, "text", part, outcome, firm)
     return Said(about, author, START + dt.timedelta(hours=hour), standing)
 
