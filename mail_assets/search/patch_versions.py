@@ -12,8 +12,7 @@ from typing import NamedTuple
 
 import psycopg
 
-from mail_assets.postgres.pending import Pending
-from mail_assets.postgres.statements import statement
+from mail_assets.postgres.statements import Pending, statement
 from mail_assets.search.response import PatchVersion
 from mail_assets.tables.messages import utc
 
@@ -137,10 +136,10 @@ def find_versions(
 
     With `every` those versions too that are not among these mails.
     """
-    name = "versions_of" if every else "found_versions"
-    rows = connection.execute(
-        statement("search_patches", name), {"message_ids": [*message_ids]}
-    ).fetchall()
+    query = statement("search_patches", "found_versions")
+    if every:
+        query = statement("search_patches", "versions_of")
+    rows = connection.execute(query, {"message_ids": [*message_ids]}).fetchall()
     return {
         message_id: FoundVersion((series_id, change), False, is_applied, posting, message_id)
         for message_id, series_id, change, posting, is_applied in rows
