@@ -41,6 +41,27 @@ select m.message_id, m.list, m.month, m.variant, m.subject, m.sent_at,
          limit %(most)s)) m
  where not exists (select from shown_texts o where o.message_id = m.message_id offset 0)
 
+-- name: commit_subjects
+-- The patches that became commits with one of these titles, of the newest commits. A commit's subject
+-- may not be that of its patch.
+select m.message_id, m.list, m.month, m.variant
+  from (select repository, sha, committed_at
+          from commits
+         where title_key = any(%(title_keys)s) and list = any((select shown_lists())::text[])
+         order by committed_at desc, sha
+         limit %(most)s) c
+  join commit_links k using (repository, sha)
+ cross join lateral (
+       select *
+         from messages m
+        where m.message_id = k.message_id and {passes}
+        order by m.arrived_at, m.list
+        limit 1) m
+ where k.kind = 'applied'
+   and not exists (select from shown_texts o where o.message_id = m.message_id offset 0)
+ order by c.committed_at desc, c.sha, k.place
+ limit %(most)s
+
 -- name: confirmed
 -- The matches of the indexes that are stored and pass the filters: copies of messages by words, at
 -- places from 1, then those found by their subjects, and chunks by meaning, at places from -1

@@ -22,6 +22,9 @@ select c.sha,
  order by c.sha, c.repository
  limit %(most)s
 
+-- name: has_patches
+select exists (select from patch_series)
+
 -- name: has_commits
 select exists (select from commits where list = any((select shown_lists())::text[]))
 
@@ -110,24 +113,3 @@ select distinct o.message_id, o.series_id, o.change, o.posting,
   join patch_series s using (message_id, place)
   join patch_series o
     on (o.series_id, o.change) = (s.series_id, s.change) and not o.is_remark
-
--- name: commit_subjects
--- The patches that became commits with one of these titles, of the newest commits. A commit's subject
--- may not be that of its patch.
-select m.message_id, m.list, m.month, m.variant
-  from (select repository, sha, committed_at
-          from commits
-         where title_key = any(%(title_keys)s) and list = any((select shown_lists())::text[])
-         order by committed_at desc, sha
-         limit %(most)s) c
-  join commit_links k using (repository, sha)
- cross join lateral (
-       select *
-         from messages m
-        where m.message_id = k.message_id and {passes}
-        order by m.arrived_at, m.list
-        limit 1) m
- where k.kind = 'applied'
-   and not exists (select from shown_texts o where o.message_id = m.message_id offset 0)
- order by c.committed_at desc, c.sha, k.place
- limit %(most)s

@@ -93,7 +93,9 @@ class DatedRows:
         read = read_copies(self.connection, filters, "newest", most=MAX_OF_THREADS)
         rows: dict[str, list[Candidate]] = {}
         found = first_copies([*read, *block])
-        for one in self._fold_versions(found) if self.by_thread else found:
+        if self.by_thread and self.looked_up.has_patches:
+            found = self._fold_versions(found)
+        for one in found:
             rows.setdefault(_key(one, by_thread=self.by_thread), []).append(one)
         return rows.values()
 

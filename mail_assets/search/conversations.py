@@ -194,7 +194,9 @@ def _list_rows(reader: HitReader, request: Request, found: RankedMatches) -> _Ta
         return lambda start, end: [Row(best=row) for row in dated.take(start, end)]
     by_legs = found.query is not None and found.query.ranks
     candidates = select_scored(request, found.candidates)
-    versions = reader.find_versions([one.message_id for one in candidates])
+    versions: dict[str, FoundVersion] = {}
+    if found.looked_up and found.looked_up.has_patches:
+        versions = reader.find_versions([one.message_id for one in candidates])
     if candidates and (named := candidates[0]).ranks.get("subject") == 1 and _names(request):
         versions |= {
             one: version._replace(is_named=one == named.message_id)

@@ -35,8 +35,6 @@ OF_DAYS = frozenset({"months", "period"})
 #: hold an address.
 _SHOWN = {"to": "receiver_name", "subject": "shown_subject", "file": "shown_file"}
 SHOWN_TEXTS = frozenset(_SHOWN.values())
-#: Kinds that are states of patches.
-_PATCH_STATES = frozenset({"applied", "open"})
 #: Patches of a state that are named to the indexes; of more the conditions are checked on hits.
 MAX_PATCHES = 10_000
 #: A part of a text with three letters can be found by an index of trigrams.
@@ -145,19 +143,25 @@ def _resolve_field(
             query = statement("search_patches", "commit_ids")
             return FieldCondition("ids", read_column(connection, query, {"prefix": value}), negated)
         case "version":
-            return _resolve_patches(connection, "latest", negated=negated)
+            query = statement("search_patches", "latest")
+            return _resolve_patches(connection, "latest", query, negated=negated)
         case "to":
             return FieldCondition("receiver", value, negated)
-        case "kind" if value in _PATCH_STATES:
-            return _resolve_patches(connection, str(value), negated=negated)
+        case "kind" if value == "applied":
+            query = statement("search_patches", "applied")
+            return _resolve_patches(connection, "applied", query, negated=negated)
+        case "kind" if value == "open":
+            query = statement("search_patches", "open")
+            return _resolve_patches(connection, "open", query, negated=negated)
         case "kind":
             return FieldCondition(str(value), None, negated)
     return FieldCondition(field.name, value, negated)
 
 
-def _resolve_patches(connection: psycopg.Connection, name: str, *, negated: bool) -> FieldCondition:
-    """Return the condition on patches of a state: their ids, or where they are many its name."""
-    query = statement("search_patches", name)
+def _resolve_patches(
+    connection: psycopg.Connection, name: str, query: LiteralString, *, negated: bool
+) -> FieldCondition:
+    """Return the condition on the patches that a query finds: their ids, or its name for many."""
     found = read_column(connection, query, {"most": MAX_PATCHES + 1})
     if len(found) > MAX_PATCHES:
         return FieldCondition(name, None, negated)

@@ -12,7 +12,7 @@ from typing import NamedTuple, TypeAlias
 
 import psycopg
 
-from mail_assets.postgres.statements import Pending
+from mail_assets.postgres.statements import Pending, statement
 from mail_assets.search.field_conditions import IndexFilter
 from mail_assets.search.filters import MessageFilter
 from mail_assets.search.language.request import VECTOR_MODES
@@ -51,7 +51,8 @@ class LookedUp(NamedTuple):
     """The values that a search looks up before it asks the indexes.
 
     `filters` has the words that the query requires, `vector_filter` is the part of it that the
-    vector index checks. `subjects` are messages whose whole subject is the query. `opening_ms` were
+    vector index checks. `subjects` are messages whose whole subject is the query; `has_patches`:
+    there are series of patches, whose versions are one hit. `opening_ms` were
     spent on opening index and encoder, which is not the search's own time.
     """
 
@@ -64,6 +65,7 @@ class LookedUp(NamedTuple):
     passing: Passing
     opening_ms: float
     subjects: tuple[SubjectHit, ...] = ()
+    has_patches: bool = False
 
     @property
     def live(self) -> tuple[object, str]:
@@ -102,6 +104,7 @@ class LookUp:
             frequencies = self._frequencies.ask()
             passing = self._ask_passing(parsed, filters)
             subjects = ask_whole_subjects(self._connection, parsed, filters)
+            patches = self._connection.execute(statement("search_patches", "has_patches"))
             asked = self._ask_query(parsed, filters)
         query, known = asked.read(), passing.read()
         began = time.perf_counter()
@@ -120,6 +123,7 @@ class LookUp:
             known,
             opening_ms,
             subjects.read(),
+            patches.fetchone() == (True,),
         )
 
     def name_lists(

@@ -136,10 +136,10 @@ def find_versions(
 
     With `every` those versions too that are not among these mails.
     """
-    name = "versions_of" if every else "found_versions"
-    rows = connection.execute(
-        statement("search_patches", name), {"message_ids": [*message_ids]}
-    ).fetchall()
+    query = statement("search_patches", "found_versions")
+    if every:
+        query = statement("search_patches", "versions_of")
+    rows = connection.execute(query, {"message_ids": [*message_ids]}).fetchall()
     return {
         message_id: FoundVersion((series_id, change), False, is_applied, posting, message_id)
         for message_id, series_id, change, posting, is_applied in rows

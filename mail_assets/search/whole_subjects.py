@@ -74,7 +74,7 @@ def _ask_commit_subjects(
     if not titles or (label and (label.version or label.number == 0)):
         return Pending.known([])
     parameters = {**filters.parameters, "title_keys": sorted(titles), "most": MAX_HITS}
-    query = filters.statement("commit_subjects", "search_patches")
+    query = filters.statement("commit_subjects")
     asked = connection.execute(query, parameters)
     return Pending(asked.fetchall).then(
         lambda rows: [

@@ -11,7 +11,7 @@ from typing import Any
 
 from mail_assets.mail.message.ids import normalize_id
 from mail_assets.mail.patches.interdiff import FileComparison, PatchComparison
-from mail_assets.mail.patches.links import Kind, Link
+from mail_assets.mail.patches.links import Link
 from mail_assets.reading.decisions import Decision, Mail
 from mail_assets.reading.patch_pages import (
     MOST_COMMITS,
@@ -162,8 +162,7 @@ class PatchDocuments:
     def _describe_commit(self, page: CommitPage) -> CommitDocument:
         row, decision = page
         card = decision.commit
-        applied = [x.message_id for x in decision.links if x.kind == Kind.applied]
-        states = self.documents.read_patch_states(applied[:1])
+        states = self.documents.read_patch_states(decision.applied_ids[:1])
         size = decision.thread
         return {
             "sha": card.sha,
@@ -204,7 +203,18 @@ class PatchDocuments:
             if decision.thread_id
             else None,
             "patch": states[0] if states else None,
-            "named_in": [_describe_mail(one) for one in decision.naming],
+            "thanks": [
+                {"names_commit": one.by_id, **_describe_mail(one.mail)} for one in decision.thanks
+            ],
+            "named_in": [
+                _describe_mail(one)
+                for one in decision.naming
+                if one not in [thanks.mail for thanks in decision.thanks]
+            ],
+            "released_in": [
+                {"name": one.name, **_describe_mail(one.mail)} for one in decision.releases
+            ],
+            "unknown": decision.find_unknown(),
             "url": commit_url(card.sha),
         }
 

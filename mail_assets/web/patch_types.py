@@ -59,12 +59,25 @@ class CommitLink(TypedDict):
     mail: MailDocument | None
 
 
+class ThanksDocument(MailDocument):
+    """A message that says that a commit, or its patch, was applied; by the commit's id or not."""
+
+    names_commit: bool
+
+
+class ReleaseDocument(MailDocument):
+    """An announcement of a release that lists the title of a commit."""
+
+    name: str
+
+
 class CommitDocument(TypedDict):
     """A commit and the mail that decided it.
 
     `message_ids` are the linked mails in this archive, best first, none if `abstained`: then
-    `reason` says why. `named_in` are later messages that name the commit. `files` are the first of
-    `file_count`.
+    `reason` says why. `thanks` say that it was applied, `named_in` are other messages that name it
+    later. An announcement of `released_in` does not show that it was mailed. `unknown` is what the
+    archive does not say. `files` are the first of `file_count`.
     """
 
     sha: str
@@ -93,7 +106,10 @@ class CommitDocument(TypedDict):
     people: int
     summary: SummaryDocument | None
     patch: PatchStateDocument | None
+    thanks: list[ThanksDocument]
     named_in: list[MailDocument]
+    released_in: list[ReleaseDocument]
+    unknown: list[str]
     url: str
 
 

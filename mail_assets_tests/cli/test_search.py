@@ -28,6 +28,7 @@ HIT = {
     "why": dict,
     "attachments": list,
     "copies": list,
+    "versions": list,
     "subject_highlights": list,
 }
 CONVERSATION = {
@@ -69,6 +70,7 @@ def test_search_json_has_the_agreed_shape(run: Run, mode: str) -> None:
     assert shown == [hit["message_id"] for hit in answer["hits"]]
     for hit in answer["hits"]:
         assert hit.pop("newer_copy") is None
+        assert hit.pop("patch") is None
         assert {name: type(value) for name, value in hit.items()} == HIT
         assert "<" not in hit["message_id"]
         assert hit["chunks"]

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, NamedTuple
 from xml.etree import ElementTree
 
@@ -14,7 +15,18 @@ from mail_assets.web.privacy import HIDDEN, SHOWN
 from mail_assets_tests.crane import Crane
 from mail_assets_tests.databases import Databases
 from mail_assets_tests.steps.test_group_series import BOB, EVE, LINES, patch, post
+from mail_assets_tests.web.chromium import CHROMIUM, browsing
 from mail_assets_tests.web.conftest import BASE_URL, serving
+from mail_assets_tests.web.test_accessibility import (
+    INTERACTIVE,
+    OPEN,
+    START,
+    WIDEST,
+    WIDTHS,
+    evaluate,
+    press_tab,
+    show,
+)
 from mail_assets_tests.web.test_closed_lists import close
 from mail_assets_tests.web.test_openapi import check, read_api
 from mail_assets_tests.world import APRIL, HARBOR, PIER, World
@@ -125,7 +137,10 @@ def test_commit_has_its_mail_evidence_and_people(standing: Yard) -> None:
     ]
     assert found["patch"]["words"] == f"v2 of 2, applied as {standing.sha[:12]} on 2024-03-06"
     assert found["thread_url"] == "/thread.json/p2@example.org"
-    assert [one["message_id"] for one in found["named_in"]] == ["thanks@example.org"]
+    assert [(one["message_id"], one["names_commit"]) for one in found["thanks"]] == [
+        ("thanks@example.org", True)
+    ]
+    assert found["named_in"] == []
     assert "named by the commit, and not in this archive" in page.lower()
     assert "It &lt;i&gt;must&lt;/i&gt;" in page
     assert 'href="/message/p2@example.org"' in page
@@ -380,6 +395,28 @@ def test_known_tag_of_patch_pages_gets_304(standing: Yard) -> None:
             assert (again.status_code, again.content) == (304, b""), path
             seconds = "60" if path.startswith("/patches") else "300"
             assert first.headers["cache-control"] == f"max-age={seconds}"
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(CHROMIUM is None, reason="needs chromium, of Debian's package")
+def test_patch_pages_fit_a_phone_and_a_keyboard(standing: Yard, tmp_path: Path) -> None:
+    paths = [one for one in patch_paths(standing.sha) if "." not in one.split("/")[1]]
+    with open_yard(standing) as client, browsing(tmp_path) as browser:
+        site = str(client.base_url).rstrip("/")
+        for path in paths:
+            for width in (320, 390, 640):
+                show(browser, width)
+                browser.visit(site + path)
+                evaluate(browser, OPEN)
+                needed, has = evaluate(browser, WIDTHS)
+                assert needed <= has, (path, width, evaluate(browser, WIDEST))
+            show(browser, 1280)
+            browser.visit(site + path)
+            evaluate(browser, f"{OPEN}; {START}")
+            reached = [*press_tab(browser, evaluate(browser, INTERACTIVE) + 50)]
+            missed = [one["name"] for one in reached if not (one["seen"] and one["before"])]
+            assert not missed, (path, missed)
+            assert len(reached) >= evaluate(browser, INTERACTIVE), path
 
 
 def test_pages_of_patches_lead_on(yard: Yard, monkeypatch: Any) -> None:
