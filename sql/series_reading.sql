@@ -3,7 +3,8 @@
 
 -- name: series
 -- The patches of the series that some mails are in, each with its message and its reason, the
--- commits that it became, and whether somebody else has answered it.
+-- commits that it became, and whether somebody else has answered it. Where not `whole`, only the
+-- changes that these mails have versions of; a cover letter comes with the changes of its patches.
 select s.series_id, s.change, s.posting, s.message_id, s.place, p.kind, p.title, p.version, p.part,
        p.parts, m.list, m.sent_at, m.from_name, m.from_email, s.previous_id, s.evidence,
        s.is_taken_over, s.is_newest, s.is_remark,
@@ -42,6 +43,19 @@ select s.series_id, s.change, s.posting, s.message_id, s.place, p.kind, p.title,
  where s.series_id = any(array(select distinct series_id
                                  from patch_series
                                 where message_id = any(%(ids)s)))
+   and (%(whole)s
+        or (s.series_id, s.change) in (
+           select w.series_id, w.change
+             from patch_series w
+            where w.message_id = any(%(ids)s)
+           union
+           select o.series_id, o.change
+             from patch_series w
+             join patches c
+               on (c.list, c.month, c.message_id, c.variant, c.place)
+                  = (w.list, w.month, w.message_id, w.variant, w.place) and c.kind = 'cover'
+             join patch_series o on (o.series_id, o.posting) = (w.series_id, w.posting)
+            where w.message_id = any(%(ids)s)))
  order by m.sent_at, s.message_id, s.place
 
 -- name: commits_said

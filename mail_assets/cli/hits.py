@@ -115,7 +115,7 @@ def _print_about(hit: "Hit", indent: str, *, why: bool) -> None:
     if hit.attachments:
         click.echo(f"{indent}attached: {printable_line(', '.join(hit.attachments))}")
     if hit.patch:
-        click.echo(f"{indent}patch: {printable_line(hit.patch.line)}")
+        click.echo(f"{indent}patch: {printable_line(hit.patch.words)}")
     if hit.versions:
         click.echo(f"{indent}instead of: {_list_ids(hit.versions)}")
     if newer := hit.newer_copy:

@@ -5,12 +5,13 @@ reading/series.py says what became of each version; here it is put into words fo
 
 import datetime as dt
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
-from typing import NamedTuple
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 import psycopg
 
-from mail_assets.reading.series import SILENT_DAYS, Change, SeriesPatchView, SeriesView, read_many
+from mail_assets.postgres.statements import Pending
+from mail_assets.reading.series import SILENT_DAYS, Change, SeriesPatchView, SeriesView, ask_changes
 from mail_assets.tables.messages import utc
 
 #: Digits of a commit's id that a line shows.
@@ -28,7 +29,8 @@ _STATES = {
 }
 
 
-class PatchState(NamedTuple):
+@dataclass(frozen=True)
+class PatchState:
     """State of the patches of a mail.
 
     `label` is version and part ("v2 3/5"), `newest` the newest version of the same change. `state`
@@ -50,11 +52,16 @@ class PatchState(NamedTuple):
     deciding_id: str
 
 
-def read_states(connection: psycopg.Connection, ids: Collection[str]) -> list[PatchState]:
-    """Return the states of those mails that have patches, in one statement."""
-    series = read_many(connection, ids) if ids else {}
-    found = (describe_patch(series[one], one) for one in ids if one in series)
-    return [one for one in found if one]
+def ask_states(
+    connection: psycopg.Connection, ids: Collection[str]
+) -> Pending[dict[str, PatchState]]:
+    """Ask for the states of those mails that have patches, in one statement."""
+
+    def describe(series: Mapping[str, SeriesView]) -> dict[str, PatchState]:
+        found = {one: describe_patch(series[one], one) for one in series}
+        return {one: state for one, state in found.items() if state}
+
+    return ask_changes(connection, ids).then(describe)
 
 
 def first_id(series: SeriesView) -> str:

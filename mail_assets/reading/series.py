@@ -2,14 +2,14 @@
 
 import datetime as dt
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import psycopg
 from psycopg.rows import dict_row
 
 from mail_assets.errors import NotFoundError
-from mail_assets.postgres.statements import read_column, statement
+from mail_assets.postgres.statements import Pending, read_column, statement
 
 #: An open patch that nobody else has answered for so many days is silent: no consent, no refusal.
 SILENT_DAYS = 60
@@ -210,9 +210,32 @@ def read_many(
     connection: psycopg.Connection, ids: Collection[str], now: dt.datetime | None = None
 ) -> dict[str, SeriesView]:
     """Return the series of mails that have patches, by mail."""
+    return _ask_series(connection, ids, now, whole=True).read()
+
+
+def ask_changes(
+    connection: psycopg.Connection, ids: Collection[str], now: dt.datetime | None = None
+) -> Pending[dict[str, SeriesView]]:
+    """Ask for the series of mails, with those changes only that the mails have versions of.
+
+    A cover letter comes with the changes of its patches.
+    """
+    return _ask_series(connection, ids, now, whole=False)
+
+
+def _ask_series(
+    connection: psycopg.Connection, ids: Collection[str], now: dt.datetime | None, *, whole: bool
+) -> Pending[dict[str, SeriesView]]:
     moment = now or dt.datetime.now(dt.UTC)
-    with connection.cursor(row_factory=dict_row) as cursor:
-        rows = cursor.execute(statement("series_reading", "series"), {"ids": [*ids]}).fetchall()
+    asked = connection.cursor(row_factory=dict_row).execute(
+        statement("series_reading", "series"), {"ids": [*ids], "whole": whole}
+    )
+    return Pending(asked.fetchall).then(lambda rows: _view_series(rows, ids, moment))
+
+
+def _view_series(
+    rows: Iterable[Mapping[str, Any]], ids: Collection[str], moment: dt.datetime
+) -> dict[str, SeriesView]:
     by_series: dict[str, list[SeriesPatchView]] = defaultdict(list)
     for row in rows:
         view = SeriesPatchView(**row)

@@ -10,10 +10,11 @@ from mail_assets.mail.message.subjects import base_subject
 from mail_assets.mail.message.text_addresses import CONTEXT
 from mail_assets.month import known_month
 from mail_assets.postgres.statements import statement
+from mail_assets.reading.patch_states import PatchState, ask_states
 from mail_assets.search.highlights import Highlighter, StoredChunk, WordReader, select_chunks
 from mail_assets.search.language.request import Request
 from mail_assets.search.matches import Candidate, MessageCopy
-from mail_assets.search.patch_versions import FoundVersion, ask_patches, find_versions
+from mail_assets.search.patch_versions import FoundVersion, find_versions
 from mail_assets.search.query import Query, WeighedTerm
 from mail_assets.search.response import (
     SHORTEST,
@@ -22,7 +23,6 @@ from mail_assets.search.response import (
     Hit,
     HitExplanation,
     NewerCopy,
-    PatchVersion,
 )
 from mail_assets.search.retrieval import FOLDED, SPARE_CANDIDATES, RankedMatches
 from mail_assets.tables.messages import utc
@@ -245,7 +245,7 @@ class HitReader:
         with self._connection.pipeline():
             asked_copies = self._ask("page_copies", candidates)
             asked_chunks = self._ask("page_chunks", candidates)
-            asked_patches = ask_patches(self._connection, [one.message_id for one in candidates])
+            asked_patches = ask_states(self._connection, [one.message_id for one in candidates])
         copies = _group_copies(asked_copies.fetchall())
         chunks = _group_chunks(asked_chunks.fetchall())
         patches = asked_patches.read()
@@ -316,7 +316,7 @@ def _build_hit(
     chunks: Sequence[StoredChunk],
     highlighter: Highlighter,
     found_by: FoundBy,
-    patch: PatchVersion | None,
+    patch: PatchState | None,
 ) -> Hit:
     """Return a hit as the candidate's copy is stored, with all lists that carry its text."""
     text, subject, from_name, from_email, sent_at, thread_id, attachments = copies[candidate.copy]

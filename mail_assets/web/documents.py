@@ -28,7 +28,7 @@ from mail_assets.reading.conversations import (
     measure_thread,
     read_posts,
 )
-from mail_assets.reading.patch_states import read_states
+from mail_assets.reading.patch_states import ask_states
 from mail_assets.reading.records import read_around, show_message
 from mail_assets.search.language.request import (
     MAX_OFFSET,
@@ -297,10 +297,10 @@ class Documents:
 
     def read_patch_states(self, ids: Sequence[str]) -> list[PatchStateDocument]:
         """Return the states of those of some messages that have patches."""
-        found = self.service.read(read_states, ids)
+        found = self.service.read(lambda connection: ask_states(connection, ids).read())
         return [
-            {**one._asdict(), "commits": [*one.commits], "series_url": series_url(one.message_id)}  # type: ignore[typeddict-item]
-            for one in found
+            {**vars(one), "commits": [*one.commits], "series_url": series_url(one.message_id)}  # type: ignore[typeddict-item]
+            for one in found.values()
         ]
 
     def _read_patch(self, message_id: str, text: int | None) -> PatchStateDocument | None:

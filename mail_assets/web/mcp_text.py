@@ -400,9 +400,9 @@ def _describe_hit(hit: Document, characters: int, within: Document | None = None
         cut = " (cut; get_message has the rest)" if len(text) > characters else ""
         lines += ["|", *fence(text[:characters]), f"text from character {start} on{cut}"]
     if patch := hit["patch"]:
-        lines.append(f"patch: {patch['line']}")
-        if patch["latest_id"] != hit["message_id"]:
-            lines.append(f"v{patch['latest']} of it: message {write_id(patch['latest_id'])}")
+        lines.append(f"patch: {patch['words']}")
+        if patch["deciding_id"] != hit["message_id"]:
+            lines.append(f"the version that decides: message {write_id(patch['deciding_id'])}")
     if newer := hit["newer_copy"]:
         lines.append(f"sent again with nearly the same words: message {newer['message_id']}")
         lines += [*fence(f"{newer['sent_at']}, {newer['subject']}"[:MAX_HEADER])]

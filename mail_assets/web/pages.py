@@ -68,6 +68,7 @@ from mail_assets.web.requests import (
     patches_url,
     place_url,
     search_url,
+    series_url,
 )
 from mail_assets.web.responses import ServingError
 
@@ -327,6 +328,7 @@ def _environment() -> Environment:
         "month_url": month_url,
         "commit_url": commit_url,
         "patches_url": patches_url,
+        "series_url": series_url,
         "link_commits": link_commits,
         "sized": _write_count,
     }

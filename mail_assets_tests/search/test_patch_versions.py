@@ -11,7 +11,7 @@ from mail_assets.month import ListMonth
 from mail_assets.postgres.embedded import Cluster
 from mail_assets.search.language.request import MODES, Group, Request, RequestError
 from mail_assets.search.open import open_searcher
-from mail_assets.search.response import PatchVersion, Response
+from mail_assets.search.response import Response
 from mail_assets.search.searcher import Searcher
 from mail_assets.settings.settings import load_settings
 from mail_assets.sources.repository import CommitSource
@@ -34,6 +34,9 @@ COMMITTED = 1_710_928_800
 OLD = "".join(f"int hawser_{n};\n" for n in range(9))
 LIMIT, GULLS, LAMP = "hawser: know the limit", "gulls: count the birds", "lamp: burn longer"
 EDITED = "gulls: number the seabirds"
+
+
+SILENT = "open, without an answer for 60 days"
 
 
 class Bay(NamedTuple):
@@ -61,7 +64,7 @@ class Bay(NamedTuple):
     def lines(self, query: str, **options: object) -> dict[str, str]:
         """Return what became of the patches that are hits."""
         hits = self.search(query, **options).hits
-        return {hit.message_id.partition("@")[0]: hit.patch.line for hit in hits if hit.patch}
+        return {hit.message_id.partition("@")[0]: hit.patch.words for hit in hits if hit.patch}
 
 
 def change(*lines: str, path: str = "hawser.c") -> str:
@@ -241,26 +244,18 @@ def test_hit_says_what_became_of_its_patch(bay: Bay) -> None:
     found = bay.lines("is:patch", group=Group.message)
     limit = f"applied as {bay.limit[:12]} on 2024-03-20"
     assert found == {
-        "limit-1": "v1 of 3, superseded by v2",
+        "limit-1": f"v1 of 3, superseded by v3; v2 was {limit}",
         "limit-2": f"v2 of 3, {limit}",
-        "limit-3": f"v3 of 3, open; v2 was {limit}",
-        "lamp-1": "v1 of 2, superseded by v2",
-        "lamp-2": "v2 of 2, open",
-        "gulls": f"v1 of 1, applied as {bay.gulls[:12]} on 2024-03-20",
+        "limit-3": f"v3 of 3, sent after v2, which was {limit}",
+        "lamp-1": f"v1 of 2, superseded by v2, which is {SILENT}",
+        "lamp-2": f"v2 of 2, {SILENT}",
+        "gulls": f"v1, applied as {bay.gulls[:12]} on 2024-03-20",
     }
     (hit,) = bay.search("id:limit-1@bay").hits
-    assert hit.patch == PatchVersion(
-        series_id="limit-1@bay",
-        kind="patch",
-        version=1,
-        of=3,
-        state="superseded",
-        shas=(),
-        applied_at=None,
-        latest_id="limit-2@bay",
-        latest=2,
-        line="v1 of 3, superseded by v2",
-    )
+    assert hit.patch
+    assert (hit.patch.version, hit.patch.newest, hit.patch.state) == (1, 3, "superseded")
+    assert (hit.patch.series_id, hit.patch.deciding_id) == ("limit-1@bay", "limit-2@bay")
+    assert hit.patch.commits == (bay.limit,)
     assert all(hit.patch is None for hit in bay.search("from:bo").hits)
 
 
