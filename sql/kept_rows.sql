@@ -114,19 +114,25 @@ declare
          where relnamespace = schema and relkind = 'r' and relname = any({tables}));
     one text;
 begin
-    for one in
-        select distinct format('drop view %s', v.oid::regclass)
-          from pg_rewrite r
-          join pg_class v on v.oid = r.ev_class
-          join pg_depend d on d.classid = 'pg_rewrite'::regclass and d.objid = r.oid
-         where d.refclassid = 'pg_class'::regclass and d.refobjid = any(tables) and v.relkind = 'v'
+    -- in one statement: some are made from others
+    one := (
+        select 'drop view ' || string_agg(v.oid::regclass::text, ', ')
+          from pg_class v
+         where v.relkind = 'v'
            and (v.relnamespace = schema and v.relname in (
                      'left_out', 'thread_contents', 'shown_messages', 'shown_texts',
-                     'shown_summaries')
-                or v.relnamespace = to_regnamespace('mail_public'))
-    loop
+                     'shown_summaries', 'shown_versions', 'applied_parts', 'applied_patches',
+                     'latest_patches', 'open_patches')
+                or v.relnamespace = to_regnamespace('mail_public')
+                   and exists (
+                       select from pg_rewrite r
+                         join pg_depend d
+                           on d.classid = 'pg_rewrite'::regclass and d.objid = r.oid
+                        where r.ev_class = v.oid and d.refclassid = 'pg_class'::regclass
+                          and d.refobjid = any(tables))));
+    if one is not null then
         execute one;
-    end loop;
+    end if;
     -- of the row types of tables
     drop function if exists message_checksum, summary_checksum;
     for one in

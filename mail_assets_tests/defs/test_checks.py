@@ -304,6 +304,15 @@ FAULTS = [
         ),
     ),
     Fault(
+        "series_complete",
+        "a patch in no series",
+        sql(
+            "insert into patches select 'harbor', '2024-03', '2024-03.7@example.org', 0, 0, "
+            "'patch', 'body', '', '', '', '', '{}', 1, null, null, '', '', now(), '', '[]', 0, 0, "
+            "0, '{}', '', '', '[]', '{}', '', '{}'; delete from patch_changes"
+        ),
+    ),
+    Fault(
         "spans_point_into_bodies",
         "a body changed",
         sql("update messages set body_text = 'x' || body_text where month = '2024-03'"),
