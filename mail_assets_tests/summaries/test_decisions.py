@@ -2,6 +2,7 @@
 
 import datetime as dt
 from dataclasses import replace
+from typing import Literal
 
 import pytest
 
@@ -14,7 +15,7 @@ from mail_assets.summaries.decisions import (
     quote_statement,
     read_record,
 )
-from mail_assets.summaries.summary import MessageText, Statement, StatementPart
+from mail_assets.summaries.summary import MessageText, Statement
 from mail_assets_tests.summaries.threads import START, write_message
 
 ASKED = write_message(0, "The valve of the north pier leaks. Could somebody replace it?\n")
@@ -207,7 +208,7 @@ def test_alternatives_are_those_above_the_decision() -> None:
 def said(
     outcome: str, hour: int, author: str = "Sam Poe", standing: Standing = "", firm: bool = True
 ) -> Said:
-    part: StatementPart = "decision" if outcome else "alternative"
+    part: Literal["decision", "alternative"] = "decision" if outcome else "alternative"
     about = Statement(f"m{hour}@example.org", 0, 4, "text", part, outcome, firm)
     return Said(about, author, START + dt.timedelta(hours=hour), standing)
 
