@@ -163,20 +163,23 @@ def _names(message: MessageText) -> set[str]:
 
 def _find_decisions(message: MessageText, people: _People) -> Iterator[Statement]:
     spans = _own_spans(message)
+    verdicts = read_outcomes(message.body, message.segments)
     if _PROGRAM.match(message.sender):
         stated = _find_notices(message, spans)
     else:
-        stated = _find_acts(message, spans, people)
+        stated = _find_acts(message, spans, verdicts, people)
     seen: set[str] = set()
-    for span, act in (*_find_reports(message, spans), *stated):
+    for span, act in (*_find_reports(spans, verdicts), *stated):
         if act.outcome not in seen:
             seen.add(act.outcome)
             yield _state(message, span, "decision", act)
 
 
-def _find_reports(message: MessageText, spans: Sequence[Span]) -> Iterator[tuple[Span, Act]]:
+def _find_reports(
+    spans: Sequence[Span], verdicts: Sequence[OutcomeStatement]
+) -> Iterator[tuple[Span, Act]]:
     """Yield what programs such as patchwork's report of patches, with the commit."""
-    for one in read_outcomes(message.body, message.segments):
+    for one in verdicts:
         is_own = any(first <= one.start and one.end <= last for first, last in spans)
         if is_own and one.outcome in _APPLIED and (one.title or one.outcome == "pulled"):
             yield Span(one.start, one.end), Act("applied")
@@ -189,12 +192,13 @@ def _find_notices(message: MessageText, spans: Sequence[Span]) -> Iterator[tuple
 
 
 def _find_acts(
-    message: MessageText, spans: Sequence[Span], people: _People
+    message: MessageText,
+    spans: Sequence[Span],
+    found: Sequence[OutcomeStatement],
+    people: _People,
 ) -> Iterator[tuple[Span, Act]]:
     body = message.body
-    verdicts = {
-        (one.start, one.end): one for one in read_outcomes(body, message.segments) if not one.title
-    }
+    verdicts = {(one.start, one.end): one for one in found if not one.title}
     for span in _find_sentences(body, spans):
         text = body[span.start : span.end]
         verdict = verdicts.get((span.start, span.end))

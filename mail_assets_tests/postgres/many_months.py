@@ -67,7 +67,8 @@ FILL: tuple[LiteralString, ...] = (
     insert into thread_summaries
     select message_id, 'rules', true, sha256(message_id::bytea), 8, now(), now(), '{Ann}', '{}',
            jsonb_build_array(jsonb_build_object(
-               'message_id', message_id, 'start', 0, 'end', 3, 'text', 'The', 'also', '[]'::jsonb))
+               'message_id', message_id, 'start', 0, 'end', 3, 'text', 'The', 'also', '[]'::jsonb)),
+           '[]'
       from new_messages where m % 8 = 0""",
     """
     insert into thread_aliases
