@@ -148,7 +148,7 @@ def bay(
         source = CommitSource("bay", str(made.folder), "", home / "cache", HttpOptions())
         read_month_commits(workspace, month, {"bay": source})
         group_series(connection, lambda line: None)
-        link_commits(connection, {"bay": Discussed((BAY,))}, lambda line: None)
+        link_commits(workspace, {"bay": Discussed((BAY,))})
     with open_searcher(settings.search) as opened:
         yield Bay(opened, first, limit, gulls)
 
