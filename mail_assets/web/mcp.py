@@ -335,7 +335,7 @@ def build_mcp_server(documents: Documents, site: str = "") -> MCPServer:
         tools=[
             StrictTool.from_function(
                 _show_errors(method),
-                description=LANGUAGE if method == tools.semantic_search else None,
+                description=inspect.getdoc(method) or LANGUAGE,
                 annotations=_READS,
             )
             for method in methods

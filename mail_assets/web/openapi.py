@@ -24,6 +24,12 @@ from mail_assets.web.document_types import (
     ThreadDocument,
 )
 from mail_assets.web.fields import describe_field
+from mail_assets.web.patch_types import (
+    AppliedDocument,
+    CommitDocument,
+    OpenPatchesDocument,
+    SeriesDocument,
+)
 from mail_assets.web.requests import QUESTION_PARAMETERS, SEARCH_PARAMETERS, Parameter
 
 Schema = dict[str, Any]
@@ -32,6 +38,7 @@ Schema = dict[str, Any]
 _REFERENCE = "#/components/schemas/{model}"
 #: PostgreSQL takes no NUL in texts.
 _NO_NUL = r"^[^\x00]*$"
+_ID = r"^[^\x00]+$"
 #: Where addresses are hidden, a sender is found by the name alone.
 _NO_ADDRESS = r"^[^\x00@]*$"
 _MONTH = f"^{PATTERN}$"
@@ -104,6 +111,7 @@ def describe_api(base_url: str, archive: Archive) -> Schema:
             {"name": "search", "description": "find messages"},
             {"name": "messages", "description": "messages and threads by any of their ids"},
             {"name": "lists", "description": "lists and their months"},
+            {"name": "patches", "description": "commits, and patches in all their versions"},
             {"name": "answers", "description": "answers from the mail, with citations"},
             {"name": "service", "description": "the server itself"},
         ],
@@ -111,6 +119,7 @@ def describe_api(base_url: str, archive: Archive) -> Schema:
             **_search_paths(archive),
             **_message_paths(archive.example_id),
             **_list_paths(archive.lists),
+            **_patch_paths(archive),
             "/openapi.json": _get("service", own, []),
             "/answer": {**_get("answers", form, questions), "post": _answer(archive)},
             **_health_paths(),
@@ -204,7 +213,7 @@ def _message_paths(example: str) -> Schema:
             "type": "string",
             "minLength": 1,
             "maxLength": MAX_QUERY,
-            "pattern": r"^[^\x00]+$",
+            "pattern": _ID,
         },
     }
     in_path, in_query = id | {"in": "path"}, id | {"in": "query"}
@@ -342,6 +351,76 @@ def _list_paths(lists: Sequence[str]) -> Schema:
     return paths
 
 
+def _patch_paths(archive: Archive) -> Schema:
+    digits = {"type": "string", "pattern": "^[0-9a-fA-F]{4,64}$"}
+    sha = _in_path("sha", "the id of a commit, or its first digits", "4e646fa490ba", digits)
+    id: Schema = {
+        "name": "id",
+        "required": True,
+        "description": "the Message-ID of any mail of the series, percent-encoded",
+        "example": archive.example_id,
+        "schema": {"type": "string", "minLength": 1, "maxLength": MAX_QUERY, "pattern": _ID},
+    }
+    numbers = [
+        {
+            "name": name,
+            "in": "query",
+            "description": f"the {which} of two postings that are to be compared, from 0",
+            "schema": {"type": "integer", "minimum": 0, "maximum": 99_999},
+        }
+        for name, which in (("old", "earlier"), ("new", "later"))
+    ]
+    [example, *_] = *archive.lists, "list"
+    about = "the name of the list"
+    name = _in_path("list", about, example, {"type": "string", "enum": [*archive.lists]})
+    commit = Operation(
+        "get_commit",
+        "A commit, and the mail that decided it",
+        _data("CommitDocument"),
+        "Its mails best first, each with its evidence; where none is certain, `reason` says why. "
+        "Digits that begin one commit are redirected to it, those of several are an error that "
+        "names them in `allowed`.",
+    )
+    series = Operation(
+        "get_series",
+        "A series of patches in all its versions",
+        _data("SeriesDocument"),
+        "What became of each change, and what says so. With `old` and `new` also what changed "
+        "between two of its postings.",
+    )
+    by_id = series._replace(
+        id="get_series_by_id",
+        summary="A series of patches, by any id",
+        description=f"{series.description} An id that no path can hold is given here.",
+    )
+    waiting = Operation(
+        "list_open_patches",
+        "The open patches of a list",
+        _data("OpenPatchesDocument"),
+        "The newest first. A page looks at 1,000 messages: it may be short and have a `next`.",
+    )
+    applied = Operation(
+        "list_applied",
+        "What was applied",
+        _data("AppliedDocument"),
+        "The newest commits with a certain mail. A page looks at 1,000 commits.",
+    )
+    feed = Operation(
+        "get_applied_feed",
+        "A feed of what was applied",
+        _content("application/atom+xml"),
+        "The newest commits with a certain mail; the link `next` leads to the older ones.",
+    )
+    return {
+        "/commits.json/{sha}": _get("patches", commit, [sha]),
+        "/series.json/{id}": _get("patches", series, [id | {"in": "path"}, *numbers]),
+        "/series.json": _get("patches", by_id, [id | {"in": "query"}, *numbers]),
+        "/patches.json/{list}/open": _get("patches", waiting, [name, _CURSOR]),
+        "/patches.json/{list}/applied": _get("patches", applied, [name, _CURSOR]),
+        "/patches.atom/{list}/applied": _get("patches", feed, [name, _CURSOR]),
+    }
+
+
 def _health_paths() -> Schema:
     text = _content("text/plain")
     alive = Operation("check_health", "Liveness", text, "The process answers.")
@@ -444,7 +523,8 @@ def _describe_documents(private: Collection[str]) -> Schema:
     schemas: Schema = {}
     for type_ in (
         Response, SearchPage, MessageDocument, ThreadDocument, ListsDocument, ListMonthsDocument,
-        MonthDocument, AnswerDocument, ErrorDocument,
+        MonthDocument, CommitDocument, SeriesDocument, OpenPatchesDocument, AppliedDocument,
+        AnswerDocument, ErrorDocument,
     ):  # fmt: skip
         schema = TypeAdapter(type_).json_schema(ref_template=_REFERENCE, mode="serialization")
         schemas |= schema.pop("$defs", {}) | {type_.__name__: schema}

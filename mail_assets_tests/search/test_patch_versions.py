@@ -322,6 +322,7 @@ def test_folded_rows_are_the_same_on_pages_of_any_size(bay: Bay, query: str, ord
 def test_subject_finds_the_version_that_was_applied(
     bay: Bay, query: str, first: str | None, mode: str
 ) -> None:
-    assert (bay.find(query, mode=mode) or [None])[0] == first
+    found = bay.find(query, mode=mode)
+    assert (found[0] if found else None) == first
     rows = bay.rows(query, mode=mode)
     assert (rows[0][0] if rows else None) == first
