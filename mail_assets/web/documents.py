@@ -62,11 +62,11 @@ from mail_assets.web.privacy import Publication
 from mail_assets.web.requests import (
     Wanted,
     attachment_url,
+    drop_empty,
     find_address,
     format_url,
     make_request,
     page_url,
-    read_parameters,
     text_url,
 )
 from mail_assets.web.responses import ServingError
@@ -104,7 +104,7 @@ class Documents:
             RequestError, ServingError: a parameter is wrong, or too many searches run.
         """
         with self.service.audit.watch(self.surface) as watched:
-            parameters = read_parameters(given)
+            parameters = drop_empty(given)
             request = replace(make_request(parameters), facets=facets)
             watched.request = request
             response = self.find(request)

@@ -43,11 +43,10 @@ from mail_assets.web.page_parts import (
     view_sorts,
     view_years,
 )
+from mail_assets.web.parameters import QUESTION_PARAMETERS, SEARCH_PARAMETERS
 from mail_assets.web.requests import (
     HOME,
     OPTIONS,
-    QUESTION_PARAMETERS,
-    SEARCH_PARAMETERS,
     anchor,
     fill_form,
     find_address,
