@@ -156,6 +156,10 @@ class Documents:
         Raises:
             ServingError: no message has the id, or it was forgotten.
         """
+        with self.service.reading():
+            return self._read_message(id, wanted)
+
+    def _read_message(self, id: str, wanted: Wanted) -> MessageDocument:
         first, *_ = copies = self.read_copies(id, wanted)
         message_id, text = first["message_id"], first["text"]
         own = [one for one in copies if one["text"] == text]
@@ -212,6 +216,10 @@ class Documents:
         self, id: str, first: int | None = None
     ) -> tuple[ThreadDocument, tuple[str, ...]]:
         """Return the page as `thread`, and the ids that its texts name, known or not."""
+        with self.service.reading():
+            return self._read_thread(id, first)
+
+    def _read_thread(self, id: str, first: int | None) -> tuple[ThreadDocument, tuple[str, ...]]:
         place = self.find_place(id)
         read, thread_id = self.service.read, place.thread_id
         size = read(measure_thread, thread_id)

@@ -72,6 +72,10 @@ class PageDocuments:
         Raises:
             ServingError: as `Documents.message`.
         """
+        with self.documents.service.reading():
+            return self._read_message(id, wanted)
+
+    def _read_message(self, id: str, wanted: Wanted) -> Document:
         message = self.documents.message(id, wanted)
         document: Document = {
             **message,
@@ -106,8 +110,9 @@ class PageDocuments:
         Raises:
             ServingError: as `Archives.months`.
         """
-        document = self.front.archives.months(name)
-        return {**document, "newest": self.front.newest([name])}
+        with self.documents.service.reading():
+            document = self.front.archives.months(name)
+            return {**document, "newest": self.front.newest([name])}
 
     def thread(self, id: str) -> tuple[Document, tuple[str, ...]]:
         """Return a page of a thread, and the ids that its texts name.
@@ -124,8 +129,9 @@ class PageDocuments:
         Raises:
             ServingError: no thread has the id.
         """
-        place = self.documents.find_place(id)
-        rows = self.documents.service.read(read_state, place.thread_id)
+        with self.documents.service.reading():
+            place = self.documents.find_place(id)
+            rows = self.documents.service.read(read_state, place.thread_id)
         return f"{place.position // POSTS} {place.thread_id}", rows
 
     def is_current(self, state: object, rows: str) -> bool:
