@@ -28,9 +28,8 @@ import psycopg
 
 from mail_assets.month import ListMonth
 from mail_assets.vectors.filters import Filter
-from mail_assets.words.index import Document, WordIndex
+from mail_assets.words.index import Document, Phrase, Prefix, Term, WordIndex, WordQuery
 from mail_assets.words.open import open_words
-from mail_assets.words.query import Phrase, Prefix, Term, WordQuery
 
 
 class Bm25:

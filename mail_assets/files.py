@@ -115,6 +115,15 @@ def make_private_folder(path: Path) -> None:
     path.mkdir(exist_ok=True)  # an error if it is a file
 
 
+def sync_folder(folder: Path) -> None:
+    """Write the entries of a folder to the disk, so that a rename in it survives a power cut."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
 def create_private(path: Path) -> BinaryIO:
     """Open a new file of the mode 0600 for writing bytes.
 

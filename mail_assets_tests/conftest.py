@@ -195,6 +195,24 @@ def search(searcher: Searcher) -> Search:
     return search
 
 
+@pytest.fixture(scope="module")
+def s3_endpoint() -> Iterator[str]:
+    """The URL of an S3 of this machine."""
+    from mail_assets_tests.s3 import serve_s3
+
+    with serve_s3() as url:
+        yield url
+
+
+@pytest.fixture
+def s3(s3_endpoint: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    """A client of an empty bucket."""
+    from mail_assets_tests.s3 import empty_bucket
+
+    with empty_bucket(s3_endpoint, monkeypatch) as client:
+        yield client
+
+
 @pytest.fixture
 def world(tmp_path: Path, mail_dsn: str) -> World:
     """An empty world of a test: its folders and its database."""

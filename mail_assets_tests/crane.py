@@ -1,5 +1,6 @@
 """A world with a repository, whose commits were mailed to a list of the world."""
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from mail_assets.month import ListMonth
@@ -47,11 +48,13 @@ class Crane:
             sources = {"crane": self.source()}
             return read_month_commits(workspace, ListMonth(HARBOR, month), sources)
 
-    def link(self, *, rebuild: bool = False) -> Outcome:
+    def link(
+        self, *, rebuild: bool = False, about: Mapping[str, Discussed] | None = None
+    ) -> Outcome:
         """Run the step of `commit_links`."""
-        with self.world.connect() as connection:
-            about = {"crane": Discussed((HARBOR,))}
-            return link_commits(connection, about, self.world.said.append, rebuild=rebuild)
+        with self.world.workspace() as workspace:
+            named = about or {"crane": Discussed((HARBOR,))}
+            return link_commits(workspace, named, rebuild=rebuild)
 
     def links(self, sha: str) -> list[str]:
         """Return the links of a commit as "KIND NAME"."""

@@ -15,9 +15,8 @@ from mail_assets_tests.patterns import Attack, Use, attacks, find_patterns
 SHORT = (8, 12, 16, 20, 24, 28)
 LONG = (64, 128, 256, 512, 1024, 2048, 4096)
 
-#: The last two doublings decide: a bounded repetition is steep up to its bound, and then no more.
-#: How long a shorter text takes depends on the machine and on what else it does.
-LAST_START = LONG[-3]
+#: Sizes at which every attack is tried once. Most take no more than noise at all of them.
+GATES = (SHORT[3], SHORT[-1], LONG[-3], LONG[-2])
 
 #: Seconds after which nothing longer is tried: what is so slow and was steep stays so.
 ENOUGH = 0.5
@@ -38,11 +37,14 @@ def uses() -> list[Use]:
     return find_patterns()
 
 
-def seconds(use: Use, text: str | bytes) -> float:
-    """Return the processor time of trying a pattern on a text, the best of three."""
+def seconds(use: Use, attack: Attack, size: int, tries: int = 3) -> float:
+    """Return the processor time of an attack of about `size` characters, the best of `tries`."""
     pattern: re.Pattern[Any] = use.pattern
+    text: Any = attack.text(size)
+    if isinstance(pattern.pattern, bytes):
+        text = text.encode("latin-1", "replace")
     best = float("inf")
-    for _ in range(3):
+    for _ in range(tries):
         began = time.process_time()
         if use.searches:
             for _match in pattern.finditer(text):
@@ -51,41 +53,45 @@ def seconds(use: Use, text: str | bytes) -> float:
             pattern.match(text)
             pattern.fullmatch(text)
         best = min(best, time.process_time() - began)
-        if best < NOISE:
+        if best < NOISE or best > ENOUGH:
             break
     return best
 
 
-def time_attack(use: Use, attack: Attack, size: int) -> float:
-    """Return the processor time of an attack of about `size` characters."""
-    text = attack.text(size)
-    encode = isinstance(use.pattern.pattern, bytes)
-    return seconds(use, text.encode("latin-1", "replace") if encode else text)
+def is_linear(use: Use, attack: Attack) -> bool:
+    """Return whether an attack is not explosive, and not steep in any of three tries.
+
+    A linear pattern is known after few texts: where the last doublings could begin it takes no
+    more than noise, or twice the text takes about twice the time.
+    """
+    shorter, short, start, doubled = GATES
+    suspect = seconds(use, attack, shorter) > NOISE or seconds(use, attack, short) > NOISE
+    if suspect and any(took > EXPLOSIVE * before for before, took in times(use, attack, SHORT)):
+        return False
+    first = seconds(use, attack, start)
+    if first <= NOISE or (
+        first <= ENOUGH and seconds(use, attack, doubled, tries=1) <= TOO_STEEP * first
+    ):
+        return True
+    return any(not _is_steep(use, attack) for _ in range(3))
 
 
 def times(use: Use, attack: Attack, sizes: tuple[int, ...]) -> Iterator[tuple[float, float]]:
     """Yield the times of each two sizes in a row, where the smaller is more than noise."""
     before = 0.0
     for size in sizes:
-        took = time_attack(use, attack, size)
+        took = seconds(use, attack, size)
         if before > NOISE:
             yield before, took
         before = took
 
 
-def is_linear(use: Use, attack: Attack) -> bool:
-    """Return whether not both last doublings were steep, in any of three tries.
-
-    Where the last that could begin them takes no more than noise, nothing longer is tried.
-    """
-    if any(took > EXPLOSIVE * before for before, took in times(use, attack, SHORT)):
-        return False
-    if time_attack(use, attack, LAST_START) <= NOISE:
-        return True
-    return any(not _is_steep(use, attack) for _ in range(3))
-
-
 def _is_steep(use: Use, attack: Attack) -> bool:
+    """Return whether the last two doublings are steep.
+
+    A bounded repetition is steep up to its bound, and then no more. How long a shorter text takes
+    depends on the machine and on what else it does.
+    """
     steep = 0
     for before, took in times(use, attack, LONG):
         steep = steep + 1 if took > TOO_STEEP * before else 0

@@ -113,11 +113,48 @@ select w.list, w.month,
   from unnest(%(lists)s::text[], %(months)s::text[]) as w (list, month)
   left join partitions p on (p.asset, p.list, p.month) = ('commits', w.list, w.month)
 
+-- name: series
+-- The patches of months that are in no series although their copy is the one that is read, and that
+-- are not waiting to be grouped.
+select w.list, w.month, p.patches, p.without_series
+  from unnest(%(lists)s::text[], %(months)s::text[]) as w (list, month)
+ cross join lateral (
+       select count(*) as patches,
+              count(*) filter (
+                  where s.message_id is null
+                    and not exists (select from patch_changes n where n.message_id = p.message_id)
+                    and (select (c.list, c.month, c.variant) = (p.list, p.month, p.variant)
+                           from first_copy(p.message_id) c)) as without_series
+         from patches p
+         left join patch_series s using (message_id, place)
+        where p.list = w.list and p.month = w.month) p
+
+-- name: links
+-- The links of the commits of months, their number when they were made, and those to mail that is
+-- not there.
+select w.list, w.month, l.links, coalesce((m.counts->>'links')::int, 0) as recorded,
+       l.without_message,
+       exists (select from commit_link_changes)
+       or s.digest is distinct from p.digest as waiting
+  from unnest(%(lists)s::text[], %(months)s::text[]) as w (list, month)
+  left join commit_link_months m using (list, month)
+  left join partitions p on (p.asset, p.list, p.month) = ('commits', w.list, w.month)
+  left join commit_link_sources s on (s.asset, s.list, s.month) = ('commits', w.list, w.month)
+ cross join lateral (
+       select count(*) as links,
+              count(*) filter (
+                  where o.kind <> 'missing'
+                    and not exists (select from messages a where a.message_id = o.message_id))
+                  as without_message
+         from commits c
+         join commit_links o using (repository, sha)
+        where c.list = w.list and c.month = w.month) l
+
 -- name: chunk_keys
 select key from chunks where list = %(list)s and month = %(month)s
 
 -- name: summary_sentences
--- Sentences in the summaries of all threads of a month that are not at their place: at their
+-- Sentences and statements of the summaries of a month's threads that are not at their place: at their
 -- characters in the copy of a message of the thread that arrived first.
 select w.list, w.month, s.sentences, s.wrong
   from unnest(%(lists)s::text[], %(months)s::text[]) as w (list, month)
@@ -126,7 +163,7 @@ select w.list, w.month, s.sentences, s.wrong
               count(*) filter (
                   where m.body_text is null or e.start < 0 or e.start >= e."end"
                      or e."end" > length(m.body_text)
-                     or (s.verbatim
+                     or ((s.verbatim or e.part in ('decision', 'alternative'))
                          and substr(m.body_text, e.start + 1, e."end" - e.start) <> e.text)
                      or exists (
                         select from unnest(e.also) as a (message_id)
@@ -139,8 +176,9 @@ select w.list, w.month, s.sentences, s.wrong
                  join threads t using (message_id)
                 where m.list = w.list and m.month = w.month) o
          join thread_summaries s using (thread_id)
-        cross join lateral jsonb_to_recordset(s.sentences)
-              as e (message_id text, start integer, "end" integer, text text, also text[])
+        cross join lateral jsonb_to_recordset(s.sentences || s.statements)
+              as e (message_id text, start integer, "end" integer, text text, part text,
+                    also text[])
          left join lateral (
               select c.body_text
                 from threads t

@@ -20,6 +20,14 @@ select exists (
        and p.digest is distinct from s.digest)
     or exists (select from commit_link_changes)
 
+-- name: begin_months
+-- Until they are recorded again: a run that is killed has written some of their links.
+update commit_link_sources s
+   set digest = 'begun'
+  from unnest(%(assets)s::text[], %(of_lists)s::text[], %(of_months)s::text[])
+       as n (asset, list, month)
+ where (s.asset, s.list, s.month) = (n.asset, n.list, n.month)
+
 -- name: record_months
 insert into commit_link_sources (asset, list, month, digest)
 select *
@@ -50,21 +58,23 @@ select repository, sha
 -- name: commits_of_patches
 -- Those with the patch-id or title of a patch of the month, those that are linked to a message of
 -- the month or name one of its threads, and those of its authors that have no patch-id in common
--- with a mail.
+-- with a mail. The list is named as messages.sql says.
 select c.repository, c.sha
   from commits c
  where c.patch_id = any(array(select patch_id from patches
-                               where list = %(list)s and month = %(month)s and patch_id <> ''))
+                               where list = (select %(list)s) and month = %(month)s
+                                 and patch_id <> ''))
+   and c.patch_id <> ''
  union
 select c.repository, c.sha
   from commits c
  where c.title_key = any(array(select title_key from patches
-                                where list = %(list)s and month = %(month)s))
+                                where list = (select %(list)s) and month = %(month)s))
  union
 select l.repository, l.sha
   from commit_links l
  where l.message_id = any(array(select message_id from messages
-                                 where list = %(list)s and month = %(month)s))
+                                 where list = (select %(list)s) and month = %(month)s))
  union
 select c.repository, c.sha
   from commits c
@@ -72,25 +82,31 @@ select c.repository, c.sha
                                 from patches p
                                 join threads t using (message_id)
                                 join threads o using (thread_id)
-                               where p.list = %(list)s and p.month = %(month)s)
+                               where p.list = (select %(list)s) and p.month = %(month)s)
  union
 select c.repository, c.sha
   from (select lower(author_email) as email, min(sent_at) as first, max(sent_at) as last
           from patches
-         where list = %(list)s and month = %(month)s
+         where list = (select %(list)s) and month = %(month)s
          group by 1) a
-  join commits c on lower(c.author_email) = a.email
-   and c.authored_at between a.first - %(longest)s::interval and a.last + %(longest)s::interval
+ cross join lateral (
+       select repository, sha
+         from commits
+        where lower(author_email) = a.email
+          and authored_at between a.first - %(longest)s::interval
+                              and a.last + %(longest)s::interval
+       offset 0) c
  where not exists (
        select from commit_links l
-        where (l.repository, l.sha) = (c.repository, c.sha) and l.evidence && '{patch-id}')
+        where (l.repository, l.sha) = (c.repository, c.sha) and l.evidence && '{patch-id}'
+       offset 0)
 
 -- name: commits_of_messages
 -- Those that name a message of the month.
 select c.repository, c.sha
   from commits c
  where c.named_mails && array(select message_id from messages
-                               where list = %(list)s and month = %(month)s)
+                               where list = (select %(list)s) and month = %(month)s)
 
 -- name: noted
 select number, repository, sha from commit_link_changes
@@ -119,14 +135,17 @@ select distinct message_id
 select message_id, thread_id from threads where message_id = any(%(ids)s)
 
 -- name: candidates
+-- Lists are a subselect: of a list that is newer than the last analyze the planner expects one row,
+-- and would read all of it.
 with found as (
     select p.list, p.month, p.message_id, p.variant, p.place
       from patches p
-     where p.patch_id = any(%(patch_ids)s) and p.patch_id <> '' and p.list = any(%(lists)s)
+     where p.patch_id = any(%(patch_ids)s) and p.patch_id <> ''
+       and p.list = any(array(select unnest(%(lists)s::text[])))
      union
     select p.list, p.month, p.message_id, p.variant, p.place
       from patches p
-     where p.title_key = any(%(titles)s) and p.list = any(%(lists)s)
+     where p.title_key = any(%(titles)s) and p.list = any(array(select unnest(%(lists)s::text[])))
      union
     select p.list, p.month, p.message_id, p.variant, p.place
       from patches p
@@ -141,8 +160,18 @@ select p.message_id, p.place, p.title_key, p.author_name, p.author_email, p.sent
        array(select f ->> 'path' from jsonb_array_elements(p.files) as f),
        p.line_digests, p.version, p.part, p.parts, p.flags, p.tags, t.thread_id
   from found
-  join patches p using (list, month, message_id, variant, place)
-  join messages m using (list, month, message_id, variant)
+ cross join lateral (
+       select *
+         from patches o
+        where (o.list, o.month, o.message_id, o.variant, o.place)
+              = (found.list, found.month, found.message_id, found.variant, found.place)
+       offset 0) p
+ cross join lateral (
+       select arrival_source, arrived_at
+         from messages o
+        where (o.list, o.month, o.message_id, o.variant)
+              = (p.list, p.month, p.message_id, p.variant)
+       offset 0) m
   left join threads t on t.message_id = p.message_id
  where p.kind = 'patch'
    and not exists (select from contested_texts c where c.message_id = p.message_id)
@@ -158,7 +187,7 @@ select p.message_id, p.place, p.title_key, p.author_name, p.author_email, p.sent
   join messages m using (list, month, message_id, variant)
   left join threads t on t.message_id = p.message_id
  where lower(p.author_email) = %(email)s and p.sent_at between %(earliest)s and %(latest)s
-   and p.kind = 'patch' and p.list = any(%(lists)s)
+   and p.kind = 'patch' and p.list = any(array(select unnest(%(lists)s::text[])))
    and exists (select from jsonb_array_elements(p.files) as f
                 where f ->> 'path' = any(%(paths)s))
    and not exists (select from contested_texts c where c.message_id = p.message_id)
@@ -179,20 +208,68 @@ delete from commit_links
 copy commit_links (repository, sha, message_id, kind, place, evidence) from stdin
 
 -- name: delete_orphans
--- Whole corpus: both by their keys, without texts.
+-- Whole corpus: the repositories of lists.toml are others than before, or all links are made again.
 delete from commit_links l
  where l.repository <> all(%(repositories)s)
     or not exists (select from commits c where (c.repository, c.sha) = (l.repository, l.sha))
 
--- name: figures
--- Whole corpus: small rows, counted after a change.
-select count(*), (select count(*) from commits),
-       count(distinct (repository, sha)) filter (where kind in ('applied', 'discussion', 'report')),
-       count(distinct (repository, sha)) filter (where kind = 'missing')
-  from commit_links
+-- name: linked_months
+-- The months of commits that links were made of.
+select list, month from commit_link_sources where asset = 'commits'
 
--- name: digest
--- Whole corpus: small rows, read after a change.
-select encode(sha256(convert_to(coalesce(
-           sum(('x' || left(md5(l::text), 15))::bit(60)::bigint)::text, ''), 'UTF8')), 'hex')
-  from commit_links l
+-- name: months_of_commits
+select distinct list, month
+  from commits
+ where (repository, sha) in (select * from unnest(%(repositories)s::text[], %(shas)s::text[]))
+
+-- name: settle_months
+-- Figures and digests of some months of commits. A commit counts once: by the best evidence for the
+-- mail that was applied, or by_name if it only names mail of the archive.
+insert into commit_link_months (list, month, counts, digest)
+select w.list, w.month, f.counts, f.digest
+  from (select distinct list, month
+          from unnest(%(lists)s::text[], %(months)s::text[]) as w (list, month)) w
+ cross join lateral (
+       select jsonb_build_object(
+                  'commits', count(*),
+                  'links', coalesce(sum(l.links), 0),
+                  'linked', count(*) filter (where l.found),
+                  'applied', count(*) filter (where l.applied),
+                  'named_elsewhere', count(*) filter (where l.missing and not l.found),
+                  'by_trailer', count(*) filter (where l.how = 'trailer'),
+                  'by_patch_id', count(*) filter (where l.how = 'patch-id'),
+                  'by_subject', count(*) filter (where l.how = 'subject'),
+                  'by_lines', count(*) filter (where l.how = 'lines'),
+                  'by_name', count(*) filter (where l.found and l.how is null)) as counts,
+              encode(sha256(coalesce(string_agg(
+                  l.rows, ''::bytea order by c.repository collate "C", c.sha), '')), 'hex')
+                  as digest
+         from commits c
+        cross join lateral (
+              select count(*) as links,
+                     coalesce(bool_or(kind in ('applied', 'discussion', 'report')), false) as found,
+                     coalesce(bool_or(kind = 'applied'), false) as applied,
+                     coalesce(bool_or(kind = 'missing'), false) as missing,
+                     (array_agg(
+                          case when evidence && '{trailer,thread of the trailer}' then 'trailer'
+                               when evidence && '{patch-id}' then 'patch-id'
+                               when evidence && '{subject}' then 'subject'
+                               else 'lines' end
+                          order by place) filter (where kind = 'applied'))[1] as how,
+                     string_agg(int8send(hash_record_extended(o, 0)), ''::bytea order by place)
+                         as rows
+                from commit_links o
+               where (o.repository, o.sha) = (c.repository, c.sha)) l
+        where c.list = w.list and c.month = w.month) f
+on conflict (list, month) do update
+   set counts = excluded.counts, digest = excluded.digest
+ where (commit_link_months.counts, commit_link_months.digest)
+       is distinct from (excluded.counts, excluded.digest)
+returning list, month, counts
+
+-- name: forget_empty_months
+delete from commit_link_months where (counts ->> 'commits')::bigint = 0
+
+-- name: all_months
+-- A row for each month.
+select list, month, counts, digest from commit_link_months order by list, month

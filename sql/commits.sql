@@ -36,11 +36,14 @@ delete from commits where repository = %(repository)s and sha = any(%(shas)s)
 delete from commits
  where list = %(list)s and month = %(month)s and repository <> all(%(repositories)s)
 
--- name: keys
-select repository, sha
-  from commits
+-- name: digest
+-- A digest over the rows of a month, as in patches.sql and damage.sql, and their number.
+select encode(sha256(coalesce(string_agg(
+           int8send(hash_record_extended(c, 0)), ''::bytea
+           order by repository collate "C", sha), '')), 'hex'),
+       count(*)
+  from commits c
  where list = %(list)s and month = %(month)s
- order by repository, sha
 
 -- name: by_prefix
 -- The prefix has hexadecimal digits only. Ten are enough to say that there are several.

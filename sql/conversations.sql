@@ -62,12 +62,14 @@ select distinct on (position / %(size)s) message_id
  order by position / %(size)s, position
 
 -- name: state
--- A digest of all that a thread is shown from: its nodes, the copies of its messages, its summary.
--- No text is read: a row's hashes stand for it.
+-- A digest of all that a thread is shown from: its nodes, the copies of its messages, its summary,
+-- the links of commits. No text is read: a row's hashes stand for it.
 select encode(sha256(convert_to(
            coalesce((select row(s.checksum, s.made_at)::text
                        from shown_summaries s
                       where s.thread_id = %(thread_id)s), '')
+           || coalesce((select p.digest from partitions p
+                         where p.asset = 'commit_links' and p.list is null), '')
            || string_agg(row(t, c.copies)::text, e'\n' order by t.position), 'UTF8')), 'hex')
   from shown_thread(%(thread_id)s) t
   left join lateral (

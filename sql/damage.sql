@@ -64,6 +64,44 @@ select month, count(*),
  where list = %(list)s
  group by month
 
+-- name: commits
+-- The commits of each month: their number and their digest, as in commits.sql.
+select month, count(*),
+       encode(sha256(string_agg(
+           int8send(hash_record_extended(c, 0)), ''::bytea
+           order by repository collate "C", sha)), 'hex')
+  from commits c
+ where list = %(list)s
+ group by month
+
+-- name: wrong_series
+-- Series whose patch or keys are not there, patches and keys without a series, reasons and statements
+-- of mail that is not there; nothing while something is waiting to be grouped.
+select not exists (select from patch_changes) and (
+       exists (select from patch_series s
+                where not exists (
+                      select from patches p
+                       where (p.list, p.month, p.message_id, p.variant, p.place)
+                             = (s.list, s.month, s.message_id, s.variant, s.place))
+                   or not exists (select from patch_keys k where k.ref = s.ref))
+    or exists (select from patches p
+                where not exists (select from patch_series s where s.message_id = p.message_id))
+    or exists (select from patch_keys k
+                where not exists (select from patch_series s where s.ref = k.ref))
+    or exists (select from patch_series s
+                where s.reason_id is not null
+                  and not exists (select from messages m where m.message_id = s.reason_id))
+    or exists (select from patch_outcomes o
+                where not exists (select from messages m where m.message_id = o.message_id)))
+
+-- name: wrong_links
+-- Links of commits that are not there, or to mail that is not.
+select exists (
+       select from commit_links l
+        where not exists (select from commits c where (c.repository, c.sha) = (l.repository, l.sha))
+           or l.kind <> 'missing'
+              and not exists (select from messages m where m.message_id = l.message_id))
+
 -- name: unthreaded
 -- Messages that are in no thread although nothing is waiting to be threaded.
 select count(*)
@@ -88,7 +126,7 @@ select exists (
    and not exists (select from summary_changes)
 
 -- name: unowned
--- The lists of messages, chunks and patches of months that no run has made.
+-- The lists of messages, chunks, patches and commits of months that no run has made.
 select 'messages', o.list
   from (select distinct list, month from messages) o
  where not exists (
@@ -106,6 +144,12 @@ select 'patches', o.list
  where not exists (
        select from partitions p
         where (p.asset, p.list, p.month) = ('patches', o.list, o.month))
+union
+select 'commits', o.list
+  from (select distinct list, month from commits) o
+ where not exists (
+       select from partitions p
+        where (p.asset, p.list, p.month) = ('commits', o.list, o.month))
  order by 1, 2
 
 -- name: missing_tables

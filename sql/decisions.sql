@@ -25,3 +25,50 @@ select min(month)
   from partitions
  where asset = 'messages' and list = any(%(lists)s) and list = any((select shown_lists())::text[])
    and (counts ->> 'stored')::integer > 0
+
+-- name: repositories
+-- The repositories with commits, and the list that has them, of lists that may be shown.
+with recursive found as (
+    (select repository, list from commits order by repository limit 1)
+     union all
+    select n.repository, n.list
+      from found f
+     cross join lateral (
+           select c.repository, c.list
+             from commits c
+            where c.repository > f.repository
+            order by c.repository
+            limit 1) n)
+select repository, list from found where list = any((select shown_lists())::text[])
+
+-- name: thanks
+-- Statements that a commit was applied, by its id, and those that say so of the patches that it was
+-- applied from, oldest first. A message that stands for several texts says nothing.
+with said as (
+    select o.message_id, o.start_at, o.end_at, true as by_id
+      from patch_outcomes o
+     where o.shas && %(forms)s::text[] and o.outcome in ('applied', 'pulled')
+     union all
+    select s.reason_id, s.reason_start, s.reason_end, false
+      from patch_series s
+     where s.message_id = any(%(applied)s) and s.state = 'applied' and s.reason_end is not null)
+select s.message_id,
+       substr(m.body_text, s.start_at + 1, least(s.end_at - s.start_at, 2000)) as said, s.by_id
+  from (select distinct on (message_id) *
+          from said
+         order by message_id, by_id desc, start_at) s
+ cross join lateral first_shown(s.message_id) m
+ where not exists (select from shown_texts c where c.message_id = s.message_id)
+ order by m.sent_at, s.message_id
+ limit 20
+
+-- name: releases
+-- Messages that have all words of a title and whose subject may announce a release.
+select distinct on (m.sent_at, m.message_id) m.message_id, m.subject, m.body_text
+  from shown_messages m
+ where m.search @@ %(query)s::tsquery and m.list = any(%(lists)s) and not m.is_answer
+   and m.sent_at > %(since)s::timestamptz - interval '1 day'
+   and m.subject ~ '\d' and m.subject !~* '\m(patch|pull)\M'
+   and not exists (select from shown_texts c where c.message_id = m.message_id)
+ order by m.sent_at, m.message_id
+ limit 20

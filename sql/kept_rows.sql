@@ -157,7 +157,8 @@ begin
                    'forget_senders()', 'note_summary_messages()', 'drop_summaries_of_messages()',
                    'note_summary_threads()', 'drop_summaries_of_threads()',
                    'set_message_checksum()', 'set_summary_checksum()', 'settle_contested()',
-                   'drop_contested_summaries()', 'drop_links_of_messages()', 'break_tie(text, text, smallint)',
+                   'drop_contested_summaries()', 'drop_links_of_messages()', 'drop_links_of_commits()',
+                   'note_contested_patches()', 'break_tie(text, text, smallint)',
                    'count_new_text(jsonb)', 'message_key(text, text, text, smallint, text)'])
                as n (name)
          cross join lateral to_regprocedure(format('%I.%s', current_schema(), n.name))

@@ -60,17 +60,14 @@ select distinct message_id from messages where list = %(list)s and month = %(mon
 delete from messages where list = (select %(list)s) and month = %(month)s
 
 -- name: delete_patches
-delete from patches where list = %(list)s and month = %(month)s
+delete from patches where list = (select %(list)s) and month = %(month)s
 
 -- name: delete_commits
--- With their links; the repository is that of the list.
-with gone as (
-    delete from commits
-     where list = %(list)s and month = %(month)s
-    returning repository, sha)
-delete from commit_links l
- using gone
- where (l.repository, l.sha) = (gone.repository, gone.sha)
+-- A trigger deletes their links.
+delete from commits where list = %(list)s and month = %(month)s
+
+-- name: delete_commit_link_months
+delete from commit_link_months where list = %(list)s and month = %(month)s
 
 -- name: delete_commit_link_sources
 delete from commit_link_sources where list = %(list)s and month = %(month)s

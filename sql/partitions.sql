@@ -84,3 +84,8 @@ select c.list, c.month, c.asset, c.check_name
   from passed_checks c
   join partitions p using (asset, list, month, updated_at)
  where c.list = any(%(lists)s)
+
+-- name: by_index
+-- For the rest of a transaction: a portion is looked up by indexes, whatever the planner knows of
+-- tables that the first run fills.
+select set_config('enable_seqscan', 'off', true), set_config('jit', 'off', true)

@@ -138,6 +138,24 @@ select message_id, place, ref, list, month, variant, series_id, posting, change,
        reason_start, reason_end, shas
   from patch_series
 
+-- name: figures
+-- The patches of some months in series: all, those that continue another version, and by state.
+select w.list, w.month, f.*
+  from (select distinct list, month
+          from unnest(%(lists)s::text[], %(months)s::text[]) as w (list, month)) w
+ cross join lateral (
+       select count(*), count(*) filter (where s.previous_id is not null),
+              count(*) filter (where s.state = 'open'),
+              count(*) filter (where s.state = 'applied'),
+              count(*) filter (where s.state = 'superseded'),
+              count(*) filter (where s.state = 'rejected'),
+              count(*) filter (where s.state = 'withdrawn')
+         from patches p
+         join patch_series s
+           on (s.message_id, s.place, s.list, s.month, s.variant)
+              = (p.message_id, p.place, p.list, p.month, p.variant)
+        where p.list = w.list and p.month = w.month) f
+
 -- name: delete
 delete from patch_series s
  using unnest(%(ids)s::text[], %(places)s::smallint[]) as d (message_id, place)

@@ -66,7 +66,7 @@ select encode(sha256(coalesce(string_agg(
            int8send(hash_record_extended(p, 0)), ''::bytea
            order by message_id collate "C", variant, place), '')), 'hex')
   from patches p
- where list = %(list)s and month = %(month)s
+ where list = (select %(list)s) and month = %(month)s
 
 -- name: hide_links
 -- Links to forgotten messages go.

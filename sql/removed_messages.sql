@@ -291,7 +291,7 @@ select c.message_id,
 select message_id, author_name, author_email,
        array(select link ->> 1 from jsonb_array_elements(links) as l (link))
   from patches
- where list = %(list)s and month = %(month)s
+ where list = (select %(list)s) and month = %(month)s
 
 -- name: left_threads
 -- All nodes of the threads of the month's messages.

@@ -8,7 +8,8 @@
 --   archives       mbox_archives, former_archives, removed_upstream
 --   messages       messages, contested_texts, archive_entries, quarantine, senders
 --   threads        threads, thread_aliases, thread_changes
---   repositories   commits, commit_links, commit_link_sources, commit_link_changes
+--   repositories   commits, commit_links, commit_link_months, commit_link_sources,
+--                  commit_link_changes
 --   summaries      thread_summaries, summary_changes, view thread_contents
 --   chunks         chunks
 --   patches        patches, patch_series, patch_outcomes, patch_keys, patch_changes
@@ -882,6 +883,7 @@ create index commits_sha on commits (sha text_pattern_ops);
 create index commits_patch_id on commits (patch_id) where patch_id <> '';
 create index commits_title on commits (title_key);
 create index commits_author on commits (lower(author_email), authored_at);
+create index commits_committer on commits (lower(committer_email), committed_at);
 create index commits_named on commits using gin (named_mails);
 
 comment on table commits is
@@ -941,6 +943,23 @@ comment on column commit_links.place is 'Order of the links of a commit, best fi
 comment on column commit_links.evidence is
     'Why it is linked: trailer, patch-id, date, subject, author, files, share of the lines.';
 
+create table commit_link_months (
+    list    text not null,
+    month   text not null,
+    counts  jsonb not null,
+    digest  text not null,
+    primary key (list, month)
+);
+
+comment on table commit_link_months is
+    'Figures and digest of the links of each month of commits, as the last run left them: what a run '
+    'does not touch is not counted again.';
+comment on column commit_link_months.list is 'Name of the mailing list whose months have the commits.';
+comment on column commit_link_months.month is 'Month of the commits, YYYY-MM.';
+comment on column commit_link_months.counts is
+    'Commits, those with links of each kind, and those whose mail was found by each evidence.';
+comment on column commit_link_months.digest is 'Digest over the links of the commits of the month.';
+
 create table commit_link_sources (
     asset   text not null,
     list    text not null,
@@ -963,7 +982,8 @@ create table commit_link_changes (
 );
 
 comment on table commit_link_changes is
-    'Commits that lost a linked message since links were last made. Filled by a trigger on messages.';
+    'Commits that lost a linked message since links were last made, and those whose mail is contested '
+    'now or no longer. Filled by triggers on messages and contested_texts.';
 comment on column commit_link_changes.number is 'Number of the row.';
 comment on column commit_link_changes.repository is 'Name of the repository.';
 comment on column commit_link_changes.sha is 'Id of the commit.';
@@ -973,7 +993,7 @@ begin
     with gone as (
         delete from commit_links l
          using (select distinct message_id from unchanged) o
-         where l.message_id = o.message_id and l.kind <> 'missing'
+         where l.message_id = o.message_id
            and not exists (select from messages m where m.message_id = o.message_id)
         returning l.repository, l.sha)
     insert into commit_link_changes (repository, sha) select distinct repository, sha from gone;
@@ -985,6 +1005,54 @@ comment on function drop_links_of_messages() is
 create trigger links_deleted after delete on messages
 referencing old table as unchanged
 for each statement execute function drop_links_of_messages();
+
+create function drop_links_of_commits() returns trigger language plpgsql as $$
+begin
+    delete from commit_links l
+     using unchanged c
+     where (l.repository, l.sha) = (c.repository, c.sha);
+    return null;
+end $$;
+comment on function drop_links_of_commits() is 'A commit that is gone has no links.';
+
+create trigger links_of_commits_deleted after delete on commits
+referencing old table as unchanged
+for each statement execute function drop_links_of_commits();
+
+create function note_contested_patches() returns trigger language plpgsql as $$
+declare
+    ids text[] := array(select distinct message_id from changed);
+begin
+    insert into patch_changes select unnest(ids);
+    insert into commit_link_changes (repository, sha)
+    select repository, sha from commits where named_mails && ids
+     union
+    select repository, sha from commit_links where message_id = any(ids)
+     union
+    select c.repository, c.sha
+      from patches p join commits c on c.patch_id = p.patch_id
+     where p.message_id = any(ids) and p.patch_id <> '' and c.patch_id <> ''
+     union
+    select c.repository, c.sha
+      from patches p join commits c on c.title_key = p.title_key
+     where p.message_id = any(ids);
+    return null;
+end $$;
+comment on function note_contested_patches() is
+    'An id that several texts claim says nothing of patches: its series and commits are made again.';
+
+create trigger patches_contested_inserted after insert on contested_texts
+referencing new table as changed
+for each statement execute function note_contested_patches();
+
+create trigger patches_contested_deleted after delete on contested_texts
+referencing old table as changed
+for each statement execute function note_contested_patches();
+
+create trigger patches_contested_updated after update on contested_texts
+referencing new table as changed
+for each statement execute function note_contested_patches();
+
 -- A thread as if messages that are closed had never been: what answers them is an answer to the
 -- nearest ancestor that is shown, and ghosts stay where something below them is shown.
 create function shown_thread(wanted text, shown text[] default shown_lists())
@@ -1102,6 +1170,7 @@ create table thread_summaries (
     participants   text[] not null,
     patches        text[] not null,
     sentences      jsonb not null,
+    statements     jsonb not null,
     checksum       bigint not null,
     made_at        timestamptz not null default now()
 );
@@ -1124,6 +1193,10 @@ comment on column thread_summaries.patches is 'Message-IDs of messages that carr
 comment on column thread_summaries.sentences is
     'Sentences in order: text, part (question, discussion, outcome), the message that carries it, '
     'start and end in characters of its body_text, and other messages that carry it.';
+comment on column thread_summaries.statements is
+    'Sentences of the messages that state a decision or name an alternative, in the order of time: '
+    'text, part (decision, alternative), outcome, firm (whoever states it did it), the message, '
+    'start and end in characters of its body_text.';
 comment on column thread_summaries.checksum is
     'Checksum of the columns before it, set with content_hash, as in messages.';
 comment on column thread_summaries.made_at is 'When it was made.';
@@ -1132,7 +1205,7 @@ create function summary_checksum(s thread_summaries) returns bigint
     language sql stable parallel safe
     return hash_record_extended(row(
         s.thread_id, s.maker, s.verbatim, s.content_hash, s.messages, s.first_sent_at,
-        s.last_sent_at, s.participants, s.patches, s.sentences), 0);
+        s.last_sent_at, s.participants, s.patches, s.sentences, s.statements), 0);
 comment on function summary_checksum(thread_summaries) is 'The checksum that a row should have.';
 
 create function set_summary_checksum() returns trigger language plpgsql as $$
@@ -1517,6 +1590,7 @@ create table patch_outcomes (
     primary key (message_id, number)
 );
 create index patch_outcomes_ancestors on patch_outcomes using gin (ancestors);
+create index patch_outcomes_shas on patch_outcomes using gin (shas);
 
 comment on table patch_outcomes is
     'One row per statement of a mail on what became of patches, such as "Applied, thanks".';

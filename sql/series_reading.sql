@@ -13,9 +13,12 @@ select s.series_id, s.change, s.posting, s.message_id, s.place, p.kind, p.title,
             then substr(r.body_text, s.reason_start + 1, s.reason_end - s.reason_start) end as said,
        r.from_name as said_by, r.sent_at as said_at,
        case when r.message_id is null then '{}' else s.shas end as shas,
-       exists (select from shown_messages a
-                where (a.refs || a.in_reply_to) && array[s.message_id]
-                  and lower(a.from_email) <> lower(m.from_email)) as is_answered,
+       case when s.state = 'open' and p.kind = 'patch'
+            then (select count(*) > 0  -- exists would be planned as a scan that may end early
+                    from shown_messages a
+                   where (a.refs || a.in_reply_to) && array[s.message_id]
+                     and lower(a.from_email) <> lower(m.from_email))
+            else false end as is_answered,
        coalesce(c.shas, '{}') as commits, c.committer_name, c.committed_at
   from patch_series s
  cross join lateral first_shown(s.message_id) m

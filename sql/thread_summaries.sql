@@ -61,7 +61,7 @@ select thread_id, maker, content_hash from thread_summaries where thread_id = an
 -- arrived first, without contested ones.
 select t.thread_id, m.message_id, coalesce(nullif(m.from_name, ''), m.from_email), m.sent_at,
        t.parent_id, m.subject, m.body_text, m.segments, m.attachments @> '[{"is_patch": true}]',
-       t.by_subject
+       t.by_subject, m.from_email
   from threads t
  cross join lateral first_copy(t.message_id) m
  where t.thread_id = any(%(threads)s)
@@ -79,23 +79,25 @@ set local lock_timeout = '500ms'
 -- name: write
 insert into thread_summaries (
        thread_id, maker, verbatim, content_hash, messages, first_sent_at, last_sent_at,
-       participants, patches, sentences)
+       participants, patches, sentences, statements)
 values (%(thread_id)s, %(maker)s, %(verbatim)s, %(content_hash)s, %(messages)s, %(first_sent_at)s,
-        %(last_sent_at)s, %(participants)s, %(patches)s, %(sentences)s)
+        %(last_sent_at)s, %(participants)s, %(patches)s, %(sentences)s,
+        %(statements)s)
 on conflict (thread_id) do update
    set maker = excluded.maker, verbatim = excluded.verbatim, content_hash = excluded.content_hash,
        messages = excluded.messages, first_sent_at = excluded.first_sent_at,
        last_sent_at = excluded.last_sent_at, participants = excluded.participants,
-       patches = excluded.patches, sentences = excluded.sentences, made_at = now()
+       patches = excluded.patches, sentences = excluded.sentences,
+       statements = excluded.statements, made_at = now()
  -- a summary that is made again is mostly as it was
  where (thread_summaries.maker, thread_summaries.verbatim, thread_summaries.content_hash,
         thread_summaries.messages, thread_summaries.first_sent_at, thread_summaries.last_sent_at,
         thread_summaries.participants, thread_summaries.patches, thread_summaries.sentences,
-        thread_summaries.checksum)
+        thread_summaries.statements, thread_summaries.checksum)
        is distinct from
        (excluded.maker, excluded.verbatim, excluded.content_hash, excluded.messages,
         excluded.first_sent_at, excluded.last_sent_at, excluded.participants, excluded.patches,
-        excluded.sentences, excluded.checksum)
+        excluded.sentences, excluded.statements, excluded.checksum)
 returning thread_id
 
 -- name: drop_orphans
@@ -119,7 +121,10 @@ delete from passed_checks p
 select count(*) from thread_summaries
 
 -- name: read
--- If it may be shown. With the text around each sentence: an address that its border cuts is hidden as a whole.
+-- If it may be shown. With the text around each sentence: an address that its border cuts is hidden
+-- as a whole. Of each statement who says it and when, whether it still stands there, and what is
+-- known of its author: a commit before it to a repository of the list, or that the message which
+-- opens the thread is addressed to the author. Commits are those that the thread's messages became.
 select s.thread_id, s.maker, s.verbatim, s.messages, s.first_sent_at, s.last_sent_at,
        s.participants, s.patches, s.sentences,
        array(
@@ -132,6 +137,53 @@ select s.thread_id, s.maker, s.verbatim, s.messages, s.first_sent_at, s.last_sen
                       as (message_id text, start integer, "end" integer))
                   with ordinality as e (message_id, start, "end", place)
              left join lateral first_shown(e.message_id) m on s.verbatim
-            order by e.place) as around
+            order by e.place) as around,
+       array(
+           select jsonb_build_array(
+                      s.statements -> (e.place - 1)::int,
+                      coalesce(nullif(m.from_name, ''), m.from_email), m.sent_at,
+                      case when c.sha is not null then 'committer'
+                           when a.is_asked then 'asked' else '' end,
+                      coalesce(c.sha, ''),
+                      substr(m.body_text, greatest(e.start - 400, 0) + 1, least(e.start, 400)),
+                      substr(m.body_text, e."end" + 1, 400))
+             from rows from (
+                      jsonb_to_recordset(s.statements)
+                      as (message_id text, start integer, "end" integer, text text))
+                  with ordinality as e (message_id, start, "end", text, place)
+            cross join lateral first_shown(e.message_id) m
+             left join lateral (
+                  select o.sha
+                    from commits o
+                   where lower(o.committer_email) = lower(m.from_email) and m.from_email <> ''
+                     and o.committed_at <= m.sent_at + interval '1 day'
+                     and o.list in (select list from shown_messages
+                                     where message_id = e.message_id)
+                   order by o.committed_at desc, o.sha
+                   limit 1) c on true
+            cross join lateral (
+                  select exists (
+                         select from threads t
+                          cross join lateral first_shown(t.message_id) r
+                          cross join unnest(r.recipients) as p (person)
+                          where t.thread_id = s.thread_id and t.position = 0
+                            and lower(r.from_email) <> lower(m.from_email)
+                            and right('<' || lower(p.person), length(m.from_email) + 2)
+                                in ('<' || lower(m.from_email) || '>',
+                                    left('<' || lower(p.person), 1) || lower(m.from_email)))
+                         as is_asked) a
+            where substr(m.body_text, e.start + 1, e."end" - e.start) = e.text
+            order by e.place) as said,
+       array(
+           select jsonb_build_array(
+                      o.sha, o.repository, o.subject, o.committer_name, o.committed_at,
+                      bool_or(l.kind = 'applied'), o.reverts)
+             from threads t
+             join commit_links l on l.message_id = t.message_id and l.kind <> 'missing'
+             join commits o using (repository, sha)
+            where t.thread_id = s.thread_id and o.list = any((select shown_lists())::text[])
+            group by o.repository, o.sha
+            order by o.committed_at, o.repository, o.sha
+            limit 100) as linked
   from shown_summaries s
  where s.thread_id = any(%(threads)s)

@@ -129,12 +129,37 @@ def _summary_lines(conversation: "Conversation", summary: "ThreadSummary") -> It
         post = posts.get(one["message_id"])
         who = f"{printable_line(post.from_name or post.from_email)}, " if post else ""
         yield click.style(f"    {who}<{printable_line(one['message_id'])}>", dim=True)
+    yield from _decision_lines(summary)
     if summary.patches:
         yield ""
         yield f"Patches: {', '.join(f'<{printable_line(x)}>' for x in summary.patches)}"
     if not summary.verbatim:
         yield ""
         yield f"Written by a model ({printable_line(summary.maker)}); its citations were checked."
+
+
+def _decision_lines(summary: "ThreadSummary") -> Iterator[str]:
+    record = summary.read_record()
+    named = [
+        ("Decided" if record.decided and record.decided.standing else "Said", record.decided),
+        ("Superseded", record.superseded_by),
+        *(("Before", one) for one in reversed(record.earlier)),
+        *(("Alternative", one) for one in record.alternatives),
+    ]
+    for label, one in named:
+        if one:
+            text = f"{label}: {printable_line(one.statement.text)}"
+            standing = f" ({one.standing})" if one.standing else ""
+            who = f"{printable_line(one.author)}{standing}, {_day(one.said_at)}"
+            yield ""
+            yield fill(text, WIDTH, break_long_words=False, break_on_hyphens=False)
+            yield click.style(f"    {who}, <{printable_line(one.statement.message_id)}>", dim=True)
+    for commit in record.commits:
+        reverted = f", reverted by {commit.reverted_by[:12]}" if commit.reverted_by else ""
+        yield ""
+        yield f"Committed: {printable_line(commit.subject)}"
+        who = f"{printable_line(commit.committer)}, {_day(commit.committed_at)}"
+        yield click.style(f"    {commit.sha[:12]}, {who}{reverted}", dim=True)
 
 
 @click.command(epilog=examples("mail-assets thread 20240304090533.GE9223@solheim.example.org"))

@@ -3,7 +3,6 @@
 import re
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 from textwrap import fill
 from typing import IO, TYPE_CHECKING
@@ -28,12 +27,14 @@ if TYPE_CHECKING:
     import psycopg
 
     from mail_assets.reading.decisions import Decision, Mail
+    from mail_assets.reading.series import Change
     from mail_assets.sources.repository import GitFolder
 
 #: Columns of a sentence's lines.
 WIDTH = 88
 #: Commits of a file that are explained.
 MOST_COMMITS = 20
+_MOST_SAID = 200  # characters of a sentence of thanks
 
 _SHA = re.compile(r"[0-9a-fA-F]{4,64}")
 _LINE = re.compile(r"(?P<file>.+):(?P<line>[1-9][0-9]{0,8})")
@@ -67,9 +68,10 @@ def why(settings: Settings, place: str | None, shas: IO[str] | None, as_json: bo
     """Show the discussion that decided a line of code, or a commit.
 
     In a checkout, FILE:LINE is followed to the commit that wrote the line (git blame, moved lines
-    and blanks aside), and the commit to the mail that it was applied from: with its evidence, other
-    versions, the summary of the discussion and who reviewed it. FILE alone explains the commits
-    that wrote most of its lines. Where no mail is certain it says so and why.
+    and blanks aside), and the commit to the mail that it was applied from: with its evidence, all
+    versions, the summary of the discussion, who reviewed it, who said that it was applied, and the
+    releases whose announcements list it. FILE alone explains the commits that wrote most of its
+    lines. Where no mail is certain it says so and why.
 
     A commit need not be in a checkout if its repository is in lists.toml.
     """
@@ -109,22 +111,10 @@ class _Finder:
         self._anywhere = Discussed(tuple(settings.lists))
 
     def explain(self, names: Sequence[str], checkout: Path) -> "dict[str, Decision]":
-        """Return the decisions of commits by their ids as given, without those that nobody has.
+        """Return the decisions of commits by their ids as given, without those that nobody has."""
+        from mail_assets.reading.decisions import follow_picks
 
-        A commit that carries over another one is explained by that, where it has no mail itself.
-        """
-        found = self._explain(names, checkout)
-        picked = {
-            name: one.commit.picked_from[0]
-            for name, one in found.items()
-            if one.abstained and one.commit.picked_from
-        }
-        others = self._explain([*picked.values()], checkout) if picked else {}
-        for name, original in picked.items():
-            other = others.get(original)
-            if other and not other.abstained:
-                found[name] = replace(other, followed=found[name].commit.sha)
-        return found
+        return follow_picks(lambda some: self._explain(some, checkout), names)
 
     def _explain(self, names: Sequence[str], checkout: Path) -> "dict[str, Decision]":
         from mail_assets.reading.decisions import explain_commits, explain_stored
@@ -242,15 +232,45 @@ def _lines(decision: "Decision") -> Iterator[str]:
     yield ""
     if decision.abstained:
         yield f"No mail is certain: {decision.reason}."
+    shown = {one.message_id for change in decision.versions for one in change.versions}
     for link in decision.links:
+        if link.kind == "version" and link.message_id in shown:
+            continue
         if link.message_id in decision.mails and not decision.abstained:
             yield f"{_SAID[link.kind.value]} {_mail_line(decision.mails[link.message_id])}"
             yield click.style(f"    {', '.join(link.evidence)}", dim=True)
         elif link.kind == "missing" and not decision.abstained:
             yield f"It also names a mail outside: <{printable_line(link.message_id)}>"
+    for change in decision.versions:
+        yield from _versions(change, decision)
     yield from _discussion(decision)
+    for thanks in decision.thanks:
+        yield f"Said to be applied in {_mail_line(thanks.mail)}"
+        yield click.style(f"    {printable_line(thanks.said)[:_MOST_SAID]}", dim=True)
+    said = {thanks.mail.message_id for thanks in decision.thanks}
     for mail in decision.naming:
-        yield f"Named in {_mail_line(mail)}"
+        if mail.message_id not in said:
+            yield f"Named in {_mail_line(mail)}"
+    for release in decision.releases:
+        day = f"{release.mail.sent_at:%Y-%m-%d}"
+        about = f"{day}, <{printable_line(release.mail.message_id)}>"
+        yield f"Released in {printable_line(release.name)}, whose announcement lists its title"
+        yield f"    {about}"
+
+
+def _versions(change: "Change", decision: "Decision") -> Iterator[str]:
+    """Yield the versions of a patch, with a mark at those that became the commit."""
+    yield ""
+    yield f"Versions of {printable_line(change.versions[-1].title)}:"
+    for one in change.versions:
+        landed = one.message_id in decision.applied_ids
+        why = f" ({', '.join(one.evidence)})" if one.evidence else ""
+        who = f", by {printable_line(one.from_name)}" if one.is_taken_over else ""
+        end = "; this one was applied" if landed else ""
+        yield f"{'→' if landed else ' '} {one.label}, {one.sent_at:%Y-%m-%d}{who}{why}{end}"
+        yield click.style(f"        <{printable_line(one.message_id)}>", dim=True)
+    if change.gaps:
+        yield f"  {next(change.find_unknown())}"
 
 
 def _discussion(decision: "Decision") -> Iterator[str]:

@@ -24,7 +24,9 @@ from mail_assets.defs.assets.mail import (
     threads,
 )
 from mail_assets.defs.assets.patches import (
+    build_commit_health,
     build_commits,
+    build_patch_health,
     build_patches,
     commit_links,
     patch_series,
@@ -50,7 +52,13 @@ from mail_assets.defs.checks.mail import (
     summaries_current,
 )
 from mail_assets.defs.checks.months import build_months_made
-from mail_assets.defs.checks.patches import commits_counted, few_malformed, patches_accounted_for
+from mail_assets.defs.checks.patches import (
+    commits_counted,
+    few_malformed,
+    links_stand,
+    patches_accounted_for,
+    series_complete,
+)
 from mail_assets.defs.checks.search import search_quality_holds
 from mail_assets.defs.jobs import JOBS, build_upkeep, refresh_commits
 from mail_assets.defs.partitions import GROUP, MONTHLY, asset_key, list_months
@@ -91,6 +99,7 @@ CHECKS = (
     words_reconciled,
     patches_accounted_for,
     few_malformed,
+    series_complete,
     spans_point_into_bodies,
     tokens_in_range,
     one_fingerprint,
@@ -100,10 +109,13 @@ CHECKS = (
     search_quality_holds,
 )
 
+#: Where lists.toml names a repository.
+CHECKS_OF_COMMITS = (commits_counted, links_stand)
+
 #: (asset, check) of the checks that stop a run when they fail.
 BLOCKING_CHECKS = frozenset(
     (spec.asset_key.path[-1], spec.name)
-    for check in CHECKS
+    for check in (*CHECKS, *CHECKS_OF_COMMITS)
     for spec in check.check_specs
     if spec.blocking
 )
@@ -120,7 +132,7 @@ def build_defs(settings: Settings, **overrides: object) -> dg.Definitions:
     """Build the definitions; `overrides` replace resources by name, in tests."""
     partitions = list_months(tuple(settings.lists), settings.first_month, settings.last_month)
     assets, resources = build_assets(settings, partitions), build_resources(settings, **overrides)
-    checks = [*CHECKS, *([commits_counted] if settings.repositories else [])]
+    checks = [*CHECKS, *(CHECKS_OF_COMMITS if settings.repositories else ())]
     upkeep = build_upkeep(dg.Definitions(assets=assets, asset_checks=checks, resources=resources))
     return dg.Definitions(
         assets=assets,
@@ -158,7 +170,8 @@ def build_assets(
         build_word_index(bucket_kind(settings.words)),
         build_patches(partitions),
         patch_series,
-        *((build_commits(partitions), commit_links) if settings.repositories else ()),
+        build_patch_health(partitions),
+        *(build_commit_assets(partitions) if settings.repositories else ()),
         build_chunks(partitions),
         build_embeddings(partitions, encoder, "openai" if is_remote else "onnx"),
         build_vectors(partitions, bucket),
@@ -178,6 +191,13 @@ def build_assets(
         ),
         assets,
     )
+
+
+def build_commit_assets(
+    partitions: dg.MultiPartitionsDefinition,
+) -> tuple[dg.AssetsDefinition | dg.AssetSpec, ...]:
+    """Build the assets of repositories."""
+    return build_commits(partitions), commit_links, build_commit_health(partitions)
 
 
 def freshness_policy(settings: Settings) -> dg.FreshnessPolicy | None:

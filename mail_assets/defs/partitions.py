@@ -41,6 +41,9 @@ class BackfillPolicy(dg.BackfillPolicy):
 #: eight lists; a run per list shows nothing until it has ended.
 YEAR = BackfillPolicy(max_partitions_per_run=12)
 
+#: The policy of assets without months: without one a command refuses a range of `'*'`.
+WHOLE = dg.BackfillPolicy.single_run()
+
 #: The assets that have months, in the order of the chain.
 MONTHLY = ("mbox_archives", "messages", "words", "patches", "chunks", "embeddings", "vectors")
 

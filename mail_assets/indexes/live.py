@@ -16,7 +16,7 @@ from mail_assets.indexes.names import manifest_name
 from mail_assets.indexes.reconcile import reconcile
 from mail_assets.indexes.vectors import MailVectors, index_spec, name_spec
 from mail_assets.indexes.words import MailWords
-from mail_assets.postgres.pending import Pending
+from mail_assets.postgres.statements import Pending
 from mail_assets.tables.encoded_texts import drop_encoded
 from mail_assets.tables.indexes import (
     IndexRecord,

@@ -100,12 +100,8 @@ class LanceTable:
             self.connection.make_folder()
             return self.connection.blocking.create_table(self.name, schema=schema, exist_ok=True)
 
-    def list_keys(self, where: str | None = None) -> Iterator[str]:
-        """Iterate over the keys of the rows that a condition matches, in no order."""
-        return (key for key, _ in self.list_values("key", where))
-
     def list_values(self, column: str, where: str | None = None) -> Iterator[tuple[str, Any]]:
-        """Iterate over the keys as list_keys does, each with its value in a column."""
+        """Iterate over rows that match a condition, in no order: the key, the value of a column."""
         with self.errors():
             search = self.open_snapshot().search().select([*{"key", column}]).limit(None)
             for batch in (search if where is None else search.where(where)).to_batches():
@@ -212,6 +208,32 @@ class OpenTable(NamedTuple):
     opened: float
     rows: int
     estimates: Estimates
+
+
+class TableIndex:
+    """The part of an index that its one table does alone."""
+
+    _table: LanceTable
+
+    def keys(self) -> Iterator[str]:
+        """Iterate over all keys, in no order."""
+        return (key for key, _ in self._table.list_values("key"))
+
+    def drop(self) -> None:
+        """Delete the table, if it exists."""
+        self._table.drop()
+
+    def maintain(self, *, erase: bool = False) -> None:
+        """Compact, delete old versions, and index a table that is large enough."""
+        self._table.maintain(erase=erase)
+
+    def catch_up(self) -> None:
+        """Index new rows in little time; see TableUpkeep.catch_up."""
+        self._table.catch_up()
+
+    def needs_upkeep(self) -> bool:
+        """Return whether many rows were written since the last upkeep, or in many commits."""
+        return self._table.needs_upkeep()
 
 
 class TableHandle:

@@ -9,6 +9,7 @@ import shlex
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from itertools import chain
 from typing import Any, NamedTuple
 
 import psycopg
@@ -31,7 +32,9 @@ from mail_assets.steps.write_words import make_documents
 from mail_assets.store.embeddings import file_key, find_fault, read_hashes
 from mail_assets.tables.bucket_keys import intended_months
 from mail_assets.tables.damage import (
+    find_damaged_links,
     find_damaged_rows,
+    find_damaged_series,
     find_damaged_threads,
     find_missing_tables,
     find_unowned_rows,
@@ -63,13 +66,24 @@ FILLED_BY: Mapping[str, Sequence[str]] = {
         ("patch_series", "patch_outcomes", "patch_keys", "patch_changes"), ("patch_series",)
     ),
     **dict.fromkeys(("indexes", "live_indexes"), ("words", "vectors")),
+    **dict.fromkeys(
+        ("commit_links", "commit_link_months", "commit_link_sources", "commit_link_changes"),
+        ("commit_links",),
+    ),
+    "commits": ("commits", "commit_links"),
     **{name: (name,) for name in ("mbox_archives", "patches", "chunks", "vectors", "words")},
     "partitions": (),
 }
 
 
 #: The assets of months: what is made from others comes after them.
-ORDER = ("mbox_archives", "messages", "words", "patches", "chunks", "embeddings", "vectors")
+ORDER = (
+    *("mbox_archives", "messages", "words", "patches", "commits", "chunks", "embeddings"),
+    "vectors",
+)
+
+#: What is wrong with assets that have no months.
+_OF_CORPUS = (find_damaged_threads, find_damaged_series, find_damaged_links)
 
 
 class OpenIndex(NamedTuple):
@@ -165,7 +179,7 @@ def _examine_rows(
     for table, name in find_unowned_rows(connection):
         remedy = f"{psql} -c \"delete from {table} where list = '{name}'\""
         yield Finding(f"rows of {table} are of months that no run has made", f"list {name}", remedy)
-    for rows in find_damaged_threads(connection):
+    for rows in chain.from_iterable(find(connection) for find in _OF_CORPUS):
         remedy = f"{BACKFILL} --rebuild --only {rows.asset}"
         yield Finding("damaged or missing", rows.problem, remedy)
 

@@ -9,7 +9,7 @@ from collections.abc import Collection
 from contextlib import suppress
 from typing import NamedTuple
 
-from mail_assets.indexes.embedding_files import (
+from mail_assets.forgetting.clean import (
     EmbeddingsFile,
     find_files,
     keep_texts,

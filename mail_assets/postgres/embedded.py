@@ -120,10 +120,9 @@ class Cluster:
             reach `root`.
     """
 
-    def __init__(self, root: Path, binaries: Path | None = None) -> None:
-        """`binaries` are the programs to use in place of those that `find_bindir` finds."""
+    def __init__(self, root: Path) -> None:
         self.account = server_account()
-        binaries = reachable_bindir((binaries or find_bindir()).resolve(), self.account)
+        binaries = reachable_bindir(find_bindir().resolve(), self.account)
         self._major = major_version(binaries)
         self.paths = ClusterPaths(_reachable_root(root.resolve(), self.account), self._major)
         self._programs = Programs(binaries, self.account, self.paths.log)

@@ -1,4 +1,4 @@
-"""The named SQL statements of sql/NAME.sql, and reading a value or a column by one.
+"""The named SQL statements of sql/NAME.sql, and reading a value or a column, now or later.
 
 The file of a module has its name. Each statement begins with a line `-- name: NAME`; the comment
 lines below that line belong to the statement. SQL in Python is only what must run before there are
@@ -7,8 +7,9 @@ tables.
 
 import functools
 import re
-from collections.abc import Mapping
-from typing import Any, LiteralString
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Generic, LiteralString, TypeVar
 
 import psycopg
 from psycopg import sql
@@ -53,3 +54,27 @@ def read_column(
 ) -> list[Any]:
     """Return the first value of each row."""
     return [row[0] for row in connection.execute(query, parameters).fetchall()]
+
+
+T_co = TypeVar("T_co", covariant=True)
+U = TypeVar("U")
+
+
+@dataclass(frozen=True)
+class Pending(Generic[T_co]):
+    """The answer of a statement that was sent in a pipeline.
+
+    `read` returns it. Read after the pipeline has ended: within it, the first answer that is read
+    costs a round trip of its own.
+    """
+
+    read: Callable[[], T_co]
+
+    @staticmethod
+    def known(value: U) -> "Pending[U]":
+        """Return an answer that needs no statement."""
+        return Pending(lambda: value)
+
+    def then(self, convert: Callable[[T_co], U]) -> "Pending[U]":
+        """Return what `convert` makes of the answer once it is read."""
+        return Pending(lambda: convert(self.read()))

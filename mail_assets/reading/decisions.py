@@ -5,7 +5,7 @@ last run, is linked now, by the same rules.
 """
 
 import datetime as dt
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -13,12 +13,16 @@ import psycopg
 
 from mail_assets.mail.patches.commits import Commit
 from mail_assets.mail.patches.links import Kind, Link, abstains, compare_commit
+from mail_assets.mail.patches.releases import find_listed, read_release
 from mail_assets.postgres.statements import read_column, read_value, statement
 from mail_assets.reading.conversations import ThreadSize, measure_thread
+from mail_assets.reading.series import Change, read_many
 from mail_assets.tables.commit_links import Discussed, find_links, read_links
-from mail_assets.tables.commits import CommitKey, StoredCommit, read_commits
+from mail_assets.tables.commits import CommitKey, StoredCommit, find_commit, read_commits
 from mail_assets.tables.messages import utc
+from mail_assets.tables.search_vectors import quote_lexeme
 from mail_assets.tables.thread_summaries import ThreadSummary, read_summary
+from mail_assets.text.words import list_forms
 
 #: Trailers that name people who helped a commit, and the word for it.
 CREDITS = {
@@ -33,6 +37,8 @@ CREDITS = {
 
 #: Fewest digits of an abbreviated id that a mail may write, and all of them.
 _SHORTEST, _WHOLE = 7, 40
+#: Words of a title by which mail that lists it is looked up.
+_MOST_WORDS = 24
 
 
 class Mail(NamedTuple):
@@ -52,6 +58,21 @@ class Credit(NamedTuple):
 
     role: str
     person: str
+
+
+class Thanks(NamedTuple):
+    """Mail that says in the words `said` that a patch was applied, as this commit if `by_id`."""
+
+    mail: Mail
+    said: str
+    by_id: bool
+
+
+class Release(NamedTuple):
+    """Announcement of a release, such as "ndctl v75", that lists the title of a commit."""
+
+    name: str
+    mail: Mail
 
 
 class CommitCard(NamedTuple):
@@ -77,8 +98,10 @@ class Decision:
     """A commit and the mail about it.
 
     `links` are best first. `reason` says why there is no certain mail, "" where there is one.
-    `thread` is the conversation of the first linked mail. `naming` are messages that name the
-    commit later, such as thanks. `followed` is the commit that led here: a cherry-pick of this one.
+    `thread` is the conversation of the first linked mail. `versions` are the changes that the
+    applied mails have versions of. `naming` are messages that name the commit later, of which
+    `thanks` say that it was applied. `releases` are announcements that list its title: they do not
+    show that it was mailed. `followed` is the commit that led here: a cherry-pick of this one.
     """
 
     commit: CommitCard
@@ -89,6 +112,9 @@ class Decision:
     thread_id: str = ""
     summary: ThreadSummary | None = None
     naming: tuple[Mail, ...] = ()
+    versions: tuple[Change, ...] = ()
+    thanks: tuple[Thanks, ...] = ()
+    releases: tuple[Release, ...] = ()
     followed: str = ""
 
     @property
@@ -102,6 +128,29 @@ class Decision:
         if self.abstained:
             return []
         return [one.message_id for one in self.links if one.kind != Kind.missing]
+
+    @property
+    def applied_ids(self) -> list[str]:
+        """The archived mails that the commit was applied from; several of a squashed series."""
+        return [x.message_id for x in self.links if x.kind == Kind.applied]
+
+    def find_unknown(self) -> list[str]:
+        """Return what the archive does not say of the commit, a sentence each."""
+        found = [f"the mail that it comes from: {self.reason}"] if self.reason else []
+        missing = [x.message_id for x in self.links if x.kind == Kind.missing]
+        if missing and not self.reason:
+            found.append(f"mail that it names is not in this archive: {', '.join(missing[:3])}")
+        if not self.reason and not self.applied_ids:
+            found.append("the patch that it was applied from: only mail about it is certain")
+        if not self.reason and not self.summary:
+            found.append("a summary of the discussion: none was made")
+        found += [
+            x
+            for change in self.versions
+            for x in change.find_unknown()
+            if change.gaps and x[0] == "v"
+        ]
+        return [*dict.fromkeys(found)]
 
     def as_line(self) -> dict[str, Any]:
         """Return what `why --shas --json` prints for a commit."""
@@ -133,6 +182,12 @@ class Decision:
             "messages": self.thread.messages if self.thread else 0,
             "summary": self.summary.as_json() if self.summary else None,
             "named_in": [_mail_json(one) for one in self.naming],
+            "versions": [one.as_json() for one in self.versions],
+            "thanks": [
+                {"said": x.said, "names_commit": x.by_id, **_mail_json(x.mail)} for x in self.thanks
+            ],
+            "released_in": [{"name": x.name, **_mail_json(x.mail)} for x in self.releases],
+            "unknown": self.find_unknown(),
         }
 
 
@@ -167,21 +222,72 @@ def explain_commits(
     }
 
 
+def explain_ids(connection: psycopg.Connection, names: Sequence[str]) -> dict[str, Decision]:
+    """Return the decisions of stored commits by their ids as given, without those not stored.
+
+    Only repositories of lists that may be shown count. See `follow_picks`.
+
+    Raises:
+        AmbiguousCommitError: several commits begin with the digits of a name.
+    """
+    rows = connection.execute(statement("decisions", "repositories")).fetchall()
+    about = {name: Discussed((list_name,)) for name, list_name in rows}
+
+    def explain(some: Sequence[str]) -> dict[str, Decision]:
+        keys = {name: find_commit(connection, name, [*about]) for name in some}
+        stored = explain_stored(connection, [x for x in keys.values() if x], about)
+        return {name: stored[key] for name, key in keys.items() if key in stored}
+
+    return follow_picks(explain, names)
+
+
+def follow_picks(
+    explain: Callable[[Sequence[str]], Mapping[str, Decision]], names: Sequence[str]
+) -> dict[str, Decision]:
+    """Return what `explain` says of commits; one that carries another over is explained by that.
+
+    It is so only where it has no mail itself, and the other one has.
+    """
+    found = {**explain(names)}
+    picked = {
+        name: one.commit.picked_from[0]
+        for name, one in found.items()
+        if one.abstained and one.commit.picked_from
+    }
+    others = explain([*picked.values()]) if picked else {}
+    for name, original in picked.items():
+        other = others.get(original)
+        if other and not other.abstained:
+            found[name] = replace(other, followed=found[name].commit.sha)
+    return found
+
+
 def add_discussion(
     connection: psycopg.Connection, decision: Decision, lists: Collection[str]
 ) -> Decision:
-    """Return a decision with its thread, its summary, and later mail that names the commit."""
+    """Return a decision with thread, summary, versions, later mail that names it, and releases."""
     first = next((decision.mails[x] for x in decision.message_ids if x in decision.mails), None)
     thread_id = (first.thread_id or "") if first else ""
     naming = [
         one for one in _find_naming(connection, decision.commit, lists) if one not in decision.mails
     ]
+    applied = [] if decision.abstained else decision.applied_ids
+    series = read_many(connection, applied)
+    changes = {
+        (one.series_id, change.number): change
+        for mail, one in series.items()
+        for change in one.change_of(mail)
+        if any(x.kind == "patch" for x in change.versions)
+    }
     return replace(
         decision,
         thread=measure_thread(connection, thread_id) if thread_id else None,
         thread_id=thread_id,
         summary=read_summary(connection, thread_id) if thread_id else None,
         naming=tuple(_read_mails(connection, naming).values()),
+        versions=tuple(changes.values()),
+        thanks=tuple(_find_thanks(connection, decision.commit, applied)),
+        releases=tuple(_find_releases(connection, decision.commit, lists)),
     )
 
 
@@ -227,13 +333,48 @@ def _find_naming(
     connection: psycopg.Connection, card: CommitCard, lists: Collection[str]
 ) -> list[str]:
     """Return the messages that name a commit by its id, whole or shortened."""
-    forms = [card.sha[:size] for size in range(_SHORTEST, min(len(card.sha), _WHOLE) + 1)]
     values = {
-        "query": " | ".join(f"'{form}'" for form in forms),
+        "query": " | ".join(f"'{form}'" for form in _forms(card.sha)),
         "lists": [*lists],
         "since": card.committed_at,
     }
     return read_column(connection, statement("decisions", "naming"), values)
+
+
+def _forms(sha: str) -> list[str]:
+    return [sha[:size] for size in range(_SHORTEST, min(len(sha), _WHOLE) + 1)]
+
+
+def _find_thanks(
+    connection: psycopg.Connection, card: CommitCard, applied: Sequence[str]
+) -> Iterator[Thanks]:
+    """Yield mail that says that the commit, or a patch it was applied from, was applied."""
+    values = {"forms": _forms(card.sha), "applied": [*applied]}
+    rows = connection.execute(statement("decisions", "thanks"), values).fetchall()
+    mails = _read_mails(connection, [row[0] for row in rows])
+    for message_id, said, by_id in rows:
+        if message_id in mails:
+            yield Thanks(mails[message_id], " ".join(said.split()), by_id)
+
+
+def _find_releases(
+    connection: psycopg.Connection, card: CommitCard, lists: Collection[str]
+) -> Iterator[Release]:
+    """Yield the announcements of releases that list the title of a commit, oldest first."""
+    words = [word for (word, _), _ in list_forms(card.subject)]
+    lexemes = [
+        f"({quote_lexeme(word)} | {quote_lexeme(f'={word}')})"
+        for word in dict.fromkeys(words[:_MOST_WORDS])
+    ]
+    if not lexemes:
+        return
+    values = {"query": " & ".join(lexemes), "lists": [*lists], "since": card.committed_at}
+    for message_id, subject, body in connection.execute(
+        statement("decisions", "releases"), values
+    ).fetchall():
+        name = read_release(subject)
+        if name and find_listed(body, card.subject):
+            yield Release(name, _read_mails(connection, [message_id])[message_id])
 
 
 def _credits(trailers: Sequence[Sequence[str]]) -> tuple[Credit, ...]:

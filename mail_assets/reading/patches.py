@@ -1,8 +1,9 @@
 """The patches of a mail with their diffs, for comparing versions: one patch, or a whole series."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import psycopg
 
@@ -10,13 +11,21 @@ from mail_assets.errors import NotFoundError
 from mail_assets.mail.body.segments import Segment
 from mail_assets.mail.message.attachments import read_patch_files
 from mail_assets.mail.patches.diff import read_diff
-from mail_assets.mail.patches.interdiff import Version, version_of_mail
+from mail_assets.mail.patches.interdiff import (
+    PatchComparison,
+    Version,
+    compare_patches,
+    compare_series,
+    version_of_mail,
+)
 from mail_assets.mail.patches.read import AttachedPatch, PatchMail, ReadPatch, read_diffs
 from mail_assets.month import ListMonth
 from mail_assets.postgres.statements import read_column, read_value, statement
 from mail_assets.reading.attachments import read_parsed_bytes
 from mail_assets.reading.records import show_message
+from mail_assets.reading.series import read_series
 from mail_assets.sources.git import run_git
+from mail_assets.sources.range_diff import compare_in_git
 from mail_assets.sources.source import SourceError
 from mail_assets.store.objects import ObjectStore
 
@@ -45,6 +54,19 @@ def read_versions(
     if not found:
         raise NoPatchError(f"message {message_id} has no patch, and no series begins with it")
     return [version_of_mail(one) for one in found]
+
+
+def read_patches(
+    connection: psycopg.Connection, store: ObjectStore, message_id: str
+) -> dict[int, Version]:
+    """Return the patches that a message itself has, by their places in it.
+
+    Raises:
+        NoPatchError: there is no such message.
+        StoreError: a patch is attached, and the archive is gone.
+    """
+    own = _read(connection, store, message_id)
+    return {one.patch.place: version_of_mail(one) for one in own if one.patch.kind == "patch"}
 
 
 def find_previous(connection: psycopg.Connection, message_id: str) -> str:
@@ -87,13 +109,86 @@ def _mail(connection: psycopg.Connection, store: ObjectStore, row: Mapping[str, 
     )
 
 
-def read_commit(folder: Path, name: str) -> Version:
-    """Return a commit of a repository as a version; git runs nothing that the repository names.
+class Comparison(NamedTuple):
+    """Two versions of a series compared; `why_not_git` says why git did not compare them, or ""."""
+
+    patches: Sequence[PatchComparison]
+    why_not_git: str = ""
+
+
+def compare_versions(
+    old: Sequence[Version], new: Sequence[Version], folders: Iterable[Path]
+) -> Comparison:
+    """Compare two versions by `git range-diff` in the first repository that can, else without git.
+
+    `folders` are git directories. A repository can if it has the files that the patches change.
+    """
+    why_not = "no repository is at hand"
+    for folder in folders:
+        try:
+            pairs = compare_in_git(folder, old, new)
+        except SourceError as error:
+            why_not = str(error)
+            continue
+        sides = (
+            (
+                None if pair.old is None else old[pair.old],
+                None if pair.new is None else new[pair.new],
+                pair,
+            )
+            for pair in pairs
+        )
+        made = [
+            replace(compare_patches(before, after), by_git=pair.lines)
+            for before, after, pair in sides
+        ]
+        return Comparison(made)
+    return Comparison(compare_series(old, new), why_not)
+
+
+def find_applied(connection: psycopg.Connection, patches: Sequence[Version]) -> list[str]:
+    """Return the commits that mailed patches became, in their order, each once.
+
+    They are those of any version of the same patch, in the repositories of lists.toml.
 
     Raises:
-        NoPatchError: the folder has no repository with such a commit.
+        NoPatchError: none of them is known to be a commit.
     """
-    place = ("-C", str(folder))
+    found: dict[str, None] = {}
+    for one in patches:
+        series = read_series(connection, one.message_id)
+        for change in series.change_of(one.message_id) if series else ():
+            found |= dict.fromkeys(sha for x in change.versions for sha in x.commits)
+    if not found:
+        ids = ", ".join(dict.fromkeys(one.message_id for one in patches[:3]))
+        raise NoPatchError(f"no commit of a repository in lists.toml is known to be from {ids}")
+    return [*found]
+
+
+def find_version(folders: Sequence[Path], name: str) -> Version:
+    """Return a commit of the first of some git directories that has it.
+
+    Raises:
+        NoPatchError: none has it.
+    """
+    for folder in folders:
+        try:
+            return read_commit(folder, name)
+        except NoPatchError:
+            continue
+    raise NoPatchError(
+        f"there is no commit {name} in a repository of lists.toml, nor in a checkout here; name "
+        "the folder of one with --git"
+    )
+
+
+def read_commit(folder: Path, name: str) -> Version:
+    """Return a commit of a git directory as a version; git runs nothing that it names.
+
+    Raises:
+        NoPatchError: there is no repository with such a commit.
+    """
+    place = (f"--git-dir={folder}",)
     wanted = ("--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
     form = ("--no-ext-diff", "--no-textconv", "--no-notes", "-M", "--format=%s%x00")
     try:

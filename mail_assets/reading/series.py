@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import psycopg
 from psycopg.rows import dict_row
 
+from mail_assets.errors import NotFoundError
 from mail_assets.postgres.statements import read_column, statement
 
 #: An open patch that nobody else has answered for so many days is silent: no consent, no refusal.
@@ -17,6 +18,12 @@ SILENT_DAYS = 60
 _AT_ONCE = 500
 
 _OPEN = frozenset({"open", "silent"})
+#: Numbers of versions and parts that a sentence names.
+_NAMED = 10
+
+
+class NoVersionError(NotFoundError):
+    """A patch has no version of a number, or none before or after another."""
 
 
 class SeriesPatchView(NamedTuple):
@@ -90,6 +97,38 @@ class Change(NamedTuple):
         """The commits that were named, each once."""
         return [*dict.fromkeys(sha for one in self.versions for sha in one.shas)]
 
+    @property
+    def gaps(self) -> list[int]:
+        """The numbers of versions before the newest that are not joined to it."""
+        known = {one.version for one in self.versions}
+        return [number for number in range(1, min(max(known), 1_000)) if number not in known]
+
+    def find_version(self, number: int) -> SeriesPatchView:
+        """Return the version of a number, the newest if it was sent again.
+
+        Raises:
+            NoVersionError: there is none.
+        """
+        found = [one for one in self.versions if one.version == number]
+        if not found:
+            known = _join_numbers(sorted({one.version for one in self.versions}), "v")
+            raise NoVersionError(f"no v{number} of this patch is known; there are: {known}")
+        return found[-1]
+
+    def find_unknown(self) -> Iterator[str]:
+        """Yield what the archive does not say of a change, a sentence each."""
+        one = self.deciding
+        if gaps := _join_numbers(self.gaps, "v"):
+            yield f"{gaps}: not in this archive, or joined by nothing that is certain"
+        if one.state == "open":
+            yield "what became of it: no mail and no commit says so"
+        elif one.state == "silent":
+            yield f"what became of it: nobody answered for {SILENT_DAYS} days; that is no consent"
+        elif one.state == "applied" and not self.shas:
+            yield "as which commit it was applied: no mail says so, and no repository here has it"
+        elif one.state == "applied" and not any(x.commits for x in self.versions):
+            yield "whether a repository has the commit: it is only named by mail"
+
     def as_json(self) -> dict[str, Any]:
         """Return a document."""
         return {
@@ -120,6 +159,21 @@ class SeriesView(NamedTuple):
             one for one in self.changes if any(x.message_id == message_id for x in one.versions)
         ]
 
+    def find_unknown(self, message_id: str) -> list[str]:
+        """Return what the archive does not say of a mail's patches and their postings."""
+        changes = self.change_of(message_id)
+        found = [x for change in changes for x in change.find_unknown()]
+        for some in self.postings:
+            count = max((one.parts or 0 for one in some), default=0)
+            known = {one.part for one in some}
+            missing = [part for part in range(1, min(count, 1_000) + 1) if part not in known]
+            if missing:
+                numbers = _join_numbers(missing, "")
+                what = "part" if len(missing) == 1 else "parts"
+                label = f"v{some[0].version} of {some[0].sent_at:%Y-%m-%d}"
+                found.append(f"{what} {numbers} of {count} of {label}: not in this archive")
+        return [*dict.fromkeys(found)]
+
     def as_json(self) -> dict[str, Any]:
         """Return a document."""
         return {
@@ -137,6 +191,12 @@ class SeriesView(NamedTuple):
             ],
             "changes": [one.as_json() for one in self.changes],
         }
+
+
+def _join_numbers(numbers: Sequence[int], sign: str) -> str:
+    named = ", ".join(f"{sign}{number}" for number in numbers[:_NAMED])
+    more = len(numbers) - _NAMED
+    return f"{named} and {more} more" if more > 0 else named
 
 
 def read_series(
@@ -162,6 +222,46 @@ def read_many(
         series = _make_series(some)
         found |= dict.fromkeys((one.message_id for one in some), series)
     return {one: found[one] for one in ids if one in found}
+
+
+def find_pair(
+    connection: psycopg.Connection, message_id: str, old: int | None, new: int | None
+) -> tuple[str, str]:
+    """Return the Message-IDs of two versions of a mail's first patch, by their numbers.
+
+    Without a number the new one is the newest, and the old one that before the new one.
+
+    Raises:
+        NoVersionError: the mail is no patch, or there are no such versions.
+    """
+    change = _read_change(connection, message_id)
+    after = change.versions[-1] if new is None else change.find_version(new)
+    if old is not None:
+        before = change.find_version(old)
+    else:
+        place = change.versions.index(after)
+        if not place:
+            raise NoVersionError(f"no version before {after.label} of this patch is known")
+        before = change.versions[place - 1]
+    if before.message_id == after.message_id:
+        raise NoVersionError(f"{before.label} is the only version that is named; name two")
+    return before.message_id, after.message_id
+
+
+def find_numbered(connection: psycopg.Connection, message_id: str, number: int) -> str:
+    """Return the Message-ID of a version of a mail's first patch.
+
+    Raises:
+        NoVersionError: the mail is no patch, or there is no such version.
+    """
+    return _read_change(connection, message_id).find_version(number).message_id
+
+
+def _read_change(connection: psycopg.Connection, message_id: str) -> Change:
+    series = read_series(connection, message_id)
+    if series is None:
+        raise NoVersionError(f"message {message_id} is no patch: no version of it is known")
+    return series.change_of(message_id)[0]
 
 
 def _with_commits(view: SeriesPatchView) -> SeriesPatchView:

@@ -18,8 +18,7 @@ from mail_assets.search.look_up import LookedUp
 from mail_assets.search.matches import MessageCopy, WordHit
 from mail_assets.search.query import LanguageQuery, LanguageTerms
 from mail_assets.vectors.filters import Filter
-from mail_assets.words.index import MissingWordsError, WordIndex, WordMatch
-from mail_assets.words.query import Term, WordQuery
+from mail_assets.words.index import MissingWordsError, Term, WordIndex, WordMatch, WordQuery
 
 #: Robertson and Zaragoza's value, which the index has.
 K1 = 1.2

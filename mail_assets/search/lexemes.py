@@ -18,7 +18,7 @@ from mail_assets.tables.stems import Stems, list_lexemes
 from mail_assets.text.identifiers import find_names, find_version
 from mail_assets.text.letters import ends_in_pair
 from mail_assets.text.words import Word, clean_text, find_words
-from mail_assets.words.query import Clause, Phrase, Prefix
+from mail_assets.words.index import Clause, Phrase, Prefix
 
 #: A tsquery that no message matches.
 NOTHING = "'x' & !'x'"

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias, TypeVar
 import psycopg
 
 from mail_assets.encoding.models import DEFAULT_PRECISION, STATIC, LocalModel
-from mail_assets.postgres.pending import Pending
+from mail_assets.postgres.statements import Pending
 from mail_assets.vectors.filters import Filter
 from mail_assets.vectors.index import Floats, Match, MissingIndexError, VectorError, VectorIndex
 from mail_assets.words.index import WordsError

@@ -12,7 +12,7 @@ from typing import NamedTuple, TypeAlias
 
 import psycopg
 
-from mail_assets.postgres.pending import Pending
+from mail_assets.postgres.statements import Pending
 from mail_assets.search.field_conditions import IndexFilter
 from mail_assets.search.filters import MessageFilter
 from mail_assets.search.language.request import VECTOR_MODES

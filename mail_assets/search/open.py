@@ -20,7 +20,7 @@ from mail_assets.indexes.encoder_probe import check_encoder
 from mail_assets.indexes.live import ask_live_words, check_live
 from mail_assets.indexes.vectors import index_spec, open_mail_bucket
 from mail_assets.postgres.database import Database
-from mail_assets.postgres.pending import Pending
+from mail_assets.postgres.statements import Pending
 from mail_assets.search.live_index import LiveIndex, LiveName
 from mail_assets.search.searcher import Searcher
 from mail_assets.tables.indexes import IndexRecord, ask_live_index

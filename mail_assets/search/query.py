@@ -19,8 +19,7 @@ from typing import Any, NamedTuple
 
 import psycopg
 
-from mail_assets.postgres.pending import Pending
-from mail_assets.postgres.statements import statement
+from mail_assets.postgres.statements import Pending, statement
 from mail_assets.search.language.expression import Clause, Text
 from mail_assets.search.language.syntax import ParsedRequest
 from mail_assets.search.lexemes import TextMatch, match_texts, words_of_texts
@@ -28,8 +27,8 @@ from mail_assets.tables.search_vectors import ADDRESS
 from mail_assets.tables.stems import Stems, stem_reader
 from mail_assets.text.identifiers import find_names
 from mail_assets.text.words import clean_text, find_words
-from mail_assets.words.query import EXACT_PREFIX, Phrase, Prefix, Term, WordQuery
-from mail_assets.words.query import Clause as WordClause
+from mail_assets.words.index import EXACT_PREFIX, Phrase, Prefix, Term, WordQuery
+from mail_assets.words.index import Clause as WordClause
 
 #: An identifier weighs as two words, each of its pieces as a quarter of one: a message with
 #: `harbor_lease` comes before those with the harbor and the lease.

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import psycopg
 
-from mail_assets.postgres.pending import Pending
+from mail_assets.postgres.statements import Pending
 from mail_assets.search.by_date import DatedRows
 from mail_assets.search.filters import MessageFilter, Place
 from mail_assets.search.fulltext import (

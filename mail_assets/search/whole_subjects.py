@@ -20,7 +20,7 @@ from mail_assets.mail.message.subjects import (
     read_patch_label,
 )
 from mail_assets.month import known_month
-from mail_assets.postgres.pending import Pending
+from mail_assets.postgres.statements import Pending
 from mail_assets.search.filters import MessageFilter
 from mail_assets.search.language.syntax import ParsedRequest
 from mail_assets.search.matches import MessageCopy, SubjectHit

@@ -11,7 +11,7 @@ portions, each a transaction: memory is that of a portion, and a killed run's wo
 
 import time
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence, Set
 from functools import partial
 from itertools import chain
 from typing import NamedTuple
@@ -36,9 +36,17 @@ from mail_assets.mail.patches.series import (
     window_keys,
 )
 from mail_assets.mail.patches.states import Said, decide_states
+from mail_assets.month import ListMonth
 from mail_assets.postgres.database import retry_conflicts
 from mail_assets.steps.outcome import Outcome, rate
-from mail_assets.tables.partitions import Counts, State, locked, read_state, write_state
+from mail_assets.tables.partitions import (
+    Counts,
+    State,
+    locked,
+    look_up_by_index,
+    read_state,
+    write_state,
+)
 from mail_assets.tables.patch_series import (
     CORPUS,
     MODULUS,
@@ -46,6 +54,7 @@ from mail_assets.tables.patch_series import (
     OutcomeRow,
     SeriesRow,
     StoredPatch,
+    add_counts,
     change_all,
     digest_key,
     find_holders,
@@ -56,6 +65,7 @@ from mail_assets.tables.patch_series import (
     fold_name,
     has_changes,
     read_answers,
+    read_figures,
     read_keys,
     read_outcomes_about,
     read_outcomes_of,
@@ -73,10 +83,13 @@ from mail_assets.tables.threads import set_repeatable_read
 from mail_assets.workspace import Log
 
 #: Version of everything that decides the rows.
-GROUPING_VERSION = f"{SERIES_VERSION}.{OUTCOMES_VERSION}"
+GROUPING_VERSION = f"{SERIES_VERSION}.{OUTCOMES_VERSION}.2"
 
 #: Changed messages of a portion; with their series they take some 100 MB.
 PORTION = 5_000
+
+#: Gets the figures of months.
+Report = Callable[[Mapping[ListMonth, Mapping[str, int]]], None]
 
 
 class _Touched(NamedTuple):
@@ -92,15 +105,22 @@ def are_series_outdated(connection: psycopg.Connection) -> bool:
     return has_changes(connection) or (state is not None and state.inputs != GROUPING_VERSION)
 
 
-def group_series(connection: psycopg.Connection, log: Log, *, rebuild: bool = False) -> Outcome:
+def group_series(
+    connection: psycopg.Connection,
+    log: Log,
+    *,
+    rebuild: bool = False,
+    report: Report = lambda months: None,
+) -> Outcome:
     """Make the series equal to what the stored patches and answers say; write the difference only.
 
-    With `rebuild` all are grouped and compared, as for another version.
+    With `rebuild` all are grouped and compared, as for another version. `report` gets the figures
+    of the months whose patches were grouped, before they are committed: so none is left out.
     """
     began = time.monotonic()
     work: Counter[str] = Counter()
     while True:
-        step = partial(_group_next, connection, work.copy(), log, began, rebuild=rebuild)
+        step = partial(_group_next, connection, work.copy(), log, began, report, rebuild=rebuild)
         outcome, work, more = retry_conflicts(step)
         rebuild = False
         if not more:
@@ -108,39 +128,45 @@ def group_series(connection: psycopg.Connection, log: Log, *, rebuild: bool = Fa
 
 
 def _group_next(
-    connection: psycopg.Connection, work: Counter[str], log: Log, began: float, *, rebuild: bool
+    connection: psycopg.Connection,
+    work: Counter[str],
+    log: Log,
+    began: float,
+    report: Report,
+    *,
+    rebuild: bool,
 ) -> tuple[Outcome, Counter[str], bool]:
     with locked(connection, CORPUS), connection.transaction():
         set_repeatable_read(connection)
         state = None if rebuild else read_state(connection, CORPUS)
         if state is None or state.inputs != GROUPING_VERSION:
             change_all(connection)
+            digest, figures = summarize_rows(connection)
+            known = State(GROUPING_VERSION, f"{digest % MODULUS:032x}", {**figures})
+        else:
+            known = state
         changed = take_changes(connection, PORTION)
-        known = state or State(GROUPING_VERSION, *_summarize(connection))
-        if state and state.inputs == GROUPING_VERSION and not changed:
+        if known is state and not changed:
             counts: Counts = {**state.counts, **_worked(work)}
-            return (
-                Outcome(counts, state.digest, bool(work["written"] or work["deleted"])),
-                work,
-                False,
-            )
-        gain = _write_portion(connection, {*changed}, work)
+            changed_any = bool(work["written"] or work["deleted"])
+            return Outcome(counts, state.digest, changed_any), work, False
+        look_up_by_index(connection)
+        portion = _write_portion(connection, {*changed}, work)
         if work["read"]:
             log(f"grouped {work['read']} patches")
-        digest = f"{(int(known.digest, 16) + gain) % MODULUS:032x}"
+        digest = (int(known.digest, 16) + portion.gain) % MODULUS
         seconds = time.monotonic() - began
         counts = {
-            "patches": known.counts["patches"] + work["patches"] - work["patches_before"],
-            "series": known.counts["series"] + work["series"] - work["series_before"],
+            **add_counts(Counter(known.counts), portion.old, portion.new),
             **_worked(work),
             "seconds": round(seconds, 3),
             "patches_per_second": rate(work["read"], seconds),
         }
-        for name in ("patches", "patches_before", "series", "series_before"):
-            del work[name]
-        new = State(GROUPING_VERSION, digest, counts)
+        new = State(GROUPING_VERSION, f"{digest:032x}", counts)
         write_state(connection, CORPUS, new, rewritten=True)
-    outcome = Outcome(counts, digest, bool(work["written"] or work["deleted"]))
+        months = {ListMonth(row.list, row.month) for row in (*portion.old, *portion.new)}
+        report(read_figures(connection, months))
+    outcome = Outcome(counts, new.digest, bool(work["written"] or work["deleted"]))
     return outcome, work, len(changed) == PORTION
 
 
@@ -148,15 +174,18 @@ def _worked(work: Mapping[str, int]) -> Counts:
     return {name: work.get(name, 0) for name in ("read", "compared", "written", "deleted")}
 
 
-def _summarize(connection: psycopg.Connection) -> tuple[str, Counts]:
-    digest, patches, series = summarize_rows(connection)
-    return f"{digest % MODULUS:032x}", {"patches": patches, "series": series}
+class _Portion(NamedTuple):
+    """The rows of the touched series before and after, and what the digest gains."""
+
+    old: Sequence[SeriesRow]
+    new: Sequence[SeriesRow]
+    gain: int
 
 
 def _write_portion(
     connection: psycopg.Connection, changed: Collection[str], work: Counter[str]
-) -> int:
-    """Group the series that changed messages touch; return what the digest gains."""
+) -> _Portion:
+    """Group the series that changed messages touch."""
     touched = _find_touched(connection, changed)
     groups = _group(connection, touched, work)
     covers = {x for group in groups for one in group.postings if (x := one.unlabelled_cover)}
@@ -165,9 +194,7 @@ def _write_portion(
     rows = [*chain.from_iterable(_make_rows(group, touched.patches, said) for group in groups)]
     written, deleted, gain = replace_rows(connection, touched.rows, rows)
     work.update(read=len(rows), written=written, deleted=deleted)
-    work.update(patches=len(rows), patches_before=len(touched.rows), series=len(groups))
-    work["series_before"] += len({row.series_id for row in touched.rows})
-    return gain
+    return _Portion(touched.rows, rows, gain)
 
 
 # Statements -------------------------------------------------------------------------------------

@@ -14,6 +14,7 @@ from mail_assets.month import ListMonth
 from mail_assets.sources.repository import CommitSource
 from mail_assets.steps.outcome import Outcome, rate
 from mail_assets.tables.commits import (
+    COMMITS_VERSION,
     delete_commits,
     delete_other_repositories,
     digest_month,
@@ -33,9 +34,6 @@ from mail_assets.tables.partitions import (
 from mail_assets.workspace import Workspace
 
 ASSET = "commits"
-
-#: Raise it when the same commits would give other rows.
-COMMITS_VERSION = "1"
 
 
 def read_month_commits(
@@ -86,7 +84,6 @@ def read_month_commits(
                 "commits_per_second": rate(written, seconds),
             }
             changed = bool(written or deleted)
-            digest = digest_of(digest, COMMITS_VERSION)
             write_state(connection, partition, State(inputs, digest, counts), rebuild and changed)
     return Outcome(counts, digest, changed, "; ".join(notes))
 

@@ -10,7 +10,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext, supp
 from pathlib import Path
 from typing import BinaryIO
 
-from mail_assets.files import create_private, make_private_folder, naming_file
+from mail_assets.files import create_private, make_private_folder, naming_file, sync_folder
 from mail_assets.store.objects import ObjectStore, check_key, check_prefix
 
 TEMPORARY = ".incoming"  # under a folder store's root, so that a rename stays on one disk
@@ -64,7 +64,7 @@ class FolderStore(ObjectStore):
         path = self._path(key)
         if path.is_file():
             path.unlink(missing_ok=True)
-            _sync(path.parent)
+            sync_folder(path.parent)
 
     def keys(self, prefix: str = "") -> Iterator[str]:
         """Walk the folder; see ObjectStore."""
@@ -98,7 +98,7 @@ class FolderStore(ObjectStore):
                 os.fsync(target.fileno())
             _make_folder(path.parent)
             temporary.replace(path)
-            _sync(path.parent)
+            sync_folder(path.parent)
         finally:
             temporary.unlink(missing_ok=True)
 
@@ -108,15 +108,7 @@ def _make_folder(folder: Path) -> None:
     missing = [path for path in (folder, *folder.parents) if not path.exists()]
     make_private_folder(folder)
     for path in missing:
-        _sync(path.parent)
-
-
-def _sync(folder: Path) -> None:
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+        sync_folder(path.parent)
 
 
 def _remove_stale(incoming: Path) -> None:

@@ -4,7 +4,7 @@ The best sentence of the message that opens the thread says what was asked or pr
 that states a decision says how it ended. The worthiest sentences fill the rest, and a sentence that
 repeats a chosen one is worth less (maximal marginal relevance: Carbonell and Goldstein 1998).
 
-In order: the choice, candidates, their worth, reactions, similarity, terms, decisions.
+In order: the choice, candidates, their worth, reactions, similarity, terms.
 """
 
 import math
@@ -16,13 +16,15 @@ from functools import lru_cache
 from itertools import chain
 
 from mail_assets.mail.body.signatures import is_closing
+from mail_assets.summaries.acts import is_decision
+from mail_assets.summaries.decisions import DECISIONS_VERSION, find_statements
 from mail_assets.summaries.summary import MessageText, Part, Sentence, Summary, describe_thread
 from mail_assets.text.letters import count_words
 from mail_assets.text.sentences import find_sentences
 
 #: Part of the fingerprint: raise it when summaries come out differently.
 EXTRACTIVE_VERSION = "5"
-FINGERPRINT = f"extractive-{EXTRACTIVE_VERSION}"
+FINGERPRINT = f"extractive-{EXTRACTIVE_VERSION} decisions-{DECISIONS_VERSION}"
 
 MAX_SENTENCES = 10
 _SAME = 0.9  # cosine from which a sentence repeats another
@@ -70,9 +72,6 @@ class Weights:
 WEIGHTS = Weights()
 
 
-WEIGHTS = Weights()
-
-
 @dataclass(frozen=True)
 class Candidate:
     """A sentence: characters `start` to `end` of the body of the thread's message number `message`.
@@ -105,7 +104,7 @@ def summarize(messages: Sequence[MessageText], weights: Weights = WEIGHTS) -> Su
         count_sentences(len(messages)),
     )
     sentences = (_sentence(messages, candidates[i], parts[i]) for i in sorted(chosen))
-    return describe_thread(messages, sentences)
+    return describe_thread(messages, sentences, find_statements(messages))
 
 
 def count_sentences(messages: int) -> int:
@@ -372,97 +371,3 @@ def _stem(word: str) -> str:
         if word.endswith(ending) and len(word) - len(ending) >= 4:
             return word[: -len(ending)]
     return word
-
-
-#: Acts of those who decide on a patch, a proposal or a report.
-ACTS = (
-    *("applied", "committed", "pushed", "merged", "checked in", "queued", "accepted", "approved"),
-    *("fixed", "reverted", "backed out", "rejected", "declined", "withdrawn", "superseded"),
-    *("backpatched", "back-patched", "resolved", "closed"),
-)
-#: Further outcomes of a thing. Said of oneself they tell a story: "I removed the disk".
-OUTCOMES = (
-    *("dropped", "removed", "solved", "implemented", "released", "decided", "agreed", "postponed"),
-    *("deferred", "returned with feedback", "added to the todo list", "published", "adopted"),
-)
-#: Acts of a group.
-RESOLVES = ("agreed", "decided", "resolved", "voted", "approved", "rejected", "accepted", "adopted")
-#: Things that are decided on.
-THINGS = (
-    *("patch", "patches", "patchset", "series", "change", "changes", "commit", "fix", "bug"),
-    *("issue", "problem", "proposal", "request", "suggestion", "feature", "resolution", "ticket"),
-)
-PRONOUNS = ("this", "that", "it", "they", "these", "those", "both", "all")
-#: Words before an act that make it no statement of a decision.
-HEDGES = (
-    *("if", "when", "once", "until", "unless", "whether", "before", "after", "while", "where"),
-    *(
-        "since",
-        "because",
-        "(?<!marked )as",
-        "than",
-        "though",
-        "although",
-        "not",
-        "never",
-        "no",
-        "none",
-    ),
-    *("nobody", "neither", "without"),
-    *("think", "thought", "guess", "believe", "assume", "assumed", "suppose", "hope", "wish"),
-    *("maybe", "perhaps", "probably", "apparently", "presumably", "seems", "expect", "want"),
-    *("would", "could", "should", "might", "may", "will", "can", "must", "need", "says", "said"),
-)
-#: Words after an act that make it a trial.
-TRIALS = (
-    *("locally", "on my", "to test", "to try", "and it", "and now", "and got", "and get"),
-    *("and ran", "and run", "and tested", "and tried", "and rebuilt", "but it still"),
-)
-
-_ACT, _OUTCOME = "|".join(ACTS), "|".join((*ACTS, *OUTCOMES))
-_LEAD = (
-    r"(?:(?:ok(?:ay)?|yes|great|good|nice|thanks?|thank you|now|so|well|done|looks good|for now)"
-    r"[ ,.!:;-]{0,3})?"
-)
-_HAVE = r"(?:have|has|had|just|now|also|already|both|all|went ahead and|'ve|’ve)"
-_BEEN = r"(?:has|have|had|been|was|were|is|are|got|now|just|already|also|marked|as|finally)"
-_ALONE = re.compile(
-    rf"(?i){_LEAD}(?:(?:both|all|series|whole|the|patch|patches|this|{_HAVE}) ){{0,4}}"
-    rf"(?P<act>{_ACT})(?=$| ?[.,;:!)(\[-]| (?:to|in|into|on|with|as|and|by|now|thanks|upstream|the|"
-    r"this|that|it|both|all|these|version|patch(?:es)?|v\d+)\b)"
-)
-_DONE_BY = re.compile(
-    rf"(?i){_LEAD}(?:(?:i|we|i['’]ve|we['’]ve) (?:{_HAVE} ){{0,3}}|"
-    rf"[\w.-]{{2,20}} (?:{_HAVE} ){{1,3}})(?P<act>{_ACT})\b"
-)
-_RESOLVED = re.compile(
-    rf"(?i){_LEAD}(?:[\w-]{{1,20}} ){{0,4}}(?:we|group|wg|committee|board|team|members|meeting) "
-    rf"(?:{_HAVE} )?(?P<act>{'|'.join(RESOLVES)}) (?:to|that|on|not|the|this|unanimously|against)\b"
-)
-_BECAME = re.compile(
-    rf"(?i){_LEAD}(?:(?:[\w'’.()-]{{1,30}} ){{0,5}}(?:{'|'.join(THINGS)})|"
-    rf"(?:[\w'’]{{1,12}},? )?(?:{'|'.join(PRONOUNS)})) (?:{_BEEN} ){{1,4}}(?P<act>{_OUTCOME})\b"
-)
-_WITHDRAWN = re.compile(
-    r"(?i)i (?:hereby )?(?P<act>withdraw|am withdrawing|am rejecting|am closing|am reverting)\b"
-)
-_FORMS = (_ALONE, _DONE_BY, _RESOLVED, _BECAME, _WITHDRAWN)
-_HEDGED = re.compile(rf"(?i)\b(?:{'|'.join(HEDGES)})\b|n['’]t\b|[\"“”«»]")
-_TRIED = re.compile(rf"(?i)\b(?:{'|'.join(TRIALS)})\b")
-
-
-def is_decision(text: str) -> bool:
-    """Return whether a sentence states a decision that has been taken.
-
-    Three forms count: the act alone ("Applied, thanks."), with its actor ("I have just pushed
-    this", "The group decided to ..."), or with its object ("The patch was rejected"). Only the
-    beginning counts: a clause after "that", "since" or "after" states nothing. Questions, denials,
-    conditions, plans, guesses and trials are no decisions.
-    """
-    plain = " ".join(text.split())
-    if plain.rstrip("\"')* ").endswith("?"):
-        return False
-    stated = next(filter(None, (form.match(plain) for form in _FORMS)), None)
-    if stated is None or _HEDGED.search(plain, 0, stated.start("act")):
-        return False
-    return _TRIED.search(plain, stated.end()) is None

@@ -15,7 +15,7 @@ class MessageText:
 
     `parent_id` is the nearest archived ancestor. `segments` are spans in characters of `body`.
     `joined` by subject, or an answer to such a message: it may be a stranger's and states no
-    outcome.
+    outcome. `sender` is the address of the author.
     """
 
     message_id: str
@@ -27,6 +27,7 @@ class MessageText:
     segments: tuple[Segment, ...]
     patch_attached: bool = False
     joined: bool = False
+    sender: str = ""
 
     @property
     def new_text(self) -> list[tuple[int, int]]:
@@ -67,13 +68,34 @@ class Sentence:
     also: tuple[str, ...] = ()
 
 
+StatementPart = Literal["decision", "alternative"]
+
+
+@dataclass(frozen=True)
+class Statement:
+    """A sentence that states a decision or names an alternative, and its place, as in Sentence.
+
+    A decision has an `outcome`. One that is not `firm` counts only if its author is known to
+    decide.
+    """
+
+    message_id: str
+    start: int
+    end: int
+    text: str
+    part: StatementPart
+    outcome: str = ""
+    firm: bool = True
+
+
 @dataclass(frozen=True)
 class Summary:
     """The content of a thread in sentences, in the thread's order.
 
     "question" is what was asked or proposed, "outcome" what was decided, if the thread says so.
     `participants` are in the order of their first message, `patches` are ids of messages with a
-    patch. The dates are those of the earliest and the latest message.
+    patch. The dates are those of the earliest and the latest message. `statements` are alternatives
+    and decisions, these in the order of time.
     """
 
     sentences: tuple[Sentence, ...]
@@ -81,9 +103,14 @@ class Summary:
     first_at: dt.datetime
     last_at: dt.datetime
     patches: tuple[str, ...]
+    statements: tuple[Statement, ...] = ()
 
 
-def describe_thread(messages: Sequence[MessageText], sentences: Iterable[Sentence]) -> Summary:
+def describe_thread(
+    messages: Sequence[MessageText],
+    sentences: Iterable[Sentence],
+    statements: Iterable[Statement] = (),
+) -> Summary:
     """Return a summary of sentences, with the people, dates and patches of the messages."""
     return Summary(
         tuple(sentences),
@@ -91,4 +118,5 @@ def describe_thread(messages: Sequence[MessageText], sentences: Iterable[Sentenc
         min(message.sent_at for message in messages),
         max(message.sent_at for message in messages),
         tuple(message.message_id for message in messages if message.has_patch),
+        tuple(statements),
     )

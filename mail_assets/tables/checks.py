@@ -77,6 +77,30 @@ class CommitCounts(NamedTuple):
     recorded: int
 
 
+class SeriesCounts(NamedTuple):
+    """The patches of a month, and those that are in no series and not waiting to be grouped."""
+
+    patches: int
+    without_series: int
+
+
+class LinkCounts(NamedTuple):
+    """The links of the commits of a month, their number when they were made, and to lost mail.
+
+    `waiting`: the next run makes them again.
+    """
+
+    links: int
+    recorded: int
+    without_message: int
+    waiting: bool
+
+    @property
+    def right(self) -> bool:
+        """Return whether no link was lost and each leads to a message, or they are made again."""
+        return self.waiting or (self.links == self.recorded and not self.without_message)
+
+
 class Undated(NamedTuple):
     """The messages of a month whose Date had to be replaced, and all its messages."""
 
@@ -127,6 +151,20 @@ def count_commits(
 ) -> dict[ListMonth, CommitCounts]:
     """Count the commits of months."""
     return _by_month(connection, "commits", months, CommitCounts)
+
+
+def count_in_series(
+    connection: psycopg.Connection, months: Sequence[ListMonth]
+) -> dict[ListMonth, SeriesCounts]:
+    """Count the patches of months, and those that are in no series."""
+    return _by_month(connection, "series", months, SeriesCounts)
+
+
+def count_links(
+    connection: psycopg.Connection, months: Sequence[ListMonth]
+) -> dict[ListMonth, LinkCounts]:
+    """Count the links of the commits of months."""
+    return _by_month(connection, "links", months, LinkCounts)
 
 
 def read_dialects(

@@ -12,10 +12,17 @@ from mail_assets.mail.patches.links import CommitFacts, Kind, Link, PatchFacts, 
 from mail_assets.month import ListMonth
 from mail_assets.postgres.statements import read_column, read_value, statement
 from mail_assets.tables.commits import CommitKey
-from mail_assets.tables.partitions import Partition
+from mail_assets.tables.partitions import Counts, Partition, digest_of
 
 #: Links have no months: a commit and its mail are often in different ones.
 CORPUS = Partition("commit_links", None)
+
+#: Figures of a month of commits: all of them, their links, and the commits with some of a kind. The
+#: `by_` figures add up to those linked.
+FIGURES = (
+    *("commits", "links", "linked", "applied", "named_elsewhere"),
+    *("by_trailer", "by_patch_id", "by_subject", "by_lines", "by_name"),
+)
 
 #: Time that an author may take from a mail to a commit without the same subject.
 LONGEST_WAY = dt.timedelta(days=400)
@@ -77,16 +84,25 @@ def find_changed_months(connection: psycopg.Connection) -> list[SourceMonth]:
     ]
 
 
+def begin_months(connection: psycopg.Connection, months: Collection[SourceMonth]) -> None:
+    """Mark months as begun: they stay changed until they are recorded, even if they change back."""
+    connection.execute(statement("commit_links", "begin_months"), _columns(months))
+
+
 def record_months(connection: psycopg.Connection, months: Collection[SourceMonth]) -> None:
     """Record that links were made of some months as they are; forget those that are gone."""
-    values = {
+    values = _columns(months)
+    connection.execute(statement("commit_links", "record_months"), values)
+    connection.execute(statement("commit_links", "forget_months"), values)
+
+
+def _columns(months: Collection[SourceMonth]) -> dict[str, list[str]]:
+    return {
         "assets": [one.asset for one in months],
         "of_lists": [one.month.list_name for one in months],
         "of_months": [one.month.month for one in months],
         "of_digests": [one.digest for one in months],
     }
-    connection.execute(statement("commit_links", "record_months"), values)
-    connection.execute(statement("commit_links", "forget_months"), values)
 
 
 def forget_sources(connection: psycopg.Connection) -> None:
@@ -243,17 +259,44 @@ def delete_orphans(connection: psycopg.Connection, repositories: Sequence[str]) 
     return connection.execute(statement("commit_links", "delete_orphans"), values).rowcount
 
 
-def count_links(connection: psycopg.Connection) -> dict[str, int]:
-    """Return the number of links, of commits, and of commits with a source."""
-    with connection.cursor() as cursor:
-        row = cursor.execute(statement("commit_links", "figures")).fetchone()
-    assert row is not None
-    return dict(zip(("links", "commits", "linked", "named_elsewhere"), row, strict=True))
+def find_linked(connection: psycopg.Connection) -> set[ListMonth]:
+    """Return the months of commits that links were made of."""
+    rows = connection.execute(statement("commit_links", "linked_months")).fetchall()
+    return {ListMonth(*row) for row in rows}
 
 
-def digest_links(connection: psycopg.Connection) -> str:
-    """Return a digest over all links."""
-    return str(read_value(connection, statement("commit_links", "digest")))
+def find_months(connection: psycopg.Connection, keys: Sequence[CommitKey]) -> set[ListMonth]:
+    """Return the months of some commits."""
+    values = {"repositories": [x.repository for x in keys], "shas": [x.sha for x in keys]}
+    rows = connection.execute(statement("commit_links", "months_of_commits"), values).fetchall()
+    return {ListMonth(*row) for row in rows}
+
+
+def read_months(connection: psycopg.Connection) -> dict[ListMonth, Counts]:
+    """Return the figures of all months of commits, as links were last made."""
+    rows = connection.execute(statement("commit_links", "all_months")).fetchall()
+    return {ListMonth(name, month): counts for name, month, counts, _ in rows}
+
+
+def settle_months(
+    connection: psycopg.Connection, months: Collection[ListMonth]
+) -> dict[ListMonth, Counts]:
+    """Count the links of some months of commits again; return the figures that are others now."""
+    ordered = sorted(months)
+    values = {"lists": [m.list_name for m in ordered], "months": [m.month for m in ordered]}
+    rows = connection.execute(statement("commit_links", "settle_months"), values).fetchall()
+    connection.execute(statement("commit_links", "forget_empty_months"))
+    return {ListMonth(name, month): counts for name, month, counts in rows}
+
+
+def sum_months(connection: psycopg.Connection) -> tuple[str, Counts]:
+    """Return a digest over all links, and the sums of the figures of months."""
+    digests, sums = [], dict.fromkeys(FIGURES, 0)
+    for name, month, counts, digest in connection.execute(statement("commit_links", "all_months")):
+        digests += [name, month, digest]
+        for figure in FIGURES:
+            sums[figure] += counts[figure]
+    return digest_of(*digests), {**sums}
 
 
 def _read_patches(

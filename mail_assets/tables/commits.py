@@ -1,6 +1,5 @@
 """The rows of commits: those of a month and a repository, written as a difference, and read."""
 
-import hashlib
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import asdict
 from typing import Any, NamedTuple
@@ -13,6 +12,9 @@ from mail_assets.mail.patches.commits import Commit, find_named_mails
 from mail_assets.mail.patches.subjects import fold_title
 from mail_assets.month import ListMonth
 from mail_assets.postgres.statements import read_column, statement
+
+#: Raise it when the same commits would give other rows.
+COMMITS_VERSION = "2"
 
 
 class CommitKey(NamedTuple):
@@ -81,11 +83,10 @@ def delete_other_repositories(
 
 def digest_month(connection: psycopg.Connection, month: ListMonth) -> tuple[str, int]:
     """Return a digest over the commits of a month, and their number."""
-    rows = connection.execute(statement("commits", "keys"), month.columns).fetchall()
-    digest = hashlib.sha256()
-    for repository, sha in rows:
-        digest.update(f"{repository} {sha}\n".encode())
-    return digest.hexdigest(), len(rows)
+    with connection.cursor() as cursor:
+        row = cursor.execute(statement("commits", "digest"), month.columns).fetchone()
+    assert row is not None
+    return row[0], row[1]
 
 
 class AmbiguousCommitError(WrongInputError):

@@ -11,7 +11,9 @@ import psycopg
 
 from mail_assets.month import ListMonth
 from mail_assets.postgres.statements import read_column, read_value, statement
+from mail_assets.tables import commit_links, patch_series
 from mail_assets.tables.checks import count_wrong_spans
+from mail_assets.tables.commits import COMMITS_VERSION
 from mail_assets.tables.partitions import State, read_state, read_states
 from mail_assets.tables.removals import LOAD_AGAIN
 from mail_assets.tables.threads import CORPUS, count_aliases, summarize_threads
@@ -40,12 +42,13 @@ def find_damaged_rows(connection: psycopg.Connection, list_name: str) -> Iterato
     states = read_states(connection, [list_name])
     read = _Reader(connection, list_name)
     messages, chunks, patches = read("messages"), read("chunks"), read("patches")
+    commits = read("commits")
     entries, quarantined, removed = read("entries"), read("quarantined"), read("removed")
     senders = {*read("wrong_senders")}
     spans = count_wrong_spans(connection, [month for month in states if "chunks" in states[month]])
     found = {
         *states,
-        *(ListMonth(list_name, one) for one in (*messages, *chunks, *patches, *entries)),
+        *(ListMonth(list_name, one) for one in (*messages, *chunks, *patches, *commits, *entries)),
     }
     for month in sorted(found):
         made, key = states.get(month, {}), month.month
@@ -59,6 +62,8 @@ def find_damaged_rows(connection: psycopg.Connection, list_name: str) -> Iterato
             yield DamagedRows("messages", "rows of senders", month)
         if fault := _fault_of_patches(made, patches.get(key, (0, None))):
             yield DamagedRows("patches", f"rows of patches {fault}", month)
+        if fault := _fault_of_commits(made.get("commits"), commits.get(key, (0, None))):
+            yield DamagedRows("commits", f"rows of commits {fault}", month)
         if fault := _fault_of_chunks(made, chunks.get(key, (0, None, 0, 0))):
             yield DamagedRows("chunks", f"rows of chunks {fault}", month)
         elif spans.get(month):
@@ -115,6 +120,17 @@ def _fault_of_patches(made: dict[str, State], rows: tuple[Any, ...]) -> str:
     return "" if not number or digest == state.digest else "are not those that were read"
 
 
+def _fault_of_commits(state: State | None, rows: tuple[Any, ...]) -> str:
+    number, digest = rows
+    if state is None:
+        return "have no record" if number else ""
+    if not state.inputs.startswith(f"commits {COMMITS_VERSION} "):
+        return ""  # they are read again by the next run
+    if number != state.counts["commits"]:
+        return "are missing or too many"
+    return "" if not number or digest == state.digest else "are not those that were read"
+
+
 def _fault_of_chunks(made: dict[str, State], rows: tuple[Any, ...]) -> str:
     number, digest, tokens, misplaced = rows
     state, messages = made.get("chunks"), made.get("messages")
@@ -142,7 +158,7 @@ def find_wrong_contested(connection: psycopg.Connection) -> list[ListMonth]:
 
 
 def find_unowned_rows(connection: psycopg.Connection) -> list[tuple[str, str]]:
-    """Return (table, list) of messages, chunks and patches of months that no run has made."""
+    """Return (table, list) of the rows of months that no run has made."""
     return connection.execute(statement("damage", "unowned")).fetchall()
 
 
@@ -164,3 +180,32 @@ def find_damaged_threads(connection: psycopg.Connection) -> Iterator[DamagedRows
         yield DamagedRows("threads", "rows of thread_aliases", None)
     if summaries:
         yield DamagedRows("thread_summaries", "rows of thread_summaries", None)
+
+
+def find_damaged_series(connection: psycopg.Connection) -> Iterator[DamagedRows]:
+    """Yield what is wrong with the rows of patch_series, and with what they are made from."""
+    state = read_state(connection, patch_series.CORPUS)
+    with connection.transaction():
+        if patch_series.has_changes(connection):
+            return  # they are grouped again by the next run
+        digest, counts = patch_series.summarize_rows(connection)
+        is_wrong = read_value(connection, statement("damage", "wrong_series"))
+    recorded = int(state.digest, 16) if state else 0
+    if is_wrong or digest % patch_series.MODULUS != recorded:
+        yield DamagedRows("patch_series", "rows of patch_series", None)
+    elif state and any(state.counts.get(name) != counts[name] for name in patch_series.FIGURES):
+        yield DamagedRows("patch_series", "figures of patch_series", None)
+
+
+def find_damaged_links(connection: psycopg.Connection) -> Iterator[DamagedRows]:
+    """Yield what is wrong with the links of commits: those of each month are counted again."""
+    state = read_state(connection, commit_links.CORPUS)
+    if commit_links.has_changes(connection):
+        return  # they are made again by the next run
+    months = {*commit_links.read_months(connection), *commit_links.find_linked(connection)}
+    with connection.transaction(force_rollback=True):
+        others = commit_links.settle_months(connection, months)
+    digest, _ = commit_links.sum_months(connection)
+    is_wrong = read_value(connection, statement("damage", "wrong_links"))
+    if others or is_wrong or (state and digest != state.digest):
+        yield DamagedRows("commit_links", "rows of commit_links", None)

@@ -15,8 +15,7 @@ from psycopg import sql
 from psycopg.types.json import Jsonb
 
 from mail_assets.month import ListMonth
-from mail_assets.postgres.pending import Pending
-from mail_assets.postgres.statements import read_value, statement
+from mail_assets.postgres.statements import Pending, read_value, statement
 
 
 class Entry(NamedTuple):

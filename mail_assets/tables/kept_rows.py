@@ -67,8 +67,9 @@ REMADE = {
     "thread_summaries": "messages",
     "commits": "the repositories of lists.toml",
     "commit_links": "commits and patches",
+    "commit_link_months": "the run that links commits",
     "commit_link_sources": "the run that links commits",
-    "commit_link_changes": "the trigger on messages",
+    "commit_link_changes": "the triggers on messages and contested texts",
     "summary_changes": "the triggers on messages and threads",
     "schema_migrations": "the files of sql/",
 }

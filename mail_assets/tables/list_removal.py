@@ -9,8 +9,8 @@ from mail_assets.tables.patch_series import discard_patches
 
 #: The tables whose rows of a month go in one transaction, in their order.
 TABLES = (
-    *("messages", "patches", "commits", "commit_link_sources", "chunks", "archive_entries"),
-    *("quarantine", "former_archives"),
+    *("messages", "patches", "commits", "commit_link_months", "commit_link_sources", "chunks"),
+    *("archive_entries", "quarantine", "former_archives"),
     *("removed_upstream", "removed_messages", "cut_messages", "passed_checks", "mbox_archives"),
 )
 #: The statements about the list as a whole, in their order.

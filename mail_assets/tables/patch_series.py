@@ -6,7 +6,8 @@ series for people.
 
 import datetime as dt
 import hashlib
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import psycopg
@@ -16,14 +17,26 @@ from mail_assets.mail.patches.outcomes import OutcomeStatement
 from mail_assets.mail.patches.patch import EarlierVersion
 from mail_assets.mail.patches.series import WINDOW, PatchKey, SeriesPatch
 from mail_assets.mail.patches.subjects import read_subject
+from mail_assets.month import ListMonth
 from mail_assets.postgres.statements import read_column, read_value, statement
-from mail_assets.tables.partitions import Partition, read_state, write_state
+from mail_assets.tables.partitions import (
+    Counts,
+    Partition,
+    look_up_by_index,
+    read_state,
+    write_state,
+)
 
 #: Series have no months: they span all lists.
 CORPUS = Partition("patch_series", None)
 
 #: The digest of all rows is the sum of their digests modulo this: a difference can be applied.
 MODULUS = 1 << 128
+
+#: What may have become of a patch.
+STATES = ("open", "applied", "superseded", "rejected", "withdrawn")
+#: Figures of all rows, as count_rows makes them.
+FIGURES = ("patches", "series", "joined", *STATES)
 
 
 class SeriesRow(NamedTuple):
@@ -298,18 +311,48 @@ def read_rows(connection: psycopg.Connection, series: Collection[str]) -> list[S
     return [SeriesRow(*row) for row in rows]
 
 
-def summarize_rows(connection: psycopg.Connection) -> tuple[int, int, int]:
-    """Return the digest of all rows, their number and that of series, in a transaction."""
-    digest = number = 0
+def count_rows(rows: Iterable[SeriesRow]) -> Counter[str]:
+    """Return how many patches and series there are among rows, and patches by state.
+
+    `joined` are those that continue an earlier version.
+    """
+    counts: Counter[str] = Counter()
     series = set()
-    with connection.cursor("patch_series_rows") as cursor:
-        cursor.itersize = 10_000
-        for columns in cursor.execute(statement("patch_series", "all_rows")):
-            row = SeriesRow(*columns)
-            digest += row.digest
-            number += 1
-            series.add(row.series_id)
-    return digest, number, len(series)
+    for row in rows:
+        series.add(row.series_id)
+        counts["patches"] += 1
+        counts["joined"] += row.previous_id is not None
+        counts[row.state] += 1
+    counts["series"] = len(series)
+    return counts
+
+
+def summarize_rows(connection: psycopg.Connection) -> tuple[int, Counter[str]]:
+    """Return the digest of all rows and their figures, in a transaction."""
+    digest = 0
+
+    def read() -> Iterator[SeriesRow]:
+        nonlocal digest
+        with connection.cursor("patch_series_rows") as cursor:
+            cursor.itersize = 10_000
+            for columns in cursor.execute(statement("patch_series", "all_rows")):
+                row = SeriesRow(*columns)
+                digest += row.digest
+                yield row
+
+    counts = count_rows(read())
+    return digest, counts
+
+
+def read_figures(
+    connection: psycopg.Connection, months: Collection[ListMonth]
+) -> dict[ListMonth, dict[str, int]]:
+    """Return how many patches of months there are in series, joined, and by state."""
+    ordered = sorted(months)
+    values = {"lists": [m.list_name for m in ordered], "months": [m.month for m in ordered]}
+    rows = connection.execute(statement("patch_series", "figures"), values).fetchall()
+    names = ("patches", "joined", *STATES)
+    return {ListMonth(name, month): dict(zip(names, x, strict=True)) for name, month, *x in rows}
 
 
 def replace_rows(
@@ -338,12 +381,21 @@ def _copy(connection: psycopg.Connection, name: str, rows: Iterable[tuple[Any, .
             copy.write_row([[*x] if isinstance(x, tuple) else x for x in row])
 
 
+def add_counts(
+    counts: Mapping[str, int | float], old: Iterable[SeriesRow], new: Iterable[SeriesRow]
+) -> Counts:
+    """Return the figures of all rows, of which some old ones were replaced by new ones."""
+    before, after = count_rows(old), count_rows(new)
+    return {name: counts[name] + after[name] - before[name] for name in FIGURES}
+
+
 def discard_patches(connection: psycopg.Connection, ids: Collection[str]) -> None:
     """Take forgotten mails out of series and of what was made of them, in a transaction.
 
     Their series and their neighbours are noted to be grouped again.
     """
     connection.execute(statement("patch_series", "lock"))
+    look_up_by_index(connection)
     parameters: dict[str, Any] = {"ids": [*ids]}
     refs = [*read_refs(connection, ids)]
     keys = read_keys(connection, refs)
@@ -362,12 +414,7 @@ def discard_patches(connection: psycopg.Connection, ids: Collection[str]) -> Non
         new = _read_again(connection, old, ids)
         gain = sum(row.digest for row in new) - sum(row.digest for row in old)
         digest = f"{(int(state.digest, 16) + gain) % MODULUS:032x}"
-        number = len({row.series_id for row in new}) - len({row.series_id for row in old})
-        counts = {
-            **state.counts,
-            "patches": state.counts["patches"] + len(new) - len(old),
-            "series": state.counts["series"] + number,
-        }
+        counts = {**state.counts, **add_counts(state.counts, old, new)}
         write_state(connection, CORPUS, state._replace(digest=digest, counts=counts), True)
 
 

@@ -22,7 +22,7 @@ from typing import Any, Literal, NamedTuple
 import psycopg
 
 from mail_assets.errors import MailAssetsError
-from mail_assets.files import make_private_folder
+from mail_assets.files import make_private_folder, sync_folder
 from mail_assets.mail.message.forgotten import NOBODY, Digests, Forgotten, make_placeholder
 from mail_assets.month import ListMonth
 from mail_assets.postgres.statements import statement
@@ -84,18 +84,10 @@ class KeySource:
             os.fsync(whole.fileno())
             with suppress(FileExistsError):  # another process was first: its key is used
                 os.link(whole.name, self.file)
-        _sync(self.file.parent)  # before the database relies on it
+        sync_folder(self.file.parent)  # before the database relies on it
         key = self.read()
         assert key is not None
         return key
-
-
-def _sync(folder: Path) -> None:
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 #: For programs that forget nothing; a database with forgotten mail refuses it.

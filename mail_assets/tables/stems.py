@@ -10,8 +10,7 @@ from weakref import WeakKeyDictionary
 
 import psycopg
 
-from mail_assets.postgres.pending import Pending
-from mail_assets.postgres.statements import statement
+from mail_assets.postgres.statements import Pending, statement
 from mail_assets.text.words import has_stem
 
 #: Words whose stems are kept of a language; one month or page may add more.

@@ -4,7 +4,7 @@ Triggers note the threads that have changed. The content of a summary is made in
 """
 
 import datetime as dt
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import asdict, dataclass
 from itertools import groupby
 from operator import itemgetter
@@ -16,8 +16,14 @@ from psycopg.types.json import Jsonb
 
 from mail_assets.mail.body.segments import Segment
 from mail_assets.postgres.statements import read_column, read_value, statement
+from mail_assets.summaries.decisions import (
+    DecidedCommit,
+    DecisionRecord,
+    Said,
+    read_record,
+)
 from mail_assets.summaries.maker import Maker
-from mail_assets.summaries.summary import MessageText, Summary
+from mail_assets.summaries.summary import MessageText, Statement, Summary
 from mail_assets.tables.messages import utc
 from mail_assets.tables.partitions import Partition
 from mail_assets.tables.removals import lock_for_load
@@ -90,6 +96,9 @@ CORPUS = Partition("thread_summaries", None)
 #: Characters of a thread that are read; later messages are left out of its summary.
 MOST_CHARACTERS = 16_000_000
 
+#: Commits of a thread that are shown.
+MOST_COMMITS = 20
+
 #: Bodies that are fetched at once, of up to 1 MB each.
 _FETCHED = 50
 
@@ -102,7 +111,9 @@ class ThreadSummary:
     the messages. `messages` is the number of messages it was made of. Each sentence is {"text",
     "part", "message_id", "start", "end", "also"}: it is in the characters start to end of the body
     of the message, and in the messages of `also`. `around` is the text before and after each
-    sentence in its message, empty if a model wrote it.
+    sentence in its message, empty if a model wrote it. `said` are the statements that still stand
+    in their messages, each with its author, time, standing, a commit, and the text around it;
+    `linked` are commits that the thread's messages are linked to.
     """
 
     thread_id: str
@@ -115,16 +126,93 @@ class ThreadSummary:
     patches: list[str]
     sentences: list[dict[str, Any]]
     around: list[tuple[str, str]]
+    said: list[list[Any]]
+    linked: list[list[Any]]
+
+    def read_record(self) -> DecisionRecord:
+        """Return what the thread decided, by its statements and commits."""
+        return read_record([_read_said(one) for one in self.said], _read_commits(self.linked))
+
+    def read_context(self, statement: Statement) -> tuple[str, str]:
+        """Return the text before and after a statement in its message."""
+        found = (
+            x
+            for x in self.said
+            if (x[0]["message_id"], x[0]["start"]) == (statement.message_id, statement.start)
+        )
+        return next(((x[5], x[6]) for x in found), ("", ""))
 
     def as_json(self) -> dict[str, Any]:
-        """Return its fields without `around`; times are ISO 8601 in UTC."""
+        """Return its fields and the record of decisions; times are ISO 8601 in UTC."""
         fields = asdict(self)
-        del fields["around"]
+        for name in ("around", "said", "linked"):
+            del fields[name]
         return {
             **fields,
+            "decision": describe_record(self.read_record(), lambda one: one.text),
             "first_sent_at": utc(self.first_sent_at),
             "last_sent_at": utc(self.last_sent_at),
         }
+
+
+def describe_record(
+    record: DecisionRecord, show: Callable[[Statement], str]
+) -> dict[str, Any] | None:
+    """Return a record as plain values, None for an empty one; `show` gives a statement's text."""
+    if not record.decided and not record.commits:
+        return None
+
+    def describe(one: Said | None) -> dict[str, Any] | None:
+        if one is None:
+            return None
+        about = one.statement
+        return {
+            "text": show(about),
+            "outcome": about.outcome,
+            "who": one.author,
+            "said_at": utc(one.said_at),
+            "standing": one.standing,
+            "sha": one.sha or None,
+            "message_id": about.message_id,
+            "start": about.start,
+            "end": about.end,
+        }
+
+    return {
+        "decided": describe(record.decided),
+        "superseded_by": describe(record.superseded_by),
+        "earlier": [describe(one) for one in record.earlier],
+        "alternatives": [describe(one) for one in record.alternatives],
+        "commits": [
+            {
+                **one._asdict(),
+                "committed_at": utc(one.committed_at),
+                "reverted_by": one.reverted_by or None,
+            }
+            for one in record.commits
+        ],
+    }
+
+
+def _read_said(row: list[Any]) -> Said:
+    fields, author, said_at, standing, sha = row[:5]
+    about = Statement(**fields)
+    if not standing and about.outcome == "withdrawn":
+        standing = "author"
+    return Said(about, author, dt.datetime.fromisoformat(said_at), standing, sha)
+
+
+def _read_commits(linked: list[list[Any]]) -> list[DecidedCommit]:
+    """Return the commits that messages became, with those of the thread that revert them."""
+    reverts = [(sha, named) for sha, *_, named in linked]
+    return [
+        DecidedCommit(
+            *(sha, repository, subject, committer, dt.datetime.fromisoformat(committed_at)),
+            next((x for x, named in reverts if any(sha.startswith(y) for y in named)), ""),
+        )
+        for sha, repository, subject, committer, committed_at, is_applied, _ in linked
+        if is_applied
+    ][:MOST_COMMITS]
 
 
 class NewSummary(NamedTuple):
@@ -177,7 +265,7 @@ def read_messages(
             left = MOST_CHARACTERS
             seen: set[str | None] = {None}
             joined: set[str | None] = set()
-            for _, *head, body, segments, patch_attached, by_subject in rows:
+            for _, *head, body, segments, patch_attached, by_subject, sender in rows:
                 message_id, author, sent_at, parent_id, subject = head
                 if by_subject or parent_id in joined or parent_id not in seen:
                     joined.add(message_id)
@@ -186,7 +274,7 @@ def read_messages(
                 if left < 0 and messages:
                     continue
                 parts = tuple(Segment(*part) for part in segments)
-                text = (body, parts, patch_attached, message_id in joined)
+                text = (body, parts, patch_attached, message_id in joined, sender)
                 messages.append(MessageText(message_id, author, sent_at, parent_id, subject, *text))
     return found
 
@@ -240,4 +328,5 @@ def _row(thread_id: str, maker: Maker, new: NewSummary) -> dict[str, Any]:
         "participants": [*summary.participants],
         "patches": [*summary.patches],
         "sentences": Jsonb([asdict(sentence) for sentence in summary.sentences]),
+        "statements": Jsonb([asdict(one) for one in summary.statements]),
     }

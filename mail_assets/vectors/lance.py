@@ -30,6 +30,7 @@ from mail_assets.lance.table import (
     LanceTable,
     OpenTable,
     TableHandle,
+    TableIndex,
     count_groups,
 )
 from mail_assets.lance.upkeep import Indexes, Limits, TableUpkeep, read_index_states
@@ -96,7 +97,7 @@ REFINED, FILTERED_REFINED, REFINE = 100, 150, 10
 FEW = 1_000
 
 
-class LanceIndex(VectorIndex):
+class LanceIndex(TableIndex, VectorIndex):
     """One Lance table."""
 
     capabilities = Capabilities(
@@ -124,10 +125,6 @@ class LanceIndex(VectorIndex):
         if exists != wanted:
             raise self.mismatch(exists, wanted)
 
-    def keys(self) -> Iterator[str]:
-        """Iterate over all keys, in no order."""
-        return self._table.list_keys()
-
     def count(self) -> int:
         """Return the number of rows."""
         return self._handle.read(lambda kept: kept.table.count_rows())
@@ -154,22 +151,6 @@ class LanceIndex(VectorIndex):
         """Check the files, and ask each index of the table."""
         self._table.check_files(digests=True)
         super().probe()
-
-    def drop(self) -> None:
-        """Delete the table, if it exists."""
-        self._table.drop()
-
-    def maintain(self, *, erase: bool = False) -> None:
-        """Compact, delete old versions, and index a table that is large enough."""
-        self._table.maintain(erase=erase)
-
-    def catch_up(self) -> None:
-        """Index new rows in little time; see TableUpkeep.catch_up."""
-        self._table.catch_up()
-
-    def needs_upkeep(self) -> bool:
-        """Return whether many rows were written since the last upkeep, or in many commits."""
-        return self._table.needs_upkeep()
 
     def _put(self, batch: Sequence[Vector]) -> None:
         self._table.merge(to_arrow(batch, self.spec))

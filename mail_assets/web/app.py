@@ -42,10 +42,12 @@ from mail_assets.web.mcp import build_mcp_server
 from mail_assets.web.openapi import Archive, describe_api
 from mail_assets.web.page_documents import PageDocuments, ThreadState
 from mail_assets.web.pages import Pages, find_version
+from mail_assets.web.patch_documents import PatchDocuments
 from mail_assets.web.requests import (
     SAFE,
     find_other_address,
     page_url,
+    read_commit,
     read_first,
     read_id,
     read_id_place,
@@ -53,7 +55,9 @@ from mail_assets.web.requests import (
     read_list_place,
     read_month,
     read_nothing,
+    read_patches_place,
     read_query,
+    read_series_id,
     read_text,
 )
 from mail_assets.web.responses import (
@@ -156,7 +160,7 @@ class View:
         path = f"/{self.name}"
         return (
             (path, f"{path}/{{id:path}}")
-            if self.read in (read_id, read_id_place, read_text)
+            if self.read in (read_id, read_id_place, read_series_id, read_text)
             else (path,)
         )
 
@@ -190,6 +194,24 @@ def _list_views(
     yield View("lists.atom/{list}/{month}", read_list_place, feeds.archive, feeds.write, ATOM)
     yield View("lists/{list}/{month}", read_month, listed.month, pages.month, HTML)
     yield View("lists.json/{list}/{month}", read_month, archives.month, _write_data, JSON)
+
+
+def _list_patch_views(documents: Documents, of_pages: Documents, pages: Pages) -> Iterator[View]:
+    data, shown = PatchDocuments(documents), PatchDocuments(of_pages)
+    address, data_address = data.find_commit_address, data.find_commit_data_address
+    yield View("commits/{sha}", read_commit, shown.commit, pages.commit, HTML, find_address=address)
+    yield View(
+        *("commits.json/{sha}", read_commit, data.commit, _write_data, JSON),
+        find_address=data_address,
+    )
+    yield View("series", read_series_id, shown.series, pages.series, HTML)
+    yield View("series.json", read_series_id, data.series, _write_data, JSON)
+    age, place = SEARCH_MAX_AGE, read_patches_place
+    yield View("patches/{list}/open", place, shown.open, pages.open_patches, HTML, age)
+    yield View("patches.json/{list}/open", place, data.open, _write_data, JSON, age)
+    yield View("patches/{list}/applied", place, shown.applied, pages.applied, HTML, age)
+    yield View("patches.json/{list}/applied", place, data.applied, _write_data, JSON, age)
+    yield View("patches.atom/{list}/applied", place, data.feed, pages.applied_feed, ATOM, age)
 
 
 def _write_data(document: Mapping[str, Any]) -> str:
@@ -287,6 +309,9 @@ class Application:
         ):
             for path in view.paths:
                 yield Route(path, self._answer_view(view))
+        for view in _list_patch_views(self.documents, self._page_documents.documents, self._pages):
+            for path in view.paths:
+                yield Route(path, self._answer_view(view))
         for path in ("/thread", "/thread/{id:path}"):
             yield Route(path, self._answer_thread)
         yield from self._list_machine_routes()
@@ -361,8 +386,9 @@ class Application:
 
     def _respond_with_thread(self, request: Request, id: str) -> Response:
         """Return the page of a thread as it is kept, made again if its rows have changed."""
-        key, rows = self._page_documents.read_rows(id)
-        page = self._find_thread(key, rows)
+        with self.documents.service.reading():
+            key, rows = self._page_documents.read_rows(id)
+            page = self._find_thread(key, rows)
         if page is None:
             with self._kept.making(key):
                 page = self._find_thread(key, rows) or self._make_thread(key, rows, id)
@@ -377,7 +403,9 @@ class Application:
 
     def _make_thread(self, key: str, rows: str, id: str) -> KeptPage:
         document, named = self._page_documents.thread(id)
-        state = ThreadState(rows, named, tuple(document["mentions"]))
+        posts = tuple(post["message_id"] for post in document["posts"])
+        mentions, patches = tuple(document["mentions"]), document["patch_states"]
+        state = ThreadState(rows, named, mentions, posts, patches)
         packed = compress(self._pages.thread(document).encode())
         page = KeptPage(tag_document(document, f"{self._version} {HTML}"), packed, state)
         self._kept.keep(key, page)

@@ -84,16 +84,39 @@ class ListNeighbours(TypedDict):
     next: str | None
 
 
+class PatchStateDocument(TypedDict):
+    """State of the patches of a mail, such as "v3 of 5, superseded by v5, which is open".
+
+    `kind` is patch or cover. `state` is that of this version: open, silent, applied, superseded,
+    rejected, withdrawn, or mixed. `newest` is the newest version of the same change; `commits` are
+    those that it, or a later version, became. `deciding_id` is the mail of the version that they
+    came from, or of the newest.
+    """
+
+    message_id: str
+    series_id: str
+    kind: str
+    label: str
+    version: int
+    newest: int
+    state: str
+    words: str
+    commits: list[str]
+    decided_at: str | None
+    deciding_id: str
+    series_url: str
+
+
 class MessageDocument(TypedDict):
     """A message. Segments are [start, end, kind] in characters of its text.
 
     `contested`: `other_texts` claim the same id. `text` numbers the texts by their arrival, from 1:
     the first is shown unless another is asked for. `arrived_at` is when the archive had it at the
     latest, by what its sender cannot write: received, from_line or loaded (`arrival_source`).
-    `places` have this text. `mentions` are ids of messages that the texts name. `previous` and
-    `next` are its neighbours in the thread, `in_lists` those in each of its lists. `depth`
-    counts the messages above it. `by_subject`: only its subject joins it to the thread; what it
-    answers is in no archive.
+    `places` have this text. `mentions` are ids of messages that the texts name. `patch` is the
+    state of its patches, null without any. `previous` and `next` are its neighbours in the thread,
+    `in_lists` those in each of its lists. `depth` counts the messages above it. `by_subject`: only
+    its subject joins it to the thread; what it answers is in no archive.
     """
 
     message_id: str
@@ -125,6 +148,7 @@ class MessageDocument(TypedDict):
     next: str | None
     in_lists: list[ListNeighbours]
     mentions: list[str]
+    patch: PatchStateDocument | None
     thread_url: str | None
     parent_url: str | None
     mbox_url: str
@@ -184,6 +208,46 @@ class SentenceDocument(TypedDict):
     url: str
 
 
+class StatementDocument(TypedDict):
+    """A sentence of a message that states a decision or names an alternative.
+
+    `standing` is committer (`sha` is an earlier commit), asked, author, or empty: then its author
+    said so, and nothing more is known.
+    """
+
+    text: str
+    outcome: str
+    who: str
+    said_at: str
+    standing: str
+    sha: str | None
+    message_id: str
+    start: int
+    end: int
+    url: str
+
+
+class DecidedCommitDocument(TypedDict):
+    """A commit that messages of the thread became."""
+
+    sha: str
+    repository: str
+    subject: str
+    committer: str
+    committed_at: str
+    reverted_by: str | None
+
+
+class DecisionDocument(TypedDict):
+    """The record of what a thread decided: each field is a statement, a commit, or empty."""
+
+    decided: StatementDocument | None
+    superseded_by: StatementDocument | None
+    earlier: list[StatementDocument]
+    alternatives: list[StatementDocument]
+    commits: list[DecidedCommitDocument]
+
+
 class SummaryDocument(TypedDict):
     """The summary of a thread, made when it had `messages` messages.
 
@@ -199,13 +263,15 @@ class SummaryDocument(TypedDict):
     participants: list[str]
     patches: list[str]
     sentences: list[SentenceDocument]
+    decision: DecisionDocument | None
 
 
 class ThreadDocument(TypedDict):
     """A page of a conversation, in the order of its tree; `pages` are the URLs of all pages.
 
     `positions` counts the messages and ghosts of the whole thread, `people` its senders.
-    `mentions` are ids of messages that the texts of the page name.
+    `mentions` are ids of messages that the texts of the page name. `patch_states` are those of the
+    posts that have patches.
     """
 
     thread_id: str
@@ -217,6 +283,7 @@ class ThreadDocument(TypedDict):
     first_sent_at: str | None
     last_sent_at: str | None
     summary: SummaryDocument | None
+    patch_states: list[PatchStateDocument]
     posts: list[PostDocument]
     url: str
     pages: list[str]
@@ -352,6 +419,7 @@ Code = Literal[
     "not_published",
     "cross_site",
     "not_found",
+    "ambiguous",
     "unknown_list",
     "unknown_month",
     "wrong_host",

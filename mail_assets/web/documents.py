@@ -6,11 +6,11 @@ leaves this module. browse.py makes the documents of lists and months.
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 from mail_assets.mail.message.ids import normalize_id
 from mail_assets.mail.message.text_addresses import CONTEXT, MASK, list_addresses
-from mail_assets.postgres.remote import check_rows
+from mail_assets.postgres.database import check_rows
 from mail_assets.reading.browsing import (
     Neighbours,
     find_known_ids,
@@ -28,6 +28,7 @@ from mail_assets.reading.conversations import (
     measure_thread,
     read_posts,
 )
+from mail_assets.reading.patch_states import read_states
 from mail_assets.reading.records import read_around, show_message
 from mail_assets.search.language.request import (
     MAX_OFFSET,
@@ -38,17 +39,20 @@ from mail_assets.search.language.request import (
 )
 from mail_assets.search.language.syntax import ParsedRequest, parse_request
 from mail_assets.search.response import SHORTEST, Response
+from mail_assets.summaries.summary import Statement
 from mail_assets.tables.lists import was_message_shown
 from mail_assets.tables.mbox_archives import find_vanished
 from mail_assets.tables.messages import utc
 from mail_assets.tables.removals import find_placeholder
-from mail_assets.tables.thread_summaries import ThreadSummary, read_summaries
+from mail_assets.tables.thread_summaries import ThreadSummary, describe_record, read_summaries
 from mail_assets.web.document_types import (
     AttachedFile,
+    DecisionDocument,
     Document,
     Links,
     MessageDocument,
     OtherText,
+    PatchStateDocument,
     PostDocument,
     SearchPage,
     SentenceDocument,
@@ -67,6 +71,7 @@ from mail_assets.web.requests import (
     format_url,
     make_request,
     page_url,
+    series_url,
     text_url,
 )
 from mail_assets.web.responses import ServingError
@@ -196,6 +201,7 @@ class Documents:
             "next": links["next"],
             "in_lists": [{"list": name, **_link(one)} for name, one in in_lists.items()],
             "mentions": mentions,
+            "patch": self._read_patch(message_id, text),
             "thread_url": page_url("thread", message_id) if first["thread_id"] else None,
             "parent_url": page_url("message", first["parent_id"]) if first["parent_id"] else None,
             "mbox_url": format_url(text_url(message_id, text), "mbox"),
@@ -234,13 +240,14 @@ class Documents:
             "thread_id": thread_id,
             "lists": [*size.lists],
             "messages": size.messages,
+            "patch_states": self.read_patch_states([post.message_id for post in posts]),
             "posts": [_describe_post(post) for post in posts],
             "positions": size.positions,
             "people": size.people,
             "first_sent_at": utc(size.first_sent_at) if size.first_sent_at else None,
             "last_sent_at": utc(size.last_sent_at) if size.last_sent_at else None,
             "subject": size.subject,
-            "summary": self._read_summary(thread_id),
+            "summary": self.read_summary(thread_id),
             "url": urls[page],
             "pages": urls,
             "previous": urls[page - 1] if page else None,
@@ -296,6 +303,24 @@ class Documents:
             raise ServingError(404, "not_found", f"no thread has the id {id}", allowed=near)
         return place
 
+    def read_patch_states(self, ids: Sequence[str]) -> list[PatchStateDocument]:
+        """Return the states of those of some messages that have patches."""
+        found = self.service.read(read_states, ids)
+        return [
+            {**one._asdict(), "commits": [*one.commits], "series_url": series_url(one.message_id)}  # type: ignore[typeddict-item]
+            for one in found
+        ]
+
+    def _read_patch(self, message_id: str, text: int | None) -> PatchStateDocument | None:
+        # another text under the id is no patch of the series
+        found = self.read_patch_states([message_id]) if text in (None, 1) else []
+        return found[0] if found else None
+
+    def read_summary(self, thread_id: str) -> SummaryDocument | None:
+        """Return the summary of a thread, None without one."""
+        found = self.service.read(read_summaries, [thread_id]).get(thread_id)
+        return _describe_summary(found, self.publication) if found else None
+
     def _refuse_closed(self, message_id: str) -> None:
         """Raise an error for a message that was published in lists that no longer are."""
         if self.service.read(was_message_shown, message_id):
@@ -331,10 +356,6 @@ class Documents:
             document["near"]["url"] = page_url(page, near.message_id)
         self.hide_cut_addresses(document["hits"])
         return document
-
-    def _read_summary(self, thread_id: str) -> SummaryDocument | None:
-        found = self.service.read(read_summaries, [thread_id]).get(thread_id)
-        return _describe_summary(found, self.publication) if found else None
 
     def _find_placeholder(self, message_id: str) -> str | None:
         return self.service.read(find_placeholder, self.service.options.forget_key, message_id)
@@ -484,7 +505,24 @@ def _describe_summary(summary: ThreadSummary, publication: Publication) -> Summa
         "participants": summary.participants,
         "patches": summary.patches,
         "sentences": sentences,
+        "decision": _describe_decision(summary, publication),
     }
+
+
+def _describe_decision(summary: ThreadSummary, publication: Publication) -> DecisionDocument | None:
+    def show(one: Statement) -> str:
+        before, after = summary.read_context(one)
+        whole = before + one.text + after
+        return publication.publish_part(whole, len(before), len(before) + len(one.text))
+
+    record = describe_record(summary.read_record(), show)
+    if record is None:
+        return None
+    said = [record["decided"], record["superseded_by"], *record["earlier"], *record["alternatives"]]
+    for one in said:
+        if one is not None:
+            one["url"] = page_url("message", one["message_id"])
+    return cast(DecisionDocument, record)
 
 
 def _publish_spans(

@@ -3,7 +3,6 @@
 Entries have the ids of the mail and URLs of the configured host, never of the Host header.
 """
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
@@ -16,7 +15,7 @@ from mail_assets.web.browse import Archives
 from mail_assets.web.document_types import Document
 from mail_assets.web.documents import Documents
 from mail_assets.web.exports import Exports
-from mail_assets.web.pages import render
+from mail_assets.web.pages import write_feed
 from mail_assets.web.parameters import SEARCH_PARAMETERS
 from mail_assets.web.requests import (
     ASKS,
@@ -36,9 +35,6 @@ from mail_assets.web.requests import (
 ENTRIES, ARCHIVE_ENTRIES, MAX_TEXT = 25, 50, 20_000
 #: The time of a feed without entries.
 NEVER = "1970-01-01T00:00:00Z"
-
-#: Characters that XML 1.0 forbids (2.2), even escaped.
-_NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 @dataclass(frozen=True)
@@ -102,7 +98,7 @@ class Feeds:
 
     def write(self, document: Document) -> str:
         """Return a feed as XML."""
-        return _NOT_XML.sub("", render("feed.xml", document=document, base=self.exports.base_url))
+        return write_feed("feed.xml", document, self.exports.base_url)
 
     def _dated(
         self, title: str, page: str, found: Sequence[Dated], most: int, cursor: str

@@ -83,6 +83,24 @@ FIELDS: Mapping[str, str] = {
     "patches": "the ids of messages with patches",
     "sentences": "the sentences in their order",
     "part": "question, discussion or outcome",
+    "decision": "what the thread decided, null if nothing certain says so",
+    "decided": "the sentence that states the last decision, null if only commits tell of it",
+    "superseded_by": "the later sentence that takes the decision back, null if none does",
+    "DecisionDocument.earlier": "the decisions before it",
+    "alternatives": "sentences that name alternatives, before the decision",
+    "commits": "the commits that messages of the thread became",
+    "outcome": "what is decided: applied, fixed, reverted, rejected, withdrawn, closed, reopened, "
+    "noted, accepted, agreed or decided; empty for an alternative",
+    "who": "the name of who wrote the sentence",
+    "said_at": "when the message was sent (UTC)",
+    "standing": "why its author is known to decide: committer, asked (the message that opens the "
+    "thread is addressed to the author), author (of the patch), else empty",
+    "sha": "the id of a commit; of a statement one that its author committed before, or null",
+    "repository": "the name of the repository",
+    "DecidedCommitDocument.subject": "the first line of the commit",
+    "committer": "the name of the committer",
+    "committed_at": "when it was committed (UTC)",
+    "reverted_by": "the id of a commit of the same thread that reverts it, or null",
     "start": "the first character of the source in its message",
     "end": "why there is no next page: all that match were listed, others are too far from the "
     "question or below the score that was asked for, or the ranking has no more depth; null if "

@@ -13,10 +13,15 @@ from typing import Any
 from mail_assets.web.requests import format_url
 
 #: Pages with JSON beside them.
-PAGES = frozenset({"search", "message", "thread", "similar", "lists"})
+PAGES = frozenset(
+    {"search", "message", "thread", "similar", "lists", "commits", "series", "patches"}
+)
 #: Keys of links besides `url`: single ones, and lists of them.
 LINKS = frozenset(
-    {"next", "previous", "earlier_url", "later_url", "thread_url", "parent_url", "archive_url"}
+    {
+        *("next", "previous", "earlier_url", "later_url", "thread_url", "parent_url"),
+        *("archive_url", "series_url", "commit_url", "list_url"),
+    }
 )
 LISTS_OF_LINKS = frozenset({"pages"})
 #: Keys whose values hold no links but may have the same names: what the client sent, and counts.

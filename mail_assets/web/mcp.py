@@ -8,34 +8,28 @@ content too, which has the same text, for clients that read nothing else.
 import functools
 import inspect
 import json
-import threading
-import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Annotated, Any, Literal, ParamSpec, TypeVar
 
-import psycopg
 from mcp.server import MCPServer
 from mcp.server.context import LifespanContextT, RequestT
 from mcp.server.mcpserver.context import Context
 from mcp.server.mcpserver.exceptions import ToolError, UnexpectedToolError
 from mcp.server.mcpserver.tools import Tool
 from mcp_types import CallToolResult, TextContent, ToolAnnotations
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import Field, ValidationError
 
 from mail_assets import __version__
 from mail_assets.answers.maker import PassageMaker
 from mail_assets.errors import name_nearest
-from mail_assets.indexes.live import find_live_words, live_encoder
-from mail_assets.indexes.names import index_name, manifest_name
-from mail_assets.reading.browsing import Freshness, read_freshness
 from mail_assets.search.language.request import MAX_OFFSET
-from mail_assets.search.open import SearchSettings
 from mail_assets.web.answers import Answering, read_events
 from mail_assets.web.browse import Archives
 from mail_assets.web.documents import POSTS, Documents
+from mail_assets.web.mcp_patches import PatchTools
+from mail_assets.web.mcp_results import Id, Result, ResultMaker, Tokens, find_by_id
 from mail_assets.web.mcp_text import (
-    CHARACTERS_OF_TOKEN,
     MIN_SHARE,
     WARNING,
     Described,
@@ -49,19 +43,13 @@ from mail_assets.web.mcp_text import (
     read_id,
 )
 from mail_assets.web.requests import Wanted
-from mail_assets.web.responses import ServingError, read_error
+from mail_assets.web.responses import read_error
 
 P = ParamSpec("P")
 D = TypeVar("D")
 
 #: Former names of arguments, which prompts may still use.
 _OLD_NAMES = {"list_name": "list"}
-#: Seconds for which figures of freshness are kept.
-FRESH_SECONDS = 30.0
-#: Characters of a link in a result, about.
-LINK = 120
-#: Lists that a result names with their newest mail; list_lists has all.
-MAX_FRESH = 8
 
 INSTRUCTIONS = f"""\
 Search in the archives of mailing lists. Begin with semantic_search, read what looks right with \
@@ -89,68 +77,8 @@ _READS = ToolAnnotations(
     read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False
 )
 
-Id = Annotated[str, Field(min_length=1, max_length=2_000, description="a Message-ID")]
-Tokens = Annotated[int, Field(ge=200, le=8_000, description="about the longest result")]
 Day = Annotated[str, Field(max_length=20, description="YYYY, YYYY-MM, YYYY-MM-DD, or 2y (ago)")]
 Name = Annotated[str, Field(max_length=200, description="only this mailing list")]
-
-
-class Link(BaseModel):
-    """A link to the page of what a result shows."""
-
-    kind: Literal["message", "thread", "list"]
-    id: str
-    url: str
-
-
-class NotIndexed(BaseModel):
-    """Mail of a list that a search does not find yet, or not at all."""
-
-    list: str
-    messages_by_words: int
-    passages_by_meaning: int
-    unreadable: int
-
-
-class Result(BaseModel):
-    """A result: its text, its links, and what it cannot say.
-
-    `more` are arguments that give the rest. `newest` has the day of the newest mail by list.
-    """
-
-    text: str
-    links: list[Link]
-    more: dict[str, int] | None
-    newest: dict[str, str | None]
-    not_indexed: list[NotIndexed]
-
-
-class ArchiveFreshness:
-    """Freshness of the published lists; the figures are kept for FRESH_SECONDS."""
-
-    def __init__(self, documents: Documents) -> None:
-        self._documents = documents
-        self._lock = threading.Lock()
-        self._read: tuple[float, list[Freshness]] | None = None
-
-    def read(self) -> list[Freshness]:
-        """Return the freshness of each list."""
-        with self._lock:
-            if self._read is None or time.monotonic() - self._read[0] > FRESH_SECONDS:
-                service = self._documents.service
-                options = service.options
-                found = service.read(_read_freshness, options.search, options.lists)
-                self._read = time.monotonic(), found
-            return self._read[1]
-
-
-def _read_freshness(
-    connection: psycopg.Connection, search: SearchSettings, lists: Iterable[str]
-) -> list[Freshness]:
-    live = live_encoder(connection, search.vectors, search.encoder, search.precision)
-    vectors = manifest_name(search.vectors, index_name(*live))
-    words = manifest_name(search.words, find_live_words(connection, search.words))
-    return read_freshness(connection, lists, vectors, words)
 
 
 class MailTools:
@@ -159,10 +87,10 @@ class MailTools:
     `site` is the base of links, "" for paths alone.
     """
 
-    def __init__(self, documents: Documents, site: str = "") -> None:
+    def __init__(self, documents: Documents, results: ResultMaker, site: str = "") -> None:
         self._documents = documents
+        self._results = results
         self._site = site.rstrip("/")
-        self._freshness = ArchiveFreshness(documents)
 
     def semantic_search(
         self,
@@ -201,10 +129,10 @@ class MailTools:
             **({} if mode == "hybrid" else {"mode": mode}),
         }
         document = self._documents.search(given, facets=False)
-        made = describe_rows(document, self._room(tokens, list), offset, self._site)
+        made = describe_rows(document, self._results.room(tokens, list), offset, self._site)
         if explain:
             made.text = f"Understood as: {document['explain']['query']}\n\n{made.text}"
-        return self._finish(made, list)
+        return self._results.finish(made, list)
 
     def answer(
         self,
@@ -224,9 +152,9 @@ class MailTools:
         """Quote the paragraphs nearest to a question, and say whether they answer it."""
         answering = Answering(self._documents, PassageMaker())
         given = {"q": question, "list": list, "after": after, "before": before}
-        room = self._room(tokens, list)
+        room = self._results.room(tokens, list)
         found = answering.stream(answering.find({k: v for k, v in given.items() if v}))
-        return self._finish(describe_answer(read_events(found), room, self._site), list)
+        return self._results.finish(describe_answer(read_events(found), room, self._site), list)
 
     def get_message(
         self,
@@ -242,10 +170,10 @@ class MailTools:
     ) -> Result:
         """Read a message, from a character of its text on, or around a character."""
         wanted = Wanted(number=text)
-        document = _find(lambda id: self._documents.message(id, wanted), message_id)
-        room = self._room(tokens)
+        document = find_by_id(lambda id: self._documents.message(id, wanted), message_id)
+        room = self._results.room(tokens)
         start = offset if around is None else find_start(document, around, room)
-        return self._finish(describe_message(document, start, room, self._site))
+        return self._results.finish(describe_message(document, start, room, self._site))
 
     def get_thread(
         self,
@@ -268,29 +196,35 @@ class MailTools:
 
         The outline says who replies to whom, and when. Of texts the longest are cut to fit.
         """
-        document = _find(lambda id: self._documents.thread(id, first), message_id)
+        document = find_by_id(lambda id: self._documents.thread(id, first), message_id)
         if not texts:
-            return self._finish(describe_thread(document, self._room(tokens), self._site))
+            return self._results.finish(
+                describe_thread(document, self._results.room(tokens), self._site)
+            )
         posts = [*document["posts"]]
         while posts and len(posts) * MIN_SHARE < characters and len(posts) % POSTS == 0:
             after = self._documents.thread(document["thread_id"], posts[-1]["position"] + 1)
             posts += after["posts"]
             if not after["posts"]:
                 break
-        return self._finish(describe_texts(document, posts, characters, quotes, self._site))
+        return self._results.finish(describe_texts(document, posts, characters, quotes, self._site))
 
     def similar(self, message_id: Id, tokens: Tokens = 2_000) -> Result:
         """Find the messages nearest in meaning to a message."""
-        document = _find(self._documents.similar, message_id)
-        return self._finish(describe_rows(document, self._room(tokens), site=self._site))
+        document = find_by_id(self._documents.similar, message_id)
+        return self._results.finish(
+            describe_rows(document, self._results.room(tokens), site=self._site)
+        )
 
     def list_lists(self) -> Result:
         """Name the mailing lists, their sizes, months and newest mail, and what is not indexed."""
         archives = Archives(self._documents.service, self._documents.publication)
         newest = {
-            one.list_name: f"{one.newest:%Y-%m-%d}" for one in self._freshness.read() if one.newest
+            one.list_name: f"{one.newest:%Y-%m-%d}"
+            for one in self._results.freshness()
+            if one.newest
         }
-        return self._finish(describe_lists(archives.lists(), newest, self._site))
+        return self._results.finish(describe_lists(archives.lists(), newest, self._site))
 
     def explain_search(
         self, query: Annotated[str, Field(min_length=1, max_length=2_000)], list: Name = ""
@@ -302,59 +236,7 @@ class MailTools:
         dropped = {"without_quotes": document["without_quotes"], "notes": document["notes"]}
         explained = {**document["explain"], **dropped, **counted}
         text = json.dumps(explained, ensure_ascii=False, indent=1)
-        return self._finish(Described(self._site, text), says_fresh=False)
-
-    def _read_fresh(self, list_name: str) -> list[Freshness]:
-        return [one for one in self._freshness.read() if list_name in ("", one.list_name)]
-
-    def _room(self, tokens: int, list_name: str = "") -> int:
-        """Return the tokens that are left besides the line on freshness and a link."""
-        taken = len(_say_fresh(self._read_fresh(list_name))) + LINK
-        return max(tokens // 2, tokens - taken // CHARACTERS_OF_TOKEN)
-
-    def _finish(self, made: Described, list_name: str = "", *, says_fresh: bool = True) -> Result:
-        """Return a result, with the freshness of the list that was searched, or of all."""
-        lists = self._read_fresh(list_name)
-        blocks = [made.text, *([_say_fresh(lists)] if says_fresh else []), made.rest]
-        return Result(
-            text="\n\n".join(block for block in blocks if block),
-            links=[Link(kind=kind, id=id, url=url) for kind, id, url in made.links],
-            more=made.more,
-            newest={
-                one.list_name: f"{one.newest:%Y-%m-%d}" if one.newest else None for one in lists
-            },
-            not_indexed=[
-                NotIndexed(
-                    list=one.list_name,
-                    messages_by_words=one.words,
-                    passages_by_meaning=one.vectors,
-                    unreadable=one.unreadable,
-                )
-                for one in lists
-                if one.words or one.vectors or one.unreadable
-            ],
-        )
-
-
-def _say_fresh(lists: Iterable[Freshness]) -> str:
-    """Return a line with the newest mail by list, and what cannot be found yet."""
-    known = sorted(
-        (one for one in lists if one.newest), key=lambda one: (str(one.newest), one.list_name)
-    )[::-1]
-    days = [f"{one.list_name} {one.newest:%Y-%m-%d}" for one in known[:MAX_FRESH]]
-    if more := known[MAX_FRESH:]:
-        days.append(f"{len(more)} more lists, see list_lists")
-    missing = [
-        f"{sum(counts)} {what}"
-        for what, counts in (
-            ("messages by words", [one.words for one in known]),
-            ("passages by meaning", [one.vectors for one in known]),
-            ("messages that could not be read", [one.unreadable for one in known]),
-        )
-        if any(counts)
-    ]
-    found = f"not found yet: {', '.join(missing)}" if missing else "all stored mail is indexed"
-    return f"newest mail: {', '.join(days) or 'none'}; {found}"
+        return self._results.finish(Described(self._site, text), says_fresh=False)
 
 
 class StrictTool(Tool):
@@ -430,8 +312,10 @@ def _describe_wrong(error: ValidationError, schema: Mapping[str, Any]) -> str:
 def build_mcp_server(documents: Documents, site: str = "") -> MCPServer:
     """Return a server with the tools; `site` is the base of links, "" for paths alone."""
     documents = replace(documents, surface="mcp")
-    tools = MailTools(documents, site)
-    methods = (
+    results = ResultMaker(documents)
+    tools = MailTools(documents, results, site)
+    patches = PatchTools(documents, results, site)
+    methods: tuple[Callable[..., Result], ...] = (
         tools.semantic_search,
         tools.answer,
         tools.get_message,
@@ -439,6 +323,9 @@ def build_mcp_server(documents: Documents, site: str = "") -> MCPServer:
         tools.similar,
         tools.list_lists,
         tools.explain_search,
+        patches.why,
+        patches.get_series,
+        patches.compare_versions,
     )
     return MCPServer(
         "mail_assets",
@@ -454,17 +341,6 @@ def build_mcp_server(documents: Documents, site: str = "") -> MCPServer:
         ],
         subscriptions=False,  # tools never change, so a subscriber would wait forever
     )
-
-
-def _find(make: Callable[[str], D], message_id: str) -> D:
-    """Return the document of an id as tools write it, or of the id as mail writes it."""
-    id = read_id(message_id)
-    try:
-        return make(id)
-    except ServingError as error:
-        if error.code != "not_found" or id == message_id:
-            raise
-    return make(message_id)
 
 
 def _show_errors(tool: Callable[P, Result]) -> Callable[P, CallToolResult]:
@@ -483,8 +359,9 @@ def _show_errors(tool: Callable[P, Result]) -> Callable[P, CallToolResult]:
         return CallToolResult(content=[text], structured_content=result.model_dump())
 
     # the schema of the result is made from the annotation
-    returned = Annotated[CallToolResult, Result]
-    run.__signature__ = inspect.signature(tool).replace(  # type: ignore[attr-defined]
+    signature = inspect.signature(tool)
+    returned = Annotated[CallToolResult, signature.return_annotation]
+    run.__signature__ = signature.replace(  # type: ignore[attr-defined]
         return_annotation=returned
     )
     run.__annotations__ = {**tool.__annotations__, "return": returned}

@@ -118,7 +118,7 @@ def describe_rows(
 def describe_answer(document: Document, tokens: int, site: str = "") -> Described:
     """Return the passages of an answer in about `tokens` tokens, at least one."""
     made = Described(site)
-    blocks = [*(_fence(document["reading"]) if document["reading"] else ()), document["text"]]
+    blocks = [*(fence(document["reading"]) if document["reading"] else ()), document["text"]]
     if document["citations"]:
         blocks.append(WARNING)
     left = tokens * CHARACTERS_OF_TOKEN - sum(map(len, blocks))
@@ -128,7 +128,7 @@ def describe_answer(document: Document, tokens: int, site: str = "") -> Describe
         lines.append(made.link("message", one["message_id"]))
         if one["contested"]:
             lines.append(f"{CONTESTED}: several texts claim it; this one arrived first.")
-        lines += [*_headers(one), "|", *_fence(one["text"])]
+        lines += [*_headers(one), "|", *fence(one["text"])]
         lines.append(f"text from character {one['spans'][0][0]} on")
         block = "\n".join(lines)
         left -= len(block)
@@ -152,8 +152,8 @@ def describe_message(document: Document, offset: int, tokens: int, site: str = "
     lines += [*_headers(document)]
     if document["attachments"]:
         names = ", ".join(one["name"] or one["type"] for one in document["attachments"])
-        lines += [*_fence(f"Attachments: {names}"[:MAX_HEADER])]
-    lines += ["|", *_fence(text[offset:end]), "", f"characters {offset} to {end} of {len(text)}"]
+        lines += [*fence(f"Attachments: {names}"[:MAX_HEADER])]
+    lines += ["|", *fence(text[offset:end]), "", f"characters {offset} to {end} of {len(text)}"]
     if end < len(text):
         lines[-1] += f"; go on with offset {end}"
         made.more = {"offset": end}
@@ -184,7 +184,8 @@ def describe_thread(document: Document, tokens: int, site: str = "") -> Describe
     made = Described(site)
     lines = [*_head_thread(made, document), ""]
     left = tokens * CHARACTERS_OF_TOKEN
-    if summary := _describe_summary(document, left // 2):
+    is_first = document["posts"] and not document["posts"][0]["position"]
+    if summary := describe_summary(document["summary"] if is_first else None, left // 2):
         lines += [summary, ""]
         left -= len(summary)
     at, end = 0, document["positions"]
@@ -230,7 +231,7 @@ def describe_texts(
         lines.append(made.link("message", post["message_id"]))
         if post["contested"]:
             lines.append(f"{CONTESTED}: several texts claim it; this one arrived first.")
-        lines += [*_headers(post), "|", *_fence(part)]
+        lines += [*_headers(post), "|", *fence(part)]
         if len(part) < len(text) or post["characters"] > len(post["body_text"]):
             cut += 1
             lines.append("cut: get_message has the rest")
@@ -285,6 +286,50 @@ def _line_end(text: str, most: int) -> int:
     return text.rfind("\n", most // 2, most) + 1 or most
 
 
+def describe_summary(summary: Document | None, characters: int) -> str:
+    """Return as many sentences of a summary as fit, each with the id of its message."""
+    if not summary:
+        return ""
+    kind = "sentences of the messages" if summary["verbatim"] else "written by a model"
+    lines = [f"summary ({kind}):"]
+    for one in summary["sentences"]:
+        text = " ".join(one["text"].split())
+        block = [*fence(f"{one['part']}: {text}"), f"in message {write_id(one['message_id'])}"]
+        characters -= sum(map(len, block))
+        if characters < 0:
+            break
+        lines += block
+    for block in _describe_decision(summary["decision"]):
+        characters -= sum(map(len, block))
+        if characters < 0:
+            break
+        lines += block
+    return "\n".join(lines) if len(lines) > 1 else ""
+
+
+def _describe_decision(decision: Document | None) -> Iterator[list[str]]:
+    """Yield the lines of each statement and commit of a record of decisions."""
+    if not decision:
+        return
+    decided = decision["decided"]
+    named = [
+        ("decided" if decided and decided["standing"] else "said", decided),
+        ("superseded", decision["superseded_by"]),
+        *(("before", one) for one in reversed(decision["earlier"])),
+        *(("alternative", one) for one in decision["alternatives"]),
+    ]
+    for label, one in named:
+        if one:
+            text = " ".join(one["text"].split())
+            who = f"{one['who']}, {one['said_at'][:10]}: {text}"
+            standing = f", by a person known as {one['standing']}" if one["standing"] else ""
+            yield [*fence(who), f"{label}{standing}, in message {write_id(one['message_id'])}"]
+    for one in decision["commits"]:
+        reverted = f", reverted by {one['reverted_by']}" if one["reverted_by"] else ""
+        about = f"{one['subject']}, {one['committer']}, {one['committed_at'][:10]}"
+        yield [*fence(about[:MAX_HEADER]), f"committed as {one['sha']}{reverted}"]
+
+
 def describe_lists(document: Document, newest: Mapping[str, str], site: str = "") -> Described:
     """Return one line for each list, with the day of its newest message."""
     made = Described(site)
@@ -309,14 +354,14 @@ def _describe_conversation(
     lines = [f"[{number}] {thread}: {size}, {days}, in {', '.join(one['lists'])}"]
     if one["thread_id"]:
         lines.append(made.link("thread", one["thread_id"]))
-    lines += _fence(f"Subject: {one['subject']}"[:MAX_HEADER])
-    lines += _fence(f"People: {name_people(one['names'], one['people'])}"[:MAX_HEADER])
+    lines += fence(f"Subject: {one['subject']}"[:MAX_HEADER])
+    lines += fence(f"People: {name_people(one['names'], one['people'])}"[:MAX_HEADER])
     first = one["first"]
     if first and first["message_id"] not in one["best"]:
         mark = f" ({CONTESTED.lower()})" if first["contested"] else ""
         lines.append(f"begins with message {write_id(first['message_id'])}{mark}")
         about = f"{first['from_name']}, {first['sent_at'][:10]}: {' '.join(first['text'].split())}"
-        lines += _fence(about[:MAX_HEADER])
+        lines += fence(about[:MAX_HEADER])
     spent, more = sum(map(len, lines)), one["more"]
     for place, hit in enumerate(hits):
         if place and characters - spent < MIN_PASSAGE:
@@ -346,35 +391,18 @@ def _describe_hit(hit: Document, characters: int, within: Document | None = None
     else:
         other = base_subject(hit["subject"]) != within["subject"]
         subject = f", {hit['subject']}" if other else ""
-        lines += _fence(f"{hit['from_name']}, {hit['sent_at'][:10]}{subject}"[:MAX_HEADER])
+        lines += fence(f"{hit['from_name']}, {hit['sent_at'][:10]}{subject}"[:MAX_HEADER])
     chunk = hit["chunks"][0] if hit["chunks"] else None
     if chunk and chunk["spans"]:  # a message without new text has none
         text = chunk["text"]
         start = chunk["spans"][0][0]
         characters = max(MIN_PASSAGE, characters - sum(map(len, lines)))
         cut = " (cut; get_message has the rest)" if len(text) > characters else ""
-        lines += ["|", *_fence(text[:characters]), f"text from character {start} on{cut}"]
+        lines += ["|", *fence(text[:characters]), f"text from character {start} on{cut}"]
     if newer := hit["newer_copy"]:
         lines.append(f"sent again with nearly the same words: message {newer['message_id']}")
-        lines += [*_fence(f"{newer['sent_at']}, {newer['subject']}"[:MAX_HEADER])]
+        lines += [*fence(f"{newer['sent_at']}, {newer['subject']}"[:MAX_HEADER])]
     return lines
-
-
-def _describe_summary(document: Document, characters: int) -> str:
-    """Return as many sentences of the summary as fit, each with the id of its message."""
-    summary, posts = document["summary"], document["posts"]
-    if not summary or not posts or posts[0]["position"]:
-        return ""
-    kind = "sentences of the messages" if summary["verbatim"] else "written by a model"
-    lines = [f"summary ({kind}):"]
-    for one in summary["sentences"]:
-        text = " ".join(one["text"].split())
-        block = [*_fence(f"{one['part']}: {text}"), f"in message {write_id(one['message_id'])}"]
-        characters -= sum(map(len, block))
-        if characters < 0:
-            break
-        lines += block
-    return "\n".join(lines) if len(lines) > 1 else ""
 
 
 def _describe_post(post: Document) -> str:
@@ -388,7 +416,7 @@ def _describe_post(post: Document) -> str:
     name = f"{at}. {guide}message {write_id(post['message_id'])}{joined}"
     if post["contested"]:
         name += f" ({CONTESTED.lower()}: get_message has all texts)"
-    return "\n".join([name, *_fence(about), *_fence(opening)])
+    return "\n".join([name, *fence(about), *fence(opening)])
 
 
 def _place_names(document: Document) -> str:
@@ -422,8 +450,9 @@ def _headers(document: Document) -> Iterator[str]:
         ("List", ", ".join(dict.fromkeys(places))),
         ("Subject", document["subject"]),
     ):
-        yield from _fence(f"{name}: {' '.join(value.split())}"[:MAX_HEADER])
+        yield from fence(f"{name}: {' '.join(value.split())}"[:MAX_HEADER])
 
 
-def _fence(text: str) -> Iterator[str]:
+def fence(text: str) -> Iterator[str]:
+    """Yield the lines of mail as lines that are marked as mail."""
     yield from quote_lines(text)

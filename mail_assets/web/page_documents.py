@@ -4,7 +4,7 @@ That is the place of each hit in its thread, and beside a message its answers an
 thread. A page of a thread also has the state that it was made from, by which it is kept.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -18,6 +18,7 @@ from mail_assets.reading.conversations import (
     read_outline,
     read_state,
 )
+from mail_assets.reading.patch_pages import has_commits
 from mail_assets.search.response import cut_beginning
 from mail_assets.tables.messages import utc
 from mail_assets.web.document_types import Document
@@ -34,11 +35,16 @@ READ, SHOWN = 4_000, 320
 
 
 class ThreadState(NamedTuple):
-    """The state of a page of a thread: a digest of its rows, and which ids it names are known."""
+    """The state of a page of a thread: a digest of its rows, which ids it names are known, patches.
+
+    What became of a patch is often said in another thread, or by a commit.
+    """
 
     rows: str
     named: tuple[str, ...]
     known: tuple[str, ...]
+    posts: tuple[str, ...] = ()
+    patches: Sequence[object] = ()
 
 
 @dataclass(frozen=True)
@@ -112,7 +118,8 @@ class PageDocuments:
         """
         with self.documents.service.reading():
             document = self.front.archives.months(name)
-            return {**document, "newest": self.front.newest([name])}
+            known = self.documents.service.read(has_commits, name)
+            return {**document, "newest": self.front.newest([name]), "has_commits": known}
 
     def thread(self, id: str) -> tuple[Document, tuple[str, ...]]:
         """Return a page of a thread, and the ids that its texts name.
@@ -129,9 +136,8 @@ class PageDocuments:
         Raises:
             ServingError: no thread has the id.
         """
-        with self.documents.service.reading():
-            place = self.documents.find_place(id)
-            rows = self.documents.service.read(read_state, place.thread_id)
+        place = self.documents.find_place(id)
+        rows = self.documents.service.read(read_state, place.thread_id)
         return f"{place.position // POSTS} {place.thread_id}", rows
 
     def is_current(self, state: object, rows: str) -> bool:
@@ -139,7 +145,9 @@ class PageDocuments:
         if not isinstance(state, ThreadState) or state.rows != rows:
             return False
         known = self.documents.service.read(find_known_ids, state.named)
-        return tuple(sorted(known)) == state.known
+        if tuple(sorted(known)) != state.known:
+            return False
+        return self.documents.read_patch_states(state.posts) == state.patches
 
     def _find_ordinals(self, hits: Iterable[Document]) -> dict[str, Ordinal]:
         ids = [hit["message_id"] for hit in hits if hit["thread_id"] and hit["text"] == 1]

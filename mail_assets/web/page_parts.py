@@ -261,6 +261,7 @@ def view_posts(document: Document) -> Iterator[dict[str, Any]]:
     """Yield the posts of a page of a thread with what a page shows of them."""
     on_page = {post["message_id"]: post for post in document["posts"] if not post["is_ghost"]}
     namesakes = _find_namesakes(document["posts"])
+    patches = {one["message_id"]: one for one in document["patch_states"]}
     level = min((post["depth"] for post in document["posts"]), default=0)
     for post in document["posts"]:
         parent_id = post["parent_id"] or ""
@@ -271,6 +272,7 @@ def view_posts(document: Document) -> Iterator[dict[str, Any]]:
             "parts": [] if post["is_ghost"] else view_body(post, document["mentions"]),
             "indent": min(post["depth"] - level, MAX_INDENT),
             "new_subject": post["subject"] if post["subject_base"] != subject_above else "",
+            "patch": patches.get(post["message_id"]),
             "is_forgotten": is_placeholder(post["message_id"]),
             "parent": parent,
             "parent_url": f"#{anchor(parent_id)}" if parent else place_url(parent_id),

@@ -5,6 +5,7 @@ page_parts.py makes what a page shows besides its document.
 
 import functools
 import hashlib
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -44,10 +45,17 @@ from mail_assets.web.page_parts import (
     view_years,
 )
 from mail_assets.web.parameters import QUESTION_PARAMETERS, SEARCH_PARAMETERS
+from mail_assets.web.patch_parts import (
+    count_states,
+    view_changes,
+    view_comparison,
+    view_open_patches,
+)
 from mail_assets.web.requests import (
     HOME,
     OPTIONS,
     anchor,
+    commit_url,
     fill_form,
     find_address,
     format_url,
@@ -55,6 +63,7 @@ from mail_assets.web.requests import (
     make_request,
     month_url,
     page_url,
+    patches_url,
     place_url,
     search_url,
 )
@@ -72,6 +81,7 @@ FORMATS = {
     "list.html": ("json", "atom", "mbox.gz"),
     "month.html": ("json", "atom", "mbox.gz"),
     "message.html": ("json", "mbox"),
+    "patches.html": ("json",),
 }
 #: Characters of the line about a page, for search engines.
 MAX_ABOUT = 120
@@ -152,6 +162,40 @@ class Pages:
     def month(self, document: MonthDocument) -> str:
         """Return a page of a month: its messages, thread by thread."""
         return self._render("month.html", document, threads=view_month(document))
+
+    def commit(self, document: Document) -> str:
+        """Return the page of a commit: its mail, how that is known, and its files."""
+        return self._render("commit.html", document)
+
+    def series(self, document: Document) -> str:
+        """Return the page of a series with its versions side by side."""
+        rows = [*view_changes(document)]
+        comparison = document["comparison"]
+        patches = [*view_comparison(comparison)] if comparison else []
+        # there are as many comparisons as pairs of versions
+        robots = "noindex" if comparison else ""
+        return self._render(
+            "series.html",
+            document,
+            rows=rows,
+            states=count_states(document),
+            patches=patches,
+            robots=robots,
+        )
+
+    def open_patches(self, document: Document) -> str:
+        """Return a page of the open patches of a list."""
+        groups = [*view_open_patches(document)]
+        return self._render("patches.html", document, kind="open", groups=groups)
+
+    def applied(self, document: Document) -> str:
+        """Return a page of what was applied."""
+        formats = {"json": format_url(document["url"], "json"), "atom": document["atom_url"]}
+        return self._render("patches.html", document, kind="applied", groups=[], formats=formats)
+
+    def applied_feed(self, document: Document) -> str:
+        """Return the feed of what was applied as XML."""
+        return write_feed("applied.xml", document, self.site.base_url)
 
     def question(self, parameters: Mapping[str, str]) -> str:
         """Return the form that asks a question, filled in with parameters."""
@@ -235,6 +279,15 @@ def _link_formats(template: str, url: str) -> dict[str, str]:
     return {name: format_url(url, name) for name in FORMATS.get(template, ("json",))}
 
 
+#: Characters that XML 1.0 forbids (2.2), even escaped.
+_NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+def write_feed(template: str, document: Document, base: str) -> str:
+    """Return a feed as XML; its links begin with the URL of this site."""
+    return _NOT_XML.sub("", render(template, document=document, base=base))
+
+
 def render(template: str, **values: Any) -> str:
     """Return a template filled with values."""
     return _environment().get_template(template).render(**values)
@@ -270,10 +323,17 @@ def _environment() -> Environment:
         "may_be_text": may_be_text,
         "static": static_url,
         "month_url": month_url,
+        "commit_url": commit_url,
+        "patches_url": patches_url,
+        "sized": _write_count,
     }
     environment.filters["number"] = "{:,}".format
     environment.filters["ordinal"] = _write_ordinal
     return environment
+
+
+def _write_count(number: int, one: str, more: str = "") -> str:
+    return f"{number:,} {one if number == 1 else more or f'{one}s'}"
 
 
 def _write_ordinal(number: int) -> str:

@@ -170,6 +170,20 @@ MONTH_OF_LIST: Table = {
         "the month", pattern=MONTH, least=7, most=7, form="write YYYY-MM, from 1970-01 to 2099-12"
     ),
 }
+COMMIT: Table = {
+    "sha": Parameter(
+        "the id of a commit, or its first digits: fewer would name many",
+        pattern="[0-9A-Fa-f]{4,64}",
+        least=4,
+        most=64,
+        form="is no id of a commit; write 4 to 64 hexadecimal digits",
+    )
+}
+SERIES: Table = {
+    **ID,
+    "old": Parameter("the older posting to compare, by its number from 0", bounds=(0, 99_999)),
+    "new": Parameter("the newer posting to compare, by its number from 0", bounds=(0, 99_999)),
+}
 
 
 def require_once(given: Sequence[tuple[str, str]]) -> Mapping[str, str]:

@@ -32,7 +32,9 @@ _OPEN = frozenset(
         "message_id", "thread_id", "parent_id", "parent_message_id", "in_reply_to", "references",
         "copies", "best", "others", "also", "patches", "key", "mentions", "url", "next", "previous",
         "pages", "mbox_url", "atom_url", "thread_url", "parent_url", "archive_url", "earlier_url",
-        "later_url", "query", "query_id", "permalink", "parameters", "question",
+        "later_url", "query", "query_id", "permalink", "parameters", "question", "message_ids",
+        "series_id", "previous_id", "reason_id", "old_id", "new_id",
+        "deciding_id", "series_url", "commit_url", "list_url",
     }
 )  # fmt: skip
 #: Keys that say what was hidden in a text, beside it; only where addresses are hidden.

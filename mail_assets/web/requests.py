@@ -35,6 +35,7 @@ from mail_assets.search.language.request import Request as SearchRequest
 from mail_assets.search.language.syntax import ParsedRequest, loosen, parse_request
 from mail_assets.web.parameters import (
     ATTACHMENT,
+    COMMIT,
     CURSOR,
     FIRST,
     ID,
@@ -42,6 +43,7 @@ from mail_assets.web.parameters import (
     MONTH_OF_LIST,
     QUESTION_PARAMETERS,
     SEARCH_PARAMETERS,
+    SERIES,
     TEXT_OF_ID,
     Table,
     check_parameters,
@@ -150,6 +152,33 @@ def read_given(request: Request, known: Table) -> Mapping[str, str]:
     required = {name: "" for name, one in known.items() if one.least}
     check_parameters({**required, **given}, known)
     return given
+
+
+def read_commit(request: Request) -> tuple[str]:
+    """Return the digits of a commit's id, in lower case."""
+    return (read_given(request, COMMIT)["sha"].lower(),)
+
+
+class Compared(NamedTuple):
+    """Two postings of a series, by their numbers from 0, that are to be compared."""
+
+    old: int
+    new: int
+
+
+def read_series_id(request: Request) -> tuple[str, Compared | None]:
+    """Return the id as `read_id`, and the postings of `?old=` and `?new=`."""
+    given = read_given(request, SERIES)
+    numbers = [int(given[name]) for name in ("old", "new") if name in given]
+    if len(numbers) == 1:
+        raise ServingError(400, "bad_request", "give both old and new, or neither")
+    return given["id"], Compared(*numbers) if numbers else None
+
+
+def read_patches_place(request: Request) -> tuple[str, str]:
+    """Return the name of a list, and the cursor of a page of its patches."""
+    given = read_given(request, LIST | CURSOR)
+    return given["list"], given.get("cursor", "")
 
 
 #: Default number of rows on a page.
@@ -393,6 +422,24 @@ def list_url(name: str) -> str:
 def month_url(name: str, month: str, first: int = 0) -> str:
     """Return the URL of the messages of a month, from the number `first` on."""
     return f"/lists/{quote(name, safe=SAFE)}/{month}{f'?first={first}' if first else ''}"
+
+
+def series_url(message_id: str, compared: Compared | None = None) -> str:
+    """Return the URL of the series of a mail, or of a comparison of two of its postings."""
+    url = page_url("series", message_id)
+    if compared is None:
+        return url
+    return f"{url}{'&' if '?' in url else '?'}{urlencode(compared._asdict())}"
+
+
+def commit_url(sha: str) -> str:
+    """Return the URL of a commit."""
+    return f"/commits/{sha}"
+
+
+def patches_url(name: str, kind: str) -> str:
+    """Return the URL of the patches of a list: "open" or "applied"."""
+    return f"/patches/{quote(name, safe=SAFE)}/{kind}"
 
 
 def search_url(query: str, **parameters: object) -> str:

@@ -1,4 +1,4 @@
-"""The contract of an index of words, which every backend implements.
+"""The contract of an index of words, which every backend implements, and the form of its queries.
 
 The number of documents that have a lexeme is not part of it: LanceDB does not report it, and
 counting by a search is slow for common words. PostgreSQL's statistics estimate it.
@@ -12,7 +12,54 @@ from mail_assets.errors import MonthError, UnavailableError
 from mail_assets.month import ListMonth
 from mail_assets.vectors.filters import FieldType, Filter, check_filter
 from mail_assets.vectors.index import MetadataValue
-from mail_assets.words.query import WordQuery
+
+#: Shares are multiples of this; a backend rounds others.
+SHARE_STEP = 0.25
+#: Characters of a prefix that every backend compares.
+EXACT_PREFIX = 8
+
+
+class Term(NamedTuple):
+    """A lexeme that ranks; `share`, in steps of SHARE_STEP, is its weight among others."""
+
+    lexeme: str
+    share: float = 1.0
+
+
+class Phrase(NamedTuple):
+    """Lexemes that follow each other; stop words between them are ignored."""
+
+    lexemes: tuple[str, ...]
+
+
+class Prefix(NamedTuple):
+    """Any lexeme or word as written with this beginning."""
+
+    text: str
+
+
+#: A lexeme, or what several lexemes can match.
+Clause = str | Phrase | Prefix
+
+
+class WordQuery(NamedTuple):
+    """Terms that rank messages, and clauses that a hit must or must not have.
+
+    A hit has at least one of `terms`, if there are any, at least one clause of each element of
+    `required`, and no clause of `excluded`. A backend may ignore the characters of a prefix after
+    the first EXACT_PREFIX and find too much, so excluded prefixes are not longer. The first 100
+    terms count; give the rare ones first.
+
+    Without terms the newest come first, or the oldest where `oldest_from` is given: the time, in
+    seconds since 1970, at which the first messages were sent. It saves time alone; others may be
+    older.
+    """
+
+    terms: tuple[Term, ...]
+    required: tuple[tuple[Clause, ...], ...] = ()
+    excluded: tuple[Clause, ...] = ()
+    oldest_from: float | None = None
+
 
 #: Version of what an index keeps of a message, and part of its name. A new version is a new index,
 #: filled next to the old one. Until it is complete, search asks the old one if that has every

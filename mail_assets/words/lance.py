@@ -17,7 +17,14 @@ from lancedb.index import FTS, Bitmap, BTree, LabelList
 from lancedb.table import AsyncTable, Table
 
 from mail_assets.lance.connection import LanceConnection, lance_errors
-from mail_assets.lance.table import PRIMARY_KEY, READ_SINGLY, LanceTable, TableHandle, count_groups
+from mail_assets.lance.table import (
+    PRIMARY_KEY,
+    READ_SINGLY,
+    LanceTable,
+    TableHandle,
+    TableIndex,
+    count_groups,
+)
 from mail_assets.lance.upkeep import Indexes, Limits, TableUpkeep, read_index_states
 from mail_assets.lance.upkeep import clean_table as clean_other_table
 from mail_assets.month import month_number
@@ -28,12 +35,15 @@ from mail_assets.words.index import (
     NAME,
     Document,
     MissingWordsError,
+    Phrase,
+    Prefix,
+    Term,
     WordMatch,
+    WordQuery,
     WordsError,
     check_word_filter,
 )
 from mail_assets.words.lance_query import encode_lexemes, encode_prefixes, list_ids, search_table
-from mail_assets.words.query import Phrase, Prefix, Term, WordQuery
 
 LIMITS = Limits(
     # A search reads unindexed documents one by one, 13 microseconds each. Indexing them makes all
@@ -116,7 +126,7 @@ POSTPONED = "prefixes"  # the largest index, and few searches ask for a prefix
 MERGED = "flags"
 
 
-class LanceWordIndex:
+class LanceWordIndex(TableIndex):
     """One Lance table."""
 
     def __init__(
@@ -170,10 +180,6 @@ class LanceWordIndex:
             found = self._table.read_rows(lance_keys_sql([*wanted], among, ("flags",)))
             altered.update(key for key, row in wanted.items() if found.get(key) != row)
         return altered
-
-    def keys(self) -> Iterator[str]:
-        """Iterate over all keys."""
-        return self._table.list_keys()
 
     def find(self, where: Filter) -> Iterator[str]:
         """Iterate over the keys whose fields match."""
@@ -231,22 +237,6 @@ class LanceWordIndex:
             self.search(query, 1)
         for condition in PROBED:
             self.search(WordQuery(()), 1, condition)
-
-    def catch_up(self) -> None:
-        """Index new documents in little time; see TableUpkeep.catch_up."""
-        self._table.catch_up()
-
-    def maintain(self, *, erase: bool = False) -> None:
-        """Index what is new, compact, delete old versions."""
-        self._table.maintain(erase=erase)
-
-    def needs_upkeep(self) -> bool:
-        """Return whether much was written since the last upkeep, or in many commits."""
-        return self._table.needs_upkeep()
-
-    def drop(self) -> None:
-        """Delete the table, if it exists."""
-        self._table.drop()
 
     async def _check_columns(self, table: AsyncTable) -> None:
         names = (await table.schema()).names

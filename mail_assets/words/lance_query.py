@@ -37,14 +37,14 @@ from mail_assets.lance.table import OpenTable
 from mail_assets.month import known_month
 from mail_assets.vectors.filters import Filter, matches_filter
 from mail_assets.vectors.lance_filters import lance_literal, lance_sql, split_filter
-from mail_assets.words.index import WordMatch
-from mail_assets.words.query import (
+from mail_assets.words.index import (
     EXACT_PREFIX,
     SHARE_STEP,
     Clause,
     Phrase,
     Prefix,
     Term,
+    WordMatch,
     WordQuery,
 )
 

@@ -12,6 +12,12 @@ import psycopg
 import pytest
 
 from mail_assets_tests.cli.conftest import Home
+from mail_assets_tests.crane import NEW, OLD
+from mail_assets_tests.sources.inboxes import git
+from mail_assets_tests.sources.repositories import make_repository
+
+#: 2024-03-30, after the mail.
+COMMITTED = 1_711_756_800
 
 #: Changes that no trigger of ours notices, by group.
 ROWS: dict[str, list[str]] = {
@@ -19,7 +25,7 @@ ROWS: dict[str, list[str]] = {
         f"delete from {table} where ctid = (select min(ctid) from {table})"
         for table in (
             *("messages", "archive_entries", "senders", "chunks", "threads", "vectors", "words"),
-            *("thread_summaries", "mbox_archives"),
+            *("thread_summaries", "mbox_archives", "patches", "commits", "commit_link_months"),
         )
     ],
     "altered": [
@@ -35,6 +41,30 @@ ROWS: dict[str, list[str]] = {
         "where ctid = (select max(ctid) from threads)",
         "update vectors set digest = '' where ctid = (select max(ctid) from vectors)",
         "update words set written = false where ctid = (select max(ctid) from words)",
+    ],
+    "missing series": ["delete from patch_series where previous_id is not null"],
+    "missing keys": ["delete from patch_keys where ref = (select min(ref) from patch_keys)"],
+    "missing links": ["delete from commit_links where kind = 'version'"],
+    "altered patches": [
+        "update patches set title = 'other' where ctid = (select max(ctid) from patches)",
+        "update commits set body = 'other' where ctid = (select max(ctid) from commits)",
+    ],
+    "wrong version": [
+        "update patch_series set previous_id = null, evidence = '{}' where previous_id is not null",
+    ],
+    "wrong state": ["update patch_series set state = 'applied'"],
+    "wrong link": ["update commit_links set evidence = '{}' where kind = 'version'"],
+    "wrong mail": ["update commit_links set message_id = 'boats@example.org' where place = 1"],
+    "extra patches": [
+        "insert into patch_series select 'x', 0, 7, list, month, 0, 'x', 0, 0, null, null, '{}',"
+        " false, false, true, 'open', null, null, null, '{}' from patch_series limit 1",
+        "insert into patch_keys select 7, 0, 7, false",
+        "update commits set list = 'nowhere' where ctid = (select min(ctid) from commits)",
+    ],
+    "link to removed mail": [
+        "insert into commit_links select repository, sha, 'gone@example.org', 'discussion', 9, '{}'"
+        " from commits limit 1",
+        "insert into commit_links select 'crane', 'x', 'boats@example.org', 'discussion', 9, '{}'",
     ],
     "chunk texts": ["update chunks set text = 'x' where ctid = (select max(ctid) from chunks)"],
     "sentences": ["update thread_summaries set sentences = '[]'"],
@@ -76,7 +106,36 @@ Yes, the harbour master has decided to count them at midnight.
 """
 
 #: Tables whose loss is mended by the command alone.
-TABLES = ("messages", "chunks", "threads", "thread_summaries", "vectors", "words", "partitions")
+TABLES = (
+    *("messages", "chunks", "threads", "thread_summaries", "vectors", "words", "partitions"),
+    *("patches", "patch_series", "commits", "commit_links", "commit_link_months"),
+)
+
+
+#: Two versions of a patch, whose diff is that of a commit.
+VERSION = """\
+From ann@example.org Fri Mar 29 10:00:00 2024
+From: Ann Harbor <ann@example.org>
+Subject: [PATCH{0}] crane: know the limit of the load
+Date: Fri, 29 Mar 2024 1{1}:00:00 +0000
+Message-ID: <v{1}@example.org>
+
+The crane must know.
+---
+{2}
+"""
+
+
+def add_patches(home: Path, archive: Path, lists: Path) -> None:
+    """Add two versions of a patch to an archive, and the repository with its commit to lists."""
+    made = make_repository(home / "crane.git")
+    made.commit({"crane.c": OLD}, "first", committed=COMMITTED)
+    sha = made.commit({"crane.c": NEW}, "crane: know the limit of the load", committed=COMMITTED)
+    diff = git(made.folder, "show", "--format=", sha).decode()
+    with archive.open("a") as file:
+        file.write(VERSION.format("", 1, diff) + VERSION.format(" v2", 2, diff))
+    with lists.open("a") as file:
+        file.write(f'[repositories.crane]\nsource = "{made.folder}"\nlists = ["harbor-es"]\n')
 
 
 def files(home: Path, pattern: str) -> list[Path]:
@@ -154,6 +213,7 @@ def home(tmp_path: Path, mail_dsn: str, model_cache: Path) -> DamagedHome:
     home = DamagedHome(tmp_path, mail_dsn, model_cache)
     with (tmp_path / "tricks" / "harbor-es.2024-03.mbox").open("a") as archive:
         archive.write(CONVERSATION)
+    add_patches(tmp_path, Path(archive.name), Path(home.environ["MAIL_LISTS"]))
     home.lines("backfill", "--fast")
     home.environ["MAIL_PRECISION"] = "static"
     assert not home.findings()

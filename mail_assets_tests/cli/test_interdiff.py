@@ -9,6 +9,7 @@ from click.testing import CliRunner
 
 from mail_assets.cli import main
 from mail_assets_tests.cli.conftest import Run, assert_fails
+from mail_assets_tests.crane import Crane
 from mail_assets_tests.steps.test_read_patches import ATTACHED, DIFF, MIXED, PATCH, patch_mail
 from mail_assets_tests.world import HARBOR, World, mail
 
@@ -93,6 +94,102 @@ def test_commit_is_compared_with_its_mail(run: Run, tmp_path: Path) -> None:
     assert_fails(
         run("interdiff", "one@example.org", "f" * 12, "--git", str(tmp_path)), 1, "no commit"
     )
+
+
+@pytest.fixture
+def landed(world: World) -> tuple[Run, str]:
+    """A command over three versions of a patch, the last of which is a commit, and its id."""
+    crane = Crane(world)
+    sha = crane.commit()
+    diff = crane.diff(sha)
+    world.load(
+        *(
+            mail(name, f"It must.\n---\n{text}", subject=f"[PATCH{label}] crane: know the limit",
+                 date=f"Sun, 0{day} Mar 2024 09:00:00 +0000")
+            for name, label, text, day in (
+                ("v1", "", diff.replace("limit_of_crane", "limit_of_the_crane"), 3),
+                ("v2", " v2", diff.replace("limit_of_crane", "limit_of_a_crane"), 4),
+                ("v3", " v3", diff.replace("limit_of_crane", "limit_of_crane;  "), 5),
+            )
+        ),
+        mail("lost", f"x\n---\n{diff.replace('crane.c', 'lost.c')}", subject="[PATCH] lost it"),
+        last="patches",
+    )  # fmt: skip
+    crane.read()
+    world.threads()
+    world.series()
+    crane.link()
+    lists = world.home / "lists.toml"
+    lists.write_text(
+        f'[{HARBOR}]\nsource = "{world.folder()}"\n[repositories.crane]\n'
+        f'source = "{crane.made.folder}"\n'
+    )
+    environ = {"MAIL_HOME": str(world.home), "MAIL_LISTS": str(lists), "MAIL_PG_DSN": world.dsn,
+               "MAIL_STORE": str(world.home / "store")}  # fmt: skip
+    return lambda *arguments: CliRunner().invoke(main, arguments, env=environ), sha
+
+
+def test_versions_are_named_by_numbers_and_compared_by_git(landed: tuple[Run, str]) -> None:
+    run, _ = landed
+    for more, ids in (
+        (("--from", "1", "--to", "2"), ["v1", "v2"]),
+        (("--from", "1"), ["v1", "v3"]),
+        (("--to", "2"), ["v1", "v2"]),
+        (("--to", "3"), ["v2", "v3"]),
+    ):
+        result = run("interdiff", "v1@example.org", *more, "--json")
+        assert (result.exit_code, result.stderr) == (0, "")
+        found = json.loads(result.stdout)
+        assert (found["by"], found["why_not_git"]) == ("git range-diff", None)
+        (patch,) = found["patches"]
+        assert [patch[x]["message_id"] for x in ("old", "new")] == [f"{x}@example.org" for x in ids]
+        assert patch["range_diff"]
+    text = run("interdiff", "v3@example.org", "--from", "1", "--to", "2").stdout
+    assert text.startswith("v1 -> v2  crane: know the limit: changed\n    @@ crane.c\n")
+    assert "    -+int limit_of_the_crane;\n" in text
+
+
+def test_applied_commit_is_compared_with_its_mail(landed: tuple[Run, str]) -> None:
+    run, sha = landed
+    result = run("interdiff", "v3@example.org", "--applied")
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert result.stdout.startswith(f"v3 -> commit {sha[:12]}  crane: know the limit: changed\n")
+    earlier = run("interdiff", "v3@example.org", "--from", "1", "--applied").stdout
+    assert "    -+int limit_of_the_crane;\n    ++int limit_of_crane;\n" in earlier
+    assert earlier == run("interdiff", "v1@example.org", sha[:10]).stdout
+    turned = run("interdiff", sha, "v1@example.org").stdout
+    assert "    -+int limit_of_crane;\n    ++int limit_of_the_crane;\n" in turned
+
+
+def test_without_the_files_it_is_compared_here(landed: tuple[Run, str], tmp_path: Path) -> None:
+    run, _ = landed
+    crane = next(tmp_path.rglob("crane.git"))
+    crane.rename(tmp_path / "gone.git")
+    result = run("interdiff", "v1@example.org", "--to", "2", "--json", "--git", str(tmp_path))
+    found = json.loads(result.stdout)
+    assert (found["by"], found["why_not_git"]) == ("mail_assets", "no repository is at hand")
+    assert found["patches"][0]["files"][0]["lines"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (["v1@example.org", "--to", "7"], 1, "no v7 of this patch is known; there are: v1, v2, v3"),
+        (["v1@example.org", "--to", "1"], 1, "no version before v1"),
+        (["v1@example.org", "--from", "2", "--to", "2"], 1, "name two"),
+        (["lost@example.org", "--applied"], 1, "no commit of a repository in lists.toml is known"),
+        (["v1@example.org", "v2@example.org", "--to", "2"], 2, "give NEW, or"),
+        (["v1@example.org", "v2@example.org", "--applied"], 2, "give NEW, or"),
+        (["v1@example.org", "--applied", "--to", "2"], 2, "takes --from alone"),
+        (["v1@example.org", "--to", "0"], 2, "0"),
+        (["beefbeef"], 2, "name a mail too"),
+        (["v1@example.org", "beefbeef"], 1, "there is no commit beefbeef in a repository"),
+    ],
+)
+def test_what_cannot_be_compared_is_one_line(
+    landed: tuple[Run, str], arguments: list[str], code: int, said: str
+) -> None:
+    assert_fails(landed[0]("interdiff", *arguments), code, said)
 
 
 @pytest.mark.parametrize(

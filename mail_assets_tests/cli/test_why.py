@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
@@ -12,6 +13,8 @@ from mail_assets.cli import main
 from mail_assets_tests.cli.conftest import assert_fails
 from mail_assets_tests.crane import COMMITTED, NEW, Crane
 from mail_assets_tests.world import HARBOR, World, mail
+
+LATER = "Wed, 20 Mar 2024 09:00:00 +0000"
 
 
 class Checkout:
@@ -55,7 +58,7 @@ class Checkout:
         """Run the command."""
         return CliRunner().invoke(main, ["why", *arguments], env=self.environ, input=stdin)
 
-    def json(self, *arguments: str, stdin: str = "") -> list[dict[str, object]]:
+    def json(self, *arguments: str, stdin: str = "") -> list[dict[str, Any]]:
         """Return the objects that the command prints."""
         result = self.why(*arguments, "--json", stdin=stdin)
         assert (result.exit_code, result.stderr) == (0, ""), result.output
@@ -86,6 +89,44 @@ def test_commit_is_the_same_by_its_line_and_by_its_id(checkout: Checkout) -> Non
         by_line.pop(key)
     assert by_line == by_id
     assert by_id["message_ids"] == ["v1@example.org"]
+
+
+def test_versions_thanks_and_release_stand_by_a_commit(checkout: Checkout) -> None:
+    crane = checkout.crane
+    other = crane.diff(checkout.sha).replace("limit_of_crane", "limit_of_the_crane")
+    earlier = mail("v0", f"It must.\n---\n{other}", subject="[PATCH] crane: know the limit",
+                   date="Sun, 03 Mar 2024 09:00:00 +0000")  # fmt: skip
+    later = crane.mail("v1", checkout.sha, "[PATCH v2] crane: know the limit")
+    listed = "Ann (1):\n      crane: know the limit\n"
+    release = mail("release", listed, subject="[ANNOUNCE] crane v7", date=LATER)
+    crane.world.load(earlier, later, checkout.thanks, release, at=9, last="patches")
+    crane.world.threads()
+    crane.world.series()
+    crane.link()
+    (found,) = checkout.json(checkout.sha)
+    (change,) = found["versions"]
+    assert [one["message_id"] for one in change["versions"]] == ["v0@example.org", "v1@example.org"]
+    (thanks,) = found["thanks"]
+    assert (thanks["message_id"], thanks["names_commit"]) == ("thanks@example.org", True)
+    assert [one["name"] for one in found["released_in"]] == ["crane v7"]
+    assert found["unknown"] == ["a summary of the discussion: none was made"]
+    text = checkout.why(checkout.sha).stdout
+    assert "→ v2, 2024-03-04 (title, lines); this one was applied\n" in text
+    assert "Said to be applied in Re: [PATCH] crane: know the limit\n" in text
+    assert "Released in crane v7, whose announcement lists its title\n" in text
+    assert checkout.json(crane.first)[0]["released_in"] == []
+
+
+def test_release_that_lists_a_commit_is_no_mail_of_it(checkout: Checkout) -> None:
+    crane = checkout.crane
+    never = crane.commit("crane: was never mailed to a list", b"int never;\n")
+    listed = "Ann (1):\n      crane: was never mailed to a list\n"
+    release = mail("release", listed, subject="crane v8 released", date=LATER)
+    crane.world.load(checkout.mail, checkout.thanks, release, at=9, last="patches")
+    (found,) = checkout.json(never)
+    assert (found["abstained"], found["message_ids"]) == (True, [])
+    assert [one["message_id"] for one in found["released_in"]] == ["release@example.org"]
+    assert "Released in crane v8 released" in checkout.why(never).stdout
 
 
 @pytest.mark.parametrize(

@@ -106,6 +106,15 @@ def test_reversed_range_fails_and_says_so(shell: Shell) -> None:
     assert "is it reversed?" in printed
 
 
+@pytest.mark.parametrize("program", [MATERIALIZE, "dg launch --assets '*'"])
+def test_range_of_all_assets_is_made_in_one_run(shell: Shell, program: str) -> None:
+    shell.run("mail-assets up")
+    printed = shell.run(f"{program} --partition-range 'harbor-dev|2024-03...harbor-dev|2024-04'")
+    for asset in ("vectors harbor-dev 2024-03", "vectors harbor-dev 2024-04"):
+        assert f"{asset}: chunks" in printed
+    assert "Traceback" not in printed
+
+
 def test_make_materialize_is_the_same(shell: Shell) -> None:
     printed = shell.run("make materialize LIST=harbor-dev MONTH=2024-03")
     assert "vectors harbor-dev 2024-03: chunks" in printed

@@ -3,13 +3,8 @@
 from mail_assets.mail.body.segments import segment_body
 
 LETTERS = {
-    "text": "t",
-    "quote": "q",
-    "attribution": "a",
-    "signature": "s",
-    "footer": "f",
-    "patch": "p",
-}
+    "text": "t", "quote": "q", "attribution": "a", "signature": "s", "footer": "f", "patch": "p",
+}  # fmt: skip
 
 
 def letters(body: str, from_name: str = "", from_email: str = "", *, answers: bool = True) -> str:

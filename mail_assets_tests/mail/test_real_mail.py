@@ -60,13 +60,10 @@ def test_archive_splits_at_every_boundary_of_its_manifest() -> None:
 @pytest.mark.parametrize(
     ("name", "distinct"),
     [
-        ("linux-man", 3_640),
-        ("linux-man-pgstyle", 3_640),
-        ("pgsql-todo", 1_593),
-        ("twisted-python", 6_742),
-        ("pgsql-announce", 14),
+        ("linux-man", 3_640), ("linux-man-pgstyle", 3_640), ("pgsql-todo", 1_593),
+        ("twisted-python", 6_742), ("pgsql-announce", 14),
     ],
-)
+)  # fmt: skip
 def test_archive_holds_as_many_distinct_ids_as_are_known(name: str, distinct: int) -> None:
     found = [one for _, one in parsed(name)]
     for one in found:

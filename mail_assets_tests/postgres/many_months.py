@@ -94,6 +94,48 @@ FILL: tuple[LiteralString, ...] = (
     insert into indexes values (current_setting('test.bucket'), 'mail', '', '', '')
     on conflict do nothing""",
     """
+    insert into patches
+    select list, month, message_id, 0, 0, 'patch', 'body', '', 'About ' || n, 'About ' || n,
+           m || ' about ' || n, '{}', 1, null, null, 'Ann', m || '-' || n || '@example.org',
+           timestamptz '2000-01-01' + m * interval '1 month', md5(message_id), '[{"path": "a"}]',
+           1, 1, 1, '{1}', '', '', '[]', '{}', '', '{}'
+      from new_messages""",
+    """
+    insert into patch_series
+    select message_id, 0, hashtextextended(message_id, 0), list, month, 0, message_id, 0, 0, null,
+           null, '{}', false, false, true,
+           case when n = 1 and m % 8 = 0 then 'open' else 'applied' end, null, null, null, '{}'
+      from new_messages""",
+    """
+    insert into patch_keys
+    select hashtextextended(message_id || i, 1), 86400 * 30 * m, hashtextextended(message_id, 0),
+           i = 0
+      from new_messages, generate_series(0, 2) i""",
+    """
+    insert into patch_outcomes
+    select message_id, 0, 'applied', 0, 7, '{}', '', '{}', false, true, 'bob@example.org', 'Bob',
+           timestamptz '2000-01-01' + m * interval '1 month',
+           array[(m - 1) || '-' || n || '@' || list]
+      from new_messages where n % 3 = 0""",
+    """
+    insert into commits
+    select list, month, 'crane of ' || list, md5(message_id), '{}', 'Ann',
+           m || '-' || n || '@example.org', timestamptz '2000-01-01' + m * interval '1 month',
+           'Bob', 'bob@example.org', timestamptz '2000-01-02' + m * interval '1 month',
+           'About ' || n, m || ' about ' || n, '', '[]', array[message_id], '{}', '{}',
+           '[{"path": "a"}]', 1, 1, md5(message_id), '{1}', '{}'
+      from new_messages""",
+    """
+    insert into commit_links
+    select 'crane of ' || list, md5(message_id), message_id, 'applied', 0, '{patch-id}'
+      from new_messages""",
+    """
+    insert into commit_link_months
+    select list, month, '{"commits": 30}', '' from new_messages where n = 1""",
+    """
+    insert into commit_link_sources
+    select 'commits', list, month, '' from new_messages where n = 1""",
+    """
     insert into encoded_texts (fingerprint, text_hash, vector)
     select 'static', text_hash, '' from chunks
      where (list, month) in (select list, month from new_messages)
@@ -112,6 +154,11 @@ SECOND_INDEX: tuple[LiteralString, ...] = (
     "insert into vectors select %s, key, list, month, digest, written from vectors",
     "insert into words select %s, key, list, month, digest, written from words",
 )
+OF_MONTH: LiteralString = "select {} from {} where (list, month) = (%(list)s, %(month)s) order by 1"
+KEYS_OF_MONTH: LiteralString = """
+    select k.key from patch_keys k join patch_series s using (ref)
+     where (s.list, s.month) = (%(list)s, %(month)s) order by 1"""
+
 #: Those of each month before the last analyze, and after it: the steps are new.
 FIRST_STEPS, LAST_STEPS = ["messages", "words", "chunks"], ["embeddings", "vectors"]
 
@@ -193,6 +240,23 @@ def month_values(
         "digests": digests * len(keys),
         "digest": digests[0],
         "removals": digests,
+        "refs": column(OF_MONTH.format("ref", "patch_series")),
+        "series": ids,
+        "key_numbers": column(KEYS_OF_MONTH),
+        "ats": [86400.0 * 30 * MONTHS] * 3 * count,
+        "window": 6,
+        "span": 100.0,
+        "places": [0] * count,
+        "repository": f"crane of {list_name}",
+        "repositories": [f"crane of {list_name}"] * count,
+        "shas": column(OF_MONTH.format("sha", "commits")),
+        "patch_ids": column(OF_MONTH.format("patch_id", "patches")),
+        "titles": column(OF_MONTH.format("title_key", "patches")),
+        "longest": "400 days",
+        "email": f"{MONTHS}-1@example.org",
+        "earliest": "2019-01-01",
+        "latest": "2020-02-01",
+        "numbers": [1],
         "removal": digests[0],
         "after": "",
         "threads": [f"{MONTHS - MONTHS % 8}-1@{list_name}"],

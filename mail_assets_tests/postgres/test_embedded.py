@@ -74,26 +74,24 @@ def test_a_fresh_start_ignores_the_environment(
     assert facts == ("", "UTF8", "'quot':2 'smart':1")
 
 
-def test_only_the_server_can_enter_socket_and_data(folder: Path) -> None:
-    server = Cluster(folder / "pg").start()
-    for path in (server.paths.socket_folder, server.paths.data):
+def test_only_the_server_can_enter_socket_and_data(cluster: Cluster) -> None:
+    for path in (cluster.paths.socket_folder, cluster.paths.data):
         assert path.stat().st_mode & 0o777 == 0o700
-        assert path.stat().st_uid == server.account.uid
+        assert path.stat().st_uid == cluster.account.uid
 
 
-def test_a_second_start_leaves_the_server_alone(folder: Path) -> None:
-    server = Cluster(folder / "pg").start()
-    first = postmaster(server)
-    server.start()
-    Cluster(folder / "pg").start()
-    assert postmaster(server) == first
+def test_a_second_start_leaves_the_server_alone(cluster: Cluster) -> None:
+    first = postmaster(cluster)
+    cluster.start()
+    Cluster(cluster.paths.root).start()
+    remove_stale_lock(cluster.paths.data, cluster.paths.socket_folder)
+    assert postmaster(cluster) == first
+    assert cluster.running()
 
 
 def test_a_running_server_is_known_without_another_process(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    cluster = Cluster(folder / "pg").start()
-
     def die(*arguments: object, **options: object) -> subprocess.CompletedProcess[bytes]:
         """End as a process that is started while other threads call gRPC may."""
         return subprocess.CompletedProcess([], -signal.SIGSEGV)
@@ -147,13 +145,6 @@ def test_a_dead_server_with_a_reused_pid_starts(folder: Path) -> None:
             other.kill()
 
 
-def test_the_lock_of_a_running_server_stays(folder: Path) -> None:
-    server = Cluster(folder / "pg").start()
-    remove_stale_lock(server.paths.data, server.paths.socket_folder)
-    assert (server.paths.data / "postmaster.pid").exists()
-    assert server.running()
-
-
 def test_many_processes_at_once_start_one_server(folder: Path) -> None:
     root = folder / "pg"
     command = [sys.executable, "-c", STARTER, str(root)]
@@ -171,9 +162,7 @@ def test_many_processes_at_once_start_one_server(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "short"),
     [
-        ("with spaces & accents é", False),
-        ("it's", False),
-        ("100%", False),
+        ("100% it's with spaces & accents é", False),
         ("a,b", True),
         ("x" * 100, True),
     ],
@@ -195,12 +184,12 @@ def test_a_path_with_shell_characters_is_refused(folder: Path, character: str) -
         Cluster(folder / f"a{character}b").start()
 
 
-@pytest.mark.parametrize("left", ["half/made", "PG_VERSION"])
-def test_leftovers_of_a_killed_initdb_are_removed(folder: Path, left: str) -> None:
+def test_leftovers_of_a_killed_initdb_are_removed(folder: Path) -> None:
     server = Cluster(folder / "pg")
     fresh = server.paths.data.with_name(f"{server.paths.data.name}.new")
-    (fresh / left).parent.mkdir(parents=True)
-    (fresh / left).write_text("18")
+    (fresh / "half").mkdir(parents=True)
+    for left in ("half/made", "PG_VERSION"):
+        (fresh / left).write_text("18")
     keep(server.start(), 1)
     assert not fresh.exists()
 
@@ -214,15 +203,6 @@ def test_a_server_starts_where_its_folder_was_deleted(folder: Path) -> None:
     assert rows(server) == [1]
 
 
-def test_a_server_that_does_not_start_says_why(folder: Path) -> None:
-    server = Cluster(folder / "pg").start()
-    server.stop()
-    with (server.paths.data / "postgresql.auto.conf").open("a") as settings:
-        settings.write("no_such_setting = 1\n")
-    with pytest.raises(PostgresError, match="no_such_setting"):
-        server.start()
-
-
 def test_a_dsn_quotes_the_socket(folder: Path) -> None:
     server = Cluster(folder / "a b")
     socket = str(server.paths.socket_folder).replace(" ", "%20")
@@ -231,10 +211,9 @@ def test_a_dsn_quotes_the_socket(folder: Path) -> None:
 
 
 @as_root
-def test_root_hands_over_to_another_account(folder: Path) -> None:
-    server = Cluster(folder / "pg").start()
-    assert server.account.uid != 0
-    assert Path(f"/proc/{postmaster(server)}").stat().st_uid == server.account.uid
+def test_root_hands_over_to_another_account(cluster: Cluster) -> None:
+    assert cluster.account.uid != 0
+    assert Path(f"/proc/{postmaster(cluster)}").stat().st_uid == cluster.account.uid
 
 
 @as_root
@@ -320,12 +299,9 @@ def test_data_of_another_version_are_refused(folder: Path) -> None:
     assert not server.paths.data.exists(), "an empty cluster was begun"
 
 
-@pytest.mark.parametrize(
-    ("name", "version"),
-    [("pg17.kept", "17"), ("pg17.new", "17"), ("pg_17", "17"), ("pg9.6", "9.6")],
-)
-def test_data_set_aside_do_not_matter(folder: Path, name: str, version: str) -> None:
-    write_data(folder / "pg" / name, version)
+def test_data_set_aside_do_not_matter(folder: Path) -> None:
+    for name in ("pg17.kept", "pg17.new", "pg_17", "pg9.6"):
+        write_data(folder / "pg" / name, "9.6" if name == "pg9.6" else "17")
     assert Cluster(folder / "pg").start().running()
 
 

@@ -6,10 +6,9 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from mail_assets.postgres.database import Database
+from mail_assets.postgres.database import Database, check_version
 from mail_assets.postgres.embedded import Cluster
 from mail_assets.postgres.errors import PostgresError
-from mail_assets.postgres.remote import check_version
 
 
 @pytest.mark.parametrize(("version", "major"), [(140_012, 14), (90_624, 9)])

@@ -23,11 +23,14 @@ PACKAGE = Path(mail_assets.__file__).parent
 #: The statements of checks that are run for several months by one function.
 MONTH_CHECKS = (
     "dialects", "message_counts", "undated", "unthreaded", "wrong_spans", "tokens",
-    "summary_sentences", "summary_ages", "patches", "commits",
+    "summary_sentences", "summary_ages", "patches", "commits", "series", "links",
 )  # fmt: skip
 
 #: Of a whole list, by one function.
-DAMAGE = ("messages", "entries", "quarantined", "removed", "wrong_senders", "chunks", "patches")
+DAMAGE = (
+    "messages", "entries", "quarantined", "removed", "wrong_senders", "chunks", "patches",
+    "commits",
+)  # fmt: skip
 
 STAGED = ("messages", "threads", "chunks", "patches", "commits")
 #: What EXPLAIN takes, after the comments.

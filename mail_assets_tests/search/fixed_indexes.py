@@ -5,7 +5,7 @@ from typing import Any
 
 import psycopg
 
-from mail_assets.postgres.pending import Pending
+from mail_assets.postgres.statements import Pending
 from mail_assets.search.language.syntax import ParsedRequest
 from mail_assets.search.live_index import LiveName, VectorSearch
 from mail_assets.search.look_up import AskWords

@@ -12,7 +12,7 @@ from mail_assets.indexes.mail_index import MailBucket
 from mail_assets.indexes.vectors import index_spec, open_mail_bucket
 from mail_assets.postgres.database import Database
 from mail_assets.postgres.embedded import Cluster
-from mail_assets.postgres.pending import Pending
+from mail_assets.postgres.statements import Pending
 from mail_assets.search.language.request import Request
 from mail_assets.search.live_index import KEPT_VECTORS, LiveIndex, LiveName, follow_live
 from mail_assets.settings.settings import load_settings

@@ -11,8 +11,7 @@ from mail_assets.search.language.request import Request
 from mail_assets.search.open import open_searcher
 from mail_assets.search.searcher import Searcher
 from mail_assets.vectors.index import Match
-from mail_assets.words.index import WordIndex, WordMatch
-from mail_assets.words.query import WordQuery
+from mail_assets.words.index import WordIndex, WordMatch, WordQuery
 from mail_assets_tests.sample_corpus import ROOT, Corpus, Search
 from mail_assets_tests.search.fixed_indexes import always, asking
 

@@ -21,8 +21,7 @@ from mail_assets.search.searcher import Searcher
 from mail_assets.tables.lists import EVERY_LIST, show_lists
 from mail_assets.vectors.filters import Filter
 from mail_assets.vectors.index import Match
-from mail_assets.words.index import WordMatch
-from mail_assets.words.query import WordQuery
+from mail_assets.words.index import WordMatch, WordQuery
 from mail_assets_tests.databases import drop_database, new_database
 from mail_assets_tests.postgres.test_statement_costs import count_rows
 from mail_assets_tests.search.fixed_indexes import always, asking, read_query

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from mail_assets.search.language.request import Request, RequestError
 from mail_assets.search.language.syntax import parse_request
 from mail_assets.search.query import LanguageQuery, take_apart
-from mail_assets.words.query import Phrase, Prefix, Term, WordQuery
+from mail_assets.words.index import Phrase, Prefix, Term, WordQuery
 from mail_assets_tests.search.fixed_indexes import read_query
 
 

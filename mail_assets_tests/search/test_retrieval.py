@@ -14,8 +14,7 @@ from mail_assets.search.searcher import Searcher
 from mail_assets.search.semantic import HYBRID_CHUNKS
 from mail_assets.vectors.filters import Filter
 from mail_assets.vectors.index import Match
-from mail_assets.words.index import WordIndex, WordMatch
-from mail_assets.words.query import WordQuery
+from mail_assets.words.index import WordIndex, WordMatch, WordQuery
 from mail_assets_tests.sample_corpus import Corpus, Search, ids
 from mail_assets_tests.search.fixed_indexes import FixedVectors, asking
 

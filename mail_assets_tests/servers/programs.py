@@ -18,16 +18,10 @@ from mail_assets_tests.waits import LONG
 
 #: What Debian calls the packages of the programs, and where it keeps those that are in no PATH.
 PACKAGES = {
-    "ceph": "ceph-common",
-    "ceph-mon": "ceph-mon",
-    "ceph-osd": "ceph-osd",
-    "monmaptool": "ceph-base",
-    "radosgw": "radosgw",
-    "radosgw-admin": "ceph-common",
-    "pgbouncer": "pgbouncer",
-    "initdb": "postgresql-15",
-    "postgres": "postgresql-15",
-}
+    "ceph": "ceph-common", "ceph-mon": "ceph-mon", "ceph-osd": "ceph-osd",
+    "monmaptool": "ceph-base", "radosgw": "radosgw", "radosgw-admin": "ceph-common",
+    "pgbouncer": "pgbouncer", "initdb": "postgresql-15", "postgres": "postgresql-15",
+}  # fmt: skip
 FOLDERS = ("/usr/lib/postgresql/15/bin", "/usr/sbin", "/usr/local/sbin")
 
 #: Seconds between two looks at whether a server answers.

@@ -4,7 +4,6 @@ import gzip
 import hashlib
 import socket
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,24 +13,11 @@ from botocore.exceptions import IncompleteReadError
 from mail_assets.month import ListMonth
 from mail_assets.sources.s3 import S3Source
 from mail_assets.sources.source import Fetched, SourceError, Unchanged
-from mail_assets_tests.s3 import empty_bucket, serve_s3
 from mail_assets_tests.sources.samples import JANUARY
 from mail_assets_tests.waits import LONG
 
 MBOX = b"From ann@example.org Mon Jan 05 15:18:12 2026\nFrom: ann@example.org\n\nHello\n\n"
 GZ = gzip.compress(MBOX)
-
-
-@pytest.fixture(scope="module")
-def endpoint() -> Iterator[str]:
-    with serve_s3() as url:
-        yield url
-
-
-@pytest.fixture
-def s3(endpoint: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    with empty_bucket(endpoint, monkeypatch) as client:
-        yield client
 
 
 def test_objects_directly_under_the_prefix_are_listed_by_month(s3: Any) -> None:

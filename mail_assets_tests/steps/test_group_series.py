@@ -8,6 +8,7 @@ import psycopg
 import pytest
 
 from mail_assets.forgetting.forget import ForgetRequest
+from mail_assets.forgetting.remove_list import remove_list
 from mail_assets.steps import group_series as step
 from mail_assets.tables import patch_series as table
 from mail_assets_tests.world import APRIL, HARBOR, MARCH, PIER, Killed, World
@@ -170,6 +171,48 @@ def test_contested_answer_says_nothing(world: World) -> None:
     load(world, FIRST, said, at=1)
     world.series()
     assert states(world)["v1"] == ("applied", "t@example.org", [])
+
+
+@pytest.mark.parametrize("place", [(HARBOR, APRIL), (PIER, MARCH)])
+def test_contested_patch_is_grouped_again_when_settled(
+    world: World, place: tuple[str, str]
+) -> None:
+    list_name, month = place
+    forged = post("v2", "Buy this", "Nothing to see.", EVE, day=1)
+    load(world, forged, list_name=list_name, month=month)
+    load(world, FIRST, SECOND, at=1)
+    world.series()
+    load(world, list_name=list_name, month=month, at=2)
+    world.series()
+    grown = world.rows("patch_series")
+    assert len(grown) == 2
+    assert world.series(rebuild=True).counts["written"] == 0
+    assert world.rows("patch_series") == grown
+
+
+def test_removed_list_leaves_the_series_of_another(world: World) -> None:
+    load(world, FIRST)
+    load(world, SECOND, post("t", "Re: x", "NAK.\n", BOB, 12, "v1"), list_name=PIER)
+    world.series()
+    assert states(world)["v1"][0] == "rejected"
+    with world.workspace() as workspace:
+        remove_list(workspace, PIER, world.open_index)
+    world.series()
+    assert states(world) == {"v1": ("open", None, [])}
+    assert world.series(rebuild=True).counts["written"] == 0
+
+
+def test_figures_are_those_of_all_rows(world: World) -> None:
+    load(world, FIRST, SECOND, post("n", "Re: x", "NAK, this breaks the pier.\n", BOB, 12, "v2"))
+    counts = world.series().counts
+    assert {name: counts[name] for name in table.FIGURES} == {
+        "patches": 2, "series": 1, "joined": 1, "open": 0, "applied": 0, "superseded": 1,
+        "rejected": 1, "withdrawn": 0,
+    }  # fmt: skip
+    world.forget(ForgetRequest(["v2@example.org"], [], "asked", "me"))
+    counts = world.series().counts
+    assert (counts["patches"], counts["joined"], counts["open"]) == (1, 0, 1)
+    assert world.series(rebuild=True).counts["written"] == 0
 
 
 def test_forgotten_mail_leaves_no_trace(world: World) -> None:

@@ -3,13 +3,14 @@
 import pytest
 
 from mail_assets.forgetting.forget import ForgetRequest
+from mail_assets.forgetting.remove_list import remove_list
 from mail_assets.month import ListMonth
 from mail_assets.steps.link_commits import link_commits
 from mail_assets.steps.read_commits import find_months_behind, read_month_commits
-from mail_assets.tables.commit_links import has_changes
+from mail_assets.tables.commit_links import Discussed, has_changes
 from mail_assets.tables.commits import AmbiguousCommitError, CommitKey, find_commit
 from mail_assets_tests.crane import COMMITTED, NEW, Crane
-from mail_assets_tests.world import APRIL, HARBOR, MARCH, World, mail
+from mail_assets_tests.world import APRIL, HARBOR, MARCH, PIER, World, mail
 
 
 @pytest.fixture
@@ -88,13 +89,78 @@ def test_forgotten_mail_is_linked_no_more(crane: Crane) -> None:
     assert crane.links(sha) == []
 
 
-def test_contested_mail_speaks_for_no_commit(crane: Crane) -> None:
-    sha = crane.commit("crane: know the limit\n\nLink: https://x.example/r/v1@example.org\n")
-    forged = mail("v1", "Buy this crane.", subject="Cranes")
-    crane.world.load(crane.mail("v1", sha), forged, last="patches")
+NAMING = "crane: know the limit\n\nLink: https://x.example/r/v1@example.org\n"
+
+
+def test_forgotten_id_does_not_come_back_from_a_commit(crane: Crane) -> None:
+    sha = crane.commit(NAMING)
+    crane.world.load(crane.mail("v1", sha), mail("other"), last="vectors")
     crane.read()
     crane.link()
-    assert crane.links(sha) == ["missing v1"]
+    assert crane.links(sha) == ["applied v1"]
+    crane.world.forget(ForgetRequest(["v1@example.org"], [], "asked to", "the postmaster"))
+    for rebuild in (False, True):
+        crane.link(rebuild=rebuild)
+        assert crane.links(sha) == []
+
+
+@pytest.mark.parametrize("place", [(HARBOR, MARCH), (HARBOR, APRIL), (PIER, MARCH)])
+@pytest.mark.parametrize("message", ["crane: know the limit", NAMING])
+def test_contested_mail_speaks_for_no_commit_until_settled(
+    crane: Crane, message: str, place: tuple[str, str]
+) -> None:
+    world, (list_name, month) = crane.world, place
+    sha = crane.commit(message)
+    own = [crane.mail("v1", sha)]
+    forged = mail("v1", "Buy this crane.", subject="Cranes", sender="eve@example.net")
+    world.load(*own, last="patches")
+    crane.read()
+    crane.link()
+    assert crane.links(sha) == ["applied v1"]
+    there = own if place == (HARBOR, MARCH) else []
+    world.load(*there, forged, list_name=list_name, month=month, at=1, last="patches")
+    crane.link()
+    assert crane.links(sha) == (["missing v1"] if message == NAMING else [])
+    world.archive(month, *there, list_name=list_name, at=2)
+    world.archives(month, list_name, allow_loss=True)
+    world.messages(month, list_name)
+    world.patches(month, list_name)
+    crane.link()
+    assert crane.links(sha) == ["applied v1"]
+
+
+def test_removed_list_leaves_the_links_of_another(crane: Crane) -> None:
+    world = crane.world
+    about = {"crane": Discussed((HARBOR, PIER))}
+    sha = crane.commit()
+    second = crane.mail("v2", sha, "[PATCH v2] crane: know the limit").replace(
+        b"04 Mar 2024 09", b"04 Mar 2024 10"
+    )
+    world.load(crane.mail("v1", sha), last="patches")
+    world.load(second, list_name=PIER, last="patches")
+    crane.read()
+    crane.link(about=about)
+    assert crane.links(sha) == ["applied v2", "version v1"]
+    with world.workspace() as workspace:
+        remove_list(workspace, PIER, world.open_index)
+    assert crane.links(sha) == ["version v1"]
+    crane.link(about=about)
+    assert crane.links(sha) == ["applied v1"]
+    digest = crane.link(about=about).digest
+    assert crane.link(about=about, rebuild=True).digest == digest
+
+
+def test_removed_list_takes_its_commits_and_links_along(crane: Crane) -> None:
+    world = crane.world
+    sha = crane.commit()
+    world.load(crane.mail("v1", sha), last="patches")
+    crane.read()
+    crane.link()
+    with world.workspace() as workspace:
+        remove_list(workspace, HARBOR, world.open_index)
+    for table in ("commits", "commit_links", "commit_link_months", "commit_link_sources"):
+        assert world.rows(table) == [], table
+    assert crane.link().counts["commits"] == 0
 
 
 def test_repository_that_is_named_no_more_is_dropped(crane: Crane) -> None:
@@ -105,7 +171,7 @@ def test_repository_that_is_named_no_more_is_dropped(crane: Crane) -> None:
     with crane.world.workspace() as workspace:
         gone = read_month_commits(workspace, ListMonth(HARBOR, MARCH), {})
         assert gone.counts["deleted"] == 2
-        link_commits(workspace.connection, {}, crane.world.said.append)
+        link_commits(workspace, {})
     assert crane.links(sha) == []
 
 

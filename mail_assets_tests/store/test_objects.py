@@ -3,9 +3,7 @@
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -15,19 +13,6 @@ from mail_assets.store.folder import FolderStore
 from mail_assets.store.objects import ObjectStore, check_key
 from mail_assets.store.open import check_store, open_store, store_folder
 from mail_assets.store.s3 import S3Store
-from mail_assets_tests.s3 import empty_bucket, serve_s3
-
-
-@pytest.fixture(scope="module")
-def endpoint() -> Iterator[str]:
-    with serve_s3() as url:
-        yield url
-
-
-@pytest.fixture
-def s3(endpoint: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    with empty_bucket(endpoint, monkeypatch) as client:
-        yield client
 
 
 @pytest.fixture(params=["folder", "bucket", "prefix"])

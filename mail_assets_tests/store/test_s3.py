@@ -1,6 +1,5 @@
 """Particulars of S3: prefixes, downloads, pages of a listing, a missing bucket."""
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -8,19 +7,6 @@ import pytest
 
 from mail_assets.store.objects import StoreError
 from mail_assets.store.open import open_store
-from mail_assets_tests.s3 import empty_bucket, serve_s3
-
-
-@pytest.fixture(scope="module")
-def endpoint() -> Iterator[str]:
-    with serve_s3() as url:
-        yield url
-
-
-@pytest.fixture
-def s3(endpoint: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    with empty_bucket(endpoint, monkeypatch) as client:
-        yield client
 
 
 def test_prefix_precedes_every_key_and_hides_neighbours(s3: Any) -> None:

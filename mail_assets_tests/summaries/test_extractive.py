@@ -4,12 +4,12 @@ import sys
 
 import pytest
 
+from mail_assets.summaries.acts import is_decision
 from mail_assets.summaries.extractive import (
     MAX_SENTENCES,
     count_reactions,
     count_sentences,
     find_candidates,
-    is_decision,
     summarize,
 )
 from mail_assets.summaries.summary import MessageText

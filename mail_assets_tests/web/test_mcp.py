@@ -30,6 +30,9 @@ TOOLS = {
     "similar",
     "list_lists",
     "explain_search",
+    "why",
+    "get_series",
+    "compare_versions",
 }
 
 

@@ -6,9 +6,8 @@ from multiprocessing.connection import Connection
 from multiprocessing.synchronize import Barrier
 
 from mail_assets.words import lance
-from mail_assets.words.index import WordIndex
+from mail_assets.words.index import Term, WordIndex, WordQuery
 from mail_assets.words.open import open_words
-from mail_assets.words.query import Term, WordQuery
 from mail_assets_tests.vectors.processes import run_together
 from mail_assets_tests.words.samples import document
 

@@ -8,8 +8,7 @@ from collections.abc import Iterable, Sequence
 
 from mail_assets.month import month_number
 from mail_assets.vectors.filters import Filter, matches_filter
-from mail_assets.words.index import Document
-from mail_assets.words.query import Clause, Phrase, Prefix, WordQuery
+from mail_assets.words.index import Clause, Document, Phrase, Prefix, WordQuery
 
 K1, B = 1.2, 0.75
 

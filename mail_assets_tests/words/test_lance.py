@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from mail_assets.words import lance_query as query_module
-from mail_assets.words.index import WordIndex
+from mail_assets.words.index import Clause, Phrase, Prefix, Term, WordIndex, WordQuery
 from mail_assets.words.lance import LanceWordIndex
 from mail_assets.words.lance_query import (
     MAX_TERMS,
@@ -18,7 +18,6 @@ from mail_assets.words.lance_query import (
     ranking_query,
     share_step,
 )
-from mail_assets.words.query import Clause, Phrase, Prefix, Term, WordQuery
 from mail_assets_tests.vectors.interrupted import ERASED, fails_once
 from mail_assets_tests.words.samples import STRANGE, document
 

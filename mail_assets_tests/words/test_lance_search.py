@@ -14,9 +14,8 @@ from hypothesis import strategies as st
 
 from mail_assets.vectors import lance_filters
 from mail_assets.vectors.filters import Filter
-from mail_assets.words.index import Document, WordIndex
+from mail_assets.words.index import Document, Phrase, Prefix, Term, WordIndex, WordQuery
 from mail_assets.words.open import open_words
-from mail_assets.words.query import Phrase, Prefix, Term, WordQuery
 from mail_assets_tests.words.reference import Bm25
 from mail_assets_tests.words.samples import FLAGS, documents
 

@@ -6,9 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from mail_assets.words.index import MissingWordsError
+from mail_assets.words.index import MissingWordsError, Term, WordQuery
 from mail_assets.words.open import open_words
-from mail_assets.words.query import Term, WordQuery
 from mail_assets_tests.s3 import serve_bucket
 from mail_assets_tests.words.samples import document
 

@@ -7,10 +7,9 @@ from pathlib import Path
 import lancedb
 import pytest
 
-from mail_assets.words.index import NAME, MissingWordsError, WordIndex, WordsError
+from mail_assets.words.index import NAME, MissingWordsError, Term, WordIndex, WordQuery, WordsError
 from mail_assets.words.lance import to_arrow
 from mail_assets.words.open import open_words
-from mail_assets.words.query import Term, WordQuery
 from mail_assets_tests.words.samples import document
 
 DOCUMENTS = [document(number, ["lease", f"w{number}"]) for number in range(3)]

@@ -15,7 +15,7 @@ from mail_assets.defs.assets.months import (
     materialize_table,
     table_metadata,
 )
-from mail_assets.defs.partitions import PREFIX, YEAR, asset_key
+from mail_assets.defs.partitions import PREFIX, WHOLE, YEAR, asset_key
 from mail_assets.defs.resources import ArchiveSourceResource, SummariesResource, WorkspaceResource
 from mail_assets.month import ListMonth
 from mail_assets.settings.lists import MailingList
@@ -126,6 +126,7 @@ def build_messages(
     tags={"layer": "text"},
     kinds={"postgres"},
     metadata=describe_asset("threads"),
+    backfill_policy=WHOLE,
     code_version=THREADS_VERSION,
 )
 def threads(
@@ -153,6 +154,7 @@ def build_thread_summaries(maker: str) -> dg.AssetsDefinition:
         tags={"layer": "text"},
         kinds={"postgres"},
         metadata=describe_asset("thread_summaries"),
+        backfill_policy=WHOLE,
         code_version=maker,
     )
     def thread_summaries(

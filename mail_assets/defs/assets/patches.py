@@ -3,16 +3,19 @@
 https://docs.dagster.io/guides/build/assets
 """
 
+from collections.abc import Mapping
+from functools import partial
+
 import dagster as dg
 
-from mail_assets.defs.assets.figures import describe_asset
+from mail_assets.defs.assets.figures import describe_asset, describe_figures
 from mail_assets.defs.assets.mail import RETRIES
 from mail_assets.defs.assets.months import (
     RebuildConfig,
     materialize_table,
     table_metadata,
 )
-from mail_assets.defs.partitions import PREFIX, YEAR, asset_key
+from mail_assets.defs.partitions import PREFIX, WHOLE, YEAR, asset_key, partition_key
 from mail_assets.defs.resources import RepositoriesResource, WorkspaceResource
 from mail_assets.mail.patches.links import LINKS_VERSION
 from mail_assets.mail.patches.read import PATCHES_VERSION
@@ -20,8 +23,15 @@ from mail_assets.month import ListMonth
 from mail_assets.steps.group_series import GROUPING_VERSION, group_series
 from mail_assets.steps.link_commits import link_commits
 from mail_assets.steps.outcome import Outcome
-from mail_assets.steps.read_commits import COMMITS_VERSION, read_month_commits
+from mail_assets.steps.read_commits import read_month_commits
 from mail_assets.steps.read_patches import make_patches
+from mail_assets.tables.commits import COMMITS_VERSION
+
+#: Asset of health -> its figures that are also recorded as shares of all.
+SHARES = {
+    "commit_health": ("linked", "named_elsewhere"),
+    "patch_health": ("joined", "open", "applied", "superseded"),
+}
 
 
 def build_patches(partitions: dg.MultiPartitionsDefinition) -> dg.AssetsDefinition:
@@ -60,6 +70,7 @@ def build_patches(partitions: dg.MultiPartitionsDefinition) -> dg.AssetsDefiniti
     tags={"layer": "patches"},
     kinds={"postgres"},
     metadata=describe_asset("patch_series"),
+    backfill_policy=WHOLE,
     code_version=GROUPING_VERSION,
 )
 def patch_series(
@@ -71,11 +82,69 @@ def patch_series(
     again.
     """
     with workspace.open(context) as opened:
-        outcome = group_series(opened.connection, opened.log, rebuild=config.rebuild)
+        report = partial(_record_health, context, "patch_health")
+        outcome = group_series(opened.connection, opened.log, rebuild=config.rebuild, report=report)
         about = table_metadata(opened.connection, "patch_series", int(outcome.counts["patches"]))
     return dg.MaterializeResult(
         metadata={**outcome.counts, **about}, data_version=dg.DataVersion(outcome.digest[:32])
     )
+
+
+def build_patch_health(partitions: dg.MultiPartitionsDefinition) -> dg.AssetSpec:
+    """Build the asset that has the figures of each month of patches, for the plots of the UI."""
+    return _build_health(
+        partitions,
+        "patch_health",
+        "patch_series",
+        "What became of the patches of each month: how many continue an earlier version, are open, "
+        "applied, superseded, rejected or withdrawn. `patch_series` records the months whose "
+        "figures it has touched; nothing else makes this asset. Its plots have a line per figure.",
+    )
+
+
+def build_commit_health(partitions: dg.MultiPartitionsDefinition) -> dg.AssetSpec:
+    """Build the asset that has the figures of each month of commits, for the plots of the UI."""
+    return _build_health(
+        partitions,
+        "commit_health",
+        "commit_links",
+        "How many commits of each month are linked to their mail, and by which evidence. "
+        "`commit_links` records the months whose figures have changed; nothing else makes this "
+        "asset. Its plots have a line per figure.",
+    )
+
+
+def _build_health(
+    partitions: dg.MultiPartitionsDefinition, name: str, source: str, description: str
+) -> dg.AssetSpec:
+    return dg.AssetSpec(
+        asset_key(name),
+        deps=[asset_key(source)],
+        partitions_def=partitions,
+        tags={"layer": "links"},
+        kinds={"dagster"},
+        description=description,
+        metadata=describe_figures(name),
+    )
+
+
+def _record_health(
+    context: dg.AssetExecutionContext,
+    name: str,
+    months: Mapping[ListMonth, Mapping[str, int | float]],
+) -> None:
+    """Record the figures of months, each with its shares, under the names that plots go on with."""
+    for month, counts in months.items():
+        whole = counts["commits" if name == "commit_health" else "patches"]
+        shares = {
+            f"share_{figure}": round(counts[figure] / whole, 4) if whole else 0.0
+            for figure in SHARES[name]
+        }
+        context.log_event(
+            dg.AssetMaterialization(
+                asset_key(name), partition=partition_key(month), metadata={**counts, **shares}
+            )
+        )
 
 
 def build_commits(partitions: dg.MultiPartitionsDefinition) -> dg.AssetsDefinition:
@@ -122,6 +191,7 @@ def build_commits(partitions: dg.MultiPartitionsDefinition) -> dg.AssetsDefiniti
     tags={"layer": "links"},
     kinds={"postgres"},
     metadata=describe_asset("commit_links"),
+    backfill_policy=WHOLE,
     code_version=LINKS_VERSION,
 )
 def commit_links(
@@ -135,8 +205,9 @@ def commit_links(
     different months. A commit without certain mail has no row.
     """
     with workspace.open(context) as opened:
+        report = partial(_record_health, context, "commit_health")
         outcome = link_commits(
-            opened.connection, repositories.discussed, opened.log, rebuild=config.rebuild
+            opened, repositories.discussed, rebuild=config.rebuild, report=report
         )
         about = table_metadata(opened.connection, "commit_links", int(outcome.counts["links"]))
     return dg.MaterializeResult(

@@ -13,7 +13,7 @@ import dagster as dg
 from pydantic import Field
 
 from mail_assets.defs.assets.figures import describe_asset
-from mail_assets.defs.partitions import PREFIX, asset_key, is_of_months
+from mail_assets.defs.partitions import PREFIX, WHOLE, asset_key, is_of_months
 from mail_assets.defs.resources import DatabaseResource, SearchResource
 from mail_assets.evaluation.judged import MIN_KNOWN, MIN_RELEVANT, JudgedQuery, read_judged_set
 from mail_assets.evaluation.quality import (
@@ -88,6 +88,7 @@ def build_search_quality(quality_set: Path | None) -> dg.AssetsDefinition:
         deps=[asset_key(name) for name in ("vector_index", "vectors", "threads")],
         tags={"layer": "search"},
         kinds={"dagster"},
+        backfill_policy=WHOLE,
         code_version="1",
         output_required=False,
     )
@@ -234,6 +235,7 @@ class Figures(NamedTuple):
     tags={"layer": "search"},
     kinds={"postgres"},
     metadata=describe_asset("search_audit"),
+    backfill_policy=WHOLE,
     code_version="1",
     output_required=False,
 )

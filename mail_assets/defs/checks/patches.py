@@ -12,7 +12,16 @@ from mail_assets.defs.checks.months import (
 )
 from mail_assets.defs.partitions import asset_key
 from mail_assets.defs.resources import DatabaseResource
-from mail_assets.tables.checks import CommitCounts, PatchCounts, count_commits, count_patches
+from mail_assets.tables.checks import (
+    CommitCounts,
+    LinkCounts,
+    PatchCounts,
+    SeriesCounts,
+    count_commits,
+    count_in_series,
+    count_links,
+    count_patches,
+)
 
 #: Share of malformed patches above which a month deserves a look; lists of developers have 2 %.
 MAX_MALFORMED = 0.25
@@ -55,3 +64,33 @@ def commits_counted(context: dg.AssetCheckExecutionContext, database: DatabaseRe
 
 def _judge_commits(counts: CommitCounts) -> CheckedMonth:
     return CheckedMonth(counts.rows == counts.recorded, counts._asdict())
+
+
+@dg.asset_check(asset=asset_key("patch_series"), blocking=True)
+def series_complete(context: dg.AssetCheckExecutionContext, database: DatabaseResource) -> Results:
+    """Each patch is in a series. The months of patches that have changed are checked."""
+    return check_months(
+        context,
+        database,
+        judge_each(count_in_series, _judge_series),
+        ERROR,
+        months_of="patches",
+    )
+
+
+def _judge_series(counts: SeriesCounts) -> CheckedMonth:
+    return CheckedMonth(not counts.without_series, counts._asdict())
+
+
+@dg.asset_check(asset=asset_key("commit_links"), blocking=True)
+def links_stand(context: dg.AssetCheckExecutionContext, database: DatabaseResource) -> Results:
+    """Links of commits are as many as were made, and each leads to a message. The months of commits
+    that have changed are checked. Mend others with `rebuild`.
+    """
+    return check_months(
+        context, database, judge_each(count_links, _judge_links), ERROR, months_of="commits"
+    )
+
+
+def _judge_links(counts: LinkCounts) -> CheckedMonth:
+    return CheckedMonth(counts.right, counts._asdict())

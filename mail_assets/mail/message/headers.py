@@ -165,9 +165,9 @@ def first_value(headers: Headers, name: str) -> bytes:
     return values[0] if values else b""
 
 
-def decode_fields(headers: Headers, name: str, fallback: str = "") -> list[str]:
+def decode_fields(headers: Headers, name: str) -> list[str]:
     """Return all values of a field, decoded."""
-    return [decode_value(value, fallback) for value in headers.get(name, ())]
+    return [decode_value(value) for value in headers.get(name, ())]
 
 
 def decode_field(headers: Headers, name: str, fallback: str = "") -> str:

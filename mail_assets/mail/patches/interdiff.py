@@ -13,10 +13,26 @@ from mail_assets.mail.patches.changes import Diff, FileDiff
 from mail_assets.mail.patches.read import ReadPatch
 from mail_assets.mail.patches.subjects import fold_title
 
-#: Comparisons of lines with lines for one file: beyond it the differing part is shown as replaced.
-MAX_COMPARISONS = 4_000_000
+#: Comparisons of lines with lines for one file, and for all files of two versions: beyond it the
+#: differing part is shown as replaced.
+MAX_COMPARISONS, MAX_IN_ALL = 4_000_000, 20_000_000
 CONTEXT = 3  # lines around a difference
 LEAST_SHARE = 0.4  # of the changed lines that two patches with other titles have in common
+
+
+@dataclass(slots=True)
+class Effort:
+    """Comparisons of lines that are left."""
+
+    left: int = MAX_IN_ALL
+
+    def allows(self, count: int) -> bool:
+        """Return whether so many comparisons may be made, and take them off."""
+        if count > min(self.left, MAX_COMPARISONS):
+            return False
+        self.left -= count
+        return True
+
 
 State = Literal["same", "context", "changed", "added", "dropped"]
 
@@ -68,6 +84,7 @@ class PatchComparison:
     new: Version | None
     state: State
     files: tuple[FileComparison, ...]
+    by_git: tuple[str, ...] = ()  # the lines of `git range-diff`, if that compared it
 
     @property
     def title(self) -> str:
@@ -83,19 +100,22 @@ class PatchComparison:
 
 def compare_series(old: Sequence[Version], new: Sequence[Version]) -> tuple[PatchComparison, ...]:
     """Compare the patches of two versions, in the order of the new one, dropped ones last."""
-    partners = _pair(old, new)
+    partners, effort = _pair(old, new), Effort()
     found = [
-        compare_patches(None if at is None else old[at], one)
+        compare_patches(None if at is None else old[at], one, effort)
         for one, at in zip(new, partners, strict=True)
     ]
     taken = {*partners}
-    found += [compare_patches(one, None) for at, one in enumerate(old) if at not in taken]
+    found += [compare_patches(one, None, effort) for at, one in enumerate(old) if at not in taken]
     return tuple(found)
 
 
-def compare_patches(old: Version | None, new: Version | None) -> PatchComparison:
+def compare_patches(
+    old: Version | None, new: Version | None, effort: Effort | None = None
+) -> PatchComparison:
     """Compare two versions of a patch, or show one that has no partner."""
-    files = compare_diffs(old.diff if old else Diff(), new.diff if new else Diff())
+    diffs = (old.diff if old else Diff(), new.diff if new else Diff())
+    files = compare_diffs(*diffs, effort)
     states = {file.state for file in files}
     state: State
     if old is None or new is None:
@@ -107,8 +127,9 @@ def compare_patches(old: Version | None, new: Version | None) -> PatchComparison
     return PatchComparison(old, new, state, files)
 
 
-def compare_diffs(old: Diff, new: Diff) -> tuple[FileComparison, ...]:
+def compare_diffs(old: Diff, new: Diff, effort: Effort | None = None) -> tuple[FileComparison, ...]:
     """Compare the files of two diffs: those of the new one, then those that it lacks."""
+    effort = effort or Effort()
     before = {file.path: file for file in old.files}
     by_old_name = {file.old_name: file for file in old.files}
     found: list[FileComparison] = []
@@ -116,15 +137,17 @@ def compare_diffs(old: Diff, new: Diff) -> tuple[FileComparison, ...]:
     for file in new.files:
         other = before.get(file.path) or by_old_name.get(file.old_name)
         if other is None or other.path in seen:
-            found.append(_compare_files(None, file))
+            found.append(_compare_files(None, file, effort))
             continue
         seen.add(other.path)
-        found.append(_compare_files(other, file))
-    found += [_compare_files(file, None) for path, file in before.items() if path not in seen]
+        found.append(_compare_files(other, file, effort))
+    found += [
+        _compare_files(file, None, effort) for path, file in before.items() if path not in seen
+    ]
     return tuple(found)
 
 
-def _compare_files(old: FileDiff | None, new: FileDiff | None) -> FileComparison:
+def _compare_files(old: FileDiff | None, new: FileDiff | None, effort: Effort) -> FileComparison:
     named = new or old
     path = named.path if named else ""
     before = [*_lines(old)] if old else []
@@ -136,7 +159,7 @@ def _compare_files(old: FileDiff | None, new: FileDiff | None) -> FileComparison
     old_path = old.path if old.path != new.path else ""
     if before == after:
         return FileComparison(path, old_path, "same", ())
-    lines_shown, is_cut = _difference(before, after)
+    lines_shown, is_cut = _difference(before, after, effort)
     only_context = _changes(before) == _changes(after)
     return FileComparison(
         path, old_path, "context" if only_context else "changed", tuple(lines_shown), is_cut
@@ -157,7 +180,9 @@ def _changes(lines: Sequence[str]) -> list[str]:
     return [line for line in lines if line[:1] not in {" ", "@", "\\"}]
 
 
-def _difference(before: Sequence[str], after: Sequence[str]) -> tuple[list[str], bool]:
+def _difference(
+    before: Sequence[str], after: Sequence[str], effort: Effort
+) -> tuple[list[str], bool]:
     """Return the differing lines with their surroundings, and whether they were too many."""
     start = 0
     while start < min(len(before), len(after)) and before[start] == after[start]:
@@ -168,7 +193,7 @@ def _difference(before: Sequence[str], after: Sequence[str]) -> tuple[list[str],
         end += 1
     middle_before = before[start : len(before) - end]
     middle_after = after[start : len(after) - end]
-    if len(middle_before) * len(middle_after) > MAX_COMPARISONS:
+    if not effort.allows(len(middle_before) * len(middle_after)):
         return [
             *(f" {line}" for line in before[max(0, start - CONTEXT) : start]),
             *(f"-{line}" for line in middle_before),
@@ -252,7 +277,8 @@ def _format_patch(one: PatchComparison) -> Iterator[str]:
     if one.old and one.new and one.old.title != one.new.title:
         yield f"    title before: {one.old.title}"
     yield from (f"    | {line}" for line in one.changelog)
-    if one.state == "same":
+    yield from (f"    {line}" for line in one.by_git)
+    if one.by_git or one.state == "same":
         return
     for file in one.files:
         if file.state == "same":

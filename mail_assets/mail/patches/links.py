@@ -46,8 +46,6 @@ class Kind(StrEnum):
     version = "version"
     discussion = "discussion"
     report = "report"
-    thanks = "thanks"
-    release = "release"
     missing = "missing"
 
 

@@ -22,7 +22,7 @@ from mail_assets.mail.patches.verdicts import (
 from mail_assets.text.sentences import find_sentences
 
 #: Raise it when the same mail would say something else.
-OUTCOMES_VERSION = "1"
+OUTCOMES_VERSION = "2"
 
 #: Outcomes that a mail may state.
 OUTCOMES = {
@@ -132,7 +132,7 @@ def _choose(statements: Sequence[OutcomeStatement]) -> list[OutcomeStatement]:
 # Programs ---------------------------------------------------------------------------------------
 
 _PULLED = re.compile(
-    rf"has been merged into \S[^\n]{{0,200}}:\n+\s*https?://\S{{1,300}}/(?P<sha>{SHA})\b"
+    rf"has been merged into \S[^\n]{{0,200}}:\n\s{{0,20}}https?://\S{{1,300}}/(?P<sha>{SHA})\b"
 )
 _COMMIT_ID = re.compile(
     r"The following commit has been merged into the [^\n]{1,120}:\s+"

@@ -25,7 +25,11 @@ HINT = re.compile(
     r"appl(?:y|ied)|queued|merge|pushed|commit|picked|pull|landed|installed|checked in|na(?:c?k)|"
     r"reject|feedback|ignore|disregard|discard|forget|scrap|drop|withdr|retract|abandon|"
     r"super[sc]ed|obsolet|replaced by|instead|re-?se[nt]|re-?post|re-?spin|re-?submit|rebase|"
-    r"send |in (?:mainline|master|main|trunk|head|linux-next|-next|my tree|upstream)",
+    r"send |in (?:mainline|master|main|trunk|head|linux-next|-next|my tree|upstream)|"
+    r"angewendet|eingespielt|übernommen|gemerg|gepusht|eingecheckt|abgelehnt|"
+    r"appliqu|commit|pouss|intégr|fusionn|rejet|aplic|fusiona|integrad|mesclad|rechaz|rejeit|"
+    r"примен|закоммич?|запуш|влил|смерж|отклон|適用|コミット|マージ|プッシュ|却下|"
+    r"应用|合并|合入|合併|推送|套用|拒绝",
     re.I,
 )
 #: "I've applied most of these": what was applied stays unknown.
@@ -63,8 +67,8 @@ _UNSURE = re.compile(
     r"|['’](?:ll|d)\b",
     re.I,
 )
-# "I have applied this in my environment": to try it
-_TO_TRY = re.compile(
+#: "I have applied this in my environment": to try it.
+TO_TRY = re.compile(
     r"\b(?:env(?:ironment)?|machines?|systems?|setup|lab|box|vm|guest|laptop|servers?|devices?|"
     r"cluster|workstation|into (?:one|a single|the (?:first|previous|next|other))|downstream|"
     r"ran|run|running|see|saw|get|got|works?|working|boot\w*|built|build\w*|"
@@ -81,15 +85,21 @@ _QUOTED = re.compile(r"[\"“„«][^\"”“»\n]{1,200}[\"”“»]")
 _WHOLE = re.compile(
     r"\b(?:series|patch ?set|set|all|both|everything|them|these|those|patches|whole|entire)\b", re.I
 )
+# Thanks for something end at a sign or at the word that says more: tried once, not at each length.
+_THANKED_FOR = (
+    r"(?:to|for) [^.,;:!?\n]{1,60}?(?=\s*+(?:[.,;:!?\n–—]|$|\b(?:(?:i|we)\b|(?:now|just|already|"
+    r"also|this|it|patch|series|re-?applied|applied|queued|merged|pushed|committed|picked|pulled|"
+    r"landed|installed|checked|super[sc]eded|nac?k|rejected|ignore|disregard|drop)\b)))"
+)
 _COURTESY = (
     r"(?:(?:many |big )?thanks?(?: you)?(?: (?:a lot|again|very much|so much|all|both|everyone|"
-    r"(?:to|for) [^.,;:!?\n]{1,60}|\w+(?: and \w+)?(?=[,.!]))){0,2}|thx|ok(?:ay)?|great|nice|"
+    rf"{_THANKED_FOR}|\w{{1,40}}+(?: and \w{{1,40}}+)?(?=[,.!]))){{0,2}}|thx|ok(?:ay)?|great|nice|"
     r"cool|good|perfect|done|alright|right|yes|yep|sure|lgtm|"
     r"(?:this |it |all )?looks? (?:good|great|fine|ok|reasonable|sane|correct|right)"
-    r"(?: to me)?(?: (?:now|and [\w ]{1,30}))?|hi(?: \w+)?|hello(?: \w+)?|dear \w+|fwiw|fyi|"
-    r"so|and|agreed|applying|acked|reviewed)"
+    r"(?: to me)?(?: (?:now|and [\w ]{1,30}))?|hi(?: \w{1,40}+)?|hello(?: \w{1,40}+)?|"
+    r"dear \w{1,40}+|fwiw|fyi|so|and|agreed|applying|acked|reviewed)"
 )
-_START = rf"(?:(?:{_COURTESY})\s*[,.!;:–—-]*\s*){{0,4}}"
+_START = rf"(?>(?>{_COURTESY}(?!\w)\s*+[,.!;:–—-]*+\s*+){{0,4}})"
 
 # Applied ----------------------------------------------------------------------------------------
 
@@ -185,6 +195,51 @@ _NO_NAK = re.compile(
     r"\b(?:not|no|isn['’]?t|never|withdraw\w*|remove\w*) (?:a |my |the )?na(?:c?k)", re.I
 )
 
+# In other languages -----------------------------------------------------------------------------
+
+#: The whole of a short sentence, as maintainers write it; a longer one may mean something else.
+_THANKS = (
+    r"(?:(?:vielen )?dank(?:e)?|merci(?: beaucoup)?|(?:muchas )?gracias|(?:muito )?obrigad[oa]|"
+    r"спасибо|thanks|谢谢|謝謝)"
+)
+_ABROAD = (
+    (
+        "applied",
+        r"(?:(?:die |der |den |beide )?(?:patch(?:es)?|änderung(?:en)?|serie) )?"
+        r"(?:ist |sind |wurden? |habe ich |hab ich )?(?:jetzt |nun )?(?:angewendet|eingespielt|"
+        r"übernommen|gemerg[et]d?t?|gepusht|committet|eingecheckt)|"
+        r"(?:ich habe|hab) (?:den|die|deinen|ihren) patch(?:es)? (?:jetzt |nun )?(?:angewendet|"
+        r"eingespielt|übernommen|gemergt|gepusht|committet|eingecheckt)|"
+        r"(?:(?:patch|correctif|série) )?(?:appliqu|commit|pouss|intégr|fusionn)ée?s?|"
+        r"j['’]ai (?:appliqué|commité|poussé|intégré|fusionné) (?:le|votre|ton|la|les) "
+        r"(?:patchs?|correctifs?|série)|"
+        r"(?:(?:parche|patch) )?(?:aplicad|fusionad|integrad|mesclad)[oa]s?|"
+        r"(?:he aplicado|apliquei) (?:el|tu|su|o seu|o) (?:parche|patch)|"
+        r"(?:патч )?(?:применил[аи]?|применен[оы]?|применён|закоммитил[аи]?|закоммичено|"
+        r"запушил[аи]?|влил[аи]?|смержил[аи]?)|"
+        r"(?:この)?(?:パッチを)?(?:適用|コミット|マージ|プッシュ)(?:し|いたし|致し)ました|"
+        r"(?:该|此)?(?:补丁)?已经?(?:应用|合并|合入|合併|推送|套用)了?(?:该|此)?(?:补丁)?",
+    ),
+    (
+        "rejected",
+        r"(?:patch )?(?:abgelehnt|rejetée?|rejeitad[oa])|(?:parche )?rechazad[oa]|"
+        r"(?:патч )?отклон(?:ено|ён|ен|яю)|却下(?:し|いたし)(?:ます|ました)|"
+        r"已?拒绝(?:该|此)?(?:补丁)?",
+    ),
+)
+_SHORT = 80  # characters
+_ABROAD_FORMS = tuple(
+    (
+        outcome,
+        re.compile(
+            rf"(?:{_THANKS}[ ,.!，。！–—-]{{1,3}})?(?:{form})(?:[ ,;.!，。！–—-]{{0,3}}{_THANKS})?"
+            r"[ .!。！]{0,4}",
+            re.I,
+        ),
+    )
+    for outcome, form in _ABROAD
+)
+
 # Withdrawn and superseded -----------------------------------------------------------------------
 
 _STOP = r"(?=\s*(?:$|\.(?!\w)|[,!;:()\-–—]|as\b|because\b|since\b|and\b|then\b|due\b|in favou?r\b"
@@ -265,7 +320,11 @@ def read_sentence(sentence: str, before: str, after: str, below: str) -> Iterato
     """
     if len(sentence) > _LONGEST:
         return
-    plain = _hide_quotations(" ".join(sentence.split()))
+    plain = hide_quotations(" ".join(sentence.split()))
+    if len(plain) <= _SHORT:
+        for outcome, form in _ABROAD_FORMS:
+            if form.fullmatch(plain):
+                yield Verdict(outcome, firm=False)
     if applied := _read_applied(plain, below):
         yield applied
     if plain.endswith("?"):
@@ -284,7 +343,8 @@ def read_sentence(sentence: str, before: str, after: str, below: str) -> Iterato
         yield Verdict("resend-requested")
 
 
-def _hide_quotations(sentence: str) -> str:
+def hide_quotations(sentence: str) -> str:
+    """Return a sentence with blanks in place of what stands in quotation marks."""
     return _QUOTED.sub(lambda found: f"“{' ' * (len(found[0]) - 2)}”", sentence)
 
 
@@ -302,7 +362,7 @@ def _read_applied(sentence: str, below: str) -> Verdict | None:
     rest = sentence[match.end() :]
     stop = _CLAUSE_END.search(rest)  # what follows "thanks" is another matter
     clause = _EDITED.sub("", rest[: stop.start()] if stop else rest)
-    if _UNSURE.search(match[0]) or _UNSURE.search(clause) or _TO_TRY.search(rest):
+    if _UNSURE.search(match[0]) or _UNSURE.search(clause) or TO_TRY.search(rest):
         return None
     if _CONDITION.search(rest[:80]):
         return None

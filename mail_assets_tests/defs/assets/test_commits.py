@@ -6,7 +6,8 @@ from pathlib import Path
 import dagster as dg
 import pytest
 
-from mail_assets.defs.checks.patches import commits_counted
+from mail_assets.defs.assets.figures import FIGURES
+from mail_assets.defs.checks.patches import commits_counted, links_stand, series_complete
 from mail_assets.defs.definitions import build_defs, build_repositories
 from mail_assets.defs.partitions import asset_key, list_months
 from mail_assets.defs.resources import DatabaseResource
@@ -52,6 +53,59 @@ def test_commits_and_links_are_materialized(crane: Crane) -> None:
     assert result.success
     assert world.recorded(result, "commits")[f"{HARBOR}|{MARCH}"]["commits"] == 2
     assert crane.links(sha) == ["applied v1"]
+    [health] = world.recorded(result, "commit_health").items()
+    assert health[0] == f"{HARBOR}|{MARCH}"
+    assert {name: health[1][name] for name in ("commits", "linked", "by_patch_id")} == {
+        "commits": 2, "linked": 1, "by_patch_id": 1,
+    }  # fmt: skip
+    assert health[1]["share_linked"] == 0.5
+    assert health[1].keys() == FIGURES["commit_health"].keys()
+
+
+def test_health_is_recorded_where_figures_have_changed(crane: Crane) -> None:
+    world = crane.world
+    assert isinstance(world, CraneWorld)
+    world.load(crane.mail("v1", crane.commit()), last="patches")
+    crane.read()
+
+    def run(*names: str) -> dg.ExecuteInProcessResult:
+        job = world.defs.resolve_implicit_global_asset_job_def()
+        return job.execute_in_process(
+            instance=world.instance,
+            partition_key=f"{HARBOR}|{APRIL}",
+            asset_selection=[asset_key(name) for name in names],
+        )
+
+    first = run("patch_series", "commit_links")
+    [figures] = world.recorded(first, "patch_health").values()
+    assert figures.keys() == FIGURES["patch_health"].keys()
+    assert (figures["patches"], figures["open"], figures["share_open"]) == (1, 1, 1.0)
+    again = run("patch_series", "commit_links")
+    for name in ("patch_health", "commit_health"):
+        assert world.recorded(first, name), name
+        assert not world.recorded(again, name), name
+
+
+def test_links_that_were_lost_fail_their_check(crane: Crane) -> None:
+    world = crane.world
+    assert isinstance(world, CraneWorld)
+    sha = crane.commit()
+    world.load(crane.mail("v1", sha), last="patches")
+    crane.read()
+    crane.link()
+    world.series()
+    assert world.check(links_stand).passed
+    assert world.check(series_complete).passed
+    with world.connect() as connection:
+        connection.execute("delete from commit_links")
+        connection.execute("delete from patch_series")
+        connection.execute("update partitions set updated_at = now() + interval '1 s'")
+    assert not world.check(links_stand).passed
+    assert not world.check(series_complete).passed
+    crane.link(rebuild=True)
+    world.series(rebuild=True)
+    assert world.check(links_stand).passed
+    assert world.check(series_complete).passed
 
 
 def test_all_assets_are_made_by_one_key(crane: Crane) -> None:

@@ -1,0 +1,172 @@
+"""Measures of results, their intervals, and the table.
+
+first        share of the questions whose first result is right
+in ten       mean share of the right ones that are among the first ten results
+MRR          mean of 1 / rank of the first right one, 0 below the twentieth
+right        share of the answers that are right: of those that give any, how many give a right one
+             first; for versions the share of all results that are known to be right or wrong
+none said    share of the questions without an answer for which nothing is given
+
+A system that returns the nearest ten of anything has a low "right" and "none said": these two
+matter where an answer is acted on.
+
+Intervals hold 95 % of the means of RESAMPLES samples of the groups, not of the questions: messages
+of one discussion are not independent (cluster bootstrap: Field, Welsh 2007).
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from benchmarks.yardstick.sets import Answer, JudgedSet
+from benchmarks.yardstick.systems import Result
+
+RESAMPLES, SEED = 2_000, 20_240_301
+MEASURES = ("first", "in ten", "MRR", "right", "none said")
+#: Digits from which a shortened id names a commit.
+SHORTEST = 7
+
+
+class Figure(NamedTuple):
+    """A measure of a system on a set, with its interval, over so many questions."""
+
+    value: float
+    low: float
+    high: float
+    questions: int
+
+    def __str__(self) -> str:
+        return f"{self.value:.3f} [{self.low:.3f}, {self.high:.3f}]"
+
+
+class Row(NamedTuple):
+    """The measures of a system on a set; `note` stands in their place where there are none."""
+
+    set: str
+    system: str
+    figures: Mapping[str, Figure]
+    note: str = ""
+
+
+#: Sum and weight that a question adds to each measure.
+Parts = dict[str, tuple[float, float]]
+
+
+def score(judged: JudgedSet, system: str, results: Iterable[Result]) -> Iterator[Row]:
+    """Yield the row of a set; for versions a second one for those whose title changed."""
+    found = {one.id: one.found for one in results}
+    yield _make_row(judged.name, system, judged.answers, _judge(judged, found))
+    if judged.name == "versions":
+        retitled = [
+            one._replace(relevant=tuple(one.more["retitled"]))
+            for one in judged.answers
+            if one.more["retitled"]
+        ]
+        parts = {one.id: _rank(one.relevant, found.get(one.id, ())) for one in retitled}
+        for one in parts.values():
+            del one["first"], one["right"]
+        if retitled:
+            yield _make_row("versions, retitled", system, retitled, parts)
+
+
+def _judge(judged: JudgedSet, found: Mapping[str, Sequence[str]]) -> dict[str, Parts]:
+    """Return what each question adds to each measure."""
+    parts = {}
+    by_id = {one.id: one for one in judged.answers}
+    commits = sorted({sha for one in judged.answers for sha in one.relevant})
+    for one in judged.answers:
+        given = found.get(one.id, ())
+        if judged.name == "outcomes":
+            given = _known_commits(given, commits)
+        if not one.relevant:
+            parts[one.id] = {"none said": (float(not given), 1.0)}
+            continue
+        parts[one.id] = _rank(one.relevant, given)
+        if judged.name == "versions":
+            known = [x for x in given if _is_judged(one, by_id.get(x))]
+            right = sum(x in one.relevant for x in known)
+            parts[one.id]["right"] = (right, len(known))
+    return parts
+
+
+def _rank(relevant: Sequence[str], given: Sequence[str]) -> Parts:
+    ranks = [rank for rank, one in enumerate(given, 1) if one in relevant]
+    first = float(ranks[:1] == [1])
+    return {
+        "first": (first, 1.0),
+        "in ten": (sum(rank <= 10 for rank in ranks) / min(10, len(relevant)), 1.0),
+        "MRR": (1 / ranks[0] if ranks else 0.0, 1.0),
+        "right": (first, float(bool(given))),
+    }
+
+
+def _is_judged(one: Answer, other: Answer | None) -> bool:
+    """Return whether it is known if two mails are versions of one patch.
+
+    Two lineages of one title by one person may be one that nobody joined in writing.
+    """
+    if other is None:
+        return False
+    same = all(one.more[key] == other.more[key] for key in ("title_key", "person"))
+    return one.more["lineage"] == other.more["lineage"] or not same
+
+
+def _known_commits(given: Sequence[str], commits: Sequence[str]) -> list[str]:
+    """Return the whole ids of commits that are given whole or shortened.
+
+    Ids of other repositories, which mail may name, are neither right nor wrong.
+    """
+    found = []
+    for one in given:
+        short = one.lower()
+        if len(short) >= SHORTEST:
+            found += [sha for sha in commits if sha.startswith(short)]
+    return found
+
+
+def _make_row(name: str, system: str, answers: Sequence[Answer], parts: Mapping[str, Parts]) -> Row:
+    groups = [one.group for one in answers]
+    figures = {}
+    for measure in MEASURES:
+        sums = [parts[one.id].get(measure, (0.0, 0.0)) for one in answers]
+        if any(weight for _, weight in sums):
+            figures[measure] = estimate(sums, groups)
+    return Row(name, system, figures)
+
+
+def estimate(sums: Sequence[tuple[float, float]], groups: Sequence[str]) -> Figure:
+    """Return the ratio of two sums over questions, with the interval over resampled groups."""
+    of_group: dict[str, list[tuple[float, float]]] = defaultdict(list)
+    for pair, group in zip(sums, groups, strict=True):
+        if pair[1]:
+            of_group[group].append(pair)
+    totals = np.array([np.sum(of_group[one], axis=0) for one in sorted(of_group)])
+    draws = np.random.default_rng(SEED).integers(len(totals), size=(RESAMPLES, len(totals)))
+    drawn = totals[draws].sum(axis=1)
+    low, high = np.quantile(drawn[:, 0] / drawn[:, 1], (0.025, 0.975))
+    whole = totals.sum(axis=0)
+    count = sum(bool(weight) for _, weight in sums)
+    return Figure(float(whole[0] / whole[1]), float(low), float(high), count)
+
+
+def describe_sets(sets: Iterable[JudgedSet]) -> Iterator[str]:
+    """Yield the sizes of the sets as a table in Markdown."""
+    yield "| set | questions | without an answer | groups |"
+    yield "|---|---|---|---|"
+    for one in sets:
+        without = sum(not answer.relevant for answer in one.answers)
+        groups = len({answer.group for answer in one.answers})
+        yield f"| {one.name} | {len(one.answers)} | {without} | {groups} |"
+
+
+def tabulate(rows: Iterable[Row]) -> Iterator[str]:
+    """Yield the table of all rows in Markdown, set by set."""
+    yield f"| set | system | {' | '.join(MEASURES)} |"
+    yield "|---|---|" + "---|" * len(MEASURES)
+    for row in rows:
+        cells = [str(row.figures.get(one, "")) for one in MEASURES]
+        if row.note:
+            cells[0] = row.note
+        yield f"| {row.set} | {row.system} | {' | '.join(cells)} |"

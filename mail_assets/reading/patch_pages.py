@@ -1,0 +1,225 @@
+"""Commits and patches as pages list them: commits by digits, newest applied, newest open patches.
+
+Each page reads a bounded number of rows from a place on, so it may be short and yet have a next.
+"""
+
+import datetime as dt
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import psycopg
+
+from mail_assets.mail.message.text_addresses import CONTEXT
+from mail_assets.mail.patches.interdiff import PatchComparison, Version, compare_patches
+from mail_assets.postgres.statements import read_value, statement
+from mail_assets.reading.decisions import Decision, add_discussion, explain_stored
+from mail_assets.reading.patches import NoPatchError, read_patches
+from mail_assets.reading.series import Change, SeriesPatchView, SeriesView, read_many
+from mail_assets.store.objects import ObjectStore
+from mail_assets.tables.commit_links import Discussed
+from mail_assets.tables.commits import CommitKey, StoredCommit, read_commits
+
+#: Commits that an ambiguous id names.
+MOST_COMMITS = 20
+#: Rows that a page looks at.
+LOOKED_AT = 1_000
+#: Changed lines of both postings together that are compared while a reader waits: within a second.
+MAX_COMPARED = 20_000
+
+_LATEST = dt.datetime(9999, 1, 1, tzinfo=dt.UTC)
+
+
+class Before(NamedTuple):
+    """A place in a list by date, newest first: what follows is older."""
+
+    at: dt.datetime = _LATEST
+    id: str = ""
+
+
+class CommitPage(NamedTuple):
+    """A commit with its files and its whole message, and its mail and discussion."""
+
+    commit: StoredCommit
+    decision: Decision
+
+
+class Applied(NamedTuple):
+    """Commits that were applied, newest first; `following` is where the next page begins."""
+
+    decisions: Sequence[Decision]
+    following: Before | None
+
+
+class Open(NamedTuple):
+    """Open patches, newest first, each with its series; `following` as in `Applied`."""
+
+    changes: Sequence[tuple[SeriesView, Change]]
+    following: Before | None
+
+
+class Details(NamedTuple):
+    """What a page of a series has of a version besides its state.
+
+    `around` is the sentence of its reason within the characters before and after it; `start` and
+    `end` are its place there.
+    """
+
+    changelog: Sequence[str]
+    added: int
+    removed: int
+    files: int
+    around: str | None
+    start: int | None
+    end: int | None
+
+
+def find_commits(connection: psycopg.Connection, prefix: str) -> list[CommitKey]:
+    """Return the commits whose ids begin with some digits, one more than are listed at most.
+
+    Of a commit of several repositories the first counts.
+    """
+    values = {"prefix": prefix, "most": MOST_COMMITS + 1}
+    rows = connection.execute(statement("patch_pages", "by_prefix"), values).fetchall()
+    found: dict[str, CommitKey] = {}
+    for name, sha in rows:
+        found.setdefault(sha, CommitKey(name, sha))
+    return [*found.values()]
+
+
+def was_commit_shown(connection: psycopg.Connection, prefix: str) -> bool:
+    """Return whether a commit that begins so belongs to a list that was published."""
+    return bool(read_value(connection, statement("patch_pages", "is_closed"), {"prefix": prefix}))
+
+
+def has_commits(connection: psycopg.Connection, list_name: str) -> bool:
+    """Return whether a list discusses a repository whose commits are stored."""
+    query = statement("patch_pages", "has_commits")
+    return bool(read_value(connection, query, {"list": list_name}))
+
+
+def read_commit_page(connection: psycopg.Connection, key: CommitKey) -> CommitPage | None:
+    """Return a commit with its mail, its discussion, and later mail that names it."""
+    row = read_commits(connection, [key]).get(key)
+    if row is None:
+        return None
+    list_of = read_value(connection, statement("patch_pages", "list_of"), key._asdict())
+    about = Discussed((str(list_of),))
+    decision = explain_stored(connection, [key], {key.repository: about})[key]
+    return CommitPage(row, add_discussion(connection, decision, about.lists))
+
+
+def read_applied(
+    connection: psycopg.Connection, list_name: str, before: Before, most: int
+) -> Applied:
+    """Return the newest commits of a list before a place that have a certain mail."""
+    values = {
+        "list": list_name,
+        "committed_at": before.at,
+        "sha": before.id,
+        "most": LOOKED_AT,
+    }
+    rows = connection.execute(statement("patch_pages", "applied"), values).fetchall()
+    found: list[CommitKey] = []
+    following = None
+    for repository, sha, committed_at, has_mail in rows:
+        if has_mail:
+            found.append(CommitKey(repository, sha))
+        if len(found) == most:
+            following = Before(committed_at, sha)
+            break
+    else:
+        if len(rows) == LOOKED_AT:
+            following = Before(rows[-1][2], rows[-1][1])
+    about = dict.fromkeys((key.repository for key in found), Discussed((list_name,)))
+    made = explain_stored(connection, found, about)
+    return Applied([made[key] for key in found if not made[key].abstained], following)
+
+
+def read_open_patches(
+    connection: psycopg.Connection, list_name: str, before: Before, most: int
+) -> Open:
+    """Return the newest open patches of a list before a place, without cover letters.
+
+    A patch stands where its newest version was sent.
+    """
+    values = {
+        "list": list_name,
+        "sent_at": before.at,
+        "message_id": before.id,
+        "most": LOOKED_AT,
+    }
+    rows = connection.execute(statement("patch_pages", "open"), values).fetchall()
+    open_rows = [(id, sent_at) for id, sent_at, is_open in rows if is_open][:most]
+    following = None
+    if len(open_rows) == most:
+        following = Before(open_rows[-1][1], open_rows[-1][0])
+    elif len(rows) == LOOKED_AT:
+        following = Before(rows[-1][1], rows[-1][0])
+    series = read_many(connection, [id for id, _ in open_rows])
+    changes = [
+        (series[id], change)
+        for id, _ in open_rows
+        if id in series
+        for change in series[id].change_of(id)
+        if _stands_at(change, id)
+    ]
+    return Open(changes, following)
+
+
+def _stands_at(change: Change, message_id: str) -> bool:
+    newest = change.deciding
+    return (
+        newest.message_id == message_id
+        and newest.kind == "patch"
+        and newest.state in ("open", "silent")
+    )
+
+
+def read_details(connection: psycopg.Connection, message_id: str) -> dict[tuple[str, int], Details]:
+    """Return the details of the versions of a mail's series, by mail and place."""
+    values = {"message_id": message_id, "context": CONTEXT}
+    rows = connection.execute(statement("patch_pages", "details"), values).fetchall()
+    return {(id, place): Details(*rest) for id, place, *rest in rows}
+
+
+def compare_postings(
+    connection: psycopg.Connection,
+    store: ObjectStore,
+    series: SeriesView,
+    old: int,
+    new: int,
+) -> list[PatchComparison]:
+    """Compare two postings of a series, patch by patch, in the order of the newer one.
+
+    Raises:
+        NoPatchError: one of them has no patch, or they are too long to be compared here.
+        StoreError: a patch is attached, and the archive is gone.
+    """
+    size = sum(
+        one.added + one.removed
+        for key, one in read_details(connection, series.postings[0][0].message_id).items()
+        if key in {(x.message_id, x.place) for at in (old, new) for x in series.postings[at]}
+    )
+    if size > MAX_COMPARED:
+        raise NoPatchError(
+            f"these versions have {size:,} changed lines, too many to be compared on a page; "
+            f"mail-assets interdiff compares them"
+        )
+    before, after = (_versions(connection, store, series.postings[at]) for at in (old, new))
+    if not before or not after:
+        raise NoPatchError("one of these versions has no patch")
+    numbers = [*after, *(number for number in before if number not in after)]
+    return [compare_patches(before.get(number), after.get(number)) for number in numbers]
+
+
+def _versions(
+    connection: psycopg.Connection, store: ObjectStore, posting: Sequence[SeriesPatchView]
+) -> dict[int, Version]:
+    """Return the patches of a posting by their changes; of several of one change the last."""
+    ids = dict.fromkeys(one.message_id for one in posting if one.kind == "patch")
+    read = {id: read_patches(connection, store, id) for id in ids}
+    return {
+        one.change: read[one.message_id][one.place]
+        for one in posting
+        if one.kind == "patch" and one.place in read[one.message_id]
+    }

@@ -1,0 +1,181 @@
+"""State of the patches of a mail in a line: "v3 of 5, superseded by v5, which is open".
+
+reading/series.py says what became of each version; here it is put into words for one mail.
+"""
+
+import datetime as dt
+from collections import Counter
+from collections.abc import Collection, Iterable, Sequence
+from typing import NamedTuple
+
+import psycopg
+
+from mail_assets.reading.series import SILENT_DAYS, Change, SeriesPatchView, SeriesView, read_many
+from mail_assets.tables.messages import utc
+
+#: Digits of a commit's id that a line shows.
+SHORT = 12
+#: Commits that a line names.
+_NAMED = 3
+
+_STATES = {
+    "open": "open",
+    "silent": f"open, and nobody else has answered for {SILENT_DAYS} days",
+    "applied": "applied",
+    "superseded": "superseded",
+    "rejected": "rejected",
+    "withdrawn": "withdrawn",
+}
+
+
+class PatchState(NamedTuple):
+    """State of the patches of a mail.
+
+    `label` is version and part ("v2 3/5"), `newest` the newest version of the same change. `state`
+    is that of the mail's own version, `mixed` if its patches differ. `words` say it all.
+    `commits` are the commits at hand that it, or a later version of it, became. `deciding_id` is
+    the mail of the version that they came from, or the newest one.
+    """
+
+    message_id: str
+    series_id: str
+    kind: str
+    label: str
+    version: int
+    newest: int
+    state: str
+    words: str
+    commits: tuple[str, ...]
+    decided_at: str | None
+    deciding_id: str
+
+
+def read_states(connection: psycopg.Connection, ids: Collection[str]) -> list[PatchState]:
+    """Return the states of those mails that have patches, in one statement."""
+    series = read_many(connection, ids) if ids else {}
+    found = (describe_patch(series[one], one) for one in ids if one in series)
+    return [one for one in found if one]
+
+
+def first_id(series: SeriesView) -> str:
+    """Return the first mail of a series that may be shown: the id by which it may be named."""
+    return series.postings[0][0].message_id
+
+
+def describe_patch(series: SeriesView, message_id: str) -> PatchState | None:
+    """Return the state of a mail's patches; None for a mail that only quotes or suggests a diff."""
+    changes = [one for one in series.change_of(message_id) if not _is_suggestion(one)]
+    if not changes:
+        return None
+    own = [_find(one, message_id) for one in changes]
+    words = _cover_words(series, changes[0], own[0])
+    if not words:
+        said = [_change_words(*one) for one in zip(changes, own, strict=True)]
+        words = said[0] if len({*said}) == 1 else _count(one.state for one in own)
+        if len(own) > 1 and len({*said}) == 1:
+            words = f"{len(own)} patches: {words}"
+    states = {one.state for one in own}
+    deciding = changes[0].deciding
+    commits = dict.fromkeys(sha for one in changes for sha in one.deciding.commits)
+    moment = deciding.committed_at or deciding.said_at if deciding.state == "applied" else None
+    return PatchState(
+        message_id,
+        first_id(series),
+        own[0].kind,
+        own[0].label,
+        own[0].version,
+        max(one.version for one in changes[0].versions),
+        own[0].state if len(states) == 1 else "mixed",
+        words,
+        tuple(commits),
+        utc(moment) if moment else None,
+        deciding.message_id,
+    )
+
+
+def say_change(change: Change) -> str:
+    """Return what became of a change in the version that decides it."""
+    one = change.deciding
+    label = f"v{one.version}: " if max(x.version for x in change.versions) > 1 else ""
+    return f"{label}{say_state(one)}"
+
+
+def say_state(one: SeriesPatchView) -> str:
+    """Return what became of one version, in a few words."""
+    if one.state != "applied":
+        return f"{_STATES[one.state]}{_by(one)}"
+    named = [sha[:SHORT] for sha in one.shas[:_NAMED]]
+    if len(one.shas) > _NAMED:
+        named.append(f"{len(one.shas) - _NAMED} more")
+    commits = f" as {', '.join(named)}" if named else ""
+    moment = one.committed_at or one.said_at
+    return f"applied{commits}{f' on {_day(moment)}' if moment else ''}"
+
+
+def _is_suggestion(change: Change) -> bool:
+    return len(change.versions) == 1 and change.versions[0].is_remark
+
+
+def _find(change: Change, message_id: str) -> SeriesPatchView:
+    return next(one for one in change.versions if one.message_id == message_id)
+
+
+def _change_words(change: Change, own: SeriesPatchView) -> str:
+    newest, deciding = change.versions[-1], change.deciding
+    label = _label(change, own)
+    if own is deciding:
+        return f"{label}, {say_state(own)}"
+    if own.state in ("rejected", "withdrawn"):
+        said = say_state(own)
+    elif own is newest:
+        said = "sent after"
+        return f"{label}, {said} {_name(deciding, own)}, which was {say_state(deciding)}"
+    else:
+        said = f"superseded by {_name(newest, own)}"
+    if deciding is not newest:
+        return f"{label}, {said}; {_name(deciding, own)} was {say_state(deciding)}"
+    joint = ", which" if said.startswith("superseded") else f"; {_name(newest, own)}"
+    verb = "is" if deciding.state in ("open", "silent") else "was"
+    return f"{label}, {said}{joint} {verb} {say_state(deciding)}"
+
+
+def _label(change: Change, own: SeriesPatchView) -> str:
+    newest = max(one.version for one in change.versions)
+    return f"v{own.version} of {newest}" if newest > 1 else "v1"
+
+
+def _name(other: SeriesPatchView, own: SeriesPatchView) -> str:
+    """Return the name of another version: by its number, or by its day if that is the same."""
+    if other.version != own.version:
+        return f"v{other.version}"
+    return f"that of {_day(other.sent_at)}"
+
+
+def _cover_words(series: SeriesView, change: Change, own: SeriesPatchView) -> str:
+    """Return the words for a cover letter: its parts count; "" for a patch, or without parts."""
+    posting: Sequence[SeriesPatchView] = next(
+        some for some in series.postings if any(one is own or one == own for one in some)
+    )
+    parts = {one.change for one in posting if one.kind == "patch"}
+    if own.kind != "cover" or not parts:
+        return ""
+    numbers = {one.number: one for one in series.changes}
+    states = [numbers[number].deciding.state for number in parts]
+    newest = change.versions[-1]
+    after = "" if own is newest or own == newest else f", superseded by {_name(newest, own)}"
+    return f"cover letter of {_label(change, own)}{after}; its changes: {_count(states)}"
+
+
+def _count(states: Iterable[str]) -> str:
+    counts = Counter("open" if one == "silent" else one for one in states)
+    return ", ".join(f"{count} {state}" for state, count in counts.most_common())
+
+
+def _by(one: SeriesPatchView) -> str:
+    if one.state not in ("rejected", "withdrawn") or not one.said_at:
+        return ""
+    return f" on {_day(one.said_at)}"
+
+
+def _day(moment: dt.datetime) -> str:
+    return f"{moment.astimezone(dt.UTC):%Y-%m-%d}"

@@ -1,0 +1,333 @@
+"""The record of what a thread decided: statements of its messages, and one reading of them.
+
+Statements are found when a summary is made, and stored with their places. The record is read from
+them together with the commits that are known then: so it never says more than both.
+
+Only new text states something: no quote, no forwarded mail, no diff, no signature. A message that
+joined the thread by its subject states nothing, nor does the one that opens it.
+"""
+
+import datetime as dt
+import re
+from collections.abc import Iterator, Sequence
+from typing import Literal, NamedTuple
+
+from mail_assets.mail.message.subjects import has_prefix
+from mail_assets.mail.patches.outcomes import OutcomeStatement, read_outcomes
+from mail_assets.summaries.acts import TRIAL, Act, find_notices, is_plain, read_act
+from mail_assets.summaries.summary import MessageText, Statement, StatementPart
+from mail_assets.text.sentences import Span, find_sentences
+
+#: Part of the fingerprint: raise it when other statements are found.
+DECISIONS_VERSION = "1"
+
+#: Statements of a thread that are kept, of each kind: the last decisions, the first alternatives.
+MOST_DECISIONS, MOST_ALTERNATIVES = 12, 6
+
+_READ = 20_000  # characters of a message's new text
+_NEAR = 200  # characters after a sentence that tell of a trial
+
+#: Addresses of programs and of those who manage a list. They state only what programs write.
+_PROGRAM = re.compile(
+    r"(?i)(?:.{0,60}[._+-])?(?:no-?reply|do-?not-?reply|bugzilla(?:-daemon)?|daemon|mailer-daemon|"
+    r"(?:\w{1,20}-)?bot|patchwork|notifications?|buildbot|jenkins|svn|cvs|git|commits?|trac|"
+    r"mailman|majordomo|listserv|postmaster|owner|request|bounces?|admin)(?:[+-][^@]{0,60})?@"
+)
+# what follows is another's text, whatever it is marked with
+_OTHERS = re.compile(
+    r"(?im)^[^\S\n]{0,8}(?:[-_=*]{2,20}[^\n]{0,20}(?:forwarded|original message|weitergeleitet|"
+    r"transf[eé]r|reenviad|encaminhad)|begin forwarded|[^\n]{0,80}\b(?:wrote|writes|said|says|"
+    r"schrieb|sagte|a écrit|escribió|escreveu|написал[аи]?|пишет)[^\S\n]{0,3}:[^\S\n]{0,8}$)"
+)
+_LED = re.compile(r":[^\S\n]{0,8}\n\s{0,40}\Z")
+_HEADING = re.compile(r"(?i)(?:decision|resolution|result|outcome|update)s?:\s{0,40}\Z")
+_APPLIED = frozenset({"applied", "pulled"})
+_PUBLISHED = re.compile(
+    r"(?i)\b(?:pushed|committed|landed|checked in)\b|"
+    r"\bapplied (?:to|in|on)(?: the)? [\w./-]{1,40}(?: branch| tree|:)"
+)
+_PATCH_SUBJECT = re.compile(r"(?i)\[[^\]\n]{0,40}\bpatch")
+_TAKEN_BACK = re.compile(
+    r"(?i)\bbut\b[^.;\n]{0,40}(?:n['’]t|\bnot|\bnever|\byet|\bhold|\bwait)\b|"
+    r"\b(?:to|on|onto|in) my (?:\d|v\d|kernel|own|clone|copy|checkout|source|sandbox|install\w*|"
+    r"build|test\w*|work\w*|version|local|fork|private)"
+)
+_TRIED = re.compile(
+    r"(?i)(?:so |ok(?:ay)?,? |and )?(?:i|we)\b[^.\n]{0,40}\b(?:applied|merged|pulled)\b"
+)
+_OBJECTION = re.compile(r"(?i)\bna(?:c?k)")  # of a reviewer, who need not be the one who decides
+_ALTERNATIVE = re.compile(
+    r"(?i)(?:(?:and|but|so|or|well)[ ,]{1,2})?(?:alternatively, ?\w|"
+    r"(?:one|another|an|the (?:only )?other|(?:a|the) (?:second|third)|a different|"
+    r"the(?= alternative))"
+    r"(?: (?:other|possible|good|simple|simpler|better|easy|obvious|third|second)){0,2} "
+    r"(?:alternative|option|approach|possibility|solution|way to (?:do|solve|fix|handle) (?:this|"
+    r"it|that)) (?:here )?(?:is|would be|might be|could be|was)\b|"
+    r"option (?:[a-d]|\d)[):.] ?\w|"
+    r"(?:we|you|one) (?:could|might|can) (?:also )?(?:instead|alternatively)\b)"
+)
+
+
+def find_statements(messages: Sequence[MessageText]) -> tuple[Statement, ...]:
+    """Return the decisions that a thread states, in the order of time, and alternatives to them."""
+    opening = 0 if messages and not has_prefix(messages[0].subject) else -1
+    people = _People(messages)
+    decisions = [
+        (message.sent_at, number, found)
+        for number, message in enumerate(messages)
+        if number != opening and not message.joined
+        for found in _find_decisions(message, people)
+    ]
+    if not decisions:
+        return ()
+    decisions.sort(key=lambda one: one[:2])
+    kept = decisions[-MOST_DECISIONS:]
+    above = _ancestors(messages, {one.message_id for _, _, one in kept})
+    alternatives = [
+        one
+        for message in messages
+        if message.message_id in above and not message.joined
+        for one in _find_alternatives(message)
+    ]
+    return (*alternatives[:MOST_ALTERNATIVES], *(one for _, _, one in kept))
+
+
+class _People:
+    """The authors of a thread: who began it, and who posted patches, and when."""
+
+    def __init__(self, messages: Sequence[MessageText]) -> None:
+        self._posted: dict[str, dt.datetime] = {}
+        self._began: set[str] = set()
+        for number, one in enumerate(messages):
+            is_answer = has_prefix(one.subject)
+            if not number and not is_answer:
+                self._began = _names(one)
+            if one.has_patch or (not is_answer and _PATCH_SUBJECT.search(one.subject)):
+                for name in _names(one):
+                    self._posted[name] = min(one.sent_at, self._posted.get(name, one.sent_at))
+
+    def has_posted(self, message: MessageText) -> bool:
+        """Return whether the author posted a patch before this message."""
+        return any(
+            message.sent_at > self._posted.get(name, message.sent_at) for name in _names(message)
+        )
+
+    def is_author(self, message: MessageText) -> bool:
+        """Return whether the author posted a patch before, or began the thread."""
+        return self.has_posted(message) or not self._began.isdisjoint(_names(message))
+
+
+def _names(message: MessageText) -> set[str]:
+    return {message.author, message.sender.lower()} - {""}
+
+
+def _find_decisions(message: MessageText, people: _People) -> Iterator[Statement]:
+    spans = _own_spans(message)
+    if _PROGRAM.match(message.sender):
+        stated = _find_notices(message, spans)
+    else:
+        stated = _find_acts(message, spans, people)
+    seen: set[str] = set()
+    for span, act in (*_find_reports(message, spans), *stated):
+        if act.outcome not in seen:
+            seen.add(act.outcome)
+            yield _state(message, span, "decision", act)
+
+
+def _find_reports(message: MessageText, spans: Sequence[Span]) -> Iterator[tuple[Span, Act]]:
+    """Yield what programs such as patchwork's report of patches, with the commit."""
+    for one in read_outcomes(message.body, message.segments):
+        is_own = any(first <= one.start and one.end <= last for first, last in spans)
+        if is_own and one.outcome in _APPLIED and (one.title or one.outcome == "pulled"):
+            yield Span(one.start, one.end), Act("applied")
+
+
+def _find_notices(message: MessageText, spans: Sequence[Span]) -> Iterator[tuple[Span, Act]]:
+    for start, end in spans:
+        for first, last, outcome in find_notices(message.body, start, end):
+            yield Span(first, last), Act(outcome)
+
+
+def _find_acts(
+    message: MessageText, spans: Sequence[Span], people: _People
+) -> Iterator[tuple[Span, Act]]:
+    body = message.body
+    verdicts = {
+        (one.start, one.end): one for one in read_outcomes(body, message.segments) if not one.title
+    }
+    for span in _find_sentences(body, spans):
+        text = body[span.start : span.end]
+        verdict = verdicts.get((span.start, span.end))
+        if verdict and _TRIED.match(text) and TRIAL.search(body, span.end, span.end + _NEAR):
+            continue
+        act = _judge(verdict, text, message, people) if verdict else read_act(text)
+        if not act or not is_plain(text) or _is_led(body, span.start) or _is_torn(body, span):
+            continue
+        if act.outcome != "rejected" or not people.is_author(message):
+            yield span, act
+
+
+def _judge(
+    verdict: OutcomeStatement, text: str, message: MessageText, people: _People
+) -> Act | None:
+    """Return the act of a verdict on a patch, None if its author cannot decide that."""
+    if _TAKEN_BACK.search(text):
+        return None
+    if verdict.outcome in _APPLIED:
+        # an author who writes "applied" has taken a suggestion
+        is_taken = not _PUBLISHED.search(text) and people.is_author(message)
+        return None if is_taken else Act("applied")
+    if verdict.outcome == "rejected":
+        return Act("rejected", firm=not _OBJECTION.search(text))
+    is_own = verdict.outcome == "withdrawn" and people.has_posted(message)
+    return Act("withdrawn") if is_own else None
+
+
+def _own_spans(message: MessageText) -> list[Span]:
+    """Return the spans of new text up to the first that may be somebody else's."""
+    own: list[Span] = []
+    left, above = _READ, ""
+    for part in message.segments:
+        is_blank = not message.body[part.start : part.end].strip()
+        if part.kind == "text" and not is_blank:
+            if above == "attribution" or left <= 0:
+                break
+            end = min(part.end, part.start + left)
+            other = _OTHERS.search(message.body, part.start, end)
+            own.append(Span(part.start, other.start() if other else end))
+            if other:
+                break
+            left -= end - part.start
+        if not is_blank:
+            above = part.kind
+    return own
+
+
+def _find_sentences(body: str, spans: Sequence[Span]) -> Iterator[Span]:
+    for start, end in spans:
+        yield from find_sentences(body, start, end)
+
+
+def _is_led(body: str, start: int) -> bool:
+    """Return whether a line that ends with a colon leads to a sentence: "Answer like this:"."""
+    near = body[max(0, start - 200) : start]
+    return _LED.search(near) is not None and _HEADING.search(near) is None
+
+
+def _is_torn(body: str, span: Span) -> bool:
+    """Return whether a sentence is the end of one whose beginning is not prose."""
+    near = body[max(0, span.start - 200) : span.start]
+    above = near.rstrip()
+    is_below = bool(above) and "\n\n" not in near[len(above) :].replace(" ", "")
+    return body[span.start].islower() and is_below and above[-1] not in ".!?:;…)\"'>"
+
+
+def _find_alternatives(message: MessageText) -> Iterator[Statement]:
+    if _PROGRAM.match(message.sender):
+        return
+    for span in _find_sentences(message.body, _own_spans(message)):
+        text = message.body[span.start : span.end]
+        if _ALTERNATIVE.match(text) and is_plain(text):
+            yield _state(message, span, "alternative", Act(""))
+
+
+def _ancestors(messages: Sequence[MessageText], ids: set[str]) -> set[str]:
+    """Return the messages that some messages answer, directly or not."""
+    parents = {one.message_id: one.parent_id for one in messages}
+    found: set[str] = set()
+    for x in ids:
+        above = parents.get(x)
+        while above and above not in found:
+            found.add(above)
+            above = parents.get(above)
+    return found
+
+
+def _state(message: MessageText, span: Span, part: StatementPart, act: Act) -> Statement:
+    text = message.body[span.start : span.end]
+    return Statement(message.message_id, span.start, span.end, text, part, *act)
+
+
+# The record -------------------------------------------------------------------------------------
+
+#: Why the author of a statement is known to decide: committed before to a repository of the list;
+#: the message that opens the thread is addressed to the person; it is the author's own patch.
+Standing = Literal["committer", "asked", "author", ""]
+
+#: Decisions of a thread besides the last that are shown.
+MOST_EARLIER = 4
+_TAKES_BACK = frozenset({"reverted", "reopened"})
+
+
+class Said(NamedTuple):
+    """A stored statement with its author, and the standing and the commit that shows it."""
+
+    statement: Statement
+    author: str
+    said_at: dt.datetime
+    standing: Standing = ""
+    sha: str = ""
+
+    @property
+    def counts(self) -> bool:
+        """True for a decision of somebody who did it, or who is a committer."""
+        return self.statement.part == "decision" and (
+            self.statement.firm or self.standing == "committer"
+        )
+
+
+class DecidedCommit(NamedTuple):
+    """A commit that messages of the thread became; `reverted_by` another commit of it."""
+
+    sha: str
+    repository: str
+    subject: str
+    committer: str
+    committed_at: dt.datetime
+    reverted_by: str = ""
+
+
+class DecisionRecord(NamedTuple):
+    """The record of what a thread decided; each field is a statement, a commit, or empty.
+
+    `decided` is the last decision, `superseded_by` what took it back later, `earlier` are those
+    before it. Somebody without a known standing only `said` so.
+    """
+
+    decided: Said | None = None
+    superseded_by: Said | None = None
+    earlier: tuple[Said, ...] = ()
+    alternatives: tuple[Said, ...] = ()
+    commits: tuple[DecidedCommit, ...] = ()
+
+
+def read_record(said: Sequence[Said], commits: Sequence[DecidedCommit] = ()) -> DecisionRecord:
+    """Return the record of statements, given in the order of time, and of commits.
+
+    Where somebody who is known to decide has spoken, nobody else decides, and takes nothing back.
+    """
+    counting = [one for one in said if one.counts]
+    if any(one.standing in {"committer", "asked"} for one in counting):
+        counting = [one for one in counting if one.standing]
+    if not counting:
+        return DecisionRecord(commits=tuple(commits))
+    place = _find_last(counting)
+    decided = counting[place]
+    later = [x for x in counting[place + 1 :] if x.statement.outcome in _TAKES_BACK]
+    until = decided.said_at
+    alternatives = [x for x in said if x.statement.part == "alternative" and x.said_at <= until]
+    return DecisionRecord(
+        decided,
+        later[-1] if later else None,
+        tuple(counting[max(0, place - MOST_EARLIER) : place]),
+        tuple(alternatives),
+        tuple(commits),
+    )
+
+
+def _find_last(decisions: Sequence[Said]) -> int:
+    """Return the place of the last decision; of one that was taken back, the one before that."""
+    for place in range(len(decisions) - 1, -1, -1):
+        if decisions[place].statement.outcome not in _TAKES_BACK:
+            return place
+    return len(decisions) - 1

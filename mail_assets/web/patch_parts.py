@@ -1,0 +1,67 @@
+"""Make what pages of series and patches show besides their documents: rows, cells, signed lines."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from itertools import groupby
+from typing import Any, NamedTuple
+
+Document = Mapping[str, Any]
+
+#: States of files and patches in a comparison, as people read them.
+STATES = {
+    "same": "unchanged",
+    "context": "only the lines around the changes differ",
+    "changed": "changed",
+    "added": "new",
+    "dropped": "dropped",
+}
+_CLASSES = {"+": "added", "-": "removed"}
+
+
+class Line(NamedTuple):
+    """A line of a comparison; `kind` is added, removed, place or ""."""
+
+    text: str
+    kind: str
+
+
+def view_changes(document: Document) -> Iterator[dict[str, Any]]:
+    """Yield the rows of a series: each change with a cell for every posting, which may be empty."""
+    for change in document["changes"]:
+        cells: list[list[Document]] = [[] for _ in document["postings"]]
+        for version in change["versions"]:
+            cells[version["posting"]].append(version)
+        titles = Counter(one["title"] for one in change["versions"])
+        yield {**change, "cells": cells, "has_titles": len(titles) > 1}
+
+
+def count_states(document: Document) -> str:
+    """Return what became of the changes of a series, in numbers."""
+    states = [one["state"] for one in document["changes"] if one["kind"] == "patch"]
+    counts = Counter("open" if one == "silent" else one for one in states)
+    return ", ".join(f"{count} {state}" for state, count in counts.most_common())
+
+
+def view_comparison(comparison: Document) -> Iterator[dict[str, Any]]:
+    """Yield the patches of a comparison; each line of a file says which version has it."""
+    for one in comparison["patches"]:
+        files = [
+            {
+                **file,
+                "lines": [Line(line, _find_kind(line)) for line in file["lines"]],
+                "said": STATES[file["state"]],
+            }
+            for file in one["files"]
+        ]
+        yield {**one, "files": files, "said": STATES[one["state"]]}
+
+
+def _find_kind(line: str) -> str:
+    return _CLASSES.get(line[:1], "place" if line[1:3] == "@@" else "")
+
+
+def view_open_patches(document: Document) -> Iterator[dict[str, Any]]:
+    """Yield the open patches of a list; those of a series in a row are a group."""
+    for url, some in groupby(document["patches"], key=lambda one: one["series_url"]):
+        patches = [*some]
+        yield {"url": url, "title": patches[0]["series_title"], "patches": patches}

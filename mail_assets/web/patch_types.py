@@ -1,0 +1,268 @@
+"""Types of the documents of commits, of series of patches, and of the patches of a list."""
+
+from collections.abc import Sequence
+from typing import Literal
+
+# pydantic reads no other TypedDict before Python 3.12
+from typing_extensions import TypedDict
+
+from mail_assets.web.document_types import PatchStateDocument, SummaryDocument
+
+
+class PersonDocument(TypedDict):
+    """A person by name and address."""
+
+    from_name: str
+    from_email: str
+
+
+class CreditDocument(PersonDocument):
+    """A person who had a part in a commit: reviewed, acked, tested, reported and so on."""
+
+    role: str
+
+
+class MailDocument(TypedDict):
+    """A message as one line shows it."""
+
+    message_id: str
+    subject: str
+    from_name: str
+    from_email: str
+    sent_at: str
+    lists: list[str]
+    url: str
+
+
+class ChangedFile(TypedDict):
+    """A file that a commit changes; `change` is modified, added, deleted, renamed or copied."""
+
+    path: str
+    old_path: str
+    change: str
+    added: int
+    removed: int
+    is_binary: bool
+
+
+class CommitLink(TypedDict):
+    """A message of a commit: its part (`kind`), and the evidence of it.
+
+    `kind` is applied, version, discussion, report, or missing: named by the commit and not in this
+    archive. `words` say both. `mail` is null for what is missing.
+    """
+
+    message_id: str
+    kind: str
+    evidence: list[str]
+    words: str
+    mail: MailDocument | None
+
+
+class CommitDocument(TypedDict):
+    """A commit and the mail that decided it.
+
+    `message_ids` are the linked mails in this archive, best first, none if `abstained`: then
+    `reason` says why. `named_in` are later messages that name the commit. `files` are the first of
+    `file_count`.
+    """
+
+    sha: str
+    repository: str
+    subject: str
+    body: str
+    author: PersonDocument
+    committer: PersonDocument
+    authored_at: str
+    committed_at: str
+    parents: list[str]
+    credits: list[CreditDocument]
+    picked_from: list[str]
+    reverts: list[str]
+    is_merge: bool
+    files: list[ChangedFile]
+    file_count: int
+    added: int
+    removed: int
+    abstained: bool
+    reason: str
+    message_ids: list[str]
+    links: list[CommitLink]
+    thread_url: str | None
+    messages: int
+    people: int
+    summary: SummaryDocument | None
+    patch: PatchStateDocument | None
+    named_in: list[MailDocument]
+    url: str
+
+
+class ReasonDocument(TypedDict):
+    """The sentence of a mail that says what became of a patch."""
+
+    message_id: str
+    text: str
+    from_name: str
+    sent_at: str
+    url: str
+
+
+class VersionDocument(TypedDict):
+    """A version of a change: the patch of a mail, in the posting of a number.
+
+    `evidence` joins it to the version before it; `evidence_words` say so.
+    """
+
+    posting: int
+    message_id: str
+    label: str
+    version: int
+    title: str
+    sent_at: str
+    from_name: str
+    from_email: str
+    is_taken_over: bool
+    previous_id: str | None
+    evidence: list[str]
+    evidence_words: str
+    state: str
+    words: str
+    changelog: list[str]
+    added: int
+    removed: int
+    url: str
+
+
+class ChangeDocument(TypedDict):
+    """A change of a series: one patch, or the cover letter, in all its versions.
+
+    `state` is that of the version which decides it, `words` say it, `reason` is the sentence that
+    says so. `commits` are those of the repositories at hand, `shas` all that mails name too.
+    """
+
+    number: int
+    kind: str
+    title: str
+    state: str
+    words: str
+    reason: ReasonDocument | None
+    commits: list[str]
+    shas: list[str]
+    versions: list[VersionDocument]
+
+
+class PostingDocument(TypedDict):
+    """A posting of a series: what its author sent at once."""
+
+    number: int
+    version: int
+    message_id: str
+    list: str
+    sent_at: str
+    from_name: str
+    from_email: str
+    patches: int
+    changelog: Sequence[str]  # to mypy, `list` is the key above
+    url: str
+
+
+class ComparedFile(TypedDict):
+    """A file in two versions of a patch.
+
+    Each of the `lines` has two signs: the first says which version has it, the second is its own in
+    the patch. `left_out` counts lines that are not shown. `is_cut`: too long for a comparison of
+    its lines.
+    """
+
+    path: str
+    old_path: str
+    state: Literal["same", "context", "changed", "added", "dropped"]
+    lines: list[str]
+    left_out: int
+    is_cut: bool
+
+
+class ComparedPatch(TypedDict):
+    """A patch in two postings; the ids and labels are null if it was added or dropped."""
+
+    title: str
+    old_title: str
+    state: Literal["same", "context", "changed", "added", "dropped"]
+    old_id: str | None
+    new_id: str | None
+    changelog: list[str]
+    files: list[ComparedFile]
+
+
+class ComparisonDocument(TypedDict):
+    """The difference of two postings, by their numbers; `problem` says why there is none."""
+
+    old: int
+    new: int
+    problem: str
+    patches: list[ComparedPatch]
+
+
+class SeriesDocument(TypedDict):
+    """A series of patches: its postings, oldest first, and its changes in all their versions."""
+
+    series_id: str
+    message_id: str
+    title: str
+    postings: list[PostingDocument]
+    changes: list[ChangeDocument]
+    comparison: ComparisonDocument | None
+    url: str
+
+
+class OpenPatch(TypedDict):
+    """An open patch in its newest version."""
+
+    message_id: str
+    title: str
+    label: str
+    state: str
+    words: str
+    from_name: str
+    from_email: str
+    sent_at: str
+    series_title: str
+    series_url: str
+    url: str
+
+
+class OpenPatchesDocument(TypedDict):
+    """A page of the open patches of a list, newest first.
+
+    A page looks at a bounded number of messages: it may be short, or empty, and have a `next`.
+    """
+
+    list: str
+    patches: Sequence[OpenPatch]
+    list_url: str
+    url: str
+    next: str | None
+
+
+class AppliedCommit(TypedDict):
+    """A commit with the mail that decided it, and how that is known (`words`)."""
+
+    sha: str
+    repository: str
+    subject: str
+    author: PersonDocument
+    committed_at: str
+    words: str
+    mail: MailDocument
+    url: str
+
+
+class AppliedDocument(TypedDict):
+    """A page of the newest commits of a list that have a certain mail, which may be short."""
+
+    list: str
+    commits: Sequence[AppliedCommit]
+    list_url: str
+    atom_url: str
+    url: str
+    next: str | None

@@ -1,0 +1,71 @@
+-- Commits and patches as pages list them: only what the session may show. Used by
+-- reading/patch_pages.py. A commit may be shown if the list that it belongs to may.
+
+-- name: by_prefix
+-- The prefix has hexadecimal digits only. One more than are listed says that there are more.
+select repository, sha
+  from commits
+ where sha like %(prefix)s || '%%' and list = any((select shown_lists())::text[])
+ order by sha, repository
+ limit %(most)s
+
+-- name: is_closed
+-- True if only commits that begin so are of lists which were published once, and no longer are.
+select exists (
+    select from commits c join lists l using (list)
+     where c.sha like %(prefix)s || '%%' and l.was_published)
+
+-- name: list_of
+select list from commits where (repository, sha) = (%(repository)s, %(sha)s)
+
+-- name: has_commits
+select exists (select from commits
+                where list = %(list)s and list = any((select shown_lists())::text[]))
+
+-- name: applied
+-- The newest commits of a list before a place, as many as are looked at, and whether they have a
+-- mail that is certain and may be shown.
+select c.repository, c.sha, c.committed_at,
+       exists (select from commit_links k
+                where (k.repository, k.sha) = (c.repository, c.sha)
+                  and k.kind in ('applied', 'discussion', 'report')
+                  and exists (select from shown_messages m where m.message_id = k.message_id))
+  from commits c
+ where c.list = %(list)s and c.list = any((select shown_lists())::text[])
+   and c.month <= to_char(%(committed_at)s::timestamptz at time zone 'UTC', 'YYYY-MM')
+   and (c.committed_at, c.sha) < (%(committed_at)s, %(sha)s)
+ order by c.month desc, c.committed_at desc, c.sha desc
+ limit %(most)s
+
+-- name: open
+-- The newest mails with patches of a list before a place, as many as are looked at, and whether a
+-- patch of each is open.
+select p.message_id, p.sent_at,
+       exists (select from patch_series s
+                where s.message_id = p.message_id and s.state = 'open' and not s.is_remark)
+  from (select p.message_id, p.sent_at
+          from patches p
+         where p.list = %(list)s and p.list = any((select shown_lists())::text[])
+           and (p.sent_at, p.message_id) < (%(sent_at)s, %(message_id)s)
+         order by p.sent_at desc, p.message_id desc
+         limit %(most)s) p
+ group by p.message_id, p.sent_at
+ order by p.sent_at desc, p.message_id desc
+
+-- name: details
+-- What the authors say of each version of a series, the size of its diff, and the sentence of its
+-- reason with the characters around it.
+select s.message_id, s.place, p.changelog, p.added, p.removed, p.file_count,
+       substr(r.body_text, greatest(1, s.reason_start + 1 - %(context)s),
+              s.reason_end + %(context)s - greatest(0, s.reason_start - %(context)s)),
+       s.reason_start - greatest(0, s.reason_start - %(context)s),
+       s.reason_end - greatest(0, s.reason_start - %(context)s)
+  from patch_series s
+ cross join lateral first_shown(s.message_id) m
+  join patches p
+    on (p.list, p.month, p.message_id, p.variant, p.place)
+       = (m.list, m.month, m.message_id, m.variant, s.place)
+  left join lateral first_shown(s.reason_id) r on s.reason_end is not null
+ where s.series_id = any(array(select distinct series_id
+                                 from patch_series
+                                where message_id = %(message_id)s))
