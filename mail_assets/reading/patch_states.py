@@ -20,7 +20,7 @@ _NAMED = 3
 
 _STATES = {
     "open": "open",
-    "silent": f"open, and nobody else has answered for {SILENT_DAYS} days",
+    "silent": f"open, without an answer for {SILENT_DAYS} days",
     "applied": "applied",
     "superseded": "superseded",
     "rejected": "rejected",

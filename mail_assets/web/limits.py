@@ -30,7 +30,7 @@ HERE = frozenset({"127.0.0.1", "::/64", ""})
 
 
 class Cost(StrEnum):
-    """The cost of a request: it reads rows, searches, exports hundreds of messages, or answers."""
+    """The cost of a request: it reads rows, searches or compares, exports, or answers."""
 
     read = "read"
     search = "search"
@@ -211,6 +211,8 @@ def find_cost(method: str, path: str, body: bytes, query: bytes = b"") -> Cost |
         return Cost.export
     if page == "search" and _is_redirected(query):
         return Cost.read
+    if name == "series" and b"new=" in query:
+        return Cost.search
     if name == "mcp":
         return Cost.search if _calls_search(body) else Cost.read
     if name == "answer" and method == "POST":

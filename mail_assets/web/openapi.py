@@ -26,6 +26,7 @@ from mail_assets.web.fields import describe_field
 from mail_assets.web.parameters import (
     ASKED_PARAMETERS,
     ATTACHMENT,
+    COMMIT,
     CURSOR,
     FIRST,
     ID,
@@ -33,9 +34,16 @@ from mail_assets.web.parameters import (
     MONTH_OF_LIST,
     QUESTION_PARAMETERS,
     SEARCH_PARAMETERS,
+    SERIES,
     TEXT_OF_ID,
     Parameter,
     Table,
+)
+from mail_assets.web.patch_types import (
+    AppliedDocument,
+    CommitDocument,
+    OpenPatchesDocument,
+    SeriesDocument,
 )
 
 Schema = dict[str, Any]
@@ -113,6 +121,7 @@ def describe_api(base_url: str, archive: Archive) -> Schema:
             {"name": "search", "description": "find messages"},
             {"name": "messages", "description": "messages and threads by any of their ids"},
             {"name": "lists", "description": "lists and their months"},
+            {"name": "patches", "description": "commits, and patches in all their versions"},
             {"name": "answers", "description": "answers from the mail, with citations"},
             {"name": "service", "description": "the server itself"},
         ],
@@ -120,6 +129,7 @@ def describe_api(base_url: str, archive: Archive) -> Schema:
             **_search_paths(archive),
             **_message_paths(archive.example_id),
             **_list_paths(archive),
+            **_patch_paths(archive),
             "/openapi.json": _get("service", own, []),
             "/answer": {**_get("answers", form, questions), "post": _answer(archive)},
             **_health_paths(),
@@ -327,6 +337,62 @@ def _list_paths(archive: Archive) -> Schema:
     return paths
 
 
+def _patch_paths(archive: Archive) -> Schema:
+    [example, *_] = *archive.lists, "list"
+    examples = {"sha": "4e646fa490ba", "id": archive.example_id, "list": example}
+
+    def get(path: str, operation: Operation, table: Table) -> Schema:
+        parameters = _list_parameters(path, table, archive, examples)
+        return {path: _get("patches", operation, parameters)}
+
+    commit = Operation(
+        "get_commit",
+        "A commit, and the mail that decided it",
+        _data("CommitDocument"),
+        "Its mails best first, each with its evidence; where none is certain, `reason` says why. "
+        "Digits that begin one commit are redirected to it, those of several are an error that "
+        "names them in `allowed`.",
+    )
+    series = Operation(
+        "get_series",
+        "A series of patches in all its versions",
+        _data("SeriesDocument"),
+        "What became of each change, and what says so. With `old` and `new` also what changed "
+        "between two of its postings.",
+    )
+    by_id = series._replace(
+        id="get_series_by_id",
+        summary="A series of patches, by any id",
+        description=f"{series.description} An id that no path can hold is given here.",
+    )
+    waiting = Operation(
+        "list_open_patches",
+        "The open patches of a list",
+        _data("OpenPatchesDocument"),
+        "The newest first. A page looks at 1,000 messages: it may be short and have a `next`.",
+    )
+    applied = Operation(
+        "list_applied",
+        "What was applied",
+        _data("AppliedDocument"),
+        "The newest commits with a certain mail. A page looks at 1,000 commits.",
+    )
+    feed = Operation(
+        "get_applied_feed",
+        "A feed of what was applied",
+        _content("application/atom+xml"),
+        "The newest commits with a certain mail; the link `next` leads to the older ones.",
+    )
+    return {
+        **get("/commits.json/{sha}", commit, COMMIT),
+        **get("/series.json/{id}", series, SERIES),
+        **get("/series.json", by_id, SERIES),
+        **get("/patches.json/{list}/open", waiting, LIST | CURSOR),
+        **get("/patches.json/{list}/applied", applied, LIST | CURSOR),
+        **get("/patches.atom/{list}/applied", feed, LIST | CURSOR),
+    }
+
+
 def _health_paths() -> Schema:
     text = _content("text/plain")
     alive = Operation("check_health", "Liveness", text, "The process answers.")
@@ -406,7 +472,8 @@ def _describe_documents(private: Collection[str]) -> Schema:
     schemas: Schema = {}
     for type_ in (
         Response, SearchPage, MessageDocument, ThreadDocument, ListsDocument, ListMonthsDocument,
-        MonthDocument, AnswerDocument, ErrorDocument,
+        MonthDocument, CommitDocument, SeriesDocument, OpenPatchesDocument, AppliedDocument,
+        AnswerDocument, ErrorDocument,
     ):  # fmt: skip
         schema = TypeAdapter(type_).json_schema(ref_template=_REFERENCE, mode="serialization")
         schemas |= schema.pop("$defs", {}) | {type_.__name__: schema}

@@ -47,6 +47,7 @@ from mail_assets.web.page_parts import (
 from mail_assets.web.parameters import QUESTION_PARAMETERS, SEARCH_PARAMETERS
 from mail_assets.web.patch_parts import (
     count_states,
+    link_commits,
     view_changes,
     view_comparison,
     view_open_patches,
@@ -325,6 +326,7 @@ def _environment() -> Environment:
         "month_url": month_url,
         "commit_url": commit_url,
         "patches_url": patches_url,
+        "link_commits": link_commits,
         "sized": _write_count,
     }
     environment.filters["number"] = "{:,}".format

@@ -181,8 +181,14 @@ COMMIT: Table = {
 }
 SERIES: Table = {
     **ID,
-    "old": Parameter("the older posting to compare, by its number from 0", bounds=(0, 99_999)),
-    "new": Parameter("the newer posting to compare, by its number from 0", bounds=(0, 99_999)),
+    "old": Parameter(
+        "the earlier of two postings to compare, from 0; the one before `new` if that is given",
+        bounds=(0, 99_999),
+    ),
+    "new": Parameter(
+        "the later of two postings to compare, from 0; the one after `old` if that is given",
+        bounds=(0, 99_999),
+    ),
 }
 
 

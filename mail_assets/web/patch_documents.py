@@ -230,7 +230,7 @@ class PatchDocuments:
             "url": series_url(first_id(series), compared),
         }
         published = self.documents.publication.publish(document)
-        for patch in (published["comparison"] or {"patches": []})["patches"]:
+        for patch in published["comparison"]["changes"] if published["comparison"] else ():
             for file in patch["files"]:
                 file["lines"] = "".join(file["lines"]).split("\n") if file["lines"] else []
         return published
@@ -303,7 +303,7 @@ class PatchDocuments:
             found = self.documents.service.read(compare_postings, self._store, series, old, new)
         except NoPatchError as error:
             problem = str(error)
-        return {"old": old, "new": new, "problem": problem, "patches": _describe_patches(found)}
+        return {"old": old, "new": new, "problem": problem, "changes": _describe_patches(found)}
 
     @cached_property
     def _store(self) -> ObjectStore:
@@ -320,7 +320,7 @@ class PatchDocuments:
         url = patches_url(name, "open")
         document: OpenPatchesDocument = {
             "list": name,
-            "patches": [
+            "changes": [
                 {
                     "message_id": newest.message_id,
                     "title": newest.title,

@@ -1,9 +1,14 @@
 """Make what pages of series and patches show besides their documents: rows, cells, signed lines."""
 
+import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any, NamedTuple
+
+from mail_assets.reading.patch_states import SHORT
+from mail_assets.web.page_parts import Piece
+from mail_assets.web.requests import commit_url
 
 Document = Mapping[str, Any]
 
@@ -15,6 +20,8 @@ STATES = {
     "added": "new",
     "dropped": "dropped",
 }
+#: An abbreviated id of a commit, as reading/patch_states.py writes it.
+_ID = re.compile(rf"(\b[0-9a-f]{{{SHORT}}}\b)")
 _CLASSES = {"+": "added", "-": "removed"}
 
 
@@ -42,9 +49,17 @@ def count_states(document: Document) -> str:
     return ", ".join(f"{count} {state}" for state, count in counts.most_common())
 
 
+def link_commits(words: str, commits: Sequence[str]) -> Iterator[Piece]:
+    """Yield words in pieces; the ids of commits in them are links."""
+    known = {sha[:SHORT]: commit_url(sha) for sha in commits}
+    for part in _ID.split(words):
+        if part:
+            yield Piece(part, known.get(part, ""))
+
+
 def view_comparison(comparison: Document) -> Iterator[dict[str, Any]]:
     """Yield the patches of a comparison; each line of a file says which version has it."""
-    for one in comparison["patches"]:
+    for one in comparison["changes"]:
         files = [
             {
                 **file,
@@ -62,6 +77,6 @@ def _find_kind(line: str) -> str:
 
 def view_open_patches(document: Document) -> Iterator[dict[str, Any]]:
     """Yield the open patches of a list; those of a series in a row are a group."""
-    for url, some in groupby(document["patches"], key=lambda one: one["series_url"]):
-        patches = [*some]
+    for url, some in groupby(document["changes"], key=lambda one: one["series_url"]):
+        patches = [*some][::-1]
         yield {"url": url, "title": patches[0]["series_title"], "patches": patches}

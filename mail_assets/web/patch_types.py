@@ -200,7 +200,7 @@ class ComparisonDocument(TypedDict):
     old: int
     new: int
     problem: str
-    patches: list[ComparedPatch]
+    changes: list[ComparedPatch]
 
 
 class SeriesDocument(TypedDict):
@@ -238,7 +238,7 @@ class OpenPatchesDocument(TypedDict):
     """
 
     list: str
-    patches: Sequence[OpenPatch]
+    changes: Sequence[OpenPatch]
     list_url: str
     url: str
     next: str | None

@@ -167,12 +167,12 @@ class Compared(NamedTuple):
 
 
 def read_series_id(request: Request) -> tuple[str, Compared | None]:
-    """Return the id as `read_id`, and the postings of `?old=` and `?new=`."""
+    """Return the id as `read_id`, and the postings of `?old=` and `?new=`; one names the other."""
     given = read_given(request, SERIES)
-    numbers = [int(given[name]) for name in ("old", "new") if name in given]
-    if len(numbers) == 1:
-        raise ServingError(400, "bad_request", "give both old and new, or neither")
-    return given["id"], Compared(*numbers) if numbers else None
+    if "old" not in given and "new" not in given:
+        return given["id"], None
+    old = int(given.get("old", max(int(given.get("new", 0)) - 1, 0)))
+    return given["id"], Compared(old, int(given.get("new", old + 1)))
 
 
 def read_patches_place(request: Request) -> tuple[str, str]:

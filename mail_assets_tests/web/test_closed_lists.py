@@ -103,16 +103,20 @@ def list_paths(open_ids: list[str], shut_ids: list[str], queries: list[str]) -> 
             for door in (
                 *("message", "message.json", "message.mbox", "thread", "thread.json"),
                 *("thread.atom", "thread.mbox.gz", "similar", "similar.json"),
+                *("series", "series.json"),
             )
         )
         yield f"/message/{quote(id)}/attachment/1"
     yield from ("/", "/lists", "/lists.json", "/openapi.json", "/robots.txt", "/answer")
+    yield from (f"/{door}/0123456789" for door in ("commits", "commits.json"))
     yield from ("/sitemap.xml", "/opensearch.xml", "/answer?q=what+does+the+quokka+eat")
     for name in (HARBOR, PIER):
         yield from (f"/lists/{name}", f"/lists.json/{name}", f"/sitemap/{name}/{MARCH}")
         yield from (f"/lists/{name}/{MARCH}", f"/lists.json/{name}/{MARCH}")
         for kind in ("atom", "mbox.gz"):
             yield from (f"/lists.{kind}/{name}", f"/lists.{kind}/{name}/{MARCH}")
+        yield from (f"/patches{kind}/{name}/applied" for kind in ("", ".json", ".atom"))
+        yield from (f"/patches{kind}/{name}/open" for kind in ("", ".json"))
     for query in queries:
         for kind in ("", ".json", ".atom", ".mbox.gz"):
             for group in ("conversation", "message"):

@@ -26,6 +26,8 @@ DOCUMENTS = [
     ("ListsDocument", "/lists.json"),
     ("ListMonthsDocument", "/lists.json/harbor-dev"),
     ("MonthDocument", "/lists.json/harbor-dev/2024-03?first=1"),
+    ("OpenPatchesDocument", "/patches.json/harbor-dev/open"),
+    ("AppliedDocument", "/patches.json/harbor-dev/applied"),
     ("ErrorDocument", "/message.json/nobody@example.org"),
     ("ErrorDocument", "/lists.json/nowhere"),
     ("ErrorDocument", "/lists.json/harbor-dev/1999-01"),
@@ -126,7 +128,7 @@ def test_every_parameter_and_list_is_described(public: httpx.Client) -> None:
 
 def test_described_paths_and_methods_exist(public: httpx.Client) -> None:
     for path, methods in read_api(public)["paths"].items():
-        url = path.format(id=ROOT, number=1, list="harbor-dev", month="2024-03")
+        url = path.format(id=ROOT, number=1, list="harbor-dev", month="2024-03", sha="4e64")
         if "get" in methods:
             asked = {one["name"] for one in methods["get"]["parameters"]}
             given = {"id": ROOT} if "id" in asked and "{id}" not in path else {}

@@ -19,7 +19,7 @@ FITS = {200, 403, 404, 410}
 REFUSED = {400, 404}
 JSON, FORM = "application/json", "application/x-www-form-urlencoded"
 #: Values that fit, of parameters that must be given.
-GIVEN = {"id": ROOT, "list": "harbor-dev", "month": "2024-03", "number": "1"}
+GIVEN = {"id": ROOT, "list": "harbor-dev", "month": "2024-03", "number": "1", "sha": "4e646fa490ba"}
 #: A question that is answered at once.
 ASKED = {"q": "zzgarble", "mode": "fulltext"}
 

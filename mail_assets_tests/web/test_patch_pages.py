@@ -1,0 +1,411 @@
+"""Pages and documents of commits, of series of patches, and of the patches of a list."""
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+from xml.etree import ElementTree
+
+import httpx
+import pytest
+
+from mail_assets.web.limits import Cost, find_cost
+from mail_assets.web.privacy import HIDDEN, SHOWN
+from mail_assets_tests.crane import Crane
+from mail_assets_tests.databases import Databases
+from mail_assets_tests.steps.test_group_series import BOB, EVE, LINES, patch, post
+from mail_assets_tests.web.conftest import BASE_URL, serving
+from mail_assets_tests.web.test_closed_lists import close
+from mail_assets_tests.web.test_openapi import check, read_api
+from mail_assets_tests.world import APRIL, HARBOR, PIER, World
+
+ATOM = "{http://www.w3.org/2005/Atom}"
+SHUT_TITLE = "pier: Close the gate for good"
+TRAILERS = "Reviewed-by: Bo Pier <bo@harbour.example>\n"
+
+
+class Yard(NamedTuple):
+    """A world with a commit that was mailed in two versions, and other patches."""
+
+    world: World
+    crane: Crane
+    sha: str
+
+
+def versions() -> Iterator[bytes]:
+    """Yield five versions of one patch; the fourth is another's, the fifth is answered."""
+    for number in range(1, 6):
+        tag = "[PATCH]" if number == 1 else f"[PATCH v{number}]"
+        sender = EVE if number == 4 else "Ann <ann@example.org>"
+        note = f"\nv{number}: lift {number} tons; ask zqlog@harbour.example" if number > 1 else ""
+        yield patch(
+            f"w{number}",
+            f"{tag} winch: Turn <b>faster</b> now",
+            [*LINES[20 : 30 + number], f'puts("<script>alert({number})</script>");'],
+            note,
+            sender=sender,
+            day=4 + number,
+        )
+    yield post("no", "Re: winch", "Nacked-by: Bob <zqsaid@harbour.example>\n", BOB, 20, "w5")
+
+
+@pytest.fixture
+def yard(world: World) -> Yard:
+    """A yard that the test may change."""
+    return build_yard(world)
+
+
+@pytest.fixture(scope="module")
+def standing(mail_databases: Databases, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Yard]:
+    """A yard that no test changes."""
+    dsn = mail_databases.take()
+    yield build_yard(World(tmp_path_factory.mktemp("yard"), dsn))
+    mail_databases.give_back(dsn)
+
+
+def build_yard(world: World) -> Yard:
+    crane = Crane(world)
+    sha = crane.commit(f"crane: know the limit\n\nIt <i>must</i>, says zqbody@harbour.example.\n\n"
+                       f"{TRAILERS}Link: https://x.example/r/p2@example.org\n"
+                       "Link: https://x.example/r/ghost@example.org\n")  # fmt: skip
+    subject = "crane: know the limit"
+    world.load(
+        post("p1", f"[PATCH] {subject}", f"It must.\n---\n{crane.diff(sha)}", day=4),
+        post("p2", f"[PATCH v2] {subject}", f"It must.\n---\n{crane.diff(sha)}", day=5),
+        post("thanks", "Re: limits", f"Applied as {sha[:12]}, thanks.\n", BOB, 7, "p2"),
+        patch("o", "[PATCH] pier: Stay open", LINES[50:58], day=14),
+        *versions(),
+        last="patches",
+    )
+    world.load(
+        patch("hush-1", f"[PATCH] {SHUT_TITLE}", LINES[40:50], day=6),
+        post("hush-3", f"[PATCH v3] {subject}", f"It must.\n---\n{crane.diff(sha)}", day=6),
+        list_name=PIER,
+        last="patches",
+    )
+    crane.read()
+    world.threads()
+    crane.link()
+    world.series()
+    world.summaries()
+    return Yard(world, crane, sha)
+
+
+@pytest.fixture(scope="module")
+def yard_client(standing: Yard) -> Iterator[httpx.Client]:
+    with open_yard(standing) as client:
+        yield client
+
+
+@contextmanager
+def open_yard(yard: Yard, addresses: str = HIDDEN) -> Iterator[httpx.Client]:
+    """Serve a yard whose second list is not published."""
+    with serving(close(yard.world.settings(), PIER), addresses) as client:
+        yield client
+
+
+def test_commit_has_its_mail_evidence_and_people(standing: Yard) -> None:
+    with open_yard(standing) as client:
+        found = client.get(f"/commits.json/{standing.sha}").json()
+        page = client.get(f"/commits/{standing.sha}").text
+    assert found["message_ids"][0] == "p2@example.org"
+    first, *others = found["links"]
+    assert first["kind"] == "applied"
+    assert first["words"].startswith(
+        "applied from this mail: the commit names it in its trailer"
+        if "trailer Link" in first["evidence"]
+        else "applied from"
+    )
+    assert {one["kind"] for one in others} == {"version", "missing"}
+    missing = next(one for one in others if one["kind"] == "missing")
+    assert (missing["message_id"], missing["mail"]) == ("ghost@example.org", None)
+    assert found["credits"] == [{"role": "reviewed", "from_name": "Bo Pier"}]
+    assert [(one["path"], one["added"], one["removed"]) for one in found["files"]] == [
+        ("crane.c", 2, 1)
+    ]
+    assert found["patch"]["words"] == f"v2 of 2, applied as {standing.sha[:12]} on 2024-03-06"
+    assert found["thread_url"] == "/thread.json/p2@example.org"
+    assert [one["message_id"] for one in found["named_in"]] == ["thanks@example.org"]
+    assert "named by the commit, and not in this archive" in page.lower()
+    assert "It &lt;i&gt;must&lt;/i&gt;" in page
+    assert 'href="/message/p2@example.org"' in page
+
+
+@pytest.mark.parametrize(
+    ("which", "reason"), [("first", "no mail has its patch-id, and none has its title")]
+)
+def test_commit_without_certain_mail_says_why(standing: Yard, which: str, reason: str) -> None:
+    sha = getattr(standing.crane, which)
+    with open_yard(standing) as client:
+        found = client.get(f"/commits.json/{sha}").json()
+        assert (found["abstained"], found["message_ids"]) == (True, [])
+        assert found["reason"].startswith(reason)
+        assert "No mail is certain: no mail has its patch-id" in client.get(f"/commits/{sha}").text
+
+
+def test_digits_lead_to_the_commit_or_list_several(yard: Yard) -> None:
+    with yard.world.connect() as connection:
+        connection.execute(
+            "insert into commits select (json_populate_record(c, json_build_object('sha',"
+            " left(c.sha, 12) || repeat('0', 28)))).* from commits c where sha = %s",
+            (yard.sha,),
+        )
+    with open_yard(yard) as client:
+        for digits in (yard.sha[:13], yard.sha[:20].upper()):
+            for kind in ("", ".json"):
+                moved = client.get(f"/commits{kind}/{digits}", follow_redirects=False)
+                assert moved.status_code == 303
+                assert moved.headers["location"] == f"/commits{kind}/{yard.sha}"
+        several = client.get(f"/commits.json/{yard.sha[:10]}")
+        assert several.status_code == 404
+        error = several.json()["error"]
+        assert (error["code"], len(error["allowed"])) == ("ambiguous", 2)
+        assert yard.sha in error["allowed"]
+        assert f'href="/commits/{yard.sha}"' in client.get(f"/commits/{yard.sha[:10]}").text
+
+
+@pytest.mark.parametrize(
+    ("path", "status", "code"),
+    [
+        ("/commits.json/abc", 400, "bad_request"),
+        ("/commits.json/zzzz", 400, "bad_request"),
+        ("/commits.json/%00%00%00%00", 400, "bad_request"),
+        ("/commits.json/abcd%25", 400, "bad_request"),
+        (f"/commits.json/{'0' * 65}", 400, "bad_request"),
+        (f"/commits.json/{'0' * 40}", 404, "not_found"),
+        ("/commits.json", 404, "not_found"),
+        ("/series.json", 400, "bad_request"),
+        ("/series.json/nobody@example.org", 404, "not_found"),
+        ("/series.json/thanks@example.org", 404, "not_found"),
+        ("/series.json/a%00b", 400, "bad_request"),
+        ("/series.json/hush-1@example.org", 410, "closed"),
+        ("/series.json/w1@example.org?new=0", 404, "not_found"),
+        ("/series.json/w1@example.org?old=0&new=x", 400, "bad_request"),
+        ("/series.json/w1@example.org?old=0&new=-1", 400, "bad_request"),
+        ("/series.json/w1@example.org?old=0&new=9", 404, "not_found"),
+        ("/series.json/w1@example.org?old=1&new=1", 404, "not_found"),
+        ("/series.json/w1@example.org?old=0&old=1&new=2", 400, "bad_request"),
+        ("/patches.json/pier/open", 410, "closed"),
+        ("/patches.json/pier/applied", 410, "closed"),
+        ("/patches.json/nowhere/open", 404, "unknown_list"),
+        ("/patches.json/harbor/closed", 404, "not_found"),
+        ("/patches.json/harbor/open?cursor=x", 404, "not_found"),
+        ("/patches.json/harbor", 404, "not_found"),
+    ],
+)
+def test_bad_addresses_give_the_usual_error(yard_client: httpx.Client, path: str, status: int,
+                                            code: str) -> None:  # fmt: skip
+    response = yard_client.get(path)
+    assert (response.status_code, response.json()["error"]["code"]) == (status, code)
+    assert response.headers["cache-control"] == "no-store"
+    page = yard_client.get(path.replace(".json", "", 1))
+    assert page.status_code == status
+    assert page.headers["content-type"].startswith("text/html")
+
+
+def test_series_has_versions_side_by_side(yard_client: httpx.Client) -> None:
+    found = yard_client.get("/series.json/w3@example.org").json()
+    assert found["series_id"] == "w1@example.org"
+    assert [one["version"] for one in found["postings"]] == [1, 2, 3, 4, 5]
+    [change] = found["changes"]
+    assert [one["label"] for one in change["versions"]] == ["v1", "v2", "v3", "v4", "v5"]
+    assert [one["posting"] for one in change["versions"]] == [0, 1, 2, 3, 4]
+    assert change["versions"][1]["evidence_words"] == "the same title, changed lines in common"
+    assert "lift 3 tons" in change["versions"][2]["changelog"][0]
+    assert [one["is_taken_over"] for one in change["versions"]][3]
+    assert change["state"] == "rejected"
+    assert change["reason"]["message_id"] == "no@example.org"
+    assert change["reason"]["text"].startswith("Nacked-by: Bob <")
+    page = yard_client.get("/series/w3@example.org").text
+    assert page.count('data-version="v') == 5
+    assert "<b>faster</b>" not in page
+    assert '<link rel="canonical" href="' + BASE_URL + '/series/w1@example.org">' in page
+
+
+def test_two_versions_are_compared_line_by_line(yard_client: httpx.Client) -> None:
+    path = "/series.json/w1@example.org?old=0&new=2"
+    found = yard_client.get(path).json()["comparison"]
+    [one] = found["changes"]
+    assert (one["state"], one["old_id"], one["new_id"]) == (
+        "changed",
+        "w1@example.org",
+        "w3@example.org",
+    )
+    [file] = one["files"]
+    assert f"++{LINES[31]}" in file["lines"]
+    assert '-+puts("<script>alert(1)</script>");' in file["lines"]
+    page = yard_client.get(path.replace(".json", ""))
+    assert '<meta name="robots" content="noindex">' in page.text
+    assert "&lt;script&gt;alert(1)" in page.text
+    assert "<script>alert" not in page.text
+    assert f'<span class="added">++{LINES[31]}</span>\n' in page.text
+
+
+def test_comparison_counts_as_a_search() -> None:
+    assert find_cost("GET", "/series/x", b"") is Cost.read
+    assert find_cost("GET", "/series.json/x", b"", b"old=0&new=1") is Cost.search
+
+
+def test_state_stands_on_every_message_and_post(standing: Yard) -> None:
+    with open_yard(standing) as client:
+        first = client.get("/message.json/p1@example.org").json()["patch"]
+        assert first["words"] == (
+            f"v1 of 2, superseded by v2, which was applied as {standing.sha[:12]} on 2024-03-06"
+        )
+        assert first["series_url"] == "/series.json/p1@example.org"
+        page = client.get("/message/p2@example.org").text
+        assert f'applied as <a href="/commits/{standing.sha}"><code>{standing.sha[:12]}' in page
+        assert 'href="/series/p2@example.org"' in page
+        thread = client.get("/thread/w2@example.org").text
+        assert "v2 of 5, superseded by v5, which was rejected on 2024-03-20" in thread
+        states = client.get("/thread.json/w2@example.org").json()["patch_states"]
+        assert [one["message_id"] for one in states] == ["w2@example.org"]
+        assert client.get("/message.json/thanks@example.org").json()["patch"] is None
+        assert 'class="state"' not in client.get("/message/thanks@example.org").text
+
+
+def test_kept_thread_page_follows_what_became_of_it(yard: Yard) -> None:
+    with open_yard(yard) as client:
+        before = client.get("/thread/o@example.org")
+        assert "open, without an answer" in before.text
+        yard.world.load(
+            patch("o2", "[PATCH v2] pier: Stay open", LINES[50:59],
+                  day=15).replace(b"15 Mar 2024", b"02 Apr 2024"),
+            month=APRIL, last="patches",
+        )  # fmt: skip
+        yard.world.threads()
+        yard.world.series()
+        after = client.get("/thread/o@example.org")
+        assert "superseded by v2" in after.text
+        assert before.headers["etag"] != after.headers["etag"]
+
+
+def test_open_patches_are_listed_newest_first(yard_client: httpx.Client) -> None:
+    found = yard_client.get("/patches.json/harbor/open").json()
+    assert [one["message_id"] for one in found["changes"]] == ["o@example.org"]
+    assert found["next"] is None
+    assert "pier: Stay open" in yard_client.get("/patches/harbor/open").text
+
+
+def test_applied_commits_and_their_feed_name_the_mail(standing: Yard) -> None:
+    with open_yard(standing) as client:
+        found = client.get("/patches.json/harbor/applied").json()
+        [one] = found["commits"]
+        assert (one["sha"], one["mail"]["message_id"]) == (standing.sha, "p2@example.org")
+        response = client.get("/patches.atom/harbor/applied")
+        assert response.headers["content-type"].startswith("application/atom+xml")
+        feed = ElementTree.fromstring(response.content)
+        [entry] = feed.findall(f"{ATOM}entry")
+        links = {link.get("rel"): link.get("href") for link in entry.findall(f"{ATOM}link")}
+        assert links == {
+            "alternate": f"{BASE_URL}/commits/{standing.sha}",
+            "related": f"{BASE_URL}/message/p2@example.org",
+        }
+        list_page = client.get("/lists/harbor").text
+        alternate = re.findall(r'<link rel="alternate" type="([^"]*)" href="([^"]*)"', list_page)
+        assert ("application/atom+xml", "/patches.atom/harbor/applied") in alternate
+        for kind in ("open", "applied"):
+            assert f'href="/patches/harbor/{kind}"' in list_page
+        page = client.get("/patches/harbor/applied").text
+        assert 'type="application/atom+xml" href="/patches.atom/harbor/applied"' in page
+
+
+def test_list_without_repository_has_no_links(standing: Yard) -> None:
+    with serving(standing.world.settings()) as client:
+        assert "/patches/pier" not in client.get("/lists/pier").text
+        assert client.get("/patches.json/pier/applied").json()["commits"] == []
+
+
+def patch_paths(sha: str) -> list[str]:
+    ids = ("w1@example.org", "w5@example.org", "p2@example.org")
+    return [
+        *(f"/{door}/{sha}" for door in ("commits", "commits.json")),
+        *(f"/{door}/{id}" for door in ("series", "series.json") for id in ids),
+        *(f"/{door}/w1@example.org?old=0&new=3" for door in ("series", "series.json")),
+        *(f"/patches{kind}/harbor/open" for kind in ("", ".json")),
+        *(f"/patches{kind}/harbor/applied" for kind in ("", ".json", ".atom")),
+        *(f"/{door}/{id}" for door in ("message", "message.json", "thread") for id in ids),
+    ]
+
+
+def test_no_address_and_no_closed_mail_is_told(standing: Yard) -> None:
+    users = ("zqlog", "zqsaid", "zqbody", "bo@harbour", "bob@", "eve@", "ann@")
+    with open_yard(standing) as client:
+        for path in patch_paths(standing.sha):
+            response = client.get(path)
+            assert response.status_code == 200, path
+            told = [one for one in (*users, "hush-", "Close the gate") if one in response.text]
+            assert not told, (path, told)
+    with open_yard(standing, SHOWN) as client:
+        assert "bo@harbour.example" in client.get(f"/commits.json/{standing.sha}").text
+        assert client.get(f"/commits.json/{standing.sha}").json()["author"]["from_email"]
+
+
+def test_commit_of_a_closed_list_is_gone(standing: Yard) -> None:
+    settings = close(standing.world.settings(), HARBOR)
+    with serving(settings) as client:
+        for path in (f"/commits/{standing.sha}", f"/commits.json/{standing.sha[:8]}"):
+            assert client.get(path).status_code == 410
+        assert client.get("/patches/harbor/applied").status_code == 410
+        assert client.get("/series/w1@example.org").status_code == 410
+
+
+DOCUMENTS = [
+    ("CommitDocument", "/commits.json/{sha}"),
+    ("CommitDocument", "/commits.json/{first}"),
+    ("SeriesDocument", "/series.json/w1@example.org?old=0&new=4"),
+    ("SeriesDocument", "/series.json?id=p1@example.org"),
+    ("OpenPatchesDocument", "/patches.json/harbor/open"),
+    ("AppliedDocument", "/patches.json/harbor/applied"),
+    ("MessageDocument", "/message.json/p1@example.org"),
+    ("ThreadDocument", "/thread.json/p1@example.org"),
+    ("ErrorDocument", "/commits.json/0000"),
+]
+
+
+@pytest.mark.parametrize("addresses", [HIDDEN, SHOWN])
+def test_documents_of_patches_match_their_schemas(standing: Yard, addresses: str) -> None:
+    with open_yard(standing, addresses) as client:
+        api = read_api(client)
+        for name, path in DOCUMENTS:
+            response = client.get(path.format(sha=standing.sha, first=standing.crane.first))
+            check(api, name, response.json())
+
+
+def test_known_tag_of_patch_pages_gets_304(standing: Yard) -> None:
+    with open_yard(standing) as client:
+        for path in patch_paths(standing.sha):
+            first = client.get(path)
+            again = client.get(path, headers={"If-None-Match": first.headers["etag"]})
+            assert (again.status_code, again.content) == (304, b""), path
+            seconds = "60" if path.startswith("/patches") else "300"
+            assert first.headers["cache-control"] == f"max-age={seconds}"
+
+
+def test_pages_of_patches_lead_on(yard: Yard, monkeypatch: Any) -> None:
+    from mail_assets.reading import patch_pages
+    from mail_assets.web import patch_documents
+
+    yard.world.load(
+        *(
+            patch(f"n{number}", f"[PATCH] new: Thing {number * 7919} is here", [
+                f"thing {number * 31 + line} of {number * 17}" for line in range(9)
+            ]).replace(b"04 Mar 2024", f"{number + 1:02d} Apr 2024".encode())
+            for number in range(5)
+        ),
+        month=APRIL,
+        last="patches",
+    )  # fmt: skip
+    yard.world.threads()
+    yard.world.series()
+    monkeypatch.setattr(patch_documents, "ROWS", 2)
+    monkeypatch.setattr(patch_pages, "LOOKED_AT", 3)
+    with open_yard(yard) as client:
+        found: list[str] = []
+        path: str | None = "/patches.json/harbor/open"
+        while path:
+            page = client.get(path).json()
+            assert client.get(page["html_url"]).status_code == 200
+            found += [one["message_id"].partition("@")[0] for one in page["changes"]]
+            path = page["next"]
+    assert found == ["n4", "n3", "n2", "n1", "n0", "o"]
