@@ -5,7 +5,7 @@
 Synthetic archives in a home of its own (--home keeps it, and goes on with it), the static encoder.
 Each backfill is a process of its own, as `mail-assets backfill` is. What lies outside of the steps
 is the time of the backfill less the seconds that the steps have recorded: Dagster, the checks, the
-threads, imports. What does not live here: how fast the pages of the UI are (event_log.py).
+threads, imports. What does not live here: how fast the pages of the UI are (ui.py).
 """
 
 import argparse
@@ -22,10 +22,18 @@ from pathlib import Path
 from typing import Any
 
 import psycopg
+from sqlalchemy import event
+from sqlalchemy.engine import Engine
 
+from mail_assets.defs.backfill.plan import BackfillRequest, backfill_lists
+from mail_assets.defs.backfill.report import Event, RangeStarted
+from mail_assets.defs.runs import MonthFinished
 from mail_assets.month import months_between, next_month
 from mail_assets.postgres.database import DAGSTER, Database, embedded, embedded_dsn
+from mail_assets.settings.settings import load_settings
 
+#: Argument of the process of one backfill.
+ONCE = "--once"
 FIRST_MONTH = "1997-01"
 
 _WORDS = (
@@ -104,7 +112,7 @@ def measure(home: Path, what: str) -> None:
         "MAIL_LISTS": str(home / "lists.toml"),
         "MAIL_PRECISION": "static",
     }
-    command = [sys.executable, "-m", "benchmarks.list_months_run"]
+    command = [sys.executable, "-m", "benchmarks.list_months", ONCE]
     began = time.monotonic()
     done = subprocess.run(command, env=environment, check=True, stdout=subprocess.PIPE)
     figures: dict[str, Any] = json.loads(done.stdout)
@@ -145,5 +153,33 @@ def print_events(home: Path) -> None:
     )
 
 
+def fill_once() -> None:
+    """Fill the home of the environment; print what it took as JSON."""
+    counts = Counter[str]()
+    event.listen(Engine, "do_connect", lambda *_: counts.update(["connections"]))
+    event.listen(Engine, "before_cursor_execute", lambda *_: counts.update(["statements"]))
+    steps = 0.0
+
+    def listen(one: Event) -> None:
+        nonlocal steps
+        if isinstance(one, MonthFinished) and one.changed:
+            steps += one.counts.get("seconds", 0)
+        counts["runs"] += isinstance(one, RangeStarted)
+
+    settings = load_settings()
+    report = backfill_lists(settings, BackfillRequest([*settings.lists]), listen)
+    figures = {**{name: counts[name] for name in ("connections", "statements", "runs")}}
+    print(
+        json.dumps(
+            {
+                **figures,
+                "steps": steps,
+                "months": len(report.done) + len(report.unchanged),
+                "failed": [*report.failed],
+            }
+        )
+    )
+
+
 if __name__ == "__main__":
-    main()
+    fill_once() if sys.argv[1:] == [ONCE] else main()

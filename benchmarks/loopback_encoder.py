@@ -36,8 +36,7 @@ import numpy as np
 import numpy.typing as npt
 
 from benchmarks.corpus.source import Message, SourceList, read_source
-from benchmarks.corpus.transplant import Transplant
-from benchmarks.corpus.vocabulary import NO_WORDS, WORD, Renaming, read_vocabulary
+from benchmarks.corpus.transplant import NO_WORDS, WORD, Renaming, Transplant, read_vocabulary
 from benchmarks.encoding import chunks_of
 from mail_assets.encoding.local_encoder import LocalEncoder, open_local_encoder
 from mail_assets.encoding.open import check_model

@@ -28,7 +28,7 @@ from typing import NamedTuple
 import psycopg
 
 from benchmarks.processor import Seconds, postmaster_of, timed
-from benchmarks.scale.sizes import MemoryWatch
+from benchmarks.scale.fill import MemoryWatch
 from mail_assets.mail.body.segments import segment_body
 from mail_assets.month import ListMonth
 from mail_assets.postgres.database import Database

@@ -1,34 +1,66 @@
-"""Measure search on judged sets of several kinds, by leg and hybrid: tables of docs/search.md.
+"""Measure search on judged sets of several kinds: tables of docs/search.md and docs/sql.md.
 
     MAIL_HOME=... python -m benchmarks.quality [KIND:]LIST=FOLDER ... [--keep FILE] [--less FILE]
+    MAIL_HOME=... python -m benchmarks.quality --pages LIST=FOLDER ... [--near]
+    MAIL_VECTORS=pgvector: python -m benchmarks.quality --sql LIST=FOLDER ...
 
 A FOLDER is a judged set (mail_assets/evaluation/judged.py) that is asked of LIST, or of every list
 ("*=FOLDER"). KIND is the column, else the folder's name up to its first dash. The queries of a kind
 count the same, whatever set they are of. They are asked and measured as `mail-assets evaluate`
-does, each message by itself; benchmarks.pages measures pages. `--keep` writes each query's figures;
-`--less` prints the differences to those that another run kept. `--index NAME` asks an index that is
-not live; `--static-alone` leaves the ranks of a static index as they are.
+does, each message by itself. `--keep` writes each query's figures; `--less` prints the differences
+to those that another run kept. `--index NAME` asks an index that is not live; `--static-alone`
+leaves the ranks of a static index as they are.
+
+`--pages` compares what a page shows in hybrid: ten messages or ten conversations, of each its first
+message and its hits. Found is a relevant message that is on the page, and one whose thread is.
+`--near` asks the conversations from within the thread of the first `citing` message, which is then
+left out whole; without it all `citing` messages are left out.
+
+`--sql` asks the SQL functions, which must be installed. Messages that hold a question themselves
+are deleted before it is asked, in a transaction that is rolled back: use a copy of a database in
+use.
 """
 
 import argparse
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from unittest.mock import patch
 
+import numpy as np
 import pandas as pd
+import psycopg
 
-from mail_assets.evaluation.judged import read_judged_set
+from mail_assets.encoding.local_encoder import LocalEncoder, open_local_encoder
+from mail_assets.evaluation.judged import JudgedQuery, read_judged_set
 from mail_assets.evaluation.quality import estimate_mean
-from mail_assets.evaluation.scores import score_queries
-from mail_assets.search.language.request import MODES, Mode
+from mail_assets.evaluation.scores import (
+    count_threads,
+    ndcg,
+    reciprocal_rank,
+    score_queries,
+    success,
+)
+from mail_assets.search.language.request import MODES, Group, Mode, Request
 from mail_assets.search.live_index import VectorSearch
 from mail_assets.search.open import open_searcher
+from mail_assets.search.response import Response
 from mail_assets.search.searcher import Searcher
 from mail_assets.settings.settings import load_settings
 from mail_assets.tables.indexes import list_indexes
+
+THREADS = "select thread_id from threads where message_id = any(%s)"
+# 30: search looks at 100 chunks, as for a page of 10.
+FUNCTIONS = {
+    "fulltext": "search_fulltext(%(text)s, 30, array[%(list)s])",
+    "semantic": "search_semantic(%(vector)s::halfvec, 30, in_lists => array[%(list)s])",
+    "hybrid": "search_hybrid(%(text)s, %(vector)s::halfvec, 30, in_lists => array[%(list)s])",
+}
+
+#: Kind of a set, the lists that it is asked of, and its folder.
+NamedSet = tuple[str, tuple[str, ...], Path]
 
 
 class Figure(NamedTuple):
@@ -51,8 +83,17 @@ def main() -> None:
     parser.add_argument("--less", type=Path, help="print differences to the figures kept here")
     parser.add_argument("--static-alone", action="store_true", help="no model for candidates")
     parser.add_argument("--index", default="", help="an index of vectors; default: the live one")
+    parser.add_argument("--pages", action="store_true", help="what a page of hybrid shows")
+    parser.add_argument("--near", action="store_true", help="ask pages from within the thread")
+    parser.add_argument("--sql", action="store_true", help="ask the SQL functions")
     parser.add_argument("--mode", choices=MODES, action="append", help="only this mode")
     arguments = parser.parse_args()
+    if arguments.pages or arguments.sql:
+        judged = {written: split_name(written) for written in arguments.sets}
+        if arguments.sql and not all(lists for _, lists, _ in judged.values()):
+            parser.error("--sql asks one list: LIST=FOLDER")
+        report_pages(judged, near=arguments.near) if arguments.pages else report_sql(judged)
+        return
     with open_index(arguments.index) as searcher:
         if arguments.static_alone:
             patch.object(VectorSearch, "reranker", lambda self: None).start()
@@ -123,12 +164,103 @@ def _write(values: pd.Series, sign: str = "") -> str:
     return f"{one.mean:{sign}.3f} [{one.low:{sign}.3f}, {one.high:{sign}.3f}]"
 
 
-def split_name(written: str) -> tuple[str, tuple[str, ...], Path]:
+def split_name(written: str) -> NamedSet:
     """Return the kind of a set, the lists that it is asked of, and its folder."""
     where, _, path = written.rpartition("=")
     kind, _, name = where.rpartition(":")
     folder = Path(path)
     return kind or folder.name.partition("-")[0], () if name == "*" else (name,), folder
+
+
+class Found(NamedTuple):
+    """A page judged: it shows a relevant message, and it shows its thread."""
+
+    message: bool
+    thread: bool
+
+
+def report_pages(sets: Mapping[str, NamedSet], *, near: bool) -> None:
+    """Ask every set, and print what both kinds of page show of it."""
+    settings = load_settings()
+    with (
+        settings.database.connect("pages") as connection,
+        open_searcher(settings.search) as searcher,
+    ):
+        for written, (_, lists, folder) in sets.items():
+            judged = read_judged_set(folder, at_least=1)
+            pairs = [*compare_pages(searcher, connection, judged, lists, near=near)]
+            print(f"{written}: {len(pairs)} queries")
+            for name in Found._fields:
+                messages = [float(getattr(one, name)) for one, _ in pairs]
+                rows = [float(getattr(one, name)) for _, one in pairs]
+                gain = estimate_mean([b - a for a, b in zip(messages, rows, strict=True)])
+                print(
+                    f"  {name}: messages {estimate_mean(messages).mean:.3f}, conversations "
+                    f"{estimate_mean(rows).mean:.3f}, {gain.mean:+.3f} "
+                    f"[{gain.low:+.3f}, {gain.high:+.3f}]"
+                )
+
+
+def compare_pages(
+    searcher: Searcher,
+    connection: psycopg.Connection,
+    judged: list[JudgedQuery],
+    lists: tuple[str, ...],
+    *,
+    near: bool,
+) -> Iterator[tuple[Found, Found]]:
+    """Yield what ten messages and ten conversations show for each query."""
+    for one in judged:
+        threads = {id for (id,) in connection.execute(THREADS, [[*one.relevant]])}
+        alone = Request(one.text, lists=lists, without=one.citing)
+        asked = Request(one.text, lists=lists, near=one.citing[0]) if near and one.citing else alone
+        messages = searcher.search(Request(**{**vars(alone), "group": Group.message}))
+        yield _find(messages, one, threads), _find(searcher.search(asked), one, threads)
+
+
+def _find(response: Response, one: JudgedQuery, threads: set[str]) -> Found:
+    shown = {hit.message_id for hit in response.hits}
+    shown |= {row.first.message_id for row in response.conversations if row.first}
+    found = {hit.thread_id for hit in response.hits}
+    return Found(not shown.isdisjoint(one.relevant), not found.isdisjoint(threads))
+
+
+def report_sql(sets: Mapping[str, NamedSet]) -> None:
+    """Print a row for each set and function."""
+    settings = load_settings()
+    encoder = open_local_encoder(settings.encoder, settings.precision, settings.model_cache)
+    print("| set | queries | function | nDCG@10 | MRR | success@10 | threads@10 |\n|" + "---|" * 7)
+    with settings.database.connect("benchmark") as connection:
+        for _, (list_name,), folder in sets.values():
+            queries = read_judged_set(folder)
+            for function in FUNCTIONS:
+                rows = [ask_function(connection, encoder, x, list_name, function) for x in queries]
+                means = " | ".join(f"{mean:.3f}" for mean in np.mean(rows, axis=0))
+                print(f"| {folder.name} | {len(rows)} | {function} | {means} |", flush=True)
+
+
+def ask_function(
+    connection: psycopg.Connection,
+    encoder: LocalEncoder,
+    query: JudgedQuery,
+    list_name: str,
+    function: str,
+) -> tuple[float, ...]:
+    """Ask one query, without the messages that hold it; return its measures."""
+    vector = ",".join(map(str, encoder.encode_query(query.text).tolist()))
+    given: dict[str, Any] = {"text": query.text, "vector": f"[{vector}]", "list": list_name}
+    statement = f"select message_id, coalesce(thread_id, message_id) from {FUNCTIONS[function]}"
+    with connection.transaction(force_rollback=True):
+        for message_id in query.citing:
+            connection.execute("delete from messages where message_id = %s", [message_id])
+        rows = connection.execute(statement.encode(), given).fetchall()
+    ids, threads = [row[0] for row in rows], [row[1] for row in rows]
+    return (
+        ndcg(ids, query.relevant, 10),
+        reciprocal_rank(ids, query.relevant),
+        success(ids, query.relevant, 10),
+        float(count_threads(threads, 10)),
+    )
 
 
 if __name__ == "__main__":

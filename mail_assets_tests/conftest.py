@@ -22,6 +22,7 @@ from mail_assets.search.searcher import Searcher
 from mail_assets.tables.lists import EVERY_LIST, show_lists
 from mail_assets_tests.databases import Databases, database_name, drop_database, new_database
 from mail_assets_tests.initdb_copies import initdb_once
+from mail_assets_tests.kept_worlds import KeptWorlds
 from mail_assets_tests.sample_corpus import Corpus, Search, build_corpus
 from mail_assets_tests.world import World
 
@@ -193,6 +194,14 @@ def search(searcher: Searcher) -> Search:
         return searcher.search(Request(query, **fields))
 
     return search
+
+
+@pytest.fixture(scope="session")
+def kept_worlds(
+    cluster: Cluster, mail_template: str, tmp_path_factory: pytest.TempPathFactory
+) -> KeptWorlds:
+    """Worlds that are filled once."""
+    return KeptWorlds(cluster, mail_template, tmp_path_factory.mktemp("kept"))
 
 
 @pytest.fixture(scope="module")

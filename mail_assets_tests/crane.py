@@ -42,11 +42,11 @@ class Crane:
         cache = Path(self.world.home) / "cache"
         return CommitSource("crane", str(self.made.folder), "", cache, HttpOptions())
 
-    def read(self, month: str = MARCH) -> Outcome:
+    def read(self, month: str = MARCH, *, rebuild: bool = False) -> Outcome:
         """Run the step of `commits`."""
         with self.world.workspace() as workspace:
             sources = {"crane": self.source()}
-            return read_month_commits(workspace, ListMonth(HARBOR, month), sources)
+            return read_month_commits(workspace, ListMonth(HARBOR, month), sources, rebuild=rebuild)
 
     def link(
         self, *, rebuild: bool = False, about: Mapping[str, Discussed] | None = None

@@ -218,6 +218,7 @@ PROOFS: dict[str, Proof] = {
     "`patch_series`, `patch_outcomes`, `patch_keys`, `patch_changes`": (
         "steps/test_group_series.py::test_forgotten_mail_leaves_no_trace"
     ),
+    "`commits`": ("steps/test_link_commits.py::test_forgotten_id_does_not_come_back_from_a_commit"),
     "`commit_links`": "steps/test_link_commits.py::test_forgotten_mail_is_linked_no_more",
     "References and In-Reply-To of other mail": references_hold_a_placeholder,
     "To, Cc and Reply-To of other mail": addresses_hold_a_placeholder,

@@ -43,7 +43,8 @@ select repository, list from found where list = any((select shown_lists())::text
 
 -- name: thanks
 -- Statements that a commit was applied, by its id, and those that say so of the patches that it was
--- applied from, oldest first. A message that stands for several texts says nothing.
+-- applied from, oldest first, with the patches that each gave their state. A message that stands
+-- for several texts says nothing.
 with said as (
     select o.message_id, o.start_at, o.end_at, true as by_id
       from patch_outcomes o
@@ -53,7 +54,14 @@ with said as (
       from patch_series s
      where s.message_id = any(%(applied)s) and s.state = 'applied' and s.reason_end is not null)
 select s.message_id,
-       substr(m.body_text, s.start_at + 1, least(s.end_at - s.start_at, 2000)) as said, s.by_id
+       substr(m.body_text, s.start_at + 1, least(s.end_at - s.start_at, 2000)) as said, s.by_id,
+       array(select p.message_id
+               from patch_series p
+              cross join lateral first_shown(p.message_id)
+              where p.reason_id = s.message_id
+                and (p.shas && %(forms)s::text[] or p.message_id = any(%(applied)s))
+              order by p.message_id
+              limit 20)
   from (select distinct on (message_id) *
           from said
          order by message_id, by_id desc, start_at) s

@@ -70,6 +70,31 @@ m.message_id = any(%(ids)s)
 -- name: attachment
 m.attachments <> '[]'
 
+-- name: patches
+-- Of the copies under the id of a patch those that have it: not another text.
+m.message_id = any(%(patches)s)
+and exists (
+    select from patches p
+     where (p.list, p.month, p.message_id, p.variant) = (m.list, m.month, m.message_id, m.variant))
+
+-- name: applied
+m.message_id in (select a.message_id from applied_patches a)
+and exists (
+    select from patches p
+     where (p.list, p.month, p.message_id, p.variant) = (m.list, m.month, m.message_id, m.variant))
+
+-- name: open
+m.message_id in (select o.message_id from open_patches o)
+and exists (
+    select from patches p
+     where (p.list, p.month, p.message_id, p.variant) = (m.list, m.month, m.message_id, m.variant))
+
+-- name: latest
+m.message_id in (select l.message_id from latest_patches l)
+and exists (
+    select from patches p
+     where (p.list, p.month, p.message_id, p.variant) = (m.list, m.month, m.message_id, m.variant))
+
 -- name: file
 -- One text of all names, a line for each, is indexed (messages_file_names); a value has no lines.
 m.attachments <> '[]' and join_file_names(m.attachments) like like_pattern(%(file)s)

@@ -31,6 +31,10 @@ select message_id
          where not exists (select from messages m where m.message_id = o.message_id)) c
  order by month
 
+-- name: delete_foreign_keys
+-- Whole corpus: as change_all.
+delete from patch_keys k where not exists (select from patch_series s where s.ref = k.ref)
+
 -- name: answers
 -- The answers among some messages: the copy that arrived first, and whether its id is contested.
 select m.message_id, m.body_text, m.segments, m.from_email, m.from_name, m.sent_at,

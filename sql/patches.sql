@@ -103,10 +103,11 @@ update partitions p
 
 -- name: previous
 -- The version before a patch in its series; of a mail with several patches that of the first.
-select previous_id
-  from patch_series
- where message_id = %(message_id)s and previous_id is not null
- order by place
+select s.previous_id
+  from patch_series s
+ cross join lateral first_shown(s.previous_id)
+ where s.message_id = %(message_id)s
+ order by s.place
  limit 1
 
 -- name: parts

@@ -929,6 +929,7 @@ create table commit_links (
     primary key (repository, sha, message_id, kind)
 );
 create index commit_links_message_id on commit_links (message_id);
+create index commit_links_applied on commit_links (message_id) where kind = 'applied';
 
 comment on table commit_links is
     'Messages that a commit comes from or that are about it, with the evidence of each. A commit '
@@ -1459,6 +1460,7 @@ create index patches_change_id on patches (change_id) where change_id <> '';
 create index patches_title_key on patches using hash (title_key);
 create index patches_author on patches (lower(author_email), sent_at);
 create index patches_list_date on patches (list, sent_at);
+create index patches_covers on patches (message_id) where kind = 'cover';
 
 comment on table patches is
     'One row per patch that was mailed, inline or attached, and per cover letter of a series.';
@@ -1531,11 +1533,12 @@ create table patch_series (
     shas            text[] not null,
     primary key (message_id, place)
 );
-create index patch_series_series_id on patch_series (series_id);
+create index patch_series_change on patch_series (series_id, change);
 create index patch_series_ref on patch_series (ref);
 create index patch_series_reason_id on patch_series (reason_id) where reason_id is not null;
 create index patch_series_open on patch_series (list, month)
     where state = 'open' and not is_remark;
+create index patch_series_applied on patch_series (message_id) where state = 'applied';
 
 comment on table patch_series is
     'One row per patch and cover letter: its series, the version that it continues, and what became '
@@ -1571,6 +1574,81 @@ comment on column patch_series.reason_start is
     'First character of what says so in the body of that mail; null for a newer version.';
 comment on column patch_series.reason_end is 'Character after it.';
 comment on column patch_series.shas is 'Commits that the mail names, as written.';
+
+create view applied_parts with (security_invoker = true) as
+select k.message_id
+  from commit_links k
+  join commits c using (repository, sha)
+ where k.kind = 'applied' and c.list = any((select shown_lists())::text[])
+ union all
+select s.message_id
+  from patch_series s
+ where s.state = 'applied'
+   and exists (select from shown_messages r where r.message_id = s.reason_id);
+
+comment on view applied_parts is
+    'Mails of patches that commits come from, or of which a mail says that they were applied; of '
+    'both only what this session may show.';
+
+create view applied_patches with (security_invoker = true) as
+with landed as materialized (select distinct message_id from applied_parts)
+select message_id
+  from landed
+ union
+select p.message_id
+  from patches p
+  join patch_series s using (message_id, place)
+  join (select o.series_id, o.posting, count(*) as parts
+          from patch_series o
+          left join landed l using (message_id)
+          left join patches c
+            on (c.list, c.month, c.message_id, c.variant, c.place)
+               = (o.list, o.month, o.message_id, o.variant, o.place) and c.kind = 'cover'
+         where c.message_id is null and not o.is_remark
+           and (o.series_id, o.posting) in (select n.series_id, n.posting
+                                              from landed
+                                              join patch_series n using (message_id))
+         group by o.series_id, o.posting
+        having bool_and(l.message_id is not null)) g
+    on (g.series_id, g.posting, g.parts) = (s.series_id, s.posting, p.parts)
+ where p.kind = 'cover';
+
+comment on view applied_patches is
+    'applied_parts, and cover letters of which every patch that was sent with them is among these.';
+
+create view shown_versions with (security_invoker = true) as
+select s.*
+  from patch_series s
+ where not s.is_remark
+   and (s.list = any((select shown_lists())::text[])
+        or exists (select from shown_messages m where m.message_id = s.message_id));
+
+comment on view shown_versions is
+    'Patches of messages that this session may show, without suggestions within answers.';
+
+create view open_patches with (security_invoker = true) as
+with landed as materialized (
+    select distinct s.series_id, s.change from applied_patches join shown_versions s using (message_id))
+select distinct s.message_id
+  from shown_versions s
+ where (s.state = 'open'
+        or (select hides_lists())
+           and not exists (select from shown_messages r where r.message_id = s.reason_id))
+   and not exists (
+       select from landed l where (l.series_id, l.change) = (s.series_id, s.change));
+
+comment on view open_patches is
+    'Mails of patches that nothing that is shown says to be applied, refused, withdrawn or '
+    'superseded, and of which no version was applied.';
+
+create view latest_patches with (security_invoker = true) as
+select distinct on (s.series_id, s.change) s.message_id
+  from shown_versions s
+  left join applied_patches a using (message_id)
+ order by s.series_id, s.change, a.message_id is not null desc, s.posting desc, s.message_id desc;
+
+comment on view latest_patches is
+    'Mail of each patch: the newest version that was applied, else the newest version.';
 
 create table patch_outcomes (
     message_id  text not null,

@@ -11,7 +11,8 @@
 -- The messages whose subject is a query, of each list: the newest that begin a discussion or are a
 -- version of a patch, and the first answers. A topic without a version stands for all versions.
 select m.message_id, m.list, m.month, m.variant, m.subject, m.sent_at,
-       m.in_reply_to <> '{}' or m.refs <> '{}' as is_reply
+       m.in_reply_to <> '{}' or m.refs <> '{}' as is_reply,
+       exists (select from applied_parts a where a.message_id = m.message_id) as is_applied
   from unnest(%(subject_lists)s::text[]) as l (name)
  cross join lateral (
        select unnest(%(topics)s::text[])

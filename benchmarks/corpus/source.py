@@ -1,15 +1,116 @@
-"""Real archives to transplant from: each list's months, each message of a list once."""
+"""Real archives to transplant from, each message cut into pieces.
 
+Pieces are what is copied, and what is written differently in each epoch.
+"""
+
+import re
 from collections.abc import Iterator
+from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple
 
-from benchmarks.corpus.pieces import Piece, cut_message
 from mail_assets.mail.archive.compression import unpacked
 from mail_assets.mail.archive.dialects import find_dialect
 from mail_assets.mail.archive.mbox import identify, split_mbox
+from mail_assets.mail.message.decoding import decode_transfer
+from mail_assets.mail.message.headers import decode_value
+from mail_assets.mail.message.mime import parse_mime
+from mail_assets.mail.message.part import Part
 from mail_assets.month import ListMonth
 from mail_assets.sources.urls import month_in_name
+
+FIXED, IDS, DATES, RECEIVED, FIELD, TEXT = "fixed", "ids", "dates", "received", "field", "text"
+
+_FIELDS = {
+    b"message-id": IDS,
+    b"in-reply-to": IDS,
+    b"references": IDS,
+    b"date": DATES,
+    b"received": RECEIVED,
+    b"subject": FIELD,
+    b"from": FIELD,
+    b"to": FIELD,
+    b"cc": FIELD,
+    b"reply-to": FIELD,
+    b"sender": FIELD,
+}
+_FIELD = re.compile(rb"^([!-9;-~]+)[ \t]*:[^\n]*\n?(?:[ \t][^\n]*\n?)*", re.M)
+_AT = re.compile(rb"^([Ff]rom:\s*[^\s<>@]+) at ([^\s<>@]+)")
+#: Their characters have bytes that look like ASCII letters.
+_NOT_LIKE_ASCII = re.compile(r"iso-2022|utf-?(?:7|16|32)|hz|shift|sjis|big5|gb|johab|cp9", re.I)
+_IN_PLACE = ("", "7bit", "8bit", "binary")
+
+
+class Piece(NamedTuple):
+    """Some bytes of a message, in order, and how they become another epoch's.
+
+    `data` is decoded where `encoding` says what undoes it: "quoted-printable" or "base64" of a
+    text, "words" (RFC 2047) of a header field.
+    """
+
+    kind: str
+    data: bytes
+    encoding: str = ""
+
+
+def cut_message(raw: bytes, dialect: str) -> tuple[Piece, ...]:
+    """Return the pieces of a message; one after the other they are the message.
+
+    pipermail's `jo at example.org` becomes an address, since the corpus is no pipermail archive.
+    """
+    tree = parse_mime(raw)
+    pieces = [*_cut_header(raw[: tree.body_start], dialect)]
+    at = tree.body_start
+    for part in tree.parts:
+        if part.source is raw and part.start >= at and _is_text(part):
+            pieces.append(Piece(FIXED, raw[at : part.start]))
+            pieces += _cut_text(raw[part.start : part.end], part.encoding)
+            at = part.end
+    pieces.append(Piece(FIXED, raw[at:]))
+    return tuple(_join(pieces))
+
+
+def _cut_header(header: bytes, dialect: str) -> Iterator[Piece]:
+    at = 0
+    for field in _FIELD.finditer(header):
+        kind = _FIELDS.get(field[1].lower())
+        if kind is None:
+            continue
+        yield Piece(FIXED, header[at : field.start()])
+        at, value = field.end(), field[0]
+        if dialect == "pipermail":
+            value = _AT.sub(rb"\1@\2", value)
+        if kind == FIELD and b"=?" in value:
+            name, _, words = value.partition(b":")
+            value = b"%b: %b\n" % (name, decode_value(words).encode())
+            yield Piece(kind, value, "words")
+        else:
+            yield Piece(kind, value)
+    yield Piece(FIXED, header[at:])
+
+
+def _is_text(part: Part) -> bool:
+    return part.type == "text/plain" and not _NOT_LIKE_ASCII.search(part.charset)
+
+
+def _cut_text(data: bytes, encoding: str) -> Iterator[Piece]:
+    if encoding in _IN_PLACE:
+        yield Piece(TEXT, data)
+    elif encoding in ("quoted-printable", "base64"):
+        yield Piece(TEXT, decode_transfer(data, encoding), encoding)
+        yield Piece(FIXED, data[len(data.rstrip(b"\r\n")) :])
+    else:
+        yield Piece(FIXED, data)
+
+
+def _join(pieces: list[Piece]) -> Iterator[Piece]:
+    for kind, group in groupby(pieces, key=lambda one: one.kind):
+        if kind == FIXED:
+            if data := b"".join(one.data for one in group):
+                yield Piece(FIXED, data)
+        else:
+            yield from group
+
 
 #: The share of a list's messages that another has too from which it counts as a rendering of that.
 SAME_LIST = 0.5

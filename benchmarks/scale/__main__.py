@@ -1,12 +1,154 @@
-"""Command line of the scale report."""
+"""Fill, ask, fill unchanged, fill with one changed month; the command line of the scale report."""
 
 import argparse
+import gzip
 import json
+import os
+import subprocess
+import sys
 import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
+from benchmarks.loopback_encoder import started, variables
+from benchmarks.pipeline import machine
+from benchmarks.scale.fill import measure_sizes
 from benchmarks.scale.report import read_results, tables
-from benchmarks.scale.run import measure
+from benchmarks.scale.stages import measure_steps, month_spans, read_lines, step_starts, summarize
+from mail_assets.settings.settings import Settings, load_settings
+
+NEW_MESSAGE = b"""From mboxrd@z Thu Jan  1 00:00:00 1970
+From: Ida Berg <ida@example.org>
+Message-ID: <one-more@corpus.example>
+Subject: one more message
+
+It came after the month had been loaded.
+
+"""
+#: What the first backfill of a home wrote, in the home.
+EVENTS = "fill.jsonl"
+#: Where a home has the port of the loopback encoder.
+PORT = "encoder_port"
+COUNTS = """
+select (select count(*) from messages), (select count(*) from chunks),
+       (select count(distinct (list, month)) from messages)
+"""
+
+
+def measure(
+    corpus: Path, home: Path, table: Path | None, jobs: int = 1
+) -> Iterator[dict[str, Any]]:
+    """Fill a home with a corpus, and yield figures as they are known, part after part.
+
+    Vectors come from a loopback encoder with the table of the corpus's source; without one from
+    the model's own word vectors, as `mail-assets backfill --fast` makes them. `jobs` processes fill
+    ranges of months at once.
+
+    A home whose first backfill was stopped or cut off is filled on: what was used until its last
+    line counts.
+
+    Raises:
+        FileExistsError: the home is there and full, or was filled by something else.
+        SystemExit: a month failed.
+    """
+    events = home / EVENTS
+    if home.exists() and not is_cut_off(events):
+        raise FileExistsError(f"{home} is filled; name a new folder, or remove this one")
+    home.mkdir(parents=True, exist_ok=True)
+    with _encoder(table, home) as encoder:
+        environ = {
+            "MAIL_HOME": str(home.resolve()),
+            "MAIL_LISTS": str((corpus / "lists.toml").resolve()),
+            **encoder,
+        }
+        settings = load_settings(environ)
+        yield {"machine": machine(), "load_before": os.getloadavg()[1], "jobs": jobs}
+        fill = _fill(settings, environ, events, jobs)
+        yield {"fill": fill, "counts": _count(settings), "load_after": os.getloadavg()[1]}
+        yield {"sizes": measure_sizes(settings)}
+        yield {"queries": _ask(environ)}
+        yield {"unchanged": _fill(settings, environ, home / "unchanged.jsonl")}
+        with _one_more_message(corpus):
+            yield {"one_month": _fill(settings, environ, home / "one_month.jsonl")}
+        yield {"sizes_in_the_end": measure_sizes(settings)}
+
+
+@contextmanager
+def _encoder(table: Path | None, home: Path) -> Iterator[dict[str, str]]:
+    """Yield the variables of the encoder; the loopback one is served within the block."""
+    if table is None:
+        yield {"MAIL_PRECISION": "static"}
+        return
+    with started(table, _former_port(home)) as port:
+        (home / PORT).write_text(str(port))
+        yield variables(port)
+
+
+def _former_port(home: Path) -> int:
+    """Return the port of the encoder that a home began to be filled with: it is in its indexes."""
+    file = home / PORT
+    return int(file.read_text()) if file.exists() else 0
+
+
+def is_cut_off(events: Path) -> bool:
+    """Return whether a backfill wrote these lines and did not come to its end."""
+    return events.exists() and all(line["what"] != "done" for line in read_lines(events))
+
+
+def _fill(
+    settings: Settings, environ: Mapping[str, str], events: Path, jobs: int = 1
+) -> dict[str, Any]:
+    """Run a backfill in a process of its own, and return what it took.
+
+    What of the processor's time a step took is known where one process fills, month after month.
+    """
+    command = [sys.executable, "-m", "benchmarks.scale.fill", str(events), str(jobs)]
+    subprocess.run(command, env={**os.environ, **environ}, check=True)
+    lines = read_lines(events)
+    if failed := lines[-1].get("failed"):
+        raise SystemExit(f"the backfill failed: {failed}")
+    before_upkeep = [line["sizes"] for line in lines if line.get("name") == "indexes"]
+    since = lines[0]["clock"]
+    spans = month_spans(lines, step_starts(settings, since)) if jobs == 1 else []
+    figures = summarize(lines, spans)
+    if jobs > 1:  # several steps at once used what is not told apart
+        del figures["between_steps"]
+    return {
+        **figures,
+        "steps": measure_steps(settings, since),
+        "months_done": lines[-1]["months"],
+        "sizes_before_upkeep": before_upkeep[0] if before_upkeep else None,
+    }
+
+
+def _ask(environ: Mapping[str, str]) -> dict[str, Any]:
+    command = [sys.executable, "-m", "benchmarks.scale.fill"]
+    asked = subprocess.run(command, env={**os.environ, **environ}, check=True, capture_output=True)
+    figures: dict[str, Any] = json.loads(asked.stdout)
+    return figures
+
+
+def _count(settings: Settings) -> dict[str, int]:
+    with settings.database.connect("scale") as connection:
+        row = connection.execute(COUNTS).fetchone() or ()
+    return dict(zip(("messages", "chunks", "months"), row, strict=True))
+
+
+@contextmanager
+def _one_more_message(corpus: Path) -> Iterator[None]:
+    """Append a message to the archive in the middle of the first list, and take it off again."""
+    archives = sorted(next(path for path in sorted(corpus.iterdir()) if path.is_dir()).iterdir())
+    archive = archives[len(archives) // 2]
+    size = archive.stat().st_size
+    packed = gzip.compress(NEW_MESSAGE, mtime=0) if archive.suffix == ".gz" else NEW_MESSAGE
+    with archive.open("ab") as file:
+        file.write(packed)
+    try:
+        yield
+    finally:
+        os.truncate(archive, size)
 
 
 def main() -> None:

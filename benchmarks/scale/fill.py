@@ -9,30 +9,157 @@ asset is `messages`, how many are stored; "range" before months of a list, with 
 so far; "stage" with its name and the sizes then; "done", or "stopped" by Ctrl-C, with what failed,
 and the peaks. A backfill that was stopped or cut off goes on where it was, with lines behind those
 it wrote before.
+
+Without arguments it asks the filled home, and prints as JSON how long searches take by mode, the
+first time a query comes and later.
 """
 
+import contextlib
 import json
 import resource
 import sys
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO, Any
 
+import numpy as np
+import psycopg
+
 from benchmarks.processor import postmaster_of, seconds_so_far
-from benchmarks.scale.sizes import MemoryWatch, measure_sizes
 from mail_assets.defs.backfill.plan import BackfillRequest, backfill_lists
 from mail_assets.defs.backfill.report import Event, RangeStarted, StageStarted
 from mail_assets.defs.runs import MonthFinished
+from mail_assets.postgres.database import DAGSTER, embedded_dsn
+from mail_assets.search.language.request import MODES, Request
+from mail_assets.search.open import open_searcher
 from mail_assets.settings.settings import Settings, load_settings
+
+#: Seconds between two looks at the memory of PostgreSQL.
+EVERY = 2.0
+
+RELATIONS = """
+select c.relname, case when c.relkind = 'i' then pg_relation_size(c.oid)
+                       else pg_table_size(c.oid) end
+  from pg_class c join pg_namespace n on n.oid = c.relnamespace
+ where n.nspname not in ('pg_catalog', 'information_schema', 'pg_toast') and c.relkind in ('r', 'i')
+ order by 2 desc
+"""
+#: Relations smaller than this many bytes are left out.
+SMALL = 1_000_000
+
+
+def measure_sizes(settings: Settings) -> dict[str, Any]:
+    """Return bytes and files of the buckets, bytes of the databases' tables and indexes."""
+    folders = {name: settings.home / name for name in ("store", "vectors", "words")}
+    with psycopg.connect(embedded_dsn(settings.home, DAGSTER)) as connection:
+        dagster = _relations(connection)
+        row = connection.execute("select count(*) from event_logs").fetchone()
+    with settings.database.connect("scale") as connection:
+        mail = _relations(connection)
+    return {
+        "buckets": {name: sum(_files(folder)) for name, folder in folders.items()},
+        "files": {name: len([*_files(folder)]) for name, folder in folders.items()},
+        "mail": mail,
+        "dagster": dagster,
+        "event_rows": row[0] if row else 0,
+    }
+
+
+def _relations(connection: psycopg.Connection) -> dict[str, int]:
+    sizes: dict[str, int] = dict(connection.execute(RELATIONS).fetchall())
+    large = {name: size for name, size in sizes.items() if size >= SMALL}
+    return {"all": sum(sizes.values()), **large}
+
+
+def _files(folder: Path) -> Iterator[int]:
+    for path in folder.rglob("*"):
+        with contextlib.suppress(FileNotFoundError):  # compacted away meanwhile
+            if path.is_file():
+                yield path.stat().st_size
+
+
+class MemoryWatch:
+    """The most memory that PostgreSQL and all its processes had while the block ran, in MB.
+
+    Memory that they share is counted once (Pss of proc(5)).
+    """
+
+    def __init__(self, postmaster: int) -> None:
+        self.peak = 0.0
+        self._postmaster = postmaster
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._watch, daemon=True)
+
+    def __enter__(self) -> "MemoryWatch":
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stop.set()
+        self._thread.join()
+
+    def _watch(self) -> None:
+        while not self._stop.wait(EVERY):
+            self.peak = max(self.peak, sum(map(_pss, _tree(self._postmaster))) / 1024)
+
+
+def _tree(postmaster: int) -> Iterator[int]:
+    yield postmaster
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+            if path.read_text().rpartition(")")[2].split()[1] == str(postmaster):
+                yield int(path.parent.name)
+
+
+def _pss(pid: int) -> int:
+    """Return the KB of a process, 0 when it has ended."""
+    with contextlib.suppress(FileNotFoundError, ProcessLookupError, PermissionError):
+        for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
+            if line.startswith("Pss:"):
+                return int(line.split()[1])
+    return 0
+
+
+#: Subjects of the corpus, drawn by the hash of their messages' ids.
+QUERIES, ROUNDS = 40, 3
+SUBJECTS = """
+select subject_base from messages where length(subject_base) between 15 and 80
+ order by md5(message_id) limit %s
+"""
+
+
+def measure_queries(settings: Settings) -> dict[str, Any]:
+    """Return p50 and p95 in milliseconds by mode, first and warm."""
+    with settings.database.connect("scale") as connection:
+        subjects = [text for (text,) in connection.execute(SUBJECTS, [QUERIES])]
+    figures = {}
+    with open_searcher(settings.search) as searcher:
+        for mode in MODES:
+            requests = [Request(text, mode=mode) for text in subjects]
+            rounds = [[searcher.search(one).took_ms for one in requests] for _ in range(ROUNDS + 1)]
+            figures[mode] = {
+                "first": _percentiles(rounds[0]),
+                "warm": _percentiles([took for one in rounds[1:] for took in one]),
+            }
+    return figures
+
+
+def _percentiles(took: list[float]) -> dict[str, float]:
+    return {f"p{of}": round(float(np.percentile(took, of)), 1) for of in (50, 95)}
+
 
 #: The exit status of a backfill that was stopped, as a shell has it.
 STOPPED = 130
 
 
 def main() -> None:
-    """Fill the home of the environment with all its lists."""
+    """Fill the home of the environment with all its lists; without arguments ask it."""
     settings = load_settings()
+    if not sys.argv[1:]:
+        print(json.dumps(measure_queries(settings)))
+        return
     with settings.database.connect("scale") as connection:
         server = postmaster_of(connection)
     jobs, processor = int(sys.argv[2]), 0.0

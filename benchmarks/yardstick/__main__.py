@@ -183,7 +183,7 @@ def measure(judged: JudgedSet, system: System, out: Path) -> Iterator[Row]:
         report(f"asking {system.name} {len(judged.questions)} questions of {judged.name}")
         write_lines(kept, (one.as_json() for one in system.ask(judged.questions)))
     results = [Result(x["id"], (*x["found"],), x["note"]) for x in read_lines(kept)]
-    yield from score(judged, system.name, results)
+    yield score(judged, system.name, results)
 
 
 def as_json(row: Row) -> dict[str, object]:

@@ -54,21 +54,17 @@ class Row(NamedTuple):
 Parts = dict[str, tuple[float, float]]
 
 
-def score(judged: JudgedSet, system: str, results: Iterable[Result]) -> Iterator[Row]:
-    """Yield the row of a set; for versions a second one for those whose title changed."""
+def score(judged: JudgedSet, system: str, results: Iterable[Result]) -> Row:
+    """Return the row of a system on a set."""
     found = {one.id: one.found for one in results}
-    yield _make_row(judged.name, system, judged.answers, _judge(judged, found))
-    if judged.name == "versions":
-        retitled = [
-            one._replace(relevant=tuple(one.more["retitled"]))
-            for one in judged.answers
-            if one.more["retitled"]
-        ]
-        parts = {one.id: _rank(one.relevant, found.get(one.id, ())) for one in retitled}
-        for one in parts.values():
-            del one["first"], one["right"]
-        if retitled:
-            yield _make_row("versions, retitled", system, retitled, parts)
+    parts = _judge(judged, found)
+    groups = {one.id: one.group for one in judged.answers}
+    figures = {}
+    for measure in MEASURES:
+        sums = {id: some[measure] for id, some in parts.items() if measure in some}
+        if any(weight for _, weight in sums.values()):
+            figures[measure] = estimate([*sums.values()], [groups[id] for id in sums])
+    return Row(judged.name, system, figures)
 
 
 def _judge(judged: JudgedSet, found: Mapping[str, Sequence[str]]) -> dict[str, Parts]:
@@ -76,7 +72,7 @@ def _judge(judged: JudgedSet, found: Mapping[str, Sequence[str]]) -> dict[str, P
     parts = {}
     by_id = {one.id: one for one in judged.answers}
     commits = sorted({sha for one in judged.answers for sha in one.relevant})
-    for one in judged.answers:
+    for one in (by_id[asked.id] for asked in judged.questions):
         given = found.get(one.id, ())
         if judged.name == "outcomes":
             given = _known_commits(given, commits)
@@ -84,7 +80,7 @@ def _judge(judged: JudgedSet, found: Mapping[str, Sequence[str]]) -> dict[str, P
             parts[one.id] = {"none said": (float(not given), 1.0)}
             continue
         parts[one.id] = _rank(one.relevant, given)
-        if judged.name == "versions":
+        if judged.name in ("versions", "retitled"):
             known = [x for x in given if _is_judged(one, by_id.get(x))]
             right = sum(x in one.relevant for x in known)
             parts[one.id]["right"] = (right, len(known))
@@ -126,16 +122,6 @@ def _known_commits(given: Sequence[str], commits: Sequence[str]) -> list[str]:
     return found
 
 
-def _make_row(name: str, system: str, answers: Sequence[Answer], parts: Mapping[str, Parts]) -> Row:
-    groups = [one.group for one in answers]
-    figures = {}
-    for measure in MEASURES:
-        sums = [parts[one.id].get(measure, (0.0, 0.0)) for one in answers]
-        if any(weight for _, weight in sums):
-            figures[measure] = estimate(sums, groups)
-    return Row(name, system, figures)
-
-
 def estimate(sums: Sequence[tuple[float, float]], groups: Sequence[str]) -> Figure:
     """Return the ratio of two sums over questions, with the interval over resampled groups."""
     of_group: dict[str, list[tuple[float, float]]] = defaultdict(list)
@@ -156,9 +142,11 @@ def describe_sets(sets: Iterable[JudgedSet]) -> Iterator[str]:
     yield "| set | questions | without an answer | groups |"
     yield "|---|---|---|---|"
     for one in sets:
-        without = sum(not answer.relevant for answer in one.answers)
-        groups = len({answer.group for answer in one.answers})
-        yield f"| {one.name} | {len(one.answers)} | {without} | {groups} |"
+        asked = {question.id for question in one.questions}
+        answers = [answer for answer in one.answers if answer.id in asked]
+        without = sum(not answer.relevant for answer in answers)
+        groups = len({answer.group for answer in answers})
+        yield f"| {one.name} | {len(asked)} | {without} | {groups} |"
 
 
 def tabulate(rows: Iterable[Row]) -> Iterator[str]:

@@ -12,7 +12,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import timedelta
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 from benchmarks.yardstick.citations import Citation, find_citations
 from benchmarks.yardstick.corpus import (
@@ -23,16 +23,16 @@ from benchmarks.yardstick.corpus import (
     withhold_mail,
     write_lines,
 )
-from benchmarks.yardstick.versions import Lineage, find_lineages
+from benchmarks.yardstick.versions import Lineage, Posted, find_lineages
 from mail_assets.mail.patches.changes import digest_lines
 from mail_assets.mail.patches.commits import Commit, find_named_mails
 from mail_assets.mail.patches.subjects import fold_title
 
 #: In this order they stand in the table.
-SETS = ("commits", "versions", "outcomes", "citations", "subjects")
+SETS = ("commits", "subjects", "versions", "retitled", "outcomes", "citations")
 
-#: Questions without an answer of a set, at most.
-MOST_WITHOUT = 500
+#: Questions of a set that are asked, at most, and questions without an answer.
+MOST_QUESTIONS, MOST_WITHOUT = 250, 250
 #: A commit of fewer lines may be mailed in a form that cannot be recognised.
 LEAST_LINES = 4
 #: Shares of changed lines, and of words of a title, from which a mail may be that of a commit.
@@ -41,8 +41,6 @@ LIKE_LINES, LIKE_TITLE = 0.4, 0.6
 ANNOUNCEMENT = 5
 #: A mail may be sent so long before its commit.
 BEFORE = timedelta(days=120)
-
-T = TypeVar("T", Mail, Commit)
 
 #: Lines that are digested at once: of more than 2,000 only a part is kept.
 AT_ONCE = 500
@@ -77,7 +75,7 @@ class Answer(NamedTuple):
 
 
 class JudgedSet(NamedTuple):
-    """Questions with their answers, in one order."""
+    """Questions and answers; an answer to no question says what else is known to be right."""
 
     name: str
     questions: Sequence[Question]
@@ -88,6 +86,10 @@ class JudgedSet(NamedTuple):
         """A digest of the questions; results for other questions are not used again."""
         lines = repr([one.as_json() for one in self.questions])
         return hashlib.sha256(lines.encode()).hexdigest()[:12]
+
+
+Linked = Mapping[str, Sequence[Mail]]
+Pair = tuple[Question, Answer]
 
 
 def make_sets(mails: Sequence[Mail], history: History) -> list[JudgedSet]:
@@ -106,15 +108,24 @@ def make_sets(mails: Sequence[Mail], history: History) -> list[JudgedSet]:
     made = {
         "commits": [*_ask_commits(mails, history, linked, threads)],
         "versions": [*_ask_versions(lineages, threads)],
+        "retitled": [*_ask_retitled(lineages, threads)],
         "outcomes": [*_ask_outcomes(mails, history, linked, threads)],
         "citations": [*_ask_citations(citations, threads)],
         "subjects": [*_ask_subjects(history, linked, threads)],
     }
-    return [
-        JudgedSet(name, [one for one, _ in pairs], [one for _, one in pairs])
-        for name, pairs in made.items()
-        if pairs
+    return [JudgedSet(name, *_draw_questions(made[name])) for name in SETS if made[name]]
+
+
+def _draw_questions(pairs: Sequence[Pair]) -> tuple[list[Question], list[Answer]]:
+    """Return a sample of the questions, which depends on their ids alone, and all answers."""
+    asked = [
+        {one.id for one in sorted(some, key=lambda one: _digest(one.id))[:most]}
+        for some, most in (
+            ([x for x, answer in pairs if answer.relevant], MOST_QUESTIONS),
+            ([x for x, answer in pairs if not answer.relevant], MOST_WITHOUT),
+        )
     ]
+    return [x for x, _ in pairs if x.id in asked[0] | asked[1]], [answer for _, answer in pairs]
 
 
 def write_sets(sets: Iterable[JudgedSet], folder: Path) -> None:
@@ -157,10 +168,6 @@ class _Threads:
 
     def group(self, message_id: str) -> str:
         return self._groups.find(self._of[message_id])
-
-
-Linked = Mapping[str, Sequence[Mail]]
-Pair = tuple[Question, Answer]
 
 
 def _link(mails: Iterable[Mail], history: History) -> dict[str, list[Mail]]:
@@ -221,22 +228,37 @@ def _ask_subjects(history: History, linked: Linked, threads: _Threads) -> Iterat
 
 def _ask_versions(lineages: Iterable[Lineage], threads: _Threads) -> Iterator[Pair]:
     for number, lineage in enumerate(lineages):
-        titles = {one.mail.message_id: one.patch.title_key for one in lineage.posted}
         for one in lineage.posted:
             id = one.mail.message_id
-            relevant = tuple(x for x in titles if x != id)
-            retitled = [x for x in relevant if titles[x] != titles[id]]
-            more = {
-                "lineage": number,
-                "retitled": retitled,
-                "title_key": one.patch.title_key,
-                "person": one.person,
-                "evidence": [*lineage.evidence],
-            }
+            relevant = tuple(x.mail.message_id for x in lineage.posted if x != one)
             yield (
                 Question("versions", id, one.patch.title, {"subject": one.mail.subject}),
-                Answer(id, relevant, threads.group(id), more),
+                Answer(id, relevant, threads.group(id), _describe_version(one, lineage, number)),
             )
+
+
+def _ask_retitled(lineages: Iterable[Lineage], threads: _Threads) -> Iterator[Pair]:
+    """Yield the versions under another title; those under the same title do not count."""
+    for number, lineage in enumerate(lineages):
+        for one in lineage.posted:
+            key, id = one.patch.title_key, one.mail.message_id
+            same = [x.mail.message_id for x in lineage.posted if x.patch.title_key == key]
+            other = tuple(x.mail.message_id for x in lineage.posted if x.patch.title_key != key)
+            if other:
+                more = {"subject": one.mail.subject, "without": [x for x in same if x != id]}
+                yield (
+                    Question("retitled", id, one.patch.title, more),
+                    Answer(id, other, threads.group(id), _describe_version(one, lineage, number)),
+                )
+
+
+def _describe_version(one: Posted, lineage: Lineage, number: int) -> dict[str, Any]:
+    return {
+        "lineage": number,
+        "title_key": one.patch.title_key,
+        "person": one.person,
+        "evidence": [*lineage.evidence],
+    }
 
 
 def _ask_outcomes(
@@ -256,7 +278,7 @@ def _ask_outcomes(
         and patch.files
         and not any(path in history.files or Path(path).name in names for path in patch.files)
     ]
-    chosen = {one.message_id for one in _draw(foreign)}
+    chosen = {one.message_id for one in foreign}
     for mail in mails:
         id = mail.message_id
         if (id in applied or id in chosen) and mail.patch:
@@ -302,7 +324,8 @@ def _find_unmailed(mails: Sequence[Mail], history: History) -> list[Commit]:
         and not _has_like_lines(one, lines)
     ]
     known = [frozenset(_WORD.findall(one.title.casefold())) for one in patches]
-    return [one for one in _draw(candidates) if not _has_like_title(one, known)]
+    drawn = sorted(candidates, key=lambda one: _digest(one.sha))[:MOST_WITHOUT]
+    return [one for one in drawn if not _has_like_title(one, known)]
 
 
 def _find_listed_titles(mails: Iterable[Mail], keys: set[str]) -> set[str]:
@@ -344,11 +367,5 @@ def _has_like_title(commit: Commit, known: Iterable[frozenset[str]]) -> bool:
     return any(len(words & one) >= LIKE_TITLE * len(words | one) for one in known if one)
 
 
-def _draw(some: Iterable[T]) -> list[T]:
-    """Return a sample that depends on the names alone, at most MOST_WITHOUT."""
-
-    def digest(one: T) -> str:
-        name = one.sha if isinstance(one, Commit) else one.message_id
-        return hashlib.sha256(name.encode()).hexdigest()
-
-    return sorted(some, key=digest)[:MOST_WITHOUT]
+def _digest(name: str) -> str:
+    return hashlib.sha256(name.encode()).hexdigest()

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from benchmarks.yardstick.corpus import MAIL, REPOSITORY, History, Mail
-from benchmarks.yardstick.sets import Question
+from benchmarks.yardstick.sets import SETS, Question
 from mail_assets.environment import child_environment
 from mail_assets.mail.patches.subjects import fold_title
 from mail_assets.search.language.request import Group, Mode, Request, RequestError
@@ -30,7 +30,7 @@ from mail_assets.settings.settings import load_settings
 DEPTH = 20
 
 #: Sets whose questions are words, for systems that search by words.
-BY_WORDS = ("commits", "versions", "citations", "subjects")
+BY_WORDS = ("subjects", "versions", "retitled", "citations")
 
 _WORD = re.compile(r"\w+")
 _OPERATORS = frozenset({"and", "or", "not", "xor", "near", "adj"})
@@ -180,9 +180,11 @@ def our_patches(open_home: Callable[[], Home]) -> System:
             lines = home.run("series", "--ids", "-", "--json", text=ids).splitlines()
             for one, found in zip(questions, map(json.loads, lines), strict=True):
                 newest_first = found["versions"][::-1]
-                yield _hits(one, newest_first if one.set == "versions" else found["shas"])
+                yield _hits(one, found["shas"] if one.set == "outcomes" else newest_first)
 
-    return System("mail-assets, why and series", ("commits", "versions", "outcomes"), ask)
+    return System(
+        "mail-assets, why and series", ("commits", "versions", "retitled", "outcomes"), ask
+    )
 
 
 # Other programs and libraries
@@ -325,7 +327,7 @@ def naive(mails: Sequence[Mail], history: History, *, by_diff: bool) -> System:
             yield from (x.message_id for x in some if latest is None or x.sent <= latest)
 
     name = "same patch-id, else newest same subject" if by_diff else "newest same subject"
-    sets = ("commits", "versions", "outcomes", "subjects")
+    sets = ("commits", "subjects", "versions", "retitled", "outcomes")
     return System(name, sets, lambda some: (_hits(one, find(one)) for one in some))
 
 
@@ -355,7 +357,7 @@ def plug(name: str, command: str) -> System:
             raise PlugError(f"{name}: it answers {min(unknown)}, which was not asked")
         yield from (_hits(one, found.get(one.id, ())) for one in questions)
 
-    return System(name, (*BY_WORDS, "outcomes"), ask)
+    return System(name, SETS, ask)
 
 
 def _read_line(name: str, line: str) -> tuple[str, list[str]]:

@@ -114,15 +114,22 @@ def _print_about(hit: "Hit", indent: str, *, why: bool) -> None:
         click.echo(f"{indent}{_snippet(hit.chunks[0])}")
     if hit.attachments:
         click.echo(f"{indent}attached: {printable_line(', '.join(hit.attachments))}")
+    if hit.patch:
+        click.echo(f"{indent}patch: {printable_line(hit.patch.line)}")
+    if hit.versions:
+        click.echo(f"{indent}instead of: {_list_ids(hit.versions)}")
     if newer := hit.newer_copy:
         about = f"{newer.sent_at[:10]}, {printable_line(newer.subject)}"
         click.echo(f"{indent}newer: {about} <{printable_line(newer.message_id)}>")
     if hit.copies:
-        more = f" and {len(hit.copies) - MAX_IDS} more" if len(hit.copies) > MAX_IDS else ""
-        ids = ", ".join(f"<{printable_line(one)}>" for one in hit.copies[:MAX_IDS])
-        click.echo(f"{indent}also as: {ids}{more}")
+        click.echo(f"{indent}also as: {_list_ids(hit.copies)}")
     if why:
         click.echo(f"{indent}why: {'; '.join(hit.why.reasons())}")
+
+
+def _list_ids(ids: Sequence[str]) -> str:
+    more = f" and {len(ids) - MAX_IDS} more" if len(ids) > MAX_IDS else ""
+    return ", ".join(f"<{printable_line(one)}>" for one in ids[:MAX_IDS]) + more
 
 
 def _title(hit: "Hit") -> str:

@@ -81,7 +81,8 @@ def search(
     "Quoted words" are a phrase that every hit has, leas* is the beginning of a word or name, -word
     or NOT word must be absent, OR joins alternatives, and AND requires both sides. Fields: from:
     to: list: subject: thread: id: month: after:2y before:2024-06 date:2023..2024 file: has:patch
-    has:attachment is:reply is:first, each with a dash before it for the opposite; and sort:oldest.
+    has:attachment is:reply is:first is:applied is:open version:latest commit:SHA, each with a dash
+    before it for the opposite; and sort:oldest.
     A pasted Message-ID finds that message. Put `--` before a query that begins with a dash.
     """
     from mail_assets.search.open import open_searcher

@@ -247,6 +247,8 @@ def _lines(decision: "Decision") -> Iterator[str]:
     for thanks in decision.thanks:
         yield f"Said to be applied in {_mail_line(thanks.mail)}"
         yield click.style(f"    {printable_line(thanks.said)[:_MOST_SAID]}", dim=True)
+        for patch in thanks.patches:
+            yield click.style(f"    of <{printable_line(patch)}>", dim=True)
     said = {thanks.mail.message_id for thanks in decision.thanks}
     for mail in decision.naming:
         if mail.message_id not in said:

@@ -61,11 +61,15 @@ class Credit(NamedTuple):
 
 
 class Thanks(NamedTuple):
-    """Mail that says in the words `said` that a patch was applied, as this commit if `by_id`."""
+    """Mail that says in the words `said` that patches were applied, as this commit if `by_id`.
+
+    `patches` are the Message-IDs of those that it says so of, as far as that is certain.
+    """
 
     mail: Mail
     said: str
     by_id: bool
+    patches: tuple[str, ...] = ()
 
 
 class Release(NamedTuple):
@@ -184,7 +188,13 @@ class Decision:
             "named_in": [_mail_json(one) for one in self.naming],
             "versions": [one.as_json() for one in self.versions],
             "thanks": [
-                {"said": x.said, "names_commit": x.by_id, **_mail_json(x.mail)} for x in self.thanks
+                {
+                    **_mail_json(x.mail),
+                    "said": x.said,
+                    "names_commit": x.by_id,
+                    "message_ids": [*x.patches],
+                }
+                for x in self.thanks
             ],
             "released_in": [{"name": x.name, **_mail_json(x.mail)} for x in self.releases],
             "unknown": self.find_unknown(),
@@ -352,9 +362,9 @@ def _find_thanks(
     values = {"forms": _forms(card.sha), "applied": [*applied]}
     rows = connection.execute(statement("decisions", "thanks"), values).fetchall()
     mails = _read_mails(connection, [row[0] for row in rows])
-    for message_id, said, by_id in rows:
+    for message_id, said, by_id, patches in rows:
         if message_id in mails:
-            yield Thanks(mails[message_id], " ".join(said.split()), by_id)
+            yield Thanks(mails[message_id], " ".join(said.split()), by_id, tuple(patches))
 
 
 def _find_releases(

@@ -141,7 +141,7 @@ class Change(NamedTuple):
 
 
 class SeriesView(NamedTuple):
-    """A series: its postings, oldest first, and its changes."""
+    """A series: its postings, oldest first, and its changes; `series_id` is its first message."""
 
     series_id: str
     postings: Sequence[Sequence[SeriesPatchView]]
@@ -219,7 +219,7 @@ def read_many(
         by_series[view.series_id].append(_with_silence(_with_commits(view), moment))
     found: dict[str, SeriesView] = {}
     for some in by_series.values():
-        series = _make_series(some)
+        series = _make_series([*_leave_out_hidden(some)])
         found |= dict.fromkeys((one.message_id for one in some), series)
     return {one: found[one] for one in ids if one in found}
 
@@ -277,6 +277,18 @@ def _with_silence(view: SeriesPatchView, now: dt.datetime) -> SeriesPatchView:
     if view.state == "open" and not view.is_answered and is_old:
         return view._replace(state="silent")
     return view
+
+
+def _leave_out_hidden(patches: Sequence[SeriesPatchView]) -> Iterator[SeriesPatchView]:
+    """Yield patches without the names of messages that may not be shown, in their order."""
+    shown = {one.message_id for one in patches}
+    for one in patches:
+        view = one
+        if view.previous_id is not None and view.previous_id not in shown:
+            view = view._replace(previous_id=None, evidence=[], is_taken_over=False)
+        if view.series_id not in shown:
+            view = view._replace(series_id=patches[0].message_id)
+        yield view
 
 
 def _make_series(patches: Sequence[SeriesPatchView]) -> SeriesView:

@@ -3,6 +3,8 @@
 A thread stands where its newest (or oldest) matching message does, and has all its messages that
 match. So a row is the same on a page of any size, and a page that begins deep in the list reads
 nothing of what comes before: a thread whose first message is before the page was shown there.
+Versions of one patch in different threads are one hit there, where the version is that stands for
+them (patch_versions.py).
 """
 
 import datetime as dt
@@ -16,6 +18,7 @@ from mail_assets.search.fulltext import DEEPER, MAX_DEPTH, PAGE_DEPTH
 from mail_assets.search.look_up import LookedUp
 from mail_assets.search.matches import Candidate, first_copies, read_copies
 from mail_assets.search.newest import find_last_day, list_newest
+from mail_assets.search.patch_versions import find_versions
 
 #: Messages of the threads of a block that are read: the longest thread of an archive.
 MAX_OF_THREADS = 20_000
@@ -89,9 +92,39 @@ class DatedRows:
         )
         read = read_copies(self.connection, filters, "newest", most=MAX_OF_THREADS)
         rows: dict[str, list[Candidate]] = {}
-        for one in first_copies([*read, *block]):
+        found = first_copies([*read, *block])
+        for one in self._fold_versions(found) if self.by_thread else found:
             rows.setdefault(_key(one, by_thread=self.by_thread), []).append(one)
         return rows.values()
+
+    def _fold_versions(self, found: list[Candidate]) -> list[Candidate]:
+        """Return messages without versions of patches for which others, in other threads, stand.
+
+        That depends on all versions that match, and not on where the list is read from.
+        """
+        ids = [one.message_id for one in found if one.text is None]
+        versions = find_versions(self.connection, ids, every=True) if ids else {}
+        every = [one for one in found if one.text is None and one.message_id in versions]
+        if others := {*versions}.difference(ids):
+            filters = self.looked_up.filters.require_ids(sorted(others))
+            read = read_copies(self.connection, filters, "newest", most=MAX_OF_THREADS)
+            every += [one for one in first_copies(read) if one.text is None]
+        patches: dict[tuple[str, int], list[Candidate]] = {}
+        for one in every:
+            if not self._is_beyond(one):
+                patches.setdefault(versions[one.message_id].patch, []).append(one)
+        folded: set[str] = set()
+        standing: dict[str, tuple[str, ...]] = {}
+        for some in patches.values():
+            best = max(some, key=lambda one: versions[one.message_id])
+            away = [one.message_id for one in some if one.thread_id != best.thread_id]
+            folded.update(away)
+            standing[best.message_id] = tuple(away)
+        return [
+            one._replace(versions=standing.get(one.message_id, ()))
+            for one in found
+            if one.message_id not in folded
+        ]
 
     def _follows(self, one: Place, other: Place | None) -> bool:
         """Return whether a place comes after another in the list."""

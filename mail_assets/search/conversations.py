@@ -4,13 +4,17 @@ A row stands where the best message of its thread does. Which messages a row sho
 query alone, so that pages of any size follow one another: where the indexes were asked again for a
 later page, messages that only the deeper answer has are shown in rows of their own threads, and
 only counted in earlier rows. A row of a list by date has all that match (by_date.py).
+
+Versions of one patch in different threads are one hit, that of the version that stands for them
+(patch_versions.py), where the best of them would be. A thread without another hit has no row.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any, TypeAlias
 
-from mail_assets.mail.message.subjects import base_subject
+from mail_assets.mail.message.subjects import base_subject, read_patch_label
 from mail_assets.search.language.request import Request
 from mail_assets.search.matches import Candidate
 from mail_assets.search.page import (
@@ -21,6 +25,7 @@ from mail_assets.search.page import (
     read_after,
     select_scored,
 )
+from mail_assets.search.patch_versions import FoundVersion
 from mail_assets.search.response import Conversation, FirstMessage, Hit
 from mail_assets.search.retrieval import RankedMatches
 from mail_assets.tables.messages import utc
@@ -44,35 +49,122 @@ class Row:
 
 
 def group_rows(
-    candidates: Iterable[Candidate], pools: Sequence[int] = (), *, by_legs: bool = True
+    candidates: Sequence[Candidate],
+    pools: Sequence[int] = (),
+    versions: Mapping[str, FoundVersion] = MappingProxyType({}),
+    *,
+    by_legs: bool = True,
 ) -> list[Row]:
     """Return the rows of ranked candidates, best first.
 
-    `pools` are the numbers of candidates after each time that the indexes were asked. `by_legs`:
-    a candidate without a rank in a leg was brought by its thread.
+    `pools` are the numbers of candidates after each time that the indexes were asked. `versions`
+    are the candidates that are versions of one patch. `by_legs`: a candidate without a rank in a
+    leg was brought by its thread.
     """
-    rows: dict[tuple[str | None, str], Row] = {}
-    pool = 0
-    for place, one in enumerate(candidates):
-        while pool < len(pools) and place >= pools[pool]:
-            pool += 1
-        # a text that contests an id is in no thread, though the thread may be named by that id
-        key = (one.thread_id, "" if one.thread_id else one.message_id)
+    rows: dict[_Key, Row] = {}
+    folded_rows: dict[_Key, Row] = {}
+    numbered = [*zip(_number_pools(len(candidates), pools), candidates, strict=True)]
+    patches = _gather_versions(numbered, versions, by_legs=by_legs)
+    shown: set[str] = set()
+    for pool, one in numbered:
+        key, patch = _key(one), patches.get(one.message_id)
+        if patch and pool == patch.pool and patch.standing.message_id not in shown:
+            standing = patch.stand_in(one.score)
+            shown.add(standing.message_id)
+            rows.setdefault(_key(standing), Row(pool)).best.append(standing)
+        if one.message_id in shown:
+            continue
+        if patch and patch.folds(one):
+            folded_rows.setdefault(key, rows[_key(patch.standing)])
+            if pool > patch.pool:
+                rows[_key(patch.standing)].late.append(one)
+            continue
+        is_brought = by_legs and not one.ranks
+        if is_brought and key not in rows and key in folded_rows:
+            folded_rows[key].brought.append(one)
+            continue
         row = rows.setdefault(key, Row(pool))
-        if by_legs and not one.ranks and row.best:
+        if is_brought and row.best:
             row.brought.append(one)
         else:
             (row.best if row.pool == pool else row.late).append(one)
     return [*rows.values()]
 
 
+#: Identifies a row: a thread, or a message that is in none.
+_Key: TypeAlias = tuple[str | None, str]
+
+
+def _key(one: Candidate) -> _Key:
+    # a text that contests an id is in no thread, though the thread may be named by that id
+    return one.thread_id, "" if one.thread_id else one.message_id
+
+
+def _number_pools(candidates: int, pools: Sequence[int]) -> Iterator[int]:
+    """Yield the pool of each candidate."""
+    pool = 0
+    for place in range(candidates):
+        while pool < len(pools) and place >= pools[pool]:
+            pool += 1
+        yield pool
+
+
+@dataclass
+class _Patch:
+    """The versions of a patch that were found, those of one pool, and which stands for them."""
+
+    pool: int
+    standing: Candidate
+    found: list[Candidate] = field(default_factory=list)
+
+    def folds(self, one: Candidate) -> bool:
+        """Return whether another version stands for this one: that of another thread."""
+        return _key(one) != _key(self.standing)
+
+    def stand_in(self, score: float) -> Candidate:
+        """Return the version that stands for the others, with the best score of them."""
+        folded = tuple(one.message_id for one in self.found if self.folds(one))
+        return self.standing._replace(score=score, versions=folded)
+
+
+def _gather_versions(
+    numbered: Iterable[tuple[int, Candidate]],
+    versions: Mapping[str, FoundVersion],
+    *,
+    by_legs: bool,
+) -> dict[str, _Patch]:
+    """Return the patch of each candidate that is shown in a row as a version of one.
+
+    The version that stands for the others is one of the first pool that has any. A message that a
+    row of an earlier pool only counts shows nothing.
+    """
+    patches: dict[tuple[str, int], _Patch] = {}
+    pool_of_row: dict[_Key, int] = {}
+    found: dict[str, _Patch] = {}
+    for pool, one in numbered:
+        is_shown = pool_of_row.setdefault(_key(one), pool) == pool
+        version = versions.get(one.message_id)
+        if version is None or one.text is not None or (by_legs and not one.ranks) or not is_shown:
+            continue
+        patch = found[one.message_id] = patches.setdefault(version.patch, _Patch(pool, one))
+        if patch.pool == pool:
+            patch.found.append(one)
+            if version > versions[patch.standing.message_id]:
+                patch.standing = one
+    return found
+
+
 @dataclass
 class _Placed:
-    """A row with the places of its hits, and the rows that are folded into it."""
+    """A row with the places of its hits, and the rows that are folded into it.
+
+    `repeated` counts its messages that nearly repeat a hit of its own.
+    """
 
     row: Row
     places: list[int]
     folded: list[Row] = field(default_factory=list)
+    repeated: int = 0
 
     @property
     def thread_id(self) -> str | None:
@@ -84,7 +176,7 @@ def read_conversations(
     reader: HitReader, request: Request, found: RankedMatches, lists: Sequence[str]
 ) -> Page:
     """Return the page of conversations that a request asks for, of the lists that are searched."""
-    take = _list_rows(request, found)
+    take = _list_rows(reader, request, found)
 
     def read_from(offset: int) -> tuple[Page, Sequence[str]]:
         arranged = _arrange(reader, request, found, take, offset)
@@ -97,12 +189,25 @@ def read_conversations(
 _TakeRows: TypeAlias = Callable[[int, int], Sequence[Row]]
 
 
-def _list_rows(request: Request, found: RankedMatches) -> _TakeRows:
+def _list_rows(reader: HitReader, request: Request, found: RankedMatches) -> _TakeRows:
     if dated := found.dated:
         return lambda start, end: [Row(best=row) for row in dated.take(start, end)]
     by_legs = found.query is not None and found.query.ranks
-    rows = group_rows(select_scored(request, found.candidates), found.pools, by_legs=by_legs)
+    candidates = select_scored(request, found.candidates)
+    versions = reader.find_versions([one.message_id for one in candidates])
+    if candidates and (named := candidates[0]).ranks.get("subject") == 1 and _names(request):
+        versions |= {
+            one: version._replace(is_named=one == named.message_id)
+            for one, version in versions.items()
+        }
+    rows = group_rows(candidates, found.pools, versions, by_legs=by_legs)
     return lambda start, end: rows[start:end]
+
+
+def _names(request: Request) -> bool:
+    """Return whether a request names the version of a patch."""
+    label = read_patch_label(request.query)
+    return label is not None and label.version is not None
 
 
 def _arrange(
@@ -182,8 +287,8 @@ class _Arrangement:
 
     def list_spare(self, placed: _Placed) -> Iterator[Candidate]:
         """Yield the next messages of a row that has room for them."""
-        shown = sum(1 + len(self.folder.hits[at].copies) for at in placed.places)
-        if len(placed.places) < SHOWN <= shown:
+        # not the copies of later rows: how many of these were read depends on the page
+        if len(placed.places) < SHOWN <= len(placed.places) + placed.repeated:
             yield from placed.row.best[SHOWN : 2 * SHOWN]
 
     def fill(self, page: Iterable[_Placed], hit: Hit) -> None:
@@ -196,6 +301,7 @@ class _Arrangement:
         own = next((at for at in placed.places if self.folder.is_alike(hit, at)), None)
         if own is not None:
             self.folder.fold(own, hit)
+            placed.repeated += 1
         elif len(placed.places) < SHOWN:
             place = self.folder.append(hit)
             placed.places.append(place)

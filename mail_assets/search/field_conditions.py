@@ -19,7 +19,7 @@ import psycopg
 from mail_assets.indexes.vectors import MAX_ID, MAX_SENDER
 from mail_assets.mail.message.text_addresses import ADDRESSES, SIGNS
 from mail_assets.month import month_number
-from mail_assets.postgres.statements import statement
+from mail_assets.postgres.statements import read_column, statement
 from mail_assets.search.language.expression import Clause, Condition, Field, Period, Text
 from mail_assets.search.language.request import RequestError, quote
 from mail_assets.vectors.filters import Filter, count_constraints
@@ -35,6 +35,10 @@ OF_DAYS = frozenset({"months", "period"})
 #: hold an address.
 _SHOWN = {"to": "receiver_name", "subject": "shown_subject", "file": "shown_file"}
 SHOWN_TEXTS = frozenset(_SHOWN.values())
+#: Kinds that are states of patches.
+_PATCH_STATES = frozenset({"applied", "open"})
+#: Patches of a state that are named to the indexes; of more the conditions are checked on hits.
+MAX_PATCHES = 10_000
 #: A part of a text with three letters can be found by an index of trigrams.
 _TRIGRAM = re.compile(r"[^\W_]{3}")
 
@@ -77,7 +81,7 @@ def is_indexed(clause: Sequence[FieldCondition]) -> bool:
 
 
 def _has_index(condition: FieldCondition) -> bool:
-    if condition.name in ("senders", "ids", "threads"):
+    if condition.name in ("senders", "ids", "threads", "patches"):
         return True
     parts = condition.name in ("subject", "receiver", "file") or condition.name in SHOWN_TEXTS
     return parts and bool(_TRIGRAM.search(str(condition.value)))
@@ -137,11 +141,27 @@ def _resolve_field(
             return FieldCondition(found, [one for (one,) in rows], negated)
         case "id":
             return FieldCondition("ids", [value], negated)
+        case "commit":
+            query = statement("search_patches", "commit_ids")
+            return FieldCondition("ids", read_column(connection, query, {"prefix": value}), negated)
+        case "version":
+            return _resolve_patches(connection, "latest", negated=negated)
         case "to":
             return FieldCondition("receiver", value, negated)
+        case "kind" if value in _PATCH_STATES:
+            return _resolve_patches(connection, str(value), negated=negated)
         case "kind":
             return FieldCondition(str(value), None, negated)
     return FieldCondition(field.name, value, negated)
+
+
+def _resolve_patches(connection: psycopg.Connection, name: str, *, negated: bool) -> FieldCondition:
+    """Return the condition on patches of a state: their ids, or where they are many its name."""
+    query = statement("search_patches", name)
+    found = read_column(connection, query, {"most": MAX_PATCHES + 1})
+    if len(found) > MAX_PATCHES:
+        return FieldCondition(name, None, negated)
+    return FieldCondition("patches", found, negated)
 
 
 def _resolve_shown(
@@ -203,7 +223,7 @@ MAX_WORD_CONSTRAINTS = 5_000
 VECTOR_FIELDS = IndexFields(flags=False, texts={"sender": MAX_SENDER, "message_id": MAX_ID})
 WORD_FIELDS = IndexFields(flags=True, texts={"sender": None, "message_id": None})
 #: The field of an index that holds the values of a condition.
-_TEXTS = {"senders": "sender", "ids": "message_id"}
+_TEXTS = {"senders": "sender", "ids": "message_id", "patches": "message_id"}
 
 
 def build_index_filter(
@@ -254,7 +274,9 @@ def _field_filter(condition: FieldCondition, fields: IndexFields) -> Filter | No
             return {"sent_at": {"$lt": int(value.timestamp()) + 1}}
         case "from_on":
             return {"sent_at": {"$gte": int(value.timestamp())}}
-        case "senders" | "ids":
+        case "senders" | "ids" | "patches":
+            if condition.name == "patches" and negated:  # not another text under the same id
+                return None
             name = _TEXTS[condition.name]
             known = name in fields.texts
             return _text_filter(name, value, fields.texts[name], negated) if known else None

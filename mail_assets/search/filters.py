@@ -193,9 +193,9 @@ class MessageFilter:
         """
         return self.only_fields or self.words_say_all
 
-    def statement(self, name: str) -> LiteralString:
-        """Return a statement of sql/search.sql with these conditions in it."""
-        text = statement("search", name).replace("{source}", self._source())
+    def statement(self, name: str, file: str = "search") -> LiteralString:
+        """Return a statement of sql/search.sql, or of another file, with these conditions in it."""
+        text = statement(file, name).replace("{source}", self._source())
         text = text.replace("{passes}", _conjunction(self.conditions))
         text = text.replace("{by_date}", "m.sent_at" if self.oldest else "m.sent_at desc")
         text = text.replace("{passes_in_lists}", _conjunction(self.conditions[1:]))

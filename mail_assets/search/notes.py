@@ -11,9 +11,9 @@ from itertools import takewhile
 
 import psycopg
 
-from mail_assets.postgres.statements import statement
+from mail_assets.postgres.statements import read_value, statement
 from mail_assets.search.field_conditions import resolve_clause
-from mail_assets.search.language.expression import Clause, Field, Text
+from mail_assets.search.language.expression import Clause, Field, Text, leaves
 from mail_assets.search.language.notes import MAX_NAMED, cut
 from mail_assets.search.language.request import Mode, Sort
 from mail_assets.search.language.syntax import ParsedRequest
@@ -27,6 +27,9 @@ NOTHING_NEAR = (
     "Nothing here has the words of the question or is near it in meaning: try other words, "
     "the beginning of a word (leas*), or a whole question."
 )
+
+#: Commits that are looked up for an abbreviated id, and characters of an id in a note.
+MAX_COMMITS, SHORT_SHA = 10, 12
 
 _WORD = re.compile(r"\w+")
 _AROUND = ".,;:!?()"
@@ -58,6 +61,7 @@ def write_notes(
         )
     if found.far and not found.candidates:
         notes.append(NOTHING_NEAR)
+    notes += _note_commits(connection, asked)
     if not page.hits:
         notes += _note_fields(connection, asked)
     if page.is_short and (day := found.looked_back_to):
@@ -172,6 +176,36 @@ def _note_fields(connection: psycopg.Connection, asked: ParsedRequest) -> Iterat
                 f"Every hit must have {named} in {_PARTS[name]}. "
                 f'For the text write "{name}:{named}".'
             )
+
+
+def _note_commits(connection: psycopg.Connection, asked: ParsedRequest) -> Iterator[str]:
+    """Yield the notes on `commit:` that names no commit, several, or one without mail."""
+    fields = (leaf for leaf in leaves(asked.node) if isinstance(leaf, Field))
+    named = dict.fromkeys(str(one.value) for one in fields if one.name == "commit")
+    if not named:
+        return
+    if not read_value(connection, statement("search_patches", "has_commits")):
+        yield (
+            "No commits are stored here, so commit: finds nothing: lists.toml names no repository, "
+            "or `mail-assets backfill` has not read it yet."
+        )
+        return
+    for prefix in [*named][:MAX_NAMED]:
+        query = statement("search_patches", "commits_named")
+        values = {"prefix": prefix, "most": MAX_COMMITS}
+        found = connection.execute(query, values).fetchall()
+        shas = [*dict.fromkeys(sha for sha, _ in found)]
+        if not found:
+            yield f"No commit has an id that begins with {cut(prefix)}."
+        elif len(shas) > 1:
+            more = "at least " if len(found) == MAX_COMMITS else ""
+            some = ", ".join(sha[:SHORT_SHA] for sha in shas[:MAX_NAMED])
+            yield (
+                f"{cut(prefix)} is ambiguous: {more}{len(shas)} commits begin so ({some}), and the "
+                "mails of all of them are found. Write more digits."
+            )
+        elif not any(has_mail for _, has_mail in found):
+            yield f"No mail here is certain to belong to commit {shas[0][:SHORT_SHA]}."
 
 
 def _is_nobody(connection: psycopg.Connection, clause: Clause, asked: ParsedRequest) -> bool:

@@ -13,6 +13,7 @@ from mail_assets.postgres.statements import statement
 from mail_assets.search.highlights import Highlighter, StoredChunk, WordReader, select_chunks
 from mail_assets.search.language.request import Request
 from mail_assets.search.matches import Candidate, MessageCopy
+from mail_assets.search.patch_versions import FoundVersion, ask_patches, find_versions
 from mail_assets.search.query import Query, WeighedTerm
 from mail_assets.search.response import (
     SHORTEST,
@@ -21,6 +22,7 @@ from mail_assets.search.response import (
     Hit,
     HitExplanation,
     NewerCopy,
+    PatchVersion,
 )
 from mail_assets.search.retrieval import FOLDED, SPARE_CANDIDATES, RankedMatches
 from mail_assets.tables.messages import utc
@@ -198,7 +200,8 @@ class Folder:
         if hit.sent_at > (newest or kept).sent_at:
             newest = NewerCopy(hit.message_id, hit.subject, hit.sent_at)
         copies = (*kept.copies, hit.message_id)
-        self.hits[place] = replace(kept, copies=copies, newer_copy=newest)
+        versions = (*kept.versions, *hit.versions)
+        self.hits[place] = replace(kept, copies=copies, newer_copy=newest, versions=versions)
 
 
 def _name_author_and_subject(hit: Hit) -> tuple[str, str]:
@@ -242,8 +245,10 @@ class HitReader:
         with self._connection.pipeline():
             asked_copies = self._ask("page_copies", candidates)
             asked_chunks = self._ask("page_chunks", candidates)
+            asked_patches = ask_patches(self._connection, [one.message_id for one in candidates])
         copies = _group_copies(asked_copies.fetchall())
         chunks = _group_chunks(asked_chunks.fetchall())
+        patches = asked_patches.read()
         texts = [chunk.text for of_message in chunks.values() for chunk in of_message]
         texts += [subject for of_one in copies.values() for _, subject, *_ in of_one.values()]
         highlighter = self._stems.build_highlighter(query, terms, texts)
@@ -254,10 +259,15 @@ class HitReader:
                 chunks.get(place, []),
                 highlighter,
                 _find_reason(candidate, query),
+                patches.get(candidate.message_id),
             )
             for place, candidate in enumerate(candidates, 1)
             if candidate.copy in copies.get(candidate.message_id, {})
         ]
+
+    def find_versions(self, message_ids: Sequence[str]) -> dict[str, FoundVersion]:
+        """Return the messages among some of which others among them have another version."""
+        return find_versions(self._connection, message_ids) if message_ids else {}
 
     def read_threads(
         self, threads: Sequence[str], lists: Sequence[str]
@@ -306,6 +316,7 @@ def _build_hit(
     chunks: Sequence[StoredChunk],
     highlighter: Highlighter,
     found_by: FoundBy,
+    patch: PatchVersion | None,
 ) -> Hit:
     """Return a hit as the candidate's copy is stored, with all lists that carry its text."""
     text, subject, from_name, from_email, sent_at, thread_id, attachments = copies[candidate.copy]
@@ -335,6 +346,8 @@ def _build_hit(
         ),
         attachments=tuple(name for name in attachments if name),
         subject_highlights=tuple(titled),
+        patch=patch if text in (None, 1) else None,
+        versions=candidate.versions,
         contested=text is not None,
         text=text or 1,
     )

@@ -118,6 +118,29 @@ class NewerCopy:
 
 
 @dataclass(frozen=True)
+class PatchVersion:
+    """The version of a patch that a message has, and what became of it.
+
+    `version` and `of`, the highest, are as they are written, or counted where they were not sent in
+    the order of their numbers. `latest` is the version that was applied, else the newest, in the
+    message `latest_id`. `state`: open, applied, superseded, rejected or withdrawn. `shas` are the
+    commits that it became; `line` says all of this. `series_id` is the first message of
+    the series, None if that may not be shown.
+    """
+
+    series_id: str | None
+    kind: Literal["patch", "cover"]
+    version: int
+    of: int
+    state: str
+    shas: tuple[str, ...]
+    applied_at: str | None
+    latest_id: str
+    latest: int
+    line: str
+
+
+@dataclass(frozen=True)
 class Hit:
     """A message that was found, once for all lists that carry its text.
 
@@ -126,8 +149,9 @@ class Hit:
 
     Higher scores are better, within one response. `copies` are the ids of near-duplicates that were
     folded into it: the same sender, subject and words; `newer_copy` is the newest of them, where it
-    is newer than the hit. `subject_highlights` are the words of the query in the subject, in
-    characters of it.
+    is newer than the hit. `patch` is the version of a patch that the message has, and `versions`
+    are the ids of its other versions that were found in other threads and are shown by this one.
+    `subject_highlights` are the words of the query in the subject, in characters of it.
     """
 
     message_id: str
@@ -145,6 +169,8 @@ class Hit:
     copies: tuple[str, ...] = ()
     subject_highlights: tuple[Span, ...] = ()
     newer_copy: NewerCopy | None = None
+    patch: PatchVersion | None = None
+    versions: tuple[str, ...] = ()
     contested: bool = False
     text: int = 1
 

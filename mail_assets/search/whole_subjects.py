@@ -2,9 +2,11 @@
 
 A person who pastes a subject wants that message, and an index may miss it or rank an answer above
 it. Subjects are compared by their topics (mail/message/subjects.py): case, `Re:` and brackets make
-no difference, and versions as far as both have one. The newest version of a patch comes first, then
-older versions, then covers, then answers. Texts under a contested id never count: anybody can send
-one.
+no difference, and versions as far as both have one. The version of a patch that was applied comes
+first, then newer and older versions, then covers, then answers. Texts under a contested id never
+count: anybody can send one.
+
+The subject of a commit is one too: the patch that became it comes first, whatever its subject is.
 """
 
 import datetime as dt
@@ -19,6 +21,7 @@ from mail_assets.mail.message.subjects import (
     has_prefix,
     read_patch_label,
 )
+from mail_assets.mail.patches.subjects import read_subject
 from mail_assets.month import known_month
 from mail_assets.postgres.statements import Pending
 from mail_assets.search.filters import MessageFilter
@@ -30,7 +33,7 @@ MAX_HITS = 10
 #: The versions of a topic are between these two.
 _FIRST_VERSION, _LAST_VERSION = "v0", "v999"
 
-_Row = tuple[str, str, str, int, str, dt.datetime, bool]
+_Row = tuple[str, str, str, int, str, dt.datetime, bool, bool]
 
 
 class _Subject(NamedTuple):
@@ -48,6 +51,7 @@ def ask_whole_subjects(
     asked = [one for one in dict.fromkeys(map(_read, texts)) if one.topic]
     if not asked:
         return Pending.known(())
+    commits = _ask_commit_subjects(connection, parsed, filters)
     parameters = {
         **filters.parameters,
         "subject_lists": filters.lists,
@@ -58,7 +62,26 @@ def ask_whole_subjects(
         "most": MAX_HITS,
     }
     rows = connection.execute(filters.statement("whole_subjects"), parameters)
-    return Pending(rows.fetchall).then(lambda found: _rank(parsed, asked, found))
+    return Pending(rows.fetchall).then(lambda found: _rank(parsed, asked, found, commits.read()))
+
+
+def _ask_commit_subjects(
+    connection: psycopg.Connection, parsed: ParsedRequest, filters: MessageFilter
+) -> Pending[list[SubjectHit]]:
+    """Ask for the patches that became commits with the subject; none where a version is named."""
+    label = read_patch_label(parsed.request.query)
+    titles = {read_subject(one).title_key for one in (parsed.text, parsed.request.query)} - {""}
+    if not titles or (label and (label.version or label.number == 0)):
+        return Pending.known([])
+    parameters = {**filters.parameters, "title_keys": sorted(titles), "most": MAX_HITS}
+    query = filters.statement("commit_subjects", "search_patches")
+    asked = connection.execute(query, parameters)
+    return Pending(asked.fetchall).then(
+        lambda rows: [
+            SubjectHit(message_id, MessageCopy(known_month(name, month), variant), is_answer=False)
+            for message_id, name, month, variant in rows
+        ]
+    )
 
 
 def _exact_topics(asked: _Subject) -> Iterator[str]:
@@ -69,11 +92,14 @@ def _exact_topics(asked: _Subject) -> Iterator[str]:
 
 
 def _rank(
-    parsed: ParsedRequest, asked: Sequence[_Subject], rows: Iterable[_Row]
+    parsed: ParsedRequest,
+    asked: Sequence[_Subject],
+    rows: Iterable[_Row],
+    commits: Sequence[SubjectHit],
 ) -> tuple[SubjectHit, ...]:
     wanted = read_patch_label(parsed.request.query)
     hits = []
-    for message_id, list_name, month, variant, subject, sent_at, is_reply in rows:
+    for message_id, list_name, month, variant, subject, sent_at, is_reply, is_applied in rows:
         if not any(_is_equal(one, subject) for one in asked):
             continue
         label = read_patch_label(subject)
@@ -81,11 +107,15 @@ def _rank(
         is_cover = label is not None and label.number == 0
         others = wanted is not None and label != wanted
         seconds = sent_at.timestamp()
-        order = (is_answer, others, is_cover, seconds if is_answer else -seconds)
+        order = (
+            *(is_answer, others, is_cover, not is_applied),
+            seconds if is_answer else -seconds,
+        )
         copy = MessageCopy(known_month(list_name, month), variant)
         hits.append((order, SubjectHit(message_id, copy, is_answer)))
-    ranked = sorted(hits, key=lambda one: one[0])
-    return tuple(hit for _, hit in ranked)[:MAX_HITS]
+    ranked = [hit for _, hit in sorted(hits, key=lambda one: one[0])]
+    first = {one.message_id: one for one in (*commits, *ranked)}
+    return tuple(first.values())[:MAX_HITS]
 
 
 def _is_equal(asked: _Subject, subject: str) -> bool:

@@ -288,6 +288,11 @@ def is_plain(text: str) -> bool:
     )
 
 
+def is_open(text: str) -> bool:
+    """Return whether a sentence leaves open whether it is so: a plan, a guess, a condition."""
+    return _OPEN.search(text) is not None
+
+
 def read_act(text: str) -> Act | None:
     """Return the act that a sentence states, apart from verdicts on patches."""
     if not _STRICT_HINT.search(text):

@@ -22,13 +22,21 @@ from mail_assets.openai.chat import (
     count_prompt_tokens,
 )
 from mail_assets.openai.client import Client, EndpointError
+from mail_assets.summaries.decisions import DECISIONS_VERSION, quote_statement
 from mail_assets.summaries.maker import NOTHING, MakerStoppedError, SummaryError, Usage
-from mail_assets.summaries.summary import MessageText, Part, Sentence, Summary, describe_thread
+from mail_assets.summaries.summary import (
+    MessageText,
+    Part,
+    Sentence,
+    Statement,
+    Summary,
+    describe_thread,
+)
 from mail_assets.text.sentences import find_sentences
 from mail_assets.text.untrusted import fence_mail, quote_header, quote_lines, strip_invisible
 
 #: Part of the fingerprint: raise it when the prompt for the same thread changes.
-PROMPT_VERSION = "1"
+PROMPT_VERSION = "2"
 
 #: Messages that the model is shown of a thread, half of them from its end.
 MOST_MESSAGES = 60
@@ -41,6 +49,8 @@ GAP = "\n[...]\n"
 MOST_CHARACTERS = 600
 #: Share of the longer words of a sentence that must stand in the messages that it cites.
 LEAST_SHARED = 0.4
+#: Statements of decisions that are kept of a reply.
+MOST_STATEMENTS = 12
 #: Failures of the server in a row after which the maker stops.
 MOST_FAILURES = 3
 #: Tokens of a reply, about, that must be left of the budget.
@@ -62,10 +72,20 @@ outcome: SENTENCE [7]
 "question" says what was asked or proposed, "discussion" what was tried or objected, "outcome" \
 what was decided. Where the messages state no outcome, write none. At the end of each sentence \
 cite the messages that it rests on, by their numbers in brackets. Names, numbers and quotations \
-must stand in the messages that you cite, as you write them. Write nothing else, in the language \
-of the thread."""
+must stand in the messages that you cite, as you write them.
+
+Below these, quote the sentences that record a decision, word for word, each on a line of its own:
+decided: "SENTENCE" [7]
+reverted: "SENTENCE" [9]
+alternative: "SENTENCE" [2]
+
+"decided" states a decision that was taken, "reverted" one taken back later, "alternative" \
+names another way. Silence, a question, a proposal, a plan, a condition, a vote and a joke decide \
+nothing: where the messages state no decision, write none of these. Write nothing else, in the \
+language of the thread."""
 
 _PARTS = {str(part): part for part in get_args(Part)}
+_ACTS = frozenset({"decided", "reverted", "alternative"})
 _LINE = re.compile(r"[-*• ]{0,4}(\w{1,12})\*{0,2}: ?(.+)")
 _CITATION = re.compile(r" ?\[(\d{1,4}(?:, ?\d{1,4}){0,20})\]")
 _QUOTATION = re.compile(r"[\"“`]([^\"“”`]{2,300})[\"”`]")
@@ -75,7 +95,7 @@ _AROUND = "\"'“”‘’`.,:;!?()[]{}<>*_"
 
 def chat_fingerprint(chat: ChatModel) -> str:
     """Identify everything that decides the prompt for the same messages."""
-    return f"chat-{PROMPT_VERSION} {chat.model} {chat.budget}"
+    return f"chat-{PROMPT_VERSION} decisions-{DECISIONS_VERSION} {chat.model} {chat.budget}"
 
 
 @dataclass
@@ -110,11 +130,11 @@ class ChatMaker:
         reply = self._ask(shown)
         if reply.reason != "stop":
             raise SummaryError(f"the reply is not whole: finish_reason is {reply.reason[:40]!r}")
-        sentences, unsupported = check_reply(reply.text, shown)
+        sentences, statements, unsupported = check_reply(reply.text, shown)
         self.usage = self.usage.plus(unsupported=unsupported)
         if not sentences:
             raise SummaryError("the reply has no sentence that the messages it cites support")
-        return describe_thread(messages, sentences)
+        return describe_thread(messages, sentences, statements)
 
     def _ask(self, shown: Sequence[MessageText]) -> Reply:
         prompt = build_prompt(shown, self.chat.budget * CHARACTERS_OF_TOKEN)
@@ -183,18 +203,37 @@ def _share(lengths: Sequence[int], most: int) -> int:
 
 
 class CheckedReply(NamedTuple):
-    """The supported sentences, and the number of lines left out."""
+    """The supported sentences and statements, and the number of lines left out."""
 
     sentences: tuple[Sentence, ...]
+    statements: tuple[Statement, ...]
     unsupported: int
 
 
 def check_reply(reply: str, messages: Sequence[MessageText]) -> CheckedReply:
     """Return the supported sentences of a reply, which cites messages by their numbers from 1."""
     lines = [line.strip() for line in strip_invisible(reply).split("\n") if line.strip()]
-    found = [_read_line(line, messages) for line in lines]
-    sentences = tuple(sentence for sentence in found if sentence)
-    return CheckedReply(sentences, len(lines) - len(sentences))
+    found = [_read_line(line, messages) or _read_statement(line, messages) for line in lines]
+    times = {one.message_id: one.sent_at for one in messages}
+    statements = [one for one in found if isinstance(one, Statement)]
+    statements.sort(key=lambda one: (one.part != "alternative", times[one.message_id]))
+    return CheckedReply(
+        tuple(one for one in found if isinstance(one, Sentence)),
+        tuple(dict.fromkeys(statements))[:MOST_STATEMENTS],
+        sum(one is None for one in found),
+    )
+
+
+def _read_statement(line: str, messages: Sequence[MessageText]) -> Statement | None:
+    """Return a quoted statement if it is a sentence of the one message that it cites."""
+    match = _LINE.fullmatch(line[: 2 * MOST_CHARACTERS])
+    if not match or match[1].lower() not in _ACTS:
+        return None
+    numbers = [int(x) for cited in _CITATION.findall(match[2]) for x in cited.split(",")]
+    if len(numbers) != 1 or not 1 <= numbers[0] <= len(messages):
+        return None
+    quotation = _CITATION.sub("", match[2]).strip().strip('"“”*')
+    return quote_statement(messages, messages[numbers[0] - 1], quotation, match[1].lower())
 
 
 def _read_line(line: str, messages: Sequence[MessageText]) -> Sentence | None:

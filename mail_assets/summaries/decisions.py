@@ -14,7 +14,7 @@ from typing import Literal, NamedTuple
 
 from mail_assets.mail.message.subjects import has_prefix
 from mail_assets.mail.patches.outcomes import OutcomeStatement, read_outcomes
-from mail_assets.summaries.acts import TRIAL, Act, find_notices, is_plain, read_act
+from mail_assets.summaries.acts import TRIAL, Act, find_notices, is_open, is_plain, read_act
 from mail_assets.summaries.summary import MessageText, Statement, StatementPart
 from mail_assets.text.sentences import Span, find_sentences
 
@@ -46,9 +46,19 @@ _PUBLISHED = re.compile(
     r"(?i)\b(?:pushed|committed|landed|checked in)\b|"
     r"\bapplied (?:to|in|on)(?: the)? [\w./-]{1,40}(?: branch| tree|:)"
 )
+# an author's own branch; a place without a name may be the project's
+_OWN_BRANCH = re.compile(
+    r"(?i)\balso pushed\b|\bpushed\b[^.;\n]{0,30} to (?!(?:the )?(?:\w{1,20} )?(?:master|main|"
+    r"trunk|head|upstream|mainline|pending|next|-next|cvs|svn|git|repo|repository|tree|stable|devel)\b)"
+    r"|\bpushed\b[^.;\n]{0,30} to:"
+)
+_PERHAPS = re.compile(
+    r"(?i)\s{1,4}(?:perhaps|maybe|possibly|(?:it|that|this) (?:might|may|could)\b)"
+)
 _PATCH_SUBJECT = re.compile(r"(?i)\[[^\]\n]{0,40}\bpatch")
 _TAKEN_BACK = re.compile(
     r"(?i)\bbut\b[^.;\n]{0,40}(?:n['’]t|\bnot|\bnever|\byet|\bhold|\bwait)\b|"
+    r"\bby (?:accident|mistake)\b|\b(?:accidentally|mistakenly)\b|"
     r"\b(?:to|on|onto|in) my (?:\d|v\d|kernel|own|clone|copy|checkout|source|sandbox|install\w*|"
     r"build|test\w*|work\w*|version|local|fork|private)"
 )
@@ -70,12 +80,11 @@ _ALTERNATIVE = re.compile(
 
 def find_statements(messages: Sequence[MessageText]) -> tuple[Statement, ...]:
     """Return the decisions that a thread states, in the order of time, and alternatives to them."""
-    opening = 0 if messages and not has_prefix(messages[0].subject) else -1
     people = _People(messages)
     decisions = [
         (message.sent_at, number, found)
         for number, message in enumerate(messages)
-        if number != opening and not message.joined
+        if not message.joined and not _is_opening(messages, message)
         for found in _find_decisions(message, people)
     ]
     if not decisions:
@@ -90,6 +99,33 @@ def find_statements(messages: Sequence[MessageText]) -> tuple[Statement, ...]:
         for one in _find_alternatives(message)
     ]
     return (*alternatives[:MOST_ALTERNATIVES], *(one for _, _, one in kept))
+
+
+def quote_statement(
+    messages: Sequence[MessageText], message: MessageText, quotation: str, act: str
+) -> Statement | None:
+    """Return the statement that a quotation is, word for word; None if the message cannot make it.
+
+    `act` is decided, reverted or alternative. A question, a plan or a condition decides nothing.
+    """
+    wanted = _fold(quotation)
+    if message.joined or (_is_opening(messages, message) and act != "alternative"):
+        return None
+    for span in _find_sentences(message.body, _own_spans(message)):
+        text = message.body[span.start : span.end]
+        if _fold(text) == wanted and is_plain(text) and not _is_led(message.body, span.start):
+            if act == "alternative":
+                return _state(message, span, "alternative", Act(""))
+            return None if is_open(text) else _state(message, span, "decision", Act(act))
+    return None
+
+
+def _is_opening(messages: Sequence[MessageText], message: MessageText) -> bool:
+    return message is messages[0] and not has_prefix(message.subject)
+
+
+def _fold(text: str) -> str:
+    return " ".join(text.split()).rstrip(".")
 
 
 class _People:
@@ -111,6 +147,10 @@ class _People:
         return any(
             message.sent_at > self._posted.get(name, message.sent_at) for name in _names(message)
         )
+
+    def may_be_author(self, message: MessageText) -> bool:
+        """Return whether the author may have posted what the thread is about: nobody here did."""
+        return not self._began or self.is_author(message)
 
     def is_author(self, message: MessageText) -> bool:
         """Return whether the author posted a patch before, or began the thread."""
@@ -158,9 +198,13 @@ def _find_acts(
     for span in _find_sentences(body, spans):
         text = body[span.start : span.end]
         verdict = verdicts.get((span.start, span.end))
+        if _PERHAPS.match(body, span.end):
+            continue
         if verdict and _TRIED.match(text) and TRIAL.search(body, span.end, span.end + _NEAR):
             continue
         act = _judge(verdict, text, message, people) if verdict else read_act(text)
+        if act and act.outcome == "applied" and not verdict and people.is_author(message):
+            act = None if _OWN_BRANCH.search(text) else act
         if not act or not is_plain(text) or _is_led(body, span.start) or _is_torn(body, span):
             continue
         if act.outcome != "rejected" or not people.is_author(message):
@@ -175,8 +219,10 @@ def _judge(
         return None
     if verdict.outcome in _APPLIED:
         # an author who writes "applied" has taken a suggestion
-        is_taken = not _PUBLISHED.search(text) and people.is_author(message)
-        return None if is_taken else Act("applied")
+        if not verdict.firm and people.may_be_author(message):
+            return None
+        is_published = _PUBLISHED.search(text) and not _OWN_BRANCH.search(text)
+        return Act("applied") if is_published or not people.is_author(message) else None
     if verdict.outcome == "rejected":
         return Act("rejected", firm=not _OBJECTION.search(text))
     is_own = verdict.outcome == "withdrawn" and people.has_posted(message)

@@ -164,6 +164,7 @@ def take_changes_of(connection: psycopg.Connection, ids: Collection[str]) -> set
 def change_all(connection: psycopg.Connection) -> None:
     """Note all patches and answers as changed, and those that are gone."""
     connection.execute(statement("patch_series", "change_all"))
+    connection.execute(statement("patch_series", "delete_foreign_keys"))
 
 
 def read_answers(connection: psycopg.Connection, ids: Collection[str]) -> Iterator[Answer]:

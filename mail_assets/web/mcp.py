@@ -67,6 +67,7 @@ from:ann to:"Lane, Tom" (name or address); subject:word; file:name.c (attached);
 month:2024-05
 after:2024-05-17 before:2y (ago: d, w, m, y); date:2023..2024-06
 has:patch has:attachment is:reply is:first
+is:applied is:open version:latest (patches); commit:SHA (its mail)
 thread:ID id:ID, or a Message-ID alone; near:ID (asked from within that thread)
 -from:ann (a dash before any field: the opposite); from:(ann OR bob)
 sort:newest sort:oldest; mode:fulltext (words) mode:semantic (meaning) mode:hybrid
@@ -334,7 +335,7 @@ def build_mcp_server(documents: Documents, site: str = "") -> MCPServer:
         tools=[
             StrictTool.from_function(
                 _show_errors(method),
-                description=LANGUAGE if method == tools.semantic_search else None,
+                description=inspect.getdoc(method) or LANGUAGE,
                 annotations=_READS,
             )
             for method in methods

@@ -88,13 +88,17 @@ class Sentence(BaseModel):
 
 
 class SaidApplied(BaseModel):
-    """Mail that says that the patch was applied; `names_commit`: as this commit, by its id."""
+    """Mail that says that a patch was applied; `names_commit`: as this commit, by its id.
+
+    `message_ids` are the patches that it says so of, as far as that is certain.
+    """
 
     message_id: str
     said: str
     from_name: str
     sent_at: str
     names_commit: bool
+    message_ids: list[str]
 
 
 class ReleaseOfCommit(BaseModel):

@@ -273,6 +273,7 @@ class PatchTools:
                         **describe_sender(one.mail),
                         "said": one.said[:MAX_SAID],
                         "names_commit": one.by_id,
+                        "message_ids": [*one.patches],
                     }
                     for one in decision.thanks[:MAX_ENTRIES]
                 ],
@@ -340,7 +341,8 @@ def _write_commit(made: Described, number: int, one: ExplainedCommit) -> Iterato
         yield from _write_change(made, change, applied)
     for thanks in one.thanks:
         what = "this commit" if thanks.names_commit else "the patch"
-        yield f"message {write_id(thanks.message_id)} says that {what} was applied"
+        of = "".join(f" from message {write_id(one)}" for one in thanks.message_ids)
+        yield f"message {write_id(thanks.message_id)} says that {what} was applied{of}"
         yield from fence(f"{_join(thanks.from_name, thanks.sent_at[:10])}: {thanks.said}")
     for release in one.released_in:
         yield f"message {write_id(release.message_id)} announces a release and lists its title"

@@ -399,6 +399,10 @@ def _describe_hit(hit: Document, characters: int, within: Document | None = None
         characters = max(MIN_PASSAGE, characters - sum(map(len, lines)))
         cut = " (cut; get_message has the rest)" if len(text) > characters else ""
         lines += ["|", *fence(text[:characters]), f"text from character {start} on{cut}"]
+    if patch := hit["patch"]:
+        lines.append(f"patch: {patch['line']}")
+        if patch["latest_id"] != hit["message_id"]:
+            lines.append(f"v{patch['latest']} of it: message {write_id(patch['latest_id'])}")
     if newer := hit["newer_copy"]:
         lines.append(f"sent again with nearly the same words: message {newer['message_id']}")
         lines += [*fence(f"{newer['sent_at']}, {newer['subject']}"[:MAX_HEADER])]

@@ -95,7 +95,14 @@ def view_conversations(document: Document, parsed: ParsedRequest) -> Iterator[di
             for id in one["best"]
         ]
         if first and first["message_id"] not in one["best"]:
-            beginning = {**first, "text": 1, "copies": (), "newer_copy": None, "attachments": ()}
+            beginning = {
+                **first,
+                "text": 1,
+                "copies": (),
+                "newer_copy": None,
+                "patch": None,
+                "attachments": (),
+            }
             # a whole beginning ends within a word: it was cut before
             size = min(LINE, SHORTEST - 1)
             beginning_of_text = cut_beginning(first["text"], size, keep_lines=True)

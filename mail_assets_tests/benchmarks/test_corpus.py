@@ -8,13 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.corpus import vocabulary
-from benchmarks.corpus.curves import Curves, Threads
-from benchmarks.corpus.layout import plan_months
+from benchmarks.corpus import transplant
 from benchmarks.corpus.source import SourceList, read_source
-from benchmarks.corpus.transplant import Transplant, Transplanted, shift_years
-from benchmarks.corpus.vocabulary import Renaming, read_vocabulary
-from benchmarks.corpus.write import Corpus, write_corpus
+from benchmarks.corpus.transplant import (
+    Renaming,
+    Transplant,
+    Transplanted,
+    read_vocabulary,
+    shift_years,
+)
+from benchmarks.corpus.write import Corpus, Curves, Threads, plan_months, write_corpus
 from mail_assets.mail.archive.mbox import RawMessage, split_archive
 from mail_assets.mail.message.message import Message
 from mail_assets.mail.message.parse import parse_message
@@ -29,7 +32,7 @@ EPOCHS, MESSAGES = 4, 28
 @pytest.fixture
 def lists(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[SourceList]:
     # of seven messages a word is rare in three
-    monkeypatch.setattr(vocabulary, "FREQUENT", 0.5)
+    monkeypatch.setattr(transplant, "FREQUENT", 0.5)
     return read_source(write_source(tmp_path / "source"))
 
 

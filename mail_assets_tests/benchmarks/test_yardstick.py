@@ -162,7 +162,10 @@ def short(ids: Iterable[str]) -> list[str]:
 
 
 def test_commit_is_asked_for_the_mail_that_it_names(sets: dict[str, JudgedSet]) -> None:
-    answers = {q.text: short(a.relevant) for q, a in zip(*sets["commits"][1:], strict=True)}
+    judged = sets["commits"]
+    answers = {
+        q.text: short(a.relevant) for q, a in zip(judged.questions, judged.answers, strict=True)
+    }
     assert answers == {"crane: respect all limits": ["limit-2"], "birds: count them": []}
 
 
@@ -288,7 +291,7 @@ def test_same_diff_is_found_under_another_title(
     # the mail about waves has another path, so another diff
     assert ask(by_diff, sets["versions"])[lamp] == ["lamp-v2-1"]
     for system in (by_title, by_diff):
-        (first,) = score(sets["commits"], system.name, system.ask(sets["commits"].questions))
+        first = score(sets["commits"], system.name, system.ask(sets["commits"].questions))
         assert first.figures["first"].value == first.figures["none said"].value == 1
 
 
@@ -308,36 +311,49 @@ def test_measures_are_of_questions_with_an_answer() -> None:
         "commits",
         Answer("a", ("x",), "1", {}), Answer("b", ("y", "z"), "2", {}), Answer("c", (), "3", {}),
     )  # fmt: skip
-    (row,) = score(some, "s", [Result("a", ("x",)), Result("b", ("n", "y")), Result("c", ("n",))])
+    row = score(some, "s", [Result("a", ("x",)), Result("b", ("n", "y")), Result("c", ("n",))])
     values = {name: figure.value for name, figure in row.figures.items()}
     assert values == {"first": 0.5, "in ten": 0.75, "MRR": 0.75, "right": 0.5, "none said": 0}
-    (row,) = score(some, "s", [Result("a", ("x",)), Result("c", ())])
+    row = score(some, "s", [Result("a", ("x",)), Result("c", ())])
     assert row.figures["right"].value == row.figures["none said"].value == 1
     assert row.figures["first"].value == 0.5
 
 
 def test_versions_count_what_is_known_to_be_right_or_wrong() -> None:
-    def answer(id: str, lineage: int, key: str, *relevant: str, person: str = "ann") -> Answer:
-        retitled = [*relevant] if id == "a" else []
-        return Answer(id, relevant, "g", {
-            "lineage": lineage, "title_key": key, "person": person, "retitled": retitled,
-        })  # fmt: skip
+    def answer(id: str, lineage: int, key: str, *relevant: str) -> Answer:
+        return Answer(id, relevant, "g", {"lineage": lineage, "title_key": key, "person": "ann"})
 
-    some = judged(
-        "versions", answer("a", 1, "limit", "b"), answer("b", 1, "limits", "a"),
+    answers = (
+        answer("a", 1, "limit", "b"), answer("b", 1, "limits", "a"),
         answer("c", 2, "limit"), answer("d", 3, "lamp"),
     )  # fmt: skip
+    some = JudgedSet("versions", [Question("versions", "a", "", {})], answers)
     # c may be a version of a that nobody joined; e is in no lineage
-    whole, retitled = score(some, "s", [Result("a", ("b", "c", "d", "e"))])
-    assert whole.figures["right"].value == 0.5
-    assert retitled.figures["in ten"].value == 1
+    row = score(some, "s", [Result("a", ("b", "c", "d", "e"))])
+    assert row.figures["right"].value == 0.5
+    assert row.figures["first"].questions == 1
+
+
+def test_retitled_versions_alone_count_where_a_title_changed(
+    sets: dict[str, JudgedSet], mails: list[Mail], history: History
+) -> None:
+    asked = {one.id: one.more["without"] for one in sets["retitled"].questions}
+    wanted = {one.id: short(one.relevant) for one in sets["retitled"].answers}
+    assert wanted.pop("limit-1@example.org") == ["limit-2"]
+    assert wanted.pop("lamp-v2-1@example.org") == ["lamp-1"]
+    assert len(wanted) == 2
+    assert {*map(tuple, asked.values())} == {()}
+    row = score(sets["retitled"], "s", naive(mails, history, by_diff=True).ask(
+        sets["retitled"].questions
+    ))  # fmt: skip
+    assert row.figures["in ten"].value == 0.5  # the lamps have the same diff, the limits have not
 
 
 def test_shortened_commit_is_found_and_a_foreign_one_ignored() -> None:
     sha = "0123456789abcdef0123456789abcdef01234567"
     some = judged("outcomes", Answer("a", (sha,), "1", {}), Answer("b", (), "2", {}))
     found = [Result("a", ("f" * 12, sha[:9])), Result("b", ("e" * 40, "012"))]
-    (row,) = score(some, "s", found)
+    row = score(some, "s", found)
     assert row.figures["first"].value == row.figures["none said"].value == 1
 
 
@@ -386,7 +402,7 @@ def test_program_of_the_guide_is_measured(archive: Path, made: Made, tmp_path: P
     figures = [json.loads(line) for line in (out / "figures.jsonl").read_text().splitlines()]
     assert {one["system"] for one in figures} == {"mine"}
     files: dict[Path, Any] = {file: file.stat().st_mtime_ns for file in out.glob("results/*/*")}
-    assert len(files) == 5
+    assert len(files) == 6
     again = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
     assert again.stdout == first
     assert "asking" not in again.stderr

@@ -42,29 +42,21 @@ ROWS: dict[str, list[str]] = {
         "update vectors set digest = '' where ctid = (select max(ctid) from vectors)",
         "update words set written = false where ctid = (select max(ctid) from words)",
     ],
-    "missing series": ["delete from patch_series where previous_id is not null"],
-    "missing keys": ["delete from patch_keys where ref = (select min(ref) from patch_keys)"],
-    "missing links": ["delete from commit_links where kind = 'version'"],
+    "missing patches": [
+        "delete from patch_series where previous_id is not null",
+        "delete from commit_links where kind = 'version'",
+    ],
     "altered patches": [
         "update patches set title = 'other' where ctid = (select max(ctid) from patches)",
         "update commits set body = 'other' where ctid = (select max(ctid) from commits)",
-    ],
-    "wrong version": [
         "update patch_series set previous_id = null, evidence = '{}' where previous_id is not null",
+        "update commit_links set message_id = 'boats@example.org' where place = 1",
     ],
-    "wrong state": ["update patch_series set state = 'applied'"],
-    "wrong link": ["update commit_links set evidence = '{}' where kind = 'version'"],
-    "wrong mail": ["update commit_links set message_id = 'boats@example.org' where place = 1"],
     "extra patches": [
-        "insert into patch_series select 'x', 0, 7, list, month, 0, 'x', 0, 0, null, null, '{}',"
-        " false, false, true, 'open', null, null, null, '{}' from patch_series limit 1",
         "insert into patch_keys select 7, 0, 7, false",
         "update commits set list = 'nowhere' where ctid = (select min(ctid) from commits)",
-    ],
-    "link to removed mail": [
         "insert into commit_links select repository, sha, 'gone@example.org', 'discussion', 9, '{}'"
         " from commits limit 1",
-        "insert into commit_links select 'crane', 'x', 'boats@example.org', 'discussion', 9, '{}'",
     ],
     "chunk texts": ["update chunks set text = 'x' where ctid = (select max(ctid) from chunks)"],
     "sentences": ["update thread_summaries set sentences = '[]'"],

@@ -108,9 +108,11 @@ def test_versions_thanks_and_release_stand_by_a_commit(checkout: Checkout) -> No
     assert [one["message_id"] for one in change["versions"]] == ["v0@example.org", "v1@example.org"]
     (thanks,) = found["thanks"]
     assert (thanks["message_id"], thanks["names_commit"]) == ("thanks@example.org", True)
+    assert thanks["message_ids"] == ["v1@example.org"]
     assert [one["name"] for one in found["released_in"]] == ["crane v7"]
     assert found["unknown"] == ["a summary of the discussion: none was made"]
     text = checkout.why(checkout.sha).stdout
+    assert "    of <v1@example.org>\n" in text
     assert "→ v2, 2024-03-04 (title, lines); this one was applied\n" in text
     assert "Said to be applied in Re: [PATCH] crane: know the limit\n" in text
     assert "Released in crane v7, whose announcement lists its title\n" in text

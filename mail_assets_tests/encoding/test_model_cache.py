@@ -14,19 +14,26 @@ import pytest
 
 from mail_assets.encoding.model_cache import STALE_SECONDS, prepare_model
 from mail_assets.encoding.model_files import FolderSource, ModelFileError, PackageSource
-from mail_assets.encoding.models import ALL_MINILM_L6_V2, LocalModel
+from mail_assets.encoding.models import LocalModel
 from mail_assets.encoding.smoothing import BertConfig
 from mail_assets_tests.encoding import checkpoints
 from mail_assets_tests.encoding.bert import TINY
 from mail_assets_tests.waits import LONG
 
+FILES = checkpoints.checkpoint()
 # With this source a model's own files cannot be read: what is returned comes from the cache.
-WITHOUT_FILES = replace(ALL_MINILM_L6_V2, source=PackageSource("no-such-model", "1.0", "model"))
+WITHOUT_FILES = checkpoints.model(FILES, PackageSource("no-such-model", "1.0", "model"))
 
 
 @pytest.fixture(scope="module")
-def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return prepare_model(ALL_MINILM_L6_V2, "int8", tmp_path_factory.mktemp("prepared"))
+def model(tmp_path_factory: pytest.TempPathFactory) -> LocalModel:
+    folder = checkpoints.write(FILES, tmp_path_factory.mktemp("published") / "tiny")
+    return replace(WITHOUT_FILES, source=FolderSource(folder, WITHOUT_FILES.source))
+
+
+@pytest.fixture(scope="module")
+def prepared(model: LocalModel, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return prepare_model(model, "int8", tmp_path_factory.mktemp("prepared"))
 
 
 @pytest.fixture
@@ -50,17 +57,17 @@ def test_an_empty_cache_needs_the_models_files(tmp_path: Path) -> None:
     [
         pytest.param(lambda content: b"", id="empty"),
         pytest.param(lambda content: content[: len(content) // 2], id="half-written"),
-        pytest.param(lambda content: content[:9999] + b"\0\xff" + content[10001:], id="altered"),
+        pytest.param(lambda content: content[:999] + b"\0\xff" + content[1001:], id="altered"),
     ],
 )
 def test_a_damaged_prepared_file_is_built_again(
-    damage: Callable[[bytes], bytes], prepared: Path, copy: Path
+    damage: Callable[[bytes], bytes], model: LocalModel, prepared: Path, copy: Path
 ) -> None:
     good = prepared.read_bytes()
     copy.write_bytes(damage(good))
     with pytest.raises(ModelFileError, match="no-such-model"):
         prepare_model(WITHOUT_FILES, "int8", copy.parent)
-    assert prepare_model(ALL_MINILM_L6_V2, "int8", copy.parent) == copy
+    assert prepare_model(model, "int8", copy.parent) == copy
     assert copy.read_bytes() == good
     assert list(copy.parent.iterdir()) == [copy]
 
@@ -76,23 +83,23 @@ def test_precision_and_pooling_have_files_of_their_own(prepared: Path, copy: Pat
 
 
 @pytest.mark.parametrize(
-    ("wrong", "contradiction"),
+    ("change", "contradiction"),
     [
-        (replace(ALL_MINILM_L6_V2, dimension=768), "dimension 768.*hidden_size 384"),
-        (replace(ALL_MINILM_L6_V2, max_tokens=513), "max_tokens 513.*position_embeddings 512"),
+        ({"dimension": 13}, "dimension 13.*hidden_size 12"),
+        ({"max_tokens": 21}, "max_tokens 21.*position_embeddings 20"),
     ],
 )
 def test_a_model_that_its_files_contradict_is_refused(
-    wrong: LocalModel, contradiction: str, tmp_path: Path
+    change: dict[str, int], contradiction: str, model: LocalModel, tmp_path: Path
 ) -> None:
     with pytest.raises(ModelFileError, match=contradiction):
-        prepare_model(wrong, "int8", tmp_path)
+        prepare_model(replace(model, **change), "int8", tmp_path)  # type: ignore[arg-type]
     assert list(tmp_path.iterdir()) == []
 
 
 def test_an_unknown_precision_is_refused_with_the_known_ones(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"'fp16'.*int8, fp32"):
-        prepare_model(ALL_MINILM_L6_V2, "fp16", tmp_path)
+        prepare_model(WITHOUT_FILES, "fp16", tmp_path)
 
 
 def test_old_files_of_killed_processes_are_removed(copy: Path) -> None:

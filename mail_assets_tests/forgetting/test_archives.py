@@ -3,8 +3,7 @@
 import bz2
 import gzip
 import lzma
-from collections.abc import Callable
-from pathlib import Path
+from collections.abc import Callable, Iterator
 
 import pytest
 import zstandard
@@ -19,6 +18,7 @@ from mail_assets.reading.attachments import read_raw_message
 from mail_assets.reading.records import show_message
 from mail_assets.tables.checks import read_message_counts
 from mail_assets.tables.removals import withdraw_removals
+from mail_assets_tests.kept_worlds import KeptWorlds
 from mail_assets_tests.world import APRIL, DIGESTS, HARBOR, MARCH, Killed, World, mail
 
 HERE, NEXT = ListMonth(HARBOR, MARCH), ListMonth(HARBOR, APRIL)
@@ -29,15 +29,18 @@ ANSWER = mail("answer", references="<secret@example.org> <hers@example.org>")
 REQUEST = ForgetRequest(["secret@example.org"], [EVE], "asked to", "the postmaster", cut=True)
 
 
-@pytest.fixture
-def world(tmp_path: Path, mail_dsn: str) -> World:
-    made = World(tmp_path, mail_dsn)
+def fill_world(made: World) -> None:
     made.archive(MARCH, mail("a"), SECRET, mail("b"), HERS, SECRET)
     made.archive(APRIL, ANSWER)
     for month in (MARCH, APRIL):
         made.chain(month)
     made.threads()
-    return made
+
+
+@pytest.fixture
+def world(kept_worlds: KeptWorlds) -> Iterator[World]:
+    with kept_worlds.filled(fill_world) as world:
+        yield world
 
 
 def forget(world: World, request: ForgetRequest = REQUEST) -> tuple[int, dict[str, str]]:

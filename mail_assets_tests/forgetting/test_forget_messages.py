@@ -1,6 +1,7 @@
 """Forgetting: out of every table, file and index, kept out, and taken back."""
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from mail_assets.tables.removed_messages import unwanted_documents, unwanted_key
 from mail_assets.vectors.index import VectorError, VectorIndex
 from mail_assets.words.index import WordsError
 from mail_assets.words.lance import LanceWordIndex
+from mail_assets_tests.kept_worlds import KeptWorlds
 from mail_assets_tests.world import (
     APRIL,
     DIGESTS,
@@ -43,25 +45,6 @@ ANSWER = mail("answer", references="<a@example.org> <secret@example.org>")
 OTHER = mail("other", "Eve speaks of tides.", sender="eve@example.net")
 
 MONTHS = [ListMonth(HARBOR, MARCH), ListMonth(HARBOR, APRIL), ListMonth(PIER, MARCH)]
-BUCKETS = [
-    "lance",
-    pytest.param(
-        "pgvector",
-        marks=pytest.mark.skipif(not vector_cpu_ok(), reason="this CPU cannot run pgvector"),
-    ),
-]
-
-
-@pytest.fixture
-def filled(request: pytest.FixtureRequest, world: World) -> World:
-    """Two lists and two months; the forgotten message is in both lists, twice in one."""
-    if getattr(request, "param", "lance") == "pgvector":
-        world.bucket = "pgvector:"
-    world.archive(MARCH, ROOT, FORGOTTEN, mail("b"), FORGOTTEN)
-    world.archive(APRIL, ANSWER, OTHER)
-    world.archive(MARCH, FORGOTTEN, mail("c"), list_name=PIER)
-    fill(world)
-    return world
 
 
 def fill(world: World) -> None:
@@ -69,6 +52,35 @@ def fill(world: World) -> None:
         world.chain(month.month, month.list_name)
     world.threads()
     world.summaries()
+
+
+def fill_world(world: World) -> None:
+    """Two lists and two months; the forgotten message is in both lists, twice in one."""
+    world.archive(MARCH, ROOT, FORGOTTEN, mail("b"), FORGOTTEN)
+    world.archive(APRIL, ANSWER, OTHER)
+    world.archive(MARCH, FORGOTTEN, mail("c"), list_name=PIER)
+    fill(world)
+
+
+def fill_with_pgvector(world: World) -> None:
+    world.bucket = "pgvector:"
+    fill_world(world)
+
+
+BUCKETS = [
+    pytest.param(fill_world, id="lance"),
+    pytest.param(
+        fill_with_pgvector,
+        id="pgvector",
+        marks=pytest.mark.skipif(not vector_cpu_ok(), reason="this CPU cannot run pgvector"),
+    ),
+]
+
+
+@pytest.fixture
+def filled(request: pytest.FixtureRequest, kept_worlds: KeptWorlds) -> Iterator[World]:
+    with kept_worlds.filled(getattr(request, "param", fill_world)) as world:
+        yield world
 
 
 def forget(world: World, *names: str, senders: tuple[str, ...] = ()) -> ForgetReport:

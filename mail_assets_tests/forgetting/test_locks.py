@@ -4,7 +4,6 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -16,6 +15,7 @@ from mail_assets.steps import build_threads as build_step
 from mail_assets.steps.write_words import make_documents
 from mail_assets.store.embeddings import file_key, read_embeddings, write_embeddings
 from mail_assets.tables.partitions import Partition, locked
+from mail_assets_tests.kept_worlds import KeptWorlds
 from mail_assets_tests.waits import LONG, wait_until
 from mail_assets_tests.world import APRIL, HARBOR, MARCH, MAY, World, mail
 
@@ -23,15 +23,18 @@ HERE = ListMonth(HARBOR, MARCH)
 SECRET = ForgetRequest(["secret@example.org"], [], "asked to", "the postmaster")
 
 
-@pytest.fixture
-def world(tmp_path: Path, mail_dsn: str) -> World:
-    made = World(tmp_path, mail_dsn)
+def fill_world(made: World) -> None:
     made.archive(MARCH, mail("a"), mail("secret"))
     made.archive(APRIL, mail("b"))
     for month in (MARCH, APRIL):
         made.chain(month)
     made.threads()
-    return made
+
+
+@pytest.fixture
+def world(kept_worlds: KeptWorlds) -> Iterator[World]:
+    with kept_worlds.filled(fill_world) as world:
+        yield world
 
 
 class Forgetting:

@@ -1,7 +1,6 @@
 """Forgotten people leave the address columns of other mail, now and at later loads."""
 
-from collections.abc import Collection
-from pathlib import Path
+from collections.abc import Collection, Iterator
 
 import pytest
 
@@ -14,6 +13,7 @@ from mail_assets.forgetting.forget import (
 from mail_assets.mail.message.forgotten import NOBODY
 from mail_assets.month import ListMonth
 from mail_assets.tables.removals import withdraw_removals
+from mail_assets_tests.kept_worlds import KeptWorlds
 from mail_assets_tests.world import APRIL, DIGESTS, HARBOR, MARCH, World, mail
 
 EVE = "eve@example.net"
@@ -27,15 +27,18 @@ QUOTE = mail("quote", "On Monday Eve <eve@example.net> wrote:\n> Tides.\n\nYes."
 ONE = ForgetRequest([], [EVE], "asked to", "the postmaster")
 
 
-@pytest.fixture
-def world(tmp_path: Path, mail_dsn: str) -> World:
-    made = World(tmp_path, mail_dsn)
+def fill_world(made: World) -> None:
     made.archive(MARCH, TO_EVE, CC_EVE, REPLY, BIG_EVE, QUOTE, mail("hers", sender=EVE))
     made.archive(APRIL, mail("other"))
     for month in (MARCH, APRIL):
         made.chain(month)
     made.threads()
-    return made
+
+
+@pytest.fixture
+def world(kept_worlds: KeptWorlds) -> Iterator[World]:
+    with kept_worlds.filled(fill_world) as world:
+        yield world
 
 
 def forget(world: World, request: ForgetRequest = ONE) -> ForgetReport:

@@ -12,10 +12,11 @@ from click.testing import CliRunner
 from mail_assets.cli import main
 from mail_assets.forgetting import remove_list as removing
 from mail_assets.forgetting.remove_list import is_stored, remove_list
+from mail_assets_tests.kept_worlds import KeptWorlds
 from mail_assets_tests.world import APRIL, HARBOR, MARCH, PIER, Killed, World, mail
 
 
-def fill(world: World) -> None:
+def fill_world(world: World) -> None:
     """PIER is to be removed; a message and a thread are in both lists."""
     world.load(
         mail("root", "Does the quokka swim in the harbor? It would help the survey a lot."),
@@ -38,6 +39,12 @@ def fill(world: World) -> None:
     )
     world.threads()
     world.summaries()
+
+
+@pytest.fixture
+def world(kept_worlds: KeptWorlds) -> Iterator[World]:
+    with kept_worlds.filled(fill_world) as world:
+        yield world
 
 
 def list_rows(world: World, name: str) -> dict[str, int]:
@@ -76,7 +83,6 @@ def assert_gone(world: World) -> None:
 
 
 def test_a_removed_list_is_as_if_it_had_never_been(world: World, tmp_path: Path) -> None:
-    fill(world)
     removed = remove(world)
     assert (removed.months, removed.messages, removed.failed) == (2, 4, {})
     assert removed.keys["words"] == 4
@@ -90,7 +96,6 @@ def test_a_removed_list_is_as_if_it_had_never_been(world: World, tmp_path: Path)
 
 @pytest.mark.parametrize("at", range(1, 12))
 def test_a_killed_removal_goes_on(world: World, at: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    fill(world)
     with kill_at(at, monkeypatch) as calls, pytest.raises(Killed):
         remove(world)
     assert len(calls) == at
@@ -120,7 +125,6 @@ def kill_at(at: int, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
 
 
 def test_an_index_out_of_reach_is_named_and_finished(world: World) -> None:
-    fill(world)
 
     def refuse(name: str) -> Any:
         raise ValueError("no such bucket here")
@@ -136,7 +140,6 @@ def test_an_index_out_of_reach_is_named_and_finished(world: World) -> None:
 def test_the_command_asks_and_refuses_what_is_named(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    fill(world)
     lists = world.home / "lists.toml"
     both = "".join(f'[{name}]\nsource = "{world.folder(name)}"\n' for name in (HARBOR, PIER))
     lists.write_text(both)

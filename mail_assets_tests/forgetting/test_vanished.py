@@ -1,7 +1,6 @@
 """Mail that vanished from its source before it was forgotten is removed everywhere too."""
 
-from collections.abc import Callable
-from pathlib import Path
+from collections.abc import Callable, Iterator
 
 import pytest
 
@@ -20,6 +19,7 @@ from mail_assets.tables.removals import list_removals
 from mail_assets.tables.removed_messages import unwanted_documents, unwanted_keys
 from mail_assets.vectors.index import VectorIndex
 from mail_assets.vectors.open import open_bucket
+from mail_assets_tests.kept_worlds import KeptWorlds
 from mail_assets_tests.world import APRIL, DIGESTS, HARBOR, MARCH, PROFILE, Hashing, World, mail
 
 EVE = "eve@example.net"
@@ -40,10 +40,8 @@ class OtherEncoder(Hashing):
     fingerprint = "other-encoder-of-tests"
 
 
-@pytest.fixture
-def world(tmp_path: Path, mail_dsn: str) -> World:
+def fill_world(made: World) -> None:
     """A month in two indexes of each kind, and one that answers to its mail."""
-    made = World(tmp_path, mail_dsn)
     made.keep_days = 30
     made.archive(MARCH, OTHERS[0], SECRET, HERS, OTHERS[1])
     made.archive(APRIL, ANSWER)
@@ -59,7 +57,12 @@ def world(tmp_path: Path, mail_dsn: str) -> World:
             write_words(workspace, one, open_mail_words(made.words_url, "words-1"))
         made.chain(month)
     made.threads()
-    return made
+
+
+@pytest.fixture
+def world(kept_worlds: KeptWorlds) -> Iterator[World]:
+    with kept_worlds.filled(fill_world) as world:
+        yield world
 
 
 def other_index(world: World) -> VectorIndex:

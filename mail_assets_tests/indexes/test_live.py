@@ -1,5 +1,6 @@
 """An index is promoted when it is complete and not worse, and retired when it is not live."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import psycopg
@@ -29,6 +30,7 @@ from mail_assets.steps.write_words import write_words
 from mail_assets.tables.indexes import IndexRecord, live_index, read_promotion
 from mail_assets.vectors.index import IndexSpec, MissingIndexError, VectorIndex
 from mail_assets.vectors.open import open_bucket
+from mail_assets_tests.kept_worlds import KeptWorlds
 from mail_assets_tests.world import APRIL, HARBOR, MARCH, PROFILE, World, mail
 
 INT8, FP32 = (index_spec(PROFILE, precision).name for precision in ("int8", "fp32"))
@@ -49,14 +51,18 @@ def fill(world: World, precision: str) -> None:
         write_vectors(workspace, ListMonth(HARBOR, MARCH), mail_vectors)
 
 
-@pytest.fixture
-def filled(world: World) -> World:
-    """A world whose int8 index is live and whose fp32 index is complete."""
+def fill_world(world: World) -> None:
+    """The int8 index is live and the fp32 index complete."""
     world.archive(MARCH, mail("a"), mail("b"))
     world.chain(last="embeddings")
     fill(world, "int8")
     fill(world, "fp32")
-    return world
+
+
+@pytest.fixture
+def filled(kept_worlds: KeptWorlds) -> Iterator[World]:
+    with kept_worlds.filled(fill_world) as world:
+        yield world
 
 
 def switch(
@@ -249,13 +255,17 @@ def test_promotion_waits_for_another_one(filled: World) -> None:
                 promote_vectors(connection, bucket_of(filled), FP32)
 
 
-@pytest.fixture
-def filled_words(world: World) -> World:
-    """A world whose live index of words has two months."""
+def fill_words(world: World) -> None:
+    """The live index of words has two months."""
     for month in (MARCH, APRIL):
         world.archive(month, mail("a"), mail("b"))
         world.chain(month, last="words")
-    return world
+
+
+@pytest.fixture
+def filled_words(kept_worlds: KeptWorlds) -> Iterator[World]:
+    with kept_worlds.filled(fill_words) as world:
+        yield world
 
 
 def newer(world: World) -> MailWords:

@@ -11,19 +11,24 @@ from mail_assets.tables import bucket_keys
 from mail_assets.vectors.index import MissingIndexError, Vector
 from mail_assets.vectors.lance import LanceIndex
 from mail_assets.words.index import Document
+from mail_assets_tests.kept_worlds import KeptWorlds
 from mail_assets_tests.world import APRIL, HARBOR, MARCH, World, mail
 
 IN_MARCH, IN_APRIL = ListMonth(HARBOR, MARCH), ListMonth(HARBOR, APRIL)
 
 
-@pytest.fixture
-def filled(world: World) -> World:
-    """A world with two months in both indexes."""
+def fill_world(world: World) -> None:
+    """Two months in both indexes."""
     world.archive(MARCH, mail("a"), mail("b"), mail("c"))
     world.archive(APRIL, mail("d"))
     world.chain(MARCH)
     world.chain(APRIL)
-    return world
+
+
+@pytest.fixture
+def filled(kept_worlds: KeptWorlds) -> Iterator[World]:
+    with kept_worlds.filled(fill_world) as world:
+        yield world
 
 
 def look(world: World, kind: str = "vectors", **options: bool) -> Reconciliation:

@@ -15,6 +15,7 @@ from mail_assets.operations.prune import prune_archives, prune_embeddings
 from mail_assets.store.embeddings import file_key, part_key, parts_prefix, write_embeddings
 from mail_assets.store.folder import FolderStore
 from mail_assets.tables.indexes import NewIndex, record_index
+from mail_assets_tests.kept_worlds import KeptWorlds
 from mail_assets_tests.world import HARBOR, MARCH, World, mail
 
 NOW = dt.datetime.now(dt.UTC)
@@ -23,13 +24,16 @@ BEFORE = NOW - dt.timedelta(days=90)
 Age = Callable[[str, int], None]
 
 
-@pytest.fixture
-def world(tmp_path: Path, mail_dsn: str) -> World:
+def fill_world(made: World) -> None:
     """A month with embeddings of the configured encoder."""
-    made = World(tmp_path, mail_dsn)
     made.archive(MARCH, mail("a"), mail("b"), mail("c"))
     made.chain(MARCH, last="embeddings")
-    return made
+
+
+@pytest.fixture
+def world(kept_worlds: KeptWorlds) -> Iterator[World]:
+    with kept_worlds.filled(fill_world) as world:
+        yield world
 
 
 @pytest.fixture

@@ -6,6 +6,7 @@ import click
 import pytest
 
 from mail_assets.cli.series import format_series
+from mail_assets.reading.patches import NoPatchError, find_previous
 from mail_assets.reading.series import SILENT_DAYS, describe_mails, read_open, read_series
 from mail_assets.tables.lists import show_lists
 from mail_assets_tests.steps.test_group_series import (
@@ -112,6 +113,23 @@ def test_list_that_is_not_shown_says_nothing(world: World) -> None:
         assert read_series(connection, "v2@example.org", MARCH_20) is None
         [said] = describe_mails(connection, ["t@example.org"])
     assert said["shas"] == []
+
+
+def test_version_in_a_hidden_list_is_not_named(world: World) -> None:
+    load(world, FIRST, list_name=PIER)
+    load(world, SECOND)
+    world.series()
+    with world.connect() as connection:
+        assert find_previous(connection, "v2@example.org") == "v1@example.org"
+        show_lists(connection, [HARBOR])
+        series = read_series(connection, "v2@example.org", MARCH_20)
+        with pytest.raises(NoPatchError, match="no earlier version of v2@"):
+            find_previous(connection, "v2@example.org")
+    assert series is not None
+    assert "v1@example.org" not in str(series.as_json())
+    newest = series.changes[0].deciding
+    assert (series.series_id, newest.previous_id, newest.evidence) == ("v2@example.org", None, [])
+    assert series.find_unknown("v2@example.org")[0].startswith("v1: not in this archive")
 
 
 def test_commit_decides_what_no_mail_says(filled: World) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from mail_assets.sources import repository
 from mail_assets.sources.git import run_git
 from mail_assets.sources.repository import CommitSource, GitFolder, read_commits
 from mail_assets.sources.source import HttpOptions, SourceError
@@ -82,9 +83,10 @@ def test_odd_commit_is_read_and_so_is_the_next(
     assert after.patch_id == made.patch_id(shas[1])
 
 
-def test_huge_diff_is_cut_and_says_so(tmp_path: Path) -> None:
+def test_huge_diff_is_cut_and_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(repository, "MAX_DIFF", 1 << 20)
     made = make_repository(tmp_path / "r")
-    lines = b"".join(b"line %d\n" % number for number in range(800_000))
+    lines = b"".join(b"line %d\n" % number for number in range(100_000))
     sha = made.commit({"big": lines}, "big")
     (one,) = read_commits(made.folder, [sha])
     assert (one.flags, one.patch_id, len(one.files)) == (("diff_capped",), "", 1)

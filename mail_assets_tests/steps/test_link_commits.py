@@ -102,6 +102,8 @@ def test_forgotten_id_does_not_come_back_from_a_commit(crane: Crane) -> None:
     for rebuild in (False, True):
         crane.link(rebuild=rebuild)
         assert crane.links(sha) == []
+    [(body,)] = crane.world.rows("commits", "body", f"sha = '{sha}'")
+    assert "v1@example.org" in body, "the text of the repository stays"
 
 
 @pytest.mark.parametrize("place", [(HARBOR, MARCH), (HARBOR, APRIL), (PIER, MARCH)])

@@ -73,10 +73,10 @@ def test_a_long_thread_keeps_its_ends_and_to_its_budget() -> None:
 
 
 def test_a_run_ends_before_it_exceeds_its_budget(maker: ChatMaker) -> None:
-    maker.budget = 1_000
+    maker.budget = 1_200
     for _ in range(2):
         maker.summarize(THREAD)
-    with pytest.raises(MakerStoppedError, match="240 of the 1000 tokens of MAIL_SUMMARY_TOKENS"):
+    with pytest.raises(MakerStoppedError, match="240 of the 1200 tokens of MAIL_SUMMARY_TOKENS"):
         maker.summarize(THREAD)
     assert maker.usage.requests == 2
 

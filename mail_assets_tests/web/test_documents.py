@@ -14,7 +14,7 @@ from mail_assets.search.response import SHORTEST
 from mail_assets.web import documents
 from mail_assets.web.document_types import ThreadDocument
 from mail_assets.web.documents import POST_CHARACTERS, POSTS, Documents
-from mail_assets.web.mcp_text import describe_rows
+from mail_assets.web.mcp_text import describe_rows, describe_thread
 from mail_assets.web.privacy import SHOWN, Publication
 from mail_assets.web.searchers import SearchService
 from mail_assets_tests.sample_corpus import ROOT
@@ -204,6 +204,26 @@ def test_address_cut_by_a_sentence_is_hidden(summarized: World, addresses: str) 
     assert (sentence["text"] == "poe@example") == (addresses == SHOWN)
     assert (sentence["text"] == 11 * "•") == (addresses == "hidden")
     assert sentence["message_id"] == "a@example.org"
+
+
+def test_decision_is_shown_with_who_said_it(world: World) -> None:
+    answer = mail("b", "Fixed in SVN, tell poe@example.org.", references="<a@example.org>")
+    world.archive(MARCH, mail("a", QUESTION), answer.replace(b"From: Ann", b"From: Sam"))
+    world.chain(MARCH, last="messages")
+    open_mail_words(world.words_url).index.ensure()
+    world.threads()
+    world.summaries()
+    with open_service(world.settings()) as service:
+        thread = Documents(service, Publication("hidden")).thread("a@example.org")
+    assert thread["summary"]
+    decision = thread["summary"]["decision"]
+    assert decision
+    assert decision["decided"]
+    assert decision["decided"]["text"] == "Fixed in SVN, tell •••••••••••••••."
+    assert (decision["decided"]["who"], decision["superseded_by"]) == ("Sam", None)
+    text = describe_thread(thread, 2_000).text
+    assert "| Sam, 2024-03-04: Fixed in SVN" in text
+    assert "said, in message b@example.org" in text
 
 
 T = TypeVar("T")

@@ -94,7 +94,8 @@ def test_why_cites_mail_versions_thanks_and_release(client: httpx.Client, filled
     assert [one["names_commit"] for one in commit["thanks"]] == [True]
     assert [one["name"] for one in commit["released_in"]] == ["crane v7"]
     assert any(one.startswith("v2: not in this archive") for one in commit["unknown"])
-    assert "message thanks@example.org says that this commit was applied" in text
+    said = "message thanks@example.org says that this commit was applied from message v3@example"
+    assert said in text
     link = "link: https://archive.example.org/message/v3@example.org"
     assert f"this one was applied: message v3@example.org\n{link}\n" in text
     assert {one["id"] for one in found["links"]} >= {"v1@example.org", "v3@example.org"}

@@ -20,6 +20,12 @@ _WRITTEN = {
     "seconds": "time that the step took for this month",
 }
 
+#: Dagster's own names, plotted as the figures are.
+_ROWS = {
+    "dagster/partition_row_count": "rows of this month",
+    "dagster/row_count": "rows of the whole table, so the same in all months of a run",
+}
+
 #: Asset -> its figures of a month and what they mean.
 FIGURES: Mapping[str, Mapping[str, str]] = {
     "mbox_archives": {
@@ -151,6 +157,8 @@ def describe_asset(asset: str) -> dict[str, Any]:
 def describe_figures(asset: str) -> dict[str, Any]:
     """Return a table of what the figures of an asset's months mean, if it has any."""
     figures = FIGURES.get(asset, {})
+    if figures and not asset.endswith("_health"):
+        figures = {**figures, **_ROWS}
     rows = [dg.TableRecord({"figure": name, "means": what}) for name, what in figures.items()]
     return {"figures of a month": dg.MetadataValue.table(rows)} if rows else {}
 

@@ -98,7 +98,8 @@ def build_patch_health(partitions: dg.MultiPartitionsDefinition) -> dg.AssetSpec
         "patch_series",
         "What became of the patches of each month: how many continue an earlier version, are open, "
         "applied, superseded, rejected or withdrawn. `patch_series` records the months whose "
-        "figures it has touched; nothing else makes this asset. Its plots have a line per figure.",
+        "figures it has touched; nothing else makes this asset. Plots, in Metadata, show each "
+        "figure by month.",
     )
 
 
@@ -110,7 +111,7 @@ def build_commit_health(partitions: dg.MultiPartitionsDefinition) -> dg.AssetSpe
         "commit_links",
         "How many commits of each month are linked to their mail, and by which evidence. "
         "`commit_links` records the months whose figures have changed; nothing else makes this "
-        "asset. Its plots have a line per figure.",
+        "asset. Plots, in Metadata, show each figure by month.",
     )
 
 

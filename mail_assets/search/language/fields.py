@@ -21,6 +21,9 @@ from mail_assets.search.language.request import (
     KINDS,
     MAX_NAME,
     MAX_QUERY,
+    MAX_SHA,
+    MIN_SHA,
+    VERSIONS,
     EmptyPeriodError,
     RequestError,
     check_month,
@@ -109,6 +112,8 @@ def _shift_months(day: dt.date, months: int) -> dt.date:
 _WORD = re.compile(r"\A[a-z]+")
 _NUMBER = re.compile(r"\A(?:[a-z]+|[-+]?(?:\d++(?:\.\d*+)?|\.\d++)(?:e[-+]?\d+)?)", re.ASCII)
 _DAY_WORD = re.compile(r"\A(?:[a-z]+(?:[-_][a-z]+)*+|[\d/.-]+[a-z]?)", re.ASCII)
+_SHA = re.compile(rf"[0-9a-f]{{{MIN_SHA},{MAX_SHA}}}")
+_SHA_LIKE = re.compile(r"\A[A-Za-z0-9]+", re.ASCII)
 _LIST = re.compile(r"\A\w[\w.+-]*")
 #: Anything but a place in a file or on the network, and the rest of a link: main.c:12, ::1:80, //x.
 _ANY_BUT_PLACE = re.compile(r"\A(?!//)(?!\S*:\d+(?::\d+)?:?\Z)\S+")
@@ -121,7 +126,8 @@ _FORMS: dict[str, re.Pattern[str]] = {
     **dict.fromkeys(("to", "file"), _ANY_BUT_PLACE),
     "list": _LIST,
     "thread": _ID,
-    **dict.fromkeys(("has", "is", "kind"), _WORD),
+    **dict.fromkeys(("has", "is", "kind", "version"), _WORD),
+    "commit": _SHA_LIKE,
     **dict.fromkeys(("after", "before", "date", "month"), _DAY_WORD),
     **dict.fromkeys(("mode", "group", "sort"), _WORD),
     "near": _ID,
@@ -202,6 +208,10 @@ def read_field(name: str, value: str, today: dt.date | None) -> Field:
             kind = _KINDS.get(value, value)
             one_of("kind", kind, KINDS)
             return Field("kind", kind)
+        case "version":
+            one_of("version", value, VERSIONS)
+        case "commit":
+            return Field("commit", _read_sha(value))
         case "month":
             check_month(value)
         case "after":
@@ -217,6 +227,15 @@ def read_field(name: str, value: str, today: dt.date | None) -> Field:
         case "file":
             return Field(name, value.replace("\n", " "))
     return Field(name, value)
+
+
+def _read_sha(value: str) -> str:
+    sha = value.strip().lower()
+    if not _SHA.fullmatch(sha):
+        raise RequestError(
+            f"commit {quote(value)}: write {MIN_SHA} or more digits (0-9, a-f) of its SHA"
+        )
+    return sha
 
 
 def read_option(name: str, value: str) -> tuple[str, Any]:

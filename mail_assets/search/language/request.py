@@ -44,8 +44,13 @@ SORTS = tuple(sort.value for sort in Sort)
 NEWEST = "newest"
 #: The modes that ask the vector index.
 VECTOR_MODES = (Mode.semantic.value, Mode.hybrid.value)
-#: `patch`: a diff in the text or attached; `reply` answers a message, `first` does not.
-KINDS = ("patch", "reply", "first", "attachment")
+#: `patch`: a diff in the text or attached; `reply` answers a message, `first` does not. `applied`
+#: and `open` are states of a patch.
+KINDS = ("patch", "reply", "first", "attachment", "applied", "open")
+#: `latest`: the version of a patch that was applied, else its newest one.
+VERSIONS = ("latest",)
+#: Digits of the shortest id of a commit that may be written, and of a whole one (SHA-256).
+MIN_SHA, MAX_SHA = 7, 64
 MAX_LIMIT, MAX_OFFSET = 100, 500
 #: Characters that are searched for: a question or an identifier; the model reads 256 tokens.
 MAX_QUERY = 2_000

@@ -13,7 +13,8 @@ of standards (NOT NULL, MUST NOT).
 
     from:tom to:hackers list:pgsql-bugs subject:vacuum thread:ID id:ID file:fix.patch
     after:2024-03 after:2y before:2024-06-15 date:2024-05..2024-06 month:2024-05
-    has:patch has:attachment is:reply is:first (or kind: for each)
+    has:patch has:attachment is:reply is:first is:applied is:open (or kind: for each)
+    commit:SHA version:latest
     mode:semantic group:message sort:oldest near:ID limit:20 offset:20 score:0.4
 
 A message has one id, author, list, month, thread and date, so `list:a list:b` are alternatives.
