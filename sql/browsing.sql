@@ -62,10 +62,12 @@ select min(first.message_id) as first_id,
  cross join lateral shown_thread(n.message_id) t
  cross join lateral (
        select f.message_id from shown_thread(n.message_id) f order by f.position limit 1) first
-  join shown_messages m on m.message_id = t.message_id
-  left join shown_texts o
-    on (o.message_id, o.list, o.month, o.variant) = (m.message_id, m.list, m.month, m.variant)
- where coalesce(o.place, 1) = 1
+ cross join lateral (
+       select c.message_id, c.list, c.from_name, c.from_email, c.subject_base, c.arrived_at
+         from shown_messages c
+         left join shown_texts o using (message_id, list, month, variant)
+        where c.message_id = t.message_id and coalesce(o.place, 1) = 1
+       offset 0) m
  group by n.message_id, n.last_sent_at
  order by n.last_sent_at desc, n.message_id
 
@@ -172,7 +174,8 @@ with of_month as materialized (
      order by message_id, arrived_at, variant)
 select m.message_id, m.subject, m.from_name, m.from_email, m.sent_at, c.place,
        coalesce(shown_thread_id(t.thread_id), m.message_id) as thread_id,
-       coalesce(t.depth, 0) as depth,
+       coalesce(case when t.message_id is not null
+                     then (select n.depth from shown_node(m.message_id) n) end, 0) as depth,
        coalesce(t.by_subject, false) as by_subject
   from of_month m
   left join shown_texts c

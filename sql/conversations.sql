@@ -38,7 +38,8 @@ select t.position, t.depth, t.message_id, t.is_ghost or m.message_id is null as 
  limit %(most)s
 
 -- name: extent
--- The size of a thread, its authors and dates; no text is read.
+-- The size of a thread, its authors and dates; no text is read. "offset 0": each node asks the index,
+-- where a join would read all messages.
 select max(t.position) + 1 as positions,
        count(distinct m.message_id) filter (where not t.is_ghost) as messages,
        count(distinct lower(m.from_email)) as people,
@@ -48,10 +49,11 @@ select max(t.position) + 1 as positions,
                  filter (where m.message_id is not null))[1], '') as subject_base
   from shown_thread(%(thread_id)s) t
   left join lateral (
-       select c.*
+       select c.message_id, c.list, c.from_email, c.sent_at, c.subject_base, c.arrived_at
          from shown_messages c
          left join shown_texts o using (message_id, list, month, variant)
-        where c.message_id = t.message_id and coalesce(o.place, 1) = 1) m on true
+        where c.message_id = t.message_id and coalesce(o.place, 1) = 1
+       offset 0) m on true
 
 -- name: page_starts
 -- The first node of each page of `size` positions of a thread.

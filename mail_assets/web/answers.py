@@ -39,13 +39,17 @@ from mail_assets.web.document_types import AnswerDocument, CitationDocument, Doc
 from mail_assets.web.documents import Documents
 from mail_assets.web.links import link_data, write_json
 from mail_assets.web.pages import Pages
+from mail_assets.web.parameters import (
+    ASKED_PARAMETERS,
+    check_parameters,
+    refuse_unknown,
+    require_once,
+)
 from mail_assets.web.requests import (
-    QUESTION_PARAMETERS,
+    drop_empty,
     make_request,
     page_url,
-    read_parameters,
-    read_query,
-    require_once,
+    read_asking,
 )
 from mail_assets.web.responses import ServingError
 from mail_assets.web.searchers import Workers
@@ -89,10 +93,7 @@ class Answering:
             RequestError, ServingError: a parameter is wrong, or too many searches run.
         """
         with self.documents.service.audit.watch(self.documents.surface) as watched:
-            parameters = read_parameters(given, QUESTION_PARAMETERS)
-            if "q" not in parameters:
-                raise ServingError(400, "bad_request", "ask a question: q is empty")
-            request = make_request({**parameters, "limit": str(MESSAGES)})
+            request = make_request({**drop_empty(given), "limit": str(MESSAGES)})
             watched.request = replace(request, facets=False, explain=False)
             evidence = self._find(self.documents.publication.restrict(watched.request))
             watched.mode, watched.hits = evidence.mode, len(evidence.excerpts)
@@ -228,8 +229,8 @@ class AnswerRoutes:
         return await (self._answer if request.method == "POST" else self._show_form)(request)
 
     async def _show_form(self, request: Request) -> Response:
-        [given] = read_query(request)
-        parameters = read_parameters(given, QUESTION_PARAMETERS)
+        [given] = read_asking(request)
+        parameters = drop_empty(given)
         make_request(parameters)
         return HTMLResponse(self.pages.question(parameters))
 
@@ -292,8 +293,15 @@ async def read_question(request: Request) -> Mapping[str, str]:
     """Return the fields of a question: a form, or a JSON object.
 
     Raises:
-        ServingError: the body is neither, or a field is not a string or given twice.
+        RequestError, ServingError: the body is neither, or a field is wrong or given twice.
     """
+    given = await _read_fields(request)
+    refuse_unknown(given, ASKED_PARAMETERS)
+    check_parameters({"q": "", **given}, ASKED_PARAMETERS)
+    return given
+
+
+async def _read_fields(request: Request) -> Mapping[str, str]:
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     body = await request.body()
     try:

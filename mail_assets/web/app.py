@@ -386,8 +386,9 @@ class Application:
 
     def _respond_with_thread(self, request: Request, id: str) -> Response:
         """Return the page of a thread as it is kept, made again if its rows have changed."""
-        key, rows = self._page_documents.read_rows(id)
-        page = self._find_thread(key, rows)
+        with self.documents.service.reading():
+            key, rows = self._page_documents.read_rows(id)
+            page = self._find_thread(key, rows)
         if page is None:
             with self._kept.making(key):
                 page = self._find_thread(key, rows) or self._make_thread(key, rows, id)

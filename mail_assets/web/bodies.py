@@ -9,6 +9,7 @@ A paragraph flows on a narrow screen; lines that stand in columns never do: they
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import groupby, pairwise
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 from markupsafe import Markup, escape
@@ -37,13 +38,13 @@ _WRAPPED = 45
 #: The begin of a line of prose: no list, prompt, rule or indentation.
 _PROSE = re.compile(r"[\w\"'(\[“‘¿¡«„…](?<!_)")
 _ITEM = re.compile(r"\(?\w{1,2}[.)]\s")
-#: Lines that stand in columns or are code: a wide gap, a tab, a bar, a statement's end, a prompt.
+#: Lines that stand in columns or are code: a wide gap, a tab, a bar, a statement's end, a prompt,
+#: and the indentation of code after the first line.
 _COLUMNS = re.compile(
-    r"\S(?:(?<![.!?:]) {2}| {3,}|\t)\S|[;{}\\]\s*$|^[|+$#]|^\s*(?:[|+]|\.\.\.|>>>)"
-    r"|^[A-Za-z][\w.-]*[$#>] |[\u2500-\u259f]"
+    r"\S(?:(?<![.!?:]) {2}| {3,}+|\t)\S|[;{}\\][^\S\n]*+$|^[$#]|^[^\S\n]*+(?:[|+]|\.\.\.|>>>)"
+    r"|^[A-Za-z][\w.-]*+[$#>] |[\u2500-\u259f]|\n(?: {4}|\t)",
+    re.MULTILINE,
 )
-#: The indentation of code.
-_INDENTED = re.compile(r"(?: {4}|\t)")
 _MARKS_OF_PATCH = {"+": "added", "-": "removed", "@": "place"}
 
 
@@ -155,19 +156,20 @@ def _find_marks(line: str) -> str:
 def _find_blocks(lines: Sequence[str]) -> Iterator[_Block]:
     """Yield the paragraphs: lines between blank ones, quoted to one depth."""
     at = 0
-    marks = [_find_marks(line) for line in lines]
-    depths = [one.count(">") + one.count("＞") for one in marks]
-    plain = [
-        line[len(mark) :] if depth else line
-        for line, mark, depth in zip(lines, marks, depths, strict=True)
-    ]
-    for (depth, is_blank), some in groupby(
-        range(len(lines)), key=lambda i: (depths[i], not plain[i].strip())
-    ):
-        size = len([*some])
+    for (depth, is_blank), some in groupby(map(_unmark, lines), key=itemgetter(0, 1)):
+        plain = [line for _, _, line in some]
         if not is_blank:
-            yield _Block(at, at + size, depth, find_shape(plain[at : at + size]))
-        at += size
+            yield _Block(at, at + len(plain), depth, find_shape(plain))
+        at += len(plain)
+
+
+def _unmark(line: str) -> tuple[int, bool, str]:
+    """Return how often a line is quoted, whether it is blank, and the line without its marks."""
+    if ">" not in line and "＞" not in line:
+        return 0, not line or line.isspace(), line
+    marks = _find_marks(line)
+    plain = line[len(marks) :]
+    return marks.count(">") + marks.count("＞"), not plain or plain.isspace(), plain
 
 
 def _join_columns(blocks: Iterator[_Block]) -> Iterator[tuple[str, int, int, int]]:
@@ -182,7 +184,7 @@ def _join_columns(blocks: Iterator[_Block]) -> Iterator[tuple[str, int, int, int
 
 def find_shape(lines: Sequence[str]) -> str:
     """Return the shape of a paragraph: prose flows, verse has ends on purpose, columns stand."""
-    if any(map(_COLUMNS.search, lines)) or any(map(_INDENTED.match, lines[1:])):
+    if _COLUMNS.search("\n".join(lines)):
         return "columns"
     flows = all(flows_on(line, after) for line, after in pairwise(lines))
     return "prose" if flows and _begins_prose(lines[0]) else "verse"

@@ -66,11 +66,11 @@ from mail_assets.web.privacy import Publication
 from mail_assets.web.requests import (
     Wanted,
     attachment_url,
+    drop_empty,
     find_address,
     format_url,
     make_request,
     page_url,
-    read_parameters,
     series_url,
     text_url,
 )
@@ -109,7 +109,7 @@ class Documents:
             RequestError, ServingError: a parameter is wrong, or too many searches run.
         """
         with self.service.audit.watch(self.surface) as watched:
-            parameters = read_parameters(given)
+            parameters = drop_empty(given)
             request = replace(make_request(parameters), facets=facets)
             watched.request = request
             response = self.find(request)
@@ -161,6 +161,10 @@ class Documents:
         Raises:
             ServingError: no message has the id, or it was forgotten.
         """
+        with self.service.reading():
+            return self._read_message(id, wanted)
+
+    def _read_message(self, id: str, wanted: Wanted) -> MessageDocument:
         first, *_ = copies = self.read_copies(id, wanted)
         message_id, text = first["message_id"], first["text"]
         own = [one for one in copies if one["text"] == text]
@@ -218,6 +222,10 @@ class Documents:
         self, id: str, first: int | None = None
     ) -> tuple[ThreadDocument, tuple[str, ...]]:
         """Return the page as `thread`, and the ids that its texts name, known or not."""
+        with self.service.reading():
+            return self._read_thread(id, first)
+
+    def _read_thread(self, id: str, first: int | None) -> tuple[ThreadDocument, tuple[str, ...]]:
         place = self.find_place(id)
         read, thread_id = self.service.read, place.thread_id
         size = read(measure_thread, thread_id)

@@ -41,7 +41,7 @@ from mail_assets.web.browse import Archives
 from mail_assets.web.document_types import Document
 from mail_assets.web.documents import MAX_EXPORTED, Documents
 from mail_assets.web.privacy import Hidden, say_hidden
-from mail_assets.web.requests import make_request, read_parameters, text_url
+from mail_assets.web.requests import drop_empty, make_request, text_url
 from mail_assets.web.responses import tag_document
 
 #: The sender of a message if addresses are hidden (RFC 2606, 2: this domain never exists).
@@ -110,7 +110,7 @@ class Exports:
             RequestError, ServingError: a parameter is wrong, or too many searches run.
         """
         with self.documents.service.audit.watch("export") as watched:
-            parameters = read_parameters(given)
+            parameters = drop_empty(given)
             watched.request = make_request(parameters)
             asked = replace(watched.request, group=Group.message, explain=False, limit=MAX_LIMIT)
             first = self.documents.find(asked)  # errors come before anything is sent

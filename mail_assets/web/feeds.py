@@ -16,17 +16,17 @@ from mail_assets.web.document_types import Document
 from mail_assets.web.documents import Documents
 from mail_assets.web.exports import Exports
 from mail_assets.web.pages import write_feed
+from mail_assets.web.parameters import SEARCH_PARAMETERS
 from mail_assets.web.requests import (
     ASKS,
-    SEARCH_PARAMETERS,
     address_parameters,
+    drop_empty,
     format_url,
     list_url,
     make_request,
     month_url,
     page_url,
     read_cursor,
-    read_parameters,
     search_url,
     write_cursor,
 )
@@ -54,7 +54,7 @@ class Feeds:
         """
         newest = {"sort": Sort.date.value, "group": Group.message.value}
         asked = {**newest, "limit": str(ENTRIES), **given}
-        parsed = parse_request(make_request(read_parameters(asked)))
+        parsed = parse_request(make_request(drop_empty(asked)))
         if parsed.request.sort == Sort.oldest:
             asked = address_parameters(parsed, sort=Sort.date.value)
         found = self.documents.search(asked, facets=False)

@@ -37,9 +37,9 @@ from mail_assets.web.requests import (
     read_attachment_number,
     read_id,
     read_list,
-    read_month,
     read_query,
     read_text,
+    read_whole_month,
 )
 from mail_assets.web.responses import (
     DEFAULT_MAX_AGE,
@@ -216,7 +216,7 @@ class FileRoutes:
             yield Route(path, self._stream(read_id, self.exports.thread))
         yield Route("/lists.mbox.gz/{list}", self._stream(read_list, self.exports.archive))
         yield Route(
-            "/lists.mbox.gz/{list}/{month}", self._stream(_read_month, self.exports.archive)
+            "/lists.mbox.gz/{list}/{month}", self._stream(read_whole_month, self.exports.archive)
         )
         for path in ("/message.mbox", "/message.mbox/{id:path}"):
             yield Route(path, self._send(read_text, self.downloads.message))
@@ -249,11 +249,6 @@ class FileRoutes:
             return Response(file.data, headers=headers, media_type=file.media_type)
 
         return answer
-
-
-def _read_month(request: Request) -> tuple[str, str]:
-    name, month, _ = read_month(request)
-    return name, month
 
 
 def _as_file(name: str, max_age: int = DEFAULT_MAX_AGE, tag: str = "") -> Mapping[str, str]:

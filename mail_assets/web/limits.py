@@ -19,6 +19,7 @@ import anyio
 from starlette.datastructures import Headers, QueryParams
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from mail_assets.search.language.request import MAX_QUERY
 from mail_assets.web.requests import ADDRESS
 from mail_assets.web.responses import ServingError
 
@@ -220,8 +221,13 @@ def find_cost(method: str, path: str, body: bytes, query: bytes = b"") -> Cost |
 
 
 def _is_redirected(query: bytes) -> bool:
-    """Return whether a search has other parameters than its address: it is redirected, not run."""
-    return query.count(b"&") < MAX_FIELDS and bool(QueryParams(query).keys() - ADDRESS)
+    """Return whether a search has other parameters than its address: it is redirected, not run.
+
+    A long search may have all of them in its address.
+    """
+    if query.count(b"&") >= MAX_FIELDS or len(query) > MAX_QUERY:
+        return False
+    return bool(QueryParams(query).keys() - ADDRESS)
 
 
 def _calls_search(body: bytes) -> bool:

@@ -5,13 +5,12 @@ descriptions of their fields (fields.py). Links are described as links.py makes 
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from pydantic import TypeAdapter
 
 from mail_assets import __version__
-from mail_assets.month import PATTERN
-from mail_assets.search.language.request import MAX_NAME, MAX_QUERY
 from mail_assets.search.response import Response
 from mail_assets.web.document_types import (
     AnswerDocument,
@@ -24,24 +23,35 @@ from mail_assets.web.document_types import (
     ThreadDocument,
 )
 from mail_assets.web.fields import describe_field
+from mail_assets.web.parameters import (
+    ASKED_PARAMETERS,
+    ATTACHMENT,
+    COMMIT,
+    CURSOR,
+    FIRST,
+    ID,
+    LIST,
+    MONTH_OF_LIST,
+    QUESTION_PARAMETERS,
+    SEARCH_PARAMETERS,
+    SERIES,
+    TEXT_OF_ID,
+    Parameter,
+    Table,
+)
 from mail_assets.web.patch_types import (
     AppliedDocument,
     CommitDocument,
     OpenPatchesDocument,
     SeriesDocument,
 )
-from mail_assets.web.requests import QUESTION_PARAMETERS, SEARCH_PARAMETERS, Parameter
 
 Schema = dict[str, Any]
 
 #: Reference to the schema of a document.
 _REFERENCE = "#/components/schemas/{model}"
-#: PostgreSQL takes no NUL in texts.
-_NO_NUL = r"^[^\x00]*$"
-_ID = r"^[^\x00]+$"
 #: Where addresses are hidden, a sender is found by the name alone.
 _NO_ADDRESS = r"^[^\x00@]*$"
-_MONTH = f"^{PATTERN}$"
 _ERRORS = {
     "400": "a parameter is wrong",
     "403": "this is not published, or a page of another site asks for it",
@@ -90,7 +100,7 @@ class Operation(NamedTuple):
 
 def describe_api(base_url: str, archive: Archive) -> Schema:
     """Return the description of an archive's API."""
-    questions = _list_parameters({"q": QUESTION_PARAMETERS["q"]}, archive)
+    questions = _list_parameters("", QUESTION_PARAMETERS)
     form = Operation(
         "show_answer_form",
         "The form that asks a question",
@@ -118,7 +128,7 @@ def describe_api(base_url: str, archive: Archive) -> Schema:
         "paths": {
             **_search_paths(archive),
             **_message_paths(archive.example_id),
-            **_list_paths(archive.lists),
+            **_list_paths(archive),
             **_patch_paths(archive),
             "/openapi.json": _get("service", own, []),
             "/answer": {**_get("answers", form, questions), "post": _answer(archive)},
@@ -129,7 +139,7 @@ def describe_api(base_url: str, archive: Archive) -> Schema:
 
 
 def _search_paths(archive: Archive) -> Schema:
-    parameters = _list_parameters(SEARCH_PARAMETERS, archive)
+    parameters = _list_parameters("", SEARCH_PARAMETERS, archive)
     search = Operation(
         "search",
         "Search",
@@ -164,65 +174,42 @@ def _search_paths(archive: Archive) -> Schema:
     }
 
 
-def _list_parameters(table: Mapping[str, Parameter], archive: Archive) -> list[Schema]:
+def _list_parameters(
+    path: str,
+    table: Table,
+    archive: Archive | None = None,
+    examples: Mapping[str, object] = MappingProxyType({}),
+) -> list[Schema]:
+    """Return the parameters of a path; with an archive its lists are the choices."""
     return [
         {
             "name": name,
-            "in": "query",
+            "in": "path" if f"{{{name}}}" in path else "query",
+            **({"required": True} if one.least else {}),
             "description": one.description,
-            "schema": _value_schema(name, one, archive),
+            **({"example": examples[name]} if name in examples else {}),
+            "schema": _narrow(name, one, archive),
         }
         for name, one in table.items()
     ]
 
 
-_CURSOR: Schema = {
-    "name": "cursor",
-    "in": "query",
-    "description": SEARCH_PARAMETERS["cursor"].description.partition(";")[0],
-    "schema": {
-        "type": "string",
-        "maxLength": MAX_QUERY,
-        "pattern": SEARCH_PARAMETERS["cursor"].pattern,
-    },
-}
-_TEXTS: list[Schema] = [
-    {
-        "name": "list",
-        "in": "query",
-        "description": "the list whose text is wanted, if several texts claim the id",
-        "schema": {"type": "string", "maxLength": MAX_NAME, "pattern": _NO_NUL},
-    },
-    {
-        "name": "text",
-        "in": "query",
-        "description": "the number of the text that is wanted: 1 arrived first",
-        "schema": {"type": "integer", "minimum": 0, "maximum": 999_999_999},
-    },
-]
+def _narrow(name: str, parameter: Parameter, archive: Archive | None) -> Schema:
+    """Return the schema of a parameter in an archive."""
+    if archive and name == "list" and archive.lists:
+        empty = () if parameter.least else ("",)  # a form has empty fields
+        return {"type": "string", "enum": [*empty, *archive.lists]}
+    if archive and name == "sender" and "from_email" in archive.private_keys:
+        return {**parameter.schema, "pattern": _NO_ADDRESS}
+    return parameter.schema
 
 
 def _message_paths(example: str) -> Schema:
     """Return the paths that take an id, each twice: the id in the path, or in the query string."""
-    id: Schema = {
-        "name": "id",
-        "required": True,
-        "description": "a Message-ID, percent-encoded, with or without angle brackets",
-        "example": example,
-        "schema": {
-            "type": "string",
-            "minLength": 1,
-            "maxLength": MAX_QUERY,
-            "pattern": _ID,
-        },
-    }
-    in_path, in_query = id | {"in": "path"}, id | {"in": "query"}
-    about = "the number of the file, from 1"
-    number = _in_path("number", about, 1, {"type": "integer", "minimum": 1, "maximum": 999_999_999})
     file = {**_content("text/plain"), **_content("application/octet-stream")}
     gzip, atom = _content("application/gzip"), _content("application/atom+xml")
     paths: Schema = {}
-    for path, operation, more in (
+    for path, operation, table in (
         (
             "/message.json",
             Operation(
@@ -231,7 +218,7 @@ def _message_paths(example: str) -> Schema:
                 _data("MessageDocument"),
                 "Its text, its place in the thread and in its lists, and other texts of its id.",
             ),
-            _TEXTS,
+            TEXT_OF_ID,
         ),
         (
             "/message.mbox",
@@ -242,7 +229,7 @@ def _message_paths(example: str) -> Schema:
                 "mboxrd. Where addresses are hidden it is written from what is known, else it has "
                 "the bytes as they were sent.",
             ),
-            _TEXTS,
+            TEXT_OF_ID,
         ),
         (
             "/thread.json",
@@ -252,7 +239,7 @@ def _message_paths(example: str) -> Schema:
                 _data("ThreadDocument"),
                 "The page that has the message of the id, in the order of the tree.",
             ),
-            [],
+            ID,
         ),
         (
             "/thread.atom",
@@ -262,7 +249,7 @@ def _message_paths(example: str) -> Schema:
                 atom,
                 "The newest messages; the link `next` of the feed leads to the older ones.",
             ),
-            [_CURSOR],
+            ID | CURSOR,
         ),
         (
             "/thread.mbox.gz",
@@ -273,7 +260,7 @@ def _message_paths(example: str) -> Schema:
                 "mboxrd in gzip, the oldest message first. X-Export-Messages of the last one is "
                 "their number.",
             ),
-            [],
+            ID,
         ),
         (
             "/similar.json",
@@ -283,7 +270,7 @@ def _message_paths(example: str) -> Schema:
                 _data("SimilarDocument"),
                 "The best ten.",
             ),
-            [],
+            ID,
         ),
     ):
         by_id = operation._replace(
@@ -291,8 +278,9 @@ def _message_paths(example: str) -> Schema:
             summary=f"{operation.summary}, by any id",
             description=f"{operation.description} An id that no path can hold is given here.",
         )
-        paths[f"{path}/{{id}}"] = _get("messages", operation, [in_path, *more])
-        paths[path] = _get("messages", by_id, [in_query, *more])
+        for one, asked in ((operation, f"{path}/{{id}}"), (by_id, path)):
+            parameters = _list_parameters(asked, table, None, {"id": example})
+            paths[asked] = _get("messages", one, parameters)
     attachment = Operation(
         "get_attachment",
         "An attachment",
@@ -300,23 +288,21 @@ def _message_paths(example: str) -> Schema:
         "Where addresses are hidden, only plain text, with its addresses masked.",
     )
     by_id = attachment._replace(id="get_attachment_by_id", summary="An attachment, by any id")
-    path = "/attachment/{number}"
-    paths[f"/message/{{id}}{path}"] = _get("messages", attachment, [in_path, number, *_TEXTS])
-    paths[f"/message{path}"] = _get("messages", by_id, [in_query, number, *_TEXTS])
+    for one, asked in ((attachment, "/message/{id}"), (by_id, "/message")):
+        path = f"{asked}/attachment/{{number}}"
+        parameters = _list_parameters(path, ATTACHMENT, None, {"id": example, "number": 1})
+        paths[path] = _get("messages", one, parameters)
     return paths
 
 
-def _list_paths(lists: Sequence[str]) -> Schema:
-    [example, *_] = *lists, "list"
-    about = "the name of the list"
-    name = _in_path("list", about, example, {"type": "string", "enum": [*lists]})
-    month = _in_path("month", "the month", "2024-03", {"type": "string", "pattern": _MONTH})
-    first = {
-        "name": "first",
-        "in": "query",
-        "description": "the number of the first message, from 0",
-        "schema": {"type": "integer", "minimum": 0, "maximum": 9_999_999},
-    }
+def _list_paths(archive: Archive) -> Schema:
+    [example, *_] = *archive.lists, "list"
+    examples = {"list": example, "month": "2024-03"}
+
+    def get(path: str, operation: Operation, table: Table) -> Schema:
+        parameters = _list_parameters(path, table, archive, examples)
+        return {path: _get("lists", operation, parameters)}
+
     gzip, atom = _content("application/gzip"), _content("application/atom+xml")
     whole = (
         "mboxrd in gzip, the oldest month first, as many messages as the JSON says. "
@@ -336,43 +322,29 @@ def _list_paths(lists: Sequence[str]) -> Schema:
         "Its messages, thread by thread; `next` leads to the rest, `later_url` to the next month.",
     )
     paths: Schema = {
-        "/lists.json": _get("lists", lists_of, []),
-        "/lists.json/{list}": _get("lists", one, [name]),
-        "/lists.json/{list}/{month}": _get("lists", of_month, [name, month, first]),
+        **get("/lists.json", lists_of, {}),
+        **get("/lists.json/{list}", one, LIST),
+        **get("/lists.json/{list}/{month}", of_month, MONTH_OF_LIST | FIRST),
     }
-    for path, kind, parameters in (
-        ("/{list}", "list", [name]),
-        ("/{list}/{month}", "month", [name, month]),
+    for path, kind, table in (
+        ("/{list}", "list", LIST),
+        ("/{list}/{month}", "month", MONTH_OF_LIST),
     ):
         mailbox = Operation(f"get_{kind}_mailbox", f"A {kind} as a mailbox", gzip, whole)
         feed = Operation(f"get_{kind}_feed", f"A feed of a {kind}", atom, newest)
-        paths[f"/lists.mbox.gz{path}"] = _get("lists", mailbox, parameters)
-        paths[f"/lists.atom{path}"] = _get("lists", feed, [*parameters, _CURSOR])
+        paths |= get(f"/lists.mbox.gz{path}", mailbox, table)
+        paths |= get(f"/lists.atom{path}", feed, table | CURSOR)
     return paths
 
 
 def _patch_paths(archive: Archive) -> Schema:
-    digits = {"type": "string", "pattern": "^[0-9a-fA-F]{4,64}$"}
-    sha = _in_path("sha", "the id of a commit, or its first digits", "4e646fa490ba", digits)
-    id: Schema = {
-        "name": "id",
-        "required": True,
-        "description": "the Message-ID of any mail of the series, percent-encoded",
-        "example": archive.example_id,
-        "schema": {"type": "string", "minLength": 1, "maxLength": MAX_QUERY, "pattern": _ID},
-    }
-    numbers = [
-        {
-            "name": name,
-            "in": "query",
-            "description": f"the {which} of two postings that are to be compared, from 0",
-            "schema": {"type": "integer", "minimum": 0, "maximum": 99_999},
-        }
-        for name, which in (("old", "earlier"), ("new", "later"))
-    ]
     [example, *_] = *archive.lists, "list"
-    about = "the name of the list"
-    name = _in_path("list", about, example, {"type": "string", "enum": [*archive.lists]})
+    examples = {"sha": "4e646fa490ba", "id": archive.example_id, "list": example}
+
+    def get(path: str, operation: Operation, table: Table) -> Schema:
+        parameters = _list_parameters(path, table, archive, examples)
+        return {path: _get("patches", operation, parameters)}
+
     commit = Operation(
         "get_commit",
         "A commit, and the mail that decided it",
@@ -412,12 +384,12 @@ def _patch_paths(archive: Archive) -> Schema:
         "The newest commits with a certain mail; the link `next` leads to the older ones.",
     )
     return {
-        "/commits.json/{sha}": _get("patches", commit, [sha]),
-        "/series.json/{id}": _get("patches", series, [id | {"in": "path"}, *numbers]),
-        "/series.json": _get("patches", by_id, [id | {"in": "query"}, *numbers]),
-        "/patches.json/{list}/open": _get("patches", waiting, [name, _CURSOR]),
-        "/patches.json/{list}/applied": _get("patches", applied, [name, _CURSOR]),
-        "/patches.atom/{list}/applied": _get("patches", feed, [name, _CURSOR]),
+        **get("/commits.json/{sha}", commit, COMMIT),
+        **get("/series.json/{id}", series, SERIES),
+        **get("/series.json", by_id, SERIES),
+        **get("/patches.json/{list}/open", waiting, LIST | CURSOR),
+        **get("/patches.json/{list}/applied", applied, LIST | CURSOR),
+        **get("/patches.atom/{list}/applied", feed, LIST | CURSOR),
     }
 
 
@@ -428,23 +400,11 @@ def _health_paths() -> Schema:
     return {"/health": _get("service", alive, []), "/ready": _get("service", ready, [])}
 
 
-def _in_path(name: str, about: str, example: object, schema: Schema) -> Schema:
-    return {
-        "name": name,
-        "in": "path",
-        "required": True,
-        "description": about,
-        "example": example,
-        "schema": schema,
-    }
-
-
 def _answer(archive: Archive) -> Schema:
     fields = {
-        name: _value_schema(name, one, archive) | {"description": one.description}
-        for name, one in QUESTION_PARAMETERS.items()
+        name: _narrow(name, one, archive) | {"description": one.description}
+        for name, one in ASKED_PARAMETERS.items()
     }
-    fields["q"] |= {"minLength": 1, "pattern": r"^[^\x00]*[^\s\x00][^\x00]*$"}
     question: Schema = {"type": "object", "properties": fields, "required": ["q"]}
     question["additionalProperties"] = False
     kinds = ("application/json", "application/x-www-form-urlencoded")
@@ -506,17 +466,6 @@ def _data(name: str) -> Schema:
 def _content(media_type: str) -> Schema:
     binary = {"format": "binary"} if media_type in _BINARY else {}
     return {media_type: {"schema": {"type": "string", **binary}}}
-
-
-def _value_schema(name: str, parameter: Parameter, archive: Archive) -> Schema:
-    if parameter.bounds:
-        least, most = parameter.bounds
-        return {"type": "integer", "minimum": least, "maximum": most}
-    if choices := tuple(archive.lists) if name == "list" else parameter.choices:
-        return {"type": "string", "enum": ["", *choices]}  # an empty form field
-    if name == "sender" and "from_email" in archive.private_keys:
-        return {"type": "string", "maxLength": MAX_QUERY, "pattern": _NO_ADDRESS}
-    return {"type": "string", "maxLength": MAX_QUERY, "pattern": parameter.pattern or _NO_NUL}
 
 
 def _describe_documents(private: Collection[str]) -> Schema:

@@ -78,6 +78,10 @@ class PageDocuments:
         Raises:
             ServingError: as `Documents.message`.
         """
+        with self.documents.service.reading():
+            return self._read_message(id, wanted)
+
+    def _read_message(self, id: str, wanted: Wanted) -> Document:
         message = self.documents.message(id, wanted)
         document: Document = {
             **message,
@@ -112,9 +116,10 @@ class PageDocuments:
         Raises:
             ServingError: as `Archives.months`.
         """
-        document = self.front.archives.months(name)
-        known = self.documents.service.read(has_commits, name)
-        return {**document, "newest": self.front.newest([name]), "has_commits": known}
+        with self.documents.service.reading():
+            document = self.front.archives.months(name)
+            known = self.documents.service.read(has_commits, name)
+            return {**document, "newest": self.front.newest([name]), "has_commits": known}
 
     def thread(self, id: str) -> tuple[Document, tuple[str, ...]]:
         """Return a page of a thread, and the ids that its texts name.

@@ -44,6 +44,7 @@ from mail_assets.web.page_parts import (
     view_sorts,
     view_years,
 )
+from mail_assets.web.parameters import QUESTION_PARAMETERS, SEARCH_PARAMETERS
 from mail_assets.web.patch_parts import (
     count_states,
     link_commits,
@@ -54,8 +55,6 @@ from mail_assets.web.patch_parts import (
 from mail_assets.web.requests import (
     HOME,
     OPTIONS,
-    QUESTION_PARAMETERS,
-    SEARCH_PARAMETERS,
     anchor,
     commit_url,
     fill_form,

@@ -175,6 +175,8 @@ def find_patch_lines(text: str) -> Iterator[tuple[int, int, int]]:
 
     A part is a hunk with the lines above that name its file.
     """
+    if "@@ -" not in text:
+        return
     at = start = 0
     begins, old, new, head = -1, 0, 0, 0
     for line in text.split("\n"):

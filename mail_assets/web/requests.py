@@ -11,7 +11,7 @@ import hashlib
 import json
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 from urllib.parse import quote, urlencode
@@ -23,23 +23,33 @@ from mail_assets.search.language.expression import And, Field, Node, Or, Period,
 from mail_assets.search.language.fields import EXCLUSIVE, parse_day
 from mail_assets.search.language.permalink import build_permalink
 from mail_assets.search.language.request import (
-    GROUPS,
-    MAX_LIMIT,
-    MAX_NAME,
-    MAX_OFFSET,
-    MODES,
-    NEWEST,
-    SORTS,
+    MAX_QUERY,
     After,
     Group,
     Mode,
     RequestError,
     Sort,
-    check_month,
     check_text,
 )
 from mail_assets.search.language.request import Request as SearchRequest
 from mail_assets.search.language.syntax import ParsedRequest, loosen, parse_request
+from mail_assets.web.parameters import (
+    ATTACHMENT,
+    COMMIT,
+    CURSOR,
+    FIRST,
+    ID,
+    LIST,
+    MONTH_OF_LIST,
+    QUESTION_PARAMETERS,
+    SEARCH_PARAMETERS,
+    SERIES,
+    TEXT_OF_ID,
+    Table,
+    check_parameters,
+    refuse_unknown,
+    require_once,
+)
 from mail_assets.web.responses import ServingError
 
 
@@ -52,12 +62,9 @@ def read_id(request: Request) -> tuple[str]:
     """Return the id from the path, or from `?id=`, which can hold any id.
 
     Raises:
-        ServingError: there is no id, or more than one.
+        RequestError, ServingError: there is no id, or a parameter is wrong (as in all readers).
     """
-    id = request.path_params.get("id") or _read_parameter(request, "id", "")
-    if not id:
-        raise ServingError(400, "bad_request", "give the id of a message")
-    return (id,)
+    return (read_given(request, ID)["id"],)
 
 
 class Wanted(NamedTuple):
@@ -71,110 +78,85 @@ class Wanted(NamedTuple):
 
 
 def read_text(request: Request) -> tuple[str, Wanted]:
-    """Return the id as `read_id`, and the text that `?list=` or `?text=` asks for.
+    """Return the id as `read_id`, and the text that `?list=` or `?text=` asks for."""
+    given = read_given(request, TEXT_OF_ID)
+    return given["id"], _read_wanted(given)
 
-    Raises:
-        ServingError: there is no id, or more than one, or the number is wrong.
-    """
-    name, number = _read_parameter(request, "list", ""), _read_parameter(request, "text", "0")
-    check_text("list", name, MAX_NAME)
-    if not (number.isascii() and number.isdigit() and len(number) <= 9):
-        raise ServingError(400, "bad_request", f"text {number[:40]!r}: must be a number")
-    return (*read_id(request), Wanted(name, int(number)))
+
+def _read_wanted(given: Mapping[str, str]) -> Wanted:
+    return Wanted(given.get("list", ""), int(given.get("text", "0")))
 
 
 def read_query(request: Request) -> tuple[Mapping[str, str]]:
-    """Return the parameters of the query string.
-
-    Raises:
-        ServingError: a parameter is given more than once.
-    """
-    return (require_once(request.query_params.multi_items()),)
+    """Return the parameters of a search; no others may be given."""
+    given = read_given(request, SEARCH_PARAMETERS)
+    refuse_unknown(given, SEARCH_PARAMETERS)
+    return (given,)
 
 
-def require_once(given: Sequence[tuple[str, str]]) -> Mapping[str, str]:
-    """Return parameters by name.
-
-    Raises:
-        ServingError: a parameter is given more than once.
-    """
-    [(name, times), *_] = Counter(name for name, _ in given).most_common(1) or [("", 0)]
-    if times > 1:
-        raise ServingError(400, "bad_request", f"parameter {name[:40]!r} is given {times} times")
-    return dict(given)
+def read_asking(request: Request) -> tuple[Mapping[str, str]]:
+    """Return the parameters of the form of a question; no others may be given."""
+    given = read_given(request, QUESTION_PARAMETERS)
+    refuse_unknown(given, QUESTION_PARAMETERS)
+    return (given,)
 
 
 def read_attachment_number(request: Request) -> tuple[str, int, Wanted]:
-    """Return the id of a message, the number of one of its attachments, and the text.
-
-    Raises:
-        ServingError: there is no id, or the number is wrong.
-    """
-    number = request.path_params["number"]
-    if not (number.isascii() and number.isdigit() and len(number) <= 9):
-        raise ServingError(404, "not_found", f"attachment {number[:40]!r}: must be a number")
-    id, wanted = read_text(request)
-    return id, int(number), wanted
+    """Return the id of a message, the number of one of its attachments, and the text."""
+    given = read_given(request, ATTACHMENT)
+    return given["id"], int(given["number"]), _read_wanted(given)
 
 
 def read_list(request: Request) -> tuple[str]:
     """Return the name of a list from the path."""
-    name = request.path_params["list"]
-    check_text("list", name, MAX_NAME)
-    return (name,)
+    return (read_given(request, LIST)["list"],)
 
 
 def read_list_place(request: Request) -> tuple[str, str, str]:
     """Return the name of a list, a month or "", and the cursor of a feed."""
-    month = request.path_params.get("month", "")
-    if month:
-        check_month(month)
-    return (*read_list(request), month, _read_parameter(request, "cursor", ""))
+    table = MONTH_OF_LIST if "month" in request.path_params else LIST
+    given = read_given(request, table | CURSOR)
+    return given["list"], given.get("month", ""), given.get("cursor", "")
 
 
 def read_id_place(request: Request) -> tuple[str, str]:
     """Return the id as `read_id`, and the cursor of a feed."""
-    return (*read_id(request), _read_parameter(request, "cursor", ""))
+    given = read_given(request, ID | CURSOR)
+    return given["id"], given.get("cursor", "")
+
+
+def read_whole_month(request: Request) -> tuple[str, str]:
+    """Return the name of a list and a month."""
+    given = read_given(request, MONTH_OF_LIST)
+    return given["list"], given["month"]
 
 
 def read_month(request: Request) -> tuple[str, str, int]:
-    """Return the name of a list, a month, and the number of the first message, from 0.
-
-    Raises:
-        ServingError, RequestError: one of them is wrong.
-    """
-    month = request.path_params["month"]
-    check_month(month)
-    return (*read_list(request), month, *read_first(request))
+    """Return the name of a list, a month, and the number of the first message, from 0."""
+    return (*read_whole_month(request), *read_first(request))
 
 
 def read_first(request: Request) -> tuple[int]:
-    """Return the number of the first row, from 0.
+    """Return the number of the first row, from 0."""
+    return (int(read_given(request, FIRST).get("first", "0")),)
+
+
+def read_given(request: Request, known: Table) -> Mapping[str, str]:
+    """Return the parameters of a path and of a query string, those of a table checked by it.
 
     Raises:
-        ServingError: it is wrong.
+        RequestError, ServingError: one is wrong, is missing, or is given more than once.
     """
-    first = _read_parameter(request, "first", "0")
-    if not (first.isascii() and first.isdigit() and len(first) <= 7):
-        raise ServingError(400, "bad_request", f"first {first[:40]!r}: must be a number")
-    return (int(first),)
-
-
-#: Digits of a commit's id that may name it. Fewer would name many.
-_SHA = re.compile(r"[0-9a-f]{4,64}")
+    path = {name: value for name, value in request.path_params.items() if value}
+    given = {**require_once(request.query_params.multi_items()), **path}
+    required = {name: "" for name, one in known.items() if one.least}
+    check_parameters({**required, **given}, known)
+    return given
 
 
 def read_commit(request: Request) -> tuple[str]:
-    """Return the digits of a commit's id, in lower case.
-
-    Raises:
-        ServingError: they are none, or too few.
-    """
-    sha = request.path_params["sha"].lower()
-    if not _SHA.fullmatch(sha):
-        message = f"{sha[:80]!r} is no id of a commit; write 4 to 64 hexadecimal digits"
-        raise ServingError(404, "not_found", message)
-    return (sha,)
+    """Return the digits of a commit's id, in lower case."""
+    return (read_given(request, COMMIT)["sha"].lower(),)
 
 
 class Compared(NamedTuple):
@@ -185,39 +167,22 @@ class Compared(NamedTuple):
 
 
 def read_series_id(request: Request) -> tuple[str, Compared | None]:
-    """Return the id as `read_id`, and the postings of `?old=` and `?new=`.
-
-    Raises:
-        ServingError: there is no id, or more than one, or a number is wrong.
-    """
-    [given] = read_query(request)
-    numbers = [given[name] for name in ("old", "new") if given.get(name)]
-    if any(not (one.isascii() and one.isdigit() and len(one) <= 5) for one in numbers):
-        raise ServingError(400, "bad_request", "old and new: must be numbers of versions, from 0")
-    if len(numbers) == 1:
-        raise ServingError(400, "bad_request", "give both old and new, or neither")
-    return (*read_id(request), Compared(*map(int, numbers)) if numbers else None)
+    """Return the id as `read_id`, and the postings of `?old=` and `?new=`; one names the other."""
+    given = read_given(request, SERIES)
+    if "old" not in given and "new" not in given:
+        return given["id"], None
+    old = int(given.get("old", max(int(given.get("new", 0)) - 1, 0)))
+    return given["id"], Compared(old, int(given.get("new", old + 1)))
 
 
 def read_patches_place(request: Request) -> tuple[str, str]:
     """Return the name of a list, and the cursor of a page of its patches."""
-    return (*read_list(request), _read_parameter(request, "cursor", ""))
-
-
-def _read_parameter(request: Request, name: str, default: str) -> str:
-    [given] = read_query(request)
-    return given.get(name, default)
+    given = read_given(request, LIST | CURSOR)
+    return given["list"], given.get("cursor", "")
 
 
 #: Default number of rows on a page.
 PAGE = 10
-#: A day as the API promises to read it; `parse_day` reads more. Months of 31 and 30 days, February.
-_MONTH_AND_DAY = (
-    r"(0[13578]|1[02])(-(0[1-9]|[12]\d|3[01]))?|(0[469]|11)(-(0[1-9]|[12]\d|30))?"
-    r"|02(-(0[1-9]|1\d|2[0-8]))?"
-)
-_LEAP_YEAR = r"(19(0[48]|[2468][048]|[13579][26])|20(0[048]|[2468][048]|[13579][26]))"
-_DAY = rf"^(\d{{1,3}}[dwmy]|(19|20)\d\d(-({_MONTH_AND_DAY}))?|{_LEAP_YEAR}-02-29)?$"
 #: Parameters that select messages; the others are options.
 ASKS = frozenset({"q", "list", "after", "before", "sender"})
 #: A year before any mail.
@@ -226,62 +191,8 @@ EVER = "1970"
 MAX_ROWS = 10**9
 
 
-class Parameter(NamedTuple):
-    """A parameter of a search: a description, and its choices, its bounds as a number, or a text.
-
-    `pattern` is a regular expression (ECMA 262).
-    """
-
-    description: str
-    choices: tuple[str, ...] = ()
-    bounds: tuple[int, int] | None = None
-    pattern: str = ""
-
-
-SEARCH_PARAMETERS: Mapping[str, Parameter] = {
-    "q": Parameter("the query: words, and fields such as from: or after:"),
-    "list": Parameter("only this list"),
-    "after": Parameter(
-        "from this day on: YYYY, YYYY-MM, YYYY-MM-DD, or 2y for two years", pattern=_DAY
-    ),
-    "before": Parameter("before this day", pattern=_DAY),
-    "sender": Parameter("a part of the sender's name"),
-    "mode": Parameter("how messages are found", MODES),
-    "group": Parameter("rows: conversations with their best messages, or messages", GROUPS),
-    "sort": Parameter(
-        "the order of the hits: the best first, or by date those that have every word",
-        (*SORTS, NEWEST),
-    ),
-    "near": Parameter(
-        "the id of the message or thread at hand: its subject joins the question, it is left out"
-    ),
-    "limit": Parameter(f"rows of a page, 1 to {MAX_LIMIT}", bounds=(1, MAX_LIMIT)),
-    "offset": Parameter(
-        f"rows to skip, 0 to {MAX_OFFSET}; `next` leads further", bounds=(0, MAX_OFFSET)
-    ),
-    "cursor": Parameter(
-        "the place where a page begins, from `next` of the page before; `offset` then says nothing",
-        pattern=r"^[A-Za-z0-9_-]*$",
-    ),
-}
-#: The parameters of a question: an answer has no pages.
-QUESTION_PARAMETERS = {
-    name: SEARCH_PARAMETERS[name] for name in ("q", "list", "after", "before", "sender", "mode")
-}
-
-
-def read_parameters(
-    given: Mapping[str, str], known: Mapping[str, Parameter] = SEARCH_PARAMETERS
-) -> dict[str, str]:
-    """Return the parameters of a search, or of a question, that are not empty.
-
-    Raises:
-        ServingError: a parameter is unknown.
-    """
-    if unknown := sorted(given.keys() - known.keys()):
-        allowed = [*known]
-        message = f"parameter {unknown[0][:40]!r} is unknown; there are: {', '.join(allowed)}"
-        raise ServingError(400, "bad_request", message, allowed=allowed)
+def drop_empty(given: Mapping[str, str]) -> dict[str, str]:
+    """Return the parameters that are not empty: a form has all of them."""
     return {name: value for name, value in given.items() if value.strip()}
 
 
@@ -302,8 +213,8 @@ def make_request(parameters: Mapping[str, str]) -> SearchRequest:
         lists=(parameters["list"],) if "list" in parameters else (),
         after=parse_day(given["after"]) if "after" in given else None,
         before=parse_day(parameters["before"]) if "before" in parameters else None,
-        limit=_read_number(parameters, "limit", PAGE),
-        offset=_read_number(parameters, "offset", 0),
+        limit=int(parameters.get("limit", PAGE)),
+        offset=int(parameters.get("offset", 0)),
         after_row=read_cursor(parameters["cursor"]) if "cursor" in parameters else None,
         facets=True,
         explain=True,
@@ -339,13 +250,6 @@ def read_cursor(cursor: str) -> After:
     raise ServingError(404, "not_found", "this cursor leads nowhere: take one from `next`")
 
 
-def _read_number(parameters: Mapping[str, str], name: str, default: int) -> int:
-    value = parameters.get(name, str(default)).strip()
-    if not (value.isascii() and value.isdigit() and len(value) <= 9):
-        raise ServingError(400, "bad_request", f"{name} {value[:40]!r}: must be a number")
-    return int(value)
-
-
 #: Fields of the query that have a form field, with its name.
 _CONTROLS = {"list": "list", "after": "after", "before": "before", "from": "sender"}
 #: Options of the form with their defaults.
@@ -371,7 +275,7 @@ def find_other_address(given: Mapping[str, str]) -> str | None:
     Raises:
         RequestError, ServingError: a parameter is wrong.
     """
-    parameters = read_parameters(given)
+    parameters = drop_empty(given)
     if not parameters:
         return HOME
     wanted = address_parameters(parse_request(make_request(parameters)))
@@ -432,10 +336,32 @@ def address_parameters(parsed: ParsedRequest, **options: Any) -> dict[str, str]:
     A search with other options begins with its first page, unless `after_row` is one of them.
     """
     request = replace(parsed.request, **({"after_row": None, **options} if options else {}))
-    query = build_permalink(replace(parsed, request=replace(request, offset=0)))
+    whole = replace(parsed, request=replace(request, offset=0))
+    place = next((one for one in _list_places(whole) if len(one["q"]) <= MAX_QUERY), {"q": ""})
     if request.after_row:
-        return {"q": query, "cursor": write_cursor(request.after_row)}
-    return {"q": query} | ({"offset": str(request.offset)} if request.offset else {})
+        return place | {"cursor": write_cursor(request.after_row)}
+    return place | ({"offset": str(request.offset)} if request.offset else {})
+
+
+def _list_places(parsed: ParsedRequest) -> Iterator[dict[str, str]]:
+    """Yield parameters of a search: one query, which may be too long; the form's; as it was asked.
+
+    What was asked had room, but its query may set an option that is to be replaced.
+    """
+    yield {"q": build_permalink(parsed)}
+    request = parsed.request
+    typed = {
+        "q": request.query,
+        "list": "".join(request.lists),
+        "after": str(request.after or ""),
+        "before": str(request.before or ""),
+        "sender": request.sender,
+        "limit": str(request.limit) if request.limit != PAGE else "",
+        **{name: str(getattr(request, name)) for name in OPTIONS},
+    }
+    for filled in (fill_form(parsed), typed):
+        short = {name: one for name, one in filled.items() if one and one != OPTIONS.get(name)}
+        yield {"q": "", **short}
 
 
 def _write_url(parameters: Mapping[str, str]) -> str:

@@ -279,6 +279,7 @@ class SearchService:
     options: ServiceOptions
     _idle: list[SearchSlot] = field(default_factory=list)
     _opened: list[SearchSlot] = field(default_factory=list)
+    _kept: threading.local = field(default_factory=threading.local)
 
     def __post_init__(self) -> None:
         database = self.options.search.database
@@ -346,9 +347,28 @@ class SearchService:
         Raises:
             PoolTimeout, psycopg.Error: the database does not answer, or not in time.
         """
+        with self.reading():
+            return function(self._kept.connection, *args, **kwargs)
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """Let all reads of this thread share one connection: the pool tests each that it lends.
+
+        A search holds a connection of its own, so nothing is to be searched meanwhile.
+
+        Raises:
+            PoolTimeout, psycopg.Error: as `read`.
+        """
+        if getattr(self._kept, "connection", None):
+            yield
+            return
         with self._reads.connection() as connection:
             show_lists(connection, self.options.lists)
-            return function(connection, *args, **kwargs)
+            self._kept.connection = connection
+            try:
+                yield
+            finally:
+                self._kept.connection = None
 
     def close(self) -> None:
         """Wait for running searches, then end all connections and processes."""

@@ -9,7 +9,8 @@ import pytest
 
 from mail_assets.search.searcher import Searcher
 from mail_assets.web.app import HEADERS
-from mail_assets.web.requests import SEARCH_PARAMETERS, make_request, page_url
+from mail_assets.web.parameters import SEARCH_PARAMETERS
+from mail_assets.web.requests import make_request, page_url
 from mail_assets_tests.sample_corpus import QUERY, ROOT
 from mail_assets_tests.web.conftest import BASE_URL
 

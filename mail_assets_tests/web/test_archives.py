@@ -18,7 +18,7 @@ from mail_assets.reading.exports import NEWEST, list_month, list_newest_of, read
 from mail_assets.tables.lists import show_lists
 from mail_assets.web import documents, exports, feeds
 from mail_assets.web.privacy import SHOWN
-from mail_assets_tests.sample_corpus import Corpus
+from mail_assets_tests.sample_corpus import ROOT, Corpus
 from mail_assets_tests.web.conftest import BASE_URL, serving_world
 from mail_assets_tests.world import APRIL, MARCH, PIER, World, mail
 
@@ -205,6 +205,26 @@ def test_list_and_month_are_found_by_index(corpus: Corpus) -> None:
             plan = "\n".join(line for (line,) in connection.execute(query, columns))
             assert re.search(r"Index Scan.* on messages.*\n.*Index Cond: .*list = ", plan), plan
             assert "Seq Scan on messages" not in plan
+
+
+def test_threads_read_no_messages_but_their_own(corpus: Corpus) -> None:
+    """The planner takes a thread for a thousand nodes, and would rather read all messages."""
+    asked = {"thread_id": ROOT, "lists": ["harbor-dev"], "recent": 50, "most": 10}
+    with psycopg.connect(corpus.settings.pg_dsn, autocommit=True) as connection:
+        show_lists(connection, ["harbor-dev"])
+        # the corpus is so small that reading all of it costs less than an index
+        connection.execute("set random_page_cost = 0.001; set cpu_index_tuple_cost = 0")
+        for file, name in (
+            ("conversations", "extent"),
+            ("conversations", "conversation"),
+            ("conversations", "state"),
+            ("browsing", "newest_threads"),
+        ):
+            parameters = {"first": 0, "characters": 100, **asked}
+            query = b"explain " + statement(file, name).encode()
+            plan = "\n".join(line for (line,) in connection.execute(query, parameters))
+            assert re.search(r"Index Scan using messages_message_id on messages", plan), plan
+            assert "Hash Cond" not in plan, plan
 
 
 def test_month_has_its_own_rows_alone(corpus: Corpus) -> None:

@@ -245,6 +245,10 @@ def test_threads_are_as_if_closed_mail_had_never_been(world: World, change: Any)
         assert late["in_reply_to"] == []
         claimed = client.get("/message.json/claimed@example.org").json()
         assert (claimed["contested"], claimed["text"], claimed["other_texts"]) == (False, 1, [])
+        month = client.get(f"/lists.json/{HARBOR}/{MARCH}").json()
+        for post in month["posts"]:
+            alone = client.get(f"/message.json/{post['message_id']}").json()
+            assert (post["depth"], post["thread_id"]) == (alone["depth"], alone["thread_id"])
         cross = client.get("/message.json/cross@example.org").json()
         assert cross["places"] == [{"list": HARBOR, "month": MARCH}]
         assert [one["list"] for one in cross["in_lists"]] == [HARBOR]

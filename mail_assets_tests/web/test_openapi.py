@@ -9,8 +9,8 @@ from jsonschema import Draft202012Validator
 from starlette.routing import Route
 
 from mail_assets.web.document_types import Code
+from mail_assets.web.parameters import SEARCH_PARAMETERS
 from mail_assets.web.privacy import HIDDEN, SHOWN
-from mail_assets.web.requests import SEARCH_PARAMETERS
 from mail_assets_tests.sample_corpus import QUERY, REPOSITORY, ROOT, Corpus
 from mail_assets_tests.web.conftest import fill, open_app, serving_world
 from mail_assets_tests.world import World, mail

@@ -12,8 +12,10 @@ from hypothesis import strategies as st
 from mail_assets.search.language.fields import read_field
 from mail_assets.search.language.request import GROUPS, MODES, SORTS, RequestError
 from mail_assets.search.language.syntax import ParsedRequest, parse_request
+from mail_assets.web.parameters import SEARCH_PARAMETERS, check_parameters, refuse_unknown
 from mail_assets.web.requests import (
     ADDRESS,
+    drop_empty,
     fill_form,
     find_address,
     find_other_address,
@@ -23,7 +25,6 @@ from mail_assets.web.requests import (
     month_url,
     page_url,
     place_url,
-    read_parameters,
     refine,
     search_url,
 )
@@ -33,7 +34,7 @@ from mail_assets_tests.web.conftest import BASE_URL
 
 
 def test_empty_parameters_are_ignored() -> None:
-    assert read_parameters({"q": "x", "list": "", "after": " "}) == {"q": "x"}
+    assert drop_empty({"q": "x", "list": "", "after": " "}) == {"q": "x"}
 
 
 def test_parameters_become_a_request() -> None:
@@ -59,8 +60,13 @@ def test_parameters_become_a_request() -> None:
     ],
 )
 def test_wrong_parameter_is_named(given: dict[str, str], said: str) -> None:
+    def ask() -> None:
+        refuse_unknown(given, SEARCH_PARAMETERS)
+        check_parameters(given, SEARCH_PARAMETERS)
+        make_request(given)
+
     with pytest.raises((RequestError, ServingError), match=said):
-        make_request(read_parameters(given))
+        ask()
 
 
 WORDS = st.sampled_from(
@@ -89,7 +95,7 @@ GIVEN = st.fixed_dictionaries(
 
 
 def read(parameters: dict[str, str]) -> ParsedRequest:
-    return parse_request(make_request(read_parameters(parameters)))
+    return parse_request(make_request(drop_empty(parameters)))
 
 
 def parameters_of(address: str) -> dict[str, str]:

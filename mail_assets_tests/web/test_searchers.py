@@ -33,6 +33,26 @@ from mail_assets_tests.web.slot_functions import (
 from mail_assets_tests.world import World, mail
 
 
+def test_reads_of_a_document_share_a_tested_connection(corpus: Corpus) -> None:
+    with open_service(corpus.settings) as service:
+
+        def find_session() -> int:
+            return service.read(lambda connection: connection.info.backend_pid)
+
+        with service.reading():
+            lent = service._reads.get_stats()["requests_num"]
+            sessions = {find_session() for _ in range(5)}
+            with service.reading():
+                sessions.add(find_session())
+            assert service._reads.get_stats()["requests_num"] == lent
+            with ThreadPoolExecutor(1) as threads:  # another thread has another connection
+                assert threads.submit(find_session).result() not in sessions
+        assert len(sessions) == 1
+        with pytest.raises(psycopg.Error), service.reading():
+            service.read(lambda connection: connection.execute("select no_such_thing"))
+        assert find_session() in sessions
+
+
 def wait_until_waiting(permits: Permits, count: int) -> None:
     """Return when `count` threads wait for a permit."""
     while len(permits._waiting) < count:

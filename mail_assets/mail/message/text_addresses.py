@@ -355,7 +355,8 @@ _JUDGES = {
     for kind in ("at", "name", *(one.kind for one in _SIGNS))
 }
 _LISTED = _Lazy(
-    rf"(?<=<){_MARK_LOCAL}{_MARK}{_MARK_DOMAIN}(?=>)|(?<=mailto:){_MARK_LOCAL}{_MARK}{_MARK_DOMAIN}"
+    rf"(?:<(?P<in>{_MARK_LOCAL}{_MARK}{_MARK_DOMAIN})(?=>)"
+    rf"|mailto:(?P<to>{_MARK_LOCAL}{_MARK}{_MARK_DOMAIN}))"
 )
 _LISTED_LINE = _Lazy(rf"(?:\A|\n){_MARK_LEAD}(?P<address>{_MARK_LOCAL}{_MARK}{_FAMOUS}){_MARK_END}")
 
@@ -398,7 +399,8 @@ def find_addresses(text: str) -> Iterator[Address]:
             if found := _match_disguised(text, at.span("name"), "name", domains):
                 yield found
     for match in _LISTED.compiled.finditer(text):
-        yield Address(match.start(), match.end(), match.group())
+        name = match.lastgroup or ""
+        yield Address(*match.span(name), match[name])
     for match in _LISTED_LINE.compiled.finditer(text):
         yield Address(*match.span("address"), match["address"])
 
