@@ -55,6 +55,8 @@ ROWS: dict[str, list[str]] = {
     "extra patches": [
         "insert into patch_keys select 7, 0, 7, false",
         "update commits set list = 'nowhere' where ctid = (select min(ctid) from commits)",
+    ],
+    "extra links": [
         "insert into commit_links select repository, sha, 'gone@example.org', 'discussion', 9, '{}'"
         " from commits limit 1",
     ],
@@ -119,15 +121,19 @@ The crane must know.
 
 
 def add_patches(home: Path, archive: Path, lists: Path) -> None:
-    """Add two versions of a patch to an archive, and the repository with its commit to lists."""
+    """Add two versions of a patch to an archive, and the repository with its commit to lists.
+
+    Mail of March 2024 and no more: the list has ended, or doctor would call it silent.
+    """
     made = make_repository(home / "crane.git")
     made.commit({"crane.c": OLD}, "first", committed=COMMITTED)
     sha = made.commit({"crane.c": NEW}, "crane: know the limit of the load", committed=COMMITTED)
     diff = git(made.folder, "show", "--format=", sha).decode()
     with archive.open("a") as file:
         file.write(VERSION.format("", 1, diff) + VERSION.format(" v2", 2, diff))
-    with lists.open("a") as file:
-        file.write(f'[repositories.crane]\nsource = "{made.folder}"\nlists = ["harbor-es"]\n')
+    repository = f'[repositories.crane]\nsource = "{made.folder}"\nlists = ["harbor-es"]\n'
+    listed = lists.read_text().replace("[harbor-es]\n", "[harbor-es]\nended = true\n")
+    lists.write_text(f"{listed}\n{repository}")
 
 
 def files(home: Path, pattern: str) -> list[Path]:
