@@ -58,7 +58,7 @@ class Open(NamedTuple):
 
 
 class Details(NamedTuple):
-    """What a page of a series has of a version besides its state.
+    """Details of a version that a page of a series has besides its state.
 
     `around` is the sentence of its reason within the characters before and after it; `start` and
     `end` are its place there.

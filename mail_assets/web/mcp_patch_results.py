@@ -38,7 +38,7 @@ class MailOfCommit(BaseModel):
 
 
 class Statement(BaseModel):
-    """What became of a patch, and who says so in which words; without words nobody says it.
+    """The state of a patch, and who says so in which words; without words nobody says it.
 
     `shas` are commits as they are named; `in_repository` those that a repository here has.
     """
@@ -144,7 +144,7 @@ class WhyResult(Result):
 
 
 class Posting(BaseModel):
-    """What was sent at once, as one version of a series."""
+    """Patches that were sent at once, as one version of a series."""
 
     version: int
     message_id: str
@@ -189,7 +189,7 @@ class ComparedPatch(BaseModel):
 
 
 class ComparisonFields(BaseModel):
-    """What changed between two versions; the differing lines are in the text."""
+    """The differences between two versions; the lines are in the text."""
 
     old_id: str
     new_id: str
