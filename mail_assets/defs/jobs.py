@@ -3,7 +3,7 @@
 https://docs.dagster.io/guides/build/jobs
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 import dagster as dg
@@ -39,7 +39,9 @@ _SIX_HOURS = {"dagster/max_runtime": str(6 * 3600)}
 #: Upkeep does several such things, one after the other.
 _ONE_DAY = {"dagster/max_runtime": str(24 * 3600)}
 
-_CHECKED = (*MONTHLY, "threads", "thread_summaries")
+#: Assets whose checks look at each month; those of commits exist only where lists.toml names a
+#: repository.
+_CHECKED = {*MONTHLY, "threads", "thread_summaries", "patch_series", "commits", "commit_links"}
 
 #: Assets without months, which are made once after all months that have changed. Links of commits
 #: exist only where lists.toml names a repository.
@@ -205,30 +207,36 @@ DAMAGE_SCHEMA = dg.TableSchema(
 )
 
 
-#: The assets and checks of `upkeep`, each an op, in order. Quality comes after the maintenance of
-#: indexes, which changes the hits of approximate ones. Checks come last: the run of a month checks
-#: its own months only.
-_UPKEEP_BY_ASSETS = (
-    dg.define_asset_job(
-        "count_searches",
-        selection=dg.AssetSelection.assets(asset_key("search_audit")),
-        description="Take over the counts of the searches that were served since.",
-    ),
-    dg.define_asset_job(
-        "measure_quality",
-        selection=dg.AssetSelection.assets(asset_key("search_quality")),
-        description="Measure the judged queries of MAIL_QUALITY_SET and compare the result.",
-    ),
-    dg.define_asset_job(
-        "check_all_months",
-        # months_made asks the history of runs, which a copy in memory does not have
-        selection=dg.AssetSelection.checks_for_assets(*map(asset_key, _CHECKED))
-        - dg.AssetSelection.checks(
-            *(dg.AssetCheckKey(asset_key(name), MONTHS_MADE) for name in MONTHLY)
+def _select_for_upkeep(defs: dg.Definitions) -> Sequence[tuple[str, dg.AssetSelection, str]]:
+    """Return the ops of `upkeep` on assets and checks in order: name, selection, description.
+
+    Quality comes after the maintenance of indexes, which changes the hits of approximate ones.
+    Checks come last: the run of a month checks its own months only.
+    """
+    specs = [spec for check in defs.asset_checks or () for spec in check.check_specs]
+    # months_made asks the history of runs, which a copy in memory does not have
+    checks = [
+        spec.key
+        for spec in specs
+        if spec.asset_key.path[-1] in _CHECKED and spec.name != MONTHS_MADE
+    ]
+    return (
+        (
+            "count_searches",
+            dg.AssetSelection.assets(asset_key("search_audit")),
+            "Take over the counts of the searches that were served since.",
         ),
-        description="Check every month that was ever materialized.",
-    ),
-)
+        (
+            "measure_quality",
+            dg.AssetSelection.assets(asset_key("search_quality")),
+            "Measure the judged queries of MAIL_QUALITY_SET and compare the result.",
+        ),
+        (
+            "check_all_months",
+            dg.AssetSelection.checks(*checks),
+            "Check every month that was ever materialized.",
+        ),
+    )
 
 
 def build_upkeep(defs: dg.Definitions) -> dg.JobDefinition:
@@ -237,10 +245,14 @@ def build_upkeep(defs: dg.Definitions) -> dg.JobDefinition:
     No op depends on another: one that fails does not stop the rest. Their priorities are their
     order.
     """
-    inner = dg.Definitions.merge(defs, dg.Definitions(jobs=_UPKEEP_BY_ASSETS))
+    jobs = [
+        dg.define_asset_job(name, selection=selection, description=description)
+        for name, selection, description in _select_for_upkeep(defs)
+    ]
+    inner = dg.Definitions.merge(defs, dg.Definitions(jobs=jobs))
     ops = [
         _build_asset_op(inner, job.name, job.description or "", priority)
-        for priority, job in enumerate(reversed(_UPKEEP_BY_ASSETS), 1)
+        for priority, job in enumerate(reversed(jobs), 1)
     ]
 
     @dg.job(
