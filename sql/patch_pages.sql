@@ -19,8 +19,10 @@ select exists (
 select list from commits where (repository, sha) = (%(repository)s, %(sha)s)
 
 -- name: has_commits
-select exists (select from commits
-                where list = %(list)s and list = any((select shown_lists())::text[]))
+-- The newest month is looked up in an index; exists would be planned as a scan that may end early.
+select max(month) is not null
+  from commits
+ where list = %(list)s and list = any((select shown_lists())::text[])
 
 -- name: applied
 -- The newest commits of a list before a place, as many as are looked at, and whether they have a

@@ -26,7 +26,11 @@ select c.sha,
 select exists (select from patch_series)
 
 -- name: has_commits
-select exists (select from commits where list = any((select shown_lists())::text[]))
+-- Each list's newest month is looked up in an index.
+select exists (
+    select from unnest((select shown_lists())::text[]) as shown (list)
+     cross join lateral (select max(month) as month from commits c where c.list = shown.list) newest
+     where newest.month is not null)
 
 -- name: applied
 select distinct message_id from applied_patches limit %(most)s

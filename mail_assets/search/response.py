@@ -275,9 +275,10 @@ def cut_beginning(text: str, size: int, *, keep_lines: bool = False) -> str:
     return f"{line[: blanks[-1].start() if blanks else size]}..."
 
 
-def _find_end(text: str, end: int) -> int:
-    """Return where a snippet ends that may go on to `end`: after a word."""
-    blanks = [*_BLANK.finditer(text, max(0, end - MAX_CUT), end + 1)] if end < len(text) else []
+def _find_end(text: str, focus: int, end: int) -> int:
+    """Return where a snippet ends that may go on to `end`: after a word, and after its focus."""
+    first = max(focus + 1, end - MAX_CUT)
+    blanks = [*_BLANK.finditer(text, first, end + 1)] if end < len(text) else []
     return blanks[-1].start() if blanks else end
 
 
@@ -290,7 +291,7 @@ def cut_snippet(
     with `keep_lines` a line end where it has one, and "..." marks where the chunk continues.
     """
     start = find_start(chunk.text, chunk.focus, size)
-    end = _find_end(chunk.text, start + size)
+    end = _find_end(chunk.text, chunk.focus, start + size)
     if start:
         yield "...", False
     at = 0

@@ -35,7 +35,7 @@ def chunks(draw: st.DrawFn) -> ChunkHit:
     text = draw(st.text("ab \n*_<", min_size=1, max_size=80))
     cuts = sorted(draw(st.lists(st.integers(0, len(text)), max_size=6, unique=True)))
     pairs = zip(cuts[::2], cuts[1::2], strict=False)
-    marked = [*pairs]
+    marked = [(a, b) for a, b in pairs if text[a:b] == text[a:b].strip()]
     return chunk(text, *marked, focus=draw(st.sampled_from([start for start, _ in marked] or [0])))
 
 

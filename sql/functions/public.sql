@@ -195,13 +195,14 @@ begin
                'mbox_archives', 'messages', 'contested_texts', 'quarantine', 'threads', 'thread_aliases',
                'thread_changes', 'chunks', 'patches', 'patch_series', 'patch_outcomes', 'patch_keys',
                'patch_changes', 'commits', 'commit_links', 'commit_link_sources',
-               'commit_link_changes', 'vectors', 'partitions', 'removals', 'removed_messages',
+               'commit_link_changes', 'commit_link_months', 'vectors', 'partitions', 'removals', 'removed_messages',
                'forget_keys', 'cut_messages', 'archive_entries', 'removed_upstream',
                'former_archives', 'encoded_texts', 'encoder_probes', 'words',
                'senders', 'thread_summaries', 'summary_changes', 'search_audit', 'served_searches',
                'passed_checks', 'indexes', 'live_indexes', 'promotions',
                'lists', 'schema_migrations', 'thread_contents', 'left_out', 'shown_messages',
-               'shown_texts', 'shown_summaries')
+               'shown_texts', 'shown_summaries', 'shown_versions', 'applied_parts',
+               'applied_patches', 'open_patches', 'latest_patches')
     loop
         if not one.is_closed then
             execute format('alter table %s enable row level security', one.name);
