@@ -78,9 +78,10 @@ class Parameter(NamedTuple):
         elif self.choices:
             one_of(name, value, ("", *self.choices))
         else:
-            check_text(name, value, self.most)
-            if len(value) < self.least or not re.fullmatch(self.pattern, value):
+            fits = self.least <= len(value) and re.fullmatch(self.pattern, value[: self.most])
+            if self.form and not fits:
                 raise _refuse(f"{name} {quote(value)}: {self.form}" if value else self.form)
+            check_text(name, value, self.most)
 
 
 def _check_number(name: str, value: str, least: int, most: int) -> None:

@@ -111,7 +111,7 @@ def test_query_with_limit_or_offset_is_exported_once(public: httpx.Client, query
         ("/thread.mbox.gz/nobody@example.org", 404),
         ("/message.mbox/nobody@example.org", 404),
         (f"/message/{ROOT}/attachment/1", 404),
-        (f"/message/{ROOT}/attachment/{'9' * 5000}", 404),
+        (f"/message/{ROOT}/attachment/{'9' * 5000}", 400),
         ("/message/attachment/1", 400),
     ],
 )

@@ -415,8 +415,8 @@ class Parser:
 
 
 def _as_phrase(word: str) -> Text:
-    """Return the phrase that requires or excludes a word, as it is written."""
-    return Text("phrase", " ".join(word.split()))
+    """Return the phrase that requires or excludes a word, as it is written but for quotes in it."""
+    return Text("phrase", " ".join(word.replace('"', " ").split()))
 
 
 def _require(node: Node) -> Node:
