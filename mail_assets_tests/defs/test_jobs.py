@@ -51,7 +51,7 @@ def test_upkeep_does_everything_even_if_one_op_fails(world: DagsterWorld) -> Non
     assert {*done} == {*done[-4:], *others}
     assert world.instance.get_latest_materialization_event(asset_key("search_audit"))
     found = world.checks()
-    assert len(found) == 15 + len(CHAIN)
+    assert len(found) == 16 + len(CHAIN)
     assert all(check.passed for check in found.values())
 
 
