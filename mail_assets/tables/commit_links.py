@@ -43,13 +43,6 @@ class SourceMonth(NamedTuple):
     digest: str
 
 
-class StoredLink(NamedTuple):
-    """A link of a commit as a row."""
-
-    key: CommitKey
-    link: Link
-
-
 class _Candidates(NamedTuple):
     """Patches that may be the sources of some commits, by what they share with these."""
 

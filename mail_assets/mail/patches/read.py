@@ -41,7 +41,6 @@ _FILE_SUFFIX = re.compile(
     r"(?:\.(?:patch|diff|txt|asc|eml|mbox)){1,4}+(?:[._-]?\d{1,3})?\Z", re.I | re.A
 )
 _FILE_VERSION = re.compile(r"(?:\A|[-_. ])v[-_.]?(\d{1,4})(?=[-_. ]|\Z)", re.I | re.A)
-_FLAGGED_SUFFIX = " differ"
 
 
 class AttachedPatch(NamedTuple):
