@@ -160,34 +160,6 @@ def test_as_many_requests_run_at_once_as_set(open_: Open, server: FakeServer) ->
     np.testing.assert_allclose(vectors, [unit(text) for text in TEXTS[:60]], rtol=1e-5)
 
 
-def test_progress_counts_the_texts_done(open_: Open) -> None:
-    done: list[int] = []
-    open_(batch=32).encode_documents(TEXTS, progress=done.append)
-    assert done == [32, 64, 70]
-
-
-def test_an_exception_from_progress_stops_the_work(open_: Open, server: FakeServer) -> None:
-    class Cancelled(Exception):  # noqa: N818 - it is no error
-        pass
-
-    cancelled = threading.Event()
-
-    def cancel(done: int) -> None:
-        cancelled.set()
-        raise Cancelled
-
-    def answer_one(body: Json) -> Reply:
-        """Answer the first text at once, and all others when the work has been stopped."""
-        if body["input"] != TEXTS[:1]:
-            cancelled.wait(LONG)
-        return embeddings(body)
-
-    server.routes["/v1/embeddings"] = answer_one
-    with pytest.raises(Cancelled):
-        open_(batch=1, in_flight=2).encode_documents(TEXTS, progress=cancel)
-    assert len(server.seen) < len(TEXTS), "some may be asked for until the work has ended"
-
-
 def test_a_request_that_fails_for_good_wakes_those_that_wait(server: FakeServer) -> None:
     waiting = threading.Event()
 
