@@ -16,7 +16,7 @@ from mail_assets.month import ListMonth
 from mail_assets.postgres.database import Database
 from mail_assets.reading.attachments import read_raw_message
 from mail_assets.reading.records import show_message
-from mail_assets.tables.checks import read_message_counts
+from mail_assets.tables.checks import MessageCounts, count_months
 from mail_assets.tables.removals import withdraw_removals
 from mail_assets_tests.kept_worlds import KeptWorlds
 from mail_assets_tests.world import APRIL, DIGESTS, HARBOR, MARCH, Killed, World, mail
@@ -63,7 +63,7 @@ def stored(world: World, month: str = MARCH) -> list[bytes]:
 
 def balanced(world: World) -> bool:
     with world.connect() as connection:
-        counts = read_message_counts(connection, [HERE, NEXT])
+        counts = count_months(connection, [HERE, NEXT], MessageCounts)
     return all(one.balanced and not one.empty for one in counts.values())
 
 
