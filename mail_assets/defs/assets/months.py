@@ -83,7 +83,7 @@ def mail_asset(
     """
 
     def decorate(make: Callable[..., dg.MaterializeResult]) -> dg.AssetsDefinition:
-        return dg.asset(
+        made: dg.AssetsDefinition = dg.asset(
             key_prefix=PREFIX,
             partitions_def=partitions,
             backfill_policy=YEAR if partitions else WHOLE,
@@ -92,6 +92,7 @@ def mail_asset(
             metadata=describe_asset(make.__name__),
             **attributes,
         )(make)
+        return made
 
     return decorate
 
