@@ -148,30 +148,6 @@ def test_a_reply_finds_its_parent_in_another_month_and_list(
     assert {n.thread_id for n in read_threads(migrated, None).nodes} == {"1@example.org"}
 
 
-def test_rebuilding_the_same_writes_nothing(migrated: psycopg.Connection) -> None:
-    load(migrated, [stored("2@example.org", headers=REPLY), stored("3@example.org", ordinal=1)])
-    first = rebuild(migrated)
-    again = rebuild(migrated)
-    assert again == (0, 0, first.digest)
-    assert parents(migrated)["1@example.org"] == (None, True)
-
-
-def test_only_the_difference_is_written(migrated: psycopg.Connection) -> None:
-    load(migrated, [stored("2@example.org", headers=REPLY), stored("3@example.org", ordinal=1)])
-    first = rebuild(migrated)
-    load(migrated, [stored("1@example.org")], OTHER_LIST)
-    arrived = rebuild(migrated)
-    assert (arrived.written, arrived.deleted) == (2, 0)  # the ghost, and the reply to it
-    assert parents(migrated)["1@example.org"] == (None, False)
-    load(migrated, [], OTHER_LIST)
-    assert rebuild(migrated)[:2] == (2, 0)
-    load(migrated, [stored("3@example.org")])
-    gone = rebuild(migrated)
-    assert gone.deleted == 2
-    assert [*parents(migrated)] == ["3@example.org"]
-    assert len({first.digest, arrived.digest, gone.digest}) == 3
-
-
 @pytest.mark.parametrize(
     ("field", "value"),
     [
