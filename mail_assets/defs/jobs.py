@@ -140,8 +140,8 @@ def maintain_words(
     database: DatabaseResource,
     words: WordsResource,
 ) -> None:
-    """Compact the word index and index its new documents. The index of a new version becomes live once
-    it has every message.
+    """Compact the word index and index its new documents. The index of a new version becomes live
+    once it has every message.
     """
     mail_words = words.open()
     index = mail_words.index

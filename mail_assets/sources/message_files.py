@@ -63,7 +63,7 @@ class MessageFile(NamedTuple):
 
 @dataclass
 class Found:
-    """Files of a folder: key -> file, in order; and remark -> the names of files that it is about."""
+    """Files of a folder: key -> file, in order; and remark -> the files that it is about."""
 
     files: dict[str, MessageFile] = field(default_factory=dict)
     remarks: defaultdict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
