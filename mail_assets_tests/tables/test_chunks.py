@@ -127,22 +127,3 @@ def test_a_message_with_a_patch_is_of_that_kind(
     migrated.execute(query.format(sql.Identifier(column)), [value])
     kinds = {fact.message_id: fact.kind for fact in read_facts(migrated, MONTH)}
     assert kinds == {"1@example.org": "text", "2@example.org": "patch"}
-
-
-def test_an_error_halfway_leaves_the_old_rows(migrated: psycopg.Connection) -> None:
-    load(migrated, [stored("1@example.org")])
-    rechunk(migrated)
-    before = places(migrated)
-    load(migrated, [stored("1@example.org", "New.\n", ordinal=1)])
-
-    class KilledError(Exception):
-        pass
-
-    def killed() -> None:
-        with migrated.transaction():
-            rechunk(migrated)
-            raise KilledError
-
-    with pytest.raises(KilledError):
-        killed()
-    assert places(migrated) == before

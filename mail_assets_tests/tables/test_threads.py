@@ -4,8 +4,7 @@ import psycopg
 import pytest
 
 from mail_assets.mail.threads.message import choose_copies
-from mail_assets.mail.threads.tree import Alias, ThreadNode, build_trees
-from mail_assets.month import ListMonth
+from mail_assets.mail.threads.tree import Alias, build_trees
 from mail_assets.tables.partitions import RowChanges
 from mail_assets.tables.threads import (
     Threads,
@@ -137,17 +136,6 @@ def test_threads_are_read_with_what_leads_to_them(migrated: psycopg.Connection) 
     assert read_threads(migrated, None).aliases == {"x": three, "z": two}
 
 
-def test_a_reply_finds_its_parent_in_another_month_and_list(
-    migrated: psycopg.Connection,
-) -> None:
-    load(migrated, [stored("1@example.org")], ListMonth("users", "2024-02"))
-    load(migrated, [stored("2@example.org", headers=REPLY)])
-    assert rebuild(migrated)[:2] == (2, 0)
-    assert parents(migrated)["2@example.org"] == ("1@example.org", False)
-    assert len(read_threads(migrated, None).nodes) == 2
-    assert {n.thread_id for n in read_threads(migrated, None).nodes} == {"1@example.org"}
-
-
 @pytest.mark.parametrize(
     ("field", "value"),
     [
@@ -181,17 +169,3 @@ def test_a_change_of_any_column_is_a_difference(
     with migrated.transaction():
         again = replace_threads(migrated, read_threads(migrated, None), Threads(nodes, {}), "")
     assert again.digest == second.digest, "a digest of differences is that of the rows"
-
-
-def test_an_error_halfway_leaves_the_old_rows(migrated: psycopg.Connection) -> None:
-    load(migrated, [stored("1@example.org")])
-    rebuild(migrated)
-    broken = ThreadNode("2@example.org", None, None, None, "2@example.org", 0, 0, False, False)  # type: ignore[arg-type]
-
-    def replace() -> None:
-        with migrated.transaction():
-            replace_threads(migrated, read_threads(migrated, None), Threads([broken], {}), "")
-
-    with pytest.raises(psycopg.errors.NotNullViolation):
-        replace()
-    assert [*parents(migrated)] == ["1@example.org"]
