@@ -22,16 +22,11 @@ COMMITTED = 1_711_756_800
 #: Changes that no trigger of ours notices, by group.
 ROWS: dict[str, list[str]] = {
     "missing": [
-        *(
-            f"delete from {table} where ctid = (select min(ctid) from {table})"
-            for table in (
-                *("messages", "archive_entries", "senders", "chunks", "threads", "vectors"),
-                *("words", "thread_summaries", "mbox_archives", "patches", "commits"),
-                "commit_link_months",
-            )
-        ),
-        "delete from patch_series where previous_id is not null",
-        "delete from commit_links where kind = 'version'",
+        f"delete from {table} where ctid = (select min(ctid) from {table})"
+        for table in (
+            *("messages", "archive_entries", "senders", "chunks", "threads", "vectors", "words"),
+            *("thread_summaries", "mbox_archives", "patches", "commits", "commit_link_months"),
+        )
     ],
     "altered": [
         "update messages set body_text = 'other' where ctid = (select min(ctid) from messages)",
@@ -46,24 +41,32 @@ ROWS: dict[str, list[str]] = {
         "where ctid = (select max(ctid) from threads)",
         "update vectors set digest = '' where ctid = (select max(ctid) from vectors)",
         "update words set written = false where ctid = (select max(ctid) from words)",
+    ],
+    "missing patches": [
+        "delete from patch_series where previous_id is not null",
+        "delete from commit_links where kind = 'version'",
+    ],
+    "altered patches": [
         "update patches set title = 'other' where ctid = (select max(ctid) from patches)",
         "update commits set body = 'other' where ctid = (select max(ctid) from commits)",
         "update patch_series set previous_id = null, evidence = '{}' where previous_id is not null",
         "update commit_links set message_id = 'boats@example.org' where place = 1",
     ],
-    "texts": [
-        "update chunks set text = 'x' where ctid = (select max(ctid) from chunks)",
-        "update thread_summaries set sentences = '[]'",
+    "extra patches": [
+        "insert into patch_keys select 7, 0, 7, false",
+        "update commits set list = 'nowhere' where ctid = (select min(ctid) from commits)",
     ],
+    "extra links": [
+        "insert into commit_links select repository, sha, 'gone@example.org', 'discussion', 9, '{}'"
+        " from commits limit 1",
+    ],
+    "chunk texts": ["update chunks set text = 'x' where ctid = (select max(ctid) from chunks)"],
+    "sentences": ["update thread_summaries set sentences = '[]'"],
     "extra": [
         "insert into threads select 'x', 'x', null, null, 'x', 0, 0, true",
         "update thread_summaries set thread_id = 'x' "
         "where ctid = (select max(ctid) from thread_summaries)",
         "update messages set list = 'nowhere' where ctid = (select min(ctid) from messages)",
-        "insert into commit_links select repository, sha, 'gone@example.org', 'discussion', 9, '{}'"
-        " from commits limit 1",
-        "insert into patch_keys select 7, 0, 7, false",
-        "update commits set list = 'nowhere' where ctid = (select min(ctid) from commits)",
     ],
     "schema": [
         "drop index messages_sent_at",
