@@ -188,14 +188,9 @@ def test_damaged_file_of_a_folder_is_read_once(
     assert calls == [MARCH]
 
 
-def test_failing_blocking_check_stops_what_comes_after(
-    world: DagsterWorld, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_failing_blocking_check_stops_what_comes_after(world: DagsterWorld) -> None:
     world.archive(MARCH, mail("a"))
-    monkeypatch.setattr(
-        "mail_assets.defs.checks.index.count_wrong_spans",
-        lambda _, months: dict.fromkeys(months, 3),
-    )
+    world.spoil_chunks()
     result = world.month(MARCH)
     assert not result.success
     [wrong] = [c for c in result.get_asset_check_evaluations() if not c.passed]
