@@ -8,7 +8,7 @@ from mail_assets.month import ListMonth
 from mail_assets.steps.link_commits import link_commits
 from mail_assets.steps.read_commits import find_months_behind, read_month_commits
 from mail_assets.tables.commit_links import Discussed, has_changes
-from mail_assets.tables.commits import AmbiguousCommitError, CommitKey, find_commit
+from mail_assets.tables.commits import AmbiguousCommitError, CommitKey, find_commits
 from mail_assets_tests.crane import COMMITTED, NEW, Crane
 from mail_assets_tests.world import APRIL, HARBOR, MARCH, PIER, World, mail
 
@@ -67,8 +67,8 @@ def test_rewritten_history_loses_its_commits_and_links(crane: Crane) -> None:
     crane.link()
     assert crane.links(sha) == []
     with crane.world.connect() as connection:
-        assert find_commit(connection, sha, ["crane"]) is None
-        assert find_commit(connection, again[:8], ["crane"]) == CommitKey("crane", again)
+        found = find_commits(connection, [sha, again[:8].upper()], ["crane"])
+    assert found == {again[:8].upper(): CommitKey("crane", again)}
 
 
 def test_commit_moves_between_months_of_a_rewritten_date(crane: Crane) -> None:
@@ -194,4 +194,4 @@ def test_ambiguous_id_is_refused(crane: Crane) -> None:
     crane.read()
     twice = next(x for x in "0123456789abcdef" if sum(sha[0] == x for sha in shas) > 1)
     with crane.world.connect() as connection, pytest.raises(AmbiguousCommitError):
-        find_commit(connection, twice, ["crane"])
+        find_commits(connection, [shas[0], twice], ["crane"])
