@@ -200,7 +200,7 @@ _NAK = re.compile(
     r"i(?:(?:['’]m| am)(?: going to)? not|['’]ll not| will not| wo n['’]t| won['’]t|"
     r"(?:['’]ve| have)? decided not to)(?: going to| be)? (?:apply|merg|commit|accept|tak)(?:e|ing)? "
     r"(?:this|it|that|these|them|(?:this|the|your|these) (?:patch(?:es)?|series|change|one))"
-    r"(?=\s*(?:[.!;:(]|\Z| (?:because|since|for the)\b))|"
+    r"(?=\s*(?:[.!;:(]|\Z|,? (?:because|since|for the)\b))|"
     r"(?:(?:patch|series) (?-i:rejected)|(?-i:Rejected|REJECTED))\b(?=\s*(?:[.,!:;]|$))|"
     r"i(?:['’]m| am)? ?(?:hereby )?(?:nak|nack|reject(?:ing)?|naking|nacking) "
     r"(?:this|it|the|these)\b|"
