@@ -106,5 +106,19 @@ and (join_file_names(m.attachments) !~ %(signs)s
      or regexp_replace(join_file_names(m.attachments), %(addresses)s, e'\n', 'g')
         like like_pattern(%(shown_file)s))
 
+-- name: changed
+-- Mails of commits that change a file, as in search_patches.sql, where they are too many to name.
+m.message_id in (
+    select k.message_id
+      from commits c
+      join commit_links k using (repository, sha)
+     where c.changed_names like like_pattern(%(part)s)
+       and c.list = any((select shown_lists())::text[]) and k.kind <> 'missing'
+       and exists (
+           select from regexp_split_to_table(c.changed_names, e'\n') as n (line)
+            where n.line like like_pattern(%(part)s) and n.line not like '%%()'
+              and (%(shows_addresses)s or n.line !~ %(signs)s)))
+and not exists (select from shown_texts t where t.message_id = m.message_id)
+
 -- name: words
 m.search @@ %(words)s::tsquery

@@ -159,6 +159,7 @@ begin
                    'note_patch_changes()', 'note_patch_answers()', 'note_patch_answer_updates()',
                    'like_pattern(text)',
                    'fold_name(text)', 'join_receivers(text[], text[])', 'join_file_names(jsonb)',
+                   'list_changed_names(jsonb)',
                    'note_senders()',
                    'forget_senders()', 'note_summary_messages()', 'drop_summaries_of_messages()',
                    'note_summary_threads()', 'drop_summaries_of_threads()',

@@ -98,6 +98,30 @@ comment on function join_file_names(jsonb) is
     'The names of the attached files of a message as one text in lower case, for an index.';
 
 
+-- From the head of a hunk the name before the first parenthesis, else that of a class or the like.
+create function list_changed_names(files jsonb) returns text
+language sql immutable strict parallel safe as $$
+    with functions as (
+        select coalesce(substring(h.head from '([[:alpha:]_][[:alnum:]_.:~]*)[[:blank:]]*\('),
+                        substring(h.head from
+                                  '\y(?:class|struct|enum|union|trait|impl|interface|module)'
+                                  '[[:blank:]]+([[:alnum:]_.:]+)')) as name
+          from jsonb_array_elements(files) as f (file)
+         cross join jsonb_array_elements_text(coalesce(f.file -> 'functions', '[]')) as h (head)),
+    names as (
+        select f.file ->> 'path' as name from jsonb_array_elements(files) as f (file)
+        union select f.file ->> 'old_path' from jsonb_array_elements(files) as f (file)
+        union select name || '()' from functions
+        union select regexp_replace(name, '^.*[.:]', '') || '()' from functions)
+    select e'\n' || coalesce(string_agg(lower(name), e'\n' order by name collate "C") || e'\n', '')
+      from names
+     where name not in ('', '()', 'if()', 'for()', 'while()', 'switch()', 'return()', 'function()')
+$$;
+comment on function list_changed_names(jsonb) is
+    'The files of a commit, and with () after each the functions that git names above its hunks, in '
+    'lower case: a line for each, between line breaks.';
+
+
 -- Lists -----------------------------------------------------------------------------------------
 
 create table lists (
@@ -876,6 +900,7 @@ create table commits (
     patch_id         text not null,
     line_digests     integer[] not null,
     flags            text[] not null,
+    changed_names    text not null generated always as (list_changed_names(files)) stored,
     primary key (repository, sha)
 );
 create index commits_month on commits (list, month);
@@ -885,6 +910,13 @@ create index commits_title on commits (title_key);
 create index commits_author on commits (lower(author_email), authored_at);
 create index commits_committer on commits (lower(committer_email), committed_at);
 create index commits_named on commits using gin (named_mails);
+-- 4 MB for 60,000 commits; a row for each name, or an array of the ends of paths, cannot find a part.
+do $$
+begin
+    if exists (select from pg_extension where extname = 'pg_trgm') then
+        create index commits_changed_names on commits using gin (changed_names gin_trgm_ops);
+    end if;
+end $$;
 
 comment on table commits is
     'One row per commit of the branch of a repository of lists.toml, in the month of its committer '
@@ -917,6 +949,8 @@ comment on column commits.patch_id is
     'What git patch-id --stable says of its diff; empty for a merge and without a diff.';
 comment on column commits.line_digests is 'Digests of its changed lines, as in patches.';
 comment on column commits.flags is 'What was cut or repaired, such as diff_capped.';
+comment on column commits.changed_names is
+    'Files and functions that it changes, as list_changed_names has them, for an index.';
 
 create table commit_links (
     repository  text not null,

@@ -229,7 +229,7 @@ def _arrange(
             arranged.rows += [_Placed(row, []) for row in block]
             continue
         best = [c for row in block for c in row.best[:SHOWN]]
-        hits = {hit.message_id: hit for hit in reader.read(best, found.query, found.terms)}
+        hits = {hit.message_id: hit for hit in reader.read(best, found)}
         for row in block:
             ids = (c.message_id for c in row.best[:SHOWN])
             arranged.add(row, [hits[one] for one in ids if one in hits])
@@ -248,7 +248,7 @@ def _build_page(
     last = offset + request.limit
     page = arranged.rows[offset:last]
     waiting = [c for one in page for c in arranged.list_spare(one)]
-    for hit in reader.read(waiting, found.query, found.terms) if waiting else ():
+    for hit in reader.read(waiting, found) if waiting else ():
         arranged.fill(page, hit)
     threads = [one.thread_id for one in page if one.thread_id]
     described = reader.read_threads(threads, lists) if threads else {}

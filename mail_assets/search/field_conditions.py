@@ -54,6 +54,16 @@ class FieldCondition(NamedTuple):
     negated: bool = False
 
 
+class FilePart(NamedTuple):
+    """A part of a file's name, with the mails of the commits that change such a file.
+
+    `changed` are their ids; None for many, which a condition finds.
+    """
+
+    part: str
+    changed: tuple[str, ...] | None = ()
+
+
 #: Alternatives, of fields and of texts.
 MixedClause: TypeAlias = tuple[FieldCondition | Condition, ...]
 
@@ -81,7 +91,9 @@ def is_indexed(clause: Sequence[FieldCondition]) -> bool:
 def _has_index(condition: FieldCondition) -> bool:
     if condition.name in ("senders", "ids", "threads", "patches"):
         return True
-    parts = condition.name in ("subject", "receiver", "file") or condition.name in SHOWN_TEXTS
+    if isinstance(condition.value, FilePart):
+        return condition.value.changed is not None and bool(_TRIGRAM.search(condition.value.part))
+    parts = condition.name in ("subject", "receiver") or condition.name in SHOWN_TEXTS
     return parts and bool(_TRIGRAM.search(str(condition.value)))
 
 
@@ -145,6 +157,8 @@ def _resolve_field(
         case "version":
             query = statement("search_patches", "latest")
             return _resolve_patches(connection, "latest", query, negated=negated)
+        case "file":
+            return _resolve_file(connection, str(value), negated=negated)
         case "to":
             return FieldCondition("receiver", value, negated)
         case "kind" if value == "applied":
@@ -168,6 +182,17 @@ def _resolve_patches(
     return FieldCondition("patches", found, negated)
 
 
+def _resolve_file(
+    connection: psycopg.Connection, part: str, *, negated: bool, shown: bool = False
+) -> FieldCondition:
+    """Return the condition on a part of a file's name; with `shown` its addresses do not count."""
+    query = statement("search_patches", "changed_file")
+    parameters = {"part": part, "shows_addresses": not shown, "most": MAX_PATCHES + 1, **HIDDEN}
+    found = read_column(connection, query, parameters)
+    changed = None if len(found) > MAX_PATCHES else tuple(found)
+    return FieldCondition(_SHOWN["file"] if shown else "file", FilePart(part, changed), negated)
+
+
 def _resolve_shown(
     connection: psycopg.Connection, field: Field, *, negated: bool
 ) -> FieldCondition:
@@ -177,6 +202,8 @@ def _resolve_shown(
         raise RequestError(
             f"addresses are hidden here: {field.name}: takes a part of a name, not {quote(value)}"
         )
+    if field.name == "file":
+        return _resolve_file(connection, value, negated=negated, shown=True)
     if field.name in _SHOWN:
         return FieldCondition(_SHOWN[field.name], value, negated)
     query = statement("search", "senders_by_name")

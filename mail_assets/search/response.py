@@ -89,6 +89,7 @@ class HitExplanation:
     Messages that are listed by date have no score. `words`: the words of the query in its subject
     and chunks, as they are written there. `distance`: cosine distance of its nearest chunk.
     `thread_score`: the part of the score that comes from the best messages of its thread.
+    `commits`: its commits that change a file or function which the query names, a line each.
     """
 
     ranks: Mapping[str, int]
@@ -96,6 +97,7 @@ class HitExplanation:
     distance: float | None
     thread_score: float
     found_by: FoundBy = "legs"
+    commits: tuple[str, ...] = ()
 
     def reasons(self) -> Iterator[str]:
         """Yield the reasons in words: ranks or what else found it, distance, words, thread."""
@@ -107,6 +109,7 @@ class HitExplanation:
             yield f"words {', '.join(self.words)}"
         if self.thread_score:
             yield f"thread {self.thread_score:.3f}"
+        yield from self.commits
 
 
 @dataclass(frozen=True)

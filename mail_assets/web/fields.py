@@ -218,6 +218,7 @@ FIELDS: Mapping[str, str] = {
     "ComparedPatch.state": "same, context, changed, added (new) or dropped",
     "commits": "the ids of the commits of the repositories at hand",
     "ChangeDocument.commits": "the ids of its commits in the repositories at hand",
+    "HitExplanation.commits": "its commits that change a named file or function, a line each",
     "AppliedDocument.commits": "the commits, the newest first",
     "shas": "the ids of commits, those too that only mails name",
     "decided_at": "when it was applied (UTC), null if it was not",

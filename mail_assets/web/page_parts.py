@@ -231,6 +231,7 @@ def describe_reasons(hit: Document) -> str:
         reasons.append(f"meaning{rank}{near}")
     if not ranks:
         reasons.append(REASONS[why["found_by"]])
+    reasons += why["commits"]
     return "; ".join(reasons)
 
 
