@@ -50,16 +50,6 @@ def test_what_no_step_and_no_stage_used_is_between_them() -> None:
     assert found["months"]["chunks"] == {"first": 250, "middle": 250, "last": 250}
 
 
-def test_building_of_threads_ends_where_months_begin() -> None:
-    later = [
-        line("range", 120, 25),
-        line("month", 130, 33, asset="messages", list="tide", month="2024-04", stored=9),
-        line("done", 131, 34),
-    ]
-    found = summarize([*LINES[:6], *later], [])
-    assert found["stages"] == {"threads": {"processor": 3, "clock": 4}}
-
-
 def test_interrupted_backfill_counts_until_its_last_line() -> None:
     later = [
         line("start", 900, 3),

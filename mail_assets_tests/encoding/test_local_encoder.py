@@ -115,13 +115,6 @@ def test_any_text_has_a_vector_of_length_one(any_encoder: LocalEncoder | StaticE
     check()
 
 
-def test_int8_is_near_fp32(encoders: Mapping[str, LocalEncoder]) -> None:
-    vectors = [encoders[precision].encode_documents(TEXTS) for precision in GRAPH_PRECISIONS]
-    cosines = (vectors[0] * vectors[1]).sum(axis=1)
-    assert cosines.mean() >= 0.98
-    assert cosines.min() >= 0.95
-
-
 @pytest.mark.parametrize("precision", GRAPH_PRECISIONS)
 def test_each_text_is_nearest_to_its_paraphrase(
     precision: str, encoders: Mapping[str, LocalEncoder]
@@ -163,12 +156,6 @@ def test_a_text_is_cut_at_the_limit_and_counted(cache: Path) -> None:
 def test_a_cut_is_logged(encoder: LocalEncoder, caplog: pytest.LogCaptureFixture) -> None:
     encoder.encode_documents(["short", "word " * 2000])
     assert caplog.messages == [f"1 of 2 texts cut to {LIMIT + 2} tokens"]
-
-
-def test_an_encoder_describes_itself(any_encoder: LocalEncoder | StaticEncoder) -> None:
-    assert any_encoder.model == ALL_MINILM_L6_V2
-    assert any_encoder.fingerprint == ALL_MINILM_L6_V2.fingerprint(any_encoder.precision)
-    assert any_encoder.dimension == 384
 
 
 def test_fewer_than_one_thread_is_refused(cache: Path) -> None:

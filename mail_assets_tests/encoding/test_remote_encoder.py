@@ -2,7 +2,6 @@
 
 import threading
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -202,15 +201,3 @@ def test_a_text_too_long_is_named_by_its_place_with_the_remedy(
     assert "it begins 'a very long text" in error
     assert "Set MAIL_ENCODER_MAX_TOKENS, now 512, lower" in error
     assert len(error) < 600
-
-
-def test_another_refusal_says_which_texts(open_: Open, server: FakeServer) -> None:
-    with pytest.raises(EndpointError, match=r"an empty string \(texts 1 to 3 of 3\)"):
-        open_().encode_documents(["a", "", "b"])
-
-
-def test_an_encoder_describes_itself(open_: Open) -> None:
-    endpoint = open_()
-    assert endpoint.fingerprint == endpoint.model.fingerprint()
-    assert endpoint.fingerprint != replace(endpoint.model, dimension=8).fingerprint()
-    assert endpoint.tokenizer is TOKENIZER
