@@ -86,6 +86,7 @@ Patch 2/3 applied to fixes.
 Done that way and pushed.
 Fixed and pushed.
 Committed that way.
+Checked in, thanks.
 Marked as committed.
 I have marked this as committed in the commitfest.
 patchset applied
@@ -268,6 +269,7 @@ def test_sentence_states_an_outcome(outcome: str, sentence: str) -> None:
         ("Applied to for-next, thanks.", True),
         # what an author says of a suggestion
         ("Applied.", False),
+        ("Applied as 3f2a9d1b0c.", True),
         ("Merged.", False),
     ],
 )
