@@ -6,7 +6,9 @@ from typing import NamedTuple
 
 import pytest
 
+from mail_assets.reading.patch_pages import read_commit_page
 from mail_assets.reading.series import read_many
+from mail_assets.tables.commits import CommitKey
 from mail_assets_tests.crane import COMMITTED, Crane
 from mail_assets_tests.world import World
 
@@ -15,6 +17,7 @@ ANN, BO = "Ann Harbor <ann@example.org>", "Bo Pier <bo@example.org>"
 CEM = "Cem Gate <cem@example.org>"
 LINES = [f"int load_of_crane_{n} = {n * 7};" for n in range(24)]
 FIRST, SECOND = LINES[:12], LINES[12:]
+LIFT = "Lift heavier loads"
 TITLE = "crane: Lift heavier loads at night"
 
 
@@ -45,7 +48,8 @@ def post(
         head += ["MIME-Version: 1.0", "Content-Type: multipart/mixed; boundary=cut"]
         parts = [f"Content-Type: text/plain\n\n{body}\n"]
         parts += [
-            f"Content-Type: text/x-patch\nContent-Disposition: attachment; filename={file}\n\n{text}"
+            f"Content-Type: text/x-patch\nContent-Disposition: attachment; filename={file}"
+            f"\n\n{text}"
             for file, text in files.items()
         ]
         body = "".join(f"--cut\n{part}\n" for part in parts) + "--cut--"
@@ -87,10 +91,10 @@ CASES = {
     "PostgreSQL": Case(
         [
             post("v1", "Cranes at night", "Attached.", BO,
-                 files={"v1-0001-Lift-heavier-loads.patch": formatted("Lift heavier loads", FIRST)}),
+                 files={"v1-0001-Lift-heavier-loads.patch": formatted(LIFT, FIRST)}),
             post("v2", "Re: Cranes at night", "A new version is attached.", BO, 2, "v1",
                  files={
-                     "v2-0001-Lift-heavier-loads.patch": formatted("Lift heavier loads", FIRST),
+                     "v2-0001-Lift-heavier-loads.patch": formatted(LIFT, FIRST),
                      "v2-0002-Document-it.patch": formatted("Document it", SECOND),
                  }),
             post("plan", "Re: Cranes at night", "I plan to push this next week.", CEM, 3, "v2"),
@@ -135,7 +139,7 @@ CASES = {
     "FFmpeg": Case(
         [
             post("v1", f"[Crane-devel] [PATCH] {TITLE}", f"---\n{diff()}"),
-            post("will", f"Re: [Crane-devel] [PATCH] {TITLE}", "will apply in 2 days", CEM, 2, "v1"),
+            post("will", f"Re: [Crane-devel] [PATCH] {TITLE}", "will apply in a day", CEM, 2, "v1"),
             post("push", f"Re: [Crane-devel] [PATCH] {TITLE}", "patchset applied", CEM, 4, "v1"),
         ],
         TITLE,
@@ -144,7 +148,7 @@ CASES = {
     ),
     "Subversion": Case(
         [
-            post("v1", "[PATCH] Lift heavier loads", f"[[[\n* crane.c: More.\n]]]\n\n{diff(head=SVN)}"),
+            post("v1", "[PATCH] Lift heavier loads", f"[[[\nMore.\n]]]\n\n{diff(head=SVN)}"),
             post("done", "Re: [PATCH] Lift heavier loads", "Committed in r12345, thanks!", CEM, 6,
                  "v1"),
         ],
@@ -212,7 +216,7 @@ def test_patches_of_a_project_are_followed(world: World, name: str) -> None:
     crane.link()
     world.series()
     assert crane.links(sha) == [*case.links]
-    names = [one for one in case.states]
+    names = list(case.states)
     with world.connect() as connection:
         found = read_many(connection, [f"{one}@example.org" for one in names], NOW)
     assert {
@@ -222,3 +226,34 @@ def test_patches_of_a_project_are_followed(world: World, name: str) -> None:
     } == {one: {state} for one, state in case.states.items()}  # fmt: skip
     mails = {row[0] for row in world.rows("patches", "message_id")}
     assert mails == {f"{one}@example.org" for one in names}
+
+
+@pytest.mark.parametrize(
+    ("message", "found"),
+    [
+        ("(cherry picked from commit {sha})", True),
+        ("commit {sha} upstream.", True),
+        ("[ Upstream commit {sha} ]", True),
+        ("(backported from commit {short})", True),
+        ("(cherry picked from commit 0123456789ab)\n(cherry picked from commit {sha})", True),
+        ("(cherry picked from commit 0123456789ab)", False),
+        ("See commit {sha}.", False),
+    ],
+)
+def test_page_of_a_backport_has_the_mail_of_its_original(
+    world: World, message: str, found: bool
+) -> None:
+    crane = Crane(world)
+    sha = crane.commit()
+    text = message.format(sha=sha, short=sha[:10])
+    pick = crane.made.commit({"old.c": b"1\n"}, f"crane: old\n\n{text}\n", committed=COMMITTED)
+    again = f"crane: older\n\n(cherry picked from commit {pick})\n"
+    picks = [pick, crane.made.commit({"old.c": b"2\n"}, again, committed=COMMITTED)]
+    world.load(crane.mail("v1", sha), last="patches")
+    crane.read()
+    crane.link()
+    with world.connect() as connection:
+        pages = [read_commit_page(connection, CommitKey("crane", one)) for one in picks]
+    assert [(one.decision.commit.sha, one.decision.message_ids) for one in pages if one] == [
+        (one, ["v1@example.org"] * found) for one in picks
+    ]

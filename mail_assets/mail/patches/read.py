@@ -31,6 +31,8 @@ _ANY_FIELD = re.compile(
     r"MIME-Version|Content-[\w-]{1,40}|X-[\w-]{1,60}|Sent|Organization|User-Agent|List-[\w-]{1,20}):",
     re.I,
 )
+# of a program that posts what somebody else has applied
+_NOTIFICATION = re.compile(r"\s*+The following commit has been merged into \S")
 _BETWEEN = re.compile(
     r"(?:Interdiff|Range-diff)(?: (?:against|from|v|\d)[^\n]{0,60})?:?\s{0,9}\Z", re.I
 )
@@ -100,6 +102,8 @@ def read_patches(mail: PatchMail) -> list[MailedPatch]:
 def read_diffs(mail: PatchMail) -> list[ReadPatch]:
     """Return the patches of a mail with their diffs, in order."""
     if not may_hold_patches(mail.subject, mail.segments, bool(mail.attached)):
+        return []
+    if _NOTIFICATION.match(mail.body_text):
         return []
     named = read_subject(mail.subject)
     found = [

@@ -81,7 +81,7 @@ class PatchSubject(NamedTuple):
 
     @property
     def is_posting(self) -> bool:
-        """True if its mail posts a patch or a cover letter, also without a diff: no answer, no ping."""
+        """True if its mail posts a patch, also without a diff: no answer and no ping."""
         return self.says_patch and not self.is_answer and "ping" not in self.tags
 
     @property

@@ -86,6 +86,7 @@ Patch 2/3 applied to fixes.
 Done that way and pushed.
 Fixed and pushed.
 Committed that way.
+Checked in, thanks.
 Marked as committed.
 I have marked this as committed in the commitfest.
 patchset applied
@@ -119,6 +120,7 @@ Big NAK on this one.
 I'm not going to apply this.
 I won't apply this patch.
 I have decided not to take these patches.
+I don't apply this patch.
 I am not applying this series, because it is too late.
 """,
     "withdrawn": """
@@ -135,6 +137,7 @@ Please don't apply this.
 Please do not merge this series.
 Sorry, please ignore this one.
 Oops, please ignore this.
+Cancel this patch.
 """,
     "superseded": """
 Please ignore, v3 follows.
@@ -235,6 +238,9 @@ I won't apply this as is.
 I won't apply this yet.
 I'm not going to apply this until it is tested.
 Point taken.
+It landed in 5.3.
+Cancel this job.
+I don't apply patches without tests.
 Taken together, these patches are large.
 Added to the list of known problems.
 """
@@ -255,6 +261,22 @@ def test_sentence_states_an_outcome(outcome: str, sentence: str) -> None:
     assert [one.outcome for one in read(sentence)] == [outcome]
 
 
+@pytest.mark.parametrize(
+    ("sentence", "firm"),
+    [
+        ("Pushed.", True),
+        ("Committed as r12345.", True),
+        ("Applied to for-next, thanks.", True),
+        # what an author says of a suggestion
+        ("Applied.", False),
+        ("Applied as 3f2a9d1b0c.", True),
+        ("Merged.", False),
+    ],
+)
+def test_words_for_suggestions_are_not_firm(sentence: str, firm: bool) -> None:
+    assert [one.firm for one in read(sentence)] == [firm]
+
+
 @pytest.mark.parametrize("sentence", UNSAID.strip().splitlines())
 def test_sentence_states_nothing(sentence: str) -> None:
     assert read(sentence) == []
@@ -264,7 +286,6 @@ def test_sentence_states_nothing(sentence: str) -> None:
     ("sentence", "parts", "whole"),
     [
         ("Applied 1-3 and 5, thanks.", (1, 2, 3, 5), False),
-        ("Committed r12345.", (), False),
         ("Pushed 0001 and 0002.", (1, 2), False),
         ("I pushed v7-0001 now.", (1,), False),
         ("I've pushed the first two patches.", (1, 2), False),

@@ -224,6 +224,11 @@ def test_cover_letters(subject: str, files: tuple[tuple[str, str], ...], kinds: 
     assert [one.kind for one in read("All about it.", subject, *files)] == kinds
 
 
+def test_notification_of_a_program_posts_no_patch() -> None:
+    text = f"The following commit has been merged into the crane branch:\n\nCommit-ID: 1\n{DIFF}"
+    assert read(text, "[tip: crane] Limit") == []
+
+
 @pytest.mark.parametrize("head", ["Interdiff against v1:", "Range-diff against v1:", "Interdiff:"])
 def test_cover_letter_with_an_interdiff_has_no_patch(head: str) -> None:
     found = read(f"All about it.\n\n{head}\n{DIFF}", "[PATCH v2 0/2] Cranes")
