@@ -24,6 +24,13 @@ FIGURES = (
     *("by_trailer", "by_patch_id", "by_subject", "by_lines", "by_name"),
 )
 
+#: Source of links -> the statement that finds the commits which a month of it touches.
+_TOUCHED = {
+    "commits": "commits_of_month",
+    "patches": "commits_of_patches",
+    "messages": "commits_of_messages",
+}
+
 #: Time that an author may take from a mail to a commit without the same subject.
 LONGEST_WAY = dt.timedelta(days=400)
 
@@ -77,25 +84,22 @@ def find_changed_months(connection: psycopg.Connection) -> list[SourceMonth]:
     ]
 
 
-def begin_months(connection: psycopg.Connection, months: Collection[SourceMonth]) -> None:
-    """Mark months as begun: they stay changed until they are recorded, even if they change back."""
-    connection.execute(statement("commit_links", "begin_months"), _columns(months))
-
-
-def record_months(connection: psycopg.Connection, months: Collection[SourceMonth]) -> None:
-    """Record that links were made of some months as they are; forget those that are gone."""
-    values = _columns(months)
-    connection.execute(statement("commit_links", "record_months"), values)
-    connection.execute(statement("commit_links", "forget_months"), values)
-
-
-def _columns(months: Collection[SourceMonth]) -> dict[str, list[str]]:
-    return {
-        "assets": [one.asset for one in months],
-        "of_lists": [one.month.list_name for one in months],
-        "of_months": [one.month.month for one in months],
-        "of_digests": [one.digest for one in months],
+def note_touched(connection: psycopg.Connection, changed: Collection[SourceMonth]) -> None:
+    """Note the commits that changed months touch, and record these months, in a transaction."""
+    connection.execute(statement("commit_links", "stage"))
+    for one in changed:
+        values = {**one.month.columns, "longest": LONGEST_WAY}
+        connection.execute(statement("commit_links", _TOUCHED[one.asset]), values)
+    connection.execute(statement("commit_links", "note_touched"))
+    columns = {
+        "assets": [one.asset for one in changed],
+        "of_lists": [one.month.list_name for one in changed],
+        "of_months": [one.month.month for one in changed],
+        "of_digests": [one.digest for one in changed],
     }
+    connection.execute(statement("commit_links", "record_months"), columns)
+    connection.execute(statement("commit_links", "forget_months"), columns)
+    connection.execute(statement("commit_links", "forget_empty_months"), columns)
 
 
 def forget_sources(connection: psycopg.Connection) -> None:
@@ -108,22 +112,9 @@ def has_changes(connection: psycopg.Connection) -> bool:
     return bool(read_value(connection, statement("commit_links", "has_changes")))
 
 
-def find_touched(connection: psycopg.Connection, changed: SourceMonth) -> list[CommitKey]:
-    """Return the commits whose links may depend on a changed month."""
-    match changed.asset:
-        case "commits":
-            query = statement("commit_links", "commits_of_month")
-        case "patches":
-            query = statement("commit_links", "commits_of_patches")
-        case _:
-            query = statement("commit_links", "commits_of_messages")
-    values = {**changed.month.columns, "longest": LONGEST_WAY}
-    return [CommitKey(*row) for row in connection.execute(query, values)]
-
-
-def read_noted(connection: psycopg.Connection) -> dict[int, CommitKey]:
-    """Return the commits that lost a linked message, by the numbers of their notes."""
-    rows = connection.execute(statement("commit_links", "noted")).fetchall()
+def read_noted(connection: psycopg.Connection, most: int) -> dict[int, CommitKey]:
+    """Return at most `most` commits that are to be linked again, by the numbers of their notes."""
+    rows = connection.execute(statement("commit_links", "noted"), {"most": most}).fetchall()
     return {number: CommitKey(*key) for number, *key in rows}
 
 
@@ -139,10 +130,10 @@ def read_facts(
     values = {"repositories": [x.repository for x in keys], "shas": [x.sha for x in keys]}
     found = {}
     for row in connection.execute(statement("commit_links", "facts"), values):
-        repository, sha, *about, paths, lines, body, same_titles = row
+        repository, sha, *about, paths, lines, body, is_only = row
         named = tuple(find_named_mails(body))
         facts = CommitFacts._make(
-            (sha, *about, frozenset(paths), frozenset(lines), named, same_titles)
+            (sha, *about, frozenset(paths), frozenset(lines), named, is_only)
         )
         found[CommitKey(repository, sha)] = facts
     return found
@@ -278,7 +269,6 @@ def settle_months(
     ordered = sorted(months)
     values = {"lists": [m.list_name for m in ordered], "months": [m.month for m in ordered]}
     rows = connection.execute(statement("commit_links", "settle_months"), values).fetchall()
-    connection.execute(statement("commit_links", "forget_empty_months"))
     return {ListMonth(name, month): counts for name, month, counts in rows}
 
 

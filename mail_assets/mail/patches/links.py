@@ -50,7 +50,7 @@ class Kind(StrEnum):
 
 
 class CommitFacts(NamedTuple):
-    """A commit as it is compared. `same_titles`: commits of its repository with its title."""
+    """A commit as it is compared. `is_only`: no other of its repository has its title."""
 
     sha: str
     title_key: str
@@ -62,7 +62,7 @@ class CommitFacts(NamedTuple):
     paths: frozenset[str]
     lines: frozenset[int]
     named: tuple[NamedMail, ...] = ()
-    same_titles: int = 1
+    is_only: bool = True
 
 
 def compare_commit(commit: Commit) -> CommitFacts:
@@ -234,7 +234,7 @@ def _is_late(commit: CommitFacts, patch: PatchFacts) -> bool:
 
 def _is_source(commit: CommitFacts, m: _Match) -> bool:
     """Return whether a match is certain enough to be the mail that was applied, or a version."""
-    says_much = len(commit.title_key) >= LEAST_TITLE and commit.same_titles == 1
+    says_much = len(commit.title_key) >= LEAST_TITLE and commit.is_only
     enough = min(len(commit.lines), len(m.patch.lines)) >= LEAST_LINES
     same_lines = enough and m.lines >= SAME_LINES
     if m.same_id:
