@@ -1,6 +1,7 @@
 """The rows of commit_links: what links are made of, the candidates of commits, and their links."""
 
 import datetime as dt
+from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from typing import LiteralString, NamedTuple
@@ -35,6 +36,10 @@ _TOUCHED = {
 LONGEST_WAY = dt.timedelta(days=400)
 
 
+#: Patches of one title, patch-id or thread that a commit is compared with: bots send thousands.
+MOST_ALIKE = 1_000
+
+
 class Discussed(NamedTuple):
     """The lists that discuss a repository, and the word that marks its patches in subjects."""
 
@@ -51,7 +56,7 @@ class SourceMonth(NamedTuple):
 
 
 class _Candidates(NamedTuple):
-    """Patches that may be the sources of some commits, by what they share with these."""
+    """Patches that may be the sources of some commits, by what they share, oldest first."""
 
     by_patch_id: Mapping[str, list[PatchFacts]]
     by_title: Mapping[str, list[PatchFacts]]
@@ -72,8 +77,16 @@ class _Candidates(NamedTuple):
             if one.key:
                 groups.append(self.by_thread.get(self.threads.get(one.message_id, ""), []))
         for group in groups:
-            found.update({(patch.message_id, patch.place): patch for patch in group})
+            some = _find_nearest(group, commit.authored_at)
+            found.update({(patch.message_id, patch.place): patch for patch in some})
         return [*found.values()]
+
+
+def _find_nearest(group: list[PatchFacts], at: dt.datetime) -> list[PatchFacts]:
+    """Return the patches of a group, oldest first, that were sent nearest to a date."""
+    place = bisect_left(group, at, key=lambda patch: patch.sent_at)
+    first = max(0, min(place - MOST_ALIKE // 2, len(group) - MOST_ALIKE))
+    return group[first : first + MOST_ALIKE]
 
 
 def find_changed_months(connection: psycopg.Connection) -> list[SourceMonth]:
@@ -132,9 +145,7 @@ def read_facts(
     for row in connection.execute(statement("commit_links", "facts"), values):
         repository, sha, *about, paths, lines, body, is_only = row
         named = tuple(find_named_mails(body))
-        facts = CommitFacts._make(
-            (sha, *about, frozenset(paths), frozenset(lines), named, is_only)
-        )
+        facts = CommitFacts._make((sha, *about, frozenset(paths), frozenset(lines), named, is_only))
         found[CommitKey(repository, sha)] = facts
     return found
 
@@ -161,7 +172,7 @@ def _read_candidates(
     query = statement("commit_links", "candidates")
     patches = _read_patches(connection, query, values, about.prefix)
     groups: list[defaultdict[str, list[PatchFacts]]] = [defaultdict(list) for _ in range(4)]
-    for patch in patches:
+    for patch in sorted(patches, key=lambda one: (one.sent_at, one.message_id, one.place)):
         keys = (patch.patch_id, patch.title_key, patch.message_id, patch.thread_id)
         for group, key in zip(groups, keys, strict=True):
             group[key].append(patch)

@@ -8,10 +8,12 @@ from mail_assets.month import ListMonth
 from mail_assets.steps import link_commits as steps
 from mail_assets.steps.link_commits import link_commits
 from mail_assets.steps.read_commits import find_months_behind, read_month_commits
+from mail_assets.tables import commit_links
 from mail_assets.tables.commit_links import Discussed, has_changes
 from mail_assets.tables.commits import AmbiguousCommitError, CommitKey, find_commits
 from mail_assets_tests.crane import COMMITTED, NEW, Crane
 from mail_assets_tests.sources.inboxes import git
+from mail_assets_tests.sources.repositories import MARCH_5
 from mail_assets_tests.steps.test_killed_patches import killed_at
 from mail_assets_tests.world import APRIL, HARBOR, MARCH, PIER, Killed, World, mail
 
@@ -234,6 +236,26 @@ def test_title_of_many_commits_touches_none_of_them(crane: Crane) -> None:
         crane.made.commit({"n": b"%d\n" % n}, "sync", committed=COMMITTED + n * 40 * 86_400)
         crane.read(f"2024-0{3 + n}")
         assert crane.link().counts["read"] == (2, 2, 1)[n]
+
+
+def test_mail_is_found_among_many_of_its_title(
+    crane: Crane, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(commit_links, "MOST_ALIKE", 2)
+    texts = [b"".join(b"int limit_%d_%d;\n" % (n, m) for m in range(6)) for n in range(9)]
+    shas = [
+        crane.made.commit({"crane.c": text}, "sync", authored=at, committed=at + 3_600)
+        for n, text in enumerate(texts)
+        for at in [MARCH_5 + n * 86_400]
+    ]
+    mails = [
+        crane.mail(f"v{n}", sha, "[PATCH] sync").replace(b"04 Mar 2024", b"%02d Mar 2024" % (n + 5))
+        for n, sha in enumerate(shas)
+    ]
+    crane.world.load(*mails, last="patches")
+    crane.read()
+    crane.link()
+    assert [crane.links(sha)[:1] for sha in shas] == [[f"applied v{n}"] for n in range(9)]
 
 
 def test_ambiguous_id_is_refused(crane: Crane) -> None:
