@@ -61,9 +61,11 @@ select w.prefix, c.repository, c.sha
   from (select distinct prefix from unnest(%(prefixes)s::text[]) as p (prefix)) w
  cross join lateral (
        select repository, sha
-         from commits
-        where sha ~>=~ lower(w.prefix) and sha ~<~ (lower(w.prefix) || 'g')
-          and repository = any(%(repositories)s)
+         from (select repository, sha
+                 from commits
+                where sha ~>=~ lower(w.prefix) and sha ~<~ (lower(w.prefix) || 'g')
+               offset 0) s
+        where repository = any(%(repositories)s)
         order by sha, array_position(%(repositories)s::text[], repository)
         limit 10) c
  order by w.prefix, c.sha, array_position(%(repositories)s::text[], c.repository)

@@ -100,7 +100,7 @@ def test_patch_is_applied_if_enough_agrees(wrong: dict[str, Any], found: bool) -
         # "Fix typo": says too little unless the lines agree
         ({"title_key": "fixtypo"}, False),
         # a title that many commits have, such as that of a release
-        ({"same_titles": 5}, False),
+        ({"is_only": False}, False),
         ({}, True),
     ],
 )
