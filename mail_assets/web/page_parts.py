@@ -100,6 +100,7 @@ def view_conversations(document: Document, parsed: ParsedRequest) -> Iterator[di
                 "text": 1,
                 "copies": (),
                 "newer_copy": None,
+                "versions": (),
                 "patch": None,
                 "attachments": (),
             }

@@ -286,6 +286,25 @@ def test_versions_in_other_threads_are_one_hit(bay: Bay, mode: str, order: str) 
     assert {"limit-1", "limit-2", "limit-3"} <= {*alone}
 
 
+@pytest.mark.parametrize(
+    ("query", "standing", "better"),
+    [
+        ("One hawser must", "limit-2", "limit-1@bay"),
+        ("whoever pulls asks for the hawser", "limit-2", None),
+        ("As Bo says, limit and strain are two", "limit-2", "limit-3@bay"),
+        ("Oil is cheap, wicks burn", "lamp-2", "lamp-1@bay"),
+        ("hawser sort:date", "limit-2", None),
+    ],
+)
+def test_hit_leads_to_the_version_that_matches_better(
+    bay: Bay, query: str, standing: str, better: str | None
+) -> None:
+    hits = bay.search(query, mode="fulltext").hits
+    (hit,) = (one for one in hits if one.message_id == f"{standing}@bay")
+    assert hit.best_version == better
+    assert better is None or hit.versions[0] == better
+
+
 @pytest.mark.parametrize("order", ["", " sort:date", " sort:oldest"])
 def test_version_that_does_not_match_stands_for_none(bay: Bay, order: str) -> None:
     hits = bay.search(f"hawser limit before:2024-03-04{order}").hits
