@@ -77,20 +77,14 @@ and exists (
     select from patches p
      where (p.list, p.month, p.message_id, p.variant) = (m.list, m.month, m.message_id, m.variant))
 
--- name: applied
-m.message_id in (select a.message_id from applied_patches a)
-and exists (
-    select from patches p
-     where (p.list, p.month, p.message_id, p.variant) = (m.list, m.month, m.message_id, m.variant))
-
--- name: open
-m.message_id in (select o.message_id from open_patches o)
-and exists (
-    select from patches p
-     where (p.list, p.month, p.message_id, p.variant) = (m.list, m.month, m.message_id, m.variant))
-
--- name: latest
-m.message_id in (select l.message_id from latest_patches l)
+-- name: state
+-- Patches of a state, as `patches`, where they are too many to name.
+(exists (
+    select from patch_states s
+     where (s.state, s.message_id) = (%(state)s, m.message_id)
+       and (not (select hides_lists()) or s.lists <@ (select shown_lists())))
+ or (select hides_lists())
+    and m.message_id in (select x.message_id from mixed_patch_states x where x.state = %(state)s))
 and exists (
     select from patches p
      where (p.list, p.month, p.message_id, p.variant) = (m.list, m.month, m.message_id, m.variant))

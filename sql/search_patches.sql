@@ -69,14 +69,8 @@ select exists (
      cross join lateral (select max(month) as month from commits c where c.list = shown.list) newest
      where newest.month is not null)
 
--- name: applied
-select distinct message_id from applied_patches limit %(most)s
-
--- name: open
-select message_id from open_patches limit %(most)s
-
--- name: latest
-select distinct message_id from latest_patches limit %(most)s
+-- name: in_state
+select message_id from shown_patch_states where state = %(state)s limit %(most)s
 
 -- name: found_versions
 -- The mails among some that have one patch each, of which others among them have another version.

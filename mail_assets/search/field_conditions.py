@@ -155,30 +155,26 @@ def _resolve_field(
             query = statement("search_patches", "commit_ids")
             return FieldCondition("ids", read_column(connection, query, {"prefix": value}), negated)
         case "version":
-            query = statement("search_patches", "latest")
-            return _resolve_patches(connection, "latest", query, negated=negated)
+            return _resolve_state(connection, "latest", negated=negated)
         case "file":
             return _resolve_file(connection, str(value), negated=negated)
         case "to":
             return FieldCondition("receiver", value, negated)
-        case "kind" if value == "applied":
-            query = statement("search_patches", "applied")
-            return _resolve_patches(connection, "applied", query, negated=negated)
-        case "kind" if value == "open":
-            query = statement("search_patches", "open")
-            return _resolve_patches(connection, "open", query, negated=negated)
+        case "kind" if value in ("applied", "open"):
+            return _resolve_state(connection, str(value), negated=negated)
         case "kind":
             return FieldCondition(str(value), None, negated)
     return FieldCondition(field.name, value, negated)
 
 
-def _resolve_patches(
-    connection: psycopg.Connection, name: str, query: LiteralString, *, negated: bool
+def _resolve_state(
+    connection: psycopg.Connection, state: str, *, negated: bool
 ) -> FieldCondition:
-    """Return the condition on the patches that a query finds: their ids, or its name for many."""
-    found = read_column(connection, query, {"most": MAX_PATCHES + 1})
+    """Return the condition on the patches of a state: their ids, or the state itself for many."""
+    query = statement("search_patches", "in_state")
+    found = read_column(connection, query, {"state": state, "most": MAX_PATCHES + 1})
     if len(found) > MAX_PATCHES:
-        return FieldCondition(name, None, negated)
+        return FieldCondition("state", state, negated)
     return FieldCondition("patches", found, negated)
 
 

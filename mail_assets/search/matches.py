@@ -42,7 +42,8 @@ class Candidate(NamedTuple):
     from the best messages of its thread; `begins`: it is the first of its thread; `is_brief`: it
     has little text of its own. `text` is the number of its text, None unless several claim the id.
     `is_named`: it has one of the names that are asked for, where nothing else is. `sent_at` is
-    known in lists by date. `versions` are other versions of its patch that it stands for.
+    known in lists by date. `versions` are other versions of its patch that it stands for, and
+    `best_version` that of them which matches better than itself.
     """
 
     message_id: str
@@ -58,6 +59,7 @@ class Candidate(NamedTuple):
     is_named: bool = True
     sent_at: dt.datetime | None = None
     versions: tuple[str, ...] = ()
+    best_version: str | None = None
 
     @property
     def thread_key(self) -> str:

@@ -354,6 +354,7 @@ def _build_hit(
         subject_highlights=tuple(titled),
         patch=patch if text in (None, 1) else None,
         versions=candidate.versions,
+        best_version=candidate.best_version,
         contested=text is not None,
         text=text or 1,
     )

@@ -135,6 +135,8 @@ FIELDS: Mapping[str, str] = {
     "why": "why the message was found",
     "copies": "ids of near-duplicates that are not listed",
     "subject_highlights": "where words of the query are in the subject: start and end",
+    "Hit.versions": "the ids of other versions of its patch that match, the best first",
+    "best_version": "the other version that matches better than this one, null if none does",
     "newer_copy": "the newest near-duplicate, if it is newer",
     "Hit.versions": "ids of other versions of its patch that were found in other threads",
     "key": "the key of the passage",

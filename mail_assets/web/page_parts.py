@@ -102,6 +102,7 @@ def view_conversations(document: Document, parsed: ParsedRequest) -> Iterator[di
                 "text": 1,
                 "copies": (),
                 "newer_copy": None,
+                "versions": (),
                 "patch": None,
                 "attachments": (),
             }

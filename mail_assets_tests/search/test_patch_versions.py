@@ -5,10 +5,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+import psycopg
 import pytest
 
 from mail_assets.month import ListMonth
 from mail_assets.postgres.embedded import Cluster
+from mail_assets.postgres.statements import read_value
 from mail_assets.search.language.request import MODES, Group, Request, RequestError
 from mail_assets.search.open import open_searcher
 from mail_assets.search.response import Response
@@ -284,6 +286,25 @@ def test_versions_in_other_threads_are_one_hit(bay: Bay, mode: str, order: str) 
     assert {"limit-1", "limit-2", "limit-3"} <= {*alone}
 
 
+@pytest.mark.parametrize(
+    ("query", "standing", "better"),
+    [
+        ("One hawser must", "limit-2", "limit-1@bay"),
+        ("whoever pulls asks for the hawser", "limit-2", None),
+        ("As Bo says, limit and strain are two", "limit-2", "limit-3@bay"),
+        ("Oil is cheap, wicks burn", "lamp-2", "lamp-1@bay"),
+        ("hawser sort:date", "limit-2", None),
+    ],
+)
+def test_hit_leads_to_the_version_that_matches_better(
+    bay: Bay, query: str, standing: str, better: str | None
+) -> None:
+    hits = bay.search(query, mode="fulltext").hits
+    (hit,) = (one for one in hits if one.message_id == f"{standing}@bay")
+    assert hit.best_version == better
+    assert better is None or hit.versions[0] == better
+
+
 @pytest.mark.parametrize("order", ["", " sort:date", " sort:oldest"])
 def test_version_that_does_not_match_stands_for_none(bay: Bay, order: str) -> None:
     hits = bay.search(f"hawser limit before:2024-03-04{order}").hits
@@ -396,3 +417,51 @@ def test_contested_mail_led_to_no_commit(bay: Bay) -> None:
             " where message_id = 'drum@bay'"
         )
         assert not {*bay.find("file:winch"), *bay.find("winch_turn", mode="fulltext")} & {"drum"}
+
+
+def _columns(connection: psycopg.Connection) -> str:
+    """Return the columns of messages that a copy on another list takes over."""
+    return read_value(
+        connection,
+        "select string_agg(attname, ', ') from pg_attribute where attrelid = 'messages'::regclass"
+        " and attnum > 0 and attgenerated = '' and attname <> 'list'",
+    )
+
+
+@pytest.mark.parametrize("shown", ["*", BAY, "cove", ""])
+@pytest.mark.parametrize(
+    "change",
+    [
+        "delete from commit_links",
+        "delete from commits where subject like 'hawser%'",
+        "update commits set list = 'cove' where subject like 'hawser%'",
+        "delete from messages where message_id = 'limit-2@bay'",
+        "delete from messages where message_id = 'lamp-2@bay'",
+        "update patch_series set state = 'rejected', reason_id = 'talk@bay' where state = 'open'",
+        "update patch_series set series_id = 'lamp-2@bay' where series_id = 'lamp-1@bay'",
+        "delete from patch_series where message_id = 'limit-3@bay'",
+        "update messages set list = list",
+    ],
+)
+def test_stored_states_follow_each_change(bay: Bay, change: str, shown: str) -> None:
+    connection = bay.searcher.retriever.connection
+    with connection.transaction(force_rollback=True):
+        columns = _columns(connection)
+        connection.execute(
+            f"insert into messages (list, {columns}) select 'cove', {columns} from messages"
+            " where message_id in ('gulls@bay', 'limit-3@bay', 'talk@bay')"
+        )
+        connection.execute(change)
+        connection.execute("select set_config('mail_assets.lists', %s, true)", [shown])
+        differing = connection.execute(
+            """
+            with made as (
+                select f.state, f.message_id
+                  from find_patch_states(
+                           array(select series_id from patch_series),
+                           case when hides_lists() then shown_lists() end) f)
+            (select * from made except select * from shown_patch_states)
+            union all
+            (select * from shown_patch_states except select * from made)"""
+        ).fetchall()
+        assert differing == []
