@@ -138,7 +138,6 @@ FIELDS: Mapping[str, str] = {
     "Hit.versions": "the ids of other versions of its patch that match, the best first",
     "best_version": "the other version that matches better than this one, null if none does",
     "newer_copy": "the newest near-duplicate, if it is newer",
-    "Hit.versions": "ids of other versions of its patch that were found in other threads",
     "key": "the key of the passage",
     "index": "the number of the passage in its message, from 0",
     "spans": "where the passage is in the text of its message: start and end",

@@ -421,11 +421,12 @@ def test_contested_mail_led_to_no_commit(bay: Bay) -> None:
 
 def _columns(connection: psycopg.Connection) -> str:
     """Return the columns of messages that a copy on another list takes over."""
-    return read_value(
+    found = read_value(
         connection,
         "select string_agg(attname, ', ') from pg_attribute where attrelid = 'messages'::regclass"
         " and attnum > 0 and attgenerated = '' and attname <> 'list'",
     )
+    return str(found)
 
 
 @pytest.mark.parametrize("shown", ["*", BAY, "cove", ""])
