@@ -27,7 +27,7 @@ DAMAGE = (
     "commits",
 )  # fmt: skip
 
-STAGED = ("messages", "threads", "chunks", "patches", "commits")
+STAGED = ("messages", "threads", "chunks", "patches", "commits", "commit_links")
 #: What EXPLAIN takes, after the comments.
 PLANNED = re.compile(r"(--.*\n)*\(?(select|insert|update|delete|with)\b")
 #: Values for parameters that are looked up while planning; null does for the others.
@@ -114,6 +114,7 @@ def test_statements_are_used_and_exist() -> None:
         *(("damage", name) for name in DAMAGE),
         *(("hidden_ids", name) for name in HIDE_STATEMENTS),
         *(("patch_series", name) for name in SERIES_STATEMENTS),
+        *(("commit_links", f"commits_of_{asset}") for asset in ("month", "patches", "messages")),
         *(("list_removal", f"delete_{table}") for table in TABLES),
         *(("list_removal", name) for name in (*MANIFESTS, *LAST)),
         *(("exports", name) for name in ("newest", "newest_of_list", "newest_of_month")),

@@ -145,20 +145,25 @@ def test_mark_of_the_splitter_is_a_flag_of_the_row(world: World) -> None:
     assert rows == [(False, True), (True, False)]
 
 
+def arriving(name: str, body: str = "") -> bytes:
+    """Return a message with a From_ line of its own."""
+    return mail(name, body, from_line=f"From {name}@example.org Mon Mar  4 09:00:00 2024")
+
+
 @pytest.mark.parametrize(
     ("mails", "written", "deleted", "same"),
     [
-        ([mail("a"), mail("b"), mail("c")], 1, 0, ["a", "b"]),
-        ([mail("a")], 0, 1, ["a"]),
-        ([mail("a"), mail("b", "Edited.")], 1, 0, ["a"]),
-        ([mail("a"), mail("c")], 1, 1, ["a"]),
+        ([arriving("a"), arriving("b"), arriving("c")], 1, 0, ["a", "b"]),
+        ([arriving("a")], 0, 1, ["a"]),
+        ([arriving("a"), arriving("b", "Edited.")], 1, 0, ["a"]),
+        ([arriving("a"), arriving("c")], 1, 1, ["a"]),
     ],
     ids=["added", "removed", "edited", "another"],
 )
 def test_run_writes_only_the_difference(
     world: World, mails: list[bytes], written: int, deleted: int, same: list[str]
 ) -> None:
-    load(world, mail("a"), mail("b"))
+    load(world, arriving("a"), arriving("b"))
     first = world.messages()
     versions = "message_id, ctid::text, xmin::text"
     before = {name: mark for name, *mark in world.rows("messages", versions)}
