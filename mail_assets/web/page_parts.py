@@ -102,6 +102,7 @@ def view_conversations(document: Document, parsed: ParsedRequest) -> Iterator[di
                 "text": 1,
                 "copies": (),
                 "newer_copy": None,
+                "versions": (),
                 "patch": None,
                 "attachments": (),
             }
@@ -239,6 +240,7 @@ def describe_reasons(hit: Document) -> str:
         reasons.append(f"meaning{rank}{near}")
     if not ranks:
         reasons.append(REASONS[why["found_by"]])
+    reasons += why["commits"]
     return "; ".join(reasons)
 
 
