@@ -6,6 +6,7 @@ page says of a commit is what `mail-assets why` says (reading/decisions.py).
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import cast
 
 from mail_assets.mail.patches.links import Link
 from mail_assets.reading.decisions import Decision, Mail
@@ -27,6 +28,7 @@ from mail_assets.web.documents import Documents
 from mail_assets.web.patch_types import (
     AppliedCommit,
     AppliedDocument,
+    ChangedFile,
     CommitDocument,
     CommitLink,
     MailDocument,
@@ -152,14 +154,7 @@ class CommitDocuments:
             "reverts": [*card.reverts],
             "is_merge": card.is_merge,
             "files": [
-                {
-                    "path": one["path"],
-                    "old_path": one["old_path"],
-                    "change": one["change"],
-                    "added": one["added"],
-                    "removed": one["removed"],
-                    "is_binary": one["is_binary"],
-                }
+                cast(ChangedFile, {name: one[name] for name in ChangedFile.__annotations__})
                 for one in row.files[:MAX_FILES]
             ],
             "file_count": len(row.files),
