@@ -11,6 +11,7 @@ import psycopg
 
 from mail_assets.mail.message.text_addresses import CONTEXT
 from mail_assets.mail.patches.interdiff import PatchComparison, Version, compare_patches
+from mail_assets.month import ListMonth
 from mail_assets.postgres.statements import read_value, statement
 from mail_assets.reading.decisions import (
     Decision,
@@ -100,6 +101,13 @@ def has_commits(connection: psycopg.Connection, list_name: str) -> bool:
     """Return whether a list discusses a repository whose commits are stored."""
     query = statement("patch_pages", "has_commits")
     return bool(read_value(connection, query, {"list": list_name}))
+
+
+def read_addresses(
+    connection: psycopg.Connection, of: ListMonth
+) -> list[tuple[str, str, dt.datetime | None]]:
+    """Return the commits with mail and the series of a month: "commit" or "series", id, date."""
+    return connection.execute(statement("patch_pages", "addresses"), of.columns).fetchall()
 
 
 def read_commit_page(connection: psycopg.Connection, key: CommitKey) -> CommitPage | None:

@@ -5,7 +5,7 @@ leaves this module. browse.py makes the documents of lists and months.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any, cast
 
 from mail_assets.mail.message.ids import normalize_id
@@ -401,38 +401,16 @@ def _link(neighbours: Neighbours) -> Links:
 
 
 def _describe_post(post: Post) -> PostDocument:
-    message_id = post.message_id
     return {
-        "position": post.position,
-        "depth": post.depth,
-        "message_id": message_id,
-        "is_ghost": post.is_ghost,
-        "contested": post.contested,
-        "parent_id": post.parent_id,
-        "parent_message_id": post.parent_message_id,
-        "by_subject": post.by_subject,
+        **vars(post),  # type: ignore[typeddict-item]
         "places": [{"list": one.list_name, "month": one.month} for one in post.places],
-        "from_name": post.from_name,
-        "from_email": post.from_email,
         "sent_at": utc(post.sent_at) if post.sent_at else None,
-        "subject": post.subject,
-        "subject_base": post.subject_base,
-        "body_text": post.body_text,
-        "characters": post.characters,
         "segments": [*post.segments],
         "attachments": [
-            {
-                "position": part.position,
-                "name": part.name,
-                "type": part.type,
-                "size": part.size,
-                "sha256": part.sha256,
-                "is_patch": part.is_patch,
-                "url": attachment_url(message_id, part.position),
-            }
+            {**asdict(part), "url": attachment_url(post.message_id, part.position)}
             for part in post.attachments
         ],
-        "url": None if post.is_ghost else page_url("message", message_id),
+        "url": None if post.is_ghost else page_url("message", post.message_id),
     }
 
 
@@ -481,26 +459,14 @@ def _describe_summary(summary: ThreadSummary, publication: Publication) -> Summa
     sentences: list[SentenceDocument] = []
     for sentence, (before, after) in zip(summary.sentences, summary.around, strict=True):
         text, start = sentence["text"], len(before)
-        sentences.append(
-            {
-                "end": sentence["end"],
-                "also": sentence["also"],
-                "part": sentence["part"],
-                "text": publication.publish_part(before + text + after, start, start + len(text)),
-                "start": sentence["start"],
-                "message_id": sentence["message_id"],
-                "url": page_url("message", sentence["message_id"]),
-            }
-        )
+        shown = publication.publish_part(before + text + after, start, start + len(text))
+        url = page_url("message", sentence["message_id"])
+        sentences.append({**sentence, "text": shown, "url": url})  # type: ignore[typeddict-item]
+    names = ("thread_id", "maker", "verbatim", "messages", "participants", "patches")
     return {
-        "thread_id": summary.thread_id,
-        "maker": summary.maker,
-        "verbatim": summary.verbatim,
-        "messages": summary.messages,
+        **{name: getattr(summary, name) for name in names},  # type: ignore[typeddict-item]
         "first_sent_at": utc(summary.first_sent_at),
         "last_sent_at": utc(summary.last_sent_at),
-        "participants": summary.participants,
-        "patches": summary.patches,
         "sentences": sentences,
         "decision": _describe_decision(summary, publication),
     }

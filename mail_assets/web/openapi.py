@@ -383,8 +383,13 @@ def _patch_paths(archive: Archive) -> Schema:
         _content("application/atom+xml"),
         "The newest commits with a certain mail; the link `next` leads to the older ones.",
     )
+    by_digits = get("/commits.json/{sha}", commit, COMMIT)
+    by_digits["/commits.json/{sha}"]["get"]["responses"]["303"] = {
+        "description": "the digits begin one commit: Location has its address",
+        "headers": {"Location": {"description": "its address", "schema": {"type": "string"}}},
+    }
     return {
-        **get("/commits.json/{sha}", commit, COMMIT),
+        **by_digits,
         **get("/series.json/{id}", series, SERIES),
         **get("/series.json", by_id, SERIES),
         **get("/patches.json/{list}/open", waiting, LIST | CURSOR),
