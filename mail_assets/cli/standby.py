@@ -2,10 +2,10 @@
 
 To import LanceDB takes a second of the processor, and a search a quarter of one. So the first
 search starts such a process, which runs it and those that follow, and ends after some minutes
-without another one. It is a forkserver: it opens nothing, and forks a process for each search. That process
-takes over the arguments, environment, folder, standard input, output and errors of the command that
-asks, and runs the command from its first line to its exit code. So a search finds and prints what
-it would find and print by itself, whatever has changed since.
+without another one. It is a forkserver: it opens nothing, and forks a process for each search. That
+process takes over the arguments, environment, folder, standard input, output and errors of the
+command that asks, and runs the command from its first line to its exit code. So a search finds and
+prints what it would find and print by itself, whatever has changed since.
 
 A process is asked only by commands for which it has imported the right code: of the same files,
 interpreter, account, limits and namespaces. These are part of the name of its socket, in the home,
