@@ -15,7 +15,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -25,9 +25,6 @@ from mail_assets.indexes.live import Judge, Verdict
 from mail_assets.search.language.request import MODES, Mode
 from mail_assets.search.searcher import Searcher
 from mail_assets.tables.indexes import IndexRecord
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 #: Resamples of a bootstrap, and the seed.
 RESAMPLES, SEED = 10_000, 20_240_301
@@ -69,11 +66,9 @@ def summarise_scores(scores: Iterable[Score]) -> list[ModeSummary]:
     return [_summary(mode, of_mode) for mode, of_mode in modes.items()]
 
 
-def build_summary_table(summaries: Iterable[ModeSummary]) -> "pd.DataFrame":
+def build_summary_rows(summaries: Iterable[ModeSummary]) -> list[dict[str, str | int | float]]:
     """Return summaries for people: a row for each mode, with cells "mean [low, high]"."""
-    import pandas as pd
-
-    return pd.DataFrame(
+    return [
         {
             "mode": one.mode,
             "queries": one.queries,
@@ -82,7 +77,7 @@ def build_summary_table(summaries: Iterable[ModeSummary]) -> "pd.DataFrame":
             "p95_ms": one.p95_ms,
         }
         for one in summaries
-    ).set_index("mode")
+    ]
 
 
 def serialize_scores(scores: Sequence[Score]) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from mail_assets.evaluation.judged import MIN_KNOWN, MIN_RELEVANT, JudgedQuery, 
 from mail_assets.evaluation.quality import (
     DECIDING_MODE,
     build_quality_record,
-    build_summary_table,
+    build_summary_rows,
     collect_topic_scores,
     summarise_scores,
 )
@@ -165,15 +165,13 @@ def _mode_table(answers: Sequence[_Answers]) -> dg.TableMetadataValue:
             {
                 "mode": row.pop("mode"),
                 "live": one.record.live,
-                **{str(name): value for name, value in row.items()},
+                **row,
                 "index": one.record.name,
                 "bucket": one.bucket,
             }
         )
         for one in answers
-        for row in build_summary_table(summarise_scores(one.scores))
-        .reset_index()
-        .to_dict("records")
+        for row in build_summary_rows(summarise_scores(one.scores))
     ]
     return dg.MetadataValue.table(rows)
 
