@@ -20,11 +20,12 @@ select m.message_id
  limit 20
 
 -- name: oldest
--- The first month of some lists that has mail.
-select min(month)
+-- The first month that has mail, of each of some lists.
+select list, min(month)
   from partitions
  where asset = 'messages' and list = any(%(lists)s) and list = any((select shown_lists())::text[])
    and (counts ->> 'stored')::integer > 0
+ group by list
 
 -- name: repositories
 -- The repositories with commits, and the list that has them, of lists that may be shown.

@@ -7,14 +7,14 @@ last run, is linked now, by the same rules.
 import datetime as dt
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import psycopg
 
 from mail_assets.mail.patches.commits import Commit
 from mail_assets.mail.patches.links import Kind, Link, abstains, compare_commit
 from mail_assets.mail.patches.releases import find_listed, read_release
-from mail_assets.postgres.statements import read_column, read_value, statement
+from mail_assets.postgres.statements import read_column, statement
 from mail_assets.reading.conversations import ThreadSize, measure_thread
 from mail_assets.reading.series import Change, read_many
 from mail_assets.tables.commit_links import Discussed, find_links, read_links
@@ -22,13 +22,15 @@ from mail_assets.tables.commits import (
     AmbiguousCommitError,
     CommitKey,
     StoredCommit,
-    find_commit,
+    find_commits,
     read_commits,
 )
 from mail_assets.tables.messages import utc
 from mail_assets.tables.search_vectors import quote_lexeme
 from mail_assets.tables.thread_summaries import ThreadSummary, read_summary
 from mail_assets.text.words import list_forms
+
+K = TypeVar("K")
 
 #: Trailers that name people who helped a commit, and the word for it.
 CREDITS = {
@@ -221,11 +223,11 @@ def explain_stored(
 ) -> dict[CommitKey, Decision]:
     """Return the decisions of stored commits, without thread, summary and later mail."""
     links = read_links(connection, keys)
-    oldest = _oldest_months(connection, about)
-    return {
-        key: _decide(connection, _stored_card(row), links.get(key, []), oldest.get(key.repository))
+    found = {
+        key: (_stored_card(row), links.get(key, []))
         for key, row in read_commits(connection, keys).items()
     }
+    return _decide(connection, found, about)
 
 
 def explain_commits(
@@ -236,11 +238,8 @@ def explain_commits(
     if not read:
         return {}
     links = find_links(connection, [compare_commit(one) for one in read.values()], about)
-    oldest = read_value(connection, statement("decisions", "oldest"), {"lists": [*about.lists]})
-    return {
-        sha: _decide(connection, _card(commit, repository), links[sha], oldest)
-        for sha, commit in read.items()
-    }
+    found = {sha: (_card(commit, repository), links[sha]) for sha, commit in read.items()}
+    return _decide(connection, found, {repository: about})
 
 
 def explain_ids(connection: psycopg.Connection, names: Sequence[str]) -> dict[str, Decision]:
@@ -269,8 +268,8 @@ def _explain_shown(
     about = {name: Discussed((list_name,)) for name, list_name in rows}
 
     def explain(some: Sequence[str]) -> dict[str, Decision]:
-        keys = {name: find_commit(connection, name, [*about]) for name in some}
-        stored = explain_stored(connection, [x for x in keys.values() if x], about)
+        keys = find_commits(connection, some, [*about])
+        stored = explain_stored(connection, [*keys.values()], about)
         return {name: stored[key] for name, key in keys.items() if key in stored}
 
     return explain
@@ -344,13 +343,23 @@ def add_discussion(
 
 
 def _decide(
-    connection: psycopg.Connection, card: CommitCard, links: Sequence[Link], oldest: str | None
-) -> Decision:
-    mails = _read_mails(connection, [x.message_id for x in links if x.kind != Kind.missing])
-    # a message may have gone since links were made
-    there = [x for x in links if x.kind == Kind.missing or x.message_id in mails]
-    reason = _reason(card, there, oldest) if abstains(there) else ""
-    return Decision(card, tuple(there), mails, reason)
+    connection: psycopg.Connection,
+    commits: Mapping[K, tuple[CommitCard, Sequence[Link]]],
+    about: Mapping[str, Discussed],
+) -> dict[K, Decision]:
+    """Return the decisions of commits with their links; two statements for all of them."""
+    archived = [
+        x.message_id for _, links in commits.values() for x in links if x.kind != Kind.missing
+    ]
+    mails, oldest = _read_mails(connection, archived), _oldest_months(connection, about)
+    decisions = {}
+    for key, (card, links) in commits.items():
+        # a message may have gone since links were made
+        there = tuple(x for x in links if x.kind == Kind.missing or x.message_id in mails)
+        own = {x.message_id: mails[x.message_id] for x in there if x.message_id in mails}
+        reason = _reason(card, there, oldest.get(card.repository)) if abstains(there) else ""
+        decisions[key] = Decision(card, there, own, reason)
+    return decisions
 
 
 def _reason(card: CommitCard, links: Sequence[Link], oldest: str | None) -> str:
@@ -367,11 +376,13 @@ def _reason(card: CommitCard, links: Sequence[Link], oldest: str | None) -> str:
 
 def _oldest_months(
     connection: psycopg.Connection, about: Mapping[str, Discussed]
-) -> dict[str, str | None]:
-    query = statement("decisions", "oldest")
-    return {
-        name: read_value(connection, query, {"lists": [*one.lists]}) for name, one in about.items()
-    }
+) -> dict[str, str]:
+    """Return the first month of mail of the lists that discuss repositories, if they have any."""
+    lists = {x for one in about.values() for x in one.lists}
+    rows = connection.execute(statement("decisions", "oldest"), {"lists": [*lists]})
+    first: dict[str, str] = dict(rows.fetchall())
+    months = {name: [first[x] for x in one.lists if x in first] for name, one in about.items()}
+    return {name: min(some) for name, some in months.items() if some}
 
 
 def _read_mails(connection: psycopg.Connection, ids: Sequence[str]) -> dict[str, Mail]:

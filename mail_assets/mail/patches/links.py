@@ -52,7 +52,7 @@ class Kind(StrEnum):
 
 
 class CommitFacts(NamedTuple):
-    """A commit as it is compared. `same_titles`: commits of its repository with its title."""
+    """A commit as it is compared. `is_only`: no other of its repository has its title."""
 
     sha: str
     title_key: str
@@ -64,7 +64,7 @@ class CommitFacts(NamedTuple):
     paths: frozenset[str]
     lines: frozenset[int]
     named: tuple[NamedMail, ...] = ()
-    same_titles: int = 1
+    is_only: bool = True
 
 
 def compare_commit(commit: Commit) -> CommitFacts:
@@ -256,7 +256,7 @@ def _is_source(commit: CommitFacts, m: _Match) -> bool:
 
 def _says_much(commit: CommitFacts) -> bool:
     """Return whether the title tells the commit from all others: "Fix typo" does not."""
-    return len(commit.title_key) >= LEAST_TITLE and commit.same_titles == 1
+    return len(commit.title_key) >= LEAST_TITLE and commit.is_only
 
 
 def _is_version(commit: CommitFacts, m: _Match) -> bool:

@@ -100,7 +100,7 @@ def test_patch_is_applied_if_enough_agrees(wrong: dict[str, Any], found: bool) -
         # "Fix typo": says too little unless the lines agree
         ({"title_key": "fixtypo"}, False),
         # a title that many commits have, such as that of a release
-        ({"same_titles": 5}, False),
+        ({"is_only": False}, False),
         ({}, True),
     ],
 )
@@ -117,8 +117,8 @@ def test_generic_title_needs_lines(facts: dict[str, object], found: bool) -> Non
         ({}, OTHER_TEXT, True),
         # "proc.5: tfix": many patches have that title
         ({"title_key": "proc5tfix"}, {**OTHER_TEXT, "title_key": "proc5tfix"}, False),
-        ({"same_titles": 3}, OTHER_TEXT, False),
-        ({"same_titles": 3}, EDITED, True),
+        ({"is_only": False}, OTHER_TEXT, False),
+        ({"is_only": False}, EDITED, True),
         # years later, for another change
         ({}, {**OTHER_TEXT, "sent_at": NOON + 500 * DAY}, False),
     ],
