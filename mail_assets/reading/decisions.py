@@ -117,8 +117,8 @@ class Decision:
     `thread` is the conversation of the first linked mail. `versions` are the changes that the
     applied mails have versions of. `naming` are messages that name the commit, or answer a patch
     of its title that is not archived; of these `thanks` say that it was applied. `releases` are
-    announcements that list its title: they do not show that it was mailed. `followed` is the commit that this one carries over, where the mail is
-    that of the other.
+    announcements that list its title: they do not show that it was mailed. `followed` is the
+    commit that this one carries over, where the mail is that of the other.
     """
 
     commit: CommitCard
