@@ -19,6 +19,18 @@ select m.message_id
  order by min(m.sent_at), m.message_id
  limit 20
 
+-- name: answers
+-- Answers to a patch that have all words of a title, sent about when the commit was made.
+select distinct on (m.sent_at, m.message_id) m.message_id, m.subject
+  from shown_messages m
+ where m.search @@ %(query)s::tsquery and m.list = any(%(lists)s) and m.is_answer
+   and m.sent_at between %(since)s::timestamptz - interval '400 days'
+                     and %(since)s::timestamptz + interval '14 days'
+   and m.subject ~* '\mpatch'
+   and not exists (select from shown_texts c where c.message_id = m.message_id)
+ order by m.sent_at, m.message_id
+ limit 20
+
 -- name: oldest
 -- The first month that has mail, of each of some lists.
 select list, min(month)
