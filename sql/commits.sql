@@ -6,7 +6,8 @@ select sha
  where list = %(list)s and month = %(month)s and repository = %(repository)s
 
 -- name: stage
-create temporary table if not exists commits_stage (like commits) on commit delete rows
+create temporary table if not exists commits_stage (like commits including generated)
+    on commit delete rows
 
 -- name: copy
 copy commits_stage (list, month, repository, sha, parents, author_name, author_email, authored_at,
@@ -16,8 +17,16 @@ copy commits_stage (list, month, repository, sha, parents, author_name, author_e
 from stdin
 
 -- name: upsert
-insert into commits
-select distinct on (repository, sha) * from commits_stage order by repository, sha
+insert into commits (list, month, repository, sha, parents, author_name, author_email, authored_at,
+                     committer_name, committer_email, committed_at, subject, title_key, body,
+                     trailers, named_mails, picked_from, reverts, files, added, removed, patch_id,
+                     line_digests, flags)
+select distinct on (repository, sha)
+       list, month, repository, sha, parents, author_name, author_email, authored_at,
+       committer_name, committer_email, committed_at, subject, title_key, body, trailers,
+       named_mails, picked_from, reverts, files, added, removed, patch_id, line_digests, flags
+  from commits_stage
+ order by repository, sha
 on conflict (repository, sha) do update
    set list = excluded.list, month = excluded.month, parents = excluded.parents,
        author_name = excluded.author_name, author_email = excluded.author_email,

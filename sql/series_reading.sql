@@ -49,6 +49,10 @@ select s.series_id, s.change, s.posting, s.message_id, s.place, p.kind, p.title,
         where k.message_id = s.message_id and k.kind = 'applied' and p.kind = 'patch'
           and o.list = any((select shown_lists())::text[])
           and (o.patch_id = p.patch_id or o.title_key = p.title_key
+               -- of a mail with several patches, those whose lines the commit has
+               or 2 * (select count(*)
+                         from unnest(p.line_digests) x (digest)
+                        where x.digest = any(o.line_digests)) > cardinality(p.line_digests)
                or not exists (select from patches q
                                where (q.list, q.month, q.message_id, q.variant)
                                      = (p.list, p.month, p.message_id, p.variant)

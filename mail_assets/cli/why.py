@@ -118,7 +118,8 @@ class _Finder:
         """Return the decisions of commits by their ids as given, without those that nobody has."""
         from mail_assets.reading.decisions import follow_picks
 
-        return follow_picks(lambda some: self._explain(some, checkout), names)
+        found = self._explain(names, checkout)
+        return follow_picks(lambda some: self._explain(some, checkout), found)
 
     def _explain(self, names: Sequence[str], checkout: Path) -> "dict[str, Decision]":
         from mail_assets.reading.decisions import explain_commits, explain_stored
@@ -229,7 +230,7 @@ def _lines(decision: "Decision") -> Iterator[str]:
     commit = decision.commit
     yield click.style(f"{commit.sha[:12]} {printable_line(commit.subject)}", bold=True)
     if decision.followed:
-        yield f"The commit {decision.followed[:12]} carries it over from there."
+        yield f"It carries over commit {decision.followed[:12]}, whose mail this is."
     by = printable_line(commit.author_name or commit.author_email)
     line = f"By {by}, {commit.authored_at:%Y-%m-%d}"
     if (commit.committer_name, commit.committer_email) != (commit.author_name, commit.author_email):

@@ -18,7 +18,13 @@ from mail_assets.postgres.statements import read_column, statement
 from mail_assets.reading.conversations import ThreadSize, measure_thread
 from mail_assets.reading.series import Change, read_many
 from mail_assets.tables.commit_links import Discussed, find_links, read_links
-from mail_assets.tables.commits import CommitKey, StoredCommit, find_commits, read_commits
+from mail_assets.tables.commits import (
+    AmbiguousCommitError,
+    CommitKey,
+    StoredCommit,
+    find_commits,
+    read_commits,
+)
 from mail_assets.tables.messages import utc
 from mail_assets.tables.search_vectors import quote_lexeme
 from mail_assets.tables.thread_summaries import ThreadSummary, read_summary
@@ -39,6 +45,8 @@ CREDITS = {
 
 #: Fewest digits of an abbreviated id that a mail may write, and all of them.
 _SHORTEST, _WHOLE = 7, 40
+#: Commits that are followed one after another: a backport of a backport.
+_MOST_PICKS = 4
 #: Words of a title by which mail that lists it is looked up.
 _MOST_WORDS = 24
 
@@ -107,7 +115,8 @@ class Decision:
     `thread` is the conversation of the first linked mail. `versions` are the changes that the
     applied mails have versions of. `naming` are messages that name the commit later, of which
     `thanks` say that it was applied. `releases` are announcements that list its title: they do not
-    show that it was mailed. `followed` is the commit that led here: a cherry-pick of this one.
+    show that it was mailed. `followed` is the commit that this one carries over, where the mail is
+    that of the other.
     """
 
     commit: CommitCard
@@ -143,6 +152,8 @@ class Decision:
     def find_unknown(self) -> list[str]:
         """Return what the archive does not say of the commit, a sentence each."""
         found = [f"the mail that it comes from: {self.reason}"] if self.reason else []
+        if self.followed:
+            found.append(f"mail of its own: it carries over {self.followed}, whose mail this is")
         missing = [x.message_id for x in self.links if x.kind == Kind.missing]
         if missing and not self.reason:
             found.append(f"mail that it names is not in this archive: {', '.join(missing[:3])}")
@@ -239,6 +250,20 @@ def explain_ids(connection: psycopg.Connection, names: Sequence[str]) -> dict[st
     Raises:
         AmbiguousCommitError: several commits begin with the digits of a name.
     """
+    explain = _explain_shown(connection)
+    return follow_picks(explain, explain(names))
+
+
+def follow_pick(connection: psycopg.Connection, decision: Decision) -> Decision:
+    """Return the decision of a stored commit, with the mail of the commit that it carries over."""
+    if not (decision.abstained and decision.commit.picked_from):
+        return decision
+    return follow_picks(_explain_shown(connection), {"": decision})[""]
+
+
+def _explain_shown(
+    connection: psycopg.Connection,
+) -> Callable[[Sequence[str]], dict[str, Decision]]:
     rows = connection.execute(statement("decisions", "repositories")).fetchall()
     about = {name: Discussed((list_name,)) for name, list_name in rows}
 
@@ -247,28 +272,45 @@ def explain_ids(connection: psycopg.Connection, names: Sequence[str]) -> dict[st
         stored = explain_stored(connection, [*keys.values()], about)
         return {name: stored[key] for name, key in keys.items() if key in stored}
 
-    return follow_picks(explain, names)
+    return explain
 
 
 def follow_picks(
-    explain: Callable[[Sequence[str]], Mapping[str, Decision]], names: Sequence[str]
+    explain: Callable[[Sequence[str]], Mapping[str, Decision]], found: Mapping[str, Decision]
 ) -> dict[str, Decision]:
-    """Return what `explain` says of commits; one that carries another over is explained by that.
+    """Return decisions; a commit without mail that carries another over has the mail of that one.
 
-    It is so only where it has no mail itself, and the other one has.
+    `explain` returns decisions by the ids of commits as they are written.
     """
-    found = {**explain(names)}
-    picked = {
-        name: one.commit.picked_from[0]
-        for name, one in found.items()
-        if one.abstained and one.commit.picked_from
-    }
-    others = explain([*picked.values()]) if picked else {}
-    for name, original in picked.items():
-        other = others.get(original)
-        if other and not other.abstained:
-            found[name] = replace(other, followed=found[name].commit.sha)
-    return found
+    made = {**found}
+    left = {name: one.commit.picked_from for name, one in found.items() if one.abstained}
+    for _ in range(_MOST_PICKS):
+        others = _explain_any(explain, {sha for picked in left.values() for sha in picked})
+        for name, picked in [*left.items()]:
+            named = [others[sha] for sha in picked if sha in others]
+            if other := next((one for one in named if not one.abstained), None):
+                made[name] = _carry_over(other, made[name].commit)
+            left[name] = tuple(x for one in named for x in one.commit.picked_from)
+            if other or not left[name]:
+                del left[name]
+    return made
+
+
+def _explain_any(
+    explain: Callable[[Sequence[str]], Mapping[str, Decision]], names: Collection[str]
+) -> dict[str, Decision]:
+    """Return the decisions of commits, without those whose shortened ids name several."""
+    try:
+        return {**explain([*names])} if names else {}
+    except AmbiguousCommitError:
+        if len(names) == 1:
+            return {}
+        return {k: v for name in names for k, v in _explain_any(explain, [name]).items()}
+
+
+def _carry_over(original: Decision, commit: CommitCard) -> Decision:
+    """Return the decision of an original as that of a commit that carries it over."""
+    return replace(original, commit=commit, followed=original.commit.sha)
 
 
 def add_discussion(

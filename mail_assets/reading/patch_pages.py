@@ -12,7 +12,12 @@ import psycopg
 from mail_assets.mail.message.text_addresses import CONTEXT
 from mail_assets.mail.patches.interdiff import PatchComparison, Version, compare_patches
 from mail_assets.postgres.statements import read_value, statement
-from mail_assets.reading.decisions import Decision, add_discussion, explain_stored
+from mail_assets.reading.decisions import (
+    Decision,
+    add_discussion,
+    explain_stored,
+    follow_pick,
+)
 from mail_assets.reading.patches import NoPatchError, read_patches
 from mail_assets.reading.series import Change, SeriesPatchView, SeriesView, read_many
 from mail_assets.store.objects import ObjectStore
@@ -104,7 +109,9 @@ def read_commit_page(connection: psycopg.Connection, key: CommitKey) -> CommitPa
         return None
     list_of = read_value(connection, statement("patch_pages", "list_of"), key._asdict())
     about = Discussed((str(list_of),))
-    decision = explain_stored(connection, [key], {key.repository: about})[key]
+    decision = follow_pick(
+        connection, explain_stored(connection, [key], {key.repository: about})[key]
+    )
     return CommitPage(row, add_discussion(connection, decision, about.lists))
 
 

@@ -47,6 +47,7 @@ REMADE = {
     "chunks": "messages",
     "patches": "messages and archives",
     "patch_series": "patches and messages",
+    "patch_states": "the triggers on patch_series, commit_links, messages and commits",
     "patch_outcomes": "messages",
     "patch_keys": "patches",
     "patch_changes": "the triggers on patches and messages",

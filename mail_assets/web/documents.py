@@ -122,7 +122,7 @@ class Documents:
             "parameters": parameters,
             "indexed_to": self.service.read(find_newest_month),
             "url": find_address(parsed),
-            "previous": _find_previous(parsed),
+            "previous": _find_previous(parsed, response.previous_row),
             "next": find_address(parsed, after_row=after, offset=0) if after else None,
             "mbox_url": format_url(whole, "mbox.gz"),
             "mbox_truncated": bool(response.facets and response.facets.total > MAX_EXPORTED),
@@ -361,15 +361,12 @@ class Documents:
         return self.service.read(find_placeholder, self.service.options.forget_key, message_id)
 
 
-def _find_previous(parsed: ParsedRequest) -> str | None:
-    """Return the address of the page before; none of a list by date that begins far down."""
-    request = parsed.request  # the query has options too
-    if not request.rows_before:
+def _find_previous(parsed: ParsedRequest, before: After | None) -> str | None:
+    if before is None:
         return None
-    rows = max(0, request.rows_before - request.limit)
-    if rows <= MAX_OFFSET:
-        return find_address(parsed, offset=rows)
-    return find_address(parsed, after_row=After(rows, ""), offset=0) if parsed.ranks else None
+    if before.rows <= MAX_OFFSET:
+        return find_address(parsed, offset=before.rows)
+    return find_address(parsed, after_row=before, offset=0)
 
 
 def _find_named(texts: Iterable[str]) -> tuple[str, ...]:

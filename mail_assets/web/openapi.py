@@ -483,8 +483,10 @@ def _describe_documents(private: Collection[str]) -> Schema:
         schemas[name]["properties"]["url"] = {"type": "string"}
         schemas[name]["required"].append("url")
     response, page = schemas.pop("Response"), schemas.pop("SearchPage")
-    # the row of the next page is in its cursor alone
-    del schemas["After"], response["properties"]["next_row"]
+    # the row of another page is in its cursor alone
+    for name in ("next_row", "previous_row"):
+        del response["properties"][name]
+    del schemas["After"]
     schemas["SimilarDocument"] = response
     schemas["SearchDocument"] = {
         **response,

@@ -204,9 +204,18 @@ def test_cherry_pick_is_explained_by_its_original(checkout: Checkout) -> None:
         f"stable: limit\n\n(cherry picked from commit {checkout.sha})",
         committed=COMMITTED,
     )
-    (found,) = checkout.json(picked)
-    assert (found["sha"], found["followed"]) == (checkout.sha, picked)
-    assert f"The commit {picked[:12]} carries it over" in checkout.why(picked).stdout
+    again = crane.made.commit(
+        {"other.c": b"int b;\n"},
+        f"older: limit\n\ncommit {picked} upstream.\n\n(cherry picked from commit 0123456)",
+        committed=COMMITTED,
+    )
+    for sha in (picked, again):
+        (found,) = checkout.json(sha)
+        assert (found["sha"], found["followed"]) == (sha, checkout.sha)
+        assert found["message_ids"] == ["v1@example.org"]
+        assert f"It carries over commit {checkout.sha[:12]}" in checkout.why(sha).stdout
+    (line,) = checkout.json("--shas", "-", stdin=f"{picked}\n")
+    assert (line["sha"], line["message_ids"]) == (picked, ["v1@example.org"])
 
 
 def test_moved_lines_lead_to_the_commit_that_wrote_them(checkout: Checkout) -> None:

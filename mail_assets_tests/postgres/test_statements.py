@@ -11,6 +11,7 @@ from psycopg import sql
 import mail_assets
 from mail_assets.postgres.statements import SQL, statement
 from mail_assets.search.filters import MessageFilter, read_condition
+from mail_assets.tables.checks import STATEMENTS as CHECK_STATEMENTS
 from mail_assets.tables.hidden_ids import STATEMENTS as HIDE_STATEMENTS
 from mail_assets.tables.kept_rows import KEPT
 from mail_assets.tables.list_removal import LAST, MANIFESTS, TABLES
@@ -19,12 +20,6 @@ FILES = sorted(
     path.stem for path in SQL.glob("*.sql") if not re.match(r"schema\.|\d{3}_", path.name)
 )
 PACKAGE = Path(mail_assets.__file__).parent
-
-#: The statements of checks that are run for several months by one function.
-MONTH_CHECKS = (
-    "dialects", "message_counts", "undated", "unthreaded", "wrong_spans", "tokens",
-    "summary_sentences", "summary_ages", "patches", "commits", "series", "links",
-)  # fmt: skip
 
 #: Of a whole list, by one function.
 DAMAGE = (
@@ -115,7 +110,7 @@ def test_statements_are_used_and_exist() -> None:
         *(("search", name) for name in ("newest", "by_id", "page_copies", "page_chunks")),
         *(("kept_rows", name) for name in BACKUP_STATEMENTS),
         *(("filters", name) for name in names("filters")),  # put together by search/filters.py
-        *(("checks", name) for name in MONTH_CHECKS),
+        *(("checks", name) for name in CHECK_STATEMENTS.values()),
         *(("damage", name) for name in DAMAGE),
         *(("hidden_ids", name) for name in HIDE_STATEMENTS),
         *(("patch_series", name) for name in SERIES_STATEMENTS),

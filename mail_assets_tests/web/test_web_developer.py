@@ -317,6 +317,11 @@ def test_search_goes_on_past_six_hundred(
         assert len(rows) == len({*rows}) == count
         assert len({(p["facets"]["total"], p["facets"]["at_least"]) for p in pages}) == 1
         assert pages[-1]["end"] == "all"
+        page, back = pages[-1], [pages[-1]["hits"]]
+        while page["previous"]:
+            page = api.follow(page["previous"]).json()
+            back.insert(0, page["hits"])
+        assert back == [one["hits"] for one in pages]
 
 
 @pytest.fixture(scope="module")
