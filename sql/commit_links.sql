@@ -63,8 +63,8 @@ on conflict do nothing
 
 -- name: commits_of_patches
 -- Those with the patch-id or title of a patch of the month, those that are linked to a message of
--- the month or name one of its threads, and those of its authors that have no patch-id in common
--- with a mail. The list is named as messages.sql says.
+-- the month or name one of its threads, and those of its authors to a file of theirs that have no
+-- patch-id in common with a mail. The list is named as messages.sql says.
 insert into touched_commits
 select c.repository, c.sha
   from commits c
@@ -93,18 +93,23 @@ select c.repository, c.sha
                                where p.list = (select %(list)s) and p.month = %(month)s)
  union
 select c.repository, c.sha
-  from (select lower(author_email) as email, min(sent_at) as first, max(sent_at) as last
+  from (select lower(author_email) as email, min(sent_at) as first, max(sent_at) as last,
+               array_agg(distinct f ->> 'path') as paths
           from patches
+         cross join jsonb_array_elements(files) as f
          where list = (select %(list)s) and month = %(month)s
          group by 1) a
  cross join lateral (
-       select repository, sha
+       select repository, sha, files
          from commits
         where lower(author_email) = a.email
           and authored_at between a.first - %(longest)s::interval
                               and a.last + %(longest)s::interval
+          and committed_at between a.first - interval '1 day' and a.last + %(longest)s::interval
        offset 0) c
- where not exists (
+ where exists (select from jsonb_array_elements(c.files) as f
+                where f ->> 'path' = any(a.paths))
+   and not exists (
        select from commit_links l
         where (l.repository, l.sha) = (c.repository, c.sha) and l.evidence && '{patch-id}'
        offset 0)
