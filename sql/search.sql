@@ -67,7 +67,8 @@ select m.message_id, m.list, m.month, m.variant
 select m.message_id, m.list, m.month, m.variant
   from (select repository, sha, committed_at
           from commits
-         where changed_names like any(%(name)s::text[])
+         where (changed_names like (%(name)s::text[])[1] or changed_names like (%(name)s::text[])[2]
+                or changed_names like (%(name)s::text[])[3])
            and changed_names like any(%(second)s::text[])
            and changed_names like any(%(third)s::text[])
            and list = any((select shown_lists())::text[])
