@@ -169,7 +169,7 @@ def test_digits_lead_to_the_commit_or_list_several(yard: Yard) -> None:
         )
         others = names.replace("sha", "left(sha, 12) || repeat('0', 28)", 1)
         connection.execute(
-            f"insert into commits ({names}) select {others} from commits where sha = %s",  # type: ignore[arg-type]
+            f"insert into commits ({names}) select {others} from commits where sha = %s",
             (yard.sha,),
         )
     with open_yard(yard) as client:
