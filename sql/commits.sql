@@ -6,7 +6,12 @@ select sha
  where list = %(list)s and month = %(month)s and repository = %(repository)s
 
 -- name: stage
-create temporary table if not exists commits_stage (like commits) on commit delete rows
+create temporary table if not exists commits_stage on commit delete rows as
+select list, month, repository, sha, parents, author_name, author_email, authored_at,
+       committer_name, committer_email, committed_at, subject, title_key, body, trailers,
+       named_mails, picked_from, reverts, files, added, removed, patch_id, line_digests, flags
+  from commits
+  with no data
 
 -- name: copy
 copy commits_stage (list, month, repository, sha, parents, author_name, author_email, authored_at,
@@ -16,8 +21,16 @@ copy commits_stage (list, month, repository, sha, parents, author_name, author_e
 from stdin
 
 -- name: upsert
-insert into commits
-select distinct on (repository, sha) * from commits_stage order by repository, sha
+insert into commits (list, month, repository, sha, parents, author_name, author_email, authored_at,
+                     committer_name, committer_email, committed_at, subject, title_key, body,
+                     trailers, named_mails, picked_from, reverts, files, added, removed, patch_id,
+                     line_digests, flags)
+select distinct on (repository, sha)
+       list, month, repository, sha, parents, author_name, author_email, authored_at,
+       committer_name, committer_email, committed_at, subject, title_key, body, trailers,
+       named_mails, picked_from, reverts, files, added, removed, patch_id, line_digests, flags
+  from commits_stage
+ order by repository, sha
 on conflict (repository, sha) do update
    set list = excluded.list, month = excluded.month, parents = excluded.parents,
        author_name = excluded.author_name, author_email = excluded.author_email,
@@ -45,13 +58,21 @@ select encode(sha256(coalesce(string_agg(
   from commits c
  where list = %(list)s and month = %(month)s
 
--- name: by_prefix
--- The prefix has hexadecimal digits only. Ten are enough to say that there are several.
-select repository, sha
-  from commits
- where sha like %(prefix)s || '%%' and repository = any(%(repositories)s)
- order by sha, array_position(%(repositories)s::text[], repository)
- limit 10
+-- name: by_prefixes
+-- Prefixes have hexadecimal digits only: g follows all of them. Ten commits are enough to say that
+-- there are several.
+select w.prefix, c.repository, c.sha
+  from (select distinct prefix from unnest(%(prefixes)s::text[]) as p (prefix)) w
+ cross join lateral (
+       select repository, sha
+         from (select repository, sha
+                 from commits
+                where sha ~>=~ lower(w.prefix) and sha ~<~ (lower(w.prefix) || 'g')
+               offset 0) s
+        where repository = any(%(repositories)s)
+        order by sha, array_position(%(repositories)s::text[], repository)
+        limit 10) c
+ order by w.prefix, c.sha, array_position(%(repositories)s::text[], c.repository)
 
 -- name: read
 select repository, sha, parents, author_name, author_email, authored_at, committer_name,

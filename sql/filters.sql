@@ -77,20 +77,14 @@ and exists (
     select from patches p
      where (p.list, p.month, p.message_id, p.variant) = (m.list, m.month, m.message_id, m.variant))
 
--- name: applied
-m.message_id in (select a.message_id from applied_patches a)
-and exists (
-    select from patches p
-     where (p.list, p.month, p.message_id, p.variant) = (m.list, m.month, m.message_id, m.variant))
-
--- name: open
-m.message_id in (select o.message_id from open_patches o)
-and exists (
-    select from patches p
-     where (p.list, p.month, p.message_id, p.variant) = (m.list, m.month, m.message_id, m.variant))
-
--- name: latest
-m.message_id in (select l.message_id from latest_patches l)
+-- name: state
+-- Patches of a state, as `patches`, where they are too many to name.
+(exists (
+    select from patch_states s
+     where (s.state, s.message_id) = (%(state)s, m.message_id)
+       and (not (select hides_lists()) or s.lists <@ (select shown_lists())))
+ or (select hides_lists())
+    and m.message_id in (select x.message_id from mixed_patch_states x where x.state = %(state)s))
 and exists (
     select from patches p
      where (p.list, p.month, p.message_id, p.variant) = (m.list, m.month, m.message_id, m.variant))
@@ -105,6 +99,17 @@ m.attachments <> '[]' and join_file_names(m.attachments) like like_pattern(%(sho
 and (join_file_names(m.attachments) !~ %(signs)s
      or regexp_replace(join_file_names(m.attachments), %(addresses)s, e'\n', 'g')
         like like_pattern(%(shown_file)s))
+
+-- name: changed
+-- Mails of commits that change a file, as in search_patches.sql, where they are too many to name.
+m.message_id in (
+    select k.message_id
+      from commits c
+      join commit_links k using (repository, sha)
+     where c.changed_names like like_pattern(%(part)s)
+       and c.list = any((select shown_lists())::text[]) and k.kind <> 'missing'
+       and changes_file(c.changed_names, %(part)s, %(hidden)s))
+and not exists (select from shown_texts t where t.message_id = m.message_id)
 
 -- name: words
 m.search @@ %(words)s::tsquery

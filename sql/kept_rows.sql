@@ -121,8 +121,8 @@ begin
          where v.relkind = 'v'
            and (v.relnamespace = schema and v.relname in (
                      'left_out', 'thread_contents', 'shown_messages', 'shown_texts',
-                     'shown_summaries', 'shown_versions', 'applied_parts', 'applied_patches',
-                     'latest_patches', 'open_patches')
+                     'shown_summaries', 'applied_parts', 'mixed_patch_states',
+                     'shown_patch_states')
                 or v.relnamespace = to_regnamespace('mail_public')
                    and exists (
                        select from pg_rewrite r
@@ -159,11 +159,17 @@ begin
                    'note_patch_changes()', 'note_patch_answers()', 'note_patch_answer_updates()',
                    'like_pattern(text)',
                    'fold_name(text)', 'join_receivers(text[], text[])', 'join_file_names(jsonb)',
+                   'list_changed_names(jsonb)',
+                   'changes_file(text, text, text)',
                    'note_senders()',
                    'forget_senders()', 'note_summary_messages()', 'drop_summaries_of_messages()',
                    'note_summary_threads()', 'drop_summaries_of_threads()',
                    'set_message_checksum()', 'set_summary_checksum()', 'settle_contested()',
                    'drop_contested_summaries()', 'drop_links_of_messages()', 'drop_links_of_commits()',
+                   'find_patch_states(text[], text[])', 'settle_patch_states(text[])',
+                   'lock_patch_states()', 'settle_states_of_series()', 'settle_states_of_updated()',
+                   'settle_states_of_links()', 'settle_states_of_messages()',
+                   'settle_states_of_commits()',
                    'note_contested_patches()', 'break_tie(text, text, smallint)',
                    'count_new_text(jsonb)', 'message_key(text, text, text, smallint, text)'])
                as n (name)

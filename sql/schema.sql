@@ -12,7 +12,8 @@
 --                  commit_link_changes
 --   summaries      thread_summaries, summary_changes, view thread_contents
 --   chunks         chunks
---   patches        patches, patch_series, patch_outcomes, patch_keys, patch_changes
+--   patches        patches, patch_series, patch_states, patch_outcomes, patch_keys,
+--                  patch_changes
 --   indexes        vectors, words, indexes, live_indexes, promotions
 --   encoders       encoder_probes, encoded_texts
 --   progress       partitions, passed_checks
@@ -96,6 +97,55 @@ begin
 end $$;
 comment on function join_file_names(jsonb) is
     'The names of the attached files of a message as one text in lower case, for an index.';
+
+
+-- From the head of a hunk the name before the first parenthesis, else that of a class or the like.
+create function list_changed_names(files jsonb) returns text
+language sql immutable strict parallel safe as $$
+    with functions as (
+        select coalesce(substring(h.head from '([[:alpha:]_][[:alnum:]_.:~]*)[[:blank:]]*\('),
+                        substring(h.head from
+                                  '\y(?:class|struct|enum|union|trait|impl|interface|module)'
+                                  '[[:blank:]]+([[:alnum:]_.:]+)')) as name
+          from jsonb_array_elements(files) as f (file)
+         cross join jsonb_array_elements_text(coalesce(f.file -> 'functions', '[]')) as h (head)),
+    named as (
+        select name || '()' as name from functions
+        union select regexp_replace(name, '^.*[.:]', '') || '()' from functions),
+    paths as (
+        select f.file ->> 'path' as name from jsonb_array_elements(files) as f (file)
+        union select f.file ->> 'old_path' from jsonb_array_elements(files) as f (file))
+    select e'\n'
+           || (select coalesce(string_agg(lower(name), e'\n' order by name collate "C"), '')
+                 from paths
+                where name <> '')
+           || e'\n\n'
+           || (select coalesce(string_agg(lower(name), e'\n' order by name collate "C"), '')
+                 from named
+                where name not in ('()', 'if()', 'for()', 'while()', 'switch()', 'return()',
+                                   'function()'))
+           || e'\n'
+$$;
+comment on function list_changed_names(jsonb) is
+    'The files of a commit, and after an empty line the functions that git names above its hunks, '
+    'with () after each: a line for each, in lower case.';
+
+create function changes_file(changed_names text, part text, hidden text) returns boolean
+language plpgsql immutable parallel safe as $$
+declare
+    paths text := split_part(changed_names, e'\n\n', 1);
+begin
+    if paths not like like_pattern(part) then
+        return false;
+    end if;
+    return hidden is null or paths !~ hidden
+        or exists (
+            select from regexp_split_to_table(paths, e'\n') as p (path)
+             where path like like_pattern(part) and path !~ hidden);
+end $$;
+comment on function changes_file(text, text, text) is
+    'True if a path among changed names has a part; not in one that matches a pattern of what is '
+    'hidden, null for nothing.';
 
 
 -- Lists -----------------------------------------------------------------------------------------
@@ -876,6 +926,7 @@ create table commits (
     patch_id         text not null,
     line_digests     integer[] not null,
     flags            text[] not null,
+    changed_names    text not null generated always as (list_changed_names(files)) stored,
     primary key (repository, sha)
 );
 create index commits_month on commits (list, month);
@@ -885,6 +936,13 @@ create index commits_title on commits (title_key);
 create index commits_author on commits (lower(author_email), authored_at);
 create index commits_committer on commits (lower(committer_email), committed_at);
 create index commits_named on commits using gin (named_mails);
+-- 4 MB for 60,000 commits; a row for each name, or an array of the ends of paths, cannot find a part.
+do $$
+begin
+    if exists (select from pg_extension where extname = 'pg_trgm') then
+        create index commits_changed_names on commits using gin (changed_names gin_trgm_ops);
+    end if;
+end $$;
 
 comment on table commits is
     'One row per commit of the branch of a repository of lists.toml, in the month of its committer '
@@ -917,6 +975,8 @@ comment on column commits.patch_id is
     'What git patch-id --stable says of its diff; empty for a merge and without a diff.';
 comment on column commits.line_digests is 'Digests of its changed lines, as in patches.';
 comment on column commits.flags is 'What was cut or repaired, such as diff_capped.';
+comment on column commits.changed_names is
+    'Files and functions that it changes, as list_changed_names has them, for an index.';
 
 create table commit_links (
     repository  text not null,
@@ -983,8 +1043,9 @@ create table commit_link_changes (
 );
 
 comment on table commit_link_changes is
-    'Commits that lost a linked message since links were last made, and those whose mail is contested '
-    'now or no longer. Filled by triggers on messages and contested_texts.';
+    'Commits whose links are made again by the next run: those that changed months touch, those that '
+    'lost a linked message, and those whose mail is contested now or no longer. Filled by the step, '
+    'and by triggers on messages and contested_texts; a portion deletes those that it links.';
 comment on column commit_link_changes.number is 'Number of the row.';
 comment on column commit_link_changes.repository is 'Name of the repository.';
 comment on column commit_link_changes.sha is 'Id of the commit.';
@@ -1012,9 +1073,20 @@ begin
     delete from commit_links l
      using unchanged c
      where (l.repository, l.sha) = (c.repository, c.sha);
+    insert into commit_link_changes (repository, sha)
+    select t.repository, o.sha
+      from (select distinct repository, title_key from unchanged) t
+     cross join lateral (
+           select min(sha) as sha
+             from (select sha
+                     from commits
+                    where title_key = t.title_key and repository = t.repository
+                    limit 2) few
+           having count(*) = 1) o;
     return null;
 end $$;
-comment on function drop_links_of_commits() is 'A commit that is gone has no links.';
+comment on function drop_links_of_commits() is
+    'A commit that is gone has no links; the only one left with its title is linked again.';
 
 create trigger links_of_commits_deleted after delete on commits
 referencing old table as unchanged
@@ -1590,65 +1662,257 @@ comment on view applied_parts is
     'Mails of patches that commits come from, or of which a mail says that they were applied; of '
     'both only what this session may show.';
 
-create view applied_patches with (security_invoker = true) as
-with landed as materialized (select distinct message_id from applied_parts)
-select message_id
-  from landed
- union
-select p.message_id
-  from patches p
-  join patch_series s using (message_id, place)
-  join (select o.series_id, o.posting, count(*) as parts
-          from patch_series o
-          left join landed l using (message_id)
-          left join patches c
-            on (c.list, c.month, c.message_id, c.variant, c.place)
-               = (o.list, o.month, o.message_id, o.variant, o.place) and c.kind = 'cover'
-         where c.message_id is null and not o.is_remark
-           and (o.series_id, o.posting) in (select n.series_id, n.posting
-                                              from landed
-                                              join patch_series n using (message_id))
-         group by o.series_id, o.posting
-        having bool_and(l.message_id is not null)) g
-    on (g.series_id, g.posting, g.parts) = (s.series_id, s.posting, p.parts)
- where p.kind = 'cover';
+create table patch_states (
+    state       text not null check (state in ('applied', 'open', 'latest')),
+    message_id  text not null,
+    series_id   text not null,
+    lists       text[] not null,
+    primary key (state, message_id)
+);
+create index patch_states_series on patch_states (series_id);
+create index patch_states_mixed on patch_states (series_id) where lists[2] is not null;
 
-comment on view applied_patches is
-    'applied_parts, and cover letters of which every patch that was sent with them is among these.';
+comment on table patch_states is
+    'Mails of patches by what became of them, as if all lists were shown. Kept by triggers on what '
+    'it is made of: find_patch_states.';
+comment on column patch_states.state is
+    'applied: commits come from it, or a mail says so; of a cover letter, every patch sent with it. '
+    'open: nothing says that it was applied, refused, withdrawn or superseded, in no version. latest: '
+    'of the versions of a patch the newest that was applied, else the newest.';
+comment on column patch_states.message_id is 'Message-ID of the mail.';
+comment on column patch_states.series_id is 'Its series, as in patch_series.';
+comment on column patch_states.lists is
+    'Lists of all that the series depends on: its mail, mail that gives a reason, and commits.';
 
-create view shown_versions with (security_invoker = true) as
-select s.*
-  from patch_series s
- where not s.is_remark
-   and (s.list = any((select shown_lists())::text[])
-        or exists (select from shown_messages m where m.message_id = s.message_id));
+-- Each row is looked up by itself and the rest are windows: the planner, which expects few series,
+-- would join many of them by nested loops. `offset 0` keeps it from reading whole tables instead.
+create function find_patch_states(wanted text[], shown text[] default null)
+returns table (state text, message_id text, series_id text)
+language sql stable parallel safe as $$
+    with members as (
+        select s.message_id, s.series_id, s.posting, s.change, s.is_remark, s.state,
+               not s.is_remark
+               and (shown is null or s.list = any(shown)
+                    or exists (select from messages m
+                                where m.message_id = s.message_id and m.list = any(shown)
+                               offset 0)) as is_shown,
+               exists (select from messages r
+                        where r.message_id = s.reason_id and (shown is null or r.list = any(shown))
+                       offset 0) as has_reason,
+               exists (select from commit_links k
+                         join commits c using (repository, sha)
+                        where k.message_id = s.message_id and k.kind = 'applied'
+                          and (shown is null or c.list = any(shown))
+                       offset 0) as has_commit,
+               (select p.parts
+                  from patches p
+                 where p.message_id = s.message_id and p.kind = 'cover'
+                   and (p.list, p.month, p.variant, p.place)
+                       = (s.list, s.month, s.variant, s.place)) as parts_of_cover,
+               exists (select from patches p
+                        where p.message_id = s.message_id and p.kind = 'cover'
+                          and (p.list, p.month, p.variant, p.place)
+                              = (s.list, s.month, s.variant, s.place)
+                       offset 0) as is_cover
+          from patch_series s
+         where s.series_id = any(wanted)),
+    landed as (
+        select *, bool_or(has_commit or m.state = 'applied' and has_reason)
+                      over (partition by m.message_id) as has_landed
+          from members m),
+    posted as (
+        select *, count(*) filter (where not is_cover and not is_remark) over posting as parts,
+               bool_and(has_landed) filter (where not is_cover and not is_remark) over posting
+                   as all_landed
+          from landed l
+        window posting as (partition by l.series_id, l.posting)),
+    applied as (
+        select *, bool_or(has_landed
+                          or coalesce(is_cover and parts_of_cover = parts and all_landed, false))
+                      over (partition by p.message_id) as is_applied
+          from posted p),
+    decided as (
+        select *, bool_or(is_applied and is_shown) over change as is_decided,
+               is_shown
+               and row_number() over (change order by is_shown desc, is_applied desc, posting desc,
+                                                      a.message_id desc) = 1 as is_latest
+          from applied a
+        window change as (partition by a.series_id, a.change))
+    select distinct f.state, d.message_id, d.series_id
+      from decided d
+     cross join lateral (
+           values ('applied', is_applied),
+                  ('open', is_shown and not is_decided
+                           and (d.state = 'open' or not has_reason)),
+                  ('latest', is_latest)) as f (state, holds)
+     where f.holds
+$$;
+comment on function find_patch_states(text[], text[]) is
+    'What became of the mails of some series, as far as some lists show it; null for all lists.';
 
-comment on view shown_versions is
-    'Patches of messages that this session may show, without suggestions within answers.';
+create function lock_patch_states() returns trigger language plpgsql as $$
+begin
+    perform pg_advisory_xact_lock(hashtextextended('patch_states', 0));
+    return null;
+end $$;
+comment on function lock_patch_states() is
+    'Lets one transaction at a time change what patch_states is made of, before it locks rows: two '
+    'would each miss what the other writes.';
 
-create view open_patches with (security_invoker = true) as
-with landed as materialized (
-    select distinct s.series_id, s.change from applied_patches join shown_versions s using (message_id))
-select distinct s.message_id
-  from shown_versions s
- where (s.state = 'open'
-        or (select hides_lists())
-           and not exists (select from shown_messages r where r.message_id = s.reason_id))
-   and not exists (
-       select from landed l where (l.series_id, l.change) = (s.series_id, s.change));
+create function settle_patch_states(wanted text[]) returns void language plpgsql
+set enable_nestloop = off as $$
+begin
+    if cardinality(wanted) = 0 then
+        return;
+    end if;
+    perform pg_advisory_xact_lock(hashtextextended('patch_states', 0));
+    with found as materialized (
+        select f.state, f.message_id, f.series_id, l.lists
+          from find_patch_states(wanted) f
+          join (select s.series_id, array_agg(distinct o.list order by o.list) as lists
+                  from patch_series s
+                 cross join lateral unnest(
+                       array[s.list]
+                       || array(select m.list from messages m where m.message_id = s.message_id)
+                       || array(select m.list from messages m where m.message_id = s.reason_id)
+                       || array(select c.list
+                                  from commit_links k
+                                 cross join lateral (
+                                       select list
+                                         from commits
+                                        where (repository, sha) = (k.repository, k.sha)
+                                       offset 0) c
+                                 where k.message_id = s.message_id and k.kind = 'applied'))
+                       as o (list)
+                 where s.series_id = any(wanted)
+                 group by s.series_id) l using (series_id)),
+    gone as (
+        delete from patch_states p
+         where p.series_id = any(wanted)
+           and not exists (
+               select from found f
+                where (f.state, f.message_id, f.series_id)
+                      = (p.state, p.message_id, p.series_id)))
+    insert into patch_states as p (state, message_id, series_id, lists)
+    select f.state, f.message_id, f.series_id, f.lists from found f
+    on conflict (state, message_id) do update
+       set series_id = excluded.series_id, lists = excluded.lists
+     where (p.series_id, p.lists) is distinct from (excluded.series_id, excluded.lists);
+end $$;
+comment on function settle_patch_states(text[]) is 'Makes patch_states of some series again.';
 
-comment on view open_patches is
-    'Mails of patches that nothing that is shown says to be applied, refused, withdrawn or '
-    'superseded, and of which no version was applied.';
+create function settle_states_of_series() returns trigger language plpgsql as $$
+begin
+    perform settle_patch_states(array(select distinct series_id from changed));
+    return null;
+end $$;
+comment on function settle_states_of_series() is 'Settles series of which rows came or went.';
 
-create view latest_patches with (security_invoker = true) as
-select distinct on (s.series_id, s.change) s.message_id
-  from shown_versions s
-  left join applied_patches a using (message_id)
- order by s.series_id, s.change, a.message_id is not null desc, s.posting desc, s.message_id desc;
+create function settle_states_of_updated() returns trigger language plpgsql as $$
+begin
+    perform settle_patch_states(
+        array(select series_id from changed union select series_id from unchanged));
+    return null;
+end $$;
+comment on function settle_states_of_updated() is
+    'Settles series of which rows changed, and those that rows left.';
 
-comment on view latest_patches is
-    'Mail of each patch: the newest version that was applied, else the newest version.';
+create function settle_states_of_links() returns trigger language plpgsql as $$
+begin
+    perform settle_patch_states(array(
+        select distinct s.series_id
+          from changed k join patch_series s using (message_id)
+         where k.kind = 'applied'));
+    return null;
+end $$;
+comment on function settle_states_of_links() is 'Settles series of mails that became commits.';
+
+create function settle_states_of_messages() returns trigger language plpgsql as $$
+begin
+    perform settle_patch_states(array(
+        select s.series_id from changed m join patch_series s using (message_id)
+         union
+        select s.series_id from changed m join patch_series s on s.reason_id = m.message_id));
+    return null;
+end $$;
+comment on function settle_states_of_messages() is
+    'Settles series of mails, and of reasons, that came to a list or left it.';
+
+create function settle_states_of_commits() returns trigger language plpgsql as $$
+begin
+    perform settle_patch_states(array(
+        select distinct s.series_id
+          from changed c
+          join unchanged o using (repository, sha)
+          join commit_links k using (repository, sha)
+          join patch_series s using (message_id)
+         where c.list <> o.list and k.kind = 'applied'));
+    return null;
+end $$;
+comment on function settle_states_of_commits() is
+    'Settles series of commits that are now of another list.';
+
+create trigger states_series_lock before insert or update or delete on patch_series
+for each statement execute function lock_patch_states();
+
+create trigger states_links_lock before insert or delete on commit_links
+for each statement execute function lock_patch_states();
+
+create trigger states_series_inserted after insert on patch_series
+referencing new table as changed
+for each statement execute function settle_states_of_series();
+
+create trigger states_series_deleted after delete on patch_series
+referencing old table as changed
+for each statement execute function settle_states_of_series();
+
+create trigger states_series_updated after update on patch_series
+referencing old table as unchanged new table as changed
+for each statement execute function settle_states_of_updated();
+
+create trigger states_links_inserted after insert on commit_links
+referencing new table as changed
+for each statement execute function settle_states_of_links();
+
+create trigger states_links_deleted after delete on commit_links
+referencing old table as changed
+for each statement execute function settle_states_of_links();
+
+create trigger states_messages_inserted after insert on messages
+referencing new table as changed
+for each statement execute function settle_states_of_messages();
+
+create trigger states_messages_deleted after delete on messages
+referencing old table as changed
+for each statement execute function settle_states_of_messages();
+
+create trigger states_commits_updated after update on commits
+referencing old table as unchanged new table as changed
+for each statement execute function settle_states_of_commits();
+
+create view mixed_patch_states with (security_invoker = true) as
+select f.*
+  from find_patch_states(
+           array(select distinct p.series_id
+                   from patch_states p
+                  where p.lists[2] is not null and p.lists && (select shown_lists())
+                    and not p.lists <@ (select shown_lists())),
+           (select shown_lists())) f
+ where (select hides_lists());
+
+comment on view mixed_patch_states is
+    'What became of patches as far as this session may see it, where that depends on lists that it '
+    'may not see.';
+
+create view shown_patch_states with (security_invoker = true) as
+select p.state, p.message_id
+  from patch_states p
+ where not (select hides_lists()) or p.lists <@ (select shown_lists())
+ union all
+select m.state, m.message_id from mixed_patch_states m;
+
+comment on view shown_patch_states is
+    'What became of patches, as far as this session may see it.';
 
 create table patch_outcomes (
     message_id  text not null,

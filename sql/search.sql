@@ -62,6 +62,30 @@ select m.message_id, m.list, m.month, m.variant
  order by c.committed_at desc, c.sha, k.place
  limit %(most)s
 
+-- name: changed_names
+-- The messages of the newest commits that change a file or function of each of up to three names.
+select m.message_id, m.list, m.month, m.variant
+  from (select repository, sha, committed_at
+          from commits
+         where (changed_names like (%(name)s::text[])[1] or changed_names like (%(name)s::text[])[2]
+                or changed_names like (%(name)s::text[])[3])
+           and changed_names like any(%(second)s::text[])
+           and changed_names like any(%(third)s::text[])
+           and list = any((select shown_lists())::text[])
+         order by committed_at desc, sha
+         limit %(commits)s) c
+  join commit_links k using (repository, sha)
+ cross join lateral (
+       select *
+         from messages m
+        where m.message_id = k.message_id and {passes}
+        order by m.arrived_at, m.list
+        limit 1) m
+ where k.kind in ('applied', 'discussion', 'report')
+   and not exists (select from shown_texts o where o.message_id = m.message_id offset 0)
+ order by c.committed_at desc, c.sha, k.place
+ limit %(most)s
+
 -- name: confirmed
 -- The matches of the indexes that are stored and pass the filters: copies of messages by words, at
 -- places from 1, then those found by their subjects, and chunks by meaning, at places from -1

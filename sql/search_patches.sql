@@ -22,6 +22,37 @@ select c.sha,
  order by c.sha, c.repository
  limit %(most)s
 
+-- name: changed_file
+-- The mails of the commits that change a file with a part in its path. An address within a path does
+-- not count where addresses are hidden.
+select distinct k.message_id
+  from commits c
+  join commit_links k using (repository, sha)
+ where c.changed_names like like_pattern(%(part)s) and c.list = any((select shown_lists())::text[])
+   and k.kind <> 'missing'
+   and changes_file(c.changed_names, %(part)s, %(hidden)s)
+   and not exists (select from shown_texts t where t.message_id = k.message_id)
+ limit %(most)s
+
+-- name: reasons
+-- The commits of some mails that change a file with one of some parts in its path, or a file or
+-- function of a name, newest first, each with the first of these.
+select k.message_id, c.sha, n.line
+  from (select distinct message_id, repository, sha
+          from commit_links
+         where message_id = any(%(message_ids)s) and kind <> 'missing') k
+  join commits c using (repository, sha)
+ cross join lateral (
+       select line
+         from regexp_split_to_table(c.changed_names, e'\n') as l (line)
+        where e'\n' || line || e'\n' like any(%(names)s::text[])
+           or exists (
+              select from unnest(%(parts)s::text[]) as p (part)
+               where changes_file(line, p.part, %(hidden)s) and line not like '%%()')
+        limit 1) n
+ where c.list = any((select shown_lists())::text[])
+ order by k.message_id, c.committed_at desc, c.sha
+
 -- name: has_patches
 select exists (select from patch_series)
 
@@ -32,14 +63,8 @@ select exists (
      cross join lateral (select max(month) as month from commits c where c.list = shown.list) newest
      where newest.month is not null)
 
--- name: applied
-select distinct message_id from applied_patches limit %(most)s
-
--- name: open
-select message_id from open_patches limit %(most)s
-
--- name: latest
-select distinct message_id from latest_patches limit %(most)s
+-- name: in_state
+select message_id from shown_patch_states where state = %(state)s limit %(most)s
 
 -- name: found_versions
 -- The mails among some that have one patch each, of which others among them have another version.

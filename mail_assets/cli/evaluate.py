@@ -195,14 +195,16 @@ def _serialize(found: "list[tuple[JudgedSet, list[Score]]]", group: str) -> dict
 
 
 def _print(found: "list[tuple[JudgedSet, list[Score]]]", group: str) -> None:
-    from mail_assets.evaluation.quality import build_summary_rows, summarise_scores
+    import pandas as pd
 
-    rows = [
-        {"set": one.name, "mode": row.pop("mode"), "group": group} | row
-        for one, scores in found
-        for row in build_summary_rows(summarise_scores(scores))
-    ]
-    if not any(row["set"] for row in rows):
-        for row in rows:
-            del row["set"]
-    print_table([*rows[0]], [[*row.values()] for row in rows])
+    from mail_assets.evaluation.quality import build_summary_table, summarise_scores
+
+    tables = []
+    for one, scores in found:
+        table = build_summary_table(summarise_scores(scores)).reset_index()
+        table.insert(1, "group", group)
+        if one.name:
+            table.insert(0, "set", one.name)
+        tables.append(table)
+    rows = pd.concat(tables)
+    print_table([*rows.columns], rows.to_numpy().tolist())

@@ -118,6 +118,8 @@ def _print_about(hit: "Hit", indent: str, *, why: bool) -> None:
         click.echo(f"{indent}patch: {printable_line(hit.patch.words)}")
     if hit.versions:
         click.echo(f"{indent}instead of: {_list_ids(hit.versions)}")
+    if hit.best_version:
+        click.echo(f"{indent}better match: {_list_ids([hit.best_version])}")
     if newer := hit.newer_copy:
         about = f"{newer.sent_at[:10]}, {printable_line(newer.subject)}"
         click.echo(f"{indent}newer: {about} <{printable_line(newer.message_id)}>")

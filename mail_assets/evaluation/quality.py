@@ -15,7 +15,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -25,6 +25,9 @@ from mail_assets.indexes.live import Judge, Verdict
 from mail_assets.search.language.request import MODES, Mode
 from mail_assets.search.searcher import Searcher
 from mail_assets.tables.indexes import IndexRecord
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 #: Resamples of a bootstrap, and the seed.
 RESAMPLES, SEED = 10_000, 20_240_301
@@ -66,9 +69,11 @@ def summarise_scores(scores: Iterable[Score]) -> list[ModeSummary]:
     return [_summary(mode, of_mode) for mode, of_mode in modes.items()]
 
 
-def build_summary_rows(summaries: Iterable[ModeSummary]) -> list[dict[str, str | int | float]]:
+def build_summary_table(summaries: Iterable[ModeSummary]) -> "pd.DataFrame":
     """Return summaries for people: a row for each mode, with cells "mean [low, high]"."""
-    return [
+    import pandas as pd
+
+    return pd.DataFrame(
         {
             "mode": one.mode,
             "queries": one.queries,
@@ -77,7 +82,7 @@ def build_summary_rows(summaries: Iterable[ModeSummary]) -> list[dict[str, str |
             "p95_ms": one.p95_ms,
         }
         for one in summaries
-    ]
+    ).set_index("mode")
 
 
 def serialize_scores(scores: Sequence[Score]) -> dict[str, Any]:

@@ -69,7 +69,7 @@ def group_rows(
     for pool, one in numbered:
         key, patch = _key(one), patches.get(one.message_id)
         if patch and pool == patch.pool and patch.standing.message_id not in shown:
-            standing = patch.stand_in(one.score)
+            standing = patch.stand_in(one)
             shown.add(standing.message_id)
             rows.setdefault(_key(standing), Row(pool)).best.append(standing)
         if one.message_id in shown:
@@ -121,10 +121,11 @@ class _Patch:
         """Return whether another version stands for this one: that of another thread."""
         return _key(one) != _key(self.standing)
 
-    def stand_in(self, score: float) -> Candidate:
-        """Return the version that stands for the others, with the best score of them."""
+    def stand_in(self, best: Candidate) -> Candidate:
+        """Return the version that stands for the others, with the score of the best of them."""
         folded = tuple(one.message_id for one in self.found if self.folds(one))
-        return self.standing._replace(score=score, versions=folded)
+        better = best.message_id if self.folds(best) else None
+        return self.standing._replace(score=best.score, versions=folded, best_version=better)
 
 
 def _gather_versions(
@@ -229,7 +230,7 @@ def _arrange(
             arranged.rows += [_Placed(row, []) for row in block]
             continue
         best = [c for row in block for c in row.best[:SHOWN]]
-        hits = {hit.message_id: hit for hit in reader.read(best, found.query, found.terms)}
+        hits = {hit.message_id: hit for hit in reader.read(best, found)}
         for row in block:
             ids = (c.message_id for c in row.best[:SHOWN])
             arranged.add(row, [hits[one] for one in ids if one in hits])
@@ -248,7 +249,7 @@ def _build_page(
     last = offset + request.limit
     page = arranged.rows[offset:last]
     waiting = [c for one in page for c in arranged.list_spare(one)]
-    for hit in reader.read(waiting, found.query, found.terms) if waiting else ():
+    for hit in reader.read(waiting, found) if waiting else ():
         arranged.fill(page, hit)
     threads = [one.thread_id for one in page if one.thread_id]
     described = reader.read_threads(threads, lists) if threads else {}

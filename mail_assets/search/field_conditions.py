@@ -54,6 +54,16 @@ class FieldCondition(NamedTuple):
     negated: bool = False
 
 
+class FilePart(NamedTuple):
+    """A part of a file's name, with the mails of the commits that change such a file.
+
+    `changed` are their ids; None for many, which a condition finds.
+    """
+
+    part: str
+    changed: tuple[str, ...] | None = ()
+
+
 #: Alternatives, of fields and of texts.
 MixedClause: TypeAlias = tuple[FieldCondition | Condition, ...]
 
@@ -81,7 +91,9 @@ def is_indexed(clause: Sequence[FieldCondition]) -> bool:
 def _has_index(condition: FieldCondition) -> bool:
     if condition.name in ("senders", "ids", "threads", "patches"):
         return True
-    parts = condition.name in ("subject", "receiver", "file") or condition.name in SHOWN_TEXTS
+    if isinstance(condition.value, FilePart):
+        return condition.value.changed is not None and bool(_TRIGRAM.search(condition.value.part))
+    parts = condition.name in ("subject", "receiver") or condition.name in SHOWN_TEXTS
     return parts and bool(_TRIGRAM.search(str(condition.value)))
 
 
@@ -143,29 +155,36 @@ def _resolve_field(
             query = statement("search_patches", "commit_ids")
             return FieldCondition("ids", read_column(connection, query, {"prefix": value}), negated)
         case "version":
-            query = statement("search_patches", "latest")
-            return _resolve_patches(connection, "latest", query, negated=negated)
+            return _resolve_state(connection, "latest", negated=negated)
+        case "file":
+            return _resolve_file(connection, str(value), negated=negated)
         case "to":
             return FieldCondition("receiver", value, negated)
-        case "kind" if value == "applied":
-            query = statement("search_patches", "applied")
-            return _resolve_patches(connection, "applied", query, negated=negated)
-        case "kind" if value == "open":
-            query = statement("search_patches", "open")
-            return _resolve_patches(connection, "open", query, negated=negated)
+        case "kind" if value in ("applied", "open"):
+            return _resolve_state(connection, str(value), negated=negated)
         case "kind":
             return FieldCondition(str(value), None, negated)
     return FieldCondition(field.name, value, negated)
 
 
-def _resolve_patches(
-    connection: psycopg.Connection, name: str, query: LiteralString, *, negated: bool
-) -> FieldCondition:
-    """Return the condition on the patches that a query finds: their ids, or its name for many."""
-    found = read_column(connection, query, {"most": MAX_PATCHES + 1})
+def _resolve_state(connection: psycopg.Connection, state: str, *, negated: bool) -> FieldCondition:
+    """Return the condition on the patches of a state: their ids, or the state itself for many."""
+    query = statement("search_patches", "in_state")
+    found = read_column(connection, query, {"state": state, "most": MAX_PATCHES + 1})
     if len(found) > MAX_PATCHES:
-        return FieldCondition(name, None, negated)
+        return FieldCondition("state", state, negated)
     return FieldCondition("patches", found, negated)
+
+
+def _resolve_file(
+    connection: psycopg.Connection, part: str, *, negated: bool, shown: bool = False
+) -> FieldCondition:
+    """Return the condition on a part of a file's name; with `shown` its addresses do not count."""
+    query = statement("search_patches", "changed_file")
+    parameters = {"part": part, "hidden": SIGNS if shown else None, "most": MAX_PATCHES + 1}
+    found = read_column(connection, query, parameters)
+    changed = None if len(found) > MAX_PATCHES else tuple(found)
+    return FieldCondition(_SHOWN["file"] if shown else "file", FilePart(part, changed), negated)
 
 
 def _resolve_shown(
@@ -177,6 +196,8 @@ def _resolve_shown(
         raise RequestError(
             f"addresses are hidden here: {field.name}: takes a part of a name, not {quote(value)}"
         )
+    if field.name == "file":
+        return _resolve_file(connection, value, negated=negated, shown=True)
     if field.name in _SHOWN:
         return FieldCondition(_SHOWN[field.name], value, negated)
     query = statement("search", "senders_by_name")

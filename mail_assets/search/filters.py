@@ -22,6 +22,7 @@ from mail_assets.search.field_conditions import (
     VECTOR_FIELDS,
     WORD_FIELDS,
     FieldCondition,
+    FilePart,
     IndexFilter,
     MixedClause,
     build_index_filter,
@@ -94,6 +95,15 @@ class SqlConditions:
             sides = [("after", value.start), ("before", value.end)]
             found = [self._render(side, **{side: f"{day} UTC"}) for side, day in sides if day]
             text = _join(" and ", found)
+        elif isinstance(value, FilePart):
+            hidden = HIDDEN if name in SHOWN_TEXTS else {}
+            found = [self._render(name, **{name: value.part}, **hidden)]
+            if value.changed is None:
+                signs = hidden.get("signs")
+                found.append(self._render("changed", part=value.part, hidden=signs))
+            elif value.changed:
+                found.append(self._render("ids", ids=[*value.changed]))
+            text = _join(" or ", found)
         else:
             values = {} if value is None else {name: value}
             text = self._render(name, **values, **(HIDDEN if name in SHOWN_TEXTS else {}))

@@ -41,6 +41,8 @@ SHORT_QUESTION = 12
 FIRST_WEIGHT = 0.1
 #: The malus of a message with little text of its own, as a share of its score.
 BRIEF_WEIGHT = 0.2
+#: Messages that stand before those to which commits lead.
+AHEAD = 3
 #: The highest cosine similarity of unrelated texts. With the default model nonsense reaches 0.3,
 #: and questions of people 0.5 and more.
 FLOOR = 0.2
@@ -166,24 +168,43 @@ def add_thread_messages(
     return sorted([*ranked, *added], key=lambda one: -one.score)
 
 
-def settle_ends(ranked: Sequence[Candidate], subjects: Iterable[Candidate]) -> list[Candidate]:
+def settle_ends(
+    ranked: Sequence[Candidate], subjects: Iterable[Candidate], linked: Iterable[Candidate] = ()
+) -> list[Candidate]:
     """Return a ranking with whole subjects first, and messages without the names asked for last.
 
     Whole subjects have the best score of the ranking, 1 where nothing else is found; the last no
-    better one than those before them.
+    better one than those before them. Those of `linked`, which led to commits that change what is
+    named, follow the best AHEAD at the latest, whether they have the name or not.
     """
     known = {one.message_id: one for one in ranked}
     best = ranked[0].score if ranked else 1.0
-    first = {}
-    for place, found in enumerate(subjects, 1):
-        one = known.get(found.message_id, found)
-        ranks = {**one.ranks, "subject": place}
-        first[one.message_id] = one._replace(score=best, ranks=ranks)
+    first = _mark(known, subjects, "subject", best)
     rest = [one for one in ranked if one.message_id not in first]
     named = [*first.values(), *(one for one in rest if one.is_named)]
+    ahead = {one.message_id for one in named[:AHEAD]}
+    to_commits = _mark(known, linked, "commit", named[:AHEAD][-1].score if named else best)
+    lifted = [one for id, one in to_commits.items() if id not in ahead]
+    after = [one for one in named[AHEAD:] if one.message_id not in to_commits]
+    named = [*named[:AHEAD], *lifted, *after]
     lowest = named[-1].score if named else best
-    others = [one._replace(score=min(one.score, lowest)) for one in rest if not one.is_named]
+    others = [
+        one._replace(score=min(one.score, lowest))
+        for one in rest
+        if not one.is_named and one.message_id not in to_commits
+    ]
     return [*named, *others]
+
+
+def _mark(
+    known: Mapping[str, Candidate], found: Iterable[Candidate], name: str, score: float
+) -> dict[str, Candidate]:
+    """Return candidates by their ids, each with a score and with its rank under a name."""
+    marked = {}
+    for place, other in enumerate(found, 1):
+        one = known.get(other.message_id, other)
+        marked[one.message_id] = one._replace(score=score, ranks={**one.ranks, name: place})
+    return marked
 
 
 def drop_far(ranked: Iterable[Candidate], least: float, *, by_name: bool) -> list[Candidate]:

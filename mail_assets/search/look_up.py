@@ -1,8 +1,8 @@
 """Look-ups of a search before it asks the indexes, in one round trip to PostgreSQL.
 
 They are the live indexes, the query in the stems of each language, the size of the statistics of
-words, the messages whose whole subject is the query, and the ids of the messages that pass filters
-which no index knows, where these are few.
+words, the messages whose whole subject is the query, those of commits that change what it names,
+and the ids of the messages that pass filters which no index knows, where these are few.
 After each ANALYZE another round trip finds lists that are stored and not searched.
 """
 
@@ -13,6 +13,7 @@ from typing import NamedTuple, TypeAlias
 import psycopg
 
 from mail_assets.postgres.statements import Pending, statement
+from mail_assets.search.changed_names import ChangedNames, ask_linked, read_changed_names
 from mail_assets.search.field_conditions import IndexFilter
 from mail_assets.search.filters import MessageFilter
 from mail_assets.search.language.request import VECTOR_MODES
@@ -51,9 +52,10 @@ class LookedUp(NamedTuple):
     """The values that a search looks up before it asks the indexes.
 
     `filters` has the words that the query requires, `vector_filter` is the part of it that the
-    vector index checks. `subjects` are messages whose whole subject is the query; `has_patches`:
-    there are series of patches, whose versions are one hit. `opening_ms` were
-    spent on opening index and encoder, which is not the search's own time.
+    vector index checks. `subjects` are messages whose whole subject is the query, `linked` those of
+    commits that change what it names, which is `changed`; `has_patches`: there are series of
+    patches, whose versions are one hit. `opening_ms` were spent on opening index and encoder, which
+    is not the search's own time.
     """
 
     query: Query
@@ -66,6 +68,8 @@ class LookedUp(NamedTuple):
     opening_ms: float
     subjects: tuple[SubjectHit, ...] = ()
     has_patches: bool = False
+    linked: tuple[SubjectHit, ...] = ()
+    changed: ChangedNames = ChangedNames()
 
     @property
     def live(self) -> tuple[object, str]:
@@ -104,6 +108,7 @@ class LookUp:
             frequencies = self._frequencies.ask()
             passing = self._ask_passing(parsed, filters)
             subjects = ask_whole_subjects(self._connection, parsed, filters)
+            linked = ask_linked(self._connection, parsed, filters)
             patches = self._connection.execute(statement("search_patches", "has_patches"))
             asked = self._ask_query(parsed, filters)
         query, known = asked.read(), passing.read()
@@ -124,6 +129,8 @@ class LookUp:
             opening_ms,
             subjects.read(),
             patches.fetchone() == (True,),
+            linked.read(),
+            read_changed_names(parsed),
         )
 
     def name_lists(

@@ -42,7 +42,8 @@ class Candidate(NamedTuple):
     from the best messages of its thread; `begins`: it is the first of its thread; `is_brief`: it
     has little text of its own. `text` is the number of its text, None unless several claim the id.
     `is_named`: it has one of the names that are asked for, where nothing else is. `sent_at` is
-    known in lists by date. `versions` are other versions of its patch that it stands for.
+    known in lists by date. `versions` are other versions of its patch that it stands for, and
+    `best_version` that of them which matches better than itself.
     """
 
     message_id: str
@@ -58,6 +59,7 @@ class Candidate(NamedTuple):
     is_named: bool = True
     sent_at: dt.datetime | None = None
     versions: tuple[str, ...] = ()
+    best_version: str | None = None
 
     @property
     def thread_key(self) -> str:
@@ -74,11 +76,14 @@ class WordHit(NamedTuple):
 
 
 class SubjectHit(NamedTuple):
-    """A copy of a message whose whole subject is a query; `is_answer`: it answers another."""
+    """A copy of a message that PostgreSQL found by its subject or by the commits that it led to.
+
+    `is_answer`: it answers another.
+    """
 
     message_id: str
     copy: MessageCopy
-    is_answer: bool
+    is_answer: bool = False
 
 
 class Depths(NamedTuple):
@@ -110,7 +115,8 @@ Identity: TypeAlias = tuple[str, MessageCopy] | str
 class ConfirmedMatches(NamedTuple):
     """The matches that are stored and pass the filters, best first.
 
-    `by_subject` are those whose whole subject is the query. `members` are messages of the best
+    `by_subject` are those whose whole subject is the query, `by_link` those of commits that change
+    what it names. `members` are messages of the best
     threads; `lexemes` are those of a query that the best message by words has.
     """
 
@@ -119,6 +125,7 @@ class ConfirmedMatches(NamedTuple):
     members: list[Candidate]
     lexemes: frozenset[str]
     by_subject: Sequence[Candidate] = ()
+    by_link: Sequence[Candidate] = ()
 
     def find_refused(self, matches: IndexMatches) -> set[Identity]:
         """Return the matches that do not pass, or that another copy makes superfluous."""
@@ -151,20 +158,22 @@ def confirm_matches(
     lexemes: Sequence[str] = (),
     *,
     subjects: Sequence[SubjectHit] = (),
+    linked: Sequence[SubjectHit] = (),
     names: Sequence[str] = (),
     refused: Set[Identity] = frozenset(),
     threads: bool = False,
 ) -> ConfirmedMatches:
     """Return the matches that are stored and pass; the messages of their threads only on request.
 
-    `subjects` are messages whose whole subject is the query, `names` the lexemes of which a message
+    `subjects` are messages whose whole subject is the query, `linked` those of commits that change
+    what it names, `names` the lexemes of which a message
     that `is_named` has one. `refused`: matches that did not pass before. They are not read again
     but keep their rank, by which threads are ranked.
     """
-    if not matches.by_words and not matches.by_meaning and not subjects:
+    if not (matches.by_words or matches.by_meaning or subjects or linked):
         return NO_MATCHES
     by_words = [None if _identify(hit) in refused else hit for hit in matches.by_words]
-    hits = [*by_words, *subjects]
+    hits = [*by_words, *subjects, *linked]
     parameters = {
         **filters.parameters,
         # As JSON: of 300 hits psycopg writes arrays in 2.1 ms, and these in 0.2.
@@ -207,6 +216,8 @@ def confirm_matches(
     stored = [
         (one, at_place[place]) for place, one in enumerate(subjects, last + 1) if place in at_place
     ]
+    after = last + len(subjects) + 1
+    by_link = [at_place[place] for place, _ in enumerate(linked, after) if place in at_place]
     begun = [found for one, found in stored if not one.is_answer]
     return ConfirmedMatches(
         first_copies(at_place[place] for place in range(1, last + 1) if place in at_place),
@@ -214,6 +225,7 @@ def confirm_matches(
         first_copies(members),
         frozenset(had),
         first_copies(begun or [found for _, found in stored]),
+        first_copies(by_link),
     )
 
 

@@ -34,7 +34,11 @@ MAX_COMMITS, SHORT_SHA = 10, 12
 _WORD = re.compile(r"\w+")
 _AROUND = ".,;:!?()"
 #: Fields of which a part is compared, with the words for it.
-_PARTS = {"subject": "the subject", "to": "a receiver", "file": "the name of an attached file"}
+_PARTS = {
+    "subject": "the subject",
+    "to": "a receiver",
+    "file": "the name of an attached file, or of one that a commit of the mail changes",
+}
 
 
 def write_notes(

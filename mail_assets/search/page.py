@@ -11,11 +11,12 @@ from mail_assets.mail.message.text_addresses import CONTEXT
 from mail_assets.month import known_month
 from mail_assets.postgres.statements import statement
 from mail_assets.reading.patch_states import PatchState, ask_states
+from mail_assets.search.changed_names import ChangedNames, ask_reasons
 from mail_assets.search.highlights import Highlighter, StoredChunk, WordReader, select_chunks
 from mail_assets.search.language.request import Request
 from mail_assets.search.matches import Candidate, MessageCopy
 from mail_assets.search.patch_versions import FoundVersion, find_versions
-from mail_assets.search.query import Query, WeighedTerm
+from mail_assets.search.query import Query
 from mail_assets.search.response import (
     SHORTEST,
     Conversation,
@@ -111,7 +112,7 @@ def _read_messages(
             continue
         candidates |= {one.message_id: one for one in block}
         known = len(folder.hits)
-        for hit in reader.read(block, found.query, found.terms):
+        for hit in reader.read(block, found):
             folder.add(hit)
         ids += [hit.message_id for hit in folder.hits[known:]]
     hits = tuple(folder.hits[max(0, offset - skipped) : last - skipped])
@@ -235,20 +236,22 @@ class HitReader:
         self._connection = connection
         self._stems = WordReader(connection)
 
-    def read(
-        self, candidates: Sequence[Candidate], query: Query | None, terms: Sequence[WeighedTerm]
-    ) -> list[Hit]:
-        """Return candidates as hits, the words of the query highlighted.
+    def read(self, candidates: Sequence[Candidate], found: RankedMatches) -> list[Hit]:
+        """Return candidates as hits, the words of the query that found them highlighted.
 
         A message that was deleted meanwhile is left out.
         """
+        query, terms = found.query, found.terms
+        wanted = found.looked_up.changed if found.looked_up else ChangedNames()
+        ids = [one.message_id for one in candidates]
         with self._connection.pipeline():
             asked_copies = self._ask("page_copies", candidates)
             asked_chunks = self._ask("page_chunks", candidates)
-            asked_patches = ask_states(self._connection, [one.message_id for one in candidates])
+            asked_reasons = ask_reasons(self._connection, wanted, ids)
+            asked_patches = ask_states(self._connection, ids)
         copies = _group_copies(asked_copies.fetchall())
         chunks = _group_chunks(asked_chunks.fetchall())
-        patches = asked_patches.read()
+        patches, reasons = asked_patches.read(), asked_reasons.read()
         texts = [chunk.text for of_message in chunks.values() for chunk in of_message]
         texts += [subject for of_one in copies.values() for _, subject, *_ in of_one.values()]
         highlighter = self._stems.build_highlighter(query, terms, texts)
@@ -260,6 +263,7 @@ class HitReader:
                 highlighter,
                 _find_reason(candidate, query),
                 patches.get(candidate.message_id),
+                tuple(reasons.get(candidate.message_id, ())),
             )
             for place, candidate in enumerate(candidates, 1)
             if candidate.copy in copies.get(candidate.message_id, {})
@@ -317,6 +321,7 @@ def _build_hit(
     highlighter: Highlighter,
     found_by: FoundBy,
     patch: PatchState | None,
+    commits: tuple[str, ...],
 ) -> Hit:
     """Return a hit as the candidate's copy is stored, with all lists that carry its text."""
     text, subject, from_name, from_email, sent_at, thread_id, attachments = copies[candidate.copy]
@@ -343,11 +348,13 @@ def _build_hit(
             distance=min(candidate.chunks.values(), default=None),
             thread_score=candidate.thread_score,
             found_by=found_by,
+            commits=commits if text in (None, 1) else (),
         ),
         attachments=tuple(name for name in attachments if name),
         subject_highlights=tuple(titled),
         patch=patch if text in (None, 1) else None,
         versions=candidate.versions,
+        best_version=candidate.best_version,
         contested=text is not None,
         text=text or 1,
     )

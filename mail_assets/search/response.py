@@ -89,6 +89,7 @@ class HitExplanation:
     Messages that are listed by date have no score. `words`: the words of the query in its subject
     and chunks, as they are written there. `distance`: cosine distance of its nearest chunk.
     `thread_score`: the part of the score that comes from the best messages of its thread.
+    `commits`: its commits that change a file or function which the query names, a line each.
     """
 
     ranks: Mapping[str, int]
@@ -96,6 +97,7 @@ class HitExplanation:
     distance: float | None
     thread_score: float
     found_by: FoundBy = "legs"
+    commits: tuple[str, ...] = ()
 
     def reasons(self) -> Iterator[str]:
         """Yield the reasons in words: ranks or what else found it, distance, words, thread."""
@@ -107,6 +109,7 @@ class HitExplanation:
             yield f"words {', '.join(self.words)}"
         if self.thread_score:
             yield f"thread {self.thread_score:.3f}"
+        yield from self.commits
 
 
 @dataclass(frozen=True)
@@ -128,7 +131,8 @@ class Hit:
     Higher scores are better, within one response. `copies` are the ids of near-duplicates that were
     folded into it: the same sender, subject and words; `newer_copy` is the newest of them, where it
     is newer than the hit. `patch` is the state of the patches that the message has, and `versions`
-    are the ids of its other versions that were found in other threads and are shown by this one.
+    are the ids of its other versions that were found in other threads and are shown by this one,
+    best first; `best_version` is the first of them if it matches better than this one.
     `subject_highlights` are the words of the query in the subject, in characters of it.
     """
 
@@ -149,6 +153,7 @@ class Hit:
     newer_copy: NewerCopy | None = None
     patch: PatchState | None = None
     versions: tuple[str, ...] = ()
+    best_version: str | None = None
     contested: bool = False
     text: int = 1
 
@@ -220,7 +225,8 @@ class Response:
     legs; `facets` count the messages that match. `near` is the thread at hand: its subject joined
     the question, and it is left out. `next_row` begins the next page. Where there is none, `end` is
     why: "all" that match were listed, others are too "far" from the question or below the score
-    that was asked for, or the ranking has no more "depth".
+    that was asked for, or the ranking has no more "depth". `previous_row` is that of the page
+    before, if one is.
     """
 
     query_id: str
@@ -239,11 +245,12 @@ class Response:
     near: Reading | None = None
     end: End | None = None
     next_row: After | None = None
+    previous_row: After | None = None
 
     def as_json(self) -> dict[str, Any]:
-        """Return the response as plain values for json.dumps, without the row of the next page."""
+        """Return the response as plain values for json.dumps, without the rows of other pages."""
         values = asdict(self)
-        del values["next_row"]
+        del values["next_row"], values["previous_row"]
         return values
 
 

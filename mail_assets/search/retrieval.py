@@ -11,14 +11,14 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import nullcontext
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from types import MappingProxyType
 from typing import Any, NamedTuple, TypeVar
 
 import psycopg
 
 from mail_assets.postgres.statements import Pending
-from mail_assets.search.by_date import DatedRows
+from mail_assets.search.by_date import DatedRows, find_begin
 from mail_assets.search.filters import MessageFilter, Place
 from mail_assets.search.fulltext import (
     DEEPER,
@@ -146,8 +146,9 @@ NONE_LEFT = Left(words=False, vectors=False)
 class LegRankings(NamedTuple):
     """The confirmed candidates of each leg, other messages of the best threads, and the terms.
 
-    `subjects` are the messages whose whole subject is the query. `covered` is the share of the
-    query's weight that the best message by words contains: 1 where it has every term.
+    `subjects` are the messages whose whole subject is the query, `linked` those of commits that
+    change what it names. `covered` is the share of the query's weight that the best message by
+    words contains: 1 where it has every term.
     `milliseconds` are those of each part. `unknown`: lexemes that no message has. `left` are the
     indexes that have more than they were `asked` for.
     """
@@ -160,6 +161,7 @@ class LegRankings(NamedTuple):
     milliseconds: dict[str, float]
     unknown: tuple[str, ...]
     subjects: Sequence[Candidate] = ()
+    linked: Sequence[Candidate] = ()
     left: Left = NONE_LEFT
     asked: Depths = Depths()
 
@@ -232,6 +234,8 @@ class Retriever:
         place = Place(after.sent_at, after.message_id) if after and after.sent_at else None
         most = max(PAGE_DEPTH, request.limit + SPARE_CANDIDATES)
         dated = DatedRows(self.connection, looked_up, place, by_thread, most)
+        if after and after.is_end and place:
+            dated = replace(dated, place=find_begin(dated, place, request.limit))
         return RankedMatches(
             [row[0] for row in dated.take(0, 1)],
             looked_up.query,
@@ -259,7 +263,7 @@ class Retriever:
         if not near or near[-1] is not found[-1]:  # what follows is farther
             ranked = ranked._replace(left=NONE_LEFT)
         if before is None:
-            candidates = settle_ends(near, ranked.subjects)
+            candidates = settle_ends(near, ranked.subjects, ranked.linked)
         else:
             candidates = append_unknown(before.candidates, near)
             milliseconds = _add_milliseconds(before, milliseconds)
@@ -303,7 +307,8 @@ class Retriever:
         if not near:
             left = NONE_LEFT
         if before is None:
-            candidates = settle_ends(add_thread_messages(near, ranked.members), ranked.subjects)
+            whole = add_thread_messages(near, ranked.members)
+            candidates = settle_ends(whole, ranked.subjects, ranked.linked)
         else:
             candidates = append_unknown(before.candidates, near)
             milliseconds = _add_milliseconds(before, ranked.milliseconds)
@@ -351,6 +356,7 @@ class Retriever:
                     matches,
                     lexemes,
                     subjects=looked_up.subjects,
+                    linked=looked_up.linked,
                     names=names,
                     refused=refused,
                     threads=threads,
@@ -378,6 +384,7 @@ class Retriever:
             },
             tuple(sorted(unknown.read())) if unknown else (),
             confirmed.by_subject,
+            confirmed.by_link,
             _find_left(looked_up, matches),
             matches.asked,
         )

@@ -403,6 +403,8 @@ def _describe_hit(hit: Document, characters: int, within: Document | None = None
         lines.append(f"patch: {patch['words']}")
         if patch["deciding_id"] != hit["message_id"]:
             lines.append(f"the version that decides: message {write_id(patch['deciding_id'])}")
+    if better := hit["best_version"]:
+        lines.append(f"another version of the patch matches better: message {write_id(better)}")
     if newer := hit["newer_copy"]:
         lines.append(f"sent again with nearly the same words: message {newer['message_id']}")
         lines += [*fence(f"{newer['sent_at']}, {newer['subject']}"[:MAX_HEADER])]

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mail_assets.evaluation.judged import JudgedQuery
-from mail_assets.evaluation.quality import build_summary_rows, serialize_scores, summarise_scores
+from mail_assets.evaluation.quality import build_summary_table, serialize_scores, summarise_scores
 from mail_assets.evaluation.scores import (
     find_threads,
     ndcg,
@@ -62,8 +62,7 @@ def test_judged_set_runs_in_every_mode(search: Search) -> None:
     )
     assert [s.mode for s in scores] == ["hybrid", "semantic"]
     assert all(s.success_10 == 1 for s in scores)
-    rows = build_summary_rows(summarise_scores(scores))
-    assert [row["mode"] for row in rows] == ["hybrid", "semantic"]
+    assert [*build_summary_table(summarise_scores(scores)).index] == ["hybrid", "semantic"]
     assert [one["query_id"] for one in serialize_scores(scores)["queries"]] == ["lease", "lease"]
 
 

@@ -75,7 +75,7 @@ def test_pasted_text_is_not_looked_up_word_by_word(search: Search) -> None:
         ("from:??? lease", "No sender has ??? in the name or address."),
         ("subject:???!", 'Every hit must have ???! in the subject. For the text write "subject:'),
         ("to:zzgarble", "Every hit must have zzgarble in a receiver."),
-        ("file:zz.garble", "Every hit must have zz.garble in the name of an attached file."),
+        ("file:zz.garble", "Every hit must have zz.garble in the name of an attached file, or"),
     ],
 )
 @pytest.mark.parametrize("mode", MODES)

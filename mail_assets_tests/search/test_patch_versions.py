@@ -2,13 +2,16 @@
 
 import difflib
 from collections.abc import Iterator
+from itertools import combinations
 from pathlib import Path
 from typing import NamedTuple
 
+import psycopg
 import pytest
 
 from mail_assets.month import ListMonth
 from mail_assets.postgres.embedded import Cluster
+from mail_assets.postgres.statements import read_value
 from mail_assets.search.language.request import MODES, Group, Request, RequestError
 from mail_assets.search.open import open_searcher
 from mail_assets.search.response import Response
@@ -39,13 +42,19 @@ EDITED = "gulls: number the seabirds"
 SILENT = "open, without an answer for 60 days"
 
 
+#: The mail that led to a change of winch_turn has no name of it.
+WINCH = "int winch_turn(int way)\n{\n" + "".join(f"\tpull({n});\n" for n in range(9)) + "}\n"
+DRUM = "The barrel jams at slack water."
+
+
 class Bay(NamedTuple):
-    """A searcher over patches, and the commits that two of them became."""
+    """A searcher over patches, the commits that two of them became, and one that mail led to."""
 
     searcher: Searcher
     first: str
     limit: str
     gulls: str
+    winch: str
 
     def search(self, query: str, **options: object) -> Response:
         """Return the answer to a query."""
@@ -95,11 +104,18 @@ def bay(
     home = tmp_path_factory.mktemp("bay")
     made = make_repository(home / "bay.git")
     dan = "Dan <dan@example.org>"
-    first = made.commit({"hawser.c": OLD.encode()}, "first", author=dan, committed=COMMITTED)
+    files = {"hawser.c": OLD.encode(), "deck/winch.c": WINCH.encode()}
+    first = made.commit(files, "first", author=dan, committed=COMMITTED)
     new = OLD + "int limit;\nint strain;\n"
     limit = made.commit({"hawser.c": new.encode()}, LIMIT, committed=COMMITTED)
     link = "Link: https://x.org/r/gulls@bay\n"
     gulls = made.commit({"gulls.c": b"int forty;\n"}, f"{EDITED}\n\n{link}", committed=COMMITTED)
+
+    slower = WINCH.replace("pull(8)", "slack(8)")
+    said = "Link: https://x.org/r/drum@bay\n"
+    winch = made.commit(
+        {"deck/winch.c": slower.encode()}, f"turn slower\n\n{said}", author=dan, committed=COMMITTED
+    )
 
     def landed(sha: str) -> str:
         return f"{git(made.folder, 'show', '--format=', sha).decode()}--\n2.40\n"
@@ -127,6 +143,7 @@ def bay(
             f"Wicks are cheaper than that.\n---\n{change('oil', 'wick', path='lamp.c')}",
         ),
         mail("gulls", f"[PATCH] {GULLS}", 7, f"Forty.\n---\n{landed(gulls)}"),
+        mail("drum", "Slack water", 8, DRUM, who="bo"),
         mail("words", "The hawser and its limit", 8, "Know the limit of the hawser.", who="bo"),
     ]
     (home / "bay").mkdir()
@@ -153,7 +170,7 @@ def bay(
         group_series(connection, lambda line: None)
         link_commits(workspace, {"bay": Discussed((BAY,))})
     with open_searcher(settings.search) as opened:
-        yield Bay(opened, first, limit, gulls)
+        yield Bay(opened, first, limit, gulls, winch)
 
 
 @pytest.mark.parametrize(
@@ -166,11 +183,11 @@ def bay(
         ("version:latest", {"limit-2", "lamp-2", "gulls"}),
         ("version:latest lamp", {"lamp-2"}),
         ("is:patch -version:latest", {"limit-1", "limit-3", "lamp-1"}),
-        ("-is:applied -is:open", {"limit-1", "limit-3", "lamp-1", "talk", "words"}),
+        ("-is:applied -is:open", {"limit-1", "limit-3", "lamp-1", "talk", "words", "drum"}),
         ("is:applied or is:open", {"limit-2", "gulls", "lamp-2"}),
         ("is:applied is:open", set()),
         ("is:open before:2024-03-04", set()),
-        ("(is:open or from:bo) -lamp", {"talk", "words"}),
+        ("(is:open or from:bo) -lamp", {"talk", "words", "drum"}),
         ("-(is:open or is:applied) is:patch", {"limit-1", "limit-3", "lamp-1"}),
     ],
 )
@@ -219,10 +236,8 @@ def test_unknown_unlinked_and_short_commits_are_noted(bay: Bay) -> None:
     assert note == f"No mail here is certain to belong to commit {bay.first[:12]}."
     twin = bay.limit[:9] + bay.first[9:]
     connection = bay.searcher.retriever.connection
-    copied = (
-        "insert into commits select (json_populate_record(c, json_build_object('sha', %s::text))).*"
-    )
-    connection.execute(f"{copied} from commits c where sha = %s", [twin, bay.first])
+    renamed = "update commits set sha = %s where sha = %s"
+    connection.execute(renamed, [twin, bay.first])
     try:
         answer = bay.search(f"commit:{bay.limit[:9]}")
         assert "limit-2@bay" in ids(answer)
@@ -230,7 +245,7 @@ def test_unknown_unlinked_and_short_commits_are_noted(bay: Bay) -> None:
         assert note.startswith(f"{bay.limit[:9]} is ambiguous: 2 commits begin so (")
         assert not bay.search(f"commit:{bay.limit}").notes
     finally:
-        connection.execute("delete from commits where sha = %s", [twin])
+        connection.execute(renamed, [bay.first, twin])
 
 
 def test_commit_without_repositories_finds_nothing_and_says_so(corpus: Corpus) -> None:
@@ -270,6 +285,25 @@ def test_versions_in_other_threads_are_one_hit(bay: Bay, mode: str, order: str) 
     assert {*shown["limit-2"].versions} == {"limit-1@bay", "limit-3@bay"}
     alone = bay.find(query, mode=mode)
     assert {"limit-1", "limit-2", "limit-3"} <= {*alone}
+
+
+@pytest.mark.parametrize(
+    ("query", "standing", "better"),
+    [
+        ("One hawser must", "limit-2", "limit-1@bay"),
+        ("whoever pulls asks for the hawser", "limit-2", None),
+        ("As Bo says, limit and strain are two", "limit-2", "limit-3@bay"),
+        ("Oil is cheap, wicks burn", "lamp-2", "lamp-1@bay"),
+        ("hawser sort:date", "limit-2", None),
+    ],
+)
+def test_hit_leads_to_the_version_that_matches_better(
+    bay: Bay, query: str, standing: str, better: str | None
+) -> None:
+    hits = bay.search(query, mode="fulltext").hits
+    (hit,) = (one for one in hits if one.message_id == f"{standing}@bay")
+    assert hit.best_version == better
+    assert better is None or hit.versions[0] == better
 
 
 @pytest.mark.parametrize("order", ["", " sort:date", " sort:oldest"])
@@ -321,3 +355,170 @@ def test_subject_finds_the_version_that_was_applied(
     assert (found[0] if found else None) == first
     rows = bay.rows(query, mode=mode)
     assert (rows[0][0] if rows else None) == first
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize(
+    "query",
+    [
+        "file:deck/winch.c",
+        "file:WINCH",
+        'file:"deck/"',
+        "file:winch.c slack",
+        "file:winch sort:date",
+        "file:winch or file:anchor",
+        "deck/winch.c",
+        "Winch.c",
+        "a/deck/winch.c",
+        "./deck/winch.c:7",
+        "winch_turn",
+        "winch_turn()",
+        "deck/winch.c winch_turn",
+    ],
+)
+def test_name_finds_the_mail_that_changed_it(bay: Bay, query: str, mode: str) -> None:
+    for names_only in (False, True):
+        assert "drum" in bay.find(query, mode=mode, names_only=names_only)
+    (hit,) = (one for one in bay.search(query, mode=mode).hits if one.message_id == "drum@bay")
+    changed = "winch_turn()" if query.startswith("winch_turn") else "deck/winch.c"
+    assert hit.why.commits == (f"commit {bay.winch[:12]} changes {changed}",)
+    assert [*hit.why.reasons()][-1] == hit.why.commits[0]
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "file:turn",
+        "file:winch.c -from:bo",
+        "file:winch is:patch",
+        "-file:winch slack barrel",
+        "winch_turned",
+        "inch.c",
+        "winch_turn gulls.c",
+        "winch_turn from:ann",
+        '"winch_turn" file:winch',
+    ],
+)
+def test_name_of_another_change_does_not(bay: Bay, query: str) -> None:
+    assert "drum" not in bay.find(query, mode="fulltext")
+
+
+def test_best_of_names_stay_ahead_of_those_of_commits(bay: Bay) -> None:
+    assert bay.find("limit", mode="fulltext")[0] == "words"
+    shown = {hit.message_id: hit.why.commits for hit in bay.search("hawser.c").hits}
+    assert shown["limit-2@bay"] == (f"commit {bay.limit[:12]} changes hawser.c",)
+
+
+def test_contested_mail_led_to_no_commit(bay: Bay) -> None:
+    connection = bay.searcher.retriever.connection
+    with connection.transaction(force_rollback=True):
+        connection.execute(
+            "insert into contested_texts (message_id, list, month, variant, place)"
+            " select message_id, list, month, n, n + 1 from messages, generate_series(0, 1) n"
+            " where message_id = 'drum@bay'"
+        )
+        assert not {*bay.find("file:winch"), *bay.find("winch_turn", mode="fulltext")} & {"drum"}
+
+
+def _columns(connection: psycopg.Connection) -> str:
+    """Return the columns of messages that a copy on another list takes over."""
+    names = read_value(
+        connection,
+        "select string_agg(attname, ', ') from pg_attribute where attrelid = 'messages'::regclass"
+        " and attnum > 0 and attgenerated = '' and attname <> 'list'",
+    )
+    return str(names)
+
+
+@pytest.mark.parametrize("shown", ["*", BAY, "cove", ""])
+@pytest.mark.parametrize(
+    "change",
+    [
+        "delete from commit_links",
+        "delete from commits where subject like 'hawser%'",
+        "update commits set list = 'cove' where subject like 'hawser%'",
+        "delete from messages where message_id = 'limit-2@bay'",
+        "delete from messages where message_id = 'lamp-2@bay'",
+        "update patch_series set state = 'rejected', reason_id = 'talk@bay' where state = 'open'",
+        "update patch_series set series_id = 'lamp-2@bay' where series_id = 'lamp-1@bay'",
+        "delete from patch_series where message_id = 'limit-3@bay'",
+        "update messages set list = list",
+    ],
+)
+def test_stored_states_follow_each_change(bay: Bay, change: str, shown: str) -> None:
+    connection = bay.searcher.retriever.connection
+    with connection.transaction(force_rollback=True):
+        columns = _columns(connection)
+        connection.execute(
+            f"insert into messages (list, {columns}) select 'cove', {columns} from messages"
+            " where message_id in ('gulls@bay', 'limit-3@bay', 'talk@bay')"
+        )
+        connection.execute(change)
+        connection.execute("select set_config('mail_assets.lists', %s, true)", [shown])
+        differing = connection.execute(
+            """
+            with made as (
+                select f.state, f.message_id
+                  from find_patch_states(
+                           array(select series_id from patch_series),
+                           case when hides_lists() then shown_lists() end) f)
+            (select * from made except select * from shown_patch_states)
+            union all
+            (select * from shown_patch_states except select * from made)"""
+        ).fetchall()
+        assert differing == []
+
+
+#: Conditions on the mail of the bay, each with the messages that meet it.
+ALL = {"limit-1", "limit-2", "limit-3", "lamp-1", "lamp-2", "gulls", "talk", "drum", "words"}
+CONDITIONS = {
+    "is:patch": {"limit-1", "limit-2", "limit-3", "lamp-1", "lamp-2", "gulls"},
+    "is:applied": {"limit-2", "gulls"},
+    "is:open": {"lamp-2"},
+    "version:latest": {"limit-2", "lamp-2", "gulls"},
+    "commit:{limit}": {"limit-1", "limit-2", "limit-3"},
+    "file:winch": {"drum"},
+    "from:bo": {"talk", "drum", "words"},
+    "before:2024-03-06": {"limit-1", "limit-2", "lamp-1", "talk"},
+    '"the limit"': {"limit-1", "limit-2", "limit-3", "words", "talk"},
+    "subject:lamp": {"lamp-1", "lamp-2"},
+}
+SHAPES = {
+    "{} {}": lambda one, other: one & other,
+    "{} or {}": lambda one, other: one | other,
+    "{} -{}": lambda one, other: one - other,
+    "-{} {}": lambda one, other: other - one,
+    "-({} or {})": lambda one, other: ALL - one - other,
+}
+#: What ranks or orders them; each is asked with another part of the pairs.
+ENDS = ("sort:date", "sort:oldest", "sort:oldest group:message", "the")
+
+
+def _page_through(bay: Bay, query: str, size: int) -> list[Response]:
+    """Return all pages of a query."""
+    pages = [bay.search(query, limit=size)]
+    while (after := pages[-1].next_row) and len(pages) < 2 * len(ALL):
+        pages.append(bay.search(query, limit=size, after_row=after))
+    assert pages[-1].next_row is None, query
+    return pages
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("number", range(len(ENDS)))
+def test_hits_and_totals_are_those_of_the_conditions(bay: Bay, shape: str, number: int) -> None:
+    rest = ENDS[number]
+    for one, other in [*combinations(CONDITIONS, 2)][number :: len(ENDS)]:
+        query = f"{shape.format(one, other)} {rest}".replace("{limit}", bay.limit)
+        wanted = SHAPES[shape](CONDITIONS[one], CONDITIONS[other])
+        pages = _page_through(bay, query, 2)
+        shown = [hit.message_id for page in pages for hit in page.hits]
+        assert len(shown) == len({*shown}), query
+        found = {*shown, *(id for page in pages for row in page.conversations for id in row.others)}
+        found.update(
+            id for page in pages for hit in page.hits for id in (*hit.copies, *hit.versions)
+        )
+        names = {id.partition("@")[0] for id in found}
+        assert names == wanted if rest != "the" else names <= wanted, query
+        facets = bay.search(query, facets=True).facets
+        assert facets
+        assert (facets.total, facets.at_least) == (len(wanted), False) or rest == "the", query

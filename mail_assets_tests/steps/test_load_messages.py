@@ -177,15 +177,6 @@ def test_run_writes_only_the_difference(
         assert after[f"{name}@example.org"] == before[f"{name}@example.org"]
 
 
-def test_month_whose_archive_vanished_loses_its_rows(world: World) -> None:
-    load(world, mail("a"), mail("b"))
-    world.messages()
-    (world.folder() / f"{HARBOR}.{MARCH}.mbox").unlink()
-    world.archives(allow_loss=True)
-    assert world.messages().counts["deleted"] == 2
-    assert world.rows("messages") == []
-
-
 def test_another_dialect_or_version_loads_the_month_again(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -197,14 +188,6 @@ def test_another_dialect_or_version_loads_the_month_again(
     assert "\nFrom here" in f"\n{world.rows('messages', 'body_text')[0][0]}"
     monkeypatch.setattr(step, "MESSAGES_VERSION", "another parser")
     assert world.messages().counts["written"] == 1
-
-
-def test_file_that_the_store_lost_is_an_error_with_remedy(world: World) -> None:
-    load(world, mail("a"))
-    [key] = world.store.keys("archives/")
-    world.store.delete(key)
-    with pytest.raises(FileNotFoundError, match="materialize mbox_archives for this month again"):
-        world.messages()
 
 
 def test_damaged_archive_leaves_the_month_as_it_was(world: World) -> None:

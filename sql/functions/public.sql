@@ -193,7 +193,7 @@ begin
            and relkind in ('r', 'v')
            and relname in (
                'mbox_archives', 'messages', 'contested_texts', 'quarantine', 'threads', 'thread_aliases',
-               'thread_changes', 'chunks', 'patches', 'patch_series', 'patch_outcomes', 'patch_keys',
+               'thread_changes', 'chunks', 'patches', 'patch_series', 'patch_states', 'patch_outcomes', 'patch_keys',
                'patch_changes', 'commits', 'commit_links', 'commit_link_sources',
                'commit_link_changes', 'commit_link_months', 'vectors', 'partitions', 'removals', 'removed_messages',
                'forget_keys', 'cut_messages', 'archive_entries', 'removed_upstream',
@@ -201,8 +201,8 @@ begin
                'senders', 'thread_summaries', 'summary_changes', 'search_audit', 'served_searches',
                'passed_checks', 'indexes', 'live_indexes', 'promotions',
                'lists', 'schema_migrations', 'thread_contents', 'left_out', 'shown_messages',
-               'shown_texts', 'shown_summaries', 'shown_versions', 'applied_parts',
-               'applied_patches', 'open_patches', 'latest_patches')
+               'shown_texts', 'shown_summaries', 'applied_parts',
+               'mixed_patch_states', 'shown_patch_states')
     loop
         if not one.is_closed then
             execute format('alter table %s enable row level security', one.name);

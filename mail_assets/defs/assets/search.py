@@ -19,7 +19,7 @@ from mail_assets.evaluation.judged import MIN_KNOWN, MIN_RELEVANT, JudgedQuery, 
 from mail_assets.evaluation.quality import (
     DECIDING_MODE,
     build_quality_record,
-    build_summary_rows,
+    build_summary_table,
     collect_topic_scores,
     summarise_scores,
 )
@@ -36,7 +36,7 @@ UNSET = (
 )
 
 
-#: Log line of a run of months, of which somebody has selected all assets.
+#: Log line of an asset that is left out of a run of months, where all assets were selected.
 LEFT_OUT = "%s is of no month: materialize it by its name, or let the job upkeep do it"
 
 
@@ -165,13 +165,15 @@ def _mode_table(answers: Sequence[_Answers]) -> dg.TableMetadataValue:
             {
                 "mode": row.pop("mode"),
                 "live": one.record.live,
-                **row,
+                **{str(name): value for name, value in row.items()},
                 "index": one.record.name,
                 "bucket": one.bucket,
             }
         )
         for one in answers
-        for row in build_summary_rows(summarise_scores(one.scores))
+        for row in build_summary_table(summarise_scores(one.scores))
+        .reset_index()
+        .to_dict("records")
     ]
     return dg.MetadataValue.table(rows)
 
