@@ -6,9 +6,9 @@ The home holds LIST, loaded and indexed, and must be one that you can throw away
 LIST-K: other ids and senders, or all copies of a message would be one hit; the same threads, dates
 K years earlier, every lexeme that stands in at most RARE messages renamed by K, so that rare words
 stay rare, vectors with noise of NOISE and length 1.
-Written are messages, threads, chunks, the vectors, the manifest of the live index, the documents of
-the word index, and the records that say so; 17 copies of 18,000 messages take some minutes. Add
-`[LIST-K]` tables to lists.toml to search them.
+Written are messages, threads, patches with their states, chunks, the vectors, the manifest of the
+live index, the documents of the word index, and the records that say so; 17 copies of 18,000
+messages take some minutes. Add `[LIST-K]` tables to lists.toml to search them.
 """
 
 import argparse
@@ -40,58 +40,59 @@ select word from ts_stat(format('select search from messages where list = %%L', 
  where ndoc <= %(rare)s
 """
 
-#: {copy} is the number of a copy, {list} its list: both our own.
-MESSAGES = """
-insert into messages
-select %(name)s, (left(month, 4)::int - %(copy)s) || right(month, 3),
-       %(prefix)s || message_id, variant, content_hash, row_hash,
-       sent_at - %(copy)s * interval '1 year', date_source, date_raw, subject, subject_base,
-       from_name, %(prefix)s || from_email, reply_to, recipients, cc,
-       array(select %(prefix)s || id from unnest(in_reply_to) as i (id)),
-       array(select %(prefix)s || id from unnest(refs) as i (id)),
-       list_id, body_kind, body_text, segments, attachments, identifiers, flags, (
-       select coalesce(string_agg(
-                  quote_literal(l.lexeme || case when r.word is null then '' else %(prefix)s end)
-                  || coalesce(':' || (
-                     select string_agg(p || w, ',')
-                       from unnest(l.positions, l.weights) as at (p, w)), ''),
-                  ' '), '')::tsvector
-         from unnest(search) as l
-         left join rare r on r.word = l.lexeme)
-  from messages where list = %(source)s
+#: Values of a copy, by table and column; all other columns are those of the list. `copy` is the
+#: number of a copy, `name` its list, and `prefix` begins its ids.
+_MONTH = "(left(month, 4)::int - %(copy)s) || right(month, 3)"
+_KEY = "left(encode(sha256(convert_to(%(prefix)s || {}, 'UTF8')), 'hex'), 32) || '#' || {}"
+_WORDS = """
+coalesce((select string_agg(
+         quote_literal(l.lexeme || case when r.word is null then '' else %(prefix)s end)
+         || coalesce(':' || (
+            select string_agg(p || w, ',') from unnest(l.positions, l.weights) as at (p, w)), ''),
+         ' ')
+    from unnest(search) as l
+    left join rare r on r.word = l.lexeme), '')::tsvector
 """
-SENDERS = """
-insert into senders
-select distinct list, month, lower(from_email), lower(from_name || ' ' || from_email)
-  from messages where list = %(name)s
-"""
+CHANGES = {
+    "messages": {
+        "message_id": "%(prefix)s || message_id",
+        "sent_at": "sent_at - %(copy)s * interval '1 year'",
+        "from_email": "%(prefix)s || from_email",
+        "in_reply_to": "array(select %(prefix)s || id from unnest(in_reply_to) as i (id))",
+        "refs": "array(select %(prefix)s || id from unnest(refs) as i (id))",
+        "search": _WORDS,
+    },
+    "senders": {"address": "%(prefix)s || address"},
+    "chunks": {
+        "key": _KEY.format("key", "index"),
+        "message_id": "%(prefix)s || message_id",
+        "text_hash": "sha256(convert_to(%(prefix)s, 'UTF8') || text_hash)",
+    },
+    "vectors": {"key": _KEY.format("key", "split_part(key, '#', 2)")},
+    "patches": {"message_id": "%(prefix)s || message_id"},
+    "patch_series": {
+        "ref": "hashint8extended(ref, %(copy)s)",
+        **{
+            column: f"%(prefix)s || {column}"
+            for column in ("message_id", "series_id", "previous_id", "reason_id")
+        },
+    },
+    "partitions": {},
+}
+#: Conditions besides the list; of `vectors` the live index.
+ONLY = {"vectors": "and index_name = %(index)s"}
 THREADS = """
 insert into threads
 select %(prefix)s || t.message_id, %(prefix)s || t.thread_id, %(prefix)s || t.parent_id,
-       %(prefix)s || t.parent_message_id, %(prefix)s || t.root_id, t.depth, t.position, t.is_ghost
+       %(prefix)s || t.parent_message_id, %(prefix)s || t.root_id, t.depth, t.position, t.is_ghost,
+       t.by_subject
   from threads t
  where exists (select from messages m where m.list = %(source)s and m.message_id = t.message_id)
 """
-CHUNKS = """
-insert into chunks
-select left(encode(sha256(convert_to(%(prefix)s || key, 'UTF8')), 'hex'), 32) || '#' || index,
-       %(name)s, (left(month, 4)::int - %(copy)s) || right(month, 3),
-       %(prefix)s || message_id, variant, index, text, spans, tokens,
-       sha256(convert_to(%(prefix)s, 'UTF8') || text_hash)
-  from chunks where list = %(source)s
-"""
-MANIFEST = """
-insert into vectors
-select v.index_name,
-       left(encode(sha256(convert_to(%(prefix)s || v.key, 'UTF8')), 'hex'), 32)
-       || '#' || split_part(v.key, '#', 2),
-       %(name)s, (left(v.month, 4)::int - %(copy)s) || right(v.month, 3), v.digest, v.written
-  from vectors v where v.list = %(source)s and v.index_name = %(index)s
-"""
-RECORDS = """
-insert into partitions
-select asset, %(name)s, (left(month, 4)::int - %(copy)s) || right(month, 3), inputs, digest, counts
-  from partitions where list = %(source)s
+COLUMNS = """
+select column_name from information_schema.columns
+ where table_schema = 'public' and table_name = %s and is_generated = 'NEVER'
+ order by ordinal_position
 """
 
 
@@ -128,6 +129,7 @@ def enlarge_tables(connection: psycopg.Connection, source: str, copies: int, ind
             connection.execute(f"drop index {name}".encode())
         connection.execute(RARE_WORDS, {"source": source, "rare": RARE})
         connection.execute("create index on rare (word)")
+        statements = [*(write_copy(connection, table) for table in CHANGES), THREADS]
         for copy in range(1, copies + 1):
             values = {
                 "source": source,
@@ -136,12 +138,23 @@ def enlarge_tables(connection: psycopg.Connection, source: str, copies: int, ind
                 "prefix": f"{copy}.",
                 "index": index,
             }
-            for text in (MESSAGES, SENDERS, THREADS, CHUNKS, MANIFEST, RECORDS):
-                connection.execute(text, values)
+            for text in statements:
+                connection.execute(text.encode(), values)
             print(values["name"], flush=True)
         for definition, _ in definitions:
             connection.execute(definition.encode())
     connection.execute("vacuum analyze")
+
+
+def write_copy(connection: psycopg.Connection, table: str) -> str:
+    """Return the statement that copies the rows of a list in a table, whatever columns it has."""
+    columns = [name for (name,) in connection.execute(COLUMNS, [table])]
+    changes = {"list": "%(name)s", "month": _MONTH} | CHANGES[table]
+    values = ", ".join(changes.get(name, name) for name in columns)
+    return (
+        f"insert into {table} ({', '.join(columns)}) select {values} from {table}"
+        f" where list = %(source)s {ONLY.get(table, '')}"
+    )
 
 
 def enlarge_words(

@@ -22,7 +22,7 @@ from mail_assets.month import ListMonth
 from mail_assets.postgres.database import Database
 from mail_assets.postgres.embedded import Cluster
 from mail_assets.steps.build_threads import build_threads
-from mail_assets.tables.checks import count_unthreaded
+from mail_assets.tables.checks import Unthreaded, count_months
 
 LISTS, MONTHS = 8, 300
 REPLIES = 0.82  # of technical lists: a thread has 5 to 6 messages
@@ -108,7 +108,7 @@ def measure(connection: psycopg.Connection, count: int) -> None:
     print("\n| | seconds |\n|---|---|")
     for name, checked in (("check of a month", months[-1:]), ("check of all months", months)):
         began = time.monotonic()
-        count_unthreaded(connection, checked)
+        count_months(connection, checked, Unthreaded)
         print(f"| {name} | {time.monotonic() - began:.4f} |")
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import psycopg
+import pytest
 
 from mail_assets.postgres.embedded import Cluster
 from mail_assets_tests.databases import END_SESSIONS, database_name, drop_database, new_database
@@ -61,3 +62,14 @@ class KeptWorlds:
         world.home.rename(place / "kept")
         self._kept[fill] = Kept(world, place / "kept", database_name(dsn))
         return self._kept[fill]
+
+
+def kept_world(fill: Fill) -> Callable[[KeptWorlds], Iterator[World]]:
+    """Return a fixture: a world as `fill` has left it, of each test alone."""
+
+    @pytest.fixture
+    def world(kept_worlds: KeptWorlds) -> Iterator[World]:
+        with kept_worlds.filled(fill) as made:
+            yield made
+
+    return world

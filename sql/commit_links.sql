@@ -20,14 +20,6 @@ select exists (
        and p.digest is distinct from s.digest)
     or exists (select from commit_link_changes)
 
--- name: begin_months
--- Until they are recorded again: a run that is killed has written some of their links.
-update commit_link_sources s
-   set digest = 'begun'
-  from unnest(%(assets)s::text[], %(of_lists)s::text[], %(of_months)s::text[])
-       as n (asset, list, month)
- where (s.asset, s.list, s.month) = (n.asset, n.list, n.month)
-
 -- name: record_months
 insert into commit_link_sources (asset, list, month, digest)
 select *
@@ -45,20 +37,35 @@ delete from commit_link_sources s
 -- name: forget_sources
 delete from commit_link_sources
 
+-- name: stage
+create temporary table touched_commits (
+    repository text, sha text, primary key (repository, sha)) on commit drop
+
 -- name: commits_of_month
--- Also those with the title of one of them: a title that stands several times says less.
+-- Also the only other one with the title of one of them: a title that stands several times says
+-- less. Two others were several before.
+insert into touched_commits
 select repository, sha from commits where list = %(list)s and month = %(month)s
  union
-select repository, sha
-  from commits
- where patch_id <> ''
-   and title_key = any(array(select title_key from commits
-                              where list = %(list)s and month = %(month)s and patch_id <> ''))
+select o.repository, o.sha
+  from (select distinct repository, title_key
+          from commits
+         where list = %(list)s and month = %(month)s) t
+ cross join lateral (
+       select t.repository, min(sha) as sha
+         from (select sha
+                 from commits
+                where title_key = t.title_key and repository = t.repository
+                  and (list, month) <> (%(list)s, %(month)s)
+                limit 2) few
+       having count(*) = 1) o
+on conflict do nothing
 
 -- name: commits_of_patches
 -- Those with the patch-id or title of a patch of the month, those that are linked to a message of
--- the month or name one of its threads, and those of its authors that have no patch-id in common
--- with a mail. The list is named as messages.sql says.
+-- the month or name one of its threads, and those of its authors to a file of theirs that have no
+-- patch-id in common with a mail. The list is named as messages.sql says.
+insert into touched_commits
 select c.repository, c.sha
   from commits c
  where c.patch_id = any(array(select patch_id from patches
@@ -69,7 +76,8 @@ select c.repository, c.sha
 select c.repository, c.sha
   from commits c
  where c.title_key = any(array(select title_key from patches
-                                where list = (select %(list)s) and month = %(month)s))
+                                where list = (select %(list)s) and month = %(month)s
+                                  and title_key <> ''))
  union
 select l.repository, l.sha
   from commit_links l
@@ -85,31 +93,47 @@ select c.repository, c.sha
                                where p.list = (select %(list)s) and p.month = %(month)s)
  union
 select c.repository, c.sha
-  from (select lower(author_email) as email, min(sent_at) as first, max(sent_at) as last
+  from (select lower(author_email) as email, min(sent_at) as first, max(sent_at) as last,
+               array_agg(distinct f ->> 'path') as paths
           from patches
+         cross join jsonb_array_elements(files) as f
          where list = (select %(list)s) and month = %(month)s
          group by 1) a
  cross join lateral (
-       select repository, sha
+       select repository, sha, files
          from commits
         where lower(author_email) = a.email
           and authored_at between a.first - %(longest)s::interval
                               and a.last + %(longest)s::interval
+          and committed_at between a.first - interval '1 day' and a.last + %(longest)s::interval
        offset 0) c
- where not exists (
+ where exists (select from jsonb_array_elements(c.files) as f
+                where f ->> 'path' = any(a.paths))
+   and not exists (
        select from commit_links l
         where (l.repository, l.sha) = (c.repository, c.sha) and l.evidence && '{patch-id}'
        offset 0)
+on conflict do nothing
 
 -- name: commits_of_messages
 -- Those that name a message of the month.
+insert into touched_commits
 select c.repository, c.sha
   from commits c
  where c.named_mails && array(select message_id from messages
                                where list = (select %(list)s) and month = %(month)s)
+on conflict do nothing
+
+-- name: note_touched
+-- In the order of their months, so that a portion has whole months of commits.
+insert into commit_link_changes (repository, sha)
+select repository, sha
+  from touched_commits
+  join commits using (repository, sha)
+ order by repository, list, month, sha
 
 -- name: noted
-select number, repository, sha from commit_link_changes
+select number, repository, sha from commit_link_changes order by number limit %(most)s
 
 -- name: forget_noted
 delete from commit_link_changes where number = any(%(numbers)s)
@@ -119,8 +143,10 @@ select c.repository, c.sha, c.title_key, c.author_name, c.author_email, c.author
        c.committed_at, c.patch_id,
        array(select f ->> 'path' from jsonb_array_elements(c.files) as f),
        c.line_digests, c.body,
-       (select count(*) from commits o
-         where o.title_key = c.title_key and o.repository = c.repository)
+       (select count(*)
+          from (select from commits o
+                 where o.title_key = c.title_key and o.repository = c.repository
+                 limit 2) few) = 1
   from commits c
  where (c.repository, c.sha) in (select * from unnest(%(repositories)s::text[], %(shas)s::text[]))
 
@@ -177,22 +203,33 @@ select p.message_id, p.place, p.title_key, p.author_name, p.author_email, p.sent
    and not exists (select from contested_texts c where c.message_id = p.message_id)
  order by p.message_id, p.place, m.arrived_at
 
--- name: of_author
--- The newest of them that change a file of the commit.
-select p.message_id, p.place, p.title_key, p.author_name, p.author_email, p.sent_at,
+-- name: of_authors
+-- Of each of some commits, by their numbers: the newest patches of its author that change a file of
+-- it.
+select w.number, p.message_id, p.place, p.title_key, p.author_name, p.author_email, p.sent_at,
        case m.arrival_source when 'loaded' then null else m.arrived_at end, p.patch_id,
        array(select f ->> 'path' from jsonb_array_elements(p.files) as f),
        p.line_digests, p.version, p.part, p.parts, p.flags, p.tags, t.thread_id
-  from patches p
-  join messages m using (list, month, message_id, variant)
+  from unnest(%(emails)s::text[], %(earliest)s::timestamptz[], %(latest)s::timestamptz[],
+              %(paths)s::jsonb[]) with ordinality as w (email, earliest, latest, paths, number)
+ cross join lateral (
+       select *
+         from patches o
+        where lower(o.author_email) = lower(w.email) and o.sent_at between w.earliest and w.latest
+          and o.kind = 'patch' and o.list = any(array(select unnest(%(lists)s::text[])))
+          and exists (select from jsonb_array_elements(o.files) as f
+                       where w.paths ? (f ->> 'path'))
+          and not exists (select from contested_texts c where c.message_id = o.message_id)
+        order by o.sent_at desc, o.message_id, o.place
+        limit 200) p
+ cross join lateral (
+       select arrival_source, arrived_at
+         from messages o
+        where (o.list, o.month, o.message_id, o.variant)
+              = (p.list, p.month, p.message_id, p.variant)
+       offset 0) m
   left join threads t on t.message_id = p.message_id
- where lower(p.author_email) = %(email)s and p.sent_at between %(earliest)s and %(latest)s
-   and p.kind = 'patch' and p.list = any(array(select unnest(%(lists)s::text[])))
-   and exists (select from jsonb_array_elements(p.files) as f
-                where f ->> 'path' = any(%(paths)s))
-   and not exists (select from contested_texts c where c.message_id = p.message_id)
- order by p.sent_at desc, p.message_id, p.place
- limit 200
+ order by w.number, p.sent_at desc, p.message_id, p.place
 
 -- name: links
 select repository, sha, message_id, kind, evidence
@@ -268,7 +305,11 @@ on conflict (list, month) do update
 returning list, month, counts
 
 -- name: forget_empty_months
-delete from commit_link_months where (counts ->> 'commits')::bigint = 0
+delete from commit_link_months l
+ using unnest(%(assets)s::text[], %(of_lists)s::text[], %(of_months)s::text[])
+       as n (asset, list, month)
+ where n.asset = 'commits' and (l.list, l.month) = (n.list, n.month)
+   and (select c.sha from commits c where (c.list, c.month) = (l.list, l.month) limit 1) is null
 
 -- name: all_months
 -- A row for each month.

@@ -58,13 +58,21 @@ select encode(sha256(coalesce(string_agg(
   from commits c
  where list = %(list)s and month = %(month)s
 
--- name: by_prefix
--- The prefix has hexadecimal digits only. Ten are enough to say that there are several.
-select repository, sha
-  from commits
- where sha like %(prefix)s || '%%' and repository = any(%(repositories)s)
- order by sha, array_position(%(repositories)s::text[], repository)
- limit 10
+-- name: by_prefixes
+-- Prefixes have hexadecimal digits only: g follows all of them. Ten commits are enough to say that
+-- there are several.
+select w.prefix, c.repository, c.sha
+  from (select distinct prefix from unnest(%(prefixes)s::text[]) as p (prefix)) w
+ cross join lateral (
+       select repository, sha
+         from (select repository, sha
+                 from commits
+                where sha ~>=~ lower(w.prefix) and sha ~<~ (lower(w.prefix) || 'g')
+               offset 0) s
+        where repository = any(%(repositories)s)
+        order by sha, array_position(%(repositories)s::text[], repository)
+        limit 10) c
+ order by w.prefix, c.sha, array_position(%(repositories)s::text[], c.repository)
 
 -- name: read
 select repository, sha, parents, author_name, author_email, authored_at, committer_name,

@@ -15,16 +15,22 @@ select t.thread_id, t.position
 
 -- name: conversation
 -- The nodes of a thread in order, each with the copy of its message that arrived first and all places
--- of that text: at most `most` from a position on, and `characters` of each text; null is no limit. A message that
--- has gone since threads were built is a ghost, as it will be in the next build.
+-- of that text: at most `most` from a position on, and `characters` of each text; null is no limit.
+-- A message that has gone since threads were built is a ghost, as it will be in the next build.
+-- "offset 0": a text is unpacked once, and only those of these nodes.
 select t.position, t.depth, t.message_id, t.is_ghost or m.message_id is null as is_ghost,
        t.parent_id, t.parent_message_id, t.by_subject,
        coalesce(places.archives, '{}') as archives,
        m.from_name, m.from_email, m.sent_at, m.subject, m.subject_base,
-       coalesce(left(m.body_text, %(characters)s), m.body_text) as body_text,
-       char_length(m.body_text) as characters, m.segments, m.attachments,
-       coalesce(places.contested, false) as contested
-  from shown_thread(%(thread_id)s) t
+       m.part as body_text,
+       case when char_length(m.part) < %(characters)s then char_length(m.part)
+            else char_length(m.body_text) end as characters,
+       m.segments, m.attachments, coalesce(places.contested, false) as contested
+  from (select t.*
+          from shown_thread(%(thread_id)s) t
+         where t.position >= %(first)s
+         order by t.position
+         limit %(most)s) t
   left join lateral (
        select array_agg(distinct c.list || '|' || c.month)
               filter (where coalesce(o.place, 1) = 1) as archives,
@@ -32,10 +38,11 @@ select t.position, t.depth, t.message_id, t.is_ghost or m.message_id is null as 
          from shown_messages c
          left join shown_texts o using (message_id, list, month, variant)
         where c.message_id = t.message_id) places on true
-  left join lateral first_shown(t.message_id) m on true
- where t.position >= %(first)s
+  left join lateral (
+       select f.*, coalesce(left(f.body_text, %(characters)s), f.body_text) as part
+         from first_shown(t.message_id) f
+       offset 0) m on true
  order by t.position
- limit %(most)s
 
 -- name: extent
 -- The size of a thread, its authors and dates; no text is read. "offset 0": each node asks the index,

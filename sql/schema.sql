@@ -1043,8 +1043,9 @@ create table commit_link_changes (
 );
 
 comment on table commit_link_changes is
-    'Commits that lost a linked message since links were last made, and those whose mail is contested '
-    'now or no longer. Filled by triggers on messages and contested_texts.';
+    'Commits whose links are made again by the next run: those that changed months touch, those that '
+    'lost a linked message, and those whose mail is contested now or no longer. Filled by the step, '
+    'and by triggers on messages and contested_texts; a portion deletes those that it links.';
 comment on column commit_link_changes.number is 'Number of the row.';
 comment on column commit_link_changes.repository is 'Name of the repository.';
 comment on column commit_link_changes.sha is 'Id of the commit.';
@@ -1072,9 +1073,20 @@ begin
     delete from commit_links l
      using unchanged c
      where (l.repository, l.sha) = (c.repository, c.sha);
+    insert into commit_link_changes (repository, sha)
+    select t.repository, o.sha
+      from (select distinct repository, title_key from unchanged) t
+     cross join lateral (
+           select min(sha) as sha
+             from (select sha
+                     from commits
+                    where title_key = t.title_key and repository = t.repository
+                    limit 2) few
+           having count(*) = 1) o;
     return null;
 end $$;
-comment on function drop_links_of_commits() is 'A commit that is gone has no links.';
+comment on function drop_links_of_commits() is
+    'A commit that is gone has no links; the only one left with its title is linked again.';
 
 create trigger links_of_commits_deleted after delete on commits
 referencing old table as unchanged

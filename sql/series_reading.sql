@@ -3,7 +3,8 @@
 
 -- name: series
 -- The patches of the series that some mails are in, each with its message and its reason, the
--- commits that it became, and whether somebody else has answered it. Where not `whole`, only the
+-- commits that it became, and whether somebody else has answered it. A version that is not shown
+-- supersedes nothing: the next one that is shown does. Where not `whole`, only the
 -- changes that these mails have versions of; a cover letter comes with the changes of its patches.
 select s.series_id, s.change, s.posting, s.message_id, s.place, p.kind, p.title, p.version, p.part,
        p.parts, m.list, m.sent_at, m.from_name, m.from_email, s.previous_id, s.evidence,
@@ -14,7 +15,7 @@ select s.series_id, s.change, s.posting, s.message_id, s.place, p.kind, p.title,
             then substr(r.body_text, s.reason_start + 1, s.reason_end - s.reason_start) end as said,
        r.from_name as said_by, r.sent_at as said_at,
        case when r.message_id is null then '{}' else s.shas end as shas,
-       case when s.state = 'open' and p.kind = 'patch'
+       case when (s.state = 'open' or r.message_id is null) and p.kind = 'patch'
             then (select count(*) > 0  -- exists would be planned as a scan that may end early
                     from shown_messages a
                    where (a.refs || a.in_reply_to) && array[s.message_id]
@@ -26,7 +27,19 @@ select s.series_id, s.change, s.posting, s.message_id, s.place, p.kind, p.title,
   join patches p
     on (p.list, p.month, p.message_id, p.variant, p.place)
        = (m.list, m.month, m.message_id, m.variant, s.place)
-  left join lateral first_shown(s.reason_id) r on true
+  left join lateral (
+       select * from first_shown(s.reason_id)
+        union all
+       (with recursive newer (id) as (
+            select s.reason_id where s.state = 'superseded' and s.reason_end is null
+             union
+            select n.reason_id
+              from newer x
+              join patch_series n
+                on n.message_id = x.id and (n.series_id, n.change) = (s.series_id, s.change)
+             where n.state = 'superseded' and n.reason_end is null)
+        select m.* from newer x cross join lateral first_shown(x.id) m)
+        limit 1) r on true
  cross join lateral (
        select array_agg(o.sha order by o.committed_at, o.sha) as shas,
               (array_agg(o.committer_name order by o.committed_at, o.sha))[1] as committer_name,
@@ -36,6 +49,10 @@ select s.series_id, s.change, s.posting, s.message_id, s.place, p.kind, p.title,
         where k.message_id = s.message_id and k.kind = 'applied' and p.kind = 'patch'
           and o.list = any((select shown_lists())::text[])
           and (o.patch_id = p.patch_id or o.title_key = p.title_key
+               -- of a mail with several patches, those whose lines the commit has
+               or 2 * (select count(*)
+                         from unnest(p.line_digests) x (digest)
+                        where x.digest = any(o.line_digests)) > cardinality(p.line_digests)
                or not exists (select from patches q
                                where (q.list, q.month, q.message_id, q.variant)
                                      = (p.list, p.month, p.message_id, p.variant)

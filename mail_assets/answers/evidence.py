@@ -121,7 +121,7 @@ def find_evidence(
 
 
 def _search(searcher: Searcher, requests: Sequence[Request], budget: int) -> list[Response]:
-    """Answer requests: for excerpts with single messages, of which more than the hits are known."""
+    """Answer requests; for excerpts with as many single messages as a search may return."""
     if not budget:
         return [searcher.search(one) for one in requests]
     every = [replace(one, group=Group.message, limit=MAX_LIMIT) for one in requests]

@@ -60,7 +60,7 @@ class Paragraph(NamedTuple):
 
 
 class Passage(NamedTuple):
-    """A paragraph of a hit as it is shown, and what is known of how near it is to the question.
+    """A paragraph of a hit as it is shown, and how near it is to the question.
 
     `rank` is that of the hit, from 0.
     """

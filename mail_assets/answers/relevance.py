@@ -14,8 +14,8 @@ from typing import NamedTuple
 
 #: Encoders whose similarities the coefficients were fitted to: others have another scale.
 FITTED_ENCODERS = ("all-minilm-l6-v2",)
-#: Least likelihood at which "the archive answers this" is said: on the judged questions at most 5 %
-#: of what is said so is wrong, by these coefficients and by those of two lists about the third.
+#: Least likelihood at which "the archive answers this" is said. On the judged questions at most 5 %
+#: of these claims are wrong, also where each list is judged by coefficients of the other two.
 LEAST = 0.85
 
 
@@ -126,7 +126,7 @@ def rate(one: Features) -> float:
 
 
 def describe_shown(rates: Sequence[float], rank: int) -> Shown:
-    """Return what is known of passages by their rates, best first, and the rank of the first."""
+    """Return the features of shown passages: their rates, best first, and the rank of the first."""
     return Shown(rates[0], rates[1] if len(rates) > 1 else NO_SECOND, 1 / (1 + rank))
 
 

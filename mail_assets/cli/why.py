@@ -3,6 +3,7 @@
 import re
 import sys
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 from textwrap import fill
 from typing import IO, TYPE_CHECKING
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
 WIDTH = 88
 #: Commits of a file that are explained.
 MOST_COMMITS = 20
+#: Commits of a file of ids that are explained at once: with their mails some 10 MB.
+_AT_ONCE = 500
 _MOST_SAID = 200  # characters of a sentence of thanks
 
 _SHA = re.compile(r"[0-9a-fA-F]{4,64}")
@@ -109,38 +112,44 @@ class _Finder:
             name: Discussed(one.lists, one.prefix) for name, one in settings.repositories.items()
         }
         self._anywhere = Discussed(tuple(settings.lists))
+        self._folders: dict[str, GitFolder | None] = {}
 
     def explain(self, names: Sequence[str], checkout: Path) -> "dict[str, Decision]":
         """Return the decisions of commits by their ids as given, without those that nobody has."""
         from mail_assets.reading.decisions import follow_picks
 
-        return follow_picks(lambda some: self._explain(some, checkout), names)
+        found = self._explain(names, checkout)
+        return follow_picks(lambda some: self._explain(some, checkout), found)
 
     def _explain(self, names: Sequence[str], checkout: Path) -> "dict[str, Decision]":
         from mail_assets.reading.decisions import explain_commits, explain_stored
-        from mail_assets.tables.commits import find_commit
+        from mail_assets.tables.commits import find_commits
 
-        keys = {name: find_commit(self._connection, name, [*self._about]) for name in names}
-        stored = explain_stored(self._connection, [x for x in keys.values() if x], self._about)
-        found = {name: stored[key] for name, key in keys.items() if key and key in stored}
-        for folder, repository in self._folders(checkout):
-            left = {name: sha for name in names if name not in found and (sha := folder.find(name))}
-            about = self._about.get(repository, self._anywhere)
-            made = explain_commits(
-                self._connection, folder.read([*left.values()]), repository, about
-            )
-            found |= {name: made[sha] for name, sha in left.items() if sha in made}
+        keys = find_commits(self._connection, names, [*self._about])
+        stored = explain_stored(self._connection, [*keys.values()], self._about)
+        found = {name: stored[key] for name, key in keys.items() if key in stored}
+        for repository in ("", *self._about):
+            left = [name for name in names if name not in found]
+            if left and (folder := self._folder(repository, checkout)):
+                shas = folder.find(left)
+                about = self._about.get(repository, self._anywhere)
+                commits = folder.read([*shas.values()])
+                made = explain_commits(self._connection, commits, repository, about)
+                found |= {name: made[sha] for name, sha in shas.items() if sha in made}
         return found
 
-    def _folders(self, checkout: Path) -> "Iterator[tuple[GitFolder, str]]":
-        """Yield the git folders that are on this machine, with the repository of lists.toml."""
-        from mail_assets.sources.repository import GitFolder
+    def _folder(self, repository: str, checkout: Path) -> "GitFolder | None":
+        """Return the git folder of a repository of lists.toml, or that of the checkout for ""."""
+        if repository not in self._folders:
+            from mail_assets.sources.repository import GitFolder
 
-        if place := GitFolder.around(checkout):
-            yield place, ""
-        for name, one in self._settings.repositories.items():
-            if kept := GitFolder.kept(name, one.source, one.branch, self._settings.source_cache):
-                yield kept, name
+            if one := self._settings.repositories.get(repository):
+                cache = self._settings.source_cache
+                found = GitFolder.kept(repository, one.source, one.branch, cache)
+            else:
+                found = GitFolder.around(checkout)
+            self._folders[repository] = found
+        return self._folders[repository]
 
     def add_discussion(self, decision: "Decision") -> "Decision":
         """Return a decision with thread, summary and later mail."""
@@ -154,21 +163,24 @@ def _explain_many(finder: _Finder, file: IO[str], as_json: bool) -> None:
     names = [name.lower() for line in file if (name := line.strip()) and name[0] != "#"]
     if wrong := next((name for name in names if not _SHA.fullmatch(name)), None):
         raise click.UsageError(f"--shas: {wrong[:80]!r} is no id of a commit; write one a line")
-    made = finder.explain([*dict.fromkeys(names)], Path.cwd())
-    for name in dict.fromkeys(names):
-        if name in made:
-            decision = made[name]
-            if as_json:
-                print_json(decision.as_line())
-            else:
-                click.echo(_one_line(decision))
-        elif as_json:
-            reason = "no repository has this commit"
-            line = {"sha": name, "message_ids": [], "abstained": True, "reason": reason}
-            print_json({**line, "evidence": []})
-    if unknown := [name for name in dict.fromkeys(names) if name not in made]:
+    left, unknown = iter(dict.fromkeys(names)), []
+    while some := [*islice(left, _AT_ONCE)]:
+        made = finder.explain(some, Path.cwd())
+        unknown += [name for name in some if name not in made]
+        for name in some:
+            if name in made:
+                decision = made[name]
+                if as_json:
+                    print_json(decision.as_line())
+                else:
+                    click.echo(_one_line(decision))
+            elif as_json:
+                reason = "no repository has this commit"
+                line = {"sha": name, "message_ids": [], "abstained": True, "reason": reason}
+                print_json({**line, "evidence": []})
+    if unknown:
         print_error(f"{plural(len(unknown), 'commit')} that no repository has: {unknown[0]} ...")
-        if not made:
+        if len(unknown) == len({*names}):
             sys.exit(FAILED)
 
 
@@ -218,7 +230,7 @@ def _lines(decision: "Decision") -> Iterator[str]:
     commit = decision.commit
     yield click.style(f"{commit.sha[:12]} {printable_line(commit.subject)}", bold=True)
     if decision.followed:
-        yield f"The commit {decision.followed[:12]} carries it over from there."
+        yield f"It carries over commit {decision.followed[:12]}, whose mail this is."
     by = printable_line(commit.author_name or commit.author_email)
     line = f"By {by}, {commit.authored_at:%Y-%m-%d}"
     if (commit.committer_name, commit.committer_email) != (commit.author_name, commit.author_email):

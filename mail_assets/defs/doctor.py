@@ -262,7 +262,7 @@ def _examine_indexes(settings: Settings, connection: psycopg.Connection) -> Iter
 def _examine_deep(
     settings: Settings, connection: psycopg.Connection, report: Callable[[str], None]
 ) -> Iterator[Finding]:
-    """Find what is not as it was recorded or made: schema, rows, files, entries of indexes."""
+    """Find damage: schema, rows, files and entries of indexes that are not as recorded or made."""
     workspace = Workspace(connection, open_store(settings.store), report, settings.forget_key)
     has_month = partial(_has_month, settings)
     indexes, psql = [*open_indexes(settings)], psql_command(settings)

@@ -115,8 +115,8 @@ def maintain_index(
     encoder: EncoderResource,
     vector_bucket: VectorBucketResource,
 ) -> None:
-    """Compact the live vector index and index what is new, and that of the configured encoder if
-    it is another one. Not in the run of a month: compaction loses to any concurrent write.
+    """Compact the live vector index and index its new vectors; also the index of the configured
+    encoder if it is another. Not in the run of a month: compaction loses to a concurrent write.
     """
     with database.connect("maintain_index", context.run.run_id) as connection:
         try:
@@ -140,8 +140,8 @@ def maintain_words(
     database: DatabaseResource,
     words: WordsResource,
 ) -> None:
-    """Compact the word index and index what is new. The index of a new version becomes live once
-    it has every message.
+    """Compact the word index and index its new documents. The index of a new version becomes live
+    once it has every message.
     """
     mail_words = words.open()
     index = mail_words.index

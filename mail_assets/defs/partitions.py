@@ -95,7 +95,7 @@ def partition_key(month: ListMonth) -> dg.MultiPartitionKey:
 
 
 def is_of_months(context: dg.AssetExecutionContext | dg.AssetCheckExecutionContext) -> bool:
-    """Return whether a run makes months; what is asked for by name leaves them alone."""
+    """Return whether a run makes months, and not an asset or a check that was asked for by name."""
     return bool(context.has_partition_key or context.has_partition_key_range)
 
 

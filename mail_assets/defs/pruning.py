@@ -1,8 +1,8 @@
 """Delete what is old and not needed: of Dagster's history, and of files, counts and indexes.
 
 The UI shows the same after it: partitions materialized, failed or missing. Backfills know the same
-failed months. A run of which nothing is needed is deleted whole, by Dagster's own API. Of any other
-old run the log lines and the bookkeeping of steps go, for which Dagster has no API. The statement
+failed months. A run that nothing needs is deleted whole, by Dagster's own API. Every other old run
+loses its log lines and the bookkeeping of its steps, for which Dagster has no API. The statement
 `old_runs` of sql/event_log.sql says which events are needed.
 
 Answers of test queries are the only mail in the history. Forgetting mail deletes them at once.

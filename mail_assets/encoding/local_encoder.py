@@ -84,14 +84,8 @@ class LocalEncoder:
         """Keep other local encoders of this machine waiting; see encoder_lock."""
         return encoder_lock(self._models, report_wait)
 
-    def encode_documents(
-        self, texts: Sequence[str], progress: Callable[[int], None] | None = None
-    ) -> Vectors:
-        """Return unit vectors, shape (len(texts), dimension), in the order of the texts.
-
-        `progress` is called in this thread with the number of texts done so far; an exception
-        from it stops the work.
-        """
+    def encode_documents(self, texts: Sequence[str]) -> Vectors:
+        """Return unit vectors, shape (len(texts), dimension), in the order of the texts."""
         vectors = np.empty((len(texts), self.dimension), np.float32)
         # Longest first: no thread is left alone with a long text at the end, and the arena takes
         # its full size once. Characters stand for tokens well enough.
@@ -101,13 +95,9 @@ class LocalEncoder:
             vectors[index], cut = self._encode(self.model.document_prefix + texts[index])
             return cut
 
-        cuts = 0
         with ThreadPoolExecutor(self.threads, thread_name_prefix="encoder") as workers:
             # An exception closes the iterator of map, which cancels the texts that wait.
-            for done, cut in enumerate(workers.map(encode, order), start=1):
-                cuts += cut
-                if progress is not None:
-                    progress(done)
+            cuts = sum(workers.map(encode, order))
         self._report_truncated(cuts, len(texts))
         return vectors
 

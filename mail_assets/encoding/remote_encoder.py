@@ -64,34 +64,24 @@ class RemoteEncoder:
         """Do not wait: the server has its own queue."""
         return nullcontext()
 
-    def encode_documents(
-        self, texts: Sequence[str], progress: Callable[[int], None] | None = None
-    ) -> Vectors:
-        """Return unit vectors, shape (len(texts), dimension), in the order of the texts.
-
-        `progress` is called in this thread with the number of texts done so far; an exception
-        from it or from a request stops the work.
-        """
+    def encode_documents(self, texts: Sequence[str]) -> Vectors:
+        """Return unit vectors, shape (len(texts), dimension), in the order of the texts."""
         dimension = self._dimension or self._learn_dimension(DOCUMENT_PATIENCE)
         vectors = np.empty((len(texts), dimension), np.float32)
         inputs = [self.model.document_prefix + text for text in texts]
         ranges = [*self._batches(inputs)]
-        stopped, done = threading.Event(), 0
+        stopped = threading.Event()
 
-        def encode(batch: range) -> int:
+        def encode(batch: range) -> None:
             where = f"texts {batch.start + 1} to {batch.stop} of {len(texts)}"
             some = inputs[batch.start : batch.stop]
             vectors[batch.start : batch.stop] = self._request(
                 some, where, DOCUMENT_PATIENCE, stopped
             )
-            return len(batch)
 
         with ThreadPoolExecutor(self.model.in_flight, thread_name_prefix="endpoint") as workers:
             try:
-                for count in workers.map(encode, ranges):
-                    done += count
-                    if progress is not None:
-                        progress(done)
+                list(workers.map(encode, ranges))  # the first error of a request ends it
             finally:  # requests that wait for the server must not delay an error
                 stopped.set()
         return vectors

@@ -40,21 +40,13 @@ class StaticEncoder:
         """Do not wait: a part of a month is done before a turn would come."""
         return nullcontext()
 
-    def encode_documents(
-        self, texts: Sequence[str], progress: Callable[[int], None] | None = None
-    ) -> Vectors:
-        """Return unit vectors, shape (len(texts), dimension), in the order of the texts.
-
-        `progress` is called in this thread with the number of texts done so far; an exception
-        from it stops the work.
-        """
+    def encode_documents(self, texts: Sequence[str]) -> Vectors:
+        """Return unit vectors, shape (len(texts), dimension), in the order of the texts."""
         vectors = np.empty((len(texts), self.dimension), np.float32)
         for start in range(0, len(texts), BATCH):
             batch = texts[start : start + BATCH]
             for place, ids in enumerate(encode_ids(batch, self.tokenizer), start):
                 vectors[place] = self._pool(ids)
-            if progress is not None:
-                progress(start + len(batch))
         return vectors
 
     def encode_query(self, text: str) -> Vectors:

@@ -131,10 +131,10 @@ def clean_vectors(
 ) -> tuple[int, dict[str, str]]:
     """Delete the vectors without a chunk from every index in the manifest.
 
-    These are vectors of forgotten mail, and of vanished mail in indexes that runs do not fill:
-    nothing says who wrote that. An index out of reach does not stop the rest. Then the indexes are
-    written without what was deleted, once for all months. Return the number of vectors deleted,
-    and why an index could not be reached, by its name.
+    These are vectors of forgotten mail, and of vanished mail in indexes that runs do not fill: the
+    author of vanished mail is not known. An index out of reach does not stop the others. The
+    indexes are then rewritten without the deleted vectors, once for all months. Return the number
+    of vectors deleted, and the reason for each index that could not be reached, by its name.
     """
     connection = workspace.connection
     deleted, failed, cleaned = 0, dict[str, str](), set[str]()

@@ -162,7 +162,7 @@ def _unwrapped(address: str) -> IPv4Address | IPv6Address:
 
 
 def _is_named_so(host: str, addresses: Collection[str]) -> bool:
-    """Return whether a host that is not public was meant so by who wrote its name.
+    """Return whether the name of a host shows that it is meant to be no public one.
 
     A name of the public DNS may stand for a private network, but not for this machine or its link.
     """

@@ -76,7 +76,7 @@ FILLED_BY: Mapping[str, Sequence[str]] = {
 }
 
 
-#: The assets of months: what is made from others comes after them.
+#: The assets of months, each after those that it is made from.
 ORDER = (
     *("mbox_archives", "messages", "words", "patches", "commits", "chunks", "embeddings"),
     "vectors",

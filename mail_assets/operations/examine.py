@@ -50,7 +50,7 @@ IDLE = 3600.0
 #: Milliseconds that the server waits for a session that it ends: its locks stay until it is gone.
 ENDED = 60_000
 
-#: A list is silent after so many of its usual gaps; fewer days with mail have none.
+#: A list is silent after three of its usual gaps; with fewer days of mail than ten it has none.
 SILENT_GAPS, DAYS_WITH_MAIL = 3, 10
 
 #: A disk with less than this share and this many bytes free is nearly full.

@@ -155,7 +155,7 @@ _REPEATABLE = {
 
 
 def mend_schema(connection: psycopg.Connection, replaceable: Collection[str]) -> None:
-    """Create what is missing of the schema, and make functions and triggers again.
+    """Create missing parts of the schema, and replace its functions and triggers.
 
     A table that lacks columns is made again, empty, if it is `replaceable`.
 

@@ -7,22 +7,31 @@ last run, is linked now, by the same rules.
 import datetime as dt
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import psycopg
 
 from mail_assets.mail.patches.commits import Commit
-from mail_assets.mail.patches.links import Kind, Link, abstains, compare_commit
+from mail_assets.mail.patches.links import LEAST_TITLE, Kind, Link, abstains, compare_commit
 from mail_assets.mail.patches.releases import find_listed, read_release
-from mail_assets.postgres.statements import read_column, read_value, statement
+from mail_assets.mail.patches.subjects import fold_title, read_subject
+from mail_assets.postgres.statements import read_column, statement
 from mail_assets.reading.conversations import ThreadSize, measure_thread
 from mail_assets.reading.series import Change, read_many
 from mail_assets.tables.commit_links import Discussed, find_links, read_links
-from mail_assets.tables.commits import CommitKey, StoredCommit, find_commit, read_commits
+from mail_assets.tables.commits import (
+    AmbiguousCommitError,
+    CommitKey,
+    StoredCommit,
+    find_commits,
+    read_commits,
+)
 from mail_assets.tables.messages import utc
 from mail_assets.tables.search_vectors import quote_lexeme
 from mail_assets.tables.thread_summaries import ThreadSummary, read_summary
 from mail_assets.text.words import list_forms
+
+K = TypeVar("K")
 
 #: Trailers that name people who helped a commit, and the word for it.
 CREDITS = {
@@ -37,6 +46,9 @@ CREDITS = {
 
 #: Fewest digits of an abbreviated id that a mail may write, and all of them.
 _SHORTEST, _WHOLE = 7, 40
+#: Commits that are followed one after another: a backport of a backport.
+_MOST_PICKS = 4
+_NO_PATCH = "its patch is not in this archive: only answers to it are"
 #: Words of a title by which mail that lists it is looked up.
 _MOST_WORDS = 24
 
@@ -103,9 +115,10 @@ class Decision:
 
     `links` are best first. `reason` says why there is no certain mail, "" where there is one.
     `thread` is the conversation of the first linked mail. `versions` are the changes that the
-    applied mails have versions of. `naming` are messages that name the commit later, of which
-    `thanks` say that it was applied. `releases` are announcements that list its title: they do not
-    show that it was mailed. `followed` is the commit that led here: a cherry-pick of this one.
+    applied mails have versions of. `naming` are messages that name the commit, or answer a patch
+    of its title that is not archived; of these `thanks` say that it was applied. `releases` are
+    announcements that list its title: they do not show that it was mailed. `followed` is the
+    commit that this one carries over, where the mail is that of the other.
     """
 
     commit: CommitCard
@@ -141,6 +154,8 @@ class Decision:
     def find_unknown(self) -> list[str]:
         """Return what the archive does not say of the commit, a sentence each."""
         found = [f"the mail that it comes from: {self.reason}"] if self.reason else []
+        if self.followed:
+            found.append(f"mail of its own: it carries over {self.followed}, whose mail this is")
         missing = [x.message_id for x in self.links if x.kind == Kind.missing]
         if missing and not self.reason:
             found.append(f"mail that it names is not in this archive: {', '.join(missing[:3])}")
@@ -210,11 +225,11 @@ def explain_stored(
 ) -> dict[CommitKey, Decision]:
     """Return the decisions of stored commits, without thread, summary and later mail."""
     links = read_links(connection, keys)
-    oldest = _oldest_months(connection, about)
-    return {
-        key: _decide(connection, _stored_card(row), links.get(key, []), oldest.get(key.repository))
+    found = {
+        key: (_stored_card(row), links.get(key, []))
         for key, row in read_commits(connection, keys).items()
     }
+    return _decide(connection, found, about)
 
 
 def explain_commits(
@@ -225,11 +240,8 @@ def explain_commits(
     if not read:
         return {}
     links = find_links(connection, [compare_commit(one) for one in read.values()], about)
-    oldest = read_value(connection, statement("decisions", "oldest"), {"lists": [*about.lists]})
-    return {
-        sha: _decide(connection, _card(commit, repository), links[sha], oldest)
-        for sha, commit in read.items()
-    }
+    found = {sha: (_card(commit, repository), links[sha]) for sha, commit in read.items()}
+    return _decide(connection, found, {repository: about})
 
 
 def explain_ids(connection: psycopg.Connection, names: Sequence[str]) -> dict[str, Decision]:
@@ -240,36 +252,67 @@ def explain_ids(connection: psycopg.Connection, names: Sequence[str]) -> dict[st
     Raises:
         AmbiguousCommitError: several commits begin with the digits of a name.
     """
+    explain = _explain_shown(connection)
+    return follow_picks(explain, explain(names))
+
+
+def follow_pick(connection: psycopg.Connection, decision: Decision) -> Decision:
+    """Return the decision of a stored commit, with the mail of the commit that it carries over."""
+    if not (decision.abstained and decision.commit.picked_from):
+        return decision
+    return follow_picks(_explain_shown(connection), {"": decision})[""]
+
+
+def _explain_shown(
+    connection: psycopg.Connection,
+) -> Callable[[Sequence[str]], dict[str, Decision]]:
     rows = connection.execute(statement("decisions", "repositories")).fetchall()
     about = {name: Discussed((list_name,)) for name, list_name in rows}
 
     def explain(some: Sequence[str]) -> dict[str, Decision]:
-        keys = {name: find_commit(connection, name, [*about]) for name in some}
-        stored = explain_stored(connection, [x for x in keys.values() if x], about)
+        keys = find_commits(connection, some, [*about])
+        stored = explain_stored(connection, [*keys.values()], about)
         return {name: stored[key] for name, key in keys.items() if key in stored}
 
-    return follow_picks(explain, names)
+    return explain
 
 
 def follow_picks(
-    explain: Callable[[Sequence[str]], Mapping[str, Decision]], names: Sequence[str]
+    explain: Callable[[Sequence[str]], Mapping[str, Decision]], found: Mapping[str, Decision]
 ) -> dict[str, Decision]:
-    """Return what `explain` says of commits; one that carries another over is explained by that.
+    """Return decisions; a commit without mail that carries another over has the mail of that one.
 
-    It is so only where it has no mail itself, and the other one has.
+    `explain` returns decisions by the ids of commits as they are written.
     """
-    found = {**explain(names)}
-    picked = {
-        name: one.commit.picked_from[0]
-        for name, one in found.items()
-        if one.abstained and one.commit.picked_from
-    }
-    others = explain([*picked.values()]) if picked else {}
-    for name, original in picked.items():
-        other = others.get(original)
-        if other and not other.abstained:
-            found[name] = replace(other, followed=found[name].commit.sha)
-    return found
+    made = {**found}
+    left = {name: one.commit.picked_from for name, one in found.items() if one.abstained}
+    for _ in range(_MOST_PICKS):
+        others = _explain_any(explain, {sha for picked in left.values() for sha in picked})
+        for name, picked in [*left.items()]:
+            named = [others[sha] for sha in picked if sha in others]
+            if other := next((one for one in named if not one.abstained), None):
+                made[name] = _carry_over(other, made[name].commit)
+            left[name] = tuple(x for one in named for x in one.commit.picked_from)
+            if other or not left[name]:
+                del left[name]
+    return made
+
+
+def _explain_any(
+    explain: Callable[[Sequence[str]], Mapping[str, Decision]], names: Collection[str]
+) -> dict[str, Decision]:
+    """Return the decisions of commits, without those whose shortened ids name several."""
+    try:
+        return {**explain([*names])} if names else {}
+    except AmbiguousCommitError:
+        if len(names) == 1:
+            return {}
+        return {k: v for name in names for k, v in _explain_any(explain, [name]).items()}
+
+
+def _carry_over(original: Decision, commit: CommitCard) -> Decision:
+    """Return the decision of an original as that of a commit that carries it over."""
+    return replace(original, commit=commit, followed=original.commit.sha)
 
 
 def add_discussion(
@@ -278,6 +321,7 @@ def add_discussion(
     """Return a decision with thread, summary, versions, later mail that names it, and releases."""
     first = next((decision.mails[x] for x in decision.message_ids if x in decision.mails), None)
     thread_id = (first.thread_id or "") if first else ""
+    answers = [*_find_answers(connection, decision.commit, lists)] if decision.abstained else []
     naming = [
         one for one in _find_naming(connection, decision.commit, lists) if one not in decision.mails
     ]
@@ -291,10 +335,11 @@ def add_discussion(
     }
     return replace(
         decision,
+        reason=_NO_PATCH if answers else decision.reason,
         thread=measure_thread(connection, thread_id) if thread_id else None,
         thread_id=thread_id,
         summary=read_summary(connection, thread_id) if thread_id else None,
-        naming=tuple(_read_mails(connection, naming).values()),
+        naming=tuple(_read_mails(connection, [*answers, *naming]).values()),
         versions=tuple(changes.values()),
         thanks=tuple(_find_thanks(connection, decision.commit, applied)),
         releases=tuple(_find_releases(connection, decision.commit, lists)),
@@ -302,13 +347,23 @@ def add_discussion(
 
 
 def _decide(
-    connection: psycopg.Connection, card: CommitCard, links: Sequence[Link], oldest: str | None
-) -> Decision:
-    mails = _read_mails(connection, [x.message_id for x in links if x.kind != Kind.missing])
-    # a message may have gone since links were made
-    there = [x for x in links if x.kind == Kind.missing or x.message_id in mails]
-    reason = _reason(card, there, oldest) if abstains(there) else ""
-    return Decision(card, tuple(there), mails, reason)
+    connection: psycopg.Connection,
+    commits: Mapping[K, tuple[CommitCard, Sequence[Link]]],
+    about: Mapping[str, Discussed],
+) -> dict[K, Decision]:
+    """Return the decisions of commits with their links; two statements for all of them."""
+    archived = [
+        x.message_id for _, links in commits.values() for x in links if x.kind != Kind.missing
+    ]
+    mails, oldest = _read_mails(connection, archived), _oldest_months(connection, about)
+    decisions = {}
+    for key, (card, links) in commits.items():
+        # a message may have gone since links were made
+        there = tuple(x for x in links if x.kind == Kind.missing or x.message_id in mails)
+        own = {x.message_id: mails[x.message_id] for x in there if x.message_id in mails}
+        reason = _reason(card, there, oldest.get(card.repository)) if abstains(there) else ""
+        decisions[key] = Decision(card, there, own, reason)
+    return decisions
 
 
 def _reason(card: CommitCard, links: Sequence[Link], oldest: str | None) -> str:
@@ -325,11 +380,13 @@ def _reason(card: CommitCard, links: Sequence[Link], oldest: str | None) -> str:
 
 def _oldest_months(
     connection: psycopg.Connection, about: Mapping[str, Discussed]
-) -> dict[str, str | None]:
-    query = statement("decisions", "oldest")
-    return {
-        name: read_value(connection, query, {"lists": [*one.lists]}) for name, one in about.items()
-    }
+) -> dict[str, str]:
+    """Return the first month of mail of the lists that discuss repositories, if they have any."""
+    lists = {x for one in about.values() for x in one.lists}
+    rows = connection.execute(statement("decisions", "oldest"), {"lists": [*lists]})
+    first: dict[str, str] = dict(rows.fetchall())
+    months = {name: [first[x] for x in one.lists if x in first] for name, one in about.items()}
+    return {name: min(some) for name, some in months.items() if some}
 
 
 def _read_mails(connection: psycopg.Connection, ids: Sequence[str]) -> dict[str, Mail]:
@@ -349,6 +406,27 @@ def _find_naming(
         "since": card.committed_at,
     }
     return read_column(connection, statement("decisions", "naming"), values)
+
+
+def _find_answers(
+    connection: psycopg.Connection, card: CommitCard, lists: Collection[str]
+) -> Iterator[str]:
+    """Yield answers to a patch with the title of a commit: the patch itself is not archived."""
+    title = fold_title(card.subject)
+    query = _title_query(card)
+    if card.is_merge or not query or len(title) < LEAST_TITLE:
+        return
+    values = {"query": query, "lists": [*lists], "since": card.committed_at}
+    rows = connection.execute(statement("decisions", "answers"), values).fetchall()
+    yield from (id for id, subject in rows if read_subject(subject).title_key == title)
+
+
+def _title_query(card: CommitCard) -> str:
+    words = dict.fromkeys(word for (word, _), _ in list_forms(card.subject))
+    lexemes = [
+        f"({quote_lexeme(word)} | {quote_lexeme(f'={word}')})" for word in [*words][:_MOST_WORDS]
+    ]
+    return " & ".join(lexemes)
 
 
 def _forms(sha: str) -> list[str]:
@@ -371,14 +449,10 @@ def _find_releases(
     connection: psycopg.Connection, card: CommitCard, lists: Collection[str]
 ) -> Iterator[Release]:
     """Yield the announcements of releases that list the title of a commit, oldest first."""
-    words = [word for (word, _), _ in list_forms(card.subject)]
-    lexemes = [
-        f"({quote_lexeme(word)} | {quote_lexeme(f'={word}')})"
-        for word in dict.fromkeys(words[:_MOST_WORDS])
-    ]
-    if not lexemes:
+    query = _title_query(card)
+    if not query:
         return
-    values = {"query": " & ".join(lexemes), "lists": [*lists], "since": card.committed_at}
+    values = {"query": query, "lists": [*lists], "since": card.committed_at}
     for message_id, subject, body in connection.execute(
         statement("decisions", "releases"), values
     ).fetchall():

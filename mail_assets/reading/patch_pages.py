@@ -11,8 +11,14 @@ import psycopg
 
 from mail_assets.mail.message.text_addresses import CONTEXT
 from mail_assets.mail.patches.interdiff import PatchComparison, Version, compare_patches
+from mail_assets.month import ListMonth
 from mail_assets.postgres.statements import read_value, statement
-from mail_assets.reading.decisions import Decision, add_discussion, explain_stored
+from mail_assets.reading.decisions import (
+    Decision,
+    add_discussion,
+    explain_stored,
+    follow_pick,
+)
 from mail_assets.reading.patches import NoPatchError, read_patches
 from mail_assets.reading.series import Change, SeriesPatchView, SeriesView, read_many
 from mail_assets.store.objects import ObjectStore
@@ -97,6 +103,13 @@ def has_commits(connection: psycopg.Connection, list_name: str) -> bool:
     return bool(read_value(connection, query, {"list": list_name}))
 
 
+def read_addresses(
+    connection: psycopg.Connection, of: ListMonth
+) -> list[tuple[str, str, dt.datetime | None]]:
+    """Return the commits with mail and the series of a month: "commit" or "series", id, date."""
+    return connection.execute(statement("patch_pages", "addresses"), of.columns).fetchall()
+
+
 def read_commit_page(connection: psycopg.Connection, key: CommitKey) -> CommitPage | None:
     """Return a commit with its mail, its discussion, and later mail that names it."""
     row = read_commits(connection, [key]).get(key)
@@ -104,7 +117,9 @@ def read_commit_page(connection: psycopg.Connection, key: CommitKey) -> CommitPa
         return None
     list_of = read_value(connection, statement("patch_pages", "list_of"), key._asdict())
     about = Discussed((str(list_of),))
-    decision = explain_stored(connection, [key], {key.repository: about})[key]
+    decision = follow_pick(
+        connection, explain_stored(connection, [key], {key.repository: about})[key]
+    )
     return CommitPage(row, add_discussion(connection, decision, about.lists))
 
 

@@ -9,7 +9,7 @@ them (patch_versions.py).
 
 import datetime as dt
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import psycopg
 
@@ -28,9 +28,9 @@ MAX_OF_THREADS = 20_000
 class DatedRows:
     """The rows of a list by date after a place, each the candidates of a thread or one message.
 
-    They are read in growing blocks as they are asked for. `horizon`: messages at and beyond that
-    moment were not looked at, because the list asks for what no index knows. `most` messages are
-    read first.
+    They are read in growing blocks as they are asked for. `begins_after` is the place. `horizon`:
+    messages at and beyond that moment were not looked at, because the list asks for what no index
+    knows. `most` messages are read first.
     """
 
     connection: psycopg.Connection
@@ -41,7 +41,11 @@ class DatedRows:
     rows: list[list[Candidate]] = field(default_factory=list)
     horizon: dt.datetime | None = None
     is_all: bool = False
-    _known: set[str] = field(default_factory=set)
+    begins_after: Place | None = field(init=False)
+    _known: set[str] = field(init=False, default_factory=set)
+
+    def __post_init__(self) -> None:
+        self.begins_after = self.place
 
     def take(self, start: int, end: int) -> list[list[Candidate]]:
         """Return rows; fewer, or none, where the list ends."""
@@ -75,7 +79,7 @@ class DatedRows:
         for row in self._complete(block):
             key, head = _key(row[0], by_thread=self.by_thread), _place_of(row[0])
             # a text of a contested id may stand before the page, or in a later block
-            is_here = self._follows(head, self.place) and not (end and self._follows(head, end))
+            is_here = self.follows(head, self.place) and not (end and self.follows(head, end))
             if key not in self._known and is_here and not self._is_beyond(row[0]):
                 self.rows.append(row)
                 self._known.add(key)
@@ -128,7 +132,7 @@ class DatedRows:
             if one.message_id not in folded
         ]
 
-    def _follows(self, one: Place, other: Place | None) -> bool:
+    def follows(self, one: Place, other: Place | None) -> bool:
         """Return whether a place comes after another in the list."""
         if other is None:
             return True
@@ -143,6 +147,33 @@ class DatedRows:
         if self.looked_up.filters.oldest:
             return one.sent_at >= self.horizon
         return one.sent_at <= self.horizon
+
+
+def find_begin(rows: DatedRows, end: Place, count: int) -> Place | None:
+    """Return the place after which `count` rows lead to an end, None at the list's beginning.
+
+    Messages are read backwards from the end until enough of them are rows of the list.
+    """
+    filters = rows.looked_up.filters
+    back = replace(filters, oldest=not filters.oldest).start_after(Place(end.sent_at))
+    asked, most = rows.looked_up._replace(filters=back), DEEPER * count
+    while True:
+        found = list_newest(rows.connection, asked, most)
+        is_begin = found.is_all and found.horizon is None
+        moment = found.horizon or (None if is_begin else found.candidates[-1].sent_at)
+        place = Place(moment) if moment else None
+        between = replace(rows, place=place, rows=[], most=most)
+        heads: list[Place] = []
+        while row := between.take(len(heads), len(heads) + 1):
+            head = _place_of(row[0][0])
+            if between.follows(head, end):
+                break
+            heads.append(head)
+        if len(heads) > count:
+            return heads[-count - 1]
+        if found.is_all or most == MAX_DEPTH:
+            return place
+        most = min(MAX_DEPTH, DEEPER * most)
 
 
 def _place_of(one: Candidate) -> Place:

@@ -167,9 +167,7 @@ def _resolve_field(
     return FieldCondition(field.name, value, negated)
 
 
-def _resolve_state(
-    connection: psycopg.Connection, state: str, *, negated: bool
-) -> FieldCondition:
+def _resolve_state(connection: psycopg.Connection, state: str, *, negated: bool) -> FieldCondition:
     """Return the condition on the patches of a state: their ids, or the state itself for many."""
     query = statement("search_patches", "in_state")
     found = read_column(connection, query, {"state": state, "most": MAX_PATCHES + 1})

@@ -225,7 +225,8 @@ class Response:
     legs; `facets` count the messages that match. `near` is the thread at hand: its subject joined
     the question, and it is left out. `next_row` begins the next page. Where there is none, `end` is
     why: "all" that match were listed, others are too "far" from the question or below the score
-    that was asked for, or the ranking has no more "depth".
+    that was asked for, or the ranking has no more "depth". `previous_row` is that of the page
+    before, if one is.
     """
 
     query_id: str
@@ -244,11 +245,12 @@ class Response:
     near: Reading | None = None
     end: End | None = None
     next_row: After | None = None
+    previous_row: After | None = None
 
     def as_json(self) -> dict[str, Any]:
-        """Return the response as plain values for json.dumps, without the row of the next page."""
+        """Return the response as plain values for json.dumps, without the rows of other pages."""
         values = asdict(self)
-        del values["next_row"]
+        del values["next_row"], values["previous_row"]
         return values
 
 

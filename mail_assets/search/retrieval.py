@@ -11,14 +11,14 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import nullcontext
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from types import MappingProxyType
 from typing import Any, NamedTuple, TypeVar
 
 import psycopg
 
 from mail_assets.postgres.statements import Pending
-from mail_assets.search.by_date import DatedRows
+from mail_assets.search.by_date import DatedRows, find_begin
 from mail_assets.search.filters import MessageFilter, Place
 from mail_assets.search.fulltext import (
     DEEPER,
@@ -234,6 +234,8 @@ class Retriever:
         place = Place(after.sent_at, after.message_id) if after and after.sent_at else None
         most = max(PAGE_DEPTH, request.limit + SPARE_CANDIDATES)
         dated = DatedRows(self.connection, looked_up, place, by_thread, most)
+        if after and after.is_end and place:
+            dated = replace(dated, place=find_begin(dated, place, request.limit))
         return RankedMatches(
             [row[0] for row in dated.take(0, 1)],
             looked_up.query,

@@ -172,6 +172,7 @@ class Searcher:
             near=near,
             end=None if next_row else _find_end(wanted, found),
             next_row=next_row,
+            previous_row=_find_previous_row(wanted, found),
         )
 
     def _find_near(self, parsed: ParsedRequest) -> Reading | None:
@@ -289,6 +290,15 @@ def _find_next_row(request: Request, found: RankedMatches, page: Page) -> After 
     if dated and (place := dated.resumes_at):
         return After(rows, place.message_id, place.sent_at)
     return None
+
+
+def _find_previous_row(request: Request, found: RankedMatches) -> After | None:
+    """Return the row of the page before; where a list is read from a place on, it ends there."""
+    rows = max(0, request.rows_before - request.limit)
+    if not found.seeks:
+        return After(rows, "") if request.rows_before else None
+    place = found.dated.begins_after if found.dated else None
+    return After(rows, place.message_id, place.sent_at, is_end=True) if place else None
 
 
 def _find_end(request: Request, found: RankedMatches) -> End:

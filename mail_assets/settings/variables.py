@@ -405,10 +405,10 @@ NO_COLOR = _shared.add("NO_COLOR", "", values.text, "Set: the terminal gets no c
 TERM = _shared.add("TERM", "", values.text, "`dumb` or `unknown`: the terminal gets no colours")
 CI = _shared.add("CI", "", values.text, "Set: progress is printed as lines, as for a log file")
 
-#: Variables without which something is read from this machine or kept on it.
 #: Variables that libraries read, and that MAIL_SECRETS may have too.
 OF_LIBRARIES = ("PGPASSWORD", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY")
 
+#: Variables without which something is read from this machine or kept on it.
 SHARED = (DAGSTER_DIR, DAGSTER_URL, LISTS, PG_DSN, STORE, VECTORS, WORDS)
 
 #: Refused without a remote model. MAIL_ENCODER_KEY is not: it may be set for all commands.

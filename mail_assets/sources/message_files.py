@@ -63,7 +63,7 @@ class MessageFile(NamedTuple):
 
 @dataclass
 class Found:
-    """Files of a folder: key -> file, in order; and the names of others by what is said of them."""
+    """Files of a folder: key -> file, in order; and remark -> the files that it is about."""
 
     files: dict[str, MessageFile] = field(default_factory=dict)
     remarks: defaultdict[str, list[str]] = field(default_factory=lambda: defaultdict(list))

@@ -7,6 +7,7 @@ commits are walked.
 """
 
 import hashlib
+import re
 import tempfile
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
@@ -20,7 +21,6 @@ from mail_assets.mail.patches.commits import Commit
 from mail_assets.mail.patches.diff import read_diff
 from mail_assets.mail.patches.patch_id import patch_id
 from mail_assets.sources.git import fetch_repository, is_ancestor, run_git, running
-from mail_assets.sources.http_reader import password_for, pin_address
 from mail_assets.sources.message_source import hold_folder, read_pairs, write_pairs
 from mail_assets.sources.source import HttpOptions, SourceError
 from mail_assets.sources.urls import url_scheme
@@ -41,6 +41,7 @@ _LOG = (
     *("--dst-prefix=b/", "--submodule=short", "--no-ext-diff", "--no-textconv", "--no-color"),
     *("--no-notes", "--no-relative", "--ws-error-highlight=none", "--no-show-signature"),
 )
+_SHA = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 _FIRST = datetime(1970, 1, 1, tzinfo=UTC)
 _LAST_SECOND = 4_102_444_799  # the end of 2099
 
@@ -126,6 +127,8 @@ class CommitSource:
         return self._cache / "mirror.git"
 
     def _update_mirror(self) -> Path:
+        from mail_assets.sources.http_reader import password_for, pin_address
+
         auth = password_for(self.source, self.source, self._options)
         address = pin_address(self.source, Reach(self.source))
         fetch_repository(self.source, self._mirror, auth, address)
@@ -173,14 +176,22 @@ class GitFolder:
             return None
         return cls(one._mirror) if one._is_remote else cls.around(Path(source))
 
-    def find(self, name: str) -> str:
-        """Return the whole id of a commit, "" if there is none or several begin so."""
-        command = [f"--git-dir={self.folder}", "rev-parse", "--verify", "--quiet"]
-        try:
-            out = run_git([*command, "--end-of-options", f"{name}^{{commit}}"])
-        except SourceError:
-            return ""
-        return out.decode().strip()
+    def find(self, names: Sequence[str]) -> dict[str, str]:
+        """Return the whole ids of commits by their ids as given, from one git process.
+
+        Without those that it does not have, and without names that begin several commits.
+
+        Raises:
+            SourceError: git fails.
+        """
+        command = [f"--git-dir={self.folder}", "cat-file", "--batch-check=%(objectname)"]
+        with tempfile.TemporaryFile() as wanted:
+            wanted.writelines(f"{name}^{{commit}}\n".encode() for name in names)
+            wanted.seek(0)
+            with running(command, stdin=wanted) as out:
+                answers = out.read().decode().splitlines()
+        pairs = zip(names, answers, strict=True)
+        return {name: answer for name, answer in pairs if _SHA.fullmatch(answer)}
 
     def read(self, ids: Iterable[str]) -> Iterator[Commit]:
         """Yield the commits of these ids. See read_commits."""

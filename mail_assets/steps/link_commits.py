@@ -2,14 +2,13 @@
 
 A month of commits touches its commits. A month of patches touches the commits with one of its
 patch-ids or titles, and those of its authors that have no mail of the same patch-id. A month of
-messages touches the commits that name one of them. A run is in portions, each a transaction, and
-the months are recorded at its end: a run that was killed begins again with what is left.
+messages touches the commits that name one of them. A run notes the commits that changed months
+touch, then links them in portions, each a transaction: a run that was killed goes on with the rest.
 """
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import islice
-from typing import NamedTuple
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 from mail_assets.mail.patches.links import LINKS_VERSION
 from mail_assets.month import ListMonth
@@ -17,19 +16,18 @@ from mail_assets.steps.outcome import Outcome, rate
 from mail_assets.tables.commit_links import (
     CORPUS,
     Discussed,
-    begin_months,
     delete_orphans,
     find_changed_months,
     find_linked,
     find_links,
     find_months,
-    find_touched,
     forget_noted,
     forget_sources,
+    has_changes,
+    note_touched,
     read_facts,
     read_months,
     read_noted,
-    record_months,
     replace_links,
     settle_months,
     sum_months,
@@ -46,6 +44,9 @@ from mail_assets.tables.partitions import (
 from mail_assets.tables.removals import read_forgotten
 from mail_assets.workspace import Workspace
 
+#: Gets the figures of months.
+Report = Callable[[Mapping[ListMonth, Counts]], None]
+
 #: Commits of a portion, with their candidates some 20 MB.
 PORTION = 500
 
@@ -55,96 +56,97 @@ def link_commits(
     repositories: Mapping[str, Discussed],
     *,
     rebuild: bool = False,
-    report: Callable[[Mapping[ListMonth, Counts]], None] = lambda months: None,
+    report: Report = lambda months: None,
 ) -> Outcome:
     """Make the links of all commits equal to what commits and mail say; write the difference.
 
     `report` gets the figures of the months of commits that have changed, before they are committed:
     so none is left out. With `rebuild` it gets all of them.
     """
-    began = time.monotonic()
     connection, inputs = workspace.connection, _inputs(repositories)
     with locked(connection, CORPUS):
         state = read_state(connection, CORPUS)
         is_new = rebuild or state is None or state.inputs != inputs
-        if is_new:
-            forget_sources(connection)
-        changed = find_changed_months(connection)
-        noted = read_noted(connection)
         digest, _ = sum_months(connection)
-        if state and not is_new and not changed and not noted and digest == state.digest:
+        is_lost = state is not None and digest != state.digest
+        if state and not (is_new or is_lost or has_changes(connection)):
             return Outcome({**state.counts, "written": 0, "deleted": 0}, digest, False)
-        begin_months(connection, changed)
-        touched = dict.fromkeys(noted.values())
+        run = _Run(workspace, repositories, report)
+        run.note_changes(is_new=is_new, is_lost=is_lost)
+        while noted := read_noted(connection, PORTION):
+            run.link(noted)
+        if is_new:
+            months = read_months(connection)
+            report({month: months[month] for month in months.keys() - run.reported})
+    return run.outcome()
+
+
+class _Run:
+    """A run. Each of its transactions leaves a state from which another run goes on."""
+
+    def __init__(
+        self, workspace: Workspace, repositories: Mapping[str, Discussed], report: Report
+    ) -> None:
+        self.reported: set[ListMonth] = set()
+        self._workspace, self._connection = workspace, workspace.connection
+        self._repositories, self._report = repositories, report
+        self._forgotten = read_forgotten(self._connection, workspace.forget_key)
+        self._began = time.monotonic()
+        self._work = Counter(read=0, written=0, deleted=0)
+        self._state = State("", "", {})
+
+    def note_changes(self, *, is_new: bool, is_lost: bool) -> None:
+        """Note the commits that changed months touch, all of them where links are new."""
+        connection = self._connection
         with connection.transaction():
-            look_up_by_index(connection)
-            for month in changed:
-                touched.update(dict.fromkeys(find_touched(connection, month)))
-        work = _link(workspace, [*touched], repositories)
-        months = work.months | {one.month for one in changed if one.asset == "commits"}
-        with connection.transaction():
-            deleted = work.deleted
             if is_new:
-                deleted += delete_orphans(connection, [*repositories])
-            if is_new or (state and digest != state.digest):  # figures of months were lost
-                months |= {*read_months(connection)} | find_linked(connection)
+                forget_sources(connection)
+                self._work["deleted"] += delete_orphans(connection, [*self._repositories])
             look_up_by_index(connection)
-            others = settle_months(connection, months)
-            record_months(connection, changed)
-            forget_noted(connection, noted)
-            seconds = time.monotonic() - began
-            digest, figures = sum_months(connection)
-            counts: Counts = {
-                **figures,
-                "read": len(touched),
-                "written": work.written,
-                "deleted": deleted,
-                "seconds": round(seconds, 3),
-                "commits_per_second": rate(len(touched), seconds),
-            }
-            write_state(connection, CORPUS, State(inputs, digest, counts), rewritten=True)
-            report(read_months(connection) if is_new else others)
-    return Outcome(counts, digest, bool(work.written or deleted))
+            note_touched(connection, find_changed_months(connection))
+            months = {*read_months(connection)} | find_linked(connection)
+            self._settle(months if is_lost else ())
 
-
-class _Work(NamedTuple):
-    """Rows that portions have written and deleted, and the months of the commits they are of."""
-
-    written: int
-    deleted: int
-    months: set[ListMonth]
-
-
-def _link(
-    workspace: Workspace, touched: Sequence[CommitKey], repositories: Mapping[str, Discussed]
-) -> _Work:
-    connection = workspace.connection
-    forgotten = read_forgotten(connection, workspace.forget_key)
-    written = deleted = 0
-    months: set[ListMonth] = set()
-    for name, keys in _portions(touched):
-        if name not in repositories:
-            continue
-        workspace.log(f"linking {len(keys)} commits of {name}")
+    def link(self, noted: Mapping[int, CommitKey]) -> None:
+        """Link the commits of some notes, which end with that."""
+        connection, keys = self._connection, [*dict.fromkeys(noted.values())]
+        self._workspace.log(f"linking {len(keys)} commits")
         with connection.transaction():
             look_up_by_index(connection)
-            facts = read_facts(connection, keys)
-            links = find_links(connection, [*facts.values()], repositories[name])
-            kept = {
-                key: [one for one in links[key.sha] if not forgotten.hides_id(one.message_id)]
-                for key in facts
-            }
-            changes = replace_links(connection, kept)
-            months |= find_months(connection, keys)
-        written, deleted = written + changes[0], deleted + changes[1]
-    return _Work(written, deleted, months)
+            forget_noted(connection, noted)
+            for name in {key.repository for key in keys} & self._repositories.keys():
+                self._link([key for key in keys if key.repository == name], name)
+            self._work["read"] += len(keys)
+            self._settle(find_months(connection, keys))
 
+    def outcome(self) -> Outcome:
+        """Return what the run has done."""
+        changed = bool(self._work["written"] or self._work["deleted"])
+        return Outcome(self._state.counts, self._state.digest, changed)
 
-def _portions(keys: Sequence[CommitKey]) -> Iterator[tuple[str, list[CommitKey]]]:
-    for name in sorted({key.repository for key in keys}):
-        left = (key for key in keys if key.repository == name)
-        while some := [*islice(left, PORTION)]:
-            yield name, some
+    def _link(self, keys: Sequence[CommitKey], repository: str) -> None:
+        facts = read_facts(self._connection, keys)
+        about = self._repositories[repository]
+        links = find_links(self._connection, [*facts.values()], about)
+        hides = self._forgotten.hides_id
+        kept = {key: [x for x in links[key.sha] if not hides(x.message_id)] for key in facts}
+        written, deleted = replace_links(self._connection, kept)
+        self._work.update(written=written, deleted=deleted)
+
+    def _settle(self, months: Collection[ListMonth]) -> None:
+        others = settle_months(self._connection, months)
+        digest, figures = sum_months(self._connection)
+        seconds = time.monotonic() - self._began
+        counts: Counts = {
+            **figures,
+            **self._work,
+            "seconds": round(seconds, 3),
+            "commits_per_second": rate(self._work["read"], seconds),
+        }
+        self._state = State(_inputs(self._repositories), digest, counts)
+        write_state(self._connection, CORPUS, self._state, rewritten=True)
+        self._report(others)
+        self.reported.update(others)
 
 
 def _inputs(repositories: Mapping[str, Discussed]) -> str:

@@ -135,7 +135,8 @@ def read_contents(
     if promoted := _known_as_duplicates(reader.facts, outcomes):
         reader.parse(promoted)
         outcomes = decide_outcomes(reader.facts, lossy, forgotten)
-    return MonthContents(reader.found, outcomes, _wanted_rows(reader.found, outcomes, made_by))
+    rows = _wanted_rows(reader.found, outcomes, made_by, reader.find_dated())
+    return MonthContents(reader.found, outcomes, rows)
 
 
 def find_shared(contents: MonthContents, forgotten: Forgotten) -> set[bytes]:
@@ -158,7 +159,7 @@ def _known_as_duplicates(
 
 
 def _wanted_rows(
-    found: Sequence[Found], outcomes: Sequence[MessageOutcome], made_by: str
+    found: Sequence[Found], outcomes: Sequence[MessageOutcome], made_by: str, dated: Sequence[bool]
 ) -> dict[int, WantedRow]:
     stored = [
         (ordinal, one, one.facts, outcome.variant)
@@ -171,9 +172,10 @@ def _wanted_rows(
     for ordinal, one, facts, variant in stored:
         match = _match(learnt, facts.author)
         made_from = f"{made_by}|{variant}|{match.footer}|{match.signature}|{match.own_signature}|"
+        made_from += "" if dated[ordinal] else "made up"
         row_hash = hashlib.sha256(made_from.encode() + one.digest).digest()
         key = (facts.message_id, variant)
-        rows[ordinal] = WantedRow(key, facts.content_hash, match, row_hash)
+        rows[ordinal] = WantedRow(key, facts.content_hash, match, row_hash, dated[ordinal])
     return rows
 
 

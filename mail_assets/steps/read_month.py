@@ -29,7 +29,7 @@ from mail_assets.mail.message.content_hash import (
     hash_outline,
     identify_text,
 )
-from mail_assets.mail.message.dates import Arrival
+from mail_assets.mail.message.dates import Arrival, find_made_up
 from mail_assets.mail.message.forgotten import Forgotten
 from mail_assets.mail.message.message import Message, TextIdentity
 from mail_assets.mail.message.parse import UnreadableMessageError, parse_message
@@ -116,6 +116,7 @@ class Draft(NamedTuple):
     flags: tuple[str, ...]
     parts: list[tuple[int, int, str]]
     arrival: Arrival | None
+    received: Arrival | None
     identity: TextIdentity
 
 
@@ -159,7 +160,13 @@ class MonthReader:
         self._workers, self._drafts = workers, drafts
         #: Ordinal -> offset and length of its draft.
         self._places: dict[int, tuple[int, int]] = {}
+        self._from_lines: list[bytes] = []
         self.found: list[Found] = []
+
+    def find_dated(self) -> list[bool]:
+        """Return of each message whether its From_ line says when it arrived."""
+        made_up = find_made_up(self._from_lines)
+        return [line not in made_up for line in self._from_lines]
 
     @property
     def facts(self) -> list[Facts | None]:
@@ -211,6 +218,7 @@ class MonthReader:
         for ordinal, raw in self._raws():
             digest, facts = self._recall(raw)
             self.found.append(Found(raw.offset, raw.length, raw.suspicious, digest, facts))
+            self._from_lines.append(raw.from_line)
             report_progress(ordinal + 1)
             if facts is None:
                 yield ordinal, raw
@@ -311,17 +319,22 @@ def _draft(message: Message, parts: Sequence[Segment], identity: TextIdentity) -
         message.flags,
         [(part.start, part.end, part.kind) for part in parts],
         message.arrival,
+        message.received,
         identity,
     )
 
 
 class WantedRow(NamedTuple):
-    """A row that the month must have: how its message ends, and the hash over all of it."""
+    """A row that the month must have: how its message ends, and the hash over all of it.
+
+    `is_dated`: its From_ line says when it arrived.
+    """
 
     key: RowKey
     content_hash: str
     match: EndingMatch
     row_hash: bytes
+    is_dated: bool
 
 
 class RowOrder(NamedTuple):
@@ -331,6 +344,7 @@ class RowOrder(NamedTuple):
     variant: int
     row_hash: bytes
     match: EndingMatch
+    is_dated: bool
     draft: bytes
     #: First arrival of the same text, as an earlier load knew it.
     known: FirstArrival | None
@@ -358,7 +372,7 @@ def make_lines(
     """
     orders = (
         RowOrder(
-            *(ordinal, row.key[1], row.row_hash, row.match, reader.draft(ordinal)),
+            *(ordinal, row.key[1], row.row_hash, row.match, row.is_dated, reader.draft(ordinal)),
             arrivals.get((row.key[0], row.content_hash)),
         )
         for ordinal, row in rows.items()
@@ -387,7 +401,7 @@ def _make_row(order: RowOrder) -> Row:
         names = find_identifiers(f"{draft.subject}\n{new}", patches)
         cut = cut_message(draft.subject, words, names, list_patch_names([*patches, new]))
         place = (order.ordinal, order.variant, order.row_hash)
-        arrival = _first_arrival(draft.arrival, order.known)
+        arrival = _first_arrival(draft, order)
         row = MessageRow(
             *place, draft.fields, body, draft.flags, parts, names, cut, draft.identity, arrival
         )
@@ -396,11 +410,15 @@ def _make_row(order: RowOrder) -> Row:
         return Row(order.ordinal, reason=f"{type(error).__name__}: {error}")
 
 
-def _first_arrival(own: Arrival | None, known: FirstArrival | None) -> FirstArrival | None:
+def _first_arrival(draft: Draft, order: RowOrder) -> FirstArrival | None:
     """Return the arrival of a row that is stored now, or was stored before.
 
     Some servers make up another From_ line at each download: the first one counts.
     """
+    own, known = draft.arrival, order.known
+    if not order.is_dated:
+        own = draft.received
+        known = None if known and known.source == "from_line" else known
     if own and (known is None or known.source != own.source or own.source == "received"):
         return FirstArrival(*own)
     return min(known, FirstArrival(*own)) if own and known else known

@@ -1,7 +1,7 @@
 """Files of embeddings in the store: Parquet, one for each month of a list and encoder fingerprint.
 
 While a month is being encoded its vectors are kept in parts, files of the same format; the whole
-file, merged from them, replaces them. Each file is put in one piece, so a readable file is whole.
+file, merged from them, replaces them. Each file is put in one piece: one that can be read is whole.
 
 A file has the columns `text_hash` (sha256 of the encoder's input) and `vector`, sorted by hash, so
 that equal vectors make an equal file. The encoder's fingerprint and a digest over all rows are in

@@ -1,14 +1,14 @@
 """Figures for the checks of months: one statement each for all months that are asked for."""
 
-from collections.abc import Callable, Sequence
-from typing import NamedTuple, TypeVar
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple, TypeVar
 
 import psycopg
 
 from mail_assets.month import ListMonth
 from mail_assets.postgres.statements import read_column, statement
 
-_T = TypeVar("_T")
+_Figures = TypeVar("_Figures")
 
 
 class MessageCounts(NamedTuple):
@@ -101,11 +101,24 @@ class LinkCounts(NamedTuple):
         return self.waiting or (self.links == self.recorded and not self.without_message)
 
 
+class Dialects(NamedTuple):
+    """The dialect that the archive of a month is read in, and the one that was found in it."""
+
+    dialect: str
+    better: str
+
+
+class WrongSpans(NamedTuple):
+    """The chunks of a month whose text differs from their spans."""
+
+    wrong: int
+
+
 class Undated(NamedTuple):
     """The messages of a month whose Date had to be replaced, and all its messages."""
 
     undated: int
-    total: int
+    messages: int
 
 
 class Unthreaded(NamedTuple):
@@ -132,103 +145,38 @@ class SummaryAges(NamedTuple):
     threads: int
 
 
-def read_message_counts(
-    connection: psycopg.Connection, months: Sequence[ListMonth]
-) -> dict[ListMonth, MessageCounts]:
-    """Count the messages of months; all counts are zero for a month that was never fetched."""
-    return _by_month(connection, "message_counts", months, MessageCounts)
+#: Figures -> their statement in sql/checks.sql, which has a row for each month that is asked for.
+STATEMENTS: Mapping[Callable[..., Any], str] = {
+    Dialects: "dialects",
+    MessageCounts: "message_counts",
+    Undated: "undated",
+    Unthreaded: "unthreaded",
+    SummarySentences: "summary_sentences",
+    SummaryAges: "summary_ages",
+    PatchCounts: "patches",
+    SeriesCounts: "series",
+    CommitCounts: "commits",
+    LinkCounts: "links",
+    WrongSpans: "wrong_spans",
+    Tokens: "tokens",
+}
 
 
-def count_patches(
-    connection: psycopg.Connection, months: Sequence[ListMonth]
-) -> dict[ListMonth, PatchCounts]:
-    """Count the patches of months, and the messages that may have some."""
-    return _by_month(connection, "patches", months, PatchCounts)
+def count_months(
+    connection: psycopg.Connection,
+    months: Sequence[ListMonth],
+    figures: Callable[..., _Figures],
+) -> dict[ListMonth, _Figures]:
+    """Return the figures of months, in their order, by one statement; `figures` is their class.
 
-
-def count_commits(
-    connection: psycopg.Connection, months: Sequence[ListMonth]
-) -> dict[ListMonth, CommitCounts]:
-    """Count the commits of months."""
-    return _by_month(connection, "commits", months, CommitCounts)
-
-
-def count_in_series(
-    connection: psycopg.Connection, months: Sequence[ListMonth]
-) -> dict[ListMonth, SeriesCounts]:
-    """Count the patches of months, and those that are in no series."""
-    return _by_month(connection, "series", months, SeriesCounts)
-
-
-def count_links(
-    connection: psycopg.Connection, months: Sequence[ListMonth]
-) -> dict[ListMonth, LinkCounts]:
-    """Count the links of the commits of months."""
-    return _by_month(connection, "links", months, LinkCounts)
-
-
-def read_dialects(
-    connection: psycopg.Connection, months: Sequence[ListMonth]
-) -> dict[ListMonth, tuple[str, str]]:
-    """Return the dialect that the archive of each month is read in, and the one that was found."""
-    return _by_month(connection, "dialects", months, lambda dialect, found: (dialect, found))
-
-
-def count_undated(
-    connection: psycopg.Connection, months: Sequence[ListMonth]
-) -> dict[ListMonth, Undated]:
-    """Count the messages of months whose Date had to be replaced."""
-    return _by_month(connection, "undated", months, Undated)
-
-
-def count_unthreaded(
-    connection: psycopg.Connection, months: Sequence[ListMonth]
-) -> dict[ListMonth, Unthreaded]:
-    """Count the messages of months that are in no thread, or are replies without a reference."""
-    return _by_month(connection, "unthreaded", months, Unthreaded)
-
-
-def count_wrong_sentences(
-    connection: psycopg.Connection, months: Sequence[ListMonth]
-) -> dict[ListMonth, SummarySentences]:
-    """Count sentences of summaries that are not in their message, for the threads of months."""
-    return _by_month(connection, "summary_sentences", months, SummarySentences)
-
-
-def read_summary_ages(
-    connection: psycopg.Connection, months: Sequence[ListMonth]
-) -> dict[ListMonth, SummaryAges]:
-    """Count the threads of months whose summary is outdated, missing or due."""
-    return _by_month(connection, "summary_ages", months, SummaryAges)
-
-
-def count_wrong_spans(
-    connection: psycopg.Connection, months: Sequence[ListMonth]
-) -> dict[ListMonth, int]:
-    """Count the chunks of months whose text differs from their spans."""
-    return _by_month(connection, "wrong_spans", months, int)
-
-
-def read_tokens(
-    connection: psycopg.Connection, months: Sequence[ListMonth]
-) -> dict[ListMonth, Tokens]:
-    """Return the token statistics of months."""
-    return _by_month(connection, "tokens", months, Tokens)
+    A month that was never made has zeros.
+    """
+    wanted = {"lists": [m.list_name for m in months], "months": [m.month for m in months]}
+    rows = connection.execute(statement("checks", STATEMENTS[figures]), wanted).fetchall()
+    found = {ListMonth(list_name, month): figures(*row) for list_name, month, *row in rows}
+    return {month: found[month] for month in months}
 
 
 def chunk_keys(connection: psycopg.Connection, month: ListMonth) -> set[str]:
     """Return the keys of a month's chunks."""
     return {*read_column(connection, statement("checks", "chunk_keys"), month.columns)}
-
-
-def _by_month(
-    connection: psycopg.Connection,
-    name: str,
-    months: Sequence[ListMonth],
-    make: Callable[..., _T],
-) -> dict[ListMonth, _T]:
-    """Return what `make` returns for the row of each month, in the order of `months`."""
-    wanted = {"lists": [m.list_name for m in months], "months": [m.month for m in months]}
-    rows = connection.execute(statement("checks", name), wanted).fetchall()
-    found = {ListMonth(list_name, month): make(*row) for list_name, month, *row in rows}
-    return {month: found[month] for month in months}

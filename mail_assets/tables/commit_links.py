@@ -1,11 +1,15 @@
 """The rows of commit_links: what links are made of, the candidates of commits, and their links."""
 
 import datetime as dt
+from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
-from typing import LiteralString, NamedTuple
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import groupby, islice
+from operator import itemgetter
+from typing import Any, NamedTuple
 
 import psycopg
+from psycopg.types.json import Jsonb
 
 from mail_assets.mail.patches.commits import find_named_mails
 from mail_assets.mail.patches.links import CommitFacts, Kind, Link, PatchFacts, link_commit
@@ -24,8 +28,21 @@ FIGURES = (
     *("by_trailer", "by_patch_id", "by_subject", "by_lines", "by_name"),
 )
 
+#: Source of links -> the statement that finds the commits which a month of it touches.
+_TOUCHED = {
+    "commits": "commits_of_month",
+    "patches": "commits_of_patches",
+    "messages": "commits_of_messages",
+}
+
 #: Time that an author may take from a mail to a commit without the same subject.
 LONGEST_WAY = dt.timedelta(days=400)
+
+
+#: Patches of one title, patch-id or thread that a commit is compared with: bots send thousands.
+MOST_ALIKE = 1_000
+#: Commits whose authors' patches are read at once: each may have 200.
+_OF_AUTHORS = 50
 
 
 class Discussed(NamedTuple):
@@ -44,7 +61,7 @@ class SourceMonth(NamedTuple):
 
 
 class _Candidates(NamedTuple):
-    """Patches that may be the sources of some commits, by what they share with these."""
+    """Patches that may be the sources of some commits, by what they share, oldest first."""
 
     by_patch_id: Mapping[str, list[PatchFacts]]
     by_title: Mapping[str, list[PatchFacts]]
@@ -65,8 +82,16 @@ class _Candidates(NamedTuple):
             if one.key:
                 groups.append(self.by_thread.get(self.threads.get(one.message_id, ""), []))
         for group in groups:
-            found.update({(patch.message_id, patch.place): patch for patch in group})
+            some = _find_nearest(group, commit.authored_at)
+            found.update({(patch.message_id, patch.place): patch for patch in some})
         return [*found.values()]
+
+
+def _find_nearest(group: list[PatchFacts], at: dt.datetime) -> list[PatchFacts]:
+    """Return the patches of a group, oldest first, that were sent nearest to a date."""
+    place = bisect_left(group, at, key=lambda patch: patch.sent_at)
+    first = max(0, min(place - MOST_ALIKE // 2, len(group) - MOST_ALIKE))
+    return group[first : first + MOST_ALIKE]
 
 
 def find_changed_months(connection: psycopg.Connection) -> list[SourceMonth]:
@@ -77,25 +102,22 @@ def find_changed_months(connection: psycopg.Connection) -> list[SourceMonth]:
     ]
 
 
-def begin_months(connection: psycopg.Connection, months: Collection[SourceMonth]) -> None:
-    """Mark months as begun: they stay changed until they are recorded, even if they change back."""
-    connection.execute(statement("commit_links", "begin_months"), _columns(months))
-
-
-def record_months(connection: psycopg.Connection, months: Collection[SourceMonth]) -> None:
-    """Record that links were made of some months as they are; forget those that are gone."""
-    values = _columns(months)
-    connection.execute(statement("commit_links", "record_months"), values)
-    connection.execute(statement("commit_links", "forget_months"), values)
-
-
-def _columns(months: Collection[SourceMonth]) -> dict[str, list[str]]:
-    return {
-        "assets": [one.asset for one in months],
-        "of_lists": [one.month.list_name for one in months],
-        "of_months": [one.month.month for one in months],
-        "of_digests": [one.digest for one in months],
+def note_touched(connection: psycopg.Connection, changed: Collection[SourceMonth]) -> None:
+    """Note the commits that changed months touch, and record these months, in a transaction."""
+    connection.execute(statement("commit_links", "stage"))
+    for one in changed:
+        values = {**one.month.columns, "longest": LONGEST_WAY}
+        connection.execute(statement("commit_links", _TOUCHED[one.asset]), values)
+    connection.execute(statement("commit_links", "note_touched"))
+    columns = {
+        "assets": [one.asset for one in changed],
+        "of_lists": [one.month.list_name for one in changed],
+        "of_months": [one.month.month for one in changed],
+        "of_digests": [one.digest for one in changed],
     }
+    connection.execute(statement("commit_links", "record_months"), columns)
+    connection.execute(statement("commit_links", "forget_months"), columns)
+    connection.execute(statement("commit_links", "forget_empty_months"), columns)
 
 
 def forget_sources(connection: psycopg.Connection) -> None:
@@ -108,22 +130,9 @@ def has_changes(connection: psycopg.Connection) -> bool:
     return bool(read_value(connection, statement("commit_links", "has_changes")))
 
 
-def find_touched(connection: psycopg.Connection, changed: SourceMonth) -> list[CommitKey]:
-    """Return the commits whose links may depend on a changed month."""
-    match changed.asset:
-        case "commits":
-            query = statement("commit_links", "commits_of_month")
-        case "patches":
-            query = statement("commit_links", "commits_of_patches")
-        case _:
-            query = statement("commit_links", "commits_of_messages")
-    values = {**changed.month.columns, "longest": LONGEST_WAY}
-    return [CommitKey(*row) for row in connection.execute(query, values)]
-
-
-def read_noted(connection: psycopg.Connection) -> dict[int, CommitKey]:
-    """Return the commits that lost a linked message, by the numbers of their notes."""
-    rows = connection.execute(statement("commit_links", "noted")).fetchall()
+def read_noted(connection: psycopg.Connection, most: int) -> dict[int, CommitKey]:
+    """Return at most `most` commits that are to be linked again, by the numbers of their notes."""
+    rows = connection.execute(statement("commit_links", "noted"), {"most": most}).fetchall()
     return {number: CommitKey(*key) for number, *key in rows}
 
 
@@ -139,11 +148,9 @@ def read_facts(
     values = {"repositories": [x.repository for x in keys], "shas": [x.sha for x in keys]}
     found = {}
     for row in connection.execute(statement("commit_links", "facts"), values):
-        repository, sha, *about, paths, lines, body, same_titles = row
+        repository, sha, *about, paths, lines, body, is_only = row
         named = tuple(find_named_mails(body))
-        facts = CommitFacts._make(
-            (sha, *about, frozenset(paths), frozenset(lines), named, same_titles)
-        )
+        facts = CommitFacts._make((sha, *about, frozenset(paths), frozenset(lines), named, is_only))
         found[CommitKey(repository, sha)] = facts
     return found
 
@@ -167,10 +174,10 @@ def _read_candidates(
         "threads": [*{*threads.values()}],
         "lists": [*about.lists],
     }
-    query = statement("commit_links", "candidates")
-    patches = _read_patches(connection, query, values, about.prefix)
+    rows = connection.execute(statement("commit_links", "candidates"), values)
+    patches = _make_patches(rows, about.prefix)
     groups: list[defaultdict[str, list[PatchFacts]]] = [defaultdict(list) for _ in range(4)]
-    for patch in patches:
+    for patch in sorted(patches, key=lambda one: (one.sent_at, one.message_id, one.place)):
         keys = (patch.patch_id, patch.title_key, patch.message_id, patch.thread_id)
         for group, key in zip(groups, keys, strict=True):
             group[key].append(patch)
@@ -178,19 +185,20 @@ def _read_candidates(
     return _Candidates(by_patch_id, by_title, by_message, by_thread, threads, archived)
 
 
-def _read_patches_of_author(
-    connection: psycopg.Connection, commit: CommitFacts, about: Discussed
-) -> list[PatchFacts]:
-    """Return the patches of a commit's author that were sent before it, the newest of them."""
+def _read_patches_of_authors(
+    connection: psycopg.Connection, commits: Sequence[CommitFacts], about: Discussed
+) -> Iterator[tuple[CommitFacts, list[PatchFacts]]]:
+    """Yield commits with the newest patches that their authors sent before them."""
     values = {
-        "email": commit.author_email.lower(),
-        "earliest": commit.committed_at - LONGEST_WAY,
-        "latest": commit.committed_at + dt.timedelta(days=1),
+        "emails": [one.author_email for one in commits],
+        "earliest": [one.committed_at - LONGEST_WAY for one in commits],
+        "latest": [one.committed_at + dt.timedelta(days=1) for one in commits],
+        "paths": [Jsonb([*one.paths]) for one in commits],
         "lists": [*about.lists],
-        "paths": [*commit.paths],
     }
-    query = statement("commit_links", "of_author")
-    return _read_patches(connection, query, values, about.prefix)
+    rows = connection.execute(statement("commit_links", "of_authors"), values)
+    for number, some in groupby(rows, itemgetter(0)):
+        yield commits[number - 1], _make_patches((row[1:] for row in some), about.prefix)
 
 
 def find_links(
@@ -202,15 +210,16 @@ def find_links(
     sent.
     """
     candidates = _read_candidates(connection, commits, about)
-    found = {}
-    for commit in commits:
-        patches = candidates.of(commit)
-        links = link_commit(commit, patches, candidates.archived)
-        if commit.lines and not any(link.kind == Kind.applied for link in links):
-            own = _read_patches_of_author(connection, commit, about)
-            if own:
-                links = link_commit(commit, [*patches, *own], candidates.archived)
-        found[commit.sha] = links
+    archived = candidates.archived
+    found = {one.sha: link_commit(one, candidates.of(one), archived) for one in commits}
+    left = (
+        one
+        for one in commits
+        if one.lines and not any(link.kind == Kind.applied for link in found[one.sha])
+    )
+    while some := [*islice(left, _OF_AUTHORS)]:
+        for commit, own in _read_patches_of_authors(connection, some, about):
+            found[commit.sha] = link_commit(commit, [*candidates.of(commit), *own], archived)
     return found
 
 
@@ -278,7 +287,6 @@ def settle_months(
     ordered = sorted(months)
     values = {"lists": [m.list_name for m in ordered], "months": [m.month for m in ordered]}
     rows = connection.execute(statement("commit_links", "settle_months"), values).fetchall()
-    connection.execute(statement("commit_links", "forget_empty_months"))
     return {ListMonth(name, month): counts for name, month, counts in rows}
 
 
@@ -292,11 +300,9 @@ def sum_months(connection: psycopg.Connection) -> tuple[str, Counts]:
     return digest_of(*digests), {**sums}
 
 
-def _read_patches(
-    connection: psycopg.Connection, query: LiteralString, values: Mapping[str, object], prefix: str
-) -> list[PatchFacts]:
+def _make_patches(rows: Iterable[tuple[Any, ...]], prefix: str) -> list[PatchFacts]:
     found: dict[tuple[str, int], PatchFacts] = {}
-    for row in connection.execute(query, values):
+    for row in rows:
         message_id, place, *about, paths, lines, version, part, parts, flags, tags, thread = row
         sets = (frozenset(paths), frozenset(lines))
         signs = ("answer" in flags, thread or "", bool(prefix) and prefix.casefold() in tags)

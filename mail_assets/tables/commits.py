@@ -1,5 +1,6 @@
 """The rows of commits: those of a month and a repository, written as a difference, and read."""
 
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import asdict
 from typing import Any, NamedTuple
@@ -93,22 +94,26 @@ class AmbiguousCommitError(WrongInputError):
     """Several commits begin with the digits that were given."""
 
 
-def find_commit(
-    connection: psycopg.Connection, prefix: str, repositories: Sequence[str]
-) -> CommitKey | None:
-    """Return the commit of some repositories whose id begins with some digits, None without one.
+def find_commits(
+    connection: psycopg.Connection, prefixes: Collection[str], repositories: Sequence[str]
+) -> dict[str, CommitKey]:
+    """Return the commits of some repositories whose ids begin with some digits, by the digits.
 
     Of several repositories that share a commit the first counts.
 
     Raises:
         AmbiguousCommitError: several commits begin so.
     """
-    values = {"prefix": prefix.lower(), "repositories": [*repositories]}
-    rows = connection.execute(statement("commits", "by_prefix"), values).fetchall()
-    if len(shas := sorted({sha for _, sha in rows})) > 1:
-        some = ", ".join(sha[: len(prefix) + 4] for sha in shas[:5])
-        raise AmbiguousCommitError(f"{prefix} begins several commits: {some}; write more digits")
-    return CommitKey(*rows[0]) if rows else None
+    values = {"prefixes": [*prefixes], "repositories": [*repositories]}
+    found: defaultdict[str, list[CommitKey]] = defaultdict(list)
+    for prefix, *key in connection.execute(statement("commits", "by_prefixes"), values):
+        found[prefix].append(CommitKey(*key))
+    for prefix, keys in found.items():
+        if len(shas := sorted({key.sha for key in keys})) > 1:
+            some = ", ".join(sha[: len(prefix) + 4] for sha in shas[:5])
+            what = f"{prefix} begins several commits: {some}"
+            raise AmbiguousCommitError(f"{what}; write more digits")
+    return {prefix: keys[0] for prefix, keys in found.items()}
 
 
 def read_commits(

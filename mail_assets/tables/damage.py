@@ -12,7 +12,7 @@ import psycopg
 from mail_assets.month import ListMonth
 from mail_assets.postgres.statements import read_column, read_value, statement
 from mail_assets.tables import commit_links, patch_series
-from mail_assets.tables.checks import count_wrong_spans
+from mail_assets.tables.checks import WrongSpans, count_months
 from mail_assets.tables.commits import COMMITS_VERSION
 from mail_assets.tables.partitions import State, read_state, read_states
 from mail_assets.tables.removals import LOAD_AGAIN
@@ -45,7 +45,8 @@ def find_damaged_rows(connection: psycopg.Connection, list_name: str) -> Iterato
     commits = read("commits")
     entries, quarantined, removed = read("entries"), read("quarantined"), read("removed")
     senders = {*read("wrong_senders")}
-    spans = count_wrong_spans(connection, [month for month in states if "chunks" in states[month]])
+    chunked = [month for month in states if "chunks" in states[month]]
+    spans = count_months(connection, chunked, WrongSpans)
     found = {
         *states,
         *(ListMonth(list_name, one) for one in (*messages, *chunks, *patches, *commits, *entries)),
@@ -66,7 +67,7 @@ def find_damaged_rows(connection: psycopg.Connection, list_name: str) -> Iterato
             yield DamagedRows("commits", f"rows of commits {fault}", month)
         if fault := _fault_of_chunks(made, chunks.get(key, (0, None, 0, 0))):
             yield DamagedRows("chunks", f"rows of chunks {fault}", month)
-        elif spans.get(month):
+        elif month in spans and spans[month].wrong:
             yield DamagedRows("chunks", "rows of chunks are not the text of their messages", month)
 
 

@@ -70,7 +70,7 @@ REMADE = {
     "commit_links": "commits and patches",
     "commit_link_months": "the run that links commits",
     "commit_link_sources": "the run that links commits",
-    "commit_link_changes": "the triggers on messages and contested texts",
+    "commit_link_changes": "the run that links commits, triggers on messages and contested texts",
     "summary_changes": "the triggers on messages and threads",
     "schema_migrations": "the files of sql/",
 }

@@ -21,6 +21,7 @@ from mail_assets.reading.browsing import find_newest_id
 from mail_assets.tables.removals import KEY_BYTES
 from mail_assets.web.answers import Answering, AnswerRoutes
 from mail_assets.web.browse import Archives
+from mail_assets.web.commit_documents import CommitDocuments
 from mail_assets.web.delivery import (
     Compression,
     KeptPage,
@@ -42,7 +43,6 @@ from mail_assets.web.mcp import build_mcp_server
 from mail_assets.web.openapi import Archive, describe_api
 from mail_assets.web.page_documents import PageDocuments, ThreadState
 from mail_assets.web.pages import Pages, find_version
-from mail_assets.web.patch_documents import PatchDocuments
 from mail_assets.web.requests import (
     SAFE,
     find_other_address,
@@ -72,6 +72,7 @@ from mail_assets.web.responses import (
     wants_page,
 )
 from mail_assets.web.searchers import Workers
+from mail_assets.web.series_documents import SeriesDocuments
 
 Endpoint = Callable[[Request], Awaitable[Response]]
 
@@ -197,21 +198,22 @@ def _list_views(
 
 
 def _list_patch_views(documents: Documents, of_pages: Documents, pages: Pages) -> Iterator[View]:
-    data, shown = PatchDocuments(documents), PatchDocuments(of_pages)
-    address, data_address = data.find_commit_address, data.find_commit_data_address
+    commits, shown = CommitDocuments(documents), CommitDocuments(of_pages)
+    series, shown_series = SeriesDocuments(documents), SeriesDocuments(of_pages)
+    address, data_address = commits.find_commit_address, commits.find_commit_data_address
     yield View("commits/{sha}", read_commit, shown.commit, pages.commit, HTML, find_address=address)
     yield View(
-        *("commits.json/{sha}", read_commit, data.commit, _write_data, JSON),
+        *("commits.json/{sha}", read_commit, commits.commit, _write_data, JSON),
         find_address=data_address,
     )
-    yield View("series", read_series_id, shown.series, pages.series, HTML)
-    yield View("series.json", read_series_id, data.series, _write_data, JSON)
+    yield View("series", read_series_id, shown_series.series, pages.series, HTML)
+    yield View("series.json", read_series_id, series.series, _write_data, JSON)
     age, place = SEARCH_MAX_AGE, read_patches_place
-    yield View("patches/{list}/open", place, shown.open, pages.open_patches, HTML, age)
-    yield View("patches.json/{list}/open", place, data.open, _write_data, JSON, age)
+    yield View("patches/{list}/open", place, shown_series.open, pages.open_patches, HTML, age)
+    yield View("patches.json/{list}/open", place, series.open, _write_data, JSON, age)
     yield View("patches/{list}/applied", place, shown.applied, pages.applied, HTML, age)
-    yield View("patches.json/{list}/applied", place, data.applied, _write_data, JSON, age)
-    yield View("patches.atom/{list}/applied", place, data.feed, pages.applied_feed, ATOM, age)
+    yield View("patches.json/{list}/applied", place, commits.applied, _write_data, JSON, age)
+    yield View("patches.atom/{list}/applied", place, commits.feed, pages.applied_feed, ATOM, age)
 
 
 def _write_data(document: Mapping[str, Any]) -> str:

@@ -38,6 +38,8 @@ _WRAPPED = 45
 #: The begin of a line of prose: no list, prompt, rule or indentation.
 _PROSE = re.compile(r"[\w\"'(\[“‘¿¡«„…](?<!_)")
 _ITEM = re.compile(r"\(?\w{1,2}[.)]\s")
+#: A trailer of a commit, which has a line of its own: "Reviewed-by: Bo".
+_TRAILER = re.compile(r"(?:[A-Z][a-z]++(?:-[A-Za-z]++)++|Cc|Link|Fixes|Closes|Bug): ")
 #: Lines that stand in columns or are code: a wide gap, a tab, a bar, a statement's end, a prompt,
 #: and the indentation of code after the first line.
 _COLUMNS = re.compile(
@@ -45,6 +47,8 @@ _COLUMNS = re.compile(
     r"|^[A-Za-z][\w.-]*+[$#>] |[\u2500-\u259f]|\n(?: {4}|\t)",
     re.MULTILINE,
 )
+#: The signs without which there are none of these: most prose has none.
+_COLUMN_SIGNS = re.compile(r"[\t;{}\\$#>|+\u2500-\u259f]|  |\.\.\.")
 _MARKS_OF_PATCH = {"+": "added", "-": "removed", "@": "place"}
 
 
@@ -105,12 +109,23 @@ def _write(kind: str, text: str, ids: Collection[str]) -> Markup:
 
 
 def _write_patch(lines: Sequence[str], html: Sequence[str]) -> Markup:
+    names = map(_name_sign, ["", *lines], lines, [*lines[1:], ""])
     marked = (
-        f'<span class="{name}">{one}</span>' if (name := _MARKS_OF_PATCH.get(line[:1])) else one
-        for line, one in zip(lines, html, strict=True)
+        f'<span class="{name}">{one}</span>' if name else one
+        for name, one in zip(names, html, strict=False)
     )
     opening = f'<pre class="patch" dir="auto"{_reach(lines)}>'
     return Markup(opening + "\n".join(marked) + "</pre>")
+
+
+def _name_sign(above: str, line: str, below: str) -> str:
+    """Return the class of a line of a patch; the lines that name its file are no change."""
+    if line == "---":  # before the list of files
+        return ""
+    pairs = (line[:4] + below[:4], above[:4] + line[:4])
+    if line.startswith("diff --git ") or "--- +++ " in pairs:
+        return "file"
+    return _MARKS_OF_PATCH.get(line[:1], "")
 
 
 def _reach(lines: Sequence[str]) -> str:
@@ -165,11 +180,12 @@ def _find_blocks(lines: Sequence[str]) -> Iterator[_Block]:
 
 def _unmark(line: str) -> tuple[int, bool, str]:
     """Return how often a line is quoted, whether it is blank, and the line without its marks."""
-    if ">" not in line and "＞" not in line:
+    found = _MARKS.match(line) if ">" in line or "＞" in line else None
+    if found is None:
         return 0, not line or line.isspace(), line
-    marks = _find_marks(line)
-    plain = line[len(marks) :]
-    return marks.count(">") + marks.count("＞"), not plain or plain.isspace(), plain
+    marks, plain = found[0], line[found.end() :]
+    depth = marks.count(">")
+    return depth + (marks.count("＞") if depth < len(marks) else 0), not plain.strip(), plain
 
 
 def _join_columns(blocks: Iterator[_Block]) -> Iterator[tuple[str, int, int, int]]:
@@ -184,7 +200,8 @@ def _join_columns(blocks: Iterator[_Block]) -> Iterator[tuple[str, int, int, int
 
 def find_shape(lines: Sequence[str]) -> str:
     """Return the shape of a paragraph: prose flows, verse has ends on purpose, columns stand."""
-    if _COLUMNS.search("\n".join(lines)):
+    text = "\n".join(lines)
+    if _COLUMN_SIGNS.search(text) and _COLUMNS.search(text):
         return "columns"
     flows = all(flows_on(line, after) for line, after in pairwise(lines))
     return "prose" if flows and _begins_prose(lines[0]) else "verse"
@@ -196,7 +213,7 @@ def flows_on(line: str, after: str) -> bool:
 
 
 def _begins_prose(line: str) -> bool:
-    return _PROSE.match(line) is not None and not _ITEM.match(line)
+    return _PROSE.match(line) is not None and not (_ITEM.match(line) or _TRAILER.match(line))
 
 
 def link_text(text: str, ids: Collection[str]) -> str:

@@ -5,7 +5,7 @@ leaves this module. browse.py makes the documents of lists and months.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any, cast
 
 from mail_assets.mail.message.ids import normalize_id
@@ -122,7 +122,7 @@ class Documents:
             "parameters": parameters,
             "indexed_to": self.service.read(find_newest_month),
             "url": find_address(parsed),
-            "previous": _find_previous(parsed),
+            "previous": _find_previous(parsed, response.previous_row),
             "next": find_address(parsed, after_row=after, offset=0) if after else None,
             "mbox_url": format_url(whole, "mbox.gz"),
             "mbox_truncated": bool(response.facets and response.facets.total > MAX_EXPORTED),
@@ -361,15 +361,12 @@ class Documents:
         return self.service.read(find_placeholder, self.service.options.forget_key, message_id)
 
 
-def _find_previous(parsed: ParsedRequest) -> str | None:
-    """Return the address of the page before; none of a list by date that begins far down."""
-    request = parsed.request  # the query has options too
-    if not request.rows_before:
+def _find_previous(parsed: ParsedRequest, before: After | None) -> str | None:
+    if before is None:
         return None
-    rows = max(0, request.rows_before - request.limit)
-    if rows <= MAX_OFFSET:
-        return find_address(parsed, offset=rows)
-    return find_address(parsed, after_row=After(rows, ""), offset=0) if parsed.ranks else None
+    if before.rows <= MAX_OFFSET:
+        return find_address(parsed, offset=before.rows)
+    return find_address(parsed, after_row=before, offset=0)
 
 
 def _find_named(texts: Iterable[str]) -> tuple[str, ...]:
@@ -404,38 +401,16 @@ def _link(neighbours: Neighbours) -> Links:
 
 
 def _describe_post(post: Post) -> PostDocument:
-    message_id = post.message_id
     return {
-        "position": post.position,
-        "depth": post.depth,
-        "message_id": message_id,
-        "is_ghost": post.is_ghost,
-        "contested": post.contested,
-        "parent_id": post.parent_id,
-        "parent_message_id": post.parent_message_id,
-        "by_subject": post.by_subject,
+        **vars(post),  # type: ignore[typeddict-item]
         "places": [{"list": one.list_name, "month": one.month} for one in post.places],
-        "from_name": post.from_name,
-        "from_email": post.from_email,
         "sent_at": utc(post.sent_at) if post.sent_at else None,
-        "subject": post.subject,
-        "subject_base": post.subject_base,
-        "body_text": post.body_text,
-        "characters": post.characters,
         "segments": [*post.segments],
         "attachments": [
-            {
-                "position": part.position,
-                "name": part.name,
-                "type": part.type,
-                "size": part.size,
-                "sha256": part.sha256,
-                "is_patch": part.is_patch,
-                "url": attachment_url(message_id, part.position),
-            }
+            {**asdict(part), "url": attachment_url(post.message_id, part.position)}
             for part in post.attachments
         ],
-        "url": None if post.is_ghost else page_url("message", message_id),
+        "url": None if post.is_ghost else page_url("message", post.message_id),
     }
 
 
@@ -484,26 +459,14 @@ def _describe_summary(summary: ThreadSummary, publication: Publication) -> Summa
     sentences: list[SentenceDocument] = []
     for sentence, (before, after) in zip(summary.sentences, summary.around, strict=True):
         text, start = sentence["text"], len(before)
-        sentences.append(
-            {
-                "end": sentence["end"],
-                "also": sentence["also"],
-                "part": sentence["part"],
-                "text": publication.publish_part(before + text + after, start, start + len(text)),
-                "start": sentence["start"],
-                "message_id": sentence["message_id"],
-                "url": page_url("message", sentence["message_id"]),
-            }
-        )
+        shown = publication.publish_part(before + text + after, start, start + len(text))
+        url = page_url("message", sentence["message_id"])
+        sentences.append({**sentence, "text": shown, "url": url})  # type: ignore[typeddict-item]
+    names = ("thread_id", "maker", "verbatim", "messages", "participants", "patches")
     return {
-        "thread_id": summary.thread_id,
-        "maker": summary.maker,
-        "verbatim": summary.verbatim,
-        "messages": summary.messages,
+        **{name: getattr(summary, name) for name in names},  # type: ignore[typeddict-item]
         "first_sent_at": utc(summary.first_sent_at),
         "last_sent_at": utc(summary.last_sent_at),
-        "participants": summary.participants,
-        "patches": summary.patches,
         "sentences": sentences,
         "decision": _describe_decision(summary, publication),
     }

@@ -201,7 +201,7 @@ FIELDS: Mapping[str, str] = {
     "patch_states": "the states of those messages of the page that have patches",
     "thanks": "later messages that say that it was applied",
     "names_commit": "it names the commit; else it says so of the patch",
-    "named_in": "other later messages that name the commit",
+    "named_in": "other messages that name the commit, or answer a patch of its title",
     "released_in": "announcements of releases that list its title",
     "ReleaseDocument.name": "the release",
     "unknown": "what the archive does not say of it, a sentence each",

@@ -15,12 +15,20 @@ from mail_assets.reading.browsing import (
     read_month_addresses,
     read_newest_threads,
 )
+from mail_assets.reading.patch_pages import has_commits, read_addresses
 from mail_assets.search.language.fields import write_field
 from mail_assets.tables.messages import utc
 from mail_assets.web.browse import Archives
 from mail_assets.web.document_types import ListsDocument
 from mail_assets.web.documents import Documents
-from mail_assets.web.requests import list_url, month_url, page_url, search_url
+from mail_assets.web.requests import (
+    commit_url,
+    list_url,
+    month_url,
+    page_url,
+    search_url,
+    series_url,
+)
 from mail_assets.web.responses import ServingError
 
 #: Newest threads on the front page, those of a list, and messages that are looked at for them.
@@ -32,8 +40,10 @@ PAGES_OF_SITEMAP = 10_000
 #: Sitemaps that an index may name.
 SITEMAPS = 50_000
 _WORD = re.compile(r"[^\W\d_]{2,}")
-#: Links between searches never end: robots may read messages, threads and lists only.
-ROBOTS = "User-agent: *\nDisallow: /search\nDisallow: /similar\nDisallow: /answer\n"
+#: Links between searches and comparisons never end: robots may read all other pages.
+ROBOTS = (
+    "User-agent: *\nDisallow: /search\nDisallow: /similar\nDisallow: /answer\nDisallow: /*?old=\n"
+)
 
 
 @dataclass(frozen=True)
@@ -159,6 +169,8 @@ class Front:
         yield (" ".join(fields), "a list, and a month of it")
         day = newest[0]["last_sent_at"][:7]
         yield (f"after:{day} sort:newest", "since a day or month, the newest first")
+        if self.documents.service.read(has_commits, largest["name"]):
+            yield ("is:open", "patches that nobody has decided on")
         names = [one["name"] for one in lists["lists"]]
         if self.documents.service.read(has_attachments, names):
             yield ("has:attachment", "messages with an attached file")
@@ -179,7 +191,7 @@ class Front:
                     yield f"{path}{f'?first={first}' if first else ''}"
 
     def map_month(self, name: str, month: str, first: int) -> str:
-        """Return the sitemap of a month: its page, its threads and its messages.
+        """Return the sitemap of a month: its page, threads, messages, commits and series.
 
         Raises:
             ServingError: there is no such month.
@@ -189,13 +201,21 @@ class Front:
             raise ServingError(404, "unknown_month", f"{name} has no message in {month}")
         place = ListMonth(name, month)
         found = self.documents.service.read(read_month_addresses, place, first, PAGES_OF_SITEMAP)
-        rows = [] if first else [self._map(list_url(name)), self._map(month_url(name, month))]
+        rows = [] if first else [*self._map_places(place)]
         for one in found:
             if one.thread:
                 rows.append(self._map(page_url("thread", one.thread)))
             day = one.sent_at.date().isoformat()
             rows.append(self._map(page_url("message", one.message_id), day))
         return _write_xml("urlset", "".join(rows))
+
+    def _map_places(self, place: ListMonth) -> Iterator[str]:
+        """Yield the list, the month, and the commits and series of patches that begin in it."""
+        yield self._map(list_url(place.list_name))
+        yield self._map(month_url(place.list_name, place.month))
+        for page, id, at in self.documents.service.read(read_addresses, place):
+            url = commit_url(id) if page == "commit" else series_url(id)
+            yield self._map(url, at.date().isoformat() if at else "")
 
     def _map(self, path: str, day: str = "") -> str:
         changed = f"<lastmod>{day}</lastmod>" if day else ""

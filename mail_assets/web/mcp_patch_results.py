@@ -112,7 +112,8 @@ class ReleaseOfCommit(BaseModel):
 class ExplainedCommit(BaseModel):
     """A commit and the mail about it; `abstained`: no mail is certain, for a reason.
 
-    `asked` is the id as it was given. `followed` is the commit that carries this one over.
+    `asked` is the id as it was given. `followed` is the commit that it
+    carries over, if the mail is that of the other.
     `unknown` are facts that the archive does not have.
     """
 

@@ -316,7 +316,7 @@ def _write_commit(made: Described, number: int, one: ExplainedCommit) -> Iterato
     where = f" of repository {one.repository}" if one.repository else ""
     yield f"[{number}] commit {one.sha}{where}"
     if one.followed:
-        yield f"commit {one.followed} carries it over and has no mail itself"
+        yield f"it carries over commit {one.followed}, whose mail this is"
     yield from fence(one.subject)
     author = _join(one.author_name, (one.authored_at or "")[:10])
     committer = _join(one.committer_name, (one.committed_at or "")[:10])

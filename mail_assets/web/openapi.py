@@ -383,8 +383,13 @@ def _patch_paths(archive: Archive) -> Schema:
         _content("application/atom+xml"),
         "The newest commits with a certain mail; the link `next` leads to the older ones.",
     )
+    by_digits = get("/commits.json/{sha}", commit, COMMIT)
+    by_digits["/commits.json/{sha}"]["get"]["responses"]["303"] = {
+        "description": "the digits begin one commit: Location has its address",
+        "headers": {"Location": {"description": "its address", "schema": {"type": "string"}}},
+    }
     return {
-        **get("/commits.json/{sha}", commit, COMMIT),
+        **by_digits,
         **get("/series.json/{id}", series, SERIES),
         **get("/series.json", by_id, SERIES),
         **get("/patches.json/{list}/open", waiting, LIST | CURSOR),
@@ -483,8 +488,10 @@ def _describe_documents(private: Collection[str]) -> Schema:
         schemas[name]["properties"]["url"] = {"type": "string"}
         schemas[name]["required"].append("url")
     response, page = schemas.pop("Response"), schemas.pop("SearchPage")
-    # the row of the next page is in its cursor alone
-    del schemas["After"], response["properties"]["next_row"]
+    # the row of another page is in its cursor alone
+    for name in ("next_row", "previous_row"):
+        del response["properties"][name]
+    del schemas["After"]
     schemas["SimilarDocument"] = response
     schemas["SearchDocument"] = {
         **response,

@@ -189,4 +189,4 @@ def _cut_answer(answer: Mapping[str, Any]) -> str:
     parts = quote_mail_below(body, segments or [Segment(0, len(body), "text")])
     whole = len(body) if len(body) < READ else READ - CONTEXT
     text = "".join(body[start : min(end, whole)] for start, end in new_text_spans(body, parts))
-    return cut_beginning(text, SHOWN)
+    return cut_beginning(text, SHOWN, keep_lines=True)

@@ -47,6 +47,8 @@ MAX_INDENT = 8
 NAMES = 3
 #: Pages of a thread that a page links before and after itself.
 NEAR_PAGES = 3
+#: The tags before a subject.
+_TAGS = re.compile(r"\[[^\[\]]++\](?: ?+\[[^\[\]]++\])*+")
 #: Citations as answers/citations write them, and code, which has none.
 _CITED = re.compile(r"```.*?(?:```|\Z)|`[^`\n]*`|\[(\d{1,4}(?:, \d{1,4}){0,50})\]", re.DOTALL)
 
@@ -144,10 +146,16 @@ def _view_line(hit: Document, one: Document) -> dict[str, Any]:
         **hit,
         "place": hit["url"] if hit["text"] > 1 or not one["thread_id"] else place_url(id),
         "is_first": first is not None and first["message_id"] == id,
-        "title": marked if same != one["subject"] else [],
+        "title": marked if same != one["subject"] else _find_tags(hit["subject"]),
         "reasons": describe_reasons(hit),
         "snippet": _snippet(hit, LINE),
     }
+
+
+def _find_tags(subject: str) -> list[tuple[str, bool]]:
+    """Return the tags before a subject, such as "[PATCH v5 2/3]": conversations have none."""
+    found = _TAGS.match(subject)
+    return [(found[0], False)] if found else []
 
 
 def view_histogram(document: Document, parsed: ParsedRequest) -> list[Bar]:

@@ -13,12 +13,13 @@ from typing import Any
 from urllib.parse import quote
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
 
 from mail_assets import __version__
 from mail_assets.search.language.fields import write_field
 from mail_assets.search.language.syntax import parse_request
 from mail_assets.search.response import cut_beginning
-from mail_assets.web.bodies import view_body
+from mail_assets.web.bodies import link_text, view_body
 from mail_assets.web.delivery import STATIC, static_url
 from mail_assets.web.document_types import (
     AnswerDocument,
@@ -48,6 +49,7 @@ from mail_assets.web.parameters import QUESTION_PARAMETERS, SEARCH_PARAMETERS
 from mail_assets.web.patch_parts import (
     count_states,
     link_commits,
+    name_missing,
     view_changes,
     view_comparison,
     view_open_patches,
@@ -55,6 +57,7 @@ from mail_assets.web.patch_parts import (
 from mail_assets.web.requests import (
     HOME,
     OPTIONS,
+    Compared,
     anchor,
     commit_url,
     fill_form,
@@ -167,7 +170,8 @@ class Pages:
 
     def commit(self, document: Document) -> str:
         """Return the page of a commit: its mail, how that is known, and its files."""
-        return self._render("commit.html", document)
+        ids = [one["message_id"] for one in document["links"] if one["mail"]]
+        return self._render("commit.html", document, body=Markup(link_text(document["body"], ids)))
 
     def series(self, document: Document) -> str:
         """Return the page of a series with its versions side by side."""
@@ -181,6 +185,7 @@ class Pages:
             document,
             rows=rows,
             states=count_states(document),
+            missing=name_missing(document),
             patches=patches,
             robots=robots,
         )
@@ -328,11 +333,13 @@ def _environment() -> Environment:
         "commit_url": commit_url,
         "patches_url": patches_url,
         "series_url": series_url,
+        "compare_url": lambda id, old, new: series_url(id, Compared(old, new)),
         "link_commits": link_commits,
         "sized": _write_count,
     }
     environment.filters["number"] = "{:,}".format
     environment.filters["ordinal"] = _write_ordinal
+    environment.filters["sentence"] = lambda words: f"{words[:1].upper()}{words[1:]}"
     return environment
 
 

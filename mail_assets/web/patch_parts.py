@@ -3,7 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import groupby
+from itertools import groupby, pairwise
 from typing import Any, NamedTuple
 
 from mail_assets.reading.patch_states import SHORT
@@ -49,6 +49,15 @@ def count_states(document: Document) -> str:
     return ", ".join(f"{count} {state}" for state, count in counts.most_common())
 
 
+def name_missing(document: Document) -> str:
+    """Return the versions below the newest of which no mail is known: "v1 to v3, v5"."""
+    known = sorted({one["version"] for one in document["postings"]})
+    gaps = [(one + 1, after - 1) for one, after in pairwise([0, *known]) if after - one > 1]
+    return ", ".join(
+        f"v{first}" if first == last else f"v{first} to v{last}" for first, last in gaps
+    )
+
+
 def link_commits(words: str, commits: Sequence[str]) -> Iterator[Piece]:
     """Yield words in pieces; the ids of commits in them are links."""
     known = {sha[:SHORT]: commit_url(sha) for sha in commits}
@@ -76,7 +85,22 @@ def _find_kind(line: str) -> str:
 
 
 def view_open_patches(document: Document) -> Iterator[dict[str, Any]]:
-    """Yield the open patches of a list; those of a series in a row are a group."""
+    """Yield the open patches of a list; those of a series in a row are a group.
+
+    What all patches of a group have is said once. That they are open is said by the page.
+    """
     for url, some in groupby(document["changes"], key=lambda one: one["series_url"]):
-        patches = [*some][::-1]
-        yield {"url": url, "title": patches[0]["series_title"], "patches": patches}
+        patches = [{**one, "waits": _say_wait(one["words"])} for one in some][::-1]
+        senders = {(one["from_name"], one.get("mark"), one["sent_at"][:10]) for one in patches}
+        waits = {one["waits"] for one in patches}
+        yield {
+            "url": url,
+            "title": patches[0]["series_title"],
+            "patches": patches,
+            "is_posting": len(senders) == 1,
+            "waits": patches[0]["waits"] if len(waits) == 1 else "",
+        }
+
+
+def _say_wait(words: str) -> str:
+    return words.removeprefix("open").removeprefix(", ")

@@ -164,22 +164,27 @@ def find_hidden(text: str, published: str) -> Hidden:
     """Compare a text with what is published of it."""
     if text == published:
         return Hidden(0, patch_altered=False)
-    hidden = [one for one in _RUN.finditer(published) if text[one.start()] != MASK]
-    lines = find_patch_lines(text)
-    altered = any(start <= one.start() < end for start, end, _ in lines for one in hidden)
+    hidden = [one.start() for one in _RUN.finditer(published) if text[one.start()] != MASK]
+    last = hidden[-1] if hidden else 0
+    lines = find_patch_lines(text, last)
+    altered = any(start <= one < end for start, end, _ in lines for one in hidden)
     return Hidden(len(hidden), altered)
 
 
-def find_patch_lines(text: str) -> Iterator[tuple[int, int, int]]:
+def find_patch_lines(text: str, last: int | None = None) -> Iterator[tuple[int, int, int]]:
     """Yield the parts of patches in a text: start, end, and the end of the hunk's first line.
 
-    A part is a hunk with the lines above that name its file.
+    A part is a hunk with the lines above that name its file. Those that begin after the place
+    `last` are left out.
     """
-    if "@@ -" not in text:
+    first = 0 if text.startswith("@@ -") else text.find("\n@@ -") + 1
+    if not text.startswith("@@ -", first):
         return
-    at = start = 0
+    at = start = max(0, text.rfind("\n\n", 0, first))  # a blank line ends the lines above
+    if last is not None and at > last:
+        return
     begins, old, new, head = -1, 0, 0, 0
-    for line in text.split("\n"):
+    for line in text[at:].split("\n"):
         end = min(len(text), at + len(line) + 1)
         if old > 0 or new > 0:
             sign = line[:1]

@@ -227,7 +227,8 @@ def make_request(parameters: Mapping[str, str]) -> SearchRequest:
 def write_cursor(after: After) -> str:
     """Return a row as a value of a URL, which `read_cursor` reads back."""
     moment = after.sent_at.astimezone(dt.UTC).isoformat() if after.sent_at else None
-    text = json.dumps([after.rows, after.message_id, moment], ensure_ascii=False)
+    values = [after.rows, after.message_id, moment, *([True] if after.is_end else [])]
+    text = json.dumps(values, ensure_ascii=False)
     return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
 
 
@@ -240,11 +241,13 @@ def read_cursor(cursor: str) -> After:
     try:
         data = base64.b64decode(cursor + "=" * (-len(cursor) % 4), altchars=b"-_", validate=True)
         match json.loads(data):
-            case [int(rows), str(id), None | str() as moment] if 0 <= rows <= MAX_ROWS:
+            case [int(rows), str(id), None | str() as moment, *rest] if (
+                0 <= rows <= MAX_ROWS and rest in ([], [True])
+            ):
                 check_text("cursor", id, MAX_ID)
                 sent_at = dt.datetime.fromisoformat(moment) if moment else None
                 if sent_at is None or sent_at.tzinfo:
-                    return After(rows, id, sent_at)
+                    return After(rows, id, sent_at, bool(rest))
     except (ValueError, RecursionError, RequestError):
         pass
     raise ServingError(404, "not_found", "this cursor leads nowhere: take one from `next`")

@@ -13,18 +13,17 @@ from benchmarks.corpus.source import SourceList, read_source
 from benchmarks.corpus.transplant import (
     Renaming,
     Transplant,
-    Transplanted,
     read_vocabulary,
     shift_years,
 )
-from benchmarks.corpus.write import Corpus, Curves, Threads, plan_months, write_corpus
+from benchmarks.corpus.write import Corpus, write_corpus
 from mail_assets.mail.archive.mbox import RawMessage, split_archive
 from mail_assets.mail.message.message import Message
 from mail_assets.mail.message.parse import parse_message
 from mail_assets.mail.threads.message import ThreadMessage
 from mail_assets.mail.threads.tree import ThreadNode, build_trees
 from mail_assets.settings.settings import load_settings
-from mail_assets_tests.benchmarks.tiny_source import PATCH, write_source
+from mail_assets_tests.benchmarks.tiny_source import write_source
 
 EPOCHS, MESSAGES = 4, 28
 
@@ -144,52 +143,6 @@ def test_quotes_equal_what_they_quote_in_other_words(
     assert len(quoted_lines) == EPOCHS
 
 
-def test_only_the_values_of_fields_are_changed(
-    lists: list[SourceList], epochs: list[Transplant]
-) -> None:
-    for epoch in epochs:
-        for messages in written(lists, epoch).values():
-            for message in messages:
-                assert message.subject
-                assert message.from_name
-                assert message.from_email
-                assert not message.flags
-
-
-def test_people_differ_between_epochs_only(
-    lists: list[SourceList], epochs: list[Transplant]
-) -> None:
-    names = []
-    for epoch in epochs:
-        everybody = [m for messages in written(lists, epoch).values() for m in messages]
-        (root,) = (m for m in everybody if "?" in m.body_text and ">" not in m.body_text)
-        (reply,) = (m for m in everybody if m.in_reply_to)
-        assert f" {root.from_name} " in reply.body_text.splitlines()[0]
-        assert root.from_email.endswith("@harbor.example")
-        names.append((root.from_name, root.from_email))
-    assert names[0] == ("Maren Skov", "maren@harbor.example")
-    assert len({*names}) > 1
-
-
-def test_encoded_text_is_changed_and_attachments_are_not(
-    lists: list[SourceList], epochs: list[Transplant]
-) -> None:
-    for epoch in epochs:
-        everybody = [m for messages in written(lists, epoch).values() for m in messages]
-        (late,) = (m for m in everybody if "\xf8" in m.from_name)
-        assert late.from_email.endswith(".example")
-        assert "\xe5" in late.subject
-        assert late.body_text.count("\xe5") == 2
-        assert "=" not in late.body_text
-    raw = b"".join(
-        epochs[1].write(message, 0).raw
-        for one in lists
-        for month in one.months.values()
-        for message in month
-    )
-    assert raw.count(PATCH) == 2
-
-
 @pytest.mark.parametrize("years", [0, -7, 1])
 def test_dates_lie_in_their_month(
     lists: list[SourceList], epochs: list[Transplant], years: int
@@ -216,33 +169,3 @@ def test_dates_lie_in_their_month(
 )
 def test_a_date_is_shifted_by_whole_years(date: bytes, years: int, later: bytes) -> None:
     assert shift_years(date, years) == later
-
-
-def test_each_month_of_a_list_is_made_once(lists: list[SourceList]) -> None:
-    months = [
-        (month.list_name, month.month)
-        for month, _ in zip(plan_months(lists, density=2), range(400), strict=False)
-    ]
-    assert len({*months}) == len(months)
-    assert min(month for _, month in months) >= "1996"
-
-
-def test_a_corpus_of_one_text_is_not_as_real_mail_is() -> None:
-    curves = Curves()
-    for number in range(3_000):
-        curves.add(("tide", f"2024-{number % 9 + 1:02}"), Transplanted(b"", [], b"the same words"))
-    curves.finish()
-    assert len([*curves.faults()]) == 3
-
-
-def test_threads_are_what_names_tie_together() -> None:
-    threads = Threads()
-    for ids in (
-        [b"a" * 24],
-        [b"b" * 24, b"a" * 24],
-        [b"c" * 24, b"d" * 24],
-        [b"e" * 24, b"d" * 24],
-        [],
-    ):
-        threads.add([*ids])
-    assert sorted(threads.sizes()) == [1, 2, 2]

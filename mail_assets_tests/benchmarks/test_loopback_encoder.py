@@ -2,9 +2,7 @@
 
 import threading
 from collections.abc import Iterator
-from typing import Any
 
-import httpx
 import numpy as np
 import pytest
 
@@ -78,38 +76,3 @@ def test_equal_texts_have_equal_vectors(encoder: RemoteEncoder) -> None:
 
 def test_without_a_table_every_text_is_unknown() -> None:
     assert NoTexts().find(SOURCE) is None
-
-
-GOOD: dict[str, Any] = {"model": MODEL, "input": ["a"]}
-
-
-@pytest.mark.parametrize(
-    ("change", "status"),
-    [
-        ({}, 200),
-        ({"json": {**GOOD, "input": "a"}}, 200),
-        ({"json": {**GOOD, "dimensions": DIMENSION, "user": "me"}}, 200),
-        ({"json": {**GOOD, "model": "other"}}, 404),
-        ({"json": {**GOOD, "dimensions": 8}}, 400),
-        ({"json": {**GOOD, "encoding_format": "base64"}}, 400),
-        ({"json": {**GOOD, "truncate": True}}, 400),
-        ({"json": {"model": MODEL}}, 400),
-        ({"json": {**GOOD, "input": []}}, 400),
-        ({"json": {**GOOD, "input": ["a", ""]}}, 400),
-        ({"json": {**GOOD, "input": [1]}}, 400),
-        ({"json": {**GOOD, "input": ["a"] * 2_049}}, 400),
-        ({"json": {**GOOD, "input": ["a" * 40_000]}}, 400),
-        ({"json": [GOOD]}, 400),
-        ({"json": None, "content": b"{", "headers": {"Content-Type": "application/json"}}, 400),
-        ({"headers": {"Content-Type": "text/plain"}}, 415),
-        ({"headers": {"Authorization": "Bearer other"}}, 401),
-        ({"path": "/v1/completions"}, 404),
-    ],
-)
-def test_what_openai_refuses_is_refused(port: int, change: dict[str, Any], status: int) -> None:
-    request = {"path": "/v1/embeddings", "json": GOOD, "headers": {}, **change}
-    headers = {"Authorization": f"Bearer {KEY}", **request.pop("headers")}
-    url = f"http://127.0.0.1:{port}{request.pop('path')}"
-    answer = httpx.post(url, headers=headers, **request)
-    assert answer.status_code == status
-    assert ("error" in answer.json()) == (status != 200)

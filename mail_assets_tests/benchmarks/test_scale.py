@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks.scale.report import exponent, flatten, read_results, tables
+from benchmarks.scale.report import exponent, read_results, tables
 from benchmarks.scale.stages import StepSpan, month_spans, summarize, summarize_steps
 
 
@@ -48,16 +48,6 @@ def test_what_no_step_and_no_stage_used_is_between_them() -> None:
     assert found["between_steps"] == pytest.approx(between)
     assert found["months"]["messages"] == {"first": 500, "middle": 500, "last": 250}
     assert found["months"]["chunks"] == {"first": 250, "middle": 250, "last": 250}
-
-
-def test_building_of_threads_ends_where_months_begin() -> None:
-    later = [
-        line("range", 120, 25),
-        line("month", 130, 33, asset="messages", list="tide", month="2024-04", stored=9),
-        line("done", 131, 34),
-    ]
-    found = summarize([*LINES[:6], *later], [])
-    assert found["stages"] == {"threads": {"processor": 3, "clock": 4}}
 
 
 def test_interrupted_backfill_counts_until_its_last_line() -> None:
@@ -112,14 +102,6 @@ def result(messages: int, threads: float) -> dict[str, Any]:
 def test_what_grows_faster_than_the_corpus_is_named() -> None:
     *_, verdict = tables([result(1_000, 1.0), result(10_000, 20.0)])
     assert verdict == "exponent above 1.05: fill.stages.threads.processor"
-
-
-def test_one_size_has_no_exponent() -> None:
-    assert len([*tables([result(1_000, 1.0)])]) == 2
-
-
-def test_numbers_are_found_by_their_path() -> None:
-    assert flatten({"a": {"b": 1, "c": "text"}, "d": 2.5}) == {"a.b": 1, "d": 2.5}
 
 
 def test_parts_of_a_run_are_one_result(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from click.testing import CliRunner, Result
 
 from mail_assets.cli import main
 from mail_assets_tests.cli.conftest import assert_fails
+from mail_assets_tests.cli.test_imports import find_heavy
 from mail_assets_tests.crane import COMMITTED, NEW, Crane
 from mail_assets_tests.world import HARBOR, World, mail
 
@@ -141,6 +142,12 @@ def test_line_without_certain_mail_says_so(checkout: Checkout, line: int, reason
     assert "Applied" not in result.stdout
 
 
+def test_explaining_imports_no_client_of_servers(checkout: Checkout) -> None:
+    new = checkout.crane.commit("crane: not read yet", b"int x;\n")
+    for place in (checkout.sha, f"{checkout.work}/crane.c:2", new):
+        assert find_heavy(["why", place], checkout.environ) <= {"psycopg", "tokenizers"}
+
+
 def test_file_has_its_commits_by_their_lines(checkout: Checkout) -> None:
     found = checkout.json(str(checkout.work / "crane.c"))
     assert [one["lines"] for one in found] == [[1, 4], [2, 3]]
@@ -197,9 +204,18 @@ def test_cherry_pick_is_explained_by_its_original(checkout: Checkout) -> None:
         f"stable: limit\n\n(cherry picked from commit {checkout.sha})",
         committed=COMMITTED,
     )
-    (found,) = checkout.json(picked)
-    assert (found["sha"], found["followed"]) == (checkout.sha, picked)
-    assert f"The commit {picked[:12]} carries it over" in checkout.why(picked).stdout
+    again = crane.made.commit(
+        {"other.c": b"int b;\n"},
+        f"older: limit\n\ncommit {picked} upstream.\n\n(cherry picked from commit 0123456)",
+        committed=COMMITTED,
+    )
+    for sha in (picked, again):
+        (found,) = checkout.json(sha)
+        assert (found["sha"], found["followed"]) == (sha, checkout.sha)
+        assert found["message_ids"] == ["v1@example.org"]
+        assert f"It carries over commit {checkout.sha[:12]}" in checkout.why(sha).stdout
+    (line,) = checkout.json("--shas", "-", stdin=f"{picked}\n")
+    assert (line["sha"], line["message_ids"]) == (picked, ["v1@example.org"])
 
 
 def test_moved_lines_lead_to_the_commit_that_wrote_them(checkout: Checkout) -> None:

@@ -42,21 +42,6 @@ def test_failed_month_exits_1_with_three_lines(shell: Shell, program: str) -> No
 
 
 @pytest.mark.usefixtures("lists")
-def test_backfill_names_a_failed_month_once(shell: Shell) -> None:
-    printed = shell.run("mail-assets backfill", code=1)
-    assert printed.count(f"{HARBOR} {APRIL}\n") == 0
-    *_, months, reason, remedy = printed.splitlines()
-    assert months == f"mail-assets: {HARBOR} {APRIL} failed"
-    assert reason.startswith("  ")
-    assert remedy.endswith(f"--from {APRIL} --to {APRIL}")
-    assert "Traceback" not in printed
-    assert "1 month materialized, 1 failed" in printed
-    verbose = shell.run("mail-assets backfill --verbose", code=1)
-    assert "Traceback (most recent call last)" in verbose
-    assert "1. about a" in shell.run("mail-assets search --group message 'about a'")
-
-
-@pytest.mark.usefixtures("lists")
 def test_mended_month_is_made_by_the_command_that_was_named(shell: Shell, lists: Path) -> None:
     printed = shell.run("mail-assets backfill", code=1)
     command = printed.splitlines()[-1].partition("run: ")[2]
@@ -85,17 +70,10 @@ def test_server_that_does_not_answer_is_named(
     assert "timeout expired" in printed or "timed out" in printed
 
 
-@pytest.mark.parametrize(
-    ("partition", "says"),
-    [
-        ("2024-03|harbor-dev", "partition key"),
-        ("harbor-dev|2031-03", "partition key"),
-        ("harbor-dev", "partition key"),
-    ],
-)
-def test_wrong_partition_exits_1(shell: Shell, partition: str, says: str) -> None:
+def test_wrong_partition_exits_1(shell: Shell) -> None:
     shell.run("mail-assets up")
-    assert says in shell.run(f"{MATERIALIZE} --partition '{partition}'", code=1)
+    printed = shell.run(f"{MATERIALIZE} --partition '2024-03|harbor-dev'", code=1)
+    assert "partition key" in printed
 
 
 def test_reversed_range_fails_and_says_so(shell: Shell) -> None:

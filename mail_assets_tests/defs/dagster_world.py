@@ -116,6 +116,16 @@ class DagsterWorld(World):
         defs = dg.Definitions.merge(self.defs, dg.Definitions(jobs=[job]))
         return defs.resolve_job_def("some")
 
+    def spoil_chunks(self) -> None:
+        """Let every chunk be stored with another text, which a blocking check finds."""
+        with self.connect() as connection:
+            connection.execute(
+                "create function spoil() returns trigger language plpgsql as"
+                " $$ begin new.text := 'other'; return new; end $$;"
+                "create trigger spoiled before insert on chunks"
+                " for each row execute function spoil()"
+            )
+
 
 def range_tags(first: str, last: str) -> dict[str, str]:
     """Return the tags of a run of the partitions from first to last."""

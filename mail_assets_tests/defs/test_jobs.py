@@ -1,8 +1,5 @@
 """The jobs: a refresh of a month, and the upkeep of a home."""
 
-import json
-import os
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -14,7 +11,6 @@ from mail_assets.defs.partitions import MONTHLY, asset_key
 from mail_assets.tables.indexes import NewIndex, make_first_live, record_index
 from mail_assets.vectors.lance import LanceIndex
 from mail_assets.words.lance import LanceWordIndex
-from mail_assets_tests.conftest import REPOSITORY
 from mail_assets_tests.defs.dagster_world import CHAIN, DagsterWorld, failure, fill_live_index
 from mail_assets_tests.world import HARBOR, MARCH, mail
 
@@ -118,40 +114,6 @@ def test_upkeep_names_an_index_that_does_not_exist(world: DagsterWorld) -> None:
     events = run_upkeep(world, "maintain_index", "maintain_words").get_step_failure_events()
     assert [event.step_key for event in events] == ["maintain_index", "maintain_words"]
     assert all("does not exist" in str(event.step_failure_data.error) for event in events)
-
-
-@pytest.mark.slow
-def test_dagster_materialize_exits_1_when_a_check_blocks(world: DagsterWorld) -> None:
-    world.archive(MARCH, mail("a"), mail("b"))
-    world.chain(MARCH)
-    with world.connect() as connection:
-        connection.execute("delete from messages where message_id = 'b@example.org'")
-    before = world.rows("chunks", "key, xmin::text")
-    lists = world.home / "lists.toml"
-    lists.write_text(f"[{HARBOR}]\nsource = {json.dumps(str(world.folder()))}\n")
-    home = world.home / "dagster-home"
-    home.mkdir(exist_ok=True)
-    (home / "dagster.yaml").touch()
-    select = "key:mail/messages or key:mail/chunks"
-    failed = subprocess.run(
-        [DAGSTER, "asset", "materialize", "--select", select, "--partition", f"{HARBOR}|{MARCH}"],
-        cwd=REPOSITORY,
-        env={
-            "PATH": os.defpath,
-            "HOME": str(world.home),
-            "MAIL_HOME": str(world.home),
-            "MAIL_LISTS": str(lists),
-            "MAIL_PG_DSN": world.dsn,
-            "DAGSTER_HOME": str(home),
-            "DAGSTER_MODULE_NAME": "mail_assets.defs.definitions",
-        },
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert failed.returncode == 1, "accounted_for blocks"
-    assert "accounted_for" in failed.stderr
-    assert world.rows("chunks", "key, xmin::text") == before
 
 
 def test_run_of_all_assets_of_a_month_leaves_whole_ones_alone(world: DagsterWorld) -> None:

@@ -167,11 +167,6 @@ def test_killed_run_does_not_count_after_a_success(instance: dg.DagsterInstance)
     assert failed(instance) == {}
 
 
-def test_failures_of_any_job_count(instance: dg.DagsterInstance) -> None:
-    add(instance, FAILED, MARCH, "__ASSET_JOB")
-    assert failed(instance) == {"harbor 2024-03": 1}
-
-
 def test_runs_without_months_and_canceled_ones_are_no_failures(
     instance: dg.DagsterInstance,
 ) -> None:

@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
 import pytest
 
 from mail_assets.encoding.remote_encoder import (
@@ -13,7 +12,7 @@ from mail_assets.encoding.remote_encoder import (
     read_usage,
     sort_embeddings,
 )
-from mail_assets_tests.encoding.fake_openai import DIMENSION, MODEL, embeddings, vector
+from mail_assets_tests.encoding.fake_openai import DIMENSION, MODEL, embeddings
 from mail_assets_tests.openai.fake_server import Json
 
 TEXTS = ["one", "two words", "three words more"]
@@ -23,16 +22,6 @@ def answer(texts: list[str]) -> Json:
     """Return the answer of the strict server, with the vectors in reverse order."""
     body: Json = embeddings({"model": MODEL, "input": texts}).body
     return body
-
-
-def test_vectors_have_length_1_and_the_order_of_the_texts() -> None:
-    rows = sort_embeddings(answer(TEXTS), len(TEXTS))
-    assert rows == [vector(text) for text in TEXTS]
-    found = normalise_embeddings(rows, DIMENSION, "texts 1 to 3 of 3")
-    assert found.shape == (len(TEXTS), DIMENSION)
-    assert found.dtype == np.float32
-    np.testing.assert_allclose(np.linalg.norm(found, axis=1), 1, rtol=1e-6)
-    np.testing.assert_allclose(found[1] * np.linalg.norm(rows[1]), rows[1], rtol=1e-5)
 
 
 def item(**fields: Any) -> Callable[[Json], object]:

@@ -6,10 +6,9 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import overload
 
 import numpy as np
 import onnxruntime as ort
@@ -116,13 +115,6 @@ def test_any_text_has_a_vector_of_length_one(any_encoder: LocalEncoder | StaticE
     check()
 
 
-def test_int8_is_near_fp32(encoders: Mapping[str, LocalEncoder]) -> None:
-    vectors = [encoders[precision].encode_documents(TEXTS) for precision in GRAPH_PRECISIONS]
-    cosines = (vectors[0] * vectors[1]).sum(axis=1)
-    assert cosines.mean() >= 0.98
-    assert cosines.min() >= 0.95
-
-
 @pytest.mark.parametrize("precision", GRAPH_PRECISIONS)
 def test_each_text_is_nearest_to_its_paraphrase(
     precision: str, encoders: Mapping[str, LocalEncoder]
@@ -164,51 +156,6 @@ def test_a_text_is_cut_at_the_limit_and_counted(cache: Path) -> None:
 def test_a_cut_is_logged(encoder: LocalEncoder, caplog: pytest.LogCaptureFixture) -> None:
     encoder.encode_documents(["short", "word " * 2000])
     assert caplog.messages == [f"1 of 2 texts cut to {LIMIT + 2} tokens"]
-
-
-def test_progress_counts_the_texts_done(encoder: LocalEncoder) -> None:
-    done: list[int] = []
-    encoder.encode_documents(TEXTS, progress=done.append)
-    assert done == list(range(1, len(TEXTS) + 1))
-
-
-class Reads(Sequence[str]):
-    """The same text many times, and how often one was read."""
-
-    def __init__(self, text: str, size: int) -> None:
-        self.text, self.size, self.reads = text, size, 0
-
-    def __len__(self) -> int:
-        return self.size
-
-    @overload
-    def __getitem__(self, index: int) -> str: ...
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[str]: ...
-    def __getitem__(self, index: int | slice) -> str | Sequence[str]:
-        self.reads += 1
-        return self.text
-
-
-def test_an_exception_from_progress_stops_the_work(encoder: LocalEncoder) -> None:
-    class Cancelled(Exception):  # noqa: N818 - it is no error
-        pass
-
-    def cancel(done: int) -> None:
-        raise Cancelled
-
-    texts = Reads("word " * LIMIT, 1000)
-    with pytest.raises(Cancelled):
-        encoder.encode_documents(texts, progress=cancel)
-    # Every text is read once for its length; the second reading is to encode it.
-    assert texts.reads < 1.5 * len(texts)
-    assert encoder.encode_documents(["still works"]).shape == (1, encoder.dimension)
-
-
-def test_an_encoder_describes_itself(any_encoder: LocalEncoder | StaticEncoder) -> None:
-    assert any_encoder.model == ALL_MINILM_L6_V2
-    assert any_encoder.fingerprint == ALL_MINILM_L6_V2.fingerprint(any_encoder.precision)
-    assert any_encoder.dimension == 384
 
 
 def test_fewer_than_one_thread_is_refused(cache: Path) -> None:

@@ -1,9 +1,7 @@
 """The encoder of a remote model against a strict loopback server; names and fingerprints."""
 
-import logging
 import threading
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -160,34 +158,6 @@ def test_as_many_requests_run_at_once_as_set(open_: Open, server: FakeServer) ->
     np.testing.assert_allclose(vectors, [unit(text) for text in TEXTS[:60]], rtol=1e-5)
 
 
-def test_progress_counts_the_texts_done(open_: Open) -> None:
-    done: list[int] = []
-    open_(batch=32).encode_documents(TEXTS, progress=done.append)
-    assert done == [32, 64, 70]
-
-
-def test_an_exception_from_progress_stops_the_work(open_: Open, server: FakeServer) -> None:
-    class Cancelled(Exception):  # noqa: N818 - it is no error
-        pass
-
-    cancelled = threading.Event()
-
-    def cancel(done: int) -> None:
-        cancelled.set()
-        raise Cancelled
-
-    def answer_one(body: Json) -> Reply:
-        """Answer the first text at once, and all others when the work has been stopped."""
-        if body["input"] != TEXTS[:1]:
-            cancelled.wait(LONG)
-        return embeddings(body)
-
-    server.routes["/v1/embeddings"] = answer_one
-    with pytest.raises(Cancelled):
-        open_(batch=1, in_flight=2).encode_documents(TEXTS, progress=cancel)
-    assert len(server.seen) < len(TEXTS), "some may be asked for until the work has ended"
-
-
 def test_a_request_that_fails_for_good_wakes_those_that_wait(server: FakeServer) -> None:
     waiting = threading.Event()
 
@@ -213,16 +183,6 @@ def test_usage_is_counted_over_all_requests(open_: Open) -> None:
     assert endpoint.tokens_used == 6 * len(TEXTS) + 3
 
 
-def test_an_answer_without_vectors_is_refused_at_once(open_: Open, server: FakeServer) -> None:
-    answering(server, lambda body: body["data"].pop())
-    with pytest.raises(EndpointError) as caught:
-        open_().encode_documents(TEXTS[:3])
-    assert str(caught.value).startswith(
-        f"{server.url}/embeddings: {MODEL} answers with 2 vectors for 3 texts"
-    )
-    assert len(server.seen) == 1
-
-
 def test_a_dimension_that_no_bucket_takes_is_refused(open_: Open, server: FakeServer) -> None:
     answering(server, lambda body: body["data"][0].update(embedding=[]))
     with pytest.raises(EndpointError, match=f"{MODEL} answers with a vector of 0 numbers"):
@@ -241,60 +201,3 @@ def test_a_text_too_long_is_named_by_its_place_with_the_remedy(
     assert "it begins 'a very long text" in error
     assert "Set MAIL_ENCODER_MAX_TOKENS, now 512, lower" in error
     assert len(error) < 600
-
-
-def test_another_refusal_says_which_texts(open_: Open, server: FakeServer) -> None:
-    with pytest.raises(EndpointError, match=r"an empty string \(texts 1 to 3 of 3\)"):
-        open_().encode_documents(["a", "", "b"])
-
-
-@pytest.mark.parametrize(
-    ("options", "says"),
-    [
-        ({"key": "wrong"}, "HTTP 401: Incorrect API key provided; MAIL_ENCODER_KEY is refused"),
-        ({"key": ""}, "MAIL_ENCODER_KEY is not set"),
-        ({"dimension": 25}, "'dimensions' must be at most 24"),
-    ],
-)
-def test_a_server_that_refuses_is_asked_once(
-    open_: Open, server: FakeServer, options: dict[str, Any], says: str
-) -> None:
-    with pytest.raises(EndpointError, match=says):
-        open_(**options).encode_query("a")
-    assert len(server.seen) == 1
-
-
-def test_the_key_is_sent_and_never_shown(
-    open_: Open, server: FakeServer, caplog: pytest.LogCaptureFixture
-) -> None:
-    caplog.set_level(logging.DEBUG)
-    endpoint = open_()
-    server.script = [Reply(f"not {KEY}", 503), None, Reply({"data": KEY})]
-    endpoint.encode_query("a")
-    with pytest.raises(EndpointError) as caught:
-        endpoint.encode_query("a")
-    shown = f"{caught.value}{caplog.text}{vars(endpoint)}"
-    assert KEY not in shown
-    assert "***" in str(caught.value)
-    assert server.seen[0].headers["authorization"] == f"Bearer {KEY}"
-
-
-def test_no_key_sends_no_header(server: FakeServer) -> None:
-    server.key = ""
-    endpoint = open_remote_encoder(RemoteModel(MODEL, server.url), "", TOKENIZER)
-    assert endpoint.encode_query("a").shape == (DIMENSION,)
-    endpoint.close()
-
-
-def test_rate_limits_cost_time_and_no_texts(open_: Open, server: FakeServer) -> None:
-    limited = Reply("slow down", 429, [("Retry-After", "2")])
-    server.script = [limited, None, limited, limited, None]
-    vectors = open_(batch=10).encode_documents(TEXTS)
-    np.testing.assert_allclose(vectors, [unit(text) for text in TEXTS], rtol=1e-5)
-
-
-def test_an_encoder_describes_itself(open_: Open) -> None:
-    endpoint = open_()
-    assert endpoint.fingerprint == endpoint.model.fingerprint()
-    assert endpoint.fingerprint != replace(endpoint.model, dimension=8).fingerprint()
-    assert endpoint.tokenizer is TOKENIZER

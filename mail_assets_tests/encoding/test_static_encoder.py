@@ -51,9 +51,3 @@ def test_the_prepared_table_is_used_again_to_the_bit(encoder: StaticEncoder, cac
     assert isinstance(again, StaticEncoder)
     assert again.encode_documents(TEXTS).tobytes() == encoder.encode_documents(TEXTS).tobytes()
     assert table.stat().st_mtime_ns == before.st_mtime_ns
-
-
-def test_progress_counts_the_texts_done(encoder: StaticEncoder) -> None:
-    done: list[int] = []
-    encoder.encode_documents(["a"] * (BATCH + 1), progress=done.append)
-    assert done == [BATCH, BATCH + 1]

@@ -3,7 +3,7 @@
 import bz2
 import gzip
 import lzma
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pytest
 import zstandard
@@ -16,9 +16,9 @@ from mail_assets.month import ListMonth
 from mail_assets.postgres.database import Database
 from mail_assets.reading.attachments import read_raw_message
 from mail_assets.reading.records import show_message
-from mail_assets.tables.checks import read_message_counts
+from mail_assets.tables.checks import MessageCounts, count_months
 from mail_assets.tables.removals import withdraw_removals
-from mail_assets_tests.kept_worlds import KeptWorlds
+from mail_assets_tests.kept_worlds import kept_world
 from mail_assets_tests.world import APRIL, DIGESTS, HARBOR, MARCH, Killed, World, mail
 
 HERE, NEXT = ListMonth(HARBOR, MARCH), ListMonth(HARBOR, APRIL)
@@ -37,10 +37,7 @@ def fill_world(made: World) -> None:
     made.threads()
 
 
-@pytest.fixture
-def world(kept_worlds: KeptWorlds) -> Iterator[World]:
-    with kept_worlds.filled(fill_world) as world:
-        yield world
+world = kept_world(fill_world)
 
 
 def forget(world: World, request: ForgetRequest = REQUEST) -> tuple[int, dict[str, str]]:
@@ -63,7 +60,7 @@ def stored(world: World, month: str = MARCH) -> list[bytes]:
 
 def balanced(world: World) -> bool:
     with world.connect() as connection:
-        counts = read_message_counts(connection, [HERE, NEXT])
+        counts = count_months(connection, [HERE, NEXT], MessageCounts)
     return all(one.balanced and not one.empty for one in counts.values())
 
 

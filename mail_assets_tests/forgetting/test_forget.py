@@ -13,7 +13,7 @@ from mail_assets.operations.restore import restore_backup, restore_forgotten
 from mail_assets.postgres.embedded import Cluster
 from mail_assets.reading.browsing import read_stats
 from mail_assets.store.embeddings import file_key, read_embeddings, write_embeddings
-from mail_assets.tables.checks import read_message_counts
+from mail_assets.tables.checks import MessageCounts, count_months
 from mail_assets.tables.removals import list_removals, read_forgotten
 from mail_assets.tables.removed_messages import count_rows_left, count_threads_left
 from mail_assets_tests.databases import drop_database, new_database
@@ -105,7 +105,7 @@ def left(world: World) -> int:
 
 def figures(world: World) -> tuple[object, ...]:
     with world.connect() as connection:
-        counts = read_message_counts(connection, MONTHS)
+        counts = count_months(connection, MONTHS, MessageCounts)
         assert all(one.balanced for one in counts.values())
         copies = sorted((one.kind, one.copies) for one in list_removals(connection))
         stats = read_stats(connection, [HARBOR], "vectors", "words")

@@ -16,7 +16,7 @@ from mail_assets.postgres.programs import vector_cpu_ok
 from mail_assets.reading.conversations import Conversation, read_thread
 from mail_assets.steps.build_threads import build_threads
 from mail_assets.store.embeddings import file_key, read_embeddings, write_embeddings
-from mail_assets.tables.checks import read_message_counts
+from mail_assets.tables.checks import MessageCounts, count_months
 from mail_assets.tables.removals import find_placeholder, list_removals, withdraw_removals
 from mail_assets.tables.removed_messages import unwanted_documents, unwanted_keys
 from mail_assets.vectors.index import VectorError, VectorIndex
@@ -124,7 +124,7 @@ def texts_agree(world: World) -> bool:
 
 def balanced(world: World) -> bool:
     with world.connect() as connection:
-        counts = read_message_counts(connection, MONTHS)
+        counts = count_months(connection, MONTHS, MessageCounts)
         return all(one.balanced for one in counts.values())
 
 

@@ -15,7 +15,7 @@ from mail_assets.steps import build_threads as build_step
 from mail_assets.steps.write_words import make_documents
 from mail_assets.store.embeddings import file_key, read_embeddings, write_embeddings
 from mail_assets.tables.partitions import Partition, locked
-from mail_assets_tests.kept_worlds import KeptWorlds
+from mail_assets_tests.kept_worlds import kept_world
 from mail_assets_tests.waits import LONG, wait_until
 from mail_assets_tests.world import APRIL, HARBOR, MARCH, MAY, World, mail
 
@@ -31,10 +31,7 @@ def fill_world(made: World) -> None:
     made.threads()
 
 
-@pytest.fixture
-def world(kept_worlds: KeptWorlds) -> Iterator[World]:
-    with kept_worlds.filled(fill_world) as world:
-        yield world
+world = kept_world(fill_world)
 
 
 class Forgetting:

@@ -1,8 +1,6 @@
 """Forgotten people leave the address columns of other mail, now and at later loads."""
 
-from collections.abc import Collection, Iterator
-
-import pytest
+from collections.abc import Collection
 
 from mail_assets.forgetting.forget import (
     ForgetReport,
@@ -13,7 +11,7 @@ from mail_assets.forgetting.forget import (
 from mail_assets.mail.message.forgotten import NOBODY
 from mail_assets.month import ListMonth
 from mail_assets.tables.removals import withdraw_removals
-from mail_assets_tests.kept_worlds import KeptWorlds
+from mail_assets_tests.kept_worlds import kept_world
 from mail_assets_tests.world import APRIL, DIGESTS, HARBOR, MARCH, World, mail
 
 EVE = "eve@example.net"
@@ -35,10 +33,7 @@ def fill_world(made: World) -> None:
     made.threads()
 
 
-@pytest.fixture
-def world(kept_worlds: KeptWorlds) -> Iterator[World]:
-    with kept_worlds.filled(fill_world) as world:
-        yield world
+world = kept_world(fill_world)
 
 
 def forget(world: World, request: ForgetRequest = ONE) -> ForgetReport:

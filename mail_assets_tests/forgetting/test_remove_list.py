@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from mail_assets.cli import main
 from mail_assets.forgetting import remove_list as removing
 from mail_assets.forgetting.remove_list import is_stored, remove_list
-from mail_assets_tests.kept_worlds import KeptWorlds
+from mail_assets_tests.kept_worlds import kept_world
 from mail_assets_tests.world import APRIL, HARBOR, MARCH, PIER, Killed, World, mail
 
 
@@ -41,10 +41,7 @@ def fill_world(world: World) -> None:
     world.summaries()
 
 
-@pytest.fixture
-def world(kept_worlds: KeptWorlds) -> Iterator[World]:
-    with kept_worlds.filled(fill_world) as world:
-        yield world
+world = kept_world(fill_world)
 
 
 def list_rows(world: World, name: str) -> dict[str, int]:

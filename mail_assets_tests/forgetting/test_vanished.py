@@ -1,6 +1,6 @@
 """Mail that vanished from its source before it was forgotten is removed everywhere too."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pytest
 
@@ -19,7 +19,7 @@ from mail_assets.tables.removals import list_removals
 from mail_assets.tables.removed_messages import unwanted_documents, unwanted_keys
 from mail_assets.vectors.index import VectorIndex
 from mail_assets.vectors.open import open_bucket
-from mail_assets_tests.kept_worlds import KeptWorlds
+from mail_assets_tests.kept_worlds import kept_world
 from mail_assets_tests.world import APRIL, DIGESTS, HARBOR, MARCH, PROFILE, Hashing, World, mail
 
 EVE = "eve@example.net"
@@ -59,10 +59,7 @@ def fill_world(made: World) -> None:
     made.threads()
 
 
-@pytest.fixture
-def world(kept_worlds: KeptWorlds) -> Iterator[World]:
-    with kept_worlds.filled(fill_world) as world:
-        yield world
+world = kept_world(fill_world)
 
 
 def other_index(world: World) -> VectorIndex:

@@ -1,6 +1,5 @@
 """An index is promoted when it is complete and not worse, and retired when it is not live."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import psycopg
@@ -30,7 +29,7 @@ from mail_assets.steps.write_words import write_words
 from mail_assets.tables.indexes import IndexRecord, live_index, read_promotion
 from mail_assets.vectors.index import IndexSpec, MissingIndexError, VectorIndex
 from mail_assets.vectors.open import open_bucket
-from mail_assets_tests.kept_worlds import KeptWorlds
+from mail_assets_tests.kept_worlds import kept_world
 from mail_assets_tests.world import APRIL, HARBOR, MARCH, PROFILE, World, mail
 
 INT8, FP32 = (index_spec(PROFILE, precision).name for precision in ("int8", "fp32"))
@@ -59,10 +58,7 @@ def fill_world(world: World) -> None:
     fill(world, "fp32")
 
 
-@pytest.fixture
-def filled(kept_worlds: KeptWorlds) -> Iterator[World]:
-    with kept_worlds.filled(fill_world) as world:
-        yield world
+filled = kept_world(fill_world)
 
 
 def switch(
@@ -262,10 +258,7 @@ def fill_words(world: World) -> None:
         world.chain(month, last="words")
 
 
-@pytest.fixture
-def filled_words(kept_worlds: KeptWorlds) -> Iterator[World]:
-    with kept_worlds.filled(fill_words) as world:
-        yield world
+filled_words = kept_world(fill_words)
 
 
 def newer(world: World) -> MailWords:

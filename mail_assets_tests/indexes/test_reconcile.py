@@ -11,7 +11,7 @@ from mail_assets.tables import bucket_keys
 from mail_assets.vectors.index import MissingIndexError, Vector
 from mail_assets.vectors.lance import LanceIndex
 from mail_assets.words.index import Document
-from mail_assets_tests.kept_worlds import KeptWorlds
+from mail_assets_tests.kept_worlds import kept_world
 from mail_assets_tests.world import APRIL, HARBOR, MARCH, World, mail
 
 IN_MARCH, IN_APRIL = ListMonth(HARBOR, MARCH), ListMonth(HARBOR, APRIL)
@@ -25,10 +25,7 @@ def fill_world(world: World) -> None:
     world.chain(APRIL)
 
 
-@pytest.fixture
-def filled(kept_worlds: KeptWorlds) -> Iterator[World]:
-    with kept_worlds.filled(fill_world) as world:
-        yield world
+filled = kept_world(fill_world)
 
 
 def look(world: World, kind: str = "vectors", **options: bool) -> Reconciliation:

@@ -303,16 +303,6 @@ def test_file_that_the_store_lost_is_named_and_the_rest_kept(world: World, tmp_p
     assert (made.lost, made.files) == ([lost[0]], 2)
 
 
-def test_mail_forgotten_before_the_backup_stays_forgotten(
-    world: World, new_home: NewHome, tmp_path: Path
-) -> None:
-    save(world, tmp_path / "backup")
-    other = new_home("other")
-    restore(other, tmp_path / "backup")
-    fill(other, "messages", "messages")
-    assert ids(other) == {"a", "d", "e"}
-
-
 @pytest.mark.parametrize(("when", "found"), [("before", "ae"), ("after", "ae"), ("never", "ade")])
 @pytest.mark.parametrize("whole", [False, True], ids=["records", "whole"])
 def test_later_removals_are_taken_from_a_newer_backup(
@@ -577,12 +567,6 @@ def test_folder_in_use_is_refused_and_not_touched(
     with pytest.raises(BackupError, match="apart from it"):
         BackupFolder(folder, [tmp_path / "other", home])
     assert files(tmp_path) == before
-
-
-def test_home_inside_a_former_backup_is_not_taken_for_one(tmp_path: Path) -> None:
-    write(BackupFolder(tmp_path), "store/a")
-    with pytest.raises(BackupError, match="apart from it"):
-        BackupFolder(tmp_path, [tmp_path])
 
 
 def test_folder_with_files_of_others_is_refused(tmp_path: Path) -> None:

@@ -42,7 +42,6 @@ from mail_assets.operations.examine import (
 from mail_assets.steps.load_messages import load_messages
 from mail_assets.steps.outcome import ListDefaults
 from mail_assets.steps.write_vectors import write_vectors
-from mail_assets.tables.health import find_without_statistics
 from mail_assets.tables.indexes import (
     IndexRecord,
     NewIndex,
@@ -394,22 +393,6 @@ def test_remedies_mend_missing_statistics_and_idle_locks(
         assert not [*examine_server(connection, psql)]
         with pytest.raises(psycopg.OperationalError):
             left.execute("select 1")
-
-
-def test_statistics_are_looked_for_in_one_schema_only(
-    world: World,
-) -> None:
-    with psycopg.connect(world.dsn, autocommit=True) as connection:
-        connection.execute("create schema mine; set search_path = mine")
-        connection.execute("drop table public.chunks cascade")
-        for schema in ("mine", "public"):
-            connection.execute(
-                f"create table {schema}.chunks with (autovacuum_enabled = off) as"
-                " select repeat('x', 500) from generate_series(1, 4000)".encode()
-            )
-        assert find_without_statistics(connection) == ["chunks"]
-        connection.execute("analyze chunks")
-        assert find_without_statistics(connection) == []
 
 
 def test_encoder_that_makes_other_vectors_is_named(

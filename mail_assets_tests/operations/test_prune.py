@@ -15,7 +15,7 @@ from mail_assets.operations.prune import prune_archives, prune_embeddings
 from mail_assets.store.embeddings import file_key, part_key, parts_prefix, write_embeddings
 from mail_assets.store.folder import FolderStore
 from mail_assets.tables.indexes import NewIndex, record_index
-from mail_assets_tests.kept_worlds import KeptWorlds
+from mail_assets_tests.kept_worlds import kept_world
 from mail_assets_tests.world import HARBOR, MARCH, World, mail
 
 NOW = dt.datetime.now(dt.UTC)
@@ -30,10 +30,7 @@ def fill_world(made: World) -> None:
     made.chain(MARCH, last="embeddings")
 
 
-@pytest.fixture
-def world(kept_worlds: KeptWorlds) -> Iterator[World]:
-    with kept_worlds.filled(fill_world) as world:
-        yield world
+world = kept_world(fill_world)
 
 
 @pytest.fixture

@@ -11,6 +11,7 @@ from psycopg import sql
 import mail_assets
 from mail_assets.postgres.statements import SQL, statement
 from mail_assets.search.filters import MessageFilter, read_condition
+from mail_assets.tables.checks import STATEMENTS as CHECK_STATEMENTS
 from mail_assets.tables.hidden_ids import STATEMENTS as HIDE_STATEMENTS
 from mail_assets.tables.kept_rows import KEPT
 from mail_assets.tables.list_removal import LAST, MANIFESTS, TABLES
@@ -20,19 +21,13 @@ FILES = sorted(
 )
 PACKAGE = Path(mail_assets.__file__).parent
 
-#: The statements of checks that are run for several months by one function.
-MONTH_CHECKS = (
-    "dialects", "message_counts", "undated", "unthreaded", "wrong_spans", "tokens",
-    "summary_sentences", "summary_ages", "patches", "commits", "series", "links",
-)  # fmt: skip
-
 #: Of a whole list, by one function.
 DAMAGE = (
     "messages", "entries", "quarantined", "removed", "wrong_senders", "chunks", "patches",
     "commits",
 )  # fmt: skip
 
-STAGED = ("messages", "threads", "chunks", "patches", "commits")
+STAGED = ("messages", "threads", "chunks", "patches", "commits", "commit_links")
 #: What EXPLAIN takes, after the comments.
 PLANNED = re.compile(r"(--.*\n)*\(?(select|insert|update|delete|with)\b")
 #: Values for parameters that are looked up while planning; null does for the others.
@@ -115,10 +110,11 @@ def test_statements_are_used_and_exist() -> None:
         *(("search", name) for name in ("newest", "by_id", "page_copies", "page_chunks")),
         *(("kept_rows", name) for name in BACKUP_STATEMENTS),
         *(("filters", name) for name in names("filters")),  # put together by search/filters.py
-        *(("checks", name) for name in MONTH_CHECKS),
+        *(("checks", name) for name in CHECK_STATEMENTS.values()),
         *(("damage", name) for name in DAMAGE),
         *(("hidden_ids", name) for name in HIDE_STATEMENTS),
         *(("patch_series", name) for name in SERIES_STATEMENTS),
+        *(("commit_links", f"commits_of_{asset}") for asset in ("month", "patches", "messages")),
         *(("list_removal", f"delete_{table}") for table in TABLES),
         *(("list_removal", name) for name in (*MANIFESTS, *LAST)),
         *(("exports", name) for name in ("newest", "newest_of_list", "newest_of_month")),

@@ -115,6 +115,31 @@ def test_list_that_is_not_shown_says_nothing(world: World) -> None:
     assert said["shas"] == []
 
 
+def test_shown_version_supersedes_over_a_hidden_one(world: World) -> None:
+    third = patch("v3", f"[PATCH v3] {TITLE}", LINES[:14], day=15)
+    load(world, FIRST, third)
+    load(world, SECOND, list_name=PIER)
+    world.series()
+    for shown, reason in (([HARBOR], "v3"), ([HARBOR, PIER], "v2")):
+        with world.connect() as connection:
+            show_lists(connection, shown)
+            series = read_series(connection, "v1@example.org", MARCH_20)
+        assert series is not None
+        first = series.changes[0].versions[0]
+        assert (first.state, first.reason_id) == ("superseded", f"{reason}@example.org")
+
+
+def test_patch_that_a_hidden_list_refuses_is_not_silent(world: World) -> None:
+    load(world, FIRST, post("a", "Re: x", "Interesting.\n", BOB, 11, "v1"))
+    load(world, post("t", "Re: x", "NAK.\n", BOB, 12, "v1"), list_name=PIER)
+    world.series()
+    with world.connect() as connection:
+        show_lists(connection, [HARBOR])
+        series = read_series(connection, "v1@example.org", MARCH_20 + dt.timedelta(days=900))
+    assert series is not None
+    assert series.changes[0].deciding.state == "open"
+
+
 def test_version_in_a_hidden_list_is_not_named(world: World) -> None:
     load(world, FIRST, list_name=PIER)
     load(world, SECOND)

@@ -66,6 +66,22 @@ def test_pages_by_date_of_any_size_have_the_same_rows(
 
 
 @pytest.mark.usefixtures("early")
+@pytest.mark.parametrize("group", GROUPS)
+@pytest.mark.parametrize("sort", ["date", "oldest"])
+@pytest.mark.parametrize("query", BY_DATE)
+def test_pages_by_date_lead_back_to_the_first(
+    search: Search, query: str, sort: str, group: str
+) -> None:
+    asked = {"sort": sort, "group": group, "limit": 3}
+    there = [*walk(search, query, **asked)]
+    back = [there[-1]]
+    while row := back[0].previous_row:
+        counted = {"offset": row.rows} if row.rows < 4 else {"after_row": row}
+        back.insert(0, search(query, **counted, **asked))
+    assert rows_of(iter(back), group) == rows_of(iter(there), group)
+
+
+@pytest.mark.usefixtures("early")
 @pytest.mark.parametrize("sort", ["date", "oldest"])
 def test_pages_by_date_have_every_message(search: Search, sort: str) -> None:
     pages = walk(search, "list:harbor-dev", sort=sort, limit=3, facets=True)

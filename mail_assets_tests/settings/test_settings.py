@@ -42,11 +42,6 @@ def test_settings_have_defaults_without_an_environment() -> None:
     assert [*settings.lists] == ["harbor-dev", "harbor-users"]
 
 
-def test_empty_variables_count_as_unset() -> None:
-    names = ("HOME", "LISTS", "STORE", "VECTORS", "ENCODER", "PRECISION", "PG_DSN", "HTTP_AUTH")
-    assert load_settings({f"MAIL_{name}": "" for name in names}) == load_settings({})
-
-
 def test_environment_of_the_process_is_read(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

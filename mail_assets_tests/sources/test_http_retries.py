@@ -3,7 +3,6 @@
 import ssl
 import threading
 from datetime import UTC, datetime, timedelta
-from email.utils import format_datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
@@ -74,19 +73,6 @@ def test_transient_failure_is_retried_with_growing_pauses(
     assert [2 ** (n - 1) <= pause <= 2**n for n, pause in enumerate(slept, 1)] == [True] * 3
 
 
-@pytest.mark.parametrize("reply", [Reply(status=502), Reply(MBOX, cut=100)])
-def test_last_attempt_gives_a_retryable_error(
-    server: Server, tmp_path: Path, slept: list[float], reply: Reply
-) -> None:
-    server.on("/x.202001", reply)
-    source = template(server, sleep=slept.append, attempts=3)
-    with pytest.raises(SourceError, match=r"month 2020-01: .*3 times; try later") as found:
-        source.fetch(JANUARY, tmp_path / "target")
-    assert found.value.retryable
-    assert (len(server.seen), len(slept)) == (3, 2)
-    assert list(tmp_path.iterdir()) == []
-
-
 def test_server_that_is_not_there_is_tried_again(tmp_path: Path, slept: list[float]) -> None:
     listener = ThreadingHTTPServer(("127.0.0.1", 0), BaseHTTPRequestHandler)
     port = listener.server_port
@@ -132,27 +118,6 @@ def test_server_that_trickles_is_tried_again_and_given_up(
             source.fetch(JANUARY, tmp_path / "target")
     assert found.value.retryable
     assert list(tmp_path.iterdir()) == []
-
-
-def test_pause_that_a_server_asks_for_is_kept(
-    server: Server, tmp_path: Path, slept: list[float]
-) -> None:
-    began = datetime.now(UTC)
-    later = format_datetime(began + timedelta(seconds=200), usegmt=True)
-    server.on(
-        "/x.202001",
-        Reply(status=429, headers=(("Retry-After", "17"),)),
-        Reply(status=503, headers=(("Retry-After", later),)),
-        Reply(status=503, headers=(("Retry-After", "Mon, 05 Jan 2015 15:18:12 GMT"),)),
-        Reply(status=503, headers=(("Retry-After", "soon"),)),
-        Reply(MBOX),
-    )
-    fetched(template(server, sleep=slept.append).fetch(JANUARY, tmp_path / "target"))
-    assert slept[0] == 17
-    took = (datetime.now(UTC) - began).total_seconds()
-    assert 199 - took <= slept[1] <= 200
-    assert slept[2] == 0
-    assert 8 <= slept[3] <= 16
 
 
 @pytest.mark.parametrize("value", ["301", "9" * 400])

@@ -16,7 +16,6 @@ from mail_assets.mail.message.parse import parse_message
 from mail_assets.sources import message_files
 from mail_assets.sources.message_files import MessageFiles
 from mail_assets.sources.source import ArchiveSource, Fetched, SourceError, Unchanged
-from mail_assets_tests.mail.corpora import reported
 from mail_assets_tests.sources.mails import (
     APRIL_2024,
     APRIL_DATE,
@@ -139,11 +138,6 @@ def test_listing_opens_each_message_once(maildir: Path, monkeypatch: pytest.Monk
 
     monkeypatch.setattr(MessageFiles, "_open", refuse)
     assert open_at(maildir).versions() == before
-
-
-def test_without_any_date_the_time_of_delivery_counts(maildir: Path, tmp_path: Path) -> None:
-    (maildir / "new/1711965700.M6P7.host").write_bytes(mail(6, ""))
-    assert mail(6, "") in fetch_months(open_at(maildir), tmp_path)["2024-04"]
 
 
 def test_message_removed_while_read_is_a_retryable_error(maildir: Path, tmp_path: Path) -> None:
@@ -316,20 +310,6 @@ def test_message_filed_by_the_time_of_its_file_is_named(eml: Path, tmp_path: Pat
     again = open_at(eml)
     again.versions()
     assert again.new_remarks() == [said]
-
-
-def test_reported_maildir_is_read(tmp_path: Path) -> None:
-    folder = tmp_path / "Mail"
-    for name in ("cur", "new"):
-        (folder / name).mkdir(parents=True)
-    for name, file in {
-        "cur/1767607320.M3P1.host,S=250:2,SZ": "R13-maildir-dovecot-zlib.gz",
-        "new/1767607380.M4P1.host": "R14-maildir-no-date",
-    }.items():
-        (folder / name).write_bytes(reported(file).read_bytes())
-    found = dates(open_at(folder), tmp_path)
-    assert len(found) == 2
-    assert found[1] == ("2026-01-05T10:03:00", "from_line")
 
 
 # --- folders of other programs ------------------------------------------------------------------

@@ -176,5 +176,5 @@ def test_checkout_and_abbreviated_id_are_found(tmp_path: Path) -> None:
     )
     found = GitFolder.around(work / "deep")
     assert found is not None
-    assert (found.find(sha[:9]), found.find("beef" * 10), found.find("--help")) == (sha, "", "")
+    assert found.find([sha[:9], "beef" * 10, "--help", sha]) == {sha[:9]: sha, sha: sha}
     assert GitFolder.around(tmp_path) is None

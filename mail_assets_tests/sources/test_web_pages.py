@@ -122,17 +122,6 @@ def test_page_sent_gzipped_is_read(server: Server, slept: list[float]) -> None:
     assert list(PageSource("hackers", url, options(slept)).versions()) == [JANUARY]
 
 
-@pytest.mark.parametrize("cut", [1, 9, 20])
-def test_page_with_truncated_content_coding_is_an_error(
-    server: Server, slept: list[float], cut: int
-) -> None:
-    coded = gzip.compress(page("x.202001", "x.202002"))
-    url = server.on("/", Reply(coded[:-cut], headers=(("Content-Encoding", "gzip"),)))
-    with pytest.raises(SourceError, match="ends inside its content coding gzip") as found:
-        PageSource("hackers", url, options(slept)).versions()
-    assert found.value.retryable
-
-
 def test_plain_web_servers_folder_is_a_source(tmp_path: Path, slept: list[float]) -> None:
     folder = tmp_path / "served"
     folder.mkdir()

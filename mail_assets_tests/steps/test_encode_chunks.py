@@ -91,16 +91,6 @@ def test_new_texts_are_encoded_and_old_ones_leave_the_file(world: World) -> None
     assert read_embeddings(world.store, key(world)).keys() == hashes(world)
 
 
-def test_text_that_is_gone_leaves_the_file(world: World) -> None:
-    load(world, mail("a"), mail("b"))
-    world.embeddings()
-    load(world, mail("a"), at=1)
-    outcome = world.embeddings()
-    assert outcome.changed
-    assert outcome.counts["encoded"] == 0
-    assert read_embeddings(world.store, key(world)).keys() == hashes(world)
-
-
 def test_same_texts_leave_the_file_unchanged(world: World) -> None:
     load(world, mail("a", "Thanks.", subject="s"))
     world.embeddings()
@@ -280,14 +270,6 @@ def test_progress_is_logged_with_each_part(world: World, monkeypatch: pytest.Mon
         f"{HARBOR} {MARCH}: 2 of 5",
         f"{HARBOR} {MARCH}: 4 of 5",
     ]
-
-
-def test_lost_file_is_made_again(world: World) -> None:
-    load(world, mail("a"))
-    world.embeddings()
-    world.store.delete(key(world))
-    assert world.embeddings().changed
-    assert read_embeddings(world.store, key(world)).keys() == hashes(world)
 
 
 def test_month_that_became_empty_loses_its_file(world: World) -> None:

@@ -5,12 +5,17 @@ import pytest
 from mail_assets.forgetting.forget import ForgetRequest
 from mail_assets.forgetting.remove_list import remove_list
 from mail_assets.month import ListMonth
+from mail_assets.steps import link_commits as steps
 from mail_assets.steps.link_commits import link_commits
 from mail_assets.steps.read_commits import find_months_behind, read_month_commits
+from mail_assets.tables import commit_links
 from mail_assets.tables.commit_links import Discussed, has_changes
-from mail_assets.tables.commits import AmbiguousCommitError, CommitKey, find_commit
+from mail_assets.tables.commits import AmbiguousCommitError, CommitKey, find_commits
 from mail_assets_tests.crane import COMMITTED, NEW, Crane
-from mail_assets_tests.world import APRIL, HARBOR, MARCH, PIER, World, mail
+from mail_assets_tests.sources.inboxes import git
+from mail_assets_tests.sources.repositories import MARCH_5
+from mail_assets_tests.steps.test_killed_patches import killed_at
+from mail_assets_tests.world import APRIL, HARBOR, MARCH, PIER, Killed, World, mail
 
 
 @pytest.fixture
@@ -67,8 +72,8 @@ def test_rewritten_history_loses_its_commits_and_links(crane: Crane) -> None:
     crane.link()
     assert crane.links(sha) == []
     with crane.world.connect() as connection:
-        assert find_commit(connection, sha, ["crane"]) is None
-        assert find_commit(connection, again[:8], ["crane"]) == CommitKey("crane", again)
+        found = find_commits(connection, [sha, again[:8].upper()], ["crane"])
+    assert found == {again[:8].upper(): CommitKey("crane", again)}
 
 
 def test_commit_moves_between_months_of_a_rewritten_date(crane: Crane) -> None:
@@ -189,9 +194,101 @@ def test_rebuild_makes_the_same_links(crane: Crane) -> None:
     assert crane.links(sha) == ["applied v1"]
 
 
+def test_killed_run_goes_on_with_the_rest(crane: Crane, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(steps, "PORTION", 1)
+    shas = [crane.commit(f"crane: limit {n}", b"int limit_%d;\n" % n) for n in range(4)]
+    crane.world.load(crane.mail("v1", shas[3]), last="patches")
+    crane.read()
+    with killed_at(60), pytest.raises(Killed):
+        crane.link()
+    [(left,)] = crane.world.rows("commit_link_changes", "count(*)")
+    assert 0 < left < 5
+    outcome = crane.link()
+    assert outcome.counts["read"] == left
+    assert crane.link(rebuild=True).digest == outcome.digest
+    assert crane.links(shas[3]) == ["applied v1"]
+
+
+def test_title_that_stands_once_again_says_more(crane: Crane) -> None:
+    sha = crane.commit()
+    weak = mail(
+        "v1",
+        "Know it.\n---\n" + crane.diff(sha).replace("int", "long"),
+        subject="[PATCH] crane: know the limit",
+        sender="Ann <ann@example.org>",
+    )
+    crane.world.load(weak, last="patches")
+    crane.read()
+    crane.link()
+    alone = crane.links(sha)
+    crane.commit(text=b"int x;\n")
+    crane.read()
+    assert crane.link().counts["read"] == 3
+    assert (alone, crane.links(sha)) == (["applied v1"], [])
+    git(crane.made.folder, "update-ref", "refs/heads/main", sha)
+    crane.read()
+    crane.link()
+    assert crane.links(sha) == alone
+
+
+def test_title_of_many_commits_touches_none_of_them(crane: Crane) -> None:
+    for n in range(3):
+        crane.made.commit({"n": b"%d\n" % n}, "sync", committed=COMMITTED + n * 40 * 86_400)
+        crane.read(f"2024-0{3 + n}")
+        assert crane.link().counts["read"] == (2, 2, 1)[n]
+
+
+@pytest.mark.parametrize(
+    ("path", "date", "read"),
+    [
+        ("crane.c", "04 Mar 2024", 1),
+        ("other.c", "04 Mar 2024", 0),
+        ("crane.c", "20 Mar 2024", 0),
+    ],
+)
+def test_mail_touches_commits_of_its_author_and_files(
+    crane: Crane, path: str, date: str, read: int
+) -> None:
+    crane.world.load(mail("m"), last="patches")
+    crane.read()
+    crane.link()
+    diff = f"---\n--- a/{path}\n+++ b/{path}\n@@ -1 +1 @@\n-int a;\n+int b;\n"
+    new = mail(
+        "n",
+        diff,
+        subject="[PATCH] Turn",
+        sender="Ann <ann@example.org>",
+        date=f"{date} 09:00 +0000",
+    )
+    crane.world.load(mail("m"), new, at=1, last="patches")
+    crane.link()
+    [(counts,)] = crane.world.rows("partitions", "counts", "asset = 'commit_links'")
+    assert counts["read"] == read
+
+
+def test_mail_is_found_among_many_of_its_title(
+    crane: Crane, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(commit_links, "MOST_ALIKE", 2)
+    texts = [b"".join(b"int limit_%d_%d;\n" % (n, m) for m in range(6)) for n in range(9)]
+    shas = [
+        crane.made.commit({"crane.c": text}, "sync", authored=at, committed=at + 3_600)
+        for n, text in enumerate(texts)
+        for at in [MARCH_5 + n * 86_400]
+    ]
+    mails = [
+        crane.mail(f"v{n}", sha, "[PATCH] sync").replace(b"04 Mar 2024", b"%02d Mar 2024" % (n + 5))
+        for n, sha in enumerate(shas)
+    ]
+    crane.world.load(*mails, last="patches")
+    crane.read()
+    crane.link()
+    assert [crane.links(sha)[:1] for sha in shas] == [[f"applied v{n}"] for n in range(9)]
+
+
 def test_ambiguous_id_is_refused(crane: Crane) -> None:
     shas = [crane.made.commit({"n": b"%d\n" % n}, f"n {n}", committed=COMMITTED) for n in range(20)]
     crane.read()
     twice = next(x for x in "0123456789abcdef" if sum(sha[0] == x for sha in shas) > 1)
     with crane.world.connect() as connection, pytest.raises(AmbiguousCommitError):
-        find_commit(connection, twice, ["crane"])
+        find_commits(connection, [shas[0], twice], ["crane"])

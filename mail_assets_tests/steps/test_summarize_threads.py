@@ -365,9 +365,3 @@ def test_long_thread_is_read_in_part(world: World, monkeypatch: pytest.MonkeyPat
     assert build(world)["made"] == 1
     [(sentences,)] = world.rows("thread_summaries", "sentences")
     assert {one["message_id"] for one in sentences} == {"a@example.org"}
-
-
-def test_empty_corpus_has_no_summaries(world: World) -> None:
-    assert build(world)["summaries"] == 0
-    load(world, MAY)
-    assert not world.summaries().changed

@@ -5,12 +5,12 @@ import pytest
 
 from mail_assets.tables.checks import (
     MessageCounts,
+    Tokens,
+    Undated,
+    Unthreaded,
+    WrongSpans,
     chunk_keys,
-    count_undated,
-    count_unthreaded,
-    count_wrong_spans,
-    read_message_counts,
-    read_tokens,
+    count_months,
 )
 from mail_assets.tables.mbox_archives import ArchiveRow, write_archive
 from mail_assets.tables.messages import QuarantineRow, replace_quarantine
@@ -39,14 +39,14 @@ def month(migrated: psycopg.Connection) -> psycopg.Connection:
 def test_a_month_never_fetched_counts_zero(
     migrated: psycopg.Connection,
 ) -> None:
-    account = read_message_counts(migrated, [MONTH])[MONTH]
+    account = count_months(migrated, [MONTH], MessageCounts)[MONTH]
     assert account == MessageCounts(0, 0, False, 0, 0, 0, 0, 0)
     assert account.balanced
     assert not account.empty
 
 
 def test_a_right_account_is_balanced(month: psycopg.Connection) -> None:
-    account = read_message_counts(month, [MONTH])[MONTH]
+    account = count_months(month, [MONTH], MessageCounts)[MONTH]
     assert account == MessageCounts(6, 9, True, 2, 2, 1, 1, 1)
     assert account.balanced
     assert not account.empty
@@ -65,21 +65,21 @@ def test_a_right_account_is_balanced(month: psycopg.Connection) -> None:
 )
 def test_a_wrong_account_is_found(month: psycopg.Connection, wrong: str) -> None:
     month.execute(wrong.encode())
-    assert not read_message_counts(month, [MONTH])[MONTH].balanced
+    assert not count_months(month, [MONTH], MessageCounts)[MONTH].balanced
 
 
 def test_an_archive_with_bytes_and_no_message_is_found(month: psycopg.Connection) -> None:
     month.execute("update mbox_archives set found = 0")
-    assert read_message_counts(month, [MONTH])[MONTH].empty
+    assert count_months(month, [MONTH], MessageCounts)[MONTH].empty
     month.execute("update partitions set counts = counts || '{\"unpacked_bytes\": 0}'")
-    assert not read_message_counts(month, [MONTH])[MONTH].empty
+    assert not count_months(month, [MONTH], MessageCounts)[MONTH].empty
 
 
 def test_undated_messages_are_counted(month: psycopg.Connection) -> None:
-    assert count_undated(month, [MONTH])[MONTH] == (0, 2)
+    assert count_months(month, [MONTH], Undated)[MONTH] == (0, 2)
     month.execute("update messages set date_source = 'received' where message_id like '1%'")
-    assert count_undated(month, [MONTH])[MONTH] == (1, 2)
-    assert count_undated(month, [NEXT_MONTH])[NEXT_MONTH] == (0, 0)
+    assert count_months(month, [MONTH], Undated)[MONTH] == (1, 2)
+    assert count_months(month, [NEXT_MONTH], Undated)[NEXT_MONTH] == (0, 0)
 
 
 @pytest.mark.parametrize(
@@ -99,19 +99,19 @@ def test_replies_that_refer_to_nothing_are_counted(
     migrated: psycopg.Connection, subject: str, headers: str, orphan: bool
 ) -> None:
     load(migrated, [stored("1@example.org", subject=subject, headers=headers)])
-    assert count_unthreaded(migrated, [MONTH])[MONTH] == (int(orphan), 1, 1)
+    assert count_months(migrated, [MONTH], Unthreaded)[MONTH] == (int(orphan), 1, 1)
 
 
 def test_messages_that_threads_do_not_know_are_counted(month: psycopg.Connection) -> None:
     months = [MONTH, NEXT_MONTH, OTHER_LIST]
-    before = count_unthreaded(month, months)
+    before = count_months(month, months, Unthreaded)
     assert all(one.not_in_threads == one.messages for one in before.values())
     month.execute(
         "insert into threads select message_id, message_id, null, null, message_id, 0, 0, false"
         " from messages where list = %s",
         (MONTH.list_name,),
     )
-    after = count_unthreaded(month, months)
+    after = count_months(month, months, Unthreaded)
     assert [before[m].messages for m in months] == [after[m].messages for m in months]
     assert {m.list_name: after[m].not_in_threads for m in months if before[m].messages} == {
         MONTH.list_name: 0,
@@ -120,7 +120,7 @@ def test_messages_that_threads_do_not_know_are_counted(month: psycopg.Connection
 
 
 def test_right_spans_pass(month: psycopg.Connection) -> None:
-    assert count_wrong_spans(month, [MONTH])[MONTH] == 0
+    assert count_months(month, [MONTH], WrongSpans)[MONTH].wrong == 0
 
 
 @pytest.mark.parametrize(
@@ -151,31 +151,31 @@ def test_a_chunk_that_differs_from_its_spans_is_found(
     length = "select length(body_text) from messages where message_id = '1@example.org'"
     assert month.execute(length).fetchone() == (14,)
     month.execute(f"{wrong} where message_id = '1@example.org'".encode())
-    assert count_wrong_spans(month, [MONTH])[MONTH] == 1
-    assert count_wrong_spans(month, [OTHER_LIST])[OTHER_LIST] == 0
+    assert count_months(month, [MONTH], WrongSpans)[MONTH].wrong == 1
+    assert count_months(month, [OTHER_LIST], WrongSpans)[OTHER_LIST].wrong == 0
 
 
 def test_several_spans_are_one_text(month: psycopg.Connection) -> None:
     month.execute(
         "update chunks set spans = '{0,3,5,8}', text = 'Oneünd' where message_id like '1%'"
     )
-    assert count_wrong_spans(month, [MONTH])[MONTH] == 0
+    assert count_months(month, [MONTH], WrongSpans)[MONTH].wrong == 0
 
 
 def test_many_months_are_asked_for_at_once(month: psycopg.Connection) -> None:
     months = [OTHER_LIST, NEXT_MONTH, MONTH]
-    stored = {m: counts.stored for m, counts in read_message_counts(month, months).items()}
+    stored = {m: counts.stored for m, counts in count_months(month, months, MessageCounts).items()}
     assert stored == {OTHER_LIST: 1, NEXT_MONTH: 0, MONTH: 2}
-    assert [*count_undated(month, months).values()] == [(0, 1), (0, 0), (0, 2)]
-    assert [tokens.chunks for tokens in read_tokens(month, months).values()] == [1, 0, 2]
+    assert [*count_months(month, months, Undated).values()] == [(0, 1), (0, 0), (0, 2)]
+    assert [tokens.chunks for tokens in count_months(month, months, Tokens).values()] == [1, 0, 2]
     month.execute("update chunks set text = 'x' where list = 'dev'")
-    assert [*count_wrong_spans(month, months).values()] == [0, 0, 2]
-    assert read_message_counts(month, []) == {}
+    assert [*count_months(month, months, WrongSpans).values()] == [(0,), (0,), (2,)]
+    assert count_months(month, [], MessageCounts) == {}
 
 
 def test_tokens_are_those_of_the_month(month: psycopg.Connection) -> None:
-    assert read_tokens(month, [MONTH])[MONTH] == (3, 4.0, 5, 2)
-    assert read_tokens(month, [NEXT_MONTH])[NEXT_MONTH] == (0, 0.0, 0, 0)
+    assert count_months(month, [MONTH], Tokens)[MONTH] == (3, 4.0, 5, 2)
+    assert count_months(month, [NEXT_MONTH], Tokens)[NEXT_MONTH] == (0, 0.0, 0, 0)
 
 
 def test_chunk_keys_are_those_of_the_month(month: psycopg.Connection) -> None:

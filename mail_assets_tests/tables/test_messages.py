@@ -1,7 +1,5 @@
 """Loading a month writes the difference and leaves other partitions alone."""
 
-from collections.abc import Iterator
-
 import psycopg
 import pytest
 
@@ -16,7 +14,6 @@ from mail_assets_tests.tables.rows import (
     MONTH,
     NEXT_MONTH,
     OTHER_LIST,
-    Stored,
     encode,
     load,
     stored,
@@ -124,21 +121,6 @@ def test_one_id_and_variant_twice_is_an_error(
     with pytest.raises(psycopg.errors.CardinalityViolation):
         load(migrated, [stored("1@example.org"), stored("1@example.org", "Else.\n")])
     assert ids(migrated) == ["0@example.org"]
-
-
-def test_an_error_halfway_leaves_the_old_rows(migrated: psycopg.Connection) -> None:
-    load(migrated, [stored("1@example.org"), stored("2@example.org", ordinal=1)])
-    before = unchanged(migrated)
-
-    def breaks() -> Iterator[Stored]:
-        yield stored("1@example.org", "Changed.\n")
-        yield stored("3@example.org")
-        raise OSError("the archive broke off")
-
-    with pytest.raises(OSError, match="broke off"), migrated.transaction():
-        write(migrated, breaks())
-    assert unchanged(migrated) == before
-    assert load(migrated, [stored("1@example.org")]).deleted == 1
 
 
 @pytest.mark.parametrize("text", ["a\0b", "a\ud800b"])

@@ -4,8 +4,7 @@ import psycopg
 import pytest
 
 from mail_assets.mail.threads.message import choose_copies
-from mail_assets.mail.threads.tree import Alias, ThreadNode, build_trees
-from mail_assets.month import ListMonth
+from mail_assets.mail.threads.tree import Alias, build_trees
 from mail_assets.tables.partitions import RowChanges
 from mail_assets.tables.threads import (
     Threads,
@@ -137,41 +136,6 @@ def test_threads_are_read_with_what_leads_to_them(migrated: psycopg.Connection) 
     assert read_threads(migrated, None).aliases == {"x": three, "z": two}
 
 
-def test_a_reply_finds_its_parent_in_another_month_and_list(
-    migrated: psycopg.Connection,
-) -> None:
-    load(migrated, [stored("1@example.org")], ListMonth("users", "2024-02"))
-    load(migrated, [stored("2@example.org", headers=REPLY)])
-    assert rebuild(migrated)[:2] == (2, 0)
-    assert parents(migrated)["2@example.org"] == ("1@example.org", False)
-    assert len(read_threads(migrated, None).nodes) == 2
-    assert {n.thread_id for n in read_threads(migrated, None).nodes} == {"1@example.org"}
-
-
-def test_rebuilding_the_same_writes_nothing(migrated: psycopg.Connection) -> None:
-    load(migrated, [stored("2@example.org", headers=REPLY), stored("3@example.org", ordinal=1)])
-    first = rebuild(migrated)
-    again = rebuild(migrated)
-    assert again == (0, 0, first.digest)
-    assert parents(migrated)["1@example.org"] == (None, True)
-
-
-def test_only_the_difference_is_written(migrated: psycopg.Connection) -> None:
-    load(migrated, [stored("2@example.org", headers=REPLY), stored("3@example.org", ordinal=1)])
-    first = rebuild(migrated)
-    load(migrated, [stored("1@example.org")], OTHER_LIST)
-    arrived = rebuild(migrated)
-    assert (arrived.written, arrived.deleted) == (2, 0)  # the ghost, and the reply to it
-    assert parents(migrated)["1@example.org"] == (None, False)
-    load(migrated, [], OTHER_LIST)
-    assert rebuild(migrated)[:2] == (2, 0)
-    load(migrated, [stored("3@example.org")])
-    gone = rebuild(migrated)
-    assert gone.deleted == 2
-    assert [*parents(migrated)] == ["3@example.org"]
-    assert len({first.digest, arrived.digest, gone.digest}) == 3
-
-
 @pytest.mark.parametrize(
     ("field", "value"),
     [
@@ -205,17 +169,3 @@ def test_a_change_of_any_column_is_a_difference(
     with migrated.transaction():
         again = replace_threads(migrated, read_threads(migrated, None), Threads(nodes, {}), "")
     assert again.digest == second.digest, "a digest of differences is that of the rows"
-
-
-def test_an_error_halfway_leaves_the_old_rows(migrated: psycopg.Connection) -> None:
-    load(migrated, [stored("1@example.org")])
-    rebuild(migrated)
-    broken = ThreadNode("2@example.org", None, None, None, "2@example.org", 0, 0, False, False)  # type: ignore[arg-type]
-
-    def replace() -> None:
-        with migrated.transaction():
-            replace_threads(migrated, read_threads(migrated, None), Threads([broken], {}), "")
-
-    with pytest.raises(psycopg.errors.NotNullViolation):
-        replace()
-    assert [*parents(migrated)] == ["1@example.org"]

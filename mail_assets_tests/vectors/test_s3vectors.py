@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
-from email.utils import format_datetime
 from types import SimpleNamespace
 
 import numpy as np
@@ -74,24 +72,6 @@ def test_throttling_and_outages_are_waited_out(fake: FakeS3Vectors, bucket: Buck
     fake.faults = [Fault(status=429, code="NeverHeardOf"), Fault(), Fault(status=504)]
     assert index.put(VECTORS) == 12
     assert fake.calls["PutVectors"] == 4
-
-
-@pytest.mark.parametrize(
-    ("header", "least", "most"),
-    [("7", 7.0, 7.5), ("0", 0.0, 0.5), ("in 30 s", 29.0, 30.5), ("soon", 0.0, 0.5), ("", 0.0, 0.5)],
-)
-def test_retry_after_is_waited_for_in_seconds_and_as_a_date(
-    fake: FakeS3Vectors, bucket: Bucket, waits: list[float], header: str, least: float, most: float
-) -> None:
-    began = datetime.now(UTC)
-    if header == "in 30 s":
-        header = format_datetime(began + timedelta(seconds=30), usegmt=True)
-    index = bucket.index(SPEC)
-    index.ensure()
-    fake.faults = [Fault(status=503, retry_after=header)]
-    assert index.put(VECTORS) == 12
-    took = (datetime.now(UTC) - began).total_seconds()
-    assert [least - took <= wait <= most for wait in waits] == [True]
 
 
 def test_a_service_that_asks_for_an_hour_is_given_up(

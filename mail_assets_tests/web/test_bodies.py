@@ -66,6 +66,8 @@ def test_body_without_segments_is_text() -> None:
         ("One line.", "prose"),
         ("Thanks,\nBob", "verse"),
         ("- one\n- two", "verse"),
+        (f"Reviewed-by: {'Bo ' * 20}\nCo-developed-by: Eve\nCc: Ann", "verse"),
+        (f"Link: https://example.org/{'a' * 40}\nFixes: 0123456789ab", "verse"),
         ("1. one\n2. two", "verse"),
         ("name     size\none         1", "columns"),
         ("| a | b |\n| 1 | 2 |", "columns"),
@@ -191,3 +193,15 @@ def test_html_has_the_text_and_no_markup_of_it(text: str) -> None:
         assert tags <= {"p", "pre", "a", "span"}
         links = re.findall(r'href="([^"]*)"', "".join(part.html for part in parts))
         assert all(url.startswith(("https://", "http://", "/message/")) for url in links)
+
+
+def test_lines_that_name_files_are_no_change() -> None:
+    patch = (
+        "---\n a.c | 2 +-\ndiff --git a/a.c b/a.c\n--- a/a.c\n+++ b/a.c\n@@ -1 +1 @@\n--- x\n+++y\n"
+    )
+    [part] = split_parts(patch, [Segment(0, len(patch), "patch")], ())
+    lines = str(part.html).partition(">")[2].split("\n")
+    found = [re.match(r'<span class="(\w+)">', line) for line in lines]
+    assert [one[1] if one else "" for one in found] == [
+        "", "", "file", "file", "file", "place", "removed", "added",
+    ]  # fmt: skip

@@ -1,5 +1,6 @@
 """Pages and documents of commits, of series of patches, and of the patches of a list."""
 
+import importlib
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,6 +12,7 @@ import httpx
 import pytest
 
 from mail_assets.web.limits import Cost, find_cost
+from mail_assets.web.patch_parts import name_missing, view_open_patches
 from mail_assets.web.privacy import HIDDEN, SHOWN
 from mail_assets_tests.crane import Crane
 from mail_assets_tests.databases import Databases
@@ -29,6 +31,7 @@ from mail_assets_tests.web.test_accessibility import (
 )
 from mail_assets_tests.web.test_closed_lists import close
 from mail_assets_tests.web.test_openapi import check, read_api
+from mail_assets_tests.web.test_web_developer import generate_client
 from mail_assets_tests.world import APRIL, HARBOR, PIER, World
 
 ATOM = "{http://www.w3.org/2005/Atom}"
@@ -387,6 +390,100 @@ def test_documents_of_patches_match_their_schemas(standing: Yard, addresses: str
             check(api, name, response.json())
 
 
+def test_generated_client_walks_the_patches(standing: Yard, tmp_path: Path) -> None:
+    def ask(operation: str, *values: str, **options: object) -> Any:
+        module = importlib.import_module(f"{name}.api.patches.{operation}")
+        return module.sync(*values, client=client, **options)
+
+    with open_yard(standing) as server, generate_client(server, tmp_path) as name:
+        package = importlib.import_module(name)
+        opened = package.Client(
+            base_url=str(server.base_url), raise_on_unexpected_status=True, follow_redirects=True
+        )
+        lists = importlib.import_module(f"{name}.models")
+        with opened as client:
+            [applied] = ask("list_applied", lists.ListAppliedList("harbor")).commits
+            commit = ask("get_commit", applied.sha)
+            assert ask("get_commit", applied.sha[:12]).to_dict() == commit.to_dict()
+            assert commit.message_ids[0] == applied.mail.message_id
+            feed = ask("get_applied_feed", lists.GetAppliedFeedList("harbor"))
+            assert applied.sha in str(feed)
+            [waiting] = ask("list_open_patches", lists.ListOpenPatchesList("harbor")).changes
+            series = ask("get_series", waiting.message_id)
+            by_id = ask("get_series_by_id", id=waiting.message_id)
+            assert by_id.to_dict() == series.to_dict()
+            compared = ask("get_series", "w1@example.org", old=0, new=4).comparison
+            assert [one.state for one in compared.changes] == ["changed"]
+            refused = ask("get_commit", "0000")
+            assert refused.error.code == "not_found"
+
+
+def test_digits_lead_on_as_described(yard_client: httpx.Client, standing: Yard) -> None:
+    described = read_api(yard_client)["paths"]["/commits.json/{sha}"]["get"]["responses"]
+    moved = yard_client.get(f"/commits.json/{standing.sha[:12]}", follow_redirects=False)
+    assert {*described["303"]["headers"]} == {"Location"}
+    assert (moved.status_code, moved.headers["location"]) == (303, f"/commits.json/{standing.sha}")
+
+
+def test_sitemap_leads_to_commits_and_series(yard_client: httpx.Client, standing: Yard) -> None:
+    found = re.findall("<loc>([^<]*)", yard_client.get("/sitemap/harbor/2024-03").text)
+    paths = [one.removeprefix(BASE_URL) for one in found]
+    assert len({*paths}) == len(paths)
+    assert [one for one in paths if one.startswith("/commits/")] == [f"/commits/{standing.sha}"]
+    series = [one for one in paths if one.startswith("/series/")]
+    assert {"/series/w1@example.org", "/series/p1@example.org"} <= {*series}
+    for path in series:
+        page = yard_client.get(path).text
+        assert f'rel="canonical" href="{BASE_URL}{path}"' in page
+        assert f'property="og:url" content="{BASE_URL}{path}"' in page
+
+
+def test_series_page_says_what_changed_between(yard_client: httpx.Client) -> None:
+    page = yard_client.get("/series/w1@example.org").text
+    links = re.findall(r'href="([^"]*)"[^>]*>What changed</a>', page)
+    assert [one.partition("?")[2] for one in links] == [
+        f"old={number}&amp;new={number + 1}" for number in range(4)
+    ]
+    assert "Why these versions are one series" in page
+    compared = yard_client.get("/series/w1@example.org?old=0&new=4").text
+    assert compared.index("Compare two versions") < compared.index("Versions side by side")
+
+
+def test_commit_page_has_the_mail_before_the_message(standing: Yard) -> None:
+    with open_yard(standing) as client:
+        page = client.get(f"/commits/{standing.sha}").text
+    assert page.index("The mail that decided it") < page.index("Commit message")
+    assert 'href="https://x.example/r/p2@example.org"' in page
+    assert "it is in the thread" in page or "trailer Link" in page or "the commit names it" in page
+
+
+@pytest.mark.parametrize(
+    ("versions", "missing"),
+    [([1], ""), ([1, 2, 3], ""), ([3], "v1 to v2"), ([2, 4, 9], "v1, v3, v5 to v8"),
+     ([1, 1, 3], "v2"), ([10**9], "v1 to v999999999")],
+)  # fmt: skip
+def test_missing_versions_are_named(versions: list[int], missing: str) -> None:
+    assert name_missing({"postings": [{"version": one} for one in versions]}) == missing
+
+
+def test_open_patches_of_one_posting_say_it_once() -> None:
+    def row(number: int, words: str, day: str = "01") -> dict[str, str]:
+        return {
+            "series_url": "/series/a", "series_title": "A", "from_name": "Ann", "mark": "abcd",
+            "sent_at": f"2024-03-{day}T00:00:0{number}Z", "words": words,
+        }  # fmt: skip
+
+    wait = "open, without an answer for 60 days"
+    for rows, is_posting, waits in (
+        ([row(2, wait), row(1, wait)], True, "without an answer for 60 days"),
+        ([row(2, wait), row(1, "open")], True, ""),
+        ([row(2, "open"), row(1, "open", "02")], False, ""),
+    ):
+        [group] = view_open_patches({"changes": rows})
+        assert (group["is_posting"], group["waits"]) == (is_posting, waits)
+        assert [one["sent_at"] for one in group["patches"]] == [r["sent_at"] for r in rows][::-1]
+
+
 def test_known_tag_of_patch_pages_gets_304(standing: Yard) -> None:
     with open_yard(standing) as client:
         for path in patch_paths(standing.sha):
@@ -421,7 +518,7 @@ def test_patch_pages_fit_a_phone_and_a_keyboard(standing: Yard, tmp_path: Path) 
 
 def test_pages_of_patches_lead_on(yard: Yard, monkeypatch: Any) -> None:
     from mail_assets.reading import patch_pages
-    from mail_assets.web import patch_documents
+    from mail_assets.web import commit_documents, series_documents
 
     yard.world.load(
         *(
@@ -435,7 +532,8 @@ def test_pages_of_patches_lead_on(yard: Yard, monkeypatch: Any) -> None:
     )  # fmt: skip
     yard.world.threads()
     yard.world.series()
-    monkeypatch.setattr(patch_documents, "ROWS", 2)
+    for module in (commit_documents, series_documents):
+        monkeypatch.setattr(module, "ROWS", 2)
     monkeypatch.setattr(patch_pages, "LOOKED_AT", 3)
     with open_yard(yard) as client:
         found: list[str] = []

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections import deque
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
@@ -229,12 +230,19 @@ def test_days_that_are_none_do_not_fit(public: httpx.Client, day: str) -> None:
 
 @pytest.fixture(scope="module")
 def generated(public: httpx.Client, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """A client that openapi-python-client writes from the description: the name of its package."""
-    folder = tmp_path_factory.mktemp("generated")
-    (folder / "openapi.json").write_bytes(public.get("/openapi.json").content)
+    """The name of the package of a client that is generated from the description."""
+    with generate_client(public, tmp_path_factory.mktemp("generated")) as name:
+        yield name
+
+
+@contextmanager
+def generate_client(server: httpx.Client, folder: Path) -> Iterator[str]:
+    """Yield the name of a package that openapi-python-client writes from a description."""
+    name = f"client_of_{folder.name}"
+    (folder / "openapi.json").write_bytes(server.get("/openapi.json").content)
     (folder / "config.yml").write_text(CONFIG)
     command = ["generate", "--path", "openapi.json", "--config", "config.yml", "--meta", "none"]
-    command += ["--output-path", "archive_client", "--fail-on-warning"]
+    command += ["--output-path", name, "--fail-on-warning"]
     subprocess.run(
         [sys.executable, "-m", "openapi_python_client", *command],
         cwd=folder,
@@ -243,7 +251,7 @@ def generated(public: httpx.Client, tmp_path_factory: pytest.TempPathFactory) ->
     )
     sys.path.insert(0, str(folder))
     try:
-        yield "archive_client"
+        yield name
     finally:
         sys.path.remove(str(folder))
 
@@ -317,6 +325,11 @@ def test_search_goes_on_past_six_hundred(
         assert len(rows) == len({*rows}) == count
         assert len({(p["facets"]["total"], p["facets"]["at_least"]) for p in pages}) == 1
         assert pages[-1]["end"] == "all"
+        page, back = pages[-1], [pages[-1]["hits"]]
+        while page["previous"]:
+            page = api.follow(page["previous"]).json()
+            back.insert(0, page["hits"])
+        assert back == [one["hits"] for one in pages]
 
 
 @pytest.fixture(scope="module")

@@ -144,8 +144,21 @@ _VECTOR_FIELDS = {
 }
 
 
+#: Columns of a file of embeddings.
+EMBEDDINGS = dg.TableSchema(
+    [
+        dg.TableColumn(
+            "text_hash", "fixed_size_binary[32]", "sha256 of the text given to the encoder"
+        ),
+        dg.TableColumn("vector", "fixed_size_list<float>", "of length 1"),
+    ]
+)
+
+
 def describe_asset(asset: str) -> dict[str, Any]:
     """Return the metadata of an asset's definition: its columns, and what its figures mean."""
+    if asset == "embeddings":  # a file, not a table
+        return {"dagster/column_schema": EMBEDDINGS, **describe_figures(asset)}
     columns = table_schema(asset)
     described: dict[str, Any] = {"dagster/column_schema": columns}
     if asset == "vectors":

@@ -6,13 +6,13 @@ https://docs.dagster.io/guides/build/assets
 
 import dagster as dg
 
-from mail_assets.defs.assets.figures import describe_asset, describe_figures
 from mail_assets.defs.assets.months import (
     RebuildConfig,
+    mail_asset,
     make_months,
     materialize_table,
 )
-from mail_assets.defs.partitions import PREFIX, YEAR, asset_key, months_of_run
+from mail_assets.defs.partitions import asset_key, months_of_run
 from mail_assets.defs.resources import (
     EncoderResource,
     VectorBucketResource,
@@ -38,16 +38,13 @@ from mail_assets.words.index import WORDS_VERSION
 def build_words(partitions: dg.MultiPartitionsDefinition, kind: str) -> dg.AssetsDefinition:
     """Build the asset; `kind` is the index's URL scheme, for the UI."""
 
-    @dg.asset(
-        key_prefix=PREFIX,
-        partitions_def=partitions,
-        backfill_policy=YEAR,
-        deps=[asset_key("messages")],
-        tags={"layer": "index"},
+    # before chunks and embeddings: words are searchable while those are made
+    @mail_asset(
+        "messages",
+        layer="index",
+        partitions=partitions,
         kinds={kind},
-        metadata=describe_asset("words"),
         code_version=str(WORDS_VERSION),
-        # before chunks and embeddings: words are searchable while those are made
         op_tags={"dagster/priority": "1"},
     )
     def words(
@@ -87,14 +84,11 @@ def build_word_index(kind: str) -> dg.AssetSpec:
 def build_chunks(partitions: dg.MultiPartitionsDefinition) -> dg.AssetsDefinition:
     """Build the asset."""
 
-    @dg.asset(
-        key_prefix=PREFIX,
-        partitions_def=partitions,
-        backfill_policy=YEAR,
-        deps=[asset_key("messages")],
-        tags={"layer": "text"},
+    @mail_asset(
+        "messages",
+        layer="text",
+        partitions=partitions,
         kinds={"postgres"},
-        metadata=describe_asset("chunks"),
         code_version=CHUNKER_VERSION,
     )
     def chunks(
@@ -117,29 +111,16 @@ def build_chunks(partitions: dg.MultiPartitionsDefinition) -> dg.AssetsDefinitio
     return chunks
 
 
-SCHEMA = dg.TableSchema(
-    [
-        dg.TableColumn(
-            "text_hash", "fixed_size_binary[32]", "sha256 of the text given to the encoder"
-        ),
-        dg.TableColumn("vector", "fixed_size_list<float>", "of length 1"),
-    ]
-)
-
-
 def build_embeddings(
     partitions: dg.MultiPartitionsDefinition, code_version: str, kind: str
 ) -> dg.AssetsDefinition:
     """Build the asset; its code version is the encoder's fingerprint, `kind` onnx or openai."""
 
-    @dg.asset(
-        key_prefix=PREFIX,
-        partitions_def=partitions,
-        backfill_policy=YEAR,
-        deps=[asset_key("chunks")],
-        tags={"layer": "index"},
+    @mail_asset(
+        "chunks",
+        layer="index",
+        partitions=partitions,
         kinds={kind, "parquet"},
-        metadata={"dagster/column_schema": SCHEMA, **describe_figures("embeddings")},
         code_version=code_version,
     )
     def embeddings(
@@ -198,15 +179,13 @@ def _remaining(left: int, counts: Counts) -> Counts:
 def build_vectors(partitions: dg.MultiPartitionsDefinition, kind: str) -> dg.AssetsDefinition:
     """Build the asset; `kind` is the bucket's URL scheme, for the UI."""
 
-    @dg.asset(
-        key_prefix=PREFIX,
-        partitions_def=partitions,
-        backfill_policy=YEAR,
-        # messages: sender, date and subject, which embeddings do not have
-        deps=[asset_key("messages"), asset_key("embeddings")],
-        tags={"layer": "index"},
+    # messages: sender, date and subject, which embeddings do not have
+    @mail_asset(
+        "messages",
+        "embeddings",
+        layer="index",
+        partitions=partitions,
         kinds={kind},
-        metadata=describe_asset("vectors"),
         code_version=VECTORS_VERSION,
     )
     def vectors(

@@ -9,13 +9,13 @@ from collections.abc import Mapping
 import dagster as dg
 from pydantic import Field
 
-from mail_assets.defs.assets.figures import describe_asset
 from mail_assets.defs.assets.months import (
     RebuildConfig,
+    mail_asset,
     materialize_table,
-    table_metadata,
+    record_table,
 )
-from mail_assets.defs.partitions import PREFIX, WHOLE, YEAR, asset_key
+from mail_assets.defs.partitions import asset_key
 from mail_assets.defs.resources import ArchiveSourceResource, SummariesResource, WorkspaceResource
 from mail_assets.month import ListMonth
 from mail_assets.settings.lists import MailingList
@@ -52,14 +52,11 @@ def build_mbox_archives(
 ) -> dg.AssetsDefinition:
     """Build the asset for the lists of lists.toml; former archives are kept for `keep_days`."""
 
-    @dg.asset(
-        key_prefix=PREFIX,
-        partitions_def=partitions,
-        backfill_policy=YEAR,
-        deps=[mbox_source],
-        tags={"layer": "ingest"},
+    @mail_asset(
+        "mbox_source",
+        layer="ingest",
+        partitions=partitions,
         kinds={"file", "postgres"},
-        metadata=describe_asset("mbox_archives"),
         code_version="1",
     )
     def mbox_archives(
@@ -91,14 +88,11 @@ def build_messages(
 ) -> dg.AssetsDefinition:
     """Build the asset for the lists of lists.toml."""
 
-    @dg.asset(
-        key_prefix=PREFIX,
-        partitions_def=partitions,
-        backfill_policy=YEAR,
-        deps=[asset_key("mbox_archives")],
-        tags={"layer": "ingest"},
+    @mail_asset(
+        "mbox_archives",
+        layer="ingest",
+        partitions=partitions,
         kinds={"postgres"},
-        metadata=describe_asset("messages"),
         code_version=MESSAGES_VERSION,
     )
     def messages(
@@ -120,15 +114,7 @@ def build_messages(
     return messages
 
 
-@dg.asset(
-    key_prefix=PREFIX,
-    deps=[asset_key("messages")],
-    tags={"layer": "text"},
-    kinds={"postgres"},
-    metadata=describe_asset("threads"),
-    backfill_policy=WHOLE,
-    code_version=THREADS_VERSION,
-)
+@mail_asset("messages", layer="text", kinds={"postgres"}, code_version=THREADS_VERSION)
 def threads(
     context: dg.AssetExecutionContext, config: RebuildConfig, workspace: WorkspaceResource
 ) -> dg.MaterializeResult:
@@ -138,25 +124,13 @@ def threads(
     """
     with workspace.open(context) as opened:
         outcome = build_threads(opened.connection, opened.log, rebuild=config.rebuild)
-        rows = int(outcome.counts["messages"] + outcome.counts["ghosts"])
-        about = table_metadata(opened.connection, "threads", rows)
-    return dg.MaterializeResult(
-        metadata={**outcome.counts, **about}, data_version=dg.DataVersion(outcome.digest[:32])
-    )
+        return record_table(opened.connection, "threads", outcome, "messages", "ghosts")
 
 
 def build_thread_summaries(maker: str) -> dg.AssetsDefinition:
     """Build the asset; `maker` is the fingerprint of the maker of summaries."""
 
-    @dg.asset(
-        key_prefix=PREFIX,
-        deps=[asset_key("messages"), asset_key("threads")],
-        tags={"layer": "text"},
-        kinds={"postgres"},
-        metadata=describe_asset("thread_summaries"),
-        backfill_policy=WHOLE,
-        code_version=maker,
-    )
+    @mail_asset("messages", "threads", layer="text", kinds={"postgres"}, code_version=maker)
     def thread_summaries(
         context: dg.AssetExecutionContext,
         config: RebuildConfig,
@@ -171,13 +145,8 @@ def build_thread_summaries(maker: str) -> dg.AssetsDefinition:
             outcome = summarize_threads(
                 opened.connection, maker, opened.log, opened.workers, rebuild=config.rebuild
             )
-            rows = int(outcome.counts["summaries"])
-            about = table_metadata(opened.connection, "thread_summaries", rows)
-        if outcome.note:
-            context.log.warning("threads were left for the next run: %s", outcome.note)
-            about["note"] = outcome.note
-        return dg.MaterializeResult(
-            metadata={**outcome.counts, **about}, data_version=dg.DataVersion(outcome.digest[:32])
-        )
+            if outcome.note:
+                context.log.warning("threads were left for the next run: %s", outcome.note)
+            return record_table(opened.connection, "thread_summaries", outcome, "summaries")
 
     return thread_summaries

@@ -18,7 +18,7 @@ import psycopg
 from dagster._core.events import DagsterEvent, DagsterEventBatchMetadata
 from pydantic import Field
 
-from mail_assets.defs.assets.figures import COUNTED
+from mail_assets.defs.assets.figures import COUNTED, describe_asset
 from mail_assets.defs.failures import (
     MONTHS_MADE,
     StepRetryError,
@@ -28,7 +28,7 @@ from mail_assets.defs.failures import (
     format_traceback,
     reason_of_month,
 )
-from mail_assets.defs.partitions import months_of_run, partition_key
+from mail_assets.defs.partitions import PREFIX, WHOLE, YEAR, asset_key, months_of_run, partition_key
 from mail_assets.defs.runs import MonthFinished, log_month
 from mail_assets.errors import MonthError
 from mail_assets.files import find_full_disk
@@ -71,8 +71,47 @@ class _Month(NamedTuple):
     metadata: Metadata
 
 
-def table_metadata(connection: psycopg.Connection, table: str, rows: int) -> dict[str, Any]:
-    """Return the metadata of a table after a run: its full name and its number of rows."""
+def mail_asset(
+    *inputs: str,
+    layer: str,
+    partitions: dg.MultiPartitionsDefinition | None = None,
+    **attributes: Any,
+) -> Callable[[Callable[..., dg.MaterializeResult]], dg.AssetsDefinition]:
+    """Return the decorator of an asset that is made from the assets `inputs`.
+
+    It has months if it has `partitions`. `attributes` are further ones of `dagster.asset`.
+    """
+
+    def decorate(make: Callable[..., dg.MaterializeResult]) -> dg.AssetsDefinition:
+        made: dg.AssetsDefinition = dg.asset(
+            key_prefix=PREFIX,
+            partitions_def=partitions,
+            backfill_policy=YEAR if partitions else WHOLE,
+            deps=[asset_key(name) for name in inputs],
+            tags={"layer": layer},
+            metadata=describe_asset(make.__name__),
+            **attributes,
+        )(make)
+        return made
+
+    return decorate
+
+
+def record_table(
+    connection: psycopg.Connection, table: str, outcome: Outcome, *rows: str
+) -> dg.MaterializeResult:
+    """Return the result of an asset without months; its rows are the sum of the counts `rows`."""
+    return dg.MaterializeResult(
+        metadata={
+            **outcome.counts,
+            **_table_metadata(connection, table, int(sum(outcome.counts[one] for one in rows))),
+            **({"note": outcome.note} if outcome.note else {}),
+        },
+        data_version=dg.DataVersion(outcome.digest[:32]),
+    )
+
+
+def _table_metadata(connection: psycopg.Connection, table: str, rows: int) -> dict[str, Any]:
     return {"dagster/table_name": full_name(connection, table), "dagster/row_count": rows}
 
 
@@ -96,7 +135,7 @@ def materialize_table(
     """
     table, connection = context.asset_key.path[-1], workspace.connection
     made = make_months(context, step, rows, retries=retries)
-    known = table_metadata(connection, table, row_count(connection, table))
+    known = _table_metadata(connection, table, row_count(connection, table))
     return made.record({**known, **about})
 
 

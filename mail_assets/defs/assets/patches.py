@@ -8,14 +8,15 @@ from functools import partial
 
 import dagster as dg
 
-from mail_assets.defs.assets.figures import describe_asset, describe_figures
+from mail_assets.defs.assets.figures import describe_figures
 from mail_assets.defs.assets.mail import RETRIES
 from mail_assets.defs.assets.months import (
     RebuildConfig,
+    mail_asset,
     materialize_table,
-    table_metadata,
+    record_table,
 )
-from mail_assets.defs.partitions import PREFIX, WHOLE, YEAR, asset_key, partition_key
+from mail_assets.defs.partitions import asset_key, partition_key
 from mail_assets.defs.resources import RepositoriesResource, WorkspaceResource
 from mail_assets.mail.patches.links import LINKS_VERSION
 from mail_assets.mail.patches.read import PATCHES_VERSION
@@ -37,14 +38,11 @@ SHARES = {
 def build_patches(partitions: dg.MultiPartitionsDefinition) -> dg.AssetsDefinition:
     """Build the asset."""
 
-    @dg.asset(
-        key_prefix=PREFIX,
-        partitions_def=partitions,
-        backfill_policy=YEAR,
-        deps=[asset_key("messages")],
-        tags={"layer": "patches"},
+    @mail_asset(
+        "messages",
+        layer="patches",
+        partitions=partitions,
         kinds={"postgres"},
-        metadata=describe_asset("patches"),
         code_version=PATCHES_VERSION,
     )
     def patches(
@@ -64,14 +62,8 @@ def build_patches(partitions: dg.MultiPartitionsDefinition) -> dg.AssetsDefiniti
     return patches
 
 
-@dg.asset(
-    key_prefix=PREFIX,
-    deps=[asset_key("messages"), asset_key("patches")],
-    tags={"layer": "patches"},
-    kinds={"postgres"},
-    metadata=describe_asset("patch_series"),
-    backfill_policy=WHOLE,
-    code_version=GROUPING_VERSION,
+@mail_asset(
+    "messages", "patches", layer="patches", kinds={"postgres"}, code_version=GROUPING_VERSION
 )
 def patch_series(
     context: dg.AssetExecutionContext, config: RebuildConfig, workspace: WorkspaceResource
@@ -84,10 +76,7 @@ def patch_series(
     with workspace.open(context) as opened:
         report = partial(_record_health, context, "patch_health")
         outcome = group_series(opened.connection, opened.log, rebuild=config.rebuild, report=report)
-        about = table_metadata(opened.connection, "patch_series", int(outcome.counts["patches"]))
-    return dg.MaterializeResult(
-        metadata={**outcome.counts, **about}, data_version=dg.DataVersion(outcome.digest[:32])
-    )
+        return record_table(opened.connection, "patch_series", outcome, "patches")
 
 
 def build_patch_health(partitions: dg.MultiPartitionsDefinition) -> dg.AssetSpec:
@@ -155,13 +144,10 @@ def build_commits(partitions: dg.MultiPartitionsDefinition) -> dg.AssetsDefiniti
     if they have one definition.
     """
 
-    @dg.asset(
-        key_prefix=PREFIX,
-        partitions_def=partitions,
-        backfill_policy=YEAR,
-        tags={"layer": "patches"},
+    @mail_asset(
+        layer="patches",
+        partitions=partitions,
         kinds={"git", "postgres"},
-        metadata=describe_asset("commits"),
         code_version=COMMITS_VERSION,
         retry_policy=RETRIES,
     )
@@ -186,14 +172,8 @@ def build_commits(partitions: dg.MultiPartitionsDefinition) -> dg.AssetsDefiniti
     return commits
 
 
-@dg.asset(
-    key_prefix=PREFIX,
-    deps=[asset_key("commits"), asset_key("patches"), asset_key("threads")],
-    tags={"layer": "links"},
-    kinds={"postgres"},
-    metadata=describe_asset("commit_links"),
-    backfill_policy=WHOLE,
-    code_version=LINKS_VERSION,
+@mail_asset(
+    "commits", "patches", "threads", layer="links", kinds={"postgres"}, code_version=LINKS_VERSION
 )
 def commit_links(
     context: dg.AssetExecutionContext,
@@ -210,7 +190,4 @@ def commit_links(
         outcome = link_commits(
             opened, repositories.discussed, rebuild=config.rebuild, report=report
         )
-        about = table_metadata(opened.connection, "commit_links", int(outcome.counts["links"]))
-    return dg.MaterializeResult(
-        metadata={**outcome.counts, **about}, data_version=dg.DataVersion(outcome.digest[:32])
-    )
+        return record_table(opened.connection, "commit_links", outcome, "links")

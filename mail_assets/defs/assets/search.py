@@ -36,7 +36,7 @@ UNSET = (
 )
 
 
-#: Log line of a run of months, of which somebody has selected all assets.
+#: Log line of an asset that is left out of a run of months, where all assets were selected.
 LEFT_OUT = "%s is of no month: materialize it by its name, or let the job upkeep do it"
 
 

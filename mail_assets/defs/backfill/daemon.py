@@ -157,7 +157,7 @@ def launch_months(
     return backfill.backfill_id
 
 
-#: The end of a backfill of which every run has ended, well or not.
+#: End of a backfill whose runs have all ended, well or not.
 _ENDED = "it has ended"
 
 

@@ -16,7 +16,7 @@ from mail_assets.defs.checks.months import (
     Results,
     check_months,
     compare_months,
-    judge_each,
+    month_check,
 )
 from mail_assets.defs.partitions import asset_key, is_of_months
 from mail_assets.defs.resources import (
@@ -32,7 +32,7 @@ from mail_assets.indexes.reconcile import Reconciliation, reconcile
 from mail_assets.month import ListMonth
 from mail_assets.store.embeddings import file_key, read_fingerprint
 from mail_assets.store.objects import ObjectStore
-from mail_assets.tables.checks import Tokens, chunk_keys, count_wrong_spans, read_tokens
+from mail_assets.tables.checks import Tokens, WrongSpans, chunk_keys, count_months
 from mail_assets.tables.indexes import live_index, read_manifest
 from mail_assets.tables.partitions import Partition, State, read_state
 from mail_assets.text.chunk_sizes import ChunkSizes
@@ -45,17 +45,10 @@ TOKENS_LOW, TOKENS_HIGH = 0.15, 1.25
 ENOUGH_CHUNKS = 50
 
 
-@dg.asset_check(asset=asset_key("chunks"), blocking=True)
-def spans_point_into_bodies(
-    context: dg.AssetCheckExecutionContext, database: DatabaseResource
-) -> Results:
+@month_check("chunks", WrongSpans, ERROR)
+def spans_point_into_bodies(spans: WrongSpans) -> CheckedMonth:
     """The text of each chunk is exactly the spans of its message's body."""
-    return check_months(
-        context,
-        database,
-        judge_each(count_wrong_spans, lambda wrong: CheckedMonth(wrong == 0, {"wrong": wrong})),
-        ERROR,
-    )
+    return CheckedMonth(not spans.wrong, spans._asdict())
 
 
 @dg.asset_check(asset=asset_key("chunks"))
@@ -63,7 +56,14 @@ def tokens_in_range(
     context: dg.AssetCheckExecutionContext, database: DatabaseResource, encoder: EncoderResource
 ) -> Results:
     """Chunks have about as many tokens as the encoder wants, and never more than it takes."""
-    find = judge_each(read_tokens, partial(_judge_sizes, encoder.model.sizes))
+    sizes = encoder.model.sizes
+
+    def find(
+        connection: psycopg.Connection, months: Sequence[ListMonth]
+    ) -> dict[ListMonth, CheckedMonth]:
+        found = count_months(connection, months, Tokens)
+        return {month: _judge_sizes(sizes, tokens) for month, tokens in found.items()}
+
     return check_months(context, database, find, WARN)
 
 

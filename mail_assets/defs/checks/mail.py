@@ -11,7 +11,7 @@ from mail_assets.defs.checks.months import (
     CheckedMonth,
     Results,
     check_months,
-    judge_each,
+    month_check,
 )
 from mail_assets.defs.partitions import asset_key
 from mail_assets.defs.resources import (
@@ -27,17 +27,12 @@ from mail_assets.month import ListMonth
 from mail_assets.store.embeddings import file_key, read_hashes
 from mail_assets.store.objects import ObjectStore
 from mail_assets.tables.checks import (
+    Dialects,
     MessageCounts,
     SummaryAges,
     SummarySentences,
     Undated,
     Unthreaded,
-    count_undated,
-    count_unthreaded,
-    count_wrong_sentences,
-    read_dialects,
-    read_message_counts,
-    read_summary_ages,
 )
 from mail_assets.tables.removals import read_forgotten
 from mail_assets.tables.removed_messages import (
@@ -51,28 +46,19 @@ from mail_assets.tables.removed_messages import (
 from mail_assets.words.index import MissingWordsError
 
 
-@dg.asset_check(asset=asset_key("mbox_archives"))
-def dialect_fits(context: dg.AssetCheckExecutionContext, database: DatabaseResource) -> Results:
+@month_check("mbox_archives", Dialects, WARN)
+def dialect_fits(dialects: Dialects) -> CheckedMonth:
     """Archives are in the dialect that lists.toml sets. Otherwise set `better` there, the dialect
     found, or leave the dialect out.
     """
-    return check_months(context, database, judge_each(read_dialects, _judge_dialect), WARN)
+    return CheckedMonth(not contradicts(*dialects), dialects._asdict())
 
 
-def _judge_dialect(dialects: tuple[str, str]) -> CheckedMonth:
-    dialect, found = dialects
-    return CheckedMonth(not contradicts(dialect, found), {"dialect": dialect, "better": found})
-
-
-@dg.asset_check(asset=asset_key("messages"), blocking=True)
-def accounted_for(context: dg.AssetCheckExecutionContext, database: DatabaseResource) -> Results:
+@month_check("messages", MessageCounts, ERROR)
+def accounted_for(counts: MessageCounts) -> CheckedMonth:
     """Every message found in the archive is stored, a duplicate, quarantined or removed, and
     an archive that is not empty has messages.
     """
-    return check_months(context, database, judge_each(read_message_counts, _judge_balance), ERROR)
-
-
-def _judge_balance(counts: MessageCounts) -> CheckedMonth:
     reason = ""
     if counts.empty:
         reason = f"the archive has {counts.unpacked_bytes} bytes and no message was found in them"
@@ -85,15 +71,9 @@ def _judge_balance(counts: MessageCounts) -> CheckedMonth:
 MAX_QUARANTINED = 0.01
 
 
-@dg.asset_check(asset=asset_key("messages"))
-def few_quarantined(context: dg.AssetCheckExecutionContext, database: DatabaseResource) -> Results:
+@month_check("messages", MessageCounts, WARN)
+def few_quarantined(counts: MessageCounts) -> CheckedMonth:
     """Few messages are in quarantine."""
-    return check_months(
-        context, database, judge_each(read_message_counts, _judge_quarantined), WARN
-    )
-
-
-def _judge_quarantined(counts: MessageCounts) -> CheckedMonth:
     share = counts.quarantined / max(1, counts.found)
     return CheckedMonth(share <= MAX_QUARANTINED, {**counts._asdict(), "share": round(share, 4)})
 
@@ -102,39 +82,25 @@ def _judge_quarantined(counts: MessageCounts) -> CheckedMonth:
 MAX_UNDATED = 0.05
 
 
-@dg.asset_check(asset=asset_key("messages"))
-def few_undated(context: dg.AssetCheckExecutionContext, database: DatabaseResource) -> Results:
+@month_check("messages", Undated, WARN)
+def few_undated(counts: Undated) -> CheckedMonth:
     """Few messages have a date that does not come from their Date header."""
-    return check_months(context, database, judge_each(count_undated, _judge_undated), WARN)
-
-
-def _judge_undated(counts: Undated) -> CheckedMonth:
-    share = counts.undated / max(1, counts.total)
-    figures = {"undated": counts.undated, "messages": counts.total, "share": round(share, 4)}
+    share = counts.undated / max(1, counts.messages)
     # a single message proves nothing
-    return CheckedMonth(share <= MAX_UNDATED or counts.undated <= 1, figures)
+    few = share <= MAX_UNDATED or counts.undated <= 1
+    return CheckedMonth(few, {**counts._asdict(), "share": round(share, 4)})
 
 
 #: Share of replies without a reference above which a month deserves a look.
 MAX_UNTHREADED = 0.05
 
 
-@dg.asset_check(asset=asset_key("threads"))
-def few_unthreaded(context: dg.AssetCheckExecutionContext, database: DatabaseResource) -> Results:
+@month_check("threads", Unthreaded, WARN, months_of="messages")
+def few_unthreaded(counts: Unthreaded) -> CheckedMonth:
     """All messages are in threads, and few that are replies by their subject refer to nothing.
 
     The months of messages that have changed are checked: threads have no months.
     """
-    return check_months(
-        context,
-        database,
-        judge_each(count_unthreaded, _judge_unthreaded),
-        WARN,
-        months_of="messages",
-    )
-
-
-def _judge_unthreaded(counts: Unthreaded) -> CheckedMonth:
     share = counts.replies_without_reference / max(1, counts.messages)
     # a single message proves nothing
     few = share <= MAX_UNTHREADED or counts.replies_without_reference <= 1
@@ -142,33 +108,15 @@ def _judge_unthreaded(counts: Unthreaded) -> CheckedMonth:
     return CheckedMonth(few and not counts.not_in_threads, figures)
 
 
-@dg.asset_check(asset=asset_key("thread_summaries"), blocking=True)
-def sentences_stand(context: dg.AssetCheckExecutionContext, database: DatabaseResource) -> Results:
+@month_check("thread_summaries", SummarySentences, ERROR, months_of="messages")
+def sentences_stand(sentences: SummarySentences) -> CheckedMonth:
     """Each sentence of a summary stands in a message of its thread, at the characters it names."""
-    return check_months(
-        context,
-        database,
-        judge_each(count_wrong_sentences, _judge_sentences),
-        ERROR,
-        months_of="messages",
-    )
-
-
-def _judge_sentences(sentences: SummarySentences) -> CheckedMonth:
     return CheckedMonth(not sentences.wrong, sentences._asdict())
 
 
-@dg.asset_check(asset=asset_key("thread_summaries"))
-def summaries_current(
-    context: dg.AssetCheckExecutionContext, database: DatabaseResource
-) -> Results:
+@month_check("thread_summaries", SummaryAges, WARN, months_of="messages")
+def summaries_current(ages: SummaryAges) -> CheckedMonth:
     """Each thread has a summary that is not older than the thread, and none was left waiting."""
-    return check_months(
-        context, database, judge_each(read_summary_ages, _judge_ages), WARN, months_of="messages"
-    )
-
-
-def _judge_ages(ages: SummaryAges) -> CheckedMonth:
     current = not (ages.outdated or ages.missing or ages.waiting)
     return CheckedMonth(current, ages._asdict())
 

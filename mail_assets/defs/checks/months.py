@@ -5,6 +5,7 @@ looks at the months that have changed since they passed. In a run without its as
 months that were ever made. Checks have no partitions of their own: a preview in Dagster 1.13.
 """
 
+import inspect
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from typing import Any, NamedTuple, TypeVar
@@ -17,6 +18,7 @@ from mail_assets.defs.failures import FAILED, MONTHS_MADE, TRACEBACK, fail_month
 from mail_assets.defs.partitions import PREFIX, asset_key, months_of_run
 from mail_assets.defs.resources import DatabaseResource
 from mail_assets.month import ListMonth
+from mail_assets.tables.checks import count_months
 from mail_assets.tables.indexes import Entry
 from mail_assets.tables.partitions import (
     MonthCheck,
@@ -65,21 +67,40 @@ Find = Callable[[psycopg.Connection, Sequence[ListMonth]], Mapping[ListMonth, Ch
 #: first. It takes iterators, and its decorator's type does not say so.
 Results = Any
 
-_Counts = TypeVar("_Counts")
+_Figures = TypeVar("_Figures")
 
 
-def judge_each(
-    count: Callable[[psycopg.Connection, Sequence[ListMonth]], Mapping[ListMonth, _Counts]],
-    judge: Callable[[_Counts], CheckedMonth],
-) -> Find:
-    """Return a check of months that counts them all with one statement and judges each."""
+def month_check(
+    asset: str,
+    figures: Callable[..., _Figures],
+    severity: dg.AssetCheckSeverity,
+    months_of: str | None = None,
+) -> Callable[[Callable[[_Figures], CheckedMonth]], dg.AssetChecksDefinition]:
+    """Return the decorator that makes a check out of a function that judges a month's figures.
 
-    def find(
-        connection: psycopg.Connection, months: Sequence[ListMonth]
-    ) -> dict[ListMonth, CheckedMonth]:
-        return {month: judge(counts) for month, counts in count(connection, months).items()}
+    The check has the function's name and docstring. A month that fails an ERROR stops what comes
+    after. `months_of` is the asset that has the months, if it is not the checked one.
+    """
 
-    return find
+    def decorate(judge: Callable[[_Figures], CheckedMonth]) -> dg.AssetChecksDefinition:
+        def find(
+            connection: psycopg.Connection, months: Sequence[ListMonth]
+        ) -> dict[ListMonth, CheckedMonth]:
+            counted = count_months(connection, months, figures)
+            return {month: judge(found) for month, found in counted.items()}
+
+        @dg.asset_check(
+            asset=asset_key(asset),
+            name=judge.__name__,
+            description=inspect.getdoc(judge),
+            blocking=severity is ERROR,
+        )
+        def check(context: dg.AssetCheckExecutionContext, database: DatabaseResource) -> Results:
+            return check_months(context, database, find, severity, months_of)
+
+        return check
+
+    return decorate
 
 
 def check_months(

@@ -1,27 +1,7 @@
 """The checks of patches."""
 
-import dagster as dg
-
-from mail_assets.defs.checks.months import (
-    ERROR,
-    WARN,
-    CheckedMonth,
-    Results,
-    check_months,
-    judge_each,
-)
-from mail_assets.defs.partitions import asset_key
-from mail_assets.defs.resources import DatabaseResource
-from mail_assets.tables.checks import (
-    CommitCounts,
-    LinkCounts,
-    PatchCounts,
-    SeriesCounts,
-    count_commits,
-    count_in_series,
-    count_links,
-    count_patches,
-)
+from mail_assets.defs.checks.months import ERROR, WARN, CheckedMonth, month_check
+from mail_assets.tables.checks import CommitCounts, LinkCounts, PatchCounts, SeriesCounts
 
 #: Share of malformed patches above which a month deserves a look; lists of developers have 2 %.
 MAX_MALFORMED = 0.25
@@ -30,67 +10,37 @@ MAX_MALFORMED = 0.25
 ENOUGH_PATCHES = 20
 
 
-@dg.asset_check(asset=asset_key("patches"), blocking=True)
-def patches_accounted_for(
-    context: dg.AssetCheckExecutionContext, database: DatabaseResource
-) -> Results:
+@month_check("patches", PatchCounts, ERROR)
+def patches_accounted_for(counts: PatchCounts) -> CheckedMonth:
     """Every message with lines of a diff or an attached patch has a row, or was read and has no
     patch, such as a diffstat alone.
     """
-    return check_months(context, database, judge_each(count_patches, _judge_balance), ERROR)
-
-
-def _judge_balance(counts: PatchCounts) -> CheckedMonth:
     return CheckedMonth(counts.balanced, counts._asdict())
 
 
-@dg.asset_check(asset=asset_key("patches"))
-def few_malformed(context: dg.AssetCheckExecutionContext, database: DatabaseResource) -> Results:
+@month_check("patches", PatchCounts, WARN)
+def few_malformed(counts: PatchCounts) -> CheckedMonth:
     """Few patches are such that git refuses them."""
-    return check_months(context, database, judge_each(count_patches, _judge_malformed), WARN)
-
-
-def _judge_malformed(counts: PatchCounts) -> CheckedMonth:
     share = counts.malformed / max(1, counts.rows)
     few = share <= MAX_MALFORMED or counts.rows < ENOUGH_PATCHES
     return CheckedMonth(few, {**counts._asdict(), "share": round(share, 4)})
 
 
-@dg.asset_check(asset=asset_key("commits"), blocking=True)
-def commits_counted(context: dg.AssetCheckExecutionContext, database: DatabaseResource) -> Results:
+@month_check("commits", CommitCounts, ERROR)
+def commits_counted(counts: CommitCounts) -> CheckedMonth:
     """The stored commits of a month are as many as were read. Mend others with `rebuild`."""
-    return check_months(context, database, judge_each(count_commits, _judge_commits), ERROR)
-
-
-def _judge_commits(counts: CommitCounts) -> CheckedMonth:
     return CheckedMonth(counts.rows == counts.recorded, counts._asdict())
 
 
-@dg.asset_check(asset=asset_key("patch_series"), blocking=True)
-def series_complete(context: dg.AssetCheckExecutionContext, database: DatabaseResource) -> Results:
+@month_check("patch_series", SeriesCounts, ERROR, months_of="patches")
+def series_complete(counts: SeriesCounts) -> CheckedMonth:
     """Each patch is in a series. The months of patches that have changed are checked."""
-    return check_months(
-        context,
-        database,
-        judge_each(count_in_series, _judge_series),
-        ERROR,
-        months_of="patches",
-    )
-
-
-def _judge_series(counts: SeriesCounts) -> CheckedMonth:
     return CheckedMonth(not counts.without_series, counts._asdict())
 
 
-@dg.asset_check(asset=asset_key("commit_links"), blocking=True)
-def links_stand(context: dg.AssetCheckExecutionContext, database: DatabaseResource) -> Results:
+@month_check("commit_links", LinkCounts, ERROR, months_of="commits")
+def links_stand(counts: LinkCounts) -> CheckedMonth:
     """Links of commits are as many as were made, and each leads to a message. The months of commits
     that have changed are checked. Mend others with `rebuild`.
     """
-    return check_months(
-        context, database, judge_each(count_links, _judge_links), ERROR, months_of="commits"
-    )
-
-
-def _judge_links(counts: LinkCounts) -> CheckedMonth:
     return CheckedMonth(counts.right, counts._asdict())

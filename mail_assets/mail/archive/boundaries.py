@@ -38,6 +38,7 @@ BOM = b"\xef\xbb\xbf"
 #     rfc822   From jo@example.org Mon, 5 Jan 2026 15:18:12 +0000   some exports
 #     bare     From, or From -                                some exports of Thunderbird
 #     undated  From jo@example.org, From 1844347792267@xxx, or the number alone   Google's exports
+#              From MAILER-DAEMON, From nobody Thu Jan 1 1970   without a time
 #     other    From jo@example.org 2026-01-05 15:18          any other line with a time
 #     late     a line of one of these forms with a blank line between it and the header
 #     git      From 4f1c... Mon Sep 17 00:00:00 2001          the first line of git format-patch
@@ -45,13 +46,18 @@ BOM = b"\xef\xbb\xbf"
 _WEEKDAY = rb"(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun),? {1,4}"
 _MONTH = rb"(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)"
 _TIME = rb"\d{1,2}:\d\d(?::\d\d)?"
+_DAY = (
+    rb"(?:(?:" + _WEEKDAY + rb")?(?:" + _MONTH + rb" {1,4}\d{1,2}|\d{1,2} {1,4}" + _MONTH + rb"),?"
+    rb" {1,4}\d{4}|\d{4}-\d\d-\d\d)"
+)
 # Every repetition is bounded, so that the search is linear.
 _REST = (
     rb"(?:([0-9a-f]{7,64}) Mon Sep 17 00:00:00 2001[^\n]{0,40}"
     rb"|([^\n]{0,200}?)" + _WEEKDAY + rb"(?:"
     rb"" + _MONTH + rb" {1,4}\d{1,2} {1,4}" + _TIME + rb"([^\n]{0,30}? \d{4}(?!\d)[^\n]{0,40})"
     rb"|(\d{1,2}) " + _MONTH + rb" \d{4} {1,4}" + _TIME + rb"[^\n]{0,40})"
-    rb"|(?:-|(-?\d{5,20}|[^\s@]{1,100}@[^\s@]{1,100}))?[ \t]{0,8}\r{0,3}"
+    rb"|(?:-|(-?\d{5,20}|[^\s@]{1,100}@[^\s@]{1,100}|MAILER-DAEMON|"
+    rb"[^\s]{0,100} {1,4}" + _DAY + rb"))?[ \t]{0,8}\r{0,3}"
     rb"|([^\s:][^\n:]{0,150}?\b\d{1,2}:\d\d\b[^\n]{0,80}))"
     rb"(\n[ \t]{0,80}\r{0,3}(?=\n))?"  # a blank line that should not be there
     # each UUCP relay left a line of its own: `>From jo Mon Jan  5 15:18 1987 remote from x`

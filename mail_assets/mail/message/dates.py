@@ -3,7 +3,9 @@
 RFC 5322 section 3.3, and what mail programs wrote instead. A `datetime` here is aware and in UTC.
 """
 
+import math
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
@@ -330,6 +332,12 @@ _ASCTIME = re.compile(
     _WEEKDAY + r"([A-Z][a-z][a-z]) ([ 0-3]\d) ([0-2]\d):([0-5]\d):([0-5]\d) (\d{4})\Z", re.ASCII
 )
 _ASCTIME_SIZE = len(" Mon Jan  5 15:18:12 2026")
+#: The date of every patch that git writes as a mail.
+_DATE_OF_GIT = datetime(2001, 9, 17, tzinfo=UTC)
+_NEW_YEAR = (1, 1, 0, 0, 0)
+#: Share of an archive's lines that shows that they are made up; number of lines that shows an
+#: export, and the longest time that it takes.
+_MOST_MADE_UP, _EXPORTED, _EXPORT = 0.8, 20, timedelta(hours=1)
 _LAST_WEEKDAY = re.compile(rf".*{_WEEKDAY}(.*)", re.S)
 
 
@@ -347,11 +355,49 @@ def decide_arrival(topmost: ParsedDate | None, from_line: str, dialect: str) -> 
     adds. A message can lack that one, so the later of both counts: a sender may make an arrival
     later, never earlier. Pipermail copies the Date field into its From_ lines: they say nothing.
     """
-    hop = topmost.at if topmost and topmost.at >= _FIRST_ARRIVAL else None
+    hop = read_received(topmost)
     line = None if dialect == "pipermail" else _parse_from_line(from_line)
-    if line and line >= _FIRST_ARRIVAL and not (hop and hop >= line):
+    if line and line >= _FIRST_ARRIVAL and not (hop and hop.at >= line) and not _is_made_up(line):
         return Arrival(line, "from_line")
-    return Arrival(hop, "received") if hop else None
+    return hop
+
+
+def read_received(topmost: ParsedDate | None) -> Arrival | None:
+    """Return the arrival that the topmost Received field claims."""
+    if topmost is None or topmost.at < _FIRST_ARRIVAL:
+        return None
+    return Arrival(topmost.at, "received")
+
+
+def _is_made_up(at: datetime) -> bool:
+    """Return whether a time is one that programs write which know none."""
+    return at == _DATE_OF_GIT or at.timetuple()[1:6] == _NEW_YEAR
+
+
+def find_made_up(from_lines: Sequence[bytes]) -> frozenset[bytes]:
+    """Return the From_ lines of an archive that the program made up which wrote it.
+
+    Most lines are one and the same, or have one sender and the time of the export.
+    """
+    least = max(2, _MOST_MADE_UP * len(from_lines))
+    counts = Counter(from_lines)
+    if (usual := _most_frequent(counts, least)) is not None:
+        return frozenset([usual])
+    senders = Counter(line.split(b" ", 2)[1] for line in from_lines if b" " in line)
+    sender = _most_frequent(senders, least)
+    if sender is None or len(from_lines) < _EXPORTED:
+        return frozenset()
+    lines = {line for line in counts if line.split(b" ", 2)[1:2] == [sender]}
+    parsed = (_parse_from_line(line.decode("latin-1")) for line in from_lines if line in lines)
+    times = sorted(at for at in parsed if at)
+    last = times[math.ceil(least) - 1 :]
+    took = (end - begin for begin, end in zip(times, last, strict=False))
+    return frozenset(lines) if min(took, default=_EXPORT) < _EXPORT else frozenset()
+
+
+def _most_frequent(counts: Counter[bytes], least: float) -> bytes | None:
+    value, count = next(iter(counts.most_common(1)), (None, 0))
+    return value if count >= least else None
 
 
 def _parse_from_line(line: str) -> datetime | None:

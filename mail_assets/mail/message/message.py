@@ -50,6 +50,7 @@ class Message(NamedTuple):
     date_source: str  # date, received, from_line or archive_month
     date_raw: str
     arrival: Arrival | None  # None if only its sender dates it
+    received: Arrival | None  # the arrival without what the From_ line says
     in_reply_to: tuple[str, ...]
     references: tuple[str, ...]
     list_id: str  # "name.domain" in lower case, "" if the message names no list

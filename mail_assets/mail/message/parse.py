@@ -22,6 +22,7 @@ from mail_assets.mail.message.dates import (
     decide_sent_at,
     month_bounds,
     read_hops,
+    read_received,
 )
 from mail_assets.mail.message.decoding import compose, decode, find_codec
 from mail_assets.mail.message.headers import (
@@ -37,7 +38,7 @@ from mail_assets.mail.message.subjects import MAX_SUBJECT, base_subject
 from mail_assets.text.untrusted import clean_line
 
 #: Raise it when rows would come out differently from the same bytes.
-PARSER_VERSION = "8"
+PARSER_VERSION = "9"
 
 
 class UnreadableMessageError(DamagedDataError):
@@ -146,6 +147,7 @@ def _parse(message: RawMessage, month: str, dialect: str, usual: str = "") -> Me
         date_source=sent.source,
         date_raw=sent.raw,
         arrival=decide_arrival(topmost, from_line, dialect),
+        received=read_received(topmost),
         in_reply_to=in_reply_to,
         references=references,
         list_id=list_id,

@@ -147,7 +147,7 @@ _SIGNS = (
     _Sign("slashes", "/", "[aA][tT]/"),
 )
 #: Also in full width, and in Cyrillic letters that look alike.
-_AT = f"[aA\uff21\uff41\u0430\u0410]{_UNSEEN}[tT\uff34\uff54\u0442\u0422]"
+_AT = "[aA\uff21\uff41\u0430\u0410]", f"{_UNSEEN}[tT\uff34\uff54\u0442\u0422]"
 #: What the sign is called in other languages, in lower case.
 _NAMES = (
     "arroba", "arobase", "arrobase", "chez", "ät", "at-sign", "at sign", "@t", "klammeraffe",
@@ -228,7 +228,7 @@ _MARK_END = rf"(?=[{_BLANK_SIGN}.,;>]*(?:\([^()\n]*\))?[{_BLANK_SIGN}]*(?:\r?\n|
 def _write(kinds: str) -> str:
     """Return the pattern of some kinds of signs."""
     found = [f"[{one.first}]{one.rest}" for one in _SIGNS if one.kind in kinds.split()]
-    found += [_AT] if "at" in kinds.split() else []
+    found += ["".join(_AT)] if "at" in kinds.split() else []
     found += map(_spell, _NAMES if "name" in kinds.split() else ())
     return f"(?:{'|'.join(found)})"
 
@@ -320,9 +320,19 @@ _ON = (
     rf"(?=(?:[^{_END}]|[{_INVISIBLE}]|%20|&(?:nbsp|#32|#160|[lg]t);){{1,40}}[{_LABEL_SIGN}]+"
     rf"(?:[^{_END}{_BLANK_SIGN}]|{_BLANK}{{1,2}}(?:[^{_END}]|[dDpP])))"
 )
-_BEFORE_WORD = rf"[^{_LETTER_SEEN}1-9]"
-_WORD = _Lazy(rf"{_BEFORE_WORD}(?P<at>{_AT})(?![{_LETTER_SEEN}0-9]){_ON}")
-_NAME = _Lazy(rf"{_BEFORE_WORD}(?P<name>{_write('name')})(?![{_LETTER_SEEN}0-9]){_ON}")
+
+
+def _find_word(first: str, rest: str) -> _Lazy:
+    """Return the pattern of a word; what stands before it is looked at after its first letter.
+
+    A search then passes all characters with which no word begins.
+    """
+    before = rf"(?<=[^{_LETTER_SEEN}1-9]{first})"
+    return _Lazy(rf"(?P<word>{first}{before}{rest})(?![{_LETTER_SEEN}0-9]){_ON}")
+
+
+_WORD = _find_word(*_AT)
+_NAME_SIGNS = {name: _find_word(_spell(name[0]), _spell(name[1:])) for name in _NAMES}
 _RUN_BACKWARDS = _Lazy(rf"\"[^\"\n]++\"|[{_ATOM_SIGN}]++")
 _IS_LOCAL = _Lazy(f"[{_END}_]")
 #: A local part that is no sign around another one.
@@ -361,8 +371,8 @@ _LISTED = _Lazy(
 _LISTED_LINE = _Lazy(rf"(?:\A|\n){_MARK_LEAD}(?P<address>{_MARK_LOCAL}{_MARK}{_FAMOUS}){_MARK_END}")
 
 
-#: Characters of the longest text whose addresses are kept.
-MAX_KEPT = 32_000
+#: Characters of the longest text whose addresses are kept, and of one that is kept among names.
+MAX_KEPT, MAX_NAME = 32_000, 512
 
 
 class Address(NamedTuple):
@@ -391,12 +401,12 @@ def find_addresses(text: str) -> Iterator[Address]:
         if found := _match_disguised(text, at.span(), kind, domains):
             yield found
     for at in _WORD.compiled.finditer(text):
-        if found := _match_disguised(text, at.span("at"), "at", domains):
+        if found := _match_disguised(text, at.span("word"), "at", domains):
             yield found
     lower = text.lower()
-    if any(name in lower for name in _NAMES):
-        for at in _NAME.compiled.finditer(text):
-            if found := _match_disguised(text, at.span("name"), "name", domains):
+    for name, sign in _NAME_SIGNS.items():
+        for at in sign.compiled.finditer(text) if name in lower else ():
+            if found := _match_disguised(text, at.span("word"), "name", domains):
                 yield found
     for match in _LISTED.compiled.finditer(text):
         name = match.lastgroup or ""
@@ -454,12 +464,17 @@ def list_addresses(text: str) -> tuple[Address, ...]:
 
     A page asks twice: for the ids that its texts name, and for what it hides.
     """
-    return _keep_addresses(text) if len(text) <= MAX_KEPT else tuple(sorted(find_addresses(text)))
+    if len(text) > MAX_KEPT:
+        return _sort_addresses(text)
+    return _of_names(text) if len(text) <= MAX_NAME else _of_texts(text)
 
 
-@lru_cache(maxsize=256)
-def _keep_addresses(text: str) -> tuple[Address, ...]:
+def _sort_addresses(text: str) -> tuple[Address, ...]:
     return tuple(sorted(find_addresses(text)))
+
+
+#: Kept apart: a page has hundreds of names and ids among its texts.
+_of_texts, _of_names = (lru_cache(maxsize=most)(_sort_addresses) for most in (256, 2_048))
 
 
 def mask_addresses(text: str, keep: Collection[str] = ()) -> str:

@@ -18,7 +18,7 @@ from mail_assets.mail.patches.commits import Commit, NamedMail, find_named_mails
 from mail_assets.mail.patches.subjects import fold_title
 
 #: Raise it when the same commits and mails would get other links.
-LINKS_VERSION = "1"
+LINKS_VERSION = "2"
 
 #: A clock may be wrong by this; a list may take so long to let a mail through.
 CLOCK_SLACK = timedelta(days=1)
@@ -35,6 +35,8 @@ LINES_ALONE = 0.6
 #: Share of the lines of a part that a squashed commit has, and of its lines that the parts have.
 PART_KEPT = 0.75
 PARTS_COVER = 0.7
+#: Share of the lines that shows a version where a title says too little, or is sent much later.
+VERSION_LINES = 0.25
 #: Links of a commit that are kept.
 MOST_LINKS = 60
 
@@ -50,7 +52,7 @@ class Kind(StrEnum):
 
 
 class CommitFacts(NamedTuple):
-    """A commit as it is compared. `same_titles`: commits of its repository with its title."""
+    """A commit as it is compared. `is_only`: no other of its repository has its title."""
 
     sha: str
     title_key: str
@@ -62,7 +64,7 @@ class CommitFacts(NamedTuple):
     paths: frozenset[str]
     lines: frozenset[int]
     named: tuple[NamedMail, ...] = ()
-    same_titles: int = 1
+    is_only: bool = True
 
 
 def compare_commit(commit: Commit) -> CommitFacts:
@@ -182,7 +184,7 @@ def link_commit(
         for part in parts:
             add(part, Kind.applied, "part of a squashed series")
     for match in sorted(matches, key=lambda m: m.rank, reverse=True):
-        if sources and _is_version(match):
+        if sources and _is_version(commit, match):
             add(match, Kind.version)
     found = [*links.values(), *_named_links(commit, {x for x, _ in links}, archived)]
     return found[:MOST_LINKS]
@@ -234,7 +236,7 @@ def _is_late(commit: CommitFacts, patch: PatchFacts) -> bool:
 
 def _is_source(commit: CommitFacts, m: _Match) -> bool:
     """Return whether a match is certain enough to be the mail that was applied, or a version."""
-    says_much = len(commit.title_key) >= LEAST_TITLE and commit.same_titles == 1
+    says_much = _says_much(commit)
     enough = min(len(commit.lines), len(m.patch.lines)) >= LEAST_LINES
     same_lines = enough and m.lines >= SAME_LINES
     if m.same_id:
@@ -252,10 +254,17 @@ def _is_source(commit: CommitFacts, m: _Match) -> bool:
     return enough and len(commit.lines) >= 3 * LEAST_LINES and m.lines >= 1.5 * LINES_ALONE
 
 
-def _is_version(m: _Match) -> bool:
+def _says_much(commit: CommitFacts) -> bool:
+    """Return whether the title tells the commit from all others: "Fix typo" does not."""
+    return len(commit.title_key) >= LEAST_TITLE and commit.is_only
+
+
+def _is_version(commit: CommitFacts, m: _Match) -> bool:
     """Return whether a patch is another version of a commit whose source is known."""
-    if m.same_id or (m.same_title and (m.same_author or m.files > 0)):
+    if m.same_id:
         return True
+    if m.same_title and (m.lines >= VERSION_LINES or (_says_much(commit) and not m.late)):
+        return m.same_author or m.files > 0
     return m.same_author and len(m.patch.lines) >= LEAST_LINES and m.lines >= LINES_ALONE
 
 

@@ -22,7 +22,7 @@ from mail_assets.mail.patches.verdicts import (
 from mail_assets.text.sentences import find_sentences
 
 #: Raise it when the same mail would say something else.
-OUTCOMES_VERSION = "2"
+OUTCOMES_VERSION = "3"
 
 #: Outcomes that a mail may state.
 OUTCOMES = {
@@ -203,7 +203,8 @@ def find_targets(
 ) -> list[PostedPatch]:
     """Return the patches of a posting that a statement is about; none where it is unclear.
 
-    `answered` is the patch or cover letter of the posting that the mail answers.
+    `answered` is the patch or cover letter of the posting that the mail answers. A mail that has
+    several patches is answered as a whole.
     """
     patches = [one for one in posting if not one.is_cover]
     if statement.title:
@@ -212,7 +213,7 @@ def find_targets(
         return [one for one in patches if one.part in statement.parts]
     if statement.whole or answered.is_cover:
         return patches or [answered]
-    return [answered]
+    return [one for one in patches if one.message_id == answered.message_id]
 
 
 def _find_titled(

@@ -21,7 +21,7 @@ from mail_assets.mail.patches.patch import MAX_DIGESTS, MAX_FILES, MAX_PATCHES, 
 from mail_assets.mail.patches.subjects import PatchSubject, fold_title, read_subject
 
 #: Version of everything that makes a patch of a mail; raise it when the same mail gives others.
-PATCHES_VERSION = "1"
+PATCHES_VERSION = "2"
 
 _QUOTED = frozenset({"quote", "attribution"})
 _MBOX_LINE = re.compile(r"From [0-9a-f]{40} \w{3} \w{3}")
@@ -30,6 +30,11 @@ _ANY_FIELD = re.compile(
     r"(?:From|Subject|Date|To|Cc|Bcc|Sender|Reply-To|Message-ID|In-Reply-To|References|"
     r"MIME-Version|Content-[\w-]{1,40}|X-[\w-]{1,60}|Sent|Organization|User-Agent|List-[\w-]{1,20}):",
     re.I,
+)
+# of a program that posts what somebody else has applied
+_NOTIFICATION = re.compile(r"\s*+The following commit has been merged into \S")
+_BETWEEN = re.compile(
+    r"(?:Interdiff|Range-diff)(?: (?:against|from|v|\d)[^\n]{0,60})?:?\s{0,9}\Z", re.I
 )
 _MERCURIAL = "# HG changeset patch"
 _CUT_MARK = re.compile(r">8|8<|>%|%<")
@@ -79,8 +84,7 @@ def may_hold_patches(subject: str, segments: Iterable[Segment], attached: bool) 
     """Return whether a mail can have patches; most have neither a diff nor a label."""
     if attached or any(part.kind == "patch" for part in segments):
         return True
-    named = read_subject(subject)
-    return named.says_patch and not named.is_answer
+    return read_subject(subject).is_posting
 
 
 class ReadPatch(NamedTuple):
@@ -99,16 +103,18 @@ def read_diffs(mail: PatchMail) -> list[ReadPatch]:
     """Return the patches of a mail with their diffs, in order."""
     if not may_hold_patches(mail.subject, mail.segments, bool(mail.attached)):
         return []
+    if _NOTIFICATION.match(mail.body_text):
+        return []
     named = read_subject(mail.subject)
     found = [
         ReadPatch(_make(mail, named, piece), piece.diff)
-        for piece in _split(_own_lines(mail.body_text, mail.segments))
+        for piece in _split(_patch_lines(mail, named))
         if piece.diff
     ]
     found += _read_attached(mail, named, {one.patch.patch_id for one in found} - {""})
-    if not found and named.says_patch and not named.is_answer:
+    if not found and named.is_posting:
         found = [ReadPatch(_make_without_diff(mail, named), Diff())]
-    elif named.part == 0 and not named.is_answer:  # its patches are in the same mail
+    elif named.part == 0 and named.is_posting:  # its patches are in the same mail
         found.insert(0, ReadPatch(_make_without_diff(mail, named), Diff()))
     capped = len(found) > MAX_PATCHES
     return [
@@ -120,6 +126,14 @@ def read_diffs(mail: PatchMail) -> list[ReadPatch]:
 def _place(patch: MailedPatch, place: int, is_cut: bool) -> MailedPatch:
     flags = tuple(sorted({*patch.flags, "patches_capped"})) if is_cut else patch.flags
     return replace(patch, place=place, flags=flags)
+
+
+def _patch_lines(mail: PatchMail, named: PatchSubject) -> list[str]:
+    """Return the lines that may have patches: what a cover letter says of two versions is none."""
+    lines = _own_lines(mail.body_text, mail.segments)
+    if named.part != 0:
+        return lines
+    return lines[: next((at for at, line in enumerate(lines) if _BETWEEN.match(line)), None)]
 
 
 def _own_lines(body: str, segments: Sequence[Segment]) -> list[str]:

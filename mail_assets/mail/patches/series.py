@@ -21,7 +21,7 @@ from typing import NamedTuple
 from mail_assets.mail.patches.patch import EarlierVersion
 
 #: Raise it when the same patches would give other series.
-SERIES_VERSION = "1"
+SERIES_VERSION = "2"
 
 DAY = 86_400.0  # seconds
 #: A posting is sent at once: parts further apart are two postings.
@@ -38,10 +38,13 @@ _TAKEN_OVER = 0.5  # of a patch by somebody else
 _REPLACED = 0.5  # by a diff within an answer
 _CONFIRMED = 0.25  # of patches with one title
 _SAME_LINES = 0.7  # of patches that share nothing else
+_NEXT_LINES = 0.5  # the same, of the next version by the same person soon after
 _CLEAR = 0.2  # distance to the next best pair, of the sum of both shares
 _FEW_LINES = 6  # two patches of fewer lines may share them by chance
 _TITLE_WORDS = 4  # a title of fewer words is used twice by one person
-_AGAIN = frozenset({"resend", "repost", "resent"})
+_AGAIN = frozenset({"resend", "repost", "resent", "ping"})
+#: The next version under another title is sent so soon, if only half of its lines are the same.
+_SOON = 60 * DAY
 
 #: Nothing but their lines joins the patches of two postings.
 _BY_LINES = ("lines",)
@@ -146,6 +149,7 @@ def group_postings(patches: Iterable[SeriesPatch]) -> list[Posting]:
 
 def _cut_postings(patches: Sequence[SeriesPatch]) -> Iterator[Posting]:
     """Yield the postings among patches with one key: by thread, else by time and part."""
+    postings: list[list[SeriesPatch]] = []
     open_postings: list[list[SeriesPatch]] = []
     last: dict[str, list[SeriesPatch]] = {}  # posting of each mail
     for patch in patches:
@@ -161,14 +165,11 @@ def _cut_postings(patches: Sequence[SeriesPatch]) -> Iterator[Posting]:
             found = next((x for x in reversed(open_postings) if _fits(x, patch, near=True)), None)
         if found is None:
             found = []
+            postings.append(found)
             open_postings.append(found)
         found.append(patch)
         last[patch.key[0]] = found
-    seen: set[int] = set()
-    for some in last.values():
-        if id(some) not in seen:
-            seen.add(id(some))
-            yield _posting(some)
+    yield from map(_posting, postings)
 
 
 def _fits(posting: Sequence[SeriesPatch], patch: SeriesPatch, *, near: bool = False) -> bool:
@@ -213,6 +214,8 @@ def window_keys(patch: SeriesPatch) -> Iterator[tuple[str, Hashable]]:
     named = [link.message_id for link in patch.links]
     if (patch.part or 0) <= 1 and not patch.is_remark:  # other parts name the cover letter
         named += [*patch.parents[:1], *patch.parents[-2:]]
+    elif patch.version > 1 and not patch.is_remark:  # or the part that they replace, and a review
+        named += patch.parents[1:-1][-2:]
     for message_id in dict.fromkeys(named):
         yield "mail", message_id
 
@@ -282,12 +285,18 @@ def _direct_steps(earlier: Posting, later: Posting) -> Iterator[Step]:
     for two in later.patches:
         for one in by_title.get(two.title_key, ()):
             if one.is_cover == two.is_cover and (evidence := _same_title(one, two)):
-                yield Step(one.key, two.key, evidence, 3.0 if "patch-id" in evidence else 2.0)
+                strength = 3.0 if "patch-id" in evidence else 2.0
+                yield Step(one.key, two.key, evidence, strength + _likeness(one, two))
         for one in by_id.get(two.patch_id, ()):
             if one.title_key != two.title_key and (
                 same_person(one, two) or not _has_few_lines(one, two)
             ):
-                yield Step(one.key, two.key, ("patch-id",), 1.5)
+                yield Step(one.key, two.key, ("patch-id",), 1.5 + _likeness(one, two))
+
+
+def _likeness(one: SeriesPatch, two: SeriesPatch) -> float:
+    """Return what chooses among several patches of one title or patch-id: lines, then the part."""
+    return share_lines(one, two)[1] / 5 + (one.part == two.part) / 10
 
 
 def _same_title(one: SeriesPatch, two: SeriesPatch) -> tuple[str, ...]:
@@ -323,13 +332,16 @@ def _joins(earlier: Posting, later: Posting, steps: Sequence[Step]) -> tuple[str
             for b in later.patches
         ):
             return ()
-        return tuple(found) or (("title",) if steps and _same_name(one, two) else ())
-    if found:
+        if found:
+            return tuple(found)
+        if steps and _same_name(one, two):
+            return ("title",)
+    elif found:
         return tuple(found)
-    if steps:
+    elif steps:
         return ("title",)
     near = later.start[0] - earlier.start[0] <= TITLE_SPAN
-    return _BY_LINES if near and later.first.version > earlier.first.version else ()
+    return _BY_LINES if near and two.version > one.version else ()
 
 
 def _named(earlier: Posting, later: Posting) -> Iterator[str]:
@@ -367,8 +379,17 @@ def _aligned_steps(
     if named and len(earlier.patches) == len(later.patches) == 1 and before and after:
         yield Step(before[0].key, after[0].key, joined, 1.2)
         return
+    if "reply" in joined:
+        for two in after:
+            answered = [one for one in before if one.key[0] in two.parents and one.key not in done]
+            if len(answered) == 1 and answered[0].paths & two.paths:
+                done |= {answered[0].key, two.key}
+                yield Step(answered[0].key, two.key, joined, 1.1)
+        before = [one for one in before if one.key not in done]
+        after = [two for two in after if two.key not in done]
     evidence = tuple(dict.fromkeys((*joined, "lines")))
-    for score, one, two in _best_partners(before, after):
+    is_next = joined == _BY_LINES and _is_next(earlier, later)
+    for score, one, two in _best_partners(before, after, _NEXT_LINES if is_next else _SAME_LINES):
         done |= {one.key, two.key}
         yield Step(one.key, two.key, evidence, 0.5 + score / 4)
     if (
@@ -380,8 +401,17 @@ def _aligned_steps(
         yield Step(earlier.first.key, later.cover.key, joined, 0.8)
 
 
+def _is_next(earlier: Posting, later: Posting) -> bool:
+    """Return whether the same person sent the next version soon after."""
+    return (
+        same_person(earlier.first, later.first)
+        and later.first.version == earlier.first.version + 1
+        and later.start[0] - earlier.start[0] <= _SOON
+    )
+
+
 def _best_partners(
-    before: Sequence[SeriesPatch], after: Sequence[SeriesPatch]
+    before: Sequence[SeriesPatch], after: Sequence[SeriesPatch], least: float
 ) -> Iterator[tuple[float, SeriesPatch, SeriesPatch]]:
     """Yield pairs of patches that share most of their lines, if no other pair comes near."""
     having: dict[int, list[SeriesPatch]] = defaultdict(list)
@@ -394,7 +424,7 @@ def _best_partners(
         near = {one.key: one for digest in two.digests for one in having.get(digest, ())}
         for one in near.values():
             small, large = share_lines(one, two)
-            if large >= _SAME_LINES and not _has_few_lines(one, two):
+            if large >= least and not _has_few_lines(one, two):
                 scored.append((large + small, one, two))
                 best[one.key].append((large + small, two.key))
                 best[two.key].append((large + small, one.key))

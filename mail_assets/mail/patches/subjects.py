@@ -23,6 +23,13 @@ _INNER = re.compile(r"([^\s:\[\]]{1,40}:)\s{0,3}\[([^\[\]]{0,60}\bpatch[^\[\]]{0
 _ANSWER = re.compile(
     r"\s*+(?:re|fwd?|aw|sv|vs|antw|wg)(?:\[\d{1,4}\]|\(\d{1,4}\))?\s{0,5}+[:：]", re.I
 )
+# "Ping: [PATCH] x", "*PING^2* [PATCH] x"
+_PING = re.compile(
+    r"\s*+\*{0,2}(?:(?:gentle|friendly|polite|weekly)\s++)?(?:ping|bump|reminder|nudge)(?![^\W\d_])"
+    r"[^\[\]\n]{0,12}(?=\[)",
+    re.I,
+)
+_PING_WORD = re.compile(r"\*{0,2}pings?[*^]{0,2}\d{0,2}", re.I | re.A)
 _PART_OF = re.compile(r"(\d{1,5})\s{1,5}of\s{1,5}(\d{1,5}|[nmx?])(?![^\s,;\]])", re.I | re.A)
 _NUMBERED = re.compile(
     r"(?:\b|(?<=_))(?:take|try|version|ver|rev|revision|round|attempt)[\s.#:_-]{0,3}"
@@ -73,6 +80,11 @@ class PatchSubject(NamedTuple):
         return fold_title(self.title)
 
     @property
+    def is_posting(self) -> bool:
+        """True if its mail posts a patch, also without a diff: no answer and no ping."""
+        return self.says_patch and not self.is_answer and "ping" not in self.tags
+
+    @property
     def is_cover(self) -> bool:
         """True if it is numbered as the cover letter of a series."""
         return self.part == 0
@@ -93,6 +105,9 @@ def read_subject(subject: str) -> PatchSubject:
         elif prefix := _ANSWER.match(text, at) or (answers and _PREFIX.match(text, at)) or None:
             answers = True
             at = prefix.end()
+        elif ping := _PING.match(text, at):
+            label.tags.setdefault("ping")
+            at = ping.end()
         else:
             break
     title = text[at:].strip()
@@ -150,6 +165,8 @@ class _Label:
             self._set_version(version[1])
         elif part := _PART.fullmatch(plain):
             self._set_part(part[1], part[2])
+        elif _PING_WORD.fullmatch(plain):
+            self.tags.setdefault("ping")
         elif plain in _PATCH_WORDS:
             self.is_patch = self.says_patch = True
         elif (glued := _GLUED.fullmatch(plain)) and self._read_glued(glued[2]):

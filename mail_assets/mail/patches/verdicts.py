@@ -23,8 +23,9 @@ class Verdict(NamedTuple):
 #: Without one of these words a mail has no verdict.
 HINT = re.compile(
     r"appl(?:y|ied)|queued|merge|pushed|commit|picked|pull|landed|installed|checked in|na(?:c?k)|"
-    r"reject|feedback|ignore|disregard|discard|forget|scrap|drop|withdr|retract|abandon|"
-    r"super[sc]ed|obsolet|replaced by|instead|re-?se[nt]|re-?post|re-?spin|re-?submit|rebase|"
+    r"reject|feedback|ignore|disregard|discard|cancel|forget|scrap|drop|withdr|retract|abandon|"
+    r"tak(?:e|ing|en)\b|added|folded|\br\d{3}|super[sc]ed|obsolet|replaced by|instead|"
+    r"re-?se[nt]|re-?post|re-?spin|re-?submit|rebase|"
     r"send |in (?:mainline|master|main|trunk|head|linux-next|-next|my tree|upstream)|"
     r"angewendet|eingespielt|übernommen|gemerg|gepusht|eingecheckt|abgelehnt|"
     r"appliqu|commit|pouss|intégr|fusionn|rejet|aplic|fusiona|integrad|mesclad|rechaz|rejeit|"
@@ -48,7 +49,8 @@ _MOST_PARTS = 1_000  # "Applied 1-9999": no series has more
 SHA = r"[0-9a-f]{7,40}"
 # in a URL: /c/SHA, /commit/SHA, ?id=SHA, ;h=SHA
 _SHA_URL = re.compile(rf"https?://\S{{1,300}}?(?:/c(?:ommits?)?/|[?&;](?:id|h)=)({SHA})\b")
-_SHA_WORD = re.compile(rf"(?<![\w./-])({SHA})(?![\w/-])")
+# "r14-99-gabcdef0123" is what git describe says
+_SHA_WORD = re.compile(rf"(?:(?<![\w./-])|(?<=\d-g))({SHA})(?![\w/-])")
 _SHA_LINE = re.compile(rf"(?:commit:? |as )?{SHA}\.?", re.I)
 _URL = re.compile(r"https?://\S+")
 _LONG_SHA = 12  # digits from which a number without letters is no date
@@ -61,7 +63,8 @@ _UNSURE = re.compile(
     r"may|might|must|let|please|pls|going to|about to|to be|gonna|plan\w*|want\w*|hop(?:e|ing)|"
     r"try|tried|trying|assum\w+|expect\w*|wait\w*|intend\w*|happy to|ready to|not|never|nor|"
     r"neither|cannot|no objections?|yet|for now|temporar\w+|tentativ\w+|provisional\w*|"
-    r"except|apart from|but not|minus|without|partial\w*|some of|most of|a bunch of|"
+    r"except|exception|excluding|apart from|but not|minus|without|partial\w*|some of|most of|"
+    r"a bunch of|as part of|for a while|ages ago|(?:in|back in|since) (?:19|20)\d\d|"
     r"local(?:ly)?|on top of|cleanly|against|tests?|testing|tested|fail\w*|conflict\w*|"
     r"doesn|don|didn|isn|wasn|hasn|haven|won|why|what|which|who|whether|how)\b|\?|n['’]t\b"
     r"|['’](?:ll|d)\b",
@@ -71,13 +74,16 @@ _UNSURE = re.compile(
 TO_TRY = re.compile(
     r"\b(?:env(?:ironment)?|machines?|systems?|setup|lab|box|vm|guest|laptop|servers?|devices?|"
     r"cluster|workstation|into (?:one|a single|the (?:first|previous|next|other))|downstream|"
-    r"ran|run|running|see|saw|get|got|works?|working|boot\w*|built|build\w*|"
-    r"but (?:then |it |i )?(?:revert|drop|fail|had to)\w*|revert\w*|dropped|did ?n[o'’]t|"
-    r"did not)\b",
+    r"ran|run|running|see(?! (?:my|below|above|also|inline|the (?:comments?|commit)|some|a few)\b)|"
+    r"saw|get|got|works?|working|boot\w*|built|build\w*|"
+    r"and (?:it |then )?(?:still )?fail\w*|but (?:then |it |i )?(?:revert|drop|fail|had to)\w*|"
+    r"revert\w*|dropped|did ?n[o'’]t|did not)\b",
     re.I,
 )
 _CONDITION = re.compile(r"\b(?:if|unless|until|once)\b", re.I)
-_LIMITED = re.compile(r"\?\s*$|\bfor now\b|\bexcept\b|\bbut not\b|\bminus\b", re.I)
+_LIMITED = re.compile(
+    r"\?\s*$|\bfor now\b|\bexcept(?:ion)?\b|\bexcluding\b|\bbut not\b|\bminus\b", re.I
+)
 _OTHER_PATCH = re.compile(r"\b(?:attached|rest|remaining)\b", re.I)  # of this mail; unknown parts
 _CLAUSE_END = re.compile(r"[,;.!:(]|\bthanks?\b| - |\band\b", re.I)
 _EDITED = re.compile(r"\b(?:after|with\w*) [\w' -]+", re.I)  # "after a fixup": no condition
@@ -94,31 +100,42 @@ _THANKED_FOR = (
 _COURTESY = (
     r"(?:(?:many |big )?thanks?(?: you)?(?: (?:a lot|again|very much|so much|all|both|everyone|"
     rf"{_THANKED_FOR}|\w{{1,40}}+(?: and \w{{1,40}}+)?(?=[,.!]))){{0,2}}|thx|ok(?:ay)?|great|nice|"
-    r"cool|good|perfect|done|alright|right|yes|yep|sure|lgtm|"
+    r"cool|good|perfect|(?:done|fixed|changed|adjusted|tweaked|edited|updated)"
+    r"(?: (?:it|this|so|accordingly|(?:it |this )?(?:that|this) way|as (?:you )?suggested))? and|"
+    r"(?:boot-?strapped|(?:reg(?:ression)?)?[ -]?tested|built|verified|checked(?! in\b)|reviewed)\b"
+    r"[^,;.!?\n]{0,80}+(?=[,;])|done|alright|right|yes|yep|sure|lgtm|"
     r"(?:this |it |all )?looks? (?:good|great|fine|ok|reasonable|sane|correct|right)"
     r"(?: to me)?(?: (?:now|and [\w ]{1,30}))?|hi(?: \w{1,40}+)?|hello(?: \w{1,40}+)?|"
-    r"dear \w{1,40}+|fwiw|fyi|so|and|agreed|applying|acked|reviewed)"
+    r"dear \w{1,40}+|(?:\w{1,20} ){1,3}(?:fixed|amended|tweaked|corrected|added),? and|"
+    r"fwiw|fyi|p\.?s\.?|so|and|agreed|applying|acked|reviewed)"
 )
-_START = rf"(?>(?>{_COURTESY}(?!\w)\s*+[,.!;:–—-]*+\s*+){{0,4}})"
+_START = rf"(?>(?>{_COURTESY}(?!\w)\s*+[,.!;:–—-]*+\s*+){{0,4}})(?P<begin>)"
 
 # Applied ----------------------------------------------------------------------------------------
 
 _VERB = (
-    r"(?P<verb>(?:re-?)?(?:applied|queued(?: up)?|merged|pushed(?: out)?|"
+    r"(?:(?:re-?)?(?:applied|queued(?: up)?|merged|pushed(?: out)?|"
     r"committed(?! to \w+ing\b)|picked(?: up)?(?! from\b)|pulled(?: in)?|landed|installed|"
     r"checked in))"
 )
-_FIRM = re.compile(r"applied|pushed|committed|landed|installed|checked", re.I)
+# "applied" alone is what an author says of a suggestion
+_FIRM = re.compile(
+    r"(?:patch(?:es|set)?|series)(?: \w{1,10})? applied|"
+    r"applied (?:to|in|on|onto|as|the|your|this)\b|pushed|committed|landed|installed|checked|"
+    r"\br\d{3}",
+    re.I,
+)
 _ADVERB = (
     r"(?:(?:now|just|already|also|finally|all|both|since|meanwhile|been|gone ahead and|"
     r"went ahead and)\s+)"
 )
 _OBJECT = (
-    r"(?:it|this(?: (?:one|patch|series|set|patch(?: )?set|change|fix|version|update))?|"
+    r"(?:r(?:ev(?:ision)? ?r?)?\d{2,7}|it|"
+    r"this(?: (?:one|patch|series|set|patch(?: )?set|change|fix|version|update))?|"
     r"that(?: one)?|these(?: (?:patches|two|three|changes))?|those|them|"
-    r"both(?: patches| of (?:these|them))?|"
-    r"all(?: (?:of )?(?:these|them|patches|(?:\d+|two|three|four|five) (?:patches|of them)|"
-    r"\d+|the patches))?|everything|"
+    r"both(?: patches| of (?:these|them|(?:your|the) patches))?|"
+    r"all(?: (?:of )?(?:your patches|v\d{1,3}|these|them|patches|\d+|the patches|"
+    r"(?:\d+|two|three|four|five) (?:patches|of them)))?|everything|"
     r"(?:the|your|my|his|her) (?:whole |entire |full |v\d+ |attached |latest |last |rest(?: of)?"
     r"(?: the)? ?|first |second |third |remaining |above |updated |revised |two |three |"
     r"four |five |six )*"
@@ -133,28 +150,40 @@ _PARTS = (
 _END = (
     r"(?=\s*(?:$|[.!,;:)(\[]|\b(?:to|in|into|onto|for|on|as|at|with|and|by|now|thanks?|thx|again|"
     r"already|today|yesterday|earlier|just now|back(?=-?patch)|through|via|too|as well|upstream|"
-    r"manually|after|since|up|over|from|here|there|then|this|last|but|modulo|along)\b|"
+    r"manually|after|since|up|over|from|here|there|then|this|that way|last|but|modulo|along)\b|"
     r"[-–—]|https?:))"
 )
 _APPLIED = (
     # "Applied, thanks", "Thanks, pushed to master", "Queued 1-3 for 6.2"
     re.compile(
-        rf"{_START}(?:(?:v\d{{1,3}}|patch(?:es)?|(?:whole |entire |full )?series|"
+        rf"{_START}(?:(?!(?:first|then|next|later|finally|after)\b)\w{{2,20}}, )?"
+        rf"(?:(?:v\d{{1,3}}|patch(?:es|[ -]?set)?|(?:whole |entire |full )?series|"
         rf"both(?: patches)?|set|all(?: (?:\d{{1,3}}|two|three|four|five|six))?"
-        rf"(?: patches| of (?:them|it|these))?)\s+)?(?:(?:{_PARTS})\s+)?{_ADVERB}{{0,2}}{_VERB}"
-        rf"(?:\s+(?:{_OBJECT}|{_PARTS}))?{_END}",
+        rf"(?: patches| of (?:them|it|these))?)\s+){{0,2}}(?:(?:{_PARTS})\s+)?"
+        rf"{_ADVERB}{{0,2}}{_VERB}"
+        rf"(?:\s+(?:{_OBJECT}|(?:both )?{_PARTS}))?{_END}",
         re.I,
     ).match,
     # "I've pushed this", "We have committed the patch", "I pushed the first two"
     re.compile(
         rf"(?:^|[,;:.–—]\s*|\b(?:so|and|that|thus|therefore)\s+){_START}(?:i|we)(?:['’]?ve| have)?"
-        rf"\s+{_ADVERB}{{0,2}}{_VERB}\s+(?:{_OBJECT}|{_PARTS}){_END}",
+        rf"\s+{_ADVERB}{{0,2}}{_VERB}\s+(?:{_OBJECT}|(?:both )?{_PARTS}){_END}",
         re.I,
     ).search,
     # "This patch has been applied to", "It's now queued for", "Series is merged into"
     re.compile(
         rf"{_START}(?:{_OBJECT}|series|patch(?:es)?|{_PARTS})\s*(?:['’]s|\bis|\bare|\bwas|\bwere|"
         rf"\bha(?:s|ve)(?: now)? been|\bgot)\s+{_ADVERB}{{0,2}}{_VERB}{_END}",
+        re.I,
+    ).match,
+    # "Taken, thanks", "Added to my queue", "Marked as committed", "Thanks, r12345"
+    re.compile(
+        rf"{_START}(?:(?:i(?:['’]ve| have)? )?(?:taken|folded in|"
+        r"added to (?:my|the) [\w/.-]{0,30}+(?: ?(?:queue|tree|branch|list))?|"
+        r"mark(?:ed|ing) (?:(?:this|it|the (?:cf )?(?:patch|entry)) )?(?:as )?committed)"
+        r"(?=\s*(?:[.,!;:(]|\Z| in the c(?:f|ommit ?fest)\b))|"
+        r"r\d{3,7}(?=\s*[.!]?\Z)|"
+        r"(?:this|it) landed (?:in|on|as) (?:r?\d{4,7}|[0-9a-f]{7,40}|master|main|trunk)\b)",
         re.I,
     ).match,
     # "This is in mainline now"
@@ -183,6 +212,11 @@ _NAK = re.compile(
     r"a|an|another|my|clear|definite|please consider this an?)\W{1,3}){0,4}"
     r"na(?:c?k)(?:ed)?\b(?=\s*(?:$|[.,!:;()\-–—]|(?:from|on|to|for|because|as|"
     r"this|these|until|without|again|then|here|since|of|due)\b))|"
+    r"i(?:(?:['’]m| am)(?: going to)? not|['’]ll not| will not| wo n['’]t| won['’]t|"
+    r" do(?: not|n['’]t)|(?:['’]ve| have)? decided not to)(?: going to| be)? "
+    r"(?:apply|merg|commit|accept|tak)(?:e|ing)? "
+    r"(?:this|it|that|these|them|(?:this|the|your|these) (?:patch(?:es)?|series|change|one))"
+    r"(?=\s*(?:[.!;:(]|\Z|,? (?:because|since|for the)\b))|"
     r"(?:(?:patch|series) (?-i:rejected)|(?-i:Rejected|REJECTED))\b(?=\s*(?:[.,!:;]|$))|"
     r"i(?:['’]m| am)? ?(?:hereby )?(?:nak|nack|reject(?:ing)?|naking|nacking) "
     r"(?:this|it|the|these)\b|"
@@ -256,7 +290,7 @@ _TAKE_BACK = re.compile(
     rf"{_START}(?:(?:so|sorry|oops|actually|argh|self-nak|@?all|hmm?|my bad|my mistake|yes|"
     r"wait)\b[,.:! ]*)*"
     r"(?:(?:please |pls |kindly |you can |feel free to |just |everyone |folks )*"
-    r"(?:(?:ignore|disregard|discard|forget(?: about)?|scrap|"
+    r"(?:(?:ignore|disregard|discard|cancel|forget(?: about)?|scrap|"
     rf"do(?: not|n['’]t) (?:apply|merge|review|pull)) {_POSTED}|ignore,? please\b)|"
     r"(?:please |pls |kindly )(?:(?:just )?ignore|disregard)(?=\s*(?:$|[.,!:;(–—-]))|"
     rf"(?:please |pls |kindly )drop {_POSTED}|"
@@ -362,18 +396,15 @@ def _read_applied(sentence: str, below: str) -> Verdict | None:
     rest = sentence[match.end() :]
     stop = _CLAUSE_END.search(rest)  # what follows "thanks" is another matter
     clause = _EDITED.sub("", rest[: stop.start()] if stop else rest)
-    if _UNSURE.search(match[0]) or _UNSURE.search(clause) or TO_TRY.search(rest):
+    said = sentence[match.start("begin") : match.end()]
+    if _UNSURE.search(said) or _UNSURE.search(clause) or TO_TRY.search(rest):
         return None
     if _CONDITION.search(rest[:80]):
         return None
     parts = _find_parts(match[0])
-    return Verdict(
-        "applied",
-        parts,
-        not parts and bool(_WHOLE.search(match[0])),
-        find_shas(rest) or _find_shas_below(below),
-        bool(_FIRM.search(match.groupdict().get("verb") or "")),
-    )
+    shas = find_shas(rest) or _find_shas_below(below)
+    is_firm = bool(shas or _FIRM.search(sentence, match.start("begin"), match.end() + 4))
+    return Verdict("applied", parts, not parts and bool(_WHOLE.search(match[0])), shas, is_firm)
 
 
 def find_shas(text: str) -> tuple[str, ...]:

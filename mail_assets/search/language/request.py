@@ -81,12 +81,14 @@ class After:
     """The row after which a page begins, so that mail that arrives meanwhile moves no page.
 
     `rows` come before the page. `message_id` is that of the best, newest or oldest message of the
-    last one, `sent_at` its time in lists by date: from there on they are read.
+    last one, `sent_at` its time in lists by date: from there on they are read. With `is_end` the
+    page ends with that row: a list by date is read backwards from it.
     """
 
     rows: int
     message_id: str
     sent_at: dt.datetime | None = None
+    is_end: bool = False
 
 
 @dataclass(frozen=True)

@@ -136,12 +136,6 @@ def test_rectangle_of_lists_and_one_month_is_one_run(world: DagsterWorld) -> Non
     assert world.recorded(result, "messages").keys() == {key(MARCH), key(MARCH, PIER)}
 
 
-def test_reversed_range_fails_and_says_so(world: DagsterWorld) -> None:
-    result = world.range(key(MAY), key(MARCH), select=CHAIN[:1])
-    assert not result.success
-    assert "reversed" in failure(result).description
-
-
 def test_month_next_to_a_broken_one_has_its_own_version(world: DagsterWorld) -> None:
     world.archive(MARCH, mail("a"))
     (world.folder() / f"{HARBOR}.{APRIL}.mbox").write_bytes(b"<html>please log in</html>")
@@ -188,14 +182,9 @@ def test_damaged_file_of_a_folder_is_read_once(
     assert calls == [MARCH]
 
 
-def test_failing_blocking_check_stops_what_comes_after(
-    world: DagsterWorld, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_failing_blocking_check_stops_what_comes_after(world: DagsterWorld) -> None:
     world.archive(MARCH, mail("a"))
-    monkeypatch.setattr(
-        "mail_assets.defs.checks.index.count_wrong_spans",
-        lambda _, months: dict.fromkeys(months, 3),
-    )
+    world.spoil_chunks()
     result = world.month(MARCH)
     assert not result.success
     [wrong] = [c for c in result.get_asset_check_evaluations() if not c.passed]

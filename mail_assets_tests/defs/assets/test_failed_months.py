@@ -49,14 +49,6 @@ def break_balance(world: DagsterWorld) -> None:
         )
 
 
-def break_rows(world: DagsterWorld) -> None:
-    """Let PostgreSQL refuse the chunks of a month."""
-    with world.connect() as connection:
-        connection.execute(
-            "alter table chunks add constraint refused check (month <> '2024-04') not valid"
-        )
-
-
 Break = Callable[[DagsterWorld], None]
 
 

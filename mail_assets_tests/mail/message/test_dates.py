@@ -11,6 +11,7 @@ from mail_assets.mail.message.dates import (
     MAX_OFFSET,
     decide_arrival,
     decide_sent_at,
+    find_made_up,
     parse_date,
     parse_offset,
 )
@@ -324,6 +325,11 @@ AT_EIGHT, AT_NINE = "2024-03-10 08:00 received", "2024-03-10 09:00 from_line"
         (HOP, "From a@x Sun Mar 10 07:00:00 2024", "plain", AT_EIGHT),
         (HOP, "From mboxrd@z Thu Jan  1 00:00:00 1970", "mboxrd", AT_EIGHT),
         ("", "From mboxrd@z Thu Jan  1 00:00:00 1970", "mboxrd", None),
+        ("", "From nobody Mon Sep 17 00:00:00 2001", "plain", None),
+        (HOP, f"From {'0' * 40} Mon Sep 17 00:00:00 2001", "plain", AT_EIGHT),
+        ("", "From nobody Mon Jan  1 00:00:00 2001", "plain", None),
+        (HOP, "From MAILER-DAEMON Mon Jan  1 00:00:00 2035", "plain", AT_EIGHT),
+        ("", "From MAILER-DAEMON Thu Jan 01 1970", "plain", None),
         ("", f"From a at x  {LINE}", "pipermail", None),
         (HOP, f"From a at x  {LINE}", "pipermail", AT_EIGHT),
         ("", f'From " Mon Jan 01 00:00:00 2001"@x {LINE}', "plain", AT_NINE),
@@ -341,3 +347,28 @@ def test_arrival_is_the_later_of_both_fields(
 ) -> None:
     found = decide_arrival(parse_date(received), from_line, dialect)
     assert (found and f"{found.at:%Y-%m-%d %H:%M} {found.source}") == expected
+
+
+def _lines(form: str, *times: str) -> list[bytes]:
+    return [form.format(time).encode() for time in times]
+
+
+@pytest.mark.parametrize(
+    ("lines", "made_up"),
+    [
+        (_lines("From mboxrd@z Thu Jan  1 00:00:00 1970", *"abc"), 3),
+        (_lines("From MAILER-DAEMON Thu Jan 01 1970", *"ab"), 2),
+        (_lines("From - Mon Jan  5 15:18:12 2026", *"abcd"), 4),
+        ([*_lines("From ???@??? Mon Jan 05 15:18:12 2026", *"abcd"), b"From a Mon"], 4),
+        (_lines("From MAILER-DAEMON Sat Nov 21 10:{}:00 2026", *map(str, range(10, 40))), 30),
+        (_lines("From - Sat Nov 21 10:{}:00 2026", *map(str, range(10, 25))), 0),  # too few
+        (_lines("From ???@??? Sat Nov {} 10:00:00 2026", *map(str, range(1, 29))), 0),
+        (_lines("From {}@x Sat Nov 21 10:00:00 2026", *map(str, range(30))), 0),
+        (_lines("From a@x Mon Jan  5 15:18:12 2026", "a"), 0),
+        (_lines("From a@x Mon Jan  5 15:18:1{} 2026", *"1123"), 0),
+        ([], 0),
+    ],
+)
+def test_lines_of_one_export_are_made_up(lines: list[bytes], made_up: int) -> None:
+    found = find_made_up(lines)
+    assert sum(line in found for line in lines) == made_up

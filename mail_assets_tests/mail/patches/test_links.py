@@ -100,7 +100,7 @@ def test_patch_is_applied_if_enough_agrees(wrong: dict[str, Any], found: bool) -
         # "Fix typo": says too little unless the lines agree
         ({"title_key": "fixtypo"}, False),
         # a title that many commits have, such as that of a release
-        ({"same_titles": 5}, False),
+        ({"is_only": False}, False),
         ({}, True),
     ],
 )
@@ -109,6 +109,28 @@ def test_generic_title_needs_lines(facts: dict[str, object], found: bool) -> Non
     title = str(facts.get("title_key", TITLE))
     got = kinds(commit(**facts), [patch(title_key=title)])
     assert got == (["applied v1"] if found else [])
+
+
+@pytest.mark.parametrize(
+    ("facts", "other", "found"),
+    [
+        ({}, OTHER_TEXT, True),
+        # "proc.5: tfix": many patches have that title
+        ({"title_key": "proc5tfix"}, {**OTHER_TEXT, "title_key": "proc5tfix"}, False),
+        ({"is_only": False}, OTHER_TEXT, False),
+        ({"is_only": False}, EDITED, True),
+        # years later, for another change
+        ({}, {**OTHER_TEXT, "sent_at": NOON + 500 * DAY}, False),
+    ],
+)
+def test_version_needs_a_title_that_says_much_or_lines(
+    facts: dict[str, object], other: dict[str, object], found: bool
+) -> None:
+    title = {"title_key": facts.get("title_key", TITLE)}
+    got = kinds(
+        commit(**facts), [patch("v2", **title), patch(**{"sent_at": NOON - 9 * DAY, **other})]
+    )
+    assert got == ["applied v2", *["version v1"] * found]
 
 
 def test_tiny_patch_of_a_stranger_needs_more_than_an_id() -> None:

@@ -83,6 +83,35 @@ Applied for 5.19-rc.
 applied to nvme-5.16.
 Patch 1 applied.
 Patch 2/3 applied to fixes.
+Done that way and pushed.
+Fixed and pushed.
+Committed that way.
+Ann, patch applied!
+Title fixed, and patch applied.
+Typo fixed and pushed.
+I applied all of v2, and another one.
+In this case, I applied both of your patches.
+So, I applied both 3/5 and 4/5.
+Patches v2 1/4 and 2/4 applied.
+P.S.: Patch applied.
+Checked in, thanks.
+Marked as committed.
+I have marked this as committed in the commitfest.
+patchset applied
+Tested on x86_64-linux, pushed to trunk.
+Bootstrapped and regtested on x86_64, committed to trunk.
+Thanks for testing, applied.
+Committed r12345.
+Committed revision 12345.
+Committed as r12345, thanks.
+Thanks, r12345.
+This landed in r12345.
+Taken, thanks.
+Added to my queue, thanks.
+Folded in, thanks.
+Patch applied, but see my comments below.
+Patch applied.
+Pushed to trunk as r14-99-gabcdef0123.
 """,
     "rejected": """
 NAK
@@ -96,6 +125,11 @@ NAKed-by: John Doe <j@example.org>
 Rejected.
 I'm marking this as Returned with Feedback.
 Big NAK on this one.
+I'm not going to apply this.
+I won't apply this patch.
+I have decided not to take these patches.
+I don't apply this patch.
+I am not applying this series, because it is too late.
 """,
     "withdrawn": """
 Please ignore this patch.
@@ -111,6 +145,7 @@ Please don't apply this.
 Please do not merge this series.
 Sorry, please ignore this one.
 Oops, please ignore this.
+Cancel this patch.
 """,
     "superseded": """
 Please ignore, v3 follows.
@@ -202,6 +237,22 @@ Applied all your comments.
 I think it got applied already?
 I have pushed the rest.
 So I've applied a bunch of these.
+Pushed, with the exception of 0003.
+This was committed in 2019 as part of another patch.
+This has been queued for a while.
+Will merge to 'next'.
+Thanks, both. Will queue.
+I won't apply this as is.
+I won't apply this yet.
+I'm not going to apply this until it is tested.
+Point taken.
+First, applied the patch and it failed.
+However, applied to production it fails.
+It landed in 5.3.
+Cancel this job.
+I don't apply patches without tests.
+Taken together, these patches are large.
+Added to the list of known problems.
 """
 SHA = "3f2a9d1b0c4e5f60718293a4b5c6d7e8f9012345"
 
@@ -220,6 +271,22 @@ def test_sentence_states_an_outcome(outcome: str, sentence: str) -> None:
     assert [one.outcome for one in read(sentence)] == [outcome]
 
 
+@pytest.mark.parametrize(
+    ("sentence", "firm"),
+    [
+        ("Pushed.", True),
+        ("Committed as r12345.", True),
+        ("Applied to for-next, thanks.", True),
+        # what an author says of a suggestion
+        ("Applied.", False),
+        ("Applied as 3f2a9d1b0c.", True),
+        ("Merged.", False),
+    ],
+)
+def test_words_for_suggestions_are_not_firm(sentence: str, firm: bool) -> None:
+    assert [one.firm for one in read(sentence)] == [firm]
+
+
 @pytest.mark.parametrize("sentence", UNSAID.strip().splitlines())
 def test_sentence_states_nothing(sentence: str) -> None:
     assert read(sentence) == []
@@ -229,6 +296,8 @@ def test_sentence_states_nothing(sentence: str) -> None:
     ("sentence", "parts", "whole"),
     [
         ("Applied 1-3 and 5, thanks.", (1, 2, 3, 5), False),
+        ("So, I applied both 3/5 and 4/5.", (3, 4), False),
+        ("Patches v2 1/4 and 2/4 applied.", (1, 2), False),
         ("Pushed 0001 and 0002.", (1, 2), False),
         ("I pushed v7-0001 now.", (1,), False),
         ("I've pushed the first two patches.", (1, 2), False),

@@ -213,12 +213,27 @@ def test_patch_in_body_and_attached_is_one_row() -> None:
         ("[PATCH 1/2] Crane", (), ["patch"]),
         ("Re: [PATCH 0/2] Cranes", (), []),
         ("[RFC] What about cranes?", (), []),
+        ("Ping: [PATCH v2 0/2] Cranes", (), []),
+        ("[PATCH, PING] Cranes", (), []),
+        ("[PATCH, PING] Cranes", (("x.patch", DIFF),), ["patch"]),
         ("[GIT PULL] Cranes", (), []),
         ("Cranes", (), []),
     ],
 )
 def test_cover_letters(subject: str, files: tuple[tuple[str, str], ...], kinds: list[str]) -> None:
     assert [one.kind for one in read("All about it.", subject, *files)] == kinds
+
+
+def test_notification_of_a_program_posts_no_patch() -> None:
+    text = f"The following commit has been merged into the crane branch:\n\nCommit-ID: 1\n{DIFF}"
+    assert read(text, "[tip: crane] Limit") == []
+
+
+@pytest.mark.parametrize("head", ["Interdiff against v1:", "Range-diff against v1:", "Interdiff:"])
+def test_cover_letter_with_an_interdiff_has_no_patch(head: str) -> None:
+    found = read(f"All about it.\n\n{head}\n{DIFF}", "[PATCH v2 0/2] Cranes")
+    assert [one.kind for one in found] == ["cover"]
+    assert [one.kind for one in read(f"It.\n{DIFF}", "[PATCH 0/1] Cranes")] == ["cover", "patch"]
 
 
 def test_mail_with_very_many_patches_is_cut_openly() -> None:

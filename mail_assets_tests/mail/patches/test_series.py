@@ -64,6 +64,7 @@ def joined(*patches: SeriesPatch) -> dict[str, str]:
 
 
 T = "crane: Lift more than before"
+HALF = frozenset(range(8, 22))
 MOST, SOME, NONE = frozenset(range(2, 21)), frozenset(range(14, 40)), frozenset(range(50, 70))
 
 
@@ -80,6 +81,16 @@ MOST, SOME, NONE = frozenset(range(2, 21)), frozenset(range(14, 40)), frozenset(
         (make("b", "[PATCH v2] pier: Other words", MOST, day=9), "lines"),
         (make("b", "[PATCH v2] pier: Other words", SOME, day=9), ""),
         (make("b", "[PATCH] pier: Other words", MOST, day=9), ""),
+        # half of the lines, under another title: the next version soon after, by the same person
+        (make("b", "[PATCH v2] pier: Other words", HALF, day=9), "lines"),
+        (make("b", "[PATCH v3] pier: Other words", HALF, day=9), ""),
+        (make("b", "[PATCH v2] pier: Other words", HALF, day=99), ""),
+        (make("b", "[PATCH v2] pier: Other words", HALF, day=9, sender=EVE), ""),
+        # taken over, under another title
+        (make("b", "[PATCH v2] pier: Other words", MOST, day=9, sender=EVE), "lines"),
+        (make("b", "[PATCH] pier: Other words", MOST, day=9, sender=EVE), ""),
+        # a ping with the patch is sent again
+        (make("b", f"[PING] [PATCH] {T}", NONE, day=9), "title"),
         (make("b", f"[PATCH v4] {T}", NONE, day=9, sender=EVE), ""),
         (make("b", f"[PATCH v4] {T}", MOST, day=9, sender=EVE), "title, lines"),
         (make("b", f"[PATCH v4] {T}", LONG, day=9, sender=EVE), "title, patch-id"),
@@ -150,6 +161,28 @@ def test_parts_keep_their_partners_when_order_and_titles_change() -> None:
     }
 
 
+def test_parts_of_one_title_keep_their_partners() -> None:
+    lines = [frozenset(range(20 * n, 20 * n + 15)) for n in range(3)]
+    assert joined(
+        make("a1", "[PATCH 1/3] crane: Paint", lines[0], day=1),
+        make("a2", "[PATCH 2/3] crane: Paint", lines[1], day=1),
+        make("a3", "[PATCH 3/3] crane: Paint", frozenset({70}), day=1),
+        make("b2", "[PATCH v2 1/3] crane: Paint", lines[1] | {200}, day=9),
+        make("b1", "[PATCH v2 2/3] crane: Paint", lines[0] | {201}, day=9),
+        make("b3", "[PATCH v2 3/3] crane: Paint", frozenset({71}), day=9),
+    ) == {"b1": "a1 by title, lines", "b2": "a2 by title, lines", "b3": "a3 by title"}
+
+
+def test_part_sent_again_alone_follows_the_part_that_it_answers() -> None:
+    lines = [frozenset(range(20 * n, 20 * n + 15)) for n in range(3)]
+    assert joined(
+        make("c", "[PATCH 0/2] Cranes of all kinds", day=1),
+        make("a1", "[PATCH 1/2] crane: Lift it", lines[0], day=1, parents=("c",)),
+        make("a2", "[PATCH 2/2] crane: Swim", lines[1], day=1, parents=("c",)),
+        make("b", "[PATCH v2 2/2] pier: Dive", lines[2], day=3, parents=("c", "a2", "review")),
+    ) == {"b": "a2 by reply"}
+
+
 def test_split_patch_goes_to_no_half() -> None:
     half, other = frozenset(range(10)), frozenset(range(10, 20))
     assert not joined(
@@ -189,9 +222,10 @@ def test_postings_are_what_was_sent_at_once() -> None:
         make("e", "[PATCH v2 2/2] crane: Two", day=1.51),
         make("f", "[PATCH v2 1/2] crane: One", day=1.5, sender=BOB),
         make("g", "[PATCH] crane: Alone", day=1),
+        make("x", "[PATCH v2 0/2] Cranes", key=("c", 1), day=1),  # a second one in one mail
     ]
     found = names(group_postings(reversed(patches)))
-    assert sorted(found) == [["c", "a", "b"], ["d", "e"], ["f"], ["g"]]
+    assert sorted(found) == [["c"], ["c", "a", "b"], ["d", "e"], ["f"], ["g"]]
 
 
 def test_mail_that_all_parts_answer_is_their_cover() -> None:

@@ -42,6 +42,11 @@ AW: Re: [PATCH] y                        |   |       |               | y
 nvdimm: [PATCH v2] y                     | 2 |       |               | nvdimm: y
 [patch v2]Re: y                          | 2 |       |               | y
 [PATCH v3 RESEND 00/12][RFC] y           | 3 | 0/12  | resend rfc    | y
+Ping: [PATCH v6 1/2] y                   | 6 | 1/2   | ping          | y
+[PING^2][PATCH, arm] y                   |   |       | ping arm      | y
+*PING* [PATCH v2] y                      | 2 |       | ping          | y
+Gentle ping: Re: [PATCH] y               |   |       | ping          | y
+[PATCH] ping: y                          |   |       |               | ping: y
 """
 
 

@@ -1,0 +1,302 @@
+"""Make the documents of commits, and of what was applied.
+
+A commit may be seen if its list may: that is the first list that discusses its repository. What a
+page says of a commit is what `mail-assets why` says (reading/decisions.py).
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import cast
+
+from mail_assets.mail.patches.links import Link
+from mail_assets.reading.decisions import Decision, Mail
+from mail_assets.reading.patch_pages import (
+    MOST_COMMITS,
+    Before,
+    CommitPage,
+    find_commits,
+    read_applied,
+    read_commit_page,
+    was_commit_shown,
+)
+from mail_assets.search.language.request import After
+from mail_assets.tables.commits import CommitKey
+from mail_assets.tables.messages import utc
+from mail_assets.web.browse import Archives
+from mail_assets.web.document_types import Document
+from mail_assets.web.documents import Documents
+from mail_assets.web.patch_types import (
+    AppliedCommit,
+    AppliedDocument,
+    ChangedFile,
+    CommitDocument,
+    CommitLink,
+    MailDocument,
+    PersonDocument,
+)
+from mail_assets.web.requests import (
+    commit_url,
+    format_url,
+    list_url,
+    page_url,
+    patches_url,
+    read_cursor,
+    write_cursor,
+)
+from mail_assets.web.responses import ServingError
+
+#: Files of a commit that its document has.
+MAX_FILES = 500
+#: Rows of a page of patches, and entries of the feed.
+ROWS = 50
+#: The time of a feed without entries.
+NEVER = "1970-01-01T00:00:00Z"
+#: Kinds of links, as people read them.
+_KINDS = {
+    "applied": "applied from this mail",
+    "version": "another version of the patch",
+    "discussion": "discussed in this mail",
+    "report": "reported in this mail",
+    "missing": "named by the commit, and not in this archive",
+}
+#: Evidence of links and of steps between versions, as people read it.
+_EVIDENCE = {
+    "trailer": "the commit names it",
+    "thread of the trailer": "it is in the thread that the commit names",
+    "named in the text": "the commit names it in its text",
+    "patch-id": "the same diff (patch-id)",
+    "date": "the same date of its author",
+    "subject": "the same subject",
+    "author": "the same author",
+    "files": "files in common",
+    "change-id": "the same change-id",
+    "link": "its author links the version before",
+    "reply": "it answers the version before",
+    "title": "the same title",
+    "lines": "changed lines in common",
+}
+
+
+def say_evidence(evidence: Iterable[str]) -> str:
+    """Return evidence in plain words."""
+    return ", ".join(_say_fact(one) for one in evidence)
+
+
+def _say_fact(fact: str) -> str:
+    if fact.startswith("trailer "):
+        return f"the commit names it in its trailer {fact.removeprefix('trailer ')}"
+    if fact.endswith("% of the lines"):
+        return f"{fact.removesuffix(' of the lines')} of the changed lines in common"
+    return _EVIDENCE.get(fact, fact)
+
+
+@dataclass(frozen=True)
+class CommitDocuments:
+    """Makes the documents of commits from what a service reads."""
+
+    documents: Documents
+
+    def find_commit_address(self, digits: str) -> str | None:
+        """Return the address of the commit that some digits name, None if they are its id."""
+        found = self.documents.service.read(find_commits, digits)
+        return commit_url(found[0].sha) if len(found) == 1 and found[0].sha != digits else None
+
+    def find_commit_data_address(self, digits: str) -> str | None:
+        """Return the address of the commit's JSON that some digits name, as above."""
+        address = self.find_commit_address(digits)
+        return format_url(address, "json") if address else None
+
+    def commit(self, digits: str) -> CommitDocument:
+        """Return a commit and the mail that decided it.
+
+        Raises:
+            ServingError: no commit has the id, several begin so, or its list is closed.
+        """
+        found = self.documents.service.read(read_commit_page, self._find_commit(digits))
+        if found is None:
+            raise ServingError(404, "not_found", f"no repository here has the commit {digits}")
+        document = self._describe_commit(found)
+        return self.documents.publication.publish(
+            document, [*document["message_ids"], *_named_ids(document)]
+        )
+
+    def _find_commit(self, digits: str) -> CommitKey:
+        read = self.documents.service.read
+        found = read(find_commits, digits)
+        if len(found) == 1:
+            return found[0]
+        if found:
+            more = " and more" if len(found) > MOST_COMMITS else ""
+            shas = [one.sha for one in found[:MOST_COMMITS]]
+            message = f"{digits} begins {len(shas)} commits{more}; write more digits"
+            raise ServingError(404, "ambiguous", message, allowed=shas)
+        if read(was_commit_shown, digits):
+            raise ServingError(410, "closed", "this commit is no longer published here")
+        raise ServingError(404, "not_found", f"no repository here has the commit {digits}")
+
+    def _describe_commit(self, page: CommitPage) -> CommitDocument:
+        row, decision = page
+        card = decision.commit
+        states = self.documents.read_patch_states(decision.applied_ids[:1])
+        size = decision.thread
+        return {
+            "sha": card.sha,
+            "repository": card.repository,
+            "subject": card.subject,
+            "body": row.body,
+            "author": {"from_name": card.author_name, "from_email": card.author_email},
+            "committer": {"from_name": card.committer_name, "from_email": card.committer_email},
+            "authored_at": utc(card.authored_at),
+            "committed_at": utc(card.committed_at),
+            "parents": [*row.parents],
+            "credits": [{"role": one.role, **_read_person(one.person)} for one in card.credits],
+            "picked_from": [*card.picked_from],
+            "reverts": [*card.reverts],
+            "is_merge": card.is_merge,
+            "files": [
+                cast(ChangedFile, {name: one[name] for name in ChangedFile.__annotations__})
+                for one in row.files[:MAX_FILES]
+            ],
+            "file_count": len(row.files),
+            "added": row.added,
+            "removed": row.removed,
+            "abstained": decision.abstained,
+            "reason": decision.reason,
+            "message_ids": decision.message_ids,
+            "links": [_describe_link(one, decision) for one in decision.links],
+            "thread_url": page_url("thread", decision.thread_id) if decision.thread_id else None,
+            "messages": size.messages if size else 0,
+            "people": size.people if size else 0,
+            "summary": self.documents.read_summary(decision.thread_id)
+            if decision.thread_id
+            else None,
+            "patch": states[0] if states else None,
+            "thanks": [
+                {"names_commit": one.by_id, **_describe_mail(one.mail)} for one in decision.thanks
+            ],
+            "named_in": [
+                _describe_mail(one)
+                for one in decision.naming
+                if one not in [thanks.mail for thanks in decision.thanks]
+            ],
+            "released_in": [
+                {"name": one.name, **_describe_mail(one.mail)} for one in decision.releases
+            ],
+            "unknown": decision.find_unknown(),
+            "url": commit_url(card.sha),
+        }
+
+    def applied(self, name: str, cursor: str = "") -> AppliedDocument:
+        """Return a page of the newest commits of a list that have a certain mail.
+
+        Raises:
+            ServingError: no list has the name, or the cursor is wrong.
+        """
+        require_list(self.documents, name)
+        found = self.documents.service.read(read_applied, name, read_place(cursor), ROWS)
+        url = patches_url(name, "applied")
+        document: AppliedDocument = {
+            "list": name,
+            "commits": [_describe_applied(one) for one in found.decisions],
+            "list_url": list_url(name),
+            "atom_url": format_url(url, "atom"),
+            "url": with_cursor(url, cursor),
+            "next": write_next(url, found.following),
+        }
+        return self.documents.publication.publish(document)
+
+    def feed(self, name: str, cursor: str = "") -> Document:
+        """Return the feed of what was applied; raises as `applied`."""
+        document = self.applied(name, cursor)
+        following = document["next"]
+        return {
+            **document,
+            "title": f"{name}: applied patches",
+            "page": patches_url(name, "applied"),
+            "self": format_url(document["url"], "atom"),
+            "next": format_url(following, "atom") if following else None,
+            "updated": max((one["committed_at"] for one in document["commits"]), default=NEVER),
+        }
+
+
+def _named_ids(document: CommitDocument) -> Iterable[str]:
+    return (one["message_id"] for one in document["links"])
+
+
+def _read_person(text: str) -> PersonDocument:
+    """Return the name and the address of a trailer such as "Bo Pier <bo@example.org>"."""
+    name, bracket, rest = text.partition("<")
+    if not bracket:
+        return {"from_name": text.strip(), "from_email": ""}
+    return {"from_name": name.strip(' "'), "from_email": rest.partition(">")[0].strip()}
+
+
+def _describe_mail(mail: Mail) -> MailDocument:
+    return {
+        "message_id": mail.message_id,
+        "subject": mail.subject,
+        "from_name": mail.from_name,
+        "from_email": mail.from_email,
+        "sent_at": utc(mail.sent_at),
+        "lists": [*mail.lists],
+        "url": page_url("message", mail.message_id),
+    }
+
+
+def _describe_link(link: Link, decision: Decision) -> CommitLink:
+    mail = decision.mails.get(link.message_id)
+    return {
+        "message_id": link.message_id,
+        "kind": link.kind.value,
+        "evidence": [*link.evidence],
+        "words": f"{_KINDS.get(link.kind.value, link.kind.value)}: {say_evidence(link.evidence)}",
+        "mail": _describe_mail(mail) if mail else None,
+    }
+
+
+def _describe_applied(decision: Decision) -> AppliedCommit:
+    card = decision.commit
+    first = next(one for one in decision.links if one.message_id in decision.mails)
+    return {
+        "sha": card.sha,
+        "repository": card.repository,
+        "subject": card.subject,
+        "author": {"from_name": card.author_name, "from_email": card.author_email},
+        "committed_at": utc(card.committed_at),
+        "words": f"{_KINDS[first.kind.value]}: {say_evidence(first.evidence)}",
+        "mail": _describe_mail(decision.mails[first.message_id]),
+        "url": commit_url(card.sha),
+    }
+
+
+def read_place(cursor: str) -> Before:
+    """Return the place at which a page of patches begins.
+
+    Raises:
+        ServingError: no page has given this cursor.
+    """
+    if not cursor:
+        return Before()
+    after = read_cursor(cursor)
+    return Before(after.sent_at, after.message_id) if after.sent_at else Before()
+
+
+def with_cursor(url: str, cursor: str) -> str:
+    """Return the address of a page of patches."""
+    return f"{url}?cursor={cursor}" if cursor else url
+
+
+def write_next(url: str, following: Before | None) -> str | None:
+    """Return the address of the page after a place, None where there is none."""
+    if following is None:
+        return None
+    return with_cursor(url, write_cursor(After(0, following.id, following.at)))
+
+
+def require_list(documents: Documents, name: str) -> None:
+    """Raise an error for a list that is not there.
+
+    Raises:
+        ServingError: no list has the name.
+    """
+    Archives(documents.service, documents.publication).count_months(name)

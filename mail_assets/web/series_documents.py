@@ -1,0 +1,291 @@
+"""Make the documents of series of patches, of their comparisons, and of open patches."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from mail_assets.mail.message.ids import normalize_id
+from mail_assets.mail.patches.interdiff import FileComparison, PatchComparison
+from mail_assets.reading.patch_pages import (
+    Details,
+    compare_postings,
+    read_details,
+    read_open_patches,
+)
+from mail_assets.reading.patch_states import first_id, say_change, say_state
+from mail_assets.reading.patches import NoPatchError
+from mail_assets.reading.series import Change, SeriesPatchView, SeriesView, read_series
+from mail_assets.search.language.request import MAX_QUERY, check_text
+from mail_assets.store.objects import ObjectStore
+from mail_assets.store.open import open_store
+from mail_assets.tables.messages import utc
+from mail_assets.web.commit_documents import (
+    ROWS,
+    read_place,
+    require_list,
+    say_evidence,
+    with_cursor,
+    write_next,
+)
+from mail_assets.web.documents import Documents
+from mail_assets.web.patch_types import (
+    ChangeDocument,
+    ComparedFile,
+    ComparedPatch,
+    ComparisonDocument,
+    OpenPatchesDocument,
+    PostingDocument,
+    ReasonDocument,
+    SeriesDocument,
+    VersionDocument,
+)
+from mail_assets.web.requests import (
+    Compared,
+    list_url,
+    page_url,
+    patches_url,
+    series_url,
+)
+from mail_assets.web.responses import ServingError
+
+#: Lines of a comparison, and those of one file.
+MAX_LINES, MAX_FILE_LINES = 4_000, 1_000
+
+
+@dataclass(frozen=True)
+class SeriesDocuments:
+    """Makes the documents of series from what a service reads."""
+
+    documents: Documents
+
+    def series(self, id: str, compared: Compared | None = None) -> SeriesDocument:
+        """Return the series of a mail, and the difference of two of its postings if asked for.
+
+        Raises:
+            ServingError: no message has the id, it is no patch, or it has no such posting.
+        """
+        check_text("id", id, MAX_QUERY)
+        message_id = normalize_id(id)
+        read = self.documents.service.read
+        series = read(read_series, message_id)
+        if series is None:
+            self.documents.read_copies(id)  # it says why there is no such message
+            raise ServingError(404, "not_found", f"{id} is no patch: no series is known of it")
+        document: SeriesDocument = {
+            "series_id": first_id(series),
+            "message_id": message_id,
+            "title": series.title,
+            **self._describe_versions(series, read(read_details, message_id)),  # type: ignore[typeddict-item]
+            "comparison": self._compare(series, compared) if compared else None,
+            "url": series_url(first_id(series), compared),
+        }
+        published = self.documents.publication.publish(document)
+        for patch in published["comparison"]["changes"] if published["comparison"] else ():
+            for file in patch["files"]:
+                file["lines"] = "".join(file["lines"]).split("\n") if file["lines"] else []
+        return published
+
+    def _describe_versions(
+        self, series: SeriesView, details: Mapping[tuple[str, int], Details]
+    ) -> dict[str, Any]:
+        ids = {one.message_id for some in series.postings for one in some}
+        return {
+            "postings": [
+                _describe_posting(number, some, details)
+                for number, some in enumerate(series.postings)
+            ],
+            "changes": [
+                self._describe_change(change, _numbers(series), details, ids)
+                for change in sorted(series.changes, key=_order)
+            ],
+        }
+
+    def _describe_change(
+        self,
+        change: Change,
+        numbers: Mapping[int, int],
+        details: Mapping[tuple[str, int], Details],
+        ids: set[str],
+    ) -> ChangeDocument:
+        deciding = change.deciding
+        about = details.get((deciding.message_id, deciding.place))
+        return {
+            "number": change.number,
+            "kind": deciding.kind,
+            "title": change.versions[-1].title,
+            "state": deciding.state,
+            "words": say_change(change),
+            "reason": self._describe_reason(deciding, about),
+            "commits": [*dict.fromkeys(sha for x in change.versions for sha in x.commits)],
+            "shas": change.shas,
+            "versions": [
+                _describe_version(
+                    one, numbers[one.posting], details.get((one.message_id, one.place)), ids
+                )
+                for one in change.versions
+            ],
+        }
+
+    def _describe_reason(
+        self, one: SeriesPatchView, about: Details | None
+    ) -> ReasonDocument | None:
+        if not one.said or not one.reason_id or not one.said_at:
+            return None
+        text = one.said
+        if about and about.around is not None and about.start is not None and about.end is not None:
+            text = self.documents.publication.publish_part(about.around, about.start, about.end)
+        return {
+            "message_id": one.reason_id,
+            "text": " ".join(text.split()),
+            "from_name": one.said_by or "",
+            "sent_at": utc(one.said_at),
+            "url": page_url("message", one.reason_id),
+        }
+
+    def _compare(self, series: SeriesView, compared: Compared) -> ComparisonDocument:
+        old, new = compared
+        if max(compared) >= len(series.postings) or old == new:
+            message = f"there are {len(series.postings)} versions, from 0 on; choose two of them"
+            raise ServingError(404, "not_found", message)
+        problem = ""
+        found: Sequence[PatchComparison] = ()
+        try:
+            found = self.documents.service.read(compare_postings, self._store, series, old, new)
+        except NoPatchError as error:
+            problem = str(error)
+        return {"old": old, "new": new, "problem": problem, "changes": _describe_patches(found)}
+
+    @cached_property
+    def _store(self) -> ObjectStore:
+        return open_store(self.documents.service.options.store)
+
+    def open(self, name: str, cursor: str = "") -> OpenPatchesDocument:
+        """Return a page of the open patches of a list.
+
+        Raises:
+            ServingError: no list has the name, or the cursor is wrong.
+        """
+        require_list(self.documents, name)
+        found = self.documents.service.read(read_open_patches, name, read_place(cursor), ROWS)
+        url = patches_url(name, "open")
+        document: OpenPatchesDocument = {
+            "list": name,
+            "changes": [
+                {
+                    "message_id": newest.message_id,
+                    "title": newest.title,
+                    "label": newest.label,
+                    "state": newest.state,
+                    "words": say_state(newest),
+                    "from_name": newest.from_name,
+                    "from_email": newest.from_email,
+                    "sent_at": utc(newest.sent_at),
+                    "series_title": series.title,
+                    "series_url": series_url(first_id(series)),
+                    "url": page_url("message", newest.message_id),
+                }
+                for series, change in found.changes
+                for newest in [change.deciding]
+            ],
+            "list_url": list_url(name),
+            "url": with_cursor(url, cursor),
+            "next": write_next(url, found.following),
+        }
+        return self.documents.publication.publish(document)
+
+
+def _order(change: Change) -> tuple[bool, int, int]:
+    """Order of the rows of a series: the cover letter, then by the newest numbers of the parts."""
+    newest = change.versions[-1]
+    return newest.kind != "cover", newest.part or 0, change.number
+
+
+def _numbers(series: SeriesView) -> dict[int, int]:
+    """Return the places of postings among those that may be shown."""
+    return {some[0].posting: number for number, some in enumerate(series.postings)}
+
+
+def _describe_posting(
+    number: int,
+    some: Sequence[SeriesPatchView],
+    details: Mapping[tuple[str, int], Details],
+) -> PostingDocument:
+    first = some[0]
+    # the changelog of a posting is that of its cover letter; those of patches stand with them
+    about = details.get((first.message_id, first.place)) if first.kind == "cover" else None
+    return {
+        "number": number,
+        "version": first.version,
+        "message_id": first.message_id,
+        "list": first.list,
+        "sent_at": utc(first.sent_at),
+        "from_name": first.from_name,
+        "from_email": first.from_email,
+        "patches": sum(one.kind == "patch" for one in some),
+        "changelog": [*about.changelog] if about else [],
+        "url": page_url("message", first.message_id),
+    }
+
+
+def _describe_version(
+    one: SeriesPatchView, number: int, about: Details | None, ids: set[str]
+) -> VersionDocument:
+    return {
+        "posting": number,
+        "message_id": one.message_id,
+        "label": one.label,
+        "version": one.version,
+        "title": one.title,
+        "sent_at": utc(one.sent_at),
+        "from_name": one.from_name,
+        "from_email": one.from_email,
+        "is_taken_over": one.is_taken_over,
+        "previous_id": one.previous_id if one.previous_id in ids else None,
+        "evidence": [*one.evidence],
+        "evidence_words": say_evidence(one.evidence),
+        "state": one.state,
+        "words": say_state(one),
+        "changelog": [*about.changelog] if about else [],
+        "added": about.added if about else 0,
+        "removed": about.removed if about else 0,
+        "url": page_url("message", one.message_id),
+    }
+
+
+def _describe_patches(found: Sequence[PatchComparison]) -> list[ComparedPatch]:
+    left = MAX_LINES
+    described: list[ComparedPatch] = []
+    for one in found:
+        files: list[ComparedFile] = []
+        for file in one.files:
+            if file.state == "same":
+                continue
+            shown = min(left, MAX_FILE_LINES, len(file.lines))
+            files.append(_describe_file(file, shown))
+            left -= shown
+        described.append(
+            {
+                "title": one.title,
+                "old_title": one.old.title if one.old and one.old.title != one.title else "",
+                "state": one.state,
+                "old_id": one.old.message_id if one.old else None,
+                "new_id": one.new.message_id if one.new else None,
+                "changelog": [*one.changelog],
+                "files": files,
+            }
+        )
+    return described
+
+
+def _describe_file(file: FileComparison, shown: int) -> ComparedFile:
+    # one text until addresses are hidden: encoded text is found over several lines
+    text = "\n".join(file.lines[:shown])
+    return {
+        "path": file.path,
+        "old_path": file.old_path,
+        "state": file.state,
+        "lines": [text] if text else [],
+        "left_out": len(file.lines) - shown,
+        "is_cut": file.is_cut,
+    }
