@@ -130,7 +130,7 @@ PROOFS: dict[str, Proof] = {
     "`encoded_texts`": encoded_texts_are_those_of_chunks,
     "`threads`, `thread_aliases`, `thread_changes`": EVERYWHERE,
     "`patches`": "steps/test_read_patches.py::test_forgotten_mail_and_people_are_in_no_patch",
-    "`patch_series`, `patch_outcomes`, `patch_keys`, `patch_changes`": (
+    "`patch_series`, `patch_states`, `patch_outcomes`, `patch_keys`, `patch_changes`": (
         "steps/test_group_series.py::test_forgotten_mail_leaves_no_trace"
     ),
     "`commits`": "steps/test_link_commits.py::test_forgotten_id_does_not_come_back_from_a_commit",

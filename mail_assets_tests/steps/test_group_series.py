@@ -222,7 +222,7 @@ def test_forgotten_mail_leaves_no_trace(world: World) -> None:
     world.series()
     world.forget(ForgetRequest(["v2@example.org", "t@example.org"], [], "asked", "me"))
     with world.connect() as connection:
-        for name in ("patch_series", "patch_outcomes", "patch_changes"):
+        for name in ("patch_series", "patch_states", "patch_outcomes", "patch_changes"):
             text = str(connection.execute(f"select * from {name}").fetchall())
             assert "v2@" not in text, name
             assert "t@" not in text, name
