@@ -63,8 +63,8 @@ on conflict do nothing
 
 -- name: commits_of_patches
 -- Those with the patch-id or title of a patch of the month, those that are linked to a message of
--- the month or name one of its threads, and those of its authors that have no patch-id in common
--- with a mail. The list is named as messages.sql says.
+-- the month or name one of its threads, and those of its authors to a file of theirs that have no
+-- patch-id in common with a mail. The list is named as messages.sql says.
 insert into touched_commits
 select c.repository, c.sha
   from commits c
@@ -93,18 +93,23 @@ select c.repository, c.sha
                                where p.list = (select %(list)s) and p.month = %(month)s)
  union
 select c.repository, c.sha
-  from (select lower(author_email) as email, min(sent_at) as first, max(sent_at) as last
+  from (select lower(author_email) as email, min(sent_at) as first, max(sent_at) as last,
+               array_agg(distinct f ->> 'path') as paths
           from patches
+         cross join jsonb_array_elements(files) as f
          where list = (select %(list)s) and month = %(month)s
          group by 1) a
  cross join lateral (
-       select repository, sha
+       select repository, sha, files
          from commits
         where lower(author_email) = a.email
           and authored_at between a.first - %(longest)s::interval
                               and a.last + %(longest)s::interval
+          and committed_at between a.first - interval '1 day' and a.last + %(longest)s::interval
        offset 0) c
- where not exists (
+ where exists (select from jsonb_array_elements(c.files) as f
+                where f ->> 'path' = any(a.paths))
+   and not exists (
        select from commit_links l
         where (l.repository, l.sha) = (c.repository, c.sha) and l.evidence && '{patch-id}'
        offset 0)
@@ -198,22 +203,33 @@ select p.message_id, p.place, p.title_key, p.author_name, p.author_email, p.sent
    and not exists (select from contested_texts c where c.message_id = p.message_id)
  order by p.message_id, p.place, m.arrived_at
 
--- name: of_author
--- The newest of them that change a file of the commit.
-select p.message_id, p.place, p.title_key, p.author_name, p.author_email, p.sent_at,
+-- name: of_authors
+-- Of each of some commits, by their numbers: the newest patches of its author that change a file of
+-- it.
+select w.number, p.message_id, p.place, p.title_key, p.author_name, p.author_email, p.sent_at,
        case m.arrival_source when 'loaded' then null else m.arrived_at end, p.patch_id,
        array(select f ->> 'path' from jsonb_array_elements(p.files) as f),
        p.line_digests, p.version, p.part, p.parts, p.flags, p.tags, t.thread_id
-  from patches p
-  join messages m using (list, month, message_id, variant)
+  from unnest(%(emails)s::text[], %(earliest)s::timestamptz[], %(latest)s::timestamptz[],
+              %(paths)s::jsonb[]) with ordinality as w (email, earliest, latest, paths, number)
+ cross join lateral (
+       select *
+         from patches o
+        where lower(o.author_email) = lower(w.email) and o.sent_at between w.earliest and w.latest
+          and o.kind = 'patch' and o.list = any(array(select unnest(%(lists)s::text[])))
+          and exists (select from jsonb_array_elements(o.files) as f
+                       where w.paths ? (f ->> 'path'))
+          and not exists (select from contested_texts c where c.message_id = o.message_id)
+        order by o.sent_at desc, o.message_id, o.place
+        limit 200) p
+ cross join lateral (
+       select arrival_source, arrived_at
+         from messages o
+        where (o.list, o.month, o.message_id, o.variant)
+              = (p.list, p.month, p.message_id, p.variant)
+       offset 0) m
   left join threads t on t.message_id = p.message_id
- where lower(p.author_email) = %(email)s and p.sent_at between %(earliest)s and %(latest)s
-   and p.kind = 'patch' and p.list = any(array(select unnest(%(lists)s::text[])))
-   and exists (select from jsonb_array_elements(p.files) as f
-                where f ->> 'path' = any(%(paths)s))
-   and not exists (select from contested_texts c where c.message_id = p.message_id)
- order by p.sent_at desc, p.message_id, p.place
- limit 200
+ order by w.number, p.sent_at desc, p.message_id, p.place
 
 -- name: links
 select repository, sha, message_id, kind, evidence

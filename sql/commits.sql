@@ -6,8 +6,12 @@ select sha
  where list = %(list)s and month = %(month)s and repository = %(repository)s
 
 -- name: stage
-create temporary table if not exists commits_stage (like commits including generated)
-    on commit delete rows
+create temporary table if not exists commits_stage on commit delete rows as
+select list, month, repository, sha, parents, author_name, author_email, authored_at,
+       committer_name, committer_email, committed_at, subject, title_key, body, trailers,
+       named_mails, picked_from, reverts, files, added, removed, patch_id, line_digests, flags
+  from commits
+  with no data
 
 -- name: copy
 copy commits_stage (list, month, repository, sha, parents, author_name, author_email, authored_at,

@@ -9,14 +9,27 @@ select w.id, shown_thread_id(n.thread_id), m.subject, m.from_name, m.from_email,
   left join lateral shown_node(w.id) n on true
 
 -- name: naming
--- Messages of some lists whose new text has the commit's id, whole or shortened, oldest first.
+-- Messages of some lists whose new text has the commit's id, whole or shortened, oldest first. By
+-- their dates, here and below, they could be found in an index, which would be read from then on.
 select m.message_id
   from shown_messages m
  where m.search @@ %(query)s::tsquery and m.list = any(%(lists)s)
-   and m.sent_at > %(since)s::timestamptz - interval '1 day'
+   and m.sent_at + interval '1 day' > %(since)s
    and not exists (select from shown_texts c where c.message_id = m.message_id)
  group by m.message_id
  order by min(m.sent_at), m.message_id
+ limit 20
+
+-- name: answers
+-- Answers to a patch that have all words of a title, sent about when the commit was made.
+select distinct on (m.sent_at, m.message_id) m.message_id, m.subject
+  from shown_messages m
+ where m.search @@ %(query)s::tsquery and m.list = any(%(lists)s) and m.is_answer
+   and m.sent_at between %(since)s::timestamptz - interval '400 days'
+                     and %(since)s::timestamptz + interval '14 days'
+   and m.subject ~* '\mpatch'
+   and not exists (select from shown_texts c where c.message_id = m.message_id)
+ order by m.sent_at, m.message_id
  limit 20
 
 -- name: oldest
@@ -76,7 +89,7 @@ select s.message_id,
 select distinct on (m.sent_at, m.message_id) m.message_id, m.subject, m.body_text
   from shown_messages m
  where m.search @@ %(query)s::tsquery and m.list = any(%(lists)s) and not m.is_answer
-   and m.sent_at > %(since)s::timestamptz - interval '1 day'
+   and m.sent_at + interval '1 day' > %(since)s
    and m.subject ~ '\d' and m.subject !~* '\m(patch|pull)\M'
    and not exists (select from shown_texts c where c.message_id = m.message_id)
  order by m.sent_at, m.message_id

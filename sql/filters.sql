@@ -108,10 +108,7 @@ m.message_id in (
       join commit_links k using (repository, sha)
      where c.changed_names like like_pattern(%(part)s)
        and c.list = any((select shown_lists())::text[]) and k.kind <> 'missing'
-       and exists (
-           select from regexp_split_to_table(c.changed_names, e'\n') as n (line)
-            where n.line like like_pattern(%(part)s) and n.line not like '%%()'
-              and (%(shows_addresses)s or n.line !~ %(signs)s)))
+       and changes_file(c.changed_names, %(part)s, %(hidden)s))
 and not exists (select from shown_texts t where t.message_id = m.message_id)
 
 -- name: words

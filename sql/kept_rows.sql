@@ -160,6 +160,7 @@ begin
                    'like_pattern(text)',
                    'fold_name(text)', 'join_receivers(text[], text[])', 'join_file_names(jsonb)',
                    'list_changed_names(jsonb)',
+                   'changes_file(text, text, text)',
                    'note_senders()',
                    'forget_senders()', 'note_summary_messages()', 'drop_summaries_of_messages()',
                    'note_summary_threads()', 'drop_summaries_of_threads()',

@@ -46,10 +46,11 @@ select distinct 'series', s.message_id, null::timestamptz
 -- The newest commits of a list before a place, as many as are looked at, and whether they have a
 -- mail that is certain and may be shown.
 select c.repository, c.sha, c.committed_at,
-       exists (select from commit_links k
-                where (k.repository, k.sha) = (c.repository, c.sha)
-                  and k.kind in ('applied', 'discussion', 'report')
-                  and exists (select from shown_messages m where m.message_id = k.message_id))
+       (select count(*) > 0  -- exists would be planned as a scan of all links
+          from commit_links k
+         cross join lateral first_shown(k.message_id)
+         where (k.repository, k.sha) = (c.repository, c.sha)
+           and k.kind in ('applied', 'discussion', 'report'))
   from commits c
  where c.list = %(list)s and c.list = any((select shown_lists())::text[])
    and c.month <= to_char(%(committed_at)s::timestamptz at time zone 'UTC', 'YYYY-MM')
@@ -61,8 +62,9 @@ select c.repository, c.sha, c.committed_at,
 -- The newest mails with patches of a list before a place, as many as are looked at, and whether a
 -- patch of each is open.
 select p.message_id, p.sent_at,
-       exists (select from patch_series s
-                where s.message_id = p.message_id and s.state = 'open' and not s.is_remark)
+       (select count(*) > 0  -- exists would be planned as a scan of all open patches
+          from patch_series s
+         where s.message_id = p.message_id and s.state = 'open' and not s.is_remark)
   from (select p.message_id, p.sent_at
           from patches p
          where p.list = %(list)s and p.list = any((select shown_lists())::text[])

@@ -109,18 +109,43 @@ language sql immutable strict parallel safe as $$
                                   '[[:blank:]]+([[:alnum:]_.:]+)')) as name
           from jsonb_array_elements(files) as f (file)
          cross join jsonb_array_elements_text(coalesce(f.file -> 'functions', '[]')) as h (head)),
-    names as (
+    named as (
+        select name || '()' as name from functions
+        union select regexp_replace(name, '^.*[.:]', '') || '()' from functions),
+    paths as (
         select f.file ->> 'path' as name from jsonb_array_elements(files) as f (file)
-        union select f.file ->> 'old_path' from jsonb_array_elements(files) as f (file)
-        union select name || '()' from functions
-        union select regexp_replace(name, '^.*[.:]', '') || '()' from functions)
-    select e'\n' || coalesce(string_agg(lower(name), e'\n' order by name collate "C") || e'\n', '')
-      from names
-     where name not in ('', '()', 'if()', 'for()', 'while()', 'switch()', 'return()', 'function()')
+        union select f.file ->> 'old_path' from jsonb_array_elements(files) as f (file))
+    select e'\n'
+           || (select coalesce(string_agg(lower(name), e'\n' order by name collate "C"), '')
+                 from paths
+                where name <> '')
+           || e'\n\n'
+           || (select coalesce(string_agg(lower(name), e'\n' order by name collate "C"), '')
+                 from named
+                where name not in ('()', 'if()', 'for()', 'while()', 'switch()', 'return()',
+                                   'function()'))
+           || e'\n'
 $$;
 comment on function list_changed_names(jsonb) is
-    'The files of a commit, and with () after each the functions that git names above its hunks, in '
-    'lower case: a line for each, between line breaks.';
+    'The files of a commit, and after an empty line the functions that git names above its hunks, '
+    'with () after each: a line for each, in lower case.';
+
+create function changes_file(changed_names text, part text, hidden text) returns boolean
+language plpgsql immutable parallel safe as $$
+declare
+    paths text := split_part(changed_names, e'\n\n', 1);
+begin
+    if paths not like like_pattern(part) then
+        return false;
+    end if;
+    return hidden is null or paths !~ hidden
+        or exists (
+            select from regexp_split_to_table(paths, e'\n') as p (path)
+             where path like like_pattern(part) and path !~ hidden);
+end $$;
+comment on function changes_file(text, text, text) is
+    'True if a path among changed names has a part; not in one that matches a pattern of what is '
+    'hidden, null for nothing.';
 
 
 -- Lists -----------------------------------------------------------------------------------------

@@ -30,10 +30,7 @@ select distinct k.message_id
   join commit_links k using (repository, sha)
  where c.changed_names like like_pattern(%(part)s) and c.list = any((select shown_lists())::text[])
    and k.kind <> 'missing'
-   and exists (
-       select from regexp_split_to_table(c.changed_names, e'\n') as n (line)
-        where n.line like like_pattern(%(part)s) and n.line not like '%%()'
-          and (%(shows_addresses)s or n.line !~ %(signs)s))
+   and changes_file(c.changed_names, %(part)s, %(hidden)s)
    and not exists (select from shown_texts t where t.message_id = k.message_id)
  limit %(most)s
 
@@ -48,13 +45,10 @@ select k.message_id, c.sha, n.line
  cross join lateral (
        select line
          from regexp_split_to_table(c.changed_names, e'\n') as l (line)
-        where line <> ''
-          and (e'\n' || line || e'\n' like any(%(names)s::text[])
-               or line not like '%%()'
-                  and exists (
-                      select from unnest(%(parts)s::text[]) as p (part)
-                       where line like like_pattern(p.part)
-                         and (%(shows_addresses)s or line !~ %(signs)s)))
+        where e'\n' || line || e'\n' like any(%(names)s::text[])
+           or exists (
+              select from unnest(%(parts)s::text[]) as p (part)
+               where changes_file(line, p.part, %(hidden)s) and line not like '%%()')
         limit 1) n
  where c.list = any((select shown_lists())::text[])
  order by k.message_id, c.committed_at desc, c.sha

@@ -12,6 +12,7 @@ from mail_assets.cli.command import (
     WRONG_INPUT,
     examples,
     filter_options,
+    hand_over,
     json_option,
     open_reading,
     pass_settings,
@@ -64,6 +65,7 @@ def answer(
         raise click.UsageError("the question is empty")
     if lists:
         select_published(settings, lists)
+    hand_over()
 
     from mail_assets.answers.answer import Turn
     from mail_assets.answers.chat import open_maker

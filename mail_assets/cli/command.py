@@ -93,12 +93,7 @@ class CommandGroup(HelpfulGroup):
         place = None if {"-h", "--help"} & {*given} else _find_standby()
         if place and (code := standby.ask_standby(place.socket, program, given)) is not None:
             sys.exit(code)
-        try:
-            return super().main(given, program, **extra)
-        except SystemExit as ended:
-            if place and not ended.code:
-                standby.start_standby(*place)
-            raise
+        return super().main(given, program, obj=place and _Asked(place, program, given), **extra)
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run a command, with logging, colours and the modes of new files set up."""
@@ -115,6 +110,28 @@ class _Standby(NamedTuple):
     socket: Path
     minutes: int
     environment: Mapping[str, str]
+
+
+class _Asked(NamedTuple):
+    """A command line that a process on standby may run, and the place of that process."""
+
+    place: _Standby
+    program: str
+    arguments: Sequence[str]
+
+
+def hand_over() -> None:
+    """Start a process on standby, have it run this command from its beginning, and end this one.
+
+    Nothing of standard input may have been read. Where no process stays, or it does not answer,
+    this returns and the command runs here.
+    """
+    asked = click.get_current_context().find_root().obj
+    if isinstance(asked, _Asked):
+        standby.start_standby(*asked.place)
+        code = standby.ask_standby(asked.place.socket, asked.program, asked.arguments)
+        if code is not None:
+            sys.exit(code)
 
 
 def _find_standby() -> _Standby | None:

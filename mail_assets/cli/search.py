@@ -8,6 +8,7 @@ import click
 from mail_assets.cli.command import (
     examples,
     filter_options,
+    hand_over,
     json_option,
     pass_settings,
     print_json,
@@ -85,17 +86,17 @@ def search(
     before it for the opposite; and sort:oldest.
     A pasted Message-ID finds that message. Put `--` before a query that begins with a dash.
     """
-    from mail_assets.search.open import open_searcher
-
     if (query is None) == (queries is None):
         raise click.UsageError("give either a QUERY or --queries FILE")
     if lists:
         select_published(settings, lists)
-    requests = (
-        [_request("", query or "", lists, options)]
-        if queries is None
-        else _requests(queries, lists, options)
-    )
+    if queries is None:
+        requests = [_request("", query or "", lists, options)]
+    hand_over()
+    if queries is not None:
+        requests = _requests(queries, lists, options)
+
+    from mail_assets.search.open import open_searcher
 
     with open_searcher(settings.search) as searcher:
         for request in requests:
@@ -151,9 +152,11 @@ def _request(
 @pass_settings
 def similar(settings: Settings, message_id: str, limit: int, as_json: bool) -> None:
     """Show the messages nearest in meaning to one message."""
+    wanted = read_message_id(message_id)
+    hand_over()
+
     from mail_assets.search.open import open_searcher
 
-    wanted = read_message_id(message_id)
     with open_searcher(settings.search) as searcher:
         response = searcher.similar(wanted, limit)
     if as_json:

@@ -1,11 +1,11 @@
 """A process on standby, which has imported what a search needs, and runs searches of its user.
 
-To import LanceDB takes two seconds of the processor, and a search a quarter of one. So a search
-leaves such a process behind, which ends after some minutes without another search. It is a
-forkserver: it opens nothing, and forks a process for each search. That process takes over the
-arguments, environment, folder, standard input, output and errors of the command that asks, and runs
-the command from its first line to its exit code. So a search finds and prints what it would find
-and print by itself, whatever has changed since.
+To import LanceDB takes a second of the processor, and a search a quarter of one. So the first
+search starts such a process, which runs it and those that follow, and ends after some minutes
+without another one. It is a forkserver: it opens nothing, and forks a process for each search. That
+process takes over the arguments, environment, folder, standard input, output and errors of the
+command that asks, and runs the command from its first line to its exit code. So a search finds and
+prints what it would find and print by itself, whatever has changed since.
 
 A process is asked only by commands for which it has imported the right code: of the same files,
 interpreter, account, limits and namespaces. These are part of the name of its socket, in the home,
@@ -223,29 +223,36 @@ def _passing_signals_on(connection: socket.socket) -> Iterator[list[int]]:
 
 
 def start_standby(path: Path, minutes: int, environment: Mapping[str, str]) -> None:
-    """Start a process that stands by; it ends by itself where another one is faster.
+    """Start a process that stands by, and wait until it does; it ends where another one is faster.
 
     `environment` are the variables that this process began with: libraries have set others since.
     """
-    with contextlib.suppress(OSError):
-        subprocess.Popen(
-            [sys.executable, "-c", _START, str(path), str(minutes)],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
-            cwd="/",
-            env=environment,
-        )
+    ready, told = os.pipe()
+    with os.fdopen(ready, "rb") as waiting:
+        with os.fdopen(told, "wb"), contextlib.suppress(OSError):
+            subprocess.Popen(
+                [sys.executable, "-c", _START, str(path), str(minutes), str(told)],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                start_new_session=True,
+                cwd="/",
+                env=environment,
+                pass_fds=[told],
+            )
+        waiting.read()  # the process closes its end, or ends
 
 
-def main(path: str, minutes: str) -> None:
-    """Stand by at a socket."""
-    stand_by(Path(path), int(minutes))
+def main(path: str, minutes: str, told: str) -> None:
+    """Stand by at a socket; `told` is the file that whoever started this reads."""
+    stand_by(Path(path), int(minutes), int(told))
 
 
-def stand_by(path: Path, minutes: float) -> None:
-    """Import what searches need, and fork a process for each, until none came for some minutes."""
+def stand_by(path: Path, minutes: float, told: int) -> None:
+    """Import what searches need, and fork a process for each, until none came for some minutes.
+
+    The file `told` is closed when it can be asked.
+    """
     if find_socket(path.parent) != path or _is_answered(path):
         return
     code = [*_list_code()]
@@ -258,6 +265,7 @@ def stand_by(path: Path, minutes: float) -> None:
     _remove_stale(path.parent)
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # ended processes leave nothing behind
     with _listen(path) as listener:
+        os.close(told)
         place = path.stat()
         ends = time.monotonic() + minutes * 60
         while (left := ends - time.monotonic()) > 0 and _is_at(path, place):

@@ -12,8 +12,9 @@ from typing import Any, NamedTuple, TypeVar
 import psycopg
 
 from mail_assets.mail.patches.commits import Commit
-from mail_assets.mail.patches.links import Kind, Link, abstains, compare_commit
+from mail_assets.mail.patches.links import LEAST_TITLE, Kind, Link, abstains, compare_commit
 from mail_assets.mail.patches.releases import find_listed, read_release
+from mail_assets.mail.patches.subjects import fold_title, read_subject
 from mail_assets.postgres.statements import read_column, statement
 from mail_assets.reading.conversations import ThreadSize, measure_thread
 from mail_assets.reading.series import Change, read_many
@@ -47,6 +48,7 @@ CREDITS = {
 _SHORTEST, _WHOLE = 7, 40
 #: Commits that are followed one after another: a backport of a backport.
 _MOST_PICKS = 4
+_NO_PATCH = "its patch is not in this archive: only answers to it are"
 #: Words of a title by which mail that lists it is looked up.
 _MOST_WORDS = 24
 
@@ -113,10 +115,10 @@ class Decision:
 
     `links` are best first. `reason` says why there is no certain mail, "" where there is one.
     `thread` is the conversation of the first linked mail. `versions` are the changes that the
-    applied mails have versions of. `naming` are messages that name the commit later, of which
-    `thanks` say that it was applied. `releases` are announcements that list its title: they do not
-    show that it was mailed. `followed` is the commit that this one carries over, where the mail is
-    that of the other.
+    applied mails have versions of. `naming` are messages that name the commit, or answer a patch
+    of its title that is not archived; of these `thanks` say that it was applied. `releases` are
+    announcements that list its title: they do not show that it was mailed. `followed` is the
+    commit that this one carries over, where the mail is that of the other.
     """
 
     commit: CommitCard
@@ -319,6 +321,7 @@ def add_discussion(
     """Return a decision with thread, summary, versions, later mail that names it, and releases."""
     first = next((decision.mails[x] for x in decision.message_ids if x in decision.mails), None)
     thread_id = (first.thread_id or "") if first else ""
+    answers = [*_find_answers(connection, decision.commit, lists)] if decision.abstained else []
     naming = [
         one for one in _find_naming(connection, decision.commit, lists) if one not in decision.mails
     ]
@@ -332,10 +335,11 @@ def add_discussion(
     }
     return replace(
         decision,
+        reason=_NO_PATCH if answers else decision.reason,
         thread=measure_thread(connection, thread_id) if thread_id else None,
         thread_id=thread_id,
         summary=read_summary(connection, thread_id) if thread_id else None,
-        naming=tuple(_read_mails(connection, naming).values()),
+        naming=tuple(_read_mails(connection, [*answers, *naming]).values()),
         versions=tuple(changes.values()),
         thanks=tuple(_find_thanks(connection, decision.commit, applied)),
         releases=tuple(_find_releases(connection, decision.commit, lists)),
@@ -404,6 +408,27 @@ def _find_naming(
     return read_column(connection, statement("decisions", "naming"), values)
 
 
+def _find_answers(
+    connection: psycopg.Connection, card: CommitCard, lists: Collection[str]
+) -> Iterator[str]:
+    """Yield answers to a patch with the title of a commit: the patch itself is not archived."""
+    title = fold_title(card.subject)
+    query = _title_query(card)
+    if card.is_merge or not query or len(title) < LEAST_TITLE:
+        return
+    values = {"query": query, "lists": [*lists], "since": card.committed_at}
+    rows = connection.execute(statement("decisions", "answers"), values).fetchall()
+    yield from (id for id, subject in rows if read_subject(subject).title_key == title)
+
+
+def _title_query(card: CommitCard) -> str:
+    words = dict.fromkeys(word for (word, _), _ in list_forms(card.subject))
+    lexemes = [
+        f"({quote_lexeme(word)} | {quote_lexeme(f'={word}')})" for word in [*words][:_MOST_WORDS]
+    ]
+    return " & ".join(lexemes)
+
+
 def _forms(sha: str) -> list[str]:
     return [sha[:size] for size in range(_SHORTEST, min(len(sha), _WHOLE) + 1)]
 
@@ -424,14 +449,10 @@ def _find_releases(
     connection: psycopg.Connection, card: CommitCard, lists: Collection[str]
 ) -> Iterator[Release]:
     """Yield the announcements of releases that list the title of a commit, oldest first."""
-    words = [word for (word, _), _ in list_forms(card.subject)]
-    lexemes = [
-        f"({quote_lexeme(word)} | {quote_lexeme(f'={word}')})"
-        for word in dict.fromkeys(words[:_MOST_WORDS])
-    ]
-    if not lexemes:
+    query = _title_query(card)
+    if not query:
         return
-    values = {"query": " & ".join(lexemes), "lists": [*lists], "since": card.committed_at}
+    values = {"query": query, "lists": [*lists], "since": card.committed_at}
     for message_id, subject, body in connection.execute(
         statement("decisions", "releases"), values
     ).fetchall():

@@ -353,7 +353,7 @@ def describe_mails(
     """
     for start in range(0, len(ids), _AT_ONCE):
         some = ids[start : start + _AT_ONCE]
-        series = read_many(connection, some, now)
+        series = ask_changes(connection, some, now).read()
         said = _read_commits_said(connection, [one for one in some if one not in series])
         for one in some:
             changes = series[one].change_of(one) if one in series else []
@@ -389,7 +389,8 @@ def read_open(
     seen: set[tuple[str, int]] = set()
     found = []
     for start in range(0, len(ids), _AT_ONCE):
-        for mail, series in read_many(connection, ids[start : start + _AT_ONCE], now).items():
+        some = ids[start : start + _AT_ONCE]
+        for mail, series in ask_changes(connection, some, now).read().items():
             for change in series.change_of(mail):
                 key = series.series_id, change.number
                 newest = change.deciding

@@ -13,10 +13,10 @@ from typing import NamedTuple
 
 import psycopg
 
+from mail_assets.mail.message.text_addresses import SIGNS
 from mail_assets.month import known_month
 from mail_assets.postgres.statements import Pending, statement
 from mail_assets.reading.patch_states import SHORT
-from mail_assets.search.field_conditions import HIDDEN
 from mail_assets.search.filters import MessageFilter
 from mail_assets.search.language.expression import Field, leaves
 from mail_assets.search.language.syntax import ParsedRequest
@@ -83,7 +83,7 @@ def ask_linked(
     more = [*others, ["%"], ["%"]]
     parameters = {
         **filters.parameters,
-        "name": first,
+        **dict(zip(("whole", "ending", "function"), first, strict=True)),
         "second": more[0],
         "third": more[1],
         "commits": MAX_COMMITS,
@@ -117,8 +117,7 @@ def ask_reasons(
     parameters = {
         "message_ids": [*message_ids],
         "parts": [*wanted.parts],
-        "shows_addresses": wanted.shows_addresses,
-        **HIDDEN,
+        "hidden": None if wanted.shows_addresses else SIGNS,
         "names": [one for name in wanted.names for one in _patterns(name)],
     }
     asked = connection.execute(statement("search_patches", "reasons"), parameters)

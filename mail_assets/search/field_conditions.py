@@ -181,7 +181,7 @@ def _resolve_file(
 ) -> FieldCondition:
     """Return the condition on a part of a file's name; with `shown` its addresses do not count."""
     query = statement("search_patches", "changed_file")
-    parameters = {"part": part, "shows_addresses": not shown, "most": MAX_PATCHES + 1, **HIDDEN}
+    parameters = {"part": part, "hidden": SIGNS if shown else None, "most": MAX_PATCHES + 1}
     found = read_column(connection, query, parameters)
     changed = None if len(found) > MAX_PATCHES else tuple(found)
     return FieldCondition(_SHOWN["file"] if shown else "file", FilePart(part, changed), negated)

@@ -99,8 +99,8 @@ class SqlConditions:
             hidden = HIDDEN if name in SHOWN_TEXTS else {}
             found = [self._render(name, **{name: value.part}, **hidden)]
             if value.changed is None:
-                limits = {"part": value.part, "shows_addresses": not hidden, **HIDDEN}
-                found.append(self._render("changed", **limits))
+                signs = hidden.get("signs")
+                found.append(self._render("changed", part=value.part, hidden=signs))
             elif value.changed:
                 found.append(self._render("ids", ids=[*value.changed]))
             text = _join(" or ", found)

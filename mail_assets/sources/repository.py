@@ -21,7 +21,6 @@ from mail_assets.mail.patches.commits import Commit
 from mail_assets.mail.patches.diff import read_diff
 from mail_assets.mail.patches.patch_id import patch_id
 from mail_assets.sources.git import fetch_repository, is_ancestor, run_git, running
-from mail_assets.sources.http_reader import password_for, pin_address
 from mail_assets.sources.message_source import hold_folder, read_pairs, write_pairs
 from mail_assets.sources.source import HttpOptions, SourceError
 from mail_assets.sources.urls import url_scheme
@@ -128,6 +127,8 @@ class CommitSource:
         return self._cache / "mirror.git"
 
     def _update_mirror(self) -> Path:
+        from mail_assets.sources.http_reader import password_for, pin_address
+
         auth = password_for(self.source, self.source, self._options)
         address = pin_address(self.source, Reach(self.source))
         fetch_repository(self.source, self._mirror, auth, address)

@@ -200,7 +200,8 @@ _FIRM: dict[str, tuple[str, ...]] = {
         rf"(?:in {_PLACE}|r\d{{1,7}}\b|commit\b))",
         rf"{_WE} (?:reverted|backed out|unapplied)(?= ?(?:[.,!;:(]|\Z)| (?:{_THIS}\b|"
         rf"{_ONE}(?: \w{{1,20}}){{0,2}} {_PATCH}|in {_PLACE}|r\d{{1,7}}\b|commit\b))",
-        rf"(?:no[,;]? )?{_WE} (?:removed|dropped) {_ONE}(?: \w{{1,20}})? {_PATCH}",
+        rf"(?:no[,;]? )?{_WE} (?:removed|dropped) {_ONE}(?: \w{{1,20}})? (?:patch(?:es|set)?|"
+        r"series|commits?)\b",
         rf"{_ONE} (?:\w{{1,20}} )?{_PATCH} (?:has been|is now|was) (?:reverted|backed out)\b",
     ),
     "rejected": (

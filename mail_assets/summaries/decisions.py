@@ -19,7 +19,7 @@ from mail_assets.summaries.summary import MessageText, Statement, StatementPart
 from mail_assets.text.sentences import Span, find_sentences
 
 #: Part of the fingerprint: raise it when other statements are found.
-DECISIONS_VERSION = "1"
+DECISIONS_VERSION = "2"
 
 #: Statements of a thread that are kept, of each kind: the last decisions, the first alternatives.
 MOST_DECISIONS, MOST_ALTERNATIVES = 12, 6
@@ -108,12 +108,12 @@ def quote_statement(
 
     `act` is decided, reverted or alternative. A question, a plan or a condition decides nothing.
     """
-    wanted = _fold(quotation)
+    wanted, spans = _fold(quotation), _own_spans(message)
     if message.joined or (_is_opening(messages, message) and act != "alternative"):
         return None
-    for span in _find_sentences(message.body, _own_spans(message)):
+    for span in _find_sentences(message.body, spans):
         text = message.body[span.start : span.end]
-        if _fold(text) == wanted and is_plain(text) and not _is_led(message.body, span.start):
+        if _fold(text) == wanted and is_plain(text) and not _is_led(message.body, spans, span):
             if act == "alternative":
                 return _state(message, span, "alternative", Act(""))
             return None if is_open(text) else _state(message, span, "decision", Act(act))
@@ -209,7 +209,7 @@ def _find_acts(
         act = _judge(verdict, text, message, people) if verdict else read_act(text)
         if act and act.outcome == "applied" and not verdict and people.is_author(message):
             act = None if _OWN_BRANCH.search(text) else act
-        if not act or not is_plain(text) or _is_led(body, span.start) or _is_torn(body, span):
+        if not act or not is_plain(text) or _is_led(body, spans, span) or _is_torn(body, span):
             continue
         if act.outcome != "rejected" or not people.is_author(message):
             yield span, act
@@ -258,9 +258,13 @@ def _find_sentences(body: str, spans: Sequence[Span]) -> Iterator[Span]:
         yield from find_sentences(body, start, end)
 
 
-def _is_led(body: str, start: int) -> bool:
-    """Return whether a line that ends with a colon leads to a sentence: "Answer like this:"."""
-    near = body[max(0, start - 200) : start]
+def _is_led(body: str, spans: Sequence[Span], span: Span) -> bool:
+    """Return whether a line that ends with a colon leads to a sentence: "Answer like this:".
+
+    The line is new text too: what a quote ends with leads to no answer.
+    """
+    first = max((one.start for one in spans if one.start <= span.start), default=0)
+    near = body[max(first, span.start - 200) : span.start]
     return _LED.search(near) is not None and _HEADING.search(near) is None
 
 

@@ -3,10 +3,13 @@
 import datetime as dt
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
-from typing import LiteralString, NamedTuple
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import groupby, islice
+from operator import itemgetter
+from typing import Any, NamedTuple
 
 import psycopg
+from psycopg.types.json import Jsonb
 
 from mail_assets.mail.patches.commits import find_named_mails
 from mail_assets.mail.patches.links import CommitFacts, Kind, Link, PatchFacts, link_commit
@@ -38,6 +41,8 @@ LONGEST_WAY = dt.timedelta(days=400)
 
 #: Patches of one title, patch-id or thread that a commit is compared with: bots send thousands.
 MOST_ALIKE = 1_000
+#: Commits whose authors' patches are read at once: each may have 200.
+_OF_AUTHORS = 50
 
 
 class Discussed(NamedTuple):
@@ -169,8 +174,8 @@ def _read_candidates(
         "threads": [*{*threads.values()}],
         "lists": [*about.lists],
     }
-    query = statement("commit_links", "candidates")
-    patches = _read_patches(connection, query, values, about.prefix)
+    rows = connection.execute(statement("commit_links", "candidates"), values)
+    patches = _make_patches(rows, about.prefix)
     groups: list[defaultdict[str, list[PatchFacts]]] = [defaultdict(list) for _ in range(4)]
     for patch in sorted(patches, key=lambda one: (one.sent_at, one.message_id, one.place)):
         keys = (patch.patch_id, patch.title_key, patch.message_id, patch.thread_id)
@@ -180,19 +185,20 @@ def _read_candidates(
     return _Candidates(by_patch_id, by_title, by_message, by_thread, threads, archived)
 
 
-def _read_patches_of_author(
-    connection: psycopg.Connection, commit: CommitFacts, about: Discussed
-) -> list[PatchFacts]:
-    """Return the patches of a commit's author that were sent before it, the newest of them."""
+def _read_patches_of_authors(
+    connection: psycopg.Connection, commits: Sequence[CommitFacts], about: Discussed
+) -> Iterator[tuple[CommitFacts, list[PatchFacts]]]:
+    """Yield commits with the newest patches that their authors sent before them."""
     values = {
-        "email": commit.author_email.lower(),
-        "earliest": commit.committed_at - LONGEST_WAY,
-        "latest": commit.committed_at + dt.timedelta(days=1),
+        "emails": [one.author_email for one in commits],
+        "earliest": [one.committed_at - LONGEST_WAY for one in commits],
+        "latest": [one.committed_at + dt.timedelta(days=1) for one in commits],
+        "paths": [Jsonb([*one.paths]) for one in commits],
         "lists": [*about.lists],
-        "paths": [*commit.paths],
     }
-    query = statement("commit_links", "of_author")
-    return _read_patches(connection, query, values, about.prefix)
+    rows = connection.execute(statement("commit_links", "of_authors"), values)
+    for number, some in groupby(rows, itemgetter(0)):
+        yield commits[number - 1], _make_patches((row[1:] for row in some), about.prefix)
 
 
 def find_links(
@@ -204,15 +210,16 @@ def find_links(
     sent.
     """
     candidates = _read_candidates(connection, commits, about)
-    found = {}
-    for commit in commits:
-        patches = candidates.of(commit)
-        links = link_commit(commit, patches, candidates.archived)
-        if commit.lines and not any(link.kind == Kind.applied for link in links):
-            own = _read_patches_of_author(connection, commit, about)
-            if own:
-                links = link_commit(commit, [*patches, *own], candidates.archived)
-        found[commit.sha] = links
+    archived = candidates.archived
+    found = {one.sha: link_commit(one, candidates.of(one), archived) for one in commits}
+    left = (
+        one
+        for one in commits
+        if one.lines and not any(link.kind == Kind.applied for link in found[one.sha])
+    )
+    while some := [*islice(left, _OF_AUTHORS)]:
+        for commit, own in _read_patches_of_authors(connection, some, about):
+            found[commit.sha] = link_commit(commit, [*candidates.of(commit), *own], archived)
     return found
 
 
@@ -293,11 +300,9 @@ def sum_months(connection: psycopg.Connection) -> tuple[str, Counts]:
     return digest_of(*digests), {**sums}
 
 
-def _read_patches(
-    connection: psycopg.Connection, query: LiteralString, values: Mapping[str, object], prefix: str
-) -> list[PatchFacts]:
+def _make_patches(rows: Iterable[tuple[Any, ...]], prefix: str) -> list[PatchFacts]:
     found: dict[tuple[str, int], PatchFacts] = {}
-    for row in connection.execute(query, values):
+    for row in rows:
         message_id, place, *about, paths, lines, version, part, parts, flags, tags, thread = row
         sets = (frozenset(paths), frozenset(lines))
         signs = ("answer" in flags, thread or "", bool(prefix) and prefix.casefold() in tags)

@@ -58,6 +58,18 @@ def test_command_imports_what_it_needs(
     assert find_heavy(command, corpus.environ) <= allowed
 
 
+def test_clients_of_servers_wait_until_they_are_asked_for() -> None:
+    program = """\
+import sys
+import mail_assets.lance, lancedb
+client = "lance_namespace_urllib3_client"
+assert f"{client}.models" in sys.modules and f"{client}.api" not in sys.modules
+assert sys.modules[client].ApiClient.__module__ == f"{client}.api_client"
+assert f"{client}.api" in sys.modules
+"""
+    subprocess.run([sys.executable, "-c", program], check=True)
+
+
 def test_greeting_of_assistants_imports_nothing_heavy(corpus: Corpus) -> None:
     client = {"name": "test", "version": "1"}
     asked = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": client}

@@ -41,6 +41,17 @@ def sockets(home: Path) -> list[Path]:
 
 
 @contextlib.contextmanager
+def ending_others(home: Path) -> Iterator[list[Path]]:
+    """End the processes on standby that are started meanwhile; they are in the list afterwards."""
+    before, started = sockets(home), list[Path]()
+    yield started
+    started += [path for path in sockets(home) if path not in before]
+    for path in started:
+        os.kill(find_process(path), signal.SIGKILL)
+        path.unlink()
+
+
+@contextlib.contextmanager
 def standing_by(environ: dict[str, str]) -> Iterator[Path]:
     """Search once, and yield the socket of the process that stays; end it."""
     home = Path(environ["MAIL_HOME"])
@@ -122,12 +133,13 @@ def test_redirected_output_is_the_same(ready: dict[str, str], shell: str) -> Non
         {"MAIL_LISTS": "/does/not/exist.toml"},
         {"MAIL_VECTORS": "nonsense:"},
         {"MAIL_PG_DSN": "postgresql://nobody@127.0.0.1:1/none?connect_timeout=1"},
-        {"PYTHONIOENCODING": "latin-1"},
+        {"PYTHONIOENCODING": "latin-1:replace"},
         {"NO_COLOR": "1", "TERM": "dumb"},
     ],
 )
 def test_variables_of_the_command_hold(ready: dict[str, str], changes: dict[str, str]) -> None:
-    alone, asked = run_both(ready | changes, "search", "lease ran out")
+    with ending_others(Path(ready["MAIL_HOME"])):
+        alone, asked = run_both(ready | changes, "search", "lease ran out")
     assert asked == alone
 
 
@@ -232,8 +244,9 @@ def test_two_processes_leave_one_socket(bare: dict[str, str]) -> None:
     )
     found = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True)
     path = Path(found.stdout.decode().strip())
-    command = [sys.executable, "-c", standby._START, str(path), "5"]
-    processes = [subprocess.Popen(command, cwd="/") for _ in range(2)]
+    program = f"import os; {standby._START}"
+    command = [sys.executable, "-c", program.replace("sys.argv[1:]", "sys.argv[1:], os.dup(1)")]
+    processes = [subprocess.Popen([*command, str(path), "5"], cwd="/") for _ in range(2)]
     try:
         wait_until(path.exists)
         first = find_process(path)
@@ -245,6 +258,29 @@ def test_two_processes_leave_one_socket(bare: dict[str, str]) -> None:
         for one in processes:
             one.kill()
             one.wait()
+
+
+def test_first_search_is_run_by_the_process_that_stays(corpus: Corpus) -> None:
+    environ = corpus.environ | STAYS | {"PYTHONHASHSEED": "7"}
+    program = """\
+import sys
+from mail_assets.cli import main
+try:
+    main()
+finally:
+    print("lancedb" in sys.modules, file=sys.stderr)
+"""
+    command = [sys.executable, "-c", program, "search", "lease"]
+    with ending_others(Path(environ["MAIL_HOME"])) as started:
+        done = subprocess.run(command, env=os.environ | environ, capture_output=True, check=True)
+    assert (len(started), done.stderr[-6:], b"lease" in done.stdout) == (1, b"False\n", True)
+
+
+def test_wrong_search_starts_no_process(corpus: Corpus) -> None:
+    home = Path(corpus.environ["MAIL_HOME"])
+    before = sockets(home)
+    assert spawn(["search", "has:pach"], corpus.environ | STAYS).returncode == 2
+    assert sockets(home) == before
 
 
 def test_left_socket_is_replaced(corpus: Corpus) -> None:

@@ -11,6 +11,7 @@ from click.testing import CliRunner, Result
 
 from mail_assets.cli import main
 from mail_assets_tests.cli.conftest import assert_fails
+from mail_assets_tests.cli.test_imports import find_heavy
 from mail_assets_tests.crane import COMMITTED, NEW, Crane
 from mail_assets_tests.world import HARBOR, World, mail
 
@@ -139,6 +140,12 @@ def test_line_without_certain_mail_says_so(checkout: Checkout, line: int, reason
     assert result.exit_code == 0
     assert f"No mail is certain: {reason}" in result.stdout
     assert "Applied" not in result.stdout
+
+
+def test_explaining_imports_no_client_of_servers(checkout: Checkout) -> None:
+    new = checkout.crane.commit("crane: not read yet", b"int x;\n")
+    for place in (checkout.sha, f"{checkout.work}/crane.c:2", new):
+        assert find_heavy(["why", place], checkout.environ) <= {"psycopg", "tokenizers"}
 
 
 def test_file_has_its_commits_by_their_lines(checkout: Checkout) -> None:

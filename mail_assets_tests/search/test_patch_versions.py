@@ -2,6 +2,7 @@
 
 import difflib
 from collections.abc import Iterator
+from itertools import combinations
 from pathlib import Path
 from typing import NamedTuple
 
@@ -421,12 +422,12 @@ def test_contested_mail_led_to_no_commit(bay: Bay) -> None:
 
 def _columns(connection: psycopg.Connection) -> str:
     """Return the columns of messages that a copy on another list takes over."""
-    found = read_value(
+    names = read_value(
         connection,
         "select string_agg(attname, ', ') from pg_attribute where attrelid = 'messages'::regclass"
         " and attnum > 0 and attgenerated = '' and attname <> 'list'",
     )
-    return str(found)
+    return str(names)
 
 
 @pytest.mark.parametrize("shown", ["*", BAY, "cove", ""])
@@ -466,3 +467,58 @@ def test_stored_states_follow_each_change(bay: Bay, change: str, shown: str) -> 
             (select * from shown_patch_states except select * from made)"""
         ).fetchall()
         assert differing == []
+
+
+#: Conditions on the mail of the bay, each with the messages that meet it.
+ALL = {"limit-1", "limit-2", "limit-3", "lamp-1", "lamp-2", "gulls", "talk", "drum", "words"}
+CONDITIONS = {
+    "is:patch": {"limit-1", "limit-2", "limit-3", "lamp-1", "lamp-2", "gulls"},
+    "is:applied": {"limit-2", "gulls"},
+    "is:open": {"lamp-2"},
+    "version:latest": {"limit-2", "lamp-2", "gulls"},
+    "commit:{limit}": {"limit-1", "limit-2", "limit-3"},
+    "file:winch": {"drum"},
+    "from:bo": {"talk", "drum", "words"},
+    "before:2024-03-06": {"limit-1", "limit-2", "lamp-1", "talk"},
+    '"the limit"': {"limit-1", "limit-2", "limit-3", "words", "talk"},
+    "subject:lamp": {"lamp-1", "lamp-2"},
+}
+SHAPES = {
+    "{} {}": lambda one, other: one & other,
+    "{} or {}": lambda one, other: one | other,
+    "{} -{}": lambda one, other: one - other,
+    "-{} {}": lambda one, other: other - one,
+    "-({} or {})": lambda one, other: ALL - one - other,
+}
+#: What ranks or orders them; each is asked with another part of the pairs.
+ENDS = ("sort:date", "sort:oldest", "sort:oldest group:message", "the")
+
+
+def _page_through(bay: Bay, query: str, size: int) -> list[Response]:
+    """Return all pages of a query."""
+    pages = [bay.search(query, limit=size)]
+    while (after := pages[-1].next_row) and len(pages) < 2 * len(ALL):
+        pages.append(bay.search(query, limit=size, after_row=after))
+    assert pages[-1].next_row is None, query
+    return pages
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("number", range(len(ENDS)))
+def test_hits_and_totals_are_those_of_the_conditions(bay: Bay, shape: str, number: int) -> None:
+    rest = ENDS[number]
+    for one, other in [*combinations(CONDITIONS, 2)][number :: len(ENDS)]:
+        query = f"{shape.format(one, other)} {rest}".replace("{limit}", bay.limit)
+        wanted = SHAPES[shape](CONDITIONS[one], CONDITIONS[other])
+        pages = _page_through(bay, query, 2)
+        shown = [hit.message_id for page in pages for hit in page.hits]
+        assert len(shown) == len({*shown}), query
+        found = {*shown, *(id for page in pages for row in page.conversations for id in row.others)}
+        found.update(
+            id for page in pages for hit in page.hits for id in (*hit.copies, *hit.versions)
+        )
+        names = {id.partition("@")[0] for id in found}
+        assert names == wanted if rest != "the" else names <= wanted, query
+        facets = bay.search(query, facets=True).facets
+        assert facets
+        assert (facets.total, facets.at_least) == (len(wanted), False) or rest == "the", query

@@ -10,7 +10,7 @@ from mail_assets.reading.patch_pages import read_commit_page
 from mail_assets.reading.series import read_many
 from mail_assets.tables.commits import CommitKey
 from mail_assets_tests.crane import COMMITTED, Crane
-from mail_assets_tests.world import World
+from mail_assets_tests.world import World, mail
 
 NOW = dt.datetime(2024, 3, 20, tzinfo=dt.UTC)
 ANN, BO = "Ann Harbor <ann@example.org>", "Bo Pier <bo@example.org>"
@@ -226,6 +226,29 @@ def test_patches_of_a_project_are_followed(world: World, name: str) -> None:
     } == {one: {state} for one, state in case.states.items()}  # fmt: skip
     mails = {row[0] for row in world.rows("patches", "message_id")}
     assert mails == {f"{one}@example.org" for one in names}
+
+
+@pytest.mark.parametrize(
+    ("subject", "found"),
+    [
+        ("Re: [PATCH v2 1/2] crane: know the limit", True),
+        ("Re: [PATCH] crane: know the limit of the pier", False),
+        ("Re: crane: know the limit", False),
+        ("What's cooking: crane: know the limit", False),
+    ],
+)
+def test_answers_to_a_patch_outside_are_named(world: World, subject: str, found: bool) -> None:
+    crane = Crane(world)
+    sha = crane.commit()
+    world.load(mail("a", "Thanks. Patch applied.", subject=subject, references="<gone@x.org>"))
+    crane.read()
+    crane.link()
+    with world.connect() as connection:
+        page = read_commit_page(connection, CommitKey("crane", sha))
+    assert page
+    assert (page.decision.abstained, page.decision.message_ids) == (True, [])
+    assert [one.message_id for one in page.decision.naming] == ["a@example.org"] * found
+    assert ("only answers to it are" in page.decision.reason) == found
 
 
 @pytest.mark.parametrize(

@@ -238,6 +238,34 @@ def test_title_of_many_commits_touches_none_of_them(crane: Crane) -> None:
         assert crane.link().counts["read"] == (2, 2, 1)[n]
 
 
+@pytest.mark.parametrize(
+    ("path", "date", "read"),
+    [
+        ("crane.c", "04 Mar 2024", 1),
+        ("other.c", "04 Mar 2024", 0),
+        ("crane.c", "20 Mar 2024", 0),
+    ],
+)
+def test_mail_touches_commits_of_its_author_and_files(
+    crane: Crane, path: str, date: str, read: int
+) -> None:
+    crane.world.load(mail("m"), last="patches")
+    crane.read()
+    crane.link()
+    diff = f"---\n--- a/{path}\n+++ b/{path}\n@@ -1 +1 @@\n-int a;\n+int b;\n"
+    new = mail(
+        "n",
+        diff,
+        subject="[PATCH] Turn",
+        sender="Ann <ann@example.org>",
+        date=f"{date} 09:00 +0000",
+    )
+    crane.world.load(mail("m"), new, at=1, last="patches")
+    crane.link()
+    [(counts,)] = crane.world.rows("partitions", "counts", "asset = 'commit_links'")
+    assert counts["read"] == read
+
+
 def test_mail_is_found_among_many_of_its_title(
     crane: Crane, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -96,6 +96,7 @@ NOTHING_STATED = (
     "I applied the patch to my 5.14 kernel and it crashed.",
     "I've applied the patch (or rather the script), but won't push it yet.",
     "I reverted the patch and it works again.",
+    "I removed this change, since I guessed it was a mistake.",
     "I already applied a different patch recently.",
     "I applied the patch to those pages by accident.",
     "This has been fixed in SVN HEAD. Perhaps it is the cause.",
@@ -144,6 +145,11 @@ FOREIGN = {
 @pytest.mark.parametrize("body", FOREIGN.values(), ids=FOREIGN)
 def test_words_of_others_decide_nothing(body: str) -> None:
     assert outcomes(ASKED, answer(body)) == []
+
+
+@pytest.mark.parametrize("quote", ["> Here it is (attached and inline):", "> On Tue, Lee wrote:"])
+def test_a_quote_that_ends_with_a_colon_leads_to_no_answer(quote: str) -> None:
+    assert outcomes(ASKED, answer(f"{quote}\n\n{DROP}\n")) == ["decided"]
 
 
 def test_who_asks_and_who_joined_by_subject_decide_nothing() -> None:

@@ -76,8 +76,8 @@ TO_TRY = re.compile(
     r"cluster|workstation|into (?:one|a single|the (?:first|previous|next|other))|downstream|"
     r"ran|run|running|see(?! (?:my|below|above|also|inline|the (?:comments?|commit)|some|a few)\b)|"
     r"saw|get|got|works?|working|boot\w*|built|build\w*|"
-    r"but (?:then |it |i )?(?:revert|drop|fail|had to)\w*|revert\w*|dropped|did ?n[o'’]t|"
-    r"did not)\b",
+    r"and (?:it |then )?(?:still )?fail\w*|but (?:then |it |i )?(?:revert|drop|fail|had to)\w*|"
+    r"revert\w*|dropped|did ?n[o'’]t|did not)\b",
     re.I,
 )
 _CONDITION = re.compile(r"\b(?:if|unless|until|once)\b", re.I)
@@ -106,7 +106,8 @@ _COURTESY = (
     r"[^,;.!?\n]{0,80}+(?=[,;])|done|alright|right|yes|yep|sure|lgtm|"
     r"(?:this |it |all )?looks? (?:good|great|fine|ok|reasonable|sane|correct|right)"
     r"(?: to me)?(?: (?:now|and [\w ]{1,30}))?|hi(?: \w{1,40}+)?|hello(?: \w{1,40}+)?|"
-    r"dear \w{1,40}+|fwiw|fyi|so|and|agreed|applying|acked|reviewed)"
+    r"dear \w{1,40}+|(?:\w{1,20} ){1,3}(?:fixed|amended|tweaked|corrected|added),? and|"
+    r"fwiw|fyi|p\.?s\.?|so|and|agreed|applying|acked|reviewed)"
 )
 _START = rf"(?>(?>{_COURTESY}(?!\w)\s*+[,.!;:–—-]*+\s*+){{0,4}})(?P<begin>)"
 
@@ -119,7 +120,10 @@ _VERB = (
 )
 # "applied" alone is what an author says of a suggestion
 _FIRM = re.compile(
-    r"applied (?:to|in|on|onto|as)\b|pushed|committed|landed|installed|checked|\br\d{3}", re.I
+    r"(?:patch(?:es|set)?|series)(?: \w{1,10})? applied|"
+    r"applied (?:to|in|on|onto|as|the|your|this)\b|pushed|committed|landed|installed|checked|"
+    r"\br\d{3}",
+    re.I,
 )
 _ADVERB = (
     r"(?:(?:now|just|already|also|finally|all|both|since|meanwhile|been|gone ahead and|"
@@ -129,9 +133,9 @@ _OBJECT = (
     r"(?:r(?:ev(?:ision)? ?r?)?\d{2,7}|it|"
     r"this(?: (?:one|patch|series|set|patch(?: )?set|change|fix|version|update))?|"
     r"that(?: one)?|these(?: (?:patches|two|three|changes))?|those|them|"
-    r"both(?: patches| of (?:these|them))?|"
-    r"all(?: (?:of )?(?:these|them|patches|(?:\d+|two|three|four|five) (?:patches|of them)|"
-    r"\d+|the patches))?|everything|"
+    r"both(?: patches| of (?:these|them|(?:your|the) patches))?|"
+    r"all(?: (?:of )?(?:your patches|v\d{1,3}|these|them|patches|\d+|the patches|"
+    r"(?:\d+|two|three|four|five) (?:patches|of them)))?|everything|"
     r"(?:the|your|my|his|her) (?:whole |entire |full |v\d+ |attached |latest |last |rest(?: of)?"
     r"(?: the)? ?|first |second |third |remaining |above |updated |revised |two |three |"
     r"four |five |six )*"
@@ -152,16 +156,18 @@ _END = (
 _APPLIED = (
     # "Applied, thanks", "Thanks, pushed to master", "Queued 1-3 for 6.2"
     re.compile(
-        rf"{_START}(?:(?:v\d{{1,3}}|patch(?:es|[ -]?set)?|(?:whole |entire |full )?series|"
+        rf"{_START}(?:(?!(?:first|then|next|later|finally|after)\b)\w{{2,20}}, )?"
+        rf"(?:(?:v\d{{1,3}}|patch(?:es|[ -]?set)?|(?:whole |entire |full )?series|"
         rf"both(?: patches)?|set|all(?: (?:\d{{1,3}}|two|three|four|five|six))?"
-        rf"(?: patches| of (?:them|it|these))?)\s+)?(?:(?:{_PARTS})\s+)?{_ADVERB}{{0,2}}{_VERB}"
-        rf"(?:\s+(?:{_OBJECT}|{_PARTS}))?{_END}",
+        rf"(?: patches| of (?:them|it|these))?)\s+){{0,2}}(?:(?:{_PARTS})\s+)?"
+        rf"{_ADVERB}{{0,2}}{_VERB}"
+        rf"(?:\s+(?:{_OBJECT}|(?:both )?{_PARTS}))?{_END}",
         re.I,
     ).match,
     # "I've pushed this", "We have committed the patch", "I pushed the first two"
     re.compile(
         rf"(?:^|[,;:.–—]\s*|\b(?:so|and|that|thus|therefore)\s+){_START}(?:i|we)(?:['’]?ve| have)?"
-        rf"\s+{_ADVERB}{{0,2}}{_VERB}\s+(?:{_OBJECT}|{_PARTS}){_END}",
+        rf"\s+{_ADVERB}{{0,2}}{_VERB}\s+(?:{_OBJECT}|(?:both )?{_PARTS}){_END}",
         re.I,
     ).search,
     # "This patch has been applied to", "It's now queued for", "Series is merged into"

@@ -86,6 +86,14 @@ Patch 2/3 applied to fixes.
 Done that way and pushed.
 Fixed and pushed.
 Committed that way.
+Ann, patch applied!
+Title fixed, and patch applied.
+Typo fixed and pushed.
+I applied all of v2, and another one.
+In this case, I applied both of your patches.
+So, I applied both 3/5 and 4/5.
+Patches v2 1/4 and 2/4 applied.
+P.S.: Patch applied.
 Checked in, thanks.
 Marked as committed.
 I have marked this as committed in the commitfest.
@@ -238,6 +246,8 @@ I won't apply this as is.
 I won't apply this yet.
 I'm not going to apply this until it is tested.
 Point taken.
+First, applied the patch and it failed.
+However, applied to production it fails.
 It landed in 5.3.
 Cancel this job.
 I don't apply patches without tests.
@@ -286,6 +296,8 @@ def test_sentence_states_nothing(sentence: str) -> None:
     ("sentence", "parts", "whole"),
     [
         ("Applied 1-3 and 5, thanks.", (1, 2, 3, 5), False),
+        ("So, I applied both 3/5 and 4/5.", (3, 4), False),
+        ("Patches v2 1/4 and 2/4 applied.", (1, 2), False),
         ("Pushed 0001 and 0002.", (1, 2), False),
         ("I pushed v7-0001 now.", (1,), False),
         ("I've pushed the first two patches.", (1, 2), False),
