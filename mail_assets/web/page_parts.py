@@ -334,6 +334,12 @@ def view_outline(document: Document) -> list[dict[str, Any]]:
     return [{**node, "indent": min(node["depth"] - level, MAX_INDENT)} for node in nodes]
 
 
+def view_answers(document: Document) -> Iterator[dict[str, Any]]:
+    """Yield the answers of a message, the beginning of each in pieces as those of a snippet."""
+    for one in document["answers"]:
+        yield {**one, "text": [*_part_soft([(one["text"], False)])] if one["text"] else []}
+
+
 def _is_shown(name: str) -> bool:
     """Return whether a name is more than a hidden address."""
     return bool(name.strip(f"{MASK} \"'<>.@"))

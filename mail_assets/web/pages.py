@@ -35,6 +35,7 @@ from mail_assets.web.page_parts import (
     name_sender,
     view_advice,
     view_answer,
+    view_answers,
     view_conversations,
     view_facets,
     view_histogram,
@@ -140,6 +141,7 @@ class Pages:
             parts=parts,
             others=others,
             near=near,
+            answers=[*view_answers(document)],
             outline=view_outline(document),
             opening=cut_beginning(first, MAX_ABOUT),
         )
