@@ -81,6 +81,13 @@ TO_TRY = re.compile(
     re.I,
 )
 _CONDITION = re.compile(r"\b(?:if|unless|until|once)\b", re.I)
+_RELATIVE = re.compile(
+    r"\b(?:which|that(?! way\b)|who)\b", re.I
+)  # "Thanks for the mail, which all landed"
+#: "Fixed and pushed": the author may mean a branch of his own.
+_TAKEN_UP = re.compile(
+    r"\b(?:done|fixed|changed|adjusted|tweaked|edited|updated|amended|corrected|added)\b", re.I
+)
 _LIMITED = re.compile(
     r"\?\s*$|\bfor now\b|\bexcept(?:ion)?\b|\bexcluding\b|\bbut not\b|\bminus\b", re.I
 )
@@ -179,7 +186,7 @@ _APPLIED = (
     # "Taken, thanks", "Added to my queue", "Marked as committed", "Thanks, r12345"
     re.compile(
         rf"{_START}(?:(?:i(?:['’]ve| have)? )?(?:taken|folded in|"
-        r"added to (?:my|the) [\w/.-]{0,30}+(?: ?(?:queue|tree|branch|list))?|"
+        r"added to (?:my|the) (?:[\w/.-]{1,30} )?(?:queue|tree|branch|pile)|"
         r"mark(?:ed|ing) (?:(?:this|it|the (?:cf )?(?:patch|entry)) )?(?:as )?committed)"
         r"(?=\s*(?:[.,!;:(]|\Z| in the c(?:f|ommit ?fest)\b))|"
         r"r\d{3,7}(?=\s*[.!]?\Z)|"
@@ -396,14 +403,17 @@ def _read_applied(sentence: str, below: str) -> Verdict | None:
     rest = sentence[match.end() :]
     stop = _CLAUSE_END.search(rest)  # what follows "thanks" is another matter
     clause = _EDITED.sub("", rest[: stop.start()] if stop else rest)
-    said = sentence[match.start("begin") : match.end()]
+    said, lead = sentence[match.start("begin") : match.end()], sentence[: match.start("begin")]
     if _UNSURE.search(said) or _UNSURE.search(clause) or TO_TRY.search(rest):
         return None
-    if _CONDITION.search(rest[:80]):
+    if _CONDITION.search(rest[:80]) or _RELATIVE.search(lead):
         return None
     parts = _find_parts(match[0])
     shas = find_shas(rest) or _find_shas_below(below)
-    is_firm = bool(shas or _FIRM.search(sentence, match.start("begin"), match.end() + 4))
+    is_firm = bool(shas) or (
+        _FIRM.search(sentence, match.start("begin"), match.end() + 4) is not None
+        and not _TAKEN_UP.search(lead)
+    )
     return Verdict("applied", parts, not parts and bool(_WHOLE.search(match[0])), shas, is_firm)
 
 

@@ -246,6 +246,8 @@ I won't apply this as is.
 I won't apply this yet.
 I'm not going to apply this until it is tested.
 Point taken.
+Added to the changelog:
+Thanks for the detailed mail (which all landed in my commit message).
 First, applied the patch and it failed.
 However, applied to production it fails.
 It landed in 5.3.
@@ -280,6 +282,8 @@ def test_sentence_states_an_outcome(outcome: str, sentence: str) -> None:
         # what an author says of a suggestion
         ("Applied.", False),
         ("Applied as 3f2a9d1b0c.", True),
+        ("Fixed and pushed.", False),
+        ("Fixed and pushed as 3f2a9d1b0c.", True),
         ("Merged.", False),
     ],
 )
