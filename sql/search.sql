@@ -63,14 +63,15 @@ select m.message_id, m.list, m.month, m.variant
  limit %(most)s
 
 -- name: changed_names
--- The messages of the newest commits that change a file or function of each of up to three names.
+-- The messages of the newest commits that change a file or function of each of up to three names. The
+-- longest is looked up in an index; the others have no part in that (|| ''), because %% is in all.
 select m.message_id, m.list, m.month, m.variant
   from (select repository, sha, committed_at
           from commits
-         where (changed_names like (%(name)s::text[])[1] or changed_names like (%(name)s::text[])[2]
-                or changed_names like (%(name)s::text[])[3])
-           and changed_names like any(%(second)s::text[])
-           and changed_names like any(%(third)s::text[])
+         where (changed_names like %(whole)s or changed_names like %(ending)s
+                or changed_names like %(function)s)
+           and changed_names || '' like any(%(second)s::text[])
+           and changed_names || '' like any(%(third)s::text[])
            and list = any((select shown_lists())::text[])
          order by committed_at desc, sha
          limit %(commits)s) c

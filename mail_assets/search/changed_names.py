@@ -83,7 +83,7 @@ def ask_linked(
     more = [*others, ["%"], ["%"]]
     parameters = {
         **filters.parameters,
-        "name": first,
+        **dict(zip(("whole", "ending", "function"), first, strict=True)),
         "second": more[0],
         "third": more[1],
         "commits": MAX_COMMITS,

@@ -31,8 +31,11 @@ TEXTS = ("A walrus came.", "An ocelot came.", "A heron came; write to jo@example
 @pytest.fixture
 def client(world: World) -> Iterator[httpx.Client]:
     """A server with three texts under one id, the last also on another list."""
-    world.archive("2024-03", *(mail("a", text) for text in TEXTS))
-    world.archive("2024-03", mail("a", f"{TEXTS[2]}\n{FOOTER}"), list_name=PIER)
+    came = [f"From ann@example.org Mon Mar  4 09:01:0{number} 2024" for number in range(3)]
+    mails = [mail("a", text, from_line=line) for text, line in zip(TEXTS, came, strict=True)]
+    world.archive("2024-03", *mails)
+    copy = mail("a", f"{TEXTS[2]}\n{FOOTER}", from_line=came[2])
+    world.archive("2024-03", copy, list_name=PIER)
     for name in ("harbor", PIER):
         world.chain(list_name=name, last="words")
     world.threads()

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
-from itertools import islice
+from itertools import chain, islice
 from typing import NamedTuple
 
 from mail_assets.mail.message.headers import decode_value
@@ -299,15 +299,13 @@ def decide_sent_at(
     read = filter(None, map(parse_date, dates))
     own = next(read, None)
     later = (hop.at for hop in received if hop)
-    hops = [*islice(later, 1)]
-    if own and low <= own.at <= high and _fits(own.at, hops):
-        return SentAt(own.at, "date", raw, own.repaired)
-    hops += later
-    if own and low <= own.at <= high and _fits(own.at, hops):
+    hops: list[datetime] = []
+    if own and low <= own.at <= high and _fits(own.at, hops, later):
         return SentAt(own.at, "date", raw, own.repaired)
     for other in islice(read, MAX_DATES):
-        if low <= other.at <= high and _fits(other.at, hops):
+        if low <= other.at <= high and _fits(other.at, hops, later):
             return SentAt(other.at, "date", raw, True)
+    hops += later
     sane = [hop for hop in hops if low <= hop <= high]
     if sane:
         first_hop = min(hop for hop in sane if hop >= max(sane) - BEFORE_RECEIVED)
@@ -318,8 +316,17 @@ def decide_sent_at(
     return SentAt(first, "archive_month", raw, True)
 
 
-def _fits(at: datetime, hops: Sequence[datetime]) -> bool:
-    return not hops or (min(hops) <= at + BEFORE_RECEIVED and max(hops) >= at - AFTER_RECEIVED)
+def _fits(at: datetime, hops: list[datetime], later: Iterator[datetime]) -> bool:
+    """Return whether a date fits hops; those of `later` that decide it are moved to `hops`."""
+    latest, earliest = at + BEFORE_RECEIVED, at - AFTER_RECEIVED
+    is_after = is_before = False
+    for hop in chain(hops[:], later):
+        hops.append(hop)
+        is_after = is_after or hop <= latest
+        is_before = is_before or hop >= earliest
+        if is_after and is_before:
+            return True
+    return not hops
 
 
 # --- the arrival of a message ---
