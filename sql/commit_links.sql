@@ -210,12 +210,12 @@ select w.number, p.message_id, p.place, p.title_key, p.author_name, p.author_ema
        case m.arrival_source when 'loaded' then null else m.arrived_at end, p.patch_id,
        array(select f ->> 'path' from jsonb_array_elements(p.files) as f),
        p.line_digests, p.version, p.part, p.parts, p.flags, p.tags, t.thread_id
-  from unnest(%(emails)s::text[], %(earliest)s::timestamptz[], %(latest)s::timestamptz[],
-              %(paths)s::jsonb[]) with ordinality as w (email, earliest, latest, paths, number)
+  from unnest(%(emails)s::text[], %(oldest_dates)s::timestamptz[], %(newest_dates)s::timestamptz[],
+              %(paths)s::jsonb[]) with ordinality as w (email, first, last, paths, number)
  cross join lateral (
        select *
          from patches o
-        where lower(o.author_email) = lower(w.email) and o.sent_at between w.earliest and w.latest
+        where lower(o.author_email) = lower(w.email) and o.sent_at between w.first and w.last
           and o.kind = 'patch' and o.list = any(array(select unnest(%(lists)s::text[])))
           and exists (select from jsonb_array_elements(o.files) as f
                        where w.paths ? (f ->> 'path'))

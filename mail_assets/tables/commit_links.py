@@ -191,8 +191,8 @@ def _read_patches_of_authors(
     """Yield commits with the newest patches that their authors sent before them."""
     values = {
         "emails": [one.author_email for one in commits],
-        "earliest": [one.committed_at - LONGEST_WAY for one in commits],
-        "latest": [one.committed_at + dt.timedelta(days=1) for one in commits],
+        "oldest_dates": [one.committed_at - LONGEST_WAY for one in commits],
+        "newest_dates": [one.committed_at + dt.timedelta(days=1) for one in commits],
         "paths": [Jsonb([*one.paths]) for one in commits],
         "lists": [*about.lists],
     }

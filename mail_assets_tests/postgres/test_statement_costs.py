@@ -67,6 +67,7 @@ DECLARED = "-- Whole corpus: "
 EXAMPLES: dict[str, Any] = {
     "text": "x", "text[]": ["x"], "integer": 1, "bigint": 1, "smallint": 0, "boolean": True,
     "bytea": b"x", "bytea[]": [b"x"], "jsonb": "{}", "integer[]": [1], "boolean[]": [True],
+    "jsonb[]": '{"[\\"a\\"]"}', "timestamp with time zone[]": "{2024-03-04}",
     "json": '["1"]', "timestamp with time zone": "2024-03-04",
     "smallint[]": [0], "bigint[]": [1], "double precision": 1.0, "double precision[]": [1.0],
     "interval": "1 day", "regconfig": "simple", "regclass": "messages",
