@@ -3,9 +3,10 @@
 
 -- name: series
 -- The patches of the series that some mails are in, each with its message and its reason, the
--- commits that it became, and whether somebody else has answered it. A version that is not shown
--- supersedes nothing: the next one that is shown does. Where not `whole`, only the
--- changes that these mails have versions of; a cover letter comes with the changes of its patches.
+-- commits that it became, and, if it is open, whether somebody else has answered it and the newest
+-- mail of its list. A version that is not shown supersedes nothing: the next one that is shown
+-- does. Where not `whole`, only the changes that these mails have versions of; a cover letter comes
+-- with the changes of its patches.
 select s.series_id, s.change, s.posting, s.message_id, s.place, p.kind, p.title, p.version, p.part,
        p.parts, m.list, m.sent_at, m.from_name, m.from_email, s.previous_id, s.evidence,
        s.is_taken_over, s.is_newest, s.is_remark,
@@ -21,6 +22,11 @@ select s.series_id, s.change, s.posting, s.message_id, s.place, p.kind, p.title,
                    where (a.refs || a.in_reply_to) && array[s.message_id]
                      and lower(a.from_email) <> lower(m.from_email))
             else false end as is_answered,
+       case when s.state = 'open' or r.message_id is null
+            then (select max(n.sent_at)
+                    from messages n
+                   where n.list = m.list and n.sent_at <= %(now)s::timestamptz)
+            end as known_until,
        coalesce(c.shas, '{}') as commits, c.committer_name, c.committed_at
   from patch_series s
  cross join lateral first_shown(s.message_id) m

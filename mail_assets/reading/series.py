@@ -60,6 +60,7 @@ class SeriesPatchView(NamedTuple):
     said_at: dt.datetime | None
     shas: Sequence[str]
     is_answered: bool
+    known_until: dt.datetime | None  # newest mail of its list
     commits: Sequence[str]
     committer_name: str | None
     committed_at: dt.datetime | None
@@ -228,18 +229,16 @@ def _ask_series(
 ) -> Pending[dict[str, SeriesView]]:
     moment = now or dt.datetime.now(dt.UTC)
     asked = connection.cursor(row_factory=dict_row).execute(
-        statement("series_reading", "series"), {"ids": [*ids], "whole": whole}
+        statement("series_reading", "series"), {"ids": [*ids], "whole": whole, "now": moment}
     )
-    return Pending(asked.fetchall).then(lambda rows: _view_series(rows, ids, moment))
+    return Pending(asked.fetchall).then(lambda rows: _view_series(rows, ids))
 
 
-def _view_series(
-    rows: Iterable[Mapping[str, Any]], ids: Collection[str], moment: dt.datetime
-) -> dict[str, SeriesView]:
+def _view_series(rows: Iterable[Mapping[str, Any]], ids: Collection[str]) -> dict[str, SeriesView]:
     by_series: dict[str, list[SeriesPatchView]] = defaultdict(list)
     for row in rows:
         view = SeriesPatchView(**row)
-        by_series[view.series_id].append(_with_silence(_with_commits(view), moment))
+        by_series[view.series_id].append(_with_silence(_with_commits(view)))
     found: dict[str, SeriesView] = {}
     for some in by_series.values():
         series = _make_series([*_leave_out_hidden(some)])
@@ -295,9 +294,10 @@ def _with_commits(view: SeriesPatchView) -> SeriesPatchView:
     return view._replace(state="applied", shas=[*view.commits, *named])
 
 
-def _with_silence(view: SeriesPatchView, now: dt.datetime) -> SeriesPatchView:
-    is_old = now - view.sent_at > dt.timedelta(days=SILENT_DAYS)
-    if view.state == "open" and not view.is_answered and is_old:
+def _with_silence(view: SeriesPatchView) -> SeriesPatchView:
+    """Return an open patch as silent if its list went on without an answer to it."""
+    waited = (view.known_until or view.sent_at) - view.sent_at
+    if view.state == "open" and not view.is_answered and waited > dt.timedelta(days=SILENT_DAYS):
         return view._replace(state="silent")
     return view
 
