@@ -18,9 +18,11 @@ select s.series_id, s.change, s.posting, s.message_id, s.place, p.kind, p.title,
        case when r.message_id is null then '{}' else s.shas end as shas,
        case when (s.state = 'open' or r.message_id is null) and p.kind = 'patch'
             then (select count(*) > 0  -- exists would be planned as a scan that may end early
-                    from shown_messages a
+                    from messages a
                    where (a.refs || a.in_reply_to) && array[s.message_id]
-                     and lower(a.from_email) <> lower(m.from_email))
+                     and lower(a.from_email) <> lower(m.from_email)
+                     -- an expression: by the name, all messages of these lists would be read
+                     and a.list || '' = any((select shown_lists())::text[]))
             else false end as is_answered,
        case when s.state = 'open' or r.message_id is null
             then (select max(n.sent_at)
