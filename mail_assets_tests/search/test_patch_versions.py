@@ -39,7 +39,6 @@ LIMIT, GULLS, LAMP = "hawser: know the limit", "gulls: count the birds", "lamp: 
 EDITED = "gulls: number the seabirds"
 
 
-SILENT = "open, without an answer for 60 days"
 
 
 #: The mail that led to a change of winch_turn has no name of it.
@@ -262,8 +261,8 @@ def test_hit_says_what_became_of_its_patch(bay: Bay) -> None:
         "limit-1": f"v1 of 3, superseded by v3; v2 was {limit}",
         "limit-2": f"v2 of 3, {limit}",
         "limit-3": f"v3 of 3, sent after v2, which was {limit}",
-        "lamp-1": f"v1 of 2, superseded by v2, which is {SILENT}",
-        "lamp-2": f"v2 of 2, {SILENT}",
+        "lamp-1": "v1 of 2, superseded by v2, which is open",
+        "lamp-2": "v2 of 2, open",
         "gulls": f"v1, applied as {bay.gulls[:12]} on 2024-03-20",
     }
     (hit,) = bay.search("id:limit-1@bay").hits

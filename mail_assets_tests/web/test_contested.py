@@ -17,7 +17,7 @@ ATOM = "{http://www.w3.org/2005/Atom}"
 
 
 def load_forged(world: World) -> None:
-    """HARBOR has a decision; PIER has another under its id, dated before it, and a day later."""
+    """HARBOR has a decision; PIER has another under its id, dated before it, and later."""
     world.load(
         mail("question", "Do we ship the quokka?", subject="decision", from_line=line(9)),
         arrived(10, TRUE, references="<question@example.org>"),
@@ -25,7 +25,7 @@ def load_forged(world: World) -> None:
         last="chunks",
     )
     forged = arrived(11, FALSE, date="Fri, 01 Mar 2024 09:00:00 +0000")
-    world.load(forged, arrived(11, TRUE, sender="eve@example.com"), list_name=PIER, last="chunks")
+    world.load(forged, arrived(12, TRUE, sender="eve@example.com"), list_name=PIER, last="chunks")
     world.threads()
     world.summaries()
 
@@ -48,7 +48,7 @@ def test_json_of_a_message_has_all_texts(client: httpx.Client) -> None:
     assert [one["text"] for one in texts] == [1, 2, 3]
     assert [one["places"][0]["list"] for one in texts] == [HARBOR, PIER, PIER]
     assert [one["arrived_at"] for one in texts] == [
-        f"2024-03-{day}T10:00:00Z" for day in (10, 11, 11)
+        f"2024-03-{day}T10:00:00Z" for day in (10, 11, 12)
     ]
     assert [one["body_text"].strip() for one in texts] == [TRUE, FALSE, TRUE]
     assert document["places"] == [{"list": HARBOR, "month": MARCH}]

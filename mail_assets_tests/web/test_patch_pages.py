@@ -289,7 +289,7 @@ def test_state_stands_on_every_message_and_post(standing: Yard) -> None:
 def test_kept_thread_page_follows_what_became_of_it(yard: Yard) -> None:
     with open_yard(yard) as client:
         before = client.get("/thread/o@example.org")
-        assert "open, without an answer" in before.text
+        assert "v1, open" in before.text
         yard.world.load(
             patch("o2", "[PATCH v2] pier: Stay open", LINES[50:59],
                   day=15).replace(b"15 Mar 2024", b"02 Apr 2024"),
