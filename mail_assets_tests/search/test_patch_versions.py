@@ -39,8 +39,6 @@ LIMIT, GULLS, LAMP = "hawser: know the limit", "gulls: count the birds", "lamp: 
 EDITED = "gulls: number the seabirds"
 
 
-
-
 #: The mail that led to a change of winch_turn has no name of it.
 WINCH = "int winch_turn(int way)\n{\n" + "".join(f"\tpull({n});\n" for n in range(9)) + "}\n"
 DRUM = "The barrel jams at slack water."
