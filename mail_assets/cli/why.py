@@ -121,6 +121,22 @@ class _Finder:
         found = self._explain(names, checkout)
         return follow_picks(lambda some: self._explain(some, checkout), found)
 
+    def explain_each(
+        self, names: Sequence[str], checkout: Path
+    ) -> "tuple[dict[str, Decision], dict[str, str]]":
+        """Return the decisions of commits, and what is wrong with ids that begin several."""
+        from mail_assets.tables.commits import AmbiguousCommitError
+
+        try:
+            return self.explain(names, checkout), {}
+        except AmbiguousCommitError as error:
+            if len(names) == 1:
+                return {}, {names[0]: str(error)}
+            middle = len(names) // 2
+            made, wrong = self.explain_each(names[:middle], checkout)
+            more, others = self.explain_each(names[middle:], checkout)
+            return made | more, wrong | others
+
     def _explain(self, names: Sequence[str], checkout: Path) -> "dict[str, Decision]":
         from mail_assets.reading.decisions import explain_commits, explain_stored
         from mail_assets.tables.commits import find_commits
@@ -165,7 +181,7 @@ def _explain_many(finder: _Finder, file: IO[str], as_json: bool) -> None:
         raise click.UsageError(f"--shas: {wrong[:80]!r} is no id of a commit; write one a line")
     left, unknown = iter(dict.fromkeys(names)), []
     while some := [*islice(left, _AT_ONCE)]:
-        made = finder.explain(some, Path.cwd())
+        made, several = finder.explain_each(some, Path.cwd())
         unknown += [name for name in some if name not in made]
         for name in some:
             if name in made:
@@ -175,11 +191,12 @@ def _explain_many(finder: _Finder, file: IO[str], as_json: bool) -> None:
                 else:
                     click.echo(_one_line(decision))
             elif as_json:
-                reason = "no repository has this commit"
+                reason = several.get(name, "no repository has this commit")
                 line = {"sha": name, "message_ids": [], "abstained": True, "reason": reason}
                 print_json({**line, "evidence": []})
     if unknown:
-        print_error(f"{plural(len(unknown), 'commit')} that no repository has: {unknown[0]} ...")
+        what = plural(len(unknown), "commit")
+        print_error(f"{what} that no repository has, or several begin so: {unknown[0]} ...")
         if len(unknown) == len({*names}):
             sys.exit(FAILED)
 

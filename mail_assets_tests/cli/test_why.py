@@ -186,6 +186,18 @@ def test_unknown_commit_among_many_is_a_line_and_a_note(checkout: Checkout) -> N
     assert checkout.why("--shas", "-", "--json", stdin=f"{'b' * 40}\n").exit_code == 1
 
 
+def test_id_that_begins_several_commits_is_a_line(checkout: Checkout) -> None:
+    crane, short = checkout.crane, checkout.sha[:9]
+    with crane.world.connect() as connection:
+        twin = f"{short}{crane.first[9:]}"
+        connection.execute("update commits set sha = %s where sha = %s", [twin, crane.first])
+    result = checkout.why("--shas", "-", "--json", stdin=f"{short}\n{checkout.sha}\n")
+    first, second = map(json.loads, result.stdout.splitlines())
+    assert (result.exit_code, first["sha"], first["abstained"]) == (0, short, True)
+    assert first["reason"].startswith(f"{short} begins several commits: ")
+    assert second["sha"] == checkout.sha
+
+
 def test_commit_newer_than_the_last_run_is_linked_now(checkout: Checkout) -> None:
     crane = checkout.crane
     text = NEW + b"int lift(void);\nint lower(void);\nint turn(void);\nint stop(void);\n"
