@@ -12,6 +12,15 @@ returning message_id
 -- name: take_changes_of
 delete from patch_changes where message_id = any(%(ids)s) returning message_id
 
+-- name: settle_states
+-- Whole corpus: make the states of all patches again, as change_all notes all patches.
+select settle_patch_states(array(
+    select series_id from patch_series union select series_id from patch_states))
+
+-- name: digest_states
+-- Whole corpus: for doctor --deep.
+select count(*), coalesce(sum(hashtextextended(s::text, 0)::numeric), 0) from patch_states s
+
 -- name: change_all
 -- Whole corpus: series are built for the first time, or by another version.
 with noted as (

@@ -63,7 +63,8 @@ FILLED_BY: Mapping[str, Sequence[str]] = {
     **dict.fromkeys(("threads", "thread_aliases", "thread_changes"), ("threads",)),
     **dict.fromkeys(("thread_summaries", "summary_changes"), ("thread_summaries",)),
     **dict.fromkeys(
-        ("patch_series", "patch_outcomes", "patch_keys", "patch_changes"), ("patch_series",)
+        ("patch_series", "patch_states", "patch_outcomes", "patch_keys", "patch_changes"),
+        ("patch_series",),
     ),
     **dict.fromkeys(("indexes", "live_indexes"), ("words", "vectors")),
     **dict.fromkeys(

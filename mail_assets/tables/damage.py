@@ -199,7 +199,10 @@ def find_damaged_series(connection: psycopg.Connection) -> Iterator[DamagedRows]
 
 
 def find_damaged_links(connection: psycopg.Connection) -> Iterator[DamagedRows]:
-    """Yield what is wrong with the links of commits: those of each month are counted again."""
+    """Yield what is wrong with the links of commits: those of each month are counted again.
+
+    Else with the states of patches, which are made of links and series.
+    """
     state = read_state(connection, commit_links.CORPUS)
     if commit_links.has_changes(connection):
         return  # they are made again by the next run
@@ -210,3 +213,5 @@ def find_damaged_links(connection: psycopg.Connection) -> Iterator[DamagedRows]:
     is_wrong = read_value(connection, statement("damage", "wrong_links"))
     if others or is_wrong or (state and digest != state.digest):
         yield DamagedRows("commit_links", "rows of commit_links", None)
+    elif patch_series.has_wrong_states(connection):
+        yield DamagedRows("patch_series", "rows of patch_states", None)

@@ -162,9 +162,19 @@ def take_changes_of(connection: psycopg.Connection, ids: Collection[str]) -> set
 
 
 def change_all(connection: psycopg.Connection) -> None:
-    """Note all patches and answers as changed, and those that are gone."""
+    """Note all patches and answers as changed, and those that are gone; make their states again."""
     connection.execute(statement("patch_series", "change_all"))
     connection.execute(statement("patch_series", "delete_foreign_keys"))
+    connection.execute(statement("patch_series", "settle_states"))
+
+
+def has_wrong_states(connection: psycopg.Connection) -> bool:
+    """Return whether patch_states is not what its triggers would make of the rows."""
+    digest = statement("patch_series", "digest_states")
+    with connection.transaction(force_rollback=True):
+        before = connection.execute(digest).fetchone()
+        connection.execute(statement("patch_series", "settle_states"))
+        return connection.execute(digest).fetchone() != before
 
 
 def read_answers(connection: psycopg.Connection, ids: Collection[str]) -> Iterator[Answer]:

@@ -53,6 +53,7 @@ ROWS: dict[str, list[str]] = {
         "update commit_links set message_id = 'boats@example.org' where place = 1",
     ],
     "extra patches": [
+        "delete from patch_states",
         "insert into patch_keys select 7, 0, 7, false",
         "update commits set list = 'nowhere' where ctid = (select min(ctid) from commits)",
     ],
@@ -102,7 +103,7 @@ Yes, the harbour master has decided to count them at midnight.
 #: Tables whose loss is mended by the command alone.
 TABLES = (
     *("messages", "chunks", "threads", "thread_summaries", "vectors", "words", "partitions"),
-    *("patches", "patch_series", "commits", "commit_links", "commit_link_months"),
+    *("patches", "patch_series", "patch_states", "commits", "commit_links", "commit_link_months"),
 )
 
 

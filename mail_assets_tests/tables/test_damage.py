@@ -22,6 +22,9 @@ SERIES = {
     "foreign keys": "insert into patch_keys values (7, 0, 7, false)",
     "a foreign statement": "insert into patch_outcomes select 'x', 0, 'applied', 0, 1, '{}', '',"
     " '{}', false, true, '', '', now(), '{}'",
+    "states are lost": "delete from patch_states",
+    "a foreign state": "insert into patch_states values ('open', 'x', 'x', '{x}')",
+    "states of other lists": "update patch_states set lists = '{}'",
     "a wrong digest": "update partitions set digest = '7' where asset = 'patch_series'",
     "wrong figures": "update partitions set counts = counts || '{\"open\": 7}'"
     " where asset = 'patch_series'",
@@ -93,12 +96,12 @@ def damage(world: World, statement: str) -> None:
 @pytest.mark.parametrize("what", SERIES)
 def test_damaged_series_are_found_and_mended(crane: Crane, what: str) -> None:
     world = crane.world
-    before = world.rows("patch_series")
+    before = [world.rows(table) for table in ("patch_series", "patch_states")]
     damage(world, SERIES[what])
     assert find(world) == {"patch_series"}
     world.series(rebuild=True)
     assert find(world) == set()
-    assert world.rows("patch_series") == before
+    assert [world.rows(table) for table in ("patch_series", "patch_states")] == before
 
 
 @pytest.mark.parametrize("what", LINKS)
