@@ -56,7 +56,9 @@ def made(world: World) -> dict[str, str]:
 def attaching(name: str, file: str, kind: str) -> bytes:
     """A message with an attached file, whose text is the same whatever the file is."""
     mixed = "MIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=x"
-    return mail(name, TWO_PARTS.format(file=file, kind=kind), references=A, headers=mixed)
+    text = TWO_PARTS.format(file=file, kind=kind)
+    arrived = "From ann@example.org Mon Mar  4 09:30:00 2024"
+    return mail(name, text, references=A, headers=mixed, from_line=arrived)
 
 
 def pairs(names: str) -> list[bytes]:
