@@ -22,6 +22,7 @@ def read_rows(connection: psycopg.Connection) -> list[Row]:
         " lower(m.from_email), m.recipients || m.cc, m.subject, t.thread_id, m.segments,"
         " m.attachments, m.in_reply_to || m.refs, m.search @@ 'leas', m.search @@ 'job <-> queue',"
         " m.search @@ 'harb:*', m.body_text from messages m join threads t using (message_id)"
+        " order by m.message_id, m.list, m.month, m.variant"
     )
     names = ("id", "list", "month", "variant", "sent_at", "name", "sender", "receivers", "subject")
     more = ("thread", "segments", "attachments", "parents", "lease", "phrase", "prefix", "body")

@@ -21,6 +21,7 @@ from mail_assets.search.language.syntax import parse_request
 from mail_assets.search.open import open_index
 from mail_assets.search.response import Hit
 from mail_assets.search.searcher import Searcher
+from mail_assets.tables.lists import EVERY_LIST, show_lists
 from mail_assets.vectors.filters import matches_filter
 from mail_assets.vectors.index import VectorIndex
 from mail_assets.vectors.open import open_bucket
@@ -81,6 +82,7 @@ def test_any_tree_of_fields_finds_what_a_scan_finds(
 ) -> None:
     chance, matched = random.Random("trees"), 0
     languages = corpus.settings.languages
+    show_lists(connection, EVERY_LIST)  # a searcher of another test may have shown fewer
     for _ in range(QUERIES):
         query, means = make_tree(rows, chance)
         expected = {row["id"] for row in rows if means(row)}
