@@ -37,7 +37,7 @@ _JOINED = re.compile(r"[^\W_][._/:]++[^\W_]|_[^\W_]|\(\)")
 
 
 class ChangedNames(NamedTuple):
-    """What a request names: parts of paths, and names, each lower case.
+    """The names in a request: parts of paths, and names, each lower case.
 
     `shows_addresses`: a part may be in an address within a path.
     """
