@@ -61,6 +61,8 @@ _START = "import sys; from mail_assets.cli import standby; standby.main(*sys.arg
 PATIENCE = 5.0
 #: Seconds between two looks at whether the socket is still that of this process.
 _LOOK = 20.0
+#: Seconds until an interrupt that was not seen is sent again.
+_AGAIN = 0.1
 #: Signals that a command passes on.
 _PASSED_ON = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 _READY, _GO = b"ready", b"go"
@@ -319,7 +321,13 @@ def _run_command(connection: socket.socket) -> None:
     """Run the command that is asked for, as the process that asks would; end this process."""
     for number in (signal.SIGCHLD, *_PASSED_ON):  # whatever the first command ignored
         signal.signal(number, signal.SIG_DFL)
-    signal.signal(signal.SIGINT, signal.default_int_handler)
+    interrupted = threading.Event()
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        interrupted.set()
+        raise KeyboardInterrupt
+
+    signal.signal(signal.SIGINT, interrupt)
     try:
         connection.settimeout(PATIENCE)
         asked = _take_over(connection)
@@ -329,7 +337,7 @@ def _run_command(connection: socket.socket) -> None:
         connection.settimeout(None)
     except OSError:
         os._exit(0)
-    threading.Thread(target=_follow_signals, args=(connection,), daemon=True).start()
+    threading.Thread(target=_follow_signals, args=(connection, interrupted), daemon=True).start()
     code = _run(asked["program"], asked["arguments"])
     with contextlib.suppress(OSError):
         connection.sendall(_STATUS.pack(code))
@@ -357,11 +365,23 @@ def _take_over(connection: socket.socket) -> dict[str, Any] | None:
     return asked
 
 
-def _follow_signals(connection: socket.socket) -> None:
-    """Send this process the signals that the command gets; end it if that is gone."""
+def _follow_signals(connection: socket.socket, interrupted: threading.Event) -> None:
+    """Send this process the signals that the command gets; end it if that is gone.
+
+    Python does not look at a signal that came just before a read: another one ends the read.
+    """
     main = threading.main_thread().ident or 0  # in another thread a signal interrupts no read
+    number = b""
     with contextlib.suppress(OSError):
-        while number := connection.recv(1):
+        while True:
+            is_unseen = number == bytes([signal.SIGINT]) and not interrupted.is_set()
+            if select.select([connection], [], [], _AGAIN if is_unseen else None)[0]:
+                number = connection.recv(1)
+                if not number:
+                    break
+                interrupted.clear()
+            elif interrupted.is_set():
+                continue
             signal.pthread_kill(main, number[0])
     os._exit(1)
 
