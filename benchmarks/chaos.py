@@ -3,8 +3,8 @@
     python -m benchmarks.chaos ARCHIVES [--acts 100] [--every 4] [--jobs 2] [--seed 1]
                                [--s3] [--fast] [--repository CLONE]
 
-ARCHIVES is a folder of monthly mbox files, CLONE a git repository that they discuss. One home is filled in peace. In another the same command
-runs while every few seconds something happens, chosen by the seed: a worker, the backfill,
+ARCHIVES is a folder of monthly mbox files, CLONE a git repository that they discuss. One home is
+filled in peace. In another the same command runs while every few seconds something happens, chosen by the seed: a worker, the backfill,
 PostgreSQL or one of its processes is killed (SIGKILL), connections to PostgreSQL or to S3 are reset
 or stall, the disk is full, a row or a file is damaged. A backfill that ended is started again, now
 and then with --rebuild; after damage the commands of `doctor --deep` come first. One that ended
