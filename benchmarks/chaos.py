@@ -4,12 +4,13 @@
                                [--s3] [--fast] [--repository CLONE]
 
 ARCHIVES is a folder of monthly mbox files, CLONE a git repository that they discuss. One home is
-filled in peace. In another the same command runs while every few seconds something happens, chosen by the seed: a worker, the backfill,
-PostgreSQL or one of its processes is killed (SIGKILL), connections to PostgreSQL or to S3 are reset
-or stall, the disk is full, a row or a file is damaged. A backfill that ended is started again, now
-and then with --rebuild; after damage the commands of `doctor --deep` come first. One that ended
-well begins a fresh home, after a last run without acts and a comparison of each table, file and
-index with those of the first home, but for times and counters. Ends with 1 where anything differs.
+filled in peace. In another the same command runs while every few seconds something happens, chosen
+by the seed: a worker, the backfill, PostgreSQL or one of its processes is killed (SIGKILL),
+connections to PostgreSQL or to S3 are reset or stall, the disk is full, a row or a file is damaged.
+A backfill that ended is started again, now and then with --rebuild; after damage the commands of
+`doctor --deep` come first. One that ended well begins a fresh home, after a last run without acts
+and a comparison of each table, file and index with those of the first home, but for times and
+counters. Ends with 1 where anything differs.
 
 PostgreSQL is a server of its own behind a proxy, started again where it ended; with --s3 all files
 and indexes are on a Ceph gateway behind another. As root everything local is on a small disk in
