@@ -57,6 +57,21 @@ ROWS: dict[str, list[str]] = {
         "insert into patch_keys select 7, 0, 7, false",
         "update commits set list = 'nowhere' where ctid = (select min(ctid) from commits)",
     ],
+    "missing outcomes": [
+        "delete from patch_outcomes",
+        "delete from patch_keys where ref = (select min(ref) from patch_keys)",
+        "delete from commit_link_sources where ctid = (select min(ctid) from commit_link_sources)",
+        "delete from contested_texts where ctid = (select min(ctid) from contested_texts)",
+        "delete from thread_aliases",
+    ],
+    "altered outcomes": [
+        "update patch_outcomes set outcome = 'rejected'",
+        "update patch_keys set at = 0 where ctid = (select max(ctid) from patch_keys)",
+        "update patch_states set state = 'open' where state = 'applied'",
+        "update commit_links set evidence = '{other}'",
+        "update commit_link_months set digest = 'x'",
+        "update contested_texts set place = 7 where ctid = (select min(ctid) from contested_texts)",
+    ],
     "extra links": [
         "insert into commit_links select repository, sha, 'gone@example.org', 'discussion', 9, '{}'"
         " from commits limit 1",
@@ -104,10 +119,14 @@ Yes, the harbour master has decided to count them at midnight.
 TABLES = (
     *("messages", "chunks", "threads", "thread_summaries", "vectors", "words", "partitions"),
     *("patches", "patch_series", "patch_states", "commits", "commit_links", "commit_link_months"),
+    *("patch_outcomes", "patch_keys", "patch_changes", "contested_texts", "commit_link_sources"),
+    *("commit_link_changes", "thread_aliases", "senders", "archive_entries", "quarantine"),
+    *("mbox_archives", "live_indexes", "indexes", "lists", "encoded_texts", "summary_changes"),
+    *("thread_changes", "passed_checks", "served_searches", "search_audit", "promotions"),
 )
 
 
-#: Two versions of a patch, whose diff is that of a commit.
+#: A version of a patch, whose diff is that of a commit, and an answer under a contested id.
 VERSION = """\
 From ann@example.org Fri Mar 29 10:00:00 2024
 From: Ann Harbor <ann@example.org>
@@ -118,6 +137,15 @@ Message-ID: <v{1}@example.org>
 The crane must know.
 ---
 {2}
+From bo@example.org Sat Mar 30 10:00:00 2024
+From: Bo <bo@example.org>
+Subject: Re: [PATCH] crane: know the limit of the load
+Date: Sat, 30 Mar 2024 1{1}:00:00 +0000
+Message-ID: <word@example.org>
+In-Reply-To: <v{1}@example.org>
+
+Applied version {1}, thanks.
+
 """
 
 
