@@ -212,8 +212,8 @@ class DamagedHome(Home):
                 connection.execute("set local session_replication_role = replica")
             connection.execute(statement)
 
-    def findings(self) -> list[dict[str, str]]:
-        result = self.run("doctor", "--deep", "--json")
+    def findings(self, *, deep: bool = True) -> list[dict[str, str]]:
+        result = self.run("doctor", "--json", *(["--deep"] if deep else []))
         assert "Traceback" not in result.output, result.output
         assert result.exit_code in (0, 1), result.output
         return [*map(json.loads, result.stdout.splitlines())]
@@ -274,3 +274,31 @@ def test_doctor_names_the_command_for_damaged_files(home: DamagedHome, group: st
         damage(path)
     assert home.findings()
     home.mend()
+
+
+@pytest.mark.slow
+def test_files_are_made_again_before_the_index(home: DamagedHome) -> None:
+    folder = Path(home.environ["MAIL_HOME"])
+    for pattern in ("store/embeddings/**/*.parquet", "store/archives/**/*"):
+        truncate(files(folder, pattern)[0])
+    for path in files(folder, "vectors/*/_versions/*"):
+        overwrite(path)
+    home.mend()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("pattern", "asset"),
+    [("store/archives/**/*", "messages"), ("store/embeddings/**/*.parquet", "vectors")],
+)
+def test_failed_run_names_the_command_for_a_damaged_file(
+    home: DamagedHome, pattern: str, asset: str
+) -> None:
+    truncate(files(Path(home.environ["MAIL_HOME"]), pattern)[0])
+    failed = home.run("backfill", "--rebuild", "--only", asset)
+    assert failed.exit_code == 1
+    [finding] = home.findings(deep=False)
+    assert finding["remedy"] in failed.stderr
+    for command in finding["remedy"].split(" && "):
+        home.lines(*shlex.split(command)[1:])
+    assert home.findings() == []

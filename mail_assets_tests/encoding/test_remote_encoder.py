@@ -176,9 +176,11 @@ def test_failed_request_wakes_those_that_wait(server: FakeServer) -> None:
 
     server.routes["/v1/embeddings"] = one_waits_one_fails
     model = RemoteModel(MODEL, server.url, DIMENSION, batch=1, in_flight=2)
-    with Client(Server("MAIL_ENCODER", server.url, KEY), pause) as client:
-        with pytest.raises(EndpointError, match="HTTP 400: wrong"):
-            RemoteEncoder(model, TOKENIZER, client).encode_documents(["b", "a"])
+    with (
+        Client(Server("MAIL_ENCODER", server.url, KEY), pause) as client,
+        pytest.raises(EndpointError, match="HTTP 400: wrong"),
+    ):
+        RemoteEncoder(model, TOKENIZER, client).encode_documents(["b", "a"])
     assert [stopped.is_set() for stopped in told] == [True]
 
 

@@ -59,8 +59,8 @@ _FORWARDS = {
     "Spanish": "rv",
     "Turkish": "ilt",
 }
-#: Italian, Lithuanian, Estonian and Vietnamese answers begin so, and ordinary subjects too: cut from
-#: topics, not from what is read.
+#: Italian, Lithuanian, Estonian and Vietnamese answers begin so, and ordinary subjects too: cut
+#: from topics, not from what is read.
 _UNSURE_ANSWER = "(?:r|ats|vast|tl)"
 
 #: Subjects made of these words alone say nothing about what the mail is about.
