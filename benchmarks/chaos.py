@@ -1,15 +1,16 @@
 """A backfill by several processes while everything around it fails, against one left in peace.
 
     python -m benchmarks.chaos ARCHIVES [--acts 100] [--every 4] [--jobs 2] [--seed 1]
-                               [--s3] [--fast]
+                               [--s3] [--fast] [--repository CLONE]
 
-ARCHIVES is a folder of monthly mbox files. One home is filled in peace. In another the same command
-runs while every few seconds something happens, chosen by the seed: a worker, the backfill,
-PostgreSQL or one of its processes is killed (SIGKILL), connections to PostgreSQL or to S3 are reset
-or stall, the disk is full, a row or a file is damaged. A backfill that ended is started again, now
-and then with --rebuild; after damage the commands of `doctor --deep` come first. One that ended
-well begins a fresh home, after a last run without acts and a comparison of each table, file and
-index with those of the first home, but for times and counters. Ends with 1 where anything differs.
+ARCHIVES is a folder of monthly mbox files, CLONE a git repository that they discuss. One home is
+filled in peace. In another the same command runs while every few seconds something happens, chosen
+by the seed: a worker, the backfill, PostgreSQL or one of its processes is killed (SIGKILL),
+connections to PostgreSQL or to S3 are reset or stall, the disk is full, a row or a file is damaged.
+A backfill that ended is started again, now and then with --rebuild; after damage the commands of
+`doctor --deep` come first. One that ended well begins a fresh home, after a last run without acts
+and a comparison of each table, file and index with those of the first home, but for times and
+counters. Ends with 1 where anything differs.
 
 PostgreSQL is a server of its own behind a proxy, started again where it ended; with --s3 all files
 and indexes are on a Ceph gateway behind another. As root everything local is on a small disk in
@@ -42,6 +43,7 @@ from mail_assets.postgres.database import DAGSTER, MAIL, embedded, embedded_dsn
 from mail_assets.postgres.embedded import PORT, Cluster
 from mail_assets.postgres.errors import PostgresError
 from mail_assets.settings.settings import load_settings
+from mail_assets.sources.urls import group_by_month
 from mail_assets_tests.servers.ceph import KEY, serve_ceph
 from mail_assets_tests.servers.faulty_proxy import FaultyProxy
 
@@ -57,7 +59,8 @@ DAMAGED_ROWS = (
         f"delete from {table} where ctid = (select ctid from {table} order by random() limit 1)"
         for table in (
             *("messages", "archive_entries", "senders", "chunks", "threads", "vectors", "words"),
-            "thread_summaries",
+            *("thread_summaries", "patches", "patch_series", "patch_keys", "patch_states"),
+            *("patch_outcomes", "contested_texts", "commits", "commit_links"),
         )
     ),
     *(
@@ -68,6 +71,13 @@ DAMAGED_ROWS = (
             "chunks": "text = 'other'",
             "threads": "depth = 99",
             "thread_summaries": "sentences = '[]'",
+            "patches": "title = 'other'",
+            "patch_series": "state = 'rejected'",
+            "patch_states": "state = 'rejected'",
+            "commits": "subject = 'other'",
+            "commit_links": "evidence = '{other}'",
+            "patch_outcomes": "outcome = 'rejected'",
+            "patch_keys": "at = 0",
         }.items()
     ),
 )
@@ -265,6 +275,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--s3", action="store_true", help="files and indexes on a Ceph gateway")
     parser.add_argument("--fast", action="store_true", help="fill the static index")
+    parser.add_argument("--repository", type=Path, help="a git repository, of the archives' months")
     arguments = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("stopped"))  # by way of what must be undone
     print(f"machine: {machine()}\ndata: {arguments.archives.name}, --jobs {arguments.jobs}")
@@ -398,7 +409,7 @@ def open_world(folder: Path, arguments: argparse.Namespace) -> Iterator[World]:
     home = folder / "home"  # at the same place each time: an index is known by its bucket's
     home.mkdir()
     lists = folder / "lists.toml"
-    lists.write_text(f"[{LIST}]\nsource = {json.dumps(str(arguments.archives.resolve()))}\n")
+    lists.write_text(describe_lists(arguments.archives, arguments.repository))
     embedded_dsn(home, MAIL)
     cluster = embedded(home)
     with ExitStack() as stack:
@@ -436,6 +447,19 @@ def open_world(folder: Path, arguments: argparse.Namespace) -> Iterator[World]:
         command += ["--jobs", str(arguments.jobs), *(["--fast"] if arguments.fast else [])]
         acts = Acts(home, cluster, proxies, own_disk=os.geteuid() == 0)
         yield World(home, command, environ, acts)
+
+
+def describe_lists(archives: Path, repository: Path | None) -> str:
+    """Return a lists.toml of some archives, with the months that they have of a repository."""
+    mail = f"[{LIST}]\nsource = {json.dumps(str(archives.resolve()))}\n"
+    if repository is None:
+        return mail
+    months = sorted(group_by_month([path.name for path in archives.iterdir()]))
+    return (
+        f'first_month = "{months[0]}"\nlast_month = "{months[-1]}"\n{mail}'
+        f"[repositories.code]\nsource = {json.dumps(str(repository.resolve()))}\n"
+        f'lists = ["{LIST}"]\n'
+    )
 
 
 @contextmanager

@@ -14,7 +14,7 @@ from pathlib import Path
 import dagster as dg
 import psycopg
 
-from mail_assets.defs.failures import read_failures
+from mail_assets.defs.failures import find_rebuild, read_failures
 from mail_assets.defs.instance import DagsterStorageError, open_instance
 from mail_assets.defs.pruning import HistoryError, count_prunable_runs
 from mail_assets.defs.runs import Failures, abandoned_runs, failed_months
@@ -30,7 +30,7 @@ from mail_assets.indexes.words import open_mail_words, open_words_bucket
 from mail_assets.month import ListMonth
 from mail_assets.operations import KEEP_DAYS
 from mail_assets.operations.damage import (
-    UNREADABLE,
+    STOPS_RUNS,
     OpenIndex,
     examine_damage,
     examine_schema,
@@ -93,7 +93,7 @@ def examine_home(settings: Settings, deep: Callable[[str], None] | None = None) 
             if missing:  # other questions may fail until that is mended
                 return [*disks, *missing]
             damage = [*_examine_deep(settings, connection, deep)] if deep else []
-            unreadable = [one for one in damage if one.problem == UNREADABLE]
+            stopping = [one for kind in STOPS_RUNS for one in damage if one.problem == kind]
             return [
                 *disks,
                 *_examine_version(settings, connection),
@@ -103,7 +103,7 @@ def examine_home(settings: Settings, deep: Callable[[str], None] | None = None) 
                     psql_command(settings),
                     needs_vector=settings.vectors.startswith("pgvector:"),
                 ),
-                *unreadable,  # runs of months fail until it is made again
+                *stopping,  # runs of months fail until these are made again
                 *_examine_dagster(settings),
                 *examine_lists(connection, settings.lists, settings.lists_file),
                 *examine_empty_lists(connection, settings.lists),
@@ -115,7 +115,7 @@ def examine_home(settings: Settings, deep: Callable[[str], None] | None = None) 
                 *_examine_indexes(settings, connection),
                 *examine_forgotten(connection),
                 *_examine_encoder(settings, connection),
-                *(one for one in damage if one not in unreadable),
+                *(one for one in damage if one not in stopping),
             ]
     except (PostgresError, psycopg.OperationalError) as error:
         if settings.pg_dsn and isinstance(error, psycopg.OperationalError):
@@ -216,11 +216,11 @@ def _examine_failed(
         for run_id in {one.last_run for one in failed.values()}
     }
 
-    def kind(month: ListMonth) -> tuple[str, bool, bool]:
+    def kind(month: ListMonth) -> tuple[str, bool, bool, str]:
         reason = reasons[failed[month].last_run].get(str(month), "")
-        return month.list_name, REMEDY in reason, reason.startswith("check ")
+        return month.list_name, REMEDY in reason, reason.startswith("check "), find_rebuild(reason)
 
-    for (name, refused, checked), months in groupby(sorted(failed), kind):
+    for (name, refused, checked, rebuild), months in groupby(sorted(failed), kind):
         where, remedy = span(name, [*months])
         if refused:
             yield Finding(REFUSED, where, f"{remedy} --allow-loss")
@@ -228,6 +228,9 @@ def _examine_failed(
             # its rows are not what its steps have recorded: they would write nothing
             again = remedy.replace(BACKFILL, f"{BACKFILL} --rebuild", 1)
             yield Finding("a check of the last run has failed", where, again)
+        elif rebuild:
+            again = f"{remedy.replace(BACKFILL, rebuild, 1)} && {remedy}"
+            yield Finding("the last run has failed", where, again)
         else:
             yield Finding("the last run has failed", where, remedy)
 

@@ -6,6 +6,7 @@ metadata of the failure, which the UI shows with the step, and `mail-assets back
 https://docs.dagster.io/guides/build/ops (dagster.Failure)
 """
 
+import re
 import traceback
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -21,6 +22,9 @@ from mail_assets.steps.fetch_archive import REMEDY
 #: Metadata of a failure, and of the output of a step that made some of its months: the reason of
 #: each failed month by its key, and the traceback of the first.
 FAILED, TRACEBACK = "failed", "traceback"
+
+#: Command in a reason that makes a damaged file of the month again.
+_REBUILD = re.compile(rf"`({BACKFILL} --rebuild --only \w+)` for this month")
 
 #: Months of a list that are named in one line.
 MOST_NAMED = 12
@@ -115,7 +119,15 @@ def advise(months: Sequence[ListMonth], reason: str) -> str:
     if reason.startswith(CHECK):
         # its rows are not what its steps have recorded: they would write nothing
         return f"to make it again, run: {command.replace(BACKFILL, f'{BACKFILL} --rebuild', 1)}"
+    if again := find_rebuild(reason):
+        return f"to make it again, run: {command.replace(BACKFILL, again, 1)} && {command}"
     return f"when that is mended, run: {command}"
+
+
+def find_rebuild(reason: str) -> str:
+    """Return the command, without months, that makes the damaged file of a reason again, or ""."""
+    named = _REBUILD.search(reason)
+    return named[1] if named else ""
 
 
 #: First word of the reason of a month that a check has stopped.

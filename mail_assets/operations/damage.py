@@ -54,6 +54,10 @@ from mail_assets.workspace import Workspace
 
 MEND = "mail-assets up --mend"
 UNREADABLE = "an index cannot be read"
+_DAMAGED = "damaged or missing"
+#: Problems of which runs of months fail until they are mended, in this order: an index that is made
+#: again is filled from the files.
+STOPS_RUNS = (f"{_DAMAGED}: archives", f"{_DAMAGED}: embeddings", UNREADABLE)
 
 MESSAGES = ("messages", "contested_texts", "archive_entries", "quarantine", "senders")
 
@@ -182,7 +186,7 @@ def _examine_rows(
         yield Finding(f"rows of {table} are of months that no run has made", f"list {name}", remedy)
     for rows in chain.from_iterable(find(connection) for find in _OF_CORPUS):
         remedy = f"{BACKFILL} --rebuild --only {rows.asset}"
-        yield Finding("damaged or missing", rows.problem, remedy)
+        yield Finding(_DAMAGED, rows.problem, remedy)
 
 
 class _Months:
@@ -202,7 +206,7 @@ class _Months:
         for (asset, problem, _), months in ordered:
             where, remedy = span(months[0].list_name, months)
             again = remedy.replace(BACKFILL, f"{BACKFILL} --rebuild --only {asset}", 1)
-            yield Finding(f"damaged or missing: {problem}", where, self._variables + again)
+            yield Finding(f"{_DAMAGED}: {problem}", where, self._variables + again)
 
 
 def _examine_files(

@@ -81,7 +81,8 @@ class FolderSource(ArchiveSource):
         months = group_by_month(name for name, is_file in found.items() if is_file)
         archives = {name for names in months.values() for name in names}
         others = sorted(found.keys() - archives)
-        self.remark("left out, no month in the name", others)
+        self.remark("left out, no month in the name", [x for x in others if found[x]])
+        self.remark("left out, no file", [x for x in others if not found[x]])
         if others and not months:
             raise self.error(
                 None,

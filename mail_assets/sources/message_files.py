@@ -196,8 +196,9 @@ def find_maildir_files(folder: Path) -> Found:
                 time = _DELIVERED.match(unique)
                 delivered = int(time[1]) if time and int(time[1]) < MAX_TIME else 0
                 found.append((delivered, unique, entry))
-            elif entry.is_symlink():
-                listing.remarks[LINK].append(f"{name}/{entry.name}")
+            else:
+                kind = LINK if entry.is_symlink() else NO_MESSAGE
+                listing.remarks[kind].append(f"{name}/{entry.name}")
     for delivered, unique, entry in sorted(found, key=lambda x: x[:2]):
         status = entry.stat(follow_symlinks=False)
         listing.files[_key(status, unique)] = MessageFile(

@@ -14,6 +14,7 @@ from typing import Literal, NamedTuple
 
 import psycopg
 
+from mail_assets.mail.archive.compression import UnpackingError
 from mail_assets.mail.body.endings import Ending
 from mail_assets.month import ListMonth
 from mail_assets.postgres.statements import read_column, statement
@@ -106,22 +107,32 @@ def folder_key(month: ListMonth) -> str:
     return f"archives/{month.list_name}/{month.month}/"
 
 
+class KeptArchiveError(UnpackingError):
+    """A kept archive cannot be read to its end; the command that fetches it again is named."""
+
+    remedy = "run `mail-assets backfill --rebuild --only mbox_archives` for this month"
+
+
 @contextmanager
 def local_archive(store: ObjectStore, key: str) -> Iterator[Path]:
     """Yield a readable local path of an archive in the store.
 
     Raises:
-        FileNotFoundError: the store has lost it; materialize mbox_archives again.
+        FileNotFoundError: the store has lost it.
+        KeptArchiveError: inside the `with` block, it is damaged.
     """
     with ExitStack() as stack:
         try:
             path = stack.enter_context(store.fetch(key))
         except FileNotFoundError as error:
-            raise FileNotFoundError(
-                f"{store.url(key)} is missing from the archive store; materialize mbox_archives "
-                "for this month again to fetch it"
-            ) from error
-        yield path
+            missing = f"{store.url(key)} is missing from the archive store"
+            raise FileNotFoundError(f"{missing}; {KeptArchiveError.remedy}") from error
+        try:
+            yield path
+        except UnpackingError as error:
+            if error.remedy != UnpackingError.remedy:
+                raise
+            raise KeptArchiveError(error.path, error.fault) from error
 
 
 Outcome = Literal["stored", "duplicate", "quarantined", "removed"]

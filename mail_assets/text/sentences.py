@@ -19,7 +19,8 @@ _NOT_PROSE = re.compile(
     r"[$#%>+|@]|[.'][A-Za-z\\]|//|/\*|\*/|\\|"  # prompts, roff, comments
     r"\[\d+\]:? ?\S*://|https?://\S*\s*$|"
     r"[A-Z][A-Za-z]{1,20}(?:-[A-Za-z]{1,20}){1,3}:|"  # trailers: "Signed-off-by:"
-    r"(?:[Cc][Cc]|Fixes|Link|Closes|Bug|Message-ID|From|To|Date|Subject|Sent|commit|Author):? \S|"
+    r"(?:[Cc][Cc]|Fixes|Link|Closes|Bug|Message-ID|From|To|Date|Subject|Sent|Author): \S|"
+    r"commit:? [0-9a-f]{7,64}\b|(?:Fixes|Closes|Link) (?:#\d|\S*://)\S*\s*$|"
     r"\[[^\]\n]{1,120}\]\s*$|-{2,}8<|[-=_*~#]{3,})"
 )
 _NO_LETTERS = bytes(code for code in range(128) if not chr(code).isalpha())

@@ -57,6 +57,21 @@ ROWS: dict[str, list[str]] = {
         "insert into patch_keys select 7, 0, 7, false",
         "update commits set list = 'nowhere' where ctid = (select min(ctid) from commits)",
     ],
+    "missing outcomes": [
+        "delete from patch_outcomes",
+        "delete from patch_keys where ref = (select min(ref) from patch_keys)",
+        "delete from commit_link_sources where ctid = (select min(ctid) from commit_link_sources)",
+        "delete from contested_texts where ctid = (select min(ctid) from contested_texts)",
+        "delete from thread_aliases",
+    ],
+    "altered outcomes": [
+        "update patch_outcomes set outcome = 'rejected'",
+        "update patch_keys set at = 0 where ctid = (select max(ctid) from patch_keys)",
+        "update patch_states set state = 'open' where state = 'applied'",
+        "update commit_links set evidence = '{other}'",
+        "update commit_link_months set digest = 'x'",
+        "update contested_texts set place = 7 where ctid = (select min(ctid) from contested_texts)",
+    ],
     "extra links": [
         "insert into commit_links select repository, sha, 'gone@example.org', 'discussion', 9, '{}'"
         " from commits limit 1",
@@ -104,10 +119,14 @@ Yes, the harbour master has decided to count them at midnight.
 TABLES = (
     *("messages", "chunks", "threads", "thread_summaries", "vectors", "words", "partitions"),
     *("patches", "patch_series", "patch_states", "commits", "commit_links", "commit_link_months"),
+    *("patch_outcomes", "patch_keys", "patch_changes", "contested_texts", "commit_link_sources"),
+    *("commit_link_changes", "thread_aliases", "senders", "archive_entries", "quarantine"),
+    *("mbox_archives", "live_indexes", "indexes", "lists", "encoded_texts", "summary_changes"),
+    *("thread_changes", "passed_checks", "served_searches", "search_audit", "promotions"),
 )
 
 
-#: Two versions of a patch, whose diff is that of a commit.
+#: A version of a patch, whose diff is that of a commit, and an answer under a contested id.
 VERSION = """\
 From ann@example.org Fri Mar 29 10:00:00 2024
 From: Ann Harbor <ann@example.org>
@@ -118,6 +137,15 @@ Message-ID: <v{1}@example.org>
 The crane must know.
 ---
 {2}
+From bo@example.org Sat Mar 30 10:00:00 2024
+From: Bo <bo@example.org>
+Subject: Re: [PATCH] crane: know the limit of the load
+Date: Sat, 30 Mar 2024 1{1}:00:00 +0000
+Message-ID: <word@example.org>
+In-Reply-To: <v{1}@example.org>
+
+Applied version {1}, thanks.
+
 """
 
 
@@ -184,8 +212,8 @@ class DamagedHome(Home):
                 connection.execute("set local session_replication_role = replica")
             connection.execute(statement)
 
-    def findings(self) -> list[dict[str, str]]:
-        result = self.run("doctor", "--deep", "--json")
+    def findings(self, *, deep: bool = True) -> list[dict[str, str]]:
+        result = self.run("doctor", "--json", *(["--deep"] if deep else []))
         assert "Traceback" not in result.output, result.output
         assert result.exit_code in (0, 1), result.output
         return [*map(json.loads, result.stdout.splitlines())]
@@ -246,3 +274,31 @@ def test_doctor_names_the_command_for_damaged_files(home: DamagedHome, group: st
         damage(path)
     assert home.findings()
     home.mend()
+
+
+@pytest.mark.slow
+def test_files_are_made_again_before_the_index(home: DamagedHome) -> None:
+    folder = Path(home.environ["MAIL_HOME"])
+    for pattern in ("store/embeddings/**/*.parquet", "store/archives/**/*"):
+        truncate(files(folder, pattern)[0])
+    for path in files(folder, "vectors/*/_versions/*"):
+        overwrite(path)
+    home.mend()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("pattern", "asset"),
+    [("store/archives/**/*", "messages"), ("store/embeddings/**/*.parquet", "vectors")],
+)
+def test_failed_run_names_the_command_for_a_damaged_file(
+    home: DamagedHome, pattern: str, asset: str
+) -> None:
+    truncate(files(Path(home.environ["MAIL_HOME"]), pattern)[0])
+    failed = home.run("backfill", "--rebuild", "--only", asset)
+    assert failed.exit_code == 1
+    [finding] = home.findings(deep=False)
+    assert finding["remedy"] in failed.stderr
+    for command in finding["remedy"].split(" && "):
+        home.lines(*shlex.split(command)[1:])
+    assert home.findings() == []

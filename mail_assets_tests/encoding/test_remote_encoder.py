@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from mail_assets.encoding import remote_encoder as room
 from mail_assets.encoding.models import RemoteModel
 from mail_assets.encoding.open import open_tokenizer
-from mail_assets.encoding.remote_encoder import RemoteEncoder, open_remote_encoder
+from mail_assets.encoding.remote_encoder import RemoteEncoder
 from mail_assets.openai.client import Client, EndpointError, Server
 from mail_assets_tests.encoding.fake_openai import DIMENSION, MODEL, embeddings, fake_openai, vector
 from mail_assets_tests.openai.fake_server import KEY, FakeServer, Json, Reply, serving
@@ -158,22 +158,30 @@ def test_as_many_requests_run_at_once_as_set(open_: Open, server: FakeServer) ->
     np.testing.assert_allclose(vectors, [unit(text) for text in TEXTS[:60]], rtol=1e-5)
 
 
-def test_a_request_that_fails_for_good_wakes_those_that_wait(server: FakeServer) -> None:
-    waiting = threading.Event()
+def test_failed_request_wakes_those_that_wait(server: FakeServer) -> None:
+    waiting, failed = threading.Event(), threading.Event()
+    told: list[threading.Event] = []
+
+    def pause(stopped: threading.Event, seconds: float) -> None:
+        told.append(stopped)
+        waiting.set()
+        failed.wait(LONG)  # then it asks again, unless it was told to stop
 
     def one_waits_one_fails(body: Json) -> Reply:
         if body["input"] == ["a"]:
-            waiting.set()
-            return Reply("", 429, [("Retry-After", "300")])
+            return embeddings(body) if told else Reply("", 429, [("Retry-After", "300")])
         waiting.wait(LONG)
+        failed.set()
         return Reply("wrong", 400)
 
     server.routes["/v1/embeddings"] = one_waits_one_fails
     model = RemoteModel(MODEL, server.url, DIMENSION, batch=1, in_flight=2)
-    endpoint = open_remote_encoder(model, KEY, TOKENIZER)
-    with pytest.raises(EndpointError, match="HTTP 400: wrong"):
-        endpoint.encode_documents(["b", "a"])
-    endpoint.close()
+    with (
+        Client(Server("MAIL_ENCODER", server.url, KEY), pause) as client,
+        pytest.raises(EndpointError, match="HTTP 400: wrong"),
+    ):
+        RemoteEncoder(model, TOKENIZER, client).encode_documents(["b", "a"])
+    assert [stopped.is_set() for stopped in told] == [True]
 
 
 def test_usage_is_counted_over_all_requests(open_: Open) -> None:

@@ -187,10 +187,17 @@ def test_other_files_and_links_are_named_and_not_read(eml: Path, tmp_path: Path)
     assert source.new_remarks() == []
 
 
-def test_links_in_a_maildir_are_not_read(maildir: Path, tmp_path: Path) -> None:
+def test_what_is_no_file_in_a_maildir_is_named(maildir: Path, tmp_path: Path) -> None:
     (tmp_path / "secret").write_bytes(mail(9))
     (maildir / "cur/1709632801.M9P7.host:2,").symlink_to(tmp_path / "secret")
-    assert len(fetch_months(open_at(maildir), tmp_path)["2024-03"]) == 2
+    (maildir / "cur/older").mkdir()
+    os.mkfifo(maildir / "new/pipe")
+    source = open_at(maildir)
+    assert len(fetch_months(source, tmp_path)["2024-03"]) == 2
+    assert sorted(source.new_remarks())[1:] == [
+        "left out, a link (1): cur/1709632801.M9P7.host:2,",
+        "left out, no message (2): cur/older, new/pipe",
+    ]
 
 
 def test_empty_file_is_left_out_by_name(eml: Path, tmp_path: Path) -> None:
@@ -473,6 +480,10 @@ def test_other_files_of_a_folder_of_archives_are_named(tmp_path: Path) -> None:
     (tmp_path / "mail/2023").mkdir(parents=True)
     for name in ("dev-2024-03.mbox", "README", ".hidden"):
         (tmp_path / "mail" / name).write_bytes(b"")
+    os.mkfifo(tmp_path / "mail/dev-2024-04.mbox")
     source = open_at(tmp_path / "mail")
     assert [month.month for month in source.versions()] == ["2024-03"]
-    assert source.new_remarks() == ["left out, no month in the name (2): 2023, README"]
+    assert sorted(source.new_remarks()) == [
+        "left out, no file (2): 2023, dev-2024-04.mbox",
+        "left out, no month in the name (1): README",
+    ]

@@ -38,6 +38,15 @@ CASES = {
     "a greeting above": ("Hi Sam,\nThe pump leaks.", ["Hi Sam,", "The pump leaks."]),
     "paragraphs": ("No mark\n\nat all", ["No mark", "at all"]),
     "Chinese and Japanese": ("泵漏水了。我们要换阀门！好", ["泵漏水了。", "我们要换阀门！", "好"]),
+    "words that name fields too": (
+        "Subject lines are long.\nLink order decides.\nDate parsing fails.\nBug reports help.\n"
+        "To fix it, close it.\nFrom here it leaks.\nFixes are welcome.\ncommit it.",
+        [
+            *("Subject lines are long.", "Link order decides.", "Date parsing fails."),
+            *("Bug reports help.", "To fix it, close it.", "From here it leaks."),
+            *("Fixes are welcome.", "commit it."),
+        ],
+    ),
     "an address": (
         "See https://example.org/a.b?c=d. It helps.",
         ["See https://example.org/a.b?c=d.", "It helps."],
@@ -51,6 +60,8 @@ NO_PROSE = {
     "a server's log": "LOG:  checkpoint starting\nDETAIL:  it was time\nHINT:  wait",
     "roff": ".TH PUMP 3\n.SH NAME",
     "trailers": "Signed-off-by: Jo Roe <jo@example.org>\nReviewed-by: Sam Poe <sam@example.org>",
+    "fields": "Subject: the pump\nDate: Mon, 4 Mar 2024\nBug: 12\nTo: list@example.org",
+    "a commit": "commit 1a2b3c4d5e6f\nAuthor: Jo Roe\nFixes #12\nLink https://example.org/1",
     "a link": "https://example.org/pump",
     "rules": "-----------\n===========",
     "a table": "  name | pressure\n-------+---------\n  north | 4",

@@ -342,9 +342,9 @@ _ASCTIME_SIZE = len(" Mon Jan  5 15:18:12 2026")
 #: The date of every patch that git writes as a mail.
 _DATE_OF_GIT = datetime(2001, 9, 17, tzinfo=UTC)
 _NEW_YEAR = (1, 1, 0, 0, 0)
-#: Share of an archive's lines that shows that they are made up; number of lines that shows an
-#: export, and the longest time that it takes.
-_MOST_MADE_UP, _EXPORTED, _EXPORT = 0.8, 20, timedelta(hours=1)
+#: Share of an archive's lines that shows that they are made up; number of equal lines that do, and
+#: of lines that show an export, with the longest time that it takes.
+_MOST_MADE_UP, _EQUAL, _EXPORTED, _EXPORT = 0.8, 3, 20, timedelta(hours=1)
 _LAST_WEEKDAY = re.compile(rf".*{_WEEKDAY}(.*)", re.S)
 
 
@@ -386,7 +386,7 @@ def find_made_up(from_lines: Sequence[bytes]) -> frozenset[bytes]:
 
     Most lines are one and the same, or have one sender and the time of the export.
     """
-    least = max(2, _MOST_MADE_UP * len(from_lines))
+    least = max(_EQUAL, _MOST_MADE_UP * len(from_lines))
     counts = Counter(from_lines)
     if (usual := _most_frequent(counts, least)) is not None:
         return frozenset([usual])

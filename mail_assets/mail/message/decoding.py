@@ -73,7 +73,7 @@ _CODE_PAGES = {
         *(874, 932, 949, 1250, 1251, 1252, 1253, 1254, 1255, 1256, 1257, 1258),
     )
 } | {936: "gb18030", 950: "big5hkscs", 54936: "gb18030", 20866: "koi8-r", 21866: "koi8-u"}
-_CODE_PAGE = re.compile(r"(?:windows|win|cp|ms|ibm|dos|ansi|iso)(\d{3,5})\Z")
+_CODE_PAGE = re.compile(r"(?:windows|win|cp|ms|ibm|dos|ansi|iso)?(\d{3,5})\Z")
 _ISO_8859 = re.compile(r"(?:iso|is)?8859(\d{1,2})(?:e|i)?\Z")
 _LATIN = re.compile(r"(?:iso)?(?:latin|l)(\d{1,2})\Z")
 _REGISTERED = re.compile(r"isoir(\d{1,3})\Z")
@@ -86,7 +86,7 @@ _REGISTER = {
     **{199: "885914", 203: "885915", 226: "885916"},
 }
 _NO_LETTER = re.compile(r"[^a-z0-9]+")
-_LABEL_END = re.compile(r"[;,*]")
+_LABEL_END = re.compile(r"[;,*]|:(?=\d{4}\Z)|//")  # `ISO_8859-15:1998`, `ASCII//TRANSLIT`
 MAX_LABEL = 100  # characters
 # The labels of the WHATWG standard by their letters and digits
 _STANDARD = {_NO_LETTER.sub("", label): label for label in webencodings.LABELS}
@@ -146,8 +146,9 @@ def _find_by_rule(name: str) -> str | None:
         if encoding in ("replacement", "x-user-defined"):
             return None
         return _WHATWG_CODECS.get(encoding) or str(webencodings.lookup(standard).codec_info.name)
-    if page := _CODE_PAGE.match(name):
-        return _CODE_PAGES.get(int(page[1]))
+    page = _CODE_PAGE.match(name)
+    if page and (codec := _CODE_PAGES.get(int(page[1]))):
+        return codec
     if registered := _REGISTERED.match(name):
         return _find_by_rule(_REGISTER.get(int(registered[1]), ""))
     latin, part = _LATIN.match(name), _ISO_8859.match(name)

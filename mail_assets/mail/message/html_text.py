@@ -25,6 +25,10 @@ _SHAPING_TAG = re.compile(
     r"/?(?:html|head|title|body|p|div|br|hr|pre|blockquote|center|address|section|article|header|"
     r"footer|h[1-6]|ul|ol|li|dl|dt|dd|table|caption|thead|tbody|tfoot|tr|td|th)\Z"
 )
+# Further elements that begin a line: the extractor takes them for words of the line around them.
+_LINE_TAG = re.compile(
+    r"/?(?:main|nav|aside|figure|figcaption|details|summary|fieldset|legend|form|dialog|menu|search)\Z"
+)
 _LISTS, _TABLES = frozenset({"ul", "ol"}), frozenset({"table", "caption", "td", "th"})
 # A blockquote is a quote unless its style draws no line at its side: then it only indents.
 _CITED = re.compile(
@@ -70,6 +74,8 @@ def _shape(html: str) -> str:
             shaped.append(html[at : markup.start()])
         at = markup.end()
         name = (markup["name"] or "").lower()
+        if _LINE_TAG.match(name):
+            name = "/div" if name.startswith("/") else "div"
         if not name:
             if (markup["hidden"] or "").lower() == "style":
                 hidden.read_rules(markup[0])

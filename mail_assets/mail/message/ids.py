@@ -13,11 +13,12 @@ MAX_REFERENCES = 1_000
 
 _ANGLE = re.compile(r"<([^<>]+)>")
 _NO_WORD = re.compile(r"[\s\x00-\x1f\x7f<>]")
-_BLANK = re.compile(r"[\s\x00-\x1f\x7f]+")
 # exmh and MH name the author before the id: `Message from Jo <jo@example.org> of "Fri, 5 Dec"
 # <1@example.org>`; Emacs writes `Jo <jo@example.org>'s message of "Fri, 5 Dec"`. An address read
 # as an id would join unrelated threads.
 _AUTHOR = re.compile(r"(?i)\bfrom:?\s[^<>\d]{0,100}<[^<>]{0,500}>|<[^<>]{0,500}>['\u2019]s\s")
+# Before the id of a message: `(added by a relay <postmaster@...>) <id>`
+_COMMENTS = re.compile(r"\A\s*+(?:\([^()]*+\)\s*+)++")
 # Stray answers to git send-email's question which message to reply to, as in public-inbox
 _ANSWERS = frozenset({"y", "n"})
 
@@ -29,8 +30,9 @@ def parse_message_id(values: Iterable[str]) -> str | None:
     brackets (`PM200011:12:45 AM`) are no id.
     """
     for value in values:
-        found = find_ids(value) or _bare(value, needs_at=False)
-        if found:
+        own = _COMMENTS.sub("", value, count=1) if "(" in value else value
+        found = find_ids(own) or _bare(own, needs_at=False)
+        if found and any(map(str.isalnum, found[0])):
             return found[0]
     return None
 
@@ -100,7 +102,12 @@ def find_ids(value: str) -> list[str]:
     fits = len(together) <= MAX_ID or max(map(len, found)) <= MAX_ID
     if fits and together.isprintable() and " " not in together:
         return found  # nothing to drop, nothing too long
-    return [_short(x) for x in (_BLANK.sub("", m) for m in found) if x]
+    return [_short(x) for x in map(_drop_unseen, found) if x]
+
+
+def _drop_unseen(text: str) -> str:
+    """Return an id without blanks, controls and characters without a form: no two look alike."""
+    return "".join(x for x in text if x.isprintable() and not x.isspace())
 
 
 def _find_parents(value: str) -> list[str]:
@@ -113,7 +120,7 @@ def _bare(value: str, *, needs_at: bool) -> list[str]:
     word = value.strip().strip("<>").strip()
     if not word or _NO_WORD.search(word) or (needs_at and "@" not in word):
         return []
-    return [_short(word)]
+    return [_short(x) for x in [word if word.isascii() else _drop_unseen(word)] if x]
 
 
 def _short(found: str) -> str:

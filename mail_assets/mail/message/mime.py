@@ -131,7 +131,12 @@ class _Walker:
             self.parts += find_inline_files(part)
             return []
         self.parts.append(part)
-        return self._attach(here) if media in _MESSAGE_TYPES and here.depth < MAX_DEPTH else []
+        if media not in _MESSAGE_TYPES:
+            return []
+        if here.depth >= MAX_DEPTH:
+            self.flags.add("too_deep")
+            return []
+        return self._attach(here)
 
     def _split(self, here: Entity, media: str) -> list[Entity] | None:
         boundary = _read_boundary(first_value(here.headers, "content-type"))

@@ -13,14 +13,15 @@ MAX_SUBJECT = 2_000  # characters; a Postgres btree entry holds at most 2,704 by
 #: Prefixes of answers by language, as mail programs write them:
 #: https://en.wikipedia.org/wiki/List_of_email_subject_abbreviations.
 _ANSWERS = {
-    "English": "re",
+    "English": "re ｒｅ reply",
     "Arabic": "رد",
-    "Chinese": "回复 回覆 答复 答覆",
+    "Bulgarian": "отг отговор",
+    "Chinese": "回复 回覆 答复 答覆 答",
     "Croatian, Slovene": "odg",
-    "Danish, Norwegian, Swedish": "sv",
-    "Dutch": "antw",
-    "Finnish": "vs",
-    "French": "réf ref",
+    "Danish, Norwegian, Swedish": "sv svar",
+    "Dutch": "antw antwoord",
+    "Finnish": "vs vastaus",
+    "French": "réf ref réponse",
     "German": "aw antwort",
     "Greek": "απ σχετ",
     "Hebrew": "תשובה השב",
@@ -28,11 +29,17 @@ _ANSWERS = {
     "Indonesian": "bls",
     "Italian": "rif",
     "Japanese": "返信",
-    "Korean": "회신",
+    "Korean": "회신 답장",
+    "Latvian": "atb",
+    "Persian": "پاسخ",
     "Polish": "odp",
     "Portuguese": "res",
-    "Russian, Ukrainian": "отв ответ відп",
-    "Turkish": "ynt",
+    "Romanian": "răsp răspuns",
+    "Russian, Ukrainian": "на отв ответ відп відповідь",
+    "Serbian": "одг",
+    "Thai": "ตอบ ตอบกลับ",
+    "Turkish": "ynt yanıt",
+    "Vietnamese": "trả_lời",
     "Welsh": "atb",
 }
 #: Prefixes of forwards by language.
@@ -52,8 +59,9 @@ _FORWARDS = {
     "Spanish": "rv",
     "Turkish": "ilt",
 }
-#: Italian answers begin so, and ordinary subjects too: cut from topics, not from what is read.
-_UNSURE_ANSWER = "r"
+#: Italian, Lithuanian, Estonian and Vietnamese answers begin so, and ordinary subjects too: cut
+#: from topics, not from what is read.
+_UNSURE_ANSWER = "(?:r|ats|vast|tl)"
 
 #: Subjects made of these words alone say nothing about what the mail is about.
 _GENERIC = {
@@ -98,11 +106,11 @@ _LEAST_LETTERS = 4
 
 
 def _any_of(words: dict[str, str]) -> str:
-    return "|".join(sorted(set(" ".join(words.values()).split())))
+    return "|".join(sorted(set(" ".join(words.values()).split()))).replace("_", " ")
 
 
-_COUNT = r"\s*+(?:\[\d{1,4}\]|\(\d{1,4}\)|\^\d{1,4})?\s*+[:：]"
-_TAG = r"\[[^\]\[]{1,60}\]"
+_COUNT = r"\.?\s*+(?:\[\d{1,4}\]|\(\d{1,4}\)|\^\d{1,4})?\s*+[:：]"
+_TAG = r"(?:\[[^\]\[]{1,60}\]|[【〔「][^【】〔〕「」]{1,60}[】〕」])"
 _PREFIX = re.compile(
     rf"\s*+(?:(?:{_any_of(_ANSWERS)}|{_any_of(_FORWARDS)}){_COUNT}|{_TAG})",
     re.I,

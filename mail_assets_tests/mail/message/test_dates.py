@@ -357,8 +357,9 @@ def _lines(form: str, *times: str) -> list[bytes]:
     ("lines", "made_up"),
     [
         (_lines("From mboxrd@z Thu Jan  1 00:00:00 1970", *"abc"), 3),
-        (_lines("From MAILER-DAEMON Thu Jan 01 1970", *"ab"), 2),
+        (_lines("From MAILER-DAEMON Thu Jan 01 1970", *"abc"), 3),
         (_lines("From - Mon Jan  5 15:18:12 2026", *"abcd"), 4),
+        (_lines("From jo@x Mon Jan  5 15:18:12 2026", *"ab"), 0),  # two mails of one second
         ([*_lines("From ???@??? Mon Jan 05 15:18:12 2026", *"abcd"), b"From a Mon"], 4),
         (_lines("From MAILER-DAEMON Sat Nov 21 10:{}:00 2026", *map(str, range(10, 40))), 30),
         (_lines("From - Sat Nov 21 10:{}:00 2026", *map(str, range(10, 25))), 0),  # too few

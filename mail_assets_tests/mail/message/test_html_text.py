@@ -45,6 +45,8 @@ from mail_assets.mail.message.html_text import (
         ("1 < 2 and 3 > 2", "1 < 2 and 3 > 2"),
         ("<img src='data:image/png;base64,AAAA'>a", "a"),
         ("<o:p>a</o:p><custom-tag>b</custom-tag>", "ab"),
+        ("<details><summary>a</summary>b</details><nav>c</nav><form>d</form>e", "a\nb\nc\nd\ne"),
+        ("<figure><figcaption>a</figcaption>b</figure><aside>c</aside>d", "a\nb\nc\nd"),
         ("a<p", "a"),
         ("\ue0f0 literal \ue0f1", "literal"),
     ],

@@ -322,3 +322,10 @@ def test_content_type_that_the_content_confirms_counts(
     head = "".join(f"Content-Type: {one}\n" for one in types).encode()
     found = contents(head + b"\n" + body)
     assert found == ([PLAIN_PART, HTML_PART] if expected == 2 else [("text/html", b"<p>html")])
+
+
+def test_messages_nested_too_deeply_are_flagged() -> None:
+    nested = b"Content-Type: message/rfc822\n\nSubject: x\n" * (mime.MAX_DEPTH + 1)
+    tree = parse_mime(nested + b"\nthe innermost words\n")
+    assert tree.flags == {"too_deep"}
+    assert len(tree.attached) == mime.MAX_DEPTH

@@ -19,6 +19,10 @@ from mail_assets.mail.message.subjects import base_subject, find_topic, is_answe
         ("SV: Antw: Res: VS: Odp: YNT: TR: fix x", "fix x"),
         ("Vá: RIF: Отв: Doorst: RV: ENC: PD: fix x", "fix x"),
         ("返信: 転送: 회신: ΑΠ: תשובה: رد: fix x", "fix x"),
+        ("Отг: Răspuns: Trả lời: ตอบกลับ: پاسخ: 답장: На: Відповідь: Одг: fix x", "fix x"),
+        ("Réf. : Antw.: Svar: Vastaus: Yanıt: 答：ＲＥ：fix x", "fix x"),
+        ("【dev】Re:〔dev〕「dev」 fix x", "fix x"),
+        ("TL: fix x", "TL: fix x"),
         ("R: fix x", "R: fix x"),
         ("[HACKERS] Re: [PATCH v3 2/5] fix x", "fix x"),
         ("[HACKERS] Re: AW: Re[2]: 回复：[PATCH v3 2/5] fix x (fwd)", "fix x"),
@@ -64,6 +68,8 @@ def test_base_subject_is_idempotent_and_not_empty(words: list[str]) -> None:
             "[dev] Re: x",
             "Re: Fwd: x",
             "\u200bRe: x",
+            "【dev】 Re: x",
+            "Réf. : x",
         ),
     ],
 )
@@ -83,6 +89,8 @@ def test_forwards_and_words_are_no_answers(subject: str) -> None:
     [
         ("[dev] Re: AW: Vacuum  Locks", "vacuum locks"),
         ("R: Vacuum locks", "vacuum locks"),
+        ("TL: Ats: Vast: Vacuum locks", "vacuum locks"),
+        ("【dev】Trả lời: Vacuum locks", "vacuum locks"),
         ("Ｖａｃｕｕｍ locks", "vacuum locks"),
         ("Re: Vacuum locks (was: Re: Old things)", "vacuum locks"),
         ("Re: Vacuum locks [was Old things]", "vacuum locks"),
