@@ -220,7 +220,7 @@ _FIELDS = "from to cc de von da para mail e-mail email correo contact sender"
 _MARGIN, _FIELD = f"[>|{_BLANK_SIGN}]*+", f"{_spell_any(_FIELDS)}:{_BLANK}?"
 _MARK_LEAD = f"{_MARGIN}(?:{_FIELD})?"
 #: After it on the line: signs, or a name.
-_MARK_END = rf"(?=[{_BLANK_SIGN}.,;>]*(?:\([^()\n]*\))?[{_BLANK_SIGN}]*(?:\r?\n|$))"
+_MARK_END = rf"(?=[{_BLANK_SIGN}.,;>]*+(?:\([^()\n]*+\))?[{_BLANK_SIGN}]*+(?:\r?\n|$))"
 
 
 # --- PostgreSQL ---
