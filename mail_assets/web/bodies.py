@@ -43,10 +43,11 @@ _PROSE = re.compile(
     r"[\w\"'(\[“‘¿¡«„…](?<!_)"
 )
 #: Signs of lines that stand in columns or are code: a wide gap, a tab, a statement's end; after a
-#: line end a prompt or a bar. Each begins with characters that a search finds fast.
+#: line end a prompt or a bar. Each begins with characters that a search finds fast, and takes the
+#: rest of its line.
 _COLUMN_SIGNS = (
-    re.compile(r"  (?:(?<=[^\s.!?:]  )(?=\S)|(?<=\S  ) ++(?=\S))"),
-    re.compile(r"\t(?<=\S\t)(?=\S)"),
+    re.compile(r"  (?:(?<=[^\s.!?:]  )(?=\S)|(?<=\S  ) ++(?=\S))[^\n]*+"),
+    re.compile(r"\t(?<=\S\t)\S[^\n]*+"),
     re.compile(r"[;{}\\][^\S\n]*+$", re.MULTILINE),
     re.compile(r"\n(?:[$#]|[^\S\n]*+(?:[|+]|\.\.\.|>>>)|[A-Za-z][\w.-]*+[$#>] )"),
 )
@@ -54,8 +55,7 @@ _BOX_SIGN = re.compile(r"[\u2500-\u259f]")
 #: The indentation of code, after the first line of a paragraph.
 _INDENTED = re.compile(r"\n(?: {4}|\t)")
 _MARKS_OF_PATCH = {"+": "added", "-": "removed", "@": "place"}
-#: The first characters of lines of a patch that are shown in another colour.
-_SIGNS_OF_PATCH = {*_MARKS_OF_PATCH, "d"}
+_FILE_LINES = ("diff --git ", "--- ", "+++ ")
 
 
 class Part(NamedTuple):
@@ -116,22 +116,22 @@ def _write(kind: str, text: str, ids: Collection[str]) -> Markup:
 def _write_patch(lines: Sequence[str], html: Sequence[str]) -> Markup:
     marked = []
     for at, (line, one) in enumerate(zip(lines, html, strict=True)):
-        name = line[:1] in _SIGNS_OF_PATCH and _name_sign(lines, at)
-        marked.append(f'<span class="{name}">{one}</span>' if name else one)
+        name = _MARKS_OF_PATCH.get(line[:1], "")
+        if line.startswith(_FILE_LINES):
+            name = _name_file_line(lines, at) or name
+        # "---" stands before the list of files
+        marked.append(f'<span class="{name}">{one}</span>' if name and line != "---" else one)
     opening = f'<pre class="patch" dir="auto"{_reach(lines)}>'
     return Markup(opening + "\n".join(marked) + "</pre>")
 
 
-def _name_sign(lines: Sequence[str], at: int) -> str:
-    """Return the class of a line of a patch; the lines that name its file are no change."""
-    line = lines[at]
-    if line == "---":  # before the list of files
-        return ""
-    above, below = (lines[one] if 0 <= one < len(lines) else "" for one in (at - 1, at + 1))
-    pairs = (line[:4] + below[:4], above[:4] + line[:4])
-    if line.startswith("diff --git ") or "--- +++ " in pairs:
+def _name_file_line(lines: Sequence[str], at: int) -> str:
+    """Return the class of a line that names the file of a patch, "" for a changed line."""
+    if lines[at].startswith("diff --git "):
         return "file"
-    return _MARKS_OF_PATCH.get(line[:1], "")
+    above, below = (lines[one][:4] if 0 <= one < len(lines) else "" for one in (at - 1, at + 1))
+    own = lines[at][:4]
+    return "file" if "--- +++ " in (own + below, above + own) else ""
 
 
 def _reach(lines: Sequence[str]) -> str:
@@ -170,11 +170,11 @@ def _wrap_marks(marks: str, html: str) -> str:
     return f'<span class="mark">{escaped}</span>{html[len(escaped) :]}'
 
 
-def _unmark(text: str) -> tuple[Sequence[str], Sequence[str]]:
+def _unmark(text: str) -> tuple[list[str], list[str]]:
     """Return the marks of each line, and the lines without them."""
     if ">" in text or "＞" in text:
-        marks, lines = zip(*_MARKED_LINE.findall(text), strict=True)
-        return marks, lines
+        found = _MARKED_LINE.findall(text)
+        return [marks for marks, _ in found], [line for _, line in found]
     lines = text.split("\n")
     return [""] * len(lines), lines
 
@@ -201,7 +201,7 @@ def _count_marks(marks: str, line: str) -> int | None:
     """Return how often a line is quoted, None for a blank one."""
     if not line or line.isspace():
         return None
-    return marks.count(">") + marks.count("＞") if marks else 0
+    return marks.count(">") + (0 if marks.isascii() else marks.count("＞"))
 
 
 def _number_lines(text: str, patterns: Iterable[re.Pattern[str]]) -> set[int]:
