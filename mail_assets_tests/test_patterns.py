@@ -146,6 +146,7 @@ def test_addresses_are_found_in_linear_time(sign: str) -> None:
             Attack("", piece + sign, ""),
             Attack("", sign + 250 * piece, ""),
             Attack("\n|", piece, sign + "a.org"),
+            Attack("\njo en a.org", piece, sign),
         )
     }
     assert [attack for attack in attacks_of_it if not is_linear(use, attack)] == []

@@ -68,6 +68,7 @@ from mail_assets.web.responses import (
     error_headers,
     is_known,
     respond_with_error,
+    tag_body,
     tag_document,
     wants_page,
 )
@@ -409,7 +410,7 @@ class Application:
         mentions, patches = tuple(document["mentions"]), document["patch_states"]
         state = ThreadState(rows, named, mentions, posts, patches)
         packed = compress(self._pages.thread(document).encode())
-        page = KeptPage(tag_document(document, f"{self._version} {HTML}"), packed, state)
+        page = KeptPage(tag_body(packed), packed, state)
         self._kept.keep(key, page)
         return page
 

@@ -7,8 +7,8 @@ A paragraph flows on a narrow screen; lines that stand in columns never do: they
 """
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from itertools import groupby, pairwise
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
 from operator import itemgetter
 from typing import Any, NamedTuple
 
@@ -31,25 +31,31 @@ OPEN = {"quote": 12, "signature": 4}
 WIDE = 76
 #: Kinds of segments that are shown like another kind.
 _SHOWN_AS = {"attribution": "quote", "footer": "signature"}
-#: The marks of a quoted line.
-_MARKS = re.compile(r"[ \t]{0,3}[>＞](?:[ \t]?[>＞])*[ \t]?")
+#: A line with the marks of a quote, which may be none, and the rest.
+_MARKED_LINE = re.compile(r"^([ \t]{0,3}+[>＞](?:[ \t]?[>＞])*+[ \t]?|)([^\n]*+)", re.MULTILINE)
 #: Characters of a line that was wrapped, at least; a shorter one ended on purpose.
 _WRAPPED = 45
-#: The begin of a line of prose: no list, prompt, rule or indentation.
-_PROSE = re.compile(r"[\w\"'(\[“‘¿¡«„…](?<!_)")
-_ITEM = re.compile(r"\(?\w{1,2}[.)]\s")
-#: A trailer of a commit, which has a line of its own: "Reviewed-by: Bo".
-_TRAILER = re.compile(r"(?:[A-Z][a-z]++(?:-[A-Za-z]++)++|Cc|Link|Fixes|Closes|Bug): ")
-#: Lines that stand in columns or are code: a wide gap, a tab, a bar, a statement's end, a prompt,
-#: and the indentation of code after the first line.
-_COLUMNS = re.compile(
-    r"\S(?:(?<![.!?:]) {2}| {3,}+|\t)\S|[;{}\\][^\S\n]*+$|^[$#]|^[^\S\n]*+(?:[|+]|\.\.\.|>>>)"
-    r"|^[A-Za-z][\w.-]*+[$#>] |[\u2500-\u259f]|\n(?: {4}|\t)",
-    re.MULTILINE,
+#: The begin of a line of prose: no list, prompt, rule or indentation, and no trailer of a commit,
+#: which has a line of its own: "Reviewed-by: Bo".
+_PROSE = re.compile(
+    r"(?!\(?\w{1,2}[.)]\s)"
+    r"(?!(?:[A-Z][a-z]++(?:-[A-Za-z]++)++|Cc|Link|Fixes|Closes|Bug): )"
+    r"[\w\"'(\[“‘¿¡«„…](?<!_)"
 )
-#: The signs without which there are none of these: most prose has none.
-_COLUMN_SIGNS = re.compile(r"[\t;{}\\$#>|+\u2500-\u259f]|  |\.\.\.")
+#: Signs of lines that stand in columns or are code: a wide gap, a tab, a statement's end; after a
+#: line end a prompt or a bar. Each begins with characters that a search finds fast, and takes the
+#: rest of its line.
+_COLUMN_SIGNS = (
+    re.compile(r"  (?:(?<=[^\s.!?:]  )(?=\S)|(?<=\S  ) ++(?=\S))[^\n]*+"),
+    re.compile(r"\t(?<=\S\t)\S[^\n]*+"),
+    re.compile(r"[;{}\\][^\S\n]*+$", re.MULTILINE),
+    re.compile(r"\n(?:[$#]|[^\S\n]*+(?:[|+]|\.\.\.|>>>)|[A-Za-z][\w.-]*+[$#>] )"),
+)
+_BOX_SIGN = re.compile(r"[\u2500-\u259f]")
+#: The indentation of code, after the first line of a paragraph.
+_INDENTED = re.compile(r"\n(?: {4}|\t)")
 _MARKS_OF_PATCH = {"+": "added", "-": "removed", "@": "place"}
+_FILE_LINES = ("diff --git ", "--- ", "+++ ")
 
 
 class Part(NamedTuple):
@@ -102,118 +108,133 @@ def split_parts(text: str, segments: Sequence[Segment], ids: Collection[str]) ->
 
 def _write(kind: str, text: str, ids: Collection[str]) -> Markup:
     html = link_text(text, ids).split("\n")
-    lines = text.split("\n")
     if kind == "patch":
-        return _write_patch(lines, html)
-    return Markup("\n").join(_write_blocks(kind, lines, html))
+        return _write_patch(text.split("\n"), html)
+    return Markup("\n".join(_write_blocks(kind, text, html)))
 
 
 def _write_patch(lines: Sequence[str], html: Sequence[str]) -> Markup:
-    names = map(_name_sign, ["", *lines], lines, [*lines[1:], ""])
-    marked = (
-        f'<span class="{name}">{one}</span>' if name else one
-        for name, one in zip(names, html, strict=False)
-    )
+    marked = []
+    for at, (line, one) in enumerate(zip(lines, html, strict=True)):
+        name = _MARKS_OF_PATCH.get(line[:1], "")
+        if line.startswith(_FILE_LINES):
+            name = _name_file_line(lines, at) or name
+        # "---" stands before the list of files
+        marked.append(f'<span class="{name}">{one}</span>' if name and line != "---" else one)
     opening = f'<pre class="patch" dir="auto"{_reach(lines)}>'
     return Markup(opening + "\n".join(marked) + "</pre>")
 
 
-def _name_sign(above: str, line: str, below: str) -> str:
-    """Return the class of a line of a patch; the lines that name its file are no change."""
-    if line == "---":  # before the list of files
-        return ""
-    pairs = (line[:4] + below[:4], above[:4] + line[:4])
-    if line.startswith("diff --git ") or "--- +++ " in pairs:
+def _name_file_line(lines: Sequence[str], at: int) -> str:
+    """Return the class of a line that names the file of a patch, "" for a changed line."""
+    if lines[at].startswith("diff --git "):
         return "file"
-    return _MARKS_OF_PATCH.get(line[:1], "")
+    above, below = (lines[one][:4] if 0 <= one < len(lines) else "" for one in (at - 1, at + 1))
+    own = lines[at][:4]
+    return "file" if "--- +++ " in (own + below, above + own) else ""
 
 
 def _reach(lines: Sequence[str]) -> str:
     """Return the attribute by which a keyboard reaches lines that are wider than a page."""
-    is_wide = any(len(line.expandtabs(8)) > WIDE for line in lines)
+    is_wide = any(
+        len(line) > WIDE or ("\t" in line and len(line.expandtabs(8)) > WIDE) for line in lines
+    )
     return ' tabindex="0"' if is_wide else ""
 
 
 class _Block(NamedTuple):
-    """Lines `start` to `end` of a part: a paragraph, or blank lines; quoted `depth` times."""
+    """Lines `start` to `end` of a part: a paragraph, or columns; quoted `depth` times."""
 
+    shape: str
+    depth: int
     start: int
     end: int
-    depth: int
-    shape: str
 
 
-def _write_blocks(kind: str, lines: Sequence[str], html: Sequence[str]) -> Iterator[Markup]:
-    for shape, start, end, depth in _join_columns(_find_blocks(lines)):
+def _write_blocks(kind: str, text: str, html: Sequence[str]) -> Iterator[str]:
+    marks, lines = _unmark(text)
+    for shape, depth, start, end in _join_columns(_find_blocks(marks, lines)):
         shown = html[start:end]
         if depth and shape == "prose":  # elsewhere the marks stay: lines do not flow
-            shown = [
-                _wrap_marks(line, one) for line, one in zip(lines[start:end], shown, strict=True)
-            ]
+            shown = [*map(_wrap_marks, marks[start:end], shown)]
         names = f"{kind} {shape}" + (f" depth-{min(depth, 3)}" if depth else "")
-        tag = "pre" if shape == "columns" else "p"
-        reach = _reach(lines[start:end]) if shape == "columns" else ""
+        tag, reach = "p", ""
+        if shape == "columns":
+            tag, reach = "pre", _reach([*map(str.__add__, marks[start:end], lines[start:end])])
         body = "\n".join(shown)
-        yield Markup(f'<{tag} class="{names}" dir="auto"{reach}>{body}</{tag}>')
+        yield f'<{tag} class="{names}" dir="auto"{reach}>{body}</{tag}>'
 
 
-def _wrap_marks(line: str, html: str) -> str:
-    marks = _find_marks(line)
+def _wrap_marks(marks: str, html: str) -> str:
     escaped = marks.replace(">", "&gt;")  # they have no other sign of HTML
     return f'<span class="mark">{escaped}</span>{html[len(escaped) :]}'
 
 
-def _find_marks(line: str) -> str:
-    found = _MARKS.match(line)
-    return found[0] if found else ""
+def _unmark(text: str) -> tuple[list[str], list[str]]:
+    """Return the marks of each line, and the lines without them."""
+    if ">" in text or "＞" in text:
+        found = _MARKED_LINE.findall(text)
+        return [marks for marks, _ in found], [line for _, line in found]
+    lines = text.split("\n")
+    return [""] * len(lines), lines
 
 
-def _find_blocks(lines: Sequence[str]) -> Iterator[_Block]:
+def _find_blocks(marks: Sequence[str], lines: Sequence[str]) -> Iterator[_Block]:
     """Yield the paragraphs: lines between blank ones, quoted to one depth."""
-    at = 0
-    for (depth, is_blank), some in groupby(map(_unmark, lines), key=itemgetter(0, 1)):
-        plain = [line for _, _, line in some]
-        if not is_blank:
-            yield _Block(at, at + len(plain), depth, find_shape(plain))
-        at += len(plain)
+    text = "\n".join(["", *lines])
+    signs = _number_lines(text, _COLUMN_SIGNS if text.isascii() else (*_COLUMN_SIGNS, _BOX_SIGN))
+    indented = _number_lines(text, (_INDENTED,))
+    start = 0
+    for depth, some in groupby(map(_count_marks, marks, lines)):
+        end = start + len([*some])
+        if depth is not None:
+            stands = not (
+                (not signs or signs.isdisjoint(range(start, end)))
+                and (not indented or indented.isdisjoint(range(start + 1, end)))
+            )
+            shape = "columns" if stands else _find_shape(lines[start:end])
+            yield _Block(shape, depth, start, end)
+        start = end
 
 
-def _unmark(line: str) -> tuple[int, bool, str]:
-    """Return how often a line is quoted, whether it is blank, and the line without its marks."""
-    found = _MARKS.match(line) if ">" in line or "＞" in line else None
-    if found is None:
-        return 0, not line or line.isspace(), line
-    marks, plain = found[0], line[found.end() :]
-    depth = marks.count(">")
-    return depth + (marks.count("＞") if depth < len(marks) else 0), not plain.strip(), plain
+def _count_marks(marks: str, line: str) -> int | None:
+    """Return how often a line is quoted, None for a blank one."""
+    if not line or line.isspace():
+        return None
+    return marks.count(">") + (0 if marks.isascii() else marks.count("＞"))
 
 
-def _join_columns(blocks: Iterator[_Block]) -> Iterator[tuple[str, int, int, int]]:
+def _number_lines(text: str, patterns: Iterable[re.Pattern[str]]) -> set[int]:
+    """Return the numbers of the lines in which matches end; the text begins with a line end."""
+    numbers = set()
+    for pattern in patterns:
+        number, last = -1, 0
+        for match in pattern.finditer(text):
+            number += text.count("\n", last, match.end())
+            last = match.end()
+            numbers.add(number)
+    return numbers
+
+
+def _join_columns(blocks: Iterator[_Block]) -> Iterator[_Block]:
     """Yield the blocks; columns of one depth that follow each other are one, blank lines too."""
-    for (shape, depth), some in groupby(blocks, key=lambda one: (one.shape, one.depth)):
-        together = [*some]
+    for (shape, _), some in groupby(blocks, key=itemgetter(0, 1)):
         if shape == "columns":
-            yield shape, together[0].start, together[-1].end, depth
+            first, *others = some
+            yield first._replace(end=others[-1].end) if others else first
         else:
-            yield from ((shape, one.start, one.end, depth) for one in together)
+            yield from some
 
 
-def find_shape(lines: Sequence[str]) -> str:
-    """Return the shape of a paragraph: prose flows, verse has ends on purpose, columns stand."""
-    text = "\n".join(lines)
-    if _COLUMN_SIGNS.search(text) and _COLUMNS.search(text):
-        return "columns"
-    flows = all(flows_on(line, after) for line, after in pairwise(lines))
-    return "prose" if flows and _begins_prose(lines[0]) else "verse"
+def _find_shape(lines: Sequence[str]) -> str:
+    """Return the shape of a paragraph: prose flows, verse has ends on purpose."""
+    flows = all(len(line) >= _WRAPPED for line in lines[:-1]) and all(map(_PROSE.match, lines))
+    return "prose" if flows else "verse"
 
 
 def flows_on(line: str, after: str) -> bool:
     """Return whether a line of prose was wrapped: it is long, and the next one goes on."""
-    return len(line) >= _WRAPPED and _begins_prose(after)
-
-
-def _begins_prose(line: str) -> bool:
-    return _PROSE.match(line) is not None and not (_ITEM.match(line) or _TRAILER.match(line))
+    return len(line) >= _WRAPPED and _PROSE.match(after) is not None
 
 
 def link_text(text: str, ids: Collection[str]) -> str:

@@ -26,7 +26,7 @@ ADDRESSES = (HIDDEN, SHOWN)
 
 #: Keys of addresses, and of counts by address.
 _PRIVATE = frozenset({"from_email", "recipients", "cc", "reply_to", "authors"})
-#: Keys of ids, which look like addresses, of URLs, and of what the client itself sent.
+#: Keys of ids, which look like addresses, of URLs, of spans, and of what the client itself sent.
 _OPEN = frozenset(
     {
         "message_id", "thread_id", "parent_id", "parent_message_id", "in_reply_to", "references",
@@ -34,7 +34,7 @@ _OPEN = frozenset(
         "pages", "mbox_url", "atom_url", "thread_url", "parent_url", "archive_url", "earlier_url",
         "later_url", "query", "query_id", "permalink", "parameters", "question", "message_ids",
         "series_id", "previous_id", "reason_id", "old_id", "new_id",
-        "deciding_id", "series_url", "commit_url", "list_url",
+        "deciding_id", "series_url", "commit_url", "list_url", "segments",
     }
 )  # fmt: skip
 #: Keys that say what was hidden in a text, beside it; only where addresses are hidden.
@@ -242,13 +242,15 @@ _BASE64 = rf"(?:{_CUT})?{_MARGIN}{_LONG}{_MORE}"
 _UU_LINES = rf"(?:\n{_MARGIN}[!-`][ -`]{{4,60}}{_END})++"
 _UU = rf"{_MARGIN}(?P<uu>begin [0-7]{{3,4}} [^\n]++|M[ -`]{{60}}{_END}){_UU_LINES}"
 _ENCODED = re.compile(rf"^(?:{_BASE64}|{_UU})", re.MULTILINE)
+#: A line that each encoded text has; it begins with a character that a search finds fast.
+_MAY_BE_ENCODED = re.compile(rf"\n{_MARGIN}(?:[A-Za-z\d+/]{{60}}|begin [0-7]|M[ -`]{{60}})")
 _BASE64_SIGNS, _UU_SIGNS = re.compile(r"[A-Za-z\d+/=]+"), re.compile(r"\S+")
 _KEY = re.compile(r"-----BEGIN PGP (?:PUBLIC|PRIVATE|SECRET) KEY BLOCK-----")
 
 
 def mask_encoded(text: str) -> str:
     """Return a text of the same length with its encoded lines masked; in time linear in `text`."""
-    return _ENCODED.sub(_blacken, text)
+    return _ENCODED.sub(_blacken, text) if _MAY_BE_ENCODED.search(f"\n{text}") else text
 
 
 def is_encoded(text: str) -> bool:

@@ -137,6 +137,11 @@ def tag_document(document: Mapping[str, Any], version: str) -> str:
     return f'W/"{hashlib.sha256(state.encode()).hexdigest()[:32]}"'
 
 
+def tag_body(body: bytes) -> str:
+    """Return the entity tag of a body that is kept as it is sent; weak, as it may be unpacked."""
+    return f'W/"{hashlib.sha256(body).hexdigest()[:32]}"'
+
+
 def is_known(request: Request, tag: str) -> bool:
     """Return whether the client already has the document of a tag (RFC 9110, 13.1.2)."""
     known = request.headers.get("if-none-match", "")

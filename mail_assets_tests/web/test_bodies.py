@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from mail_assets.mail.body.segments import Segment, segment_body
 from mail_assets.mail.message.text_addresses import mask_addresses
-from mail_assets.web.bodies import OPEN, find_links, find_shape, link_text, split_parts
+from mail_assets.web.bodies import OPEN, find_links, link_text, split_parts
 
 BODY = "Ann wrote:\n> why?\n\nBecause.\n-- \nBob\n"
 SEGMENTS = [
@@ -82,7 +82,8 @@ def test_body_without_segments_is_text() -> None:
     ],
 )
 def test_paragraph_has_a_shape(text: str, shape: str) -> None:
-    assert find_shape(text.split("\n")) == shape
+    [part] = split_parts(text, [], ())
+    assert f'class="text {shape}"' in part.html
 
 
 def test_columns_are_one_block_with_their_blank_lines() -> None:

@@ -169,7 +169,10 @@ def test_thread_is_made_once_for_all_its_addresses(world: World, counted: list[s
     ("change", "gone"),
     [
         ("delete from messages where message_id = 'b@example.org'", "on it."),
-        ("update messages set subject = 'Squid', checksum = 1", "<bdi>Whale"),
+        (
+            "update messages set subject = 'Squid', subject_base = 'Squid', checksum = 1",
+            ">Whale<",
+        ),
         ("update threads set depth = 7 where message_id = 'b@example.org'", "level 1"),
         ("delete from threads where message_id = 'b@example.org'", "on it."),
     ],
@@ -185,6 +188,7 @@ def test_changed_thread_is_made_again(
         again = client.get(THREAD, headers={"if-none-match": first.headers["etag"]})
     assert again.status_code == 200
     assert again.headers["etag"] != first.headers["etag"]
+    assert [gone in page.text for page in (first, again)] == [True, False]
     assert len(counted) == 2
 
 

@@ -217,9 +217,10 @@ _MARK_LOCAL = r"[+a-zA-Z0-9_.!#$%&'*/=?^`{|}~-]++"
 _MARK_DOMAIN = rf"(?:[{_LABEL_SIGN}]++\.)+[{_LABEL_SIGN}]{{2}}[{_LABEL_SIGN}]*+"
 #: Before it on the line: marks of a quote, and the name of a field.
 _FIELDS = "from to cc de von da para mail e-mail email correo contact sender"
-_MARK_LEAD = f"[>|{_BLANK_SIGN}]*+(?:{_spell_any(_FIELDS)}:{_BLANK}?)?"
+_MARGIN, _FIELD = f"[>|{_BLANK_SIGN}]*+", f"{_spell_any(_FIELDS)}:{_BLANK}?"
+_MARK_LEAD = f"{_MARGIN}(?:{_FIELD})?"
 #: After it on the line: signs, or a name.
-_MARK_END = rf"(?=[{_BLANK_SIGN}.,;>]*(?:\([^()\n]*\))?[{_BLANK_SIGN}]*(?:\r?\n|$))"
+_MARK_END = rf"(?=[{_BLANK_SIGN}.,;>]*+(?:\([^()\n]*+\))?[{_BLANK_SIGN}]*+(?:\r?\n|$))"
 
 
 # --- PostgreSQL ---
@@ -364,11 +365,14 @@ _JUDGES = {
     )
     for kind in ("at", "name", *(one.kind for one in _SIGNS))
 }
-_LISTED = _Lazy(
-    rf"(?:<(?P<in>{_MARK_LOCAL}{_MARK}{_MARK_DOMAIN})(?=>)"
-    rf"|mailto:(?P<to>{_MARK_LOCAL}{_MARK}{_MARK_DOMAIN}))"
+_MARKED = rf"(?P<address>{_MARK_LOCAL}{_MARK}"
+#: Each begins with characters that a search finds fast. A field's name is looked for only before
+#: its colon: most lines have none.
+_LISTED = (
+    _Lazy(rf"<{_MARKED}{_MARK_DOMAIN})(?=>)"),
+    _Lazy(rf"mailto:{_MARKED}{_MARK_DOMAIN})"),
+    _Lazy(rf"\n{_MARGIN}(?:(?=[a-zA-Z-]{{1,9}}:){_FIELD})?{_MARKED}{_FAMOUS}){_MARK_END}"),
 )
-_LISTED_LINE = _Lazy(rf"(?:\A|\n){_MARK_LEAD}(?P<address>{_MARK_LOCAL}{_MARK}{_FAMOUS}){_MARK_END}")
 
 
 #: Characters of the longest text whose addresses are kept, and of one that is kept among names.
@@ -408,11 +412,11 @@ def find_addresses(text: str) -> Iterator[Address]:
         for at in sign.compiled.finditer(text) if name in lower else ():
             if found := _match_disguised(text, at.span("word"), "name", domains):
                 yield found
-    for match in _LISTED.compiled.finditer(text):
-        name = match.lastgroup or ""
-        yield Address(*match.span(name), match[name])
-    for match in _LISTED_LINE.compiled.finditer(text):
-        yield Address(*match.span("address"), match["address"])
+    after_line_end = f"\n{text}"
+    for sign in _LISTED:
+        for match in sign.compiled.finditer(after_line_end):
+            start, end = match.span("address")
+            yield Address(start - 1, end - 1, match["address"])
 
 
 def _match_touching(text: str, at: re.Match[str], kind: str) -> Address | None:
