@@ -115,7 +115,7 @@ with asked as materialized (
      where w.list = any(%(lists)s)
     union all
     select -k.place, c.list, c.month, c.message_id, c.variant
-      from unnest(%(found_keys)s::text[]) with ordinality as k (key, place)
+      from json_array_elements_text(%(found_keys)s) with ordinality as k (key, place)
       join chunks c on c.key = k.key
      where c.list = any(%(lists)s)),
 found as materialized (
