@@ -8,11 +8,13 @@
 -- statement `indexed` or `walked`. {by_date} is the order of the newest or of the oldest.
 
 -- name: whole_subjects
--- The messages whose subject is a query, of each list: the newest that begin a discussion or are a
--- version of a patch, and the first answers. A topic without a version stands for all versions.
+-- The messages whose whole subject is a query, of each list: the newest that begin a discussion or are a
+-- version of a patch, and the first answers. A topic without a version stands for all versions. The
+-- messages of a topic are read in their order until enough pass (offset 0): by the index of a filter
+-- all that meet it would be read for each list, and with `exists` alone all applied patches.
 select m.message_id, m.list, m.month, m.variant, m.subject, m.sent_at,
        m.in_reply_to <> '{}' or m.refs <> '{}' as is_reply,
-       exists (select from applied_parts a where a.message_id = m.message_id) as is_applied
+       exists (select from applied_parts a where a.message_id = m.message_id offset 0) as is_applied
   from unnest(%(subject_lists)s::text[]) as l (name)
  cross join lateral (
        select unnest(%(topics)s::text[])
@@ -27,16 +29,22 @@ select m.message_id, m.list, m.month, m.variant, m.subject, m.sent_at,
        ) as w (topic)
  cross join lateral (
        (select *
-          from messages m
-         where m.list = l.name and m.topic = w.topic and m.topic <> '' and not m.is_answer
-           and {passes}
+          from (select *
+                  from messages
+                 where list = l.name and topic = w.topic and topic <> '' and not is_answer
+                 order by sent_at desc
+                offset 0) m
+         where {passes_in_lists}
          order by m.sent_at desc
          limit %(most)s)
         union all
        (select *
-          from messages m
-         where m.list = l.name and m.topic = w.topic and m.topic <> '' and m.is_answer
-           and {passes}
+          from (select *
+                  from messages
+                 where list = l.name and topic = w.topic and topic <> '' and is_answer
+                 order by sent_at
+                offset 0) m
+         where {passes_in_lists}
          order by m.sent_at
          limit %(most)s)) m
  where not exists (select from shown_texts o where o.message_id = m.message_id offset 0)
@@ -107,7 +115,7 @@ with asked as materialized (
      where w.list = any(%(lists)s)
     union all
     select -k.place, c.list, c.month, c.message_id, c.variant
-      from unnest(%(found_keys)s::text[]) with ordinality as k (key, place)
+      from json_array_elements_text(%(found_keys)s) with ordinality as k (key, place)
       join chunks c on c.key = k.key
      where c.list = any(%(lists)s)),
 found as materialized (

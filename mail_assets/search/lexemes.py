@@ -17,7 +17,7 @@ from mail_assets.tables.search_vectors import ADDRESS, quote_lexeme
 from mail_assets.tables.stems import Stems, list_lexemes
 from mail_assets.text.identifiers import find_names, find_version
 from mail_assets.text.letters import ends_in_pair
-from mail_assets.text.words import Word, clean_text, find_words
+from mail_assets.text.words import Word, clean_query_text, find_words
 from mail_assets.words.index import Clause, Phrase, Prefix
 
 #: A tsquery that no message matches.
@@ -40,7 +40,7 @@ class TextMatch(NamedTuple):
 
 def words_of_texts(texts: Iterable[Text]) -> set[str]:
     """Return the words of texts whose stems `match_text` needs, in normal form."""
-    words = (word for text in texts for word in find_words(clean_text(text.text)))
+    words = (word for text in texts for word in find_words(clean_query_text(text.text)))
     return {one for word in words for one in (word.text, *word.forms)}
 
 
@@ -73,7 +73,7 @@ def match_text(text: Text, stems: Stems, *, shows_addresses: bool = True) -> Tex
     that ends in a pair of unspaced letters is a phrase: such letters do not show where a word
     begins. Parts of mail addresses are matched only with `shows_addresses`.
     """
-    clean = clean_text(text.text)
+    clean = clean_query_text(text.text)
     words = [*find_words(clean)]
     if not words:
         return TextMatch()

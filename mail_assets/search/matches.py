@@ -181,7 +181,7 @@ def confirm_matches(
         "found_months": Json([hit and hit.copy.month.month for hit in hits]),
         "found_ids": Json([hit and hit.message_id for hit in hits]),
         "found_variants": Json([hit and hit.copy.variant for hit in hits]),
-        "found_keys": [None if one.key in refused else one.key for one in matches.by_meaning],
+        "found_keys": Json([None if one.key in refused else one.key for one in matches.by_meaning]),
         "found_lexemes": [*lexemes],
         "found_queries": [match_any([lexeme]) for lexeme in lexemes],
         "found_names": match_any(names),

@@ -21,6 +21,7 @@ from mail_assets.search.page import Page
 from mail_assets.search.query import Query
 from mail_assets.search.retrieval import RankedMatches
 from mail_assets.tables.search_vectors import ADDRESS
+from mail_assets.text.letters import is_letter_alone
 
 #: Nothing has a word of the query, and nothing is near.
 NOTHING_NEAR = (
@@ -54,7 +55,12 @@ def write_notes(
     `languages` maps lists to text search configurations.
     """
     notes = [*asked.notes]
-    if parsed is not asked:
+    if parsed.ranks != asked.ranks:
+        notes.append(
+            f"{cut(asked.text)} has only very common words: messages that hold it are listed by "
+            "date."
+        )
+    elif parsed is not asked:
         named = name_phrases(asked.phrases)
         notes.append(f"Nothing was found that holds {named}: searched without quotes.")
     by_words = parsed.request.mode != Mode.semantic or not parsed.ranks
@@ -107,8 +113,14 @@ def _note_words(
     elif query.ranks and not is_known and is_common:
         remedy = "hits are found by meaning alone" if has_hits else "add a rarer word"
         yield _name_unindexed(parsed.text, remedy)
-    elif words := _find_unknown(query, unknown, languages):
-        yield f"No message has {', '.join(map(cut, words))}. Is the spelling right?"
+    else:
+        words = _find_unknown(query, unknown, languages)
+        alone = [one for one in parsed.text.split() if is_letter_alone(one)]
+        for one in alone:
+            if one in words or not (query.ranks or has_hits):
+                yield f"{one} alone is not in the index, which has pairs of letters: write {one}*."
+        if spelled := [one for one in words if one not in alone]:
+            yield f"No message has {', '.join(map(cut, spelled))}. Is the spelling right?"
     left_out = [one for one in parsed.texts if one.kind != "word" and not _is_indexed(one, query)]
     if left_out and query.by_language:
         named = name_phrases([one.text for one in left_out])

@@ -26,7 +26,7 @@ from mail_assets.search.lexemes import TextMatch, match_texts, words_of_texts
 from mail_assets.tables.search_vectors import ADDRESS
 from mail_assets.tables.stems import Stems, stem_reader
 from mail_assets.text.identifiers import find_names
-from mail_assets.text.words import clean_text, find_words
+from mail_assets.text.words import clean_query_text, find_words
 from mail_assets.words.index import EXACT_PREFIX, Phrase, Prefix, Term, WordQuery
 from mail_assets.words.index import Clause as WordClause
 
@@ -62,7 +62,7 @@ class ParsedQuery(NamedTuple):
 
 def take_apart(text: str) -> ParsedQuery:
     """Take the text of a query apart into words and names."""
-    clean = clean_text(text)
+    clean = clean_query_text(text)
     found = [*find_names(clean)]
     names = [name for name in found if not name.is_prose]
     spans = [(name.start, name.end) for name in names]

@@ -29,6 +29,7 @@ from mail_assets.search.language.request import (
 from mail_assets.search.language.syntax import (
     ParsedRequest,
     join_thread,
+    list_by_date,
     loosen,
     parse_request,
 )
@@ -40,6 +41,7 @@ from mail_assets.search.query import Query
 from mail_assets.search.response import End, Reading, Response
 from mail_assets.search.retrieval import FOLDED, RankedMatches, Retriever, milliseconds_since
 from mail_assets.tables.lists import show_lists
+from mail_assets.tables.search_vectors import ADDRESS
 from mail_assets.text.chunking import build_document
 
 #: Chunks of a message that similar messages are searched with.
@@ -129,7 +131,6 @@ class Searcher:
     def _search(self, request: Request) -> Response:
         began = time.perf_counter()
         asked = parse_request(request)
-        wanted = asked.request
         near = self._find_near(asked)
         parsed = whole = _read_from(asked, near) if near else asked
         filters, found = self._find(parsed)
@@ -138,6 +139,9 @@ class Searcher:
             parsed = loosen(whole)
             filters, found = self._find(parsed)
             opening_ms += found.opening_ms
+        if filters and (listed := self._find_common(whole, filters, found)):
+            parsed, (filters, found) = listed
+        wanted = parsed.request
         page_began = time.perf_counter()
         own = self._look_up.read_query(asked, filters) if near and filters else None
         lists = filters.lists if filters else []
@@ -148,7 +152,8 @@ class Searcher:
         facets = NO_FACETS if wanted.facets else None
         if filters and wanted.facets:
             facets = count_facets(self._connection, parsed, filters, found)
-        understood = describe_request(asked if parsed is whole else loosen(asked))
+        is_loose = parsed is not whole and parsed.ranks
+        understood = describe_request(loosen(asked) if is_loose else asked)
         if near:
             understood += f" · reading: {near.subject}"
         explanation = {"query": understood, **found.explanation}
@@ -164,7 +169,7 @@ class Searcher:
             hits=page.hits,
             conversations=page.conversations,
             permalink=build_permalink(asked),
-            without_quotes=() if parsed is whole else tuple(asked.phrases),
+            without_quotes=tuple(asked.phrases) if is_loose else (),
             notes=write_notes(self._connection, self._languages, whole, parsed, found, page),
             looked_back_to=str(found.looked_back_to) if found.looked_back_to else None,
             explain=explanation if wanted.explain else None,
@@ -214,6 +219,23 @@ class Searcher:
             lambda found: not found.candidates,
         )
         return filters, found
+
+    def _find_common(
+        self, parsed: ParsedRequest, filters: MessageFilter, found: RankedMatches
+    ) -> tuple[ParsedRequest, tuple[MessageFilter | None, RankedMatches]] | None:
+        """Return the list by date of a query of stop words alone that must follow each other.
+
+        No word of `AT&T`, `don't` or "to be or not to be" ranks, and PostgreSQL knows them all.
+        """
+        query = found.looked_up and found.looked_up.query
+        if not query or not parsed.ranks or parsed.request.mode == Mode.semantic:
+            return None
+        terms = (term for one in query.by_language for term in one.words.terms)
+        if not all(term.lexeme.startswith(ADDRESS) for term in terms):
+            return None
+        dated = list_by_date(parsed)
+        required = self._look_up.read_query(dated, filters).by_language
+        return (dated, self._find(dated)) if any(one.required for one in required) else None
 
     def _compile(self, parsed: ParsedRequest) -> MessageFilter | None:
         request = parsed.request

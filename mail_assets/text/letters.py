@@ -70,6 +70,11 @@ def ends_in_pair(text: str) -> bool:
     return len(last) == 2 and last[0][1] == last[1][0] and last[1][1] == len(text)
 
 
+def is_letter_alone(text: str) -> bool:
+    """Return whether a text is one letter of such a script: words are pairs of them."""
+    return not text.isascii() and bool(re.fullmatch(UNSPACED_LETTER, text))
+
+
 def is_unspaced(text: str) -> bool:
     """Return whether a text begins with a letter of a script without blanks between words."""
     return not text.isascii() and bool(_LETTER.match(text))

@@ -279,6 +279,29 @@ ASCII_SIGNS: dict[int, str] = {wide: chr(wide - 0xFEE0) for wide in range(0xFF01
 }
 
 
+_QUERY_WORD = re.compile(r"\w+")
+#: The vowel am of Thai and Lao in two signs, by the one that texts have.
+_VOWELS = {"\u0e4d\u0e32": "\u0e33", "\u0ecd\u0eb2": "\u0eb3"}
+
+
+def clean_query_text(text: str) -> str:
+    """Return a text of a query as `clean_text` does, its words as every spelling of them is found.
+
+    A word with an i of Turkish alone is asked without accents: `ISPARTA` may be `\u0131sparta`.
+    """
+    if text.isascii():
+        return clean_text(text)
+    for asked, written in _VOWELS.items():
+        text = text.replace(asked, written)
+    return clean_text(_QUERY_WORD.sub(_fold_turkish, text))
+
+
+def _fold_turkish(word: re.Match[str]) -> str:
+    if "\u0130" in word[0] or "\u0131" in word[0]:
+        return remove_accents(word[0].lower())
+    return word[0]
+
+
 def clean_text(text: str) -> str:
     """Return a text without what is not seen, its signs as ASCII has them: for names."""
     return text if _is_plain(text) else _REMOVED.sub("", text).translate(ASCII_SIGNS)

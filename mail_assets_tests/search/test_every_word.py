@@ -53,6 +53,8 @@ TEXTS = {
         "Die Müllabfuhr und Größenwahn, Straßenbahn",
         "Müllabfuhr mullabfuhr Größenwahn strassenbahn",
     ),
+    "turkish": ("\u0130stanbul ve ISPARTA, \u0131l\u0131k I\u011fd\u0131r, izmir", ""),
+    "common": ("They don't know whether AT&T will be on/off: it is to be, or not to be", ""),
     "decoy": ("The date of the name, a class of statistics, not null but 1.9.6 and 19.6", ""),
 }
 TOKENS = [(name, token) for name, (_, tokens) in TEXTS.items() for token in tokens.split()]
@@ -114,3 +116,41 @@ def test_token_finds_its_message_in_every_way(
 )
 def test_neighbours_of_a_token_are_not_it(searcher: Searcher, query: str, found: list[str]) -> None:
     assert find(searcher, query) == found
+
+
+@pytest.mark.parametrize(
+    ("name", "query"),
+    [
+        *[("turkish", one) for one in ("istanbul", "\u0130STANBUL", "ISPARTA", "\u0131sparta")],
+        *[
+            ("turkish", one)
+            for one in ("ilik", "\u0131l\u0131k", "\u0131\u011fd\u0131r", "\u0130zmir")
+        ],
+        ("thai", "ส\u0e4d\u0e32รอง"),
+    ],
+)
+def test_query_finds_other_spellings_of_a_word(searcher: Searcher, name: str, query: str) -> None:
+    assert find(searcher, query)[0] == name
+    assert find(searcher, f"{query} sort:date") == [name]
+
+
+@pytest.mark.parametrize(
+    "query", ["AT&T", "don't", "don\u2019t", '"to be, or not to be"', "on/off"]
+)
+@pytest.mark.parametrize("mode", ["fulltext", "hybrid"])
+def test_stop_words_that_follow_each_other_are_found(
+    searcher: Searcher, query: str, mode: str
+) -> None:
+    found = searcher.search(Request(query, mode=mode))
+    assert ids(found) == ["common@example.org"]
+    assert "only very common words" in found.notes[0]
+    assert found.without_quotes == ()
+
+
+def test_letter_alone_is_asked_with_a_star(searcher: Searcher) -> None:
+    for query in ("\u5e93", "\u5e93 sort:date"):
+        found = searcher.search(Request(query, mode="fulltext"))
+        assert found.notes == (
+            "\u5e93 alone is not in the index, which has pairs of letters: write \u5e93*.",
+        )
+    assert find(searcher, "\u5e93*") == ["chinese"]

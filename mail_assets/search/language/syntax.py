@@ -207,6 +207,12 @@ def loosen(parsed: ParsedRequest) -> ParsedRequest:
     return replace(parsed, node=node, clauses=to_clauses(node))
 
 
+def list_by_date(parsed: ParsedRequest) -> ParsedRequest:
+    """Return a request that ranks as a list of the newest messages that have all of its words."""
+    request = replace(parsed.request, sort=Sort.date, min_score=None)
+    return replace(parsed, request=request, clauses=to_clauses(parsed.node, words=True))
+
+
 def join_thread(parsed: ParsedRequest, thread: Field, subject: str) -> ParsedRequest:
     """Return a request that ranks with the subject of a thread too, and leaves the thread out.
 
