@@ -20,7 +20,13 @@ from mail_assets.search.open import open_searcher
 from mail_assets.search.response import Response
 from mail_assets.search.searcher import Searcher
 from mail_assets.tables.lists import EVERY_LIST, show_lists
-from mail_assets_tests.databases import Databases, database_name, drop_database, new_database
+from mail_assets_tests.databases import (
+    Databases,
+    database_name,
+    drop_database,
+    end_sessions,
+    new_database,
+)
 from mail_assets_tests.initdb_copies import initdb_once
 from mail_assets_tests.kept_worlds import KeptWorlds
 from mail_assets_tests.sample_corpus import Corpus, Search, build_corpus
@@ -105,6 +111,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     try:
         yield server.start()
     finally:
+        end_sessions()
         server.remove()
 
 

@@ -4,12 +4,17 @@ PostgreSQL takes 0.3 s and more to copy a database, 0.03 s to empty one that a t
 """
 
 import secrets
-from contextlib import suppress
+from collections import defaultdict
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
 
 import psycopg
 from psycopg import sql
+from psycopg.pq import TransactionStatus
 
+from mail_assets.postgres.database import Database
 from mail_assets.postgres.embedded import Cluster
+from mail_assets.tables.lists import EVERY_LIST, show_lists
 from mail_assets_tests.waits import wait_until
 
 #: The first OID of what is not PostgreSQL's own.
@@ -44,16 +49,51 @@ END_SESSIONS = """
      where datname = current_database() and pid <> pg_backend_pid()"""
 
 
-def new_database(cluster: Cluster, template: str = "template1") -> str:
+def new_database(cluster: Cluster, template: str = "template1", name: str = "") -> str:
     """Create a database in a running cluster, empty but for its template; return its DSN."""
-    name = f"test_{secrets.token_hex(6)}"
+    name = name or f"test_{secrets.token_hex(6)}"
+    end_sessions(cluster.dsn(template))
     create = sql.SQL("create database {} template {} strategy file_copy")
     _execute_alone(cluster, create.format(sql.Identifier(name), sql.Identifier(template)))
     return cluster.dsn(name)
 
 
+#: Free sessions by DSN, with what ends them.
+_free: defaultdict[str, list[tuple[psycopg.Connection, ExitStack]]] = defaultdict(list)
+
+
+@contextmanager
+def borrow_session(database: Database) -> Iterator[psycopg.Connection]:
+    """Yield a connection that may show all lists; it is used again, unless an error ends it.
+
+    A new session has to read PostgreSQL's catalogs, which takes a quarter of a step's time.
+    """
+    free = _free[database.dsn]
+    with ExitStack() as stack:
+        connection, session = free.pop() if free else _begin_session(database)
+        stack.push(session)
+        show_lists(connection, EVERY_LIST)
+        yield connection
+        if connection.info.transaction_status == TransactionStatus.IDLE:
+            stack.pop_all()
+            free.append((connection, session))
+
+
+def _begin_session(database: Database) -> tuple[psycopg.Connection, ExitStack]:
+    session = ExitStack()
+    return session.enter_context(database.connect("test")), session
+
+
+def end_sessions(*dsns: str) -> None:
+    """Close the free sessions of some databases, or of all."""
+    for dsn in dsns or [*_free]:
+        for _, session in _free.pop(dsn, ()):
+            session.close()
+
+
 def drop_database(cluster: Cluster, dsn: str) -> None:
     """Drop a database, whoever is connected to it."""
+    end_sessions(dsn)
     drop = sql.SQL("drop database {} with (force)").format(sql.Identifier(database_name(dsn)))
     _execute_alone(cluster, drop)
 
@@ -85,6 +125,7 @@ class Databases:
 
     def give_back(self, dsn: str) -> None:
         """Empty a database for the next test, or drop it if more than its rows has changed."""
+        end_sessions(dsn)
         with suppress(psycopg.Error), psycopg.connect(dsn, autocommit=True) as connection:
             connection.execute("set session_replication_role = replica")
             connection.execute(END_SESSIONS)

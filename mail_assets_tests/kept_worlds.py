@@ -1,11 +1,10 @@
-"""Worlds that are filled once: each test begins with one as it was filled, and may alter it."""
+"""Homes and worlds that are filled once: each test begins with a copy, and may alter it."""
 
 import copy
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple
 
 import psycopg
 import pytest
@@ -18,50 +17,55 @@ from mail_assets_tests.world import Hashing, World
 Fill = Callable[[World], object]
 
 
-class Kept(NamedTuple):
-    """A filled world, the copy of its folder, and the database to copy."""
+class KeptHome:
+    """A filled home with its database, of which tests get copies one after the other.
 
-    world: World
-    folder: Path
-    database: str
+    A copy has the folder that the home was filled in, which rows name, and a database of its own.
+    To copy both takes a fraction of the time of filling.
+    """
+
+    def __init__(self, cluster: Cluster, home: Path, dsn: str) -> None:
+        self._cluster, self._home, self._database = cluster, home, database_name(dsn)
+        with psycopg.connect(dsn, autocommit=True) as connection:
+            connection.execute(END_SESSIONS)
+        self._kept = home.with_name(f"{home.name}.kept")
+        home.rename(self._kept)
+
+    @contextmanager
+    def copied(self, name: str = "") -> Iterator[str]:
+        """Put a copy in the home's place; yield the DSN of its database, which may have a name."""
+        shutil.copytree(self._kept, self._home, symlinks=True)
+        dsn = new_database(self._cluster, self._database, name)
+        try:
+            yield dsn
+        finally:
+            drop_database(self._cluster, dsn)
+            shutil.rmtree(self._home)
 
 
 class KeptWorlds:
-    """The filled worlds of a session.
-
-    A test's world has the folder that it was filled in, which the rows name, and a database of its
-    own. To copy both takes a fraction of the time of filling.
-    """
+    """The filled worlds of a session."""
 
     def __init__(self, cluster: Cluster, template: str, folder: Path) -> None:
         self._cluster, self._template, self._folder = cluster, template, folder
-        self._kept: dict[Fill, Kept] = {}
+        self._kept: dict[Fill, tuple[World, KeptHome]] = {}
 
     @contextmanager
     def filled(self, fill: Fill) -> Iterator[World]:
         """Yield a world as `fill` has left it."""
-        kept = self._kept.get(fill) or self._keep(fill)
-        home = kept.world.home
-        shutil.copytree(kept.folder, home, symlinks=True)
-        world = copy.copy(kept.world)
-        world.dsn = new_database(self._cluster, kept.database)
-        world.encoder, world.said = Hashing(home / "models"), []
-        try:
+        if fill not in self._kept:
+            self._kept[fill] = self._keep(fill)
+        kept, home = self._kept[fill]
+        with home.copied() as dsn:
+            world = copy.copy(kept)
+            world.dsn, world.encoder, world.said = dsn, Hashing(kept.home / "models"), []
             yield world
-        finally:
-            drop_database(self._cluster, world.dsn)
-            shutil.rmtree(home)
 
-    def _keep(self, fill: Fill) -> Kept:
+    def _keep(self, fill: Fill) -> tuple[World, KeptHome]:
         dsn = new_database(self._cluster, self._template)
-        place = self._folder / str(len(self._kept))
-        world = World(place / "home", dsn)
+        world = World(self._folder / f"world{len(self._kept)}", dsn)
         fill(world)
-        with psycopg.connect(dsn, autocommit=True) as connection:
-            connection.execute(END_SESSIONS)
-        world.home.rename(place / "kept")
-        self._kept[fill] = Kept(world, place / "kept", database_name(dsn))
-        return self._kept[fill]
+        return world, KeptHome(self._cluster, world.home, dsn)
 
 
 def kept_world(fill: Fill) -> Callable[[KeptWorlds], Iterator[World]]:

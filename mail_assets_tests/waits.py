@@ -8,8 +8,13 @@ LONG = 600
 
 
 def wait_until(holds: Callable[[], bool]) -> None:
-    """Look until something holds that another process or thread brings about."""
-    given_up = time.monotonic() + LONG
+    """Look until something holds that another process or thread brings about.
+
+    The longer it takes the more rarely it looks, at most four times a second: to ask a server takes
+    time of the processor that it works on.
+    """
+    began = time.monotonic()
     while not holds():
-        assert time.monotonic() < given_up, "it never came to hold"
-        time.sleep(0.001)
+        waited = time.monotonic() - began
+        assert waited < LONG, "it never came to hold"
+        time.sleep(min(0.25, 0.001 + waited / 20))

@@ -4,11 +4,11 @@ It has hand-made archives, an encoder without a model, each step as one call, an
 compare.
 """
 
+import functools
 import hashlib
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -46,12 +46,15 @@ from mail_assets.steps.write_words import write_words
 from mail_assets.store.objects import ObjectStore
 from mail_assets.store.open import open_store
 from mail_assets.summaries.maker import ExtractiveMaker
-from mail_assets.tables.lists import EVERY_LIST, show_lists
 from mail_assets.tables.removals import KeySource, find_key
 from mail_assets.vectors.index import VectorIndex
 from mail_assets.vectors.open import open_bucket
 from mail_assets.words.lance_query import to_matches
 from mail_assets.workspace import Workspace
+from mail_assets_tests.databases import borrow_session
+
+#: To read the file of a tokenizer takes 0.03 s.
+read_tokenizer = functools.cache(load_tokenizer)
 
 #: The profile whose tokenizer, sizes and index the tests use.
 PROFILE = "all-minilm-l6-v2"
@@ -218,8 +221,7 @@ class World:
     @contextmanager
     def connect(self) -> Iterator[psycopg.Connection]:
         """Open a connection to the migrated database, which may show all lists."""
-        with Database(self.home, self.dsn).connect("test") as connection:
-            show_lists(connection, EVERY_LIST)
+        with borrow_session(Database(self.home, self.dsn)) as connection:
             yield connection
 
     @contextmanager
@@ -279,7 +281,7 @@ class World:
             return cut_chunks(
                 workspace,
                 ListMonth(list_name, month),
-                load_tokenizer(profile),
+                read_tokenizer(profile),
                 profile.sizes,
                 rebuild=rebuild,
             )
@@ -391,7 +393,7 @@ class World:
         self.mail_words.index.ensure()
         root, keys = self.home / "store", self.store.keys()
         with self.connect() as connection:
-            rows = partial(read_rows, connection)
+            rows = functools.partial(read_rows, connection)
             return {
                 "mbox_archives": rows(
                     "mbox_archives", "list, month, object_key, sha256, bytes, found, content_sha256"

@@ -85,7 +85,7 @@ PARTS = st.sampled_from(
 )  # fmt: skip
 
 
-@settings(max_examples=400)
+@settings(max_examples=200)
 @example(["[", "[9]", "9", "]"])
 @example(["[", ",", "1", "1", "]"])
 @given(st.lists(PARTS.filter(lambda part: "`" not in part), max_size=30))

@@ -39,11 +39,14 @@ class Home:
     """A home of its own, whose commands run in this process."""
 
     def __init__(self, home: Path, dsn: str, models: Path) -> None:
-        self.environ = {
-            **small_corpus(home, dsn, models).environ,
-            "DAGSTER_POSTGRES_URL": dsn.replace("postgresql://", "postgresql+psycopg2://"),
-            "DAGSTER_HOME": str(home / "dagster"),
-        }
+        corpus = small_corpus(home, dsn, models)
+        self.environ = {**corpus.environ, "DAGSTER_HOME": str(home / "dagster")}
+        self.move(dsn)
+
+    def move(self, dsn: str) -> None:
+        """Go on with another database."""
+        url = dsn.replace("postgresql://", "postgresql+psycopg2://")
+        self.environ |= {"MAIL_PG_DSN": dsn, "DAGSTER_POSTGRES_URL": url}
 
     def run(self, *arguments: str, **environ: str) -> Result:
         return CliRunner().invoke(main, arguments, env=self.environ | environ)

@@ -5,14 +5,17 @@ import os
 import shlex
 import shutil
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import psycopg
 import pytest
 
+from mail_assets.postgres.embedded import Cluster
 from mail_assets_tests.cli.conftest import Home
 from mail_assets_tests.crane import NEW, OLD
+from mail_assets_tests.databases import Databases
+from mail_assets_tests.kept_worlds import KeptHome
 from mail_assets_tests.sources.inboxes import git
 from mail_assets_tests.sources.repositories import make_repository
 
@@ -235,16 +238,31 @@ class DamagedHome(Home):
                         subprocess.run(command, shell=True, check=True, env=environ)
 
 
-@pytest.fixture
-def home(tmp_path: Path, mail_dsn: str, model_cache: Path) -> DamagedHome:
-    home = DamagedHome(tmp_path, mail_dsn, model_cache)
-    with (tmp_path / "tricks" / "harbor-es.2024-03.mbox").open("a") as archive:
+@pytest.fixture(scope="module")
+def filled(
+    cluster: Cluster,
+    home_databases: Databases,
+    model_cache: Path,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> tuple[DamagedHome, KeptHome]:
+    folder, dsn = tmp_path_factory.mktemp("damaged"), home_databases.take()
+    home = DamagedHome(folder, dsn, model_cache)
+    with (folder / "tricks" / "harbor-es.2024-03.mbox").open("a") as archive:
         archive.write(CONVERSATION)
-    add_patches(tmp_path, Path(archive.name), Path(home.environ["MAIL_LISTS"]))
+    add_patches(folder, Path(archive.name), Path(home.environ["MAIL_LISTS"]))
     home.lines("backfill", "--fast")
     home.environ["MAIL_PRECISION"] = "static"
     assert not home.findings()
-    return home
+    return home, KeptHome(cluster, folder, dsn)
+
+
+@pytest.fixture
+def home(filled: tuple[DamagedHome, KeptHome]) -> Iterator[DamagedHome]:
+    """A filled home, of each test alone."""
+    home, kept = filled
+    with kept.copied() as dsn:
+        home.move(dsn)
+        yield home
 
 
 @pytest.mark.slow

@@ -3,7 +3,6 @@
 import os
 import uuid
 from collections.abc import Callable
-from pathlib import Path
 
 import dagster as dg
 import pytest
@@ -12,20 +11,22 @@ from click.testing import CliRunner, Result
 from mail_assets.cli import main
 from mail_assets.defs.instance import write_dagster_yaml
 from mail_assets_tests.cli.conftest import assert_fails
+from mail_assets_tests.kept_worlds import kept_world
 from mail_assets_tests.world import APRIL, FORGET_KEY, HARBOR, MARCH, World, mail
 
 Run = Callable[..., Result]
 
 
-@pytest.fixture
-def world(tmp_path: Path, mail_dsn: str) -> World:
-    made = World(tmp_path, mail_dsn)
-    made.archive(
-        MARCH, mail("a"), mail("b", sender="eve@example.net", references="<a@example.org>")
+def fill(world: World) -> None:
+    world.load(
+        mail("a"),
+        mail("b", sender="eve@example.net", references="<a@example.org>"),
+        last="vectors",
     )
-    made.chain(MARCH)
-    made.threads()
-    return made
+    world.threads()
+
+
+world = kept_world(fill)
 
 
 @pytest.fixture

@@ -14,7 +14,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
+from mail_assets.cli import main
 from mail_assets_tests.conftest import REPOSITORY
 from mail_assets_tests.ports import find_free_port
 from mail_assets_tests.waits import wait_until
@@ -43,6 +45,14 @@ class Shell:
         )
         assert done.returncode == code, f"$ {command}\n{done.stdout}"
         return done.stdout
+
+    def call(self, command: str, code: int = 0, **environ: str) -> str:
+        """Run a command of mail-assets in this process, which has imported all that it needs."""
+        program, *arguments = command.split()
+        assert program == "mail-assets"
+        done = CliRunner().invoke(main, arguments, env={**self.environ, **environ})
+        assert done.exit_code == code, f"$ {command}\n{done.output}"
+        return done.output
 
     @contextmanager
     def serve(self, command: str) -> Iterator["Ui"]:

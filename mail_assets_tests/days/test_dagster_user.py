@@ -35,22 +35,22 @@ def test_commands_of_readme_make_months_and_nothing_else(shell: Shell) -> None:
     assert "vectors harbor-dev 2024-04: chunks" in year
     assert re.search(r"'why do jobs run twice': \d+ hits.*\n 1\. ", queries)
     assert "All code locations passed validation" in validate
-    assert "nothing changed" in shell.run("mail-assets backfill --list harbor-dev")
+    assert "nothing changed" in shell.call("mail-assets backfill --list harbor-dev")
 
 
 def test_successors_in_readme_do_the_same(shell: Shell) -> None:
-    shell.run("mail-assets up")
+    shell.call("mail-assets up")
     commands = [one for one in commands_of(SECTION, "dg") if not is_server(one)]
     assert [one.split()[1] for one in commands] == ["launch", "launch", "launch", "check", "list"]
     *_, queries, _, listed = (shell.run(command) for command in commands)
     assert "\n 1. " in queries
     assert "mail/vectors" in listed
-    assert "nothing changed" in shell.run("mail-assets backfill --list harbor-dev")
+    assert "nothing changed" in shell.call("mail-assets backfill --list harbor-dev")
 
 
 @pytest.mark.parametrize("program", ["dagster", "dg"])
 def test_ui_names_the_code_location_as_commands_do(shell: Shell, program: str) -> None:
-    shell.run("mail-assets up")
+    shell.call("mail-assets up")
     [command] = [one for one in commands_of(SECTION, program) if is_server(one)]
     with shell.serve(command) as ui:
         assert ui.locations() == [LOCATION]

@@ -1,5 +1,6 @@
 """The small world of world.py run by Dagster: definitions, an ephemeral instance, runs."""
 
+import functools
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -7,12 +8,14 @@ from typing import Any
 
 import dagster as dg
 import pytest
+from alembic.script import ScriptDirectory
 
 from mail_assets.defs.definitions import build_defs
 from mail_assets.defs.partitions import asset_key
 from mail_assets.defs.resources import EncoderResource
 from mail_assets.indexes.vectors import MailVectors, open_mail_vectors
 from mail_assets.month import ListMonth
+from mail_assets.settings.settings import Settings
 from mail_assets.steps.write_vectors import write_vectors
 from mail_assets.tables.indexes import NewIndex, record_index, switch_live
 from mail_assets.vectors.open import open_bucket
@@ -23,6 +26,32 @@ WHOLE = {"threads", "thread_summaries", "search_quality", "search_audit"}
 CHAIN = ("mbox_archives", "messages", "words", "patches", "chunks", "embeddings", "vectors")
 #: Those that have rows of every message.
 OF_ALL_MAIL = tuple(asset for asset in CHAIN if asset != "patches")
+
+
+#: Dagster's migrations are read once: each new instance is marked with the last of them.
+read_migrations = functools.cache(ScriptDirectory.from_config)
+
+
+class Made:
+    """Definitions over some settings, and jobs of them that tests have run."""
+
+    def __init__(self, settings: Settings, encoder: EncoderResource) -> None:
+        self.of = settings, encoder
+        self.defs = build_defs(settings, encoder=encoder)
+        self._jobs: dict[str, dg.JobDefinition] = {}
+
+    def job(self, selection: dg.AssetSelection) -> dg.JobDefinition:
+        """Return the job of some assets and checks."""
+        name = repr(selection)
+        if name not in self._jobs:
+            graph = self.defs.get_repository_def().asset_graph
+            job = dg.define_asset_job("some", selection=selection)
+            self._jobs[name] = job.resolve(graph, dg.in_process_executor)
+        return self._jobs[name]
+
+
+#: The definitions that were made last: a code location makes them once, too.
+_last: list[Made] = []
 
 
 class DagsterWorld(World):
@@ -40,7 +69,14 @@ class DagsterWorld(World):
     @property
     def defs(self) -> dg.Definitions:
         """The definitions over this world."""
-        return build_defs(self.settings(), encoder=self.encoder_resource)
+        return self._made.defs
+
+    @property
+    def _made(self) -> Made:
+        of = self.settings(), self.encoder_resource
+        if not _last or _last[0].of != of:
+            _last[:] = [Made(*of)]
+        return _last[0]
 
     def month(
         self,
@@ -67,7 +103,7 @@ class DagsterWorld(World):
 
     def check(self, check: dg.AssetChecksDefinition) -> dg.AssetCheckEvaluation:
         """Run one check without its asset, as the UI does: it looks at all months."""
-        result = self._define_job(dg.AssetSelection.checks(check)).execute_in_process(
+        result = self._made.job(dg.AssetSelection.checks(check)).execute_in_process(
             instance=self.instance, raise_on_error=False
         )
         [evaluation] = result.get_asset_check_evaluations()
@@ -109,12 +145,7 @@ class DagsterWorld(World):
     def _job(self, select: Sequence[str]) -> dg.JobDefinition:
         keys = [asset_key(name) for name in select]
         assets = dg.AssetSelection.assets(*keys)
-        return self._define_job(assets | dg.AssetSelection.checks_for_assets(*keys))
-
-    def _define_job(self, selection: dg.AssetSelection) -> dg.JobDefinition:
-        job = dg.define_asset_job("some", selection=selection)
-        defs = dg.Definitions.merge(self.defs, dg.Definitions(jobs=[job]))
-        return defs.resolve_job_def("some")
+        return self._made.job(assets | dg.AssetSelection.checks_for_assets(*keys))
 
     def spoil_chunks(self) -> None:
         """Let every chunk be stored with another text, which a blocking check finds."""
@@ -139,6 +170,7 @@ def dagster_world(
     """Make an empty world with an ephemeral instance, where no retry waits."""
     monkeypatch.setenv("MAIL_PG_DSN", dsn)
     monkeypatch.setenv("MAIL_FORGET_KEY", FORGET_KEY)
+    monkeypatch.setattr(ScriptDirectory, "from_config", read_migrations)
     at_once = dg.RetryPolicy(max_retries=2, delay=0)
     monkeypatch.setattr("mail_assets.defs.assets.mail.RETRIES", at_once)
     with dg.DagsterInstance.ephemeral(tempdir=str(home / "dagster")) as instance:

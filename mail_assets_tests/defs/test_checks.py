@@ -3,7 +3,6 @@
 import bz2
 import gzip
 import lzma
-import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import LiteralString, NamedTuple
@@ -35,7 +34,7 @@ from mail_assets.store.embeddings import file_key, read_embeddings, write_embedd
 from mail_assets.tables.indexes import NewIndex, make_first_live, record_index
 from mail_assets.vectors.index import Vector
 from mail_assets.words.index import Document
-from mail_assets_tests.databases import drop_database, new_database
+from mail_assets_tests.databases import new_database
 from mail_assets_tests.defs.dagster_world import (
     CHAIN,
     DagsterWorld,
@@ -43,6 +42,7 @@ from mail_assets_tests.defs.dagster_world import (
     failure,
     fill_live_index,
 )
+from mail_assets_tests.kept_worlds import KeptHome
 from mail_assets_tests.world import APRIL, HARBOR, MARCH, MAY, PROFILE, Hashing, mail
 
 #: Without the checks of measurements and of failed months, which are tested with their assets.
@@ -62,22 +62,14 @@ COMPRESSIONS: dict[str, Callable[[bytes], bytes]] = {
 }
 
 
-class Done(NamedTuple):
-    """A world of two finished months, of which each test gets a copy."""
-
-    home: Path
-    kept: Path  # the content of the home
-    database: str
-
-
 @pytest.fixture(scope="module")
 def done(
     cluster: Cluster,
     mail_template: str,
     model_cache: Path,
     tmp_path_factory: pytest.TempPathFactory,
-) -> Done:
-    """Two months by the chain, with the real fingerprint and hashed vectors."""
+) -> tuple[Path, KeptHome]:
+    """The home of two months by the chain, with the real fingerprint and hashed vectors."""
     home, dsn = tmp_path_factory.mktemp("done"), new_database(cluster, mail_template)
     with (
         pytest.MonkeyPatch.context() as patch,
@@ -99,28 +91,25 @@ def done(
         # these sentences of a dozen words are shorter than an encoder's target
         with made.connect() as connection:
             connection.execute("update chunks set tokens = 100")
-            database = connection.info.dbname
-    kept = tmp_path_factory.mktemp("kept") / "home"
-    home.rename(kept)
-    return Done(home, kept, database)
+    return home, KeptHome(cluster, home, dsn)
 
 
 @pytest.fixture
 def world(
-    done: Done, cluster: Cluster, model_cache: Path, monkeypatch: pytest.MonkeyPatch
+    done: tuple[Path, KeptHome], model_cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[DagsterWorld]:
-    """Two finished months, recorded by Dagster."""
-    shutil.copytree(done.kept, done.home)
-    dsn = new_database(cluster, done.database)
-    with dagster_world(done.home, dsn, model_cache, monkeypatch) as made:
+    """Two finished months, recorded by Dagster; in one place, whose definitions are made once."""
+    home, kept = done
+    with (
+        kept.copied("checked_months") as dsn,
+        dagster_world(home, dsn, model_cache, monkeypatch) as made,
+    ):
         monkeypatch.setattr(Hashing, "fingerprint", compute_fingerprint(PROFILE, "int8"))
         for month in (MARCH, APRIL):
             for asset in CHAIN:
                 event = dg.AssetMaterialization(asset_key(asset), partition=f"{HARBOR}|{month}")
                 made.instance.report_runless_asset_event(event)
         yield made
-    drop_database(cluster, dsn)
-    shutil.rmtree(done.home)
 
 
 def sql(statement: str) -> Callable[[DagsterWorld], None]:

@@ -7,7 +7,6 @@ import subprocess
 import sys
 import tomllib
 from dataclasses import replace
-from pathlib import Path
 
 import dagster as dg
 import pytest
@@ -19,8 +18,6 @@ from mail_assets.defs.jobs import JOBS
 from mail_assets.defs.partitions import MONTHLY, asset_key
 from mail_assets.settings.settings import load_settings
 from mail_assets_tests.conftest import REPOSITORY
-
-BIN = Path(sys.executable).parent
 
 #: Every asset: layer, kinds, dependencies, partitioned. Keys are the names of tables and
 #: metadata series: a change here is a change for everybody who runs this.
@@ -212,26 +209,6 @@ print(len(mail_assets.definitions.defs().resolve_all_asset_specs()))
     line, count = result.stdout.splitlines()
     assert count == str(len(SPECS)), result.stderr
     assert line.startswith("MAIL_LISTS='/nowhere/lists.toml': no such file"), result.stderr
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("command", ["check", "list"])  # runs `dagster definitions validate`
-def test_dagsters_tools_accept_the_definitions(command: str, tmp_path: Path, home_dsn: str) -> None:
-    environ = {
-        "PATH": f"{BIN}:{os.defpath}",
-        "HOME": str(tmp_path),
-        "MAIL_HOME": str(tmp_path / "home"),
-        "DAGSTER_POSTGRES_URL": home_dsn.replace("postgresql:", "postgresql+psycopg2:"),
-    }
-    result = subprocess.run(
-        [BIN / "dg", command, "defs"],
-        cwd=REPOSITORY,
-        env=environ,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert result.returncode == 0, result.stdout + result.stderr
 
 
 def test_embeddings_show_that_a_server_computes_them() -> None:

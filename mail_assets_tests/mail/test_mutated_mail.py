@@ -73,7 +73,7 @@ EDITS = st.lists(
 )
 
 
-@settings(max_examples=300)
+@settings(max_examples=200)
 @given(edits=EDITS, dialect=st.sampled_from(DIALECTS))
 def test_mutated_archive_is_read_to_its_end(
     edits: list[tuple[int, int, bytes]], dialect: str

@@ -29,6 +29,7 @@ from mail_assets.tables.kept_rows import KeptRowsError
 from mail_assets.tables.removals import ForgetKeyError, KeySource
 from mail_assets.workspace import Workspace
 from mail_assets_tests.databases import drop_database, new_database
+from mail_assets_tests.kept_worlds import kept_world
 from mail_assets_tests.world import APRIL, HARBOR, MARCH, PIER, STEPS, World, mail
 
 MONTHS = ((MARCH, HARBOR), (APRIL, HARBOR), (MARCH, PIER))
@@ -88,15 +89,15 @@ def filled(tmp_path_factory: pytest.TempPathFactory, cluster: Cluster) -> Iterat
         yield world
 
 
-@pytest.fixture
-def world(new_home: NewHome) -> World:
-    """A home with the archives and messages of three months, of which one was forgotten."""
-    world = new_home("home")
+def fill_messages(world: World) -> None:
+    """Fill a home with archives and messages of three months, of which one was forgotten."""
     write_archives(world)
     fill(world, last="messages")
     forget(world, "b@example.org")
     fill(world, last="messages")
-    return world
+
+
+world = kept_world(fill_messages)
 
 
 def write_archives(world: World) -> None:

@@ -164,21 +164,19 @@ KEYS_OF_MONTH: LiteralString = """
 FIRST_STEPS, LAST_STEPS = ["messages", "words", "chunks"], ["embeddings", "vectors"]
 
 
-def fill_months(connection: psycopg.Connection, *, analyzed: bool) -> None:
-    """Fill a database: many months that the planner knows of, one more, and a list that is new.
+def fill_known(connection: psycopg.Connection) -> None:
+    """Fill a database: many months of a list."""
+    _begin(connection)
+    _fill(connection, KNOWN, 0, MONTHS - 1)
+    connection.execute(PARTITIONS, [FIRST_STEPS])
+
+
+def fill_new(connection: psycopg.Connection, *, analyzed: bool) -> None:
+    """Fill what comes after the many months: one more, and a list that is new.
 
     With `analyzed` false the planner knows nothing, as in the first minutes of a backfill.
     """
-    for name, value in {
-        "messages": MESSAGES,
-        "chunks": CHUNKS,
-        "index": INDEX,
-        "bucket": BUCKET,
-    }.items():
-        _set(connection, name, value)
-    connection.execute(VIEW)
-    _fill(connection, KNOWN, 0, MONTHS - 1)
-    connection.execute(PARTITIONS, [FIRST_STEPS])
+    _begin(connection)
     if analyzed:
         connection.execute("vacuum (analyze)")
     _fill(connection, NEW, 0, MONTHS - 1)
@@ -188,6 +186,17 @@ def fill_months(connection: psycopg.Connection, *, analyzed: bool) -> None:
     connection.execute(PARTITIONS, [FIRST_STEPS + LAST_STEPS])
     for query in SECOND_INDEX:
         connection.execute(query, [NEW_INDEX])
+
+
+def _begin(connection: psycopg.Connection) -> None:
+    for name, value in {
+        "messages": MESSAGES,
+        "chunks": CHUNKS,
+        "index": INDEX,
+        "bucket": BUCKET,
+    }.items():
+        _set(connection, name, value)
+    connection.execute(VIEW)
 
 
 def _fill(connection: psycopg.Connection, list_name: str, first: int, last: int) -> None:

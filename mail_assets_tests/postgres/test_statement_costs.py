@@ -14,7 +14,7 @@ from psycopg import sql
 from mail_assets.postgres.embedded import Cluster
 from mail_assets.postgres.statements import statement
 from mail_assets.tables.partitions import look_up_by_index
-from mail_assets_tests.databases import drop_database, new_database
+from mail_assets_tests.databases import database_name, drop_database, new_database
 from mail_assets_tests.postgres.many_months import (
     CHUNKS,
     INDEX,
@@ -23,7 +23,8 @@ from mail_assets_tests.postgres.many_months import (
     MONTHS,
     NEW,
     NEW_INDEX,
-    fill_months,
+    fill_known,
+    fill_new,
     month_values,
 )
 from mail_assets_tests.postgres.test_statements import FILES, PLANNED, STAGED, texts
@@ -79,26 +80,34 @@ NUMBERS = itertools.count()
 
 
 @pytest.fixture(scope="module")
-def many(cluster: Cluster, mail_template: str) -> Iterator[psycopg.Connection]:
+def known(cluster: Cluster, mail_template: str) -> Iterator[str]:
+    """The name of a database of many months."""
+    dsn = new_database(cluster, mail_template)
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        fill_known(connection)
+    yield database_name(dsn)
+    drop_database(cluster, dsn)
+
+
+@pytest.fixture(scope="module")
+def many(cluster: Cluster, known: str) -> Iterator[psycopg.Connection]:
     """A connection to a database of many months, the last of which is new."""
-    with opened_months(cluster, mail_template, analyzed=True) as connection:
+    with opened_months(cluster, known, analyzed=True) as connection:
         yield connection
 
 
 @pytest.fixture(scope="module")
-def fresh(cluster: Cluster, mail_template: str) -> Iterator[psycopg.Connection]:
+def fresh(cluster: Cluster, known: str) -> Iterator[psycopg.Connection]:
     """A connection to a database of many months that was never analyzed."""
-    with opened_months(cluster, mail_template, analyzed=False) as connection:
+    with opened_months(cluster, known, analyzed=False) as connection:
         yield connection
 
 
 @contextmanager
-def opened_months(
-    cluster: Cluster, template: str, *, analyzed: bool
-) -> Iterator[psycopg.Connection]:
-    dsn = new_database(cluster, template)
+def opened_months(cluster: Cluster, known: str, *, analyzed: bool) -> Iterator[psycopg.Connection]:
+    dsn = new_database(cluster, known)
     with psycopg.connect(dsn, autocommit=True) as connection:
-        fill_months(connection, analyzed=analyzed)
+        fill_new(connection, analyzed=analyzed)
         yield connection
     drop_database(cluster, dsn)
 

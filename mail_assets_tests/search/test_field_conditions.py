@@ -50,7 +50,7 @@ def test_subjects_without_addresses_stay(connection: psycopg.Connection, subject
     assert strip(connection, subject) == subject
 
 
-@hypothesis(max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@hypothesis(max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.lists(st.sampled_from([*PIECES, "q", "é", "＠", "。"]), max_size=30).map("".join), st.data()
 )

@@ -1,7 +1,5 @@
 """The lazy lane: candidates are ranked by the model, and no text is encoded twice."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 
@@ -11,18 +9,18 @@ from mail_assets.search import semantic
 from mail_assets.search.matches import Candidate, MessageCopy
 from mail_assets.search.semantic import Vector, rerank
 from mail_assets.tables.encoded_texts import EncoderProbe, keep_encoded, record_probe, sweep_encoded
+from mail_assets_tests.kept_worlds import kept_world
 from mail_assets_tests.world import HARBOR, MARCH, Hashing, World, mail
 
 NAMES = ("a", "b", "c", "d")
 
 
-@pytest.fixture
-def world(tmp_path: Path, mail_dsn: str) -> World:
-    """Four messages of one chunk each."""
-    made = World(tmp_path, mail_dsn)
-    made.archive(MARCH, *map(mail, NAMES))
-    made.chain(MARCH, last="chunks")
-    return made
+def fill(world: World) -> None:
+    """Load four messages of one chunk each."""
+    world.load(*map(mail, NAMES), last="chunks")
+
+
+world = kept_world(fill)
 
 
 @pytest.fixture

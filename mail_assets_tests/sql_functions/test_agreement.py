@@ -330,7 +330,7 @@ LETTERS = st.sampled_from(
 )  # fmt: skip
 
 
-@hypothesis(max_examples=300, deadline=None)
+@hypothesis(max_examples=200, deadline=None)
 @given(st.lists(PIECES | LETTERS, min_size=1, max_size=25).map("".join))
 def test_words_and_names_are_the_same_in_sql(db: psycopg.Connection, query: str) -> None:
     query = query.replace("\0", "").encode("utf-8", "ignore").decode()

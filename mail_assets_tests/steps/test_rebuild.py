@@ -15,6 +15,7 @@ from mail_assets.mail.message.message import Message
 from mail_assets.mail.message.parse import UnreadableMessageError, parse_message
 from mail_assets.steps import read_month
 from mail_assets.steps.outcome import StepError
+from mail_assets_tests.kept_worlds import kept_world
 from mail_assets_tests.world import HARBOR, MARCH, PIER, World, mail
 
 #: Tables whose rows the steps make, apart from records of what was.
@@ -53,16 +54,20 @@ ALTERED = {
 }
 
 
-@pytest.fixture
-def filled(world: World, monkeypatch: pytest.MonkeyPatch) -> World:
-    """Two lists with a reply, a ghost, an alias, an unreadable message, and all that is made."""
+def refuse_one(raw: RawMessage, **rest: Any) -> Message:
+    if b"<bad@example.org>" in raw.raw:
+        raise UnreadableMessageError("its header never ends")
+    return parse_message(raw, **rest)
 
-    def refuse_one(raw: RawMessage, **rest: Any) -> Message:
-        if b"<bad@example.org>" in raw.raw:
-            raise UnreadableMessageError("its header never ends")
-        return parse_message(raw, **rest)
 
+@pytest.fixture(autouse=True)
+def refusing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make a message unreadable."""
     monkeypatch.setattr(read_month, "parse_message", refuse_one)
+
+
+def fill(world: World) -> None:
+    """Fill two lists: a reply, a ghost, an alias, an unreadable message, and all that is made."""
     first = mail("a", "The first words of a thread stand here.\n\n" + "Words. " * 40)
     world.archive(
         MARCH,
@@ -76,7 +81,9 @@ def filled(world: World, monkeypatch: pytest.MonkeyPatch) -> World:
         world.chain(MARCH, list_name)
     world.threads()
     world.summaries()
-    return world
+
+
+filled = kept_world(fill)
 
 
 def rebuild(world: World) -> None:

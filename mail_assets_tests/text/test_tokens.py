@@ -32,7 +32,7 @@ STRANGE = [
 ]  # fmt: skip
 
 
-@settings(max_examples=400)
+@settings(max_examples=200)
 @given(
     st.lists(st.sampled_from(STRANGE) | st.text(max_size=12), max_size=8),
     st.sampled_from([" ", "\n", "", "-"]),

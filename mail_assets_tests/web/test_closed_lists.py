@@ -18,6 +18,7 @@ from mail_assets.cli import main
 from mail_assets.settings.settings import Settings
 from mail_assets.sql_functions.install import install_functions
 from mail_assets.tables.lists import EVERY_LIST, record_lists, show_lists
+from mail_assets_tests.kept_worlds import kept_world
 from mail_assets_tests.sample_corpus import QUERY, Corpus
 from mail_assets_tests.web.conftest import open_app, serving
 from mail_assets_tests.web.readings import ask_tool, read_response
@@ -123,9 +124,11 @@ def list_paths(open_ids: list[str], shut_ids: list[str], queries: list[str]) -> 
                 yield f"/search{kind}?q={quote(query)}&group={group}"
 
 
+world = kept_world(fill_world)
+
+
 @pytest.fixture
 def shut(world: World) -> Settings:
-    fill_world(world)
     return close(world.settings(), PIER)
 
 
@@ -184,34 +187,33 @@ def assert_silent(said: str, door: str) -> None:
     assert not any(one in said for one in encoded), door
 
 
-@pytest.mark.parametrize(
-    ("path", "status"),
-    [
-        *((f"/{door}/hush-0first@example.org", 410) for door in ("message", "message.json")),
-        *((f"/{door}/hush-0first@example.org", 410) for door in ("thread", "thread.json")),
-        *((f"/{door}/hush-0first@example.org", 410) for door in ("thread.atom", "similar.json")),
-        ("/message.mbox/hush-april@example.org", 410),
-        ("/thread.mbox.gz/hush-april@example.org", 410),
-        ("/message/hush-file@example.org/attachment/1", 410),
-        ("/lists/pier", 410),
-        ("/lists.json/pier", 410),
-        ("/lists/pier/2024-03", 410),
-        ("/lists/quay", 404),
-        ("/message/nobody@example.org", 404),
-        ("/message/cross@example.org?list=pier", 404),
-        ("/search?q=quokka+list%3Apier", 400),
-        ("/search.json?q=quokka&list=pier", 400),
-        ("/message/cross@example.org", 200),
-        ("/thread/answer@example.org", 200),
-    ],
-)  # fmt: skip
-def test_closed_mail_is_gone_where_it_was(shut: Settings, path: str, status: int) -> None:
+#: Path -> the status of its answer where PIER is closed.
+STATUS = {
+    **{f"/{door}/hush-0first@example.org": 410 for door in ("message", "message.json", "thread")},
+    **{f"/{door}/hush-0first@example.org": 410 for door in ("thread.json", "thread.atom")},
+    "/similar.json/hush-0first@example.org": 410,
+    "/message.mbox/hush-april@example.org": 410,
+    "/thread.mbox.gz/hush-april@example.org": 410,
+    "/message/hush-file@example.org/attachment/1": 410,
+    "/lists/pier": 410,
+    "/lists.json/pier": 410,
+    "/lists/pier/2024-03": 410,
+    "/lists/quay": 404,
+    "/message/nobody@example.org": 404,
+    "/message/cross@example.org?list=pier": 404,
+    "/search?q=quokka+list%3Apier": 400,
+    "/search.json?q=quokka&list=pier": 400,
+    "/message/cross@example.org": 200,
+    "/thread/answer@example.org": 200,
+}
+
+
+def test_closed_mail_is_gone_where_it_was(shut: Settings) -> None:
     with serving(shut) as client:
-        assert client.get(path).status_code == status
+        assert {path: client.get(path).status_code for path in STATUS} == STATUS
 
 
 def test_mail_that_was_never_published_is_not_found(world: World) -> None:
-    fill_world(world)
     with world.connect() as connection:
         connection.execute("update lists set published = false, was_published = false")
         settings = close(world.settings(), PIER)
@@ -223,7 +225,6 @@ def test_mail_that_was_never_published_is_not_found(world: World) -> None:
 
 @pytest.mark.parametrize("change", [close, remove])
 def test_threads_are_as_if_closed_mail_had_never_been(world: World, change: Any) -> None:
-    fill_world(world)
     with serving(change(world.settings(), PIER), addresses="shown") as client:
         thread = client.get("/thread.json/answer@example.org").json()
         assert [(one["message_id"], one["depth"], one["position"]) for one in thread["posts"]] == [
@@ -308,7 +309,6 @@ def test_no_search_tells_of_a_closed_sample_list(corpus: Corpus, name: str) -> N
 
 
 def test_commands_say_that_a_list_is_closed(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    fill_world(world)
     lists = world.home / "lists.toml"
     tables = [f'[{name}]\nsource = "{world.folder(name)}"\n' for name in (HARBOR, PIER)]
     lists.write_text(f"{tables[0]}{tables[1]}published = false\n")
@@ -338,10 +338,9 @@ def test_commands_say_that_a_list_is_closed(world: World, monkeypatch: pytest.Mo
         assert_silent(said, said)
 
 
-def test_the_public_role_sees_no_closed_mail(world: World, mail_dsn: str) -> None:
-    fill_world(world)
+def test_the_public_role_sees_no_closed_mail(world: World) -> None:
     settings = close(world.settings(), PIER)
-    with psycopg.connect(mail_dsn, autocommit=True) as connection:
+    with psycopg.connect(world.dsn, autocommit=True) as connection:
         connection.execute("create role closed_web nologin")
         try:
             install_functions(connection, settings.languages, vectors=False, public="closed_web")
@@ -371,7 +370,7 @@ def test_the_public_role_sees_no_closed_mail(world: World, mail_dsn: str) -> Non
             connection.execute("drop owned by closed_web; drop role closed_web")
 
 
-def test_a_list_is_closed_at_the_next_request(world: World, tmp_path: Path) -> None:
+def test_a_list_is_closed_at_the_next_request(tmp_path: Path) -> None:
     from mail_assets.settings.lists import PublishedLists
 
     path = tmp_path / "lists.toml"

@@ -61,8 +61,13 @@ class Place(NamedTuple):
         return valid
 
 
+@pytest.fixture(scope="module")
+def places(public: httpx.Client) -> list[Place]:
+    """Every parameter that the description of the API names."""
+    return [*list_places(public)]
+
+
 def list_places(client: httpx.Client) -> Iterator[Place]:
-    """Yield every parameter that the description of the API names."""
     for path, operations in client.get("/openapi.json").json()["paths"].items():
         for method, operation in operations.items():
             parameters = operation.get("parameters", [])
@@ -112,8 +117,7 @@ def check(client: httpx.Client, place: Place, value: str) -> None:
     assert status in (FITS if fits else REFUSED), about
 
 
-def test_every_bound_of_every_parameter_is_held(public: httpx.Client) -> None:
-    places = [*list_places(public)]
+def test_every_bound_of_every_parameter_is_held(public: httpx.Client, places: list[Place]) -> None:
     assert {one.where for one in places} == {"path", "query", JSON, FORM}
     for place in places:
         for value in dict.fromkeys(list_values(place.schema)):
@@ -129,8 +133,10 @@ def test_bounds_of_senders_are_held_where_addresses_are_shown(private: httpx.Cli
 
 @given(st.data())
 @settings(max_examples=150)
-def test_any_value_of_any_parameter_is_held(public: httpx.Client, data: st.DataObject) -> None:
-    place = data.draw(st.sampled_from([*list_places(public)]))
+def test_any_value_of_any_parameter_is_held(
+    public: httpx.Client, places: list[Place], data: st.DataObject
+) -> None:
+    place = data.draw(st.sampled_from(places))
     texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
     if "pattern" in place.schema:
         texts |= st.from_regex(place.schema["pattern"])

@@ -271,7 +271,7 @@ PIECES = [
 ]  # fmt: skip
 
 
-@hypothesis(max_examples=300)
+@hypothesis(max_examples=200)
 @given(
     st.lists(st.sampled_from(PIECES), min_size=200, max_size=500).map("".join),
     st.lists(st.integers(0, 2_000), max_size=20),

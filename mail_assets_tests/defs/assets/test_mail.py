@@ -5,7 +5,6 @@ from dataclasses import replace
 import pytest
 
 from mail_assets.defs.assets.mail import build_thread_summaries
-from mail_assets.defs.definitions import build_defs
 from mail_assets.openai.chat import ChatModel
 from mail_assets.settings.settings import SummarySettings
 from mail_assets.settings.variables import CHAT
@@ -88,8 +87,7 @@ def test_chat_model_is_asked_only_about_changed_threads(
         chat = ChatModel(MODEL, server.url)
         summaries = SummarySettings(CHAT, 1_000_000)
         settings = replace(world.settings(), chat=chat, chat_key=KEY, summaries=summaries)
-        defs = build_defs(settings, encoder=world.encoder_resource)
-        monkeypatch.setattr(DagsterWorld, "defs", defs)
+        monkeypatch.setattr(DagsterWorld, "settings", lambda _: settings)
         result = world.month(MARCH, select=WHOLE)
         [recorded] = world.recorded(result, ASSET).values()
         # of the other thread nothing that the model says is supported

@@ -5,7 +5,6 @@ from dataclasses import replace
 import pytest
 
 from mail_assets.defs.assets.figures import quote_tags
-from mail_assets.defs.definitions import build_defs
 from mail_assets.defs.partitions import asset_key
 from mail_assets_tests.defs.dagster_world import CHAIN, OF_ALL_MAIL, DagsterWorld
 from mail_assets_tests.world import APRIL, HARBOR, MARCH, mail
@@ -29,8 +28,7 @@ def test_month_links_to_its_page_if_it_has_mail(
     world.archive(MARCH, mail("a"))
     without = world.month(MARCH)
     settings = replace(world.settings(), web_url="https://archive.example.org")
-    defs = build_defs(settings, encoder=world.encoder_resource)
-    monkeypatch.setattr(DagsterWorld, "defs", defs)
+    monkeypatch.setattr(DagsterWorld, "settings", lambda _: settings)
     result = world.range(f"{HARBOR}|{MARCH}", f"{HARBOR}|{APRIL}")
     for asset in OF_ALL_MAIL:
         assert "page" not in world.recorded(without, asset)[f"{HARBOR}|{MARCH}"]

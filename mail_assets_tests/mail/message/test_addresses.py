@@ -238,7 +238,7 @@ MAILBOX_PIECES = [
 ]
 
 
-@settings(max_examples=1_000)
+@settings(max_examples=200)
 @given(pieces=st.lists(st.sampled_from(MAILBOX_PIECES), max_size=8), obfuscated=st.booleans())
 def test_simple_mailboxes_are_read_as_any_other_would_be(
     pieces: list[str], obfuscated: bool

@@ -169,7 +169,7 @@ def test_attached_message_may_begin_late() -> None:
     assert "Subject: tide table\n\nbody words" in read(raw).body_text
 
 
-@settings(max_examples=300)
+@settings(max_examples=200)
 @given(
     st.lists(
         st.sampled_from([b"\n", b"\r", b"\0", b"\xef\xbb\xbf", b"\xff\xfe", b"12\n", b"To: a\n"])

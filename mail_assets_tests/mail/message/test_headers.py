@@ -78,7 +78,7 @@ EVERY_FIELD = re.compile(
 )
 
 
-@settings(max_examples=300)
+@settings(max_examples=200)
 @given(st.lists(st.sampled_from(LINES), min_size=1, max_size=10))
 def test_fields_are_those_that_begin_a_line(lines: list[bytes]) -> None:
     raw = b"From: x\n" + b"\n".join(lines)
@@ -176,7 +176,7 @@ def test_hostile_values_stay_within_the_limit(value: bytes) -> None:
     assert len(decode_value(value[:MAX_VALUE])) <= MAX_VALUE
 
 
-@settings(max_examples=300)
+@settings(max_examples=200)
 @given(
     st.lists(
         st.sampled_from(

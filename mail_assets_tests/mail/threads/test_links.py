@@ -132,7 +132,7 @@ def threads(messages: Sequence[ThreadMessage]) -> dict[str, str]:
     ),
     st.lists(st.integers(0, 19).map(lambda i: (f"i{i:02}",)), min_size=2, max_size=2),
 )
-@settings(max_examples=300)
+@settings(max_examples=200)
 def test_two_mails_never_unite_threads_of_others(
     corpus: list[ThreadMessage], chains: list[tuple[str, ...]], parents: list[tuple[str]]
 ) -> None:

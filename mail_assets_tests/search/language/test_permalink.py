@@ -89,7 +89,7 @@ NAME = TEXT.filter(str.strip)
 )
 @example({"query": '(x or <"a"@b>)'})
 @example({"query": '<"a"@b> AND NOT'})
-@settings(max_examples=300)
+@settings(max_examples=200)
 def test_permalink_asks_for_the_same_again(fields: dict[str, Any]) -> None:
     try:
         request = Request(**fields)
