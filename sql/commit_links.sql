@@ -184,7 +184,8 @@ with found as (
 select p.message_id, p.place, p.title_key, p.author_name, p.author_email, p.sent_at,
        case m.arrival_source when 'loaded' then null else m.arrived_at end, p.patch_id,
        array(select f ->> 'path' from jsonb_array_elements(p.files) as f),
-       p.line_digests, p.version, p.part, p.parts, p.flags, p.tags, t.thread_id
+       p.line_digests, p.version, p.part, p.parts, p.flags, p.tags, t.thread_id,
+       p.named_commits
   from found
  cross join lateral (
        select *
@@ -209,7 +210,8 @@ select p.message_id, p.place, p.title_key, p.author_name, p.author_email, p.sent
 select w.number, p.message_id, p.place, p.title_key, p.author_name, p.author_email, p.sent_at,
        case m.arrival_source when 'loaded' then null else m.arrived_at end, p.patch_id,
        array(select f ->> 'path' from jsonb_array_elements(p.files) as f),
-       p.line_digests, p.version, p.part, p.parts, p.flags, p.tags, t.thread_id
+       p.line_digests, p.version, p.part, p.parts, p.flags, p.tags, t.thread_id,
+       p.named_commits
   from unnest(%(emails)s::text[], %(oldest_dates)s::timestamptz[], %(newest_dates)s::timestamptz[],
               %(paths)s::jsonb[]) with ordinality as w (email, first, last, paths, number)
  cross join lateral (

@@ -303,9 +303,12 @@ def sum_months(connection: psycopg.Connection) -> tuple[str, Counts]:
 def _make_patches(rows: Iterable[tuple[Any, ...]], prefix: str) -> list[PatchFacts]:
     found: dict[tuple[str, int], PatchFacts] = {}
     for row in rows:
-        message_id, place, *about, paths, lines, version, part, parts, flags, tags, thread = row
+        message_id, place, *about, paths, lines, version, part, parts, flags, tags, thread, shas = (
+            row
+        )
         sets = (frozenset(paths), frozenset(lines))
-        signs = ("answer" in flags, thread or "", bool(prefix) and prefix.casefold() in tags)
+        is_ours = bool(prefix) and prefix.casefold() in tags
+        signs = ("answer" in flags, thread or "", is_ours, tuple(shas))
         patch = PatchFacts._make((message_id, place, *about, *sets, version, part, parts, *signs))
         found.setdefault((message_id, place), patch)
     return [*found.values()]

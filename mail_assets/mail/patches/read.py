@@ -17,11 +17,18 @@ from mail_assets.mail.message.headers import decode_value
 from mail_assets.mail.patches.changes import Diff
 from mail_assets.mail.patches.diff import read_diff_lines
 from mail_assets.mail.patches.notes import read_notes
-from mail_assets.mail.patches.patch import MAX_DIGESTS, MAX_FILES, MAX_PATCHES, MailedPatch
+from mail_assets.mail.patches.patch import (
+    MAX_COMMITS,
+    MAX_DIGESTS,
+    MAX_FILES,
+    MAX_PATCHES,
+    MailedPatch,
+)
 from mail_assets.mail.patches.subjects import PatchSubject, fold_title, read_subject
+from mail_assets.mail.patches.verdicts import find_shas
 
 #: Version of everything that makes a patch of a mail; raise it when the same mail gives others.
-PATCHES_VERSION = "2"
+PATCHES_VERSION = "3"
 
 _QUOTED = frozenset({"quote", "attribution"})
 _MBOX_LINE = re.compile(r"From [0-9a-f]{40} \w{3} \w{3}")
@@ -312,6 +319,7 @@ def _make(mail: PatchMail, named: PatchSubject, piece: _Piece, file: str = "") -
         removed=sum(one.removed for one in changed),
         line_digests=digests,
         base_commit=notes.base_commit,
+        named_commits=_named_commits(piece.notes, mail.body_text if file else ""),
         change_id=notes.change_id,
         links=notes.links,
         changelog=notes.changelog,
@@ -323,6 +331,11 @@ def _make(mail: PatchMail, named: PatchSubject, piece: _Piece, file: str = "") -
 def _read_author(sender: str) -> Address | None:
     found = parse_addresses([sender.encode(errors="surrogatepass")]) if sender else ()
     return found[0] if found and found[0].email else None
+
+
+def _named_commits(notes: Sequence[str], body: str) -> tuple[str, ...]:
+    """Return the ids of commits around a diff, and in the body that it is attached to."""
+    return find_shas("\n".join([*notes, body]))[:MAX_COMMITS]
 
 
 def _malformed(diff: Diff) -> str:
