@@ -9,7 +9,7 @@ somebody else than the author sent after it.
 Pure: steps/link_commits.py finds the candidates and writes the links.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -95,7 +95,7 @@ class PatchFacts(NamedTuple):
     version: int = 1
     part: int | None = None
     parts: int | None = None
-    is_answer: bool = False
+    is_answer: bool = False  # its diff stands in an answer, without a subject of its own
     thread_id: str = ""
     in_prefix: bool = False
     named_commits: tuple[str, ...] = ()
@@ -130,9 +130,9 @@ class _Match:
         """
         patch, same = self.patch, self.same_id
         return (
-            *(self.same_date and self.same_author, same, not patch.is_answer),
+            *(self.same_date and self.same_author, same),
             *(same and self.named, same and self.in_thread, same and self.same_author),
-            same and patch.author_email.casefold() == writer,
+            *(same and patch.author_email.casefold() == writer, not patch.is_answer),
             *(self.same_title, self.named, patch.in_prefix),
             *(self.lines >= SAME_LINES, self.same_author, patch.sent_at, patch.version),
         )
@@ -157,19 +157,19 @@ class _Match:
 
 
 def link_commit(
-    commit: CommitFacts, patches: Iterable[PatchFacts], archived: Collection[str]
+    commit: CommitFacts, patches: Iterable[PatchFacts], archived: Mapping[str, str]
 ) -> list[Link]:
     """Return the links of a commit, best first; none if no mail is certain.
 
-    `patches` are those that may be its source: of the same patch-id, title or author, or named by
-    it. `archived` are the ids that it names and that are in the archive.
+    `patches` are those that may be its source: of the same patch-id, title or author, named by it,
+    or of a thread that it names. `archived` are the ids that it names and that are in the archive,
+    with their threads.
     """
     named = {one.message_id for one in commit.named if one.key}
-    candidates = [*patches]
-    threads = {p.thread_id for p in candidates if p.message_id in named} - {""}
+    threads = {archived[one] for one in named if one in archived} - {""}
     matches = [
         _compare(commit, patch, named, threads)
-        for patch in candidates
+        for patch in patches
         if (patch.patch_id or patch.lines or patch.paths) and not _names_it(commit, patch)
     ]
     sources = [m for m in matches if not m.late and _is_source(commit, m)]
@@ -232,10 +232,11 @@ def _compare(
 
 
 def is_same_person(commit: CommitFacts, patch: PatchFacts) -> bool:
-    """Return whether both have the same author, by address or by name."""
+    """Return whether both have the same author, by address or by name ("Ann Harbor via List")."""
     if commit.author_email and commit.author_email.casefold() == patch.author_email.casefold():
         return True
-    name, other = (" ".join(sorted(_words(x.author_name))) for x in (commit, patch))
+    names = (commit.author_name, patch.author_name.partition(" via ")[0])
+    name, other = (" ".join(sorted(_words(x))) for x in names)
     return " " in name and name == other
 
 

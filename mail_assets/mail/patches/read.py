@@ -44,6 +44,7 @@ _BETWEEN = re.compile(
     r"(?:Interdiff|Range-diff)(?: (?:against|from|v|\d)[^\n]{0,60})?:?\s{0,9}\Z", re.I
 )
 _MERCURIAL = "# HG changeset patch"
+_SIGNED = "-----BEGIN PGP SIGNED MESSAGE-----"
 _CUT_MARK = re.compile(r">8|8<|>%|%<")
 _FILE_NAME = re.compile(
     r"(?:(?:rfc[-_.]?)?v(?P<before>\d{1,4})[-_.])?(?P<number>\d{4})[-_.](?P<title>[^/]{1,200})\Z",
@@ -146,7 +147,10 @@ def _patch_lines(mail: PatchMail, named: PatchSubject) -> list[str]:
 def _own_lines(body: str, segments: Sequence[Segment]) -> list[str]:
     """Return the lines of a body that are no quotes; a quote leaves an empty line."""
     own = ["\n" if part.kind in _QUOTED else body[part.start : part.end] for part in segments]
-    return _lines("".join(own))
+    lines = _lines("".join(own))
+    if _SIGNED not in body:
+        return lines
+    return [line.removeprefix("- ") for line in lines]  # RFC 4880, 7.1
 
 
 def _lines(text: str) -> list[str]:

@@ -48,8 +48,8 @@ def patch(name: object = "v1", **changes: object) -> PatchFacts:
 
 
 def kinds(facts: CommitFacts, patches: Sequence[PatchFacts], *archived: str) -> list[str]:
-    """Return the links as "KIND NAME", best first."""
-    links = link_commit(facts, patches, archived)
+    """Return the links as "KIND NAME", best first; archived mails are in the thread "t"."""
+    links = link_commit(facts, patches, dict.fromkeys(archived, "t"))
     return [f"{one.kind} {one.message_id.partition('@')[0]}" for one in links]
 
 
@@ -72,6 +72,7 @@ STRANGER = {"author_email": "bo@x", "author_name": "Bo Pier"}
         ({**EDITED, **STRANGER}, True),
         # the same author from another address
         ({**OTHER_TEXT, "author_email": "ann@work.example"}, True),
+        ({**OTHER_TEXT, "author_email": "list@x", "author_name": "'Ann Harbor' via Crane"}, True),
         # rewritten, under its subject
         (OTHER_TEXT, True),
         # the date of the mail is that of the commit
@@ -182,6 +183,7 @@ def test_version_that_landed_is_first(second: dict[str, object], first: str) -> 
         ("Cem Gate", {}, {"sent_at": NOON - 5 * DAY, "arrived_at": NOON - DAY}, "ann"),
         # Bo claims an earlier date; the commit names her thread
         ("Cem Gate", {"thread_id": "t"}, {"sent_at": NOON - 5 * DAY}, "ann"),
+        ("Cem Gate", {"thread_id": "t", "is_answer": True}, {}, "ann"),
         # another text of Bo with the title, when hers was edited
         ("Ann Harbor", EDITED, EDITED, "ann"),
         # Bo's text was taken, although Ann's was the first
@@ -197,9 +199,8 @@ def test_copy_of_a_stranger_never_ranks_first(
         named=(named("talk", "Discussion"),),
         authored_at=NOON - DAY / 2,
     )
-    talk = patch("talk", thread_id="t", patch_id="", lines=frozenset(), paths=frozenset())
     bos = patch("bo", **{**STRANGER, "sent_at": NOON - DAY, "version": 2, **bo})
-    got = kinds(facts, [patch("ann", **ann), bos, talk], "talk@example.org")
+    got = kinds(facts, [patch("ann", **ann), bos], "talk@example.org")
     assert got[0] == f"applied {first}"
 
 
@@ -233,7 +234,7 @@ def test_named_mail_is_linked_by_its_part() -> None:
 
 def test_named_mail_outside_is_said_and_not_guessed() -> None:
     facts = commit(named=(named("gone"),), lines=frozenset(), patch_id="")
-    links = link_commit(facts, [], [])
+    links = link_commit(facts, [], {})
     assert [(one.kind, one.message_id) for one in links] == [(Kind.missing, "gone@example.org")]
     assert abstains(links)
     assert abstains([])
@@ -244,8 +245,7 @@ def test_patch_of_the_named_thread_needs_fewer_facts() -> None:
     other = {"author_email": "bo@x", "author_name": "Bo", **EDITED, "title_key": "bostitle"}
     edited = frozenset({*range(2, 22), 40, 41, 42})
     there = patch("there", thread_id="t", **{**other, "lines": edited})
-    talk = patch("talk", thread_id="t", **{**other, **OTHER_TEXT})
-    got = kinds(facts, [there, talk], "talk@example.org")
+    got = kinds(facts, [there], "talk@example.org")  # a cover letter, or a mail without a patch
     assert got == ["applied there", "discussion talk"]
     assert kinds(commit(title_key="committerstitle"), [there]) == []
 

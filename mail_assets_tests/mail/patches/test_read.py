@@ -53,6 +53,19 @@ def read(
     return found
 
 
+SIGNED = """-----BEGIN PGP SIGNED MESSAGE-----
+Hash: SHA256
+
+Why.
+- ---
+{}
+-----BEGIN PGP SIGNATURE-----
+
+iQEzBAEBCAAdFiEE
+-----END PGP SIGNATURE-----
+"""
+
+
 def rename(diff: str, old: str, new: str) -> str:
     """Return the diff with other names of its file."""
     return diff.replace("a/crane.c", old).replace("b/crane.c", new)
@@ -85,6 +98,7 @@ WHOLE = read(f"Why.\n---\n{DIFF}-- \n2.40.1\n")[0].patch_id
         pytest.param(CONTEXT, id="context diff"),
         pytest.param(f"Why.\n{DIFF}\nThat was the diff.\n", id="prose below"),
         pytest.param(rename(DIFF, "i/crane.c", "w/crane.c"), id="mnemonic"),
+        pytest.param(SIGNED.format(DIFF.replace("\n-", "\n- -")), id="clear-signed"),
     ],
 )  # fmt: skip
 def test_patch_id_is_that_of_what_is_applied(body: str) -> None:
@@ -279,6 +293,7 @@ v1 -> v2:
 
 Link to v1: https://lists.example.org/r/one%40example.org
 - Link to RFC: https://lists.example.org/all/rfc@example.org/
+v1: https://lists.example.org/r/nul%00@example.org
 v2: <two@example.org>
 Previous version:
 https://lists.example.org/all/before@example.org/T/#u
